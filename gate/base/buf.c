@@ -1,0 +1,108 @@
+/* buf.c: see buf.h. */
+#include "base/buf.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What `data` points to before the first write; never written to. */
+static char empty[1];
+
+void buf_init(struct buf *b, size_t max_bytes)
+{
+    *b = (struct buf){.data = empty, .max = max_bytes};
+}
+
+void buf_release(struct buf *b)
+{
+    if (b->cap > 0)
+        free(b->data);
+    buf_init(b, b->max);
+}
+
+void buf_clear(struct buf *b)
+{
+    b->len = 0;
+    b->failed = false;
+    if (b->cap > 0)
+        b->data[0] = '\0';
+}
+
+/* Makes room for n more bytes and the NUL. */
+static bool reserve(struct buf *b, size_t n)
+{
+    if (b->failed)
+        return false;
+    if (n > b->max - b->len || b->len + n == SIZE_MAX) {
+        b->failed = true;
+        return false;
+    }
+    size_t need = b->len + n + 1;
+    if (need <= b->cap)
+        return true;
+    size_t cap = b->cap <= SIZE_MAX / 2 ? 2 * b->cap : need;
+    if (cap < need)
+        cap = need < 64 ? 64 : need;
+    char *data = realloc(b->cap > 0 ? b->data : NULL, cap);
+    if (!data) {
+        b->failed = true;
+        return false;
+    }
+    b->data = data;
+    b->cap = cap;
+    return true;
+}
+
+void buf_append(struct buf *b, const void *bytes, size_t n)
+{
+    if (n == 0 || !reserve(b, n))
+        return;
+    memcpy(b->data + b->len, bytes, n);
+    b->len += n;
+    b->data[b->len] = '\0';
+}
+
+void buf_puts(struct buf *b, const char *s)
+{
+    buf_append(b, s, strlen(s));
+}
+
+void buf_putc(struct buf *b, char c)
+{
+    buf_append(b, &c, 1);
+}
+
+void buf_vprintf(struct buf *b, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    if (n < 0) {
+        b->failed = true;
+    } else if (n > 0 && reserve(b, (size_t)n)) {
+        vsnprintf(b->data + b->len, (size_t)n + 1, format, again);
+        b->len += (size_t)n;
+    }
+    va_end(again);
+}
+
+void buf_printf(struct buf *b, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    buf_vprintf(b, format, args);
+    va_end(args);
+}
+
+char *buf_detach(struct buf *b)
+{
+    char *data = NULL;
+    if (!b->failed) {
+        data = b->cap > 0 ? b->data : calloc(1, 1);
+        buf_init(b, b->max);
+    } else {
+        buf_release(b);
+    }
+    return data;
+}

@@ -1,0 +1,34 @@
+/*
+ * buf.h: a growable byte buffer with a mandatory maximum.
+ *
+ * `data` is always terminated by a NUL that `len` does not count. A write that would pass `max`,
+ * or for which memory is short, sets `failed`, writes nothing, and makes every later write a no-op,
+ * so that a chain of writes needs one check at its end.
+ */
+#ifndef GATE_BASE_BUF_H
+#define GATE_BASE_BUF_H
+
+#include <stdbool.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+struct buf {
+    char *data;
+    size_t len;
+    size_t cap;
+    size_t max;
+    bool failed;
+};
+
+void buf_init(struct buf *b, size_t max_bytes);
+void buf_release(struct buf *b); /* frees; the buffer may be initialised again */
+void buf_clear(struct buf *b);   /* empties and forgets `failed`; keeps the memory */
+void buf_append(struct buf *b, const void *bytes, size_t n);
+void buf_puts(struct buf *b, const char *s);
+void buf_putc(struct buf *b, char c);
+void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void buf_vprintf(struct buf *b, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+char *buf_detach(struct buf *b); /* hands the memory to the caller (free()); NULL if failed */
+
+#endif

@@ -1,0 +1,286 @@
+/* file.c: see file.h. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sha2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define READ_CHUNK (64 * 1024)
+
+static ssize_t read_some(int fd, void *bytes, size_t n)
+{
+    ssize_t got;
+    do
+        got = read(fd, bytes, n);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+static bool write_all(int fd, const char *bytes, size_t n)
+{
+    while (n > 0) {
+        ssize_t put = write(fd, bytes, n);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return false;
+        bytes += put;
+        n -= (size_t)put;
+    }
+    return true;
+}
+
+/* Some file systems have nothing to sync and say EINVAL; that is no failure. */
+static bool sync_fd(int fd)
+{
+    int rc;
+    do
+        rc = fsync(fd);
+    while (rc < 0 && errno == EINTR);
+    return rc == 0 || errno == EINVAL;
+}
+
+enum gate_status file_read_fd(int fd, const char *name, struct buf *out, struct gate_error *err)
+{
+    char chunk[READ_CHUNK];
+    size_t before = out->len;
+    ssize_t got;
+
+    while ((got = read_some(fd, chunk, sizeof(chunk))) > 0) {
+        if ((size_t)got > out->max - out->len)
+            return gate_fail(err, GATE_IO, "'%s' is larger than the %zu bytes allowed", name,
+                             out->max - before);
+        buf_append(out, chunk, (size_t)got);
+        if (out->failed)
+            return gate_fail(err, GATE_INTERNAL, "out of memory while reading '%s'", name);
+    }
+    if (got < 0)
+        return gate_fail(err, GATE_IO, "cannot read '%s': %s", name, strerror(errno));
+    return GATE_OK;
+}
+
+enum gate_status file_read(const char *path, struct buf *out, struct gate_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
+    enum gate_status status = file_read_fd(fd, path, out, err);
+    close(fd);
+    return status;
+}
+
+/* Opens a new file in `folder`. The name does not grow from the target's, which may be as long as
+ * a name can be. */
+static int open_temporary(const char *folder, mode_t mode, char *path, size_t size)
+{
+    static unsigned serial;
+    for (int attempt = 0; attempt < 100; attempt++) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        int n = snprintf(path, size, "%s/.gate-%ld-%lx-%x.tmp", folder, (long)getpid(),
+                         (unsigned long)now.tv_nsec, serial++);
+        if (n < 0 || (size_t)n >= size) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+/* The rename itself must reach the disk too. */
+static bool sync_folder(const char *folder)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool synced = sync_fd(fd);
+    int error = errno;
+    close(fd);
+    errno = error;
+    return synced;
+}
+
+/* The part of `path` before its last slash: ".", "/" or a folder. */
+static bool folder_of(const char *path, char *folder, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    int n;
+    if (!slash)
+        n = snprintf(folder, size, ".");
+    else if (slash == path)
+        n = snprintf(folder, size, "/");
+    else
+        n = snprintf(folder, size, "%.*s", (int)(slash - path), path);
+    return n >= 0 && (size_t)n < size;
+}
+
+struct file_writer {
+    int fd;
+    char *name;    /* for messages */
+    bool in_place; /* neither a temporary file nor a rename */
+    char *target;  /* what the rename replaces; the rest is for !in_place only */
+    char folder[PATH_MAX];
+    char temporary[PATH_MAX];
+};
+
+static enum gate_status writer_failed(const struct file_writer *w, int error,
+                                      struct gate_error *err)
+{
+    return gate_fail(err, GATE_IO, "cannot write '%s': %s", w->name, strerror(error));
+}
+
+void file_writer_abort(struct file_writer *w)
+{
+    if (!w)
+        return;
+    if (w->fd >= 0)
+        close(w->fd);
+    if (w->temporary[0])
+        unlink(w->temporary);
+    free(w->name);
+    free(w->target);
+    free(w);
+}
+
+/* Opens the temporary file beside w->target, with the mode of the file that it will replace. */
+static enum gate_status open_beside(struct file_writer *w, const struct stat *old,
+                                    struct gate_error *err)
+{
+    if (!folder_of(w->target, w->folder, sizeof(w->folder)))
+        return writer_failed(w, ENAMETOOLONG, err);
+    /* An early answer for a name that only the rename would refuse. */
+    struct stat st;
+    if (!old && lstat(w->target, &st) < 0 && errno != ENOENT)
+        return writer_failed(w, errno, err);
+    w->fd = open_temporary(w->folder, 0666, w->temporary, sizeof(w->temporary));
+    if (w->fd < 0) {
+        w->temporary[0] = '\0';
+        return gate_fail(err, GATE_IO, "cannot write '%s': no new file in '%s': %s", w->name,
+                         w->folder, strerror(errno));
+    }
+    if (old && fchmod(w->fd, old->st_mode & 07777) < 0)
+        return writer_failed(w, errno, err);
+    return GATE_OK;
+}
+
+static enum gate_status open_target(struct file_writer *w, const char *path, struct gate_error *err)
+{
+    struct stat st;
+    if (!path) {
+        w->in_place = true;
+        w->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+        return w->fd < 0 ? writer_failed(w, errno, err) : GATE_OK;
+    }
+    if (stat(path, &st) < 0) {
+        if (errno != ENOENT)
+            return writer_failed(w, errno, err);
+        w->target = strdup(path);
+        return w->target ? open_beside(w, NULL, err) : writer_failed(w, ENOMEM, err);
+    }
+    if (S_ISREG(st.st_mode)) {
+        /* A symbolic link stays one: its target is what gets replaced. */
+        w->target = realpath(path, NULL);
+        return w->target ? open_beside(w, &st, err) : writer_failed(w, errno, err);
+    }
+    w->in_place = true;
+    w->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    return w->fd < 0 ? writer_failed(w, errno, err) : GATE_OK;
+}
+
+enum gate_status file_writer_open(const char *path, struct file_writer **out,
+                                  struct gate_error *err)
+{
+    struct file_writer *w = calloc(1, sizeof(*w));
+    if (!w || !(w->name = strdup(path ? path : "standard output"))) {
+        free(w);
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    }
+    w->fd = -1;
+    enum gate_status status = open_target(w, path, err);
+    if (status != GATE_OK) {
+        file_writer_abort(w);
+        return status;
+    }
+    *out = w;
+    return GATE_OK;
+}
+
+enum gate_status file_writer_put(struct file_writer *w, const void *bytes, size_t n,
+                                 struct gate_error *err)
+{
+    return write_all(w->fd, bytes, n) ? GATE_OK : writer_failed(w, errno, err);
+}
+
+enum gate_status file_writer_commit(struct file_writer *w, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    bool good = w->in_place || sync_fd(w->fd);
+    int error = errno;
+    if (close(w->fd) < 0 && good) {
+        good = false;
+        error = errno;
+    }
+    w->fd = -1;
+    if (good && !w->in_place && rename(w->temporary, w->target) < 0) {
+        good = false;
+        error = errno;
+    }
+    if (!good) {
+        status = writer_failed(w, error, err);
+    } else {
+        w->temporary[0] = '\0';
+        if (!w->in_place && !sync_folder(w->folder))
+            status = gate_fail(err, GATE_IO, "'%s' is written, but '%s' cannot be synced: %s",
+                               w->name, w->folder, strerror(errno));
+    }
+    file_writer_abort(w);
+    return status;
+}
+
+enum gate_status file_write_atomic(const char *path, const void *bytes, size_t n,
+                                   struct gate_error *err)
+{
+    struct file_writer *w;
+    enum gate_status status = file_writer_open(path, &w, err);
+    if (status != GATE_OK)
+        return status;
+    status = file_writer_put(w, bytes, n, err);
+    if (status != GATE_OK) {
+        file_writer_abort(w);
+        return status;
+    }
+    return file_writer_commit(w, err);
+}
+
+enum gate_status file_sha256(const char *path, char hex[65], struct gate_error *err)
+{
+    unsigned char chunk[READ_CHUNK];
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    SHA2_CTX context;
+    ssize_t got;
+
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
+    SHA256Init(&context);
+    while ((got = read_some(fd, chunk, sizeof(chunk))) > 0)
+        SHA256Update(&context, chunk, (size_t)got);
+    int error = errno;
+    close(fd);
+    if (got < 0)
+        return gate_fail(err, GATE_IO, "cannot read '%s': %s", path, strerror(error));
+    SHA256Final(digest, &context);
+    for (size_t i = 0; i < sizeof(digest); i++)
+        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    return GATE_OK;
+}

@@ -1,0 +1,59 @@
+/*
+ * json.h: strict reading of JSON from outside, on cJSON.
+ */
+#ifndef GATE_BASE_JSON_H
+#define GATE_BASE_JSON_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+#define JSON_MAX_DEPTH 32
+#define JSON_MAX_SAFE_INTEGER 9007199254740991.0 /* 2^53 - 1 */
+
+/*
+ * Parses exactly one JSON value. Refused, with "NAME:LINE:COLUMN: what": trailing bytes, a NUL
+ * byte (or its escape), invalid UTF-8, half a surrogate pair, nesting over JSON_MAX_DEPTH,
+ * duplicate keys, numbers that are not finite or have more than 63 characters. `status` is returned
+ * for bad text (GATE_USAGE for a suite, GATE_IO for a stored document). *out is the caller's
+ * (cJSON_Delete).
+ */
+enum gate_status json_parse(const char *name, const char *text, size_t len, enum gate_status status,
+                            cJSON **out, struct gate_error *err);
+
+/* The same for a text that begins on line `first_line` of what `name` names: a line of NDJSON. */
+enum gate_status json_parse_at(const char *name, unsigned first_line, const char *text, size_t len,
+                               enum gate_status status, cJSON **out, struct gate_error *err);
+
+/*
+ * Line and column (1-based) of the value that a JSON pointer ("/cases/3/m") names in `text`, which
+ * json_parse() accepted. `of_key`: the position of the last token's key rather than its value.
+ * Returns false when there is no such value.
+ */
+bool json_locate(const char *text, size_t len, const char *pointer, bool of_key, unsigned *line,
+                 unsigned *column);
+
+/* Typed look-ups of an object's member; the default when it is absent or of another type. */
+const char *json_string(const cJSON *object, const char *key, const char *otherwise);
+double json_number(const cJSON *object, const char *key, double otherwise);
+int64_t json_integer(const cJSON *object, const char *key, int64_t otherwise);
+bool json_bool(const cJSON *object, const char *key, bool otherwise);
+
+/*
+ * Appends the value, unformatted (one line) or indented by two spaces, with a final newline. A
+ * number that is not finite has no JSON form and sets out->failed.
+ */
+void json_write(const cJSON *value, bool indented, struct buf *out);
+
+/* Writes a double with the fewest digits that read back as the same double. */
+void json_write_number(double value, struct buf *out);
+
+/* Escapes `s` as the inside of a JSON string (no quotes). Bytes that are not UTF-8 become U+FFFD.
+ */
+void json_escape(const char *s, struct buf *out);
+
+#endif

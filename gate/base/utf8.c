@@ -1,0 +1,70 @@
+/* utf8.c: see utf8.h. */
+#include "base/utf8.h"
+
+size_t utf8_decode(const char *s, size_t n, uint32_t *code)
+{
+    static const uint32_t smallest[5] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *u = (const unsigned char *)s;
+    size_t len;
+    uint32_t c;
+
+    if (u[0] < 0x80) {
+        *code = u[0];
+        return 1;
+    }
+    if ((u[0] & 0xe0) == 0xc0) {
+        len = 2;
+        c = u[0] & 0x1fu;
+    } else if ((u[0] & 0xf0) == 0xe0) {
+        len = 3;
+        c = u[0] & 0x0fu;
+    } else if ((u[0] & 0xf8) == 0xf0) {
+        len = 4;
+        c = u[0] & 0x07u;
+    } else {
+        return 0;
+    }
+    if (len > n)
+        return 0;
+    for (size_t i = 1; i < len; i++) {
+        if ((u[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | (u[i] & 0x3fu);
+    }
+    if (c < smallest[len] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+        return 0;
+    *code = c;
+    return len;
+}
+
+size_t utf8_encode(uint32_t code, char out[4])
+{
+    if (code < 0x80) {
+        out[0] = (char)code;
+        return 1;
+    }
+    if (code < 0x800) {
+        out[0] = (char)(0xc0 | code >> 6);
+        out[1] = (char)(0x80 | (code & 0x3f));
+        return 2;
+    }
+    if (code < 0x10000) {
+        out[0] = (char)(0xe0 | code >> 12);
+        out[1] = (char)(0x80 | (code >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (code & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | code >> 18);
+    out[1] = (char)(0x80 | (code >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (code >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (code & 0x3f));
+    return 4;
+}
+
+size_t utf8_length(const char *s)
+{
+    size_t n = 0;
+    for (; *s; s++)
+        n += ((unsigned char)*s & 0xc0) != 0x80;
+    return n;
+}

@@ -1,0 +1,23 @@
+/*
+ * utf8.h: UTF-8, one code point at a time.
+ */
+#ifndef GATE_BASE_UTF8_H
+#define GATE_BASE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Reads the code point at `s`, which has n >= 1 bytes, into *code. Returns its length in bytes
+ * (1 to 4), or 0 when the bytes are not UTF-8 (overlong forms, surrogates and values over U+10FFFF
+ * are not).
+ */
+size_t utf8_decode(const char *s, size_t n, uint32_t *code);
+
+/* Writes `code` (not a surrogate, at most U+10FFFF) and returns its length in bytes. */
+size_t utf8_encode(uint32_t code, char out[4]);
+
+/* Code points of a valid string. */
+size_t utf8_length(const char *s);
+
+#endif
