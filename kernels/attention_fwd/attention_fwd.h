@@ -1,0 +1,23 @@
+/*
+ * attention_fwd.h: the attention forward kernels of this library, for its table.
+ *
+ * Order matters: splitkv first. It serves only what it is better at, and its supports() says no to
+ * the rest; mma serves everything.
+ */
+#ifndef KG_ATTENTION_FWD_H
+#define KG_ATTENTION_FWD_H
+
+#include "../kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern const struct kg_kernel kg_attention_fwd_splitkv;
+extern const struct kg_kernel kg_attention_fwd_mma;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,314 @@
+/*
+ * attention_fwd_splitkv: attention forward for few query rows, split over the keys.
+ *
+ * Regime      decode, and prefill grids of less than a wave. fp16, bf16; D = 64, 128
+ * Block       the query heads of a KV head packed into one tile of rows, so that K and V are read
+ *             once a KV head, and a contiguous share of the keys, dealt out to groups of warps that
+ *             keep step only among themselves; at the end the groups are merged in a fixed order
+ * Tiles       up to 16 rows: 4 groups of 1 warp, 32 or 64 keys a tile, 3 slots of 8 KB a group
+ *             more rows: 64 of them; D = 64: 4 groups of 4 warps, 32 keys a tile, 6 slots of 4 KB;
+ *             D = 128: 2 groups of 4 warps, 64 keys a tile, 3 slots of 16 KB
+ * Splits      as many blocks as fill the device share the keys of a row tile; each leaves maximum,
+ *             sum and O in fp32 in the workspace for combine.cu. One split writes O itself
+ * Resources   registers with 16 rows: 162 (sm_90a: 166) at D = 64, 209 (215) at D = 128
+ *             registers with 64 rows: 128 at D = 64, 225 (232) at D = 128; no spills
+ *             shared memory 96 KB; with 16 rows two blocks a multiprocessor, one on sm_80, sm_89
+ */
+#include "attention_fwd.h"
+
+#include "../cuda/launch.cuh"
+#include "combine.h"
+#include "key_walk.cuh"
+#include "splitkv_plan.h"
+
+namespace
+{
+
+struct splitkv_params {
+    struct attention a;
+    struct partials parts; /* with one split only `rows` and `splits` mean something */
+    int row_tiles;
+};
+
+/* What merge_groups() parks a group: O by blocks of 8 columns, and one more for max and sum. */
+template <typename Tile>
+constexpr int parked_bytes = (Tile::GROUPS - 1) * (Tile::D / 8 + 1) * Tile::GROUP_THREADS * 16;
+
+/* Q of the warp's rows straight from global memory: it is too small to be worth a detour, and the
+ * ring is being filled meanwhile. Rows that do not exist are zero. */
+template <typename Tile>
+__device__ __forceinline__ void load_query(const struct splitkv_params &p, int batch, int kv_head,
+                                           int warp_row, struct query_registers<Tile> *query)
+{
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int row = warp_row + half * 8 + lane / 4;
+        const bool exists = row < p.parts.rows;
+        const char *const from =
+            packed_row(p.a.q, p.a.group, batch, kv_head, exists ? row : 0) + lane % 4 * 4;
+#pragma unroll
+        for (int step = 0; step < Tile::D / 16; step++)
+#pragma unroll
+            for (int columns = 0; columns < 2; columns++)
+                query->fragment[step][0][columns * 2 + half] =
+                    exists ? *(const uint32_t *)(from + step * 32 + columns * 16) : 0u;
+    }
+}
+
+/* Folds the results of all groups into group 0, in order of their index. The others may leave. */
+template <typename Tile>
+__device__ __forceinline__ void merge_groups(unsigned char *shared, int group, int thread,
+                                             float scale_log2, struct softmax_state<Tile> &state)
+{
+    constexpr int N = Tile::D / 8;
+    float4 *const parked = (float4 *)shared;
+
+    __syncthreads(); /* all rings are idle */
+    if (group > 0) {
+        float4 *const mine = parked + (group - 1) * (N + 1) * Tile::GROUP_THREADS + thread;
+#pragma unroll
+        for (int n = 0; n < N; n++)
+            mine[n * Tile::GROUP_THREADS] = make_float4(state.out[0][n][0], state.out[0][n][1],
+                                                        state.out[0][n][2], state.out[0][n][3]);
+        mine[N * Tile::GROUP_THREADS] =
+            make_float4(state.max[0][0], state.max[0][1], state.sum[0][0], state.sum[0][1]);
+    }
+    __syncthreads();
+    if (group > 0)
+        return;
+
+    for (int other = 1; other < Tile::GROUPS; other++) {
+        const float4 *const theirs = parked + (other - 1) * (N + 1) * Tile::GROUP_THREADS + thread;
+        const float4 stats = theirs[N * Tile::GROUP_THREADS];
+        const float their_max[2] = {stats.x, stats.y};
+        const float their_sum[2] = {stats.z, stats.w};
+        float ours[2], other_scale[2];
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const float max = fmaxf(state.max[0][half], their_max[half]);
+            const float zero = finite_maximum(max);
+            ours[half] = ptx::exp2_approx((state.max[0][half] - zero) * scale_log2);
+            other_scale[half] = ptx::exp2_approx((their_max[half] - zero) * scale_log2);
+            state.max[0][half] = max;
+            state.sum[0][half] =
+                state.sum[0][half] * ours[half] + their_sum[half] * other_scale[half];
+        }
+#pragma unroll
+        for (int n = 0; n < N; n++) {
+            const float4 out = theirs[n * Tile::GROUP_THREADS];
+            state.out[0][n][0] = state.out[0][n][0] * ours[0] + out.x * other_scale[0];
+            state.out[0][n][1] = state.out[0][n][1] * ours[0] + out.y * other_scale[0];
+            state.out[0][n][2] = state.out[0][n][2] * ours[1] + out.z * other_scale[1];
+            state.out[0][n][3] = state.out[0][n][3] * ours[1] + out.w * other_scale[1];
+        }
+    }
+}
+
+/* Leaves the warp's rows in the workspace. `row` is the warp's first, among all rows of the
+ * problem; `count` of them exist. */
+template <typename Tile>
+__device__ __forceinline__ void store_partials(const struct partials &parts, int split, int64_t row,
+                                               int count, float scale_log2,
+                                               const struct softmax_state<Tile> &state)
+{
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int in_warp = half * 8 + lane / 4;
+        const int64_t at = split * parts.total_rows + row + in_warp;
+        if (in_warp >= count)
+            continue;
+        float2 *const out = (float2 *)(parts.out + at * Tile::D) + lane % 4;
+#pragma unroll
+        for (int n = 0; n < Tile::D / 8; n++)
+            out[n * 4] = make_float2(state.out[0][n][2 * half], state.out[0][n][2 * half + 1]);
+        if (lane % 4 == 0)
+            parts.stats[at] = make_float2(state.max[0][half] * scale_log2, state.sum[0][half]);
+    }
+}
+
+template <typename Tile, int BLOCKS_PER_SM>
+__global__ void __launch_bounds__(Tile::THREADS, BLOCKS_PER_SM)
+    attention_splitkv_kernel(const __grid_constant__ struct splitkv_params p)
+{
+    extern __shared__ __align__(256) unsigned char shared[];
+    const struct attention &a = p.a;
+    const int group = threadIdx.x / Tile::GROUP_THREADS;
+    const int thread = threadIdx.x % Tile::GROUP_THREADS;
+    const int warp = thread / 32;
+
+    /* Splits of a tile side by side; the last row tiles, which see the most keys, first. */
+    const int split = blockIdx.x % p.parts.splits;
+    const int tile = blockIdx.x / p.parts.splits;
+    const int batch_head = tile % (a.batch * a.kv_heads);
+    const int row_tile = p.row_tiles - 1 - tile / (a.batch * a.kv_heads);
+    const int batch = batch_head / a.kv_heads;
+    const int kv_head = batch_head % a.kv_heads;
+    const int rows = p.parts.rows;
+    const int block_row = row_tile * Tile::ROWS;
+    const int last_row = min(block_row + Tile::ROWS, rows) - 1;
+    const int warp_row = block_row + warp * Tile::WARP_ROWS;
+    const int warp_rows = min(Tile::WARP_ROWS, rows - warp_row);
+
+    struct row_limits<Tile> limits;
+    for (int half = 0; half < 2; half++)
+        limits.keys[0][half] =
+            visible_keys(a, (warp_row + half * 8 + threadIdx.x % 32 / 4) / a.group);
+    limits.warp_least = visible_keys(a, warp_row / a.group);
+    limits.warp_most = warp_rows > 0 ? visible_keys(a, (warp_row + warp_rows - 1) / a.group) : 0;
+
+    const int n_tiles = (visible_keys(a, last_row / a.group) + Tile::KEYS - 1) / Tile::KEYS;
+    const int split_first = (int)((int64_t)n_tiles * split / p.parts.splits);
+    const int split_tiles = (int)((int64_t)n_tiles * (split + 1) / p.parts.splits) - split_first;
+    struct key_range range;
+    range.k = a.k.data + batch * a.k.batch_stride + kv_head * a.k.head_stride;
+    range.v = a.v.data + batch * a.v.batch_stride + kv_head * a.v.head_stride;
+    range.k_stride = a.k.row_stride;
+    range.v_stride = a.v.row_stride;
+    range.n_keys = a.seqlen_kv;
+    range.first = split_first + group;
+    range.step = Tile::GROUPS;
+    range.n_tiles = (split_tiles - group + Tile::GROUPS - 1) / Tile::GROUPS;
+
+    const struct key_ring ring = {ptx::shared_address(shared) + group * Tile::RING_BYTES, thread,
+                                  1 + group};
+    fill_ring<Tile>(ring, range);
+
+    struct query_registers<Tile> query;
+    struct softmax_state<Tile> state;
+    load_query(p, batch, kv_head, warp_row, &query);
+    clear_state(state);
+    walk_keys<Tile>(ring, range, query, limits, a.scale_log2, state);
+    merge_groups(shared, group, thread, a.scale_log2, state);
+    if (group > 0)
+        return;
+
+    finish_sums(state);
+    if (p.parts.splits > 1) {
+        store_partials(p.parts, split, (int64_t)batch_head * rows + warp_row, warp_rows,
+                       a.scale_log2, state);
+        return;
+    }
+    static_assert(parked_bytes<Tile> % 256 == 0 &&
+                      parked_bytes<Tile> + Tile::QUERY_BYTES <= Tile::RINGS_BYTES,
+                  "O is staged behind the parked results of the other groups");
+    unsigned char *const staging =
+        shared + parked_bytes<Tile> + warp * Tile::WARP_ROWS * Tile::ROW_BYTES;
+    store_rows<Tile>(staging, state, [&](int row) {
+        return row < warp_rows ? packed_row(a.o, a.group, batch, kv_head, warp_row + row) : NULL;
+    });
+}
+
+/*
+ * Serves what leaves attention_fwd_mma idle: query rows that, packed, fit a tile or nearly so (its
+ * 128-row tiles would be mostly padding, and every query head would read K and V again), or a grid
+ * of its tiles that does not give every multiprocessor one.
+ */
+int supports(const struct kg_problem *p, const struct kg_device *device)
+{
+    if (!attention_supports(p, device) || device->shared_bytes_optin < SPLITKV_SHARED_BYTES)
+        return 0;
+    const int64_t rows = p->seqlen_q * (p->heads / p->kv_heads);
+    const int64_t mma_rows = throughput_tile<__half, 64>::ROWS;
+    const int64_t mma_blocks = p->batch * p->heads * ((p->seqlen_q + mma_rows - 1) / mma_rows);
+    if (rows > SPLITKV_WIDE_ROWS && mma_blocks >= device->sm_count)
+        return 0;
+    return rows <= INT32_MAX / 2 && rows * p->batch * p->kv_heads <= INT32_MAX / COMBINE_MAX_SPLITS;
+}
+
+uint64_t out_bytes(const struct kg_problem *p, const struct splitkv_plan &plan)
+{
+    return (uint64_t)(plan.splits * p->batch * p->kv_heads * plan.rows * p->head_dim) *
+           sizeof(float);
+}
+
+uint64_t plan_bytes(const struct kg_problem *p, const struct splitkv_plan &plan)
+{
+    if (plan.splits == 1)
+        return 0;
+    return out_bytes(p, plan) +
+           (uint64_t)(plan.splits * p->batch * p->kv_heads * plan.rows) * sizeof(float2);
+}
+
+uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device)
+{
+    return plan_bytes(p, plan_splitkv(p, device->sm_count, device->shared_bytes_optin));
+}
+
+template <typename T, int D> enum kg_status prepare_typed(const struct splitkv_plan &plan)
+{
+    if (plan.wide)
+        return allow_shared(attention_splitkv_kernel<wide_tile<T, D>, 1>, SPLITKV_SHARED_BYTES);
+    return allow_shared(attention_splitkv_kernel<decode_tile<T, D>, 2>, SPLITKV_SHARED_BYTES);
+}
+
+enum kg_status prepare(const struct kg_problem *p, const struct kg_device *device)
+{
+    const struct splitkv_plan plan = plan_splitkv(p, device->sm_count, device->shared_bytes_optin);
+
+    if (p->dtype == KG_F16)
+        return p->head_dim == 64 ? prepare_typed<__half, 64>(plan)
+                                 : prepare_typed<__half, 128>(plan);
+    return p->head_dim == 64 ? prepare_typed<__nv_bfloat16, 64>(plan)
+                             : prepare_typed<__nv_bfloat16, 128>(plan);
+}
+
+template <typename T, int D>
+enum kg_status launch_typed(const struct splitkv_plan &plan, const struct splitkv_params &params,
+                            void *stream)
+{
+    const dim3 grid((unsigned)(plan.row_tiles * plan.splits * params.a.batch * params.a.kv_heads));
+    if (plan.wide)
+        return launch_kernel(attention_splitkv_kernel<wide_tile<T, D>, 1>, grid,
+                             dim3(wide_tile<T, D>::THREADS), SPLITKV_SHARED_BYTES, stream, params);
+    return launch_kernel(attention_splitkv_kernel<decode_tile<T, D>, 2>, grid,
+                         dim3(decode_tile<T, D>::THREADS), SPLITKV_SHARED_BYTES, stream, params);
+}
+
+enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+{
+    struct splitkv_params params;
+    int device, sm_count, shared_optin;
+    enum kg_status status = read_attention(p, args, &params.a);
+
+    if (status != KG_OK)
+        return status;
+    CUDA_TRY(cudaGetDevice(&device));
+    CUDA_TRY(cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device));
+    CUDA_TRY(
+        cudaDeviceGetAttribute(&shared_optin, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+
+    const struct splitkv_plan plan = plan_splitkv(p, sm_count, shared_optin);
+    if (args->workspace_bytes < plan_bytes(p, plan))
+        return KG_BAD_ARGUMENT;
+    params.row_tiles = (int)plan.row_tiles;
+    params.parts.splits = (int)plan.splits;
+    params.parts.rows = (int)plan.rows;
+    params.parts.total_rows = p->batch * p->kv_heads * plan.rows;
+    params.parts.out = (float *)args->workspace;
+    params.parts.stats = (float2 *)((char *)args->workspace + out_bytes(p, plan));
+
+    if (p->dtype == KG_F16)
+        status = p->head_dim == 64 ? launch_typed<__half, 64>(plan, params, args->stream)
+                                   : launch_typed<__half, 128>(plan, params, args->stream);
+    else
+        status = p->head_dim == 64 ? launch_typed<__nv_bfloat16, 64>(plan, params, args->stream)
+                                   : launch_typed<__nv_bfloat16, 128>(plan, params, args->stream);
+    if (status != KG_OK || plan.splits == 1)
+        return status;
+    return launch_combine(params.a, params.parts, p->dtype, p->head_dim, args->stream);
+}
+
+} // namespace
+
+const struct kg_kernel kg_attention_fwd_splitkv = {
+    sizeof(struct kg_kernel),
+    KG_OP_ATTENTION_FWD,
+    0,
+    "attention_fwd_splitkv",
+    supports,
+    prepare,
+    workspace_bytes,
+    launch,
+};

@@ -1,0 +1,123 @@
+/*
+ * problem.cuh: an attention problem as the kernels see it, and the checks that lead there.
+ */
+#ifndef KG_ATTENTION_FWD_PROBLEM_CUH
+#define KG_ATTENTION_FWD_PROBLEM_CUH
+
+#include "../kernel.h"
+
+#include <float.h>
+#include <stdint.h>
+
+#define LOG2_E 1.4426950408889634
+
+/* A [batch, head, row, D] tensor of 16-bit elements. Strides are in bytes, multiples of 16. */
+struct tensor_view {
+    char *data;
+    int64_t batch_stride, head_stride, row_stride;
+};
+
+struct attention {
+    struct tensor_view q, k, v, o;
+    int batch, kv_heads;
+    int group; /* query heads that share a KV head */
+    int seqlen_q, seqlen_kv;
+    int causal;
+    float scale_log2; /* scale * log2(e): softmax is done in powers of two */
+};
+
+/* Keys that query `row` sees: the first so many. Rows past the end see as many as the last. */
+static __host__ __device__ inline int visible_keys(const struct attention &a, int row)
+{
+    if (!a.causal)
+        return a.seqlen_kv;
+    const int keys = row + 1 + (a.seqlen_kv - a.seqlen_q);
+    return keys < 0 ? 0 : keys < a.seqlen_kv ? keys : a.seqlen_kv;
+}
+
+/* Whether the kernels of this folder compute such a problem at all. */
+static inline int attention_computes(const struct kg_problem *p)
+{
+    const int64_t longest = INT32_MAX / 2; /* row and key indices are int, sums of two included */
+
+    if (p->struct_bytes < sizeof(*p) || p->op != KG_OP_ATTENTION_FWD)
+        return 0;
+    if ((p->dtype != KG_F16 && p->dtype != KG_BF16) || (p->flags & ~(uint32_t)KG_FLAG_CAUSAL) != 0)
+        return 0;
+    if (p->head_dim != 64 && p->head_dim != 128)
+        return 0;
+    if (p->batch < 1 || p->heads < 1 || p->kv_heads < 1 || p->heads % p->kv_heads != 0)
+        return 0;
+    if (p->seqlen_q < 1 || p->seqlen_kv < 1 || p->seqlen_q > longest || p->seqlen_kv > longest)
+        return 0;
+    if (p->batch > longest || p->heads > longest || p->batch * p->heads > longest)
+        return 0;
+    /* The running maximum is taken before scaling, so the factor must keep the order. */
+    return p->scale * LOG2_E >= (double)FLT_MIN && p->scale * LOG2_E <= (double)FLT_MAX;
+}
+
+/* What all kernels of this folder ask of a problem and a device. */
+static inline int attention_supports(const struct kg_problem *p, const struct kg_device *device)
+{
+    return device->kind == KG_DEVICE_CUDA && device->cc_major >= 8 && attention_computes(p);
+}
+
+static inline enum kg_status view_tensor(const struct kg_tensor *t, uint32_t dtype, int64_t batch,
+                                         int64_t heads, int64_t rows, int64_t d,
+                                         struct tensor_view *view)
+{
+    const int64_t shape[4] = {batch, heads, rows, d};
+
+    if (t->rank != 4 || t->dtype != dtype || t->stride[3] != 1)
+        return KG_BAD_ARGUMENT;
+    if (t->data == NULL || (uintptr_t)t->data % 16 != 0)
+        return KG_BAD_ARGUMENT;
+    for (int i = 0; i < 4; i++) {
+        if (t->shape[i] != shape[i])
+            return KG_BAD_ARGUMENT;
+        /* Rows are moved 16 bytes at a time. The stride of a dimension of one is never used. */
+        if (i < 3 && shape[i] > 1 && t->stride[i] % 8 != 0)
+            return KG_UNSUPPORTED;
+    }
+    view->data = (char *)t->data;
+    view->batch_stride = t->stride[0] * 2;
+    view->head_stride = t->stride[1] * 2;
+    view->row_stride = t->stride[2] * 2;
+    return KG_OK;
+}
+
+/* Fills `a` from the arguments of a launch. */
+static inline enum kg_status read_attention(const struct kg_problem *p, const struct kg_args *args,
+                                            struct attention *a)
+{
+    enum kg_status status;
+
+    if (!attention_computes(p))
+        return KG_UNSUPPORTED;
+    if (args->struct_bytes < sizeof(*args) || args->n_in != 3 || args->n_out != 1)
+        return KG_BAD_ARGUMENT;
+    status =
+        view_tensor(&args->in[0], p->dtype, p->batch, p->heads, p->seqlen_q, p->head_dim, &a->q);
+    if (status == KG_OK)
+        status = view_tensor(&args->in[1], p->dtype, p->batch, p->kv_heads, p->seqlen_kv,
+                             p->head_dim, &a->k);
+    if (status == KG_OK)
+        status = view_tensor(&args->in[2], p->dtype, p->batch, p->kv_heads, p->seqlen_kv,
+                             p->head_dim, &a->v);
+    if (status == KG_OK)
+        status = view_tensor(&args->out[0], p->dtype, p->batch, p->heads, p->seqlen_q, p->head_dim,
+                             &a->o);
+    if (status != KG_OK)
+        return status;
+
+    a->batch = (int)p->batch;
+    a->kv_heads = (int)p->kv_heads;
+    a->group = (int)(p->heads / p->kv_heads);
+    a->seqlen_q = (int)p->seqlen_q;
+    a->seqlen_kv = (int)p->seqlen_kv;
+    a->causal = (p->flags & KG_FLAG_CAUSAL) != 0;
+    a->scale_log2 = (float)(p->scale * LOG2_E);
+    return KG_OK;
+}
+
+#endif

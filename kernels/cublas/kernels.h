@@ -1,0 +1,26 @@
+/*
+ * kernels.h: what the files of the provider share: one entry of the table each, and common checks.
+ */
+#ifndef KG_CUBLAS_KERNELS_H
+#define KG_CUBLAS_KERNELS_H
+
+#include <stdbool.h>
+
+#include "../kernel.h"
+
+extern const struct kg_kernel cublas_gemm;            /* gemm.c */
+extern const struct kg_kernel cublas_linear_relu;     /* linear_relu.c */
+extern const struct kg_kernel cublas_linear_relu_bwd; /* linear_relu_bwd.c */
+extern const struct kg_kernel cublas_gemv;            /* gemv.c */
+
+enum kg_status gemv_open(void);
+void gemv_close(void);
+
+/* Whether the problem is `op` with a dtype, flags and sizes that cuBLAS takes; n is checked where
+ * the op has one. */
+bool is_served(const struct kg_problem *p, const struct kg_device *d, enum kg_op op);
+
+/* The one stride that cuBLAS cannot express is a last one other than 1. */
+bool have_unit_columns(const struct kg_tensor *t, uint32_t count);
+
+#endif

@@ -1,0 +1,75 @@
+/* library.c: the provider "cublas": the table of kernel.h, opening and closing. */
+#include <stdio.h>
+
+#include "cublas_api.h"
+#include "kernels.h"
+#include "matmul.h"
+
+bool is_served(const struct kg_problem *p, const struct kg_device *d, enum kg_op op)
+{
+    const bool has_n = op != KG_OP_GEMV;
+    const uint32_t flags = p->dtype == KG_F32 ? KG_FLAG_TF32 : 0;
+    return p->op == op && d->kind == KG_DEVICE_CUDA && p->dtype >= KG_F16 && p->dtype <= KG_F32 &&
+           (p->flags & ~flags) == 0 && p->m >= 1 && p->m <= INT32_MAX && p->k >= 1 &&
+           p->k <= INT32_MAX && (!has_n || (p->n >= 1 && p->n <= INT32_MAX));
+}
+
+bool have_unit_columns(const struct kg_tensor *t, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (t[i].rank < 1 || t[i].rank > 2 || t[i].stride[t[i].rank - 1] != 1)
+            return false;
+    return true;
+}
+
+static void close_handles(void)
+{
+    gemv_close();
+    matmul_close();
+}
+
+static enum kg_status open_handles(const struct kg_device *d)
+{
+    if (d->kind != KG_DEVICE_CUDA || !cublas_api())
+        return KG_UNSUPPORTED;
+    enum kg_status status = matmul_open();
+    if (status == KG_OK)
+        status = gemv_open();
+    if (status != KG_OK)
+        close_handles();
+    return status;
+}
+
+/* The version that was found, since that is what is measured. */
+static const char *version(void)
+{
+    static char text[64];
+    const struct cublas_api *api = cublas_api();
+    if (!api)
+        return "cuBLAS not found";
+    const size_t v = api->cublasLtGetVersion();
+    snprintf(text, sizeof(text), "cuBLAS %zu.%zu.%zu", v / 10000, v / 100 % 100, v % 100);
+    return text;
+}
+
+KG_EXPORT const struct kg_library *kg_library(void)
+{
+    static const struct kg_kernel *const kernels[] = {
+        &cublas_gemm,
+        &cublas_linear_relu,
+        &cublas_linear_relu_bwd,
+        &cublas_gemv,
+    };
+    static struct kg_library library = {
+        .struct_bytes = sizeof(struct kg_library),
+        .abi_version = KG_ABI_VERSION,
+        .provider = "cublas",
+        .device_kind = KG_DEVICE_CUDA,
+        .n_kernels = sizeof(kernels) / sizeof(kernels[0]),
+        .kernels = kernels,
+        .open = open_handles,
+        .close = close_handles,
+    };
+    library.version = version();
+    return &library;
+}

@@ -1,0 +1,125 @@
+/*
+ * linear_relu_bwd.c: the backward pass of linear_relu, in three steps on one stream:
+ *
+ *   1. G = dY where Y > 0, else 0, and db = column sums of G: one kernel of ours (relu_gradient.cu)
+ *   2. dX = G W      cuBLASLt
+ *   3. dW = G^T X    cuBLASLt
+ *
+ * The mask is on an input of both products. cuBLASLt's DRELU epilogues mask an output, that is the
+ * gradient of the layer before, with a bit mask that its own forward pass wrote, so they do not fit
+ * this op. BGRADB could fuse db into step 3; here db costs nothing, since step 1 holds G in
+ * registers anyway.
+ *
+ * Workspace: G, then the scratch of step 1, then that of the products, each from a multiple of 256.
+ */
+#include "kernels.h"
+#include "matmul.h"
+#include "relu_gradient.h"
+
+struct regions {
+    uint64_t scratch, products, end; /* offsets; G is at 0 */
+};
+
+static uint64_t round_up(uint64_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+static struct regions regions_of(const struct kg_problem *p)
+{
+    const uint64_t element = p->dtype == KG_F32 ? 4 : 2;
+    struct regions r;
+    r.scratch = round_up((uint64_t)p->m * (uint64_t)p->n * element);
+    r.products = r.scratch + round_up(relu_gradient_scratch_bytes(p->m, p->n));
+    r.end = r.products + MATMUL_WORKSPACE_BYTES;
+    return r;
+}
+
+static struct matmul dx_of(const struct kg_problem *p, int64_t ldw, int64_t lddx)
+{
+    return (struct matmul){
+        .dtype = p->dtype,
+        .tf32 = (p->flags & KG_FLAG_TF32) != 0,
+        .m = p->m,
+        .n = p->k,
+        .k = p->n,
+        .lda = p->n,
+        .ldb = ldw,
+        .ldd = lddx,
+    };
+}
+
+static struct matmul dw_of(const struct kg_problem *p, int64_t ldx, int64_t lddw)
+{
+    return (struct matmul){
+        .dtype = p->dtype,
+        .tf32 = (p->flags & KG_FLAG_TF32) != 0,
+        .transpose_a = true,
+        .m = p->n,
+        .n = p->k,
+        .k = p->m,
+        .lda = p->n,
+        .ldb = ldx,
+        .ldd = lddw,
+    };
+}
+
+static int supports(const struct kg_problem *p, const struct kg_device *d)
+{
+    return is_served(p, d, KG_OP_LINEAR_RELU_BWD);
+}
+
+static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d)
+{
+    (void)d;
+    const struct matmul dx = dx_of(p, p->k, p->k), dw = dw_of(p, p->k, p->k);
+    const enum kg_status status = matmul_prepare(&dx);
+    return status == KG_OK ? matmul_prepare(&dw) : status;
+}
+
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d)
+{
+    (void)d;
+    return regions_of(p).end;
+}
+
+static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+{
+    const struct kg_tensor *dy = &args->in[0], *x = &args->in[1], *w = &args->in[2];
+    const struct kg_tensor *y = &args->in[3];
+    const struct kg_tensor *dx = &args->out[0], *dw = &args->out[1], *db = &args->out[2];
+    const struct regions r = regions_of(p);
+    char *workspace = args->workspace;
+    if (args->n_in != 4 || args->n_out != 3 || args->workspace_bytes < r.end)
+        return KG_BAD_ARGUMENT;
+    if (!have_unit_columns(args->in, 4) || !have_unit_columns(args->out, 3))
+        return KG_UNSUPPORTED;
+
+    enum kg_status status =
+        relu_gradient(dy, y, workspace, workspace + r.scratch, db, args->stream);
+    if (status != KG_OK)
+        return status;
+    struct matmul_operands o = {.a = workspace,
+                                .b = w->data,
+                                .d = dx->data,
+                                .workspace = workspace + r.products,
+                                .stream = args->stream};
+    const struct matmul to_dx = dx_of(p, w->stride[0], dx->stride[0]);
+    status = matmul_launch(&to_dx, &o);
+    if (status != KG_OK)
+        return status;
+    o.b = x->data;
+    o.d = dw->data;
+    const struct matmul to_dw = dw_of(p, x->stride[0], dw->stride[0]);
+    return matmul_launch(&to_dw, &o);
+}
+
+const struct kg_kernel cublas_linear_relu_bwd = {
+    .struct_bytes = sizeof(struct kg_kernel),
+    .op = KG_OP_LINEAR_RELU_BWD,
+    .name = "cublaslt_linear_relu_bwd",
+    .supports = supports,
+    .prepare = prepare,
+    .workspace_bytes = workspace_bytes,
+    .launch = launch,
+};

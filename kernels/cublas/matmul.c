@@ -1,0 +1,183 @@
+/*
+ * matmul.c: see matmul.h.
+ *
+ * cuBLASLt's own order is column-major. A row-major matrix is its transpose in column-major order,
+ * so D' = B' A' is computed with the operands swapped and nothing is moved.
+ *
+ * kernel.h asks for sums in fp32 that are rounded once. cuBLASLt may by default reduce partial sums
+ * of a split K in the output's type; for 16-bit outputs such algorithms are left out.
+ */
+#include "matmul.h"
+
+#include <stddef.h>
+
+#include "cublas_api.h"
+
+/* What a launch needs, filled in by prepare. The descriptors are plain memory. */
+struct plan {
+    struct matmul matmul;
+    cublasLtMatmulDescOpaque_t operation;
+    cublasLtMatrixLayoutOpaque_t a, b, d; /* in cuBLASLt's order */
+    cublasLtMatmulAlgo_t algorithm;
+};
+
+/* More than a suite has cases; past that the oldest plan makes room. */
+enum { PLANS_MAX = 256 };
+
+static struct plan plans[PLANS_MAX];
+static size_t plans_made;
+static cublasLtHandle_t handle;
+
+enum kg_status matmul_open(void)
+{
+    CUBLAS_TRY(cublas_api()->cublasLtCreate(&handle));
+    return KG_OK;
+}
+
+void matmul_close(void)
+{
+    if (handle)
+        (void)cublas_api()->cublasLtDestroy(handle);
+    handle = NULL;
+    plans_made = 0;
+}
+
+static bool same_matmul(const struct matmul *x, const struct matmul *y)
+{
+    return x->dtype == y->dtype && x->tf32 == y->tf32 && x->transpose_a == y->transpose_a &&
+           x->transpose_b == y->transpose_b && x->relu_bias == y->relu_bias && x->m == y->m &&
+           x->n == y->n && x->k == y->k && x->lda == y->lda && x->ldb == y->ldb && x->ldd == y->ldd;
+}
+
+static cudaDataType_t data_type(uint32_t dtype)
+{
+    switch (dtype) {
+    case KG_F16:
+        return CUDA_R_16F;
+    case KG_BF16:
+        return CUDA_R_16BF;
+    default:
+        return CUDA_R_32F;
+    }
+}
+
+/* A matrix that is stored as [rows, columns], row-major. */
+static enum kg_status describe_matrix(cublasLtMatrixLayoutOpaque_t *layout, uint32_t dtype,
+                                      int64_t rows, int64_t columns, int64_t leading)
+{
+    CUBLAS_TRY(cublas_api()->cublasLtMatrixLayoutInit_internal(
+        layout, sizeof(*layout), data_type(dtype), (uint64_t)columns, (uint64_t)rows, leading));
+    return KG_OK;
+}
+
+static enum kg_status set_operation(struct plan *plan, cublasLtMatmulDescAttributes_t attribute,
+                                    const void *value, size_t bytes)
+{
+    CUBLAS_TRY(
+        cublas_api()->cublasLtMatmulDescSetAttribute(&plan->operation, attribute, value, bytes));
+    return KG_OK;
+}
+
+/* The heuristics learn the bias's alignment from its address, which is not known yet: any address
+ * that is aligned as kernel.h promises stands for it. */
+static enum kg_status describe_relu_bias(struct plan *plan)
+{
+    static const _Alignas(16) char aligned[16];
+    const void *bias = aligned;
+    const uint32_t epilogue = CUBLASLT_EPILOGUE_RELU_BIAS;
+    KG_TRY(set_operation(plan, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue)));
+    return set_operation(plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias));
+}
+
+static enum kg_status describe_operation(struct plan *plan)
+{
+    const struct matmul *m = &plan->matmul;
+    const cublasComputeType_t compute = m->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    const int32_t a = m->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const int32_t b = m->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+    CUBLAS_TRY(cublas_api()->cublasLtMatmulDescInit_internal(
+        &plan->operation, sizeof(plan->operation), compute, CUDA_R_32F));
+    KG_TRY(set_operation(plan, CUBLASLT_MATMUL_DESC_TRANSA, &a, sizeof(a)));
+    KG_TRY(set_operation(plan, CUBLASLT_MATMUL_DESC_TRANSB, &b, sizeof(b)));
+    if (m->relu_bias)
+        KG_TRY(describe_relu_bias(plan));
+    KG_TRY(describe_matrix(&plan->a, m->dtype, m->transpose_b ? m->n : m->k,
+                           m->transpose_b ? m->k : m->n, m->ldb));
+    KG_TRY(describe_matrix(&plan->b, m->dtype, m->transpose_a ? m->k : m->m,
+                           m->transpose_a ? m->m : m->k, m->lda));
+    return describe_matrix(&plan->d, m->dtype, m->m, m->n, m->ldd);
+}
+
+static enum kg_status prefer(cublasLtMatmulPreferenceOpaque_t *preference, const struct matmul *m)
+{
+    const struct cublas_api *api = cublas_api();
+    const uint64_t workspace = MATMUL_WORKSPACE_BYTES;
+    const uint32_t alignment = 16; /* what kernel.h promises; the default is 256 */
+    const uint32_t reduction = m->dtype == KG_F32 ? CUBLASLT_REDUCTION_SCHEME_MASK
+                                                  : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    static const cublasLtMatmulPreferenceAttributes_t aligned[] = {
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
+    };
+    CUBLAS_TRY(api->cublasLtMatmulPreferenceInit_internal(preference, sizeof(*preference)));
+    CUBLAS_TRY(api->cublasLtMatmulPreferenceSetAttribute(
+        preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof(workspace)));
+    CUBLAS_TRY(api->cublasLtMatmulPreferenceSetAttribute(
+        preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reduction, sizeof(reduction)));
+    for (size_t i = 0; i < sizeof(aligned) / sizeof(aligned[0]); i++)
+        CUBLAS_TRY(api->cublasLtMatmulPreferenceSetAttribute(preference, aligned[i], &alignment,
+                                                             sizeof(alignment)));
+    return KG_OK;
+}
+
+/* The first result is the one that cuBLASLt expects to be the fastest. */
+static enum kg_status choose_algorithm(struct plan *plan)
+{
+    cublasLtMatmulPreferenceOpaque_t preference;
+    cublasLtMatmulHeuristicResult_t best;
+    int found = 0;
+    KG_TRY(prefer(&preference, &plan->matmul));
+    CUBLAS_TRY(cublas_api()->cublasLtMatmulAlgoGetHeuristic(handle, &plan->operation, &plan->a,
+                                                            &plan->b, &plan->d, &plan->d,
+                                                            &preference, 1, &best, &found));
+    if (found < 1)
+        return KG_UNSUPPORTED;
+    CUBLAS_TRY(best.state);
+    plan->algorithm = best.algo;
+    return KG_OK;
+}
+
+static struct plan *find_plan(const struct matmul *m)
+{
+    const size_t kept = plans_made < PLANS_MAX ? plans_made : PLANS_MAX;
+    for (size_t i = 0; i < kept; i++)
+        if (same_matmul(&plans[i].matmul, m))
+            return &plans[i];
+    return NULL;
+}
+
+enum kg_status matmul_prepare(const struct matmul *m)
+{
+    struct plan plan = {.matmul = *m};
+    if (find_plan(m))
+        return KG_OK;
+    KG_TRY(describe_operation(&plan));
+    KG_TRY(choose_algorithm(&plan));
+    plans[plans_made++ % PLANS_MAX] = plan;
+    return KG_OK;
+}
+
+enum kg_status matmul_launch(const struct matmul *m, const struct matmul_operands *o)
+{
+    static const float one = 1.0f, zero = 0.0f;
+    KG_TRY(matmul_prepare(m));
+    struct plan plan = *find_plan(m); /* a copy: it gets this launch's bias */
+    if (m->relu_bias)
+        KG_TRY(set_operation(&plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &o->bias, sizeof(o->bias)));
+    CUBLAS_TRY(cublas_api()->cublasLtMatmul(
+        handle, &plan.operation, &one, o->b, &plan.a, o->a, &plan.b, &zero, o->d, &plan.d, o->d,
+        &plan.d, &plan.algorithm, o->workspace, MATMUL_WORKSPACE_BYTES, o->stream));
+    return KG_OK;
+}

@@ -1,0 +1,37 @@
+/*
+ * gemm_simt: C = A B in fp32 on FMA units, both operands row-major.
+ *
+ * Regime      fp32 in full precision; any extents and alignment; compute capability 8.0 and later
+ * Pipeline    4 stages of cp.async, 8 of k each
+ * Tiles       block      thread  warps  registers  shared memory
+ *   large     128 x 128  8 x 8   8      118        33 KB
+ *   small      64 x 64   8 x 4   4       94        17 KB
+ * No spills. Registers are the largest over sm_80, sm_89 and sm_90a.
+ */
+#include "gemm.h"
+#include "gemm_op.h"
+#include "gemm_simt.cuh"
+
+enum kg_status gemm_simt_nn(const struct gemm_call *call)
+{
+    return gemm::simt_launch<true, false, false>(*call);
+}
+
+static int supports(const struct kg_problem *problem, const struct kg_device *device)
+{
+    return gemm_is_op(problem, KG_OP_GEMM) && gemm_simt_dtype(problem) &&
+           gemm_serves(device, problem->m, problem->n, problem->k);
+}
+
+static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
+{
+    struct gemm_call call;
+    const enum kg_status status = gemm_call_of(problem, args, &call);
+    if (status != KG_OK)
+        return status;
+    return gemm_simt_dtype(problem) ? gemm_simt_nn(&call) : KG_UNSUPPORTED;
+}
+
+const struct kg_kernel kg_gemm_simt = {
+    sizeof(struct kg_kernel), KG_OP_GEMM, 0, "gemm_simt", supports, NULL, NULL, launch,
+};

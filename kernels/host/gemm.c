@@ -1,0 +1,49 @@
+/* gemm.c: C[M,N] = A[M,K] B[K,N], by the blocked product of matmul.c. */
+#include <stddef.h>
+
+#include "matmul.h"
+
+static int supports(const struct kg_problem *p, const struct kg_device *device)
+{
+    return host_supports(p, device, KG_OP_GEMM);
+}
+
+static uint64_t workspace(const struct kg_problem *p, int threads)
+{
+    return matmul_workspace_bytes(p->m, p->n, p->k, threads);
+}
+
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device)
+{
+    return workspace(p, device->sm_count);
+}
+
+static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+{
+    const struct host *host = host_enter(p, args, KG_OP_GEMM, workspace);
+    if (!host)
+        return KG_BAD_ARGUMENT;
+
+    const struct kg_tensor *a = &args->in[0], *b = &args->in[1], *c = &args->out[0];
+    struct matmul mm = {
+        .m = p->m,
+        .n = p->n,
+        .k = p->k,
+        .a = {.data = a->data, .dtype = p->dtype, .depth_contiguous = true, .stride = a->stride[0]},
+        .b = {.data = b->data, .dtype = p->dtype, .stride = b->stride[0]},
+        .c = c->data,
+        .dtype = p->dtype,
+        .c_stride = c->stride[0],
+    };
+    matmul(host, &mm, args->workspace);
+    return KG_OK;
+}
+
+const struct kg_kernel host_gemm = {
+    .struct_bytes = sizeof(struct kg_kernel),
+    .op = KG_OP_GEMM,
+    .name = "gemm",
+    .supports = supports,
+    .workspace_bytes = workspace_bytes,
+    .launch = launch,
+};

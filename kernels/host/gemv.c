@@ -1,0 +1,71 @@
+/*
+ * gemv.c: y[M] = A[M,K] x[K]. Bound by reading A once: x is converted to fp32 up front and stays
+ * in cache, A is converted in registers.
+ */
+#include <stddef.h>
+
+#include "../reference/half.h"
+#include "host.h"
+
+enum { ROWS = 32 }; /* a thread's turn: two cache lines of fp32 results */
+
+static int supports(const struct kg_problem *p, const struct kg_device *device)
+{
+    return host_supports(p, device, KG_OP_GEMV);
+}
+
+static uint64_t workspace(const struct kg_problem *p, int threads)
+{
+    (void)threads;
+    return (uint64_t)host_line(p->k) * sizeof(float);
+}
+
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device)
+{
+    return workspace(p, device->sm_count);
+}
+
+struct job {
+    const struct simd *simd;
+    const struct kg_problem *p;
+    const struct kg_tensor *a, *y;
+    const float *x;
+};
+
+static void rows_item(void *context, int64_t item, int thread)
+{
+    const struct job *job = context;
+    const struct kg_tensor *a = job->a, *y = job->y;
+    size_t size = kg_dtype_bytes(a->dtype);
+    int64_t first = item * ROWS, n = min_of(ROWS, job->p->m - first);
+    float sums[ROWS];
+    (void)thread;
+
+    for (int64_t i = 0; i < n; i++)
+        sums[i] =
+            job->simd->dot((const char *)a->data + (size_t)((first + i) * a->stride[0]) * size,
+                           a->dtype, job->x, job->p->k);
+    job->simd->encode((char *)y->data + (size_t)first * size, sums, n, y->dtype);
+}
+
+static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+{
+    const struct host *host = host_enter(p, args, KG_OP_GEMV, workspace);
+    if (!host)
+        return KG_BAD_ARGUMENT;
+
+    float *x = args->workspace;
+    struct job job = {host->simd, p, &args->in[0], &args->out[0], x};
+    host->simd->decode(x, args->in[1].data, p->k, p->dtype);
+    pool_for(host->pool, ceil_div(p->m, ROWS), rows_item, &job);
+    return KG_OK;
+}
+
+const struct kg_kernel host_gemv = {
+    .struct_bytes = sizeof(struct kg_kernel),
+    .op = KG_OP_GEMV,
+    .name = "gemv",
+    .supports = supports,
+    .workspace_bytes = workspace_bytes,
+    .launch = launch,
+};

@@ -1,0 +1,55 @@
+/*
+ * host.h: what the kernels of this library share: its state, and the checks of the ABI's rules.
+ */
+#ifndef KG_HOST_HOST_H
+#define KG_HOST_HOST_H
+
+#include <stdint.h>
+
+#include "../kernel.h"
+#include "pool.h"
+#include "simd.h"
+
+/* Set by open(), constant until close(). */
+struct host {
+    struct pool *pool;
+    const struct simd *simd;
+};
+
+/* NULL outside of open() and close(). */
+const struct host *host_state(void);
+
+/* Is this a well-formed problem of `op` on a host device with at least one thread? */
+int host_supports(const struct kg_problem *p, const struct kg_device *device, enum kg_op op);
+
+/* Bytes of workspace that a supported problem takes with so many threads. */
+typedef uint64_t (*host_workspace_fn)(const struct kg_problem *p, int threads);
+
+/* The first step of a launch: do problem, tensors and workspace fit each other and the op? Returns
+ * NULL when not, or when the library is not open: KG_BAD_ARGUMENT. */
+const struct host *host_enter(const struct kg_problem *p, const struct kg_args *args, enum kg_op op,
+                              host_workspace_fn workspace);
+
+/* Workspace is counted in floats and dealt out in cache lines, so that no two threads share one. */
+static inline int64_t host_line(int64_t floats)
+{
+    return (floats + 15) / 16 * 16;
+}
+
+static inline int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static inline int64_t min_of(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+extern const struct kg_kernel host_attention_fwd;
+extern const struct kg_kernel host_gemm;
+extern const struct kg_kernel host_gemv;
+extern const struct kg_kernel host_linear_relu;
+extern const struct kg_kernel host_linear_relu_bwd;
+
+#endif

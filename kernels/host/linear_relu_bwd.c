@@ -1,0 +1,123 @@
+/*
+ * linear_relu_bwd.c: G = dY where Y > 0, else 0;  dX[M,K] = G W;  dW[N,K] = G^T X;  db[N] = column
+ * sums of G.
+ *
+ * G is never stored: packing applies the gate Y while it converts dY. Two products run one after
+ * the other in the same workspace; db is split over columns, each summed by one thread in a fixed
+ * order, so repeats and thread counts agree bit by bit.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "../reference/half.h"
+#include "matmul.h"
+
+enum {
+    COLUMNS = 64,  /* of db that a thread sums at a time */
+    SUM_ROWS = 64, /* rows added to a sum of their own, so that rounding errors stay small */
+};
+
+static int supports(const struct kg_problem *p, const struct kg_device *device)
+{
+    return host_supports(p, device, KG_OP_LINEAR_RELU_BWD);
+}
+
+static uint64_t workspace(const struct kg_problem *p, int threads)
+{
+    uint64_t dx = matmul_workspace_bytes(p->m, p->k, p->n, threads);
+    uint64_t dw = matmul_workspace_bytes(p->n, p->k, p->m, threads);
+    return dx > dw ? dx : dw;
+}
+
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device)
+{
+    return workspace(p, device->sm_count);
+}
+
+struct column_sums {
+    const struct simd *simd;
+    const struct kg_problem *p;
+    const struct kg_tensor *dy, *y, *db;
+};
+
+static void sum_columns(void *context, int64_t item, int thread)
+{
+    const struct column_sums *s = context;
+    const struct kg_problem *p = s->p;
+    size_t size = kg_dtype_bytes(p->dtype);
+    int64_t first = item * COLUMNS, n = min_of(COLUMNS, p->n - first);
+    float total[COLUMNS] = {0}, part[COLUMNS], dy[COLUMNS], y[COLUMNS];
+    (void)thread;
+
+    for (int64_t i = 0; i < p->m; i++) {
+        if (i % SUM_ROWS == 0)
+            memset(part, 0, sizeof(part));
+        s->simd->decode(dy,
+                        (const char *)s->dy->data + (size_t)(i * s->dy->stride[0] + first) * size,
+                        n, p->dtype);
+        s->simd->decode(y, (const char *)s->y->data + (size_t)(i * s->y->stride[0] + first) * size,
+                        n, p->dtype);
+        for (int64_t j = 0; j < n; j++)
+            part[j] += y[j] > 0.0f ? dy[j] : 0.0f;
+        if (i % SUM_ROWS == SUM_ROWS - 1 || i == p->m - 1)
+            for (int64_t j = 0; j < n; j++)
+                total[j] += part[j];
+    }
+    s->simd->encode((char *)s->db->data + (size_t)first * size, total, n, p->dtype);
+}
+
+static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+{
+    const struct host *host = host_enter(p, args, KG_OP_LINEAR_RELU_BWD, workspace);
+    if (!host)
+        return KG_BAD_ARGUMENT;
+
+    const struct kg_tensor *dy = &args->in[0], *x = &args->in[1], *w = &args->in[2];
+    const struct kg_tensor *y = &args->in[3], *dx = &args->out[0], *dw = &args->out[1];
+    struct operand g = {
+        .data = dy->data,
+        .dtype = p->dtype,
+        .depth_contiguous = true,
+        .stride = dy->stride[0],
+        .gate = y->data,
+        .gate_stride = y->stride[0],
+    };
+    struct operand g_transposed = g;
+    g_transposed.depth_contiguous = false;
+
+    struct matmul dx_product = {
+        .m = p->m,
+        .n = p->k,
+        .k = p->n,
+        .a = g,
+        .b = {.data = w->data, .dtype = p->dtype, .stride = w->stride[0]},
+        .c = dx->data,
+        .dtype = p->dtype,
+        .c_stride = dx->stride[0],
+    };
+    struct matmul dw_product = {
+        .m = p->n,
+        .n = p->k,
+        .k = p->m,
+        .a = g_transposed,
+        .b = {.data = x->data, .dtype = p->dtype, .stride = x->stride[0]},
+        .c = dw->data,
+        .dtype = p->dtype,
+        .c_stride = dw->stride[0],
+    };
+    struct column_sums db = {host->simd, p, dy, y, &args->out[2]};
+
+    matmul(host, &dx_product, args->workspace);
+    matmul(host, &dw_product, args->workspace);
+    pool_for(host->pool, ceil_div(p->n, COLUMNS), sum_columns, &db);
+    return KG_OK;
+}
+
+const struct kg_kernel host_linear_relu_bwd = {
+    .struct_bytes = sizeof(struct kg_kernel),
+    .op = KG_OP_LINEAR_RELU_BWD,
+    .name = "linear_relu_bwd",
+    .supports = supports,
+    .workspace_bytes = workspace_bytes,
+    .launch = launch,
+};

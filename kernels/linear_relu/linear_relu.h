@@ -1,0 +1,28 @@
+/*
+ * linear_relu.h: Y[M,N] = max(0, X[M,K] W[N,K]^T + b[N]) and its gradients.
+ *
+ * linear_relu_mma   one kernel on tensor cores; fp16, bf16, and fp32 where TF32 is allowed
+ * linear_relu_simt  one kernel on FMA units; fp32 in full precision
+ * linear_relu_bwd   dX, dW, db by four kernels; all dtypes
+ *
+ * Rows of all matrices may be any distance apart; a base or distance that is not a multiple of 16
+ * bytes is served by a slower path. Every result is the same bit for bit on every run.
+ */
+#ifndef KG_LINEAR_RELU_H
+#define KG_LINEAR_RELU_H
+
+#include "../kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern const struct kg_kernel kg_linear_relu_mma;
+extern const struct kg_kernel kg_linear_relu_simt;
+extern const struct kg_kernel kg_linear_relu_bwd;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

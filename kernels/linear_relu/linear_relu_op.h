@@ -1,0 +1,33 @@
+/*
+ * linear_relu_op.h: the op LINEAR_RELU of kernel.h as a gemm_call, for the kernels that serve it.
+ */
+#ifndef KG_LINEAR_RELU_OP_H
+#define KG_LINEAR_RELU_OP_H
+
+#include "../gemm/gemm_check.h"
+
+static inline enum kg_status linear_relu_call_of(const struct kg_problem *problem,
+                                                 const struct kg_args *args, struct gemm_call *call)
+{
+    enum kg_status status = gemm_check_frame(problem, args, KG_OP_LINEAR_RELU, 3, 1);
+    if (status != KG_OK)
+        return status;
+    const uint32_t dtype = problem->dtype;
+    const int64_t m = problem->m, n = problem->n, k = problem->k;
+    call->dtype = dtype;
+    call->m = m;
+    call->n = n;
+    call->k = k;
+    call->bias = args->in[2].data;
+    call->stream = args->stream;
+    status = gemm_check_matrix(&args->in[0], dtype, m, k, &call->a);
+    if (status == KG_OK)
+        status = gemm_check_matrix(&args->in[1], dtype, n, k, &call->b);
+    if (status == KG_OK)
+        status = gemm_check_vector(&args->in[2], dtype, n);
+    if (status == KG_OK)
+        status = gemm_check_matrix(&args->out[0], dtype, m, n, &call->c);
+    return status;
+}
+
+#endif

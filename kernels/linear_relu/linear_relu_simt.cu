@@ -1,0 +1,35 @@
+/*
+ * linear_relu_simt: Y = max(0, X W^T + b) in fp32 on FMA units, in one kernel.
+ *
+ * Regime, pipeline and tiles are those of gemm/gemm_simt.cu. Registers: large 112, small 80. No
+ * spills.
+ */
+#include "linear_relu.h"
+#include "linear_relu_op.h"
+#include "../gemm/gemm_simt.cuh"
+
+static int supports(const struct kg_problem *problem, const struct kg_device *device)
+{
+    return gemm_is_op(problem, KG_OP_LINEAR_RELU) && gemm_simt_dtype(problem) &&
+           gemm_serves(device, problem->m, problem->n, problem->k);
+}
+
+static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
+{
+    struct gemm_call call;
+    const enum kg_status status = linear_relu_call_of(problem, args, &call);
+    if (status != KG_OK)
+        return status;
+    return gemm_simt_dtype(problem) ? gemm::simt_launch<true, true, true>(call) : KG_UNSUPPORTED;
+}
+
+const struct kg_kernel kg_linear_relu_simt = {
+    sizeof(struct kg_kernel),
+    KG_OP_LINEAR_RELU,
+    0,
+    "linear_relu_simt",
+    supports,
+    NULL,
+    NULL,
+    launch,
+};

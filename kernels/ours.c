@@ -1,0 +1,30 @@
+/*
+ * ours.c: the table of our own CUDA kernels.
+ *
+ * The order is the dispatch: of the kernels of an op, the first that supports a problem is taken.
+ */
+#include "attention_fwd/attention_fwd.h"
+#include "gemm/gemm.h"
+#include "gemv/gemv.h"
+#include "kernel.h"
+#include "linear_relu/linear_relu.h"
+
+static const struct kg_kernel *const kernels[] = {
+    &kg_attention_fwd_splitkv, &kg_attention_fwd_mma, &kg_gemm_mma,        &kg_gemm_simt, &kg_gemv,
+    &kg_linear_relu_mma,       &kg_linear_relu_simt,  &kg_linear_relu_bwd,
+};
+
+static const struct kg_library library = {
+    .struct_bytes = sizeof(struct kg_library),
+    .abi_version = KG_ABI_VERSION,
+    .provider = "ours",
+    .version = "1.0",
+    .device_kind = KG_DEVICE_CUDA,
+    .n_kernels = sizeof(kernels) / sizeof(kernels[0]),
+    .kernels = kernels,
+};
+
+KG_EXPORT const struct kg_library *kg_library(void)
+{
+    return &library;
+}

@@ -1,0 +1,448 @@
+/*
+ * reference_cuda.cu: the fp64 reference of every op on the device, see reference_cuda.h.
+ *
+ * It judges the kernels, so it shares nothing with them: its own loads, its own loops, no tensor
+ * cores, no fast arithmetic. Three kernels serve all ops: a product of two strided views, column
+ * sums, and attention. Inputs are turned into fp64 once for each tile, in shared memory, since the
+ * conversion is the slow part; each thread keeps a few sums in registers. That is all the tuning
+ * there is, and it is enough for an 8192^3 product to take a fraction of a second on a chip with
+ * full-rate fp64.
+ */
+#include "reference_cuda.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <math.h>
+#include <stddef.h>
+
+#include "signature.h"
+
+/* A block of SIDE x SIDE threads computes a TILE x TILE piece of a product, STEP terms at a time;
+ * each thread has EACH x EACH sums, SIDE apart. */
+enum { SIDE = 16, THREADS = SIDE * SIDE, TILE = 64, EACH = TILE / SIDE, STEP = 16 };
+
+/* One more than TILE, so that a column of the tile lies in different banks. */
+typedef double tile[STEP][TILE + 1];
+
+/* One operand of a product: element (i, l) is data[i * outer + l * inner], where the product sums
+ * over l. Where `gate` is set, elements whose gate is not positive are 0. */
+template <typename T> struct view {
+    const T *data;
+    int64_t outer, inner;
+    const T *gate;
+    int64_t gate_outer, gate_inner;
+};
+
+static __device__ double to_double(float x)
+{
+    return (double)x;
+}
+
+static __device__ double to_double(__half x)
+{
+    return (double)__half2float(x);
+}
+
+static __device__ double to_double(__nv_bfloat16 x)
+{
+    return (double)__bfloat162float(x);
+}
+
+template <typename T>
+static __device__ double element(const struct view<T> &v, int64_t i, int64_t l)
+{
+    if (v.gate && !(to_double(v.gate[i * v.gate_outer + l * v.gate_inner]) > 0.0))
+        return 0.0;
+    return to_double(v.data[i * v.outer + l * v.inner]);
+}
+
+/* Loads elements (i0 .., l0 ..) of a view whose sizes are n_i and n_l; 0 outside of it.
+ * Neighbouring threads take neighbouring elements of memory. */
+template <typename T>
+static __device__ void load_tile(tile to, const struct view<T> &v, int64_t i0, int64_t l0,
+                                 int64_t n_i, int64_t n_l)
+{
+    for (int e = (int)threadIdx.x; e < TILE * STEP; e += THREADS) {
+        const int i = v.inner == 1 ? e / STEP : e % TILE;
+        const int l = v.inner == 1 ? e % STEP : e / TILE;
+        const bool inside = i0 + i < n_i && l0 + l < n_l;
+        to[l][i] = inside ? element(v, i0 + i, l0 + l) : 0.0;
+    }
+}
+
+/* sum[r][c] += a . b over STEP terms, for row y + r * SIDE and column x + c * SIDE of the tiles. */
+static __device__ void multiply_tiles(double sum[EACH][EACH], const tile a, const tile b, int y,
+                                      int x)
+{
+    for (int l = 0; l < STEP; l++) {
+        double row[EACH], column[EACH];
+        for (int e = 0; e < EACH; e++) {
+            row[e] = a[l][y + e * SIDE];
+            column[e] = b[l][x + e * SIDE];
+        }
+        for (int r = 0; r < EACH; r++)
+            for (int c = 0; c < EACH; c++)
+                sum[r][c] = fma(row[r], column[c], sum[r][c]);
+    }
+}
+
+/* Keeps a NaN, so that a poisoned input cannot hide behind it. */
+static __device__ double relu(double x)
+{
+    return x < 0.0 ? 0.0 : x;
+}
+
+/* c[m, n] = a[m, k] b[n, k]^T; with a bias, the ReLU of that plus bias[n]. */
+template <typename T>
+static __global__ void __launch_bounds__(THREADS, 2)
+    product(struct view<T> a, struct view<T> b, const T *bias, double *c, int64_t m, int64_t n,
+            int64_t k)
+{
+    __shared__ tile a_tile, b_tile;
+    const int y = (int)threadIdx.x / SIDE, x = (int)threadIdx.x % SIDE;
+    const int64_t tiles_across = (n + TILE - 1) / TILE;
+    const int64_t i0 = blockIdx.x / tiles_across * TILE;
+    const int64_t j0 = blockIdx.x % tiles_across * TILE;
+    double sum[EACH][EACH] = {};
+
+    for (int64_t l0 = 0; l0 < k; l0 += STEP) {
+        __syncthreads();
+        load_tile(a_tile, a, i0, l0, m, k);
+        load_tile(b_tile, b, j0, l0, n, k);
+        __syncthreads();
+        multiply_tiles(sum, a_tile, b_tile, y, x);
+    }
+    for (int r = 0; r < EACH; r++) {
+        for (int s = 0; s < EACH; s++) {
+            const int64_t i = i0 + y + r * SIDE, j = j0 + x + s * SIDE;
+            if (i < m && j < n)
+                c[i * n + j] = bias ? relu(sum[r][s] + to_double(bias[j])) : sum[r][s];
+        }
+    }
+}
+
+/* out[i] = sum of v(i, l) over l; one thread a sum. */
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    sums(struct view<T> v, double *out, int64_t n_i, int64_t n_l)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i >= n_i)
+        return;
+    double sum = 0.0;
+#pragma unroll 8
+    for (int64_t l = 0; l < n_l; l++)
+        sum += element(v, i, l);
+    out[i] = sum;
+}
+
+/* A block computes CHUNK dimensions of the output of TILE queries of one head. It walks the keys
+ * TILE at a time: scores, their exponentials against the largest score so far, and the weighted sum
+ * of the values, which is scaled down whenever a larger score turns up. A head that is wider than
+ * CHUNK is computed in several blocks, each of which computes the scores anew. */
+enum { CHUNK = 128, WIDE = CHUNK / SIDE };
+
+template <typename T> struct heads {
+    const T *data;
+    int64_t batch, head, row; /* strides; the last one is 1 */
+};
+
+template <typename T> struct attention {
+    struct heads<T> q, k, v;
+    double *o;
+    int64_t n_heads, heads_a_kv_head, seqlen_q, seqlen_kv, head_dim;
+    int64_t query_tiles, chunks;
+    double scale;
+    bool causal;
+};
+
+struct attention_shared {
+    union {
+        struct {
+            tile q, k;
+        };
+        double v[STEP][CHUNK];
+    };
+    double weight[TILE][TILE + 1];
+};
+
+/* Rows of one head as an operand of a product over the head's dimensions. */
+template <typename T>
+static __device__ struct view<T> rows_of(const struct heads<T> &t, int64_t batch, int64_t head) {
+    return {t.data + batch * t.batch + head * t.head, t.row, 1, NULL, 0, 0};
+}
+
+/* The SIDE threads of a row exchange in a fixed pattern, so all of them get the same bits. */
+static __device__ double
+row_max(double x)
+{
+    for (int lane = SIDE / 2; lane > 0; lane /= 2)
+        x = fmax(x, __shfl_xor_sync(0xffffffffu, x, lane));
+    return x;
+}
+
+static __device__ double row_sum(double x)
+{
+    for (int lane = SIDE / 2; lane > 0; lane /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, lane);
+    return x;
+}
+
+/* Turns one row's scores into weights against the new maximum. Returns the factor that what was
+ * summed so far must be scaled by. A key that the row does not see has weight 0. */
+static __device__ double weigh_row(double score[EACH], const bool seen[EACH], double *max,
+                                   double *total)
+{
+    double top = *max;
+    for (int c = 0; c < EACH; c++)
+        top = seen[c] ? fmax(top, score[c]) : top;
+    top = row_max(top);
+    double weights = 0.0;
+    for (int c = 0; c < EACH; c++) {
+        score[c] = seen[c] ? exp(score[c] - top) : 0.0;
+        weights += score[c];
+    }
+    const double factor = *total > 0.0 ? exp(*max - top) : 0.0;
+    *total = *total * factor + row_sum(weights);
+    *max = top;
+    return factor;
+}
+
+/* sum[r][c] += weight . v over STEP keys, of which row r sees those below seen[r]: the value of a
+ * key that is not seen must not come in even as 0 times NaN. */
+static __device__ void add_values(double sum[EACH][WIDE], const struct attention_shared &shared,
+                                  const int64_t seen[EACH], int64_t j0, int step, int y, int x)
+{
+    for (int l = 0; l < STEP; l++) {
+        double value[WIDE];
+        for (int c = 0; c < WIDE; c++)
+            value[c] = shared.v[l][x + c * SIDE];
+        for (int r = 0; r < EACH; r++) {
+            const double weight = shared.weight[y + r * SIDE][step + l];
+            if (j0 + step + l < seen[r])
+                for (int c = 0; c < WIDE; c++)
+                    sum[r][c] = fma(weight, value[c], sum[r][c]);
+        }
+    }
+}
+
+template <typename T>
+static __device__ void load_values(struct attention_shared &shared, const struct view<T> &v,
+                                   int64_t j0, int64_t d0, int64_t n_j, int64_t n_d)
+{
+    for (int e = (int)threadIdx.x; e < STEP * CHUNK; e += THREADS) {
+        const int j = e / CHUNK, d = e % CHUNK;
+        const bool inside = j0 + j < n_j && d0 + d < n_d;
+        shared.v[j][d] = inside ? element(v, j0 + j, d0 + d) : 0.0;
+    }
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS) attend(struct attention<T> a)
+{
+    extern __shared__ double shared_memory[];
+    struct attention_shared &shared = *(struct attention_shared *)shared_memory;
+    const int y = (int)threadIdx.x / SIDE, x = (int)threadIdx.x % SIDE;
+    const int64_t d0 = blockIdx.x % a.chunks * CHUNK;
+    const int64_t i0 = blockIdx.x / a.chunks % a.query_tiles * TILE;
+    const int64_t batch_head = blockIdx.x / a.chunks / a.query_tiles;
+    const int64_t batch = batch_head / a.n_heads, head = batch_head % a.n_heads;
+    const struct view<T> q = rows_of(a.q, batch, head);
+    const struct view<T> k = rows_of(a.k, batch, head / a.heads_a_kv_head);
+    const struct view<T> v = rows_of(a.v, batch, head / a.heads_a_kv_head);
+
+    int64_t seen[EACH]; /* row r sees the keys below this */
+    double max[EACH], total[EACH], sum[EACH][WIDE] = {};
+    for (int r = 0; r < EACH; r++) {
+        const int64_t last = i0 + y + r * SIDE + a.seqlen_kv - a.seqlen_q;
+        seen[r] = a.causal ? min(last + 1, a.seqlen_kv) : a.seqlen_kv;
+        max[r] = -INFINITY;
+        total[r] = 0.0;
+    }
+    const int64_t last_of_tile = i0 + TILE - 1 + a.seqlen_kv - a.seqlen_q;
+    const int64_t keys = a.causal ? min(last_of_tile + 1, a.seqlen_kv) : a.seqlen_kv;
+
+    for (int64_t j0 = 0; j0 < keys; j0 += TILE) {
+        double score[EACH][EACH] = {};
+        for (int64_t l0 = 0; l0 < a.head_dim; l0 += STEP) {
+            __syncthreads();
+            load_tile(shared.q, q, i0, l0, a.seqlen_q, a.head_dim);
+            load_tile(shared.k, k, j0, l0, a.seqlen_kv, a.head_dim);
+            __syncthreads();
+            multiply_tiles(score, shared.q, shared.k, y, x);
+        }
+        for (int r = 0; r < EACH; r++) {
+            bool is_seen[EACH];
+            for (int c = 0; c < EACH; c++) {
+                is_seen[c] = j0 + x + c * SIDE < seen[r];
+                score[r][c] *= a.scale;
+            }
+            const double factor = weigh_row(score[r], is_seen, &max[r], &total[r]);
+            for (int c = 0; c < EACH; c++)
+                shared.weight[y + r * SIDE][x + c * SIDE] = score[r][c];
+            for (int c = 0; c < WIDE; c++)
+                sum[r][c] *= factor;
+        }
+        for (int step = 0; step < TILE && j0 + step < keys; step += STEP) {
+            __syncthreads();
+            load_values(shared, v, j0 + step, d0, a.seqlen_kv, a.head_dim);
+            __syncthreads();
+            add_values(sum, shared, seen, j0, step, y, x);
+        }
+    }
+    for (int r = 0; r < EACH; r++) {
+        const int64_t i = i0 + y + r * SIDE;
+        double *o = a.o + (batch_head * a.seqlen_q + i) * a.head_dim;
+        for (int c = 0; c < WIDE; c++) {
+            const int64_t d = d0 + x + c * SIDE;
+            if (i < a.seqlen_q && d < a.head_dim)
+                o[d] = seen[r] > 0 ? sum[r][c] / total[r] : 0.0;
+        }
+    }
+}
+
+static int64_t tiles_of(int64_t size, int64_t of)
+{
+    return (size + of - 1) / of;
+}
+
+/* The grid's limit; no problem that fits in memory comes near it. */
+static bool fits_grid(int64_t blocks)
+{
+    return blocks > 0 && blocks <= INT32_MAX;
+}
+
+/* A matrix as operand of a sum over its columns; turned() sums over its rows. */
+template <typename T> static struct view<T> plain(const struct kg_tensor &t) {
+    return {(const T *)t.data, t.stride[0], 1, NULL, 0, 0};
+}
+
+template <typename T>
+static struct view<T> turned(struct view<T> v) {
+    return {v.data, v.inner, v.outer, v.gate, v.gate_inner, v.gate_outer};
+}
+
+template <typename T>
+static struct view<T> gated(struct view<T> v, const struct kg_tensor &gate) {
+    return {v.data, v.outer, v.inner, (const T *)gate.data, gate.stride[0], 1};
+}
+
+template <typename T>
+static cudaError_t enqueue_product(struct view<T> a, struct view<T> b, const T *bias, double *c,
+                                   int64_t m, int64_t n, int64_t k, cudaStream_t stream)
+{
+    const int64_t blocks = tiles_of(m, TILE) * tiles_of(n, TILE);
+    if (!fits_grid(blocks))
+        return cudaErrorInvalidValue;
+    product<T><<<(unsigned)blocks, THREADS, 0, stream>>>(a, b, bias, c, m, n, k);
+    return cudaGetLastError();
+}
+
+template <typename T>
+static cudaError_t linear_relu_bwd(const struct kg_problem *p, const struct kg_tensor *in,
+                                   double *const *out, cudaStream_t stream)
+{
+    const T *none = NULL;
+    const struct view<T> g = gated(plain<T>(in[0]), in[3]);
+    const struct view<T> x = plain<T>(in[1]), w = plain<T>(in[2]);
+    cudaError_t error = enqueue_product(g, turned(w), none, out[0], p->m, p->k, p->n, stream);
+    if (error == cudaSuccess)
+        error = enqueue_product(turned(g), turned(x), none, out[1], p->n, p->k, p->m, stream);
+    if (error != cudaSuccess)
+        return error;
+    const unsigned blocks = (unsigned)tiles_of(p->n, THREADS);
+    sums<T><<<blocks, THREADS, 0, stream>>>(turned(g), out[2], p->n, p->m);
+    return cudaGetLastError();
+}
+
+template <typename T> static struct heads<T> heads_of(const struct kg_tensor &t) {
+    return {(const T *)t.data, t.stride[0], t.stride[1], t.stride[2]};
+}
+
+template <typename T>
+static cudaError_t attention_fwd(const struct kg_problem *p, const struct kg_tensor *in,
+                                 double *out, cudaStream_t stream)
+{
+    struct attention<T> a = {
+    };
+    a.q = heads_of<T>(in[0]);
+    a.k = heads_of<T>(in[1]);
+    a.v = heads_of<T>(in[2]);
+    a.o = out;
+    a.n_heads = p->heads;
+    a.heads_a_kv_head = p->heads / p->kv_heads;
+    a.seqlen_q = p->seqlen_q;
+    a.seqlen_kv = p->seqlen_kv;
+    a.head_dim = p->head_dim;
+    a.query_tiles = tiles_of(p->seqlen_q, TILE);
+    a.chunks = tiles_of(p->head_dim, CHUNK);
+    a.scale = p->scale;
+    a.causal = (p->flags & KG_FLAG_CAUSAL) != 0;
+    const int64_t blocks = p->batch * p->heads * a.query_tiles * a.chunks;
+    if (!fits_grid(blocks))
+        return cudaErrorInvalidValue;
+    const int shared_bytes = (int)sizeof(struct attention_shared);
+    const cudaError_t error =
+        cudaFuncSetAttribute(attend<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+    if (error != cudaSuccess)
+        return error;
+    attend<T><<<(unsigned)blocks, THREADS, shared_bytes, stream>>>(a);
+    return cudaGetLastError();
+}
+
+template <typename T>
+static cudaError_t enqueue(const struct kg_problem *p, const struct kg_tensor *in,
+                           double *const *out, cudaStream_t stream)
+{
+    const T *none = NULL;
+    switch (p->op) {
+    case KG_OP_ATTENTION_FWD:
+        return attention_fwd<T>(p, in, out[0], stream);
+    case KG_OP_GEMM:
+        return enqueue_product(plain<T>(in[0]), turned(plain<T>(in[1])), none, out[0], p->m, p->n,
+                               p->k, stream);
+    case KG_OP_GEMV: {
+        const struct view<T> x = {
+            (const T *)in[1].data, 0, 1, NULL, 0, 0
+        };
+        return enqueue_product(plain<T>(in[0]), x, none, out[0], p->m, 1, p->k, stream);
+    }
+    case KG_OP_LINEAR_RELU:
+        return enqueue_product(plain<T>(in[0]), plain<T>(in[1]), (const T *)in[2].data, out[0],
+                               p->m, p->n, p->k, stream);
+    case KG_OP_LINEAR_RELU_BWD:
+        return linear_relu_bwd<T>(p, in, out, stream);
+    }
+    return cudaErrorInvalidValue;
+}
+
+static bool arguments_fit(const struct kg_problem *p, const struct kg_tensor *in,
+                          double *const *out)
+{
+    struct kg_signature s;
+    if (!kg_signature_of(p, &s))
+        return false;
+    for (uint32_t i = 0; i < s.n_in; i++)
+        if (!kg_tensor_fits(&in[i], p->dtype, &s.in[i]))
+            return false;
+    for (uint32_t i = 0; i < s.n_out; i++)
+        if (!out[i])
+            return false;
+    return true;
+}
+
+cudaError_t kg_reference_cuda(const struct kg_problem *p, const struct kg_tensor *in,
+                              double *const *out, cudaStream_t stream)
+{
+    if (!arguments_fit(p, in, out))
+        return cudaErrorInvalidValue;
+    switch (p->dtype) {
+    case KG_F16:
+        return enqueue<__half>(p, in, out, stream);
+    case KG_BF16:
+        return enqueue<__nv_bfloat16>(p, in, out, stream);
+    case KG_F32:
+        return enqueue<float>(p, in, out, stream);
+    }
+    return cudaErrorInvalidValue;
+}
