@@ -1,0 +1,32 @@
+/*
+ * api.h: /api/v1/: what the store knows, as JSON. Everything is read only.
+ *
+ *     runs?limit=&after=                            newest first; `next` continues the list
+ *     runs/UUID                                     the run document as it was stored
+ *     cases?device=                                 each case with its newest result
+ *     trends?case=&device=&provider=&limit=         points of one case, newest first
+ *     leaderboard?device=                           lowest verified p50 of each provider
+ *     devices                                       device models with their newest run
+ *
+ * Times are integers of ms since 1970 UTC (*_ms), durations nanoseconds (*_ns), ratios candidate
+ * over other; null is "not known". A parameter that an address does not have is refused, so that a
+ * misspelt filter never shows everything.
+ */
+#ifndef SERVER_API_H
+#define SERVER_API_H
+
+#include "reply.h"
+#include "request.h"
+#include "store.h"
+
+/* Is the path one of these? */
+bool api_owns(const char *path);
+
+/*
+ * Answers; `build` names this program's build in the tags. `if_none_match`: the header or NULL;
+ * when it names the present state the answer is 304 without a body.
+ */
+void api_get(struct store *store, const struct request *request, const char *build,
+             const char *if_none_match, struct reply *reply);
+
+#endif

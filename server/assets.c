@@ -1,0 +1,157 @@
+/* assets.c: see assets.h. */
+#include "assets.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/embed.h"
+
+#define MAX_FILE ((off_t)8 << 20)
+
+extern const struct embedded_file embedded_web[];
+extern const size_t embedded_web_count;
+
+struct assets {
+    int root_fd;        /* -1: built in */
+    struct etag *etags; /* of the built-in files, in their order */
+};
+
+static const char *type_of(const char *name)
+{
+    static const struct {
+        const char *ending;
+        const char *type;
+    } types[] = {
+        {".html", "text/html; charset=utf-8"},
+        {".js", "text/javascript; charset=utf-8"},
+        {".css", "text/css; charset=utf-8"},
+        {".svg", "image/svg+xml"},
+    };
+    const char *ending = strrchr(name, '.');
+    for (size_t i = 0; ending && i < sizeof(types) / sizeof(types[0]); i++) {
+        if (strcmp(ending, types[i].ending) == 0)
+            return types[i].type;
+    }
+    return NULL;
+}
+
+enum gate_status assets_open(const char *web_root, struct assets **out, struct gate_error *err)
+{
+    struct assets *a = calloc(1, sizeof(*a));
+    if (a)
+        a->etags = calloc(embedded_web_count + 1, sizeof(*a->etags));
+    if (!a || !a->etags) {
+        free(a);
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    }
+    a->root_fd = -1;
+    for (size_t i = 0; i < embedded_web_count; i++)
+        a->etags[i] = etag_of(embedded_web[i].data, embedded_web[i].size);
+    if (web_root) {
+        a->root_fd = open(web_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (a->root_fd < 0) {
+            int error = errno;
+            assets_close(a);
+            return gate_fail(err, GATE_USAGE, "cannot open the folder '%s' of --web-root: %s",
+                             web_root, strerror(error));
+        }
+    }
+    *out = a;
+    return GATE_OK;
+}
+
+void assets_close(struct assets *a)
+{
+    if (!a)
+        return;
+    if (a->root_fd >= 0)
+        close(a->root_fd);
+    free(a->etags);
+    free(a);
+}
+
+/* One name of a path: letters, digits, '_', '-' and '.', which does not come first. */
+static bool is_plain(const char *name, size_t len)
+{
+    static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+    return len > 0 && name[0] != '.' && strspn(name, good) >= len;
+}
+
+/* Opens the file step by step, so that no link can lead out of the folder. -1: there is none. */
+static int open_below(int root_fd, const char *path)
+{
+    char name[256];
+    int fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
+    while (fd >= 0) {
+        size_t len = strcspn(path, "/");
+        bool last = path[len] == '\0';
+        int next = -1;
+        if (is_plain(path, len) && len < sizeof(name)) {
+            memcpy(name, path, len);
+            name[len] = '\0';
+            next =
+                openat(fd, name,
+                       O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | (last ? 0 : O_DIRECTORY));
+        }
+        close(fd);
+        fd = next;
+        if (last)
+            break;
+        path += len + 1;
+    }
+    return fd;
+}
+
+static bool read_file(int fd, struct buf *out)
+{
+    struct stat st;
+    char chunk[16384];
+    ssize_t n;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > MAX_FILE)
+        return false;
+    while ((n = read(fd, chunk, sizeof(chunk))) > 0)
+        buf_append(out, chunk, (size_t)n);
+    return n == 0 && !out->failed;
+}
+
+static bool get_from_folder(const struct assets *a, const char *name, struct reply *reply)
+{
+    int fd = open_below(a->root_fd, name);
+    if (fd < 0)
+        return false;
+    bool good = read_file(fd, &reply->body);
+    close(fd);
+    if (good)
+        reply->etag = etag_of(reply->body.data, reply->body.len);
+    return good;
+}
+
+static bool get_built_in(const struct assets *a, const char *name, struct reply *reply)
+{
+    for (size_t i = 0; i < embedded_web_count; i++) {
+        if (strcmp(embedded_web[i].name, name) == 0) {
+            reply->constant = embedded_web[i].data;
+            reply->constant_size = embedded_web[i].size;
+            reply->etag = a->etags[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+void assets_get(const struct assets *a, const char *path, struct reply *reply)
+{
+    const char *name = strcmp(path, "/") == 0 ? "index.html" : path + 1;
+    const char *type = type_of(name);
+    bool found = false;
+    if (type) {
+        reply->type = type;
+        found = a->root_fd >= 0 ? get_from_folder(a, name, reply) : get_built_in(a, name, reply);
+    }
+    if (!found)
+        reply_text(reply, 404, "There is nothing at this address. The dashboard is at /");
+}

@@ -1,0 +1,26 @@
+/*
+ * assets.h: the files of the page: those that were built in, or those of a folder.
+ */
+#ifndef SERVER_ASSETS_H
+#define SERVER_ASSETS_H
+
+#include "base/error.h"
+#include "reply.h"
+
+struct assets;
+
+/*
+ * `web_root`: a folder to read at each request, for work on the page; NULL: what was built in.
+ * GATE_USAGE when it is no folder that can be opened.
+ */
+enum gate_status assets_open(const char *web_root, struct assets **out, struct gate_error *err);
+void assets_close(struct assets *a);
+
+/*
+ * Answers with the file of that path ("/" is the page itself) or with 404. Of a folder only plain
+ * names are served: no "..", no hidden file, no symbolic link anywhere in the path, no type that a
+ * page has no use for. Several threads may call it.
+ */
+void assets_get(const struct assets *a, const char *path, struct reply *reply);
+
+#endif

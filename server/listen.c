@@ -1,0 +1,98 @@
+/* listen.c: see listen.h. */
+#include "listen.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BACKLOG 128
+
+/* Splits "ADDR:PORT" and "[ADDR]:PORT". */
+static bool split(const char *text, char host[64], char port[8])
+{
+    const char *colon = strrchr(text, ':');
+    if (!colon || colon == text)
+        return false;
+    const char *start = text;
+    size_t len = (size_t)(colon - text);
+    if (*text == '[') {
+        if (colon[-1] != ']')
+            return false;
+        start++;
+        len -= 2;
+    } else if (memchr(text, ':', len)) {
+        return false;
+    }
+    size_t digits = strspn(colon + 1, "0123456789");
+    if (len == 0 || len > 63 || digits == 0 || digits > 5 || colon[1 + digits] != '\0')
+        return false;
+    memcpy(host, start, len);
+    host[len] = '\0';
+    memcpy(port, colon + 1, digits + 1);
+    return true;
+}
+
+static enum gate_status bind_to(const struct addrinfo *info, const char *address, int *fd,
+                                struct gate_error *err)
+{
+    int on = 1;
+    *fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (*fd >= 0 && setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+        bind(*fd, info->ai_addr, info->ai_addrlen) == 0 && listen(*fd, BACKLOG) == 0)
+        return GATE_OK;
+    int error = errno;
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+    return gate_fail(err, GATE_IO, "cannot listen on %s: %s%s", address, strerror(error),
+                     error == EADDRINUSE ? "; name another port with --listen" : "");
+}
+
+static enum gate_status url_of(int fd, char url[LISTEN_MAX_URL], struct gate_error *err)
+{
+    struct sockaddr_storage bound = {0};
+    socklen_t len = sizeof(bound);
+    char host[64];
+    char port[8];
+    int flags = NI_NUMERICHOST | NI_NUMERICSERV;
+    if (getsockname(fd, (struct sockaddr *)&bound, &len) < 0 ||
+        getnameinfo((struct sockaddr *)&bound, len, host, sizeof(host), port, sizeof(port),
+                    flags) != 0)
+        return gate_fail(err, GATE_IO, "cannot tell the address of the socket");
+    snprintf(url, LISTEN_MAX_URL, bound.ss_family == AF_INET6 ? "http://[%s]:%s/" : "http://%s:%s/",
+             host, port);
+    return GATE_OK;
+}
+
+enum gate_status listen_open(const char *address, int *fd, char url[LISTEN_MAX_URL],
+                             struct gate_error *err)
+{
+    static const struct addrinfo hints = {
+        .ai_family = AF_UNSPEC,
+        .ai_socktype = SOCK_STREAM,
+        .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
+    };
+    struct addrinfo *info = NULL;
+    char host[64];
+    char port[8];
+    *fd = -1;
+    if (!split(address, host, port) || strtoul(port, NULL, 10) > 65535 ||
+        getaddrinfo(host, port, &hints, &info) != 0)
+        return gate_fail(err, GATE_USAGE,
+                         "'%s' is no address to listen on: write 127.0.0.1:8731 or [::1]:8731",
+                         address);
+    enum gate_status status = bind_to(info, address, fd, err);
+    freeaddrinfo(info);
+    if (status == GATE_OK)
+        status = url_of(*fd, url, err);
+    if (status != GATE_OK && *fd >= 0) {
+        close(*fd);
+        *fd = -1;
+    }
+    return status;
+}

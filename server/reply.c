@@ -1,0 +1,97 @@
+/* reply.c: see reply.h. */
+#include "reply.h"
+
+#include <sha2.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "emit.h"
+
+void reply_init(struct reply *r)
+{
+    *r = (struct reply){.status = 200, .type = "application/json"};
+    buf_init(&r->body, REPLY_MAX_BODY);
+}
+
+void reply_release(struct reply *r)
+{
+    buf_release(&r->body);
+}
+
+static const char *title_of(unsigned status)
+{
+    switch (status) {
+    case 400:
+        return "Bad Request";
+    case 404:
+        return "Not Found";
+    case 405:
+        return "Method Not Allowed";
+    case 414:
+        return "URI Too Long";
+    case 503:
+        return "Service Unavailable";
+    default:
+        return "Internal Server Error";
+    }
+}
+
+static void start_over(struct reply *r, unsigned status, const char *type)
+{
+    buf_clear(&r->body);
+    r->status = status;
+    r->type = type;
+    r->etag.text[0] = '\0';
+    r->constant = NULL;
+}
+
+void reply_problem(struct reply *r, unsigned status, const char *format, ...)
+{
+    char detail[1200];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(detail, sizeof(detail), format, args);
+    va_end(args);
+    start_over(r, status, "application/problem+json");
+    struct emit e = {.out = &r->body};
+    emit_open(&e, '{');
+    emit_string_member(&e, "type", "about:blank");
+    emit_string_member(&e, "title", title_of(status));
+    emit_integer_member(&e, "status", status);
+    emit_string_member(&e, "detail", detail);
+    emit_close(&e, '}');
+    buf_putc(&r->body, '\n');
+}
+
+void reply_text(struct reply *r, unsigned status, const char *text)
+{
+    start_over(r, status, "text/plain; charset=utf-8");
+    buf_puts(&r->body, text);
+    buf_putc(&r->body, '\n');
+}
+
+struct etag etag_of(const void *bytes, size_t size)
+{
+    SHA2_CTX context;
+    uint8_t digest[SHA256_DIGEST_LENGTH];
+    struct etag tag;
+    char *out = tag.text;
+    SHA256Init(&context);
+    SHA256Update(&context, bytes, size);
+    SHA256Final(digest, &context);
+    *out++ = '"';
+    for (int i = 0; i < 8; i++, out += 2)
+        snprintf(out, 3, "%02x", digest[i]);
+    *out++ = '"';
+    *out = '\0';
+    return tag;
+}
+
+bool etag_matches(const struct etag *tag, const char *if_none_match)
+{
+    if (!if_none_match || tag->text[0] == '\0')
+        return false;
+    /* The quotes are part of the tag, and no tag of ours holds another: a substring is a match. */
+    return strstr(if_none_match, tag->text) != NULL;
+}

@@ -1,0 +1,46 @@
+/*
+ * reply.h: the answer to one request, before it is handed to libmicrohttpd.
+ */
+#ifndef SERVER_REPLY_H
+#define SERVER_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "request.h"
+
+#define REPLY_MAX_BODY ((size_t)80 << 20)
+
+/* 16 hex digits of a SHA-256 in quotes, or "". */
+struct etag {
+    char text[20];
+};
+
+struct reply {
+    unsigned status;   /* HTTP */
+    const char *type;  /* Content-Type */
+    const char *allow; /* of a 405, or NULL */
+    struct etag etag;  /* none: not to be kept by anyone */
+    struct buf body;
+    const void *constant; /* instead of `body`: bytes that live as long as the program */
+    size_t constant_size;
+};
+
+void reply_init(struct reply *r);
+void reply_release(struct reply *r);
+
+/* Makes it an RFC 9457 problem, and drops what was in the body. */
+void reply_problem(struct reply *r, unsigned status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same as a line of text, for people who typed an address. */
+void reply_text(struct reply *r, unsigned status, const char *text);
+
+/* The tag of a content, or of a text that names a state. */
+struct etag etag_of(const void *bytes, size_t size);
+
+/* Does an If-None-Match header (may be NULL) name the tag? "*" does not: it would need an answer to
+ * be made first, to know that there is one. */
+bool etag_matches(const struct etag *tag, const char *if_none_match);
+
+#endif

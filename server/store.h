@@ -1,0 +1,159 @@
+/*
+ * store.h: the history, one SQLite file.
+ *
+ * `gate` writes it, `gate-server` reads it. One process writes at a time; readers go on beside it
+ * (WAL). A run is stored whole in one transaction or not at all. The run document is kept as it
+ * came, and its numbers again in columns that the queries need. Every row handed to a callback is
+ * valid during that call only, and the callback must not use the same store. A callback that
+ * returns false ends the query, which then succeeds.
+ */
+#ifndef SERVER_STORE_H
+#define SERVER_STORE_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define STORE_APPLICATION_ID 0x4b474154 /* "KGAT" */
+#define STORE_SCHEMA_VERSION 1
+
+struct store;
+
+enum store_mode {
+    STORE_READ_ONLY, /* the file must exist */
+    STORE_READ_WRITE /* created when it does not */
+};
+
+/* The longest document that is stored; a longer one is refused before anything is written. */
+#define STORE_MAX_DOCUMENT ((size_t)64 << 20)
+
+/*
+ * Opens the file, checks that it is one of ours (application_id), migrates an older schema when
+ * writing, and refuses a newer one. GATE_IO with a message otherwise; a file that is refused is not
+ * written to. A store belongs to one thread at a time; open one for each thread that needs it.
+ * Writers of several processes take turns by a lock on PATH-lock.
+ */
+enum gate_status store_open(const char *path, enum store_mode mode, struct store **out,
+                            struct gate_error *err);
+void store_close(struct store *s); /* NULL is fine */
+
+/*
+ * Stores a run document that schema_check() accepted. `text` is the document's bytes. A run whose
+ * uuid is there already changes nothing and sets *existed.
+ */
+enum gate_status store_put_run(struct store *s, const cJSON *document, const char *text, size_t len,
+                               bool *existed, struct gate_error *err);
+
+struct store_run {
+    const char *uuid;
+    int64_t time_ms;
+    const char *commit;
+    const char *branch;
+    const char *subject;
+    bool dirty;
+    const char *suite;
+    const char *device_model;
+    const char *device_name;
+    const char *contract;
+    const char *verdict;
+    int exit_code;
+    int n_cases, n_pass, n_regression, n_improvement, n_wrong, n_no_verdict, n_environment;
+};
+
+struct store_case {
+    const char *id;
+    const char *op;
+    const char *dtype;
+    const char *device_model;
+    int64_t n_runs;
+    /* of the newest run that has the case; p50_ns is 0 when it was not timed */
+    int64_t time_ms;
+    const char *run_uuid;
+    const char *commit;
+    const char *verdict;
+    double p50_ns, best_p50_ns, tflops, ceiling;
+    const char *contract;
+    const char *reason; /* why the verdict */
+    double p50_lo_ns, p50_hi_ns;
+    double ratio, ratio_lo, ratio_hi; /* p50 over the stored best's; 0: no best */
+    const char *peer;                 /* the fastest provider of that run, "" for none */
+    double peer_ratio;                /* p50 over that provider's, paired where it was; 0: none */
+};
+
+struct store_point {
+    int64_t time_ms;
+    const char *run_uuid;
+    const char *commit;
+    const char *provider;
+    const char *role; /* "candidate" or "provider" */
+    const char *kernel;
+    const char *contract;
+    const char *verdict; /* the case's; providers have none of their own */
+    double p50_ns, p50_lo_ns, p50_hi_ns, p90_ns, tflops, gbps, best_p50_ns; /* 0: not known */
+};
+
+struct store_leader {
+    const char *case_id;
+    const char *device_model;
+    const char *provider;
+    const char *kernel;
+    const char *commit;
+    const char *run_uuid;
+    int64_t time_ms;
+    double p50_ns, tflops, gbps;
+    const char *contract;
+    const char *role; /* "candidate" or "provider" */
+};
+
+struct store_device {
+    const char *model;
+    int64_t n_runs;
+    struct store_run newest; /* its newest run */
+};
+
+/* Names a state of the store: as long as it is the same, every query has the same answer. */
+struct store_state {
+    char text[112];
+};
+
+typedef bool (*store_run_fn)(void *context, const struct store_run *row);
+typedef bool (*store_case_fn)(void *context, const struct store_case *row);
+typedef bool (*store_point_fn)(void *context, const struct store_point *row);
+typedef bool (*store_leader_fn)(void *context, const struct store_leader *row);
+typedef bool (*store_device_fn)(void *context, const struct store_device *row);
+typedef bool (*store_document_fn)(void *context, const char *text, size_t len);
+
+/* A position in the list of runs, newest first; rows start after it. {INT64_MAX, ""}: the start. */
+struct store_run_key {
+    int64_t time_ms;
+    const char *uuid;
+};
+
+/* Filters are NULL for "any". */
+enum gate_status store_runs(struct store *s, struct store_run_key after, int64_t limit,
+                            store_run_fn fn, void *context, struct gate_error *err);
+enum gate_status store_cases(struct store *s, const char *device_model, store_case_fn fn,
+                             void *context, struct gate_error *err);
+/* Newest first, timed and verified points of one case on one device model. */
+enum gate_status store_trend(struct store *s, const char *case_id, const char *device_model,
+                             const char *provider, int64_t limit, store_point_fn fn, void *context,
+                             struct gate_error *err);
+/* For each case, device model and provider the lowest verified p50 of the newest contract. */
+enum gate_status store_leaderboard(struct store *s, const char *device_model, store_leader_fn fn,
+                                   void *context, struct gate_error *err);
+/* The document of one run; GATE_USAGE when there is none of that uuid (a unique prefix of at
+ * least 4 characters will do). */
+enum gate_status store_document(struct store *s, const char *uuid, store_document_fn fn,
+                                void *context, struct gate_error *err);
+/* All documents, oldest first. */
+enum gate_status store_documents(struct store *s, store_document_fn fn, void *context,
+                                 struct gate_error *err);
+/* All device models, the one with the newest run first. */
+enum gate_status store_devices(struct store *s, store_device_fn fn, void *context,
+                               struct gate_error *err);
+enum gate_status store_state(struct store *s, struct store_state *out, struct gate_error *err);
+
+#endif

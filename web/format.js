@@ -1,0 +1,124 @@
+// format.js: numbers and times as people read them. Null is "not known": a dash.
+
+import { h } from "./dom.js";
+
+const DASH = "–";
+const MINUS = "−";
+const NARROW_SPACE = "\u202f"; // does not break
+
+const UNITS = [
+    ["s", 1e9],
+    ["ms", 1e6],
+    ["µs", 1e3],
+    ["ns", 1],
+];
+
+/** The unit that suits a duration: [name, nanoseconds]. */
+export function unitOf(ns) {
+    return UNITS.find(([, size]) => Math.abs(ns) >= size) ?? UNITS[3];
+}
+
+function digits(value, significant) {
+    if (value === 0) return "0";
+    if (Math.abs(value) >= 10 ** significant || Math.abs(value) < 1e-3)
+        return value.toExponential(significant - 1);
+    return value.toPrecision(significant);
+}
+
+/** "18.60 µs" */
+export function duration(ns) {
+    if (ns === null || ns === undefined) return DASH;
+    const [unit, size] = unitOf(ns);
+    return `${digits(ns / size, 4)}${NARROW_SPACE}${unit}`;
+}
+
+/** A duration for a column: the unit has a place of its own, so that the numbers align. */
+export function durationCell(ns) {
+    if (ns === null || ns === undefined) return h("span", { class: "none" }, DASH);
+    const [unit, size] = unitOf(ns);
+    return h("span", { class: "quantity" }, digits(ns / size, 4),
+        h("span", { class: "unit" }, unit));
+}
+
+/** "+6.02 %" for 1.0602 */
+export function change(ratio) {
+    if (ratio === null || ratio === undefined) return DASH;
+    const percent = (ratio - 1) * 100;
+    const size = Math.abs(percent);
+    const text = size >= 1000 ? digits(size, 3) : size.toFixed(size >= 100 ? 0 : 2);
+    const sign = Number(text) === 0 ? "" : percent < 0 ? MINUS : "+";
+    return `${sign || "±"}${text}${NARROW_SPACE}%`;
+}
+
+/** Half the width of a ratio's interval: "±0.06" */
+export function spread(lo, hi) {
+    if (!lo || !hi) return "";
+    return `±${(((hi - lo) / 2) * 100).toFixed(2)}`;
+}
+
+export function number(value, significant = 4) {
+    return value === null || value === undefined ? DASH : digits(value, significant);
+}
+
+/** "63 %" of a share */
+export function share(value) {
+    if (value === null || value === undefined) return DASH;
+    const percent = value * 100;
+    return `${percent >= 10 ? percent.toFixed(0) : percent.toPrecision(2)}${NARROW_SPACE}%`;
+}
+
+export function shortCommit(commit) {
+    return commit ? commit.slice(0, 9) : DASH;
+}
+
+const absolute = new Intl.DateTimeFormat(undefined, {
+    year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit",
+});
+const dayOnly = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+const STEPS = [
+    ["year", 31557600e3],
+    ["month", 2629800e3],
+    ["week", 604800e3],
+    ["day", 86400e3],
+    ["hour", 3600e3],
+    ["minute", 60e3],
+];
+
+export function dateText(ms) {
+    return absolute.format(ms);
+}
+
+export function dayText(ms) {
+    return dayOnly.format(ms);
+}
+
+/** "3 hours ago" */
+export function ago(ms) {
+    const distance = ms - Date.now();
+    for (const [unit, size] of STEPS)
+        if (Math.abs(distance) >= size) return relative.format(Math.round(distance / size), unit);
+    return relative.format(0, "minute");
+}
+
+/** A time in the reader's zone, in UTC on hover. */
+export function time(ms, text = dateText(ms)) {
+    let iso;
+    try {
+        iso = new Date(ms).toISOString();
+    } catch {
+        return h("span", {}, DASH); // further away than the calendar goes
+    }
+    return h("time", { datetime: iso, title: `${iso.slice(0, 19).replace("T", " ")} UTC` }, text);
+}
+
+/** "1 min 14 s" */
+export function elapsed(ms) {
+    const seconds = Math.round(ms / 1000);
+    if (seconds < 60) return `${seconds} s`;
+    return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+export function plural(n, one, many = `${one}s`) {
+    return `${n} ${n === 1 ? one : many}`;
+}

@@ -1,0 +1,48 @@
+// parts.js: pieces that several views show.
+
+import { address, h } from "./dom.js";
+import { shortCommit } from "./format.js";
+
+/** A case id, which may be broken at its slashes; the op stands out. */
+export function caseName(id) {
+    const [op, ...rest] = id.split("/");
+    return [h("b", {}, op), rest.map((part) => ["/", h("wbr"), part])];
+}
+
+export function caseLink(id, device) {
+    return h("a", { class: "case", href: address("case", { id, device }) }, caseName(id));
+}
+
+export function runLink(uuid, text = uuid.slice(0, 8)) {
+    return h("a", { class: "mono", href: address(`run/${uuid}`), title: `Run ${uuid}` }, text);
+}
+
+/** "3f9d2c1b7 + changes": what was measured. */
+export function commitText(run) {
+    if (!run.commit) return h("span", { class: "none" }, "no commit");
+    return h("span", { class: "mono", title: run.commit }, shortCommit(run.commit),
+        run.dirty && h("span", { class: "dirty", title: "The tree had uncommitted changes" }, "+"));
+}
+
+/** A table in a box of its own, which scrolls when it is wider than the page. */
+export function tableBox(label, ...content) {
+    return h("div", { class: "box", role: "region", "aria-label": label, tabindex: "0" },
+        h("table", {}, content));
+}
+
+export function crumbs(...parts) {
+    return h("nav", { class: "crumbs", "aria-label": "Where this is" },
+        parts.map((part, i) => [i > 0 && h("span", { "aria-hidden": "true" }, "/"), part]));
+}
+
+/** What a database without a run shows. */
+export function nothingYet() {
+    return h("section", { class: "empty" },
+        h("h1", {}, "No runs yet"),
+        h("p", {}, "This database is ready and empty. A run brings the first numbers:"),
+        h("pre", {}, h("code", {}, "make run")),
+        h("p", {}, "It measures the GPU that is there, or else the host, and stores the run. " +
+            "With a database of another name, call the gate itself:"),
+        h("pre", {}, h("code", {}, "gate run --device auto --db FILE")),
+        h("p", { class: "quiet" }, "This page notices the run by itself."));
+}

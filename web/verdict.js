@@ -1,0 +1,62 @@
+// verdict.js: the six verdicts: word, shape, order. Never a colour alone.
+
+import { h, s } from "./dom.js";
+
+const SHAPES = {
+    pass: "M3.5 8.5l3 3 6-7",
+    regression: "M8 2.5l6 11H2z",
+    improvement: "M8 13.5l6-11H2z",
+    wrong: "M3.5 3.5l9 9m0-9l-9 9",
+    "no-verdict": "M3 8h10",
+    environment: "M8 1.8L14.2 8 8 14.2 1.8 8z",
+};
+
+const WORDS = {
+    pass: "pass",
+    regression: "regression",
+    improvement: "improvement",
+    wrong: "wrong",
+    "no-verdict": "no verdict",
+    environment: "environment",
+};
+
+/** Worst first, as the exit codes have it. */
+export const ORDER = ["wrong", "regression", "environment", "no-verdict", "pass", "improvement"];
+
+export function rank(verdict) {
+    const place = ORDER.indexOf(verdict);
+    return place < 0 ? ORDER.length : place;
+}
+
+export function word(verdict) {
+    return WORDS[verdict] ?? verdict;
+}
+
+const known = (verdict) => (Object.hasOwn(SHAPES, verdict) ? verdict : "no-verdict");
+
+function icon(verdict) {
+    return s("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" },
+        s("path", { d: SHAPES[known(verdict)] }));
+}
+
+/** Shape and word. */
+export function badge(verdict, extra = "") {
+    return h("span", { class: `verdict ${known(verdict)} ${extra}` }, icon(verdict),
+        h("span", { class: "word" }, word(verdict)));
+}
+
+/** How many of each, worst first, without those that there are none of. */
+export function counts(verdicts) {
+    return h("span", { class: "counts" }, ORDER.filter((v) => verdicts[v] > 0).map((v) =>
+        h("span", { class: `verdict ${v}` }, icon(v), `${verdicts[v]} ${word(v)}`)));
+}
+
+/** The shape alone, for a chart: centre and size in pixels. */
+export function mark(verdict, x, y, size) {
+    const scale = size / 16;
+    return s("path", {
+        class: `mark ${known(verdict)}`,
+        d: SHAPES[known(verdict)],
+        transform: `translate(${x - size / 2} ${y - size / 2}) scale(${scale})`,
+    });
+}
