@@ -1,0 +1,38 @@
+#include "arm.h"
+
+#include <stdlib.h>
+
+enum gate_status arm_prepare(struct device *d, const struct kg_problem *p, struct arm *arm,
+                             struct gate_error *err)
+{
+    const struct kg_kernel *k = arm->kernel;
+    const struct kg_device *where = &device_info(d)->kg;
+    if (k->prepare) {
+        enum kg_status status = k->prepare(p, where);
+        if (status != KG_OK)
+            return gate_fail(err, GATE_WRONG, "prepare() of kernel '%s' returned '%s'", k->name,
+                             library_status_name(status));
+    }
+    uint64_t bytes = k->workspace_bytes ? k->workspace_bytes(p, where) : 0;
+    if (bytes > (uint64_t)device_info(d)->memory_bytes)
+        return gate_fail(err, GATE_WRONG, "kernel '%s' asks for a workspace of %llu bytes", k->name,
+                         (unsigned long long)bytes);
+    return bytes ? device_alloc(d, (size_t)bytes, &arm->workspace, err) : GATE_OK;
+}
+
+void arm_release(struct device *d, struct arm *arm)
+{
+    device_free(d, &arm->workspace);
+    free(arm->measurement.samples_ns);
+    arm->measurement.samples_ns = NULL;
+}
+
+enum kg_status arm_launch(void *context, unsigned index, void *stream)
+{
+    const struct arm_launch *l = context;
+    struct kg_args args = l->sets[index % l->n_sets].args;
+    args.workspace = l->arm->workspace.data;
+    args.workspace_bytes = l->arm->workspace.bytes;
+    args.stream = stream;
+    return l->arm->kernel->launch(l->problem, &args);
+}

@@ -1,0 +1,68 @@
+/*
+ * arm.h: one kernel that takes part in a case: the candidate, or a provider beside it.
+ */
+#ifndef GATE_ARM_H
+#define GATE_ARM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "device.h"
+#include "library.h"
+#include "operands.h"
+#include "stats.h"
+
+#define ARMS_MAX 8
+
+/* Worst figures over the seeds and outputs of one kernel's verification. */
+struct verification {
+    bool ok;
+    unsigned seeds; /* input sets that were looked at */
+    double rel_fro; /* relative Frobenius error; NaN when an element is not finite */
+    double limit;   /* of rel_fro */
+    double max_abs; /* largest absolute error */
+    double allclose_1e2, allclose_1e3; /* smallest share of elements within atol = rtol */
+    int64_t nonfinite;
+    char message[512]; /* empty when ok */
+};
+
+/* What was measured of one kernel, per launch. */
+struct measurement {
+    struct estimate p50_ns;
+    double p90_ns;
+    double *samples_ns; /* in the order taken; the arm's */
+    size_t n_samples;
+    unsigned launches_per_sample;
+    unsigned input_sets;
+    bool cold;                           /* a sample touched at least 3x the L2 */
+    double sm_clock_mhz;                 /* mean; 0: not measured */
+    double single_p50_ns, single_p90_ns; /* cold single launches; 0: none taken */
+    size_t n_single;
+    struct estimate ratio; /* candidate over this arm, paired; all 0 for the candidate */
+};
+
+struct arm {
+    const struct library *library;
+    const struct kg_kernel *kernel;
+    bool is_candidate;
+    struct device_memory workspace;
+    struct verification verification;
+    bool timed;
+    struct measurement measurement;
+};
+
+/* What a launch of an arm needs; the context of device_launch_fn for arm_launch(). */
+struct arm_launch {
+    const struct arm *arm;
+    const struct kg_problem *problem;
+    const struct operands *sets; /* launch i uses sets[i % n_sets] */
+    unsigned n_sets;
+};
+
+/* Calls prepare() and allocates the workspace. */
+enum gate_status arm_prepare(struct device *d, const struct kg_problem *p, struct arm *arm,
+                             struct gate_error *err);
+void arm_release(struct device *d, struct arm *arm);
+enum kg_status arm_launch(void *context, unsigned index, void *stream);
+
+#endif

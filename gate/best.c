@@ -1,0 +1,383 @@
+/*
+ * best.c: see best.h.
+ *
+ * A set is kept as the JSON document that it is stored as. Its cases are sorted when it is read,
+ * and a new one is inserted at its place.
+ */
+#include "best.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/schema.h"
+
+#define MAX_FILE (64u * 1024 * 1024)
+
+struct best {
+    cJSON *document;
+    struct schema *schema;
+};
+
+static const char *const action_names[] = {
+    [BEST_ACCEPT_NEW] = "accept-new",
+    [BEST_ACCEPT] = "accept",
+};
+
+const char *best_action_name(enum best_action action)
+{
+    return action_names[action];
+}
+
+char *best_path(const char *folder, const char *device_model)
+{
+    char *path;
+    return asprintf(&path, "%s/%s.json", folder, device_model) < 0 ? NULL : path;
+}
+
+static cJSON *empty_document(const char *device_model)
+{
+    cJSON *d = cJSON_CreateObject();
+    if (cJSON_AddStringToObject(d, "schema", "gate-best/1") &&
+        cJSON_AddStringToObject(d, "device_model", device_model ? device_model : "") &&
+        cJSON_AddStringToObject(d, "contract", "") && cJSON_AddObjectToObject(d, "cases") &&
+        cJSON_AddArrayToObject(d, "log"))
+        return d;
+    cJSON_Delete(d);
+    return NULL;
+}
+
+static int compare_items(const void *a, const void *b)
+{
+    return strcmp((*(cJSON *const *)a)->string, (*(cJSON *const *)b)->string);
+}
+
+/* A file that was edited by hand may have them in any order. */
+static bool sort_members(cJSON *object)
+{
+    size_t n = (size_t)cJSON_GetArraySize(object), i = 0;
+    cJSON **items = calloc(n + 1, sizeof(cJSON *));
+    if (!items)
+        return false;
+    for (; object->child; i++)
+        items[i] = cJSON_DetachItemViaPointer(object, object->child);
+    qsort(items, n, sizeof(cJSON *), compare_items);
+    for (i = 0; i < n; i++)
+        cJSON_AddItemToArray(object, items[i]); /* keeps the key that it has */
+    free(items);
+    return true;
+}
+
+static enum gate_status read_document(struct best *b, const char *path, const char *device_model,
+                                      struct gate_error *err)
+{
+    struct buf text;
+    unsigned line, column;
+    buf_init(&text, MAX_FILE);
+    enum gate_status status = file_read(path, &text, err);
+    if (status == GATE_OK)
+        status = schema_parse(b->schema, path, 1, text.data, text.len, GATE_IO, &b->document, err);
+    if (status != GATE_OK)
+        goto out;
+
+    const char *found = json_string(b->document, "device_model", "");
+    if (device_model && strcmp(found, device_model) != 0) {
+        json_locate(text.data, text.len, "/device_model", false, &line, &column);
+        status = gate_fail(err, GATE_IO, "%s:%u:%u: these bests are of '%s', not of '%s'", path,
+                           line, column, found, device_model);
+    } else if (!sort_members(cJSON_GetObjectItemCaseSensitive(b->document, "cases"))) {
+        status = gate_fail(err, GATE_INTERNAL, "%s: out of memory", path);
+    }
+out:
+    buf_release(&text);
+    return status;
+}
+
+enum gate_status best_load(const char *path, const char *device_model, struct best **out,
+                           struct gate_error *err)
+{
+    struct best *b = calloc(1, sizeof(*b));
+    enum gate_status status = GATE_OK;
+    if (!b)
+        return gate_fail(err, GATE_INTERNAL, "%s: out of memory", path);
+    b->schema = schema_open("best.schema.json");
+    if (!b->schema)
+        status = gate_fail(err, GATE_INTERNAL, "best.schema.json can't be used");
+    else if (access(path, F_OK) == 0 || errno != ENOENT)
+        status = read_document(b, path, device_model, err);
+    else if (!(b->document = empty_document(device_model)))
+        status = gate_fail(err, GATE_INTERNAL, "%s: out of memory", path);
+    if (status != GATE_OK) {
+        best_free(b);
+        return status;
+    }
+    *out = b;
+    return GATE_OK;
+}
+
+void best_free(struct best *b)
+{
+    if (!b)
+        return;
+    cJSON_Delete(b->document);
+    schema_free(b->schema);
+    free(b);
+}
+
+const char *best_contract(const struct best *b)
+{
+    return json_string(b->document, "contract", "");
+}
+
+static void read_entry(const cJSON *item, struct best_entry *out)
+{
+    *out = (struct best_entry){
+        .p50_ns = json_number(item, "p50_ns", 0),
+        .p50_lo_ns = json_number(item, "p50_lo_ns", 0),
+        .p50_hi_ns = json_number(item, "p50_hi_ns", 0),
+        .p90_ns = json_number(item, "p90_ns", 0),
+        .time_ms = json_integer(item, "time_ms", 0),
+        .kernel = json_string(item, "kernel", ""),
+        .commit = json_string(item, "commit", ""),
+        .run_uuid = json_string(item, "run_uuid", ""),
+        .library_sha256 = json_string(item, "library_sha256", ""),
+    };
+}
+
+bool best_find(const struct best *b, const char *case_id, const char *contract,
+               struct best_entry *out)
+{
+    const cJSON *cases = cJSON_GetObjectItemCaseSensitive(b->document, "cases");
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(cases, case_id);
+    if (!item || strcmp(best_contract(b), contract) != 0)
+        return false;
+    read_entry(item, out);
+    return true;
+}
+
+static cJSON *entry_object(const struct best_entry *e)
+{
+    cJSON *o = cJSON_CreateObject();
+    if (cJSON_AddNumberToObject(o, "p50_ns", e->p50_ns) &&
+        cJSON_AddNumberToObject(o, "p50_lo_ns", e->p50_lo_ns) &&
+        cJSON_AddNumberToObject(o, "p50_hi_ns", e->p50_hi_ns) &&
+        cJSON_AddNumberToObject(o, "p90_ns", e->p90_ns) &&
+        cJSON_AddStringToObject(o, "kernel", e->kernel) &&
+        cJSON_AddStringToObject(o, "commit", e->commit) &&
+        cJSON_AddStringToObject(o, "run_uuid", e->run_uuid) &&
+        cJSON_AddNumberToObject(o, "time_ms", (double)e->time_ms) &&
+        cJSON_AddStringToObject(o, "library_sha256", e->library_sha256))
+        return o;
+    cJSON_Delete(o);
+    return NULL;
+}
+
+static cJSON *change_object(const char *case_id, const cJSON *old, const struct best_entry *e,
+                            const struct best_note *note)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON *from = old ? cJSON_CreateNumber(json_number(old, "p50_ns", 0)) : cJSON_CreateNull();
+    if (cJSON_AddNumberToObject(o, "time_ms", (double)note->time_ms) &&
+        cJSON_AddStringToObject(o, "case", case_id) &&
+        cJSON_AddStringToObject(o, "action", action_names[note->action]) &&
+        cJSON_AddItemToObject(o, "from_ns", from)) {
+        from = NULL;
+        if (cJSON_AddNumberToObject(o, "to_ns", e->p50_ns) &&
+            cJSON_AddStringToObject(o, "reason", note->reason) &&
+            cJSON_AddStringToObject(o, "author", note->author) &&
+            cJSON_AddStringToObject(o, "commit", e->commit) &&
+            cJSON_AddStringToObject(o, "run_uuid", e->run_uuid))
+            return o;
+    }
+    cJSON_Delete(from);
+    cJSON_Delete(o);
+    return NULL;
+}
+
+/* A document with only this change, to be checked by the schema before anything is touched. */
+static enum gate_status check_change(const struct best *b, const char *case_id,
+                                     const char *contract, const cJSON *entry, const cJSON *change,
+                                     struct gate_error *err)
+{
+    struct schema_fault fault;
+    enum gate_status status = GATE_OK;
+    cJSON *d = empty_document(json_string(b->document, "device_model", ""));
+    if (!d)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    cJSON_ReplaceItemInObjectCaseSensitive(d, "contract", cJSON_CreateString(contract));
+    cJSON_AddItemReferenceToObject(cJSON_GetObjectItemCaseSensitive(d, "cases"), case_id,
+                                   (cJSON *)(uintptr_t)entry);
+    cJSON_AddItemReferenceToArray(cJSON_GetObjectItemCaseSensitive(d, "log"),
+                                  (cJSON *)(uintptr_t)change);
+    if (!schema_check(b->schema, d, &fault))
+        status = gate_fail(err, GATE_USAGE, "can't store a best of '%s': %s: %s", case_id,
+                           fault.pointer, fault.message);
+    cJSON_Delete(d);
+    return status;
+}
+
+/*
+ * Puts a member where it belongs by its key, in place of one that has the same key. A new one is
+ * appended, and those that belong behind it are moved there: cJSON_InsertItemInArray() refuses an
+ * item that was detached in some of the versions in use.
+ */
+static bool insert_sorted(cJSON *object, const char *key, cJSON *item)
+{
+    cJSON *at, *next;
+    if (cJSON_GetObjectItemCaseSensitive(object, key))
+        return cJSON_ReplaceItemInObjectCaseSensitive(object, key, item);
+    if (!cJSON_AddItemToObject(object, key, item))
+        return false;
+    for (at = object->child; at != item; at = next) {
+        next = at->next;
+        if (strcmp(at->string, key) > 0)
+            cJSON_AddItemToArray(object, cJSON_DetachItemViaPointer(object, at));
+    }
+    return true;
+}
+
+enum gate_status best_set(struct best *b, const char *case_id, const char *contract,
+                          const struct best_entry *entry, const struct best_note *note,
+                          struct gate_error *err)
+{
+    cJSON *cases = cJSON_GetObjectItemCaseSensitive(b->document, "cases");
+    cJSON *log = cJSON_GetObjectItemCaseSensitive(b->document, "log");
+    const char *old_contract = best_contract(b);
+    enum gate_status status;
+
+    if (cases->child && strcmp(old_contract, contract) != 0)
+        return gate_fail(err, GATE_USAGE,
+                         "the stored bests are of contract '%s', the measurement is of '%s'; "
+                         "to begin anew under it, move the file of the old ones away",
+                         old_contract, contract);
+    cJSON *object = entry_object(entry);
+    cJSON *change =
+        change_object(case_id, cJSON_GetObjectItemCaseSensitive(cases, case_id), entry, note);
+    cJSON *new_contract = cJSON_CreateString(contract);
+    if (!object || !change || !new_contract) {
+        status = gate_fail(err, GATE_INTERNAL, "out of memory");
+        goto out;
+    }
+    status = check_change(b, case_id, contract, object, change, err);
+    if (status != GATE_OK)
+        goto out;
+    if (!insert_sorted(cases, case_id, object)) {
+        status = gate_fail(err, GATE_INTERNAL, "out of memory");
+        goto out;
+    }
+    cJSON_AddItemToArray(log, change);
+    cJSON_ReplaceItemInObjectCaseSensitive(b->document, "contract", new_contract);
+    return GATE_OK;
+out:
+    cJSON_Delete(object);
+    cJSON_Delete(change);
+    cJSON_Delete(new_contract);
+    return status;
+}
+
+/* An object whose members are all numbers, strings or null, on one line. */
+static void write_line(const cJSON *object, struct buf *out)
+{
+    const cJSON *item;
+    buf_putc(out, '{');
+    cJSON_ArrayForEach(item, object)
+    {
+        buf_printf(out, "%s\"%s\": ", item != object->child ? ", " : "", item->string);
+        if (cJSON_IsNumber(item)) {
+            json_write_number(item->valuedouble, out);
+        } else if (cJSON_IsString(item)) {
+            buf_putc(out, '"');
+            json_escape(item->valuestring, out);
+            buf_putc(out, '"');
+        } else {
+            buf_puts(out, "null");
+        }
+    }
+    buf_putc(out, '}');
+}
+
+static void write_member(const cJSON *document, const char *key, struct buf *out)
+{
+    buf_printf(out, "  \"%s\": \"", key);
+    json_escape(json_string(document, key, ""), out);
+    buf_puts(out, "\",\n");
+}
+
+static void write_document(const cJSON *document, struct buf *out)
+{
+    const cJSON *item;
+    buf_puts(out, "{\n");
+    write_member(document, "schema", out);
+    write_member(document, "device_model", out);
+    write_member(document, "contract", out);
+    buf_puts(out, "  \"cases\": {");
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(document, "cases"))
+    {
+        buf_puts(out, "\n    \"");
+        json_escape(item->string, out);
+        buf_puts(out, "\": ");
+        write_line(item, out);
+        buf_puts(out, item->next ? "," : "\n  ");
+    }
+    buf_puts(out, "},\n  \"log\": [");
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(document, "log"))
+    {
+        buf_puts(out, "\n    ");
+        write_line(item, out);
+        buf_puts(out, item->next ? "," : "\n  ");
+    }
+    buf_puts(out, "]\n}\n");
+}
+
+enum gate_status best_save(const struct best *b, const char *path, struct gate_error *err)
+{
+    struct buf text;
+    enum gate_status status;
+    if (!best_contract(b)[0])
+        return gate_fail(err, GATE_INTERNAL, "'%s': there are no bests to store", path);
+    buf_init(&text, MAX_FILE);
+    write_document(b->document, &text);
+    if (text.failed)
+        status = gate_fail(err, GATE_INTERNAL, "'%s': too large, or out of memory", path);
+    else
+        status = file_write_atomic(path, text.data, text.len, err);
+    buf_release(&text);
+    return status;
+}
+
+void best_each(const struct best *b, best_case_fn fn, void *context)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(b->document, "cases"))
+    {
+        struct best_entry entry;
+        read_entry(item, &entry);
+        fn(context, item->string, &entry);
+    }
+}
+
+void best_each_change(const struct best *b, best_change_fn fn, void *context)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(b->document, "log"))
+    {
+        const struct best_change change = {
+            .time_ms = json_integer(item, "time_ms", 0),
+            .case_id = json_string(item, "case", ""),
+            .action = strcmp(json_string(item, "action", ""), action_names[BEST_ACCEPT]) == 0
+                          ? BEST_ACCEPT
+                          : BEST_ACCEPT_NEW,
+            .from_ns = json_number(item, "from_ns", 0),
+            .to_ns = json_number(item, "to_ns", 0),
+            .reason = json_string(item, "reason", ""),
+            .author = json_string(item, "author", ""),
+            .commit = json_string(item, "commit", ""),
+            .run_uuid = json_string(item, "run_uuid", ""),
+        };
+        fn(context, &change);
+    }
+}

@@ -1,0 +1,89 @@
+/*
+ * best.h: the stored bests of one device model, baselines/<device-model>.json (best.schema.json).
+ *
+ * The file is reviewed like code: one line a case, sorted by id, and a log that only grows. Times
+ * are in ns per launch where the name ends in _ns, in ms since 1970 where it ends in _ms.
+ */
+#ifndef GATE_BEST_H
+#define GATE_BEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct best;
+
+struct best_entry {
+    double p50_ns, p50_lo_ns, p50_hi_ns, p90_ns;
+    int64_t time_ms; /* start of the run that measured it */
+    const char *kernel;
+    const char *commit; /* 40 hex digits, or "" */
+    const char *run_uuid;
+    const char *library_sha256; /* 64 hex digits */
+};
+
+enum best_action {
+    BEST_ACCEPT_NEW, /* the case had none */
+    BEST_ACCEPT      /* someone decided */
+};
+
+const char *best_action_name(enum best_action action); /* "accept-new", "accept" */
+
+struct best_note {
+    enum best_action action;
+    const char *reason; /* not empty */
+    const char *author; /* not empty */
+    int64_t time_ms;    /* of the decision */
+};
+
+struct best_change {
+    int64_t time_ms;
+    const char *case_id;
+    enum best_action action;
+    double from_ns; /* 0: there was none */
+    double to_ns;
+    const char *reason, *author, *commit, *run_uuid;
+};
+
+/* DIR/DEVICE-MODEL.json; free(). NULL: out of memory. */
+char *best_path(const char *folder, const char *device_model);
+
+/*
+ * Reads a file; one that does not exist is an empty set. GATE_IO with "FILE:LINE:COLUMN: ..." for a
+ * file that is truncated, does not fit the schema or is of another device model; `device_model`
+ * NULL takes the file's. *out is the caller's (best_free).
+ */
+enum gate_status best_load(const char *path, const char *device_model, struct best **out,
+                           struct gate_error *err);
+void best_free(struct best *b); /* NULL is fine */
+
+/* "" for an empty set. Valid until best_set(). */
+const char *best_contract(const struct best *b);
+
+/*
+ * The best of a case; false when there is none under this contract. The strings of *out are
+ * valid until best_set() on the same case.
+ */
+bool best_find(const struct best *b, const char *case_id, const char *contract,
+               struct best_entry *out);
+
+/*
+ * Stores a best and appends to the log. All bests of a file have one contract, so GATE_USAGE
+ * when `contract` is not the file's, and when a text is empty or too long. Copies all strings.
+ */
+enum gate_status best_set(struct best *b, const char *case_id, const char *contract,
+                          const struct best_entry *entry, const struct best_note *note,
+                          struct gate_error *err);
+
+/* Writes the file whole or not at all. An empty set has no contract and is refused. */
+enum gate_status best_save(const struct best *b, const char *path, struct gate_error *err);
+
+/* Calls fn for each case, sorted by id, and for each change, oldest first. */
+typedef void (*best_case_fn)(void *context, const char *case_id, const struct best_entry *entry);
+typedef void (*best_change_fn)(void *context, const struct best_change *change);
+void best_each(const struct best *b, best_case_fn fn, void *context);
+void best_each_change(const struct best *b, best_change_fn fn, void *context);
+
+#endif

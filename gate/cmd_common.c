@@ -1,0 +1,148 @@
+/* cmd_common.c: see cmd_common.h. */
+#include "cmd_common.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "term.h"
+
+int command_option(struct command *c, int argc, char **argv)
+{
+    if (!c->started) {
+        c->started = true;
+        opterr = 0;
+        optind = 0; /* glibc: begin anew */
+    }
+    int opt = getopt_long(argc, argv, ":h", c->options, NULL);
+    if (opt == ':')
+        command_usage(c, "option '%s' needs a value", argv[optind - 1]);
+    else if (opt == '?')
+        command_usage(c, "unknown or unexpected option '%s'", argv[optind - 1]);
+    return opt == ':' ? '?' : opt;
+}
+
+int command_help(const struct command *c)
+{
+    return fputs(c->help, stdout) == EOF || fflush(stdout) == EOF ? GATE_IO : GATE_OK;
+}
+
+/* "gate NAME: MESSAGE" on standard error, safe for a terminal. */
+static void complain(const struct command *c, const char *message)
+{
+    struct buf line;
+    buf_init(&line, 16 * 1024);
+    term_puts(message, &line);
+    fprintf(stderr, "gate %s: %s\n", c->name, line.data);
+    buf_release(&line);
+}
+
+int command_usage(const struct command *c, const char *format, ...)
+{
+    char message[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    complain(c, message);
+    fprintf(stderr, "see 'gate %s --help'\n", c->name);
+    return GATE_USAGE;
+}
+
+int command_failed(const struct command *c, const struct gate_error *err)
+{
+    complain(c, err->message);
+    return err->status;
+}
+
+bool command_integer(const char *text, int64_t least, int64_t most, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    long long n = strtoll(text, &end, 10);
+    if (errno || end == text || *end || n < least || n > most)
+        return false;
+    *out = n;
+    return true;
+}
+
+const char *command_db(const char *option)
+{
+    const char *environment = getenv("GATE_DB");
+    if (option)
+        return option;
+    return environment && environment[0] ? environment : "gate.db";
+}
+
+enum gate_status command_write(const char *path, const struct buf *result, struct gate_error *err)
+{
+    if (result->failed)
+        return gate_fail(err, GATE_INTERNAL, "the result is too large, or out of memory");
+    if (path && strcmp(path, "-") == 0)
+        path = NULL;
+    return file_write_atomic(path, result->data, result->len, err);
+}
+
+struct report_style command_style(void)
+{
+    return (struct report_style){.colour = term_has_colour(STDOUT_FILENO),
+                                 .width = term_columns(STDOUT_FILENO)};
+}
+
+enum gate_status command_run_schema(struct schema **out, struct gate_error *err)
+{
+    *out = schema_open("run.schema.json");
+    return *out ? GATE_OK : gate_fail(err, GATE_INTERNAL, "run.schema.json can't be used");
+}
+
+struct reading {
+    const char *name;
+    const struct schema *schema;
+    cJSON *document;
+    enum gate_status status;
+    struct gate_error *err;
+};
+
+static bool read_document(void *context, const char *text, size_t len)
+{
+    struct reading *r = context;
+    r->status = schema_parse(r->schema, r->name, 1, text, len, GATE_IO, &r->document, r->err);
+    return false;
+}
+
+static bool copy_uuid(void *context, const struct store_run *row)
+{
+    snprintf(context, 64, "%s", row->uuid);
+    return false;
+}
+
+enum gate_status command_document(struct store *s, const char *uuid, const struct schema *schema,
+                                  cJSON **out, struct gate_error *err)
+{
+    char newest[64] = "", name[128];
+    if (strcmp(uuid, "latest") == 0) {
+        const struct store_run_key start = {INT64_MAX, ""};
+        enum gate_status status = store_runs(s, start, 1, copy_uuid, newest, err);
+        if (status != GATE_OK)
+            return status;
+        if (!newest[0])
+            return gate_fail(err, GATE_USAGE, "the database has no runs yet");
+        uuid = newest;
+    }
+    snprintf(name, sizeof(name), "stored run %s", uuid);
+    struct reading r = {.name = name, .schema = schema, .status = GATE_OK, .err = err};
+    enum gate_status status = store_document(s, uuid, read_document, &r, err);
+    if (status == GATE_OK)
+        status = r.status;
+    if (status == GATE_OK && !r.document)
+        status = gate_fail(err, GATE_IO, "%s has no document", name);
+    if (status == GATE_OK)
+        *out = r.document;
+    else
+        cJSON_Delete(r.document);
+    return status;
+}

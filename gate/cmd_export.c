@@ -1,0 +1,178 @@
+/* cmd_export.c: gate export. */
+#include "commands.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "cmd_common.h"
+
+static const char help[] =
+    "usage: gate export [--run UUID|latest] [--format FORMAT] [--output FILE] [--db FILE]\n"
+    "\n"
+    "Writes stored runs, oldest first, for `gate import` or for other programs.\n"
+    "\n"
+    "  --run UUID       only this run, or an unambiguous beginning of its uuid\n"
+    "  --format FORMAT  ndjson  one run document a line (default)\n"
+    "                   json    one indented run document; needs --run\n"
+    "                   csv     one row an arm of a case of a run\n"
+    "  --json           the same as --format json\n"
+    "  --output FILE    write there instead of to standard output; whole or not at all\n"
+    "  --db FILE        the database (default: $GATE_DB, else gate.db)\n"
+    "  -h, --help       this text\n";
+
+static const struct option options[] = {
+    {"run", required_argument, NULL, 'r'},
+    {"format", required_argument, NULL, 'f'},
+    {"json", no_argument, NULL, 'j'},
+    {"output", required_argument, NULL, 'o'},
+    {"db", required_argument, NULL, 'd'},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+enum export_format { EXPORT_NDJSON, EXPORT_JSON, EXPORT_CSV };
+
+struct exporter {
+    enum export_format format;
+    const struct schema *schema;
+    struct file_writer *writer;
+    struct buf piece; /* of one document */
+    enum gate_status status;
+    struct gate_error *err;
+};
+
+static enum gate_status flush(struct exporter *e)
+{
+    if (e->piece.failed)
+        return gate_fail(e->err, GATE_INTERNAL, "a run is too large, or out of memory");
+    enum gate_status status = file_writer_put(e->writer, e->piece.data, e->piece.len, e->err);
+    buf_clear(&e->piece);
+    return status;
+}
+
+static enum gate_status put_document(struct exporter *e, const cJSON *document)
+{
+    if (e->format == EXPORT_CSV)
+        report_csv_rows(document, &e->piece);
+    else
+        json_write(document, e->format == EXPORT_JSON, &e->piece);
+    return flush(e);
+}
+
+static bool put_text(void *context, const char *text, size_t len)
+{
+    struct exporter *e = context;
+    cJSON *document;
+    e->status = schema_parse(e->schema, "stored run", 1, text, len, GATE_IO, &document, e->err);
+    if (e->status == GATE_OK) {
+        e->status = put_document(e, document);
+        cJSON_Delete(document);
+    }
+    return e->status == GATE_OK;
+}
+
+static enum gate_status put_runs(struct exporter *e, struct store *store, const char *run)
+{
+    cJSON *document;
+    enum gate_status status;
+    if (e->format == EXPORT_CSV) {
+        report_csv_header(&e->piece);
+        status = flush(e);
+        if (status != GATE_OK)
+            return status;
+    }
+    if (!run) {
+        status = store_documents(store, put_text, e, e->err);
+        return status == GATE_OK ? e->status : status;
+    }
+    status = command_document(store, run, e->schema, &document, e->err);
+    if (status == GATE_OK) {
+        status = put_document(e, document);
+        cJSON_Delete(document);
+    }
+    return status;
+}
+
+static enum gate_status export_runs(const char *db, const char *run, enum export_format format,
+                                    const char *output, struct gate_error *err)
+{
+    struct exporter e = {.format = format, .status = GATE_OK, .err = err};
+    struct schema *schema = NULL;
+    struct store *store = NULL;
+
+    buf_init(&e.piece, COMMAND_MAX_OUTPUT);
+    if (output && strcmp(output, "-") == 0)
+        output = NULL;
+    enum gate_status status = command_run_schema(&schema, err);
+    e.schema = schema;
+    if (status == GATE_OK)
+        status = store_open(db, STORE_READ_ONLY, &store, err);
+    if (status == GATE_OK)
+        status = file_writer_open(output, &e.writer, err);
+    if (status == GATE_OK) {
+        status = put_runs(&e, store, run);
+        if (status == GATE_OK)
+            status = file_writer_commit(e.writer, err);
+        else
+            file_writer_abort(e.writer);
+    }
+    buf_release(&e.piece);
+    store_close(store);
+    schema_free(schema);
+    return status;
+}
+
+static bool parse_format(const char *name, enum export_format *out)
+{
+    static const char *const names[] = {
+        [EXPORT_NDJSON] = "ndjson", [EXPORT_JSON] = "json", [EXPORT_CSV] = "csv"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(names[i], name) == 0) {
+            *out = (enum export_format)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+int cmd_export(int argc, char **argv)
+{
+    struct command self = {.name = "export", .help = help, .options = options};
+    const char *db = NULL, *run = NULL, *output = NULL;
+    enum export_format format = EXPORT_NDJSON;
+    struct gate_error err;
+    int opt;
+
+    while ((opt = command_option(&self, argc, argv)) != -1) {
+        switch (opt) {
+        case 'h':
+            return command_help(&self);
+        case 'r':
+            run = optarg;
+            break;
+        case 'f':
+            if (!parse_format(optarg, &format))
+                return command_usage(&self, "unknown format '%s'", optarg);
+            break;
+        case 'j':
+            format = EXPORT_JSON;
+            break;
+        case 'o':
+            output = optarg;
+            break;
+        case 'd':
+            db = optarg;
+            break;
+        default:
+            return GATE_USAGE;
+        }
+    }
+    if (optind < argc)
+        return command_usage(&self, "unexpected argument '%s'", argv[optind]);
+    if (format == EXPORT_JSON && !run)
+        return command_usage(&self, "--format json is for one run (--run); several go as ndjson");
+    if (export_runs(command_db(db), run, format, output, &err) != GATE_OK)
+        return command_failed(&self, &err);
+    return GATE_OK;
+}

@@ -1,0 +1,20 @@
+/*
+ * commands.h: the commands of `gate`.
+ *
+ * Each takes its own name as argv[0], prints its result on standard output and diagnostics on
+ * standard error, and returns the exit code (base/error.h).
+ */
+#ifndef GATE_COMMANDS_H
+#define GATE_COMMANDS_H
+
+int cmd_run(int argc, char **argv);
+int cmd_best(int argc, char **argv);
+int cmd_report(int argc, char **argv);
+int cmd_history(int argc, char **argv);
+int cmd_leaderboard(int argc, char **argv);
+int cmd_export(int argc, char **argv);
+int cmd_import(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+int cmd_worker(int argc, char **argv); /* started by the supervisor; see PROTOCOL.md */
+
+#endif

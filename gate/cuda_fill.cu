@@ -1,0 +1,106 @@
+/*
+ * cuda_fill.cu: normal random numbers from a counter.
+ *
+ * Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) turns
+ * (seed, i / 4) into four words, Box-Muller two words into two normals. No state, so the result
+ * depends neither on the grid nor on what was drawn before.
+ */
+#include "cuda_device.cuh"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+static __device__ uint4 philox_round(uint4 counter, uint2 key)
+{
+    const uint32_t m0 = 0xD2511F53u, m1 = 0xCD9E8D57u;
+    uint4 next;
+    next.x = __umulhi(m1, counter.z) ^ counter.y ^ key.x;
+    next.y = m1 * counter.z;
+    next.z = __umulhi(m0, counter.x) ^ counter.w ^ key.y;
+    next.w = m0 * counter.x;
+    return next;
+}
+
+static __device__ uint4 philox(uint64_t seed, uint64_t index)
+{
+    uint4 counter = make_uint4((uint32_t)index, (uint32_t)(index >> 32), 0, 0);
+    uint2 key = make_uint2((uint32_t)seed, (uint32_t)(seed >> 32));
+    for (int round = 0; round < 10; round++) {
+        counter = philox_round(counter, key);
+        key.x += 0x9E3779B9u;
+        key.y += 0xBB67AE85u;
+    }
+    return counter;
+}
+
+/* (0, 1): never 0, whose logarithm is infinite. The step is 2^-32, so the tail reaches 6.7. */
+static __device__ float to_unit(uint32_t word)
+{
+    return fmaf((float)word, 0x1p-32f, 0x1p-33f);
+}
+
+static __device__ float2 box_muller(uint32_t a, uint32_t b)
+{
+    const float radius = sqrtf(-2.0f * logf(to_unit(a)));
+    float sine, cosine;
+    sincospif(2.0f * to_unit(b), &sine, &cosine);
+    return make_float2(radius * cosine, radius * sine);
+}
+
+static __device__ void store(float *to, float value)
+{
+    *to = value;
+}
+
+static __device__ void store(__half *to, float value)
+{
+    *to = __float2half_rn(value);
+}
+
+static __device__ void store(__nv_bfloat16 *to, float value)
+{
+    *to = __float2bfloat16_rn(value);
+}
+
+template <typename T> static __global__ void fill_normal(T *to, int64_t count, uint64_t seed)
+{
+    const int64_t quads = (count + 3) / 4;
+    const int64_t stride = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t q = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; q < quads; q += stride) {
+        const uint4 word = philox(seed, (uint64_t)q);
+        const float2 low = box_muller(word.x, word.y);
+        const float2 high = box_muller(word.z, word.w);
+        const float normal[4] = {low.x, low.y, high.x, high.y};
+        for (int lane = 0; lane < 4 && 4 * q + lane < count; lane++)
+            store(to + 4 * q + lane, normal[lane]);
+    }
+}
+
+template <typename T>
+static enum gate_status fill(struct cuda_device *d, void *to, int64_t count, uint64_t seed,
+                             struct gate_error *err)
+{
+    enum { THREADS = 256 };
+    const int64_t blocks = (count + 4 * THREADS - 1) / (4 * THREADS);
+    const unsigned grid = (unsigned)(blocks < 8192 ? blocks : 8192);
+    fill_normal<T><<<grid, THREADS, 0, d->stream>>>((T *)to, count, seed);
+    CUDA_TRY(cudaGetLastError(), err);
+    return GATE_OK;
+}
+
+enum gate_status cuda_fill_normal(struct device *device, void *to, enum kg_dtype dtype,
+                                  int64_t count, uint64_t seed, struct gate_error *err)
+{
+    struct cuda_device *d = cuda_of(device);
+    if (count <= 0)
+        return GATE_OK;
+    switch (dtype) {
+    case KG_F16:
+        return fill<__half>(d, to, count, seed, err);
+    case KG_BF16:
+        return fill<__nv_bfloat16>(d, to, count, seed, err);
+    case KG_F32:
+        return fill<float>(d, to, count, seed, err);
+    }
+    return gate_fail(err, GATE_INTERNAL, "cannot fill elements of unknown dtype %d", (int)dtype);
+}

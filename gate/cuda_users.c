@@ -1,0 +1,107 @@
+/* cuda_users.c: see cuda_users.h. */
+#include "cuda_users.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* "<proc_root>/<pid>/<leaf>"; false when it does not fit. */
+static bool process_path(char *out, size_t size, const char *proc_root, pid_t pid, const char *leaf)
+{
+    int n = snprintf(out, size, "%s/%ld/%s", proc_root, (long)pid, leaf);
+    return n > 0 && (size_t)n < size;
+}
+
+/* Reads the start of a /proc text file; false when it cannot be read. */
+static bool read_text(char *out, size_t size, const char *proc_root, pid_t pid, const char *leaf)
+{
+    char path[PATH_MAX];
+    if (!process_path(path, sizeof(path), proc_root, pid, leaf))
+        return false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, out, size - 1);
+    close(fd);
+    if (n <= 0)
+        return false;
+    out[n] = '\0';
+    return true;
+}
+
+/* The state letter of /proc/PID/stat follows the command name, which is in parentheses and may
+ * itself contain any of them: hence the last one. */
+static bool is_dead(const char *proc_root, pid_t pid)
+{
+    char stat[512];
+    if (!read_text(stat, sizeof(stat), proc_root, pid, "stat"))
+        return false;
+    const char *end = strrchr(stat, ')');
+    return end && end[1] == ' ' && strchr("ZXx", end[2]) != NULL && end[2] != '\0';
+}
+
+static bool is_nvidia_device(const char *path)
+{
+    static const char prefix[] = "/dev/nvidia";
+    return strncmp(path, prefix, sizeof(prefix) - 1) == 0;
+}
+
+/* Looks through an open /proc/PID/fd. A link that may not be read counts as an NVIDIA device. */
+static bool any_nvidia_device(DIR *fds)
+{
+    for (struct dirent *entry; (entry = readdir(fds));) {
+        if (entry->d_name[0] == '.')
+            continue;
+        char target[PATH_MAX];
+        ssize_t n = readlinkat(dirfd(fds), entry->d_name, target, sizeof(target) - 1);
+        if (n < 0 && (errno == EACCES || errno == EPERM))
+            return true;
+        if (n <= 0)
+            continue;
+        target[n] = '\0';
+        if (is_nvidia_device(target))
+            return true;
+    }
+    return false;
+}
+
+bool cuda_user_is_alive(const char *proc_root, pid_t pid)
+{
+    char path[PATH_MAX];
+    if (pid <= 0 || !process_path(path, sizeof(path), proc_root, pid, "fd"))
+        return false;
+    if (is_dead(proc_root, pid))
+        return false;
+    DIR *fds = opendir(path);
+    if (!fds)
+        return errno != ENOENT && errno != ENOTDIR && errno != ESRCH;
+    bool found = any_nvidia_device(fds);
+    closedir(fds);
+    return found;
+}
+
+static void read_name(const char *proc_root, struct cuda_user *user)
+{
+    if (!read_text(user->name, sizeof(user->name), proc_root, user->pid, "comm")) {
+        memcpy(user->name, "?", 2);
+        return;
+    }
+    user->name[strcspn(user->name, "\n")] = '\0';
+}
+
+bool cuda_users_find(const char *proc_root, const pid_t *pids, size_t n, pid_t self,
+                     struct cuda_user *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (pids[i] == self || !cuda_user_is_alive(proc_root, pids[i]))
+            continue;
+        out->pid = pids[i];
+        read_name(proc_root, out);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,147 @@
+#include "library.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+#define MAX_KERNELS 1024
+
+/* [a-z0-9_.-]+ of at most `max` characters. */
+static bool valid_name(const char *name, size_t max)
+{
+    if (!name)
+        return false;
+    size_t n = strnlen(name, max + 1);
+    return n > 0 && n <= max && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.-") == n;
+}
+
+static enum gate_status check_kernel(const struct kg_library *t, uint32_t i, struct gate_error *err)
+{
+    const struct kg_kernel *k = t->kernels[i];
+    if (!k || k->struct_bytes < sizeof *k)
+        return gate_fail(err, GATE_WRONG, "kernel %u of provider '%s' is no kg_kernel of this ABI",
+                         i, t->provider);
+    if (!valid_name(k->name, 63))
+        return gate_fail(err, GATE_WRONG, "kernel %u of provider '%s' has no valid name", i,
+                         t->provider);
+    if (k->op < KG_OP_ATTENTION_FWD || k->op > KG_OP_LINEAR_RELU_BWD)
+        return gate_fail(err, GATE_WRONG, "kernel '%s' serves op %u, which does not exist", k->name,
+                         k->op);
+    if (!k->supports || !k->launch)
+        return gate_fail(err, GATE_WRONG, "kernel '%s' lacks supports() or launch()", k->name);
+    for (uint32_t j = 0; j < i; j++)
+        if (!strcmp(t->kernels[j]->name, k->name))
+            return gate_fail(err, GATE_WRONG, "two kernels are named '%s'", k->name);
+    return GATE_OK;
+}
+
+static enum gate_status check_table(const struct kg_library *t, uint32_t kind,
+                                    struct gate_error *err)
+{
+    if (!t)
+        return gate_fail(err, GATE_WRONG, "kg_library() returned NULL");
+    if (t->struct_bytes < sizeof *t || t->abi_version != KG_ABI_VERSION)
+        return gate_fail(err, GATE_WRONG, "it has kernel ABI %u, this gate speaks %u",
+                         t->abi_version, KG_ABI_VERSION);
+    if (!valid_name(t->provider, 31) || !t->version || strnlen(t->version, 64) > 63)
+        return gate_fail(err, GATE_WRONG, "its provider or version breaks the rules of kernel.h");
+    if (t->device_kind != kind)
+        return gate_fail(err, GATE_WRONG, "provider '%s' is for another kind of device",
+                         t->provider);
+    if (!t->kernels || !t->n_kernels || t->n_kernels > MAX_KERNELS)
+        return gate_fail(err, GATE_WRONG, "provider '%s' offers %u kernels", t->provider,
+                         t->kernels ? t->n_kernels : 0);
+    for (uint32_t i = 0; i < t->n_kernels; i++) {
+        enum gate_status status = check_kernel(t, i, err);
+        if (status)
+            return status;
+    }
+    return GATE_OK;
+}
+
+static enum gate_status load(const char *path, uint32_t kind, struct library *lib,
+                             struct gate_error *err)
+{
+    /* dlopen() looks a bare name up in the system's folders; a path with a slash is opened as is.
+     */
+    char with_slash[4096];
+    snprintf(with_slash, sizeof with_slash, "%s%s", strchr(path, '/') ? "" : "./", path);
+    lib->handle = dlopen(with_slash, RTLD_NOW | RTLD_LOCAL);
+    if (!lib->handle)
+        return gate_fail(err, GATE_WRONG, "it cannot be loaded: %s", dlerror());
+    kg_library_fn get;
+    *(void **)&get = dlsym(lib->handle, KG_LIBRARY_SYMBOL);
+    if (!get)
+        return gate_fail(err, GATE_WRONG, "it exports no '%s'", KG_LIBRARY_SYMBOL);
+    lib->table = get();
+    return check_table(lib->table, kind, err);
+}
+
+enum gate_status library_open(const char *path, uint32_t kind, struct library *out,
+                              struct gate_error *err)
+{
+    struct library lib = {0};
+    if (access(path, R_OK))
+        return gate_fail(err, GATE_USAGE, "cannot read kernel library '%s': %s", path,
+                         strerror(errno));
+    enum gate_status status = file_sha256(path, lib.sha256, err);
+    if (status)
+        return status;
+    const char *slash = strrchr(path, '/');
+    snprintf(lib.file, sizeof lib.file, "%s", slash ? slash + 1 : path);
+    status = load(path, kind, &lib, err);
+    if (status) {
+        if (lib.handle)
+            dlclose(lib.handle);
+        return gate_fail_context(err, "kernel library '%s'", path);
+    }
+    *out = lib;
+    return GATE_OK;
+}
+
+enum kg_status library_start(const struct library *lib, const struct kg_device *device)
+{
+    return lib->table->open ? lib->table->open(device) : KG_OK;
+}
+
+void library_close(struct library *lib)
+{
+    if (lib->table && lib->table->close)
+        lib->table->close();
+    if (lib->handle)
+        dlclose(lib->handle);
+    *lib = (struct library){0};
+}
+
+const struct kg_kernel *library_choose(const struct library *lib, const struct kg_problem *p,
+                                       const struct kg_device *device, const char *name)
+{
+    for (uint32_t i = 0; i < lib->table->n_kernels; i++) {
+        const struct kg_kernel *k = lib->table->kernels[i];
+        if (k->op != p->op || (name && strcmp(name, k->name) != 0))
+            continue;
+        if (k->supports(p, device))
+            return k;
+    }
+    return NULL;
+}
+
+const char *library_status_name(enum kg_status status)
+{
+    switch (status) {
+    case KG_OK:
+        return "ok";
+    case KG_UNSUPPORTED:
+        return "unsupported";
+    case KG_BAD_ARGUMENT:
+        return "bad argument";
+    case KG_LAUNCH_FAILED:
+        return "launch failed";
+    }
+    return "a status that kernel.h does not know";
+}

@@ -1,0 +1,40 @@
+/*
+ * library.h: opening a kernel library and distrusting it.
+ *
+ * Used by workers. The table that a library returns is checked once, on opening: everything else
+ * in the gate may then rely on it. Kernels run in this process; what they do to it is the
+ * supervisor's business.
+ */
+#ifndef GATE_LIBRARY_H
+#define GATE_LIBRARY_H
+
+#include "../kernels/kernel.h"
+#include "base/error.h"
+
+struct library {
+    void *handle; /* of dlopen() */
+    const struct kg_library *table;
+    char file[256]; /* name without folder */
+    char sha256[65];
+};
+
+/*
+ * Opens `path` for devices of `kind`. GATE_USAGE: no such file. GATE_WRONG: not a shared object,
+ * no kg_library symbol, another ABI version, a table that breaks the rules of kernel.h.
+ */
+enum gate_status library_open(const char *path, uint32_t kind, struct library *out,
+                              struct gate_error *err);
+
+/* Calls the library's open(); its status. */
+enum kg_status library_start(const struct library *lib, const struct kg_device *device);
+
+/* Calls close(), then unloads. */
+void library_close(struct library *lib);
+
+/* The kernel named, or with name = NULL the first that supports the problem; NULL: none. */
+const struct kg_kernel *library_choose(const struct library *lib, const struct kg_problem *p,
+                                       const struct kg_device *device, const char *name);
+
+const char *library_status_name(enum kg_status status);
+
+#endif

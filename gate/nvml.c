@@ -1,0 +1,141 @@
+/* nvml.c: see nvml.h. Types and values follow the published ABI of NVML. */
+#include "nvml.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    NVML_SUCCESS = 0,
+    NVML_ERROR_INSUFFICIENT_SIZE = 7,
+    NVML_CLOCK_SM = 1,
+    NVML_PERF_POLICY_POWER = 0,
+    NVML_PERF_POLICY_THERMAL = 1,
+};
+
+typedef int nvml_result;
+typedef struct nvml_device_opaque *nvml_device;
+
+struct nvml_process {
+    unsigned pid;
+    unsigned long long used_bytes;
+    unsigned gpu_instance, compute_instance;
+};
+
+struct nvml_violation {
+    unsigned long long reference_us, violation_ns;
+};
+
+/* X(member, type of the function, symbol) */
+#define NVML_FUNCTIONS(X)                                                                          \
+    X(init, (void), nvmlInit_v2)                                                                   \
+    X(shutdown, (void), nvmlShutdown)                                                              \
+    X(driver_version, (char *, unsigned), nvmlSystemGetDriverVersion)                              \
+    X(by_bus_id, (const char *, nvml_device *), nvmlDeviceGetHandleByPciBusId_v2)                  \
+    X(processes, (nvml_device, unsigned *, struct nvml_process *),                                 \
+      nvmlDeviceGetComputeRunningProcesses_v3)                                                     \
+    X(power_limit, (nvml_device, unsigned *), nvmlDeviceGetEnforcedPowerLimit)                     \
+    X(max_clock, (nvml_device, int, unsigned *), nvmlDeviceGetMaxClockInfo)                        \
+    X(violation, (nvml_device, int, struct nvml_violation *), nvmlDeviceGetViolationStatus)
+
+struct nvml {
+    void *library;
+    nvml_device device;
+#define NVML_MEMBER(member, parameters, symbol) nvml_result(*member) parameters;
+    NVML_FUNCTIONS(NVML_MEMBER)
+#undef NVML_MEMBER
+};
+
+/* ISO C has no cast from an object pointer to a function pointer; POSIX promises that the bytes
+ * that dlsym() returns are one. */
+static int load_symbol(void *library, const char *name, void *function)
+{
+    void *symbol = dlsym(library, name);
+    memcpy(function, &symbol, sizeof(symbol));
+    return symbol != NULL;
+}
+
+static int load_functions(struct nvml *n)
+{
+    int ok = 1;
+#define NVML_LOAD(member, parameters, symbol) ok &= load_symbol(n->library, #symbol, &n->member);
+    NVML_FUNCTIONS(NVML_LOAD)
+#undef NVML_LOAD
+    return ok;
+}
+
+struct nvml *nvml_open(const char *pci_bus_id)
+{
+    struct nvml *n = calloc(1, sizeof(*n));
+    if (!n)
+        return NULL;
+    n->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!n->library)
+        goto no_library;
+    if (!load_functions(n) || n->init() != NVML_SUCCESS)
+        goto no_init;
+    if (n->by_bus_id(pci_bus_id, &n->device) != NVML_SUCCESS)
+        goto no_device;
+    return n;
+
+no_device:
+    n->shutdown();
+no_init:
+    dlclose(n->library);
+no_library:
+    free(n);
+    return NULL;
+}
+
+void nvml_close(struct nvml *n)
+{
+    if (!n)
+        return;
+    n->shutdown();
+    dlclose(n->library);
+    free(n);
+}
+
+void nvml_read_facts(const struct nvml *n, struct nvml_facts *out)
+{
+    *out = (struct nvml_facts){0};
+    if (n->driver_version(out->driver, sizeof(out->driver)) != NVML_SUCCESS)
+        out->driver[0] = '\0';
+    unsigned value;
+    if (n->power_limit(n->device, &value) == NVML_SUCCESS)
+        out->power_limit_mw = value;
+    if (n->max_clock(n->device, NVML_CLOCK_SM, &value) == NVML_SUCCESS)
+        out->sm_clock_max_mhz = value;
+}
+
+static int64_t read_violation(const struct nvml *n, int policy)
+{
+    struct nvml_violation v = {0};
+    if (n->violation(n->device, policy, &v) != NVML_SUCCESS)
+        return 0;
+    return (int64_t)v.violation_ns;
+}
+
+void nvml_read_throttle(const struct nvml *n, struct nvml_throttle *out)
+{
+    out->power_ns = read_violation(n, NVML_PERF_POLICY_POWER);
+    out->thermal_ns = read_violation(n, NVML_PERF_POLICY_THERMAL);
+}
+
+size_t nvml_compute_pids(const struct nvml *n, pid_t *pids, size_t max)
+{
+    unsigned count = 0;
+    if (n->processes(n->device, &count, NULL) != NVML_ERROR_INSUFFICIENT_SIZE)
+        return 0;
+    count += 64; /* room for those that start before the second call */
+    struct nvml_process *list = calloc(count, sizeof(*list));
+    if (!list)
+        return 0;
+    if (n->processes(n->device, &count, list) != NVML_SUCCESS)
+        count = 0;
+    size_t used = 0;
+    for (unsigned i = 0; i < count && used < max; i++)
+        pids[used++] = (pid_t)list[i].pid;
+    free(list);
+    return used;
+}

@@ -1,0 +1,50 @@
+#include "paths.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* "<prefix>/<below>/<name><suffix>", prefix being the folder above the program's. */
+static enum gate_status installed(const char *below, const char *name, const char *suffix,
+                                  char path[PATHS_MAX], struct gate_error *err)
+{
+    char program[PATHS_MAX];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n < 0)
+        return gate_fail(err, GATE_INTERNAL, "cannot find this program: %s", strerror(errno));
+    program[n] = '\0';
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(program, '/');
+        if (!slash)
+            return gate_fail(err, GATE_INTERNAL, "'%s' has no folder above it", program);
+        *slash = '\0';
+    }
+    n = snprintf(path, PATHS_MAX, "%s/%s/%s%s", program, below, name, suffix);
+    if (n >= PATHS_MAX)
+        return gate_fail(err, GATE_USAGE, "the path of '%s' is too long", name);
+    return GATE_OK;
+}
+
+enum gate_status paths_library(const char *file, char path[PATHS_MAX], struct gate_error *err)
+{
+    return installed("lib/kernel-gate", file, "", path, err);
+}
+
+enum gate_status paths_suite(const char *name, char path[PATHS_MAX], struct gate_error *err)
+{
+    size_t n = strlen(name);
+    bool is_file = strchr(name, '/') || (n > 5 && !strcmp(name + n - 5, ".json"));
+    if (is_file && n < PATHS_MAX) {
+        memcpy(path, name, n + 1);
+        return GATE_OK;
+    }
+    enum gate_status status = installed("share/kernel-gate/suites", name, ".json", path, err);
+    if (!status && access(path, R_OK))
+        return gate_fail(err, GATE_USAGE,
+                         "no suite is named '%s' (looked for '%s'); a suite of your own is given "
+                         "as a path",
+                         name, path);
+    return status;
+}

@@ -1,0 +1,48 @@
+/*
+ * process.h: a child process that speaks lines of text, and can be got rid of.
+ */
+#ifndef GATE_PROCESS_H
+#define GATE_PROCESS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+#define PROCESS_LINE_MAX ((size_t)16 << 20)
+#define PROCESS_COMPLAINT_MAX 2048
+
+struct process {
+    pid_t pid; /* 0: none; also the id of its process group */
+    int to, from, complaints;
+    struct buf input;                      /* read, not yet handed out */
+    char complaint[PROCESS_COMPLAINT_MAX]; /* the last it wrote to standard error, terminated */
+    size_t complaint_len;
+};
+
+enum process_event {
+    PROCESS_LINE,    /* a line is in *line */
+    PROCESS_END,     /* it closed its output: it ended, or is about to */
+    PROCESS_SILENCE, /* the time is over */
+    PROCESS_FLOOD,   /* a line over PROCESS_LINE_MAX */
+};
+
+/* Starts argv[0] (looked up in PATH unless it has a slash) with pipes on its standard streams; it
+ * dies with its parent. GATE_ENVIRONMENT when it cannot be started. */
+enum gate_status process_start(struct process *p, char *const *argv, struct gate_error *err);
+
+/* Writes bytes to its standard input; false when it does not take them. */
+bool process_write(struct process *p, const char *bytes, size_t n);
+
+/* Waits for the next line (without its newline), at most timeout_s. */
+enum process_event process_read_line(struct process *p, double timeout_s, struct buf *line);
+
+/* Kills the process group and waits for its end; `how` says how the process ended. Safe on one
+ * that was never started. */
+void process_kill(struct process *p, char *how, size_t how_size);
+
+/* Closes its standard input and gives it `grace_s` to end by itself before it is killed. */
+void process_finish(struct process *p, double grace_s);
+
+#endif

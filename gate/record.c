@@ -1,0 +1,141 @@
+#include "record.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "measure.h"
+
+cJSON *record_device(const struct device_info *info)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "kind", info->kg.kind == KG_DEVICE_CUDA ? "cuda" : "host");
+    cJSON_AddStringToObject(o, "model", info->model);
+    cJSON_AddStringToObject(o, "name", info->name);
+    cJSON_AddStringToObject(o, "uuid", info->uuid);
+    cJSON_AddNumberToObject(o, "sm_count", info->kg.sm_count);
+    cJSON_AddNumberToObject(o, "l2_bytes", (double)info->kg.l2_bytes);
+    cJSON_AddNumberToObject(o, "memory_bytes", (double)info->memory_bytes);
+    cJSON_AddStringToObject(o, "capability", info->capability);
+    cJSON_AddStringToObject(o, "driver", info->driver);
+    cJSON_AddStringToObject(o, "runtime", info->runtime);
+    cJSON_AddNumberToObject(o, "power_limit_mw", (double)info->power_limit_mw);
+    cJSON_AddNumberToObject(o, "sm_clock_max_mhz", (double)info->sm_clock_max_mhz);
+    return o;
+}
+
+cJSON *record_library(const struct library *lib, bool is_candidate)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "role", is_candidate ? "candidate" : "provider");
+    cJSON_AddStringToObject(o, "provider", lib->table->provider);
+    cJSON_AddStringToObject(o, "version", lib->table->version);
+    cJSON_AddStringToObject(o, "file", lib->file);
+    cJSON_AddStringToObject(o, "sha256", lib->sha256);
+    return o;
+}
+
+static void add_number_or_null(cJSON *o, const char *key, double value, bool known)
+{
+    if (known && isfinite(value))
+        cJSON_AddNumberToObject(o, key, value);
+    else
+        cJSON_AddNullToObject(o, key);
+}
+
+static cJSON *record_estimate(struct estimate e)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "value", e.value);
+    cJSON_AddNumberToObject(o, "lo", e.lo);
+    cJSON_AddNumberToObject(o, "hi", e.hi);
+    return o;
+}
+
+static cJSON *record_verification(const struct verification *v)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddBoolToObject(o, "ok", v->ok);
+    cJSON_AddNumberToObject(o, "seeds", v->seeds);
+    add_number_or_null(o, "rel_fro", v->rel_fro, v->seeds > 0);
+    cJSON_AddNumberToObject(o, "limit", v->limit);
+    add_number_or_null(o, "max_abs", v->max_abs, v->seeds > 0);
+    cJSON_AddNumberToObject(o, "allclose_1e2", v->seeds ? v->allclose_1e2 : 0);
+    cJSON_AddNumberToObject(o, "allclose_1e3", v->seeds ? v->allclose_1e3 : 0);
+    cJSON_AddNumberToObject(o, "nonfinite", (double)v->nonfinite);
+    cJSON_AddStringToObject(o, "message", v->message);
+    return o;
+}
+
+static void put_base64(const unsigned char *bytes, size_t n, char *out)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < n; i += 3) {
+        unsigned left = n - i > 2 ? 3 : (unsigned)(n - i);
+        unsigned word = (unsigned)bytes[i] << 16;
+        if (left > 1)
+            word |= (unsigned)bytes[i + 1] << 8;
+        if (left > 2)
+            word |= bytes[i + 2];
+        *out++ = digits[word >> 18];
+        *out++ = digits[word >> 12 & 63];
+        *out++ = left > 1 ? digits[word >> 6 & 63] : '=';
+        *out++ = left > 2 ? digits[word & 63] : '=';
+    }
+    *out = '\0';
+}
+
+/* Little-endian float32, as the schema says: every platform of the gate is little-endian. */
+static void add_samples(cJSON *o, const struct measurement *m)
+{
+    size_t bytes = m->n_samples * sizeof(float);
+    float *values = malloc(bytes + 1);
+    char *text = malloc(bytes / 3 * 4 + 8);
+    if (values && text) {
+        for (size_t i = 0; i < m->n_samples; i++)
+            values[i] = (float)m->samples_ns[i];
+        put_base64((const unsigned char *)values, bytes, text);
+        cJSON_AddStringToObject(o, "samples_ns", text);
+    }
+    free(values);
+    free(text);
+}
+
+static cJSON *record_measurement(const struct measurement *m, bool is_candidate,
+                                 const struct kg_problem *p, const struct device_info *info)
+{
+    cJSON *o = cJSON_CreateObject();
+    double p50 = m->p50_ns.value, floor_ns = measure_floor_ns(p, &info->peaks);
+    cJSON_AddNumberToObject(o, "p50_ns", p50);
+    cJSON_AddNumberToObject(o, "p50_lo_ns", m->p50_ns.lo);
+    cJSON_AddNumberToObject(o, "p50_hi_ns", m->p50_ns.hi);
+    cJSON_AddNumberToObject(o, "p90_ns", m->p90_ns);
+    cJSON_AddNumberToObject(o, "samples", (double)m->n_samples);
+    cJSON_AddNumberToObject(o, "launches_per_sample", m->launches_per_sample);
+    cJSON_AddNumberToObject(o, "input_sets", m->input_sets);
+    cJSON_AddBoolToObject(o, "cold", m->cold);
+    cJSON_AddNumberToObject(o, "tflops", problem_flops(p) / p50 * 1e-3);
+    cJSON_AddNumberToObject(o, "gbps", problem_bytes(p) / p50);
+    add_number_or_null(o, "ceiling", floor_ns / p50, floor_ns > 0);
+    cJSON_AddNumberToObject(o, "sm_clock_mhz", m->sm_clock_mhz);
+    add_number_or_null(o, "single_p50_ns", m->single_p50_ns, m->n_single > 0);
+    add_number_or_null(o, "single_p90_ns", m->single_p90_ns, m->n_single > 0);
+    cJSON_AddNumberToObject(o, "single_samples", (double)m->n_single);
+    cJSON_AddItemToObject(o, "ratio_to_candidate",
+                          is_candidate ? cJSON_CreateNull() : record_estimate(m->ratio));
+    add_samples(o, m);
+    return o;
+}
+
+cJSON *record_arm(const struct arm *arm, const struct kg_problem *p, const struct device_info *info)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "provider", arm->library->table->provider);
+    cJSON_AddStringToObject(o, "role", arm->is_candidate ? "candidate" : "provider");
+    cJSON_AddStringToObject(o, "kernel", arm->kernel->name);
+    cJSON_AddItemToObject(o, "verify", record_verification(&arm->verification));
+    cJSON_AddItemToObject(o, "timing",
+                          arm->timed
+                              ? record_measurement(&arm->measurement, arm->is_candidate, p, info)
+                              : cJSON_CreateNull());
+    return o;
+}

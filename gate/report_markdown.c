@@ -1,0 +1,267 @@
+/*
+ * report_markdown.c: a run as the summary of a CI job, for GitHub and GitLab.
+ *
+ * A summary that would pass REPORT_MARKDOWN_MAX shows the worst cases and says how many are left
+ * out.
+ */
+#include "report_run.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/utf8.h"
+#include "report_units.h"
+
+static const char *mark(enum verdict v)
+{
+    static const char *const marks[VERDICT_COUNT] = {
+        [VERDICT_PASS] = "\xe2\x9c\x85",
+        [VERDICT_IMPROVEMENT] = "\xf0\x9f\x9a\x80",
+        [VERDICT_REGRESSION] = "\xe2\x9d\x8c",
+        [VERDICT_WRONG] = "\xe2\x9d\x8c",
+        [VERDICT_NO_VERDICT] = "\xe2\x9a\xa0\xef\xb8\x8f",
+        [VERDICT_ENVIRONMENT] = "\xe2\x9a\xa0\xef\xb8\x8f",
+    };
+    return marks[v];
+}
+
+/* One line of text in which nothing is markup, neither Markdown's nor HTML's nor the table's. */
+static void put_text(const char *text, struct buf *out)
+{
+    size_t left = strlen(text);
+    while (left > 0) {
+        uint32_t code;
+        size_t n = utf8_decode(text, left, &code);
+        if (n == 0)
+            buf_puts(out, "\xef\xbf\xbd");
+        else if (code < 0x20 || code == 0x7f)
+            buf_putc(out, ' ');
+        else if (code == '<')
+            buf_puts(out, "&lt;");
+        else if (code == '>')
+            buf_puts(out, "&gt;");
+        else if (code == '&')
+            buf_puts(out, "&amp;");
+        else if (code < 0x80 && strchr("\\`*_[]|~#!", (int)code))
+            buf_printf(out, "\\%c", (char)code);
+        else
+            buf_append(out, text, n);
+        n = n ? n : 1;
+        text += n;
+        left -= n;
+    }
+}
+
+/* A code span. Its text can't be escaped, so what would end the span or the cell is replaced. */
+static void put_code(const char *text, struct buf *out)
+{
+    buf_putc(out, '`');
+    for (; *text; text++)
+        buf_putc(out, *text == '`' || *text == '|' || (unsigned char)*text < 0x20 ? '?' : *text);
+    buf_putc(out, '`');
+}
+
+static void put_times(const cJSON *arm, struct buf *out)
+{
+    const cJSON *timing = report_timing(arm);
+    char p50[UNITS_MAX], p90[UNITS_MAX];
+    if (!timing)
+        buf_puts(out, report_no_timing(arm));
+    else
+        buf_printf(out, "%s%s / %s", json_bool(timing, "cold", true) ? "" : "(warm) ",
+                   units_duration(json_number(timing, "p50_ns", 0), p50),
+                   units_duration(json_number(timing, "p90_ns", 0), p90));
+}
+
+static void put_change(const cJSON *one_case, struct buf *out)
+{
+    double change = report_change(one_case);
+    char text[UNITS_MAX];
+    if (change > 0)
+        buf_puts(out, units_change(change, text));
+    else if (!cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(one_case, "best")))
+        buf_puts(out, "no best");
+    else
+        buf_puts(out, "-");
+}
+
+static void table_row(const struct report_run *run, const cJSON *one_case, struct buf *out)
+{
+    enum verdict v = report_verdict(one_case);
+    const cJSON *candidate = report_candidate(one_case);
+    char text[UNITS_MAX];
+
+    buf_puts(out, "| ");
+    put_code(json_string(one_case, "id", ""), out);
+    buf_puts(out, " | ");
+    if (candidate)
+        put_times(candidate, out);
+    else
+        buf_puts(out, "failed");
+    buf_puts(out, " | ");
+    for (size_t i = 0; i < run->n_providers; i++) {
+        const cJSON *arm = report_provider(one_case, run->providers[i]);
+        double speed_up = report_speed_up(one_case, arm);
+        put_times(arm, out);
+        buf_printf(out, " | %s | ", speed_up > 0 ? units_factor(speed_up, text) : "-");
+    }
+    put_change(one_case, out);
+    buf_printf(out, " | %s %s |\n", mark(v), verdict_name(v));
+}
+
+static void table_head(const struct report_run *run, struct buf *out)
+{
+    buf_puts(out, "| shape | ours p50 / p90 | ");
+    for (size_t i = 0; i < run->n_providers; i++) {
+        put_text(run->providers[i], out);
+        buf_puts(out, " p50 / p90 | speed-up | ");
+    }
+    buf_puts(out, "vs best | verdict |\n|:--|--:|");
+    for (size_t i = 0; i < run->n_providers; i++)
+        buf_puts(out, "--:|--:|");
+    buf_puts(out, "--:|:--|\n");
+}
+
+static void fact(const char *name, const char *value, struct buf *out)
+{
+    buf_printf(out, "- **%s:** ", name);
+    put_text(value, out);
+    buf_putc(out, '\n');
+}
+
+static void head(const struct report_run *run, struct buf *out)
+{
+    enum verdict v = report_verdict(run->document);
+    const cJSON *absent, *policy = cJSON_GetObjectItemCaseSensitive(run->document, "policy");
+    struct buf text;
+
+    buf_init(&text, 16 * 1024);
+    buf_printf(out, "## %s Kernel Gate: %s\n\n**", mark(v), verdict_name(v));
+    report_counts(run, out);
+    buf_printf(out, "** (threshold %.3g %%)\n\n", 100 * json_number(policy, "threshold", 0));
+    buf_printf(&text, "%s (%s)", json_string(run->device, "name", ""),
+               json_string(run->device, "model", ""));
+    fact("device", text.data, out);
+    buf_clear(&text);
+    buf_printf(&text, "%s, runtime %s", json_string(run->device, "driver", ""),
+               json_string(run->device, "runtime", ""));
+    fact("driver", text.data, out);
+    buf_clear(&text);
+    report_commit(run, &text);
+    buf_printf(&text, " %s", json_string(run->git, "subject", ""));
+    fact("commit", text.data, out);
+    buf_clear(&text);
+    buf_printf(&text, "%s, contract %s", json_string(run->document, "suite", ""),
+               json_string(run->document, "contract", ""));
+    fact("suite", text.data, out);
+    cJSON_ArrayForEach(absent, cJSON_GetObjectItemCaseSensitive(run->document, "absent"))
+    {
+        buf_clear(&text);
+        buf_printf(&text, "%s: %s", json_string(absent, "provider", ""),
+                   json_string(absent, "reason", ""));
+        fact("absent", text.data, out);
+    }
+    buf_putc(out, '\n');
+    buf_release(&text);
+}
+
+static void details(const cJSON *const *cases, size_t n, struct buf *out)
+{
+    size_t n_bad = 0;
+    for (size_t i = 0; i < n; i++)
+        n_bad += !report_is_good(report_verdict(cases[i]));
+    if (n_bad == 0)
+        return;
+    buf_printf(out, "\n<details><summary>Reasons (%zu)</summary>\n\n", n_bad);
+    for (size_t i = 0; i < n; i++) {
+        enum verdict v = report_verdict(cases[i]);
+        if (report_is_good(v))
+            continue;
+        buf_printf(out, "- %s %s ", mark(v), verdict_name(v));
+        put_code(json_string(cases[i], "id", ""), out);
+        buf_puts(out, ": ");
+        put_text(json_string(cases[i], "reason", ""), out);
+        buf_putc(out, '\n');
+    }
+    buf_puts(out, "\n</details>\n");
+}
+
+/* Writes the whole summary with the first n_shown of the cases. */
+static void render(const struct report_run *run, const cJSON *const *cases, size_t n_shown,
+                   struct buf *out)
+{
+    head(run, out);
+    if (n_shown > 0) {
+        table_head(run, out);
+        for (size_t i = 0; i < n_shown; i++)
+            table_row(run, cases[i], out);
+    }
+    if (n_shown < run->n_cases)
+        buf_printf(out, "\n%zu of %zu cases are left out; the worst come first.\n",
+                   run->n_cases - n_shown, run->n_cases);
+    if (run->more_providers)
+        buf_printf(out, "\nOnly the first %d providers have columns.\n", REPORT_MAX_PROVIDERS);
+    details(cases, n_shown, out);
+}
+
+struct ranked {
+    const cJSON *one_case;
+    size_t position;
+};
+
+static int compare_ranked(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    int order =
+        report_severity(report_verdict(y->one_case)) - report_severity(report_verdict(x->one_case));
+    return order ? order : (x->position > y->position) - (x->position < y->position);
+}
+
+static bool sort_worst_first(const cJSON **cases, size_t n)
+{
+    struct ranked *ranked = calloc(n + 1, sizeof(*ranked));
+    if (!ranked)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        ranked[i] = (struct ranked){cases[i], i};
+    qsort(ranked, n, sizeof(*ranked), compare_ranked);
+    for (size_t i = 0; i < n; i++)
+        cases[i] = ranked[i].one_case;
+    free(ranked);
+    return true;
+}
+
+void report_markdown(const struct report_run *run, struct buf *out)
+{
+    const cJSON **cases = calloc(run->n_cases + 1, sizeof(*cases));
+    const cJSON *one_case;
+    struct buf summary;
+    size_t n = 0;
+
+    buf_init(&summary, REPORT_MARKDOWN_MAX);
+    if (!cases) {
+        out->failed = true;
+        return;
+    }
+    cJSON_ArrayForEach(one_case, run->cases)
+    {
+        cases[n++] = one_case;
+    }
+    render(run, cases, n, &summary);
+    if (summary.failed && !sort_worst_first(cases, n)) {
+        out->failed = true;
+        n = 0;
+    }
+    while (summary.failed && n > 0) {
+        n = n * 7 / 8;
+        buf_clear(&summary);
+        render(run, cases, n, &summary);
+    }
+    if (summary.failed)
+        out->failed = true;
+    buf_append(out, summary.data, summary.len);
+    buf_release(&summary);
+    free(cases);
+}

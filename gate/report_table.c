@@ -1,0 +1,171 @@
+/* report_table.c: see report_table.h. */
+#include "report_table.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#define GAP 2 /* spaces between columns */
+#define MAX_TEXT (64u * 1024 * 1024)
+
+struct cell {
+    size_t text; /* offset in table.texts */
+    int width;
+    enum term_colour colour;
+};
+
+struct column {
+    bool right, shown;
+    int drop;
+    int width;
+};
+
+struct table {
+    size_t n_columns;
+    struct column *columns;
+    struct cell *cells; /* the titles are the first row */
+    size_t n_cells, cap_cells;
+    struct buf texts;
+    bool failed;
+};
+
+struct table *table_new(const struct table_column *columns, size_t n_columns)
+{
+    struct table *t = calloc(1, sizeof(*t));
+    if (!t)
+        return NULL;
+    buf_init(&t->texts, MAX_TEXT);
+    t->columns = calloc(n_columns, sizeof(*t->columns));
+    if (!t->columns) {
+        table_free(t);
+        return NULL;
+    }
+    t->n_columns = n_columns;
+    for (size_t i = 0; i < n_columns; i++)
+        t->columns[i] = (struct column){.right = columns[i].right, .drop = columns[i].drop};
+    for (size_t i = 0; i < n_columns; i++)
+        table_cell(t, TERM_BOLD, columns[i].title);
+    return t;
+}
+
+void table_free(struct table *t)
+{
+    if (!t)
+        return;
+    buf_release(&t->texts);
+    free(t->columns);
+    free(t->cells);
+    free(t);
+}
+
+static bool grow(struct table *t)
+{
+    size_t cap = t->cap_cells ? 2 * t->cap_cells : 64;
+    struct cell *cells = realloc(t->cells, cap * sizeof(*cells));
+    if (!cells)
+        return false;
+    t->cells = cells;
+    t->cap_cells = cap;
+    return true;
+}
+
+void table_cell(struct table *t, enum term_colour colour, const char *text)
+{
+    if (!t || (t->n_cells == t->cap_cells && !grow(t))) {
+        if (t)
+            t->failed = true;
+        return;
+    }
+    size_t at = t->texts.len;
+    term_puts(text, &t->texts);
+    buf_append(&t->texts, "", 1);
+    if (t->texts.failed) {
+        t->failed = true;
+        return;
+    }
+    int width = term_width(t->texts.data + at);
+    struct column *column = &t->columns[t->n_cells % t->n_columns];
+    if (width > column->width)
+        column->width = width;
+    t->cells[t->n_cells++] = (struct cell){.text = at, .width = width, .colour = colour};
+}
+
+static int total_width(const struct table *t)
+{
+    int width = -GAP;
+    for (size_t i = 0; i < t->n_columns; i++)
+        width += t->columns[i].shown ? t->columns[i].width + GAP : 0;
+    return width;
+}
+
+/* Decides which columns are shown; returns how many are not. */
+static size_t fit(const struct table *t, int width)
+{
+    size_t dropped = 0;
+    for (size_t i = 0; i < t->n_columns; i++)
+        t->columns[i].shown = true;
+    while (width > 0 && total_width(t) > width) {
+        struct column *worst = NULL;
+        for (size_t i = 0; i < t->n_columns; i++) {
+            struct column *c = &t->columns[i];
+            if (c->shown && c->drop > 0 && (!worst || c->drop >= worst->drop))
+                worst = c;
+        }
+        if (!worst)
+            break;
+        worst->shown = false;
+        dropped++;
+    }
+    return dropped;
+}
+
+static void pad(int n, struct buf *out)
+{
+    if (n > 0)
+        buf_printf(out, "%*s", n, "");
+}
+
+/* A row has no spaces at its end: those of a left-aligned cell wait for the next cell. */
+static void write_row(const struct table *t, const struct cell *row, bool colour, struct buf *out)
+{
+    int waiting = 0;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        const struct column *column = &t->columns[i];
+        const struct cell *cell = &row[i];
+        int space = column->width - cell->width;
+        if (!column->shown)
+            continue;
+        if (cell->width > 0) {
+            pad(waiting + (column->right ? space : 0), out);
+            term_colour_begin(colour, cell->colour, out);
+            buf_puts(out, t->texts.data + cell->text);
+            term_colour_end(colour, cell->colour, out);
+            waiting = GAP + (column->right ? 0 : space);
+        } else {
+            waiting += column->width + GAP;
+        }
+    }
+    buf_putc(out, '\n');
+}
+
+void table_write(const struct table *t, const struct report_style *style, struct buf *out)
+{
+    if (!t || t->failed) {
+        out->failed = true;
+        return;
+    }
+    size_t dropped = fit(t, style->width);
+    for (size_t at = 0; at + t->n_columns <= t->n_cells; at += t->n_columns)
+        write_row(t, &t->cells[at], style->colour, out);
+    if (dropped == 0)
+        return;
+    const char *separator = "columns left out at this width: ";
+    term_colour_begin(style->colour, TERM_DIM, out);
+    for (size_t i = 0; i < t->n_columns; i++) {
+        if (t->columns[i].shown)
+            continue;
+        buf_printf(out, "%s%s", separator, t->texts.data + t->cells[i].text);
+        separator = ", ";
+    }
+    term_colour_end(style->colour, TERM_DIM, out);
+    buf_putc(out, '\n');
+}

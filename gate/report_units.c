@@ -1,0 +1,82 @@
+/* report_units.c: see report_units.h. Inputs may come from an imported document, so any double is
+ * fine: what is outside of everyday sizes is written with an exponent. */
+#include "report_units.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+const char *units_duration(double ns, char out[UNITS_MAX])
+{
+    static const struct {
+        double ns;
+        const char *name;
+    } units[] = {{1, "ns"}, {1e3, "us"}, {1e6, "ms"}, {1e9, "s"}};
+    size_t u = 0;
+
+    /* 999.95 has five digits when rounded to four, so it goes to the next unit. */
+    while (u + 1 < sizeof(units) / sizeof(units[0]) && ns >= 999.95 * units[u].ns)
+        u++;
+    double value = ns / units[u].ns;
+    if (!(fabs(value) < 99999.5) || (value != 0 && fabs(value) < 0.001))
+        snprintf(out, UNITS_MAX, "%.3g %s", value, units[u].name);
+    else
+        snprintf(out, UNITS_MAX, "%.*f %s",
+                 value < 9.9995   ? 3
+                 : value < 99.995 ? 2
+                 : value < 999.95 ? 1
+                                  : 0,
+                 value, units[u].name);
+    return out;
+}
+
+static const char *time_text(int64_t ms, char separator, const char *zone, char out[UNITS_MAX])
+{
+    time_t seconds = (time_t)(ms / 1000 - (ms % 1000 < 0));
+    struct tm tm;
+    if (!gmtime_r(&seconds, &tm))
+        snprintf(out, UNITS_MAX, "%lld ms", (long long)ms);
+    else
+        snprintf(out, UNITS_MAX, "%04lld-%02d-%02d%c%02d:%02d:%02d%s", tm.tm_year + 1900LL,
+                 tm.tm_mon + 1, tm.tm_mday, separator, tm.tm_hour, tm.tm_min, tm.tm_sec, zone);
+    return out;
+}
+
+const char *units_time(int64_t ms, char out[UNITS_MAX])
+{
+    return time_text(ms, ' ', "", out);
+}
+
+const char *units_time_iso(int64_t ms, char out[UNITS_MAX])
+{
+    return time_text(ms, 'T', "Z", out);
+}
+
+const char *units_change(double ratio, char out[UNITS_MAX])
+{
+    double percent = 100 * (ratio - 1);
+    if (fabs(percent) < 99999.5)
+        snprintf(out, UNITS_MAX, "%+.*f %%", fabs(percent) < 9.95 ? 2 : 1, percent);
+    else
+        snprintf(out, UNITS_MAX, "%+.2g %%", percent);
+    return out;
+}
+
+const char *units_share(double share, char out[UNITS_MAX])
+{
+    double percent = 100 * share;
+    if (fabs(percent) < 99999.5)
+        snprintf(out, UNITS_MAX, "%.1f %%", percent);
+    else
+        snprintf(out, UNITS_MAX, "%.2g %%", percent);
+    return out;
+}
+
+const char *units_factor(double factor, char out[UNITS_MAX])
+{
+    if (factor >= 0.01 && factor < 9999.5)
+        snprintf(out, UNITS_MAX, "%.*fx", factor < 9.995 ? 2 : factor < 99.95 ? 1 : 0, factor);
+    else
+        snprintf(out, UNITS_MAX, "%.2gx", factor);
+    return out;
+}

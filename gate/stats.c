@@ -1,0 +1,52 @@
+#include "stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void stats_sort(double *x, size_t n)
+{
+    qsort(x, n, sizeof *x, compare_doubles);
+}
+
+double stats_quantile(const double *sorted, size_t n, double q)
+{
+    double position = q * (double)(n - 1);
+    size_t below = (size_t)position;
+    if (below + 1 >= n)
+        return sorted[n - 1];
+    double share = position - (double)below;
+    return sorted[below] + share * (sorted[below + 1] - sorted[below]);
+}
+
+/* Largest k >= 1 with 2 P(Binomial(n, 1/2) < k) <= 1 - confidence; 1 when there is none. */
+static size_t interval_rank(size_t n, double confidence)
+{
+    /* Probabilities as logarithms: 2^-n leaves the range of a double at n = 1075. */
+    double log_term = -(double)n * log(2.0), tail = 0;
+    size_t k = 0;
+    while (k < n / 2) {
+        tail += exp(log_term);
+        if (2 * tail > 1 - confidence)
+            break;
+        log_term += log((double)(n - k)) - log((double)(k + 1));
+        k++;
+    }
+    return k ? k : 1;
+}
+
+struct estimate stats_median(const double *sorted, size_t n, double confidence)
+{
+    size_t k = interval_rank(n, confidence);
+    return (struct estimate){stats_quantile(sorted, n, 0.5), sorted[k - 1], sorted[n - k]};
+}
+
+double stats_half_width(struct estimate e)
+{
+    return (e.hi - e.lo) / (2 * e.value);
+}

@@ -1,0 +1,420 @@
+#include "supervisor.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arm.h"
+#include "base/json.h"
+#include "base/schema.h"
+#include "process.h"
+
+#define GREETING_MIN_S 60.0 /* opening a GPU takes seconds, whatever the time-out for cases */
+#define FINISH_GRACE_S 5.0
+#define SKIP_MAX ARMS_MAX
+
+struct supervisor {
+    const struct supervisor_options *options;
+    struct schema *schema; /* run.schema.json: the records of workers are checked piece by piece */
+    struct process process;
+    cJSON *greeting;
+    char program[4096];
+};
+
+const cJSON *supervisor_greeting(const struct supervisor *s)
+{
+    return s->greeting;
+}
+
+static const cJSON *member(const cJSON *object, const char *key)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+/* ---- talking to a worker ---- */
+
+static enum gate_status start_process(struct supervisor *s, struct gate_error *err)
+{
+    const struct supervisor_options *o = s->options;
+    char *argv[8 + 2 * ARMS_MAX];
+    unsigned n = 0;
+    if (o->worker && strchr(o->worker, '/') && access(o->worker, X_OK))
+        return gate_fail(err, GATE_USAGE, "cannot run worker '%s': %s", o->worker,
+                         strerror(errno));
+    argv[n++] = o->worker ? (char *)o->worker : s->program;
+    if (!o->worker)
+        argv[n++] = (char *)"worker";
+    argv[n++] = (char *)"--device";
+    argv[n++] = (char *)o->device;
+    argv[n++] = (char *)"--library";
+    argv[n++] = (char *)o->library;
+    for (unsigned i = 0; i < o->n_providers && i < ARMS_MAX - 1; i++) {
+        argv[n++] = (char *)"--provider";
+        argv[n++] = (char *)o->providers[i];
+    }
+    argv[n] = NULL;
+    return process_start(&s->process, argv, err);
+}
+
+/* What a worker did instead of answering, with the last words it wrote to standard error. */
+static void describe_failure(struct supervisor *s, enum process_event event, double timeout_s,
+                             char *message, size_t size)
+{
+    char how[96] = "", what[160];
+    process_kill(&s->process, how, sizeof how);
+    if (event == PROCESS_SILENCE)
+        snprintf(what, sizeof what, "hung: no sign of life for %.3g s", timeout_s);
+    else if (event == PROCESS_FLOOD)
+        snprintf(what, sizeof what, "wrote a line of more than %zu MiB", PROCESS_LINE_MAX >> 20);
+    else
+        snprintf(what, sizeof what, "died: the worker process %s", how);
+    char *last = s->process.complaint;
+    size_t n = strlen(last);
+    while (n && (last[n - 1] == '\n' || last[n - 1] == ' '))
+        last[--n] = '\0';
+    if (n > 400)
+        last += n - 400;
+    snprintf(message, size, "%s%s%s%s", what, n ? "; its last words: \"" : "", last, n ? "\"" : "");
+}
+
+enum talk {
+    TALK_OK,
+    TALK_FAILED, /* the worker is gone; the message says why */
+};
+
+/* Reads one JSON object; a worker that fails to deliver one is killed. */
+static enum talk read_record(struct supervisor *s, double timeout_s, cJSON **record, char *message,
+                             size_t size)
+{
+    struct buf line;
+    struct gate_error err = {0};
+    buf_init(&line, PROCESS_LINE_MAX + 1);
+    enum process_event event = process_read_line(&s->process, timeout_s, &line);
+    enum talk talk = TALK_FAILED;
+    if (event != PROCESS_LINE) {
+        describe_failure(s, event, timeout_s, message, size);
+    } else if (json_parse("worker", line.data, line.len, GATE_WRONG, record, &err)) {
+        char how[96];
+        process_kill(&s->process, how, sizeof how);
+        snprintf(message, size, "talked nonsense: %.300s", err.message);
+    } else {
+        talk = TALK_OK;
+    }
+    buf_release(&line);
+    return talk;
+}
+
+static bool fits(const struct supervisor *s, const char *definition, const cJSON *value,
+                 char *message, size_t size)
+{
+    struct schema_fault fault;
+    if (value && schema_check_definition(s->schema, definition, value, &fault))
+        return true;
+    snprintf(message, size, "talked nonsense: its '%s' at '%s': %s", definition,
+             value ? fault.pointer : "", value ? fault.message : "is missing");
+    return false;
+}
+
+/* ---- starting ---- */
+
+static enum gate_status check_greeting(struct supervisor *s, const cJSON *hello,
+                                       struct gate_error *err)
+{
+    char message[600];
+    const char *refusal = json_string(hello, "refuse", NULL);
+    if (refusal) {
+        enum gate_status status = !strcmp(refusal, "environment") ? GATE_ENVIRONMENT
+                                  : !strcmp(refusal, "usage")     ? GATE_USAGE
+                                                                  : GATE_WRONG;
+        return gate_fail(err, status, "%s", json_string(hello, "message", "the worker refuses"));
+    }
+    if (strcmp(json_string(hello, "hello", ""), "gate-worker/1") != 0)
+        return gate_fail(err, GATE_WRONG, "worker '%s' speaks another protocol than gate-worker/1",
+                         s->options->worker ? s->options->worker : s->program);
+    if (!fits(s, "device", member(hello, "device"), message, sizeof message) ||
+        !fits(s, "libraries", member(hello, "libraries"), message, sizeof message) ||
+        !fits(s, "absent", member(hello, "absent"), message, sizeof message) ||
+        !fits(s, "name", member(hello, "contract"), message, sizeof message))
+        return gate_fail(err, GATE_WRONG, "the worker %s", message);
+    return GATE_OK;
+}
+
+/* A later worker must be of the same device and libraries as the first. */
+static enum gate_status check_same(const struct supervisor *s, const cJSON *hello,
+                                   struct gate_error *err)
+{
+    static const char *const keys[] = {"device", "contract", "libraries"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (!cJSON_Compare(member(s->greeting, keys[i]), member(hello, keys[i]), true))
+            return gate_fail(err, GATE_ENVIRONMENT,
+                             "the %s changed while the gate ran; run it again", keys[i]);
+    return GATE_OK;
+}
+
+static enum gate_status start_worker(struct supervisor *s, struct gate_error *err)
+{
+    char message[900];
+    cJSON *hello = NULL;
+    double timeout_s =
+        s->options->timeout_s > GREETING_MIN_S ? s->options->timeout_s : GREETING_MIN_S;
+    enum gate_status status = start_process(s, err);
+    if (status)
+        return status;
+    if (read_record(s, timeout_s, &hello, message, sizeof message))
+        return gate_fail(err, GATE_WRONG, "the worker %s", message);
+    status = check_greeting(s, hello, err);
+    if (!status && s->greeting)
+        status = check_same(s, hello, err);
+    if (status) {
+        cJSON_Delete(hello);
+        supervisor_retire_worker(s);
+        return status;
+    }
+    if (s->greeting)
+        cJSON_Delete(hello);
+    else
+        s->greeting = hello;
+    return GATE_OK;
+}
+
+enum gate_status supervisor_start(const struct supervisor_options *options, struct supervisor **out,
+                                  struct gate_error *err)
+{
+    signal(SIGPIPE, SIG_IGN); /* a worker that died shows as a failed write */
+    struct supervisor *s = calloc(1, sizeof *s);
+    if (!s)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    s->options = options;
+    s->schema = schema_open("run.schema.json");
+    ssize_t n = readlink("/proc/self/exe", s->program, sizeof s->program - 1);
+    enum gate_status status = GATE_OK;
+    if (!s->schema || n < 0)
+        status = gate_fail(err, GATE_INTERNAL, "cannot find this program or its run.schema.json");
+    if (!status)
+        status = start_worker(s, err);
+    if (status) {
+        supervisor_stop(s);
+        return status;
+    }
+    *out = s;
+    return GATE_OK;
+}
+
+void supervisor_retire_worker(struct supervisor *s)
+{
+    process_finish(&s->process, FINISH_GRACE_S);
+}
+
+void supervisor_stop(struct supervisor *s)
+{
+    if (!s)
+        return;
+    supervisor_retire_worker(s);
+    schema_free(s->schema);
+    cJSON_Delete(s->greeting);
+    free(s);
+}
+
+/* ---- one case ---- */
+
+/* A case in hand: who was at work last, and who must not take part. */
+struct attempt {
+    const struct suite_case *c;
+    uint64_t seed;
+    double budget_ms;
+    char phase[16], provider[64];
+    cJSON *skip;
+};
+
+static bool send_task(struct supervisor *s, const struct attempt *a)
+{
+    char seed[17];
+    struct buf line;
+    cJSON *task = cJSON_CreateObject();
+    snprintf(seed, sizeof seed, "%016" PRIx64, a->seed);
+    cJSON_AddStringToObject(task, "task", "case");
+    cJSON_AddItemToObject(task, "case", cJSON_Duplicate(a->c->object, true));
+    cJSON_AddStringToObject(task, "seed", seed);
+    cJSON_AddItemToObject(task, "skip", cJSON_Duplicate(a->skip, true));
+    cJSON_AddNumberToObject(task, "budget_ms", a->budget_ms);
+    buf_init(&line, PROCESS_LINE_MAX);
+    json_write(task, false, &line);
+    bool ok = !line.failed && process_write(&s->process, line.data, line.len);
+    buf_release(&line);
+    cJSON_Delete(task);
+    return ok;
+}
+
+/* Reads records until the task is done; TALK_FAILED with a message when the worker is gone. */
+static enum talk await_done(struct supervisor *s, struct attempt *a, cJSON **done, char *message,
+                            size_t size)
+{
+    for (;;) {
+        cJSON *record = NULL;
+        if (read_record(s, s->options->timeout_s, &record, message, size))
+            return TALK_FAILED;
+        const char *phase = json_string(record, "phase", NULL);
+        if (!phase) {
+            *done = record;
+            return TALK_OK;
+        }
+        snprintf(a->phase, sizeof a->phase, "%.15s", phase);
+        snprintf(a->provider, sizeof a->provider, "%.63s", json_string(record, "provider", ""));
+        cJSON_Delete(record);
+    }
+}
+
+static bool read_outcome(const char *name, enum case_outcome *out)
+{
+    static const struct {
+        const char *name;
+        enum case_outcome outcome;
+    } names[] = {{"measured", CASE_MEASURED},
+                 {"wrong", CASE_WRONG},
+                 {"unsupported", CASE_UNSUPPORTED},
+                 {"environment", CASE_ENVIRONMENT}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (!strcmp(names[i].name, name)) {
+            *out = names[i].outcome;
+            return true;
+        }
+    return false;
+}
+
+/* A measured case must have a verified and timed candidate in front. */
+static bool measured_candidate(const cJSON *arms)
+{
+    const cJSON *first = arms->child;
+    return first && !strcmp(json_string(first, "role", ""), "candidate") &&
+           json_bool(member(first, "verify"), "ok", false) &&
+           cJSON_IsObject(member(first, "timing"));
+}
+
+/* Turns a worker's last record into a result; false with a message when it is nonsense. */
+static bool read_done(struct supervisor *s, const struct suite_case *c, cJSON *done,
+                      struct case_result *out, char *message, size_t size)
+{
+    if (strcmp(json_string(done, "done", ""), c->id) != 0) {
+        snprintf(message, size, "talked nonsense: it answered for case '%.160s'",
+                 json_string(done, "done", ""));
+        return false;
+    }
+    if (!fits(s, "arms", member(done, "arms"), message, size))
+        return false;
+    if (!read_outcome(json_string(done, "outcome", ""), &out->outcome) ||
+        (out->outcome == CASE_MEASURED && !measured_candidate(member(done, "arms")))) {
+        snprintf(message, size, "talked nonsense: its outcome does not fit its record");
+        return false;
+    }
+    snprintf(out->message, sizeof out->message, "%s", json_string(done, "message", ""));
+    cJSON_Delete(out->arms);
+    out->arms = cJSON_DetachItemFromObjectCaseSensitive(done, "arms");
+    return true;
+}
+
+static const char *candidate_provider(const struct supervisor *s)
+{
+    return json_string(cJSON_GetArrayItem(member(s->greeting, "libraries"), 0), "provider", "");
+}
+
+static bool skip_provider(struct attempt *a, const char *provider)
+{
+    const cJSON *name;
+    cJSON_ArrayForEach(name, a->skip) if (!strcmp(name->valuestring, provider)) return false;
+    cJSON_AddItemToArray(a->skip, cJSON_CreateString(provider));
+    return true;
+}
+
+/*
+ * After the end of a worker: may the case be tried again without whom it can be put down to? The
+ * provider that was at work last, or all of them when several were timed in turn. False when the
+ * candidate alone is left to blame.
+ */
+static bool leave_out_providers(const struct supervisor *s, struct attempt *a)
+{
+    const char *candidate = candidate_provider(s);
+    if (a->provider[0])
+        return strcmp(a->provider, candidate) != 0 && skip_provider(a, a->provider);
+    if (strcmp(a->phase, "measure") != 0)
+        return false;
+    bool left_out = false;
+    const cJSON *lib;
+    cJSON_ArrayForEach(lib, member(s->greeting, "libraries"))
+    {
+        const char *provider = json_string(lib, "provider", "");
+        if (strcmp(provider, candidate) != 0)
+            left_out |= skip_provider(a, provider);
+    }
+    return left_out;
+}
+
+static void say_skipped(const struct attempt *a, struct case_result *out, const char *why)
+{
+    size_t used = strlen(out->message);
+    const cJSON *name;
+    cJSON_ArrayForEach(name, a->skip)
+    {
+        if (used < sizeof out->message)
+            used += (size_t)snprintf(out->message + used, sizeof out->message - used,
+                                     "%sleft out '%s'", used ? "; " : "", name->valuestring);
+    }
+    if (used < sizeof out->message && a->skip->child)
+        snprintf(out->message + used, sizeof out->message - used, ", which %.300s", why);
+}
+
+/* "hung: ... (in phase verify)" as the message of a wrong case. */
+static void say_died(const struct attempt *a, const char *message, struct case_result *out)
+{
+    out->outcome = CASE_WRONG;
+    snprintf(out->message, sizeof out->message, "%.800s (%s %s)", message,
+             a->phase[0] ? "in phase" : "before its first phase", a->phase);
+}
+
+enum gate_status supervisor_run_case(struct supervisor *s, const struct suite_case *c,
+                                     uint64_t seed, double budget_ms, struct case_result *out,
+                                     struct gate_error *err)
+{
+    struct attempt a = {.c = c, .seed = seed, .budget_ms = budget_ms, .skip = cJSON_CreateArray()};
+    char message[900] = "", blamed[400] = "";
+    *out = (struct case_result){.arms = cJSON_CreateArray()};
+    enum gate_status status = GATE_OK;
+    for (bool again = true; again;) {
+        cJSON *done = NULL;
+        again = false;
+        a.phase[0] = a.provider[0] = '\0';
+        status = s->process.pid ? GATE_OK : start_worker(s, err);
+        if (status)
+            break;
+        if (!send_task(s, &a) || await_done(s, &a, &done, message, sizeof message)) {
+            if (!message[0])
+                describe_failure(s, PROCESS_END, 0, message, sizeof message);
+            again = leave_out_providers(s, &a);
+            snprintf(blamed, sizeof blamed, "%.390s", message);
+            if (!again)
+                say_died(&a, message, out);
+        } else if (!strcmp(json_string(done, "outcome", ""), "provider")) {
+            const char *what = json_string(done, "message", "");
+            snprintf(a.provider, sizeof a.provider, "%.*s", (int)strcspn(what, ":"), what);
+            snprintf(blamed, sizeof blamed, "failed: %.380s", what);
+            supervisor_retire_worker(s);
+            again = leave_out_providers(s, &a);
+            if (!again)
+                say_died(&a, "blamed a provider that it was not to use", out);
+        } else if (!read_done(s, c, done, out, message, sizeof message)) {
+            char how[96];
+            process_kill(&s->process, how, sizeof how);
+            say_died(&a, message, out);
+        } else if (json_bool(done, "spoiled", false)) {
+            supervisor_retire_worker(s);
+        }
+        cJSON_Delete(done);
+    }
+    if (a.skip->child && out->outcome == CASE_MEASURED)
+        say_skipped(&a, out, blamed);
+    cJSON_Delete(a.skip);
+    return status;
+}

@@ -1,0 +1,59 @@
+#include "target.h"
+
+#include <glob.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEFAULT_TIMEOUT_S 60.0
+
+/* Device nodes tell that a GPU is there without opening it, even when its driver is broken: such a
+ * machine is refused by the worker rather than measured on its host by accident. */
+static bool has_gpu_node(void)
+{
+    glob_t found;
+    bool any = !glob("/dev/nvidia[0-9]*", 0, NULL, &found) && found.gl_pathc > 0;
+    globfree(&found);
+    return any || !access("/dev/dxg", F_OK);
+}
+
+static void choose_device(const char *wanted, char *device, size_t size)
+{
+    if (wanted && strcmp(wanted, "auto") != 0) {
+        snprintf(device, size, "%s", wanted);
+        return;
+    }
+    bool gpu = has_gpu_node();
+    snprintf(device, size, "%s", gpu ? "cuda:0" : "host");
+    if (!gpu)
+        fprintf(stderr, "gate: there is no GPU here; measuring on the host device\n");
+}
+
+enum gate_status target_resolve(const struct target_choice *choice, struct target *out,
+                                struct gate_error *err)
+{
+    struct target *t = out;
+    unsigned n = 0;
+    enum gate_status status = GATE_OK;
+    choose_device(choice->device, t->device, sizeof t->device);
+    bool host = !strcmp(t->device, "host");
+    if (choice->library)
+        snprintf(t->library, sizeof t->library, "%s", choice->library);
+    else
+        status = paths_library(host ? "libhost.so" : "libours.so", t->library, err);
+    for (; n < choice->n_providers; n++)
+        t->providers[n] = choice->providers[n];
+    if (!choice->n_providers && !host && !status) {
+        status = paths_library("libcublas_provider.so", t->provider_paths[0], err);
+        t->providers[n++] = t->provider_paths[0];
+    }
+    t->options = (struct supervisor_options){
+        .worker = choice->worker,
+        .device = t->device,
+        .library = t->library,
+        .providers = t->providers,
+        .n_providers = n,
+        .timeout_s = choice->timeout_s > 0 ? choice->timeout_s : DEFAULT_TIMEOUT_S};
+    return status;
+}

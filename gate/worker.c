@@ -1,0 +1,436 @@
+/*
+ * worker.c: the process that touches the device.
+ *
+ * `gate worker` is started by the supervisor and speaks the protocol of gate/PROTOCOL.md on its
+ * standard input and output. Kernels run in this process, so nothing that it says is trusted.
+ */
+#include <dlfcn.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "commands.h"
+#include "measure.h"
+#include "record.h"
+#include "verify.h"
+
+#define LINE_MAX_BYTES ((size_t)16 << 20)
+#define SINGLE_BUDGET_SHARE 0.25 /* of the budget for samples */
+
+struct worker {
+    FILE *out; /* the protocol; standard output itself belongs to whatever kernels print */
+    struct device *device;
+    struct library libraries[ARMS_MAX]; /* the candidate first */
+    unsigned n_libraries;
+    cJSON *absent;
+};
+
+static void say(struct worker *w, cJSON *record)
+{
+    struct buf line;
+    buf_init(&line, LINE_MAX_BYTES);
+    json_write(record, false, &line);
+    if (!line.failed) {
+        fwrite(line.data, 1, line.len, w->out);
+        fflush(w->out);
+    }
+    buf_release(&line);
+    cJSON_Delete(record);
+}
+
+static void say_phase(struct worker *w, const char *phase, const char *provider)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "phase", phase);
+    cJSON_AddStringToObject(o, "provider", provider);
+    say(w, o);
+}
+
+static void notice_arm(void *context, const struct arm *arm)
+{
+    say_phase(context, "verify", arm->library->table->provider);
+}
+
+/* Kernel libraries may print: what they write to standard output goes to standard error, and the
+ * protocol keeps a descriptor that they do not know. */
+static FILE *take_standard_output(void)
+{
+    int fd = dup(STDOUT_FILENO);
+    if (fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return NULL;
+    return fdopen(fd, "w");
+}
+
+static const char *refusal_name(enum gate_status status)
+{
+    switch (status) {
+    case GATE_ENVIRONMENT:
+        return "environment";
+    case GATE_USAGE:
+        return "usage";
+    default:
+        return "wrong";
+    }
+}
+
+static int refuse(struct worker *w, const struct gate_error *err)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "refuse", refusal_name(err->status));
+    cJSON_AddStringToObject(o, "message", err->message);
+    say(w, o);
+    return err->status;
+}
+
+static void add_absent(struct worker *w, const char *provider, const char *reason)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "provider", provider);
+    cJSON_AddStringToObject(o, "reason", reason);
+    cJSON_AddItemToArray(w->absent, o);
+}
+
+static enum gate_status open_candidate(struct worker *w, const char *path, struct gate_error *err)
+{
+    const struct kg_device *where = &device_info(w->device)->kg;
+    struct library *lib = &w->libraries[0];
+    enum gate_status status = library_open(path, where->kind, lib, err);
+    if (status)
+        return status;
+    w->n_libraries = 1;
+    enum kg_status started = library_start(lib, where);
+    if (started != KG_OK)
+        return gate_fail(err, GATE_WRONG, "open() of kernel library '%s' returned '%s'", path,
+                         library_status_name(started));
+    return GATE_OK;
+}
+
+/* Arms are told apart by the names of their providers. */
+static enum gate_status check_name(const struct worker *w, const struct library *lib,
+                                   struct gate_error *err)
+{
+    for (unsigned i = 0; i < w->n_libraries; i++)
+        if (!strcmp(w->libraries[i].table->provider, lib->table->provider))
+            return gate_fail(err, GATE_USAGE, "libraries '%s' and '%s' are both of provider '%s'",
+                             w->libraries[i].file, lib->file, lib->table->provider);
+    return GATE_OK;
+}
+
+/* A provider that is not on this machine is absent, which is said; it does not fail the run. */
+static enum gate_status open_provider(struct worker *w, const char *path, struct gate_error *fatal)
+{
+    const struct kg_device *where = &device_info(w->device)->kg;
+    struct library *lib = &w->libraries[w->n_libraries];
+    struct gate_error err = {0};
+    if (library_open(path, where->kind, lib, &err)) {
+        const char *slash = strrchr(path, '/');
+        char name[64];
+        snprintf(name, sizeof name, "%.60s", slash ? slash + 1 : path);
+        name[strcspn(name, ".")] = '\0';
+        add_absent(w, name, err.message);
+        return GATE_OK;
+    }
+    enum gate_status status = check_name(w, lib, fatal);
+    if (status) {
+        dlclose(lib->handle);
+        return status;
+    }
+    enum kg_status started = library_start(lib, where);
+    if (started != KG_OK) {
+        char reason[160];
+        snprintf(reason, sizeof reason, "open() returned '%s': its own libraries are not here",
+                 library_status_name(started));
+        add_absent(w, lib->table->provider, reason);
+        library_close(lib);
+        return GATE_OK;
+    }
+    w->n_libraries++;
+    return GATE_OK;
+}
+
+static void say_hello(struct worker *w)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "hello", "gate-worker/1");
+    cJSON_AddItemToObject(o, "device", record_device(device_info(w->device)));
+    cJSON_AddStringToObject(o, "contract", measure_contract(w->device));
+    cJSON *libraries = cJSON_AddArrayToObject(o, "libraries");
+    for (unsigned i = 0; i < w->n_libraries; i++)
+        cJSON_AddItemToArray(libraries, record_library(&w->libraries[i], i == 0));
+    cJSON_AddItemToObject(o, "absent", w->absent);
+    w->absent = NULL;
+    say(w, o);
+}
+
+struct task {
+    struct suite_case c;
+    uint64_t seed;
+    double budget_ns;
+    const cJSON *skip;
+    struct arm arms[ARMS_MAX];
+    unsigned n_arms;
+    struct operands operands;
+    struct reference reference;
+};
+
+static bool is_skipped(const struct task *t, const char *provider)
+{
+    const cJSON *name;
+    cJSON_ArrayForEach(name, t->skip) if (cJSON_IsString(name) &&
+                                          !strcmp(name->valuestring, provider)) return true;
+    return false;
+}
+
+/* The candidate's kernel, and those of the providers that serve the problem. */
+static void choose_arms(struct worker *w, struct task *t)
+{
+    const struct kg_device *where = &device_info(w->device)->kg;
+    for (unsigned i = 0; i < w->n_libraries; i++) {
+        const struct library *lib = &w->libraries[i];
+        const struct kg_kernel *k = library_choose(lib, &t->c.problem, where, NULL);
+        if (!k && i == 0)
+            return;
+        if (k && !is_skipped(t, lib->table->provider))
+            t->arms[t->n_arms++] = (struct arm){.library = lib,
+                                                .kernel = k,
+                                                .is_candidate = i == 0,
+                                                .verification = verification_start(&t->c.problem)};
+    }
+}
+
+/* Puts the arms that are right in front, the candidate staying first; returns their number. */
+static unsigned keep_right_arms(struct task *t)
+{
+    unsigned right = 0;
+    for (unsigned i = 0; i < t->n_arms; i++) {
+        if (!t->arms[i].verification.ok)
+            continue;
+        struct arm arm = t->arms[i];
+        t->arms[i] = t->arms[right];
+        t->arms[right++] = arm;
+    }
+    return right;
+}
+
+static enum gate_status prepare_arms(struct worker *w, struct task *t, struct gate_error *err)
+{
+    for (unsigned i = 0; i < t->n_arms; i++) {
+        say_phase(w, "prepare", t->arms[i].library->table->provider);
+        enum gate_status status = arm_prepare(w->device, &t->c.problem, &t->arms[i], err);
+        struct verification *v = &t->arms[i].verification;
+        if (status == GATE_WRONG) {
+            v->ok = false;
+            snprintf(v->message, sizeof v->message, "%.500s", err->message);
+        }
+        if (status)
+            return status;
+    }
+    return GATE_OK;
+}
+
+static enum gate_status verify_task(struct worker *w, struct task *t, struct gate_error *err)
+{
+    enum gate_status status = operands_alloc(w->device, &t->c.problem, &t->operands, err);
+    if (!status)
+        status = reference_alloc(w->device, &t->operands, &t->reference, err);
+    if (!status)
+        status = prepare_arms(w, t, err);
+    if (!status)
+        status = verify_arms(w->device, &t->c, t->seed, &t->operands, &t->reference, t->arms,
+                             t->n_arms, notice_arm, w, err);
+    return status;
+}
+
+/* Measures, then looks at what the timed launches of the candidate wrote. */
+static enum gate_status measure_task(struct worker *w, struct task *t, struct gate_error *err)
+{
+    struct measure_policy policy = {t->budget_ns, SINGLE_BUDGET_SHARE * t->budget_ns};
+    struct operands timed = {0};
+    unsigned n = keep_right_arms(t);
+    say_phase(w, "measure", "");
+    enum gate_status status =
+        measure_arms(w->device, &t->c, t->seed, &policy, t->arms, n, &timed, err);
+    if (status)
+        return status;
+    struct verification *v = &t->arms[0].verification;
+    status = verify_outputs(w->device, &t->c, &timed, &t->reference, v, err);
+    operands_free(w->device, &timed);
+    if (!status && !v->ok) {
+        t->arms[0].timed = false;
+        return gate_fail(err, GATE_WRONG, "right when verified, wrong when timed: %.500s",
+                         v->message);
+    }
+    return status;
+}
+
+/* Whom a GATE_WRONG of the device is put down to: the first arm with a message; the candidate when
+ * there is none. */
+static const struct arm *guilty_arm(const struct task *t)
+{
+    for (unsigned i = 0; i < t->n_arms; i++)
+        if (!t->arms[i].verification.ok && t->arms[i].verification.message[0])
+            return &t->arms[i];
+    return &t->arms[0];
+}
+
+struct outcome {
+    const char *name;
+    char message[700];
+    bool spoiled;
+};
+
+static struct outcome run_task(struct worker *w, struct task *t)
+{
+    struct outcome o = {.name = "measured"};
+    struct gate_error err = {0};
+    choose_arms(w, t);
+    if (!t->n_arms) {
+        o.name = "unsupported";
+        snprintf(o.message, sizeof o.message, "'%s' offers no kernel for this problem",
+                 w->libraries[0].table->provider);
+        return o;
+    }
+    enum gate_status status = verify_task(w, t, &err);
+    if (!status && !t->arms[0].verification.ok) {
+        o.name = "wrong";
+        snprintf(o.message, sizeof o.message, "%s", t->arms[0].verification.message);
+        return o;
+    }
+    if (!status)
+        status = measure_task(w, t, &err);
+    if (!status)
+        return o;
+    o.spoiled = true;
+    if (status == GATE_WRONG) {
+        const struct arm *arm = guilty_arm(t);
+        o.name = arm->is_candidate ? "wrong" : "provider";
+        snprintf(o.message, sizeof o.message, "%s%s%.500s",
+                 arm->is_candidate ? "" : arm->library->table->provider,
+                 arm->is_candidate ? "" : ": ", err.message);
+    } else {
+        o.name = "environment";
+        snprintf(o.message, sizeof o.message, "%.690s", err.message);
+    }
+    return o;
+}
+
+static void say_done(struct worker *w, const struct task *t, const struct outcome *outcome)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "done", t->c.id);
+    cJSON_AddStringToObject(o, "outcome", outcome->name);
+    cJSON_AddStringToObject(o, "message", outcome->message);
+    cJSON_AddBoolToObject(o, "spoiled", outcome->spoiled);
+    cJSON *arms = cJSON_AddArrayToObject(o, "arms");
+    for (unsigned i = 0; i < t->n_arms; i++)
+        cJSON_AddItemToArray(arms, record_arm(&t->arms[i], &t->c.problem, device_info(w->device)));
+    say(w, o);
+}
+
+static void release_task(struct worker *w, struct task *t)
+{
+    for (unsigned i = 0; i < t->n_arms; i++)
+        arm_release(w->device, &t->arms[i]);
+    operands_free(w->device, &t->operands);
+    reference_free(w->device, &t->reference);
+}
+
+static enum gate_status read_task(const cJSON *line, struct task *t, struct gate_error *err)
+{
+    char pointer[256];
+    *t = (struct task){.budget_ns = json_number(line, "budget_ms", 1000) * 1e6,
+                       .skip = cJSON_GetObjectItemCaseSensitive(line, "skip")};
+    const char *seed = json_string(line, "seed", "");
+    if (strcmp(json_string(line, "task", ""), "case") != 0 ||
+        sscanf(seed, "%" SCNx64, &t->seed) != 1)
+        return gate_fail(err, GATE_USAGE, "the task is none that this worker knows");
+    return suite_case_read(cJSON_GetObjectItemCaseSensitive(line, "case"), &t->c, pointer,
+                           sizeof pointer, err);
+}
+
+/* Reads tasks until standard input ends. */
+static enum gate_status serve(struct worker *w, struct gate_error *err)
+{
+    char *line = NULL;
+    size_t cap = 0;
+    enum gate_status status = GATE_OK;
+    for (ssize_t n; !status && (n = getline(&line, &cap, stdin)) > 0;) {
+        cJSON *object = NULL;
+        struct task t;
+        status = json_parse("task", line, (size_t)n, GATE_USAGE, &object, err);
+        if (!status)
+            status = read_task(object, &t, err);
+        if (!status) {
+            struct outcome outcome = run_task(w, &t);
+            say_done(w, &t, &outcome);
+            release_task(w, &t);
+        }
+        cJSON_Delete(object);
+    }
+    free(line);
+    return status;
+}
+
+struct worker_options {
+    const char *device;
+    const char *library;
+    const char *providers[ARMS_MAX];
+    unsigned n_providers;
+};
+
+static enum gate_status parse_options(int argc, char **argv, struct worker_options *o,
+                                      struct gate_error *err)
+{
+    static const struct option options[] = {{"device", required_argument, NULL, 'd'},
+                                            {"library", required_argument, NULL, 'l'},
+                                            {"provider", required_argument, NULL, 'p'},
+                                            {NULL, 0, NULL, 0}};
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (c == 'd')
+            o->device = optarg;
+        else if (c == 'l')
+            o->library = optarg;
+        else if (c == 'p' && o->n_providers < ARMS_MAX - 1)
+            o->providers[o->n_providers++] = optarg;
+        else
+            return gate_fail(err, GATE_USAGE, "worker: bad options");
+    }
+    if (!o->device || !o->library)
+        return gate_fail(err, GATE_USAGE, "worker: --device and --library are needed");
+    return GATE_OK;
+}
+
+int cmd_worker(int argc, char **argv)
+{
+    struct worker w = {.absent = cJSON_CreateArray()};
+    struct worker_options o = {0};
+    struct gate_error err = {0};
+    enum gate_status status = parse_options(argc, argv, &o, &err);
+    w.out = take_standard_output();
+    if (!w.out)
+        return GATE_IO;
+    if (!status)
+        status = device_open(o.device, &w.device, &err);
+    if (!status)
+        status = open_candidate(&w, o.library, &err);
+    for (unsigned i = 0; i < o.n_providers && !status; i++)
+        status = open_provider(&w, o.providers[i], &err);
+    if (status) {
+        refuse(&w, &err);
+    } else {
+        say_hello(&w);
+        status = serve(&w, &err);
+        if (status)
+            fprintf(stderr, "gate worker: %s\n", err.message);
+    }
+    cJSON_Delete(w.absent);
+    for (unsigned i = 0; i < w.n_libraries; i++)
+        library_close(&w.libraries[i]);
+    device_close(w.device);
+    fclose(w.out);
+    return status;
+}
