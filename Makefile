@@ -1,0 +1,414 @@
+# Kernel Gate: one Makefile for the whole tree. `make help` lists what it can do.
+#
+# Settings, on the command line or in the environment:
+#   CUDA=0|1      leave the CUDA parts out, or insist on them (default: on where nvcc is found)
+#   NVCC=FILE     the CUDA compiler
+#   SANITIZE=...  address,undefined or thread: builds in a folder of its own, host code only
+#   PREFIX, DESTDIR, CC, CFLAGS, LDFLAGS, NVCCFLAGS, V=1 (show commands) as usual
+#
+# Everything that is made lies under build/, in the shape of the installed tree: bin/gate,
+# lib/kernel-gate/*.so, share/kernel-gate/. The programs find their libraries from where they lie.
+
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.SECONDARY:
+
+# ---- settings ---------------------------------------------------------------------------------
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+CFLAGS ?= -O2 -g
+NVCCFLAGS ?= -O3
+PKG_CONFIG ?= pkg-config
+PREFIX ?= /usr/local
+ARCH := $(shell uname -m)
+
+SANITIZE ?=
+ifeq ($(SANITIZE),)
+B := build
+else ifeq ($(SANITIZE),address,undefined)
+B := build/asan
+else ifeq ($(SANITIZE),thread)
+B := build/tsan
+else
+$(error SANITIZE is '$(SANITIZE)', expected 'address,undefined' or 'thread')
+endif
+
+NVCC ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
+NVCC_RELEASE := $(if $(NVCC),$(shell $(NVCC) --version 2>/dev/null | grep -o 'release [0-9]*'))
+NVCC_MAJOR := $(NVCC_RELEASE:release%=%)
+# sm_90a came with CUDA 12.
+ifeq ($(NVCC_MAJOR),)
+NO_CUDA_REASON := no nvcc on PATH or in /usr/local/cuda
+else ifeq ($(shell test $(NVCC_MAJOR) -ge 12 && echo yes),)
+NO_CUDA_REASON := $(NVCC) is of CUDA $(NVCC_MAJOR), and 12 or later is needed
+endif
+CUDA ?= $(if $(NO_CUDA_REASON),0,1)
+ifeq ($(CUDA),0)
+NO_CUDA_REASON := $(or $(NO_CUDA_REASON),CUDA=0)
+else ifneq ($(CUDA),1)
+$(error CUDA is '$(CUDA)', expected 0 or 1)
+else ifneq ($(NO_CUDA_REASON),)
+$(error CUDA=1, but $(NO_CUDA_REASON))
+endif
+
+# `git describe` where a release is tagged, else the release that this tree leads to.
+RELEASE := 0.1.0
+TAGGED := $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null)
+COMMIT := $(shell git describe --always --exclude '*' --dirty 2>/dev/null)
+VERSION := $(or $(TAGGED:v%=%),$(RELEASE)$(COMMIT:%=+g%))
+
+V ?= 0
+Q := $(if $(filter 1,$(V)),,@)
+say = @$(if $(filter 1,$(V)),:,printf '  %-5s %s\n' $(1) '$(patsubst $(B)/%,%,$(or $(2),$@))')
+
+CUDA_DEFINE := $(if $(filter 1,$(CUDA)),-DGATE_CUDA)
+
+# ---- flags ------------------------------------------------------------------------------------
+
+WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
+    -Wwrite-strings -Wformat=2 -Wpointer-arith -Wundef
+# Assertions stay on in every build; paths are cut so that equal sources give equal binaries.
+PLAIN_C_FLAGS = -std=c11 -D_GNU_SOURCE $(CUDA_DEFINE) -I. -Igate $(WARNINGS) -fno-common \
+    -fstack-protector-strong -ffile-prefix-map=$(CURDIR)=. -pthread $(CFLAGS)
+ifneq ($(SANITIZE),)
+SANITIZE_FLAGS := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
+endif
+C_FLAGS = $(PLAIN_C_FLAGS) -I$(B)/gen $(SANITIZE_FLAGS)
+LD_FLAGS = -pthread -Wl,--as-needed -Wl,-z,relro,-z,now $(LDFLAGS) $(SANITIZE_FLAGS)
+
+# A kernel library shows its one function and nothing of what it is linked with.
+LIBRARY_C_FLAGS := -fPIC -fvisibility=hidden -O3
+LIBRARY_LD_FLAGS = -shared -Wl,-z,defs -Wl,--version-script=ci/kernel-library.map -static-libgcc
+
+# Asked when a program is linked, not when this file is read: `make run` may install them first.
+libs = $(shell $(PKG_CONFIG) --libs $(1))
+GATE_LIBS = $(call libs,sqlite3 libcjson libmd) -ldl -lm
+SERVER_LIBS = $(call libs,sqlite3 libcjson libmd libmicrohttpd) -ldl -lm
+TEST_LIBS = $(call libs,cmocka sqlite3 libcjson libmd libmicrohttpd) -ldl -lm
+
+# ---- sources ----------------------------------------------------------------------------------
+
+EMBED_C := gate/base/embed_tool.c
+GATE_C := $(filter-out $(EMBED_C),$(wildcard gate/*.c gate/base/*.c)) \
+    kernels/reference/reference_host.c
+SERVER_C := $(wildcard server/*.c)
+MAIN_C := gate/main.c server/main.c
+CORE_C := $(filter-out $(MAIN_C),$(GATE_C) $(SERVER_C))
+GATE_CU := $(wildcard gate/*.cu) kernels/reference/reference_cuda.cu
+HOST_C := $(wildcard kernels/host/*.c)
+OURS := kernels/ours.c $(wildcard kernels/attention_fwd/*.cu kernels/gemm/*.cu \
+    kernels/linear_relu/*.cu kernels/gemv/*.cu)
+CUBLAS := $(wildcard kernels/cublas/*.c kernels/cublas/*.cu)
+SUITES := $(wildcard kernels/suites/*.json)
+SCHEMAS := $(sort $(wildcard gate/*.schema.json))
+WEB := $(sort $(wildcard web/*.html web/*.js web/*.css web/*.svg))
+UNIT_C := $(wildcard tests/unit/test_*.c)
+# A source with a header of its own is shared by the tests; the others of tests/tools are programs.
+TEST_SHARED_C := $(wildcard $(patsubst %.h,%.c,$(wildcard tests/unit/*.h tests/tools/*.h)))
+TOOL_C := $(filter-out $(TEST_SHARED_C),$(wildcard tests/tools/*.c))
+BROWSER_MODULES := tests/browser/node_modules/.package-lock.json
+GPU_C := $(wildcard tests/gpu/test_*.c)
+GPU_SHARED_CU := $(wildcard tests/gpu/*.cu)
+MUTANT_C := $(wildcard tests/mutants/*.c)
+MUTANT_CU := $(wildcard tests/mutants/*.cu)
+
+object = $(patsubst %,$(B)/obj/%.o,$(1))
+# CUDA objects and libraries are the same in every build folder: sanitizers watch host code.
+cuda_object = $(patsubst %,build/cuda/%.o,$(1))
+
+LIB := lib/kernel-gate
+SHARE := share/kernel-gate
+
+CORE_O := $(call object,$(CORE_C)) $(B)/gen/schemas.c.o $(B)/gen/web.c.o
+ifeq ($(CUDA),1)
+CORE_O += $(call cuda_object,$(GATE_CU))
+CUDA_HOME := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
+CUBLAS_H := $(firstword $(wildcard $(CUDA_HOME)/include/cublasLt.h /usr/include/cublasLt.h))
+CUDA_LIBRARIES := $(B)/$(LIB)/libours.so $(if $(CUBLAS_H),$(B)/$(LIB)/libcublas_provider.so)
+CUDA_MUTANTS := $(patsubst tests/mutants/%.cu,$(B)/tests/mutants/%.so,$(MUTANT_CU))
+GPU_TESTS := $(patsubst %.c,$(B)/%,$(GPU_C))
+CUDART := $(firstword $(wildcard $(CUDA_HOME)/lib64/libcudart_static.a \
+    $(CUDA_HOME)/targets/$(ARCH)-linux/lib/libcudart_static.a \
+    /usr/lib/$(ARCH)-linux-gnu/libcudart_static.a))
+CUDA_LIBS := $(or $(CUDART),-lcudart_static) -lrt -ldl
+endif
+LIBRARIES := $(B)/$(LIB)/libhost.so $(CUDA_LIBRARIES)
+DATA := $(SUITES:kernels/suites/%=$(B)/$(SHARE)/suites/%) \
+    $(SCHEMAS:gate/%=$(B)/$(SHARE)/schemas/%)
+PROGRAMS := $(B)/bin/gate $(B)/bin/gate-server
+TESTS_AND_TOOLS := $(patsubst %.c,$(B)/%,$(UNIT_C) $(TOOL_C))
+MUTANTS := $(patsubst tests/mutants/%.c,$(B)/tests/mutants/%.so,$(MUTANT_C)) $(CUDA_MUTANTS)
+
+# ---- what to make -----------------------------------------------------------------------------
+
+## all: builds the programs, the kernel libraries and the suites (the default)
+.PHONY: all
+all: $(PROGRAMS) $(LIBRARIES) $(DATA)
+ifeq ($(CUDA),0)
+	@echo 'CUDA parts are left out: $(NO_CUDA_REASON).'
+else ifeq ($(CUBLAS_H),)
+	@echo 'The provider cublas is left out: no cublasLt.h in $(CUDA_HOME).'
+endif
+
+## run: measures on the device that is there (GPU, else host) into ./gate.db
+.PHONY: run
+run: all
+	@$(B)/bin/gate run --device auto --db ./gate.db --accept-new; status=$$?; \
+	echo; echo "The history is in ./gate.db; 'make serve' opens the dashboard."; exit $$status
+
+## serve: opens the dashboard of ./gate.db on http://127.0.0.1:8080
+.PHONY: serve
+LISTEN ?= 127.0.0.1:8080
+serve: $(B)/bin/gate-server
+	@$(B)/bin/gate-server --db ./gate.db --listen $(LISTEN)
+
+## tests: builds the test programs and the broken kernels that the tests use
+.PHONY: tests
+tests: all $(TESTS_AND_TOOLS) $(MUTANTS)
+
+## test: runs all tests that need no GPU (TESTS='tests/unit/*' runs a part)
+.PHONY: test
+test: tests $(BROWSER_MODULES)
+	@tests/run --build $(B) $(TESTS)
+
+## test-gpu: runs the tests that need a GPU, on a machine that has one
+.PHONY: test-gpu
+test-gpu: all $(MUTANTS) $(GPU_TESTS)
+	@tests/run --build $(B) --gpu $(TESTS)
+
+## lint: checks format, banned functions and layout, and runs the static analysers there are
+.PHONY: lint
+lint:
+	@ci/lint.sh
+
+## format: formats all C and CUDA sources
+.PHONY: format
+SOURCES = $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h' '*.cu' '*.cuh')
+CLANG_FORMAT ?= clang-format
+format:
+	$(Q)$(CLANG_FORMAT) -i $(SOURCES)
+
+## format-check: says what `make format` would change
+.PHONY: format-check
+format-check:
+	$(Q)$(CLANG_FORMAT) --dry-run -Werror $(SOURCES)
+
+## dist: packs dist/kernel-gate-VERSION-linux-ARCH.tar.gz for a runner with a driver and libc only
+.PHONY: dist
+DIST_NAME := kernel-gate-$(VERSION)-linux-$(ARCH)
+dist: all $(MUTANTS) $(GPU_TESTS) $(B)/dist/gate
+	@ci/dist.sh $(B) $(DIST_NAME)
+
+## install: installs below $(DESTDIR)$(PREFIX), /usr/local by default
+.PHONY: install
+I = $(DESTDIR)$(PREFIX)
+install: all
+	$(Q)install -d $(I)/bin $(I)/$(LIB) $(I)/$(SHARE)/suites $(I)/$(SHARE)/schemas \
+	    $(I)/lib/systemd/system
+	$(Q)install $(PROGRAMS) $(I)/bin
+	$(Q)install -m 644 $(LIBRARIES) $(I)/$(LIB)
+	$(Q)install -m 644 $(SUITES) $(I)/$(SHARE)/suites
+	$(Q)install -m 644 $(SCHEMAS) $(I)/$(SHARE)/schemas
+	$(Q)sed 's|/usr/local|$(PREFIX)|g' ci/gate-server.service \
+	    > $(I)/lib/systemd/system/gate-server.service
+
+## uninstall: removes what install put there, and nothing else
+.PHONY: uninstall
+uninstall:
+	$(Q)rm -f $(I)/bin/gate $(I)/bin/gate-server $(I)/lib/systemd/system/gate-server.service
+	$(Q)rm -rf $(I)/$(LIB) $(I)/$(SHARE)
+
+## deps: installs the system packages that building and testing need, or says how to
+.PHONY: deps
+deps:
+	@ci/deps.sh build && ci/deps.sh test
+
+## clean: removes build/ and dist/
+.PHONY: clean
+clean:
+	$(Q)rm -rf build dist
+
+## help: shows this list
+.PHONY: help
+help:
+	@echo 'Targets:'
+	@sed -n 's/^## \([a-z-]*\): /\1\t/p' Makefile | while IFS=$$'\t' read -r target what; do \
+	    printf '  %-14s %s\n' "$$target" "$$what"; done
+	@echo 'Settings, as in `make CUDA=0`:'
+	@echo '  CUDA=0|1  NVCC=FILE  CC=..  CFLAGS=..  SANITIZE=address,undefined|thread'
+	@echo '  PREFIX=DIR  DESTDIR=DIR  V=1'
+
+# ---- packages ---------------------------------------------------------------------------------
+
+# What compiles waits for this. Only targets that are meant to work on a bare machine install
+# packages; a plain `make` says what is missing.
+.PHONY: packages
+packages:
+	@ci/deps.sh $(if $(filter run serve test test-gpu dist,$(MAKECMDGOALS)),,--check) build
+ifneq ($(filter test,$(MAKECMDGOALS)),)
+	@ci/deps.sh test
+endif
+
+# ---- generated files --------------------------------------------------------------------------
+
+# Writes standard input to $@ unless it holds just that, so that nothing depends on it in vain.
+keep_if_same = mkdir -p $(@D); cat > $@.new; \
+    if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+.PHONY: FORCE
+FORCE:
+
+$(B)/gen/version.h: FORCE
+	@printf '#define GATE_VERSION "%s"\n' '$(VERSION)' | { $(keep_if_same); }
+
+# Objects depend on the flags that they were made with.
+$(B)/gen/flags: FORCE
+	@printf '%s\n' '$(CC) $(C_FLAGS)' | { $(keep_if_same); }
+
+build/cuda/flags: FORCE
+	@printf '%s\n' '$(CC) $(NVCC) $(NVCC_FLAGS) $(CUDA_C_FLAGS)' | { $(keep_if_same); }
+
+build/embed: $(EMBED_C) | packages
+	$(call say,CC)
+	$(Q)mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) -O1 $< -o $@
+
+$(B)/gen/schemas.c: $(SCHEMAS) build/embed
+	$(call say,EMBED)
+	$(Q)mkdir -p $(@D) && build/embed embedded_schemas gate $(SCHEMAS:gate/%=%) > $@
+
+$(B)/gen/web.c: $(WEB) build/embed
+	$(call say,EMBED)
+	$(Q)mkdir -p $(@D) && build/embed embedded_web web $(WEB:web/%=%) > $@
+
+# ---- C ----------------------------------------------------------------------------------------
+
+define compile
+$(call say,CC,$<)
+$(Q)mkdir -p $(@D) && $(CC) $(C_FLAGS) $(1) -MMD -MP -c $< -o $@
+endef
+
+$(B)/obj/kernels/host/%.c.o: kernels/host/%.c $(B)/gen/flags | packages
+	$(call compile,$(LIBRARY_C_FLAGS))
+
+$(B)/obj/tests/mutants/%.c.o: tests/mutants/%.c $(B)/gen/flags | packages
+	$(call compile,$(LIBRARY_C_FLAGS))
+
+$(B)/obj/%.c.o: %.c $(B)/gen/flags | packages $(B)/gen/version.h
+	$(call compile)
+
+$(B)/gen/%.c.o: $(B)/gen/%.c $(B)/gen/flags | packages
+	$(call compile)
+
+# All code but the two main files: a program takes out of it what it uses.
+$(B)/obj/core.a: $(CORE_O)
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcsPT $@ $^
+
+$(B)/bin/gate: $(call object,gate/main.c) $(B)/obj/core.a
+	$(call say,LD)
+	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $^ $(GATE_LIBS) $(CUDA_LIBS) -o $@
+
+$(B)/bin/gate-server: $(call object,server/main.c) $(B)/obj/core.a
+	$(call say,LD)
+	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $^ $(SERVER_LIBS) -o $@
+
+$(B)/$(LIB)/libhost.so: $(call object,$(HOST_C)) ci/kernel-library.map
+	$(call say,LD)
+	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $(LIBRARY_LD_FLAGS) $(filter %.o,$^) -lm -o $@
+
+$(B)/$(SHARE)/suites/%: kernels/suites/%
+	$(Q)install -Dm 644 $< $@
+
+$(B)/$(SHARE)/schemas/%: gate/%
+	$(Q)install -Dm 644 $< $@
+
+# ---- CUDA -------------------------------------------------------------------------------------
+
+# One machine code for each architecture that is served, and PTX for what comes later.
+GENCODE := -gencode arch=compute_80,code=sm_80 -gencode arch=compute_89,code=sm_89 \
+    -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90,code=compute_90
+# Nothing of the C++ library is needed at run time.
+NVCC_HOST_FLAGS := -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-threadsafe-statics \
+    -Wall -ffile-prefix-map=$(CURDIR)=.
+NVCC_FLAGS = -std=c++17 $(NVCCFLAGS) $(GENCODE) -I. -Igate -Werror all-warnings -Xptxas -v \
+    $(NVCC_HOST_FLAGS:%=-Xcompiler %)
+CUDA_C_FLAGS = $(PLAIN_C_FLAGS) $(LIBRARY_C_FLAGS) -isystem $(CUDA_HOME)/include
+
+build/cuda/%.cu.o: %.cu build/cuda/flags ci/nvcc.sh | packages
+	$(call say,NVCC,$<)
+	$(Q)mkdir -p $(@D) && ci/nvcc.sh $(if $(filter $(OURS),$<),--fast) $(@:.o=.log) \
+	    $(NVCC) $(NVCC_FLAGS) -MD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
+
+build/cuda/%.c.o: %.c build/cuda/flags | packages
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(CUDA_C_FLAGS) -MMD -MP -c $< -o $@
+
+# Stripped, because nvcc names its temporary files in the symbol table: without it the same sources
+# would give another file, and another hash, each time.
+define link_cuda_library
+$(call say,LD)
+$(Q)mkdir -p $(@D) && $(CC) -pthread -s $(LDFLAGS) $(LIBRARY_LD_FLAGS) $(filter %.o,$^) \
+    $(CUDA_LIBS) -o $@
+endef
+
+build/$(LIB)/libours.so: $(call cuda_object,$(OURS)) ci/kernel-library.map
+	$(link_cuda_library)
+
+build/$(LIB)/libcublas_provider.so: $(call cuda_object,$(CUBLAS)) ci/kernel-library.map
+	$(link_cuda_library)
+
+build/tests/mutants/%.so: build/cuda/tests/mutants/%.cu.o ci/kernel-library.map
+	$(link_cuda_library)
+
+ifneq ($(B),build)
+$(CUDA_LIBRARIES) $(CUDA_MUTANTS): $(B)/%: build/%
+	$(Q)install -D $< $@
+endif
+
+# ---- tests ------------------------------------------------------------------------------------
+
+# What drives the browser. Without it, its tests are skipped and say so.
+$(BROWSER_MODULES): tests/browser/package-lock.json | packages
+	$(call say,NPM,$<)
+	$(Q)npm ci --ignore-scripts --no-audit --no-fund --silent --prefix $(<D) || true
+
+$(B)/obj/tests/%.c.o: tests/%.c $(B)/gen/flags | packages $(B)/gen/version.h
+	$(call compile,-Itests -Iserver)
+
+# With the objects of the host library: its parts are tested one by one.
+$(B)/obj/tests.a: $(call object,$(TEST_SHARED_C) $(HOST_C)) $(CORE_O)
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcsPT $@ $^
+
+$(TESTS_AND_TOOLS): $(B)/%: $(B)/obj/%.c.o $(B)/obj/tests.a
+	$(call say,LD)
+	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $^ $(TEST_LIBS) $(CUDA_LIBS) -o $@
+
+$(B)/tests/mutants/%.so: $(B)/obj/tests/mutants/%.c.o ci/kernel-library.map
+	$(call say,LD)
+	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $(LIBRARY_LD_FLAGS) $(filter %.o,$^) -lm -o $@
+
+# ---- the runner's tarball -----------------------------------------------------------------------
+
+# For machines without packages: SQLite and libmd are static, cJSON (which has no static form) lies
+# in the private folder. The same objects otherwise.
+PORTABLE_LIBS = -static-libgcc -l:libsqlite3.a -l:libmd.a $(call libs,libcjson) -ldl -lm \
+    $(CUDA_LIBS)
+
+$(B)/dist/gate: $(call object,gate/main.c) $(B)/obj/core.a
+	$(call say,LD)
+	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) -Wl,-rpath,'$$ORIGIN/../$(LIB)' $^ \
+	    $(PORTABLE_LIBS) -o $@
+
+$(GPU_TESTS): $(B)/%: $(B)/obj/%.c.o $(call cuda_object,$(GPU_SHARED_CU)) $(B)/obj/tests.a
+	$(call say,LD)
+	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) -Wl,-rpath,'$$ORIGIN/../../$(LIB)' $^ \
+	    $(PORTABLE_LIBS) -o $@
+
+-include $(shell find $(B)/obj $(B)/gen build/cuda -name '*.d' 2>/dev/null)

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""Checks what no compiler or formatter checks: the rules of this tree.
+
+    ci/check_sources.py [FILE...]
+
+Without a file it looks at all files that git knows or would add. One line a finding,
+"file:line: what"; exit 1 when there is one.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+CODE = (".c", ".h", ".cu", ".cuh")
+TEXT = CODE + (".py", ".sh", ".mjs", ".js", ".css", ".html", ".md", ".yml", ".service")
+MAX_COLUMNS = 100
+# Files whose lines cannot be cut: tables and links.
+LONG_LINES = (".md", ".yml", ".html", ".service")
+
+BANNED = {
+    "strcpy": "snprintf or struct buf",
+    "strcat": "struct buf",
+    "sprintf": "snprintf",
+    "vsprintf": "vsnprintf",
+    "strncpy": "snprintf",
+    "strncat": "struct buf",
+    "strtok": "strchr or strcspn",
+    "atoi": "strtol with its errors checked",
+    "atol": "strtol with its errors checked",
+    "atof": "strtod with its errors checked",
+    "gets": "fgets",
+    "gmtime": "gmtime_r",
+    "localtime": "localtime_r",
+    "ctime": "strftime",
+    "asctime": "strftime",
+    "alloca": "malloc",
+    "tmpnam": "mkstemp",
+    "mktemp": "mkstemp",
+}
+BANNED_CALL = re.compile(r"(?<![\w.>])(%s)\s*\(" % "|".join(BANNED))
+EXIT_CALL = re.compile(r"(?<![\w.>])exit\s*\(")
+# A statement in a format string has a conversion in it.
+SQL_FORMAT = re.compile(r'"[^"]*\b(SELECT|INSERT INTO|UPDATE|DELETE FROM|REPLACE INTO)\b[^"]*%[-+ #0-9.*]*'
+                        r'(?:hh|h|ll|l|j|z|t|L)?[diouxXeEfgGaAcspqQw][^"]*"')
+LEFT_OVER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+MACHINE_PATH = re.compile(r"(?<![\w.$}])/(?:work|home/\w+|Users/\w+|root/)\b")
+COMMENT_OR_STRING = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.S)
+
+# Headers that are meant to be included more than once.
+REPEATED = (
+    "kernels/host/simd_body.h",
+    "kernels/host/simd_target_begin.h",
+    "kernels/host/simd_target_end.h",
+)
+
+findings = 0
+
+
+def found(path, line, what):
+    global findings
+    findings += 1
+    print(f"{path}:{line}: {what}")
+
+
+def blank(text, keep_strings):
+    """`text` without comments (and strings), with the same line numbers."""
+
+    def cut(match):
+        piece = match.group(0)
+        if piece[0] in "\"'":
+            return piece if keep_strings else piece[0] * 2
+        return " " + "\n" * piece.count("\n")
+
+    return COMMENT_OR_STRING.sub(cut, text)
+
+
+def lines_with(pattern, text):
+    for match in pattern.finditer(text):
+        yield text.count("\n", 0, match.start()) + 1, match
+
+
+def check_code(path, text):
+    code = blank(text, keep_strings=False)
+    for line, match in lines_with(BANNED_CALL, code):
+        name = match.group(1)
+        found(path, line, f"{name} is banned, use {BANNED[name]}")
+    if os.path.basename(path) != "main.c" and not path.startswith("tests/"):
+        for line, _ in lines_with(EXIT_CALL, code):
+            found(path, line, "exit() below main: return a status")
+    # Strings that the compiler joins are one string.
+    joined = re.sub(r'"\s*\n\s*"', lambda m: "\0" * m.group(0).count("\n"),
+                    blank(text, keep_strings=True))
+    for match in SQL_FORMAT.finditer(joined):
+        line = len(re.findall("[\n\0]", joined[: match.start()])) + 1
+        found(path, line, "SQL in a format string: bind values to a statement of store_sql.c")
+
+
+def check_guard(path, text):
+    parts = path.split("/")
+    guard = re.sub(r"\W", "_", "_".join(parts)).upper()
+    first = re.search(r"^#ifndef (\w+)\n#define (\w+)$", text, re.M)
+    if not first or first.group(1) != first.group(2):
+        found(path, 1, f"no header guard, expected {guard}")
+        return
+    have = first.group(1)
+    # kernels/ is what users see: its headers may be guarded by KG_ and the rest of the path.
+    allowed = {guard}
+    if parts[0] == "kernels":
+        allowed |= {re.sub(r"\W", "_", "_".join(["KG"] + parts[i:])).upper()
+                    for i in range(1, len(parts))}
+    if have not in allowed:
+        found(path, 1, f"header guard is {have}, expected {guard}")
+
+
+def check_text(path, text):
+    for line, match in lines_with(LEFT_OVER, text):
+        found(path, line, f"{match.group(1)} in the tree: do it or file it")
+    for line, match in lines_with(MACHINE_PATH, text):
+        found(path, line, f"path of one machine: {match.group(0)}")
+    for number, line in enumerate(text.split("\n"), 1):
+        if line != line.rstrip():
+            found(path, number, "blanks at the end of the line")
+        if len(line) > MAX_COLUMNS and not path.endswith(LONG_LINES):
+            found(path, number, f"{len(line)} columns, at most {MAX_COLUMNS}")
+    if text and not text.endswith("\n"):
+        found(path, text.count("\n") + 1, "no newline at the end of the file")
+
+
+def check(path):
+    with open(path, encoding="utf-8") as file:
+        try:
+            text = file.read()
+        except UnicodeDecodeError:
+            found(path, 1, "not UTF-8")
+            return
+    # This file names what it looks for.
+    if os.path.abspath(path) != os.path.abspath(__file__):
+        check_text(path, text)
+    if path.endswith(CODE):
+        check_code(path, text)
+    if path.endswith((".h", ".cuh")) and path not in REPEATED:
+        check_guard(path, text)
+
+
+def main():
+    paths = sys.argv[1:]
+    if not paths:
+        listing = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            check=True, stdout=subprocess.PIPE).stdout.decode()
+        paths = sorted(p for p in listing.split("\0") if p and os.path.isfile(p))
+        folders = {p.split("/")[0] for p in paths if "/" in p and not p.startswith(".")}
+        for folder in sorted(folders):
+            if f"{folder}/README.md" not in paths:
+                found(folder, 1, "a folder of the first level without a README.md")
+    for path in paths:
+        if path.endswith(TEXT) or os.path.basename(path) in ("Makefile", "run"):
+            check(path)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+#!/bin/sh
+# deps.sh [--check] build|test|lint: the Debian and Ubuntu packages that a step needs.
+#
+# Says nothing and exits 0 when all are there. Else it installs what is missing where it may (as
+# root, or with sudo that asks for no password), and otherwise, or with --check, prints the one
+# command to run and exits 1.
+set -eu
+
+usage() {
+    echo "usage: ci/deps.sh [--check] build|test|lint" >&2
+    exit 64
+}
+
+check_only=no
+if [ "${1-}" = --check ]; then
+    check_only=yes
+    shift
+fi
+[ $# -eq 1 ] || usage
+
+missing=
+need() {
+    missing="$missing $1"
+}
+need_command() {
+    command -v "$1" >/dev/null 2>&1 || need "$2"
+}
+need_library() {
+    pkg-config --exists "$1" 2>/dev/null || need "$2"
+}
+is_ubuntu() {
+    [ -r /etc/os-release ] && grep -qx 'ID=ubuntu' /etc/os-release
+}
+
+case $1 in
+build)
+    need_command "${CC:-gcc}" build-essential
+    need_command pkg-config pkg-config
+    need_library libmicrohttpd libmicrohttpd-dev
+    need_library sqlite3 libsqlite3-dev
+    need_library libcjson libcjson-dev
+    need_library libmd libmd-dev
+    ;;
+test)
+    need_library cmocka libcmocka-dev
+    need_command python3 python3
+    # Ubuntu has chromium as a snap only; the browser tests are then skipped and say so.
+    if [ -d tests/browser ] && ! is_ubuntu; then
+        need_command node nodejs
+        need_command npm npm
+        need_command chromium chromium
+    fi
+    ;;
+lint)
+    need_command clang-format clang-format
+    need_command clang-tidy clang-tidy
+    need_command cppcheck cppcheck
+    need_command shellcheck shellcheck
+    ;;
+*)
+    usage
+    ;;
+esac
+missing=${missing# }
+[ -n "$missing" ] || exit 0
+
+install="apt-get install -y --no-install-recommends $missing"
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+    as_root=sudo
+fi
+
+may_install() {
+    [ $check_only = no ] && command -v apt-get >/dev/null 2>&1 || return 1
+    [ -z "$as_root" ] || sudo -n true 2>/dev/null
+}
+
+if ! may_install; then
+    echo "Packages are missing. Install them with:" >&2
+    echo "    ${as_root:+$as_root }$install" >&2
+    exit 1
+fi
+
+echo "Installing $missing"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+quietly() {
+    # shellcheck disable=SC2086 # no sudo is no word
+    if ! $as_root env DEBIAN_FRONTEND=noninteractive "$@" >"$log" 2>&1 </dev/null; then
+        cat "$log" >&2
+        echo "ci/deps.sh: '$*' failed" >&2
+        exit 1
+    fi
+}
+quietly apt-get update
+# shellcheck disable=SC2086 # a list of words
+quietly $install -o DPkg::Lock::Timeout=300

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""A worker by gate/PROTOCOL.md that measures nothing: it answers as $FAKE says.
+
+FAKE is a JSON object: "greeting" and "record" are merged into the answers, "before" is written to
+standard output before the record, "act" is what to do instead of answering a case:
+die, silence, wrong_id, end. "only" restricts "act" and "record" to one case id; "marker" names a
+file: the act happens only while it does not exist, and creates it.
+"""
+import json
+import os
+import sys
+import time
+
+FAKE = json.loads(os.environ.get("FAKE", "{}"))
+
+
+def say(record):
+    print(json.dumps(record), flush=True)
+
+
+def case_id(case):
+    return f"{case['op']}/{case['dtype']}/m{case['m']}-n{case['n']}-k{case['k']}"
+
+
+def timing(p50):
+    return {
+        "p50_ns": p50, "p50_lo_ns": p50 * 0.999, "p50_hi_ns": p50 * 1.001, "p90_ns": p50 * 1.01,
+        "samples": 40, "launches_per_sample": 10, "input_sets": 1, "cold": False, "tflops": 1.0,
+        "gbps": 1.0, "ceiling": None, "sm_clock_mhz": 0, "single_p50_ns": None,
+        "single_p90_ns": None, "single_samples": 0, "ratio_to_candidate": None,
+    }
+
+
+def verify():
+    return {"ok": True, "seeds": 3, "rel_fro": 1e-4, "limit": 6e-4, "max_abs": 0.01,
+            "allclose_1e2": 1, "allclose_1e3": 0.9, "nonfinite": 0, "message": ""}
+
+
+def merge(into, what):
+    for key, value in what.items():
+        if isinstance(value, dict) and isinstance(into.get(key), dict):
+            merge(into[key], value)
+        else:
+            into[key] = value
+    return into
+
+
+def greeting():
+    library = {"role": "candidate", "provider": "fake", "version": "1", "file": "fake.so",
+               "sha256": "0" * 64}
+    return merge({
+        "hello": "gate-worker/1", "contract": "fake-v1", "absent": [],
+        "device": {"kind": "cuda", "model": "fake-gpu", "name": "Fake GPU", "uuid": "GPU-0",
+                   "sm_count": 1, "l2_bytes": 1, "memory_bytes": 1, "capability": "0.0",
+                   "driver": "1", "runtime": "1", "power_limit_mw": 0, "sm_clock_max_mhz": 0},
+        "libraries": [library] + [dict(library, role="provider", provider=p)
+                                  for p in FAKE.get("providers", [])],
+    }, FAKE.get("greeting", {}))
+
+
+def first_time():
+    marker = FAKE.get("marker")
+    if not marker:
+        return True
+    try:
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+        return True
+    except FileExistsError:
+        return False
+
+
+def act(what):
+    if what == "die":
+        print("last words", file=sys.stderr, flush=True)
+        os.abort()
+    if what == "silence":
+        time.sleep(3600)
+    if what == "end":
+        sys.exit(0)
+    if what == "flood":
+        while True:
+            sys.stdout.write("x" * 65536)
+
+
+def main():
+    say(greeting())
+    for line in sys.stdin:
+        task = json.loads(line)
+        name = case_id(task["case"])
+        mine = FAKE.get("only", name) == name
+        say({"phase": FAKE.get("phase", "verify"), "provider": FAKE.get("at_work", "fake")})
+        skipped = set(FAKE.get("providers", [])) & set(task["skip"])
+        if mine and FAKE.get("act") and not skipped and first_time():
+            act(FAKE["act"])
+        arms = [{"provider": "fake", "role": "candidate", "kernel": "k", "verify": verify(),
+                 "timing": timing(FAKE.get("p50", {}).get(name, 1000.0))}]
+        record = {"done": name, "outcome": "measured", "message": "", "spoiled": False,
+                  "arms": arms}
+        if mine:
+            merge(record, FAKE.get("record", {}))
+            sys.stdout.write(FAKE.get("before", ""))
+        say(record)
+
+
+main()

@@ -1,0 +1,430 @@
+"""The build, the packages script, the installed tree, the runner's tarball and the test runner.
+
+Everything happens in a copy of the tree without its git data, so that the tree itself stays as it
+is. The CUDA parts are left out: they take minutes to compile and follow the same rules.
+"""
+
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import unittest
+
+ROOT = os.environ.get("KERNEL_GATE_ROOT", os.getcwd())
+TREE = None  # the copy
+SCRATCH = None
+
+
+def run(*command, cwd=None, env=None):
+    return subprocess.run(
+        command, cwd=cwd or TREE, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True)
+
+
+def make(*arguments):
+    env = {k: v for k, v in os.environ.items() if k not in ("CUDA", "CFLAGS", "LDFLAGS")}
+    # Not part of the tree that it lies in, if any.
+    env["GIT_CEILING_DIRECTORIES"] = os.path.dirname(TREE)
+    return run("make", "CUDA=0", *arguments, env=env)
+
+
+def setUpModule():
+    global TREE, SCRATCH
+    SCRATCH = tempfile.mkdtemp(prefix="build-test.")
+    TREE = os.path.join(SCRATCH, "tree")
+    shutil.copytree(
+        ROOT, TREE,
+        ignore=lambda folder, names: [n for n in names if n in (".git", "node_modules")
+                                      or folder == ROOT and n in ("build", "dist")])
+
+
+def tearDownModule():
+    shutil.rmtree(SCRATCH)
+
+
+def executable(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(path, 0o755)
+
+
+class Build(unittest.TestCase):
+    """The whole of it, once: later tests use what the first `make` made."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.first = make(f"-j{os.cpu_count()}")
+        if cls.first.returncode != 0:
+            raise AssertionError(cls.first.stdout)
+
+    def rebuilt(self, *arguments):
+        """The sources that a `make` compiles."""
+        done = make(*arguments)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return {line.split()[1] for line in done.stdout.splitlines() if line.startswith("  CC ")}
+
+    def touch(self, name):
+        # A moment that no object can be younger than, on any file system.
+        path = os.path.join(TREE, name)
+        newest = max(os.stat(os.path.join(folder, f)).st_mtime
+                     for folder, _, files in os.walk(os.path.join(TREE, "build")) for f in files)
+        os.utime(path, (newest + 2, newest + 2))
+        self.addCleanup(os.utime, path, (newest - 3600, newest - 3600))
+
+    def test_says_that_cuda_is_left_out(self):
+        said = [line for line in self.first.stdout.splitlines() if "left out" in line]
+        self.assertEqual(said, ["CUDA parts are left out: CUDA=0."])
+
+    def test_quiet_unless_asked(self):
+        self.assertIn("  CC    gate/main.c\n", self.first.stdout)
+        self.assertNotIn("-std=c11", self.first.stdout)
+        self.touch("gate/main.c")
+        loud = make("V=1")
+        self.assertIn("-std=c11", loud.stdout)
+        self.assertNotIn("  CC    gate/main.c\n", loud.stdout)
+
+    def test_nothing_is_built_twice(self):
+        self.assertEqual(self.rebuilt(), set())
+
+    def test_header_rebuilds_its_users_only(self):
+        self.touch("gate/base/buf.h")
+        rebuilt = self.rebuilt()
+        self.assertIn("gate/base/buf.c", rebuilt)
+        self.assertNotIn("gate/base/error.c", rebuilt)
+        # What it compiled is as new as the clock says, and the header is newer than that.
+        os.utime(os.path.join(TREE, "gate/base/buf.h"), (0, 0))
+        self.assertEqual(self.rebuilt(), set())
+
+    def test_flags_rebuild(self):
+        name = "build/obj/gate/base/error.c.o"
+        flags = "CFLAGS=-O2 -g -DCHANGED_FLAG"
+        self.assertEqual(self.rebuilt(flags, name), {"gate/base/error.c"})
+        self.assertEqual(self.rebuilt(flags, name), set())
+        self.assertEqual(self.rebuilt(name), {"gate/base/error.c"})
+
+    def test_bad_settings_are_refused(self):
+        for setting, named in (("SANITIZE=adress", "SANITIZE is 'adress'"),
+                               ("CUDA=yes", "CUDA is 'yes'")):
+            with self.subTest(setting):
+                done = run("make", setting, "help")
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(named, done.stdout)
+
+    def test_warnings_are_errors(self):
+        path = os.path.join(TREE, "gate/base/warned.c")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("int warned(int x);\nint warned(int x)\n{\n    return 0;\n}\n")
+        self.addCleanup(os.remove, path)
+        done = make("build/obj/gate/base/warned.c.o")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("unused parameter", done.stdout)
+
+    def test_install_and_uninstall(self):
+        root = os.path.join(SCRATCH, "root")
+        done = make("install", f"DESTDIR={root}", "PREFIX=/opt/gate")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        at = os.path.join(root, "opt/gate")
+        for name in ("bin/gate", "bin/gate-server", "lib/kernel-gate/libhost.so",
+                     "share/kernel-gate/suites/host.json",
+                     "share/kernel-gate/schemas/run.schema.json"):
+            self.assertTrue(os.path.isfile(os.path.join(at, name)), name)
+        with open(os.path.join(at, "lib/systemd/system/gate-server.service"),
+                  encoding="utf-8") as file:
+            self.assertIn("ExecStart=/opt/gate/bin/gate-server", file.read())
+        version = run(os.path.join(at, "bin/gate"), "--version", cwd="/")
+        self.assertEqual(version.returncode, 0, version.stdout)
+        self.assertIn("0.1.0", version.stdout)
+
+        keep = os.path.join(at, "share/other")
+        executable(keep, "")
+        done = make("uninstall", f"DESTDIR={root}", "PREFIX=/opt/gate")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        left = [os.path.join(folder, f) for folder, _, files in os.walk(root) for f in files]
+        self.assertEqual(left, [keep])
+
+    def test_libraries_show_one_symbol(self):
+        shown = run("nm", "-D", "--defined-only", "build/lib/kernel-gate/libhost.so")
+        self.assertEqual([line.split()[-1] for line in shown.stdout.splitlines()], ["kg_library"])
+
+    def test_tarball(self):
+        done = make("dist")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        packed, = os.listdir(os.path.join(TREE, "dist"))
+        self.assertRegex(packed, r"^kernel-gate-0\.1\.0-linux-\w+\.tar\.gz$")
+        at = os.path.join(SCRATCH, "unpacked")
+        with tarfile.open(os.path.join(TREE, "dist", packed)) as tar:
+            tar.extractall(at)
+        top, = os.listdir(at)
+        for name in ("bin/gate", "lib/kernel-gate/libhost.so", "lib/kernel-gate/libcjson.so.1",
+                     "share/kernel-gate/suites/host.json", "README.md",
+                     "share/kernel-gate/licences/libcjson.txt"):
+            self.assertTrue(os.path.isfile(os.path.join(at, top, name)), name)
+        self.run_with_libc_only(os.path.join(at, top))
+
+    def run_with_libc_only(self, unpacked):
+        """Runs the packed gate in a root that holds it and the C library."""
+        if os.geteuid() != 0:
+            self.skipTest("chroot needs root")
+        root = os.path.join(SCRATCH, "bare")
+        shutil.copytree(unpacked, os.path.join(root, "gate"))
+        os.makedirs(os.path.join(root, "tmp"))
+        listed = run("ldd", os.path.join(unpacked, "bin/gate"))
+        loader = None
+        for word in listed.stdout.split():
+            if not word.startswith("/") or word.startswith(unpacked):
+                continue
+            name = os.path.basename(word)
+            self.assertRegex(name, r"^(ld-linux.*|lib(c|m|dl|pthread|rt))\.so\.\d$")
+            loader = word if name.startswith("ld-linux") else loader
+            at = root + word
+            os.makedirs(os.path.dirname(at), exist_ok=True)
+            shutil.copy(word, at)
+        self.assertIsNotNone(loader, listed.stdout)
+        # The loader and the gate ask it where the program lies.
+        os.makedirs(os.path.join(root, "proc/self"))
+        os.symlink("/gate/bin/gate", os.path.join(root, "proc/self/exe"))
+
+        def inside(*arguments):
+            return run("chroot", root, "/gate/bin/gate", *arguments)
+
+        version = inside("--version")
+        self.assertEqual(version.returncode, 0, version.stdout)
+        self.assertIn("0.1.0", version.stdout)
+        # A missing GPU is found out, not stumbled over.
+        refused = inside("run", "--device", "cuda:0", "--db", "/tmp/gate.db")
+        self.assertEqual(refused.returncode, 4, refused.stdout)
+
+
+class Help(unittest.TestCase):
+    def test_lists_the_targets(self):
+        said = run("make", "help")
+        self.assertEqual(said.returncode, 0, said.stdout)
+        listed = {line.split()[0] for line in said.stdout.splitlines() if line.startswith("  ")}
+        self.assertLessEqual({"all", "run", "serve", "test", "test-gpu", "lint", "format", "dist",
+                              "install", "uninstall", "deps", "clean", "help"}, listed)
+
+    def test_every_listed_target_is_there(self):
+        said = run("make", "help").stdout.split("Settings", maxsplit=1)[0]
+        for line in said.splitlines()[1:]:
+            target = line.split()[0]
+            with self.subTest(target):
+                done = make("-n", target)
+                self.assertEqual(
+                    [line for line in done.stdout.splitlines() if "No rule to make" in line], [])
+
+
+class Packages(unittest.TestCase):
+    """ci/deps.sh on machines that are made of fake commands."""
+
+    def machine(self, commands):
+        folder = tempfile.mkdtemp(dir=SCRATCH)
+        log = os.path.join(folder, "log")
+        for name in ("sh", "env", "grep", "mktemp", "rm", "cat"):
+            os.symlink(shutil.which(name), os.path.join(folder, name))
+        for name, text in commands.items():
+            executable(os.path.join(folder, name), f'#!/bin/sh\necho "{name} $*" >>{log}\n{text}\n')
+        return folder, log
+
+    def deps(self, folder, *arguments):
+        return run(os.path.join(TREE, "ci/deps.sh"), *arguments, env={"PATH": folder})
+
+    def calls(self, log):
+        if not os.path.exists(log):
+            return []
+        with open(log, encoding="utf-8") as file:
+            return file.read().splitlines()
+
+    def test_prints_one_command_without_rights(self):
+        folder, log = self.machine({"id": "echo 1000", "apt-get": "", "gcc": ""})
+        done = self.deps(folder, "build")
+        self.assertEqual(done.returncode, 1)
+        commands = [line.strip() for line in done.stdout.splitlines() if line.startswith(" ")]
+        self.assertEqual(commands, [
+            "sudo apt-get install -y --no-install-recommends pkg-config libmicrohttpd-dev "
+            "libsqlite3-dev libcjson-dev libmd-dev"])
+        self.assertFalse([c for c in self.calls(log) if c.startswith("apt-get")])
+
+    def test_installs_as_root_what_is_missing(self):
+        folder, log = self.machine({
+            "id": "echo 0", "apt-get": "", "gcc": "",
+            "pkg-config": '[ "$2" != sqlite3 ]'})
+        done = self.deps(folder, "build")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(done.stdout, "Installing libsqlite3-dev\n")
+        installs = [c for c in self.calls(log) if "install" in c]
+        self.assertEqual(len(installs), 1)
+        self.assertIn(" libsqlite3-dev ", installs[0] + " ")
+        self.assertNotIn("libcjson-dev", installs[0])
+
+    def test_check_installs_nothing(self):
+        folder, log = self.machine({"id": "echo 0", "apt-get": "", "gcc": ""})
+        done = self.deps(folder, "--check", "build")
+        self.assertEqual(done.returncode, 1)
+        self.assertNotIn("sudo", done.stdout)
+        self.assertFalse([c for c in self.calls(log) if c.startswith("apt-get")])
+
+    def test_failed_installation_is_told(self):
+        folder, _ = self.machine({
+            "id": "echo 0", "gcc": "",
+            "apt-get": '[ "$1" = update ] || { echo "E: no space"; exit 100; }'})
+        done = self.deps(folder, "build")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("E: no space", done.stdout)
+
+    def test_quiet_when_all_is_there(self):
+        folder, log = self.machine({
+            "id": "echo 1000", "gcc": "", "pkg-config": "", "apt-get": ""})
+        done = self.deps(folder, "build")
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertFalse([c for c in self.calls(log) if c.startswith("apt-get")])
+
+    def test_usage(self):
+        self.assertEqual(run("ci/deps.sh").returncode, 64)
+        self.assertEqual(run("ci/deps.sh", "everything").returncode, 64)
+
+
+class Nvcc(unittest.TestCase):
+    """What ptxas says and ci/nvcc.sh makes of it."""
+
+    def compile(self, said, *options, status=0):
+        compiler = os.path.join(SCRATCH, "fake-nvcc")
+        executable(compiler, f"#!/bin/sh\ncat <<'END'\n{said}\nEND\nexit {status}\n")
+        return run("ci/nvcc.sh", *options, os.path.join(SCRATCH, "nvcc.log"), compiler)
+
+    ENTRY = "ptxas info    : Compiling entry function 'fast_kernel' for 'sm_90a'\n"
+
+    def test_clean(self):
+        done = self.compile(
+            self.ENTRY + "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads",
+            "--fast")
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+    def test_spills(self):
+        said = self.ENTRY + "    96 bytes stack frame, 128 bytes spill stores, 96 bytes spill loads"
+        done = self.compile(said)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        done = self.compile(said, "--fast")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("fast_kernel", done.stdout)
+        self.assertIn("128 bytes spill stores", done.stdout)
+
+    def test_serialised_wgmma(self):
+        done = self.compile(
+            "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
+            "serialized", "--fast")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("C7510", done.stdout)
+
+    def test_errors_without_the_chatter(self):
+        done = self.compile(self.ENTRY + "kernel.cu(3): error: no", status=2)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout, "kernel.cu(3): error: no\n")
+
+
+class SourceRules(unittest.TestCase):
+    """ci/check_sources.py finds what it is for."""
+
+    def findings(self, name, text):
+        path = os.path.join(TREE, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        done = run("python3", "ci/check_sources.py", name)
+        os.remove(path)
+        self.assertEqual(done.returncode, 1 if done.stdout else 0)
+        return done.stdout
+
+    def test_each_rule(self):
+        faults = (
+            ("gate/x.c", "    str" "cpy(a, b);\n", "strcpy is banned"),
+            ("gate/x.c", "    exit(1);\n", "exit() below main"),
+            ("gate/x.c", '    f("SELECT x "\n      "FROM t WHERE y = %d", y);\n', "SQL in a format"),
+            ("gate/x.c", "/* TO" "DO */\n", "do it or file it"),
+            ("gate/x.c", '    open("/ho' 'me/me/x");\n', "path of one machine"),
+            ("gate/x.c", "x" * 101 + "\n", "101 columns"),
+            ("gate/x.c", "x;  \n", "blanks at the end"),
+            ("gate/x.c", "x;", "no newline"),
+            ("gate/x.h", "#ifndef X_H\n#define X_H\n#endif\n", "expected GATE_X_H"),
+        )
+        for name, text, what in faults:
+            with self.subTest(what):
+                self.assertIn(what, self.findings(name, text))
+
+    def test_what_is_allowed(self):
+        for name, text in (
+                ("gate/x.c", "    // str" "cpy(a, b) is banned\n"),
+                ("gate/x.c", "    atexit(f);\n    x->exit(1);\n"),
+                ("gate/x.c", '    f("SELECT x FROM t WHERE y = ?", "%d");\n'),
+                ("gate/x.h", "#ifndef GATE_X_H\n#define GATE_X_H\n#endif\n")):
+            with self.subTest(text):
+                self.assertEqual(self.findings(name, text), "")
+
+
+class Runner(unittest.TestCase):
+    """tests/run adds up honestly."""
+
+    def results(self, *programs):
+        tree = tempfile.mkdtemp(dir=SCRATCH)
+        os.makedirs(os.path.join(tree, "tests/unit"))
+        shutil.copy(os.path.join(TREE, "tests/run"), os.path.join(tree, "tests/run"))
+        for i, program in enumerate(programs):
+            executable(os.path.join(tree, f"tests/unit/test_{i}.c"), "")
+            executable(os.path.join(tree, f"build/tests/unit/test_{i}"), "#!/bin/sh\n" + program)
+        done = run("python3", "tests/run", "--timeout", "20", cwd=tree)
+        return done.returncode, done.stdout.splitlines()[-1]
+
+    GOOD = "echo 1..2; echo ok 1 - a; echo ok 2 - b"
+
+    def test_good(self):
+        self.assertEqual(self.results(self.GOOD, self.GOOD), (0, "4 passed, 0 failed, 0 skipped"))
+
+    def test_skips(self):
+        self.assertEqual(
+            self.results("echo 1..2; echo 'not ok 1 # SKIP a'; echo 'ok 2 - b'"),
+            (0, "1 passed, 0 failed, 1 skipped"))
+
+    def test_nothing_passed(self):
+        self.assertEqual(self.results("echo 1..1; echo 'ok 1 - a # SKIP no'"),
+                         (1, "0 passed, 0 failed, 1 skipped"))
+        self.assertEqual(self.results(), (1, "0 passed, 0 failed, 0 skipped"))
+        self.assertEqual(self.results("echo 1..0"), (1, "0 passed, 1 failed, 0 skipped"))
+
+    def test_bad_result(self):
+        self.assertEqual(self.results("echo 1..2; echo not ok 1 - a; echo ok 2 - b; exit 1"),
+                         (1, "1 passed, 1 failed, 0 skipped"))
+
+    def test_ends_badly_with_good_results(self):
+        for how in ("kill -SEGV $$", "exit 99"):
+            with self.subTest(how):
+                self.assertEqual(self.results(f"{self.GOOD}; {how}"),
+                                 (1, "2 passed, 1 failed, 0 skipped"))
+
+    def test_fewer_results_than_planned(self):
+        self.assertEqual(self.results("echo 1..3; echo ok 1; echo ok 2"),
+                         (1, "2 passed, 1 failed, 0 skipped"))
+        self.assertEqual(self.results("echo ok 1"), (1, "1 passed, 1 failed, 0 skipped"))
+
+    def test_program_is_missing(self):
+        tree = tempfile.mkdtemp(dir=SCRATCH)
+        executable(os.path.join(tree, "tests/unit/test_lost.c"), "")
+        shutil.copy(os.path.join(TREE, "tests/run"), os.path.join(tree, "tests/run"))
+        done = run("python3", "tests/run", cwd=tree)
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]),
+                         (1, "0 passed, 1 failed, 0 skipped"))
+
+    def test_left_over_children_are_ended(self):
+        fifo = os.path.join(SCRATCH, "alive")
+        os.mkfifo(fifo)
+        # Nobody else holds the pipe open, so reading it ends when the child does.
+        reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        self.assertEqual(self.results(f"tail -f /dev/null >{fifo} & {self.GOOD}"),
+                         (0, "2 passed, 0 failed, 0 skipped"))
+        os.set_blocking(reader, True)
+        self.assertEqual(os.read(reader, 1), b"")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,373 @@
+"""The commands on stored data: import, export, report, history, leaderboard and best."""
+
+import csv
+import io
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+ROOT = os.environ.get("KERNEL_GATE_ROOT", os.getcwd())
+GATE = os.path.join(os.environ.get("KERNEL_GATE_BUILD", os.path.join(ROOT, "build")), "bin", "gate")
+with open(os.path.join(ROOT, "tests/data/run-h200.json"), encoding="utf-8") as file:
+    SAMPLE_TEXT = file.read()
+CASE = "attention_fwd/fp16/b8-h16-s512-d64/causal"
+SLOW, FAST = 26210, 23980  # ns: the sample's p50 of CASE, and another's
+
+
+def document(number, p50_ns=None, model=None, commit=None):
+    """The sample as another run, `number` minutes later."""
+    run = json.loads(SAMPLE_TEXT)
+    run["uuid"] = f"5a3b1e00-0000-4000-8000-{number:012d}"
+    run["time_ms"] += number * 60000
+    if model:
+        run["device"]["model"] = model
+    if commit:
+        run["git"]["commit"] = commit
+    if p50_ns:
+        timing = next(c for c in run["cases"] if c["id"] == CASE)["arms"][0]["timing"]
+        for key in ("p50_ns", "p50_lo_ns", "p50_hi_ns", "p90_ns"):
+            timing[key] = p50_ns
+    return run
+
+
+def ndjson(*runs):
+    return "".join(json.dumps(run) + "\n" for run in runs)
+
+
+class Records(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="records.")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.env = dict(os.environ, NO_COLOR="1", HOME=self.folder, GIT_CONFIG_NOSYSTEM="1")
+        for name in ("GATE_DB", "COLUMNS", "XDG_CONFIG_HOME"):
+            self.env.pop(name, None)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as f:
+            return f.read()
+
+    def gate(self, *arguments, expect=0, stdin=None, env=None, **options):
+        result = subprocess.run(
+            [GATE, *arguments], cwd=self.folder, env=env or self.env, input=stdin,
+            stdin=None if stdin is not None else subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", **options)
+        self.assertEqual(result.returncode, expect, f"{arguments}: {result.stdout}{result.stderr}")
+        if expect:
+            self.assertEqual(result.stdout, "")
+            self.assertTrue(result.stderr.startswith(f"gate {arguments[0]}: "), result.stderr)
+        else:
+            self.assertEqual(result.stderr, "")
+        return result.stderr if expect else result.stdout
+
+    def import_runs(self, *runs):
+        return self.gate("import", "-", stdin=ndjson(*runs))
+
+    def count(self):
+        return len(self.gate("export").splitlines())
+
+
+class Import(Records):
+    def test_a_document(self):
+        self.write("run.json", SAMPLE_TEXT)
+        self.assertEqual(self.gate("import", "run.json"), "1 runs stored, 0 were there already\n")
+        out = self.gate("import", "--json", "run.json")
+        self.assertEqual(json.loads(out), {"stored": 0, "existed": 1})
+
+    def test_a_stream(self):
+        runs = [document(1), document(2), document(3)]
+        blank_lines = "\n\r\n" + ndjson(*runs[:2]) + "\n" + json.dumps(runs[2])
+        self.assertEqual(json.loads(self.gate("import", "--json", "-", stdin=blank_lines)),
+                         {"stored": 3, "existed": 0})
+        self.assertEqual([json.loads(line) for line in self.gate("export").splitlines()], runs)
+
+    def test_a_fault_names_its_line_and_leaves_nothing_of_the_document(self):
+        bad = document(17)
+        bad["cases"][3]["op"] = "softmax"
+        lines = ndjson(*(document(n) for n in range(1, 17)), bad, document(18))
+        self.write("runs.ndjson", lines)
+        message = self.gate("import", "runs.ndjson", expect=74)
+        self.assertIn("runs.ndjson:17:", message)
+        self.assertIn("/cases/3/op: must be one of", message)
+        self.assertIn("(16 new)", message)
+        self.assertEqual(self.count(), 16)
+        bad["cases"][3]["op"] = "gemm"
+        self.write("runs.ndjson", ndjson(*(document(n) for n in range(1, 17)), bad, document(18)))
+        self.assertEqual(json.loads(self.gate("import", "--json", "runs.ndjson")),
+                         {"stored": 2, "existed": 16})
+
+    def test_truncated_at_any_line(self):
+        lines = SAMPLE_TEXT.splitlines(keepends=True)
+        for n in range(0, len(lines), 97):
+            self.write("run.json", "".join(lines[:n]))
+            self.gate("import", "run.json", expect=74)
+        self.assertEqual(self.count(), 0)
+
+    def test_position_in_an_indented_document(self):
+        self.write("run.json", SAMPLE_TEXT.replace('"threshold": 0.02', '"threshold": 0'))
+        line = 1 + SAMPLE_TEXT[:SAMPLE_TEXT.index('"threshold"')].count("\n")
+        message = self.gate("import", "run.json", expect=74)
+        self.assertIn(f"run.json:{line}:16: /policy/threshold: must be more than 0, is 0", message)
+
+    def test_hostile_input(self):
+        for text in ("", " \n\n", "[]", "null", "[" * 100000, '{"a":1,"a":2}', "{}",
+                     '{"schema":"gate-run/2"}', "\0", "1e999", '"\\ud800"', "{}{}"):
+            self.gate("import", "-", stdin=text, expect=74)
+        self.assertIn("\ufffd[31m", self.gate("import", "-", stdin='{"\\u001b[31m":1}', expect=74))
+
+    def test_no_input_file(self):
+        self.gate("import", "none.json", expect=74)
+        self.assertFalse(os.path.exists(self.path("gate.db")))
+        self.gate("import", ".", expect=74)
+
+    def test_not_a_database(self):
+        self.write("gate.db", "this is no database, just a text that is long enough" * 100)
+        before = self.read("gate.db")
+        self.gate("import", "-", stdin=SAMPLE_TEXT, expect=74)
+        self.assertEqual(self.read("gate.db"), before)
+
+    def test_usage(self):
+        self.assertIn("see 'gate import --help'", self.gate("import", expect=64))
+        self.gate("import", "a", "b", expect=64)
+        self.gate("import", "--db", expect=64)
+        self.gate("import", "--frobnicate", "a", expect=64)
+        self.assertIn("usage: gate import", self.gate("import", "--help"))
+
+
+class Export(Records):
+    def test_round_trip(self):
+        runs = [document(2), document(1)]
+        self.import_runs(*runs)
+        text = self.gate("export")
+        self.assertEqual([json.loads(line) for line in text.splitlines()], runs[::-1])
+        self.assertEqual(self.gate("import", "--db", "copy.db", "-", stdin=text),
+                         "2 runs stored, 0 were there already\n")
+        self.assertEqual(self.gate("export", "--db", "copy.db"), text)
+
+    def test_one_run(self):
+        self.import_runs(document(1), document(2))
+        out = self.gate("export", "--format", "json", "--run", document(1)["uuid"])
+        self.assertEqual(json.loads(out), document(1))
+        out = self.gate("export", "--run", "latest")
+        self.assertEqual(json.loads(out), document(2))
+
+    def test_csv(self):
+        self.import_runs(document(1), document(2))
+        rows = list(csv.DictReader(io.StringIO(self.gate("export", "--format", "csv"), newline=""),
+                                   strict=True))
+        self.assertEqual(len(rows), 38)
+        self.assertEqual({row["run_uuid"] for row in rows},
+                         {document(1)["uuid"], document(2)["uuid"]})
+
+    def test_output_is_whole_or_not_there(self):
+        self.import_runs(document(1))
+        self.write("out", "as it was")
+
+        def small_files():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+        self.gate("export", "--output", "out", expect=74, preexec_fn=small_files)
+        self.assertEqual(self.read("out"), "as it was")
+        self.assertEqual([n for n in os.listdir(self.folder) if n.endswith(".tmp")], [])
+        self.gate("export", "--output", "out")
+        self.assertEqual(json.loads(self.read("out")), document(1))
+
+    def test_full_device(self):
+        self.import_runs(document(1))
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            for command in (["export"], ["report"], ["leaderboard"], ["history", CASE]):
+                result = subprocess.run([GATE, *command], cwd=self.folder, env=self.env,
+                                        stdout=full, stderr=subprocess.PIPE, check=False)
+                self.assertEqual(result.returncode, 74, command)
+
+    def test_usage(self):
+        self.gate("export", expect=74)
+        self.import_runs(document(1))
+        self.gate("export", "--format", "json", expect=64)
+        self.gate("export", "--format", "yaml", expect=64)
+        self.gate("export", "--run", "0" * 36, expect=64)
+
+
+class Report(Records):
+    def test_formats(self):
+        self.import_runs(document(1))
+        self.assertIn("1 regression, 2 wrong (threshold 2 %): wrong", self.gate("report"))
+        self.assertIn("| shape | ours p50 / p90 |", self.gate("report", "--format", "markdown"))
+        self.assertEqual(json.loads(self.gate("report", "--json")), document(1))
+        self.assertEqual(
+            ElementTree.fromstring(self.gate("report", "--format", "junit")).get("failures"), "3")
+        self.gate("report", "--format", "csv", "--output", "out.csv")
+        self.assertIn("\n5a3b1e00", self.read("out.csv"))
+
+    def test_width_of_the_terminal(self):
+        self.import_runs(document(1))
+        wide = self.gate("report")
+        narrow = self.gate("report", env=dict(self.env, COLUMNS="80"))
+        self.assertIn("ceiling", wide)
+        self.assertIn("columns left out at this width", narrow)
+
+    def test_latest_and_prefix(self):
+        first, second = document(1, commit="1" * 40), document(2, commit="2" * 40)
+        self.import_runs(first, second)
+        self.assertIn("2" * 12, self.gate("report"))
+        self.assertIn("1" * 12, self.gate("report", "--run", first["uuid"]))
+        self.gate("report", "--run", "5a3b1e00", expect=64)
+        self.gate("report", "--run", "ffff", expect=64)
+
+    def test_without_runs(self):
+        self.gate("report", expect=74)
+        self.assertFalse(os.path.exists(self.path("gate.db")))
+        self.gate("import", "-", stdin="{}", expect=74)
+        self.assertIn("no runs yet", self.gate("report", expect=64))
+
+    def test_database_from_the_environment(self):
+        self.gate("import", "--db", "other.db", "-", stdin=SAMPLE_TEXT)
+        self.gate("report", env=dict(self.env, GATE_DB="other.db"))
+
+    def test_usage(self):
+        for arguments in (["--format", "html"], ["stray"], ["--run"], ["--json=1"], ["-x"]):
+            self.assertIn("see 'gate report --help'", self.gate("report", *arguments, expect=64))
+
+
+class History(Records):
+    def test_newest_first_by_device(self):
+        self.import_runs(document(1), document(2, FAST), document(3, 30000, "nvidia-a100"))
+        out = self.gate("history", CASE)
+        self.assertLess(out.index("nvidia-a100"), out.index("nvidia-h200"))
+        self.assertLess(out.index("23.98 us"), out.index("26.21 us"))
+        points = json.loads(self.gate("history", CASE, "--json", "--device", "nvidia-h200"))
+        ours = [p["p50_ns"] for p in points if p["role"] == "candidate"]
+        self.assertEqual(ours, [FAST, SLOW])
+        self.assertEqual({p["device_model"] for p in points}, {"nvidia-h200"})
+        self.assertEqual(len(json.loads(self.gate("history", CASE, "--json", "--limit", "1"))), 2)
+
+    def test_faults(self):
+        self.import_runs(document(1))
+        self.assertIn("no verified measurements of 'gemm/none'",
+                      self.gate("history", "gemm/none", expect=64))
+        self.gate("history", CASE, "--device", "nvidia-none", expect=64)
+        self.gate("history", expect=64)
+        for limit in ("0", "-1", "x", "1x", "", "99999999999999999999"):
+            self.gate("history", CASE, "--limit", limit, expect=64)
+
+    def test_wrong_measurements_are_no_history(self):
+        self.import_runs(document(1))
+        points = json.loads(
+            self.gate("history", "linear_relu/tf32/m1024-n2048-k784", "--json"))
+        self.assertEqual({p["provider"] for p in points}, {"cublas"})
+
+
+class Leaderboard(Records):
+    def test_lowest_of_each_provider(self):
+        self.import_runs(document(1), document(2, FAST, commit="2" * 40), document(3, SLOW))
+        leaders = json.loads(self.gate("leaderboard", "--json"))
+        ours = [x for x in leaders if x["case"] == CASE and x["role"] == "candidate"]
+        self.assertEqual([(x["p50_ns"], x["commit"]) for x in ours], [(FAST, "2" * 40)])
+        self.assertIn("222222222222", self.gate("leaderboard"))
+        self.assertEqual(json.loads(self.gate("leaderboard", "--json", "--device", "none")), [])
+
+
+class Best(Records):
+    def accept(self, *arguments, **options):
+        os.makedirs(self.path("baselines"), exist_ok=True)
+        return self.gate("best", "accept", CASE, *arguments, **options)
+
+    def test_accept_show_log(self):
+        self.import_runs(document(1, FAST))
+        self.assertIn("none -> 23.98 us, run 5a3b1e00",
+                      self.accept("--reason", "first look", "--baselines", "baselines"))
+        self.import_runs(document(2, commit="2" * 40))
+        out = json.loads(self.accept("--reason", "a new driver | costs this", "--json"))
+        self.assertEqual((out["from_ns"], out["to_ns"]), (FAST, SLOW))
+
+        best = json.loads(self.read("baselines/nvidia-h200.json"))
+        self.assertEqual(best["cases"][CASE]["p50_ns"], SLOW)
+        self.assertEqual(best["cases"][CASE]["commit"], "2" * 40)
+        self.assertEqual(best["cases"][CASE]["library_sha256"], "a1" * 32)
+        self.assertEqual([x["reason"] for x in best["log"]],
+                         ["first look", "a new driver | costs this"])
+        self.assertIn("@", best["log"][0]["author"])
+
+        self.assertIn("26.21 us", self.gate("best", "show"))
+        shown = json.loads(self.gate("best", "show", "--json", "--device-model", "nvidia-h200"))
+        self.assertEqual([x["case"] for x in shown], [CASE])
+        log = json.loads(self.gate("best", "log", "--json"))
+        self.assertEqual([(x["from_ns"], x["to_ns"]) for x in log], [(None, FAST), (FAST, SLOW)])
+        self.assertIn("+9.30 %", self.gate("best", "log"))
+
+    def test_author_is_git_s(self):
+        self.write(".gitconfig", "[user]\n\tname = A. Uthor\n\temail = a@example\n")
+        self.import_runs(document(1))
+        self.accept("--reason", "r")
+        self.assertEqual(json.loads(self.gate("best", "log", "--json"))[0]["author"],
+                         "A. Uthor <a@example>")
+
+    def test_refused(self):
+        self.import_runs(document(1))
+        for reason in ([], ["--reason", ""], ["--reason", " \t "]):
+            self.assertIn("needs a --reason", self.accept(*reason, expect=64))
+        wrong = "linear_relu/tf32/m1024-n2048-k784"
+        self.assertIn("no verified measurement",
+                      self.gate("best", "accept", wrong, "--reason", "r", expect=64))
+        self.gate("best", "accept", "gemm/none", "--reason", "r", expect=64)
+        self.gate("best", "accept", "--reason", "r", expect=64)
+        self.accept("--reason", "r" * 1001, expect=64)
+        for arguments in ([], ["forget"], ["show", "x"], ["show", "--reason", "r"]):
+            self.gate("best", *arguments, expect=64)
+        self.assertEqual(os.listdir(self.path("baselines")), [])
+
+    def test_measurements_that_do_not_count(self):
+        runs = [document(1, FAST), document(2), document(3)]
+        for run, verdict in ((runs[1], "wrong"), (runs[2], "environment")):
+            next(c for c in run["cases"] if c["id"] == CASE)["verdict"] = verdict
+        self.import_runs(*runs)
+        self.assertEqual(json.loads(self.accept("--reason", "r", "--json"))["to_ns"], FAST)
+
+    def test_several_device_models(self):
+        self.import_runs(document(1), document(2, model="nvidia-a100"))
+        self.assertIn("--device-model", self.accept("--reason", "r", expect=64))
+        self.accept("--reason", "r", "--device-model", "nvidia-a100")
+        self.assertEqual(os.listdir(self.path("baselines")), ["nvidia-a100.json"])
+
+    def test_another_contract_is_refused(self):
+        self.import_runs(document(1))
+        self.accept("--reason", "r")
+        before = self.read("baselines/nvidia-h200.json")
+        other = document(2)
+        other["contract"] = "graph-replay-v2"
+        self.import_runs(other)
+        self.assertIn("of contract 'graph-replay-v1'", self.accept("--reason", "r", expect=64))
+        self.assertEqual(self.read("baselines/nvidia-h200.json"), before)
+
+    def test_broken_file(self):
+        self.import_runs(document(1))
+        self.accept("--reason", "r")
+        text = self.read("baselines/nvidia-h200.json")
+        self.write("baselines/nvidia-h200.json", text[:len(text) // 2])
+        for arguments in (["show"], ["log"], ["accept", CASE, "--reason", "r"]):
+            self.assertIn("baselines/nvidia-h200.json:6:",
+                          self.gate("best", *arguments, expect=74))
+        self.write("baselines/nvidia-h200.json", text.replace("nvidia-h200", "nvidia-a100"))
+        self.assertIn("these bests are of 'nvidia-a100'", self.gate("best", "show", expect=74))
+
+    def test_no_folder(self):
+        self.import_runs(document(1))
+        self.gate("best", "show", expect=74)
+        self.gate("best", "accept", CASE, "--reason", "r", expect=74)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,269 @@
+"""`gate run` on the host device, with right and broken kernel libraries."""
+import csv
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+BUILD = os.environ["KERNEL_GATE_BUILD"]
+GATE = os.path.join(BUILD, "bin", "gate")
+HOST = os.path.join(BUILD, "lib", "kernel-gate", "libhost.so")
+# Small enough for a sanitizer build; the suite's size is not what is tested here.
+CASES = "gem*/fp32/*"
+
+
+def mutant(name):
+    return os.path.join(BUILD, "tests", "mutants", name + ".so")
+
+
+class Gate(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def gate(self, *args, **env):
+        return subprocess.run([GATE, *args], env=dict(os.environ, GATE_MUTANT_OF=HOST, **env),
+                              cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, check=False)
+
+    def run_smoke(self, *args, cases=CASES):
+        done = self.gate("run", "--device", "host", "--suite", "smoke", "--filter", cases, "--json",
+                         "--budget", "50", *args)
+        return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
+
+
+class Right(Gate):
+    def test_every_smoke_case_is_verified_timed_and_accepted(self):
+        code, document, errors = self.run_smoke("--accept-new", cases="*")
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(document["device"]["kind"], "host")
+        self.assertGreaterEqual(len(document["cases"]), 20)
+        for case in document["cases"]:
+            arm = case["arms"][0]
+            self.assertTrue(arm["verify"]["ok"], case["id"])
+            self.assertLessEqual(arm["verify"]["rel_fro"], arm["verify"]["limit"])
+            self.assertGreaterEqual(arm["timing"]["samples"], 40)
+            self.assertLessEqual(arm["timing"]["p50_lo_ns"], arm["timing"]["p50_ns"])
+            self.assertLessEqual(arm["timing"]["p50_ns"], arm["timing"]["p50_hi_ns"])
+            self.assertEqual(case["verdict"], "pass")
+        with open(self.path(f"baselines/{document['device']['model']}.json"),
+                  encoding="utf-8") as file:
+            self.assertEqual(len(json.load(file)["cases"]), len(document["cases"]))
+
+    def test_the_matmul_whose_answer_is_1_2_3_6(self):
+        code, document, errors = self.run_smoke("--accept-new", cases="gemm/*/m4-n1-k3")
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(len(document["cases"]), 4)
+
+    def test_a_wrapped_library_is_as_right_as_its_original(self):
+        code, document, errors = self.run_smoke("--accept-new", "--library", mutant("right"))
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(document["libraries"][0]["file"], "right.so")
+
+    def test_what_kernels_print_does_not_disturb(self):
+        code, document, errors = self.run_smoke("--accept-new", "--library", mutant("chatter"))
+        self.assertEqual(code, 0, errors)
+        self.assertTrue(all(c["verdict"] == "pass" for c in document["cases"]))
+
+    def test_a_provider_is_timed_beside_the_candidate(self):
+        copy = shutil.copy(HOST, self.path("copy.so"))
+        code, document, errors = self.run_smoke("--accept-new", "--library", mutant("right"),
+                                                "--provider", copy)
+        self.assertEqual(code, 0, errors)
+        for case in document["cases"]:
+            self.assertEqual([a["role"] for a in case["arms"]], ["candidate", "provider"])
+            self.assertIsNone(case["arms"][0]["timing"]["ratio_to_candidate"])
+            self.assertGreater(case["arms"][1]["timing"]["ratio_to_candidate"]["value"], 0)
+
+    def test_a_seed_makes_the_inputs(self):
+        errors = [self.run_smoke("--accept-new", "--seed", seed)[1]["cases"][1]["arms"][0]["verify"]
+                  ["max_abs"] for seed in ("1234", "1234", "1235")]
+        self.assertEqual(errors[0], errors[1])
+        self.assertNotEqual(errors[0], errors[2])
+
+    def test_reports_are_written_beside_the_table(self):
+        done = self.gate("run", "--device", "host", "--suite", "smoke", "--filter", CASES,
+                         "--accept-new", "--budget", "50", "--report", "markdown=r.md", "--report", "junit=r.xml",
+                         "--report", "csv=r.csv", "--report", "json=r.json", "--report",
+                         "text=r.txt")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("gemm/fp32/m4-n1-k3", done.stdout)
+        with open(self.path("r.json"), encoding="utf-8") as file:
+            n = len(json.load(file)["cases"])
+        self.assertEqual(len(ElementTree.parse(self.path("r.xml")).findall(".//testcase")), n)
+        with open(self.path("r.csv"), encoding="utf-8", newline="") as file:
+            self.assertEqual(len(list(csv.DictReader(file))), n)
+        for name in ("r.md", "r.txt"):
+            with open(self.path(name), encoding="utf-8") as file:
+                self.assertIn("gemm/fp32/m4-n1-k3", file.read())
+
+    def test_the_history_keeps_every_run(self):
+        self.run_smoke("--accept-new")
+        self.run_smoke("--accept-new")
+        exported = self.gate("export", "--format", "ndjson").stdout.splitlines()
+        self.assertEqual(len(exported), 2)
+        self.assertNotEqual(json.loads(exported[0])["uuid"], json.loads(exported[1])["uuid"])
+        board = self.gate("leaderboard", "--json")
+        self.assertIn("gemm/fp32/m96-n80-k72", board.stdout)
+        history = self.gate("history", "gemm/fp32/m96-n80-k72", "--json")
+        self.assertEqual(len(json.loads(history.stdout)), 2)
+
+
+class Broken(Gate):
+    def assert_wrong(self, name, says, *args):
+        code, document, errors = self.run_smoke("--accept-new", "--library", mutant(name), *args)
+        self.assertEqual(code, 2, errors)
+        for case in document["cases"]:
+            self.assertEqual(case["verdict"], "wrong")
+            self.assertIn(says, case["reason"])
+            for arm in case["arms"]:
+                self.assertIsNone(arm["timing"], "a wrong kernel was timed")
+        self.assertFalse(os.path.exists(self.path("baselines")), "a wrong result became a best")
+
+    def test_zeros(self):
+        self.assert_wrong("host_zeros", "relative error 1 is over the limit")
+
+    def test_an_output_that_is_never_written(self):
+        self.assert_wrong("host_unwritten", "never written")
+
+    def test_crash(self):
+        self.assert_wrong("crash", "about to crash")
+
+    def test_exit_with_code_0(self):
+        self.assert_wrong("exits", "ended with exit code 0")
+
+    def test_hang(self):
+        self.assert_wrong("hang", "hung: no sign of life for 2 s", "--timeout", "2")
+
+    def test_a_launch_that_is_refused(self):
+        self.assert_wrong("refuses", "returned 'unsupported'")
+
+    def test_a_broken_provider_is_no_fault_of_the_candidate(self):
+        # The mutant opens its original by path: a copy keeps it apart from the candidate.
+        copy = shutil.copy(HOST, self.path("copy.so"))
+        for name in ("crash", "host_zeros", "refuses"):
+            code, document, errors = self.run_smoke("--accept-new", "--baselines", name,
+                                                    "--library", copy, "--provider", mutant(name))
+            self.assertEqual(code, 0, errors)
+            for case in document["cases"]:
+                self.assertTrue(all(a["timing"] is None for a in case["arms"][1:]))
+
+    def test_three_times_as_slow_is_a_regression(self):
+        self.run_smoke("--accept-new", "--library", mutant("right"), cases="gemm/fp32/m96-*")
+        code, document, errors = self.run_smoke("--library", mutant("host_slow"),
+                                                cases="gemm/fp32/m96-*")
+        self.assertEqual(code, 1, errors)
+        self.assertGreater(document["cases"][0]["ratio"]["lo"], 1.02)
+
+
+class Refused(Gate):
+    def assert_refused(self, code, says, *args):
+        done = self.gate("run", *args)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn(says, done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_no_gpu(self):
+        self.assert_refused(4, "", "--device", "cuda:99")
+
+    def test_unknown_device(self):
+        self.assert_refused(64, "no device is named 'tpu'", "--device", "tpu", "--suite", "smoke")
+
+    def test_unknown_suite(self):
+        self.assert_refused(64, "no suite is named 'nope'", "--suite", "nope", "--device", "host")
+
+    def test_filter_without_match(self):
+        self.assert_refused(64, "matches", "--filter", "nothing", "--device", "host")
+
+    def test_bad_numbers(self):
+        for option, value in (("--threshold", "-1"), ("--threshold", "2x"), ("--timeout", "0"),
+                              ("--timeout", "soon"), ("--seed", "xyz"), ("--report", "pdf=x"),
+                              ("--report", "json="), ("--seed", "-1")):
+            self.assert_refused(64, "is no value", option, value)
+
+    def test_library_that_is_not_there(self):
+        self.assert_refused(64, "cannot read kernel library", "--device", "host", "--library",
+                            "nowhere.so")
+
+    def test_two_libraries_of_one_provider(self):
+        copy = shutil.copy(HOST, self.path("copy.so"))
+        self.assert_refused(64, "both of provider 'host'", "--device", "host", "--provider", copy)
+
+    def test_library_that_is_no_library(self):
+        with open(self.path("text.so"), "w", encoding="utf-8") as file:
+            file.write("not a shared object")
+        self.assert_refused(2, "cannot be loaded", "--device", "host", "--library", "text.so")
+
+    def test_library_of_another_abi(self):
+        self.assert_refused(2, "kernel ABI 2", "--device", "host", "--library",
+                            mutant("wrong_abi"))
+
+    def test_library_without_the_symbol(self):
+        plain = os.path.join(self.folder, "plain.so")
+        subprocess.run(["cc", "-shared", "-x", "c", "/dev/null", "-o", plain], check=True)
+        self.assert_refused(2, "exports no 'kg_library'", "--device", "host", "--library", plain)
+
+    def test_truncated_best(self):
+        self.run_smoke("--accept-new")
+        (name,) = os.listdir(self.path("baselines"))
+        with open(self.path(f"baselines/{name}"), "r+", encoding="utf-8") as file:
+            file.truncate(100)
+        self.assert_refused(74, name, "--device", "host", "--suite", "smoke")
+
+    def test_database_that_is_none(self):
+        with open(self.path("gate.db"), "w", encoding="utf-8") as file:
+            file.write("certainly not a database, but long enough to look at " * 50)
+        self.assert_refused(74, "gate.db", "--device", "host", "--suite", "smoke")
+
+    def test_database_in_a_folder_that_is_not_there(self):
+        self.assert_refused(74, "nowhere", "--device", "host", "--db", "nowhere/gate.db")
+
+
+class FullDisk(Gate):
+    """A file size limit of the process stands for a full disk: write() fails in the same places."""
+
+    def limited(self, *args):
+        script = 'ulimit -f 64; trap "" XFSZ; exec "$@"'
+        return subprocess.run(["bash", "-c", script, "bash", GATE, *args], cwd=self.folder,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+    def test_nothing_is_half_written(self):
+        # The store is about 100 KiB, more than the limit: the run must fail and leave no run.
+        done = self.limited("run", "--device", "host", "--suite", "smoke", "--filter",
+                            "gemm/fp32/m4-*", "--accept-new")
+        self.assertEqual(done.returncode, 74, done.stderr)
+        self.assertFalse(os.path.exists(self.path("baselines")))
+        self.assertEqual([n for n in os.listdir(self.folder) if "tmp" in n], [])
+
+    def test_a_report_that_does_not_fit_leaves_the_old_one(self):
+        with open(self.path("r.json"), "w", encoding="utf-8") as file:
+            file.write("old")
+        os.mkdir(self.path("locked"))
+        done = self.gate("run", "--device", "host", "--suite", "smoke", "--filter",
+                         "gemm/fp32/m4-*", "--accept-new", "--report", "json=/dev/full")
+        self.assertEqual(done.returncode, 74, done.stderr)
+        self.assertIn("/dev/full", done.stderr)
+
+
+class ReadOnly(Gate):
+    @unittest.skipIf(os.geteuid() == 0 and not os.path.exists("/usr/bin/setpriv"),
+                     "root writes anywhere, and setpriv is not here")
+    def test_folder_without_write_permission(self):
+        os.chmod(self.folder, 0o555)
+        command = [GATE, "run", "--device", "host", "--suite", "smoke"]
+        if os.geteuid() == 0:
+            command = ["setpriv", "--reuid=65534", "--clear-groups", *command]
+        done = subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, check=False)
+        os.chmod(self.folder, 0o755)
+        self.assertEqual(done.returncode, 74, done.stderr)
+        self.assertIn("gate.db", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

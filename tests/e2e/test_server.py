@@ -1,0 +1,577 @@
+"""gate-server as a black box: addresses, errors, tags, hostile input, readers beside a writer."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.environ.get("KERNEL_GATE_ROOT", os.path.dirname(os.path.dirname(HERE)))
+BUILD = os.environ.get("KERNEL_GATE_BUILD", os.path.join(ROOT, "build"))
+SERVER = os.path.join(BUILD, "bin", "gate-server")
+SEED = os.path.join(BUILD, "tests", "tools", "seed_store")
+PATIENCE = 60  # seconds that nothing should ever take
+
+GPU = "nvidia-h200"
+GEMV = "gemv/fp16/m8192-k8192"
+N_CASES = 12
+
+
+def seed(path, runs=20, cases=N_CASES, devices=2, number=1):
+    """Fills a database and returns the uuids, oldest first."""
+    done = subprocess.run([SEED, path, str(runs), str(cases), str(devices), str(number)],
+                          check=True, stdout=subprocess.PIPE, timeout=PATIENCE)
+    return done.stdout.decode().split()
+
+
+class Server:
+    """A server on a free port; `log` is what it wrote until it was ready and, after stop(), all."""
+
+    def __init__(self, db, *options):
+        self.process = subprocess.Popen(
+            [SERVER, "--db", db, "--listen", "127.0.0.1:0", *options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.log = ""
+        self.port = None
+        for line in self.process.stderr:
+            self.log += line.decode()
+            ready = re.search(r"gate-server: listening on http://127\.0\.0\.1:(\d+)/", self.log)
+            if ready:
+                self.port = int(ready.group(1))
+                return
+        self.process.wait(PATIENCE)
+        raise AssertionError(f"the server did not start: {self.log}")
+
+    def stop(self, how=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        self.log += self.process.communicate(timeout=PATIENCE)[1].decode()
+        return self.process.returncode
+
+    def connect(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+
+    def get(self, path, method="GET", headers=None, body=None):
+        connection = self.connect()
+        try:
+            connection.putrequest(method, path)
+            for name, value in (headers or {}).items():
+                connection.putheader(name, value)
+            connection.endheaders(body)
+            response = connection.getresponse()
+            response.bytes = response.read()
+            return response
+        finally:
+            connection.close()
+
+    def json(self, path):
+        response = self.get(path)
+        if response.status != 200:
+            raise AssertionError(f"{path}: {response.status} {response.bytes!r}")
+        return json.loads(response.bytes)
+
+    def raw(self, request):
+        """Sends bytes and returns all that comes back until the server closes."""
+        with socket.create_connection(("127.0.0.1", self.port), PATIENCE) as connection:
+            connection.sendall(request)
+            connection.shutdown(socket.SHUT_WR)
+            answer = b""
+            while True:
+                piece = connection.recv(65536)
+                if not piece:
+                    return answer
+                answer += piece
+
+
+class SeededCase(unittest.TestCase):
+    """One server on one history for all tests of the class."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.db = os.path.join(cls.folder.name, "gate.db")
+        cls.uuids = seed(cls.db)
+        cls.server = Server(cls.db)
+
+    @classmethod
+    def tearDownClass(cls):
+        status = cls.server.stop()
+        cls.folder.cleanup()
+        if status != 0:
+            raise AssertionError(f"the server ended with {status}: {cls.server.log}")
+
+    def assert_problem(self, response, status):
+        self.assertEqual(response.status, status)
+        self.assertEqual(response.getheader("Content-Type"), "application/problem+json")
+        problem = json.loads(response.bytes)
+        self.assertEqual(problem["status"], status)
+        self.assertTrue(problem["detail"].endswith("."), problem)
+        self.assertIsNone(response.getheader("ETag"))
+        self.assertEqual(response.getheader("Cache-Control"), "no-store")
+
+
+class Endpoints(SeededCase):
+    def test_runs_in_pages(self):
+        seen, path = [], "/api/v1/runs?limit=7"
+        while path:
+            page = self.server.json(path)
+            self.assertLessEqual(len(page["runs"]), 7)
+            seen += page["runs"]
+            path = page["next"] and f"/api/v1/runs?limit=7&after={page['next']}"
+        self.assertEqual([r["uuid"] for r in seen], self.uuids[::-1])
+        times = [r["time_ms"] for r in seen]
+        self.assertEqual(times, sorted(times, reverse=True))
+        for run in seen:
+            self.assertEqual(sum(run["verdicts"].values()), run["cases"])
+
+    def test_a_page_that_ends_the_list_has_no_next(self):
+        self.assertIsNone(self.server.json(f"/api/v1/runs?limit={len(self.uuids)}")["next"])
+        self.assertIsNotNone(self.server.json(f"/api/v1/runs?limit={len(self.uuids) - 1}")["next"])
+
+    def test_run_document(self):
+        for uuid in (self.uuids[0], self.uuids[-1]):
+            document = self.server.json(f"/api/v1/runs/{uuid}")
+            self.assertEqual(document["uuid"], uuid)
+            self.assertEqual(document["schema"], "gate-run/1")
+            self.assertEqual(len(document["cases"]), N_CASES)
+        self.assertEqual(self.server.json(f"/api/v1/runs/{self.uuids[3][:8]}")["uuid"],
+                         self.uuids[3])
+
+    def test_cases(self):
+        cases = self.server.json("/api/v1/cases")["cases"]
+        self.assertEqual(len(cases), 2 * N_CASES)
+        only = self.server.json(f"/api/v1/cases?device={GPU}")["cases"]
+        self.assertEqual([c for c in cases if c["device"] == GPU], only)
+        verdicts = [c["verdict"] for c in only]
+        self.assertEqual(verdicts.count("wrong"), 1)
+        self.assertEqual(verdicts.count("no-verdict"), 1)
+        self.assertEqual(verdicts.count("regression"), 1)
+        for case in only:
+            self.assertEqual(case["p50_ns"] is None, case["verdict"] == "wrong")
+            if case["p50_ns"]:
+                self.assertLess(case["p50_lo_ns"], case["p50_ns"])
+                self.assertIn(case["peer"], ("cublas", "cudnn", "torch"))
+        self.assertEqual(self.server.json("/api/v1/cases?device=no-such")["cases"], [])
+
+    def test_trends(self):
+        path = f"/api/v1/trends?case={GEMV}&device={GPU}"
+        points = self.server.json(path)["points"]
+        self.assertEqual(len(points), 3 * 10)
+        self.assertEqual({p["provider"] for p in points}, {"ours", "cublas", "torch"})
+        times = [p["time_ms"] for p in points]
+        self.assertEqual(times, sorted(times, reverse=True))
+        self.assertEqual(self.server.json(path + "&provider=ours")["points"],
+                         [p for p in points if p["provider"] == "ours"])
+        self.assertEqual(self.server.json(path + "&limit=4")["points"], points[:4])
+        escaped = path.replace("/fp16/", "%2Ffp16%2f")
+        self.assertEqual(self.server.json(escaped)["points"], points)
+
+    def test_a_wrong_result_is_in_no_trend(self):
+        wrong = next(c for c in self.server.json(f"/api/v1/cases?device={GPU}")["cases"]
+                     if c["verdict"] == "wrong")
+        points = self.server.json(f"/api/v1/trends?case={wrong['id']}&device={GPU}")["points"]
+        newest = [p["provider"] for p in points if p["run"] == wrong["run"]]
+        self.assertNotIn("ours", newest)
+        self.assertIn("cudnn", newest)
+
+    def test_leaderboard(self):
+        leaders = self.server.json(f"/api/v1/leaderboard?device={GPU}")["leaders"]
+        self.assertEqual(len(leaders), 3 * N_CASES)
+        points = self.server.json(f"/api/v1/trends?case={GEMV}&device={GPU}")["points"]
+        for leader in leaders:
+            if leader["case"] == GEMV:
+                self.assertEqual(leader["p50_ns"], min(
+                    p["p50_ns"] for p in points if p["provider"] == leader["provider"]))
+        self.assertEqual(len(self.server.json("/api/v1/leaderboard")["leaders"]), 4 * N_CASES)
+
+    def test_devices(self):
+        devices = self.server.json("/api/v1/devices")["devices"]
+        self.assertEqual([d["model"] for d in devices], ["host-x86-64", GPU])
+        self.assertEqual([d["newest"]["uuid"] for d in devices], self.uuids[:-3:-1])
+        self.assertEqual([d["runs"] for d in devices], [10, 10])
+
+    def test_health(self):
+        response = self.server.get("/healthz")
+        self.assertEqual((response.status, json.loads(response.bytes)), (200, {"status": "ok"}))
+
+    def test_page_and_its_files(self):
+        page = self.server.get("/")
+        self.assertEqual(page.status, 200)
+        self.assertEqual(page.getheader("Content-Type"), "text/html; charset=utf-8")
+        self.assertEqual(page.bytes, self.server.get("/index.html").bytes)
+        # All that the page and its modules name is there, with a type that a browser accepts.
+        names, todo = set(), re.findall(rb'(?:src|href)="([\w./-]+)"', page.bytes)
+        while todo:
+            name = todo.pop().decode()
+            if name in names:
+                continue
+            names.add(name)
+            response = self.server.get("/" + name)
+            self.assertEqual(response.status, 200, name)
+            if name.endswith(".js"):
+                self.assertEqual(response.getheader("Content-Type"),
+                                 "text/javascript; charset=utf-8")
+                todo += re.findall(rb'from "\./([\w./-]+)"', response.bytes)
+        self.assertGreater(len(names), 4)
+
+    def test_security_headers_are_everywhere(self):
+        for path in ("/", "/app.js", "/api/v1/runs", "/api/v1/none", "/none", "/healthz",
+                     "/api/v1/runs?x=1"):
+            response = self.server.get(path)
+            policy = response.getheader("Content-Security-Policy")
+            for part in ("default-src 'none'", "script-src 'self'", "style-src 'self'",
+                         "img-src 'self'", "connect-src 'self'", "base-uri 'none'",
+                         "frame-ancestors 'none'"):
+                self.assertIn(part, policy)
+            self.assertNotIn("unsafe", policy)
+            self.assertEqual(response.getheader("X-Content-Type-Options"), "nosniff")
+            self.assertEqual(response.getheader("Referrer-Policy"), "no-referrer")
+
+
+class Tags(SeededCase):
+    def test_304_without_a_body(self):
+        for path in ("/", "/app.js", "/api/v1/runs", f"/api/v1/cases?device={GPU}",
+                     f"/api/v1/runs/{self.uuids[0]}"):
+            first = self.server.get(path)
+            tag = first.getheader("ETag")
+            self.assertRegex(tag, r'^"[0-9a-f]{16}"$')
+            self.assertEqual(first.getheader("Cache-Control"), "no-cache")
+            for value in (tag, f'"other", W/{tag}'):
+                again = self.server.get(path, headers={"If-None-Match": value})
+                self.assertEqual((again.status, again.bytes), (304, b""), path)
+                self.assertEqual(again.getheader("ETag"), tag)
+            other = self.server.get(path, headers={"If-None-Match": '"0000000000000000"'})
+            self.assertEqual((other.status, other.bytes), (200, first.bytes))
+
+    def test_each_address_has_a_tag_of_its_own(self):
+        paths = ("/api/v1/runs", "/api/v1/runs?limit=3", "/api/v1/cases", "/api/v1/devices")
+        self.assertEqual(len({self.server.get(p).getheader("ETag") for p in paths}), len(paths))
+
+    def test_bad_requests_have_no_304(self):
+        for path in ("/api/v1/runs?limit=0", "/api/v1/runs/ffff", "/none"):
+            self.assertIn(self.server.get(path, headers={"If-None-Match": "*"}).status, (400, 404))
+
+    def test_tags_over_restarts_and_new_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            db = os.path.join(folder, "gate.db")
+            seed(db, 4)
+            server = Server(db)
+            tag = server.get("/api/v1/runs").getheader("ETag")
+            self.assertEqual(server.stop(), 0)
+            server = Server(db)
+            self.assertEqual(server.get("/api/v1/runs", headers={"If-None-Match": tag}).status, 304)
+            # Another process adds a run: the same server sees it at once.
+            seed(db, 1, number=2)
+            response = server.get("/api/v1/runs", headers={"If-None-Match": tag})
+            self.assertEqual(response.status, 200)
+            self.assertEqual(len(json.loads(response.bytes)["runs"]), 5)
+            self.assertEqual(server.stop(), 0)
+            # A new file with the same runs is another history.
+            os.remove(db)
+            seed(db, 4)
+            server = Server(db)
+            self.assertEqual(server.get("/api/v1/runs", headers={"If-None-Match": tag}).status, 200)
+            self.assertEqual(server.stop(), 0)
+
+
+class Refusals(SeededCase):
+    def test_head(self):
+        for path in ("/", "/api/v1/runs", f"/api/v1/runs/{self.uuids[0]}", "/healthz"):
+            head, get = self.server.get(path, "HEAD"), self.server.get(path)
+            self.assertEqual((head.status, head.bytes), (200, b""))
+            self.assertEqual(head.getheader("Content-Length"), str(len(get.bytes)))
+            self.assertEqual(head.getheader("ETag"), get.getheader("ETag"))
+        self.assertEqual(self.server.get("/api/v1/none", "HEAD").status, 404)
+
+    def test_other_methods(self):
+        for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND", "get"):
+            response = self.server.get("/api/v1/runs", method)
+            self.assert_problem(response, 405)
+            self.assertEqual(response.getheader("Allow"), "GET, HEAD")
+        response = self.server.get("/api/v1/runs", "POST", {"Content-Length": "4"}, b"{}\r\n")
+        self.assert_problem(response, 405)
+
+    def test_unknown_addresses(self):
+        for path in ("/api", "/api/", "/api/v1", "/api/v1/", "/api/v2/runs", "/api/v1/run",
+                     "/api/v1/runsx", "/api/v1/runs/x/y", "/api/v1/runs/", "/api/v1/runs/abc",
+                     "/api/v1/runs/%2e%2e", "/api/v1/runs/" + "0" * 36, "/api/v1/RUNS"):
+            self.assert_problem(self.server.get(path), 404)
+        for path in ("/none", "/index.htm", "/index.html/", "//", "/healthz/", "/api.html"):
+            response = self.server.get(path)
+            self.assertEqual(response.status, 404, path)
+            self.assertEqual(response.getheader("Content-Type"), "text/plain; charset=utf-8")
+
+    def test_parameters_are_strict(self):
+        trend = f"/api/v1/trends?case={GEMV}&device={GPU}"
+        for path in ("/api/v1/runs?x=1", "/api/v1/runs?Limit=1", "/api/v1/runs?limit=",
+                     "/api/v1/runs?limit=0", "/api/v1/runs?limit=-1", "/api/v1/runs?limit=501",
+                     "/api/v1/runs?limit=1e2", "/api/v1/runs?limit=%201", "/api/v1/runs?limit=1x",
+                     "/api/v1/runs?limit=99999999999999999999", "/api/v1/runs?limit",
+                     "/api/v1/runs?limit=1&limit=1", "/api/v1/runs?limit=1&%6cimit=2",
+                     "/api/v1/runs?=1", "/api/v1/runs?&", "/api/v1/runs?after=1",
+                     "/api/v1/runs?after=x.y", f"/api/v1/runs?after=-1.{self.uuids[0]}",
+                     f"/api/v1/runs?after=1.{self.uuids[0]}0",
+                     f"/api/v1/runs/{self.uuids[0]}?limit=1", "/api/v1/devices?device=a",
+                     "/api/v1/cases?device=", "/api/v1/cases?device=A",
+                     "/api/v1/cases?device=" + "a" * 65, "/api/v1/cases?device=a'b",
+                     "/api/v1/trends", f"/api/v1/trends?case={GEMV}",
+                     f"/api/v1/trends?device={GPU}", trend + "&limit=10001",
+                     trend + "&provider=a/b", trend + "&provider=", trend + "&case=x",
+                     "/api/v1/runs?" + "&".join(f"p{i}=1" for i in range(40))):
+            with self.subTest(path):
+                self.assert_problem(self.server.get(path), 400)
+
+    def test_hostile_addresses(self):
+        for path in ("/api/v1/runs%00", "/api/v1/runs?limit=1%00", "/%00", "/app.js%00.html",
+                     "/%", "/%g0", "/%1", "/api/v1/runs?limit=%", "/%ff", "/%c0%af", "/%ed%a0%80",
+                     "/%0a", "/%7f", "/api/v1/cases?device=%0d%0aSet-Cookie:x"):
+            with self.subTest(path):
+                self.assert_problem(self.server.get(path), 400)
+        for path in ("/../server/main.c", "/..%2f..%2fetc/passwd", "/./app.js", "/web/../app.js",
+                     "/%2e%2e/%2e%2e/etc/passwd", "/.git/config", "/app.js/..", "/etc/passwd",
+                     "/\\..\\x.js", "/" + "a/" * 900 + "x.js"):
+            with self.subTest(path):
+                self.assertEqual(self.server.get(path).status, 404)
+
+    def test_sizes(self):
+        self.assert_problem(self.server.get("/api/v1/runs?x=" + "a" * 2100), 414)
+        self.assertEqual(self.server.get("/" + "a" * 2000).status, 404)
+        self.assertIn(self.server.get("/" + "a" * 60000).status, (414, 431))
+        response = self.server.get("/healthz", headers={"X-Large": "a" * 60000})
+        self.assertEqual(response.status, 431)
+
+    def test_bodies_are_not_let_in(self):
+        smuggled = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+        for head in (b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+                     b"Content-Length: 3\r\nContent-Length: 0\r\n",
+                     b"Transfer-Encoding: xchunked\r\n",
+                     b"Transfer-Encoding: chunked\r\n",
+                     b"Content-Length: 5\r\n"):
+            with self.subTest(head):
+                answer = self.server.raw(b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + head +
+                                         b"\r\n0\r\n\r\n" + smuggled)
+                self.assertTrue(answer.startswith(b"HTTP/1.1 400 "), answer)
+                self.assertEqual(answer.count(b"HTTP/1.1 "), 1, answer)
+
+    def test_what_is_not_http(self):
+        for request in (b"\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n",
+                        b"GET / HTTP/9.9\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00" * 40,
+                        b"GET http://other/ HTTP/1.1\r\nHost: x\r\n\r\n",
+                        b"GET * HTTP/1.1\r\nHost: x\r\n\r\n",
+                        b"GET / HTTP/1.1\r\nHost : x\r\n\r\n"):
+            with self.subTest(request):
+                answer = self.server.raw(request)
+                self.assertNotIn(b" 200 ", answer.split(b"\r\n")[0])
+        self.assertEqual(self.server.get("/healthz").status, 200)
+
+    def test_one_connection_serves_many(self):
+        connection = self.server.connect()
+        for i in range(50):
+            connection.request("GET", "/api/v1/runs?limit=1" if i % 2 else "/none")
+            response = connection.getresponse()
+            response.read()
+            self.assertEqual(response.status, 200 if i % 2 else 404)
+        connection.close()
+
+
+class Concurrency(unittest.TestCase):
+    def test_readers_beside_a_writer(self):
+        with tempfile.TemporaryDirectory() as folder:
+            db = os.path.join(folder, "gate.db")
+            seed(db, 2)
+            server = Server(db)
+            writer = subprocess.Popen([SEED, db, "120", "12", "2", "5"], stdout=subprocess.PIPE)
+            faults, counts, done = [], [], threading.Event()
+
+            def read(paths):
+                connection = server.connect()
+                last = 0
+                try:
+                    # At least one more round after the writer has ended.
+                    finished = False
+                    while not finished:
+                        finished = done.is_set()
+                        for path in paths:
+                            connection.request("GET", path)
+                            response = connection.getresponse()
+                            body = json.loads(response.read())
+                            if response.status != 200:
+                                faults.append((path, response.status, body))
+                            if path.startswith("/api/v1/runs"):
+                                runs = body["runs"]
+                                if len(runs) < last:
+                                    faults.append(("fewer runs than before", last, len(runs)))
+                                last = len(runs)
+                                for run in runs:
+                                    if sum(run["verdicts"].values()) != run["cases"]:
+                                        faults.append(("half a run", run))
+                    counts.append(last)
+                except Exception as error:  # shown by the assertion below
+                    faults.append(error)
+                finally:
+                    connection.close()
+
+            runs = "/api/v1/runs?limit=500"
+            trends = f"/api/v1/trends?case={GEMV}&device={GPU}"
+            threads = [threading.Thread(target=read, args=(paths,)) for paths in
+                       ([runs], [runs, trends], ["/api/v1/cases", runs],
+                        ["/api/v1/leaderboard", runs], ["/api/v1/devices", runs, "/healthz"])]
+            for thread in threads:
+                thread.start()
+            written = writer.communicate(timeout=PATIENCE)[0].split()
+            done.set()
+            for thread in threads:
+                thread.join(PATIENCE)
+            self.assertEqual(writer.returncode, 0)
+            self.assertEqual(server.stop(), 0)
+            self.assertEqual(faults, [])
+            self.assertEqual(counts, [2 + len(written)] * len(threads))
+
+    def test_more_connections_than_there_is_room_for(self):
+        with tempfile.TemporaryDirectory() as folder:
+            db = os.path.join(folder, "gate.db")
+            seed(db, 2)
+            server = Server(db)
+            sockets = [socket.create_connection(("127.0.0.1", server.port), PATIENCE)
+                       for _ in range(300)]
+            for s in sockets:
+                s.close()
+            self.assertEqual(server.get("/healthz").status, 200)
+            self.assertEqual(server.stop(), 0)
+
+
+class Life(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.db = os.path.join(self.folder.name, "gate.db")
+
+    def fails(self, status, words, *arguments):
+        done = subprocess.run([SERVER, *arguments], stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual(done.stdout, b"")
+        self.assertRegex(done.stderr.decode(), words)
+        self.assertTrue(done.stderr.startswith(b"gate-server: "), done.stderr)
+
+    def test_usage(self):
+        self.fails(64, "--db FILE is missing")
+        self.fails(64, "'--db' needs a value", "--db")
+        self.fails(64, "'--nonsense' is no option", "--nonsense")
+        self.fails(64, "'more' is not expected", "--db", self.db, "more")
+        seed(self.db, 1)
+        for address in ("", "8731", "127.0.0.1", "127.0.0.1:", ":1", "127.0.0.1:65536",
+                        "127.0.0.1:-1", "127.0.0.1:1x", "localhost:0", "::1:0", "[::1:0",
+                        "1.2.3.4.5:0", "a" * 300 + ":1"):
+            self.fails(64, "is no address to listen on", "--db", self.db, "--listen", address)
+        self.fails(64, "cannot open the folder", "--db", self.db, "--listen", "127.0.0.1:0",
+                   "--web-root", os.path.join(self.folder.name, "none"))
+
+    def test_help_and_version(self):
+        for option, words in (("--help", "usage: gate-server"), ("--version", "gate-server ")):
+            done = subprocess.run([SERVER, option], capture_output=True, timeout=PATIENCE)
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            self.assertIn(words, done.stdout.decode())
+
+    def test_databases_that_cannot_be_served(self):
+        listen = ("--listen", "127.0.0.1:0")
+        self.fails(74, "make run", "--db", self.db, *listen)
+        self.assertFalse(os.path.exists(self.db))
+        for content, words in ((b"", "make run"), (b"text\n", "not a database"),
+                               (b"SQLite format 3\0" + b"\0" * 2000, "not a database|damaged")):
+            with open(self.db, "wb") as file:
+                file.write(content)
+            self.fails(74, words, "--db", self.db, *listen)
+            with open(self.db, "rb") as file:
+                self.assertEqual(file.read(), content)
+        self.fails(74, "not a regular file", "--db", self.folder.name, *listen)
+
+    def test_port_that_is_taken(self):
+        seed(self.db, 1)
+        server = Server(self.db)
+        self.fails(74, "name another port with --listen", "--db", self.db, "--listen",
+                   f"127.0.0.1:{server.port}")
+        self.assertEqual(server.stop(), 0)
+
+    def test_empty_history(self):
+        seed(self.db, 0)
+        server = Server(self.db)
+        self.assertEqual(server.json("/api/v1/runs"), {"runs": [], "next": None})
+        for name, key in (("cases", "cases"), ("devices", "devices"), ("leaderboard", "leaders")):
+            self.assertEqual(server.json(f"/api/v1/{name}"), {key: []})
+        self.assertEqual(server.stop(), 0)
+
+    def test_signals_end_it(self):
+        seed(self.db, 2)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            server = Server(self.db)
+            idle = server.connect()  # a connection that is kept open does not keep it running
+            idle.request("GET", "/healthz")
+            idle.getresponse().read()
+            self.assertEqual(server.stop(number), 0)
+            idle.close()
+            with self.assertRaises(OSError):
+                socket.create_connection(("127.0.0.1", server.port), PATIENCE)
+
+    def test_ipv6(self):
+        seed(self.db, 1)
+        try:
+            socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+        except OSError as error:
+            self.skipTest(f"no IPv6 loopback: {error}")
+        process = subprocess.Popen([SERVER, "--db", self.db, "--listen", "[::1]:0"],
+                                   stderr=subprocess.PIPE)
+        line = process.stderr.readline().decode()
+        port = re.search(r"listening on http://\[::1\]:(\d+)/", line)
+        self.assertTrue(port, line)
+        connection = http.client.HTTPConnection("::1", int(port.group(1)), timeout=PATIENCE)
+        connection.request("GET", "/healthz")
+        self.assertEqual(connection.getresponse().status, 200)
+        connection.close()
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 0)
+
+    def test_web_root(self):
+        seed(self.db, 1)
+        root = os.path.join(self.folder.name, "web")
+        outside = os.path.join(self.folder.name, "outside")
+        os.makedirs(os.path.join(root, "sub"))
+        os.makedirs(outside)
+
+        def write(path, text):
+            with open(os.path.join(self.folder.name, path), "w", encoding="utf-8") as file:
+                file.write(text)
+
+        write("outside/secret.js", "secret")
+        write("web/index.html", "one")
+        write("web/sub/a.js", "a")
+        write("web/.hidden.js", "hidden")
+        write("web/key.pem", "key")
+        os.symlink(os.path.join(outside, "secret.js"), os.path.join(root, "link.js"))
+        os.symlink(outside, os.path.join(root, "dir"))
+        os.mkfifo(os.path.join(root, "pipe.js"))
+        os.mkdir(os.path.join(root, "folder.js"))
+        server = Server(self.db, "--web-root", root)
+        self.assertEqual(server.get("/").bytes, b"one")
+        self.assertEqual(server.get("/sub/a.js").bytes, b"a")
+        for path in ("/link.js", "/dir/secret.js", "/../outside/secret.js", "/.hidden.js",
+                     "/key.pem", "/pipe.js", "/folder.js", "/sub", "/sub/", "/sub//a.js",
+                     "/sub/../index.html", "/%2e%2e/outside/secret.js", "/app.js"):
+            self.assertEqual(server.get(path).status, 404, path)
+        tag = server.get("/").getheader("ETag")
+        self.assertEqual(server.get("/", headers={"If-None-Match": tag}).status, 304)
+        write("web/index.html", "two")
+        response = server.get("/", headers={"If-None-Match": tag})
+        self.assertEqual((response.status, response.bytes), (200, b"two"))
+        self.assertEqual(server.stop(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,107 @@
+/* device_kernels.cu: see device_kernels.h. */
+#include "device_kernels.h"
+
+#include <cuda_runtime.h>
+
+static __device__ uint64_t global_ns(void)
+{
+    uint64_t ns;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return ns;
+}
+
+static __global__ void spin(uint64_t ns)
+{
+    const uint64_t begin = global_ns();
+    while (global_ns() - begin < ns)
+        continue;
+}
+
+static __global__ void add(unsigned long long *to, unsigned long long what)
+{
+    atomicAdd(to, what);
+}
+
+static __global__ void write_to(int *where)
+{
+    *where = 1;
+}
+
+static enum kg_status status_of(cudaError_t error)
+{
+    return error == cudaSuccess ? KG_OK : KG_LAUNCH_FAILED;
+}
+
+enum kg_status launch_spin(void *context, unsigned index, void *stream)
+{
+    (void)index;
+    spin<<<1, 1, 0, (cudaStream_t)stream>>>(*(const uint64_t *)context);
+    return status_of(cudaGetLastError());
+}
+
+enum kg_status launch_add(void *context, unsigned index, void *stream)
+{
+    add<<<1, 1, 0, (cudaStream_t)stream>>>((unsigned long long *)context, index + 1);
+    return status_of(cudaGetLastError());
+}
+
+enum kg_status launch_nothing(void *context, unsigned index, void *stream)
+{
+    (void)context;
+    (void)index;
+    (void)stream;
+    return KG_OK;
+}
+
+enum kg_status launch_synchronising(void *context, unsigned index, void *stream)
+{
+    const enum kg_status status = launch_spin(context, index, stream);
+    (void)cudaStreamSynchronize((cudaStream_t)stream);
+    return status;
+}
+
+enum kg_status launch_allocating(void *context, unsigned index, void *stream)
+{
+    void *memory = NULL;
+    (void)cudaMalloc(&memory, 1 << 20);
+    const enum kg_status status = launch_spin(context, index, stream);
+    (void)cudaFree(memory);
+    return status;
+}
+
+enum kg_status launch_allocating_on_stream(void *context, unsigned index, void *stream)
+{
+    void *memory = NULL;
+    (void)cudaMallocAsync(&memory, 1 << 20, (cudaStream_t)stream);
+    const enum kg_status status = launch_spin(context, index, stream);
+    (void)cudaFreeAsync(memory, (cudaStream_t)stream);
+    return status;
+}
+
+enum kg_status launch_on_default_stream(void *context, unsigned index, void *stream)
+{
+    (void)stream;
+    (void)launch_spin(context, index, NULL);
+    return KG_OK;
+}
+
+enum kg_status launch_misconfigured(void *context, unsigned index, void *stream)
+{
+    (void)index;
+    spin<<<1, 4096, 0, (cudaStream_t)stream>>>(*(const uint64_t *)context);
+    return KG_OK;
+}
+
+enum kg_status launch_illegal(void *context, unsigned index, void *stream)
+{
+    (void)context;
+    (void)index;
+    write_to<<<1, 1, 0, (cudaStream_t)stream>>>((int *)(uintptr_t)0x10);
+    return status_of(cudaGetLastError());
+}
+
+enum kg_status launch_failing(void *context, unsigned index, void *stream)
+{
+    (void)launch_spin(context, index, stream);
+    return KG_LAUNCH_FAILED;
+}

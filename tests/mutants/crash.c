@@ -1,0 +1,13 @@
+/* The launch ends in a segmentation fault, after a word to standard error. */
+#include <signal.h>
+
+#include "wrap.h"
+
+static enum kg_status wrap_launch(const struct kg_problem *p, const struct kg_args *args)
+{
+    (void)p;
+    (void)args;
+    fprintf(stderr, "about to crash\n");
+    raise(SIGSEGV);
+    return KG_OK;
+}

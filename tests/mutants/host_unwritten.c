@@ -1,0 +1,9 @@
+/* Host: computes nothing and leaves the output as it was. */
+#include "wrap.h"
+
+static enum kg_status wrap_launch(const struct kg_problem *p, const struct kg_args *args)
+{
+    (void)p;
+    (void)args;
+    return KG_OK;
+}

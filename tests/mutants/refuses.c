@@ -1,0 +1,9 @@
+/* supports() says yes, the launch says no. */
+#include "wrap.h"
+
+static enum kg_status wrap_launch(const struct kg_problem *p, const struct kg_args *args)
+{
+    (void)p;
+    (void)args;
+    return KG_UNSUPPORTED;
+}

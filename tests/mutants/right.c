@@ -1,0 +1,7 @@
+/* Nothing is wrong: what every other mutant is held against. */
+#include "wrap.h"
+
+static enum kg_status wrap_launch(const struct kg_problem *p, const struct kg_args *args)
+{
+    return wrap_inner(p, args);
+}

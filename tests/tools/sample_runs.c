@@ -1,0 +1,364 @@
+/* sample_runs.c: see sample_runs.h. */
+#include "sample_runs.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#define FIRST_TIME_MS 1750000000000LL
+#define RUN_INTERVAL_MS 21600000LL /* four runs a day */
+#define THRESHOLD 0.02
+#define STEP 1.06
+#define GAIN 0.93
+
+struct sample_case {
+    const char *id;
+    const char *op;
+    const char *dtype;
+    const char *kernel;
+    const char *rival;  /* the provider beside torch */
+    double p50_ns;      /* of the candidate, before any step */
+    double flops;       /* a launch */
+    double bytes;       /* a launch, compulsory */
+    double rival_ratio; /* candidate over rival */
+};
+
+static const struct sample_case known[] = {
+    {"attention_fwd/fp16/b8-h16-s512-d64/causal", "attention_fwd", "fp16", "fa_sm90_d64", "cudnn",
+     18600, 4.295e9, 3.36e7, 0.97},
+    {"attention_fwd/fp16/b4-h16-s4096-d128/causal", "attention_fwd", "fp16", "fa_sm90_d128",
+     "cudnn", 541000, 2.749e11, 2.68e8, 1.04},
+    {"attention_fwd/bf16/b4-h32-s2048-d128", "attention_fwd", "bf16", "fa_sm90_d128", "cudnn",
+     512000, 2.749e11, 2.68e8, 1.01},
+    {"gemm/fp16/m4096-n4096-k4096", "gemm", "fp16", "gemm_sm90_128x256", "cublas", 186000, 1.374e11,
+     1.01e8, 1.02},
+    {"gemm/bf16/m8192-n1024-k8192", "gemm", "bf16", "gemm_sm90_128x256", "cublas", 191400, 1.374e11,
+     1.68e8, 1.03},
+    {"gemm/tf32/m2048-n2048-k2048", "gemm", "tf32", "gemm_sm80_tf32", "cublas", 52300, 1.718e10,
+     5.03e7, 1.11},
+    {"gemv/fp16/m8192-k8192", "gemv", "fp16", "gemv_vec8", "cublas", 31900, 1.342e8, 1.34e8, 0.92},
+    {"gemv/fp32/m2048-k2048", "gemv", "fp32", "gemv_vec4", "cublas", 5230, 8.39e6, 1.68e7, 0.88},
+    {"linear_relu/fp16/b1024-i2048-o768", "linear_relu", "fp16", "linear_relu_fused", "cublas",
+     12400, 3.221e9, 8.91e6, 0.81},
+    {"linear_relu/bf16/b8192-i4096-o4096", "linear_relu", "bf16", "linear_relu_fused", "cublas",
+     389000, 2.749e11, 1.68e8, 0.96},
+    {"linear_relu_bwd/fp16/b1024-i2048-o768", "linear_relu_bwd", "fp16", "linear_relu_bwd",
+     "cublas", 29700, 6.442e9, 1.83e7, 0.99},
+    {"linear_relu_bwd/fp32/b512-i1024-o512", "linear_relu_bwd", "fp32", "linear_relu_bwd_fp32",
+     "cublas", 24100, 1.074e9, 9.4e6, 1.21},
+};
+#define N_KNOWN ((int)(sizeof(known) / sizeof(known[0])))
+
+static const char *const subjects[] = {
+    "attention: keep P in registers between the two products",
+    "gemm: four stages where shared memory allows it",
+    "gemv: 16-byte loads on the aligned middle",
+    "linear_relu: fuse the bias into the epilogue",
+    "dispatch: 128x256 tiles from 4096 columns on",
+    "tests: neighbour shapes of every canonical case",
+    "gate: shuffle the cases of a suite",
+};
+#define N_SUBJECTS ((int)(sizeof(subjects) / sizeof(subjects[0])))
+
+/* splitmix64 */
+static uint64_t next(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* About N(0, 1): the sum of twelve uniform numbers. */
+static double noise(uint64_t *state)
+{
+    double sum = -6.0;
+    for (int i = 0; i < 12; i++)
+        sum += (double)(next(state) >> 11) * 0x1p-53;
+    return sum;
+}
+
+static void hex(uint64_t *state, int digits, char *out)
+{
+    for (int i = 0; i < digits; i++)
+        out[i] = "0123456789abcdef"[next(state) >> 60];
+    out[digits] = '\0';
+}
+
+static void text(cJSON *o, const char *key, const char *value)
+{
+    cJSON_AddStringToObject(o, key, value);
+}
+
+static void num(cJSON *o, const char *key, double value)
+{
+    cJSON_AddNumberToObject(o, key, value);
+}
+
+static void add_uuid(cJSON *o, uint64_t *state)
+{
+    char d[33];
+    char uuid[37];
+    hex(state, 32, d);
+    snprintf(uuid, sizeof(uuid), "%.8s-%.4s-4%.3s-8%.3s-%.12s", d, d + 8, d + 12, d + 15, d + 18);
+    text(o, "uuid", uuid);
+}
+
+static void add_git(cJSON *o, uint64_t *state, int index)
+{
+    char commit[41];
+    char parent[41];
+    hex(state, 40, commit);
+    hex(state, 40, parent);
+    cJSON *git = cJSON_AddObjectToObject(o, "git");
+    text(git, "commit", commit);
+    text(git, "branch", index % 5 == 4 ? "tune-tiles" : "main");
+    text(git, "parent", parent);
+    text(git, "subject", subjects[index % N_SUBJECTS]);
+    cJSON_AddBoolToObject(git, "dirty", index % 9 == 8);
+}
+
+static void add_device(cJSON *o, bool host)
+{
+    cJSON *d = cJSON_AddObjectToObject(o, "device");
+    text(d, "kind", host ? "host" : "cuda");
+    text(d, "model", host ? "host-x86-64" : "nvidia-h200");
+    text(d, "name", host ? "16-core x86-64 host" : "NVIDIA H200");
+    text(d, "uuid", host ? "" : "GPU-5a5a5a5a-0000-4000-8000-000000000001");
+    num(d, "sm_count", host ? 16 : 132);
+    num(d, "l2_bytes", host ? 33554432 : 52428800);
+    num(d, "memory_bytes", host ? 137438953472.0 : 150754820096.0);
+    text(d, "capability", host ? "avx512" : "9.0");
+    text(d, "driver", host ? "" : "580.159");
+    text(d, "runtime", host ? "" : "13.0");
+    num(d, "power_limit_mw", host ? 0 : 700000);
+    num(d, "sm_clock_max_mhz", host ? 0 : 1980);
+}
+
+static void add_library(cJSON *libraries, const char *role, const char *provider, uint64_t *state)
+{
+    char sha256[65];
+    hex(state, 64, sha256);
+    cJSON *l = cJSON_CreateObject();
+    text(l, "role", role);
+    text(l, "provider", provider);
+    text(l, "version", "1.0");
+    char file[80];
+    snprintf(file, sizeof(file), "libkernels-%s.so", provider);
+    text(l, "file", file);
+    text(l, "sha256", sha256);
+    cJSON_AddItemToArray(libraries, l);
+}
+
+static cJSON *ratio(double value)
+{
+    cJSON *r = cJSON_CreateObject();
+    num(r, "value", value);
+    num(r, "lo", value * 0.9994);
+    num(r, "hi", value * 1.0006);
+    return r;
+}
+
+static void add_verify(cJSON *arm, bool ok)
+{
+    cJSON *v = cJSON_AddObjectToObject(arm, "verify");
+    cJSON_AddBoolToObject(v, "ok", ok);
+    num(v, "seeds", 3);
+    num(v, "rel_fro", ok ? 2.9e-4 : 7.3e-2);
+    num(v, "limit", 6e-4);
+    num(v, "max_abs", ok ? 9.8e-4 : 1.31);
+    num(v, "allclose_1e2", ok ? 1 : 0.9712);
+    num(v, "allclose_1e3", ok ? 0.9991 : 0.9406);
+    num(v, "nonfinite", ok ? 0 : 12);
+    text(v, "message",
+         ok ? "" : "output 0: relative error 7.3e-02 over the limit 6.0e-04, worst in tile (3, 7)");
+}
+
+static void add_timing(cJSON *arm, const struct sample_case *c, double p50_ns, double over)
+{
+    cJSON *t = cJSON_AddObjectToObject(arm, "timing");
+    num(t, "p50_ns", p50_ns);
+    num(t, "p50_lo_ns", p50_ns * 0.997);
+    num(t, "p50_hi_ns", p50_ns * 1.003);
+    num(t, "p90_ns", p50_ns * 1.012);
+    num(t, "samples", 200);
+    num(t, "launches_per_sample", 64);
+    num(t, "input_sets", 8);
+    cJSON_AddTrueToObject(t, "cold");
+    num(t, "tflops", c->flops / p50_ns / 1e3);
+    num(t, "gbps", c->bytes / p50_ns);
+    num(t, "ceiling", c->flops / p50_ns / 1e3 / 989.0);
+    num(t, "sm_clock_mhz", 1755);
+    num(t, "single_p50_ns", p50_ns * 1.08 + 900);
+    num(t, "single_p90_ns", p50_ns * 1.11 + 1100);
+    num(t, "single_samples", 200);
+    if (over > 0)
+        cJSON_AddItemToObject(t, "ratio_to_candidate", ratio(over));
+    else
+        cJSON_AddNullToObject(t, "ratio_to_candidate");
+}
+
+static cJSON *add_arm(cJSON *arms, const char *provider, const char *role, const char *kernel)
+{
+    cJSON *arm = cJSON_CreateObject();
+    text(arm, "provider", provider);
+    text(arm, "role", role);
+    text(arm, "kernel", kernel);
+    cJSON_AddItemToArray(arms, arm);
+    return arm;
+}
+
+static const char *verdict_of(double over_best, int k, bool newest)
+{
+    if (newest && k == 2)
+        return "wrong";
+    if (newest && k == 3)
+        return "no-verdict";
+    if (over_best > 1 + THRESHOLD)
+        return "regression";
+    return over_best < 1 - THRESHOLD ? "improvement" : "pass";
+}
+
+static void reason_of(const char *verdict, double over_best, char *out, size_t size)
+{
+    double percent = (over_best - 1) * 100;
+    if (verdict[0] == 'w')
+        snprintf(out, size, "verification failed: relative error over the limit");
+    else if (verdict[0] == 'n')
+        snprintf(out, size, "this machine resolves 3.1 %%, the threshold is 2 %%");
+    else
+        snprintf(out, size, "%+.2f %% against the stored best, 5 processes%s", percent,
+                 verdict[0] == 'r' ? ", confirmed in 5 fresh ones" : "");
+}
+
+/* How much slower than at the start the case is in this run. */
+static double drift(const struct sample_plan *plan, int index, int k)
+{
+    if (k == 0 && index >= plan->n_runs * 2 / 3)
+        return STEP;
+    if (k == 1 && index >= plan->n_runs / 2)
+        return GAIN;
+    return 1.0;
+}
+
+static const char *add_case(cJSON *cases, const struct sample_plan *plan, int index, int k,
+                            bool host, bool newest, uint64_t *state)
+{
+    struct sample_case c = known[k % N_KNOWN];
+    char id[96];
+    snprintf(id, sizeof(id), "%s", c.id);
+    if (k >= N_KNOWN)
+        snprintf(id, sizeof(id), "%s-x%d", c.id, k / N_KNOWN);
+    if (host)
+        c.p50_ns *= 310;
+
+    double best = c.p50_ns * (k == 1 && index > plan->n_runs / 2 ? GAIN : 1.0);
+    double p50_ns = c.p50_ns * drift(plan, index, k) * (1 + 0.0025 * noise(state));
+    double over_best = p50_ns / best;
+    const char *verdict = verdict_of(over_best, k, newest);
+    bool wrong = verdict[0] == 'w';
+    char reason[200];
+    reason_of(verdict, over_best, reason, sizeof(reason));
+
+    cJSON *o = cJSON_CreateObject();
+    text(o, "id", id);
+    text(o, "op", c.op);
+    text(o, "dtype", c.dtype);
+    text(o, "verdict", verdict);
+    text(o, "reason", reason);
+    cJSON *b = cJSON_AddObjectToObject(o, "best");
+    num(b, "p50_ns", best);
+    text(b, "commit", "3f9d2c1b7a6e5d4c3b2a19080706050403020100");
+    num(b, "time_ms", (double)FIRST_TIME_MS);
+    if (wrong)
+        cJSON_AddNullToObject(o, "ratio");
+    else
+        cJSON_AddItemToObject(o, "ratio", ratio(over_best));
+
+    cJSON *arms = cJSON_AddArrayToObject(o, "arms");
+    cJSON *arm = add_arm(arms, "ours", "candidate", host ? "plain_omp" : c.kernel);
+    add_verify(arm, !wrong);
+    if (wrong)
+        cJSON_AddNullToObject(arm, "timing");
+    else
+        add_timing(arm, &c, p50_ns, 0);
+    if (!host) {
+        double rival = c.p50_ns / c.rival_ratio * (1 + 0.002 * noise(state));
+        double torch = c.p50_ns * 1.09 * (1 + 0.003 * noise(state));
+        arm = add_arm(arms, c.rival, "provider", "default");
+        add_verify(arm, true);
+        add_timing(arm, &c, rival, p50_ns / rival);
+        arm = add_arm(arms, "torch", "provider", "sdpa");
+        add_verify(arm, true);
+        add_timing(arm, &c, torch, p50_ns / torch);
+    }
+    cJSON_AddItemToArray(cases, o);
+    return verdict;
+}
+
+/* The place of a verdict in the order of the exit codes: wrong, regression, environment, ... */
+static int rank(const char *verdict, int *exit_code)
+{
+    switch (verdict[0]) {
+    case 'w':
+        *exit_code = 2;
+        return 3;
+    case 'r':
+        *exit_code = 1;
+        return 2;
+    case 'n':
+        *exit_code = 3;
+        return 1;
+    default:
+        *exit_code = 0;
+        return 0;
+    }
+}
+
+cJSON *sample_run(const struct sample_plan *plan, int index)
+{
+    uint64_t state = plan->seed * 1000003 + (uint64_t)index;
+    bool host = plan->n_devices > 1 && index % 2 == 1;
+    bool newest = index >= plan->n_runs - plan->n_devices;
+    char seed[17];
+
+    cJSON *o = cJSON_CreateObject();
+    text(o, "schema", "gate-run/1");
+    add_uuid(o, &state);
+    num(o, "time_ms", (double)(FIRST_TIME_MS + index * RUN_INTERVAL_MS));
+    num(o, "duration_ms", 74000);
+    text(o, "gate_version", "0.1.0");
+    add_git(o, &state, index);
+    text(o, "who", "ci@runner");
+    text(o, "suite", host ? "host" : "canonical");
+    add_device(o, host);
+    cJSON *libraries = cJSON_AddArrayToObject(o, "libraries");
+    add_library(libraries, "candidate", "ours", &state);
+    if (!host) {
+        add_library(libraries, "provider", "cublas", &state);
+        add_library(libraries, "provider", "cudnn", &state);
+        add_library(libraries, "provider", "torch", &state);
+    }
+    text(o, "contract", host ? "host-v1" : "graph-abba-v1");
+    num(cJSON_AddObjectToObject(o, "policy"), "threshold", THRESHOLD);
+    hex(&state, 16, seed);
+    text(o, "seed", seed);
+
+    cJSON *cases = cJSON_CreateArray();
+    const char *verdict = "pass";
+    int worst = 0;
+    int exit_code = 0;
+    for (int k = 0; k < plan->n_cases; k++) {
+        const char *v = add_case(cases, plan, index, k, host, newest, &state);
+        int code;
+        int r = rank(v, &code);
+        if (r > worst) {
+            worst = r;
+            verdict = v;
+            exit_code = code;
+        }
+    }
+    text(o, "verdict", verdict);
+    num(o, "exit_code", exit_code);
+    cJSON_AddItemToObject(o, "cases", cases);
+    return o;
+}

@@ -1,0 +1,164 @@
+/*
+ * problem_tensors.h: problems and their tensors, as several tests need them.
+ *
+ * Tensors lie in one allocation each, of exactly the bytes that their layout spans, with gaps
+ * between rows where the layout has them.
+ */
+#ifndef TESTS_UNIT_PROBLEM_TENSORS_H
+#define TESTS_UNIT_PROBLEM_TENSORS_H
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../kernels/reference/half.h"
+#include "../../kernels/reference/signature.h"
+
+enum layout {
+    LAYOUT_DENSE,
+    LAYOUT_PADDED, /* gaps after every row, and after every head and batch */
+    LAYOUT_BSHD,   /* rank 4: the heads of a position side by side; else like padded */
+    N_LAYOUTS,
+};
+
+static inline struct kg_problem gemm_like(enum kg_op op, enum kg_dtype dtype, int64_t m, int64_t n,
+                                          int64_t k)
+{
+    return (struct kg_problem){.struct_bytes = sizeof(struct kg_problem),
+                               .op = op,
+                               .dtype = dtype,
+                               .m = m,
+                               .n = n,
+                               .k = k};
+}
+
+static inline struct kg_problem attention(enum kg_dtype dtype, uint32_t flags, int64_t heads,
+                                          int64_t kv_heads, int64_t seqlen_q, int64_t seqlen_kv,
+                                          int64_t head_dim)
+{
+    return (struct kg_problem){.struct_bytes = sizeof(struct kg_problem),
+                               .op = KG_OP_ATTENTION_FWD,
+                               .dtype = dtype,
+                               .flags = flags,
+                               .batch = 1,
+                               .heads = heads,
+                               .kv_heads = kv_heads,
+                               .seqlen_q = seqlen_q,
+                               .seqlen_kv = seqlen_kv,
+                               .head_dim = head_dim,
+                               .scale = 1.0 / sqrt((double)head_dim)};
+}
+
+/* xorshift64*: uniform in (0, 1). */
+static inline double next_uniform(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return ((double)((*state * 0x2545f4914f6cdd1dull) >> 11) + 0.5) * 0x1p-53;
+}
+
+static inline double next_normal(uint64_t *state)
+{
+    double radius = sqrt(-2.0 * log(next_uniform(state)));
+    return radius * cos(6.283185307179586 * next_uniform(state));
+}
+
+static inline void lay_out_tensor(struct kg_tensor *t, enum layout layout)
+{
+    int64_t gap = layout == LAYOUT_DENSE ? 0 : 3, stride = 1;
+    for (int d = (int)t->rank - 1; d >= 0; d--) {
+        t->stride[d] = stride;
+        stride = stride * t->shape[d] + gap;
+    }
+    if (layout == LAYOUT_BSHD && t->rank == 4) {
+        t->stride[1] = t->shape[3];
+        t->stride[2] = t->shape[3] * t->shape[1] + gap;
+        t->stride[0] = t->stride[2] * t->shape[2] + gap;
+    }
+}
+
+/* Elements from the first to the last, gaps included. */
+static inline int64_t tensor_span(const struct kg_tensor *t)
+{
+    int64_t span = 1;
+    for (uint32_t d = 0; d < t->rank; d++)
+        span += (t->shape[d] - 1) * t->stride[d];
+    return span;
+}
+
+static inline size_t tensor_bytes(const struct kg_tensor *t)
+{
+    return (size_t)tensor_span(t) * kg_dtype_bytes(t->dtype);
+}
+
+static inline int64_t tensor_elements(const struct kg_tensor *t)
+{
+    int64_t n = 1;
+    for (uint32_t d = 0; d < t->rank; d++)
+        n *= t->shape[d];
+    return n;
+}
+
+/* Where element `flat` of the dense row-major order lies, in elements. */
+static inline int64_t tensor_offset(const struct kg_tensor *t, int64_t flat)
+{
+    int64_t offset = 0;
+    for (int d = (int)t->rank - 1; d >= 0; d--) {
+        offset += flat % t->shape[d] * t->stride[d];
+        flat /= t->shape[d];
+    }
+    return offset;
+}
+
+static inline float tensor_get(const struct kg_tensor *t, int64_t flat)
+{
+    return kg_load_float(t->data, t->dtype, tensor_offset(t, flat));
+}
+
+static inline void tensor_set(const struct kg_tensor *t, int64_t flat, float value)
+{
+    kg_store_float(t->data, t->dtype, tensor_offset(t, flat), value);
+}
+
+/* A tensor whose bytes are all `fill`. The caller frees .data. */
+static inline struct kg_tensor tensor_new(const struct kg_shape *shape, uint32_t dtype,
+                                          enum layout layout, int fill)
+{
+    struct kg_tensor t = {.dtype = dtype, .rank = shape->rank};
+    memcpy(t.shape, shape->size, sizeof(t.shape));
+    lay_out_tensor(&t, layout);
+    t.data = malloc(tensor_bytes(&t));
+    if (!t.data)
+        abort();
+    memset(t.data, fill, tensor_bytes(&t));
+    return t;
+}
+
+static inline void tensor_fill_normal(const struct kg_tensor *t, uint64_t *random)
+{
+    int64_t n = tensor_elements(t);
+    for (int64_t i = 0; i < n; i++)
+        tensor_set(t, i, (float)next_normal(random));
+}
+
+/* Memory for a dense fp64 tensor. The caller frees it. */
+static inline double *doubles_for(const struct kg_shape *shape)
+{
+    int64_t n = kg_shape_elements(shape);
+    double *memory = n > 0 ? malloc((size_t)n * sizeof(*memory)) : NULL;
+    if (!memory)
+        abort();
+    return memory;
+}
+
+/* Sets all elements, in dense row-major order. */
+static inline void tensor_fill(const struct kg_tensor *t, const float *values)
+{
+    int64_t n = tensor_elements(t);
+    for (int64_t i = 0; i < n; i++)
+        tensor_set(t, i, values[i]);
+}
+
+#endif

@@ -1,0 +1,294 @@
+/* The stored bests: what is kept, what is refused, and what the file looks like. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "best.h"
+
+#define CONTRACT "graph-replay-v1"
+#define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define COMMIT "0123456789abcdef0123456789abcdef01234567"
+#define UUID "5a3b1e00-0000-4000-8000-000000000001"
+
+static char folder[PATH_MAX];
+
+static int enter_folder(void **state)
+{
+    (void)state;
+    const char *parent = getenv("TMPDIR");
+    snprintf(folder, sizeof(folder), "%s/gate-test-best-XXXXXX", parent ? parent : "/tmp");
+    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int leave_folder(void **state)
+{
+    (void)state;
+    unlink("b.json");
+    return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
+}
+
+static struct best_entry entry(double p50_ns)
+{
+    return (struct best_entry){
+        .p50_ns = p50_ns,
+        .p50_lo_ns = p50_ns * 0.999,
+        .p50_hi_ns = p50_ns * 1.001,
+        .p90_ns = p50_ns * 1.01,
+        .time_ms = 1735732800000,
+        .kernel = "flash_mma",
+        .commit = COMMIT,
+        .run_uuid = UUID,
+        .library_sha256 = SHA,
+    };
+}
+
+static const struct best_note note = {BEST_ACCEPT, "new driver", "A. Uthor <a@example>",
+                                      1735819200000};
+static const struct best_note first = {BEST_ACCEPT_NEW, "first measurement", "a@example",
+                                       1735732800000};
+
+static struct best *load(void)
+{
+    struct gate_error err = {0};
+    struct best *b = NULL;
+    if (best_load("b.json", "nvidia-h200", &b, &err) != GATE_OK)
+        fail_msg("%s", err.message);
+    return b;
+}
+
+static void set(struct best *b, const char *case_id, double p50_ns, const struct best_note *n)
+{
+    struct gate_error err = {0};
+    const struct best_entry e = entry(p50_ns);
+    if (best_set(b, case_id, CONTRACT, &e, n, &err) != GATE_OK)
+        fail_msg("%s", err.message);
+}
+
+static void save(const struct best *b)
+{
+    struct gate_error err = {0};
+    if (best_save(b, "b.json", &err) != GATE_OK)
+        fail_msg("%s", err.message);
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    struct best_entry e;
+    struct best *b = load();
+    assert_string_equal(best_contract(b), "");
+    assert_false(best_find(b, "gemm/a", CONTRACT, &e));
+    set(b, "gemm/b", 2000, &first);
+    set(b, "gemm/a", 1000.5, &first);
+    set(b, "gemm/c", 3000, &first);
+    set(b, "gemm/a", 1100, &note);
+    save(b);
+    best_free(b);
+
+    b = load();
+    assert_true(best_find(b, "gemm/a", CONTRACT, &e));
+    assert_true(e.p50_ns == 1100);
+    assert_true(e.p50_lo_ns == 1100 * 0.999);
+    assert_string_equal(e.kernel, "flash_mma");
+    assert_string_equal(e.library_sha256, SHA);
+    assert_false(best_find(b, "gemm/a", "other-v1", &e));
+    assert_false(best_find(b, "gemm/d", CONTRACT, &e));
+    best_free(b);
+}
+
+static void test_file_is_reviewable(void **state)
+{
+    (void)state;
+    struct buf text;
+    struct gate_error err = {0};
+    buf_init(&text, 1 << 20);
+    assert_int_equal(file_read("b.json", &text, &err), GATE_OK);
+    const char *expected =
+        "{\n"
+        "  \"schema\": \"gate-best/1\",\n"
+        "  \"device_model\": \"nvidia-h200\",\n"
+        "  \"contract\": \"graph-replay-v1\",\n"
+        "  \"cases\": {\n"
+        "    \"gemm/a\": {\"p50_ns\": 1100, \"p50_lo_ns\": 1098.9, \"p50_hi_ns\": ";
+    assert_memory_equal(text.data, expected, strlen(expected));
+    assert_non_null(strstr(text.data, "\"library_sha256\": \"" SHA "\"},\n    \"gemm/b\": {"));
+    assert_non_null(strstr(
+        text.data, "{\"time_ms\": 1735819200000, \"case\": \"gemm/a\", \"action\": \"accept\", "
+                   "\"from_ns\": 1000.5, \"to_ns\": 1100, \"reason\": \"new driver\", "
+                   "\"author\": \"A. Uthor <a@example>\", \"commit\": \"" COMMIT
+                   "\", \"run_uuid\": \"" UUID "\"}\n  ]\n}\n"));
+
+    /* Reading and writing changes nothing. */
+    struct buf again;
+    struct best *b = load();
+    save(b);
+    best_free(b);
+    buf_init(&again, 1 << 20);
+    assert_int_equal(file_read("b.json", &again, &err), GATE_OK);
+    assert_string_equal(text.data, again.data);
+    buf_release(&again);
+    buf_release(&text);
+}
+
+static void collect_case(void *context, const char *case_id, const struct best_entry *e)
+{
+    buf_printf(context, "%s=%.6g ", case_id, e->p50_ns);
+}
+
+static void collect_change(void *context, const struct best_change *c)
+{
+    buf_printf(context, "%s:%s:%.6g>%.6g ", c->case_id, best_action_name(c->action), c->from_ns,
+               c->to_ns);
+}
+
+static void test_each(void **state)
+{
+    (void)state;
+    struct buf seen;
+    struct best *b = load();
+    buf_init(&seen, 1000);
+    best_each(b, collect_case, &seen);
+    assert_string_equal(seen.data, "gemm/a=1100 gemm/b=2000 gemm/c=3000 ");
+    buf_clear(&seen);
+    best_each_change(b, collect_change, &seen);
+    assert_string_equal(seen.data, "gemm/b:accept-new:0>2000 gemm/a:accept-new:0>1000.5 "
+                                   "gemm/c:accept-new:0>3000 gemm/a:accept:1000.5>1100 ");
+    buf_release(&seen);
+    best_free(b);
+}
+
+static void assert_set_refused(const char *contract, const struct best_entry *e,
+                               const struct best_note *n, const char *part)
+{
+    struct gate_error err = {0};
+    struct buf before, after;
+    struct best *b = load();
+    buf_init(&before, 10000);
+    buf_init(&after, 10000);
+    best_each(b, collect_case, &before);
+    best_each_change(b, collect_change, &before);
+    assert_int_equal(best_set(b, "gemm/a", contract, e, n, &err), GATE_USAGE);
+    if (!strstr(err.message, part))
+        fail_msg("'%s' has no '%s'", err.message, part);
+    best_each(b, collect_case, &after);
+    best_each_change(b, collect_change, &after);
+    assert_string_equal(before.data, after.data);
+    assert_string_equal(best_contract(b), CONTRACT);
+    buf_release(&before);
+    buf_release(&after);
+    best_free(b);
+}
+
+static void test_set_refused(void **state)
+{
+    (void)state;
+    const struct best_entry good = entry(1000);
+    struct best_entry bad = good;
+    struct best_note no_reason = note, no_author = note;
+    no_reason.reason = "";
+    no_author.author = "";
+    assert_set_refused("other-v1", &good, &note, "of contract 'graph-replay-v1'");
+    assert_set_refused(CONTRACT, &good, &no_reason, "/log/0/reason: must have at least 1");
+    assert_set_refused(CONTRACT, &good, &no_author, "/log/0/author: must have at least 1");
+    bad.p50_ns = 0;
+    assert_set_refused(CONTRACT, &bad, &note, "/p50_ns: must be more than 0, is 0");
+    bad = good;
+    bad.library_sha256 = "";
+    assert_set_refused(CONTRACT, &bad, &note, "/library_sha256: must match");
+    bad = good;
+    bad.commit = "HEAD";
+    assert_set_refused(CONTRACT, &bad, &note, "/commit: must match");
+}
+
+static void test_empty_set_is_not_saved(void **state)
+{
+    (void)state;
+    struct gate_error err = {0};
+    struct best *b = NULL;
+    assert_int_equal(best_load("none.json", "nvidia-h200", &b, &err), GATE_OK);
+    assert_int_equal(best_save(b, "none.json", &err), GATE_INTERNAL);
+    assert_int_not_equal(access("none.json", F_OK), 0);
+    best_free(b);
+}
+
+static void assert_load_refused(const char *text, const char *message)
+{
+    struct gate_error err = {0};
+    struct best *b = NULL;
+    assert_int_equal(file_write_atomic("b.json", text, strlen(text), &err), GATE_OK);
+    assert_int_equal(best_load("b.json", "nvidia-h200", &b, &err), GATE_IO);
+    assert_string_equal(err.message, message);
+}
+
+static void test_load_refused(void **state)
+{
+    (void)state;
+    assert_load_refused("", "b.json:1:1: the text is empty");
+    assert_load_refused("{\"schema\": \"gate-best/1\",\n", "b.json:2:1: the text ends too early");
+    assert_load_refused("{\"schema\": \"gate-best/2\"}",
+                        "b.json:1:12: /schema: must be 'gate-best/1', is 'gate-best/2'");
+    assert_load_refused("{\"schema\": \"gate-best/1\"}", "b.json:1:1: missing key 'device_model'");
+    assert_load_refused("{\"schema\": \"gate-best/1\",\n \"device_model\": \"nvidia-a100\",\n"
+                        " \"contract\": \"c\", \"cases\": {}, \"log\": []}",
+                        "b.json:2:18: these bests are of 'nvidia-a100', not of 'nvidia-h200'");
+    assert_load_refused(
+        "{\"schema\": \"gate-best/1\",\n \"device_model\": \"nvidia-h200\",\n"
+        " \"contract\": \"c\", \"log\": [],\n \"cases\": {\"a~/b\":\n {\"p50\": 1}}}",
+        "b.json:5:3: /cases/a~0~1b/p50: unknown key 'p50'");
+    struct gate_error err = {0};
+    struct best *b = NULL;
+    assert_int_equal(best_load(".", "nvidia-h200", &b, &err), GATE_IO);
+    assert_string_equal(err.message, "cannot read '.': Is a directory");
+}
+
+static void test_order_of_a_file_edited_by_hand(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"log\": [], \"cases\": {"
+        "\"z\": {\"library_sha256\": \"" SHA
+        "\", \"p50_ns\": 1, \"p50_lo_ns\": 1, \"p50_hi_ns\": 1,"
+        " \"p90_ns\": 1, \"kernel\": \"k\", \"commit\": \"\", \"run_uuid\": \"" UUID
+        "\", \"time_ms\": 0},"
+        "\"a\": {\"library_sha256\": \"" SHA
+        "\", \"p50_ns\": 2, \"p50_lo_ns\": 1, \"p50_hi_ns\": 1,"
+        " \"p90_ns\": 1, \"kernel\": \"k\", \"commit\": \"\", \"run_uuid\": \"" UUID
+        "\", \"time_ms\": 0}},"
+        "\"contract\": \"" CONTRACT
+        "\", \"device_model\": \"nvidia-h200\", \"schema\": \"gate-best/1\"}";
+    struct gate_error err = {0};
+    struct buf seen;
+    assert_int_equal(file_write_atomic("b.json", text, strlen(text), &err), GATE_OK);
+    struct best *b = load();
+    set(b, "m", 3, &note);
+    set(b, "zz", 4, &note);
+    set(b, "a", 5, &note);
+    buf_init(&seen, 1000);
+    best_each(b, collect_case, &seen);
+    assert_string_equal(seen.data, "a=5 m=3 z=1 zz=4 ");
+    buf_release(&seen);
+    best_free(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_file_is_reviewable),
+        cmocka_unit_test(test_each),
+        cmocka_unit_test(test_set_refused),
+        cmocka_unit_test(test_empty_set_is_not_saved),
+        cmocka_unit_test(test_load_refused),
+        cmocka_unit_test(test_order_of_a_file_edited_by_hand),
+    };
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}

@@ -1,0 +1,179 @@
+/* The growable buffer and the error texts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/utf8.h"
+
+static void test_grows_and_terminates(void **state)
+{
+    (void)state;
+    struct buf b;
+    buf_init(&b, 100000);
+    assert_string_equal(b.data, "");
+    for (int i = 0; i < 1000; i++)
+        buf_printf(&b, "%03d,", i);
+    assert_int_equal(b.len, 4000);
+    assert_int_equal(strlen(b.data), 4000);
+    assert_memory_equal(b.data + 3996, "999,", 5);
+    buf_release(&b);
+    assert_int_equal(b.len, 0);
+    assert_string_equal(b.data, "");
+}
+
+static void test_maximum_is_exact(void **state)
+{
+    (void)state;
+    struct buf b;
+    buf_init(&b, 8);
+    buf_puts(&b, "12345678");
+    assert_false(b.failed);
+    buf_putc(&b, '9');
+    assert_true(b.failed);
+    assert_string_equal(b.data, "12345678");
+    buf_release(&b);
+}
+
+static void test_failure_sticks_until_cleared(void **state)
+{
+    (void)state;
+    struct buf b;
+    buf_init(&b, 4);
+    buf_puts(&b, "ab");
+    buf_printf(&b, "%s", "too long");
+    assert_true(b.failed);
+    buf_puts(&b, "c");
+    assert_string_equal(b.data, "ab");
+    buf_clear(&b);
+    buf_puts(&b, "c");
+    assert_false(b.failed);
+    assert_string_equal(b.data, "c");
+    buf_release(&b);
+}
+
+static void test_binary(void **state)
+{
+    (void)state;
+    struct buf b;
+    buf_init(&b, 16);
+    buf_append(&b, "a\0b", 3);
+    assert_int_equal(b.len, 3);
+    assert_memory_equal(b.data, "a\0b\0", 4);
+    buf_release(&b);
+}
+
+static void test_detach(void **state)
+{
+    (void)state;
+    struct buf b;
+    buf_init(&b, 4);
+    char *s = buf_detach(&b);
+    assert_string_equal(s, "");
+    free(s);
+    buf_puts(&b, "abcd");
+    s = buf_detach(&b);
+    assert_string_equal(s, "abcd");
+    assert_int_equal(b.len, 0);
+    free(s);
+    buf_puts(&b, "abcde");
+    assert_null(buf_detach(&b));
+}
+
+static void test_huge_maximum(void **state)
+{
+    (void)state;
+    struct buf b;
+    buf_init(&b, SIZE_MAX);
+    buf_puts(&b, "x");
+    buf_append(&b, "y", SIZE_MAX - 1);
+    assert_true(b.failed);
+    assert_string_equal(b.data, "x");
+    buf_release(&b);
+}
+
+static void test_error_text(void **state)
+{
+    (void)state;
+    struct gate_error err = {0};
+    assert_int_equal(gate_fail(&err, GATE_IO, "cannot open '%s'", "a"), GATE_IO);
+    assert_int_equal(gate_fail_context(&err, "suite %d", 3), GATE_IO);
+    assert_int_equal(err.status, GATE_IO);
+    assert_string_equal(err.message, "suite 3: cannot open 'a'");
+    assert_int_equal(gate_fail(NULL, GATE_USAGE, "x"), GATE_USAGE);
+}
+
+static void test_error_is_cut_behind_a_character(void **state)
+{
+    (void)state;
+    struct gate_error err;
+    char text[3001];
+    for (size_t i = 0; i + 1 < sizeof(text); i += 3)
+        memcpy(text + i, "\xe2\x82\xac", 3);
+    text[3000] = '\0';
+    gate_fail(&err, GATE_IO, "%s", text);
+    size_t len = strlen(err.message);
+    assert_true(len < sizeof(err.message));
+    assert_string_equal(err.message + len - 3, "...");
+    assert_int_equal((len - 3) % 3, 0);
+    gate_fail_context(&err, "context");
+    assert_memory_equal(err.message, "context: ", 9);
+}
+
+static void test_error_may_quote_itself(void **state)
+{
+    (void)state;
+    struct gate_error err;
+    gate_fail(&err, GATE_IO, "inner");
+    gate_fail(&err, GATE_USAGE, "outer (%s)", err.message);
+    assert_string_equal(err.message, "outer (inner)");
+}
+
+static void test_utf8(void **state)
+{
+    (void)state;
+    static const uint32_t good[] = {1,      0x7f,   0x80,   0x7ff,   0x800,
+                                    0xd7ff, 0xe000, 0xffff, 0x10000, 0x10ffff};
+    static const char *const bad[] = {"\x80",
+                                      "\xc0\x80",
+                                      "\xc1\xbf",
+                                      "\xe0\x80\x80",
+                                      "\xed\xa0\x80",
+                                      "\xf0\x80\x80\x80",
+                                      "\xf4\x90\x80\x80",
+                                      "\xf8\x88\x80\x80",
+                                      "\xe2\x82",
+                                      "\xff"};
+    uint32_t code;
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        char bytes[4];
+        size_t n = utf8_encode(good[i], bytes);
+        assert_int_equal(utf8_decode(bytes, n, &code), n);
+        assert_int_equal(code, good[i]);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_int_equal(utf8_decode(bad[i], strlen(bad[i]), &code), 0);
+    assert_int_equal(utf8_length("a\xe2\x82\xac"), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_grows_and_terminates),
+        cmocka_unit_test(test_maximum_is_exact),
+        cmocka_unit_test(test_failure_sticks_until_cleared),
+        cmocka_unit_test(test_binary),
+        cmocka_unit_test(test_detach),
+        cmocka_unit_test(test_huge_maximum),
+        cmocka_unit_test(test_error_text),
+        cmocka_unit_test(test_error_is_cut_behind_a_character),
+        cmocka_unit_test(test_error_may_quote_itself),
+        cmocka_unit_test(test_utf8),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

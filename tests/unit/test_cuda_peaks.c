@@ -1,0 +1,62 @@
+/* test_cuda_peaks.c: chips are told apart by their names. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "cuda_peaks.h"
+
+static void test_every_chip_by_its_driver_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int gb_per_s, fp16_tflops;
+    } chips[] = {
+        {"NVIDIA A100-SXM4-40GB", 1555, 312},
+        {"NVIDIA A100-SXM4-80GB", 2039, 312},
+        {"NVIDIA A100-PCIE-40GB", 1555, 312},
+        {"NVIDIA A100 80GB PCIe", 1935, 312},
+        {"NVIDIA L4", 300, 121},
+        {"NVIDIA L40S", 864, 362},
+        {"NVIDIA H100 80GB HBM3", 3350, 989},
+        {"NVIDIA H100 PCIe", 2000, 756},
+        {"NVIDIA H100 NVL", 3900, 835},
+        {"NVIDIA H200", 4800, 989},
+        {"NVIDIA H200 NVL", 4800, 835},
+    };
+    for (size_t i = 0; i < sizeof(chips) / sizeof(chips[0]); i++) {
+        struct device_peaks peaks = cuda_peaks(chips[i].name);
+        assert_int_equal((int)(peaks.bytes_per_s / 1e9 + 0.5), chips[i].gb_per_s);
+        assert_int_equal((int)(peaks.fp16_flops / 1e12), chips[i].fp16_tflops);
+        assert_true(peaks.tf32_flops > peaks.fp32_flops && peaks.fp32_flops > 0.0);
+    }
+}
+
+/* No guess for a chip whose name merely begins or ends like a known one. */
+static void test_other_chips_are_not_known(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "NVIDIA L40",
+        "NVIDIA H800",
+        "NVIDIA H100",
+        "NVIDIA A100X",
+        "NVIDIA H20",
+        "NVIDIA GH200 480GB",
+        "NVIDIA A100-SXM4-40GB MIG 1g.5gb",
+        "",
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        assert_true(cuda_peaks(names[i]).bytes_per_s == 0.0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_chip_by_its_driver_name),
+        cmocka_unit_test(test_other_chips_are_not_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

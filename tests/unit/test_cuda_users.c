@@ -1,0 +1,194 @@
+/*
+ * test_cuda_users.c: which listed processes are believed to use a GPU, on a made-up /proc.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cuda_users.h"
+
+static char proc_root[256];
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *where)
+{
+    (void)info;
+    (void)type;
+    (void)where;
+    return remove(path);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    const char *folder = getenv("TMPDIR");
+    snprintf(proc_root, sizeof(proc_root), "%s/proc.XXXXXX", folder ? folder : "/tmp");
+    return mkdtemp(proc_root) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return nftw(proc_root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Path of an entry of a process; NULL as leaf: its folder. Valid until the next call. */
+static const char *path_of(int pid, const char *leaf)
+{
+    static char path[512];
+    snprintf(path, sizeof(path), "%s/%d%s%s", proc_root, pid, leaf ? "/" : "", leaf ? leaf : "");
+    return path;
+}
+
+static void write_file(int pid, const char *leaf, const char *text)
+{
+    FILE *file = fopen(path_of(pid, leaf), "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A process in a state such as 'S', without open files. */
+static void add_process(int pid, const char *name, char state)
+{
+    char stat[128];
+    assert_int_equal(mkdir(path_of(pid, NULL), 0700), 0);
+    assert_int_equal(mkdir(path_of(pid, "fd"), 0700), 0);
+    snprintf(stat, sizeof(stat), "%d (%s) %c 1 1 0 0", pid, name, state);
+    write_file(pid, "stat", stat);
+    snprintf(stat, sizeof(stat), "%s\n", name);
+    write_file(pid, "comm", stat);
+}
+
+/* Links as those of /proc: most lead nowhere that could be opened. */
+static void add_open_file(int pid, int fd, const char *target)
+{
+    char leaf[32];
+    snprintf(leaf, sizeof(leaf), "fd/%d", fd);
+    assert_int_equal(symlink(target, path_of(pid, leaf)), 0);
+}
+
+static void test_user_holds_a_device_file(void **state)
+{
+    (void)state;
+    add_process(10, "python3", 'R');
+    add_open_file(10, 0, "/dev/null");
+    add_open_file(10, 1, "socket:[4711]");
+    add_open_file(10, 7, "/dev/nvidia-uvm");
+    assert_true(cuda_user_is_alive(proc_root, 10));
+}
+
+static void test_any_numbered_device_counts(void **state)
+{
+    (void)state;
+    add_process(10, "train", 'S');
+    add_open_file(10, 3, "/dev/nvidia3");
+    assert_true(cuda_user_is_alive(proc_root, 10));
+}
+
+static void test_other_files_do_not_count(void **state)
+{
+    (void)state;
+    add_process(10, "bash", 'S');
+    add_open_file(10, 0, "/dev/null");
+    add_open_file(10, 1, "/srv/dev/nvidia0");
+    add_open_file(10, 2, "/dev/nvme0");
+    assert_false(cuda_user_is_alive(proc_root, 10));
+}
+
+static void test_number_of_nobody_does_not_count(void **state)
+{
+    (void)state;
+    assert_false(cuda_user_is_alive(proc_root, 10));
+    assert_false(cuda_user_is_alive(proc_root, 0));
+    assert_false(cuda_user_is_alive(proc_root, -1));
+}
+
+static void test_zombie_does_not_count(void **state)
+{
+    (void)state;
+    add_process(10, "a) S (b", 'Z');
+    add_open_file(10, 3, "/dev/nvidia0");
+    assert_false(cuda_user_is_alive(proc_root, 10));
+    add_process(11, "Z) Z (Z", 'S');
+    add_open_file(11, 3, "/dev/nvidia0");
+    assert_true(cuda_user_is_alive(proc_root, 11));
+}
+
+/* A loop of links stands for a folder that may not be read: unlike a mode it also stops root. */
+static void test_unreadable_process_counts(void **state)
+{
+    (void)state;
+    add_process(10, "root-only", 'S');
+    assert_int_equal(rmdir(path_of(10, "fd")), 0);
+    assert_int_equal(symlink("fd", path_of(10, "fd")), 0);
+    assert_true(cuda_user_is_alive(proc_root, 10));
+}
+
+static void test_find_skips_self_and_the_dead(void **state)
+{
+    (void)state;
+    const pid_t pids[] = {5, 6, 7, 8};
+    struct cuda_user user = {0};
+    add_process(5, "gate", 'R');
+    add_open_file(5, 3, "/dev/nvidia0");
+    add_process(7, "bash", 'S');
+    assert_false(cuda_users_find(proc_root, pids, 4, 5, &user));
+    assert_int_equal(user.pid, 0);
+
+    add_process(8, "python3", 'S');
+    add_open_file(8, 3, "/dev/nvidia0");
+    assert_true(cuda_users_find(proc_root, pids, 4, 5, &user));
+    assert_int_equal(user.pid, 8);
+    assert_string_equal(user.name, "python3");
+
+    assert_true(cuda_users_find(proc_root, pids, 4, 99, &user));
+    assert_int_equal(user.pid, 5);
+    assert_false(cuda_users_find(proc_root, pids, 0, 99, &user));
+}
+
+static void test_name_is_optional(void **state)
+{
+    (void)state;
+    const pid_t pid = 12;
+    struct cuda_user user;
+    add_process(12, "short-lived", 'S');
+    add_open_file(12, 3, "/dev/nvidia0");
+    assert_int_equal(unlink(path_of(12, "comm")), 0);
+    assert_true(cuda_users_find(proc_root, &pid, 1, 1, &user));
+    assert_string_equal(user.name, "?");
+}
+
+/* The real one: this process holds no GPU. */
+static void test_real_proc(void **state)
+{
+    (void)state;
+    assert_false(cuda_user_is_alive("/proc", getpid()));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_user_holds_a_device_file),
+        TEST(test_any_numbered_device_counts),
+        TEST(test_other_files_do_not_count),
+        TEST(test_number_of_nobody_does_not_count),
+        TEST(test_zombie_does_not_count),
+        TEST(test_unreadable_process_counts),
+        TEST(test_find_skips_self_and_the_dead),
+        TEST(test_name_is_optional),
+        TEST(test_real_proc),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

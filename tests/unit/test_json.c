@@ -1,0 +1,322 @@
+/* Strict JSON: hostile texts, positions, and numbers that survive the round trip. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/json.h"
+
+static void assert_refused(const char *text, size_t len, const char *message)
+{
+    struct gate_error err = {0};
+    cJSON *value = NULL;
+    enum gate_status status = json_parse("t", text, len, GATE_USAGE, &value, &err);
+    if (status == GATE_OK)
+        fail_msg("accepted: %.*s", (int)len, text);
+    assert_int_equal(status, GATE_USAGE);
+    assert_string_equal(err.message, message);
+}
+
+static cJSON *parse(const char *text)
+{
+    struct gate_error err = {0};
+    cJSON *value = NULL;
+    if (json_parse("t", text, strlen(text), GATE_IO, &value, &err) != GATE_OK)
+        fail_msg("%s: %s", text, err.message);
+    return value;
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"", "t:1:1: the text is empty"},
+        {" \n ", "t:1:1: the text is empty"},
+        {"{", "t:1:2: the text ends too early"},
+        {"[1,", "t:1:4: the text ends too early"},
+        {"[1,]", "t:1:4: expected a value"},
+        {"{\"a\":1,}", "t:1:8: expected a key in double quotes"},
+        {"{\"a\" 1}", "t:1:6: expected ':' after a key"},
+        {"{a:1}", "t:1:2: expected a key in double quotes"},
+        {"[1 2]", "t:1:4: expected ',' or ']'"},
+        {"{\"a\":1 \"b\":2}", "t:1:8: expected ',' or '}'"},
+        {"[1] x", "t:1:5: more text after the end of the value"},
+        {"1 1", "t:1:3: more text after the end of the value"},
+        {"{}\n{}", "t:2:1: more text after the end of the value"},
+        {"nul", "t:1:1: expected a value"},
+        {"NaN", "t:1:1: expected a value"},
+        {"-Infinity", "t:1:2: malformed number"},
+        {"'a'", "t:1:1: expected a value"},
+        {"// c\n1", "t:1:1: expected a value"},
+        {"\"abc", "t:1:1: string without an end"},
+        {"\"a\tb\"", "t:1:3: control character in a string (it must be escaped)"},
+        {"\"\\x\"", "t:1:3: unknown escape in a string"},
+        {"\"\\u12g4\"", "t:1:6: \\u needs four hexadecimal digits"},
+        {"\"\\u0000\"", "t:1:2: \\u0000 in a string"},
+        {"\"\\ud800\"", "t:1:2: half of a surrogate pair"},
+        {"\"\\ud800\\u0041\"", "t:1:2: half of a surrogate pair"},
+        {"\"\\udc00\"", "t:1:2: half of a surrogate pair"},
+        {"\"\xff\"", "t:1:2: invalid UTF-8"},
+        {"\"\xed\xa0\x80\"", "t:1:2: invalid UTF-8"},
+        {"\"\xc0\x80\"", "t:1:2: invalid UTF-8"},
+        {"\xef\xbb\xbf{}", "t:1:1: byte order mark (save the file without it)"},
+        {"01", "t:1:1: a number must not begin with 0"},
+        {"-01", "t:1:1: a number must not begin with 0"},
+        {"+1", "t:1:1: expected a value"},
+        {".5", "t:1:1: expected a value"},
+        {"[1.]", "t:1:4: malformed number"},
+        {"[1e]", "t:1:4: malformed number"},
+        {"1e", "t:1:3: the text ends too early"},
+        {"1e999", "t:1:1: number out of range"},
+        {"[-1e999]", "t:1:2: number out of range"},
+        {"0x10", "t:1:2: more text after the end of the value"},
+        {"{\"a\":1,\"b\":2,\"a\":3}", "t:1:14: key that this object has already"},
+        {"{\"a\":1,\n \"\\u0061\":3}", "t:2:2: key that this object has already"},
+        {"{\"\":{\"x\":1,\"x\":2}}", "t:1:12: key that this object has already"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_refused(cases[i].text, strlen(cases[i].text), cases[i].message);
+}
+
+static void test_nul_bytes(void **state)
+{
+    (void)state;
+    assert_refused("{}\0", 3, "t:1:3: NUL byte");
+    assert_refused("\0", 1, "t:1:1: NUL byte");
+    assert_refused("\"a\0b\"", 5, "t:1:3: NUL byte");
+}
+
+static void test_depth(void **state)
+{
+    (void)state;
+    enum { HUGE_DEPTH = 200000 };
+    char *text = malloc(2 * HUGE_DEPTH);
+    assert_non_null(text);
+    memset(text, '[', JSON_MAX_DEPTH);
+    memset(text + JSON_MAX_DEPTH, ']', JSON_MAX_DEPTH);
+    text[2 * JSON_MAX_DEPTH] = '\0';
+    cJSON_Delete(parse(text));
+    memset(text, '[', HUGE_DEPTH);
+    memset(text + HUGE_DEPTH, ']', HUGE_DEPTH);
+    assert_refused(text, 2 * HUGE_DEPTH, "t:1:33: nested too deeply");
+    free(text);
+}
+
+static void test_long_number(void **state)
+{
+    (void)state;
+    char text[100];
+    memset(text, '1', 63);
+    text[63] = '\0';
+    cJSON_Delete(parse(text));
+    text[63] = '1';
+    assert_refused(text, 64, "t:1:1: number of more than 63 characters");
+}
+
+/* Every prefix of a valid object is refused, and none reads past its end (run with a sanitizer). */
+static void test_truncated(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"a\\u00e9\\ud83d\\ude00\": [1.5e-3, true, null, "
+                               "\"\xe2\x82\xac\"], \"b\": {\"c\": -0.25}}";
+    size_t len = strlen(text);
+    for (size_t n = 0; n <= len; n++) {
+        char *exact = malloc(n + (n == 0));
+        assert_non_null(exact);
+        memcpy(exact, text, n);
+        cJSON *value = NULL;
+        enum gate_status status = json_parse("t", exact, n, GATE_IO, &value, NULL);
+        assert_int_equal(status, n == len ? GATE_OK : GATE_IO);
+        if (status == GATE_OK)
+            cJSON_Delete(value);
+        free(exact);
+    }
+}
+
+static void test_many_keys(void **state)
+{
+    (void)state;
+    struct buf b;
+    struct gate_error err = {0};
+    cJSON *value = NULL;
+    buf_init(&b, 1 << 24);
+    buf_putc(&b, '{');
+    for (int i = 0; i < 100000; i++)
+        buf_printf(&b, "\"k%d\":{\"k\":0},", i);
+    size_t at = b.len;
+    buf_puts(&b, "\"k77777\":0}");
+    assert_int_equal(json_parse("t", b.data, b.len, GATE_IO, &value, &err), GATE_IO);
+    char expected[100];
+    snprintf(expected, sizeof(expected), "t:1:%zu: key that this object has already", at + 1);
+    assert_string_equal(err.message, expected);
+    buf_release(&b);
+}
+
+static void test_accepted(void **state)
+{
+    (void)state;
+    cJSON *v =
+        parse(" {\"a\": [0, -0.5, 1E+2], \"b\": \"\\u20ac\\ud83d\\ude00\\/\", \"A\": {}} \n");
+    assert_string_equal(json_string(v, "b", ""), "\xe2\x82\xac\xf0\x9f\x98\x80/");
+    assert_null(json_string(v, "a", NULL));
+    assert_string_equal(json_string(v, "none", "x"), "x");
+    cJSON_Delete(v);
+}
+
+static void test_first_line(void **state)
+{
+    (void)state;
+    struct gate_error err = {0};
+    cJSON *value = NULL;
+    assert_int_equal(json_parse_at("f", 17, "{\"a\":}", 6, GATE_IO, &value, &err), GATE_IO);
+    assert_string_equal(err.message, "f:17:6: expected a value");
+}
+
+static void test_look_ups(void **state)
+{
+    (void)state;
+    cJSON *v =
+        parse("{\"i\": 12, \"f\": 1.5, \"big\": 9007199254740992, \"t\": true, \"n\": null}");
+    assert_int_equal(json_integer(v, "i", -1), 12);
+    assert_int_equal(json_integer(v, "f", -1), -1);
+    assert_int_equal(json_integer(v, "big", -1), -1);
+    assert_int_equal(json_integer(v, "t", -1), -1);
+    assert_true(json_number(v, "f", 0) == 1.5);
+    assert_true(isnan(json_number(v, "n", NAN)));
+    assert_true(json_bool(v, "t", false));
+    assert_true(json_bool(v, "i", true));
+    assert_false(json_bool(NULL, "i", false));
+    cJSON_Delete(v);
+}
+
+static void test_numbers_round_trip(void **state)
+{
+    (void)state;
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = {
+        {0, "0"},
+        {-0.0, "-0"},
+        {1, "1"},
+        {-17, "-17"},
+        {0.1, "0.1"},
+        {0.1 + 0.2, "0.30000000000000004"},
+        {1.0 / 3, "0.3333333333333333"},
+        {9007199254740991.0, "9007199254740991"},
+        {1e300, "1e+300"},
+        {5e-324, "5e-324"},
+        {1.7976931348623157e308, "1.7976931348623157e+308"},
+        {11700.25, "11700.25"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct buf b;
+        buf_init(&b, 100);
+        json_write_number(cases[i].value, &b);
+        assert_string_equal(b.data, cases[i].text);
+        cJSON *back = parse(b.data);
+        assert_true(back->valuedouble == cases[i].value);
+        cJSON_Delete(back);
+        buf_release(&b);
+    }
+    /* And a walk over the exponents with full mantissas. */
+    uint64_t bits = 0x0008123456789abdull;
+    for (int i = 0; i < 2000; i++, bits += 0x000ff98765432101ull) {
+        double x;
+        struct buf b;
+        uint64_t positive = bits & INT64_MAX;
+        memcpy(&x, &positive, sizeof(x));
+        if (!isfinite(x))
+            continue;
+        buf_init(&b, 100);
+        json_write_number(x, &b);
+        assert_true(strtod(b.data, NULL) == x);
+        buf_release(&b);
+    }
+}
+
+static void test_no_json_for_nan(void **state)
+{
+    (void)state;
+    struct buf b;
+    cJSON *v = cJSON_CreateArray();
+    cJSON_AddItemToArray(v, cJSON_CreateNumber(NAN));
+    buf_init(&b, 100);
+    json_write(v, false, &b);
+    assert_true(b.failed);
+    buf_release(&b);
+    cJSON_Delete(v);
+}
+
+static void test_write(void **state)
+{
+    (void)state;
+    struct buf b;
+    cJSON *v = parse("{\"a\":[1,\"x\\n\\u0001\\\"\"],\"b\":{},\"c\":[],\"d\":null}");
+    buf_init(&b, 1000);
+    json_write(v, false, &b);
+    assert_string_equal(b.data, "{\"a\":[1,\"x\\n\\u0001\\\"\"],\"b\":{},\"c\":[],\"d\":null}\n");
+    buf_clear(&b);
+    json_write(v, true, &b);
+    assert_string_equal(b.data,
+                        "{\n  \"a\": [\n    1,\n    \"x\\n\\u0001\\\"\"\n  ],\n  \"b\": {},\n"
+                        "  \"c\": [],\n  \"d\": null\n}\n");
+    buf_clear(&b);
+    json_escape("a\xff\xc3\xa9", &b);
+    assert_string_equal(b.data, "a\xef\xbf\xbd\xc3\xa9");
+    buf_release(&b);
+    cJSON_Delete(v);
+}
+
+static void assert_located(const char *text, const char *pointer, bool of_key, unsigned line,
+                           unsigned column)
+{
+    unsigned l = 0, c = 0;
+    assert_true(json_locate(text, strlen(text), pointer, of_key, &l, &c));
+    assert_int_equal(l, line);
+    assert_int_equal(c, column);
+}
+
+static void test_locate(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\n  \"cases\": [\n    {\"m\": 1}, {\"\xe2\x82\xac\": 2, \"m\": -3}\n"
+        "  ],\n  \"a/b~\": {\"\\u0078\": [ ]}\n}\n";
+    unsigned line, column;
+    assert_located(text, "", false, 1, 1);
+    assert_located(text, "/cases", false, 2, 12);
+    assert_located(text, "/cases", true, 2, 3);
+    assert_located(text, "/cases/0", false, 3, 5);
+    assert_located(text, "/cases/1/m", false, 3, 29);
+    assert_located(text, "/cases/1/m", true, 3, 24);
+    assert_located(text, "/a~1b~0/x", false, 5, 22);
+    assert_false(json_locate(text, strlen(text), "/cases/2", false, &line, &column));
+    assert_false(json_locate(text, strlen(text), "/cases/-1", false, &line, &column));
+    assert_false(json_locate(text, strlen(text), "/cases/1x", false, &line, &column));
+    assert_false(json_locate(text, strlen(text), "/none", false, &line, &column));
+    assert_false(json_locate(text, strlen(text), "/a~1b~0/x/0", false, &line, &column));
+    assert_false(json_locate(text, strlen(text), "/cases/0/m/deeper", false, &line, &column));
+    assert_false(json_locate(text, strlen(text), "cases", false, &line, &column));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused),         cmocka_unit_test(test_nul_bytes),
+        cmocka_unit_test(test_depth),           cmocka_unit_test(test_long_number),
+        cmocka_unit_test(test_truncated),       cmocka_unit_test(test_many_keys),
+        cmocka_unit_test(test_accepted),        cmocka_unit_test(test_first_line),
+        cmocka_unit_test(test_look_ups),        cmocka_unit_test(test_numbers_round_trip),
+        cmocka_unit_test(test_no_json_for_nan), cmocka_unit_test(test_write),
+        cmocka_unit_test(test_locate),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,325 @@
+/*
+ * test_reference.c: the fp64 reference against answers worked out by hand, and its two paths
+ * (whole outputs, single elements) against each other.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "../../kernels/reference/reference.h"
+#include "problem_tensors.h"
+
+enum { MAX_OUT = 64 };
+
+/* Runs `p` on inputs given as lists of values and compares every output, by both paths. */
+static void check(const struct kg_problem *p, const float *const *values,
+                  const double *const *expected)
+{
+    struct kg_signature s;
+    struct kg_tensor in[KG_MAX_TENSORS];
+    double memory[KG_MAX_TENSORS][MAX_OUT];
+    double *out[KG_MAX_TENSORS];
+
+    assert_true(kg_signature_of(p, &s));
+    for (uint32_t i = 0; i < s.n_in; i++) {
+        in[i] = tensor_new(&s.in[i], p->dtype, LAYOUT_DENSE, 0);
+        tensor_fill(&in[i], values[i]);
+    }
+    for (uint32_t i = 0; i < s.n_out; i++) {
+        assert_true(kg_shape_elements(&s.out[i]) <= MAX_OUT);
+        memset(memory[i], 0xff, sizeof(memory[i]));
+        out[i] = memory[i];
+    }
+    assert_int_equal(kg_reference_host(p, in, s.n_in, out, 1), KG_OK);
+    for (uint32_t i = 0; i < s.n_out; i++)
+        for (int64_t j = 0; j < kg_shape_elements(&s.out[i]); j++) {
+            assert_true(fabs(out[i][j] - expected[i][j]) < 1e-14);
+            assert_true(fabs(kg_reference_host_element(p, in, i, j) - expected[i][j]) < 1e-14);
+        }
+    for (uint32_t i = 0; i < s.n_in; i++)
+        free(in[i].data);
+}
+
+#define VALUES(...) ((const float[]){__VA_ARGS__})
+#define EXPECTED(...) ((const double[]){__VA_ARGS__})
+#define LIST(type, ...) ((const type *const[]){__VA_ARGS__})
+
+static const enum kg_dtype dtypes[] = {KG_F16, KG_BF16, KG_F32};
+
+static void test_smoke_matmul(void **state)
+{
+    (void)state;
+    const float *a = VALUES(1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1);
+    for (size_t i = 0; i < 3; i++) {
+        struct kg_problem gemm = gemm_like(KG_OP_GEMM, dtypes[i], 4, 1, 3);
+        struct kg_problem gemv = gemm_like(KG_OP_GEMV, dtypes[i], 4, 0, 3);
+        check(&gemm, LIST(float, a, VALUES(1, 2, 3)), LIST(double, EXPECTED(1, 2, 3, 6)));
+        check(&gemv, LIST(float, a, VALUES(1, 2, 3)), LIST(double, EXPECTED(1, 2, 3, 6)));
+    }
+}
+
+static void test_gemm(void **state)
+{
+    (void)state;
+    struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F16, 2, 3, 2);
+    check(&p, LIST(float, VALUES(1, 2, 3, 4), VALUES(5, 6, 7, 8, 9, 10)),
+          LIST(double, EXPECTED(21, 24, 27, 47, 54, 61)));
+}
+
+/* TF32 changes how a kernel may round its inputs, not what the answer is. */
+static void test_tf32_is_exact(void **state)
+{
+    (void)state;
+    struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F32, 1, 1, 1);
+    p.flags = KG_FLAG_TF32;
+    check(&p, LIST(float, VALUES(0x1.000002p0f), VALUES(1)), LIST(double, EXPECTED(0x1.000002p0)));
+}
+
+static void test_linear_relu(void **state)
+{
+    (void)state;
+    struct kg_problem p = gemm_like(KG_OP_LINEAR_RELU, KG_BF16, 2, 3, 2);
+    check(&p, LIST(float, VALUES(1, 2, -1, 0.5f), VALUES(1, 1, -3, 1, 0, -2), VALUES(0.5f, 0, 4)),
+          LIST(double, EXPECTED(3.5, 0, 0, 0, 3.5, 3)));
+}
+
+static void test_linear_relu_keeps_nan(void **state)
+{
+    (void)state;
+    struct kg_problem p = gemm_like(KG_OP_LINEAR_RELU, KG_F32, 1, 1, 1);
+    struct kg_signature s;
+    struct kg_tensor in[3];
+    double y = 0.0;
+
+    assert_true(kg_signature_of(&p, &s));
+    for (uint32_t i = 0; i < 3; i++) {
+        in[i] = tensor_new(&s.in[i], KG_F32, LAYOUT_DENSE, 0);
+        tensor_set(&in[i], 0, NAN);
+    }
+    assert_int_equal(kg_reference_host(&p, in, 3, &(double *){&y}, 1), KG_OK);
+    assert_true(isnan(y));
+    for (uint32_t i = 0; i < 3; i++)
+        free(in[i].data);
+}
+
+static void test_linear_relu_bwd(void **state)
+{
+    (void)state;
+    struct kg_problem p = gemm_like(KG_OP_LINEAR_RELU_BWD, KG_F32, 2, 2, 3);
+    /* Y is 0 and positive in the first row, so G = [0 2; 3 4]. */
+    check(&p,
+          LIST(float, VALUES(1, 2, 3, 4), VALUES(1, 2, 3, 4, 5, 6), VALUES(1, 0, -1, 2, 1, 0),
+               VALUES(0, 1, 5, 0.25f)),
+          LIST(double, EXPECTED(4, 2, 0, 11, 4, -3), EXPECTED(12, 15, 18, 18, 24, 30),
+               EXPECTED(3, 6)));
+}
+
+/* Scores 0 and ln 3 weigh 1/4 and 3/4. */
+static void test_attention_softmax(void **state)
+{
+    (void)state;
+    struct kg_problem p = attention(KG_F16, 0, 1, 1, 1, 2, 1);
+    p.scale = log(3.0);
+    check(&p, LIST(float, VALUES(1), VALUES(0, 1), VALUES(4, 8)), LIST(double, EXPECTED(7)));
+}
+
+static void test_attention_large_scores(void **state)
+{
+    (void)state;
+    struct kg_problem p = attention(KG_F32, 0, 1, 1, 1, 2, 1);
+    p.scale = 1.0;
+    check(&p, LIST(float, VALUES(1000), VALUES(100, 1), VALUES(5, 8)), LIST(double, EXPECTED(5)));
+}
+
+/* With Q = 0 a row is the mean of the V rows that it sees. */
+static void test_causal_more_keys(void **state)
+{
+    (void)state;
+    struct kg_problem p = attention(KG_F32, KG_FLAG_CAUSAL, 1, 1, 2, 4, 1);
+    check(&p, LIST(float, VALUES(0, 0), VALUES(1, 2, 3, 4), VALUES(3, 6, 9, 30)),
+          LIST(double, EXPECTED(6, 12)));
+}
+
+/* Four queries on two keys: the first two see none and are zero. */
+static void test_causal_more_queries(void **state)
+{
+    (void)state;
+    struct kg_problem p = attention(KG_F32, KG_FLAG_CAUSAL, 1, 1, 4, 2, 1);
+    check(&p, LIST(float, VALUES(0, 0, 0, 0), VALUES(1, 2), VALUES(3, 5)),
+          LIST(double, EXPECTED(0, 0, 3, 4)));
+}
+
+static void test_full_sees_all_keys(void **state)
+{
+    (void)state;
+    struct kg_problem p = attention(KG_F32, 0, 1, 1, 4, 2, 1);
+    check(&p, LIST(float, VALUES(0, 0, 0, 0), VALUES(1, 2), VALUES(3, 5)),
+          LIST(double, EXPECTED(4, 4, 4, 4)));
+}
+
+/* Query heads 0 and 1 read KV head 0, heads 2 and 3 read KV head 1. */
+static void test_grouped_heads(void **state)
+{
+    (void)state;
+    struct kg_problem p = attention(KG_F16, 0, 4, 2, 1, 1, 2);
+    check(&p,
+          LIST(float, VALUES(1, 2, 3, 4, 5, 6, 7, 8), VALUES(1, 1, 2, 2), VALUES(10, 11, 20, 21)),
+          LIST(double, EXPECTED(10, 11, 10, 11, 20, 21, 20, 21)));
+}
+
+static void test_batches(void **state)
+{
+    (void)state;
+    struct kg_problem p = attention(KG_F16, 0, 2, 2, 1, 1, 1);
+    p.batch = 2;
+    check(&p, LIST(float, VALUES(1, 1, 1, 1), VALUES(1, 1, 1, 1), VALUES(1, 2, 3, 4)),
+          LIST(double, EXPECTED(1, 2, 3, 4)));
+}
+
+/* Both paths on random inputs in every layout, and the threads' split of the first. */
+static void check_paths_agree(const struct kg_problem *p, enum layout layout)
+{
+    struct kg_signature s;
+    struct kg_tensor in[KG_MAX_TENSORS];
+    double *out[KG_MAX_TENSORS], *again[KG_MAX_TENSORS];
+    uint64_t random = 42;
+
+    assert_true(kg_signature_of(p, &s));
+    for (uint32_t i = 0; i < s.n_in; i++) {
+        in[i] = tensor_new(&s.in[i], p->dtype, layout, 0xff);
+        tensor_fill_normal(&in[i], &random);
+    }
+    for (uint32_t i = 0; i < s.n_out; i++) {
+        out[i] = doubles_for(&s.out[i]);
+        again[i] = doubles_for(&s.out[i]);
+    }
+    assert_int_equal(kg_reference_host(p, in, s.n_in, out, 1), KG_OK);
+    assert_int_equal(kg_reference_host(p, in, s.n_in, again, 3), KG_OK);
+    for (uint32_t i = 0; i < s.n_out; i++) {
+        int64_t n = kg_shape_elements(&s.out[i]);
+        assert_memory_equal(out[i], again[i], (size_t)n * sizeof(double));
+        for (int64_t j = 0; j < n; j++)
+            assert_true(fabs(out[i][j] - kg_reference_host_element(p, in, i, j)) < 1e-12);
+        free(out[i]);
+        free(again[i]);
+    }
+    for (uint32_t i = 0; i < s.n_in; i++)
+        free(in[i].data);
+}
+
+static void test_paths_agree(void **state)
+{
+    (void)state;
+    struct kg_problem problems[] = {
+        gemm_like(KG_OP_GEMM, KG_F16, 5, 7, 11),
+        gemm_like(KG_OP_GEMV, KG_BF16, 9, 0, 17),
+        gemm_like(KG_OP_LINEAR_RELU, KG_F32, 6, 5, 13),
+        gemm_like(KG_OP_LINEAR_RELU_BWD, KG_F16, 7, 3, 5),
+        attention(KG_BF16, KG_FLAG_CAUSAL, 4, 2, 9, 6, 5),
+        attention(KG_F16, KG_FLAG_CAUSAL, 3, 3, 4, 11, 8),
+        attention(KG_F32, 0, 2, 1, 5, 7, 3),
+    };
+    for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++)
+        for (int layout = 0; layout < N_LAYOUTS; layout++) {
+            problems[i].batch = problems[i].op == KG_OP_ATTENTION_FWD ? 2 : 0;
+            check_paths_agree(&problems[i], (enum layout)layout);
+        }
+}
+
+static void test_refuses_what_does_not_fit(void **state)
+{
+    (void)state;
+    struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F32, 2, 2, 2), bad;
+    struct kg_signature s;
+    struct kg_tensor in[2], broken[2];
+    double c[4], *out[] = {c}, *none[] = {NULL};
+
+    assert_true(kg_signature_of(&p, &s));
+    for (uint32_t i = 0; i < 2; i++)
+        in[i] = tensor_new(&s.in[i], KG_F32, LAYOUT_DENSE, 0);
+    assert_int_equal(kg_reference_host(&p, in, 2, out, 1), KG_OK);
+    assert_int_equal(kg_reference_host(&p, in, 1, out, 1), KG_BAD_ARGUMENT);
+    assert_int_equal(kg_reference_host(&p, in, 2, out, 0), KG_BAD_ARGUMENT);
+    assert_int_equal(kg_reference_host(&p, in, 2, none, 1), KG_BAD_ARGUMENT);
+
+#define BROKEN_TENSOR(change)                                                                      \
+    do {                                                                                           \
+        memcpy(broken, in, sizeof(in));                                                            \
+        broken[1].change;                                                                          \
+        assert_int_equal(kg_reference_host(&p, broken, 2, out, 1), KG_BAD_ARGUMENT);               \
+        assert_true(isnan(kg_reference_host_element(&p, broken, 0, 0)));                           \
+    } while (0)
+    BROKEN_TENSOR(data = NULL);
+    BROKEN_TENSOR(dtype = KG_F16);
+    BROKEN_TENSOR(rank = 1);
+    BROKEN_TENSOR(shape[0] = 3);
+    BROKEN_TENSOR(stride[0] = -2);
+    BROKEN_TENSOR(stride[1] = 2);
+
+#define BROKEN_PROBLEM(change)                                                                     \
+    do {                                                                                           \
+        bad = p;                                                                                   \
+        bad.change;                                                                                \
+        assert_int_equal(kg_reference_host(&bad, in, 2, out, 1), KG_BAD_ARGUMENT);                 \
+    } while (0)
+    BROKEN_PROBLEM(struct_bytes = 8);
+    BROKEN_PROBLEM(op = 0);
+    BROKEN_PROBLEM(op = 99);
+    BROKEN_PROBLEM(dtype = 4);
+    BROKEN_PROBLEM(flags = KG_FLAG_CAUSAL);
+    BROKEN_PROBLEM(flags = 1u << 31);
+    BROKEN_PROBLEM(m = 0);
+    BROKEN_PROBLEM(k = -1);
+    BROKEN_PROBLEM(n = INT64_MAX);
+
+    assert_true(isnan(kg_reference_host_element(&p, in, 0, 4)));
+    assert_true(isnan(kg_reference_host_element(&p, in, 0, -1)));
+    assert_true(isnan(kg_reference_host_element(&p, in, 1, 0)));
+    for (uint32_t i = 0; i < 2; i++)
+        free(in[i].data);
+}
+
+static void test_signature_limits(void **state)
+{
+    (void)state;
+    struct kg_signature s;
+    struct kg_problem p = attention(KG_F16, 0, 8, 2, 4, 4, 64);
+    assert_true(kg_signature_of(&p, &s));
+    p.kv_heads = 3;
+    assert_false(kg_signature_of(&p, &s));
+    p.kv_heads = 0;
+    assert_false(kg_signature_of(&p, &s));
+    p = attention(KG_F16, KG_FLAG_TF32, 8, 8, 4, 4, 64);
+    assert_false(kg_signature_of(&p, &s));
+    p = attention(KG_F32, KG_FLAG_TF32 | KG_FLAG_CAUSAL, 8, 8, 4, 4, 64);
+    assert_true(kg_signature_of(&p, &s));
+    p.scale = INFINITY;
+    assert_false(kg_signature_of(&p, &s));
+    p = attention(KG_F32, 0, KG_MAX_SIZE, 1, KG_MAX_SIZE, 1, KG_MAX_SIZE);
+    assert_false(kg_signature_of(&p, &s));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_smoke_matmul),
+        cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_tf32_is_exact),
+        cmocka_unit_test(test_linear_relu),
+        cmocka_unit_test(test_linear_relu_keeps_nan),
+        cmocka_unit_test(test_linear_relu_bwd),
+        cmocka_unit_test(test_attention_softmax),
+        cmocka_unit_test(test_attention_large_scores),
+        cmocka_unit_test(test_causal_more_keys),
+        cmocka_unit_test(test_causal_more_queries),
+        cmocka_unit_test(test_full_sees_all_keys),
+        cmocka_unit_test(test_grouped_heads),
+        cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_paths_agree),
+        cmocka_unit_test(test_refuses_what_does_not_fit),
+        cmocka_unit_test(test_signature_limits),
+    };
+    return cmocka_run_group_tests_name("reference", tests, NULL, NULL);
+}

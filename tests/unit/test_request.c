@@ -1,0 +1,158 @@
+/* test_request.c: the target of a request, and the tags of answers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "server/emit.h"
+#include "server/reply.h"
+#include "server/request.h"
+
+static void test_path_and_parameters(void **state)
+{
+    (void)state;
+    struct request r;
+    request_parse(&r, "/api/v1/trends?case=gemm%2Ffp16%2fa+b&device=x&empty=");
+    assert_int_equal(r.fault_status, 0);
+    assert_string_equal(r.path, "/api/v1/trends");
+    assert_int_equal(r.n_parameters, 3);
+    assert_string_equal(request_parameter(&r, "case"), "gemm/fp16/a+b");
+    assert_string_equal(request_parameter(&r, "device"), "x");
+    assert_string_equal(request_parameter(&r, "empty"), "");
+    assert_null(request_parameter(&r, "none"));
+
+    request_parse(&r, "/caf%C3%A9?");
+    assert_int_equal(r.fault_status, 0);
+    assert_string_equal(r.path, "/caf\xc3\xa9");
+    assert_int_equal(r.n_parameters, 0);
+
+    /* An escaped separator separates nothing. */
+    request_parse(&r, "/a%3Fb?x=1%262%3D3");
+    assert_string_equal(r.path, "/a?b");
+    assert_int_equal(r.n_parameters, 1);
+    assert_string_equal(request_parameter(&r, "x"), "1&2=3");
+}
+
+static void test_refused_targets(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",      "x",      "*",         "http://a/",   "/%",      "/%1",        "/%1g", "/%00",
+        "/\x01", "/\x7f",  "/%ff",      "/\xff",       "/%c0%80", "/%ed%a0%80", "/?a",  "/?=1",
+        "/?&",   "/?a=%0", "/?a=1&a=2", "/?a=1&%61=2", "/?a=%00", "/?a=%C3",
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct request r;
+        request_parse(&r, bad[i]);
+        if (r.fault_status != 400)
+            fail_msg("'%s' was let in", bad[i]);
+        assert_non_null(r.fault);
+        assert_string_equal(r.path, "/");
+    }
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    char target[REQUEST_MAX_TARGET + 2];
+    struct request r;
+    memset(target, 'a', sizeof(target));
+    target[0] = '/';
+    target[REQUEST_MAX_TARGET] = '\0';
+    request_parse(&r, target);
+    assert_int_equal(r.fault_status, 0);
+    assert_int_equal(strlen(r.path), REQUEST_MAX_TARGET);
+    target[REQUEST_MAX_TARGET] = 'a';
+    target[REQUEST_MAX_TARGET + 1] = '\0';
+    request_parse(&r, target);
+    assert_int_equal(r.fault_status, 414);
+
+    char many[8 * (REQUEST_MAX_PARAMETERS + 1) + 3] = "/?";
+    for (int i = 0; i <= REQUEST_MAX_PARAMETERS; i++) {
+        char one[8];
+        snprintf(one, sizeof(one), "%sp%c=1", i ? "&" : "", 'a' + i);
+        memcpy(many + strlen(many), one, strlen(one) + 1);
+        request_parse(&r, many);
+        assert_int_equal(r.fault_status, i < REQUEST_MAX_PARAMETERS ? 0 : 400);
+    }
+}
+
+static void test_tags(void **state)
+{
+    (void)state;
+    struct etag a = etag_of("abc", 3);
+    struct etag b = etag_of("abd", 3);
+    struct etag none = {""};
+    /* The first half of the SHA-256 of "abc". */
+    assert_string_equal(a.text, "\"ba7816bf8f01cfea\"");
+    assert_string_not_equal(a.text, b.text);
+    assert_true(etag_matches(&a, "\"ba7816bf8f01cfea\""));
+    assert_true(etag_matches(&a, "W/\"x\", W/\"ba7816bf8f01cfea\""));
+    assert_false(etag_matches(&a, "ba7816bf8f01cfea"));
+    assert_false(etag_matches(&a, b.text));
+    assert_false(etag_matches(&a, "*"));
+    assert_false(etag_matches(&a, NULL));
+    assert_false(etag_matches(&none, ""));
+}
+
+static void test_json(void **state)
+{
+    (void)state;
+    struct buf out;
+    buf_init(&out, 4096);
+    struct emit e = {.out = &out};
+    emit_open(&e, '{');
+    emit_string_member(&e, "text", "a\"\\\n\x01\xe2\x82\xac</script>");
+    emit_key(&e, "list");
+    emit_open(&e, '[');
+    emit_integer(&e, INT64_MIN);
+    emit_real(&e, 0.1);
+    emit_real(&e, 1.0 / 0.0);
+    emit_real(&e, 1e300);
+    emit_open(&e, '{');
+    emit_close(&e, '}');
+    emit_null(&e);
+    emit_close(&e, ']');
+    emit_known_real(&e, "unknown", 0.0);
+    emit_known_string(&e, "none", "");
+    emit_bool_member(&e, "yes", true);
+    emit_close(&e, '}');
+    assert_string_equal(out.data,
+                        "{\"text\":\"a\\\"\\\\\\n\\u0001\xe2\x82\xac</script>\",\"list\":["
+                        "-9223372036854775808,0.1,null,1e+300,{},null],\"unknown\":null,"
+                        "\"none\":null,\"yes\":true}");
+    buf_release(&out);
+}
+
+static void test_problem(void **state)
+{
+    (void)state;
+    struct reply r;
+    reply_init(&r);
+    buf_puts(&r.body, "half an answ");
+    r.etag = etag_of("x", 1);
+    reply_problem(&r, 404, "There is no %s.", "\"x\"");
+    assert_int_equal(r.status, 404);
+    assert_string_equal(r.type, "application/problem+json");
+    assert_string_equal(r.etag.text, "");
+    assert_string_equal(r.body.data, "{\"type\":\"about:blank\",\"title\":\"Not Found\","
+                                     "\"status\":404,\"detail\":\"There is no \\\"x\\\".\"}\n");
+    reply_release(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_path_and_parameters),
+        cmocka_unit_test(test_refused_targets),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_tags),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_problem),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
