@@ -1,0 +1,155 @@
+"""`gate` on a GPU: right and broken libraries, busy and missing devices."""
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+BUILD = os.environ["KERNEL_GATE_BUILD"]
+GATE = os.path.join(BUILD, "bin", "gate")
+LIBRARIES = os.path.join(BUILD, "lib", "kernel-gate")
+OURS = os.path.join(LIBRARIES, "libours.so")
+CUBLAS = os.path.join(LIBRARIES, "libcublas_provider.so")
+CASE = "linear_relu/fp16/m1024-k784-n2048"
+
+
+def mutant(name):
+    return os.path.join(BUILD, "tests", "mutants", name + ".so")
+
+
+class Gate(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def gate(self, *args, **env):
+        return subprocess.run([GATE, *args], cwd=self.folder, stdin=subprocess.DEVNULL,
+                              env=dict(os.environ, GATE_MUTANT_OF=OURS, **env),
+                              capture_output=True, text=True, check=False)
+
+    def run_suite(self, *args, suite="canonical", cases=CASE, **env):
+        done = self.gate("run", "--device", "cuda:0", "--suite", suite, "--filter", cases, "--json",
+                         *args, **env)
+        return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
+
+
+class Right(Gate):
+    def test_smoke_suite(self):
+        code, document, errors = self.run_suite("--accept-new", suite="smoke", cases="*")
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(document["device"]["kind"], "cuda")
+        for case in document["cases"]:
+            for arm in case["arms"]:
+                self.assertTrue(arm["verify"]["ok"], (case["id"], arm["provider"],
+                                                      arm["verify"]["message"]))
+                self.assertGreaterEqual(arm["timing"]["samples"], 40)
+
+    def test_every_gemm_family_case_has_a_cublas_arm(self):
+        if any(a["provider"] == "cublas" for a in json.loads(
+                self.gate("doctor", "--device", "cuda:0", "--json").stdout)["absent"]):
+            self.skipTest("cuBLAS is not on this machine")
+        for cases in ("gemm/fp16/m4096*", "gemv/fp32/m2048*", "linear_relu*/tf32/m1024*"):
+            code, document, errors = self.run_suite("--accept-new", cases=cases)
+            self.assertEqual(code, 0, errors)
+            for case in document["cases"]:
+                self.assertEqual([a["provider"] for a in case["arms"]], ["ours", "cublas"])
+                ratio = case["arms"][1]["timing"]["ratio_to_candidate"]
+                self.assertLessEqual(ratio["lo"], ratio["value"])
+                self.assertLessEqual(ratio["value"], ratio["hi"])
+
+    def test_clock_and_rotation_are_recorded(self):
+        code, document, errors = self.run_suite("--accept-new")
+        self.assertEqual(code, 0, errors)
+        timing = document["cases"][0]["arms"][0]["timing"]
+        self.assertTrue(timing["cold"])
+        self.assertGreater(timing["input_sets"], 1)
+        self.assertEqual(timing["launches_per_sample"] % timing["input_sets"], 0)
+        self.assertGreater(timing["sm_clock_mhz"], 200)
+        self.assertGreaterEqual(timing["single_samples"], 20)
+
+    def test_a_second_run_of_a_wrapped_library_is_compared(self):
+        self.run_suite("--accept-new")
+        code, document, errors = self.run_suite("--library", mutant("right"))
+        self.assertIn(code, (0, 3), errors)
+        self.assertIsNotNone(document["cases"][0]["ratio"])
+
+
+class Broken(Gate):
+    def assert_wrong(self, name, says, *args):
+        code, document, errors = self.run_suite("--accept-new", "--library", mutant(name), *args)
+        self.assertEqual(code, 2, errors)
+        (case,) = document["cases"]
+        self.assertEqual(case["verdict"], "wrong")
+        self.assertIn(says, case["reason"])
+        self.assertTrue(all(arm["timing"] is None for arm in case["arms"]))
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "baselines")))
+
+    def test_zeros(self):
+        self.assert_wrong("cuda_zeros", "relative error 1 is over the limit")
+
+    def test_illegal_address(self):
+        self.assert_wrong("cuda_illegal", "illegal memory access")
+
+    def test_a_kernel_that_never_ends(self):
+        self.assert_wrong("cuda_hang", "hung: no sign of life", "--timeout", "5")
+
+    def test_a_launch_that_synchronises(self):
+        self.assert_wrong("cuda_synchronises", "cannot be recorded")
+
+    def test_crash_of_the_process(self):
+        self.assert_wrong("crash", "about to crash")
+
+    def test_a_spoiled_context_costs_its_case_only(self):
+        """The provider spoils the device in every case; each candidate is measured all the same."""
+        copy = shutil.copy(OURS, os.path.join(self.folder, "copy.so"))
+        code, document, errors = self.run_suite("--accept-new", "--library", copy, "--provider",
+                                                mutant("cuda_illegal"), suite="smoke",
+                                                cases="gem*/fp16/*")
+        self.assertEqual(code, 0, errors)
+        for case in document["cases"]:
+            self.assertEqual(case["verdict"], "pass")
+            self.assertIn("left out 'mutant'", case["reason"])
+
+    def test_a_tenth_slower_is_a_regression(self):
+        self.run_suite("--accept-new", "--library", mutant("right"))
+        code, document, errors = self.run_suite("--library", mutant("cuda_slow"))
+        self.assertEqual(code, 1, errors)
+        self.assertGreater(document["cases"][0]["ratio"]["value"], 1.05)
+
+    def test_a_provider_that_answers_zeros_is_shown_and_not_timed(self):
+        copy = shutil.copy(OURS, os.path.join(self.folder, "copy.so"))
+        code, document, errors = self.run_suite("--accept-new", "--library", copy, "--provider",
+                                                mutant("cuda_zeros"))
+        self.assertEqual(code, 0, errors)
+        candidate, provider = document["cases"][0]["arms"]
+        self.assertIsNotNone(candidate["timing"])
+        self.assertFalse(provider["verify"]["ok"])
+        self.assertIsNone(provider["timing"])
+
+
+class Environment(Gate):
+    def test_a_device_that_is_not_there(self):
+        code, document, errors = (lambda d: (d.returncode, d.stdout, d.stderr))(
+            self.gate("run", "--device", "cuda:63", "--suite", "smoke"))
+        self.assertEqual((code, document), (4, ""), errors)
+
+    def test_all_devices_hidden(self):
+        code, document, errors = self.run_suite(suite="smoke", CUDA_VISIBLE_DEVICES="")
+        self.assertEqual((code, document), (4, None), errors)
+
+    def test_a_gpu_that_another_process_uses(self):
+        other = subprocess.Popen(
+            [GATE, "worker", "--device", "cuda:0", "--library", OURS], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            self.assertIn("hello", other.stdout.readline())
+            code, document, errors = self.run_suite(suite="smoke")
+            self.assertEqual((code, document), (4, None), errors)
+            self.assertIn("busy", errors)
+        finally:
+            other.communicate(timeout=60)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,105 @@
+/* test_stats.c: quantiles and order-statistic intervals against values worked out by hand. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gate/stats.h"
+
+static void assert_close(double got, double expected)
+{
+    assert_true(fabs(got - expected) <= 1e-12 * (1 + fabs(expected)));
+}
+
+static void fill_ranks(double *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = (double)(i + 1);
+}
+
+static void sorts_ascending(void **state)
+{
+    double x[] = {3, -1, 2, 2, -5};
+    (void)state;
+    stats_sort(x, 5);
+    const double expected[] = {-5, -1, 2, 2, 3};
+    for (int i = 0; i < 5; i++)
+        assert_close(x[i], expected[i]);
+}
+
+static void quantiles_are_linear_between_neighbours(void **state)
+{
+    const double x[] = {10, 20, 40, 80};
+    (void)state;
+    assert_close(stats_quantile(x, 4, 0), 10);
+    assert_close(stats_quantile(x, 4, 0.5), 30);
+    assert_close(stats_quantile(x, 4, 0.9), 40 + 0.7 * 40);
+    assert_close(stats_quantile(x, 4, 1), 80);
+    assert_close(stats_quantile(x, 1, 0.9), 10);
+}
+
+/* Ranks from binomial tables: n = 9 at 95 % is [2, 8], n = 20 at 99 % is [4, 17], n = 100 at
+ * 95 % is [40, 61]. */
+static void median_interval_has_the_ranks_of_the_tables(void **state)
+{
+    static const struct {
+        size_t n;
+        double confidence, lo, hi;
+    } rows[] = {{9, 0.95, 2, 8}, {12, 0.95, 3, 10},   {16, 0.95, 4, 13},     {20, 0.99, 4, 17},
+                {8, 0.99, 1, 8}, {100, 0.95, 40, 61}, {1000, 0.95, 469, 532}};
+    static double x[1000];
+    (void)state;
+    fill_ranks(x, 1000);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct estimate e = stats_median(x, rows[i].n, rows[i].confidence);
+        assert_close(e.value, ((double)rows[i].n + 1) / 2);
+        assert_close(e.lo, rows[i].lo);
+        assert_close(e.hi, rows[i].hi);
+    }
+}
+
+static void few_samples_give_the_whole_range(void **state)
+{
+    const double x[] = {1, 2, 3};
+    (void)state;
+    struct estimate e = stats_median(x, 3, 0.99);
+    assert_close(e.lo, 1);
+    assert_close(e.hi, 3);
+    e = stats_median(x, 1, 0.99);
+    assert_close(e.value, 1);
+    assert_close(e.lo, 1);
+    assert_close(e.hi, 1);
+}
+
+static void many_samples_do_not_underflow(void **state)
+{
+    static double x[4000];
+    (void)state;
+    fill_ranks(x, 4000);
+    struct estimate e = stats_median(x, 4000, 0.99);
+    /* 2.576 * sqrt(4000) / 2 = 81.5 ranks to each side */
+    assert_true(e.lo > 1915 && e.lo < 1921);
+    assert_true(e.hi > 2080 && e.hi < 2086);
+}
+
+static void half_width_is_relative(void **state)
+{
+    (void)state;
+    assert_close(stats_half_width((struct estimate){100, 98, 104}), 0.03);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sorts_ascending),
+        cmocka_unit_test(quantiles_are_linear_between_neighbours),
+        cmocka_unit_test(median_interval_has_the_ranks_of_the_tables),
+        cmocka_unit_test(few_samples_give_the_whole_range),
+        cmocka_unit_test(many_samples_do_not_underflow),
+        cmocka_unit_test(half_width_is_relative),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
