@@ -17,22 +17,27 @@ enum gate_status arm_prepare(struct device *d, const struct kg_problem *p, struc
     if (bytes > (uint64_t)device_info(d)->memory_bytes)
         return gate_fail(err, GATE_WRONG, "kernel '%s' asks for a workspace of %llu bytes", k->name,
                          (unsigned long long)bytes);
-    return bytes ? device_alloc(d, (size_t)bytes, &arm->workspace, err) : GATE_OK;
+    arm->workspace_bytes = bytes;
+    return GATE_OK;
 }
 
-void arm_release(struct device *d, struct arm *arm)
+void arm_release(struct arm *arm)
 {
-    device_free(d, &arm->workspace);
     free(arm->measurement.samples_ns);
     arm->measurement.samples_ns = NULL;
+}
+
+const char *arm_label(const struct arm *arm)
+{
+    return arm->role == ARM_BEST ? "best" : arm->library->table->provider;
 }
 
 enum kg_status arm_launch(void *context, unsigned index, void *stream)
 {
     const struct arm_launch *l = context;
     struct kg_args args = l->sets[index % l->n_sets].args;
-    args.workspace = l->arm->workspace.data;
-    args.workspace_bytes = l->arm->workspace.bytes;
+    args.workspace_bytes = l->arm->workspace_bytes;
+    args.workspace = args.workspace_bytes ? l->workspace.data : NULL;
     args.stream = stream;
     return l->arm->kernel->launch(l->problem, &args);
 }

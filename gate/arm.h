@@ -1,5 +1,6 @@
 /*
- * arm.h: one kernel that takes part in a case: the candidate, or a provider beside it.
+ * arm.h: one kernel that takes part in a case: the candidate, the best it is held against, or a
+ * provider beside them.
  */
 #ifndef GATE_ARM_H
 #define GATE_ARM_H
@@ -13,6 +14,12 @@
 #include "stats.h"
 
 #define ARMS_MAX 8
+
+enum arm_role {
+    ARM_CANDIDATE, /* always the first arm */
+    ARM_BEST,      /* the library of the stored best, or what --against named */
+    ARM_PROVIDER,
+};
 
 /* Worst figures over the seeds and outputs of one kernel's verification. */
 struct verification {
@@ -38,14 +45,18 @@ struct measurement {
     double sm_clock_mhz;                 /* mean; 0: not measured */
     double single_p50_ns, single_p90_ns; /* cold single launches; 0: none taken */
     size_t n_single;
-    struct estimate ratio; /* candidate over this arm, paired; all 0 for the candidate */
+    /* Candidate over this arm, from pairs of neighbouring samples; all 0 for the candidate itself.
+     */
+    struct estimate ratio;
+    double ratio_cycles; /* median in SM cycles; 0: not measured */
+    double ratio_p90;    /* of the p90s of the samples */
 };
 
 struct arm {
     const struct library *library;
     const struct kg_kernel *kernel;
-    bool is_candidate;
-    struct device_memory workspace;
+    enum arm_role role;
+    uint64_t workspace_bytes; /* that its launches need */
     struct verification verification;
     bool timed;
     struct measurement measurement;
@@ -57,12 +68,16 @@ struct arm_launch {
     const struct kg_problem *problem;
     const struct operands *sets; /* launch i uses sets[i % n_sets] */
     unsigned n_sets;
+    struct device_memory workspace; /* the same for all arms of a case, like the operands */
 };
 
-/* Calls prepare() and allocates the workspace. */
+/* How the worker's protocol calls an arm: "best", or the name of its provider. */
+const char *arm_label(const struct arm *arm);
+
+/* Calls prepare() and asks for the size of the workspace. */
 enum gate_status arm_prepare(struct device *d, const struct kg_problem *p, struct arm *arm,
                              struct gate_error *err);
-void arm_release(struct device *d, struct arm *arm);
+void arm_release(struct arm *arm);
 enum kg_status arm_launch(void *context, unsigned index, void *stream);
 
 #endif

@@ -7,6 +7,7 @@
 #include "best.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/schema.h"
+#include "stats.h"
 
 #define MAX_FILE (64u * 1024 * 1024)
 
@@ -23,14 +25,56 @@ struct best {
     struct schema *schema;
 };
 
-static const char *const action_names[] = {
+static const char *const action_names[BEST_ACTION_COUNT] = {
     [BEST_ACCEPT_NEW] = "accept-new",
     [BEST_ACCEPT] = "accept",
+    [BEST_RATCHET] = "ratchet",
 };
 
 const char *best_action_name(enum best_action action)
 {
     return action_names[action];
+}
+
+static enum best_action action_of_name(const char *name)
+{
+    for (int a = 0; a < BEST_ACTION_COUNT; a++) {
+        if (strcmp(action_names[a], name) == 0)
+            return (enum best_action)a;
+    }
+    return BEST_ACCEPT; /* not reached: the schema knows no other name */
+}
+
+static double standard_deviation(const double *x, size_t n)
+{
+    double mean = 0, squares = 0;
+    if (n < 2)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        mean += x[i] / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (x[i] - mean) * (x[i] - mean);
+    return sqrt(squares / (double)(n - 1));
+}
+
+bool best_control(struct best_entry *entry, const double *p50_ns, const double *control_ns,
+                  size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!(p50_ns[i] > 0 && control_ns[i] > 0))
+            return false;
+    }
+    double *x = n ? calloc(n, sizeof(*x)) : NULL;
+    if (!x)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        x[i] = log(p50_ns[i] / control_ns[i]);
+    entry->spread = standard_deviation(x, n);
+    memcpy(x, control_ns, n * sizeof(*x));
+    stats_sort(x, n);
+    entry->control_ns = stats_quantile(x, n, 0.5);
+    free(x);
+    return true;
 }
 
 char *best_path(const char *folder, const char *device_model)
@@ -140,11 +184,14 @@ static void read_entry(const cJSON *item, struct best_entry *out)
         .p50_lo_ns = json_number(item, "p50_lo_ns", 0),
         .p50_hi_ns = json_number(item, "p50_hi_ns", 0),
         .p90_ns = json_number(item, "p90_ns", 0),
+        .control_ns = json_number(item, "control_ns", 0),
+        .spread = json_number(item, "spread", 0),
         .time_ms = json_integer(item, "time_ms", 0),
         .kernel = json_string(item, "kernel", ""),
         .commit = json_string(item, "commit", ""),
         .run_uuid = json_string(item, "run_uuid", ""),
         .library_sha256 = json_string(item, "library_sha256", ""),
+        .epoch = json_string(item, "epoch", ""),
     };
 }
 
@@ -166,10 +213,13 @@ static cJSON *entry_object(const struct best_entry *e)
         cJSON_AddNumberToObject(o, "p50_lo_ns", e->p50_lo_ns) &&
         cJSON_AddNumberToObject(o, "p50_hi_ns", e->p50_hi_ns) &&
         cJSON_AddNumberToObject(o, "p90_ns", e->p90_ns) &&
+        cJSON_AddNumberToObject(o, "control_ns", e->control_ns) &&
+        cJSON_AddNumberToObject(o, "spread", e->spread) &&
         cJSON_AddStringToObject(o, "kernel", e->kernel) &&
         cJSON_AddStringToObject(o, "commit", e->commit) &&
         cJSON_AddStringToObject(o, "run_uuid", e->run_uuid) &&
         cJSON_AddNumberToObject(o, "time_ms", (double)e->time_ms) &&
+        cJSON_AddStringToObject(o, "epoch", e->epoch) &&
         cJSON_AddStringToObject(o, "library_sha256", e->library_sha256))
         return o;
     cJSON_Delete(o);
@@ -240,12 +290,31 @@ static bool insert_sorted(cJSON *object, const char *key, cJSON *item)
     return true;
 }
 
+/* What each action promises of the best that was there (`old`, NULL: none). */
+static enum gate_status check_action(const char *case_id, const cJSON *old,
+                                     const struct best_entry *entry, enum best_action action,
+                                     struct gate_error *err)
+{
+    double from_ns = json_number(old, "p50_ns", 0);
+    if (action == BEST_ACCEPT_NEW && old)
+        return gate_fail(err, GATE_INTERNAL, "'%s' has a best of %.6g ns, so none is new", case_id,
+                         from_ns);
+    if (action == BEST_RATCHET && !old)
+        return gate_fail(err, GATE_INTERNAL, "'%s' has no best that could be lowered", case_id);
+    if (action == BEST_RATCHET && !(entry->p50_ns < from_ns))
+        return gate_fail(err, GATE_INTERNAL,
+                         "the best of '%s' is %.6g ns and is only ever lowered, not set to %.6g ns",
+                         case_id, from_ns, entry->p50_ns);
+    return GATE_OK;
+}
+
 enum gate_status best_set(struct best *b, const char *case_id, const char *contract,
                           const struct best_entry *entry, const struct best_note *note,
                           struct gate_error *err)
 {
     cJSON *cases = cJSON_GetObjectItemCaseSensitive(b->document, "cases");
     cJSON *log = cJSON_GetObjectItemCaseSensitive(b->document, "log");
+    const cJSON *old = cJSON_GetObjectItemCaseSensitive(cases, case_id);
     const char *old_contract = best_contract(b);
     enum gate_status status;
 
@@ -254,9 +323,11 @@ enum gate_status best_set(struct best *b, const char *case_id, const char *contr
                          "the stored bests are of contract '%s', the measurement is of '%s'; "
                          "to begin anew under it, move the file of the old ones away",
                          old_contract, contract);
+    status = check_action(case_id, old, entry, note->action, err);
+    if (status != GATE_OK)
+        return status;
     cJSON *object = entry_object(entry);
-    cJSON *change =
-        change_object(case_id, cJSON_GetObjectItemCaseSensitive(cases, case_id), entry, note);
+    cJSON *change = change_object(case_id, old, entry, note);
     cJSON *new_contract = cJSON_CreateString(contract);
     if (!object || !change || !new_contract) {
         status = gate_fail(err, GATE_INTERNAL, "out of memory");
@@ -368,9 +439,7 @@ void best_each_change(const struct best *b, best_change_fn fn, void *context)
         const struct best_change change = {
             .time_ms = json_integer(item, "time_ms", 0),
             .case_id = json_string(item, "case", ""),
-            .action = strcmp(json_string(item, "action", ""), action_names[BEST_ACCEPT]) == 0
-                          ? BEST_ACCEPT
-                          : BEST_ACCEPT_NEW,
+            .action = action_of_name(json_string(item, "action", "")),
             .from_ns = json_number(item, "from_ns", 0),
             .to_ns = json_number(item, "to_ns", 0),
             .reason = json_string(item, "reason", ""),

@@ -17,19 +17,31 @@ struct best;
 
 struct best_entry {
     double p50_ns, p50_lo_ns, p50_hi_ns, p90_ns;
-    int64_t time_ms; /* start of the run that measured it */
+    double control_ns; /* of the control kernel when the best was measured */
+    double spread;     /* SD over processes of ln(p50 / control), for a best without its library */
+    int64_t time_ms;   /* start of the run that measured it */
     const char *kernel;
     const char *commit; /* 40 hex digits, or "" */
     const char *run_uuid;
     const char *library_sha256; /* 64 hex digits */
+    const char *epoch;          /* of the run, "" when it told none */
 };
+
+/*
+ * Fills control_ns (the median) and spread (0 for a single process) from what n processes measured,
+ * p50 and control of each. False, and nothing is filled, unless all of them are positive.
+ */
+bool best_control(struct best_entry *entry, const double *p50_ns, const double *control_ns,
+                  size_t n);
 
 enum best_action {
     BEST_ACCEPT_NEW, /* the case had none */
-    BEST_ACCEPT      /* someone decided */
+    BEST_ACCEPT,     /* someone decided; the one way to a slower best */
+    BEST_RATCHET,    /* a confirmed improvement lowered it */
+    BEST_ACTION_COUNT
 };
 
-const char *best_action_name(enum best_action action); /* "accept-new", "accept" */
+const char *best_action_name(enum best_action action); /* "accept-new", "accept", "ratchet" */
 
 struct best_note {
     enum best_action action;
@@ -71,7 +83,9 @@ bool best_find(const struct best *b, const char *case_id, const char *contract,
 
 /*
  * Stores a best and appends to the log. All bests of a file have one contract, so GATE_USAGE
- * when `contract` is not the file's, and when a text is empty or too long. Copies all strings.
+ * when `contract` is not the file's, and when a text is empty or too long. GATE_INTERNAL, since a
+ * program asks for what it must not: accept-new for a case that has a best, and a ratchet that does
+ * not lower one. Copies all strings.
  */
 enum gate_status best_set(struct best *b, const char *case_id, const char *contract,
                           const struct best_entry *entry, const struct best_note *note,

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "best.h"
 #include "cmd_common.h"
+#include "decide.h"
 #include "report_run.h"
 #include "report_table.h"
 #include "report_units.h"
@@ -50,6 +51,8 @@ static const struct option options[] = {
     {0},
 };
 
+#define MAX_PROCESSES 64 /* of a case; run.schema.json knows no more */
+
 struct arguments {
     const char *device_model, *baselines, *reason, *db;
     bool json;
@@ -81,10 +84,13 @@ static void show_object(struct listing *l, const char *case_id, const struct bes
                       cJSON_AddNumberToObject(o, "p50_lo_ns", e->p50_lo_ns) &&
                       cJSON_AddNumberToObject(o, "p50_hi_ns", e->p50_hi_ns) &&
                       cJSON_AddNumberToObject(o, "p90_ns", e->p90_ns) &&
+                      cJSON_AddNumberToObject(o, "control_ns", e->control_ns) &&
+                      cJSON_AddNumberToObject(o, "spread", e->spread) &&
                       cJSON_AddStringToObject(o, "kernel", e->kernel) &&
                       cJSON_AddStringToObject(o, "commit", e->commit) &&
                       cJSON_AddStringToObject(o, "run_uuid", e->run_uuid) &&
                       cJSON_AddNumberToObject(o, "time_ms", (double)e->time_ms) &&
+                      cJSON_AddStringToObject(o, "epoch", e->epoch) &&
                       cJSON_AddStringToObject(o, "library_sha256", e->library_sha256));
 }
 
@@ -102,11 +108,14 @@ static void show_entry(void *context, const char *case_id, const struct best_ent
     snprintf(text, sizeof(text), "%.2f %%", 50 * (e->p50_hi_ns - e->p50_lo_ns) / e->p50_ns);
     table_cell(l->table, TERM_DIM, text);
     table_cell(l->table, TERM_PLAIN, units_duration(e->p90_ns, text));
+    snprintf(text, sizeof(text), "%.2f %%", 100 * e->spread);
+    table_cell(l->table, TERM_DIM, text);
     table_cell(l->table, TERM_DIM, e->kernel);
     snprintf(text, sizeof(text), "%.12s", e->commit);
     table_cell(l->table, TERM_PLAIN, text);
     table_cell(l->table, TERM_PLAIN, units_time(e->time_ms, text));
     table_cell(l->table, TERM_DIM, best_contract(l->best));
+    table_cell(l->table, TERM_DIM, e->epoch);
 }
 
 static void log_object(struct listing *l, const struct best_change *c)
@@ -198,9 +207,10 @@ static enum gate_status list_folder(struct listing *l, const char *folder, bool 
 static enum gate_status list(const struct arguments *a, bool log, struct gate_error *err)
 {
     static const struct table_column show_columns[] = {
-        {"device", false, 0},  {"case", false, 0},       {"p50", true, 0},
-        {"\xc2\xb1", true, 4}, {"p90", true, 3},         {"kernel", false, 2},
-        {"commit", false, 0},  {"time (UTC)", false, 1}, {"contract", false, 5},
+        {"device", false, 0},   {"case", false, 0},   {"p50", true, 0},
+        {"\xc2\xb1", true, 5},  {"p90", true, 4},     {"spread", true, 3},
+        {"kernel", false, 2},   {"commit", false, 0}, {"time (UTC)", false, 1},
+        {"contract", false, 6}, {"epoch", false, 7},
     };
     static const struct table_column log_columns[] = {
         {"time (UTC)", false, 0}, {"device", false, 0}, {"case", false, 0},
@@ -212,7 +222,8 @@ static enum gate_status list(const struct arguments *a, bool log, struct gate_er
     struct buf text;
 
     buf_init(&text, COMMAND_MAX_OUTPUT);
-    l.table = table_new(log ? log_columns : show_columns, 9);
+    l.table = log ? table_new(log_columns, sizeof(log_columns) / sizeof(log_columns[0]))
+                  : table_new(show_columns, sizeof(show_columns) / sizeof(show_columns[0]));
     enum gate_status status = a->device_model
                                   ? list_file(&l, a->baselines, a->device_model, log, err)
                                   : list_folder(&l, a->baselines, log, err);
@@ -334,32 +345,82 @@ static const char *library_of(const cJSON *document, const cJSON *arm)
     return "";
 }
 
-/* Reads the measurement out of the run's document; its strings stay the document's. */
-static bool read_measurement(const cJSON *document, const char *case_id, struct best_entry *out)
+/* The measured times of each process of one stage, at most MAX_PROCESSES; returns how many. */
+static size_t read_processes(const cJSON *one_case, const char *stage, double p50_ns[MAX_PROCESSES],
+                             double control_ns[MAX_PROCESSES])
+{
+    size_t n = 0;
+    const cJSON *process, *processes = cJSON_GetObjectItemCaseSensitive(one_case, "processes");
+    cJSON_ArrayForEach(process, processes)
+    {
+        if (n == MAX_PROCESSES)
+            break;
+        if (strcmp(json_string(process, "stage", ""), stage) != 0)
+            continue;
+        p50_ns[n] = json_number(process, "p50_ns", 0);
+        control_ns[n++] = json_number(process, "control_ns", 0);
+    }
+    return n;
+}
+
+/* The case in which the candidate was verified, timed and not disturbed; NULL: there is none. */
+static const cJSON *find_measured(const cJSON *document, const char *case_id)
 {
     const cJSON *one_case, *cases = cJSON_GetObjectItemCaseSensitive(document, "cases");
     cJSON_ArrayForEach(one_case, cases)
     {
         const cJSON *arm = report_candidate(one_case);
-        const cJSON *timing = report_timing(arm);
-        if (strcmp(json_string(one_case, "id", ""), case_id) != 0 || !timing ||
-            !json_bool(report_verify(arm), "ok", false) ||
-            !is_usable(json_string(one_case, "verdict", "")))
-            continue;
-        *out = (struct best_entry){
-            .p50_ns = json_number(timing, "p50_ns", 0),
-            .p50_lo_ns = json_number(timing, "p50_lo_ns", 0),
-            .p50_hi_ns = json_number(timing, "p50_hi_ns", 0),
-            .p90_ns = json_number(timing, "p90_ns", 0),
-            .time_ms = json_integer(document, "time_ms", 0),
-            .kernel = json_string(arm, "kernel", ""),
-            .commit = json_string(cJSON_GetObjectItemCaseSensitive(document, "git"), "commit", ""),
-            .run_uuid = json_string(document, "uuid", ""),
-            .library_sha256 = library_of(document, arm),
-        };
-        return true;
+        if (strcmp(json_string(one_case, "id", ""), case_id) == 0 && report_timing(arm) &&
+            json_bool(report_verify(arm), "ok", false) &&
+            is_usable(json_string(one_case, "verdict", "")))
+            return one_case;
     }
-    return false;
+    return NULL;
+}
+
+/*
+ * What `gate run` would keep: the medians of the confirmation's processes, else of the first ones,
+ * since p50 and control must be of the same processes. False: no process has both.
+ */
+static bool read_medians(const cJSON *one_case, struct best_entry *out)
+{
+    double p50_ns[MAX_PROCESSES], control_ns[MAX_PROCESSES];
+    size_t n = read_processes(one_case, "confirmation", p50_ns, control_ns);
+    if (n == 0)
+        n = read_processes(one_case, "first", p50_ns, control_ns);
+    if (!best_control(out, p50_ns, control_ns, n))
+        return false;
+    struct estimate p50 = decide_bounds(p50_ns, n);
+    out->p50_ns = p50.value;
+    out->p50_lo_ns = p50.lo;
+    out->p50_hi_ns = p50.hi;
+    return true;
+}
+
+/* Reads the measurement out of the run's document; the strings of *out stay the document's. */
+static enum gate_status read_measurement(const cJSON *document, const char *case_id,
+                                         struct best_entry *out, struct gate_error *err)
+{
+    const cJSON *one_case = find_measured(document, case_id);
+    const cJSON *arm = report_candidate(one_case);
+    const char *uuid = json_string(document, "uuid", "");
+    if (!one_case)
+        return gate_fail(err, GATE_IO, "run %s has no verified measurement of '%s'", uuid, case_id);
+    *out = (struct best_entry){
+        .p90_ns = json_number(report_timing(arm), "p90_ns", 0),
+        .time_ms = json_integer(document, "time_ms", 0),
+        .kernel = json_string(arm, "kernel", ""),
+        .commit = json_string(cJSON_GetObjectItemCaseSensitive(document, "git"), "commit", ""),
+        .run_uuid = uuid,
+        .library_sha256 = library_of(document, arm),
+        .epoch = json_string(document, "epoch", ""),
+    };
+    if (!read_medians(one_case, out))
+        return gate_fail(err, GATE_IO,
+                         "run %s has no time of the control beside '%s', and a best needs one: "
+                         "measure the case again",
+                         uuid, case_id);
+    return GATE_OK;
 }
 
 static enum gate_status print_accepted(const struct arguments *a, const struct search *s,
@@ -450,9 +511,8 @@ static enum gate_status accept(const struct arguments *a, const char *case_id,
         status = find_run(&s, store, a->device_model, err);
     if (status == GATE_OK)
         status = command_document(store, s.run_uuid, schema, &document, err);
-    if (status == GATE_OK && !read_measurement(document, case_id, &entry))
-        status = gate_fail(err, GATE_IO, "run %s has no verified measurement of '%s'", s.run_uuid,
-                           case_id);
+    if (status == GATE_OK)
+        status = read_measurement(document, case_id, &entry, err);
     if (status == GATE_OK)
         status = store_best(a, &s, &entry, err);
     cJSON_Delete(document);

@@ -8,6 +8,8 @@
 #define GATE_COMMANDS_H
 
 int cmd_run(int argc, char **argv);
+int cmd_compare(int argc, char **argv);
+int cmd_calibrate(int argc, char **argv);
 int cmd_best(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_history(int argc, char **argv);

@@ -44,6 +44,7 @@ struct cuda_device {
     size_t sweep_words;
     uint64_t sweep_salt;
     double sweep_ns; /* time of one sweep over it */
+    char *control;   /* memory of the control, see cuda_control.cu; NULL until first needed */
 };
 
 static inline struct cuda_device *cuda_of(struct device *d)
@@ -92,6 +93,13 @@ enum gate_status cuda_clock_stamp(struct cuda_device *d, int which, struct gate_
 /* Mean SM clock between the two stamps, once both have run; 0: not measured. */
 double cuda_clock_mhz(const struct cuda_device *d);
 
+/* cuda_time.cu: runs what `enqueue` puts on the stream and times it. The code of its kernels must
+ * be loaded before: that cannot be done while the stream is held. */
+typedef enum gate_status (*cuda_enqueue_fn)(struct cuda_device *d, const void *work,
+                                            struct gate_error *err);
+enum gate_status cuda_time(struct cuda_device *d, cuda_enqueue_fn enqueue, const void *work,
+                           struct device_time *out, struct gate_error *err);
+
 /* Members of the backend's table, each the function of device.h. */
 enum gate_status cuda_fill_normal(struct device *d, void *to, enum kg_dtype dtype, int64_t count,
                                   uint64_t seed, struct gate_error *err);
@@ -102,12 +110,17 @@ size_t cuda_compare_scratch_bytes(void);
 enum gate_status cuda_launch_checked(struct device *d, device_launch_fn launch, void *context,
                                      unsigned index, struct gate_error *err);
 enum gate_status cuda_replay_record(struct device *d, device_launch_fn launch, void *context,
-                                    unsigned n, struct device_replay **out, struct gate_error *err);
+                                    unsigned n, bool delayed, struct device_replay **out,
+                                    struct gate_error *err);
+enum gate_status cuda_replay_delay(struct device *d, struct device_replay *r, double ns,
+                                   struct gate_error *err);
 enum gate_status cuda_replay_run(struct device *d, struct device_replay *r, struct device_time *out,
                                  struct gate_error *err);
 void cuda_replay_free(struct device *d, struct device_replay *r);
 enum gate_status cuda_single_run(struct device *d, device_launch_fn launch, void *context,
                                  unsigned index, double *device_ns, struct gate_error *err);
+enum gate_status cuda_control_run(struct device *d, struct device_time *out,
+                                  struct gate_error *err);
 enum gate_status cuda_rest(struct device *d, double ns, struct gate_error *err);
 
 #endif

@@ -8,10 +8,13 @@
 #include "cuda_device.cuh"
 
 #include <stdlib.h>
-#include <time.h>
+
+/* A delay is a share of a replay of milliseconds; what is longer is a mistake of the caller. */
+#define DELAY_MAX_NS 1e9
 
 struct device_replay {
     cudaGraphExec_t exec;
+    uint64_t *delay_ns; /* on the device, read by the delay node; NULL: there is no such node */
 };
 
 /* Whatever goes wrong in the middle of a launch the launch is to blame, unless the device or the
@@ -62,14 +65,16 @@ static enum gate_status refuse_node(cudaGraphNodeType type, struct gate_error *e
     }
 }
 
-/* A launch that left no node did its work, if any, where it would not be timed. */
-static enum gate_status check_nodes(cudaGraph_t graph, unsigned launches, struct gate_error *err)
+/* A launch that left no node did its work, if any, where it would not be timed. `delayed`: one of
+ * the nodes is the gate's own. */
+static enum gate_status check_nodes(cudaGraph_t graph, unsigned launches, bool delayed,
+                                    struct gate_error *err)
 {
     size_t count = 0;
     CUDA_TRY(cudaGraphGetNodes(graph, NULL, &count), err);
-    if (count < launches)
+    if (count < (size_t)launches + delayed)
         return gate_fail(err, GATE_WRONG, "%u launches left only %zu operations on the stream; %s",
-                         launches, count, capture_rule);
+                         launches, count - delayed, capture_rule);
     cudaGraphNode_t *nodes = (cudaGraphNode_t *)calloc(count, sizeof(*nodes));
     if (!nodes)
         return gate_fail(err, GATE_ENVIRONMENT, "out of memory for %zu graph nodes", count);
@@ -86,19 +91,73 @@ static enum gate_status check_nodes(cudaGraph_t graph, unsigned launches, struct
     return status;
 }
 
+static __device__ uint64_t global_ns(void)
+{
+    uint64_t ns;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return ns;
+}
+
 /*
- * Captures the launches. In the global mode every call that could disturb a capture is an error,
- * whichever thread makes it. Whatever happens the stream ends up as it was and no error is left
- * behind; on success the graph is the caller's.
+ * Adds *ns to a replay. The span begins when *ns has been read, so that node and read cost the same
+ * however long the delay is, zero included, and cancel between two replays that both have the node.
+ * It is true to a step of the global timer, 32 ns on Hopper and up to 1 us on older chips: each
+ * delay is off by less than that, their mean by at most half of it. The SM clock would be finer,
+ * but how many ns its cycles last is just what changes.
+ */
+static __global__ void delay(const uint64_t *ns)
+{
+    const uint64_t span = *ns;
+    if (span == 0)
+        return;
+    const uint64_t begin = global_ns();
+    while (global_ns() - begin < span)
+        continue;
+}
+
+static enum gate_status enqueue_delay(struct cuda_device *d, const uint64_t *ns,
+                                      struct gate_error *err)
+{
+    delay<<<1, 1, 0, d->stream>>>(ns);
+    CUDA_TRY(cudaGetLastError(), err);
+    return GATE_OK;
+}
+
+static enum gate_status write_delay(struct cuda_device *d, uint64_t *to, uint64_t ns,
+                                    struct gate_error *err)
+{
+    CUDA_TRY(cudaMemcpyAsync(to, &ns, sizeof(ns), cudaMemcpyHostToDevice, d->stream), err);
+    CUDA_TRY(cudaStreamSynchronize(d->stream), err);
+    return GATE_OK;
+}
+
+/* The kernel runs once outside of any graph, so that its code is loaded before it is captured. */
+static enum gate_status make_delay(struct cuda_device *d, uint64_t **delay_ns,
+                                   struct gate_error *err)
+{
+    CUDA_TRY(cudaMalloc((void **)delay_ns, sizeof(**delay_ns)), err);
+    GATE_TRY(write_delay(d, *delay_ns, 0, err));
+    GATE_TRY(enqueue_delay(d, *delay_ns, err));
+    CUDA_TRY(cudaStreamSynchronize(d->stream), err);
+    return GATE_OK;
+}
+
+/*
+ * Captures the launches, and the delay behind them unless `delay_ns` is NULL. In the global mode
+ * every call that could disturb a capture is an error, whichever thread makes it. Whatever happens
+ * the stream ends up as it was and no error is left behind; on success the graph is the caller's.
  */
 static enum gate_status capture(struct cuda_device *d, device_launch_fn launch, void *context,
-                                unsigned n, cudaGraph_t *graph, struct gate_error *err)
+                                unsigned n, const uint64_t *delay_ns, cudaGraph_t *graph,
+                                struct gate_error *err)
 {
     CUDA_TRY(cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeGlobal), err);
     enum gate_status status = GATE_OK;
     for (unsigned i = 0; i < n && status == GATE_OK; i++)
         status = cuda_call_launch(d, launch, context, i, err);
     const cudaError_t during = cudaGetLastError();
+    if (status == GATE_OK && during == cudaSuccess && delay_ns)
+        status = enqueue_delay(d, delay_ns, err);
     const cudaError_t ended = cudaStreamEndCapture(d->stream, graph);
     (void)cudaGetLastError();
     const cudaError_t error = ended != cudaSuccess ? ended : during;
@@ -123,25 +182,45 @@ static enum gate_status instantiate(struct cuda_device *d, cudaGraph_t graph, cu
     return GATE_OK;
 }
 
-enum gate_status cuda_replay_record(struct device *device, device_launch_fn launch, void *context,
-                                    unsigned n, struct device_replay **out, struct gate_error *err)
+static enum gate_status record(struct cuda_device *d, device_launch_fn launch, void *context,
+                               unsigned n, bool delayed, struct device_replay *r,
+                               struct gate_error *err)
 {
-    struct cuda_device *d = cuda_of(device);
     cudaGraph_t graph = NULL;
-    GATE_TRY(capture(d, launch, context, n, &graph, err));
-    struct device_replay *r = (struct device_replay *)calloc(1, sizeof(*r));
-    enum gate_status status =
-        r ? check_nodes(graph, n, err)
-          : gate_fail(err, GATE_ENVIRONMENT, "out of memory for a replay of %u launches", n);
+    if (delayed)
+        GATE_TRY(make_delay(d, &r->delay_ns, err));
+    GATE_TRY(capture(d, launch, context, n, r->delay_ns, &graph, err));
+    enum gate_status status = check_nodes(graph, n, delayed, err);
     if (status == GATE_OK)
         status = instantiate(d, graph, &r->exec, err);
     (void)cudaGraphDestroy(graph);
+    return status;
+}
+
+enum gate_status cuda_replay_record(struct device *device, device_launch_fn launch, void *context,
+                                    unsigned n, bool delayed, struct device_replay **out,
+                                    struct gate_error *err)
+{
+    struct device_replay *r = (struct device_replay *)calloc(1, sizeof(*r));
+    if (!r)
+        return gate_fail(err, GATE_ENVIRONMENT, "out of memory for a replay of %u launches", n);
+    const enum gate_status status = record(cuda_of(device), launch, context, n, delayed, r, err);
     if (status != GATE_OK) {
         cuda_replay_free(device, r);
         return status;
     }
     *out = r;
     return GATE_OK;
+}
+
+enum gate_status cuda_replay_delay(struct device *device, struct device_replay *r, double ns,
+                                   struct gate_error *err)
+{
+    if (!r->delay_ns)
+        return gate_fail(err, GATE_INTERNAL, "the replay was recorded without a delay");
+    if (!(ns >= 0.0 && ns <= DELAY_MAX_NS))
+        return gate_fail(err, GATE_INTERNAL, "a replay cannot be delayed by %g ns", ns);
+    return write_delay(cuda_of(device), r->delay_ns, (uint64_t)(ns + 0.5), err);
 }
 
 void cuda_replay_free(struct device *device, struct device_replay *r)
@@ -151,43 +230,20 @@ void cuda_replay_free(struct device *device, struct device_replay *r)
         return;
     if (r->exec)
         (void)cudaGraphExecDestroy(r->exec);
+    if (r->delay_ns)
+        (void)cudaFree(r->delay_ns);
     free(r);
 }
 
-static double host_now_ns(void)
+static enum gate_status enqueue_graph(struct cuda_device *d, const void *exec,
+                                      struct gate_error *err)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-    return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
-}
-
-/* Between the two events there is the graph and nothing else. */
-static enum gate_status enqueue_replay(struct cuda_device *d, const struct device_replay *r,
-                                       struct gate_error *err)
-{
-    GATE_TRY(cuda_clock_stamp(d, 0, err));
-    CUDA_TRY(cudaEventRecord(d->start, d->stream), err);
-    CUDA_TRY(cudaGraphLaunch(r->exec, d->stream), err);
-    CUDA_TRY(cudaEventRecord(d->stop, d->stream), err);
-    return cuda_clock_stamp(d, 1, err);
+    CUDA_TRY(cudaGraphLaunch((cudaGraphExec_t)exec, d->stream), err);
+    return GATE_OK;
 }
 
 enum gate_status cuda_replay_run(struct device *device, struct device_replay *r,
                                  struct device_time *out, struct gate_error *err)
 {
-    struct cuda_device *d = cuda_of(device);
-    GATE_TRY(cuda_hold(d, err));
-    const enum gate_status enqueued = enqueue_replay(d, r, err);
-    const double begin = host_now_ns();
-    cuda_release(d);
-    GATE_TRY(enqueued);
-    CUDA_TRY(cudaDeviceSynchronize(), err);
-    const double end = host_now_ns();
-    GATE_TRY(cuda_hold_check(d, err));
-    float ms;
-    CUDA_TRY(cudaEventElapsedTime(&ms, d->start, d->stop), err);
-    out->device_ns = 1e6 * (double)ms;
-    out->host_ns = end - begin;
-    out->sm_clock_mhz = cuda_clock_mhz(d);
-    return GATE_OK;
+    return cuda_time(cuda_of(device), enqueue_graph, r->exec, out, err);
 }

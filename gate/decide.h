@@ -1,10 +1,37 @@
 /*
- * decide.h: from measurements to a verdict. Pure: numbers and a policy in, a verdict out.
+ * decide.h: from paired measurements to a verdict. Pure: numbers and a policy in, a verdict out.
  *
- * The rule: p50 is held against the stored best's. A case over the threshold is measured again in
- * fresh processes, since the spread between processes is larger than any interval taken within one.
- * The process with the lowest p50 is the one that the machine disturbed least; a case is a
- * regression only when the whole interval of that one, out of DECIDE_LOOKS, is over the threshold.
+ * The unit of replication is the process: launches within one sharpen its own figure and say
+ * nothing of the next process (Kalibera and Jones, Rigorous Benchmarking in Reasonable Time, 2013).
+ * A process measures candidate and best on the same buffers in turn and gives one number for a
+ * case: d, the median over pairs of ln(candidate / best). d > 0 is slower.
+ *
+ * Stages. A first sequence of 5, 8, 12, 16 or 20 processes, stopped at the first of these looks
+ * that is clear:
+ *   pass       the upper bound of median(d) is below ln(1 + T);
+ *   suspicion  median(d) > ln(1 + T), the lower bound > ln(1 + T / 2), and the excess is more than
+ *              the floor;
+ *   faster     (mirrored, and a pass as well) median(d) < -ln(1 + T), the upper bound
+ *              < -ln(1 + T / 2), and the gain is more than the floor;
+ * and no verdict after 20. Bounds are order statistics, the k-th smallest and largest with
+ * k = 1, 1, 2, 3, 4 (one-sided error 0.031, 0.0039, 0.0032, 0.0021, 0.0013 a look). Where processes
+ * were lost, n lies between two looks: it is looked at with the k of the smaller one, which is the
+ * wider interval. A suspicion, and a faster case when the best is to follow it or both libraries
+ * are the same file, is confirmed by a second sequence of fresh processes after a pause:
+ *   both agree                    it stands, if it is adjudicated to be the code's;
+ *   the second passes clearly     pass, and the reason tells of the suspicion; a second that is
+ *                                 faster without the first is no improvement;
+ *   the second is open after 20   no verdict on a suspicion; a faster case passes unconfirmed,
+ *                                 for its first sequence was a pass;
+ *   faster, then suspected        no verdict.
+ * Adjudication: the two libraries are not the same file, the control kernel stayed flat
+ * (DECIDE_CONTROL_FLAT), and SM cycles say so too (median of the cycle ratios of both sequences
+ * > ln(1 + T / 2), mirrored for faster). A slower case that fails it is `environment`; a faster one
+ * passes, or is `environment` when the two are the same file.
+ *
+ * Where p90 is gated, it is judged by the same rule, at the same looks, with a threshold of its
+ * own. A case passes when both figures do, and is a regression when either is suspected in both
+ * sequences. Cycles do not adjudicate p90: they are counted of the median.
  */
 #ifndef GATE_DECIDE_H
 #define GATE_DECIDE_H
@@ -14,7 +41,10 @@
 
 #include "stats.h"
 
-#define DECIDE_LOOKS 3 /* processes before a case is red */
+#define DECIDE_FIRST_LOOK 5
+#define DECIDE_LAST_LOOK 20
+#define DECIDE_MAX_PROCESSES 64 /* in one sequence */
+#define DECIDE_CONTROL_FLAT 0.005
 
 enum verdict {
     VERDICT_PASS,
@@ -26,21 +56,68 @@ enum verdict {
     VERDICT_COUNT
 };
 
+/* One sequence of processes: d of each, in time and in SM cycles, and ln of the ratio of p90s. */
+struct decide_sequence {
+    const double *d;
+    const double *d_cycles; /* NULL: cycles were not measured (the host) */
+    const double *d_p90;    /* NULL: not measured */
+    size_t n;
+};
+
 struct decide_input {
-    const struct estimate *p50_ns; /* of each process that measured the case */
-    size_t n_processes;            /* at least 1 */
-    double best_p50_ns;            /* 0: no comparable best */
-    double threshold;              /* 0.02 is 2 % */
+    struct decide_sequence first, confirmation; /* confirmation.n is 0 until it is asked for */
+    double threshold;                           /* T: 0.02 is 2 % */
+    double p90_threshold;                       /* the same for p90; 0: p90 is not gated */
+    double best_p50_ns;   /* of the best in this run: turns the excess into time */
+    double floor_ns;      /* an excess up to this is not told from nothing: timer step, 30 cycles */
+    double control_drift; /* largest relative change of the control between processes */
+    bool same_library;    /* candidate and best are the same file: an A/A control of this run */
+    bool confirm_faster;  /* the best is to follow an improvement */
+    double added_spread;  /* half-width in d that the bounds are widened by: number-only mode */
+};
+
+enum decide_next {
+    DECIDE_DONE,
+    DECIDE_MORE_FIRST, /* the first sequence goes on to `next_n` processes */
+    DECIDE_CONFIRM,    /* the confirmation goes on (or starts) to `next_n` processes */
 };
 
 struct decision {
-    enum verdict verdict;
-    bool more;             /* a further process may change the verdict */
-    struct estimate ratio; /* p50 over the best's; all 0 without a best */
-    char reason[256];      /* one sentence with its figures */
+    enum decide_next next;
+    size_t next_n;
+    enum verdict verdict;  /* final when done; else what holds if no more processes can be had */
+    struct estimate ratio; /* exp of median and bounds of all processes of the deciding sequence */
+    struct estimate ratio_p90; /* all 0: not measured */
+    double mde; /* decide_mde() of the deciding sequence, with added spread and floor; 0: unknown */
+    double confirmed_ratio; /* exp(median) of the confirmation; 0: none */
+    char reason[400];       /* one sentence with its figures */
 };
 
+/*
+ * The confirmation decides once it has DECIDE_FIRST_LOOK processes, the first sequence until then.
+ * More processes are asked for as long as there is a look ahead: how often a lost one is replaced
+ * is the caller's to bound. Input that no measurement gives (no process or too many, a figure that
+ * is not finite or is off by a factor of a million, a policy out of range) is no verdict, with the
+ * fault as the reason; `ratio` and all else is then 0.
+ */
 struct decision decide(const struct decide_input *in);
+
+/*
+ * Median of n values with its bounds at the ranks above; n below 5 gives the whole range. `d` need
+ * not be sorted. n is 1 to DECIDE_MAX_PROCESSES; for any other n all is 0.
+ */
+struct estimate decide_bounds(const double *d, size_t n);
+
+/*
+ * Minimum detectable effect: the smallest threshold T (0.005 is 0.5 %) that five processes of this
+ * spread resolve. With s the standard deviation of d between processes (estimated from the range:
+ * range / d2(n), Tippett 1925) the extreme of five lies within 2.88 s of the middle in 99 % of
+ * sequences, and it must stay below T on one side and above T / 2 on the other: T = 2 * 2.88 s.
+ * So in 99 % of sequences of five unchanged code passes, a slowdown of T lies above T / 2 with its
+ * whole interval, and one of 1.25 T is suspected; at T itself the median is above T in half of
+ * them. 0 for n below 2, which tells nothing; beyond 25 values d2(25), which errs to the safe side.
+ */
+double decide_mde(const double *d, size_t n);
 
 const char *verdict_name(enum verdict v);
 

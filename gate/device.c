@@ -105,10 +105,22 @@ enum gate_status device_launch_checked(struct device *d, device_launch_fn launch
 }
 
 enum gate_status device_replay_record(struct device *d, device_launch_fn launch, void *context,
-                                      unsigned n, struct device_replay **out,
+                                      unsigned n, bool delayed, struct device_replay **out,
                                       struct gate_error *err)
 {
-    return d->backend->replay_record(d, launch, context, n, out, err);
+    return d->backend->replay_record(d, launch, context, n, delayed, out, err);
+}
+
+enum gate_status device_replay_delay(struct device *d, struct device_replay *r, double ns,
+                                     struct gate_error *err)
+{
+    return d->backend->replay_delay(d, r, ns, err);
+}
+
+enum gate_status device_control_run(struct device *d, struct device_time *out,
+                                    struct gate_error *err)
+{
+    return d->backend->control_run(d, out, err);
 }
 
 enum gate_status device_replay_run(struct device *d, struct device_replay *r,

@@ -18,7 +18,8 @@
 
 struct device;
 
-/* Peak rates by arithmetic, dense, in FLOP/s at the highest clock; 0: not known. */
+/* Peak rates by arithmetic, dense, in FLOP/s as the datasheet gives them; 0: not known. A chip
+ * whose clock goes past the datasheet boost clock can exceed them by as much. */
 struct device_peaks {
     double fp16_flops; /* fp16 and bf16 with fp32 accumulation */
     double tf32_flops;
@@ -122,11 +123,17 @@ enum gate_status device_synchronize(struct device *d, struct gate_error *err);
 enum gate_status device_launch_checked(struct device *d, device_launch_fn launch, void *context,
                                        unsigned index, struct gate_error *err);
 
-/* Records launches 0 .. n-1. A launch that cannot be captured (it synchronises, allocates or uses
- * another stream) is GATE_WRONG. */
+/*
+ * Records launches 0 .. n-1. A launch that cannot be captured (it synchronises, allocates or uses
+ * another stream) is GATE_WRONG. `delayed`: a delay node follows the launches inside of the timed
+ * span, zero long until device_replay_delay() says otherwise; for calibration only.
+ */
 enum gate_status device_replay_record(struct device *d, device_launch_fn launch, void *context,
-                                      unsigned n, struct device_replay **out,
+                                      unsigned n, bool delayed, struct device_replay **out,
                                       struct gate_error *err);
+/* From now on each replay is `ns` longer than its launches take: time of a known length. */
+enum gate_status device_replay_delay(struct device *d, struct device_replay *r, double ns,
+                                     struct gate_error *err);
 enum gate_status device_replay_run(struct device *d, struct device_replay *r,
                                    struct device_time *out, struct gate_error *err);
 void device_replay_free(struct device *d, struct device_replay *r); /* NULL is fine */
@@ -134,6 +141,14 @@ void device_replay_free(struct device *d, struct device_replay *r); /* NULL is f
 /* One cold launch: caches are swept first, then a single launch is timed between two events. */
 enum gate_status device_single_run(struct device *d, device_launch_fn launch, void *context,
                                    unsigned index, double *device_ns, struct gate_error *err);
+
+/*
+ * The control: a fixed piece of work of about 1 ms on a GPU, half of it dependent arithmetic and
+ * half memory traffic past the caches, which never changes and needs no kernel library. When its
+ * time moves, the machine has changed and not the code under test.
+ */
+enum gate_status device_control_run(struct device *d, struct device_time *out,
+                                    struct gate_error *err);
 
 /* Keeps the device busy with low-power work (memory fills) for about `ns`. */
 enum gate_status device_rest(struct device *d, double ns, struct gate_error *err);

@@ -35,8 +35,12 @@ struct device_backend {
     enum gate_status (*launch_checked)(struct device *d, device_launch_fn launch, void *context,
                                        unsigned index, struct gate_error *err);
     enum gate_status (*replay_record)(struct device *d, device_launch_fn launch, void *context,
-                                      unsigned n, struct device_replay **out,
+                                      unsigned n, bool delayed, struct device_replay **out,
                                       struct gate_error *err);
+    enum gate_status (*replay_delay)(struct device *d, struct device_replay *r, double ns,
+                                     struct gate_error *err);
+    enum gate_status (*control_run)(struct device *d, struct device_time *out,
+                                    struct gate_error *err);
     enum gate_status (*replay_run)(struct device *d, struct device_replay *r,
                                    struct device_time *out, struct gate_error *err);
     void (*replay_free)(struct device *d, struct device_replay *r);

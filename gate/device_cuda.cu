@@ -2,8 +2,8 @@
  * device_cuda.cu: the CUDA backend of device.h: opening a GPU, memory, and the table.
  *
  * Its other parts, by idea: cuda_error, cuda_fill, cuda_compare, cuda_replay (launches and graphs),
- * cuda_hold and cuda_clock (what makes a time trustworthy), cuda_cold (sweeps), cuda_peaks,
- * cuda_users and nvml.
+ * cuda_time, cuda_hold and cuda_clock (what makes a time trustworthy), cuda_cold (sweeps),
+ * cuda_control, cuda_peaks, cuda_users and nvml.
  */
 #include "cuda_device.cuh"
 
@@ -28,6 +28,7 @@ static void cuda_close(struct device *device)
         (void)cudaStreamDestroy(d->stream);
     (void)cudaFree(d->compare_scratch);
     (void)cudaFree(d->sweep);
+    (void)cudaFree(d->control);
     (void)cudaFreeHost(d->shared);
     (void)cudaGetLastError();
     nvml_close(d->nvml);
@@ -141,6 +142,8 @@ static const struct device_backend cuda_backend = {
     .synchronize = cuda_synchronize,
     .launch_checked = cuda_launch_checked,
     .replay_record = cuda_replay_record,
+    .replay_delay = cuda_replay_delay,
+    .control_run = cuda_control_run,
     .replay_run = cuda_replay_run,
     .replay_free = cuda_replay_free,
     .single_run = cuda_single_run,

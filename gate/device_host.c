@@ -28,17 +28,28 @@
 /* Some systems report the sum over all slices of a socket; no core holds more than its own. */
 #define CACHE_MAX_BYTES ((int64_t)64 << 20)
 
+/* A delay is a share of a replay of milliseconds; what is longer is a mistake of the caller. */
+#define DELAY_MAX_NS 1e9
+
+/* The work of the control, never to be changed: see host_control_run(). */
+#define CONTROL_STEPS (2 << 20)
+#define CONTROL_COPY_BYTES ((size_t)64 << 20) /* read, and as much written */
+
 struct host_device {
     struct device base;
     unsigned char *sweep; /* memory that is swept to empty the caches; allocated on first use */
     size_t sweep_bytes;
     unsigned char sweep_value;
+    unsigned char *control; /* two halves of CONTROL_COPY_BYTES; allocated on first use */
+    double control_value;   /* outlives the control, so that no compiler leaves its sum out */
 };
 
 struct device_replay {
     device_launch_fn launch;
     void *context;
     unsigned n;
+    bool delayed;
+    double delay_ns;
 };
 
 static double now_ns(void)
@@ -52,6 +63,7 @@ static void host_close(struct device *d)
 {
     struct host_device *h = (struct host_device *)d;
     free(h->sweep);
+    free(h->control);
     free(h);
 }
 
@@ -146,6 +158,34 @@ static int64_t elements_of(const struct kg_tensor *t)
     return n;
 }
 
+/* Where the reference itself is not finite there is no distance: the element is right when it is
+ * the same infinity, or a NaN where a NaN is due, and enters no sum. Returns whether it is right.
+ */
+static bool add_without_distance(struct device_comparison *c, double got, double ref)
+{
+    bool right = got == ref || (isnan(got) && isnan(ref));
+    c->over_1e2 += !right;
+    c->over_1e3 += !right;
+    return right;
+}
+
+/* Returns whether the element is within 1e-2 + 1e-2 |ref|. */
+static bool add_with_distance(struct device_comparison *c, double got, double ref)
+{
+    double error = fabs(got - ref);
+    bool within_1e2 = error <= 1e-2 + 1e-2 * fabs(ref); /* false for NaN */
+    c->reference_sq += ref * ref;
+    c->over_1e2 += !within_1e2;
+    c->over_1e3 += !(error <= 1e-3 + 1e-3 * fabs(ref));
+    if (isfinite(got)) {
+        c->error_sq += error * error;
+        c->max_abs = fmax(c->max_abs, error);
+    } else {
+        c->nonfinite++;
+    }
+    return within_1e2;
+}
+
 static enum gate_status host_compare(struct device *d, const struct kg_tensor *out,
                                      const double *reference, struct device_comparison *result,
                                      struct gate_error *err)
@@ -155,18 +195,9 @@ static enum gate_status host_compare(struct device *d, const struct kg_tensor *o
     struct device_comparison c = {.elements = elements_of(out), .first_bad = -1};
     for (int64_t i = 0; i < c.elements; i++) {
         double got = (double)kg_load_float(out->data, out->dtype, i), ref = reference[i];
-        double error = fabs(got - ref);
-        bool within_1e2 = error <= 1e-2 + 1e-2 * fabs(ref); /* false for NaN */
-        c.reference_sq += ref * ref;
-        c.over_1e2 += !within_1e2;
-        c.over_1e3 += !(error <= 1e-3 + 1e-3 * fabs(ref));
-        if (isfinite(error)) {
-            c.error_sq += error * error;
-            c.max_abs = fmax(c.max_abs, error);
-        } else if (isfinite(ref)) {
-            c.nonfinite++;
-        }
-        if (!within_1e2 && c.first_bad < 0) {
+        bool good =
+            isfinite(ref) ? add_with_distance(&c, got, ref) : add_without_distance(&c, got, ref);
+        if (!good && c.first_bad < 0) {
             c.first_bad = i;
             c.first_bad_value = got;
             c.first_bad_reference = ref;
@@ -194,16 +225,36 @@ static enum gate_status host_launch_checked(struct device *d, device_launch_fn l
 }
 
 static enum gate_status host_replay_record(struct device *d, device_launch_fn launch, void *context,
-                                           unsigned n, struct device_replay **out,
+                                           unsigned n, bool delayed, struct device_replay **out,
                                            struct gate_error *err)
 {
     (void)d;
     struct device_replay *r = malloc(sizeof *r);
     if (!r)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    *r = (struct device_replay){launch, context, n};
+    *r = (struct device_replay){.launch = launch, .context = context, .n = n, .delayed = delayed};
     *out = r;
     return GATE_OK;
+}
+
+static enum gate_status host_replay_delay(struct device *d, struct device_replay *r, double ns,
+                                          struct gate_error *err)
+{
+    (void)d;
+    if (!r->delayed)
+        return gate_fail(err, GATE_INTERNAL, "the replay was recorded without a delay");
+    if (!(ns >= 0 && ns <= DELAY_MAX_NS))
+        return gate_fail(err, GATE_INTERNAL, "a replay cannot be delayed by %g ns", ns);
+    r->delay_ns = ns;
+    return GATE_OK;
+}
+
+/* Busy like a kernel: a thread that sleeps wakes up late and on a core that has clocked down. */
+static void delay(double ns)
+{
+    double begin = now_ns();
+    while (now_ns() - begin < ns)
+        continue;
 }
 
 static enum gate_status host_replay_run(struct device *d, struct device_replay *r,
@@ -215,6 +266,8 @@ static enum gate_status host_replay_run(struct device *d, struct device_replay *
         if (status)
             return status;
     }
+    if (r->delayed)
+        delay(r->delay_ns);
     double ns = now_ns() - start;
     *out = (struct device_time){.device_ns = ns, .host_ns = ns};
     return GATE_OK;
@@ -251,6 +304,46 @@ static enum gate_status host_single_run(struct device *d, device_launch_fn launc
     return status;
 }
 
+/* Each step waits for the one before. The value tends to 1, so that no step meets a subnormal. */
+static double dependent_steps(double value)
+{
+    for (int i = 0; i < CONTROL_STEPS; i++)
+        value = value * 0.75 + 0.25;
+    return value;
+}
+
+/* Memory that was never written is one page of zeros, however much of it is read. */
+static enum gate_status prepare_control(struct host_device *h, struct gate_error *err)
+{
+    if (h->control)
+        return GATE_OK;
+    h->control = malloc(2 * CONTROL_COPY_BYTES);
+    if (!h->control)
+        return gate_fail(err, GATE_ENVIRONMENT, "the host has no memory for the control");
+    memset(h->control, 0x5a, 2 * CONTROL_COPY_BYTES);
+    return GATE_OK;
+}
+
+/*
+ * One thread; a half that follows the clock and a half that follows the memory, each of some 3 ms
+ * on a server of today. Nothing is tuned when it runs and nothing may ever change, neither the
+ * counts nor their order: the control of today is compared with those of all past sessions.
+ */
+static enum gate_status host_control_run(struct device *d, struct device_time *out,
+                                         struct gate_error *err)
+{
+    struct host_device *h = (struct host_device *)d;
+    enum gate_status status = prepare_control(h, err);
+    if (status)
+        return status;
+    double start = now_ns();
+    h->control_value = dependent_steps(h->control_value);
+    memcpy(h->control + CONTROL_COPY_BYTES, h->control, CONTROL_COPY_BYTES);
+    double ns = now_ns() - start;
+    *out = (struct device_time){.device_ns = ns, .host_ns = ns};
+    return GATE_OK;
+}
+
 static enum gate_status host_rest(struct device *d, double ns, struct gate_error *err)
 {
     (void)d;
@@ -282,6 +375,8 @@ static const struct device_backend host_backend = {
     .synchronize = host_synchronize,
     .launch_checked = host_launch_checked,
     .replay_record = host_replay_record,
+    .replay_delay = host_replay_delay,
+    .control_run = host_control_run,
     .replay_run = host_replay_run,
     .replay_free = host_replay_free,
     .single_run = host_single_run,

@@ -2,9 +2,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -82,19 +86,50 @@ static enum gate_status load(const char *path, uint32_t kind, struct library *li
     return check_table(lib->table, kind, err);
 }
 
-enum gate_status library_open(const char *path, uint32_t kind, struct library *out,
+/* Copies a file into memory that has a path of its own while `*fd` is open. */
+static enum gate_status copy_to_memory(const char *path, int *fd, char *copy, size_t size,
+                                       struct gate_error *err)
+{
+    int from = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat about;
+    ssize_t n = 1;
+    *fd = memfd_create("kernel-library", MFD_CLOEXEC);
+    if (from < 0 || *fd < 0 || fstat(from, &about))
+        n = -1;
+    for (off_t left = n < 0 ? 0 : about.st_size; left > 0 && n > 0; left -= n)
+        n = sendfile(*fd, from, NULL, (size_t)left);
+    if (from >= 0)
+        close(from);
+    if (n <= 0)
+        return gate_fail(err, GATE_IO, "cannot copy kernel library '%s' into memory: %s", path,
+                         strerror(errno));
+    snprintf(copy, size, "/proc/self/fd/%d", *fd);
+    return GATE_OK;
+}
+
+enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, struct library *out,
                               struct gate_error *err)
 {
     struct library lib = {0};
+    char copy[64];
+    const char *from = path;
+    int fd = -1;
+    enum gate_status status = GATE_OK;
     if (access(path, R_OK))
         return gate_fail(err, GATE_USAGE, "cannot read kernel library '%s': %s", path,
                          strerror(errno));
-    enum gate_status status = file_sha256(path, lib.sha256, err);
-    if (status)
-        return status;
+    if (own_copy) {
+        status = copy_to_memory(path, &fd, copy, sizeof copy, err);
+        from = copy;
+    }
+    if (!status)
+        status = file_sha256(from, lib.sha256, err);
     const char *slash = strrchr(path, '/');
     snprintf(lib.file, sizeof lib.file, "%s", slash ? slash + 1 : path);
-    status = load(path, kind, &lib, err);
+    if (!status)
+        status = load(from, kind, &lib, err);
+    if (fd >= 0)
+        close(fd); /* what is loaded stays mapped */
     if (status) {
         if (lib.handle)
             dlclose(lib.handle);

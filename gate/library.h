@@ -8,6 +8,8 @@
 #ifndef GATE_LIBRARY_H
 #define GATE_LIBRARY_H
 
+#include <stdbool.h>
+
 #include "../kernels/kernel.h"
 #include "base/error.h"
 
@@ -19,10 +21,12 @@ struct library {
 };
 
 /*
- * Opens `path` for devices of `kind`. GATE_USAGE: no such file. GATE_WRONG: not a shared object,
+ * Opens `path` for devices of `kind`. `own_copy`: load a copy in memory, so that a file that is
+ * loaded already is loaded once more, with state of its own; it cannot find libraries beside it by
+ * $ORIGIN then. GATE_USAGE: no such file. GATE_WRONG: not a shared object,
  * no kg_library symbol, another ABI version, a table that breaks the rules of kernel.h.
  */
-enum gate_status library_open(const char *path, uint32_t kind, struct library *out,
+enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, struct library *out,
                               struct gate_error *err);
 
 /* Calls the library's open(); its status. */

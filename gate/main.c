@@ -10,7 +10,9 @@ static const struct {
     int (*command)(int argc, char **argv);
     const char *what; /* NULL: not for people */
 } commands[] = {
-    {"run", cmd_run, "measure a suite, compare with the stored best, say pass or fail"},
+    {"run", cmd_run, "measure a suite, hold it against the stored bests, say pass or fail"},
+    {"compare", cmd_compare, "hold one library or commit against another"},
+    {"calibrate", cmd_calibrate, "say how often the gate would be wrong on this machine"},
     {"best", cmd_best, "show, accept or log the stored bests"},
     {"report", cmd_report, "print a stored run as text, Markdown, JSON, CSV or JUnit"},
     {"history", cmd_history, "the measurements of a case, newest first"},

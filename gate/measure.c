@@ -5,18 +5,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define L2_MULTIPLE 3.0
-#define SETS_MAX 4096
-#define SETS_MEMORY_SHARE 0.25 /* of the free memory */
-#define ROTATION_MAX_NS 10e6   /* a rotation that takes longer is not worth its cold label */
-#define REPLAY_NS 1.5e6
-#define WORK_IN_A_ROW_NS 5e6 /* then a rest as long, at most REST_MAX_NS */
-#define LONG_SAMPLE_NS 2.5e6 /* a sample over this rests at once */
-#define REST_MAX_NS 20e6
-#define LAUNCHES_MAX 20000
-#define WARM_NS 30e6
-#define HALF_WIDTH_TARGET 0.001
-#define ROUNDS_MAX 400
+#include "session.h"
+
+#define BEST_HALF_WIDTH 0.001 /* of the ratio to the best, and of p50 when nothing is beside it */
+#define PROVIDER_HALF_WIDTH 0.005
+#define PROVIDER_BUDGET_SHARE 0.25
 #define SINGLE_LAUNCHES 200
 #define SINGLE_LAUNCHES_MIN 20
 
@@ -28,30 +21,6 @@
 #define FLOOR_FLOPS_SLACK 0.9
 #define FLOOR_BYTES_SLACK 0.6
 
-/* Samples of one arm while they are taken. */
-struct series {
-    struct device_replay *replay;
-    struct arm_launch launch;
-    unsigned n_launches;
-    double *ns;
-    size_t n;
-    double clock_sum;
-    double least_hidden_ns;
-};
-
-struct session {
-    struct device *device;
-    const struct suite_case *c;
-    const struct measure_policy *policy;
-    struct arm *arms;
-    unsigned n_arms;
-    struct operands *sets;
-    unsigned n_sets;
-    bool cold;
-    struct series series[ARMS_MAX];
-    unsigned at; /* arm that is at work: the guilty one when the device reports an error */
-};
-
 static double now_ns(void)
 {
     struct timespec t;
@@ -61,7 +30,7 @@ static double now_ns(void)
 
 const char *measure_contract(const struct device *d)
 {
-    return device_info(d)->kg.kind == KG_DEVICE_CUDA ? "graph-v1" : "loop-v1";
+    return device_info(d)->kg.kind == KG_DEVICE_CUDA ? "paired-graph-v1" : "paired-loop-v1";
 }
 
 static double peak_flops(const struct kg_problem *p, const struct device_peaks *peaks)
@@ -79,226 +48,34 @@ double measure_floor_ns(const struct kg_problem *p, const struct device_peaks *p
     return fmax(problem_flops(p) / flops, problem_bytes(p) / peaks->bytes_per_s) * 1e9;
 }
 
-/* Input sets so that one rotation touches three times the L2; 1 when they do not fit. */
-static unsigned wanted_sets(const struct device *d, const struct kg_problem *p)
-{
-    const struct device_info *info = device_info(d);
-    double bytes = problem_bytes(p);
-    double wanted = ceil(L2_MULTIPLE * (double)info->kg.l2_bytes / bytes);
-    double fit = SETS_MEMORY_SHARE * (double)info->memory_free_bytes / bytes;
-    if (wanted <= 1 || wanted > SETS_MAX || wanted > fit)
-        return 1;
-    return (unsigned)wanted;
-}
-
-static void free_sets(struct session *s, unsigned from)
-{
-    for (unsigned i = from; i < s->n_sets; i++)
-        operands_free(s->device, &s->sets[i]);
-    s->n_sets = from;
-}
-
-static enum gate_status make_sets(struct session *s, uint64_t seed, struct gate_error *err)
-{
-    unsigned wanted = wanted_sets(s->device, &s->c->problem);
-    s->sets = calloc(wanted, sizeof *s->sets);
-    if (!s->sets)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    while (s->n_sets < wanted) {
-        struct operands *o = &s->sets[s->n_sets];
-        enum gate_status status = operands_alloc(s->device, &s->c->problem, o, err);
-        if (status)
-            return status;
-        s->n_sets++;
-        status = operands_fill(s->device, s->c, o, operands_seed(seed, s->n_sets - 1), err);
-        if (!status)
-            status = operands_poison(s->device, o, 0xff, err);
-        if (status)
-            return status;
-    }
-    return GATE_OK;
-}
-
-static enum gate_status record(struct session *s, struct series *x, unsigned n_launches,
-                               struct gate_error *err)
-{
-    device_replay_free(s->device, x->replay);
-    x->replay = NULL;
-    x->n_launches = n_launches;
-    return device_replay_record(s->device, arm_launch, &x->launch, n_launches, &x->replay, err);
-}
-
-/* Time per launch of the second replay of `n` launches; the first one warms up. */
-static enum gate_status estimate_launch_ns(struct session *s, struct series *x, unsigned n,
-                                           double *ns, struct gate_error *err)
-{
-    struct device_time t;
-    enum gate_status status = record(s, x, n, err);
-    for (int i = 0; i < 2 && !status; i++)
-        status = device_replay_run(s->device, x->replay, &t, err);
-    if (!status)
-        *ns = fmax(t.device_ns / n, 1.0);
-    return status;
-}
-
-/* A whole number of rotations that lasts about REPLAY_NS. */
-static unsigned launches_per_sample(double launch_ns, unsigned n_sets)
-{
-    double rotations = round(REPLAY_NS / (launch_ns * n_sets));
-    double n = fmax(rotations, 1) * n_sets;
-    return n > LAUNCHES_MAX && n_sets < LAUNCHES_MAX ? LAUNCHES_MAX / n_sets * n_sets : (unsigned)n;
-}
-
-/* Decides how many sets rotate and how many launches make a sample, arm by arm. */
-static enum gate_status plan(struct session *s, struct gate_error *err)
-{
-    double launch_ns[ARMS_MAX];
-    bool too_long = false;
-    for (unsigned i = 0; i < s->n_arms; i++) {
-        struct series *x = &s->series[i];
-        s->at = i;
-        x->launch = (struct arm_launch){&s->arms[i], &s->c->problem, s->sets, 1};
-        enum gate_status status = estimate_launch_ns(s, x, 1, &launch_ns[i], err);
-        if (status)
-            return status;
-        too_long |= launch_ns[i] * s->n_sets > ROTATION_MAX_NS;
-    }
-    if (too_long)
-        free_sets(s, 1);
-    double bytes = problem_bytes(&s->c->problem) * s->n_sets;
-    s->cold = bytes >= L2_MULTIPLE * (double)device_info(s->device)->kg.l2_bytes;
-    for (unsigned i = 0; i < s->n_arms; i++) {
-        struct series *x = &s->series[i];
-        s->at = i;
-        x->launch.n_sets = s->n_sets;
-        /* One launch alone carries the fixed cost of a replay: estimate again over a rotation. */
-        unsigned n = launches_per_sample(launch_ns[i], s->n_sets);
-        enum gate_status status = estimate_launch_ns(s, x, n, &launch_ns[i], err);
-        unsigned better = launches_per_sample(launch_ns[i], s->n_sets);
-        if (!status && better != n)
-            status = record(s, x, better, err);
-        if (status)
-            return status;
-    }
-    return GATE_OK;
-}
-
-static enum gate_status take_sample(struct session *s, struct series *x, struct gate_error *err)
-{
-    struct device_time t;
-    enum gate_status status = device_replay_run(s->device, x->replay, &t, err);
-    if (status)
-        return status;
-    x->ns[x->n++] = t.device_ns / x->n_launches;
-    x->clock_sum += t.sm_clock_mhz;
-    /* The least over the samples: an interrupted host looks the same as hidden work in one. */
-    double hidden = t.host_ns - t.device_ns - HIDDEN_SHARE * t.device_ns;
-    if (x->n == 1 || hidden < x->least_hidden_ns)
-        x->least_hidden_ns = hidden;
-    return GATE_OK;
-}
-
-/* One sample of each arm forth, one of each back. Rests stand between rounds, so that the two
- * halves of a round see the same chip, unless the samples alone are long. */
-static enum gate_status take_round(struct session *s, struct gate_error *err)
-{
-    double work_ns = 0;
-    for (unsigned i = 0; i < 2 * s->n_arms; i++) {
-        s->at = i < s->n_arms ? i : 2 * s->n_arms - 1 - i;
-        struct series *x = &s->series[s->at];
-        enum gate_status status = take_sample(s, x, err);
-        if (status)
-            return status;
-        double sample_ns = x->ns[x->n - 1] * x->n_launches;
-        work_ns += sample_ns;
-        bool last = i + 1 == 2 * s->n_arms;
-        if (sample_ns > LONG_SAMPLE_NS || (last && work_ns > WORK_IN_A_ROW_NS)) {
-            status = device_rest(s->device, fmin(work_ns, REST_MAX_NS), err);
-            if (status)
-                return status;
-            work_ns = 0;
-        }
-    }
-    return GATE_OK;
-}
-
-static enum gate_status warm_up(struct session *s, struct gate_error *err)
-{
-    double start = now_ns();
-    enum gate_status status = GATE_OK;
-    for (int i = 0; i < 2 || (now_ns() - start < WARM_NS && i < 50); i++) {
-        status = take_round(s, err);
-        for (unsigned a = 0; a < s->n_arms; a++) {
-            s->series[a].n = 0;
-            s->series[a].clock_sum = 0;
-        }
-        if (status)
-            break;
-    }
-    return status;
-}
-
-/* Pairs sample j of the candidate with sample j of the arm: both of the same half of a round. */
-static enum gate_status paired_ratio(const struct series *candidate, const struct series *x,
-                                     struct estimate *out, struct gate_error *err)
-{
-    double *ratios = malloc(x->n * sizeof *ratios);
-    if (!ratios)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    for (size_t j = 0; j < x->n; j++)
-        ratios[j] = candidate->ns[j] / x->ns[j];
-    stats_sort(ratios, x->n);
-    *out = stats_median(ratios, x->n, MEASURE_CONFIDENCE);
-    free(ratios);
-    return GATE_OK;
-}
-
-static enum gate_status median_of(const struct series *x, struct estimate *p50, double *p90,
-                                  struct gate_error *err)
-{
-    double *sorted = malloc(x->n * sizeof *sorted);
-    if (!sorted)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    for (size_t j = 0; j < x->n; j++)
-        sorted[j] = x->ns[j];
-    stats_sort(sorted, x->n);
-    *p50 = stats_median(sorted, x->n, MEASURE_CONFIDENCE);
-    *p90 = stats_quantile(sorted, x->n, 0.9);
-    free(sorted);
-    return GATE_OK;
-}
-
-/* Is every interval narrow enough? With several arms the ratios count, else p50 itself. */
-static enum gate_status is_sharp(struct session *s, bool *sharp, struct gate_error *err)
+/* Is every interval as narrow as its arm asks for? */
+static enum gate_status is_sharp(const struct session *s, bool *sharp, struct gate_error *err)
 {
     *sharp = true;
-    for (unsigned i = s->n_arms > 1 ? 1 : 0; i < s->n_arms && *sharp; i++) {
+    for (unsigned m = s->n_members > 1 ? 1 : 0; m < s->n_members && *sharp; m++) {
+        unsigned i = s->members[m];
         struct estimate e;
         double p90;
-        enum gate_status status = i ? paired_ratio(&s->series[0], &s->series[i], &e, err)
-                                    : median_of(&s->series[0], &e, &p90, err);
+        enum gate_status status =
+            i ? session_ratio(s, i, &e, err) : session_p50(s, 0, &e, &p90, err);
         if (status)
             return status;
-        *sharp = stats_half_width(e) < HALF_WIDTH_TARGET;
+        double wanted = s->arms[i].role == ARM_PROVIDER ? PROVIDER_HALF_WIDTH : BEST_HALF_WIDTH;
+        *sharp = stats_half_width(e) < wanted;
     }
     return GATE_OK;
 }
 
-static enum gate_status take_rounds(struct session *s, struct gate_error *err)
+static enum gate_status take_rounds(struct session *s, double budget_ns, struct gate_error *err)
 {
-    for (unsigned i = 0; i < s->n_arms; i++) {
-        s->series[i].ns = malloc(2 * ROUNDS_MAX * sizeof(double));
-        if (!s->series[i].ns)
-            return gate_fail(err, GATE_INTERNAL, "out of memory");
-    }
-    enum gate_status status = warm_up(s, err);
     double start = now_ns();
     bool sharp = false;
-    for (unsigned round = 1; round <= ROUNDS_MAX && !status && !sharp; round++) {
-        status = take_round(s, err);
+    enum gate_status status = GATE_OK;
+    for (unsigned round = 1; round <= SESSION_ROUNDS_MAX && !status && !sharp; round++) {
+        status = session_round(s, err);
         if (status || round < MEASURE_ROUNDS)
             continue;
-        if (now_ns() - start > s->policy->budget_ns)
+        if (now_ns() - start > budget_ns)
             break;
         status = is_sharp(s, &sharp, err);
     }
@@ -306,7 +83,7 @@ static enum gate_status take_rounds(struct session *s, struct gate_error *err)
 }
 
 /* Cold launches, one by one, the arms in turn and the candidate last of each turn. */
-static enum gate_status take_singles(struct session *s, struct gate_error *err)
+static enum gate_status take_singles(struct session *s, double budget_ns, struct gate_error *err)
 {
     double *ns = malloc(s->n_arms * SINGLE_LAUNCHES * sizeof *ns);
     if (!ns)
@@ -315,7 +92,7 @@ static enum gate_status take_singles(struct session *s, struct gate_error *err)
     enum gate_status status = GATE_OK;
     size_t n = 0;
     while (n < SINGLE_LAUNCHES && !status) {
-        if (n >= SINGLE_LAUNCHES_MIN && now_ns() - start > s->policy->single_budget_ns)
+        if (n >= SINGLE_LAUNCHES_MIN && now_ns() - start > budget_ns)
             break;
         for (unsigned i = s->n_arms; i-- > 0 && !status;) {
             s->at = i;
@@ -336,12 +113,13 @@ static enum gate_status take_singles(struct session *s, struct gate_error *err)
 }
 
 /* A time that cannot be is an error, not a success. */
-static enum gate_status check_plausible(const struct session *s, const struct arm *arm,
-                                        const struct series *x, struct gate_error *err)
+static enum gate_status check_plausible(const struct session *s, unsigned i, struct gate_error *err)
 {
     const struct kg_problem *p = &s->c->problem;
     const struct device_peaks *peaks = &device_info(s->device)->peaks;
-    double p50 = arm->measurement.p50_ns.value;
+    const struct series *x = &s->series[i];
+    const char *name = s->arms[i].kernel->name;
+    double p50 = s->arms[i].measurement.p50_ns.value;
     double flops_ns = peak_flops(p, peaks) > 0 ? problem_flops(p) / peak_flops(p, peaks) * 1e9 : 0;
     double bytes_ns =
         peaks->bytes_per_s > 0 && s->cold ? problem_bytes(p) / peaks->bytes_per_s * 1e9 : 0;
@@ -349,38 +127,90 @@ static enum gate_status check_plausible(const struct session *s, const struct ar
         return gate_fail(err, GATE_WRONG,
                          "kernel '%s' seems to take %.3g us, less than this chip can: %.3g us of "
                          "arithmetic, %.3g us of memory traffic",
-                         arm->kernel->name, p50 / 1e3, flops_ns / 1e3, bytes_ns / 1e3);
-    if (x->least_hidden_ns > HIDDEN_NS)
+                         name, p50 / 1e3, flops_ns / 1e3, bytes_ns / 1e3);
+    if (x->least_hidden_ns > HIDDEN_NS + HIDDEN_SHARE * p50 * x->n_launches)
         return gate_fail(err, GATE_WRONG,
                          "the device works at least %.3g us beyond the timed span of kernel '%s': "
                          "work hides on another stream",
-                         x->least_hidden_ns / 1e3, arm->kernel->name);
+                         x->least_hidden_ns / 1e3, name);
     return GATE_OK;
 }
 
 static enum gate_status summarise(struct session *s, unsigned i, struct gate_error *err)
 {
-    struct series *x = &s->series[i];
+    const struct series *x = &s->series[i];
     struct measurement *m = &s->arms[i].measurement;
-    enum gate_status status = median_of(x, &m->p50_ns, &m->p90_ns, err);
+    struct estimate candidate_p50;
+    double candidate_p90 = 0;
+    enum gate_status status = session_p50(s, i, &m->p50_ns, &m->p90_ns, err);
     if (!status && i > 0)
-        status = paired_ratio(&s->series[0], x, &m->ratio, err);
+        status = session_p50(s, 0, &candidate_p50, &candidate_p90, err);
+    if (!status && i > 0)
+        status = session_ratio(s, i, &m->ratio, err);
+    if (!status && i > 0)
+        status = session_ratio_cycles(s, i, &m->ratio_cycles, err);
     if (status)
         return status;
+    m->ratio_p90 = i > 0 ? candidate_p90 / m->p90_ns : 0;
     m->n_samples = x->n;
     m->launches_per_sample = x->n_launches;
     m->input_sets = s->n_sets;
     m->cold = s->cold;
     m->sm_clock_mhz = x->clock_sum / (double)x->n;
     s->at = i;
-    status = check_plausible(s, &s->arms[i], x, err);
+    status = check_plausible(s, i, err);
     s->arms[i].timed = !status;
+    return status;
+}
+
+/* The samples become the arm's. */
+static void keep_samples(struct session *s, unsigned i)
+{
+    size_t n = s->series[i].n;
+    double *copy = malloc((n ? n : 1) * sizeof *copy);
+    free(s->arms[i].measurement.samples_ns);
+    for (size_t j = 0; copy && j < n; j++)
+        copy[j] = s->series[i].ns[j];
+    s->arms[i].measurement.samples_ns = copy;
+    if (!copy)
+        s->arms[i].measurement.n_samples = 0;
+}
+
+/* Rounds of these arms, and what they say of all but the first `known` of them. */
+static enum gate_status measure_group(struct session *s, const unsigned *members, unsigned n,
+                                      unsigned known, double budget_ns, struct gate_error *err)
+{
+    session_select(s, members, n);
+    enum gate_status status = take_rounds(s, budget_ns, err);
+    for (unsigned m = known; m < n && !status; m++) {
+        status = summarise(s, members[m], err);
+        if (!status)
+            keep_samples(s, members[m]);
+    }
+    return status;
+}
+
+/*
+ * The candidate and the best first, by themselves: a third kernel in the round leaves other things
+ * in the caches, and its neighbour would pay for that (1 % was seen). Then each provider beside the
+ * candidate.
+ */
+static enum gate_status measure_groups(struct session *s, double budget_ns, struct gate_error *err)
+{
+    bool paired = s->n_arms > 1 && s->arms[1].role == ARM_BEST;
+    const unsigned pair[2] = {0, 1};
+    enum gate_status status = measure_group(s, pair, paired ? 2 : 1, 0, budget_ns, err);
+    s->swap = false;
+    for (unsigned i = paired ? 2 : 1; i < s->n_arms && !status; i++) {
+        const unsigned beside[2] = {0, i};
+        status = measure_group(s, beside, 2, 1, PROVIDER_BUDGET_SHARE * budget_ns, err);
+    }
     return status;
 }
 
 /* The candidate's recorded launches once more, into poisoned outputs: what was timed is what is
  * handed out for the last look. */
-static enum gate_status replay_for_check(struct session *s, struct operands *first,
+static enum gate_status replay_for_check(struct session *s, const struct operands **first,
                                          struct gate_error *err)
 {
     struct device_time unused;
@@ -388,39 +218,79 @@ static enum gate_status replay_for_check(struct session *s, struct operands *fir
     enum gate_status status = operands_poison(s->device, &s->sets[0], 0xff, err);
     if (!status)
         status = device_replay_run(s->device, s->series[0].replay, &unused, err);
-    if (status)
-        return status;
-    *first = s->sets[0];
-    s->sets[0] = (struct operands){0};
-    return GATE_OK;
+    *first = &s->sets[0];
+    return status;
+}
+
+static void blame(struct session *s, const struct gate_error *err)
+{
+    struct verification *v = &s->arms[s->at].verification;
+    v->ok = false;
+    snprintf(v->message, sizeof v->message, "%.500s", err->message);
+}
+
+static enum gate_status measure_session(struct session *s, const struct measure_policy *policy,
+                                        const struct operands **first, struct gate_error *err)
+{
+    enum gate_status status = measure_groups(s, policy->budget_ns, err);
+    if (!status && policy->single_budget_ns > 0)
+        status = take_singles(s, policy->single_budget_ns, err);
+    return status ? status : replay_for_check(s, first, err);
 }
 
 enum gate_status measure_arms(struct device *d, const struct suite_case *c, uint64_t seed,
                               const struct measure_policy *policy, struct arm *arms, unsigned n,
-                              struct operands *first, struct gate_error *err)
+                              measure_check_fn check, void *context, struct gate_error *err)
 {
-    struct session s = {.device = d, .c = c, .policy = policy, .arms = arms, .n_arms = n};
-    enum gate_status status = make_sets(&s, seed, err);
+    struct session s = {.device = d, .c = c, .arms = arms, .n_arms = n, .swap = policy->swap};
+    const struct operands *first = NULL;
+    enum gate_status status = session_start(&s, seed, err);
     if (!status)
-        status = plan(&s, err);
+        status = measure_session(&s, policy, &first, err);
     if (!status)
-        status = take_rounds(&s, err);
+        status = check(context, first, err);
+    if (status == GATE_WRONG)
+        blame(&s, err);
+    session_release(&s);
+    return status;
+}
+
+/* d of one share: the delay is a share of the other side's replay, measured just now. */
+static enum gate_status inject(struct session *s, double share, double budget_ns, double *out,
+                               struct gate_error *err)
+{
+    struct estimate p50, ratio = {0};
+    double p90;
+    enum gate_status status = device_replay_delay(s->device, s->series[0].replay, 0, err);
+    session_clear(s);
+    for (int i = 0; i < 3 && !status; i++)
+        status = session_round(s, err);
     if (!status)
-        status = take_singles(&s, err);
-    for (unsigned i = 0; i < n && !status; i++)
-        status = summarise(&s, i, err);
-    for (unsigned i = 0; i < n; i++)
-        arms[i].measurement.samples_ns = s.series[i].ns;
+        status = session_p50(s, 1, &p50, &p90, err);
     if (!status)
-        status = replay_for_check(&s, first, err);
-    if (status == GATE_WRONG) {
-        struct verification *v = &arms[s.at].verification;
-        v->ok = false;
-        snprintf(v->message, sizeof v->message, "%.500s", err->message);
-    }
-    for (unsigned i = 0; i < n; i++)
-        device_replay_free(d, s.series[i].replay);
-    free_sets(&s, 0);
-    free(s.sets);
+        status = device_replay_delay(s->device, s->series[0].replay,
+                                     share * p50.value * s->series[1].n_launches, err);
+    session_clear(s);
+    if (!status)
+        status = take_rounds(s, budget_ns, err);
+    if (!status)
+        status = session_ratio(s, 1, &ratio, err);
+    *out = ratio.value > 0 ? log(ratio.value) : 0;
+    return status;
+}
+
+enum gate_status measure_injected(struct device *d, const struct suite_case *c, uint64_t seed,
+                                  const struct measure_policy *policy, struct arm *arms,
+                                  const double *shares, unsigned n_shares, double *out,
+                                  struct gate_error *err)
+{
+    struct session s = {
+        .device = d, .c = c, .arms = arms, .n_arms = 2, .swap = policy->swap, .delayed = true};
+    enum gate_status status = session_start(&s, seed, err);
+    for (unsigned i = 0; i < n_shares && !status; i++)
+        status = inject(&s, shares[i], policy->budget_ns, &out[i], err);
+    if (status == GATE_WRONG)
+        blame(&s, err);
+    session_release(&s);
     return status;
 }

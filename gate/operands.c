@@ -1,9 +1,10 @@
 #include "operands.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "../kernels/reference/half.h"
+
+#define ALIGNMENT 256
 
 uint64_t operands_seed(uint64_t seed, uint64_t index)
 {
@@ -18,19 +19,29 @@ static size_t tensor_bytes(const struct kg_problem *p, const struct problem_tens
     return (size_t)problem_tensor_elements(t) * problem_dtype_bytes(p->dtype);
 }
 
-enum gate_status operands_alloc(struct device *d, const struct kg_problem *p, struct operands *out,
-                                struct gate_error *err)
+static size_t aligned_bytes(const struct kg_problem *p, const struct problem_tensor *t)
+{
+    return (tensor_bytes(p, t) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+size_t operands_bytes(const struct kg_problem *p)
+{
+    struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
+    size_t bytes = 0;
+    for (unsigned i = problem_tensors(p, tensors); i-- > 0;)
+        bytes += aligned_bytes(p, &tensors[i]);
+    return bytes;
+}
+
+struct operands operands_at(struct device *d, const struct kg_problem *p, void *memory)
 {
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
     unsigned n = problem_tensors(p, tensors);
     struct operands o = {.args = {.struct_bytes = sizeof o.args, .stream = device_stream(d)}};
+    char *at = memory;
     for (unsigned i = 0; i < n; i++) {
-        enum gate_status status = device_alloc(d, tensor_bytes(p, &tensors[i]), &o.memory[i], err);
-        if (status) {
-            operands_free(d, &o);
-            return status;
-        }
-        struct kg_tensor view = problem_dense(p, &tensors[i], o.memory[i].data);
+        struct kg_tensor view = problem_dense(p, &tensors[i], at);
+        at += aligned_bytes(p, &tensors[i]);
         if (tensors[i].is_output) {
             o.out[o.args.n_out] = tensors[i];
             o.args.out[o.args.n_out++] = view;
@@ -39,15 +50,7 @@ enum gate_status operands_alloc(struct device *d, const struct kg_problem *p, st
             o.args.in[o.args.n_in++] = view;
         }
     }
-    *out = o;
-    return GATE_OK;
-}
-
-void operands_free(struct device *d, struct operands *o)
-{
-    for (unsigned i = 0; i < PROBLEM_MAX_TENSORS; i++)
-        device_free(d, &o->memory[i]);
-    *o = (struct operands){0};
+    return o;
 }
 
 /* Literal values are few: they are encoded here and copied. */
@@ -86,8 +89,9 @@ enum gate_status operands_poison(struct device *d, struct operands *o, unsigned 
                                  struct gate_error *err)
 {
     for (uint32_t i = 0; i < o->args.n_out; i++) {
-        const struct device_memory *m = &o->memory[o->args.n_in + i];
-        enum gate_status status = device_fill_bytes(d, m->data, byte, m->bytes, err);
+        const struct kg_tensor *t = &o->args.out[i];
+        size_t bytes = (size_t)problem_tensor_elements(&o->out[i]) * problem_dtype_bytes(t->dtype);
+        enum gate_status status = device_fill_bytes(d, t->data, byte, bytes, err);
         if (status)
             return status;
     }

@@ -9,15 +9,16 @@
 #include "suite.h"
 
 struct operands {
-    struct kg_args args; /* tensors are filled in; workspace and stream are the arm's */
+    struct kg_args args; /* tensors and stream are filled in; the workspace is the launch's */
     struct problem_tensor in[KG_MAX_TENSORS], out[KG_MAX_TENSORS];
-    struct device_memory memory[PROBLEM_MAX_TENSORS]; /* inputs, then outputs */
 };
 
-/* Allocates dense tensors of uninitialised memory. */
-enum gate_status operands_alloc(struct device *d, const struct kg_problem *p, struct operands *out,
-                                struct gate_error *err);
-void operands_free(struct device *d, struct operands *o);
+/* Bytes of one set of dense tensors, each aligned to 256 bytes. */
+size_t operands_bytes(const struct kg_problem *p);
+
+/* The set at `memory`, which is operands_bytes() long, aligned to 256 bytes, and stays the
+ * caller's. The contents are garbage. */
+struct operands operands_at(struct device *d, const struct kg_problem *p, void *memory);
 
 /* Fills each input with N(0,1) from `seed`, or with the case's literal values. */
 enum gate_status operands_fill(struct device *d, const struct suite_case *c, struct operands *o,

@@ -23,10 +23,15 @@ cJSON *record_device(const struct device_info *info)
     return o;
 }
 
-cJSON *record_library(const struct library *lib, bool is_candidate)
+static const char *role_name(enum arm_role role)
+{
+    return role == ARM_CANDIDATE ? "candidate" : role == ARM_BEST ? "best" : "provider";
+}
+
+cJSON *record_library(const struct library *lib, enum arm_role role)
 {
     cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "role", is_candidate ? "candidate" : "provider");
+    cJSON_AddStringToObject(o, "role", role_name(role));
     cJSON_AddStringToObject(o, "provider", lib->table->provider);
     cJSON_AddStringToObject(o, "version", lib->table->version);
     cJSON_AddStringToObject(o, "file", lib->file);
@@ -122,6 +127,8 @@ static cJSON *record_measurement(const struct measurement *m, bool is_candidate,
     cJSON_AddNumberToObject(o, "single_samples", (double)m->n_single);
     cJSON_AddItemToObject(o, "ratio_to_candidate",
                           is_candidate ? cJSON_CreateNull() : record_estimate(m->ratio));
+    add_number_or_null(o, "ratio_cycles", m->ratio_cycles, m->ratio_cycles > 0);
+    add_number_or_null(o, "ratio_p90", m->ratio_p90, m->ratio_p90 > 0);
     add_samples(o, m);
     return o;
 }
@@ -130,12 +137,12 @@ cJSON *record_arm(const struct arm *arm, const struct kg_problem *p, const struc
 {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "provider", arm->library->table->provider);
-    cJSON_AddStringToObject(o, "role", arm->is_candidate ? "candidate" : "provider");
+    cJSON_AddStringToObject(o, "role", role_name(arm->role));
     cJSON_AddStringToObject(o, "kernel", arm->kernel->name);
     cJSON_AddItemToObject(o, "verify", record_verification(&arm->verification));
-    cJSON_AddItemToObject(o, "timing",
-                          arm->timed
-                              ? record_measurement(&arm->measurement, arm->is_candidate, p, info)
-                              : cJSON_CreateNull());
+    cJSON_AddItemToObject(
+        o, "timing",
+        arm->timed ? record_measurement(&arm->measurement, arm->role == ARM_CANDIDATE, p, info)
+                   : cJSON_CreateNull());
     return o;
 }

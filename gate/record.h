@@ -10,7 +10,7 @@
 
 /* Each returns an object of the caller's (cJSON_Delete), or NULL when memory is short. */
 cJSON *record_device(const struct device_info *info);
-cJSON *record_library(const struct library *lib, bool is_candidate);
+cJSON *record_library(const struct library *lib, enum arm_role role);
 cJSON *record_arm(const struct arm *arm, const struct kg_problem *p,
                   const struct device_info *info);
 

@@ -2,8 +2,9 @@
  * report_csv.c: a run as CSV by RFC 4180, one row an arm.
  *
  * The columns are those of `columns` below: the name says where the value is in the run document
- * (run.schema.json), units included. A value that is null or absent is an empty field. A case
- * without arms has one row without the arm's columns. Free text that a spreadsheet would run as a
+ * (run.schema.json), units included. A value that is null or absent is an empty field. d_first and
+ * d_confirmation have one number a process, in order, with ';' between them. A case without arms
+ * has one row without the arm's columns. Free text that a spreadsheet would run as a
  * formula gets an apostrophe before it.
  */
 #include "report_run.h"
@@ -12,7 +13,23 @@
 
 #include "base/json.h"
 
-enum source { RUN, GIT, DEVICE, CASE, BEST, RATIO, ARM, VERIFY, TIMING, PAIR, N_SOURCES };
+enum source {
+    RUN,
+    POLICY,
+    GIT,
+    DEVICE,
+    CASE,
+    BEST,
+    RATIO,
+    RATIO_P90,
+    FIRST, /* the d of each process of a stage; no key */
+    CONFIRMATION,
+    ARM,
+    VERIFY,
+    TIMING,
+    PAIR,
+    N_SOURCES
+};
 
 static const struct {
     const char *name;
@@ -23,6 +40,10 @@ static const struct {
     {"time_ms", RUN, "time_ms"},
     {"suite", RUN, "suite"},
     {"contract", RUN, "contract"},
+    {"epoch", RUN, "epoch"},
+    {"control_drift", RUN, "control_drift"},
+    {"threshold", POLICY, "threshold"},
+    {"against", POLICY, "against"},
     {"device_model", DEVICE, "model"},
     {"device_name", DEVICE, "name"},
     {"driver", DEVICE, "driver"},
@@ -33,11 +54,20 @@ static const struct {
     {"op", CASE, "op"},
     {"dtype", CASE, "dtype"},
     {"verdict", CASE, "verdict"},
+    {"mode", CASE, "mode"},
+    {"mde", CASE, "mde"},
+    {"case_threshold", CASE, "threshold"},
+    {"same_library", CASE, "same_library"},
     {"best_p50_ns", BEST, "p50_ns"},
     {"best_commit", BEST, "commit"},
     {"ratio", RATIO, "value"},
     {"ratio_lo", RATIO, "lo"},
     {"ratio_hi", RATIO, "hi"},
+    {"ratio_p90", RATIO_P90, "value"},
+    {"ratio_p90_lo", RATIO_P90, "lo"},
+    {"ratio_p90_hi", RATIO_P90, "hi"},
+    {"d_first", FIRST, NULL},
+    {"d_confirmation", CONFIRMATION, NULL},
     {"provider", ARM, "provider"},
     {"role", ARM, "role"},
     {"kernel", ARM, "kernel"},
@@ -98,13 +128,35 @@ static void put_value(const cJSON *value, struct buf *out)
         buf_puts(out, cJSON_IsTrue(value) ? "true" : "false");
 }
 
+static void put_evidence(const cJSON *processes, const char *stage, struct buf *out)
+{
+    const cJSON *process;
+    const char *separator = "";
+    cJSON_ArrayForEach(process, processes)
+    {
+        if (strcmp(json_string(process, "stage", ""), stage) != 0)
+            continue;
+        buf_puts(out, separator);
+        put_value(cJSON_GetObjectItemCaseSensitive(process, "d"), out);
+        separator = ";";
+    }
+}
+
+static void put_field(const cJSON *const sources[N_SOURCES], enum source source, const char *key,
+                      struct buf *out)
+{
+    if (key)
+        put_value(cJSON_GetObjectItemCaseSensitive(sources[source], key), out);
+    else
+        put_evidence(sources[source], source == FIRST ? "first" : "confirmation", out);
+}
+
 static void put_row(const cJSON *const sources[N_SOURCES], struct buf *out)
 {
     for (size_t i = 0; i < N_COLUMNS; i++) {
         if (i > 0)
             buf_putc(out, ',');
-        put_value(cJSON_GetObjectItemCaseSensitive(sources[columns[i].source], columns[i].key),
-                  out);
+        put_field(sources, columns[i].source, columns[i].key, out);
     }
     buf_puts(out, "\r\n");
 }
@@ -115,11 +167,15 @@ static void put_case(const struct report_run *run, const cJSON *one_case, struct
     const cJSON *arms = cJSON_GetObjectItemCaseSensitive(one_case, "arms");
     const cJSON *sources[N_SOURCES] = {
         [RUN] = run->document,
+        [POLICY] = cJSON_GetObjectItemCaseSensitive(run->document, "policy"),
         [GIT] = run->git,
         [DEVICE] = run->device,
         [CASE] = one_case,
         [BEST] = cJSON_GetObjectItemCaseSensitive(one_case, "best"),
         [RATIO] = cJSON_GetObjectItemCaseSensitive(one_case, "ratio"),
+        [RATIO_P90] = cJSON_GetObjectItemCaseSensitive(one_case, "ratio_p90"),
+        [FIRST] = cJSON_GetObjectItemCaseSensitive(one_case, "processes"),
+        [CONFIRMATION] = cJSON_GetObjectItemCaseSensitive(one_case, "processes"),
     };
     if (cJSON_GetArraySize(arms) == 0)
         put_row(sources, out);

@@ -80,8 +80,33 @@ static void properties(const struct report_run *run, struct buf *out)
     property("device_model", json_string(run->device, "model", ""), out);
     property("driver", json_string(run->device, "driver", ""), out);
     property("contract", json_string(run->document, "contract", ""), out);
+    property("epoch", json_string(run->document, "epoch", ""), out);
+    property("against",
+             json_string(cJSON_GetObjectItemCaseSensitive(run->document, "policy"), "against", ""),
+             out);
     property("verdict", json_string(run->document, "verdict", ""), out);
     buf_puts(out, "    </properties>\n");
+}
+
+/* What the processes of the case found; nothing when they compared nothing. */
+static void evidence(const cJSON *one_case, struct buf *out)
+{
+    static const char *const stages[] = {"first", "confirmation"};
+    double mde = report_mde(one_case);
+    char text[UNITS_MAX];
+    struct buf line;
+    buf_init(&line, 64 * 1024);
+    for (size_t i = 0; i < 2; i++) {
+        buf_clear(&line);
+        if (report_evidence(one_case, stages[i], &line))
+            buf_printf(out, "%s: %s\n", stages[i], line.data);
+    }
+    buf_clear(&line);
+    if (report_p90(one_case, &line))
+        buf_printf(out, "p90: %s\n", line.data);
+    if (mde >= 0)
+        buf_printf(out, "minimum detectable effect: %s\n", units_percent(mde, text));
+    buf_release(&line);
 }
 
 static void outcome(const cJSON *one_case, enum verdict v, struct buf *out)
@@ -99,7 +124,9 @@ static void outcome(const cJSON *one_case, enum verdict v, struct buf *out)
     buf_printf(out, "      <%s", outcomes[v].element);
     attribute("type", outcomes[v].type, out);
     attribute("message", json_string(one_case, "reason", ""), out);
-    buf_puts(out, "/>\n");
+    buf_putc(out, '>');
+    evidence(one_case, out);
+    buf_printf(out, "</%s>\n", outcomes[v].element);
 }
 
 static void measured(const cJSON *one_case, struct buf *out)
@@ -112,7 +139,10 @@ static void measured(const cJSON *one_case, struct buf *out)
     cJSON_ArrayForEach(arm, cJSON_GetObjectItemCaseSensitive(one_case, "arms"))
     {
         const cJSON *timing = report_timing(arm);
-        put_xml(json_string(arm, "provider", ""), out);
+        if (strcmp(json_string(arm, "role", ""), "best") == 0)
+            buf_puts(out, "best");
+        else
+            put_xml(json_string(arm, "provider", ""), out);
         if (timing)
             buf_printf(out, ": p50 %s, p90 %s\n",
                        units_duration(json_number(timing, "p50_ns", 0), p50),
@@ -121,7 +151,7 @@ static void measured(const cJSON *one_case, struct buf *out)
             buf_printf(out, ": %s\n", report_no_timing(arm));
     }
     if (ratio > 0)
-        buf_printf(out, "against the stored best: %s\n", units_change(ratio, change));
+        buf_printf(out, "against the best: %s\n", units_change(ratio, change));
     buf_puts(out, "</system-out>\n");
 }
 

@@ -2,7 +2,7 @@
  * report_markdown.c: a run as the summary of a CI job, for GitHub and GitLab.
  *
  * A summary that would pass REPORT_MARKDOWN_MAX shows the worst cases and says how many are left
- * out.
+ * out, in the table of a calibration too.
  */
 #include "report_run.h"
 
@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "report_calibration.h"
 #include "report_units.h"
 
 static const char *mark(enum verdict v)
@@ -77,14 +78,23 @@ static void put_times(const cJSON *arm, struct buf *out)
 
 static void put_change(const cJSON *one_case, struct buf *out)
 {
-    double change = report_change(one_case);
+    double change = report_change(one_case), half_width = report_half_width(one_case);
     char text[UNITS_MAX];
-    if (change > 0)
+    if (change > 0) {
         buf_puts(out, units_change(change, text));
-    else if (!cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(one_case, "best")))
+        buf_printf(out, " \xc2\xb1 %s", units_percent(half_width, text));
+    } else if (!cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(one_case, "best"))) {
         buf_puts(out, "no best");
-    else
+    } else {
         buf_puts(out, "-");
+    }
+}
+
+static void put_mde(const cJSON *one_case, struct buf *out)
+{
+    double mde = report_mde(one_case);
+    char text[UNITS_MAX];
+    buf_puts(out, mde >= 0 ? units_percent(mde, text) : "-");
 }
 
 static void table_row(const struct report_run *run, const cJSON *one_case, struct buf *out)
@@ -108,6 +118,8 @@ static void table_row(const struct report_run *run, const cJSON *one_case, struc
         buf_printf(out, " | %s | ", speed_up > 0 ? units_factor(speed_up, text) : "-");
     }
     put_change(one_case, out);
+    buf_puts(out, " | ");
+    put_mde(one_case, out);
     buf_printf(out, " | %s %s |\n", mark(v), verdict_name(v));
 }
 
@@ -118,10 +130,10 @@ static void table_head(const struct report_run *run, struct buf *out)
         put_text(run->providers[i], out);
         buf_puts(out, " p50 / p90 | speed-up | ");
     }
-    buf_puts(out, "vs best | verdict |\n|:--|--:|");
+    buf_puts(out, "vs best | MDE | verdict |\n|:--|--:|");
     for (size_t i = 0; i < run->n_providers; i++)
         buf_puts(out, "--:|--:|");
-    buf_puts(out, "--:|:--|\n");
+    buf_puts(out, "--:|--:|:--|\n");
 }
 
 static void fact(const char *name, const char *value, struct buf *out)
@@ -134,13 +146,15 @@ static void fact(const char *name, const char *value, struct buf *out)
 static void head(const struct report_run *run, struct buf *out)
 {
     enum verdict v = report_verdict(run->document);
-    const cJSON *absent, *policy = cJSON_GetObjectItemCaseSensitive(run->document, "policy");
+    const cJSON *absent;
     struct buf text;
 
     buf_init(&text, 16 * 1024);
     buf_printf(out, "## %s Kernel Gate: %s\n\n**", mark(v), verdict_name(v));
     report_counts(run, out);
-    buf_printf(out, "** (threshold %.3g %%)\n\n", 100 * json_number(policy, "threshold", 0));
+    buf_puts(out, "** (");
+    report_policy(run, out);
+    buf_puts(out, ")\n\n");
     buf_printf(&text, "%s (%s)", json_string(run->device, "name", ""),
                json_string(run->device, "model", ""));
     fact("device", text.data, out);
@@ -153,9 +167,9 @@ static void head(const struct report_run *run, struct buf *out)
     buf_printf(&text, " %s", json_string(run->git, "subject", ""));
     fact("commit", text.data, out);
     buf_clear(&text);
-    buf_printf(&text, "%s, contract %s", json_string(run->document, "suite", ""),
-               json_string(run->document, "contract", ""));
-    fact("suite", text.data, out);
+    fact("suite", json_string(run->document, "suite", ""), out);
+    report_conditions(run, &text);
+    fact("measured", text.data, out);
     cJSON_ArrayForEach(absent, cJSON_GetObjectItemCaseSensitive(run->document, "absent"))
     {
         buf_clear(&text);
@@ -167,31 +181,93 @@ static void head(const struct report_run *run, struct buf *out)
     buf_release(&text);
 }
 
+static void evidence(const cJSON *one_case, struct buf *out)
+{
+    static const char *const stages[] = {"first", "confirmation"};
+    struct buf line;
+    buf_init(&line, 64 * 1024);
+    for (size_t i = 0; i < 2; i++) {
+        buf_clear(&line);
+        if (report_evidence(one_case, stages[i], &line))
+            buf_printf(out, "  - %s: %s\n", stages[i], line.data);
+    }
+    buf_clear(&line);
+    if (report_p90(one_case, &line))
+        buf_printf(out, "  - p90: %s\n", line.data);
+    if (json_bool(one_case, "same_library", false))
+        buf_puts(out, "  - candidate and best are the same file\n");
+    buf_release(&line);
+}
+
+/* Reason and evidence of each verdict that is not a plain pass. */
 static void details(const cJSON *const *cases, size_t n, struct buf *out)
 {
-    size_t n_bad = 0;
+    size_t n_told = 0;
     for (size_t i = 0; i < n; i++)
-        n_bad += !report_is_good(report_verdict(cases[i]));
-    if (n_bad == 0)
+        n_told += report_verdict(cases[i]) != VERDICT_PASS;
+    if (n_told == 0)
         return;
-    buf_printf(out, "\n<details><summary>Reasons (%zu)</summary>\n\n", n_bad);
+    buf_printf(out, "\n<details><summary>Reasons and evidence (%zu)</summary>\n\n", n_told);
     for (size_t i = 0; i < n; i++) {
         enum verdict v = report_verdict(cases[i]);
-        if (report_is_good(v))
+        if (v == VERDICT_PASS)
             continue;
         buf_printf(out, "- %s %s ", mark(v), verdict_name(v));
         put_code(json_string(cases[i], "id", ""), out);
         buf_puts(out, ": ");
         put_text(json_string(cases[i], "reason", ""), out);
         buf_putc(out, '\n');
+        evidence(cases[i], out);
     }
     buf_puts(out, "\n</details>\n");
 }
 
-/* Writes the whole summary with the first n_shown of the cases. */
-static void render(const struct report_run *run, const cJSON *const *cases, size_t n_shown,
-                   struct buf *out)
+static void calibration_row(const struct calibration *c, const cJSON *one_case, struct buf *out)
 {
+    char text[UNITS_MAX];
+    buf_puts(out, "| ");
+    put_code(json_string(one_case, "id", ""), out);
+    buf_puts(out, " | ");
+    put_mde(one_case, out);
+    buf_puts(out, json_bool(one_case, "resolved", false) ? " | yes |" : " | **no** |");
+    for (size_t i = 0; i < c->n_shares; i++)
+        buf_printf(out, " %s |", calibration_case_rate(one_case, c->shares[i], text));
+    buf_putc(out, '\n');
+}
+
+static void calibration(const struct report_run *run, const struct calibration *c, size_t n_shown,
+                        struct buf *out)
+{
+    char text[UNITS_MAX];
+    buf_puts(out, "\n### Calibration\n\n**");
+    calibration_summary(c, run->threshold, out);
+    buf_printf(out,
+               "**\n\nDecisions that were red, by the share of time that was added, from %lld "
+               "processes a case:\n\n| shape | MDE | resolved |",
+               (long long)json_integer(run->calibration, "processes", 0));
+    for (size_t i = 0; i < c->n_shares; i++)
+        buf_printf(out, " %s |", calibration_share_name(c->shares[i], text));
+    buf_puts(out, "\n|:--|--:|:--|");
+    for (size_t i = 0; i < c->n_shares; i++)
+        buf_puts(out, "--:|");
+    buf_putc(out, '\n');
+    for (size_t i = 0; i < n_shown; i++)
+        calibration_row(c, c->cases[i], out);
+    if (n_shown < c->n_cases)
+        buf_printf(out, "\n%zu of %zu calibrated cases are left out; the worst come first.\n",
+                   c->n_cases - n_shown, c->n_cases);
+}
+
+static size_t at_most(size_t n, size_t limit)
+{
+    return n < limit ? n : limit;
+}
+
+/* Writes the whole summary with the first n of the cases, and of the calibrated ones. */
+static void render(const struct report_run *run, const cJSON *const *cases,
+                   const struct calibration *calibrated, size_t n, struct buf *out)
+{
+    size_t n_shown = at_most(n, run->n_cases);
     head(run, out);
     if (n_shown > 0) {
         table_head(run, out);
@@ -203,7 +279,14 @@ static void render(const struct report_run *run, const cJSON *const *cases, size
                    run->n_cases - n_shown, run->n_cases);
     if (run->more_providers)
         buf_printf(out, "\nOnly the first %d providers have columns.\n", REPORT_MAX_PROVIDERS);
+    if (run->n_unresolved > 0) {
+        buf_puts(out, "\n\xe2\x9a\xa0\xef\xb8\x8f ");
+        report_unresolved(run, put_code, out);
+        buf_putc(out, '\n');
+    }
     details(cases, n_shown, out);
+    if (run->calibration)
+        calibration(run, calibrated, at_most(n, calibrated->n_cases), out);
 }
 
 struct ranked {
@@ -237,31 +320,35 @@ void report_markdown(const struct report_run *run, struct buf *out)
 {
     const cJSON **cases = calloc(run->n_cases + 1, sizeof(*cases));
     const cJSON *one_case;
+    struct calibration calibrated = {0};
     struct buf summary;
     size_t n = 0;
 
     buf_init(&summary, REPORT_MARKDOWN_MAX);
-    if (!cases) {
+    if (!cases || !calibration_read(run->calibration, &calibrated)) {
         out->failed = true;
-        return;
+        goto out;
     }
     cJSON_ArrayForEach(one_case, run->cases)
     {
         cases[n++] = one_case;
     }
-    render(run, cases, n, &summary);
-    if (summary.failed && !sort_worst_first(cases, n)) {
+    n = n > calibrated.n_cases ? n : calibrated.n_cases;
+    render(run, cases, &calibrated, n, &summary);
+    if (summary.failed && !sort_worst_first(cases, run->n_cases)) {
         out->failed = true;
         n = 0;
     }
     while (summary.failed && n > 0) {
         n = n * 7 / 8;
         buf_clear(&summary);
-        render(run, cases, n, &summary);
+        render(run, cases, &calibrated, n, &summary);
     }
     if (summary.failed)
         out->failed = true;
     buf_append(out, summary.data, summary.len);
+out:
+    calibration_release(&calibrated);
     buf_release(&summary);
     free(cases);
 }

@@ -1,13 +1,21 @@
 /* report_run.c: see report_run.h. */
 #include "report_run.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "report_units.h"
 
 static const cJSON *member(const cJSON *object, const char *key)
 {
     return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+static const cJSON *object_member(const cJSON *object, const char *key)
+{
+    const cJSON *value = member(object, key);
+    return cJSON_IsObject(value) ? value : NULL;
 }
 
 static void note_provider(struct report_run *run, const char *provider)
@@ -27,6 +35,7 @@ static void read_case(struct report_run *run, const cJSON *one_case)
     const cJSON *arm, *timing = report_timing(report_candidate(one_case));
     run->n_cases++;
     run->counts[report_verdict(one_case)]++;
+    run->n_unresolved += report_is_unresolved(run, one_case);
     run->warm |= timing && !json_bool(timing, "cold", true);
     cJSON_ArrayForEach(arm, member(one_case, "arms"))
     {
@@ -38,10 +47,13 @@ static void read_case(struct report_run *run, const cJSON *one_case)
 void report_run_read(const cJSON *document, struct report_run *out)
 {
     const cJSON *one_case;
-    *out = (struct report_run){.document = document,
-                               .git = member(document, "git"),
-                               .device = member(document, "device"),
-                               .cases = member(document, "cases")};
+    *out =
+        (struct report_run){.document = document,
+                            .git = member(document, "git"),
+                            .device = member(document, "device"),
+                            .cases = member(document, "cases"),
+                            .calibration = object_member(document, "calibration"),
+                            .threshold = json_number(member(document, "policy"), "threshold", 0)};
     cJSON_ArrayForEach(one_case, out->cases)
     {
         read_case(out, one_case);
@@ -67,20 +79,25 @@ int report_severity(enum verdict v)
     return severity[v];
 }
 
-bool report_is_good(enum verdict v)
-{
-    return v == VERDICT_PASS || v == VERDICT_IMPROVEMENT;
-}
-
-const cJSON *report_candidate(const cJSON *one_case)
+static const cJSON *arm_of_role(const cJSON *one_case, const char *role)
 {
     const cJSON *arm;
     cJSON_ArrayForEach(arm, member(one_case, "arms"))
     {
-        if (strcmp(json_string(arm, "role", ""), "candidate") == 0)
+        if (strcmp(json_string(arm, "role", ""), role) == 0)
             return arm;
     }
     return NULL;
+}
+
+const cJSON *report_candidate(const cJSON *one_case)
+{
+    return arm_of_role(one_case, "candidate");
+}
+
+const cJSON *report_best_arm(const cJSON *one_case)
+{
+    return arm_of_role(one_case, "best");
 }
 
 const cJSON *report_provider(const cJSON *one_case, const char *provider)
@@ -95,12 +112,6 @@ const cJSON *report_provider(const cJSON *one_case, const char *provider)
     return NULL;
 }
 
-static const cJSON *object_member(const cJSON *object, const char *key)
-{
-    const cJSON *value = member(object, key);
-    return cJSON_IsObject(value) ? value : NULL;
-}
-
 const cJSON *report_timing(const cJSON *arm)
 {
     return object_member(arm, "timing");
@@ -113,12 +124,30 @@ const cJSON *report_verify(const cJSON *arm)
 
 double report_change(const cJSON *one_case)
 {
+    return json_number(object_member(one_case, "ratio"), "value", 0);
+}
+
+double report_half_width(const cJSON *one_case)
+{
     const cJSON *ratio = object_member(one_case, "ratio");
-    const cJSON *best = object_member(one_case, "best");
-    const cJSON *timing = report_timing(report_candidate(one_case));
-    if (ratio)
-        return json_number(ratio, "value", 0);
-    return best && timing ? json_number(timing, "p50_ns", 0) / json_number(best, "p50_ns", 1) : 0;
+    return ratio ? fabs(json_number(ratio, "hi", 0) - json_number(ratio, "lo", 0)) / 2 : -1;
+}
+
+double report_best_ns(const cJSON *one_case, bool *stored)
+{
+    const cJSON *timing = report_timing(report_best_arm(one_case));
+    *stored = !timing;
+    return json_number(timing ? timing : object_member(one_case, "best"), "p50_ns", 0);
+}
+
+double report_mde(const cJSON *one_case)
+{
+    return json_number(one_case, "mde", -1);
+}
+
+bool report_is_unresolved(const struct report_run *run, const cJSON *one_case)
+{
+    return report_mde(one_case) > json_number(one_case, "threshold", run->threshold);
 }
 
 double report_speed_up(const cJSON *one_case, const cJSON *provider_arm)
@@ -170,4 +199,96 @@ void report_commit(const struct report_run *run, struct buf *out)
         buf_puts(out, ", changed");
     if (branch[0])
         buf_printf(out, " (%s)", branch);
+}
+
+void report_conditions(const struct report_run *run, struct buf *out)
+{
+    char text[UNITS_MAX];
+    const cJSON *drift = member(run->document, "control_drift");
+    const char *epoch = json_string(run->document, "epoch", "");
+    const char *against = json_string(member(run->document, "policy"), "against", "");
+    int64_t n_processes = json_integer(run->document, "n_processes", 0);
+
+    buf_printf(out, "contract %s", json_string(run->document, "contract", ""));
+    if (epoch[0])
+        buf_printf(out, ", epoch %s", epoch);
+    if (n_processes > 0)
+        buf_printf(out, ", %lld process%s", (long long)n_processes, n_processes == 1 ? "" : "es");
+    if (cJSON_IsNumber(drift))
+        buf_printf(out, ", control drift %s", units_percent(drift->valuedouble, text));
+    if (against[0])
+        buf_printf(out, ", against %s", against);
+}
+
+void report_policy(const struct report_run *run, struct buf *out)
+{
+    double p90 = json_number(member(run->document, "policy"), "p90_threshold", 0);
+    buf_printf(out, "threshold %.3g %%", 100 * run->threshold);
+    if (p90 > 0)
+        buf_printf(out, ", p90 %.3g %%", 100 * p90);
+}
+
+static bool has_evidence(const cJSON *processes, const char *stage)
+{
+    const cJSON *process;
+    cJSON_ArrayForEach(process, processes)
+    {
+        if (strcmp(json_string(process, "stage", ""), stage) == 0 &&
+            cJSON_IsNumber(member(process, "d")))
+            return true;
+    }
+    return false;
+}
+
+bool report_evidence(const cJSON *one_case, const char *stage, struct buf *out)
+{
+    char text[UNITS_MAX];
+    const cJSON *process, *processes = member(one_case, "processes");
+    if (!has_evidence(processes, stage))
+        return false;
+    cJSON_ArrayForEach(process, processes)
+    {
+        const cJSON *d = member(process, "d");
+        if (strcmp(json_string(process, "stage", ""), stage) != 0)
+            continue;
+        buf_puts(out, cJSON_IsNumber(d) ? units_signed_percent(expm1(d->valuedouble), text) : "-");
+        buf_putc(out, ' ');
+    }
+    buf_putc(out, '%');
+    return true;
+}
+
+bool report_p90(const cJSON *one_case, struct buf *out)
+{
+    char value[UNITS_MAX], lo[UNITS_MAX], hi[UNITS_MAX];
+    const cJSON *ratio = object_member(one_case, "ratio_p90");
+    if (!ratio)
+        return false;
+    buf_printf(out, "%s (%s to %s)", units_change(json_number(ratio, "value", 1), value),
+               units_signed_percent(json_number(ratio, "lo", 1) - 1, lo),
+               units_change(json_number(ratio, "hi", 1), hi));
+    return true;
+}
+
+void report_unresolved(const struct report_run *run, report_put_fn put, struct buf *out)
+{
+    char text[UNITS_MAX];
+    const cJSON *one_case;
+    size_t n = 0;
+    if (run->n_unresolved == 0)
+        return;
+    buf_printf(out, "%zu of %zu case%s cannot resolve the threshold here: ", run->n_unresolved,
+               run->n_cases, run->n_cases == 1 ? "" : "s");
+    cJSON_ArrayForEach(one_case, run->cases)
+    {
+        if (n == REPORT_MAX_UNRESOLVED)
+            break;
+        if (!report_is_unresolved(run, one_case))
+            continue;
+        buf_puts(out, n++ ? ", " : "");
+        put(json_string(one_case, "id", ""), out);
+        buf_printf(out, " (%s)", units_percent(report_mde(one_case), text));
+    }
+    if (run->n_unresolved > n)
+        buf_printf(out, " and %zu more", run->n_unresolved - n);
 }

@@ -52,13 +52,38 @@ const char *units_time_iso(int64_t ms, char out[UNITS_MAX])
     return time_text(ms, 'T', "Z", out);
 }
 
+static int decimals(double percent)
+{
+    return fabs(percent) < 9.95 ? 2 : 1;
+}
+
 const char *units_change(double ratio, char out[UNITS_MAX])
 {
     double percent = 100 * (ratio - 1);
     if (fabs(percent) < 99999.5)
-        snprintf(out, UNITS_MAX, "%+.*f %%", fabs(percent) < 9.95 ? 2 : 1, percent);
+        snprintf(out, UNITS_MAX, "%+.*f %%", decimals(percent), percent);
     else
         snprintf(out, UNITS_MAX, "%+.2g %%", percent);
+    return out;
+}
+
+const char *units_signed_percent(double share, char out[UNITS_MAX])
+{
+    double percent = 100 * share;
+    if (fabs(percent) < 99999.5)
+        snprintf(out, UNITS_MAX, "%+.*f", decimals(percent), percent);
+    else
+        snprintf(out, UNITS_MAX, "%+.2g", percent);
+    return out;
+}
+
+const char *units_percent(double share, char out[UNITS_MAX])
+{
+    double percent = 100 * share;
+    if (fabs(percent) < 99999.5)
+        snprintf(out, UNITS_MAX, "%.*f %%", decimals(percent), percent);
+    else
+        snprintf(out, UNITS_MAX, "%.2g %%", percent);
     return out;
 }
 

@@ -22,6 +22,12 @@ const char *units_time_iso(int64_t ms, char out[UNITS_MAX]);
 /* "+1.3 %" of 1.013; the sign is always there. */
 const char *units_change(double ratio, char out[UNITS_MAX]);
 
+/* "+1.31" of 0.0131: the number of units_change() for many in a row. */
+const char *units_signed_percent(double share, char out[UNITS_MAX]);
+
+/* "0.31 %" of 0.0031, "12.0 %" of 0.12. */
+const char *units_percent(double share, char out[UNITS_MAX]);
+
 /* "61.3 %" of 0.613. */
 const char *units_share(double share, char out[UNITS_MAX]);
 

@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,14 @@
 
 #include "base/json.h"
 #include "operands.h"
+
+/* 30 SM cycles, or what a clock step of the host and a function call come to. */
+#define FLOOR_CYCLES 30.0
+#define HOST_FLOOR_NS 50.0
+
+/* In number mode the bounds are widened by this many standard deviations between processes. */
+#define NUMBER_SPREADS 3.0
+#define NUMBER_SPREAD_MIN 0.002
 
 static int64_t now_ms(void)
 {
@@ -24,7 +33,7 @@ static uint64_t case_seed(uint64_t run_seed, const char *id)
     return operands_seed(run_seed, hash);
 }
 
-/* Fisher and Yates, so that a case's neighbours differ from run to run. */
+/* Fisher and Yates, so that a case's neighbours differ from process to process. */
 static void shuffle(size_t *order, size_t n, uint64_t seed)
 {
     for (size_t i = 0; i < n; i++)
@@ -37,25 +46,101 @@ static void shuffle(size_t *order, size_t n, uint64_t seed)
     }
 }
 
-static const cJSON *candidate_timing(const cJSON *arms)
+static const cJSON *member(const cJSON *object, const char *key)
 {
-    return cJSON_GetObjectItemCaseSensitive(arms->child, "timing");
+    return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
-/* Keeps the result that the verdict rests on: the first, then any with a lower p50. */
-static void keep_result(struct run_case *c, struct case_result *fresh)
+static const char *candidate_sha256(const struct run *run)
 {
-    bool lower = false;
-    if (fresh->outcome == CASE_MEASURED) {
-        const cJSON *timing = candidate_timing(fresh->arms);
-        struct estimate e = {json_number(timing, "p50_ns", 0), json_number(timing, "p50_lo_ns", 0),
-                             json_number(timing, "p50_hi_ns", 0)};
-        lower = true;
-        for (size_t i = 0; i < c->n_processes; i++)
-            lower &= e.value < c->p50_ns[i].value;
-        c->p50_ns[c->n_processes++] = e;
+    return json_string(cJSON_GetArrayItem(member(run->greeting, "libraries"), 0), "sha256", "");
+}
+
+/* SHA-256 of the library that a paired case is held against. */
+static const char *best_sha256(const struct run *run, const struct run_case *c)
+{
+    if (c->mode != RUN_PAIRED)
+        return NULL;
+    return run->against_sha256 ? run->against_sha256 : c->best.library_sha256;
+}
+
+static const cJSON *arm_of(const cJSON *arms, const char *role)
+{
+    const cJSON *arm;
+    cJSON_ArrayForEach(arm, arms) if (!strcmp(json_string(arm, "role", ""), role)) return arm;
+    return NULL;
+}
+
+/* ---- what a process measured ---- */
+
+static double log_or_nan(double ratio)
+{
+    return ratio > 0 ? log(ratio) : NAN;
+}
+
+static double p50_of(const cJSON *arm)
+{
+    return json_number(member(arm, "timing"), "p50_ns", 0);
+}
+
+/* d from the pair; false when the best was not measured. */
+static bool read_pair(const cJSON *arms, struct run_process *out)
+{
+    const cJSON *timing = member(arm_of(arms, "best"), "timing");
+    double ratio = json_number(member(timing, "ratio_to_candidate"), "value", 0);
+    if (ratio <= 0)
+        return false;
+    out->best_p50_ns = json_number(timing, "p50_ns", 0);
+    out->d = log(ratio);
+    out->d_cycles = log_or_nan(json_number(timing, "ratio_cycles", 0));
+    out->d_p90 = log_or_nan(json_number(timing, "ratio_p90", 0));
+    return true;
+}
+
+static bool number_is_usable(const struct run *run, const struct run_case *c)
+{
+    return c->has_best && !run->against_sha256 && c->best.control_ns > 0 &&
+           !strcmp(c->best.epoch, run->epoch);
+}
+
+/* The best's library did not take part, though it was asked to: its number has to do. */
+static void fall_back(const struct run *run, struct run_case *c, const char *why)
+{
+    c->mode = number_is_usable(run, c) ? RUN_NUMBER : RUN_NONE;
+    snprintf(c->note, sizeof c->note, "%.300s%s", why,
+             c->mode == RUN_NUMBER ? "; held against its number" : "");
+}
+
+/* Adds what a process measured. In the first one a best that fails drops out; in a later one the
+ * process is lost for this case. */
+static void add_process(const struct run *run, struct run_case *c, enum run_stage stage,
+                        const struct case_result *result, struct run_process p)
+{
+    struct run_sequence *q = &c->sequence[stage];
+    p.p50_ns = p50_of(arm_of(result->arms, "candidate"));
+    p.d_cycles = p.d_p90 = NAN;
+    if (c->mode == RUN_PAIRED && !read_pair(result->arms, &p)) {
+        if (stage != RUN_FIRST || q->n > 0)
+            return;
+        const cJSON *verify = member(arm_of(result->arms, "best"), "verify");
+        char why[400];
+        snprintf(why, sizeof why, "the best's library could not be measured here: %.300s",
+                 json_string(verify, "message", result->message));
+        fall_back(run, c, why);
     }
-    if (!c->result.arms || lower || fresh->outcome == CASE_WRONG) {
+    if (c->mode == RUN_NUMBER)
+        p.d = log(p.p50_ns / p.control_ns) - log(c->best.p50_ns / c->best.control_ns);
+    q->process[q->n++] = p;
+}
+
+/* Keeps the arms of the first process and the message of one that went wrong. */
+static void take_result(const struct run *run, struct run_case *c, enum run_stage stage,
+                        struct case_result *fresh, struct run_process p)
+{
+    bool first = !c->result.arms;
+    if (fresh->outcome == CASE_MEASURED)
+        add_process(run, c, stage, fresh, p);
+    if (first || fresh->outcome == CASE_WRONG) {
         cJSON_Delete(c->result.arms);
         c->result = *fresh;
     } else {
@@ -63,31 +148,217 @@ static void keep_result(struct run_case *c, struct case_result *fresh)
     }
 }
 
-static void decide_measured(const struct run *run, struct run_case *c)
+/* ---- deciding ---- */
+
+struct sequences {
+    double d[RUN_STAGES][DECIDE_LAST_LOOK];
+    double cycles[RUN_STAGES][DECIDE_LAST_LOOK];
+    double p90[RUN_STAGES][DECIDE_LAST_LOOK];
+};
+
+static struct decide_sequence flatten(const struct run_sequence *q, struct sequences *to,
+                                      enum run_stage stage)
 {
-    double threshold = c->about->threshold > 0 ? c->about->threshold : run->threshold;
-    struct decide_input in = {.p50_ns = c->p50_ns,
-                              .n_processes = c->n_processes,
-                              .best_p50_ns = c->has_best ? c->best.p50_ns : 0,
-                              .threshold = threshold};
-    c->decision = decide(&in);
-    c->verdict = c->decision.verdict;
-    snprintf(c->reason, sizeof c->reason, "%s%s%.600s", c->decision.reason,
-             c->result.message[0] ? "; " : "", c->result.message);
+    bool cycles = true, p90 = true;
+    for (size_t i = 0; i < q->n; i++) {
+        to->d[stage][i] = q->process[i].d;
+        to->cycles[stage][i] = q->process[i].d_cycles;
+        to->p90[stage][i] = q->process[i].d_p90;
+        cycles &= !isnan(q->process[i].d_cycles);
+        p90 &= !isnan(q->process[i].d_p90);
+    }
+    return (struct decide_sequence){.d = to->d[stage],
+                                    .d_cycles = cycles ? to->cycles[stage] : NULL,
+                                    .d_p90 = p90 ? to->p90[stage] : NULL,
+                                    .n = q->n};
 }
 
-/* Whatever is not a measurement needs no second look. */
-static void decide_case(const struct run *run, struct run_case *c)
+static double median_of(const struct run_sequence *q, bool best)
 {
-    if (c->result.outcome == CASE_MEASURED) {
-        decide_measured(run, c);
-        return;
-    }
-    c->decision = (struct decision){.more = false};
+    double x[DECIDE_LAST_LOOK];
+    for (size_t i = 0; i < q->n; i++)
+        x[i] = best ? q->process[i].best_p50_ns : q->process[i].p50_ns;
+    stats_sort(x, q->n);
+    return q->n ? stats_quantile(x, q->n, 0.5) : 0;
+}
+
+static double floor_ns(const struct run_case *c)
+{
+    const cJSON *timing = member(arm_of(c->result.arms, "candidate"), "timing");
+    double mhz = json_number(timing, "sm_clock_mhz", 0);
+    return mhz > 0 ? FLOOR_CYCLES * 1e3 / mhz : HOST_FLOOR_NS;
+}
+
+double run_control_drift(const struct run *run)
+{
+    return run->control_min_ns > 0 ? run->control_max_ns / run->control_min_ns - 1 : 0;
+}
+
+static void decide_measured(const struct run *run, struct run_case *c)
+{
+    struct sequences flat;
+    bool paired = c->mode == RUN_PAIRED;
+    double spread = fmax(c->best.spread, NUMBER_SPREAD_MIN);
+    struct decide_input in = {
+        .first = flatten(&c->sequence[RUN_FIRST], &flat, RUN_FIRST),
+        .confirmation = flatten(&c->sequence[RUN_CONFIRMATION], &flat, RUN_CONFIRMATION),
+        .threshold = c->about->threshold > 0 ? c->about->threshold : run->policy.threshold,
+        .p90_threshold = run->policy.p90_threshold,
+        .best_p50_ns = paired ? median_of(&c->sequence[RUN_FIRST], true) : c->best.p50_ns,
+        .floor_ns = floor_ns(c),
+        .control_drift = run_control_drift(run),
+        .same_library = paired && !strcmp(candidate_sha256(run), best_sha256(run, c)),
+        .confirm_faster = run->policy.ratchet,
+        .added_spread = paired ? 0 : NUMBER_SPREADS * spread,
+    };
+    c->decision = decide(&in);
+    c->verdict = c->decision.verdict;
+    snprintf(c->reason, sizeof c->reason, "%s", c->decision.reason);
+}
+
+/* What the next processes are wanted for. */
+static void plan_more(struct run_case *c)
+{
+    if (c->decision.next == DECIDE_MORE_FIRST)
+        c->sequence[RUN_FIRST].wanted = c->decision.next_n;
+    else if (c->decision.next == DECIDE_CONFIRM)
+        c->sequence[RUN_CONFIRMATION].wanted = c->decision.next_n;
+}
+
+static void decide_unmeasured(struct run_case *c)
+{
     c->verdict = c->result.outcome == CASE_WRONG         ? VERDICT_WRONG
                  : c->result.outcome == CASE_ENVIRONMENT ? VERDICT_ENVIRONMENT
                                                          : VERDICT_NO_VERDICT;
+    c->sequence[RUN_FIRST].wanted = c->sequence[RUN_CONFIRMATION].wanted = 0;
     snprintf(c->reason, sizeof c->reason, "%s", c->result.message);
+}
+
+static void decide_case(const struct run *run, struct run_case *c)
+{
+    if (c->result.outcome != CASE_MEASURED) {
+        decide_unmeasured(c);
+    } else if (c->mode == RUN_NONE) {
+        c->verdict = VERDICT_NO_VERDICT;
+        snprintf(c->reason, sizeof c->reason, "no comparable best is stored for this case");
+    } else {
+        decide_measured(run, c);
+        plan_more(c);
+    }
+}
+
+/* Notes and messages of workers go behind the reason. */
+static void complete_reason(struct run_case *c)
+{
+    size_t used = strlen(c->reason);
+    if (c->note[0] && used < sizeof c->reason)
+        used += (size_t)snprintf(c->reason + used, sizeof c->reason - used, "; %s", c->note);
+    if (c->result.outcome == CASE_MEASURED && c->result.message[0] && used < sizeof c->reason)
+        snprintf(c->reason + used, sizeof c->reason - used, "; %.400s", c->result.message);
+}
+
+/* ---- processes ---- */
+
+static bool is_wanted(const struct run_case *c, enum run_stage stage)
+{
+    return c->sequence[stage].n < c->sequence[stage].wanted;
+}
+
+static void note_control(struct run *run, double ns)
+{
+    if (ns <= 0)
+        return;
+    if (run->control_min_ns <= 0 || ns < run->control_min_ns)
+        run->control_min_ns = ns;
+    if (ns > run->control_max_ns)
+        run->control_max_ns = ns;
+}
+
+static enum gate_status run_one(struct run *run, struct supervisor *s, struct run_case *c,
+                                enum run_stage stage, bool swap, struct gate_error *err)
+{
+    bool first = !c->result.arms;
+    struct case_task task = {.c = c->about,
+                             .seed = case_seed(run->seed, c->about->id),
+                             .budget_ms =
+                                 first ? run->policy.budget_ms : run->policy.pair_budget_ms,
+                             .best = best_sha256(run, c),
+                             .verify = first,
+                             .providers = first,
+                             .swap = swap};
+    struct case_result fresh;
+    enum gate_status status = supervisor_run_case(s, &task, &fresh, err);
+    if (status) {
+        cJSON_Delete(fresh.arms);
+        return status;
+    }
+    struct run_process p = {.swapped = swap, .control_ns = supervisor_control_ns(s)};
+    note_control(run, p.control_ns);
+    take_result(run, c, stage, &fresh, p);
+    if (c->result.outcome != CASE_MEASURED)
+        decide_unmeasured(c);
+    return GATE_OK;
+}
+
+/* One fresh process for all cases that want one of this stage. */
+static enum gate_status run_process(struct run *run, struct supervisor *s, const size_t *order,
+                                    enum run_stage stage, run_progress_fn progress, void *context,
+                                    struct gate_error *err)
+{
+    size_t n = run->suite->n_cases, todo = 0, done = 0;
+    bool swap = run->n_processes % 2;
+    for (size_t i = 0; i < n; i++)
+        todo += is_wanted(&run->cases[i], stage);
+    if (run->n_processes++) {
+        supervisor_leave_providers(s);
+        supervisor_retire_worker(s);
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct run_case *c = &run->cases[order[i]];
+        if (!is_wanted(c, stage))
+            continue;
+        progress(context, run, c->about, stage, done++, todo);
+        size_t before = c->sequence[stage].n;
+        enum gate_status status = run_one(run, s, c, stage, swap, err);
+        if (status)
+            return status;
+        /* A process that was lost for a case is not made up for, or a case could go on forever. */
+        if (c->sequence[stage].n == before && c->sequence[stage].wanted)
+            c->sequence[stage].wanted--;
+    }
+    return GATE_OK;
+}
+
+static bool any_wanted(const struct run *run, enum run_stage stage)
+{
+    for (size_t i = 0; i < run->suite->n_cases; i++)
+        if (is_wanted(&run->cases[i], stage))
+            return true;
+    return false;
+}
+
+/* Processes until no case wants another one of this stage. */
+static enum gate_status run_stage(struct run *run, struct supervisor *s, size_t *order,
+                                  enum run_stage stage, run_progress_fn progress, void *context,
+                                  struct gate_error *err)
+{
+    size_t n = run->suite->n_cases;
+    enum gate_status status = GATE_OK;
+    while (!status && any_wanted(run, stage)) {
+        shuffle(order, n, operands_seed(run->seed, run->n_processes));
+        status = run_process(run, s, order, stage, progress, context, err);
+        for (size_t i = 0; i < n && !status; i++)
+            if (run->cases[i].result.arms && !is_wanted(&run->cases[i], stage))
+                decide_case(run, &run->cases[i]);
+    }
+    return status;
+}
+
+static void pause_for(double seconds)
+{
+    struct timespec t = {.tv_sec = (time_t)seconds,
+                         .tv_nsec = (long)((seconds - floor(seconds)) * 1e9)};
+    nanosleep(&t, NULL);
 }
 
 static void count_verdicts(struct run *run)
@@ -97,110 +368,25 @@ static void count_verdicts(struct run *run)
         run->counts[run->cases[i].verdict]++;
 }
 
-static void start_cases(struct run *run)
-{
-    const char *contract = json_string(run->greeting, "contract", "");
-    for (size_t i = 0; i < run->suite->n_cases; i++) {
-        struct run_case *c = &run->cases[i];
-        c->about = &run->suite->cases[i];
-        c->has_best = best_find(run->best, c->about->id, contract, &c->best);
-    }
-}
-
-/* One pass over the cases that need another process. */
-static enum gate_status look(struct run *run, struct supervisor *s, const size_t *order,
-                             unsigned number, run_progress_fn progress, void *context,
-                             struct gate_error *err)
-{
-    size_t n = run->suite->n_cases, todo = 0, done = 0;
-    for (size_t i = 0; i < n; i++)
-        todo += number == 0 || run->cases[i].decision.more;
-    if (number > 0 && todo > 0)
-        supervisor_retire_worker(s);
-    for (size_t i = 0; i < n; i++) {
-        struct run_case *c = &run->cases[order[i]];
-        struct case_result fresh;
-        if (number > 0 && !c->decision.more)
-            continue;
-        progress(context, c->about, done++, todo, number);
-        enum gate_status status = supervisor_run_case(
-            s, c->about, case_seed(run->seed, c->about->id), run->budget_ms, &fresh, err);
-        if (status) {
-            cJSON_Delete(fresh.arms);
-            return status;
-        }
-        keep_result(c, &fresh);
-        decide_case(run, c);
-    }
-    return GATE_OK;
-}
-
 enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress_fn progress,
                              void *context, struct gate_error *err)
 {
-    size_t n = run->suite->n_cases;
-    size_t *order = calloc(n, sizeof *order);
-    run->cases = calloc(n, sizeof *run->cases);
-    run->greeting = cJSON_Duplicate(supervisor_greeting(s), true);
-    enum gate_status status = GATE_OK;
-    if (!order || !run->cases || !run->greeting)
-        status = gate_fail(err, GATE_INTERNAL, "out of memory");
+    size_t *order = calloc(run->suite->n_cases, sizeof *order);
+    if (!order)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
     run->start_ms = now_ms();
-    if (!status) {
-        shuffle(order, n, run->seed);
-        start_cases(run);
+    enum gate_status status = run_stage(run, s, order, RUN_FIRST, progress, context, err);
+    if (!status && any_wanted(run, RUN_CONFIRMATION)) {
+        pause_for(run->policy.pause_s);
+        status = run_stage(run, s, order, RUN_CONFIRMATION, progress, context, err);
     }
-    for (unsigned number = 0; number < DECIDE_LOOKS && !status; number++)
-        status = look(run, s, order, number, progress, context, err);
+    for (size_t i = 0; i < run->suite->n_cases && !status; i++)
+        complete_reason(&run->cases[i]);
     if (!status)
         count_verdicts(run);
     run->end_ms = now_ms();
     free(order);
     return status;
-}
-
-static enum gate_status accept_case(const struct run *run, struct run_case *c, struct best *best,
-                                    struct gate_error *err)
-{
-    const cJSON *arm = c->result.arms->child, *timing = candidate_timing(c->result.arms);
-    const cJSON *library =
-        cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(run->greeting, "libraries"), 0);
-    struct best_entry entry = {.p50_ns = json_number(timing, "p50_ns", 0),
-                               .p50_lo_ns = json_number(timing, "p50_lo_ns", 0),
-                               .p50_hi_ns = json_number(timing, "p50_hi_ns", 0),
-                               .p90_ns = json_number(timing, "p90_ns", 0),
-                               .time_ms = run->start_ms,
-                               .kernel = json_string(arm, "kernel", ""),
-                               .commit = run->origin.commit,
-                               .run_uuid = run->origin.uuid,
-                               .library_sha256 = json_string(library, "sha256", "")};
-    struct best_note note = {.action = BEST_ACCEPT_NEW,
-                             .reason = "first measurement of the case",
-                             .author = run->origin.who,
-                             .time_ms = run->end_ms};
-    return best_set(best, c->about->id, json_string(run->greeting, "contract", ""), &entry, &note,
-                    err);
-}
-
-enum gate_status run_accept_new(struct run *run, struct best *best, size_t *n,
-                                struct gate_error *err)
-{
-    *n = 0;
-    for (size_t i = 0; i < run->suite->n_cases; i++) {
-        struct run_case *c = &run->cases[i];
-        if (c->has_best || c->result.outcome != CASE_MEASURED)
-            continue;
-        enum gate_status status = accept_case(run, c, best, err);
-        if (status)
-            return status;
-        c->verdict = VERDICT_PASS;
-        snprintf(c->reason, sizeof c->reason,
-                 "right, and the first measurement: taken as the best%s%.600s",
-                 c->result.message[0] ? "; " : "", c->result.message);
-        ++*n;
-    }
-    count_verdicts(run);
-    return GATE_OK;
 }
 
 int run_exit_code(const struct run *run)

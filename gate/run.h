@@ -1,5 +1,11 @@
 /*
- * run.h: one run of a suite: measure every case, decide, and write down what was seen.
+ * run.h: one run of a suite: verify and measure every case in as many processes as its verdict
+ * takes, and write down what was seen.
+ *
+ * The first process verifies each case and times candidate, best and providers; the further ones
+ * time candidate and best alone, with the roles swapped in every other one. A case leaves when
+ * decide.h is done with it; what looks slower is measured again in a sequence of fresh processes
+ * after a pause. Nothing here judges: it fetches what decide() asks for.
  */
 #ifndef GATE_RUN_H
 #define GATE_RUN_H
@@ -14,52 +20,96 @@
 #include "suite.h"
 #include "supervisor.h"
 
+enum run_mode {
+    RUN_PAIRED, /* held against the best's library, in the same processes */
+    RUN_NUMBER, /* against the best's number, both over the control */
+    RUN_NONE,   /* no comparable best */
+};
+
+enum run_stage { RUN_FIRST, RUN_CONFIRMATION, RUN_STAGES };
+
+/* What one process measured of a case. */
+struct run_process {
+    bool swapped;
+    double p50_ns, best_p50_ns; /* best_p50_ns: 0 in number mode */
+    double d;                   /* ln of the ratio; 0 without a best */
+    double d_cycles, d_p90;     /* NaN: not measured */
+    double control_ns;
+};
+
+struct run_sequence {
+    struct run_process process[DECIDE_LAST_LOOK];
+    size_t n, wanted; /* processes there are, and there shall be */
+};
+
 struct run_case {
     const struct suite_case *about;
-    struct case_result result; /* of the process that the verdict rests on */
-    struct estimate p50_ns[DECIDE_LOOKS];
-    size_t n_processes;
+    struct case_result result; /* of the first process, or of the one that went wrong */
     bool has_best;
-    struct best_entry best;
+    struct best_entry best; /* its texts are the three below: they outlive a change of the bests */
+    char best_commit[41], best_library[65], best_epoch[200];
+    enum run_mode mode;
+    char note[400]; /* what the user should know beside the verdict: a best that is not at hand */
+    struct run_sequence sequence[RUN_STAGES];
     struct decision decision;
     enum verdict verdict;
     char reason[1000];
 };
 
+/* What the user asks of a run. */
+struct run_policy {
+    double threshold, p90_threshold; /* p90_threshold 0: p90 is not gated */
+    double budget_ms;                /* for the samples of one case in the first process */
+    double pair_budget_ms;           /* and in each of the others */
+    double pause_s;                  /* before the confirmation */
+    bool accept_new;     /* what has no best is measured in DECIDE_FIRST_LOOK processes as well */
+    bool ratchet;        /* improvements are confirmed and become the best */
+    const char *against; /* "best", or what --against named */
+};
+
 struct run {
     const struct suite *suite;
-    const struct best *best;
+    const struct best *best; /* NULL: all cases are held against the library below */
+    const char *against_path, *against_sha256;
+    struct run_policy policy;
     struct origin origin;
-    double threshold;
-    double budget_ms; /* for the samples of one case in one process */
     uint64_t seed;
     int64_t start_ms, end_ms;
     cJSON *greeting; /* of the worker: device, contract, libraries, absent */
+    char epoch[200]; /* driver/runtime/power limit */
     struct run_case *cases;
+    size_t n_processes;
+    double control_min_ns, control_max_ns;
     size_t counts[VERDICT_COUNT];
 };
 
-/* Called before each case is given to a worker; `done` cases of `n` are behind. */
-typedef void (*run_progress_fn)(void *context, const struct suite_case *c, size_t done, size_t n,
-                                unsigned look);
+/* Called before each case is given to a worker; `done` cases of `n` of this process are behind. */
+typedef void (*run_progress_fn)(void *context, const struct run *run, const struct suite_case *c,
+                                enum run_stage stage, size_t done, size_t n);
 
 /*
- * Measures all cases of run->suite in shuffled order, those that are not clear again in fresh
- * processes, and fills cases, counts and times. Fails only when no worker can be had any more.
+ * Opens the libraries of the bests that the suite needs in s's workers (a best whose library is not
+ * at hand is held against by its number, and its case says so), and looks up each case's best.
+ * GATE_ENVIRONMENT: a library has another hash than the best names.
  */
+enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_error *err);
+
+/* Measures until every case is decided; fills cases, counts and times. Fails only when no worker
+ * can be had any more. */
 enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress_fn progress,
                              void *context, struct gate_error *err);
 
 /*
- * Stores the measurement of each case that is right and has no best as its best, and turns its
- * verdict to pass. Returns how many there were in *n.
+ * Stores what the policy lets in as bests: new cases that are right (their verdict turns to pass)
+ * and confirmed improvements. `library` is the candidate's file, kept as an artifact. *n: how many.
  */
-enum gate_status run_accept_new(struct run *run, struct best *best, size_t *n,
+enum gate_status run_keep_bests(struct run *run, const char *library, struct best *best, size_t *n,
                                 struct gate_error *err);
 
-/* The run document (run.schema.json); the caller's. NULL: out of memory. */
+/* The run document (run.schema.json); the caller's. */
 cJSON *run_document(const struct run *run);
 
+double run_control_drift(const struct run *run);
 int run_exit_code(const struct run *run);
 void run_release(struct run *run);
 

@@ -2,7 +2,9 @@
  * run_document.c: a run as the document of run.schema.json.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "run.h"
@@ -27,13 +29,13 @@ static cJSON *best_object(const struct run_case *c)
     cJSON_AddNumberToObject(o, "p50_ns", c->best.p50_ns);
     cJSON_AddStringToObject(o, "commit", c->best.commit);
     cJSON_AddNumberToObject(o, "time_ms", (double)c->best.time_ms);
+    cJSON_AddStringToObject(o, "library_sha256", c->best.library_sha256);
     return o;
 }
 
-static cJSON *ratio_object(const struct run_case *c)
+static cJSON *ratio_object(struct estimate r)
 {
-    struct estimate r = c->decision.ratio;
-    if (r.value <= 0)
+    if (!(r.value > 0))
         return cJSON_CreateNull();
     cJSON *o = cJSON_CreateObject();
     cJSON_AddNumberToObject(o, "value", r.value);
@@ -42,7 +44,51 @@ static cJSON *ratio_object(const struct run_case *c)
     return o;
 }
 
-static cJSON *case_object(const struct run_case *c)
+static void add_known(cJSON *o, const char *key, double value, bool known)
+{
+    cJSON_AddItemToObject(o, key, known ? cJSON_CreateNumber(value) : cJSON_CreateNull());
+}
+
+static cJSON *process_object(const struct run_process *p, enum run_stage stage, enum run_mode mode)
+{
+    cJSON *o = cJSON_CreateObject();
+    bool paired = mode == RUN_PAIRED;
+    cJSON_AddStringToObject(o, "stage", stage == RUN_FIRST ? "first" : "confirmation");
+    cJSON_AddBoolToObject(o, "swapped", p->swapped);
+    cJSON_AddNumberToObject(o, "p50_ns", p->p50_ns);
+    add_known(o, "best_p50_ns", p->best_p50_ns, paired && p->best_p50_ns > 0);
+    add_known(o, "d", p->d, mode != RUN_NONE);
+    add_known(o, "d_cycles", p->d_cycles, paired && isfinite(p->d_cycles));
+    add_known(o, "d_p90", p->d_p90, paired && isfinite(p->d_p90));
+    cJSON_AddNumberToObject(o, "control_ns", p->control_ns);
+    return o;
+}
+
+static cJSON *processes_array(const struct run_case *c)
+{
+    cJSON *list = cJSON_CreateArray();
+    for (enum run_stage stage = RUN_FIRST; stage < RUN_STAGES; stage++)
+        for (size_t i = 0; i < c->sequence[stage].n; i++)
+            cJSON_AddItemToArray(list,
+                                 process_object(&c->sequence[stage].process[i], stage, c->mode));
+    return list;
+}
+
+static const char *mode_name(enum run_mode mode)
+{
+    return mode == RUN_PAIRED ? "paired" : mode == RUN_NUMBER ? "number" : "none";
+}
+
+/* The candidate and the library it was held against are one file. */
+static bool same_library(const struct run *run, const struct run_case *c)
+{
+    const cJSON *library =
+        cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(run->greeting, "libraries"), 0);
+    const char *other = run->against_sha256 ? run->against_sha256 : c->best.library_sha256;
+    return c->mode == RUN_PAIRED && !strcmp(json_string(library, "sha256", ""), other);
+}
+
+static cJSON *case_object(const struct run *run, const struct run_case *c)
 {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "id", c->about->id);
@@ -50,14 +96,26 @@ static cJSON *case_object(const struct run_case *c)
     cJSON_AddStringToObject(o, "dtype", problem_dtype_name(&c->about->problem));
     cJSON_AddStringToObject(o, "verdict", verdict_name(c->verdict));
     cJSON_AddStringToObject(o, "reason", c->reason);
+    cJSON_AddStringToObject(o, "mode", mode_name(c->mode));
     cJSON_AddItemToObject(o, "best", best_object(c));
-    cJSON_AddItemToObject(o, "ratio", ratio_object(c));
+    cJSON_AddItemToObject(o, "ratio", ratio_object(c->decision.ratio));
+    cJSON_AddItemToObject(o, "ratio_p90", ratio_object(c->decision.ratio_p90));
+    add_known(o, "mde", c->decision.mde, c->decision.mde > 0);
+    cJSON_AddBoolToObject(o, "same_library", same_library(run, c));
     if (c->about->threshold > 0)
         cJSON_AddNumberToObject(o, "threshold", c->about->threshold);
-    cJSON *processes = cJSON_AddArrayToObject(o, "processes_p50_ns");
-    for (size_t i = 0; i < c->n_processes; i++)
-        cJSON_AddItemToArray(processes, cJSON_CreateNumber(c->p50_ns[i].value));
+    cJSON_AddItemToObject(o, "processes", processes_array(c));
     cJSON_AddItemToObject(o, "arms", cJSON_Duplicate(c->result.arms, true));
+    return o;
+}
+
+static cJSON *policy_object(const struct run_policy *p)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "threshold", p->threshold);
+    if (p->p90_threshold > 0)
+        cJSON_AddNumberToObject(o, "p90_threshold", p->p90_threshold);
+    cJSON_AddStringToObject(o, "against", p->against);
     return o;
 }
 
@@ -84,12 +142,15 @@ cJSON *run_document(const struct run *run)
     add_copy(o, "libraries", run->greeting);
     add_copy(o, "absent", run->greeting);
     add_copy(o, "contract", run->greeting);
-    cJSON_AddNumberToObject(cJSON_AddObjectToObject(o, "policy"), "threshold", run->threshold);
+    cJSON_AddItemToObject(o, "policy", policy_object(&run->policy));
+    cJSON_AddStringToObject(o, "epoch", run->epoch);
+    cJSON_AddNumberToObject(o, "control_drift", run_control_drift(run));
+    cJSON_AddNumberToObject(o, "n_processes", (double)run->n_processes);
     cJSON_AddStringToObject(o, "seed", seed);
     cJSON_AddStringToObject(o, "verdict", verdict_name(verdict_of_run(run->counts)));
     cJSON_AddNumberToObject(o, "exit_code", run_exit_code(run));
     cJSON *cases = cJSON_AddArrayToObject(o, "cases");
     for (size_t i = 0; i < run->suite->n_cases; i++)
-        cJSON_AddItemToArray(cases, case_object(&run->cases[i]));
+        cJSON_AddItemToArray(cases, case_object(run, &run->cases[i]));
     return o;
 }

@@ -22,12 +22,21 @@ struct supervisor {
     struct schema *schema; /* run.schema.json: the records of workers are checked piece by piece */
     struct process process;
     cJSON *greeting;
+    double control_ns;
+    char *bests[SUPERVISOR_BESTS_MAX];
+    unsigned n_bests;
+    bool without_providers;
     char program[4096];
 };
 
 const cJSON *supervisor_greeting(const struct supervisor *s)
 {
     return s->greeting;
+}
+
+double supervisor_control_ns(const struct supervisor *s)
+{
+    return s->control_ns;
 }
 
 static const cJSON *member(const cJSON *object, const char *key)
@@ -40,11 +49,10 @@ static const cJSON *member(const cJSON *object, const char *key)
 static enum gate_status start_process(struct supervisor *s, struct gate_error *err)
 {
     const struct supervisor_options *o = s->options;
-    char *argv[8 + 2 * ARMS_MAX];
+    char *argv[8 + 2 * (ARMS_MAX + SUPERVISOR_BESTS_MAX)];
     unsigned n = 0;
     if (o->worker && strchr(o->worker, '/') && access(o->worker, X_OK))
-        return gate_fail(err, GATE_USAGE, "cannot run worker '%s': %s", o->worker,
-                         strerror(errno));
+        return gate_fail(err, GATE_USAGE, "cannot run worker '%s': %s", o->worker, strerror(errno));
     argv[n++] = o->worker ? (char *)o->worker : s->program;
     if (!o->worker)
         argv[n++] = (char *)"worker";
@@ -52,7 +60,11 @@ static enum gate_status start_process(struct supervisor *s, struct gate_error *e
     argv[n++] = (char *)o->device;
     argv[n++] = (char *)"--library";
     argv[n++] = (char *)o->library;
-    for (unsigned i = 0; i < o->n_providers && i < ARMS_MAX - 1; i++) {
+    for (unsigned i = 0; i < s->n_bests; i++) {
+        argv[n++] = (char *)"--best";
+        argv[n++] = s->bests[i];
+    }
+    for (unsigned i = 0; i < o->n_providers && i < ARMS_MAX - 1 && !s->without_providers; i++) {
         argv[n++] = (char *)"--provider";
         argv[n++] = (char *)o->providers[i];
     }
@@ -143,16 +155,33 @@ static enum gate_status check_greeting(struct supervisor *s, const cJSON *hello,
     return GATE_OK;
 }
 
+/* The libraries of a greeting that judge: candidate and bests. The caller's. */
+static cJSON *judging_libraries(const cJSON *hello)
+{
+    cJSON *list = cJSON_CreateArray();
+    const cJSON *lib;
+    cJSON_ArrayForEach(
+        lib, member(hello, "libraries")) if (strcmp(json_string(lib, "role", ""), "provider") != 0)
+        cJSON_AddItemToArray(list, cJSON_Duplicate(lib, true));
+    return list;
+}
+
 /* A later worker must be of the same device and libraries as the first. */
 static enum gate_status check_same(const struct supervisor *s, const cJSON *hello,
                                    struct gate_error *err)
 {
-    static const char *const keys[] = {"device", "contract", "libraries"};
+    cJSON *before = judging_libraries(s->greeting), *now = judging_libraries(hello);
+    const char *changed = !cJSON_Compare(before, now, true) ? "libraries" : NULL;
+    static const char *const keys[] = {"device", "contract"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (!cJSON_Compare(member(s->greeting, keys[i]), member(hello, keys[i]), true))
-            return gate_fail(err, GATE_ENVIRONMENT,
-                             "the %s changed while the gate ran; run it again", keys[i]);
-    return GATE_OK;
+            changed = keys[i];
+    cJSON_Delete(before);
+    cJSON_Delete(now);
+    if (!changed)
+        return GATE_OK;
+    return gate_fail(err, GATE_ENVIRONMENT, "the %s changed while the gate ran; run it again",
+                     changed);
 }
 
 static enum gate_status start_worker(struct supervisor *s, struct gate_error *err)
@@ -174,6 +203,7 @@ static enum gate_status start_worker(struct supervisor *s, struct gate_error *er
         supervisor_retire_worker(s);
         return status;
     }
+    s->control_ns = json_number(hello, "control_ns", 0);
     if (s->greeting)
         cJSON_Delete(hello);
     else
@@ -204,6 +234,33 @@ enum gate_status supervisor_start(const struct supervisor_options *options, stru
     return GATE_OK;
 }
 
+static void forget_bests(struct supervisor *s)
+{
+    for (unsigned i = 0; i < s->n_bests; i++)
+        free(s->bests[i]);
+    s->n_bests = 0;
+}
+
+enum gate_status supervisor_open_bests(struct supervisor *s, const char *const *paths, unsigned n,
+                                       struct gate_error *err)
+{
+    supervisor_retire_worker(s);
+    forget_bests(s);
+    cJSON_Delete(s->greeting);
+    s->greeting = NULL;
+    for (; s->n_bests < n && s->n_bests < SUPERVISOR_BESTS_MAX; s->n_bests++) {
+        s->bests[s->n_bests] = strdup(paths[s->n_bests]);
+        if (!s->bests[s->n_bests])
+            return gate_fail(err, GATE_INTERNAL, "out of memory");
+    }
+    return start_worker(s, err);
+}
+
+void supervisor_leave_providers(struct supervisor *s)
+{
+    s->without_providers = true;
+}
+
 void supervisor_retire_worker(struct supervisor *s)
 {
     process_finish(&s->process, FINISH_GRACE_S);
@@ -214,6 +271,7 @@ void supervisor_stop(struct supervisor *s)
     if (!s)
         return;
     supervisor_retire_worker(s);
+    forget_bests(s);
     schema_free(s->schema);
     cJSON_Delete(s->greeting);
     free(s);
@@ -223,9 +281,7 @@ void supervisor_stop(struct supervisor *s)
 
 /* A case in hand: who was at work last, and who must not take part. */
 struct attempt {
-    const struct suite_case *c;
-    uint64_t seed;
-    double budget_ms;
+    const struct case_task *task;
     char phase[16], provider[64];
     cJSON *skip;
 };
@@ -235,12 +291,19 @@ static bool send_task(struct supervisor *s, const struct attempt *a)
     char seed[17];
     struct buf line;
     cJSON *task = cJSON_CreateObject();
-    snprintf(seed, sizeof seed, "%016" PRIx64, a->seed);
+    snprintf(seed, sizeof seed, "%016" PRIx64, a->task->seed);
     cJSON_AddStringToObject(task, "task", "case");
-    cJSON_AddItemToObject(task, "case", cJSON_Duplicate(a->c->object, true));
+    cJSON_AddItemToObject(task, "case", cJSON_Duplicate(a->task->c->object, true));
     cJSON_AddStringToObject(task, "seed", seed);
     cJSON_AddItemToObject(task, "skip", cJSON_Duplicate(a->skip, true));
-    cJSON_AddNumberToObject(task, "budget_ms", a->budget_ms);
+    cJSON_AddNumberToObject(task, "budget_ms", a->task->budget_ms);
+    cJSON_AddStringToObject(task, "best", a->task->best ? a->task->best : "");
+    cJSON_AddBoolToObject(task, "verify", a->task->verify);
+    cJSON_AddBoolToObject(task, "providers", a->task->providers);
+    cJSON_AddBoolToObject(task, "swap", a->task->swap);
+    if (a->task->n_shares)
+        cJSON_AddItemToObject(task, "shares",
+                              cJSON_CreateDoubleArray(a->task->shares, (int)a->task->n_shares));
     buf_init(&line, PROCESS_LINE_MAX);
     json_write(task, false, &line);
     bool ok = !line.failed && process_write(&s->process, line.data, line.len);
@@ -285,20 +348,34 @@ static bool read_outcome(const char *name, enum case_outcome *out)
     return false;
 }
 
-/* A measured case must have a verified and timed candidate in front. */
-static bool measured_candidate(const cJSON *arms)
+/* A measured case must have a timed candidate in front, verified if that was asked for. */
+static bool measured_candidate(const struct case_task *task, const cJSON *arms)
 {
     const cJSON *first = arms->child;
-    return first && !strcmp(json_string(first, "role", ""), "candidate") &&
-           json_bool(member(first, "verify"), "ok", false) &&
-           cJSON_IsObject(member(first, "timing"));
+    bool right = !task->verify || json_bool(member(first, "verify"), "ok", false);
+    return first && !strcmp(json_string(first, "role", ""), "candidate") && right &&
+           (task->n_shares || cJSON_IsObject(member(first, "timing")));
+}
+
+static bool read_injected(const struct case_task *task, const cJSON *done, struct case_result *out)
+{
+    const cJSON *d = member(done, "d");
+    if (cJSON_GetArraySize(d) != (int)task->n_shares)
+        return false;
+    for (unsigned i = 0; i < task->n_shares; i++) {
+        const cJSON *value = cJSON_GetArrayItem(d, (int)i);
+        if (!cJSON_IsNumber(value))
+            return false;
+        out->d[i] = value->valuedouble;
+    }
+    return true;
 }
 
 /* Turns a worker's last record into a result; false with a message when it is nonsense. */
-static bool read_done(struct supervisor *s, const struct suite_case *c, cJSON *done,
+static bool read_done(struct supervisor *s, const struct case_task *task, cJSON *done,
                       struct case_result *out, char *message, size_t size)
 {
-    if (strcmp(json_string(done, "done", ""), c->id) != 0) {
+    if (strcmp(json_string(done, "done", ""), task->c->id) != 0) {
         snprintf(message, size, "talked nonsense: it answered for case '%.160s'",
                  json_string(done, "done", ""));
         return false;
@@ -306,7 +383,8 @@ static bool read_done(struct supervisor *s, const struct suite_case *c, cJSON *d
     if (!fits(s, "arms", member(done, "arms"), message, size))
         return false;
     if (!read_outcome(json_string(done, "outcome", ""), &out->outcome) ||
-        (out->outcome == CASE_MEASURED && !measured_candidate(member(done, "arms")))) {
+        (out->outcome == CASE_MEASURED &&
+         (!measured_candidate(task, member(done, "arms")) || !read_injected(task, done, out)))) {
         snprintf(message, size, "talked nonsense: its outcome does not fit its record");
         return false;
     }
@@ -345,9 +423,10 @@ static bool leave_out_providers(const struct supervisor *s, struct attempt *a)
     const cJSON *lib;
     cJSON_ArrayForEach(lib, member(s->greeting, "libraries"))
     {
-        const char *provider = json_string(lib, "provider", "");
-        if (strcmp(provider, candidate) != 0)
-            left_out |= skip_provider(a, provider);
+        bool best = !strcmp(json_string(lib, "role", ""), "best");
+        const char *label = best ? "best" : json_string(lib, "provider", "");
+        if (strcmp(label, candidate) != 0)
+            left_out |= skip_provider(a, label);
     }
     return left_out;
 }
@@ -374,11 +453,10 @@ static void say_died(const struct attempt *a, const char *message, struct case_r
              a->phase[0] ? "in phase" : "before its first phase", a->phase);
 }
 
-enum gate_status supervisor_run_case(struct supervisor *s, const struct suite_case *c,
-                                     uint64_t seed, double budget_ms, struct case_result *out,
-                                     struct gate_error *err)
+enum gate_status supervisor_run_case(struct supervisor *s, const struct case_task *task,
+                                     struct case_result *out, struct gate_error *err)
 {
-    struct attempt a = {.c = c, .seed = seed, .budget_ms = budget_ms, .skip = cJSON_CreateArray()};
+    struct attempt a = {.task = task, .skip = cJSON_CreateArray()};
     char message[900] = "", blamed[400] = "";
     *out = (struct case_result){.arms = cJSON_CreateArray()};
     enum gate_status status = GATE_OK;
@@ -404,7 +482,7 @@ enum gate_status supervisor_run_case(struct supervisor *s, const struct suite_ca
             again = leave_out_providers(s, &a);
             if (!again)
                 say_died(&a, "blamed a provider that it was not to use", out);
-        } else if (!read_done(s, c, done, out, message, sizeof message)) {
+        } else if (!read_done(s, task, done, out, message, sizeof message)) {
             char how[96];
             process_kill(&s->process, how, sizeof how);
             say_died(&a, message, out);

@@ -14,6 +14,9 @@
 
 #include "suite.h"
 
+#define SUPERVISOR_BESTS_MAX 6
+#define SUPERVISOR_SHARES_MAX 16
+
 struct supervisor;
 
 struct supervisor_options {
@@ -32,10 +35,24 @@ enum case_outcome {
     CASE_ENVIRONMENT,
 };
 
+/* What a worker is to do with a case. */
+struct case_task {
+    const struct suite_case *c;
+    uint64_t seed;
+    double budget_ms;     /* for its samples */
+    const char *best;     /* SHA-256 of one of the bests, or NULL */
+    bool verify;          /* before it is measured; cold single launches are timed as well */
+    bool providers;       /* measured beside it */
+    bool swap;            /* the best is recorded and started first */
+    const double *shares; /* calibration: of the candidate's time, to be added; NULL */
+    unsigned n_shares;
+};
+
 struct case_result {
     enum case_outcome outcome;
     char message[1000];
     cJSON *arms; /* by run.schema.json; the caller's; never NULL, empty when the worker died */
+    double d[SUPERVISOR_SHARES_MAX]; /* calibration: of each share */
 };
 
 /*
@@ -46,13 +63,24 @@ enum gate_status supervisor_start(const struct supervisor_options *options, stru
                                   struct gate_error *err);
 void supervisor_stop(struct supervisor *s); /* NULL is fine */
 
+/* From now on workers also open these libraries (at most SUPERVISOR_BESTS_MAX), for cases to be
+ * held against; a fresh worker is started at once and its greeting taken. Copies the paths. */
+enum gate_status supervisor_open_bests(struct supervisor *s, const char *const *paths, unsigned n,
+                                       struct gate_error *err);
+
+/* Workers that are started from now on do not open the providers: that takes time, and only a
+ * case's first process measures them. */
+void supervisor_leave_providers(struct supervisor *s);
+
 /* The first worker's greeting: device, contract, libraries, absent. */
 const cJSON *supervisor_greeting(const struct supervisor *s);
 
+/* Time of the control in the worker that measured last, in ns. */
+double supervisor_control_ns(const struct supervisor *s);
+
 /* Runs one case; starts a worker when there is none. Fails only when no worker can be had. */
-enum gate_status supervisor_run_case(struct supervisor *s, const struct suite_case *c,
-                                     uint64_t seed, double budget_ms, struct case_result *out,
-                                     struct gate_error *err);
+enum gate_status supervisor_run_case(struct supervisor *s, const struct case_task *task,
+                                     struct case_result *out, struct gate_error *err);
 
 /* Ends the worker, so that the next case gets a fresh process. */
 void supervisor_retire_worker(struct supervisor *s);

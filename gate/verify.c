@@ -152,13 +152,14 @@ static enum gate_status download_inputs(struct device *d, const struct operands 
                                         struct gate_error *err)
 {
     for (uint32_t i = 0; i < o->args.n_in; i++) {
-        copies[i] = malloc(o->memory[i].bytes);
+        size_t bytes =
+            (size_t)problem_tensor_elements(&o->in[i]) * problem_dtype_bytes(o->args.in[i].dtype);
+        copies[i] = malloc(bytes);
         if (!copies[i])
             return gate_fail(err, GATE_INTERNAL, "out of memory");
         views[i] = o->args.in[i];
         views[i].data = copies[i];
-        enum gate_status status =
-            device_download(d, copies[i], o->args.in[i].data, o->memory[i].bytes, err);
+        enum gate_status status = device_download(d, copies[i], o->args.in[i].data, bytes, err);
         if (status)
             return status;
     }
@@ -205,13 +206,14 @@ static enum gate_status spot_check(struct device *d, const struct kg_problem *p,
 
 /* One launch into poisoned outputs, compared. */
 static enum gate_status verify_once(struct device *d, const struct suite_case *c,
-                                    struct operands *o, const struct reference *r, struct arm *arm,
+                                    struct operands *o, struct device_memory workspace,
+                                    const struct reference *r, struct arm *arm,
                                     unsigned char poison, struct gate_error *err)
 {
     enum gate_status status = operands_poison(d, o, poison, err);
     if (status)
         return status;
-    struct arm_launch launch = {arm, &c->problem, o, 1};
+    struct arm_launch launch = {arm, &c->problem, o, 1, workspace};
     struct verification *v = &arm->verification;
     status = device_launch_checked(d, arm_launch, &launch, 0, err);
     if (status == GATE_WRONG) {
@@ -225,9 +227,9 @@ static enum gate_status verify_once(struct device *d, const struct suite_case *c
 }
 
 enum gate_status verify_arms(struct device *d, const struct suite_case *c, uint64_t seed,
-                             struct operands *o, struct reference *r, struct arm *arms,
-                             unsigned n_arms, verify_notice_fn notice, void *context,
-                             struct gate_error *err)
+                             struct operands *o, struct device_memory workspace,
+                             struct reference *r, struct arm *arms, unsigned n_arms,
+                             verify_notice_fn notice, void *context, struct gate_error *err)
 {
     double *out[KG_MAX_TENSORS];
     for (unsigned i = 0; i < KG_MAX_TENSORS; i++)
@@ -245,7 +247,7 @@ enum gate_status verify_arms(struct device *d, const struct suite_case *c, uint6
         for (unsigned i = 0; i < n_arms && !status; i++) {
             notice(context, &arms[i]);
             if (arms[i].verification.ok)
-                status = verify_once(d, c, o, r, &arms[i], poison, err);
+                status = verify_once(d, c, o, workspace, r, &arms[i], poison, err);
         }
     }
     return status;

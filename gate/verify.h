@@ -36,9 +36,9 @@ typedef void (*verify_notice_fn)(void *context, const struct arm *arm);
  * arm's verification saying so; GATE_INTERNAL when the device's reference disagrees with the CPU's.
  */
 enum gate_status verify_arms(struct device *d, const struct suite_case *c, uint64_t seed,
-                             struct operands *o, struct reference *r, struct arm *arms,
-                             unsigned n_arms, verify_notice_fn notice, void *context,
-                             struct gate_error *err);
+                             struct operands *o, struct device_memory workspace,
+                             struct reference *r, struct arm *arms, unsigned n_arms,
+                             verify_notice_fn notice, void *context, struct gate_error *err);
 
 /* Compares the outputs in `o` with `r` once more and adds what it finds to `v`. */
 enum gate_status verify_outputs(struct device *d, const struct suite_case *c,

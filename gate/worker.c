@@ -19,13 +19,19 @@
 #include "verify.h"
 
 #define LINE_MAX_BYTES ((size_t)16 << 20)
-#define SINGLE_BUDGET_SHARE 0.25 /* of the budget for samples */
+#define LIBRARIES_MAX 16
+#define BESTS_MAX 6
+#define SHARES_MAX 16
+#define CONTROL_RUNS 12         /* the first ones warm up */
+#define SINGLE_BUDGET_SHARE 0.1 /* of the budget for samples */
 
 struct worker {
     FILE *out; /* the protocol; standard output itself belongs to whatever kernels print */
     struct device *device;
-    struct library libraries[ARMS_MAX]; /* the candidate first */
+    struct library libraries[LIBRARIES_MAX]; /* the candidate first */
+    enum arm_role roles[LIBRARIES_MAX];
     unsigned n_libraries;
+    double control_ns;
     cJSON *absent;
 };
 
@@ -52,7 +58,7 @@ static void say_phase(struct worker *w, const char *phase, const char *provider)
 
 static void notice_arm(void *context, const struct arm *arm)
 {
-    say_phase(context, "verify", arm->library->table->provider);
+    say_phase(context, "verify", arm_label(arm));
 }
 
 /* Kernel libraries may print: what they write to standard output goes to standard error, and the
@@ -98,9 +104,10 @@ static enum gate_status open_candidate(struct worker *w, const char *path, struc
 {
     const struct kg_device *where = &device_info(w->device)->kg;
     struct library *lib = &w->libraries[0];
-    enum gate_status status = library_open(path, where->kind, lib, err);
+    enum gate_status status = library_open(path, where->kind, false, lib, err);
     if (status)
         return status;
+    w->roles[0] = ARM_CANDIDATE;
     w->n_libraries = 1;
     enum kg_status started = library_start(lib, where);
     if (started != KG_OK)
@@ -109,12 +116,29 @@ static enum gate_status open_candidate(struct worker *w, const char *path, struc
     return GATE_OK;
 }
 
-/* Arms are told apart by the names of their providers. */
+/* Copies, since the best may be the very file of the candidate and still is another library. */
+static enum gate_status open_best(struct worker *w, const char *path, struct gate_error *err)
+{
+    const struct kg_device *where = &device_info(w->device)->kg;
+    struct library *lib = &w->libraries[w->n_libraries];
+    enum gate_status status = library_open(path, where->kind, true, lib, err);
+    if (status)
+        return status;
+    w->roles[w->n_libraries++] = ARM_BEST;
+    enum kg_status started = library_start(lib, where);
+    if (started != KG_OK)
+        return gate_fail(err, GATE_WRONG, "open() of the best's library '%s' returned '%s'", path,
+                         library_status_name(started));
+    return GATE_OK;
+}
+
+/* Providers and the candidate are told apart by their names. */
 static enum gate_status check_name(const struct worker *w, const struct library *lib,
                                    struct gate_error *err)
 {
     for (unsigned i = 0; i < w->n_libraries; i++)
-        if (!strcmp(w->libraries[i].table->provider, lib->table->provider))
+        if (w->roles[i] != ARM_BEST &&
+            !strcmp(w->libraries[i].table->provider, lib->table->provider))
             return gate_fail(err, GATE_USAGE, "libraries '%s' and '%s' are both of provider '%s'",
                              w->libraries[i].file, lib->file, lib->table->provider);
     return GATE_OK;
@@ -126,7 +150,7 @@ static enum gate_status open_provider(struct worker *w, const char *path, struct
     const struct kg_device *where = &device_info(w->device)->kg;
     struct library *lib = &w->libraries[w->n_libraries];
     struct gate_error err = {0};
-    if (library_open(path, where->kind, lib, &err)) {
+    if (library_open(path, where->kind, false, lib, &err)) {
         const char *slash = strrchr(path, '/');
         char name[64];
         snprintf(name, sizeof name, "%.60s", slash ? slash + 1 : path);
@@ -148,8 +172,21 @@ static enum gate_status open_provider(struct worker *w, const char *path, struct
         library_close(lib);
         return GATE_OK;
     }
-    w->n_libraries++;
+    w->roles[w->n_libraries++] = ARM_PROVIDER;
     return GATE_OK;
+}
+
+/* The least of some runs, on a device that is warm by then. */
+static enum gate_status run_control(struct worker *w, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    for (int i = 0; i < CONTROL_RUNS && !status; i++) {
+        struct device_time t;
+        status = device_control_run(w->device, &t, err);
+        if (!status && (w->control_ns <= 0 || t.device_ns < w->control_ns))
+            w->control_ns = t.device_ns;
+    }
+    return status;
 }
 
 static void say_hello(struct worker *w)
@@ -158,9 +195,10 @@ static void say_hello(struct worker *w)
     cJSON_AddStringToObject(o, "hello", "gate-worker/1");
     cJSON_AddItemToObject(o, "device", record_device(device_info(w->device)));
     cJSON_AddStringToObject(o, "contract", measure_contract(w->device));
+    cJSON_AddNumberToObject(o, "control_ns", w->control_ns);
     cJSON *libraries = cJSON_AddArrayToObject(o, "libraries");
     for (unsigned i = 0; i < w->n_libraries; i++)
-        cJSON_AddItemToArray(libraries, record_library(&w->libraries[i], i == 0));
+        cJSON_AddItemToArray(libraries, record_library(&w->libraries[i], w->roles[i]));
     cJSON_AddItemToObject(o, "absent", w->absent);
     w->absent = NULL;
     say(w, o);
@@ -170,34 +208,49 @@ struct task {
     struct suite_case c;
     uint64_t seed;
     double budget_ns;
+    bool verify, providers, swap;
+    const char *best; /* SHA-256 of the library of the best; "": none */
     const cJSON *skip;
+    double shares[SHARES_MAX]; /* calibration: of the time, to be added */
+    unsigned n_shares;
+    double d[SHARES_MAX];
     struct arm arms[ARMS_MAX];
     unsigned n_arms;
+    struct device_memory memory, workspace; /* of the verification */
     struct operands operands;
     struct reference reference;
 };
 
-static bool is_skipped(const struct task *t, const char *provider)
+static bool is_skipped(const struct task *t, const char *label)
 {
     const cJSON *name;
     cJSON_ArrayForEach(name, t->skip) if (cJSON_IsString(name) &&
-                                          !strcmp(name->valuestring, provider)) return true;
+                                          !strcmp(name->valuestring, label)) return true;
     return false;
 }
 
-/* The candidate's kernel, and those of the providers that serve the problem. */
+static bool takes_part(const struct worker *w, const struct task *t, unsigned i)
+{
+    const struct library *lib = &w->libraries[i];
+    if (w->roles[i] == ARM_BEST)
+        return !strcmp(lib->sha256, t->best) && !is_skipped(t, "best");
+    return w->roles[i] == ARM_CANDIDATE || (t->providers && !is_skipped(t, lib->table->provider));
+}
+
+/* The candidate's kernel, the best's, and those of the providers that serve the problem. */
 static void choose_arms(struct worker *w, struct task *t)
 {
     const struct kg_device *where = &device_info(w->device)->kg;
-    for (unsigned i = 0; i < w->n_libraries; i++) {
+    for (unsigned i = 0; i < w->n_libraries && t->n_arms < ARMS_MAX; i++) {
         const struct library *lib = &w->libraries[i];
-        const struct kg_kernel *k = library_choose(lib, &t->c.problem, where, NULL);
-        if (!k && i == 0)
+        const struct kg_kernel *k =
+            takes_part(w, t, i) ? library_choose(lib, &t->c.problem, where, NULL) : NULL;
+        if (!k && w->roles[i] == ARM_CANDIDATE)
             return;
-        if (k && !is_skipped(t, lib->table->provider))
+        if (k)
             t->arms[t->n_arms++] = (struct arm){.library = lib,
                                                 .kernel = k,
-                                                .is_candidate = i == 0,
+                                                .role = w->roles[i],
                                                 .verification = verification_start(&t->c.problem)};
     }
 }
@@ -219,7 +272,7 @@ static unsigned keep_right_arms(struct task *t)
 static enum gate_status prepare_arms(struct worker *w, struct task *t, struct gate_error *err)
 {
     for (unsigned i = 0; i < t->n_arms; i++) {
-        say_phase(w, "prepare", t->arms[i].library->table->provider);
+        say_phase(w, "prepare", arm_label(&t->arms[i]));
         enum gate_status status = arm_prepare(w->device, &t->c.problem, &t->arms[i], err);
         struct verification *v = &t->arms[i].verification;
         if (status == GATE_WRONG) {
@@ -232,39 +285,79 @@ static enum gate_status prepare_arms(struct worker *w, struct task *t, struct ga
     return GATE_OK;
 }
 
+static enum gate_status alloc_for_verification(struct worker *w, struct task *t,
+                                               struct gate_error *err)
+{
+    const struct kg_problem *p = &t->c.problem;
+    uint64_t workspace = 0;
+    for (unsigned i = 0; i < t->n_arms; i++)
+        if (t->arms[i].workspace_bytes > workspace)
+            workspace = t->arms[i].workspace_bytes;
+    enum gate_status status = device_alloc(w->device, operands_bytes(p), &t->memory, err);
+    if (!status && workspace)
+        status = device_alloc(w->device, (size_t)workspace, &t->workspace, err);
+    if (status)
+        return status;
+    t->operands = operands_at(w->device, p, t->memory.data);
+    return reference_alloc(w->device, &t->operands, &t->reference, err);
+}
+
 static enum gate_status verify_task(struct worker *w, struct task *t, struct gate_error *err)
 {
-    enum gate_status status = operands_alloc(w->device, &t->c.problem, &t->operands, err);
+    enum gate_status status = prepare_arms(w, t, err);
+    if (status || !t->verify)
+        return status;
+    status = alloc_for_verification(w, t, err);
     if (!status)
-        status = reference_alloc(w->device, &t->operands, &t->reference, err);
-    if (!status)
-        status = prepare_arms(w, t, err);
-    if (!status)
-        status = verify_arms(w->device, &t->c, t->seed, &t->operands, &t->reference, t->arms,
-                             t->n_arms, notice_arm, w, err);
+        status = verify_arms(w->device, &t->c, t->seed, &t->operands, t->workspace, &t->reference,
+                             t->arms, t->n_arms, notice_arm, w, err);
+    device_free(w->device, &t->memory);
+    device_free(w->device, &t->workspace);
     return status;
 }
 
-/* Measures, then looks at what the timed launches of the candidate wrote. */
+/* What the timed launches of the candidate wrote, against the reference of the same inputs. */
+struct timed_check {
+    struct worker *w;
+    struct task *t;
+};
+
+static enum gate_status check_timed(void *context, const struct operands *timed,
+                                    struct gate_error *err)
+{
+    struct timed_check *check = context;
+    struct task *t = check->t;
+    struct verification *v = &t->arms[0].verification;
+    if (!t->verify)
+        return GATE_OK;
+    enum gate_status status = verify_outputs(check->w->device, &t->c, timed, &t->reference, v, err);
+    if (status || v->ok)
+        return status;
+    t->arms[0].timed = false;
+    return gate_fail(err, GATE_WRONG, "right when verified, wrong when timed: %.500s", v->message);
+}
+
+static enum gate_status calibrate_task(struct worker *w, struct task *t,
+                                       const struct measure_policy *policy, struct gate_error *err)
+{
+    if (keep_right_arms(t) < 2 || t->arms[1].role != ARM_BEST)
+        return gate_fail(err, GATE_ENVIRONMENT, "calibration needs a second copy of the library");
+    return measure_injected(w->device, &t->c, t->seed, policy, t->arms, t->shares, t->n_shares,
+                            t->d, err);
+}
+
 static enum gate_status measure_task(struct worker *w, struct task *t, struct gate_error *err)
 {
-    struct measure_policy policy = {t->budget_ns, SINGLE_BUDGET_SHARE * t->budget_ns};
-    struct operands timed = {0};
-    unsigned n = keep_right_arms(t);
+    struct measure_policy policy = {.budget_ns = t->budget_ns,
+                                    .single_budget_ns =
+                                        t->verify ? SINGLE_BUDGET_SHARE * t->budget_ns : 0,
+                                    .swap = t->swap};
+    struct timed_check check = {w, t};
     say_phase(w, "measure", "");
-    enum gate_status status =
-        measure_arms(w->device, &t->c, t->seed, &policy, t->arms, n, &timed, err);
-    if (status)
-        return status;
-    struct verification *v = &t->arms[0].verification;
-    status = verify_outputs(w->device, &t->c, &timed, &t->reference, v, err);
-    operands_free(w->device, &timed);
-    if (!status && !v->ok) {
-        t->arms[0].timed = false;
-        return gate_fail(err, GATE_WRONG, "right when verified, wrong when timed: %.500s",
-                         v->message);
-    }
-    return status;
+    if (t->n_shares)
+        return calibrate_task(w, t, &policy, err);
+    return measure_arms(w->device, &t->c, t->seed, &policy, t->arms, keep_right_arms(t),
+                        check_timed, &check, err);
 }
 
 /* Whom a GATE_WRONG of the device is put down to: the first arm with a message; the candidate when
@@ -307,10 +400,10 @@ static struct outcome run_task(struct worker *w, struct task *t)
     o.spoiled = true;
     if (status == GATE_WRONG) {
         const struct arm *arm = guilty_arm(t);
-        o.name = arm->is_candidate ? "wrong" : "provider";
-        snprintf(o.message, sizeof o.message, "%s%s%.500s",
-                 arm->is_candidate ? "" : arm->library->table->provider,
-                 arm->is_candidate ? "" : ": ", err.message);
+        bool candidate = arm->role == ARM_CANDIDATE;
+        o.name = candidate ? "wrong" : "provider";
+        snprintf(o.message, sizeof o.message, "%s%s%.500s", candidate ? "" : arm_label(arm),
+                 candidate ? "" : ": ", err.message);
     } else {
         o.name = "environment";
         snprintf(o.message, sizeof o.message, "%.690s", err.message);
@@ -325,6 +418,8 @@ static void say_done(struct worker *w, const struct task *t, const struct outcom
     cJSON_AddStringToObject(o, "outcome", outcome->name);
     cJSON_AddStringToObject(o, "message", outcome->message);
     cJSON_AddBoolToObject(o, "spoiled", outcome->spoiled);
+    if (t->n_shares && !strcmp(outcome->name, "measured"))
+        cJSON_AddItemToObject(o, "d", cJSON_CreateDoubleArray(t->d, (int)t->n_shares));
     cJSON *arms = cJSON_AddArrayToObject(o, "arms");
     for (unsigned i = 0; i < t->n_arms; i++)
         cJSON_AddItemToArray(arms, record_arm(&t->arms[i], &t->c.problem, device_info(w->device)));
@@ -334,16 +429,29 @@ static void say_done(struct worker *w, const struct task *t, const struct outcom
 static void release_task(struct worker *w, struct task *t)
 {
     for (unsigned i = 0; i < t->n_arms; i++)
-        arm_release(w->device, &t->arms[i]);
-    operands_free(w->device, &t->operands);
+        arm_release(&t->arms[i]);
     reference_free(w->device, &t->reference);
+}
+
+static void read_shares(const cJSON *line, struct task *t)
+{
+    const cJSON *share;
+    cJSON_ArrayForEach(
+        share, cJSON_GetObjectItemCaseSensitive(line, "shares")) if (cJSON_IsNumber(share) &&
+                                                                     t->n_shares < SHARES_MAX)
+        t->shares[t->n_shares++] = share->valuedouble;
 }
 
 static enum gate_status read_task(const cJSON *line, struct task *t, struct gate_error *err)
 {
     char pointer[256];
     *t = (struct task){.budget_ns = json_number(line, "budget_ms", 1000) * 1e6,
+                       .verify = json_bool(line, "verify", true),
+                       .providers = json_bool(line, "providers", true),
+                       .swap = json_bool(line, "swap", false),
+                       .best = json_string(line, "best", ""),
                        .skip = cJSON_GetObjectItemCaseSensitive(line, "skip")};
+    read_shares(line, t);
     const char *seed = json_string(line, "seed", "");
     if (strcmp(json_string(line, "task", ""), "case") != 0 ||
         sscanf(seed, "%" SCNx64, &t->seed) != 1)
@@ -378,6 +486,8 @@ static enum gate_status serve(struct worker *w, struct gate_error *err)
 struct worker_options {
     const char *device;
     const char *library;
+    const char *bests[BESTS_MAX];
+    unsigned n_bests;
     const char *providers[ARMS_MAX];
     unsigned n_providers;
 };
@@ -387,6 +497,7 @@ static enum gate_status parse_options(int argc, char **argv, struct worker_optio
 {
     static const struct option options[] = {{"device", required_argument, NULL, 'd'},
                                             {"library", required_argument, NULL, 'l'},
+                                            {"best", required_argument, NULL, 'b'},
                                             {"provider", required_argument, NULL, 'p'},
                                             {NULL, 0, NULL, 0}};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
@@ -394,6 +505,8 @@ static enum gate_status parse_options(int argc, char **argv, struct worker_optio
             o->device = optarg;
         else if (c == 'l')
             o->library = optarg;
+        else if (c == 'b' && o->n_bests < BESTS_MAX)
+            o->bests[o->n_bests++] = optarg;
         else if (c == 'p' && o->n_providers < ARMS_MAX - 1)
             o->providers[o->n_providers++] = optarg;
         else
@@ -417,8 +530,12 @@ int cmd_worker(int argc, char **argv)
         status = device_open(o.device, &w.device, &err);
     if (!status)
         status = open_candidate(&w, o.library, &err);
+    for (unsigned i = 0; i < o.n_bests && !status; i++)
+        status = open_best(&w, o.bests[i], &err);
     for (unsigned i = 0; i < o.n_providers && !status; i++)
         status = open_provider(&w, o.providers[i], &err);
+    if (!status)
+        status = run_control(&w, &err);
     if (status) {
         refuse(&w, &err);
     } else {

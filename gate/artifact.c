@@ -1,0 +1,325 @@
+#include "artifact.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sha2.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+
+#define NOTE_BYTES 65 /* a SHA-256 and a newline */
+#define FILE_NAME_MAX 200
+
+/* ---- names ---- */
+
+static bool is_hex(const char *text, size_t n)
+{
+    return strnlen(text, n + 1) == n && strspn(text, "0123456789abcdef") == n;
+}
+
+static enum gate_status check_sha256(const char *sha256, struct gate_error *err)
+{
+    if (is_hex(sha256, 64))
+        return GATE_OK;
+    return gate_fail(err, GATE_USAGE, "'%.80s' is not a SHA-256 of 64 lower-case hex digits",
+                     sha256);
+}
+
+static enum gate_status check_library_of_commit(const char *commit, const char *file_name,
+                                                struct gate_error *err)
+{
+    if (!is_hex(commit, 40))
+        return gate_fail(err, GATE_USAGE, "'%.80s' is not a commit of 40 lower-case hex digits",
+                         commit);
+    size_t n = strnlen(file_name, FILE_NAME_MAX + 1);
+    if (!n || n > FILE_NAME_MAX || file_name[0] == '.' || file_name[0] == '-' ||
+        strspn(file_name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-") !=
+            n)
+        return gate_fail(err, GATE_USAGE, "'%.80s' is not the file name of a library", file_name);
+    return GATE_OK;
+}
+
+static enum gate_status set_path(char path[PATHS_MAX], struct gate_error *err, const char *format,
+                                 ...) __attribute__((format(printf, 3, 4)));
+static enum gate_status set_path(char path[PATHS_MAX], struct gate_error *err, const char *format,
+                                 ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(path, PATHS_MAX, format, args);
+    va_end(args);
+    if (n >= 0 && n < PATHS_MAX)
+        return GATE_OK;
+    errno = ENAMETOOLONG;
+    return gate_fail(err, GATE_ENVIRONMENT,
+                     "a path in the artifact cache is too long: set GATE_CACHE to a shorter one");
+}
+
+/* ---- folders ---- */
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+/* mkdir -p. Whether mkdir() says EEXIST of a folder on a read-only disk is up to the disk, so what
+ * counts is that the folder is there. */
+static enum gate_status make_folders(const char *path, struct gate_error *err)
+{
+    char part[PATHS_MAX];
+    size_t n = strlen(path);
+    for (size_t i = 1; i <= n; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (mkdir(part, 0700) && !is_folder(part))
+            return gate_fail(err, GATE_IO, "cannot make folder '%s' of the artifact cache: %s",
+                             part, strerror(errno));
+    }
+    return GATE_OK;
+}
+
+static enum gate_status choose_cache(char path[PATHS_MAX], struct gate_error *err)
+{
+    const char *own = getenv("GATE_CACHE"), *xdg = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    if (own && own[0])
+        return set_path(path, err, "%s", own);
+    /* The XDG specification has relative paths ignored. */
+    if (xdg && xdg[0] == '/')
+        return set_path(path, err, "%s/kernel-gate", xdg);
+    if (home && home[0] == '/')
+        return set_path(path, err, "%s/.cache/kernel-gate", home);
+    return gate_fail(err, GATE_ENVIRONMENT,
+                     "there is no place for the artifact cache: set GATE_CACHE to a folder");
+}
+
+enum gate_status artifact_cache_dir(char path[PATHS_MAX], struct gate_error *err)
+{
+    char chosen[PATHS_MAX];
+    struct stat st;
+    enum gate_status status = choose_cache(chosen, err);
+    if (!status)
+        status = make_folders(chosen, err);
+    if (status)
+        return status;
+    char *absolute = realpath(chosen, NULL);
+    if (!absolute || stat(absolute, &st))
+        status =
+            gate_fail(err, GATE_IO, "cannot use artifact cache '%s': %s", chosen, strerror(errno));
+    else if (st.st_mode & S_IWOTH)
+        status = gate_fail(err, GATE_ENVIRONMENT,
+                           "everybody can write to the artifact cache '%s', and what lies there "
+                           "is run: take the permission away (chmod o-w) or set GATE_CACHE",
+                           absolute);
+    else
+        status = set_path(path, err, "%s", absolute);
+    free(absolute);
+    return status;
+}
+
+enum gate_status artifact_cache_folder(const char *name, char path[PATHS_MAX],
+                                       struct gate_error *err)
+{
+    char cache[PATHS_MAX];
+    enum gate_status status = artifact_cache_dir(cache, err);
+    if (!status)
+        status = set_path(path, err, "%s/%s", cache, name);
+    return status ? status : make_folders(path, err);
+}
+
+static enum gate_status artifact_path(const char *sha256, char path[PATHS_MAX],
+                                      struct gate_error *err)
+{
+    char cache[PATHS_MAX];
+    enum gate_status status = check_sha256(sha256, err);
+    if (!status)
+        status = artifact_cache_dir(cache, err);
+    return status ? status : set_path(path, err, "%s/artifacts/%s.so", cache, sha256);
+}
+
+/* ---- artifacts ---- */
+
+enum presence { ABSENT, INTACT, DAMAGED };
+
+/* Says what is at the path of an artifact; of a damaged one, `how` says what is wrong with it. */
+static enum gate_status look(const char *path, const char *sha256, enum presence *out, char *how,
+                             size_t how_size, struct gate_error *err)
+{
+    struct stat st;
+    char found[65];
+    if (lstat(path, &st)) {
+        if (errno != ENOENT)
+            return gate_fail(err, GATE_IO, "cannot look at '%s': %s", path, strerror(errno));
+        *out = ABSENT;
+        return GATE_OK;
+    }
+    *out = DAMAGED;
+    snprintf(how, how_size, "is not a regular file");
+    if (!S_ISREG(st.st_mode))
+        return GATE_OK;
+    enum gate_status status = file_sha256(path, found, err);
+    if (status)
+        return status;
+    snprintf(how, how_size, "has hash %s", found);
+    if (!strcmp(found, sha256))
+        *out = INTACT;
+    return GATE_OK;
+}
+
+/* A bad artifact is kept for whoever wants to know, under a name that nothing opens. */
+static bool move_aside(const char *path, char aside[PATHS_MAX])
+{
+    if (set_path(aside, NULL, "%s.refused", path))
+        return false;
+    return !rename(path, aside);
+}
+
+/* Read once: what is hashed and what is written are the same bytes in memory, whatever happens to
+ * the file meanwhile. */
+static enum gate_status read_library(const char *path, struct buf *bytes, struct gate_error *err)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
+    enum gate_status status = GATE_OK;
+    if (fstat(fd, &st))
+        status = gate_fail(err, GATE_IO, "cannot look at '%s': %s", path, strerror(errno));
+    else if (!S_ISREG(st.st_mode))
+        status = gate_fail(err, GATE_USAGE, "'%s' is not a regular file", path);
+    else if ((uintmax_t)st.st_size > ARTIFACT_MAX_BYTES)
+        status = gate_fail(err, GATE_USAGE, "'%s' is larger than the %zu MiB a library may have",
+                           path, ARTIFACT_MAX_BYTES >> 20);
+    else
+        status = file_read_fd(fd, path, bytes, err);
+    close(fd);
+    if (!status && !bytes->len)
+        status = gate_fail(err, GATE_USAGE, "'%s' is empty", path);
+    return status;
+}
+
+static enum gate_status store(const struct buf *bytes, const char *sha256, struct gate_error *err)
+{
+    char folder[PATHS_MAX], path[PATHS_MAX], aside[PATHS_MAX], how[96];
+    enum presence presence = DAMAGED;
+    enum gate_status status = artifact_path(sha256, path, err);
+    if (!status)
+        status = artifact_cache_folder("artifacts", folder, err);
+    if (!status)
+        status = look(path, sha256, &presence, how, sizeof how, err);
+    if (status || presence == INTACT)
+        return status;
+    if (presence == DAMAGED && !move_aside(path, aside) && errno != ENOENT)
+        return gate_fail(err, GATE_IO, "artifact '%s' %s and cannot be replaced: %s", path, how,
+                         strerror(errno));
+    return file_write_atomic(path, bytes->data, bytes->len, err);
+}
+
+enum gate_status artifact_put(const char *library, char sha256[65], struct gate_error *err)
+{
+    struct buf bytes;
+    char hash[SHA256_DIGEST_STRING_LENGTH];
+    buf_init(&bytes, ARTIFACT_MAX_BYTES);
+    enum gate_status status = read_library(library, &bytes, err);
+    if (!status) {
+        SHA256Data((const uint8_t *)bytes.data, bytes.len, hash);
+        status = store(&bytes, hash, err);
+    }
+    if (!status)
+        memcpy(sha256, hash, 65);
+    buf_release(&bytes);
+    return status;
+}
+
+enum gate_status artifact_get(const char *sha256, char path[PATHS_MAX], struct gate_error *err)
+{
+    char aside[PATHS_MAX], how[96];
+    enum presence presence = ABSENT;
+    enum gate_status status = artifact_path(sha256, path, err);
+    if (!status)
+        status = look(path, sha256, &presence, how, sizeof how, err);
+    if (status || presence == INTACT)
+        return status;
+    if (presence == ABSENT)
+        return gate_fail(err, GATE_NO_VERDICT,
+                         "there is no artifact '%s': run the gate on its commit again, or name "
+                         "the library with --against FILE",
+                         path);
+    bool moved = move_aside(path, aside);
+    return gate_fail(err, GATE_ENVIRONMENT, "artifact %s %s, refused; it %s '%s'", sha256, how,
+                     moved ? "is now" : "could not be renamed, remove", moved ? aside : path);
+}
+
+/* ---- the index of commits ---- */
+
+enum gate_status artifact_note_commit(const char *commit, const char *file_name, const char *sha256,
+                                      struct gate_error *err)
+{
+    char name[64], folder[PATHS_MAX], path[PATHS_MAX], note[NOTE_BYTES + 1];
+    enum gate_status status = check_library_of_commit(commit, file_name, err);
+    if (!status)
+        status = check_sha256(sha256, err);
+    if (status)
+        return status;
+    snprintf(name, sizeof name, "commits/%s", commit);
+    snprintf(note, sizeof note, "%s\n", sha256);
+    status = artifact_cache_folder(name, folder, err);
+    if (!status)
+        status = set_path(path, err, "%s/%s", folder, file_name);
+    return status ? status : file_write_atomic(path, note, NOTE_BYTES, err);
+}
+
+static enum gate_status read_note(const char *path, char sha256[65], struct gate_error *err)
+{
+    struct buf note;
+    buf_init(&note, 4096);
+    enum gate_status status = file_read(path, &note, err);
+    bool good = !status && note.len == NOTE_BYTES && note.data[64] == '\n';
+    if (good) {
+        note.data[64] = '\0';
+        good = is_hex(note.data, 64);
+    }
+    if (good)
+        memcpy(sha256, note.data, 65);
+    else if (!status)
+        status = gate_fail(err, GATE_ENVIRONMENT, "'%s' is damaged (no SHA-256): remove it", path);
+    buf_release(&note);
+    return status;
+}
+
+enum gate_status artifact_find_commit(const char *commit, const char *file_name, char sha256[65],
+                                      struct gate_error *err)
+{
+    char cache[PATHS_MAX], path[PATHS_MAX];
+    struct stat st = {0};
+    enum gate_status status = check_library_of_commit(commit, file_name, err);
+    if (!status)
+        status = artifact_cache_dir(cache, err);
+    if (!status)
+        status = set_path(path, err, "%s/commits/%s/%s", cache, commit, file_name);
+    if (status)
+        return status;
+    if (lstat(path, &st) && errno == ENOENT)
+        return gate_fail(err, GATE_NO_VERDICT, "no %s of commit %.12s is in the artifact cache",
+                         file_name, commit);
+    if (!S_ISREG(st.st_mode)) /* a pipe would never end */
+        return gate_fail(err, GATE_ENVIRONMENT, "'%s' is not a regular file: remove it", path);
+    return read_note(path, sha256, err);
+}
+
+enum gate_status artifact_get_commit(const char *commit, const char *file_name, char sha256[65],
+                                     char path[PATHS_MAX], struct gate_error *err)
+{
+    enum gate_status status = artifact_find_commit(commit, file_name, sha256, err);
+    return status ? status : artifact_get(sha256, path, err);
+}

@@ -1,0 +1,100 @@
+#include "calibrate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "decide.h"
+#include "operands.h"
+
+#define DECISIONS 2000
+
+const double calibrate_shares[CALIBRATE_SHARES] = {0, 0.005, 0.01, 0.02, 0.025, 0.03, 0.05};
+
+/* Draws with replacement; `state` counts the draws. */
+static void draw(const double *d, size_t n, double *out, size_t wanted, size_t *have, uint64_t seed,
+                 uint64_t *state)
+{
+    while (*have < wanted && *have < DECIDE_LAST_LOOK)
+        out[(*have)++] = d[operands_seed(seed, (*state)++) % n];
+}
+
+/* One whole protocol: looks, confirmation, verdict. */
+static enum verdict play_once(const double *d, size_t n, double threshold, uint64_t seed,
+                              uint64_t *state)
+{
+    double first[DECIDE_LAST_LOOK], confirmation[DECIDE_LAST_LOOK];
+    struct decide_input in = {
+        .first = {.d = first}, .confirmation = {.d = confirmation}, .threshold = threshold};
+    struct decision decision;
+    draw(d, n, first, DECIDE_FIRST_LOOK, &in.first.n, seed, state);
+    /* The excess over the absolute floor is the concern of a run, which knows its times. */
+    in.best_p50_ns = 1e6;
+    while ((decision = decide(&in)).next != DECIDE_DONE) {
+        if (decision.next == DECIDE_MORE_FIRST)
+            draw(d, n, first, decision.next_n, &in.first.n, seed, state);
+        else
+            draw(d, n, confirmation, decision.next_n, &in.confirmation.n, seed, state);
+    }
+    return decision.verdict;
+}
+
+struct calibrate_counts calibrate_play(const double *d, size_t n, double threshold,
+                                       size_t decisions, uint64_t seed)
+{
+    struct calibrate_counts counts = {.decisions = decisions};
+    uint64_t state = 0;
+    for (size_t i = 0; i < decisions; i++) {
+        switch (play_once(d, n, threshold, seed, &state)) {
+        case VERDICT_REGRESSION:
+            counts.red++;
+            break;
+        case VERDICT_PASS:
+        case VERDICT_IMPROVEMENT:
+            counts.pass++;
+            break;
+        default:
+            counts.no_verdict++;
+        }
+    }
+    return counts;
+}
+
+static cJSON *share_object(const struct calibrated_case *c, size_t share)
+{
+    struct calibrate_counts n =
+        calibrate_play(c->d[share], c->n, c->threshold, c->n ? DECISIONS : 0, share + 1);
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "share", calibrate_shares[share]);
+    cJSON_AddItemToObject(o, "d", cJSON_CreateDoubleArray(c->d[share], (int)c->n));
+    cJSON_AddNumberToObject(o, "decisions", (double)n.decisions);
+    cJSON_AddNumberToObject(o, "red", (double)n.red);
+    cJSON_AddNumberToObject(o, "pass", (double)n.pass);
+    cJSON_AddNumberToObject(o, "no_verdict", (double)n.no_verdict);
+    return o;
+}
+
+cJSON *calibrate_document(const struct calibrated_case *cases, size_t n_cases, size_t *unresolved)
+{
+    cJSON *o = cJSON_CreateObject();
+    size_t processes = 0;
+    *unresolved = 0;
+    for (size_t i = 0; i < n_cases; i++)
+        processes = cases[i].n > processes ? cases[i].n : processes;
+    cJSON_AddNumberToObject(o, "processes", (double)processes);
+    cJSON *list = cJSON_AddArrayToObject(o, "cases");
+    for (size_t i = 0; i < n_cases; i++) {
+        const struct calibrated_case *c = &cases[i];
+        double mde = decide_mde(c->d[0], c->n);
+        bool resolved = mde > 0 && mde <= c->threshold;
+        cJSON *one = cJSON_CreateObject();
+        cJSON_AddStringToObject(one, "id", c->id);
+        cJSON_AddItemToObject(one, "mde", mde > 0 ? cJSON_CreateNumber(mde) : cJSON_CreateNull());
+        cJSON_AddBoolToObject(one, "resolved", resolved);
+        cJSON *injected = cJSON_AddArrayToObject(one, "injected");
+        for (size_t s = 0; s < CALIBRATE_SHARES; s++)
+            cJSON_AddItemToArray(injected, share_object(c, s));
+        cJSON_AddItemToArray(list, one);
+        *unresolved += !resolved;
+    }
+    return o;
+}

@@ -1,0 +1,43 @@
+/*
+ * calibrate.h: how often would the gate be wrong on this machine, and what can it see?
+ *
+ * The candidate is held against a copy of itself. To its replays a delay is added whose length is a
+ * known share of the measured time: 0 (an A/A comparison) and the shares of calibrate_shares. Each
+ * fresh process gives one d for each case and share; the whole protocol of decide.h is then played
+ * many times on processes drawn from these with replacement.
+ */
+#ifndef GATE_CALIBRATE_H
+#define GATE_CALIBRATE_H
+
+#include <cjson/cJSON.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define CALIBRATE_SHARES 7
+#define CALIBRATE_PROCESSES_MAX 200
+
+extern const double calibrate_shares[CALIBRATE_SHARES]; /* 0, 0.5 %, 1, 2, 2.5, 3 and 5 % */
+
+/* d of n processes for each share. */
+struct calibrated_case {
+    const char *id;
+    double threshold;
+    double d[CALIBRATE_SHARES][CALIBRATE_PROCESSES_MAX];
+    size_t n;
+};
+
+/* Outcomes of `decisions` sequences drawn from n values of d. */
+struct calibrate_counts {
+    size_t decisions, red, pass, no_verdict;
+};
+
+struct calibrate_counts calibrate_play(const double *d, size_t n, double threshold,
+                                       size_t decisions, uint64_t seed);
+
+/* The object `calibration` of run.schema.json; the caller's. Sets *unresolved to the number of
+ * cases whose minimum detectable effect is over their threshold. */
+cJSON *calibrate_document(const struct calibrated_case *cases, size_t n_cases, size_t *unresolved);
+
+#endif

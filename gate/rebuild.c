@@ -1,0 +1,410 @@
+#include "rebuild.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "artifact.h"
+#include "base/utf8.h"
+
+#define TIMEOUT_MAX_S 86400
+#define REMOVE_S 60.0    /* removing a worktree; after it, the files are removed one by one */
+#define REAP_S 20.0      /* a killed process that does not end by then is left behind */
+#define LOCK_POLL_MS 100 /* flock() knows no time-out */
+#define JOBS_MAX 8       /* a CUDA compiler takes 1 to 2 GB of memory */
+#define TAIL_BYTES 600   /* of the log in a message, which holds 1023 */
+#define EXEC_FAILED 127
+
+struct rebuild {
+    const char *commit, *file_name;
+    char worktrees[PATHS_MAX];
+    char worktree[PATHS_MAX]; /* "": none yet */
+    char log_path[PATHS_MAX];
+    int log, lock; /* -1: none yet */
+    long timeout_s;
+    double deadline;
+};
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- a command, run to its end ---- */
+
+/* What a make or a git hook above this process tells its children must not reach ours. */
+static const char *const make_variables[] = {
+    "MAKEFLAGS",    "MAKELEVEL",     "MAKEFILES", "MFLAGS",
+    "GNUMAKEFLAGS", "MAKEOVERRIDES", "SANITIZE", /* would build in another folder */
+    NULL,
+};
+static const char *const git_variables[] = {
+    "GIT_INDEX_FILE",
+    "GIT_PREFIX",
+    NULL,
+};
+/* The repository itself too: in the worktree, it is the one that the worktree belongs to. */
+static const char *const repository_variables[] = {
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    NULL,
+};
+
+static void forget(const char *const *names)
+{
+    for (; *names; names++)
+        unsetenv(*names);
+}
+
+/* In the child: becomes the program, or ends. */
+static void become(char *const *argv, int log, bool in_worktree, pid_t parent)
+{
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXEC_FAILED); /* the parent died before the line above */
+    signal(SIGPIPE, SIG_DFL);
+    forget(make_variables);
+    forget(git_variables);
+    if (in_worktree)
+        forget(repository_variables);
+    setenv("GIT_TERMINAL_PROMPT", "0", 1);
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(log, STDOUT_FILENO) < 0 ||
+        dup2(log, STDERR_FILENO) < 0)
+        _exit(EXEC_FAILED);
+    execvp(argv[0], argv);
+    dprintf(STDERR_FILENO, "cannot run '%s': %s\n", argv[0], strerror(errno));
+    _exit(EXEC_FAILED);
+}
+
+/* Waits up to `seconds` for the end; leaves a zombie, so that the id of its group stays taken. */
+static bool await_end(pid_t pid, double seconds, siginfo_t *end)
+{
+    double deadline = now_s() + seconds;
+    int fd = pidfd_open(pid, 0);
+    struct pollfd ended = {.fd = fd, .events = POLLIN};
+    for (double left = seconds; fd >= 0 && left > 0; left = deadline - now_s()) {
+        int got = poll(&ended, 1, left > 60 ? 60000 : (int)(left * 1000) + 1);
+        if (got > 0 || (got < 0 && errno != EINTR))
+            break;
+    }
+    if (fd >= 0)
+        close(fd);
+    *end = (siginfo_t){0};
+    return !waitid(P_PID, (id_t)pid, end, WEXITED | WNOHANG | WNOWAIT) && end->si_pid == pid;
+}
+
+/* Runs a command with its output in the log; true when it ended with 0. Else `how` says what became
+ * of it. Nothing that it started in its process group outlives the call. */
+static bool run_logged(struct rebuild *r, char *const *argv, bool in_worktree, double timeout_s,
+                       char *how, size_t how_size)
+{
+    pid_t parent = getpid(), pid = fork();
+    siginfo_t end;
+    if (pid == 0)
+        become(argv, r->log, in_worktree, parent);
+    if (pid < 0) {
+        snprintf(how, how_size, "cannot be started: %s", strerror(errno));
+        return false;
+    }
+    setpgid(pid, pid); /* here too: whoever comes first */
+    bool ended = await_end(pid, timeout_s, &end), good = false;
+    if (!ended)
+        snprintf(how, how_size, "took more than the %ld s of GATE_BUILD_TIMEOUT", r->timeout_s);
+    else if (end.si_code != CLD_EXITED)
+        snprintf(how, how_size, "was killed by signal %d (%s)", end.si_status,
+                 strsignal(end.si_status));
+    else if (end.si_status)
+        snprintf(how, how_size, "ended with exit code %d", end.si_status);
+    else
+        good = true;
+    kill(-pid, SIGKILL);
+    if (!ended)
+        await_end(pid, REAP_S, &end);
+    waitpid(pid, NULL, WNOHANG);
+    return good;
+}
+
+/* ---- messages ---- */
+
+/* Copies what a terminal may be shown: no control character, no half of a wide one. */
+static size_t copy_text(char *to, const char *from, size_t n)
+{
+    size_t len = 0;
+    while (n) {
+        uint32_t code;
+        size_t step = utf8_decode(from, n, &code);
+        bool good =
+            step && (code == '\n' || code == '\t' || code >= 0xa0 || (code >= ' ' && code < 0x7f));
+        if (good)
+            memcpy(to + len, from, step);
+        else
+            to[len] = '?';
+        len += good ? step : 1;
+        step = step ? step : 1;
+        from += step;
+        n -= step;
+    }
+    return len;
+}
+
+/* The last lines of the log, whole ones where there are any; "" for an empty log. */
+static void read_tail(const struct rebuild *r, char tail[TAIL_BYTES + 1])
+{
+    char bytes[TAIL_BYTES];
+    struct stat st;
+    tail[0] = '\0';
+    if (fstat(r->log, &st))
+        return;
+    off_t from = st.st_size > TAIL_BYTES ? st.st_size - TAIL_BYTES : 0;
+    ssize_t n = pread(r->log, bytes, sizeof bytes, from);
+    while (n > 0 && bytes[n - 1] == '\n')
+        n--;
+    if (n <= 0)
+        return;
+    const char *newline = from ? memchr(bytes, '\n', (size_t)n) : NULL;
+    size_t start = newline ? (size_t)(newline - bytes) + 1 : 0;
+    tail[copy_text(tail, bytes + start, (size_t)n - start)] = '\0';
+}
+
+static enum gate_status rebuild_failed(const struct rebuild *r, const char *what, const char *how,
+                                       struct gate_error *err)
+{
+    char tail[TAIL_BYTES + 1];
+    read_tail(r, tail);
+    return gate_fail(err, GATE_ENVIRONMENT,
+                     "commit %.12s cannot be built here: %s %s (log: %s)%s%s", r->commit, what, how,
+                     r->log_path, tail[0] ? ":\n" : "", tail);
+}
+
+/* ---- worktrees ---- */
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+    (void)st;
+    (void)type;
+    (void)where;
+    remove(path);
+    return 0; /* the next one may go */
+}
+
+/* git forgets the worktree, too; where it does not know it (it is of another clone, or broken),
+ * what counts is that the files are gone. */
+static void remove_worktree(struct rebuild *r, const char *path)
+{
+    char how[96];
+    char *remove_it[] = {(char *)"git",     (char *)"worktree", (char *)"remove", (char *)"--force",
+                         (char *)"--force", (char *)"--",       (char *)path,     NULL};
+    run_logged(r, remove_it, false, REMOVE_S, how, sizeof how);
+    if (access(path, F_OK) && errno == ENOENT)
+        return;
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    if (!access(path, F_OK))
+        fprintf(stderr, "gate: cannot remove '%s': remove it by hand\n", path);
+}
+
+/* Nobody else is at work on this commit, so every worktree of it is one that a kill left behind. */
+static void remove_stale_worktrees(struct rebuild *r)
+{
+    char path[PATHS_MAX];
+    DIR *folder = opendir(r->worktrees);
+    if (!folder)
+        return;
+    for (const struct dirent *e; (e = readdir(folder));) {
+        if (strncmp(e->d_name, r->commit, 40) != 0 || e->d_name[40] != '.' ||
+            !strcmp(e->d_name + 40, ".lock"))
+            continue;
+        int n = snprintf(path, sizeof path, "%s/%s", r->worktrees, e->d_name);
+        if (n > 0 && (size_t)n < sizeof path)
+            remove_worktree(r, path);
+    }
+    closedir(folder);
+}
+
+/* A fresh name each time: what a killed build left running cannot write into the next. */
+static enum gate_status add_worktree(struct rebuild *r, struct gate_error *err)
+{
+    char how[96], path[PATHS_MAX];
+    int n = snprintf(path, sizeof path, "%s/%s.XXXXXX", r->worktrees, r->commit);
+    if (n < 0 || (size_t)n >= sizeof path || !mkdtemp(path))
+        return gate_fail(err, GATE_IO, "cannot make a folder in '%s': %s", r->worktrees,
+                         strerror(errno));
+    memcpy(r->worktree, path, sizeof r->worktree);
+    /* Hooks are the user's, and not for a checkout that nobody works in. */
+    char *add[] = {(char *)"git",
+                   (char *)"-c",
+                   (char *)"core.hooksPath=/dev/null",
+                   (char *)"worktree",
+                   (char *)"add",
+                   (char *)"--detach",
+                   (char *)"--",
+                   path,
+                   (char *)r->commit,
+                   NULL};
+    if (run_logged(r, add, false, r->deadline - now_s(), how, sizeof how))
+        return GATE_OK;
+    return rebuild_failed(r, "'git worktree add'", how, err);
+}
+
+/* ---- the build ---- */
+
+static int jobs(void)
+{
+    cpu_set_t set;
+    int n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+    return n < JOBS_MAX ? n : JOBS_MAX;
+}
+
+static enum gate_status build(struct rebuild *r, struct gate_error *err)
+{
+    char target[300], parallel[16], how[96], library[PATHS_MAX], sha256[65];
+    snprintf(target, sizeof target, "build/lib/kernel-gate/%s", r->file_name);
+    snprintf(parallel, sizeof parallel, "-j%d", jobs());
+    char *make[] = {(char *)"make", (char *)"-C", r->worktree, parallel, target, NULL};
+    if (!run_logged(r, make, true, r->deadline - now_s(), how, sizeof how))
+        return rebuild_failed(r, "'make'", how, err);
+    int n = snprintf(library, sizeof library, "%s/%s", r->worktree, target);
+    if (n < 0 || (size_t)n >= sizeof library)
+        return gate_fail(err, GATE_ENVIRONMENT, "the path of '%s' is too long", target);
+    if (access(library, R_OK))
+        return rebuild_failed(r, "'make' succeeded without making", target, err);
+    enum gate_status status = artifact_put(library, sha256, err);
+    return status ? status : artifact_note_commit(r->commit, r->file_name, sha256, err);
+}
+
+/* ---- one at a time ---- */
+
+static enum gate_status take_lock(struct rebuild *r, struct gate_error *err)
+{
+    char path[PATHS_MAX];
+    const struct timespec pause = {.tv_nsec = LOCK_POLL_MS * 1000000L};
+    double deadline = now_s() + (double)r->timeout_s;
+    int n = snprintf(path, sizeof path, "%s/%s.lock", r->worktrees, r->commit);
+    if (n < 0 || (size_t)n >= sizeof path)
+        return gate_fail(err, GATE_ENVIRONMENT, "the path of the artifact cache is too long");
+    r->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (r->lock < 0)
+        return gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
+    for (bool told = false; flock(r->lock, LOCK_EX | LOCK_NB); nanosleep(&pause, NULL)) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return gate_fail(err, GATE_IO, "cannot lock '%s': %s", path, strerror(errno));
+        if (now_s() > deadline)
+            return gate_fail(err, GATE_ENVIRONMENT,
+                             "another process has been building commit %.12s for over %ld s "
+                             "(it holds '%s')",
+                             r->commit, r->timeout_s, path);
+        if (!told)
+            fprintf(stderr, "gate: waiting for another build of commit %.12s\n", r->commit);
+        told = true;
+    }
+    return GATE_OK;
+}
+
+static enum gate_status open_log(struct rebuild *r, struct gate_error *err)
+{
+    char folder[PATHS_MAX];
+    enum gate_status status = artifact_cache_folder("logs", folder, err);
+    if (status)
+        return status;
+    int n =
+        snprintf(r->log_path, sizeof r->log_path, "%s/%s-%s.log", folder, r->commit, r->file_name);
+    if (n < 0 || (size_t)n >= sizeof r->log_path)
+        return gate_fail(err, GATE_ENVIRONMENT, "the path of the artifact cache is too long");
+    r->log = open(r->log_path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+    if (r->log < 0)
+        return gate_fail(err, GATE_IO, "cannot write '%s': %s", r->log_path, strerror(errno));
+    return GATE_OK;
+}
+
+static enum gate_status read_timeout(long *out, struct gate_error *err)
+{
+    const char *text = getenv("GATE_BUILD_TIMEOUT");
+    *out = REBUILD_TIMEOUT_S;
+    if (!text || !text[0])
+        return GATE_OK;
+    char *end;
+    errno = 0;
+    *out = strtol(text, &end, 10);
+    if (errno || *end || *out < 1 || *out > TIMEOUT_MAX_S)
+        return gate_fail(err, GATE_USAGE,
+                         "GATE_BUILD_TIMEOUT is '%.40s', expected seconds from 1 to %d", text,
+                         TIMEOUT_MAX_S);
+    return GATE_OK;
+}
+
+static enum gate_status build_in_worktree(struct rebuild *r, struct gate_error *err)
+{
+    enum gate_status status = open_log(r, err);
+    if (status)
+        return status;
+    fprintf(stderr, "gate: building %s of commit %.12s (log: %s)\n", r->file_name, r->commit,
+            r->log_path);
+    r->deadline = now_s() + (double)r->timeout_s;
+    remove_stale_worktrees(r);
+    status = add_worktree(r, err);
+    if (!status)
+        status = build(r, err);
+    if (r->worktree[0])
+        remove_worktree(r, r->worktree);
+    return status;
+}
+
+/* artifact_get_commit() that leaves the error alone when the library is merely not there. */
+static enum gate_status find(const struct rebuild *r, char path[PATHS_MAX], char sha256[65],
+                             struct gate_error *err)
+{
+    struct gate_error why = {0};
+    enum gate_status status = artifact_get_commit(r->commit, r->file_name, sha256, path, &why);
+    if (status && status != GATE_NO_VERDICT)
+        gate_fail(err, status, "%s", why.message);
+    return status;
+}
+
+enum gate_status rebuild_commit(const char *commit, const char *file_name, char path[PATHS_MAX],
+                                char sha256[65], struct gate_error *err)
+{
+    struct rebuild r = {.commit = commit, .file_name = file_name, .log = -1, .lock = -1};
+    enum gate_status status = find(&r, path, sha256, err); /* checks both names, too */
+    if (status != GATE_NO_VERDICT)
+        return status;
+    status = read_timeout(&r.timeout_s, err);
+    if (!status)
+        status = artifact_cache_folder("worktrees", r.worktrees, err);
+    if (!status)
+        status = take_lock(&r, err);
+    if (!status) {
+        status = find(&r, path, sha256, err); /* whoever held the lock may have made it */
+        if (status == GATE_NO_VERDICT)
+            status = build_in_worktree(&r, err);
+        if (!status)
+            status = artifact_get_commit(commit, file_name, sha256, path, err);
+    }
+    if (r.log >= 0)
+        close(r.log);
+    if (r.lock >= 0)
+        close(r.lock);
+    return status;
+}

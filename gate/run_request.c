@@ -1,0 +1,374 @@
+#include "run_request.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "revision.h"
+
+#define PAIR_BUDGET_SHARE 0.25 /* of the budget, for each further process */
+
+void run_request_init(struct run_request *r)
+{
+    const char *baselines = getenv("GATE_BASELINES");
+    *r = (struct run_request){
+        .policy = {.threshold = 0.02, .budget_ms = 1000, .pause_s = 5, .against = "best"},
+        .baselines = baselines && *baselines ? baselines : "./baselines"};
+}
+
+/* ---- options ---- */
+
+/* "2%", "2.5 %" or "0.02". */
+static bool parse_percent(const char *text, double *out)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text)
+        return false;
+    end += strspn(end, " ");
+    if (*end == '%') {
+        value /= 100;
+        end++;
+    }
+    *out = value;
+    return !*end && value > 0 && value <= 10;
+}
+
+static bool parse_number(const char *text, double least, double most, double *out)
+{
+    char *end;
+    *out = strtod(text, &end);
+    return end != text && !*end && *out >= least && *out <= most;
+}
+
+static bool parse_seed(const char *text, struct run_request *r)
+{
+    char *end;
+    errno = 0;
+    r->seed = strtoull(text, &end, 16);
+    r->has_seed = true;
+    return end != text && !*end && !errno && *text != '-' && strlen(text) <= 16;
+}
+
+static bool parse_report(const char *text, struct run_request *r)
+{
+    char name[16];
+    const char *equals = strchr(text, '=');
+    if (!equals || !equals[1] || (size_t)(equals - text) >= sizeof name ||
+        r->n_reports == REQUEST_REPORTS_MAX)
+        return false;
+    snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
+    r->reports[r->n_reports].path = equals + 1;
+    return report_format_parse(name, &r->reports[r->n_reports++].format);
+}
+
+static bool add_provider(struct target_choice *t, const char *path)
+{
+    if (t->n_providers == sizeof t->providers / sizeof t->providers[0])
+        return false;
+    t->providers[t->n_providers++] = path;
+    return true;
+}
+
+/* Options that only store their text. */
+static const char **text_of(struct run_request *r, int letter)
+{
+    switch (letter) {
+    case 's':
+        return &r->suite;
+    case 'd':
+        return &r->target.device;
+    case 'l':
+        return &r->target.library;
+    case 'f':
+        return &r->filter;
+    case 'D':
+        return &r->db;
+    case 'B':
+        return &r->baselines;
+    case 'w':
+        return &r->target.worker;
+    case 'a':
+        return &r->policy.against;
+    default:
+        return NULL;
+    }
+}
+
+bool run_request_option(struct run_request *r, int letter, const char *argument)
+{
+    const char **text = text_of(r, letter);
+    if (text) {
+        *text = argument;
+        return *argument != '\0';
+    }
+    switch (letter) {
+    case 'p':
+        return add_provider(&r->target, argument);
+    case 't':
+        return parse_percent(argument, &r->policy.threshold);
+    case 'P':
+        return parse_percent(argument, &r->policy.p90_threshold);
+    case 'n':
+        return r->policy.accept_new = true;
+    case 'R':
+        return r->policy.ratchet = true;
+    case 'r':
+        return parse_report(argument, r);
+    case 'j':
+        return r->json = true;
+    case 'S':
+        return parse_seed(argument, r);
+    case 'b':
+        return parse_number(argument, 1, 1e6, &r->policy.budget_ms);
+    case 'z':
+        return parse_number(argument, 0, 3600, &r->policy.pause_s);
+    case 'T':
+        return parse_number(argument, 0.1, 86400, &r->target.timeout_s);
+    default:
+        return false;
+    }
+}
+
+/* ---- set-up ---- */
+
+static enum gate_status load_suite(const struct run_request *r, const char *device,
+                                   struct suite *suite, struct gate_error *err)
+{
+    char path[PATHS_MAX];
+    const char *name = r->suite ? r->suite : strcmp(device, "host") != 0 ? "canonical" : "host";
+    enum gate_status status = paths_suite(name, path, err);
+    if (!status)
+        status = suite_load(path, suite, err);
+    if (!status && r->filter && !suite_filter(suite, r->filter))
+        status = gate_fail(err, GATE_USAGE, "no case of suite '%s' matches '%s'", name, r->filter);
+    return status;
+}
+
+enum gate_status run_setup_open(const struct run_request *r, struct run_setup *out,
+                                struct gate_error *err)
+{
+    enum gate_status status = target_resolve(&r->target, &out->target, err);
+    if (!status)
+        status = load_suite(r, out->target.device, &out->suite, err);
+    if (!status)
+        status = supervisor_start(&out->target.options, &out->supervisor, err);
+    return status;
+}
+
+void run_setup_close(struct run_setup *s)
+{
+    supervisor_stop(s->supervisor);
+    suite_free(&s->suite);
+}
+
+/* ---- output ---- */
+
+void run_request_progress(const char *text)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[K%s", text);
+}
+
+static void show_case(void *context, const struct run *run, const struct suite_case *c,
+                      enum run_stage stage, size_t done, size_t n)
+{
+    char text[256];
+    (void)context;
+    snprintf(text, sizeof text, "%s process %zu [%zu/%zu] %s",
+             stage == RUN_FIRST ? "measuring," : "confirming,", run->n_processes, done + 1, n,
+             c->id);
+    run_request_progress(text);
+}
+
+static enum gate_status write_report(const cJSON *document, const struct report_request *r,
+                                     struct gate_error *err)
+{
+    struct report_style plain = {.colour = false, .width = 0};
+    struct buf text;
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    report_write(document, r->format, &plain, &text);
+    enum gate_status status = command_write(r->path, &text, err);
+    buf_release(&text);
+    return status;
+}
+
+enum gate_status run_request_report(const struct run_request *r, const cJSON *document,
+                                    struct gate_error *err)
+{
+    struct report_style style = command_style();
+    struct buf text;
+    enum gate_status status = GATE_OK;
+    for (size_t i = 0; i < r->n_reports && !status; i++)
+        status = write_report(document, &r->reports[i], err);
+    if (status)
+        return status;
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    report_write(document, r->json ? REPORT_JSON : REPORT_TEXT, &style, &text);
+    status = command_write(NULL, &text, err);
+    buf_release(&text);
+    return status;
+}
+
+/* Checks the document by its own schema before anybody else sees it, and stores it. */
+static enum gate_status store_run(struct store *store, const cJSON *document,
+                                  struct gate_error *err)
+{
+    struct schema *schema;
+    struct schema_fault fault;
+    struct buf text;
+    bool existed;
+    enum gate_status status = command_run_schema(&schema, err);
+    if (status)
+        return status;
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    json_write(document, false, &text);
+    if (!schema_check(schema, document, &fault))
+        status = gate_fail(err, GATE_INTERNAL, "the run document breaks its schema at '%s': %s",
+                           fault.pointer, fault.message);
+    else if (text.failed)
+        status = gate_fail(err, GATE_INTERNAL, "out of memory for the run document");
+    else if (store)
+        status = store_put_run(store, document, text.data, text.len, &existed, err);
+    buf_release(&text);
+    schema_free(schema);
+    return status;
+}
+
+enum gate_status run_request_store(const struct run_request *r, const cJSON *document,
+                                   struct gate_error *err)
+{
+    struct store *store = NULL;
+    enum gate_status status = store_open(command_db(r->db), STORE_READ_WRITE, &store, err);
+    if (!status)
+        status = store_run(store, document, err);
+    store_close(store);
+    return status;
+}
+
+/* ---- the run ---- */
+
+/* Everything that a run needs and lets go of at its end. */
+struct session {
+    struct run_setup setup;
+    struct store *store;
+    struct best *best;
+    char *best_path;
+    struct revision against;
+    struct run run;
+};
+
+static bool against_best(const struct run_request *r)
+{
+    return !strcmp(r->policy.against, "best");
+}
+
+static enum gate_status open_against(const struct run_request *r, struct session *s,
+                                     struct gate_error *err)
+{
+    const cJSON *device =
+        cJSON_GetObjectItemCaseSensitive(supervisor_greeting(s->setup.supervisor), "device");
+    if (!against_best(r)) {
+        bool host = !strcmp(json_string(device, "kind", ""), "host");
+        return revision_resolve(r->policy.against, host ? "libhost.so" : "libours.so", &s->against,
+                                err);
+    }
+    const char *model = json_string(device, "model", "");
+    s->best_path = best_path(r->baselines, model);
+    if (!s->best_path)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    return best_load(s->best_path, model, &s->best, err);
+}
+
+/* All that can be refused is refused before the first kernel runs. */
+static enum gate_status prepare(const struct run_request *r, struct session *s,
+                                struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    if (r->history)
+        status = store_open(command_db(r->db), STORE_READ_WRITE, &s->store, err);
+    if (!status)
+        status = run_setup_open(r, &s->setup, err);
+    if (!status)
+        status = open_against(r, s, err);
+    return status;
+}
+
+/* A folder that is not there yet is made, so that the first run on a machine needs no set-up. */
+static enum gate_status save_best(const struct run_request *r, const struct session *s,
+                                  struct gate_error *err)
+{
+    if (mkdir(r->baselines, 0777) && errno != EEXIST)
+        return gate_fail(err, GATE_IO, "cannot create '%s': %s", r->baselines, strerror(errno));
+    return best_save(s->best, s->best_path, err);
+}
+
+static enum gate_status measure_and_write(const struct run_request *r, struct session *s,
+                                          struct gate_error *err)
+{
+    size_t n_kept = 0;
+    struct run *run = &s->run;
+    enum gate_status status = run_start(run, s->setup.supervisor, err);
+    if (!status)
+        status = run_measure(run, s->setup.supervisor, show_case, NULL, err);
+    run_request_progress("");
+    if (!status && (r->policy.accept_new || r->policy.ratchet))
+        status = run_keep_bests(run, s->setup.target.library, s->best, &n_kept, err);
+    if (status)
+        return status;
+    cJSON *document = run_document(run);
+    status = store_run(s->store, document, err);
+    if (!status && n_kept)
+        status = save_best(r, s, err);
+    if (!status)
+        status = run_request_report(r, document, err);
+    cJSON_Delete(document);
+    return status;
+}
+
+static uint64_t fresh_seed(void)
+{
+    uint64_t seed;
+    while (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        continue;
+    return seed;
+}
+
+static void start(const struct run_request *r, struct session *s)
+{
+    s->run = (struct run){.suite = &s->setup.suite,
+                          .best = s->best,
+                          .policy = r->policy,
+                          .seed = r->has_seed ? r->seed : fresh_seed()};
+    s->run.policy.pair_budget_ms = PAIR_BUDGET_SHARE * r->policy.budget_ms;
+    if (!against_best(r)) {
+        s->run.against_path = s->against.path;
+        s->run.against_sha256 = s->against.sha256;
+    }
+    origin_read(&s->run.origin);
+}
+
+int run_request_execute(const struct command *command, struct run_request *r)
+{
+    struct session s = {0};
+    struct gate_error err = {0};
+    if (!against_best(r) && (r->policy.accept_new || r->policy.ratchet))
+        return command_usage(command, "--accept-new and --ratchet go with --against best alone");
+    enum gate_status status = prepare(r, &s, &err);
+    if (!status) {
+        start(r, &s);
+        status = measure_and_write(r, &s, &err);
+    }
+    int code = status ? command_failed(command, &err) : run_exit_code(&s.run);
+    run_release(&s.run);
+    run_setup_close(&s.setup);
+    best_free(s.best);
+    free(s.best_path);
+    store_close(s.store);
+    return code;
+}

@@ -1,0 +1,327 @@
+#include "session.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define L2_MULTIPLE 3.0
+#define SETS_MAX 4096
+#define SETS_MEMORY_SHARE 0.25 /* of the free memory */
+#define ROTATION_MAX_NS 10e6   /* a rotation that takes longer is not worth its cold label */
+#define REPLAY_NS 1.0e6
+#define LAUNCHES_MAX 20000
+#define WORK_IN_A_ROW_NS 5e6 /* then a rest as long, at most REST_MAX_NS */
+#define LONG_SAMPLE_NS 2.5e6 /* a sample over this rests at once */
+#define REST_MAX_NS 20e6
+#define WARM_NS 20e6
+#define CONFIDENCE 0.99
+
+static double now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* ---- set-up ---- */
+
+/* Input sets so that one rotation touches three times the L2; 1 when they do not fit. */
+static unsigned wanted_sets(const struct device *d, const struct kg_problem *p)
+{
+    const struct device_info *info = device_info(d);
+    double bytes = problem_bytes(p);
+    double wanted = ceil(L2_MULTIPLE * (double)info->kg.l2_bytes / bytes);
+    double fit = SETS_MEMORY_SHARE * (double)info->memory_free_bytes / bytes;
+    if (wanted <= 1 || wanted > SETS_MAX || wanted > fit)
+        return 1;
+    return (unsigned)wanted;
+}
+
+static enum gate_status fill_set(struct session *s, unsigned i, uint64_t seed,
+                                 struct gate_error *err)
+{
+    enum gate_status status =
+        operands_fill(s->device, s->c, &s->sets[i], operands_seed(seed, i), err);
+    if (!status)
+        status = operands_poison(s->device, &s->sets[i], 0xff, err);
+    return status;
+}
+
+/* One allocation for all sets: hundreds of small ones would take longer than the measurement. */
+static enum gate_status make_sets(struct session *s, uint64_t seed, struct gate_error *err)
+{
+    const struct kg_problem *p = &s->c->problem;
+    size_t bytes = operands_bytes(p);
+    s->n_sets = wanted_sets(s->device, p);
+    s->sets = calloc(s->n_sets, sizeof *s->sets);
+    if (!s->sets)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    enum gate_status status = device_alloc(s->device, s->n_sets * bytes, &s->memory, err);
+    for (unsigned i = 0; i < s->n_sets && !status; i++) {
+        s->sets[i] = operands_at(s->device, p, (char *)s->memory.data + i * bytes);
+        status = fill_set(s, i, seed, err);
+    }
+    return status;
+}
+
+/* As large as the largest arm needs. */
+static enum gate_status make_workspace(struct session *s, struct gate_error *err)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < s->n_arms; i++)
+        if (s->arms[i].workspace_bytes > bytes)
+            bytes = s->arms[i].workspace_bytes;
+    return bytes ? device_alloc(s->device, (size_t)bytes, &s->workspace, err) : GATE_OK;
+}
+
+static enum gate_status make_series(struct session *s, struct gate_error *err)
+{
+    for (unsigned i = 0; i < s->n_arms; i++) {
+        struct series *x = &s->series[i];
+        x->launch = (struct arm_launch){&s->arms[i], &s->c->problem, s->sets, 1, s->workspace};
+        x->ns = malloc(2 * SESSION_ROUNDS_MAX * sizeof *x->ns);
+        x->cycles = malloc(2 * SESSION_ROUNDS_MAX * sizeof *x->cycles);
+        if (!x->ns || !x->cycles)
+            return gate_fail(err, GATE_INTERNAL, "out of memory");
+    }
+    return GATE_OK;
+}
+
+/* The member in slot `slot` of a half round: with `swap` the first two change places. */
+static unsigned member_in_slot(const struct session *s, unsigned slot)
+{
+    return s->swap && s->n_members > 1 && slot < 2 ? 1 - slot : slot;
+}
+
+static enum gate_status record(struct session *s, unsigned arm, unsigned n_launches,
+                               struct gate_error *err)
+{
+    struct series *x = &s->series[arm];
+    s->at = arm;
+    device_replay_free(s->device, x->replay);
+    x->replay = NULL;
+    x->n_launches = n_launches;
+    return device_replay_record(s->device, arm_launch, &x->launch, n_launches, s->delayed,
+                                &x->replay, err);
+}
+
+/* Time per launch of the second replay of `n` launches; the first one warms up. */
+static enum gate_status estimate_launch_ns(struct session *s, unsigned arm, unsigned n, double *ns,
+                                           struct gate_error *err)
+{
+    struct device_time t = {0};
+    enum gate_status status = record(s, arm, n, err);
+    for (int i = 0; i < 2 && !status; i++)
+        status = device_replay_run(s->device, s->series[arm].replay, &t, err);
+    if (!status)
+        *ns = fmax(t.device_ns / n, 1.0);
+    return status;
+}
+
+/* A whole number of rotations that lasts about REPLAY_NS. */
+static unsigned launches_per_sample(double launch_ns, unsigned n_sets)
+{
+    double rotations = round(REPLAY_NS / (launch_ns * n_sets));
+    double n = fmax(rotations, 1) * n_sets;
+    return n > LAUNCHES_MAX && n_sets < LAUNCHES_MAX ? LAUNCHES_MAX / n_sets * n_sets : (unsigned)n;
+}
+
+/* R: all sets, or one where a rotation would take too long. */
+static enum gate_status plan_sets(struct session *s, double *launch_ns, struct gate_error *err)
+{
+    bool too_long = false;
+    for (unsigned slot = 0; slot < s->n_arms; slot++) {
+        unsigned i = s->members[member_in_slot(s, slot)];
+        enum gate_status status = estimate_launch_ns(s, i, 1, &launch_ns[i], err);
+        if (status)
+            return status;
+        too_long |= launch_ns[i] * s->n_sets > ROTATION_MAX_NS;
+    }
+    if (too_long)
+        s->n_sets = 1;
+    double bytes = problem_bytes(&s->c->problem) * s->n_sets;
+    s->cold = bytes >= L2_MULTIPLE * (double)device_info(s->device)->kg.l2_bytes;
+    return GATE_OK;
+}
+
+/* N of each arm. One launch alone carries the fixed cost of a replay, so it is estimated again over
+ * whole rotations; the best takes the candidate's, so that both carry the same. */
+static enum gate_status plan_launches(struct session *s, double *launch_ns, struct gate_error *err)
+{
+    unsigned n[ARMS_MAX];
+    for (unsigned i = 0; i < s->n_arms; i++) {
+        s->series[i].launch.n_sets = s->n_sets;
+        n[i] = launches_per_sample(launch_ns[i], s->n_sets);
+        if (s->arms[i].role == ARM_BEST)
+            continue;
+        enum gate_status status = estimate_launch_ns(s, i, n[i], &launch_ns[i], err);
+        if (status)
+            return status;
+        n[i] = launches_per_sample(launch_ns[i], s->n_sets);
+    }
+    for (unsigned slot = 0; slot < s->n_arms; slot++) {
+        unsigned i = s->members[member_in_slot(s, slot)];
+        enum gate_status status = record(s, i, s->arms[i].role == ARM_BEST ? n[0] : n[i], err);
+        if (status)
+            return status;
+    }
+    return GATE_OK;
+}
+
+static enum gate_status warm_up(struct session *s, struct gate_error *err)
+{
+    double start = now_ns();
+    enum gate_status status = GATE_OK;
+    for (int i = 0; i < 1 || (now_ns() - start < WARM_NS && i < 50); i++) {
+        status = session_round(s, err);
+        session_clear(s);
+        if (status)
+            break;
+    }
+    return status;
+}
+
+enum gate_status session_start(struct session *s, uint64_t seed, struct gate_error *err)
+{
+    double launch_ns[ARMS_MAX];
+    enum gate_status status = make_sets(s, seed, err);
+    if (!status)
+        status = make_workspace(s, err);
+    if (!status)
+        status = make_series(s, err);
+    for (s->n_members = 0; s->n_members < s->n_arms; s->n_members++)
+        s->members[s->n_members] = s->n_members;
+    if (!status)
+        status = plan_sets(s, launch_ns, err);
+    if (!status)
+        status = plan_launches(s, launch_ns, err);
+    if (!status)
+        status = warm_up(s, err);
+    return status;
+}
+
+void session_release(struct session *s)
+{
+    for (unsigned i = 0; i < s->n_arms; i++) {
+        device_replay_free(s->device, s->series[i].replay);
+        free(s->series[i].ns);
+        free(s->series[i].cycles);
+        s->series[i] = (struct series){0};
+    }
+    device_free(s->device, &s->memory);
+    device_free(s->device, &s->workspace);
+    free(s->sets);
+    s->sets = NULL;
+}
+
+/* ---- samples ---- */
+
+static enum gate_status take_sample(struct session *s, struct series *x, struct gate_error *err)
+{
+    struct device_time t;
+    enum gate_status status = device_replay_run(s->device, x->replay, &t, err);
+    if (status)
+        return status;
+    x->ns[x->n] = t.device_ns / x->n_launches;
+    x->cycles[x->n] = x->ns[x->n] * t.sm_clock_mhz * 1e-3;
+    x->n++;
+    x->clock_sum += t.sm_clock_mhz;
+    /* The least over the samples: an interrupted host looks the same as hidden work in one. */
+    double hidden = t.host_ns - t.device_ns;
+    if (x->n == 1 || hidden < x->least_hidden_ns)
+        x->least_hidden_ns = hidden;
+    return GATE_OK;
+}
+
+/* Rests stand between rounds, so that the two halves of a round see the same chip, unless the
+ * samples alone are long. */
+enum gate_status session_round(struct session *s, struct gate_error *err)
+{
+    double work_ns = 0;
+    unsigned n = s->n_members;
+    for (unsigned i = 0; i < 2 * n; i++) {
+        s->at = s->members[member_in_slot(s, i < n ? i : 2 * n - 1 - i)];
+        struct series *x = &s->series[s->at];
+        enum gate_status status = take_sample(s, x, err);
+        if (status)
+            return status;
+        double sample_ns = x->ns[x->n - 1] * x->n_launches;
+        work_ns += sample_ns;
+        bool last = i + 1 == 2 * n;
+        if (sample_ns > LONG_SAMPLE_NS || (last && work_ns > WORK_IN_A_ROW_NS)) {
+            status = device_rest(s->device, fmin(work_ns, REST_MAX_NS), err);
+            if (status)
+                return status;
+            work_ns = 0;
+        }
+    }
+    return GATE_OK;
+}
+
+void session_clear(struct session *s)
+{
+    for (unsigned i = 0; i < s->n_members; i++) {
+        s->series[s->members[i]].n = 0;
+        s->series[s->members[i]].clock_sum = 0;
+    }
+}
+
+void session_select(struct session *s, const unsigned *members, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        s->members[i] = members[i];
+    s->n_members = n;
+    session_clear(s);
+}
+
+/* ---- statistics ---- */
+
+/* Median of a / b, pair by pair; pairs with a value that is not positive make it all 0. */
+static enum gate_status median_ratio(const double *a, const double *b, size_t n,
+                                     struct estimate *out, struct gate_error *err)
+{
+    double *ratios = malloc(n * sizeof *ratios);
+    if (!ratios)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    bool measured = true;
+    for (size_t j = 0; j < n; j++) {
+        measured &= a[j] > 0 && b[j] > 0;
+        ratios[j] = a[j] / b[j];
+    }
+    stats_sort(ratios, n);
+    *out = measured ? stats_median(ratios, n, CONFIDENCE) : (struct estimate){0};
+    free(ratios);
+    return GATE_OK;
+}
+
+enum gate_status session_ratio(const struct session *s, unsigned i, struct estimate *out,
+                               struct gate_error *err)
+{
+    return median_ratio(s->series[0].ns, s->series[i].ns, s->series[i].n, out, err);
+}
+
+enum gate_status session_ratio_cycles(const struct session *s, unsigned i, double *out,
+                                      struct gate_error *err)
+{
+    struct estimate e = {0};
+    enum gate_status status =
+        median_ratio(s->series[0].cycles, s->series[i].cycles, s->series[i].n, &e, err);
+    *out = e.value;
+    return status;
+}
+
+enum gate_status session_p50(const struct session *s, unsigned i, struct estimate *p50, double *p90,
+                             struct gate_error *err)
+{
+    const struct series *x = &s->series[i];
+    double *sorted = malloc(x->n * sizeof *sorted);
+    if (!sorted)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    for (size_t j = 0; j < x->n; j++)
+        sorted[j] = x->ns[j];
+    stats_sort(sorted, x->n);
+    *p50 = stats_median(sorted, x->n, CONFIDENCE);
+    *p90 = stats_quantile(sorted, x->n, 0.9);
+    free(sorted);
+    return GATE_OK;
+}

@@ -1,0 +1,80 @@
+/*
+ * session.h: one case's buffers, its arms recorded on them, and the samples that are taken.
+ *
+ * Contract paired-graph-v1 (CUDA) and paired-loop-v1 (host). All arms run in one process on the
+ * same buffers. R input sets rotate so that one sample touches at least three times the L2; where
+ * time or memory forbids it R is 1 and the sample is labelled warm. One sample is one replay of N
+ * recorded serial launches, N a multiple of R, about 1 ms long (longer kernels: N = 1); the
+ * candidate and the best have the same N. After about 5 ms of work the device rests in low-power
+ * fills, so that its power limit is not what is measured.
+ *
+ * Rounds go forth and back over the arms (A B B A), and neighbouring samples are paired, which a
+ * change of the clock between rounds leaves alone. With `swap` the best is recorded and started
+ * first: what favours the first slot favours each side in half of the processes.
+ */
+#ifndef GATE_SESSION_H
+#define GATE_SESSION_H
+
+#include "arm.h"
+
+/* Samples of one arm while they are taken. */
+struct series {
+    struct device_replay *replay;
+    struct arm_launch launch;
+    unsigned n_launches;
+    double *ns;     /* per launch */
+    double *cycles; /* ns times the clock of the sample; 0: the clock was not measured */
+    size_t n;
+    double clock_sum;
+    double least_hidden_ns;
+};
+
+/* Fill in the first block; the rest is the session's own. */
+struct session {
+    struct device *device;
+    const struct suite_case *c;
+    struct arm *arms;
+    unsigned n_arms;
+    bool swap;
+    bool delayed; /* record a delay node with each replay */
+
+    struct device_memory memory; /* of all sets */
+    struct operands *sets;
+    unsigned n_sets; /* that rotate */
+    struct device_memory workspace;
+    bool cold;
+    struct series series[ARMS_MAX];
+    unsigned members[ARMS_MAX], n_members; /* the arms that rounds are taken with */
+    unsigned at; /* arm that is at work: the guilty one when the device reports an error */
+};
+
+#define SESSION_ROUNDS_MAX 400
+
+/* Makes the input sets (set i from operands_seed(seed, i)), decides R and N, records every arm and
+ * warms up. Fill device, c, arms, n_arms, swap and delayed first, the rest zero. Release whatever
+ * it returns. */
+enum gate_status session_start(struct session *s, uint64_t seed, struct gate_error *err);
+void session_release(struct session *s);
+
+/* One sample of each arm forth and one back. At most SESSION_ROUNDS_MAX rounds. */
+enum gate_status session_round(struct session *s, struct gate_error *err);
+
+/* Takes rounds with these arms alone from now on (`members` of them, the candidate and a best that
+ * is there first); their pairs are as good as if nothing else were there. Forgets the samples. */
+void session_select(struct session *s, const unsigned *members, unsigned n);
+
+/* Forgets the samples of the arms that are selected. */
+void session_clear(struct session *s);
+
+/* Median of candidate over arm i, pair by pair, with its interval; in SM cycles (0 when the clock
+ * was not measured in every sample). */
+enum gate_status session_ratio(const struct session *s, unsigned i, struct estimate *out,
+                               struct gate_error *err);
+enum gate_status session_ratio_cycles(const struct session *s, unsigned i, double *out,
+                                      struct gate_error *err);
+
+/* Median of arm i's samples with its interval, and their p90. */
+enum gate_status session_p50(const struct session *s, unsigned i, struct estimate *p50, double *p90,
+                             struct gate_error *err);
+
+#endif

@@ -1,0 +1,87 @@
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "unit/decide_play.h"
+
+#if defined __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define SANITIZED 1
+#endif
+
+struct columns {
+    double d[DECIDE_LAST_LOOK], d_cycles[DECIDE_LAST_LOOK], d_p90[DECIDE_LAST_LOOK];
+};
+
+static void extend(struct decide_sequence *s, struct columns *c, size_t n, play_draw *draw,
+                   void *source)
+{
+    if (n <= s->n || n > DECIDE_LAST_LOOK)
+        fail_msg("asked for %zu processes where there are %zu", n, s->n);
+    for (size_t i = s->n; i < n; i++) {
+        struct play_process p = draw(source);
+        c->d[i] = p.d;
+        c->d_cycles[i] = p.d_cycles;
+        c->d_p90[i] = p.d_p90;
+    }
+    s->n = n;
+    s->d = c->d;
+    s->d_cycles = isnan(c->d_cycles[0]) ? NULL : c->d_cycles;
+    s->d_p90 = isnan(c->d_p90[0]) ? NULL : c->d_p90;
+}
+
+struct play_end play(const struct decide_input *policy, play_draw *draw, void *source)
+{
+    struct columns first, confirmation;
+    struct decide_input in = *policy;
+    struct play_end end = {.suspected = false};
+    extend(&in.first, &first, DECIDE_FIRST_LOOK, draw, source);
+    for (;;) {
+        end.decision = decide(&in);
+        if (end.decision.next == DECIDE_DONE)
+            break;
+        if (end.decision.next == DECIDE_MORE_FIRST) {
+            extend(&in.first, &first, end.decision.next_n, draw, source);
+        } else {
+            end.suspected = true;
+            extend(&in.confirmation, &confirmation, end.decision.next_n, draw, source);
+        }
+    }
+    end.processes = in.first.n + in.confirmation.n;
+    return end;
+}
+
+void play_count(struct play_tally *t, const struct play_end *end)
+{
+    t->trials++;
+    t->suspected += end->suspected;
+    t->verdicts[end->decision.verdict]++;
+    t->processes += end->processes;
+}
+
+double play_share(const struct play_tally *t, enum verdict v)
+{
+    return (double)t->verdicts[v] / (double)t->trials;
+}
+
+size_t play_trials(size_t wanted)
+{
+#ifdef SANITIZED
+    return wanted / 10;
+#else
+    return wanted;
+#endif
+}
+
+bool play_prints_rates(void)
+{
+    return getenv("KERNEL_GATE_RATES") != NULL;
+}

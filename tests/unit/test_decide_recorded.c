@@ -1,0 +1,322 @@
+/*
+ * test_decide_recorded.c: the rule on what processes measured of kernels whose slowdown was known.
+ *
+ * The recording is tests/data/pairs-h200.csv. Each of its cases is played many times: with
+ * processes drawn from it at random, and in the order in which they ran from every one of them on,
+ * so that what neighbours have in common counts. KERNEL_GATE_RATES prints what was seen of each
+ * case.
+ */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gate/decide.h"
+#include "unit/decide_play.h"
+#include "unit/noise.h"
+#include "unit/pairs.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define TRIALS 2000 /* of a case and a threshold */
+
+/* What a recorded case must come to at a threshold; changes in between promise nothing. */
+static const struct promise {
+    double threshold;
+    double quiet_up_to; /* never red with no more than this injected */
+    double caught_from; /* red in 99 % with this or more injected */
+} promises[] = {{0.02, 0.01, 0.025}, {0.005, 0, 0.01}};
+
+/* ---- playing a group --------------------------------------------------------------------------
+ */
+
+struct group_source {
+    const struct pair_row *rows;
+    size_t n, next;
+    struct rng *rng; /* NULL: in order */
+};
+
+static struct play_process next_process(void *source)
+{
+    struct group_source *s = source;
+    size_t i = s->rng ? rng_below(s->rng, s->n) : s->next++ % s->n;
+    const struct pair_row *row = &s->rows[i];
+    return (struct play_process){.d = row->d, .d_cycles = row->d_cycles, .d_p90 = row->d_p90};
+}
+
+static struct play_tally play_group(const struct pairs *p, struct pair_group g, double threshold)
+{
+    const struct decide_input policy = {.threshold = threshold, .best_p50_ns = 1e5};
+    struct play_tally tally = {0};
+    struct rng rng;
+    struct group_source source = {.rows = &p->rows[g.from], .n = g.to - g.from, .rng = &rng};
+    rng_seed(&rng, 4);
+    for (size_t i = 0; i < play_trials(TRIALS); i++) {
+        struct play_end end = play(&policy, next_process, &source);
+        play_count(&tally, &end);
+    }
+    source.rng = NULL;
+    for (size_t i = 0; i < source.n; i++) {
+        source.next = i;
+        struct play_end end = play(&policy, next_process, &source);
+        play_count(&tally, &end);
+    }
+    return tally;
+}
+
+/* Share of ordered pairs of processes of the same code of which p50 > (1 + threshold) p50 says that
+ * the one is a regression of the other; NAN if p50 was not recorded. */
+static double naive_rate(const struct pairs *p, struct pair_group g, double threshold)
+{
+    size_t failed = 0, n = g.to - g.from;
+    for (size_t i = g.from; i < g.to; i++) {
+        if (isnan(p->rows[i].p50_ns))
+            return NAN;
+        for (size_t j = g.from; j < g.to; j++)
+            failed += p->rows[i].p50_ns > (1 + threshold) * p->rows[j].p50_ns;
+    }
+    return n > 1 ? (double)failed / (double)(n * (n - 1)) : NAN;
+}
+
+static void print_group(const struct pair_row *row, size_t n, double threshold, double naive,
+                        const struct play_tally *t)
+{
+    if (!play_prints_rates())
+        return;
+    print_message("%-48s injected %+.2f %%  T %.1f %%  red %.4f  pass %.4f  no verdict %.4f  "
+                  "%zu processes, %zu plays",
+                  row->name, row->injected * 100, threshold * 100,
+                  play_share(t, VERDICT_REGRESSION), play_share(t, VERDICT_PASS),
+                  play_share(t, VERDICT_NO_VERDICT), n, t->trials);
+    if (!isnan(naive) && row->injected <= 0)
+        print_message("  naive rule red %.4f", naive);
+    print_message("\n");
+}
+
+struct outcome {
+    size_t groups, unchanged, slowed, broken; /* `broken` counts promises */
+    double naive_sum;                         /* of the unchanged groups that have p50 */
+    size_t naive_groups;
+    char first_broken[256];
+};
+
+static bool keeps(const struct promise *promise, double injected, const struct play_tally *t)
+{
+    bool quiet = injected <= promise->quiet_up_to + 1e-9;
+    bool caught = injected >= promise->caught_from - 1e-9;
+    if (quiet && t->verdicts[VERDICT_REGRESSION] > 0)
+        return false;
+    return !caught || play_share(t, VERDICT_REGRESSION) >= 0.99;
+}
+
+static void note_broken(struct outcome *o, const struct pair_row *row, double threshold,
+                        const struct play_tally *t)
+{
+    if (o->broken++ == 0)
+        snprintf(o->first_broken, sizeof o->first_broken,
+                 "%s, injected %+.2f %%, threshold %.2f %%: red in %zu of %zu plays", row->name,
+                 row->injected * 100, threshold * 100, t->verdicts[VERDICT_REGRESSION], t->trials);
+}
+
+static void judge_group(const struct pairs *p, struct pair_group g, struct outcome *o)
+{
+    const struct pair_row *row = &p->rows[g.from];
+    size_t n = g.to - g.from;
+    double naive = naive_rate(p, g, 0.02);
+    o->groups++;
+    o->unchanged += row->injected <= 0;
+    o->slowed += row->injected >= 0.025 - 1e-9;
+    if (row->injected <= 0 && !isnan(naive)) {
+        o->naive_sum += naive;
+        o->naive_groups++;
+    }
+    for (size_t i = 0; i < COUNT(promises); i++) {
+        struct play_tally t = play_group(p, g, promises[i].threshold);
+        print_group(row, n, promises[i].threshold, naive, &t);
+        if (n < DECIDE_FIRST_LOOK || !keeps(&promises[i], row->injected, &t))
+            note_broken(o, row, promises[i].threshold, &t);
+    }
+}
+
+static struct outcome judge_pairs(const struct pairs *p)
+{
+    struct outcome o = {0};
+    for (size_t at = 0; at < p->n;) {
+        struct pair_group g = pairs_group(p, at);
+        judge_group(p, g, &o);
+        at = g.to;
+    }
+    if (play_prints_rates() && o.naive_groups)
+        print_message("naive rule, mean of %zu unchanged cases: red %.4f\n", o.naive_groups,
+                      o.naive_sum / (double)o.naive_groups);
+    return o;
+}
+
+/* ---- the recording ----------------------------------------------------------------------------
+ */
+
+static void recorded_cases_keep_the_promises(void **state)
+{
+    const char *root = getenv("KERNEL_GATE_ROOT");
+    char path[4096], why[256];
+    struct pairs p;
+    (void)state;
+    snprintf(path, sizeof path, "%s/tests/data/pairs-h200.csv", root ? root : ".");
+    FILE *file = fopen(path, "r");
+    if (!file && errno == ENOENT) {
+        print_message("skipped: there is no recording '%s'\n", path);
+        skip();
+    }
+    if (!file)
+        fail_msg("cannot open '%s': %s", path, strerror(errno));
+    int status = pairs_read(&p, file, why, sizeof why);
+    fclose(file);
+    if (status)
+        fail_msg("'%s': %s", path, why);
+    struct outcome o = judge_pairs(&p);
+    pairs_free(&p);
+    assert_true(o.unchanged > 0 && o.slowed > 0);
+    if (o.broken)
+        fail_msg("%zu promises are broken, the first: %s", o.broken, o.first_broken);
+}
+
+/* ---- the reader and the player, on records made up --------------------------------------------
+ */
+
+static int read_text(struct pairs *p, const char *text, char *why, size_t why_size)
+{
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    rewind(file);
+    int status = pairs_read(p, file, why, why_size);
+    fclose(file);
+    return status;
+}
+
+static void columns_are_found_by_name(void **state)
+{
+    struct pairs p;
+    char why[256];
+    (void)state;
+    assert_int_equal(read_text(&p,
+                               "injected,note,d,process,case,p50_ns,d_cycles\r\n"
+                               "0.025,x,0.0246,2,gemm/a,1000.5,0.0247\r\n"
+                               "0,y,-1e-4,10,gemm/b,,\n"
+                               "0.025,,0.0248,1,gemm/a,1001,0.0249",
+                               why, sizeof why),
+                     0);
+    assert_int_equal(p.n, 3);
+    struct pair_group g = pairs_group(&p, 0);
+    assert_int_equal(g.from, 0);
+    assert_int_equal(g.to, 2);
+    assert_string_equal(p.rows[0].name, "gemm/a");
+    assert_true(p.rows[0].process == 1 && p.rows[0].d == 0.0248 && p.rows[0].injected == 0.025);
+    assert_true(p.rows[1].process == 2 && p.rows[1].d_cycles == 0.0247);
+    assert_true(p.rows[1].p50_ns == 1000.5 && isnan(p.rows[1].d_p90));
+    g = pairs_group(&p, 2);
+    assert_int_equal(g.to, 3);
+    assert_string_equal(p.rows[2].name, "gemm/b");
+    assert_true(isnan(p.rows[2].d_cycles) && isnan(p.rows[2].p50_ns) && p.rows[2].d == -1e-4);
+    pairs_free(&p);
+}
+
+static void faults_name_the_line(void **state)
+{
+    static const struct {
+        const char *text, *why;
+    } rows[] = {
+        {"", "line 1: the file is empty"},
+        {"process,d,injected\n", "line 1: no column 'case'"},
+        {"case,process,injected\n", "line 1: no column 'd'"},
+        {"case,process,d,injected\na,1,0.1\n", "line 2: 3 fields instead of 4"},
+        {"case,process,d,injected\na,1,0.1,0,9\n", "line 2: 5 fields instead of 4"},
+        {"case,process,d,injected\na,1,0,0\na,1,,0\n", "line 3: d is '', expected a number"},
+        {"case,process,d,injected\na,1,nan,0\n", "line 2: d is 'nan', expected a number"},
+        {"case,process,d,injected\na,1,1x,0\n", "line 2: d is '1x', expected a number"},
+        {"case,process,d,injected\na,1,1e999,0\n", "line 2: d is '1e999', expected a number"},
+        {"case,process,d,injected\n,1,0,0\n", "line 2: the case is empty or too long"},
+        {"case,process,d,injected\na,1,0,0\n\n", "line 3: 1 fields instead of 4"},
+        {",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,case\n", "line 1: more than 32 columns"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct pairs p;
+        char why[256] = "";
+        assert_int_equal(read_text(&p, rows[i].text, why, sizeof why), -1);
+        assert_string_equal(why, rows[i].why);
+        assert_true(p.rows == NULL && p.n == 0);
+    }
+}
+
+/* Twelve processes of a case, and of the same with each slowdown, in the format of a recording. */
+static void write_sample(FILE *file, double sd, double bias)
+{
+    static const double injected[] = {0, 0.005, 0.01, 0.025, 0.05};
+    static const struct noise_model none = {.name = "none"};
+    struct noise noise;
+    noise_init(&noise, &none, 0, 5);
+    fputs("case,process,d,d_cycles,d_p90,injected,p50_ns\n", file);
+    for (size_t i = 0; i < COUNT(injected); i++)
+        for (int process = 1; process <= 12; process++) {
+            double d = log1p(injected[i] + bias) + sd * rng_normal(&noise.rng);
+            fprintf(file, "gemm/fp16/m64-n64-k64,%d,%.9f,%.9f,,%g,%.1f\n", process, d, d,
+                    injected[i], process % 4 ? 1000.0 : 1030.0);
+        }
+}
+
+static struct outcome judge_sample(double sd, double bias)
+{
+    struct pairs p;
+    char why[256];
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    write_sample(file, sd, bias);
+    rewind(file);
+    assert_int_equal(pairs_read(&p, file, why, sizeof why), 0);
+    fclose(file);
+    assert_int_equal(p.n, 60);
+    struct outcome o = judge_pairs(&p);
+    pairs_free(&p);
+    return o;
+}
+
+static void a_sharp_recording_keeps_the_promises(void **state)
+{
+    (void)state;
+    struct outcome o = judge_sample(0.0003, 0);
+    assert_int_equal(o.groups, 5);
+    assert_int_equal(o.unchanged, 1);
+    assert_int_equal(o.slowed, 2);
+    assert_int_equal(o.broken, 0);
+    /* Three of twelve are 3 % slower than the other nine. */
+    assert_true(fabs(o.naive_sum - 27.0 / 132) < 1e-12 && o.naive_groups == 1);
+}
+
+/* It is promised that they can be broken: by a bias of 2.6 % that makes unchanged code look slow,
+ * by one of -2 % that hides slowdowns, and by noise. */
+static void a_recording_that_breaks_promises_is_found_out(void **state)
+{
+    (void)state;
+    assert_int_equal(judge_sample(0.0003, 0.026).broken, 4); /* 0, 0.5 and 1 %; 0 at 0.5 % */
+    assert_int_equal(judge_sample(0.0003, -0.02).broken, 3); /* 2.5 % at both, 1 % at 0.5 % */
+    assert_true(judge_sample(0.03, 0).broken > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_are_found_by_name),
+        cmocka_unit_test(faults_name_the_line),
+        cmocka_unit_test(a_sharp_recording_keeps_the_promises),
+        cmocka_unit_test(a_recording_that_breaks_promises_is_found_out),
+        cmocka_unit_test(recorded_cases_keep_the_promises),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
