@@ -48,12 +48,13 @@ NO_CUDA_REASON := no nvcc on PATH or in /usr/local/cuda
 else ifeq ($(shell test $(NVCC_MAJOR) -ge 12 && echo yes),)
 NO_CUDA_REASON := $(NVCC) is of CUDA $(NVCC_MAJOR), and 12 or later is needed
 endif
-CUDA ?= $(if $(NO_CUDA_REASON),0,1)
 ifeq ($(CUDA),0)
-NO_CUDA_REASON := $(or $(NO_CUDA_REASON),CUDA=0)
-else ifneq ($(CUDA),1)
+NO_CUDA_REASON := CUDA=0
+endif
+CUDA ?= $(if $(NO_CUDA_REASON),0,1)
+ifneq ($(filter-out 0 1,$(CUDA)),)
 $(error CUDA is '$(CUDA)', expected 0 or 1)
-else ifneq ($(NO_CUDA_REASON),)
+else ifeq ($(CUDA)$(if $(NO_CUDA_REASON),,+),1)
 $(error CUDA=1, but $(NO_CUDA_REASON))
 endif
 
@@ -159,7 +160,7 @@ endif
 ## run: measures on the device that is there (GPU, else host) into ./gate.db
 .PHONY: run
 run: all
-	@$(B)/bin/gate run --device auto --db ./gate.db --accept-new; status=$$?; \
+	@status=0; $(B)/bin/gate run --device auto --db ./gate.db --accept-new || status=$$?; \
 	echo; echo "The history is in ./gate.db; 'make serve' opens the dashboard."; exit $$status
 
 ## serve: opens the dashboard of ./gate.db on http://127.0.0.1:8080
@@ -179,17 +180,23 @@ test: tests $(BROWSER_MODULES)
 
 ## test-gpu: runs the tests that need a GPU, on a machine that has one
 .PHONY: test-gpu
+ifeq ($(CUDA),1)
 test-gpu: all $(MUTANTS) $(GPU_TESTS)
 	@tests/run --build $(B) --gpu $(TESTS)
+else
+test-gpu:
+	@echo 'No GPU tests without the CUDA parts: $(NO_CUDA_REASON).' >&2; exit 1
+endif
 
 ## lint: checks format, banned functions and layout, and runs the static analysers there are
 .PHONY: lint
-lint:
+lint: build/gen/version.h
 	@ci/lint.sh
 
 ## format: formats all C and CUDA sources
 .PHONY: format
-SOURCES = $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h' '*.cu' '*.cuh')
+SOURCES = $(wildcard $(shell git ls-files --cached --others --exclude-standard \
+    '*.c' '*.h' '*.cu' '*.cuh'))
 CLANG_FORMAT ?= clang-format
 format:
 	$(Q)$(CLANG_FORMAT) -i $(SOURCES)
@@ -334,8 +341,7 @@ $(B)/$(SHARE)/schemas/%: gate/%
 GENCODE := -gencode arch=compute_80,code=sm_80 -gencode arch=compute_89,code=sm_89 \
     -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90,code=compute_90
 # Nothing of the C++ library is needed at run time.
-NVCC_HOST_FLAGS := -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-threadsafe-statics \
-    -Wall -ffile-prefix-map=$(CURDIR)=.
+NVCC_HOST_FLAGS := -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall
 NVCC_FLAGS = -std=c++17 $(NVCCFLAGS) $(GENCODE) -I. -Igate -Werror all-warnings -Xptxas -v \
     $(NVCC_HOST_FLAGS:%=-Xcompiler %)
 CUDA_C_FLAGS = $(PLAIN_C_FLAGS) $(LIBRARY_C_FLAGS) -isystem $(CUDA_HOME)/include
@@ -349,8 +355,9 @@ build/cuda/%.c.o: %.c build/cuda/flags | packages
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(CUDA_C_FLAGS) -MMD -MP -c $< -o $@
 
-# Stripped, because nvcc names its temporary files in the symbol table: without it the same sources
-# would give another file, and another hash, each time.
+# Stripped, because nvcc names its temporary files in the symbol table: with it the same sources
+# would give another file, and another hash, each time. (What is in an anonymous namespace still has
+# a name made from the path of the tree.)
 define link_cuda_library
 $(call say,LD)
 $(Q)mkdir -p $(@D) && $(CC) -pthread -s $(LDFLAGS) $(LIBRARY_LD_FLAGS) $(filter %.o,$^) \
@@ -376,7 +383,8 @@ endif
 # What drives the browser. Without it, its tests are skipped and say so.
 $(BROWSER_MODULES): tests/browser/package-lock.json | packages
 	$(call say,NPM,$<)
-	$(Q)npm ci --ignore-scripts --no-audit --no-fund --silent --prefix $(<D) || true
+	$(Q)! command -v npm > /dev/null || \
+	    npm ci --ignore-scripts --no-audit --no-fund --silent --prefix $(<D) || true
 
 $(B)/obj/tests/%.c.o: tests/%.c $(B)/gen/flags | packages $(B)/gen/version.h
 	$(call compile,-Itests -Iserver)

@@ -147,11 +147,11 @@ enum kg_kernel_flag {
  * is the library's default for that problem. */
 struct kg_kernel {
     uint32_t struct_bytes;
-    uint32_t op;          /* enum kg_op */
-    uint32_t flags;       /* enum kg_kernel_flag */
-    const char *name;     /* unique in the library, [a-z0-9_.-]+, at most 63 characters */
+    uint32_t op;      /* enum kg_op */
+    uint32_t flags;   /* enum kg_kernel_flag */
+    const char *name; /* unique in the library, [a-z0-9_.-]+, at most 63 characters */
     int (*supports)(const struct kg_problem *, const struct kg_device *); /* non-zero: yes */
-    enum kg_status (*prepare)(const struct kg_problem *, const struct kg_device *);  /* or NULL */
+    enum kg_status (*prepare)(const struct kg_problem *, const struct kg_device *);   /* or NULL */
     uint64_t (*workspace_bytes)(const struct kg_problem *, const struct kg_device *); /* or NULL */
     enum kg_status (*launch)(const struct kg_problem *, const struct kg_args *);
 };

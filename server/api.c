@@ -184,6 +184,7 @@ static bool case_row(void *context, const struct store_case *row)
     emit_known_real(e, "ratio", row->ratio);
     emit_known_real(e, "ratio_lo", row->ratio_lo);
     emit_known_real(e, "ratio_hi", row->ratio_hi);
+    emit_known_real(e, "mde", row->mde);
     emit_known_real(e, "tflops", row->tflops);
     emit_known_real(e, "ceiling", row->ceiling);
     emit_known_string(e, "peer", row->peer);

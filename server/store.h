@@ -74,11 +74,12 @@ struct store_case {
     const char *run_uuid;
     const char *commit;
     const char *verdict;
-    double p50_ns, best_p50_ns, tflops, ceiling;
+    double p50_ns, best_p50_ns, tflops, ceiling; /* the best's as measured in that run, if it was */
     const char *contract;
     const char *reason; /* why the verdict */
     double p50_lo_ns, p50_hi_ns;
-    double ratio, ratio_lo, ratio_hi; /* p50 over the stored best's; 0: no best */
+    double ratio, ratio_lo, ratio_hi; /* candidate over best; 0: no best */
+    double mde;                       /* minimum detectable effect, 0.005 is 0.5 %; 0: not known */
     const char *peer;                 /* the fastest provider of that run, "" for none */
     double peer_ratio;                /* p50 over that provider's, paired where it was; 0: none */
 };
@@ -137,7 +138,8 @@ enum gate_status store_runs(struct store *s, struct store_run_key after, int64_t
                             store_run_fn fn, void *context, struct gate_error *err);
 enum gate_status store_cases(struct store *s, const char *device_model, store_case_fn fn,
                              void *context, struct gate_error *err);
-/* Newest first, timed and verified points of one case on one device model. */
+/* Newest first, timed and verified points of one case on one device model. A best that was measured
+ * beside the candidate has no points of its own: it is best_p50_ns of the candidate's. */
 enum gate_status store_trend(struct store *s, const char *case_id, const char *device_model,
                              const char *provider, int64_t limit, store_point_fn fn, void *context,
                              struct gate_error *err);

@@ -2,7 +2,8 @@
  * store_put.c: a run document into the tables, in one transaction; see store.h.
  *
  * A timing enters `point`, and so trends and the leaderboard, only if its arm passed verification
- * in this run, and a candidate's only if its case is not wrong.
+ * in this run, and a candidate's only if its case is not wrong. The best that is measured beside
+ * the candidate is neither candidate nor provider: it is the line that both are held against.
  */
 #include "store_private.h"
 
@@ -59,9 +60,9 @@ static bool is_timed(const cJSON *arm)
     return cJSON_IsObject(member(arm, "timing")) && json_bool(member(arm, "verify"), "ok", false);
 }
 
-static bool is_candidate(const cJSON *arm)
+static bool has_role(const cJSON *arm, const char *role)
 {
-    return strcmp(json_string(arm, "role", ""), "candidate") == 0;
+    return strcmp(json_string(arm, "role", ""), role) == 0;
 }
 
 /* The case's own timing; NULL when there is none that counts. */
@@ -72,10 +73,22 @@ static const cJSON *candidate_timing(const cJSON *item)
     const cJSON *arm = NULL;
     cJSON_ArrayForEach(arm, member(item, "arms"))
     {
-        if (is_candidate(arm) && is_timed(arm))
+        if (has_role(arm, "candidate") && is_timed(arm))
             return member(arm, "timing");
     }
     return NULL;
+}
+
+/* p50 of the best: as measured in this run, else as it was on record. 0: there is none. */
+static double best_p50_ns(const cJSON *item)
+{
+    const cJSON *arm = NULL;
+    cJSON_ArrayForEach(arm, member(item, "arms"))
+    {
+        if (has_role(arm, "best") && is_timed(arm))
+            return json_number(member(arm, "timing"), "p50_ns", 0.0);
+    }
+    return json_number(member(item, "best"), "p50_ns", 0.0);
 }
 
 /*
@@ -100,7 +113,7 @@ static const char *fastest_peer(const cJSON *item, double candidate_p50_ns, doub
     *ratio = 0.0;
     cJSON_ArrayForEach(arm, member(item, "arms"))
     {
-        if (is_candidate(arm) || !is_timed(arm))
+        if (!has_role(arm, "provider") || !is_timed(arm))
             continue;
         double r = ratio_to(arm, candidate_p50_ns);
         if (r > *ratio) {
@@ -130,10 +143,11 @@ static enum gate_status put_result(const struct put *p, const cJSON *item, int64
     bind_positive_or_null(&q, json_number(timing, "p50_hi_ns", 0.0));
     bind_positive_or_null(&q, json_number(timing, "tflops", 0.0));
     bind_positive_or_null(&q, json_number(timing, "ceiling", 0.0));
-    bind_positive_or_null(&q, json_number(member(item, "best"), "p50_ns", 0.0));
+    bind_positive_or_null(&q, best_p50_ns(item));
     bind_positive_or_null(&q, json_number(ratio, "value", 0.0));
     bind_positive_or_null(&q, json_number(ratio, "lo", 0.0));
     bind_positive_or_null(&q, json_number(ratio, "hi", 0.0));
+    bind_positive_or_null(&q, json_number(item, "mde", 0.0));
     bind_text(&q, peer);
     bind_positive_or_null(&q, peer_ratio);
     return finish(p, &q);
@@ -175,7 +189,8 @@ static enum gate_status put_points(const struct put *p, const cJSON *item, int64
     int index = 0;
     cJSON_ArrayForEach(arm, member(item, "arms"))
     {
-        if (is_timed(arm) && (candidate_counts || !is_candidate(arm))) {
+        bool counts = has_role(arm, "provider") || (has_role(arm, "candidate") && candidate_counts);
+        if (counts && is_timed(arm)) {
             enum gate_status status = put_point(p, arm, index, track_id);
             if (status != GATE_OK)
                 return status;

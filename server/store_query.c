@@ -149,6 +149,7 @@ static bool case_row(struct query *q, void *call)
         .ratio_hi = number(q, 19),
         .peer = column_text(q, 20),
         .peer_ratio = number(q, 21),
+        .mde = number(q, 22),
     };
     return c->fn(c->context, &row);
 }

@@ -94,6 +94,7 @@ static const char version_1[] =
     "  ratio REAL CHECK (ratio > 0 AND ratio < 9e999),"
     "  ratio_lo REAL CHECK (ratio_lo > 0 AND ratio_lo < 9e999),"
     "  ratio_hi REAL CHECK (ratio_hi > 0 AND ratio_hi < 9e999),"
+    "  mde REAL CHECK (mde > 0 AND mde < 9e999),"
     "  peer TEXT NOT NULL,"
     "  peer_ratio REAL CHECK (peer_ratio > 0 AND peer_ratio < 9e999),"
     "  PRIMARY KEY (track_id, time_ms, run_id)"

@@ -26,7 +26,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_CASES] = "SELECT c.name, c.op, c.dtype, d.model, t.n_runs, v.time_ms, r.uuid,"
                   " r.commit_id, v.verdict, v.p50_ns, v.best_p50_ns, v.tflops, v.ceiling,"
                   " r.contract, v.reason, v.p50_lo_ns, v.p50_hi_ns, v.ratio, v.ratio_lo,"
-                  " v.ratio_hi, v.peer, v.peer_ratio "
+                  " v.ratio_hi, v.peer, v.peer_ratio, v.mde "
                   "FROM track t CROSS JOIN test_case c ON c.id = t.case_id "
                   "CROSS JOIN device d ON d.id = t.device_id "
                   "CROSS JOIN result v ON (v.track_id, v.time_ms, v.run_id) = ("
@@ -105,9 +105,9 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                       "RETURNING id",
     [SQL_PUT_RESULT] = "INSERT INTO result (track_id, time_ms, run_id, verdict, reason, p50_ns,"
                        " p50_lo_ns, p50_hi_ns, tflops, ceiling, best_p50_ns, ratio, ratio_lo,"
-                       " ratio_hi, peer, peer_ratio) "
+                       " ratio_hi, mde, peer, peer_ratio) "
                        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
-                       " ?16)",
+                       " ?16, ?17)",
     [SQL_PUT_SERIES] = "INSERT INTO series (track_id, provider, contract) VALUES (?1, ?2, ?3) "
                        "ON CONFLICT (track_id, provider, contract) "
                        "DO UPDATE SET provider = excluded.provider RETURNING id",

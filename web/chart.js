@@ -316,7 +316,7 @@ export function trendChart({ runs, providers, hidden, toggle }) {
         }, swatch(p.index), p.name,
         p.role === "candidate" && h("span", { class: "quiet" }, "with interval"));
         return button;
-    }), h("span", { class: "key" }, swatch("best"), "stored best"));
+    }), h("span", { class: "key" }, swatch("best"), "best"));
 
     new ResizeObserver(draw).observe(plot);
     describe();

@@ -67,6 +67,14 @@ export function share(value) {
     return `${percent >= 10 ? percent.toFixed(0) : percent.toPrecision(2)}${NARROW_SPACE}%`;
 }
 
+/** "0.31 %" of a small share, such as a minimum detectable effect */
+export function percent(value, decimals = 2) {
+    if (value === null || value === undefined) return DASH;
+    const size = value * 100;
+    const text = Math.abs(size) >= 1e5 ? size.toExponential(1) : size.toFixed(decimals);
+    return `${text}${NARROW_SPACE}%`;
+}
+
 export function shortCommit(commit) {
     return commit ? commit.slice(0, 9) : DASH;
 }

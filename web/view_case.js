@@ -4,7 +4,7 @@ import { ApiError, get } from "./api.js";
 import { trendChart } from "./chart.js";
 import { address, h } from "./dom.js";
 import {
-    change, duration, durationCell, number, plural, share, spread, time,
+    change, duration, durationCell, number, percent, plural, share, spread, time,
 } from "./format.js";
 import { caseName, commitText, crumbs, runLink, tableBox } from "./parts.js";
 import { badge } from "./verdict.js";
@@ -46,9 +46,12 @@ function tiles(c, newest, providers) {
         tile("p50", c.p50_ns, duration(c.p50_ns),
             `${duration(c.p50_lo_ns)} to ${duration(c.p50_hi_ns)}`,
             "median per launch, with its 99 % interval"),
-        tile("Stored best", c.best_p50_ns, duration(c.best_p50_ns)),
+        tile("Best", c.best_p50_ns, duration(c.best_p50_ns), null,
+            "as measured beside the candidate where it was, else as stored"),
         tile("Change", c.ratio, change(c.ratio), `${spread(c.ratio_lo, c.ratio_hi)}, + is slower`,
-            "p50 against the stored best"),
+            "against the best"),
+        tile("MDE", c.mde ?? null, percent(c.mde), "smallest change it resolves",
+            "minimum detectable effect: the smallest threshold that this case resolves there"),
         tile("TFLOP/s", c.tflops, number(c.tflops),
             c.ceiling !== null && `${share(c.ceiling)} of the ceiling`),
         ours && tile("GB/s", ours.gbps, number(ours.gbps), "compulsory bytes"),

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { address, h } from "./dom.js";
 import {
-    ago, change, dateText, durationCell, number, plural, share, spread, time,
+    ago, change, dateText, durationCell, number, percent, plural, share, spread, time,
 } from "./format.js";
 import { caseLink, commitText, nothingYet, runLink, tableBox } from "./parts.js";
 import { badge, counts, rank } from "./verdict.js";
@@ -34,8 +34,11 @@ const COLUMNS = [
     { key: "best", label: "Best", number: true, minor: true,
         sort: (a, b) => (b.best_p50_ns ?? 0) - (a.best_p50_ns ?? 0) },
     { key: "change", label: "Change", number: true,
-        title: "p50 against the stored best, with the 99 % interval; + is slower",
+        title: "against the best, with the interval; + is slower",
         sort: (a, b) => (b.ratio ?? 0) - (a.ratio ?? 0) },
+    { key: "mde", label: "MDE", number: true, minor: true,
+        title: "minimum detectable effect: the smallest threshold that the case resolves there",
+        sort: (a, b) => (b.mde ?? -1) - (a.mde ?? -1) },
     { key: "tflops", label: "TFLOP/s", number: true, minor: true,
         sort: (a, b) => (b.tflops ?? 0) - (a.tflops ?? 0) },
     { key: "ceiling", label: "Of ceiling", number: true, minor: true,
@@ -63,6 +66,7 @@ function caseRow(c, newest) {
         h("td", { class: "number minor" }, durationCell(c.best_p50_ns)),
         h("td", { class: "number" }, change(c.ratio),
             h("span", { class: "interval" }, spread(c.ratio_lo, c.ratio_hi))),
+        h("td", { class: "number minor" }, percent(c.mde)),
         h("td", { class: "number minor" }, number(c.tflops)),
         h("td", { class: "number minor" }, share(c.ceiling)),
         h("td", { class: "number minor" }, change(c.peer_ratio),

@@ -1,9 +1,12 @@
-// view_run.js: one run: where it was measured, and every arm of every case.
+// view_run.js: one run: where it was measured, every arm of every case, and what each verdict rests
+// on.
 
 import { get } from "./api.js";
+import { calibrationSection } from "./calibration.js";
 import { address, h } from "./dom.js";
+import { evidenceKey, evidenceStrip } from "./evidence.js";
 import {
-    change, dateText, duration, durationCell, elapsed, number, plural, share, spread, time,
+    change, dateText, duration, durationCell, elapsed, number, percent, plural, share, spread, time,
 } from "./format.js";
 import { caseLink, commitText, crumbs, tableBox } from "./parts.js";
 import { badge, counts, rank } from "./verdict.js";
@@ -21,7 +24,12 @@ function facts(run) {
         ["Subject", git.subject || "–"],
         ["Suite", run.suite],
         ["Contract", h("span", { class: "mono" }, run.contract)],
-        ["Threshold", share(run.policy.threshold)],
+        ["Epoch", run.epoch || "–"],
+        ["Against", [run.policy.against || "–",
+            note(run.n_processes && plural(run.n_processes, "process", "processes"))]],
+        ["Threshold", [percent(run.policy.threshold),
+            note(run.policy.p90_threshold && `p90: ${percent(run.policy.p90_threshold)}`)]],
+        ["Control drift", percent(run.control_drift)],
         ["Driver, runtime", [device.driver, device.runtime].filter(Boolean).join(", ") || "–"],
         ["Asked by", run.who || "–"],
         ["Gate", run.gate_version],
@@ -81,8 +89,8 @@ function timingCells(timing) {
 
 function armRow(arm) {
     return [
-        h("tr", { class: arm.role },
-            h("th", { scope: "row" }, arm.provider),
+        h("tr", { class: arm.role === "best" ? "reference" : arm.role },
+            h("th", { scope: "row" }, arm.role === "best" ? "best" : arm.provider),
             h("td", { class: "mono" }, arm.kernel),
             verifyCells(arm.verify),
             timingCells(arm.timing)),
@@ -91,15 +99,33 @@ function armRow(arm) {
     ];
 }
 
+/** How the case was held against the best, and what it can tell. */
+function resolution(item, threshold) {
+    const { mde, ratio_p90: p90 } = item;
+    const known = mde !== null && mde !== undefined;
+    const parts = [
+        known && h(mde > threshold ? "b" : "span", {}, `MDE ${percent(mde)}`,
+            mde > threshold && `, over the threshold of ${percent(threshold)}`),
+        p90 && `p90 ${change(p90.value)} ${spread(p90.lo, p90.hi)}`,
+        item.mode === "number" && "held against the best's number by the control",
+        item.same_library && "candidate and best are the same file",
+    ].filter(Boolean);
+    return parts.length > 0 &&
+        h("span", { class: "note" }, parts.map((part, i) => [i > 0 && "; ", part]));
+}
+
 function caseBody(item, run) {
     const { best, ratio } = item;
+    const threshold = item.threshold ?? run.policy.threshold;
     return h("tbody", { id: `case-${item.id}` },
         h("tr", { class: "group" }, h("th", { scope: "rowgroup", colspan: N_COLUMNS },
+            evidenceStrip(item, threshold),
             badge(item.verdict), caseLink(item.id, run.device.model),
             ratio && [change(ratio.value),
                 h("span", { class: "aside" }, spread(ratio.lo, ratio.hi))],
             h("span", { class: "note" }, item.reason,
-                best && `; stored best ${duration(best.p50_ns)} of ${dateText(best.time_ms)}`))),
+                best && `; stored best ${duration(best.p50_ns)} of ${dateText(best.time_ms)}`),
+            resolution(item, threshold))),
         item.arms.length === 0 && h("tr", {},
             h("td", { colspan: N_COLUMNS, class: "quiet" },
                 "The worker ended before there was a result.")),
@@ -123,7 +149,9 @@ export async function runView({ rest, signal }) {
             h("p", {}, counts(verdicts)),
             facts(run),
             libraries(run),
+            calibrationSection(run),
             h("h2", {}, "Cases"),
+            run.cases.some((c) => c.processes?.some((p) => p.d !== null)) && evidenceKey(),
             run.cases.length === 0 ? h("p", { class: "quiet" }, "The run had no case.")
                 : tableBox("Cases of the run",
                     h("thead", {}, h("tr", {}, heads.map(([label, kind]) =>

@@ -296,9 +296,99 @@ describe("dashboard", { skip }, () => {
             assert.match(await page.locator("tr.group").first().innerText(), /wrong/);
             assert.match(await page.locator(".message").first().innerText(), /relative error/);
             assert.match(await page.locator("tr.candidate").first().innerText(), /not timed/);
-            await page.click("summary:has-text('4 libraries')");
+            assert.equal(await page.locator("tr.reference").count(), 11); // not of the wrong case
+            await page.click("summary:has-text('5 libraries')");
             assert.deepEqual(await lowContrast(page), []);
             await shoot(page, "run");
+        });
+    });
+
+    test("a case of a run shows the processes that its verdict rests on", async () => {
+        await withPage(base, {}, async (page) => {
+            await open(page, base, `#/run/${history.uuids.at(-2)}`);
+            // 12 cases, one of them wrong and so without a strip
+            assert.equal(await page.locator(".evidence svg").count(), 11);
+            const regressed = page.locator(`tbody[id="case-${REGRESSED}"]`);
+            assert.equal(await regressed.locator("circle").count(), 5);
+            assert.equal(await regressed.locator(".process.confirmation path").count(), 5);
+            const spoken = await regressed.locator("svg[role=img]").getAttribute("aria-label");
+            assert.match(spoken, /first: \+\d.\d\d.%, [\s\S]*; confirmation: \+\d/);
+            // All marks are over the threshold, the interval around them, the best to the left.
+            const at = await regressed.locator(".evidence").evaluate((e) => {
+                const mid = (m) => {
+                    const b = m.getBoundingClientRect();
+                    return b.x + b.width / 2;
+                };
+                const one = (q) => mid(e.querySelector(q));
+                return {
+                    zero: one(".zero"), limit: one(".limit"), range: one(".range"),
+                    marks: [...e.querySelectorAll(".process")].map(mid),
+                };
+            });
+            assert.ok(at.zero < at.limit && at.limit < at.range, JSON.stringify(at));
+            for (const x of at.marks) assert.ok(x > at.limit, JSON.stringify(at));
+            const open20 = page.locator("tbody:has(tr.group .verdict.no-verdict)");
+            assert.equal(await open20.locator(".evidence circle").count(), 20);
+            assert.match(await open20.innerText(), /MDE 3.10.%, over the threshold of 2.00.%/);
+            assert.match(await page.locator("dl.facts").innerText(), /580.159\/13.0\/700 W/);
+            await regressed.screenshot({ path: path.join(SHOTS, "evidence.png") });
+        });
+    });
+
+    test("a run without what is optional shows what it has", async () => {
+        await withPage(base, {}, async (page) => {
+            await page.route("**/api/v1/runs/*", async (route) => {
+                const response = await route.fetch();
+                const run = await response.json();
+                for (const key of ["epoch", "control_drift", "n_processes", "calibration"])
+                    delete run[key];
+                delete run.policy.against;
+                for (const item of run.cases)
+                    for (const key of ["mode", "mde", "ratio_p90", "same_library", "processes"])
+                        delete item[key];
+                await route.fulfill({ response, json: run });
+            });
+            await open(page, base, `#/run/${history.uuids.at(-2)}`);
+            assert.equal(await page.locator("tr.group").count(), 12);
+            assert.equal(await page.locator(".evidence, .calibration, .strip-key").count(), 0);
+        });
+    });
+
+    test("a case that was held against a number has a strip too", async () => {
+        await withPage(base, {}, async (page) => {
+            await open(page, base, `#/run/${history.uuids.at(-1)}`); // the host
+            assert.equal(await page.locator("tr.reference").count(), 0);
+            assert.equal(await page.locator(".evidence svg").count(), 11);
+            assert.match(await page.locator("tbody").nth(1).innerText(), /by the control/);
+        });
+    });
+
+    test("a run's calibration names what the machine cannot tell, first", async () => {
+        await withPage(base, {}, async (page) => {
+            await open(page, base, `#/run/${history.uuids.at(-2)}`);
+            const section = page.locator(".calibration");
+            assert.match(await section.innerText(), /11 of 12 cases resolve the threshold/);
+            assert.match(await section.innerText(), /red in \d+ of 12000 decisions/);
+            assert.deepEqual((await section.locator("thead th").allInnerTexts()).slice(3),
+                ["Unchanged", "+0.5\u202f%", "+1\u202f%", "+2\u202f%", "+2.5\u202f%", "+3\u202f%",
+                    "+5\u202f%"]);
+            const first = await section.locator("tbody tr").first().innerText();
+            assert.match(first, /gemm\/fp16\/m4096[\s\S]*3.10.%\s+no\s/);
+            const last = await section.locator("tbody tr").last().innerText();
+            assert.match(last, /yes\s+0.%[\s\S]*100.%/);
+            await open(page, base, `#/run/${history.uuids[0]}`);
+            assert.equal(await page.locator(".calibration").count(), 0);
+        });
+    });
+
+    test("the minimum detectable effect is on the first page and on the case's", async () => {
+        await withPage(base, {}, async (page) => {
+            await open(page, base, `#/?device=${GPU}&sort=mde`);
+            const first = page.locator("tbody tr").first();
+            assert.match(await first.innerText(), /3.10.%/);
+            await open(page, base, caseAddress(REGRESSED));
+            const tile = page.locator(".tiles div", { hasText: "MDE" });
+            assert.match(await tile.innerText(), /0\.2\d.%/);
         });
     });
 
@@ -386,9 +476,10 @@ describe("dashboard", { skip }, () => {
             const evil = "<img src=x onerror=document.title='owned'>";
             await page.route("**/api/v1/**", async (route) => {
                 const response = await route.fetch();
+                const keys = "subject|reason|branch|device_name|suite|epoch|against";
+                const texts = new RegExp(`"(${keys})":\\s*"[^"]*"`, "g");
                 const text = (await response.text())
-                    .replaceAll(/"(subject|reason|branch|device_name|suite)":"[^"]*"/g,
-                        (_, key) => `"${key}":"${evil}"`);
+                    .replaceAll(texts, (_, key) => `"${key}":"${evil}"`);
                 await route.fulfill({ response, body: text });
             });
             for (const hash of ["", "#/runs", `#/run/${history.uuids.at(-2)}`,

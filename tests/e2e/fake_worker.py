@@ -3,9 +3,13 @@
 
 FAKE is a JSON object: "greeting" and "record" are merged into the answers, "before" is written to
 standard output before the record, "act" is what to do instead of answering a case:
-die, silence, wrong_id, end. "only" restricts "act" and "record" to one case id; "marker" names a
-file: the act happens only while it does not exist, and creates it.
+die, silence, end, flood. "only" restricts "act" and "record" to one case id; "marker" names a
+file: the act happens only while it does not exist, and creates it. "p50" maps case ids to the
+candidate's time (1000 ns), "cycles" to its ratio to the best in cycles (that of the times),
+"best_fails" is the message of a best that is wrong. "drift" is a file that counts processes: the
+control of each is 1 % slower than that of the one before.
 """
+import hashlib
 import json
 import os
 import sys
@@ -28,6 +32,7 @@ def timing(p50):
         "samples": 40, "launches_per_sample": 10, "input_sets": 1, "cold": False, "tflops": 1.0,
         "gbps": 1.0, "ceiling": None, "sm_clock_mhz": 0, "single_p50_ns": None,
         "single_p90_ns": None, "single_samples": 0, "ratio_to_candidate": None,
+        "ratio_cycles": None, "ratio_p90": None,
     }
 
 
@@ -45,16 +50,35 @@ def merge(into, what):
     return into
 
 
+def options(name):
+    return [v for n, v in zip(sys.argv, sys.argv[1:]) if n == name]
+
+
+def library(path, role):
+    with open(path, "rb") as file:
+        sha256 = hashlib.sha256(file.read()).hexdigest()
+    return {"role": role, "provider": "fake", "version": "1", "file": os.path.basename(path),
+            "sha256": sha256}
+
+
+def control_ns():
+    if "drift" not in FAKE:
+        return 1e6
+    with open(FAKE["drift"], "a+", encoding="utf-8") as file:
+        file.write("x")
+        return 1e6 * 1.01 ** file.tell()
+
+
 def greeting():
-    library = {"role": "candidate", "provider": "fake", "version": "1", "file": "fake.so",
-               "sha256": "0" * 64}
+    candidate = library(options("--library")[0], "candidate")
     return merge({
-        "hello": "gate-worker/1", "contract": "fake-v1", "absent": [],
+        "hello": "gate-worker/1", "contract": "fake-v1", "absent": [], "control_ns": control_ns(),
         "device": {"kind": "cuda", "model": "fake-gpu", "name": "Fake GPU", "uuid": "GPU-0",
                    "sm_count": 1, "l2_bytes": 1, "memory_bytes": 1, "capability": "0.0",
                    "driver": "1", "runtime": "1", "power_limit_mw": 0, "sm_clock_max_mhz": 0},
-        "libraries": [library] + [dict(library, role="provider", provider=p)
-                                  for p in FAKE.get("providers", [])],
+        "libraries": [candidate] + [library(path, "best") for path in options("--best")] +
+                     [dict(candidate, role="provider", provider=p)
+                      for p in FAKE.get("providers", [])],
     }, FAKE.get("greeting", {}))
 
 
@@ -82,6 +106,18 @@ def act(what):
             sys.stdout.write("x" * 65536)
 
 
+def best_arm(name, p50):
+    arm = {"provider": "fake", "role": "best", "kernel": "k", "verify": verify(), "timing": None}
+    if "best_fails" in FAKE:
+        arm["verify"] = dict(verify(), ok=False, message=FAKE["best_fails"])
+        return arm
+    ratio = p50 / 1000.0
+    arm["timing"] = dict(timing(1000.0), ratio_p90=ratio,
+                         ratio_to_candidate={"value": ratio, "lo": ratio, "hi": ratio},
+                         ratio_cycles=FAKE.get("cycles", {}).get(name, ratio))
+    return arm
+
+
 def main():
     say(greeting())
     for line in sys.stdin:
@@ -92,8 +128,11 @@ def main():
         skipped = set(FAKE.get("providers", [])) & set(task["skip"])
         if mine and FAKE.get("act") and not skipped and first_time():
             act(FAKE["act"])
-        arms = [{"provider": "fake", "role": "candidate", "kernel": "k", "verify": verify(),
-                 "timing": timing(FAKE.get("p50", {}).get(name, 1000.0))}]
+        p50 = FAKE.get("p50", {}).get(name, 1000.0)
+        arms = [{"provider": "fake", "role": "candidate", "kernel": "k", "timing": timing(p50),
+                 "verify": verify() if task["verify"] else None}]
+        if task["best"]:
+            arms.append(best_arm(name, p50))
         record = {"done": name, "outcome": "measured", "message": "", "spoiled": False,
                   "arms": arms}
         if mine:

@@ -340,7 +340,8 @@ class SourceRules(unittest.TestCase):
         faults = (
             ("gate/x.c", "    str" "cpy(a, b);\n", "strcpy is banned"),
             ("gate/x.c", "    exit(1);\n", "exit() below main"),
-            ("gate/x.c", '    f("SELECT x "\n      "FROM t WHERE y = %d", y);\n', "SQL in a format"),
+            ("gate/x.c", '    f("SELECT x "\n      "FROM t WHERE y = %d", y);\n',
+             "SQL in a format"),
             ("gate/x.c", "/* TO" "DO */\n", "do it or file it"),
             ("gate/x.c", '    open("/ho' 'me/me/x");\n', "path of one machine"),
             ("gate/x.c", "x" * 101 + "\n", "101 columns"),

@@ -1,4 +1,5 @@
-"""The supervisor against workers of every kind of bad behaviour (gate/PROTOCOL.md)."""
+"""Runs with a worker that measures what it is told to, and misbehaves as it is told to."""
+import glob
 import json
 import os
 import subprocess
@@ -17,18 +18,24 @@ class Gate(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
         self.suite = self.path("suite.json")
+        self.setUp_suite()
+
+    def setUp_suite(self):
         with open(self.suite, "w", encoding="utf-8") as file:
             json.dump(SUITE, file)
 
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def run_gate(self, *args, **fake):
+    def run_gate(self, *args, library="new", **fake):
         """Runs the suite with a fake worker; returns exit code, run document and diagnostics."""
-        env = dict(os.environ, FAKE=json.dumps(fake))
+        env = dict(os.environ, FAKE=json.dumps(fake), GATE_CACHE=self.path("cache"))
+        file = self.path(library + ".so")
+        with open(file, "w", encoding="utf-8") as out:
+            out.write(library)
         done = subprocess.run(
             [GATE, "run", "--json", "--suite", self.suite, "--device", "cuda:0", "--worker", WORKER,
-             "--library", "fake.so", "--provider", "x.so", "--db", self.path("gate.db"),
+             "--library", file, "--provider", "x.so", "--db", self.path("gate.db"), "--pause", "0",
              "--baselines", self.path("baselines"), "--timeout", "2", *args],
             env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         document = json.loads(done.stdout) if done.stdout else None
@@ -38,7 +45,7 @@ class Gate(unittest.TestCase):
         return {c["id"]: c for c in document["cases"]}
 
     def accept(self):
-        code, _, errors = self.run_gate("--accept-new")
+        code, _, errors = self.run_gate("--accept-new", library="old")
         self.assertEqual(code, 0, errors)
 
 
@@ -58,35 +65,183 @@ class Verdicts(Gate):
         self.assertEqual(document["verdict"], "pass")
         self.assertEqual(document["cases"][0]["best"]["p50_ns"], 1000.0)
 
-    def test_a_regression_is_confirmed_in_three_processes(self):
+    def test_a_regression_is_confirmed_in_fresh_processes(self):
         self.accept()
         code, document, _ = self.run_gate(p50={SECOND: 1100.0})
         case = self.cases(document)[SECOND]
         self.assertEqual((code, document["verdict"], case["verdict"]), (1, "regression",
                                                                         "regression"))
-        self.assertEqual(case["processes_p50_ns"], [1100.0] * 3)
+        self.assertEqual([p["stage"] for p in case["processes"]],
+                         ["first"] * 5 + ["confirmation"] * 5)
         self.assertAlmostEqual(case["ratio"]["value"], 1.1)
-        self.assertEqual(self.cases(document)[FIRST]["verdict"], "pass")
-        self.assertEqual(self.cases(document)[FIRST]["processes_p50_ns"], [1000.0])
+        self.assertEqual(case["mode"], "paired")
+        first = self.cases(document)[FIRST]
+        self.assertEqual(first["verdict"], "pass")
+        self.assertEqual(len(first["processes"]), 5)
+
+    def test_roles_are_swapped_in_every_other_process(self):
+        self.accept()
+        _, document, _ = self.run_gate()
+        self.assertEqual([p["swapped"] for p in document["cases"][0]["processes"]],
+                         [False, True, False, True, False])
 
     def test_the_threshold_can_be_moved(self):
         self.accept()
         self.assertEqual(self.run_gate("--threshold", "15%", p50={SECOND: 1100.0})[0], 0)
         self.assertEqual(self.run_gate("--threshold", "0.05", p50={SECOND: 1100.0})[0], 1)
 
-    def test_an_interval_that_holds_the_threshold_is_no_verdict(self):
+    def test_a_suite_can_set_the_threshold_of_a_case(self):
+        self.accept()
+        SUITE["cases"][1]["threshold"] = 0.15
+        try:
+            self.setUp_suite()
+            self.assertEqual(self.run_gate(p50={SECOND: 1100.0})[0], 0)
+            self.assertEqual(self.run_gate(p50={FIRST: 1100.0})[0], 1)
+        finally:
+            del SUITE["cases"][1]["threshold"]
+
+    def test_on_the_threshold_there_is_no_verdict_after_twenty_processes(self):
         self.accept()
         code, document, _ = self.run_gate(p50={SECOND: 1020.0})
         self.assertEqual(code, 3)
-        self.assertEqual(self.cases(document)[SECOND]["verdict"], "no-verdict")
+        case = self.cases(document)[SECOND]
+        self.assertEqual(case["verdict"], "no-verdict")
+        self.assertEqual(len(case["processes"]), 20)
+
+    def test_p90_is_gated_when_asked(self):
+        self.accept()
+        code, document, _ = self.run_gate("--threshold", "15%", "--p90-threshold", "2%",
+                                          p50={SECOND: 1100.0})
+        self.assertEqual(code, 1)
+        self.assertIn("p90", self.cases(document)[SECOND]["reason"])
 
     def test_faster_is_an_improvement_and_the_best_stays(self):
         self.accept()
-        code, document, _ = self.run_gate("--accept-new", p50={SECOND: 900.0})
+        code, document, _ = self.run_gate(p50={SECOND: 900.0})
         self.assertEqual(code, 0)
         self.assertEqual(self.cases(document)[SECOND]["verdict"], "improvement")
         self.assertEqual(self.cases(self.run_gate()[1])[SECOND]["best"]["p50_ns"], 1000.0)
 
+    def test_the_ratchet_follows_a_confirmed_improvement(self):
+        self.accept()
+        code, document, errors = self.run_gate("--ratchet", p50={SECOND: 900.0})
+        self.assertEqual(code, 0, errors)
+        case = self.cases(document)[SECOND]
+        self.assertEqual(len(case["processes"]), 10)
+        best = self.cases(self.run_gate()[1])
+        self.assertEqual(best[SECOND]["best"]["p50_ns"], 900.0)
+        self.assertEqual(best[FIRST]["best"]["p50_ns"], 1000.0)
+        self.assertNotEqual(best[FIRST]["best"]["library_sha256"],
+                            best[SECOND]["best"]["library_sha256"])
+
+
+class Adjudication(Gate):
+    def test_the_same_file_is_never_a_regression(self):
+        self.accept()
+        code, document, _ = self.run_gate(library="old", p50={SECOND: 1100.0})
+        self.assertEqual(code, 4)
+        case = self.cases(document)[SECOND]
+        self.assertEqual(case["verdict"], "environment")
+        self.assertTrue(case["same_library"])
+
+    def test_a_slowdown_without_cycles_is_the_clock(self):
+        self.accept()
+        code, document, _ = self.run_gate(p50={SECOND: 1100.0}, cycles={SECOND: 1.0})
+        self.assertEqual(code, 4)
+        self.assertIn("cycles", self.cases(document)[SECOND]["reason"])
+
+    def test_a_control_that_moves_is_the_machine(self):
+        self.accept()
+        code, document, _ = self.run_gate(p50={SECOND: 1100.0}, drift=self.path("drift"))
+        self.assertEqual(code, 4)
+        self.assertGreater(document["control_drift"], 0.005)
+        self.assertIn("control", self.cases(document)[SECOND]["reason"])
+
+    def test_a_control_that_moves_does_not_fail_what_passes(self):
+        self.accept()
+        self.assertEqual(self.run_gate(drift=self.path("drift"))[0], 0)
+
+
+class Libraries(Gate):
+    """The library of the best: artifact, number, refusal."""
+
+    def artifacts(self):
+        return glob.glob(self.path("cache/artifacts/*.so"))
+
+    def drop_artifacts(self):
+        for name in self.artifacts():
+            os.unlink(name)
+
+    def test_a_best_is_kept_with_its_library(self):
+        self.accept()
+        (name,) = self.artifacts()
+        with open(name, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "old")
+
+    def test_without_its_library_the_number_is_held_against(self):
+        self.accept()
+        self.drop_artifacts()
+        code, document, errors = self.run_gate()
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(document["cases"][0]["mode"], "number")
+        self.assertIn("held against its number", document["cases"][0]["reason"])
+
+    def test_a_number_goes_red_for_a_large_excess(self):
+        self.accept()
+        self.drop_artifacts()
+        code, document, _ = self.run_gate(p50={SECOND: 1300.0})
+        self.assertEqual(code, 1)
+        self.assertEqual(self.cases(document)[SECOND]["verdict"], "regression")
+
+    def test_a_number_of_another_epoch_is_not_compared(self):
+        self.accept()
+        self.drop_artifacts()
+        code, document, _ = self.run_gate(greeting={"device": {"driver": "2"}})
+        self.assertEqual(code, 3)
+        self.assertIn("another epoch", document["cases"][0]["reason"])
+
+    def test_a_pair_is_compared_in_another_epoch(self):
+        self.accept()
+        code, document, _ = self.run_gate(greeting={"device": {"driver": "2"}})
+        self.assertEqual(code, 0)
+        self.assertEqual(document["cases"][0]["mode"], "paired")
+
+    def test_a_damaged_artifact_is_refused(self):
+        self.accept()
+        (name,) = self.artifacts()
+        os.chmod(name, 0o644)
+        with open(name, "a", encoding="utf-8") as file:
+            file.write("x")
+        code, document, errors = self.run_gate()
+        self.assertEqual((code, document), (4, None))
+        self.assertIn("refused", errors)
+
+    def test_a_best_that_fails_here_leaves_its_number(self):
+        self.accept()
+        code, document, _ = self.run_gate(best_fails="it is all zeros")
+        self.assertEqual(code, 0)
+        self.assertEqual(document["cases"][0]["mode"], "number")
+        self.assertIn("it is all zeros", document["cases"][0]["reason"])
+
+    def test_against_a_file(self):
+        with open(self.path("other.so"), "w", encoding="utf-8") as file:
+            file.write("other")
+        code, document, errors = self.run_gate("--against", self.path("other.so"),
+                                               p50={SECOND: 1100.0})
+        self.assertEqual(code, 1, errors)
+        self.assertEqual(self.cases(document)[FIRST]["verdict"], "pass")
+
+    def test_against_what_is_neither_file_nor_commit(self):
+        code, document, errors = self.run_gate("--against", "no-such-thing")
+        self.assertEqual((code, document), (64, None), errors)
+        self.assertIn("no-such-thing", errors)
+
+    def test_accepting_goes_with_the_stored_best_alone(self):
+        code, document, _ = self.run_gate("--against", self.suite, "--accept-new")
+        self.assertEqual((code, document), (64, None))
+
+
+class Contracts(Gate):
     def test_another_contract_is_never_compared(self):
         self.accept()
         code, document, _ = self.run_gate(greeting={"contract": "fake-v2"})
@@ -214,7 +369,7 @@ class Greetings(Gate):
         env = dict(os.environ)
         done = subprocess.run(
             [GATE, "run", "--suite", self.suite, "--device", "cuda:0", "--worker", "/nonexistent",
-             "--db", self.path("gate.db"), "--library", "x"], env=env, stdin=subprocess.DEVNULL,
+             "--db", self.path("gate.db"), "--library", self.suite], env=env, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 64)
         self.assertIn("cannot run worker '/nonexistent'", done.stderr)

@@ -30,9 +30,11 @@ def document(number, p50_ns=None, model=None, commit=None):
     if commit:
         run["git"]["commit"] = commit
     if p50_ns:
-        timing = next(c for c in run["cases"] if c["id"] == CASE)["arms"][0]["timing"]
+        case = next(c for c in run["cases"] if c["id"] == CASE)
         for key in ("p50_ns", "p50_lo_ns", "p50_hi_ns", "p90_ns"):
-            timing[key] = p50_ns
+            case["arms"][0]["timing"][key] = p50_ns
+        for process in case["processes"]:
+            process["p50_ns"] = p50_ns
     return run
 
 
@@ -167,7 +169,7 @@ class Export(Records):
         self.import_runs(document(1), document(2))
         rows = list(csv.DictReader(io.StringIO(self.gate("export", "--format", "csv"), newline=""),
                                    strict=True))
-        self.assertEqual(len(rows), 38)
+        self.assertEqual(len(rows), 50)
         self.assertEqual({row["run_uuid"] for row in rows},
                          {document(1)["uuid"], document(2)["uuid"]})
 
@@ -297,6 +299,10 @@ class Best(Records):
         self.assertEqual(best["cases"][CASE]["p50_ns"], SLOW)
         self.assertEqual(best["cases"][CASE]["commit"], "2" * 40)
         self.assertEqual(best["cases"][CASE]["library_sha256"], "a1" * 32)
+        self.assertEqual(best["cases"][CASE]["epoch"], "580.159/13.0/700 W")
+        self.assertAlmostEqual(best["cases"][CASE]["control_ns"] / 1002300, 1, places=3)
+        self.assertGreater(best["cases"][CASE]["spread"], 0.0001)
+        self.assertLess(best["cases"][CASE]["spread"], 0.001)
         self.assertEqual([x["reason"] for x in best["log"]],
                          ["first look", "a new driver | costs this"])
         self.assertIn("@", best["log"][0]["author"])
@@ -327,6 +333,41 @@ class Best(Records):
         self.accept("--reason", "r" * 1001, expect=64)
         for arguments in ([], ["forget"], ["show", "x"], ["show", "--reason", "r"]):
             self.gate("best", *arguments, expect=64)
+        self.assertEqual(os.listdir(self.path("baselines")), [])
+
+    def test_a_best_is_what_the_confirmation_measured(self):
+        run = document(1)
+        case = next(c for c in run["cases"] if c["id"] == CASE)
+        for process, p50_ns in zip(case["processes"], (5, 1, 2, 3, 4, 50, 20, 30, 10, 40)):
+            process["p50_ns"] = p50_ns * 1000
+            process["control_ns"] = 7000 if process["stage"] == "first" else 8000
+        self.import_runs(run)
+        self.accept("--reason", "r")
+        best = json.loads(self.read("baselines/nvidia-h200.json"))["cases"][CASE]
+        self.assertEqual((best["p50_ns"], best["p50_lo_ns"], best["p50_hi_ns"]),
+                         (30000, 10000, 50000))
+        self.assertEqual(best["control_ns"], 8000)
+
+        case["processes"] = case["processes"][:5]
+        run["uuid"] = document(2)["uuid"]
+        run["time_ms"] += 1
+        self.import_runs(run)
+        self.accept("--reason", "r")
+        best = json.loads(self.read("baselines/nvidia-h200.json"))["cases"][CASE]
+        self.assertEqual((best["p50_ns"], best["control_ns"]), (3000, 7000))
+
+    def test_without_the_control_there_is_no_best(self):
+        for number, faulty in enumerate((None, [], 0)):
+            run = document(number)
+            case = next(c for c in run["cases"] if c["id"] == CASE)
+            if faulty is None:
+                del case["processes"]
+            elif faulty == 0:
+                case["processes"][-1]["control_ns"] = 0
+            else:
+                case["processes"] = faulty
+            self.import_runs(run)
+            self.assertIn("no time of the control", self.accept("--reason", "r", expect=74))
         self.assertEqual(os.listdir(self.path("baselines")), [])
 
     def test_measurements_that_do_not_count(self):

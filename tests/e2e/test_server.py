@@ -154,6 +154,9 @@ class Endpoints(SeededCase):
         self.assertEqual(verdicts.count("regression"), 1)
         for case in only:
             self.assertEqual(case["p50_ns"] is None, case["verdict"] == "wrong")
+            self.assertEqual(case["mde"] is None, case["verdict"] == "wrong")
+            if case["verdict"] == "no-verdict":
+                self.assertEqual(case["mde"], 0.031)
             if case["p50_ns"]:
                 self.assertLess(case["p50_lo_ns"], case["p50_ns"])
                 self.assertIn(case["peer"], ("cublas", "cudnn", "torch"))
@@ -179,6 +182,15 @@ class Endpoints(SeededCase):
         newest = [p["provider"] for p in points if p["run"] == wrong["run"]]
         self.assertNotIn("ours", newest)
         self.assertIn("cudnn", newest)
+
+    def test_the_best_is_a_line_in_the_trend_and_no_provider(self):
+        points = self.server.json(f"/api/v1/trends?case={GEMV}&device={GPU}")["points"]
+        self.assertEqual({p["role"] for p in points}, {"candidate", "provider"})
+        run = self.server.json(f"/api/v1/runs/{points[0]['run']}")
+        case = next(c for c in run["cases"] if c["id"] == GEMV)
+        measured = next(a for a in case["arms"] if a["role"] == "best")["timing"]["p50_ns"]
+        self.assertNotEqual(measured, case["best"]["p50_ns"])
+        self.assertAlmostEqual(points[0]["best_p50_ns"], measured, places=3)
 
     def test_leaderboard(self):
         leaders = self.server.json(f"/api/v1/leaderboard?device={GPU}")["leaders"]

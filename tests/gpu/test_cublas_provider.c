@@ -131,7 +131,7 @@ static bool records(struct call *call)
     struct device_replay *replay = NULL;
     struct device_time time;
     struct gate_error err;
-    if (!is_ok(device_replay_record(device, launch, call, 5, &replay, &err), &err))
+    if (!is_ok(device_replay_record(device, launch, call, 5, false, &replay, &err), &err))
         return false;
     bool good = is_ok(device_replay_run(device, replay, &time, &err), &err);
     device_replay_free(device, replay);
@@ -236,7 +236,8 @@ int main(int argc, char **argv)
     snprintf(path, sizeof(path), "%s/lib/kernel-gate/libcublas_provider.so",
              build ? build : "build");
     if (!is_ok(device_open("cuda:0", &device, &err), &err) ||
-        !is_ok(library_open(argc > 1 ? argv[1] : path, KG_DEVICE_CUDA, &library, &err), &err))
+        !is_ok(library_open(argc > 1 ? argv[1] : path, KG_DEVICE_CUDA, false, &library, &err),
+               &err))
         return (int)err.status;
     const enum kg_status started = library_start(&library, &device_info(device)->kg);
     printf("# %s, open() = %d\n", library.table->version, (int)started);

@@ -135,7 +135,7 @@ class Environment(Gate):
         self.assertEqual((code, document), (4, ""), errors)
 
     def test_all_devices_hidden(self):
-        code, document, errors = self.run_suite(suite="smoke", CUDA_VISIBLE_DEVICES="")
+        code, document, errors = self.run_suite(suite="smoke", cases="*", CUDA_VISIBLE_DEVICES="")
         self.assertEqual((code, document), (4, None), errors)
 
     def test_a_gpu_that_another_process_uses(self):
@@ -144,7 +144,7 @@ class Environment(Gate):
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         try:
             self.assertIn("hello", other.stdout.readline())
-            code, document, errors = self.run_suite(suite="smoke")
+            code, document, errors = self.run_suite(suite="smoke", cases="*")
             self.assertEqual((code, document), (4, None), errors)
             self.assertIn("busy", errors)
         finally:

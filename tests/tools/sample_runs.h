@@ -18,7 +18,8 @@ struct sample_plan {
 /*
  * The run of that index, 0 the oldest; the caller's (cJSON_Delete). Over the history case 0 has a
  * step of +6 % at two thirds that stays, case 1 an improvement at a half, and in the newest run of
- * each device case 2 is wrong and case 3 has no verdict.
+ * each device case 2 is wrong and case 3 has no verdict. The GPU's cases are paired with the best's
+ * library, the host's held against its number; the newest run of the GPU has a calibration.
  */
 cJSON *sample_run(const struct sample_plan *plan, int index);
 

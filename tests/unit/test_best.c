@@ -43,11 +43,14 @@ static struct best_entry entry(double p50_ns)
         .p50_lo_ns = p50_ns * 0.999,
         .p50_hi_ns = p50_ns * 1.001,
         .p90_ns = p50_ns * 1.01,
+        .control_ns = 1000000,
+        .spread = 0.0012,
         .time_ms = 1735732800000,
         .kernel = "flash_mma",
         .commit = COMMIT,
         .run_uuid = UUID,
         .library_sha256 = SHA,
+        .epoch = "580.159/13.0/700 W",
     };
 }
 
@@ -55,6 +58,7 @@ static const struct best_note note = {BEST_ACCEPT, "new driver", "A. Uthor <a@ex
                                       1735819200000};
 static const struct best_note first = {BEST_ACCEPT_NEW, "first measurement", "a@example",
                                        1735732800000};
+static const struct best_note lowered = {BEST_RATCHET, "confirmed", "a@example", 1735905600000};
 
 static struct best *load(void)
 {
@@ -100,6 +104,9 @@ static void test_round_trip(void **state)
     assert_true(e.p50_lo_ns == 1100 * 0.999);
     assert_string_equal(e.kernel, "flash_mma");
     assert_string_equal(e.library_sha256, SHA);
+    assert_true(e.control_ns == 1000000);
+    assert_true(e.spread == 0.0012);
+    assert_string_equal(e.epoch, "580.159/13.0/700 W");
     assert_false(best_find(b, "gemm/a", "other-v1", &e));
     assert_false(best_find(b, "gemm/d", CONTRACT, &e));
     best_free(b);
@@ -120,7 +127,9 @@ static void test_file_is_reviewable(void **state)
         "  \"cases\": {\n"
         "    \"gemm/a\": {\"p50_ns\": 1100, \"p50_lo_ns\": 1098.9, \"p50_hi_ns\": ";
     assert_memory_equal(text.data, expected, strlen(expected));
-    assert_non_null(strstr(text.data, "\"library_sha256\": \"" SHA "\"},\n    \"gemm/b\": {"));
+    assert_non_null(strstr(text.data, "\"control_ns\": 1000000, \"spread\": 0.0012, "));
+    assert_non_null(strstr(text.data, "\"epoch\": \"580.159/13.0/700 W\", \"library_sha256\": "
+                                      "\"" SHA "\"},\n    \"gemm/b\": {"));
     assert_non_null(strstr(
         text.data, "{\"time_ms\": 1735819200000, \"case\": \"gemm/a\", \"action\": \"accept\", "
                    "\"from_ns\": 1000.5, \"to_ns\": 1100, \"reason\": \"new driver\", "
@@ -166,8 +175,10 @@ static void test_each(void **state)
     best_free(b);
 }
 
-static void assert_set_refused(const char *contract, const struct best_entry *e,
-                               const struct best_note *n, const char *part)
+/* Neither the bests nor their log change when a change is refused. */
+static void assert_set_refused(const char *case_id, const char *contract,
+                               const struct best_entry *e, const struct best_note *n,
+                               enum gate_status status, const char *part)
 {
     struct gate_error err = {0};
     struct buf before, after;
@@ -176,7 +187,7 @@ static void assert_set_refused(const char *contract, const struct best_entry *e,
     buf_init(&after, 10000);
     best_each(b, collect_case, &before);
     best_each_change(b, collect_change, &before);
-    assert_int_equal(best_set(b, "gemm/a", contract, e, n, &err), GATE_USAGE);
+    assert_int_equal(best_set(b, case_id, contract, e, n, &err), status);
     if (!strstr(err.message, part))
         fail_msg("'%s' has no '%s'", err.message, part);
     best_each(b, collect_case, &after);
@@ -196,17 +207,80 @@ static void test_set_refused(void **state)
     struct best_note no_reason = note, no_author = note;
     no_reason.reason = "";
     no_author.author = "";
-    assert_set_refused("other-v1", &good, &note, "of contract 'graph-replay-v1'");
-    assert_set_refused(CONTRACT, &good, &no_reason, "/log/0/reason: must have at least 1");
-    assert_set_refused(CONTRACT, &good, &no_author, "/log/0/author: must have at least 1");
+    assert_set_refused("gemm/a", "other-v1", &good, &note, GATE_USAGE,
+                       "of contract 'graph-replay-v1'");
+    assert_set_refused("gemm/a", CONTRACT, &good, &no_reason, GATE_USAGE,
+                       "/log/0/reason: must have at least 1");
+    assert_set_refused("gemm/a", CONTRACT, &good, &no_author, GATE_USAGE,
+                       "/log/0/author: must have at least 1");
     bad.p50_ns = 0;
-    assert_set_refused(CONTRACT, &bad, &note, "/p50_ns: must be more than 0, is 0");
+    assert_set_refused("gemm/a", CONTRACT, &bad, &note, GATE_USAGE,
+                       "/p50_ns: must be more than 0, is 0");
+    bad = good;
+    bad.control_ns = 0;
+    assert_set_refused("gemm/a", CONTRACT, &bad, &note, GATE_USAGE,
+                       "/control_ns: must be more than 0, is 0");
+    bad = good;
+    bad.spread = -0.001;
+    assert_set_refused("gemm/a", CONTRACT, &bad, &note, GATE_USAGE, "/spread: must be at least 0");
     bad = good;
     bad.library_sha256 = "";
-    assert_set_refused(CONTRACT, &bad, &note, "/library_sha256: must match");
+    assert_set_refused("gemm/a", CONTRACT, &bad, &note, GATE_USAGE, "/library_sha256: must match");
     bad = good;
     bad.commit = "HEAD";
-    assert_set_refused(CONTRACT, &bad, &note, "/commit: must match");
+    assert_set_refused("gemm/a", CONTRACT, &bad, &note, GATE_USAGE, "/commit: must match");
+}
+
+/* gemm/a stands at 1100 here. */
+static void test_actions_keep_their_word(void **state)
+{
+    (void)state;
+    const struct best_entry same = entry(1100), slower = entry(1100.5), faster = entry(1000);
+    assert_set_refused("gemm/a", CONTRACT, &faster, &first, GATE_INTERNAL, "has a best of 1100 ns");
+    assert_set_refused("gemm/a", CONTRACT, &slower, &lowered, GATE_INTERNAL, "only ever lowered");
+    assert_set_refused("gemm/a", CONTRACT, &same, &lowered, GATE_INTERNAL, "only ever lowered");
+    assert_set_refused("gemm/none", CONTRACT, &faster, &lowered, GATE_INTERNAL, "has no best");
+}
+
+static void test_ratchet(void **state)
+{
+    (void)state;
+    struct buf seen;
+    struct best_entry e;
+    struct best *b = load();
+    set(b, "gemm/a", 1050, &lowered);
+    save(b);
+    best_free(b);
+    b = load();
+    assert_true(best_find(b, "gemm/a", CONTRACT, &e));
+    assert_true(e.p50_ns == 1050);
+    buf_init(&seen, 1000);
+    best_each_change(b, collect_change, &seen);
+    assert_non_null(strstr(seen.data, " gemm/a:ratchet:1100>1050 "));
+    buf_release(&seen);
+    best_free(b);
+}
+
+static void test_control(void **state)
+{
+    (void)state;
+    struct best_entry e = {0};
+    /* ln(p50 / control) is ln 2, 0 and -ln 2: a standard deviation of ln 2. */
+    const double p50_ns[] = {200, 300, 200}, control_ns[] = {100, 300, 400};
+    const double drifting[] = {100, 150, 200}; /* p50 and control together: no spread */
+    const double missing[] = {100, 0, 100};
+    assert_true(best_control(&e, p50_ns, control_ns, 3));
+    assert_true(e.control_ns == 300);
+    assert_true(e.spread > 0.693147 && e.spread < 0.693148);
+    assert_true(best_control(&e, drifting, drifting, 3));
+    assert_true(e.spread == 0);
+    assert_true(best_control(&e, p50_ns, control_ns, 1));
+    assert_true(e.control_ns == 100 && e.spread == 0);
+    e.control_ns = 7;
+    assert_false(best_control(&e, p50_ns, missing, 3));
+    assert_false(best_control(&e, missing, control_ns, 3));
+    assert_false(best_control(&e, p50_ns, control_ns, 0));
+    assert_true(e.control_ns == 7);
 }
 
 static void test_empty_set_is_not_saved(void **state)
@@ -257,12 +331,12 @@ static void test_order_of_a_file_edited_by_hand(void **state)
         "{\"log\": [], \"cases\": {"
         "\"z\": {\"library_sha256\": \"" SHA
         "\", \"p50_ns\": 1, \"p50_lo_ns\": 1, \"p50_hi_ns\": 1,"
-        " \"p90_ns\": 1, \"kernel\": \"k\", \"commit\": \"\", \"run_uuid\": \"" UUID
-        "\", \"time_ms\": 0},"
+        " \"p90_ns\": 1, \"control_ns\": 1, \"spread\": 0, \"epoch\": \"\", \"kernel\": \"k\", "
+        "\"commit\": \"\", \"run_uuid\": \"" UUID "\", \"time_ms\": 0},"
         "\"a\": {\"library_sha256\": \"" SHA
         "\", \"p50_ns\": 2, \"p50_lo_ns\": 1, \"p50_hi_ns\": 1,"
-        " \"p90_ns\": 1, \"kernel\": \"k\", \"commit\": \"\", \"run_uuid\": \"" UUID
-        "\", \"time_ms\": 0}},"
+        " \"p90_ns\": 1, \"control_ns\": 1, \"spread\": 0, \"epoch\": \"\", \"kernel\": \"k\", "
+        "\"commit\": \"\", \"run_uuid\": \"" UUID "\", \"time_ms\": 0}},"
         "\"contract\": \"" CONTRACT
         "\", \"device_model\": \"nvidia-h200\", \"schema\": \"gate-best/1\"}";
     struct gate_error err = {0};
@@ -286,6 +360,9 @@ int main(void)
         cmocka_unit_test(test_file_is_reviewable),
         cmocka_unit_test(test_each),
         cmocka_unit_test(test_set_refused),
+        cmocka_unit_test(test_actions_keep_their_word),
+        cmocka_unit_test(test_ratchet),
+        cmocka_unit_test(test_control),
         cmocka_unit_test(test_empty_set_is_not_saved),
         cmocka_unit_test(test_load_refused),
         cmocka_unit_test(test_order_of_a_file_edited_by_hand),

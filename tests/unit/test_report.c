@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/schema.h"
 #include "report.h"
+#include "report_calibration.h"
 #include "report_run.h"
 #include "report_table.h"
 #include "report_units.h"
@@ -104,6 +105,7 @@ static void test_golden(void **state)
     } goldens[] = {
         {"report.txt", REPORT_TEXT, {false, 0}},
         {"report-80.txt", REPORT_TEXT, {false, 80}},
+        {"report-120.txt", REPORT_TEXT, {false, 120}},
         {"report-colour.txt", REPORT_TEXT, {true, 0}},
         {"report.md", REPORT_MARKDOWN, {0}},
         {"report.csv", REPORT_CSV, {0}},
@@ -115,6 +117,288 @@ static void test_golden(void **state)
         assert_golden(goldens[i].name, text);
         free(text);
     }
+    cJSON_Delete(document);
+}
+
+/* What `gate calibrate` writes: no cases, and what the machine can tell of each. */
+static const char calibration_text[] =
+    "{\"processes\": 20, \"cases\": ["
+    "{\"id\": \"gemm/good\", \"mde\": 0.0031, \"resolved\": true, \"injected\": ["
+    " {\"share\": 0.025, \"d\": [0.0247, 0.0248], \"decisions\": 1000, \"red\": 1000,"
+    "  \"pass\": 0, \"no_verdict\": 0},"
+    " {\"share\": 0, \"d\": [0.0001, -0.0002], \"decisions\": 1000, \"red\": 0,"
+    "  \"pass\": 1000, \"no_verdict\": 0},"
+    " {\"share\": 0.01, \"d\": [], \"decisions\": 0, \"red\": 0, \"pass\": 0,"
+    "  \"no_verdict\": 0}]},"
+    "{\"id\": \"gemm/better\", \"mde\": 0.0015, \"resolved\": true, \"injected\": ["
+    " {\"share\": 0, \"d\": [], \"decisions\": 1000, \"red\": 0, \"pass\": 1000,"
+    "  \"no_verdict\": 0},"
+    " {\"share\": 0.025, \"d\": [], \"decisions\": 1000000, \"red\": 999999, \"pass\": 0,"
+    "  \"no_verdict\": 1}]},"
+    "{\"id\": \"gemv/noisy\", \"mde\": 0.0412, \"resolved\": false, \"injected\": ["
+    " {\"share\": 0, \"d\": [], \"decisions\": 1000, \"red\": 2, \"pass\": 900,"
+    "  \"no_verdict\": 98},"
+    " {\"share\": 0.025, \"d\": [], \"decisions\": 1000, \"red\": 317, \"pass\": 3,"
+    "  \"no_verdict\": 680}]},"
+    "{\"id\": \"gemv/unknown\", \"mde\": null, \"resolved\": false, \"injected\": []},"
+    "{\"id\": \"gemm/lies\", \"mde\": 0.001, \"resolved\": true, \"injected\": ["
+    " {\"share\": 0, \"d\": [], \"decisions\": 1000, \"red\": 1, \"pass\": 999,"
+    "  \"no_verdict\": 0}]}]}";
+
+static cJSON *calibration_document(void)
+{
+    struct gate_error err = {0};
+    cJSON *document = load_sample(), *calibration = NULL;
+    if (json_parse("calibration", calibration_text, strlen(calibration_text), GATE_IO, &calibration,
+                   &err) != GATE_OK)
+        fail_msg("%s", err.message);
+    cJSON_ReplaceItemInObjectCaseSensitive(document, "cases", cJSON_CreateArray());
+    cJSON_AddItemToObject(document, "calibration", calibration);
+    set_text(document, "verdict", "pass");
+    assert_fits_schema(document);
+    return document;
+}
+
+static void test_calibration(void **state)
+{
+    (void)state;
+    cJSON *document = calibration_document();
+    char *text = report(document, REPORT_TEXT, &plain);
+    assert_golden("calibration.txt", text);
+    free(text);
+    text = report(document, REPORT_MARKDOWN, &plain);
+    assert_golden("calibration.md", text);
+    free(text);
+    for (int format = REPORT_TEXT; format <= REPORT_JUNIT; format++)
+        free(report(document, (enum report_format)format, &plain));
+    cJSON_Delete(document);
+}
+
+static void test_calibration_rates(void **state)
+{
+    (void)state;
+    static const struct {
+        double red, decisions;
+        const char *text;
+    } rates[] = {
+        {0, 0, "-"},
+        {0, 1000, "0 %"},
+        {1000, 1000, "100 %"},
+        {1, 1000, "0.10 %"},
+        {999, 1000, "99.90 %"},
+        {1, 1e6, "<0.01 %"}, /* not the "0 %" of a machine that never errs */
+        {999999, 1e6, ">99.99 %"},
+        {9999, 10000, "99.99 %"},
+    };
+    char text[UNITS_MAX];
+    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
+        assert_string_equal(calibration_rate(rates[i].red, rates[i].decisions, text),
+                            rates[i].text);
+}
+
+/* The schema's most shares, in any order, and one case that has each twice. */
+static void test_calibration_shares(void **state)
+{
+    (void)state;
+    struct calibration c;
+    cJSON *calibration = cJSON_CreateObject();
+    cJSON *cases = cJSON_AddArrayToObject(calibration, "cases");
+    for (int i = 0; i < 40; i++) {
+        cJSON *one_case = cJSON_CreateObject();
+        cJSON *injected = cJSON_AddArrayToObject(one_case, "injected");
+        for (int k = 0; k < 2; k++) {
+            cJSON *entry = cJSON_CreateObject();
+            cJSON_AddNumberToObject(entry, "share", (i * 7 % 20) / 100.0);
+            cJSON_AddNumberToObject(entry, "red", 1);
+            cJSON_AddNumberToObject(entry, "decisions", 10);
+            cJSON_AddItemToArray(injected, entry);
+        }
+        cJSON_AddItemToArray(cases, one_case);
+    }
+    assert_true(calibration_read(calibration, &c));
+    assert_int_equal(c.n_shares, CALIBRATION_MAX_SHARES);
+    for (size_t i = 0; i < c.n_shares; i++) {
+        assert_true(i == 0 || c.shares[i] > c.shares[i - 1]);
+        assert_true(c.red[i] == 4 && c.decisions[i] == 40);
+    }
+    calibration_release(&c);
+    cJSON_Delete(calibration);
+}
+
+static void test_large_calibration_in_markdown(void **state)
+{
+    (void)state;
+    cJSON *document = calibration_document();
+    cJSON *cases = cJSON_GetObjectItem(cJSON_GetObjectItem(document, "calibration"), "cases");
+    char id[200];
+    for (int i = cJSON_GetArraySize(cases); i < 10000; i++) {
+        cJSON *one_case = cJSON_Duplicate(cJSON_GetArrayItem(cases, 0), true);
+        snprintf(id, sizeof(id), "gemm/fp16/%0140d", i);
+        set_text(one_case, "id", id);
+        cJSON_AddItemToArray(cases, one_case);
+    }
+    assert_fits_schema(document);
+    char *text = report(document, REPORT_MARKDOWN, &plain);
+    assert_true(strlen(text) <= REPORT_MARKDOWN_MAX);
+    assert_true(strlen(text) > REPORT_MARKDOWN_MAX / 2);
+    assert_non_null(strstr(text, " of 10000 calibrated cases are left out"));
+    assert_non_null(strstr(text, "gemv/noisy"));
+    free(text);
+    cJSON_Delete(document);
+}
+
+/* The best that was measured beside the candidate has the candidate's provider. */
+static void test_best_arm_is_no_provider(void **state)
+{
+    (void)state;
+    bool stored;
+    struct report_run run;
+    cJSON *document = load_sample();
+    cJSON *one_case = case_at(document, 0);
+    report_run_read(document, &run);
+    assert_int_equal(run.n_providers, 2);
+    assert_string_equal(run.providers[0], "cudnn");
+    assert_null(report_provider(one_case, "ours"));
+    assert_true(report_best_ns(one_case, &stored) == 10389.9);
+    assert_false(stored);
+
+    /* Without its timing the number on record is left. */
+    cJSON *arm = cJSON_GetArrayItem(cJSON_GetObjectItem(one_case, "arms"), 1);
+    assert_string_equal(json_string(arm, "role", ""), "best");
+    cJSON_ReplaceItemInObjectCaseSensitive(arm, "timing", cJSON_CreateNull());
+    assert_fits_schema(document);
+    assert_true(report_best_ns(one_case, &stored) == 10330);
+    assert_true(stored);
+    char *text = report(document, REPORT_TEXT, &plain);
+    assert_non_null(strstr(text, "(10.33 us)"));
+    free(text);
+    cJSON_Delete(document);
+}
+
+/* No ratio, no change: two absolute times of different processes are not held together. */
+static void test_no_ratio_no_change(void **state)
+{
+    (void)state;
+    cJSON *document = load_sample();
+    cJSON *one_case = case_at(document, 0);
+    cJSON_ReplaceItemInObjectCaseSensitive(one_case, "ratio", cJSON_CreateNull());
+    assert_fits_schema(document);
+    assert_true(report_change(one_case) == 0);
+    assert_true(report_half_width(one_case) < 0);
+    cJSON_Delete(document);
+}
+
+static void test_evidence(void **state)
+{
+    (void)state;
+    struct buf out;
+    cJSON *document = load_sample();
+    cJSON *one_case = case_at(document, 2);
+    cJSON *processes = cJSON_GetObjectItem(one_case, "processes");
+    buf_init(&out, 10000);
+    cJSON_ReplaceItemInObjectCaseSensitive(cJSON_GetArrayItem(processes, 1), "d",
+                                           cJSON_CreateNull());
+    cJSON_ReplaceItemInObjectCaseSensitive(cJSON_GetArrayItem(processes, 6), "d",
+                                           cJSON_CreateNumber(1e308));
+    assert_fits_schema(document);
+    assert_true(report_evidence(one_case, "first", &out));
+    assert_string_equal(out.data, "+9.30 - +9.34 +9.29 +9.32 %");
+    buf_clear(&out);
+    assert_true(report_evidence(one_case, "confirmation", &out));
+    assert_string_equal(out.data, "+9.31 +inf +9.33 +9.26 +9.30 %");
+
+    /* Where nothing was compared there is no evidence. */
+    buf_clear(&out);
+    assert_false(report_evidence(case_at(document, 4), "first", &out));
+    assert_false(report_evidence(case_at(document, 0), "confirmation", &out));
+    assert_false(report_evidence(case_at(document, 9), "first", &out));
+    assert_false(report_p90(case_at(document, 5), &out));
+    assert_int_equal(out.len, 0);
+    buf_release(&out);
+    cJSON_Delete(document);
+}
+
+static void test_same_library_is_told(void **state)
+{
+    (void)state;
+    cJSON *document = load_sample();
+    cJSON_ReplaceItemInObjectCaseSensitive(case_at(document, 6), "same_library",
+                                           cJSON_CreateTrue());
+    char *text = report(document, REPORT_TEXT, &plain);
+    assert_non_null(strstr(text, "candidate and best are the same file"));
+    free(text);
+    cJSON_Delete(document);
+}
+
+static void test_unresolved_cases_are_named(void **state)
+{
+    (void)state;
+    cJSON *document = load_sample();
+    cJSON *cases = cJSON_GetObjectItem(document, "cases");
+    char id[64];
+    for (int i = 10; i < 24; i++) {
+        cJSON *one_case = cJSON_Duplicate(case_at(document, 6), true);
+        snprintf(id, sizeof(id), "gemm/bf16/copy-%d", i);
+        set_text(one_case, "id", id);
+        cJSON_AddItemToArray(cases, one_case);
+    }
+    char *text = report(document, REPORT_TEXT, &plain);
+    assert_non_null(strstr(text, "15 of 24 cases cannot resolve the threshold here: "
+                                 "gemm/bf16/m8192-n8192-k8192 (4.10 %), "));
+    assert_non_null(strstr(text, "gemm/bf16/copy-18 (4.10 %) and 5 more\n"));
+    assert_null(strstr(text, "copy-19 ("));
+    free(text);
+
+    /* A case's own threshold counts, not the run's. */
+    for (int i = 0; i < 24; i++) {
+        cJSON *threshold = cJSON_CreateNumber(i == 0 ? 0.003 : 0.05);
+        cJSON_AddItemToObject(case_at(document, i), "threshold", threshold);
+    }
+    assert_fits_schema(document);
+    text = report(document, REPORT_TEXT, &plain);
+    assert_non_null(strstr(text, "\n1 of 24 cases cannot resolve the threshold here: "
+                                 "attention_fwd/fp16/b1-h8-s512-d64 (0.31 %)\n"));
+    free(text);
+    cJSON_Delete(document);
+}
+
+static void test_policy_is_told(void **state)
+{
+    (void)state;
+    cJSON *document = load_sample();
+    cJSON_AddNumberToObject(cJSON_GetObjectItem(document, "policy"), "p90_threshold", 0.05);
+    assert_fits_schema(document);
+    char *text = report(document, REPORT_TEXT, &plain);
+    assert_non_null(strstr(text, " (threshold 2 %, p90 5 %): wrong"));
+    free(text);
+    text = report(document, REPORT_MARKDOWN, &plain);
+    assert_non_null(strstr(text, "** (threshold 2 %, p90 5 %)\n"));
+    free(text);
+    cJSON_Delete(document);
+}
+
+/* A document of an older gate, or of one that measured nothing: all that is optional is absent. */
+static void test_without_optional_keys(void **state)
+{
+    (void)state;
+    static const char *const of_run[] = {"epoch", "control_drift", "n_processes", "absent"};
+    static const char *const of_case[] = {"mode",         "mde",       "ratio_p90",
+                                          "same_library", "processes", "threshold"};
+    cJSON *document = load_sample();
+    for (size_t i = 0; i < sizeof(of_run) / sizeof(of_run[0]); i++)
+        cJSON_DeleteItemFromObject(document, of_run[i]);
+    cJSON_DeleteItemFromObject(cJSON_GetObjectItem(document, "policy"), "against");
+    for (int i = 0; i < 10; i++)
+        for (size_t k = 0; k < sizeof(of_case) / sizeof(of_case[0]); k++)
+            cJSON_DeleteItemFromObject(case_at(document, i), of_case[k]);
+    assert_fits_schema(document);
+    char *text = report(document, REPORT_TEXT, &plain);
+    assert_non_null(strstr(text, "\nmeasured  contract graph-replay-v1\n"));
+    assert_null(strstr(text, "cannot resolve"));
+    assert_null(strstr(text, "  first"));
+    free(text);
+    for (int format = REPORT_TEXT; format <= REPORT_JUNIT; format++)
+        free(report(document, (enum report_format)format, &plain));
     cJSON_Delete(document);
 }
 
@@ -164,6 +448,8 @@ static cJSON *hostile_document(const char *text)
     set_text(device, "name", text);
     set_text(device, "driver", text);
     set_text(document, "who", text);
+    set_text(document, "epoch", text);
+    set_text(cJSON_GetObjectItem(document, "policy"), "against", text);
     set_text(cJSON_GetArrayItem(cJSON_GetObjectItem(document, "absent"), 0), "reason", text);
     for (int i = 0; i < 10; i++)
         set_text(case_at(document, i), "reason", text);
@@ -253,10 +539,12 @@ static void test_csv_is_csv(void **state)
         "import csv, io, sys\n"
         "text = sys.stdin.buffer.read().decode()\n"
         "rows = list(csv.DictReader(io.StringIO(text, newline=\"\"), strict=True))\n"
-        "assert len(rows) == 19, len(rows)\n"
+        "assert len(rows) == 25, len(rows)\n"
         "assert all(None not in r and None not in r.values() for r in rows)\n"
         "assert rows[0][\"p50_ns\"] == \"10420\" and rows[0][\"role\"] == \"candidate\"\n"
-        "assert rows[1][\"provider\"] == \"cudnn\" and rows[1][\"ratio_to_candidate\"]\n"
+        "assert rows[0][\"d_first\"].count(\";\") == 4 and rows[0][\"mde\"] == \"0.0031\"\n"
+        "assert rows[1][\"role\"] == \"best\"\n"
+        "assert rows[2][\"provider\"] == \"cudnn\" and rows[2][\"ratio_to_candidate\"]\n"
         "assert rows[-1][\"provider\"] == \"\" and rows[-1][\"verdict\"] == \"wrong\"\n"
         "assert all(r[\"reason\"][:1] not in (\"=\", \"+\", \"-\", \"@\") for r in rows)\n";
     for (size_t i = 0; i < sizeof(hostile_texts) / sizeof(hostile_texts[0]); i++) {
@@ -271,8 +559,9 @@ static void test_csv_is_csv(void **state)
 /* Sets every number of the document that the schema lets be that large or small. */
 static void set_numbers(cJSON *value, double number)
 {
-    static const char *const names[] = {"p50_ns", "p50_lo_ns", "p50_hi_ns", "p90_ns", "tflops",
-                                        "gbps",   "ceiling",   "value",     "lo",     "hi"};
+    static const char *const names[] = {"p50_ns", "p50_lo_ns", "p50_hi_ns",    "p90_ns", "tflops",
+                                        "gbps",   "ceiling",   "value",        "lo",     "hi",
+                                        "mde",    "d",         "control_drift"};
     cJSON *item;
     cJSON_ArrayForEach(item, value)
     {
@@ -329,7 +618,7 @@ static cJSON *large_document(int n)
         set_text(one_case, "id", id);
         set_text(one_case, "reason", reason);
         if (i % 1000 == 0)
-            set_text(cJSON_GetArrayItem(cJSON_GetObjectItem(one_case, "arms"), 1), "provider",
+            set_text(cJSON_GetArrayItem(cJSON_GetObjectItem(one_case, "arms"), 2), "provider",
                      provider);
         cJSON_AddItemToArray(cases, one_case);
     }
@@ -398,6 +687,10 @@ static void test_units(void **state)
     assert_string_equal(units_change(1.0129, text), "+1.29 %");
     assert_string_equal(units_change(0.9, text), "-10.0 %");
     assert_string_equal(units_change(1, text), "+0.00 %");
+    assert_string_equal(units_signed_percent(-0.00012, text), "-0.01");
+    assert_string_equal(units_signed_percent(0.1234, text), "+12.3");
+    assert_string_equal(units_percent(0.0031, text), "0.31 %");
+    assert_string_equal(units_percent(0.1234, text), "12.3 %");
     assert_string_equal(units_share(0.6131, text), "61.3 %");
     assert_string_equal(units_factor(1.049, text), "1.05x");
     assert_string_equal(units_factor(12.34, text), "12.3x");
@@ -473,6 +766,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_calibration),
+        cmocka_unit_test(test_calibration_rates),
+        cmocka_unit_test(test_calibration_shares),
+        cmocka_unit_test(test_large_calibration_in_markdown),
+        cmocka_unit_test(test_best_arm_is_no_provider),
+        cmocka_unit_test(test_no_ratio_no_change),
+        cmocka_unit_test(test_evidence),
+        cmocka_unit_test(test_same_library_is_told),
+        cmocka_unit_test(test_unresolved_cases_are_named),
+        cmocka_unit_test(test_policy_is_told),
+        cmocka_unit_test(test_without_optional_keys),
         cmocka_unit_test(test_json_is_the_document),
         cmocka_unit_test(test_hostile_text_on_a_terminal),
         cmocka_unit_test(test_hostile_text_in_markdown),

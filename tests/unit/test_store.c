@@ -124,10 +124,17 @@ static cJSON *item_of(cJSON *document, int index)
     return cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(document, "cases"), index);
 }
 
-static cJSON *timing_of(cJSON *document, int index, int arm)
+enum { CANDIDATE, BEST, RIVAL }; /* the arms of a GPU's case, before torch */
+
+static cJSON *arm_of(cJSON *document, int index, int arm)
 {
     cJSON *arms = cJSON_GetObjectItemCaseSensitive(item_of(document, index), "arms");
-    return cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(arms, arm), "timing");
+    return cJSON_GetArrayItem(arms, arm);
+}
+
+static cJSON *timing_of(cJSON *document, int index, int arm)
+{
+    return cJSON_GetObjectItemCaseSensitive(arm_of(document, index, arm), "timing");
 }
 
 static void set_number(cJSON *object, const char *key, double value)
@@ -343,11 +350,13 @@ static bool see_case(void *context, const struct store_case *row)
         assert_string_equal(row->device_model, t->only_device);
     if (strcmp(row->verdict, "wrong") == 0) {
         t->n_wrong++;
-        assert_true(row->p50_ns == 0 && row->ratio == 0 && row->peer_ratio == 0);
+        assert_true(row->p50_ns == 0 && row->ratio == 0 && row->peer_ratio == 0 && row->mde == 0);
         assert_string_equal(row->peer, "");
     } else {
         assert_true(row->p50_ns > 0 && row->p50_lo_ns < row->p50_ns &&
                     row->p50_ns < row->p50_hi_ns);
+        assert_true(row->mde == 0.031 || (row->mde > 0.002 && row->mde < 0.012));
+        assert_true((row->mde == 0.031) == (strcmp(row->verdict, "no-verdict") == 0));
     }
     t->n_regression += strcmp(row->verdict, "regression") == 0;
     if (strcmp(row->id, "gemm/fp16/m4096-n4096-k4096") == 0 &&
@@ -455,9 +464,8 @@ static void test_unverified_is_not_a_point(void **state)
     struct fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     cJSON *run = sample_run(&plan, 0);
-    cJSON *arms = cJSON_GetObjectItemCaseSensitive(item_of(run, 0), "arms");
-    cJSON *unverified = cJSON_GetArrayItem(arms, 0);
-    cJSON *failed = cJSON_GetArrayItem(arms, 1);
+    cJSON *unverified = arm_of(run, 0, CANDIDATE);
+    cJSON *failed = arm_of(run, 0, RIVAL);
     cJSON_ReplaceItemInObjectCaseSensitive(unverified, "verify", cJSON_CreateNull());
     cJSON_ReplaceItemInObjectCaseSensitive(cJSON_GetObjectItem(failed, "verify"), "ok",
                                            cJSON_CreateFalse());
@@ -518,11 +526,37 @@ static void test_leaderboard(void **state)
     set_string(run, "uuid", "00000000-0000-4000-8000-000000000001");
     set_string(run, "contract", "graph-abba-v2");
     set_number(run, "time_ms", 1900000000000.0);
-    set_number(timing_of(run, 0, 0), "p50_ns", 99999999.0);
+    set_number(timing_of(run, 0, CANDIDATE), "p50_ns", 99999999.0);
     assert_int_equal(put(f, s, run, NULL), GATE_OK);
     assert_int_equal(store_leaderboard(s, "nvidia-h200", see_leader, &t, &f->err), GATE_OK);
     assert_true(t.attention_ours == 99999999.0);
     assert_string_equal(t.contract, "graph-abba-v2");
+    store_close(s);
+}
+
+/* The best's library was measured too, faster than all; it is neither theirs nor ours. */
+static void test_best_is_a_line_and_no_rival(void **state)
+{
+    struct fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    cJSON *run = sample_run(&plan, 0);
+    set_number(timing_of(run, 0, BEST), "p50_ns", 1000.0);
+    assert_int_equal(put(f, s, run, NULL), GATE_OK);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM point WHERE p50_ns = 1000"), 0);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM result WHERE best_p50_ns = 1000"), 1);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM result WHERE peer = 'ours'"), 0);
+    struct leader_tally t = {0};
+    assert_int_equal(store_leaderboard(s, NULL, see_leader, &t, &f->err), GATE_OK);
+    assert_int_equal(t.n, 3 * plan.n_cases);
+    assert_true(t.attention_ours > 1000);
+
+    /* What was not verified is not taken: the number on record stays the line. */
+    run = sample_run(&plan, 2);
+    set_number(timing_of(run, 0, BEST), "p50_ns", 1000.0);
+    set_number(cJSON_GetObjectItem(item_of(run, 0), "best"), "p50_ns", 2000.0);
+    cJSON_ReplaceItemInObjectCaseSensitive(arm_of(run, 0, BEST), "verify", cJSON_CreateNull());
+    assert_int_equal(put(f, s, run, NULL), GATE_OK);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM result WHERE best_p50_ns = 2000"), 1);
     store_close(s);
 }
 
@@ -590,9 +624,15 @@ static void test_hostile_numbers(void **state)
     }
     for (size_t i = 0; i < sizeof(bad_p50s) / sizeof(bad_p50s[0]); i++) {
         cJSON *run = sample_run(&plan, 0);
-        set_number(timing_of(run, 2, 1), "p50_ns", bad_p50s[i]);
+        set_number(timing_of(run, 2, RIVAL), "p50_ns", bad_p50s[i]);
         assert_int_equal(put(f, s, run, NULL), GATE_IO);
     }
+    cJSON *best = sample_run(&plan, 0);
+    set_number(timing_of(best, 2, BEST), "p50_ns", -1);
+    assert_int_equal(put(f, s, best, NULL), GATE_IO);
+    cJSON *mde = sample_run(&plan, 0);
+    set_number(item_of(mde, 2), "mde", -0.001);
+    assert_int_equal(put(f, s, mde, NULL), GATE_IO);
     cJSON *odd = sample_run(&plan, 0);
     set_string(odd, "verdict", "splendid");
     assert_int_equal(put(f, s, odd, NULL), GATE_IO);
@@ -605,7 +645,7 @@ static void test_hostile_numbers(void **state)
     static const double good_p50s[] = {5e-324, 1e-300, 1.7976931348623157e308};
     for (size_t i = 0; i < sizeof(good_p50s) / sizeof(good_p50s[0]); i++) {
         cJSON *run = sample_run(&plan, (int)i);
-        set_number(timing_of(run, 2, 0), "p50_ns", good_p50s[i]);
+        set_number(timing_of(run, 2, CANDIDATE), "p50_ns", good_p50s[i]);
         if (put(f, s, run, NULL) != GATE_OK)
             fail_msg("%s", f->err.message);
     }
@@ -1073,6 +1113,7 @@ int main(void)
         TEST(test_trend),
         TEST(test_unverified_is_not_a_point),
         TEST(test_leaderboard),
+        TEST(test_best_is_a_line_and_no_rival),
         TEST(test_devices),
         TEST(test_case_twice_stores_nothing),
         TEST(test_hostile_numbers),

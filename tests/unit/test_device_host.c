@@ -1,0 +1,416 @@
+/* test_device_host.c: the host as a device, through device.h alone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../gate/device.h"
+#include "../../kernels/reference/half.h"
+
+/* A sanitizer ends a program that asks for too much memory, unless it is told to refuse it as the C
+ * library does. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
+static int open_host(void **state)
+{
+    struct device *d = NULL;
+    if (device_open("host", &d, NULL))
+        return -1;
+    *state = d;
+    return 0;
+}
+
+static int close_host(void **state)
+{
+    device_close(*state);
+    return 0;
+}
+
+/* ---- launches ---- */
+
+enum { MAX_LAUNCHES = 64 };
+
+/* Notes what is launched in which order; launch number `fails` is refused. */
+struct launches {
+    unsigned order[MAX_LAUNCHES];
+    unsigned n, fails;
+};
+
+static enum kg_status note_launch(void *context, unsigned index, void *stream)
+{
+    struct launches *l = context;
+    assert_null(stream);
+    assert_true(l->n < MAX_LAUNCHES);
+    l->order[l->n++] = index;
+    return index == l->fails ? KG_LAUNCH_FAILED : KG_OK;
+}
+
+static struct launches no_launches(void)
+{
+    return (struct launches){.fails = UINT32_MAX};
+}
+
+static struct device_replay *record(struct device *d, struct launches *l, unsigned n, bool delayed)
+{
+    struct device_replay *r = NULL;
+    struct gate_error err;
+    assert_int_equal(device_replay_record(d, note_launch, l, n, delayed, &r, &err), GATE_OK);
+    return r;
+}
+
+static void test_replay_runs_launches_in_order(void **state)
+{
+    enum { N = 5, RUNS = 3 };
+    struct device *d = *state;
+    struct launches l = no_launches();
+    struct device_time time = {-1, -1, -1};
+    struct gate_error err;
+    struct device_replay *r = record(d, &l, N, false);
+    assert_int_equal(l.n, 0); /* recording runs nothing */
+    for (int run = 0; run < RUNS; run++) {
+        assert_int_equal(device_replay_run(d, r, &time, &err), GATE_OK);
+        assert_true(time.device_ns >= 0 && time.host_ns == time.device_ns);
+        assert_true(time.sm_clock_mhz == 0);
+    }
+    assert_int_equal(l.n, N * RUNS);
+    for (unsigned i = 0; i < l.n; i++)
+        assert_int_equal(l.order[i], i % N);
+    device_replay_free(d, r);
+}
+
+static void test_delay_adds_at_least_its_time(void **state)
+{
+    static const double delays[] = {0, 1, 20000.5, 3e6, 0};
+    struct device *d = *state;
+    struct launches l = no_launches();
+    struct device_time time;
+    struct gate_error err;
+    struct device_replay *r = record(d, &l, 2, true);
+    for (size_t i = 0; i < sizeof delays / sizeof *delays; i++) {
+        assert_int_equal(device_replay_delay(d, r, delays[i], &err), GATE_OK);
+        assert_int_equal(device_replay_run(d, r, &time, &err), GATE_OK);
+        assert_true(time.device_ns >= delays[i]);
+        assert_true(time.host_ns == time.device_ns);
+        assert_int_equal(l.n, 2 * (i + 1));
+    }
+    device_replay_free(d, r);
+}
+
+static void test_delay_is_refused_where_it_has_no_meaning(void **state)
+{
+    static const double senseless[] = {-1, 1e10, INFINITY, NAN};
+    struct device *d = *state;
+    struct launches l = no_launches();
+    struct gate_error err = {0};
+    struct device_replay *r = record(d, &l, 1, false);
+    assert_int_equal(device_replay_delay(d, r, 0, &err), GATE_INTERNAL);
+    assert_non_null(strstr(err.message, "without a delay"));
+    device_replay_free(d, r);
+    r = record(d, &l, 1, true);
+    for (size_t i = 0; i < sizeof senseless / sizeof *senseless; i++)
+        assert_int_equal(device_replay_delay(d, r, senseless[i], &err), GATE_INTERNAL);
+    device_replay_free(d, r);
+}
+
+static void test_refused_launch_is_wrong(void **state)
+{
+    struct device *d = *state;
+    struct launches l = no_launches();
+    struct device_time time;
+    struct gate_error err = {0};
+    double ns;
+    l.fails = 2;
+    assert_int_equal(device_launch_checked(d, note_launch, &l, 1, &err), GATE_OK);
+    assert_int_equal(device_launch_checked(d, note_launch, &l, 2, &err), GATE_WRONG);
+    assert_non_null(strstr(err.message, "launch failed"));
+    assert_int_equal(device_single_run(d, note_launch, &l, 2, &ns, &err), GATE_WRONG);
+
+    struct device_replay *r = record(d, &l, 5, false);
+    l.n = 0;
+    assert_int_equal(device_replay_run(d, r, &time, &err), GATE_WRONG);
+    assert_int_equal(l.n, 3); /* nothing is launched after the one that failed */
+    device_replay_free(d, r);
+}
+
+static void test_single_run(void **state)
+{
+    struct device *d = *state;
+    struct launches l = no_launches();
+    struct gate_error err;
+    for (unsigned i = 0; i < 2; i++) {
+        double ns = -1;
+        assert_int_equal(device_single_run(d, note_launch, &l, 7 + i, &ns, &err), GATE_OK);
+        assert_true(ns >= 0);
+        assert_int_equal(l.n, i + 1);
+        assert_int_equal(l.order[i], 7 + i);
+    }
+}
+
+static void test_control_takes_time(void **state)
+{
+    struct device *d = *state;
+    struct gate_error err;
+    for (int i = 0; i < 2; i++) {
+        struct device_time time = {-1, -1, -1};
+        assert_int_equal(device_control_run(d, &time, &err), GATE_OK);
+        assert_true(time.device_ns > 0 && time.host_ns == time.device_ns);
+        assert_true(time.sm_clock_mhz == 0);
+    }
+}
+
+/* ---- memory ---- */
+
+static void test_memory_is_aligned_and_copied(void **state)
+{
+    struct device *d = *state;
+    struct device_memory m = {0};
+    struct gate_error err;
+    const char text[] = "0123456789";
+    char back[sizeof text] = "";
+    assert_int_equal(device_alloc(d, 1001, &m, &err), GATE_OK);
+    assert_int_equal(m.bytes, 1001);
+    assert_int_equal((uintptr_t)m.data % 256, 0);
+    assert_int_equal(device_fill_bytes(d, m.data, 'x', m.bytes, &err), GATE_OK);
+    assert_int_equal(device_upload(d, m.data, text, 5, &err), GATE_OK);
+    assert_int_equal(device_download(d, back, m.data, 8, &err), GATE_OK);
+    assert_string_equal(back, "01234xxx");
+    device_free(d, &m);
+    assert_null(m.data);
+    assert_int_equal(m.bytes, 0);
+}
+
+/* The last one is so large that rounding it up to the alignment overflows. */
+static void test_memory_shortage_is_the_environment(void **state)
+{
+    static const size_t absurd[] = {SIZE_MAX / 16, SIZE_MAX / 2, SIZE_MAX - 1};
+    struct device *d = *state;
+    for (size_t i = 0; i < sizeof absurd / sizeof *absurd; i++) {
+        struct device_memory m = {0};
+        struct gate_error err = {0};
+        assert_int_equal(device_alloc(d, absurd[i], &m, &err), GATE_ENVIRONMENT);
+        assert_non_null(strstr(err.message, "memory"));
+        assert_null(m.data);
+    }
+}
+
+/* ---- random numbers ---- */
+
+static float *filled(struct device *d, enum kg_dtype dtype, int64_t count, uint64_t seed)
+{
+    struct gate_error err;
+    char *raw = malloc((size_t)count * kg_dtype_bytes(dtype));
+    float *values = malloc((size_t)count * sizeof *values);
+    assert_true(raw && values);
+    assert_int_equal(device_fill_normal(d, raw, dtype, count, seed, &err), GATE_OK);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = kg_load_float(raw, dtype, i);
+    free(raw);
+    return values;
+}
+
+/* The seed is fixed, so this either always holds or never; the bounds are six standard errors. */
+static void test_fill_has_the_moments_of_a_normal(void **state)
+{
+    enum { N = 1 << 20 };
+    double sum[5] = {0}, neighbours = 0, largest = 0;
+    float *x = filled(*state, KG_F32, N, 12345);
+    for (int i = 0; i < N; i++) {
+        double power = 1;
+        for (int p = 1; p <= 4; p++)
+            sum[p] += power *= (double)x[i];
+        neighbours += i > 0 ? (double)x[i] * (double)x[i - 1] : 0;
+        largest = fmax(largest, fabs((double)x[i]));
+    }
+    assert_true(fabs(sum[1] / N) < 6.0 * 1e-3);
+    assert_true(fabs(sum[2] / N - 1) < 6.0 * sqrt(2) * 1e-3);
+    assert_true(fabs(sum[3] / N) < 6.0 * sqrt(15) * 1e-3);
+    assert_true(fabs(sum[4] / N - 3) < 6.0 * sqrt(96) * 1e-3);
+    assert_true(fabs(neighbours / N) < 6.0 * 1e-3);
+    assert_true(largest > 4.2 && largest < 7);
+    free(x);
+}
+
+static void test_fill_depends_on_seed_and_index_alone(void **state)
+{
+    enum { SHORT = 1001, LONG = 5003 };
+    float *first = filled(*state, KG_F32, SHORT, 7), *again = filled(*state, KG_F32, LONG, 7);
+    float *other = filled(*state, KG_F32, SHORT, 8);
+    float *upper = filled(*state, KG_F32, SHORT, 7 + ((uint64_t)1 << 32));
+    assert_memory_equal(first, again, SHORT * sizeof *first);
+    for (int i = 0; i < SHORT; i++)
+        assert_true(first[i] != other[i] && first[i] != upper[i]);
+    free(first);
+    free(again);
+    free(other);
+    free(upper);
+}
+
+static void test_fill_rounds_to_the_dtype(void **state)
+{
+    enum { N = 999 };
+    float *wide = filled(*state, KG_F32, N, 99);
+    for (enum kg_dtype dtype = KG_F16; dtype <= KG_BF16; dtype++) {
+        float *narrow = filled(*state, dtype, N, 99);
+        for (int i = 0; i < N; i++) {
+            uint16_t stored;
+            kg_store_float(&stored, dtype, 0, wide[i]);
+            assert_true(narrow[i] == kg_load_float(&stored, dtype, 0));
+        }
+        free(narrow);
+    }
+    free(wide);
+}
+
+/* ---- comparison ---- */
+
+enum { COMPARED = 8 };
+
+static struct device_comparison compared(struct device *d, enum kg_dtype dtype, const float *values,
+                                         const double *reference)
+{
+    float raw[COMPARED];
+    struct device_comparison c;
+    struct gate_error err;
+    for (int i = 0; i < COMPARED; i++)
+        kg_store_float(raw, dtype, i, values[i]);
+    struct kg_tensor t = {raw, dtype, 2, {2, COMPARED / 2}, {COMPARED / 2, 1}};
+    assert_int_equal(device_compare(d, &t, reference, &c, &err), GATE_OK);
+    return c;
+}
+
+static void test_compare_equal(void **state)
+{
+    const float values[COMPARED] = {1, -2, 3, 0, 0.5f, -4, 2, 8};
+    const double reference[COMPARED] = {1, -2, 3, 0, 0.5, -4, 2, 8};
+    for (enum kg_dtype dtype = KG_F16; dtype <= KG_F32; dtype++) {
+        struct device_comparison c = compared(*state, dtype, values, reference);
+        assert_int_equal(c.elements, COMPARED);
+        assert_int_equal(c.nonfinite, 0);
+        assert_int_equal(c.first_bad, -1);
+        assert_int_equal(c.over_1e2, 0);
+        assert_int_equal(c.over_1e3, 0);
+        assert_true(c.reference_sq == 98.25 && c.error_sq == 0 && c.max_abs == 0);
+    }
+}
+
+/* The tolerance of 1e-2 is 0.03 at 2 and 0.01 at 0, that of 1e-3 a tenth of it. */
+static void test_compare_counts_by_tolerance(void **state)
+{
+    const double reference[COMPARED] = {2, 2, 2, 2, 0, 0, 0, 0};
+    const float values[COMPARED] = {2.0029f, 2.0031f, 2.029f, 1.96875f,
+                                    0.0009f, 0.0011f, 0.009f, 0.011f};
+    struct device_comparison c = compared(*state, KG_F32, values, reference);
+    assert_int_equal(c.over_1e3, 6);
+    assert_int_equal(c.over_1e2, 2);
+    assert_int_equal(c.first_bad, 3);
+    assert_true(c.first_bad_value == 1.96875 && c.first_bad_reference == 2);
+    assert_int_equal(c.nonfinite, 0);
+    assert_true(c.max_abs == 0.03125);
+    assert_true(c.error_sq > 0.03125 * 0.03125 && c.error_sq < 0.0022);
+}
+
+static void test_compare_output_not_finite(void **state)
+{
+    const double reference[COMPARED] = {1, 1, 1, 1, 1, 1, 1, 1};
+    const float values[COMPARED] = {1, INFINITY, 1.5f, NAN, 1, -INFINITY, 1, 1};
+    for (enum kg_dtype dtype = KG_F16; dtype <= KG_F32; dtype++) {
+        struct device_comparison c = compared(*state, dtype, values, reference);
+        assert_int_equal(c.nonfinite, 3);
+        assert_int_equal(c.over_1e2, 4);
+        assert_int_equal(c.over_1e3, 4);
+        assert_int_equal(c.first_bad, 1);
+        assert_true(isinf(c.first_bad_value) && c.first_bad_reference == 1);
+        /* What has no distance enters none. */
+        assert_true(c.max_abs == 0.5 && c.error_sq == 0.25 && c.reference_sq == COMPARED);
+    }
+}
+
+/* Where a NaN or an infinity is due only the same will do, and neither enters a sum. */
+static void test_compare_reference_not_finite(void **state)
+{
+    const double reference[COMPARED] = {NAN, INFINITY, -INFINITY, 2, NAN, INFINITY, INFINITY, NAN};
+    const float values[COMPARED] = {NAN, INFINITY, -INFINITY, 2, 1, -INFINITY, 1, INFINITY};
+    struct device_comparison c = compared(*state, KG_F32, values, reference);
+    assert_int_equal(c.nonfinite, 0);
+    assert_int_equal(c.over_1e2, 4);
+    assert_int_equal(c.over_1e3, 4);
+    assert_int_equal(c.first_bad, 4);
+    assert_true(c.first_bad_value == 1 && isnan(c.first_bad_reference));
+    assert_true(c.reference_sq == 4 && c.error_sq == 0 && c.max_abs == 0);
+}
+
+/* ---- the rest ---- */
+
+static void test_open(void **state)
+{
+    (void)state;
+    struct device *d = NULL;
+    struct gate_error err = {0};
+    assert_int_equal(device_open("host", &d, &err), GATE_OK);
+    const struct device_info *info = device_info(d);
+    assert_int_equal(info->kg.struct_bytes, sizeof info->kg);
+    assert_int_equal(info->kg.kind, KG_DEVICE_HOST);
+    assert_true(info->kg.sm_count > 0 && info->kg.l2_bytes > 0);
+    assert_int_equal(strncmp(info->model, "host-", 5), 0);
+    assert_null(device_stream(d));
+    device_close(d);
+    device_close(NULL);
+
+    static const char *const unknown[] = {"", "hosts", "cuda", "cuda:", "cuda:x", "cuda:0x", "gpu"};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        d = NULL;
+        assert_int_equal(device_open(unknown[i], &d, &err), GATE_USAGE);
+        assert_null(d);
+    }
+}
+
+static void test_rest_and_throttle(void **state)
+{
+    struct device *d = *state;
+    struct device_throttle throttle = {-1, -1};
+    struct gate_error err;
+    assert_int_equal(device_rest(d, 1e6, &err), GATE_OK);
+    assert_int_equal(device_synchronize(d, &err), GATE_OK);
+    assert_int_equal(device_throttle_read(d, &throttle, &err), GATE_OK);
+    assert_int_equal(throttle.power_ns, 0);
+    assert_int_equal(throttle.thermal_ns, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_replay_runs_launches_in_order),
+        cmocka_unit_test(test_delay_adds_at_least_its_time),
+        cmocka_unit_test(test_delay_is_refused_where_it_has_no_meaning),
+        cmocka_unit_test(test_refused_launch_is_wrong),
+        cmocka_unit_test(test_single_run),
+        cmocka_unit_test(test_control_takes_time),
+        cmocka_unit_test(test_memory_is_aligned_and_copied),
+        cmocka_unit_test(test_memory_shortage_is_the_environment),
+        cmocka_unit_test(test_fill_has_the_moments_of_a_normal),
+        cmocka_unit_test(test_fill_depends_on_seed_and_index_alone),
+        cmocka_unit_test(test_fill_rounds_to_the_dtype),
+        cmocka_unit_test(test_compare_equal),
+        cmocka_unit_test(test_compare_counts_by_tolerance),
+        cmocka_unit_test(test_compare_output_not_finite),
+        cmocka_unit_test(test_compare_reference_not_finite),
+        cmocka_unit_test(test_open),
+        cmocka_unit_test(test_rest_and_throttle),
+    };
+    return cmocka_run_group_tests(tests, open_host, close_host);
+}
