@@ -9,9 +9,9 @@
 
 #define BEST_HALF_WIDTH 0.001 /* of the ratio to the best, and of p50 when nothing is beside it */
 #define PROVIDER_HALF_WIDTH 0.005
-#define PROVIDER_BUDGET_SHARE 0.25
+#define PROVIDER_BUDGET_SHARE 0.5
 #define SINGLE_LAUNCHES 200
-#define SINGLE_LAUNCHES_MIN 20
+#define SINGLE_LAUNCHES_MIN 10
 
 /* Wall time that a replay may take beyond its device time when nothing hides on another stream. */
 #define HIDDEN_NS 200e3

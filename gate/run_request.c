@@ -11,13 +11,11 @@
 #include "base/json.h"
 #include "revision.h"
 
-#define PAIR_BUDGET_SHARE 0.25 /* of the budget, for each further process */
-
 void run_request_init(struct run_request *r)
 {
     const char *baselines = getenv("GATE_BASELINES");
     *r = (struct run_request){
-        .policy = {.threshold = 0.02, .budget_ms = 1000, .pause_s = 5, .against = "best"},
+        .policy = {.threshold = 0.02, .budget_ms = 150, .pause_s = 5, .against = "best"},
         .baselines = baselines && *baselines ? baselines : "./baselines"};
 }
 
@@ -345,7 +343,6 @@ static void start(const struct run_request *r, struct session *s)
                           .best = s->best,
                           .policy = r->policy,
                           .seed = r->has_seed ? r->seed : fresh_seed()};
-    s->run.policy.pair_budget_ms = PAIR_BUDGET_SHARE * r->policy.budget_ms;
     if (!against_best(r)) {
         s->run.against_path = s->against.path;
         s->run.against_sha256 = s->against.sha256;

@@ -60,8 +60,7 @@ bool run_request_option(struct run_request *r, int letter, const char *argument)
     "  --report FORMAT=FILE    text, markdown, json, csv or junit; repeatable\n"                   \
     "  --json                  print the run document instead of the table\n"                      \
     "  --seed HEX              seed of all inputs, default: a fresh one\n"                         \
-    "  --budget MS             time for the samples of a case in the first process, default\n"     \
-    "                          1000; each further process takes a quarter of it\n"                 \
+    "  --budget MS             time for the samples of a case in one process, default 150\n"       \
     "  --timeout SECONDS       longest silence of a worker before it is killed, default 60\n"
 
 /* Checks, measures, stores, reports. Returns the exit code. */

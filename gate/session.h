@@ -8,9 +8,10 @@
  * candidate and the best have the same N. After about 5 ms of work the device rests in low-power
  * fills, so that its power limit is not what is measured.
  *
- * Rounds go forth and back over the arms (A B B A), and neighbouring samples are paired, which a
- * change of the clock between rounds leaves alone. With `swap` the best is recorded and started
- * first: what favours the first slot favours each side in half of the processes.
+ * Rounds go forth and back over two arms, A B B A and then B A A B, and neighbouring samples are
+ * paired, which a change of the clock between rounds leaves alone. With `swap` the best is recorded
+ * first and begins the first round: what favours the first one favours each side in half of the
+ * processes.
  */
 #ifndef GATE_SESSION_H
 #define GATE_SESSION_H
@@ -45,6 +46,7 @@ struct session {
     bool cold;
     struct series series[ARMS_MAX];
     unsigned members[ARMS_MAX], n_members; /* the arms that rounds are taken with */
+    unsigned rounds;                       /* since the samples were cleared */
     unsigned at; /* arm that is at work: the guilty one when the device reports an error */
 };
 
@@ -66,7 +68,8 @@ void session_select(struct session *s, const unsigned *members, unsigned n);
 /* Forgets the samples of the arms that are selected. */
 void session_clear(struct session *s);
 
-/* Median of candidate over arm i, pair by pair, with its interval; in SM cycles (0 when the clock
+/* Median of candidate over arm i, pair by pair, with its interval (both kinds of rounds count the
+ * same); in SM cycles (0 when the clock
  * was not measured in every sample). */
 enum gate_status session_ratio(const struct session *s, unsigned i, struct estimate *out,
                                struct gate_error *err);

@@ -23,7 +23,7 @@
 #define BESTS_MAX 6
 #define SHARES_MAX 16
 #define CONTROL_RUNS 12         /* the first ones warm up */
-#define SINGLE_BUDGET_SHARE 0.1 /* of the budget for samples */
+#define SINGLE_BUDGET_SHARE 0.5 /* of the budget for samples */
 
 struct worker {
     FILE *out; /* the protocol; standard output itself belongs to whatever kernels print */
@@ -445,7 +445,7 @@ static void read_shares(const cJSON *line, struct task *t)
 static enum gate_status read_task(const cJSON *line, struct task *t, struct gate_error *err)
 {
     char pointer[256];
-    *t = (struct task){.budget_ns = json_number(line, "budget_ms", 1000) * 1e6,
+    *t = (struct task){.budget_ns = json_number(line, "budget_ms", 150) * 1e6,
                        .verify = json_bool(line, "verify", true),
                        .providers = json_bool(line, "providers", true),
                        .swap = json_bool(line, "swap", false),

@@ -20,7 +20,8 @@
 #include "key_walk.cuh"
 #include "problem.cuh"
 
-namespace
+/* Named, since a nameless one would put the folder of the build into the machine code. */
+namespace attention_fwd_mma
 {
 
 struct mma_params {
@@ -188,7 +189,9 @@ enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
                              : launch_tile<__nv_bfloat16, 128>(params, args->stream);
 }
 
-} // namespace
+} // namespace attention_fwd_mma
+
+using namespace attention_fwd_mma;
 
 const struct kg_kernel kg_attention_fwd_mma = {
     sizeof(struct kg_kernel),

@@ -21,7 +21,8 @@
 #include "key_walk.cuh"
 #include "splitkv_plan.h"
 
-namespace
+/* Named, since a nameless one would put the folder of the build into the machine code. */
+namespace attention_fwd_splitkv
 {
 
 struct splitkv_params {
@@ -300,7 +301,9 @@ enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
     return launch_combine(params.a, params.parts, p->dtype, p->head_dim, args->stream);
 }
 
-} // namespace
+} // namespace attention_fwd_splitkv
+
+using namespace attention_fwd_splitkv;
 
 const struct kg_kernel kg_attention_fwd_splitkv = {
     sizeof(struct kg_kernel),

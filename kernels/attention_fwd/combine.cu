@@ -12,7 +12,8 @@
 
 #include <math.h>
 
-namespace
+/* Named, since a nameless one would put the folder of the build into the machine code. */
+namespace attention_fwd_combine
 {
 
 constexpr int THREADS = 128;
@@ -139,7 +140,9 @@ enum kg_status launch_typed(const struct combine_params &params, void *stream)
                          dim3(THREADS), 0, stream, params);
 }
 
-} // namespace
+} // namespace attention_fwd_combine
+
+using namespace attention_fwd_combine;
 
 enum kg_status launch_combine(const struct attention &a, const struct partials &parts,
                               uint32_t dtype, int64_t head_dim, void *stream)

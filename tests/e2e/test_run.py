@@ -27,7 +27,8 @@ class Gate(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def gate(self, *args, **env):
-        return subprocess.run([GATE, *args], env=dict(os.environ, GATE_MUTANT_OF=HOST, **env),
+        env = dict(os.environ, GATE_MUTANT_OF=HOST, GATE_CACHE=self.path("cache"), **env)
+        return subprocess.run([GATE, *args], env=env,
                               cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, check=False)
 
@@ -47,7 +48,8 @@ class Right(Gate):
             arm = case["arms"][0]
             self.assertTrue(arm["verify"]["ok"], case["id"])
             self.assertLessEqual(arm["verify"]["rel_fro"], arm["verify"]["limit"])
-            self.assertGreaterEqual(arm["timing"]["samples"], 40)
+            self.assertGreaterEqual(arm["timing"]["samples"], 16)
+            self.assertEqual(len(case["processes"]), 5)
             self.assertLessEqual(arm["timing"]["p50_lo_ns"], arm["timing"]["p50_ns"])
             self.assertLessEqual(arm["timing"]["p50_ns"], arm["timing"]["p50_hi_ns"])
             self.assertEqual(case["verdict"], "pass")
@@ -81,16 +83,16 @@ class Right(Gate):
             self.assertGreater(case["arms"][1]["timing"]["ratio_to_candidate"]["value"], 0)
 
     def test_a_seed_makes_the_inputs(self):
-        errors = [self.run_smoke("--accept-new", "--seed", seed)[1]["cases"][1]["arms"][0]["verify"]
-                  ["max_abs"] for seed in ("1234", "1234", "1235")]
+        errors = [self.run_smoke("--seed", seed)[1]["cases"][1]["arms"][0]["verify"]["max_abs"]
+                  for seed in ("1234", "1234", "1235")]
         self.assertEqual(errors[0], errors[1])
         self.assertNotEqual(errors[0], errors[2])
 
     def test_reports_are_written_beside_the_table(self):
         done = self.gate("run", "--device", "host", "--suite", "smoke", "--filter", CASES,
-                         "--accept-new", "--budget", "50", "--report", "markdown=r.md", "--report", "junit=r.xml",
-                         "--report", "csv=r.csv", "--report", "json=r.json", "--report",
-                         "text=r.txt")
+                         "--accept-new", "--budget", "50", "--report", "markdown=r.md", "--report",
+                         "junit=r.xml", "--report", "csv=r.csv", "--report", "json=r.json",
+                         "--report", "text=r.txt")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("gemm/fp32/m4-n1-k3", done.stdout)
         with open(self.path("r.json"), encoding="utf-8") as file:
@@ -104,7 +106,9 @@ class Right(Gate):
 
     def test_the_history_keeps_every_run(self):
         self.run_smoke("--accept-new")
-        self.run_smoke("--accept-new")
+        code, document, errors = self.run_smoke("--threshold", "900%")
+        self.assertEqual(code, 0, errors)
+        self.assertEqual({c["mode"] for c in document["cases"]}, {"paired"})
         exported = self.gate("export", "--format", "ndjson").stdout.splitlines()
         self.assertEqual(len(exported), 2)
         self.assertNotEqual(json.loads(exported[0])["uuid"], json.loads(exported[1])["uuid"])
@@ -154,7 +158,7 @@ class Broken(Gate):
                 self.assertTrue(all(a["timing"] is None for a in case["arms"][1:]))
 
     def test_three_times_as_slow_is_a_regression(self):
-        self.run_smoke("--accept-new", "--library", mutant("right"), cases="gemm/fp32/m96-*")
+        self.run_smoke("--accept-new", cases="gemm/fp32/m96-*")
         code, document, errors = self.run_smoke("--library", mutant("host_slow"),
                                                 cases="gemm/fp32/m96-*")
         self.assertEqual(code, 1, errors)
@@ -261,6 +265,8 @@ class ReadOnly(Gate):
         done = subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, check=False)
         os.chmod(self.folder, 0o755)
+        if "setpriv: failed to execute" in done.stderr:
+            self.skipTest("another user cannot reach the build here")
         self.assertEqual(done.returncode, 74, done.stderr)
         self.assertIn("gate.db", done.stderr)
 

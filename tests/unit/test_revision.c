@@ -19,6 +19,7 @@
 
 #include "artifact.h"
 #include "base/file.h"
+#include "rebuild.h"
 #include "revision.h"
 
 #define LIBRARY "libtest.so"
@@ -309,11 +310,19 @@ static void test_unprintable_names(void **state)
     (void)state;
     static char too_long[2 * PATHS_MAX];
     memset(too_long, 'n', sizeof too_long - 1);
-    const char *const names[] = {"", "HEAD\n", "\033[2J", too_long};
+    const struct {
+        const char *name, *message;
+    } bad[] = {
+        {"", "empty"},
+        {"HEAD\n", "control character at its byte 5"},
+        {"\033[2J", "control character at its byte 1"},
+        {too_long, "too long"},
+    };
     struct revision r;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct gate_error err = {0};
-        assert_int_equal(revision_resolve(names[i], LIBRARY, &r, &err), GATE_USAGE);
+        assert_int_equal(revision_resolve(bad[i].name, LIBRARY, &r, &err), GATE_USAGE);
+        assert_non_null(strstr(err.message, bad[i].message));
         assert_null(strpbrk(err.message, "\n\033"));
     }
 }
@@ -420,6 +429,19 @@ static void test_build_that_makes_nothing(void **state)
     assert_no_worktree();
 }
 
+static void test_names_are_checked_before_they_are_paths(void **state)
+{
+    (void)state;
+    char path[PATHS_MAX], sha256[65];
+    struct gate_error err = {0};
+    assert_int_equal(rebuild_commit("../escaped", LIBRARY, path, sha256, &err), GATE_USAGE);
+    assert_int_equal(rebuild_commit(NO_COMMIT, "../" LIBRARY, path, sha256, &err), GATE_USAGE);
+    assert_int_equal(access("../cache", F_OK), -1);
+    assert_int_equal(rebuild_commit(NO_COMMIT, LIBRARY, path, sha256, &err), GATE_ENVIRONMENT);
+    assert_non_null(strstr(err.message, "'git worktree add' ended with exit code"));
+    assert_no_worktree();
+}
+
 /* What make, a git hook or a CI job above set is not what the build sees; hooks do not run. */
 static void test_build_is_on_its_own(void **state)
 {
@@ -435,7 +457,9 @@ static void test_build_is_on_its_own(void **state)
     set_path("GIT_INDEX_FILE", "repository/.git/index");
     setenv("MAKEFLAGS", "n", 1);
     setenv("MAKELEVEL", "3", 1);
+    assert_int_equal(chdir(".."), 0); /* GIT_DIR alone says which repository */
     resolve(id, &r);
+    assert_int_equal(chdir("repository"), 0);
     assert_library_of(&r, id);
     assert_int_equal(access("../quick", F_OK), -1);
     char staged[8];
@@ -716,6 +740,7 @@ int main(void)
         TEST(test_damaged_artifact_is_refused),
         TEST(test_commit_that_does_not_build),
         TEST(test_build_that_makes_nothing),
+        TEST(test_names_are_checked_before_they_are_paths),
         TEST(test_build_is_on_its_own),
         TEST(test_one_build_at_a_time),
         TEST(test_waiting_for_another_build_ends),
