@@ -70,7 +70,7 @@ struct decide_input {
     double p90_threshold;                       /* the same for p90; 0: p90 is not gated */
     double best_p50_ns;   /* of the best in this run: turns the excess into time */
     double floor_ns;      /* an excess up to this is not told from nothing: timer step, 30 cycles */
-    double control_drift; /* largest relative change of the control between processes */
+    double control_drift; /* relative change of the control between the two sequences */
     bool same_library;    /* candidate and best are the same file: an A/A control of this run */
     bool confirm_faster;  /* the best is to follow an improvement */
     double added_spread;  /* half-width in d that the bounds are widened by: number-only mode */

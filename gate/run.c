@@ -189,9 +189,19 @@ static double floor_ns(const struct run_case *c)
     return mhz > 0 ? FLOOR_CYCLES * 1e3 / mhz : HOST_FLOOR_NS;
 }
 
+static double median_control(const struct run *run, enum run_stage stage)
+{
+    double x[RUN_PROCESSES_MAX];
+    size_t n = run->n_controls[stage];
+    memcpy(x, run->control_ns[stage], n * sizeof *x);
+    stats_sort(x, n);
+    return n ? stats_quantile(x, n, 0.5) : 0;
+}
+
 double run_control_drift(const struct run *run)
 {
-    return run->control_min_ns > 0 ? run->control_max_ns / run->control_min_ns - 1 : 0;
+    double first = median_control(run, RUN_FIRST), then = median_control(run, RUN_CONFIRMATION);
+    return first > 0 && then > 0 ? fabs(then / first - 1) : 0;
 }
 
 static void decide_measured(const struct run *run, struct run_case *c)
@@ -264,16 +274,6 @@ static bool is_wanted(const struct run_case *c, enum run_stage stage)
     return c->sequence[stage].n < c->sequence[stage].wanted;
 }
 
-static void note_control(struct run *run, double ns)
-{
-    if (ns <= 0)
-        return;
-    if (run->control_min_ns <= 0 || ns < run->control_min_ns)
-        run->control_min_ns = ns;
-    if (ns > run->control_max_ns)
-        run->control_max_ns = ns;
-}
-
 static enum gate_status run_one(struct run *run, struct supervisor *s, struct run_case *c,
                                 enum run_stage stage, bool swap, struct gate_error *err)
 {
@@ -293,7 +293,6 @@ static enum gate_status run_one(struct run *run, struct supervisor *s, struct ru
         return status;
     }
     struct run_process p = {.swapped = swap, .control_ns = supervisor_control_ns(s)};
-    note_control(run, p.control_ns);
     take_result(run, c, stage, &fresh, p);
     if (c->result.outcome != CASE_MEASURED)
         decide_unmeasured(c);
@@ -326,6 +325,9 @@ static enum gate_status run_process(struct run *run, struct supervisor *s, const
         if (c->sequence[stage].n == before && c->sequence[stage].wanted)
             c->sequence[stage].wanted--;
     }
+    double control = supervisor_control_ns(s);
+    if (control > 0 && run->n_controls[stage] < RUN_PROCESSES_MAX)
+        run->control_ns[stage][run->n_controls[stage]++] = control;
     return GATE_OK;
 }
 

@@ -369,8 +369,8 @@ class Greetings(Gate):
         env = dict(os.environ)
         done = subprocess.run(
             [GATE, "run", "--suite", self.suite, "--device", "cuda:0", "--worker", "/nonexistent",
-             "--db", self.path("gate.db"), "--library", self.suite], env=env, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, check=False)
+             "--db", self.path("gate.db"), "--library", self.suite], env=env,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 64)
         self.assertIn("cannot run worker '/nonexistent'", done.stderr)
 

@@ -77,8 +77,8 @@ class Right(Gate):
         self.assertFalse(document["cases"][0]["same_library"])
 
     def test_calibration_of_a_case(self):
-        done = self.gate("calibrate", "--device", "cuda:0", "--suite", "canonical", "--filter", CASE,
-                         "--processes", "5", "--json")
+        done = self.gate("calibrate", "--device", "cuda:0", "--suite", "canonical", "--filter",
+                         CASE, "--processes", "5", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         (case,) = json.loads(done.stdout)["calibration"]["cases"]
         red = {i["share"]: i["red"] / i["decisions"] for i in case["injected"]}
