@@ -371,13 +371,14 @@ static bool median_of_cycles(const struct decide_input *in, double *median)
     return true;
 }
 
-/* What else could have made a difference of this sign; empty: nothing, so it is the code's. */
-static struct text objection(const struct decide_input *in, enum look look, enum figure f)
+/* What else could have made the difference d (ln of a ratio); empty: nothing, so it is the code's.
+ */
+static struct text objection(const struct decide_input *in, enum look look, enum figure f, double d)
 {
     double cycles, sign = look == LOOK_SLOWER ? 1 : -1;
     if (in->same_library)
         return text("candidate and best are the same file");
-    if (in->control_drift > DECIDE_CONTROL_FLAT)
+    if (in->control_drift > fmax(DECIDE_CONTROL_FLAT, DECIDE_CONTROL_SHARE * fabs(d)))
         return text("the control kernel moved by %.2f %%", in->control_drift * 100);
     if (f == TIME && median_of_cycles(in, &cycles) && sign * cycles <= log1p(in->threshold / 2))
         return text("cycles are the same (%+.2f %%): the clock changed, not the code",
@@ -395,7 +396,8 @@ static void adjudicate(struct decision *out, const struct decide_input *in,
                        const struct view *first, const struct view *second, enum figure f)
 {
     enum look look = first->look[f];
-    struct text why = objection(in, look, f), found = difference(first, f), again = {""};
+    struct text why = objection(in, look, f, first->d[f].value), found = difference(first, f),
+                again = {""};
     if (second)
         again = text(" and by %s in %zu fresh ones", amount(second->d[f]).s, second->n);
     if (why.s[0])

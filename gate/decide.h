@@ -24,10 +24,12 @@
  *   the second is open after 20   no verdict on a suspicion; a faster case passes unconfirmed,
  *                                 for its first sequence was a pass;
  *   faster, then suspected        no verdict.
- * Adjudication: the two libraries are not the same file, the control kernel stayed flat
- * (DECIDE_CONTROL_FLAT), and SM cycles say so too (median of the cycle ratios of both sequences
- * > ln(1 + T / 2), mirrored for faster). A slower case that fails it is `environment`; a faster one
- * passes, or is `environment` when the two are the same file.
+ * Adjudication: the two libraries are not the same file, the control kernel stayed flat (it moved
+ * by no more than DECIDE_CONTROL_FLAT, or than DECIDE_CONTROL_SHARE of the difference: a machine
+ * that changed by 1 % does not make a kernel six times slower), and SM cycles say so too (median of
+ * the cycle ratios of both sequences > ln(1 + T / 2), mirrored for faster). A slower case that
+ * fails it is `environment`; a faster one passes, or is `environment` when the two are the same
+ * file.
  *
  * Where p90 is gated, it is judged by the same rule, at the same looks, with a threshold of its
  * own. A case passes when both figures do, and is a regression when either is suspected in both
@@ -45,6 +47,7 @@
 #define DECIDE_LAST_LOOK 20
 #define DECIDE_MAX_PROCESSES 64 /* in one sequence */
 #define DECIDE_CONTROL_FLAT 0.005
+#define DECIDE_CONTROL_SHARE 0.1
 
 enum verdict {
     VERDICT_PASS,

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -IS
 """A worker by gate/PROTOCOL.md that measures nothing: it answers as $FAKE says.
 
 FAKE is a JSON object: "greeting" and "record" are merged into the answers, "before" is written to

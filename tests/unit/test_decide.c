@@ -403,6 +403,17 @@ static void a_regression_is_adjudicated(void **state)
     }
 }
 
+/* ln(1.6) = 0.47: a tenth of it is what the control may move then. */
+static void a_large_difference_is_not_put_down_to_a_small_drift(void **state)
+{
+    static const double cycles[2] = {60, 60};
+    (void)state;
+    struct decision d = adjudicated(60, 0.046, false, cycles);
+    assert_decided(&d, VERDICT_REGRESSION);
+    d = adjudicated(60, 0.048, false, cycles);
+    assert_decided(&d, VERDICT_ENVIRONMENT);
+}
+
 /* A host has no cycles to ask; what else is asked stays. */
 static void without_cycles_their_rule_is_skipped(void **state)
 {
@@ -919,6 +930,7 @@ int main(void)
         cmocka_unit_test(an_open_confirmation_goes_on_to_no_verdict),
         cmocka_unit_test(a_confirmation_nobody_asked_for_is_not_looked_at),
         cmocka_unit_test(a_regression_is_adjudicated),
+        cmocka_unit_test(a_large_difference_is_not_put_down_to_a_small_drift),
         cmocka_unit_test(without_cycles_their_rule_is_skipped),
         cmocka_unit_test(cycles_of_one_sequence_are_asked_alone),
         cmocka_unit_test(only_what_is_confirmed_is_adjudicated),
