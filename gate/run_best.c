@@ -262,7 +262,8 @@ static enum gate_status keep_case(const struct run *run, struct run_case *c, str
         status = keep(run, c, &c->sequence[RUN_FIRST], &note, best, err);
         c->verdict = VERDICT_PASS;
         snprintf(c->reason, sizeof c->reason,
-                 "right, and the first measurement: taken as the best");
+                 "right, and the first measurement: taken as the best%s%.600s",
+                 c->result.message[0] ? "; " : "", c->result.message);
         ++*n;
     } else if (is_confirmed_improvement(run, c)) {
         snprintf(reason, sizeof reason, "confirmed to be %.2f %% faster in fresh processes",
