@@ -163,9 +163,9 @@ run: all
 	@status=0; $(B)/bin/gate run --device auto --db ./gate.db --accept-new || status=$$?; \
 	echo; echo "The history is in ./gate.db; 'make serve' opens the dashboard."; exit $$status
 
-## serve: opens the dashboard of ./gate.db on http://127.0.0.1:8080
+## serve: opens the dashboard of ./gate.db on http://127.0.0.1:8731
 .PHONY: serve
-LISTEN ?= 127.0.0.1:8080
+LISTEN ?= 127.0.0.1:8731
 serve: $(B)/bin/gate-server
 	@$(B)/bin/gate-server --db ./gate.db --listen $(LISTEN)
 
@@ -177,6 +177,12 @@ tests: all $(TESTS_AND_TOOLS) $(MUTANTS)
 .PHONY: test
 test: tests $(BROWSER_MODULES)
 	@tests/run --build $(B) $(TESTS)
+
+## screenshots: takes the README's pictures, of the runs in DB (default ./gate.db)
+.PHONY: screenshots
+DB ?= ./gate.db
+screenshots: $(B)/bin/gate-server $(BROWSER_MODULES)
+	@node web/screenshots/take.mjs $(B)/bin/gate-server $(DB)
 
 ## test-gpu: runs the tests that need a GPU, on a machine that has one
 .PHONY: test-gpu

@@ -15,8 +15,9 @@ enum gate_status arm_prepare(struct device *d, const struct kg_problem *p, struc
     }
     uint64_t bytes = k->workspace_bytes ? k->workspace_bytes(p, where) : 0;
     if (bytes > (uint64_t)device_info(d)->memory_bytes)
-        return gate_fail(err, GATE_WRONG, "kernel '%s' asks for a workspace of %llu bytes", k->name,
-                         (unsigned long long)bytes);
+        return gate_fail(err, GATE_ENVIRONMENT,
+                         "kernel '%s' asks for a workspace of %llu bytes, more than the device has",
+                         k->name, (unsigned long long)bytes);
     arm->workspace_bytes = bytes;
     return GATE_OK;
 }

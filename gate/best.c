@@ -7,10 +7,12 @@
 #include "best.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -355,8 +357,7 @@ static void write_line(const cJSON *object, struct buf *out)
 {
     const cJSON *item;
     buf_putc(out, '{');
-    cJSON_ArrayForEach(item, object)
-    {
+    cJSON_ArrayForEach (item, object) {
         buf_printf(out, "%s\"%s\": ", item != object->child ? ", " : "", item->string);
         if (cJSON_IsNumber(item)) {
             json_write_number(item->valuedouble, out);
@@ -386,8 +387,7 @@ static void write_document(const cJSON *document, struct buf *out)
     write_member(document, "device_model", out);
     write_member(document, "contract", out);
     buf_puts(out, "  \"cases\": {");
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(document, "cases"))
-    {
+    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(document, "cases")) {
         buf_puts(out, "\n    \"");
         json_escape(item->string, out);
         buf_puts(out, "\": ");
@@ -395,13 +395,28 @@ static void write_document(const cJSON *document, struct buf *out)
         buf_puts(out, item->next ? "," : "\n  ");
     }
     buf_puts(out, "},\n  \"log\": [");
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(document, "log"))
-    {
+    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(document, "log")) {
         buf_puts(out, "\n    ");
         write_line(item, out);
         buf_puts(out, item->next ? "," : "\n  ");
     }
     buf_puts(out, "]\n}\n");
+}
+
+enum gate_status best_lock(const char *folder, int *fd, struct gate_error *err)
+{
+    int locked = -1;
+    *fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (*fd >= 0 && (locked = flock(*fd, LOCK_EX)) && errno == EINTR)
+        continue;
+    if (!locked)
+        return GATE_OK;
+    enum gate_status status =
+        gate_fail(err, GATE_IO, "cannot lock '%s': %s", folder, strerror(errno));
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+    return status;
 }
 
 enum gate_status best_save(const struct best *b, const char *path, struct gate_error *err)
@@ -423,8 +438,7 @@ enum gate_status best_save(const struct best *b, const char *path, struct gate_e
 void best_each(const struct best *b, best_case_fn fn, void *context)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(b->document, "cases"))
-    {
+    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(b->document, "cases")) {
         struct best_entry entry;
         read_entry(item, &entry);
         fn(context, item->string, &entry);
@@ -434,8 +448,7 @@ void best_each(const struct best *b, best_case_fn fn, void *context)
 void best_each_change(const struct best *b, best_change_fn fn, void *context)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(b->document, "log"))
-    {
+    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(b->document, "log")) {
         const struct best_change change = {
             .time_ms = json_integer(item, "time_ms", 0),
             .case_id = json_string(item, "case", ""),

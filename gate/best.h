@@ -91,6 +91,10 @@ enum gate_status best_set(struct best *b, const char *case_id, const char *contr
                           const struct best_entry *entry, const struct best_note *note,
                           struct gate_error *err);
 
+/* Waits until nobody else holds the folder, then holds it until *fd is closed: from best_load() to
+ * best_save(), so that what two commands change at once is not lost. */
+enum gate_status best_lock(const char *folder, int *fd, struct gate_error *err);
+
 /* Writes the file whole or not at all. An empty set has no contract and is refused. */
 enum gate_status best_save(const struct best *b, const char *path, struct gate_error *err);
 

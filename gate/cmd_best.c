@@ -35,7 +35,7 @@ static const char help[] =
     "  --device-model M  only this device model, such as nvidia-h200; accept needs it when "
     "several\n"
     "                    device models have measured CASE\n"
-    "  --baselines DIR   where the files are (default: baselines)\n"
+    "  --baselines DIR   where the files are (default: $GATE_BASELINES, else baselines)\n"
     "  --reason TEXT     why; goes into the log\n"
     "  --db FILE         the database (default: $GATE_DB, else gate.db)\n"
     "  --json            print JSON; times in ms since 1970 and in ns\n"
@@ -336,8 +336,7 @@ static enum gate_status find_run(struct search *s, struct store *store, const ch
 static const char *library_of(const cJSON *document, const cJSON *arm)
 {
     const cJSON *library, *libraries = cJSON_GetObjectItemCaseSensitive(document, "libraries");
-    cJSON_ArrayForEach(library, libraries)
-    {
+    cJSON_ArrayForEach (library, libraries) {
         if (strcmp(json_string(library, "role", ""), "candidate") == 0 &&
             strcmp(json_string(library, "provider", ""), json_string(arm, "provider", "")) == 0)
             return json_string(library, "sha256", "");
@@ -351,8 +350,7 @@ static size_t read_processes(const cJSON *one_case, const char *stage, double p5
 {
     size_t n = 0;
     const cJSON *process, *processes = cJSON_GetObjectItemCaseSensitive(one_case, "processes");
-    cJSON_ArrayForEach(process, processes)
-    {
+    cJSON_ArrayForEach (process, processes) {
         if (n == MAX_PROCESSES)
             break;
         if (strcmp(json_string(process, "stage", ""), stage) != 0)
@@ -367,8 +365,7 @@ static size_t read_processes(const cJSON *one_case, const char *stage, double p5
 static const cJSON *find_measured(const cJSON *document, const char *case_id)
 {
     const cJSON *one_case, *cases = cJSON_GetObjectItemCaseSensitive(document, "cases");
-    cJSON_ArrayForEach(one_case, cases)
-    {
+    cJSON_ArrayForEach (one_case, cases) {
         const cJSON *arm = report_candidate(one_case);
         if (strcmp(json_string(one_case, "id", ""), case_id) == 0 && report_timing(arm) &&
             json_bool(report_verify(arm), "ok", false) &&
@@ -478,7 +475,10 @@ static enum gate_status store_best(const struct arguments *a, const struct searc
         .author = author,
         .time_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000,
     };
-    enum gate_status status = best_load(path, s->model, &best, err);
+    int lock = -1;
+    enum gate_status status = best_lock(a->baselines, &lock, err);
+    if (status == GATE_OK)
+        status = best_load(path, s->model, &best, err);
     double from_ns = 0;
     if (status == GATE_OK) {
         if (best_find(best, s->case_id, s->contract, &old))
@@ -487,6 +487,8 @@ static enum gate_status store_best(const struct arguments *a, const struct searc
     }
     if (status == GATE_OK)
         status = best_save(best, path, err);
+    if (lock >= 0)
+        close(lock);
     if (status == GATE_OK)
         status = print_accepted(a, s, path, from_ns, entry, err);
     best_free(best);
@@ -554,7 +556,7 @@ static int run_action(const struct command *self, const struct arguments *a, int
 int cmd_best(int argc, char **argv)
 {
     struct command self = {.name = "best", .help = help, .options = options};
-    struct arguments a = {.baselines = "baselines"};
+    struct arguments a = {.baselines = command_baselines(NULL)};
     int opt;
 
     while ((opt = command_option(&self, argc, argv)) != -1) {

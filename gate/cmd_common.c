@@ -78,6 +78,14 @@ const char *command_db(const char *option)
     return environment && environment[0] ? environment : "gate.db";
 }
 
+const char *command_baselines(const char *option)
+{
+    const char *environment = getenv("GATE_BASELINES");
+    if (option)
+        return option;
+    return environment && environment[0] ? environment : "baselines";
+}
+
 enum gate_status command_write(const char *path, const struct buf *result, struct gate_error *err)
 {
     if (result->failed)

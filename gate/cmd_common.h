@@ -42,6 +42,9 @@ bool command_integer(const char *text, int64_t least, int64_t most, int64_t *out
 /* `option`, else $GATE_DB, else "gate.db". */
 const char *command_db(const char *option);
 
+/* `option`, else $GATE_BASELINES, else "baselines". */
+const char *command_baselines(const char *option);
+
 /* Writes a result: to a file as a whole, or to standard output when `path` is NULL or "-".
  * GATE_INTERNAL when `result` has failed. */
 enum gate_status command_write(const char *path, const struct buf *result, struct gate_error *err);

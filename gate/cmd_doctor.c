@@ -36,12 +36,13 @@ static void print_greeting(const cJSON *greeting)
     print_field(device, "runtime", "runtime");
     printf("contract\n  %s\n", json_string(greeting, "contract", ""));
     printf("libraries\n");
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(greeting, "libraries"))
+    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(greeting, "libraries"))
         printf("  %-14s %s, %s, sha256 %.16s...\n", json_string(item, "provider", ""),
                json_string(item, "file", ""), json_string(item, "version", ""),
                json_string(item, "sha256", ""));
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(greeting, "absent")) printf(
-        "  %-14s absent: %s\n", json_string(item, "provider", ""), json_string(item, "reason", ""));
+    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(greeting, "absent"))
+        printf("  %-14s absent: %s\n", json_string(item, "provider", ""),
+               json_string(item, "reason", ""));
 }
 
 static void print_json(const cJSON *greeting)

@@ -1,3 +1,4 @@
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ static void usage(FILE *to)
     fprintf(to, "\nEach has --help. 'gate --version' prints the version.\n");
 }
 
-int main(int argc, char **argv)
+static int dispatch(int argc, char **argv)
 {
     if (argc < 2) {
         usage(stderr);
@@ -53,4 +54,12 @@ int main(int argc, char **argv)
             return commands[i].command(argc - 1, argv + 1);
     fprintf(stderr, "gate: no command is named '%s'; see 'gate --help'\n", argv[1]);
     return GATE_USAGE;
+}
+
+/* What was printed into a full disk or a closed pipe was not printed. */
+int main(int argc, char **argv)
+{
+    int code = dispatch(argc, argv);
+    bool lost = fflush(stdout) || ferror(stdout);
+    return lost && !code ? GATE_IO : code;
 }

@@ -62,7 +62,7 @@ static enum gate_status upload_literals(struct device *d, const struct kg_tensor
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     size_t i = 0;
     const cJSON *value;
-    cJSON_ArrayForEach(value, values)
+    cJSON_ArrayForEach (value, values)
         kg_store_float(encoded, t->dtype, (int64_t)i++, (float)value->valuedouble);
     enum gate_status status = device_upload(d, t->data, encoded, bytes, err);
     free(encoded);

@@ -108,6 +108,11 @@ static enum gate_status read_sizes(const cJSON *object, struct kg_problem *p, co
     return GATE_OK;
 }
 
+static double default_scale(const struct kg_problem *p)
+{
+    return 1.0 / sqrt((double)p->head_dim);
+}
+
 static enum gate_status check_attention(const cJSON *object, struct kg_problem *p, const char **key,
                                         struct gate_error *err)
 {
@@ -120,7 +125,7 @@ static enum gate_status check_attention(const cJSON *object, struct kg_problem *
         return gate_fail(err, GATE_USAGE, "%lld query heads cannot share %lld KV heads evenly",
                          (long long)p->heads, (long long)p->kv_heads);
     *key = "scale";
-    p->scale = json_number(object, "scale", 1.0 / sqrt((double)p->head_dim));
+    p->scale = json_number(object, "scale", default_scale(p));
     if (json_bool(object, "causal", false))
         p->flags |= KG_FLAG_CAUSAL;
     return GATE_OK;
@@ -177,16 +182,18 @@ enum gate_status problem_from_json(const cJSON *object, struct kg_problem *out, 
 
 static void attention_id(const struct kg_problem *p, char id[PROBLEM_ID_MAX])
 {
-    char kv[32] = "", s[64];
+    char kv[32] = "", s[64], scale[40] = "";
     if (p->kv_heads != p->heads)
         snprintf(kv, sizeof kv, "-kv%lld", (long long)p->kv_heads);
     if (p->seqlen_q == p->seqlen_kv)
         snprintf(s, sizeof s, "s%lld", (long long)p->seqlen_q);
     else
         snprintf(s, sizeof s, "sq%lld-s%lld", (long long)p->seqlen_q, (long long)p->seqlen_kv);
-    snprintf(id, PROBLEM_ID_MAX, "attention_fwd/%s/b%lld-h%lld%s-%s-d%lld/%s",
+    if (p->scale != default_scale(p))
+        snprintf(scale, sizeof scale, "-scale%.9g", p->scale);
+    snprintf(id, PROBLEM_ID_MAX, "attention_fwd/%s/b%lld-h%lld%s-%s-d%lld/%s%s",
              problem_dtype_name(p), (long long)p->batch, (long long)p->heads, kv, s,
-             (long long)p->head_dim, p->flags & KG_FLAG_CAUSAL ? "causal" : "full");
+             (long long)p->head_dim, p->flags & KG_FLAG_CAUSAL ? "causal" : "full", scale);
 }
 
 void problem_id(const struct kg_problem *p, char id[PROBLEM_ID_MAX])

@@ -37,8 +37,7 @@ static void add_up(const cJSON *one_case, double share, double *red, double *dec
 {
     const cJSON *injected;
     *red = *decisions = 0;
-    cJSON_ArrayForEach(injected, member(one_case, "injected"))
-    {
+    cJSON_ArrayForEach (injected, member(one_case, "injected")) {
         if (json_number(injected, "share", 0) == share) {
             *red += json_number(injected, "red", 0);
             *decisions += json_number(injected, "decisions", 0);
@@ -56,8 +55,7 @@ static bool rank_cases(const cJSON *cases, struct calibration *c)
         free(ranked);
         return false;
     }
-    cJSON_ArrayForEach(one_case, cases)
-    {
+    cJSON_ArrayForEach (one_case, cases) {
         struct ranked *r = &ranked[c->n_cases];
         double decisions;
         *r = (struct ranked){.one_case = one_case,
@@ -101,10 +99,8 @@ bool calibration_read(const cJSON *calibration, struct calibration *out)
     *out = (struct calibration){0};
     if (!rank_cases(cases, out))
         return false;
-    cJSON_ArrayForEach(one_case, cases)
-    {
-        cJSON_ArrayForEach(injected, member(one_case, "injected"))
-        {
+    cJSON_ArrayForEach (one_case, cases) {
+        cJSON_ArrayForEach (injected, member(one_case, "injected")) {
             size_t at = place_of_share(out, json_number(injected, "share", 0));
             if (at == out->n_shares)
                 continue;

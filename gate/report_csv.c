@@ -132,8 +132,7 @@ static void put_evidence(const cJSON *processes, const char *stage, struct buf *
 {
     const cJSON *process;
     const char *separator = "";
-    cJSON_ArrayForEach(process, processes)
-    {
+    cJSON_ArrayForEach (process, processes) {
         if (strcmp(json_string(process, "stage", ""), stage) != 0)
             continue;
         buf_puts(out, separator);
@@ -179,8 +178,7 @@ static void put_case(const struct report_run *run, const cJSON *one_case, struct
     };
     if (cJSON_GetArraySize(arms) == 0)
         put_row(sources, out);
-    cJSON_ArrayForEach(arm, arms)
-    {
+    cJSON_ArrayForEach (arm, arms) {
         sources[ARM] = arm;
         sources[VERIFY] = report_verify(arm);
         sources[TIMING] = report_timing(arm);
@@ -201,8 +199,7 @@ void report_csv_rows(const cJSON *run_document, struct buf *out)
     struct report_run run;
     const cJSON *one_case;
     report_run_read(run_document, &run);
-    cJSON_ArrayForEach(one_case, run.cases)
-    {
+    cJSON_ArrayForEach (one_case, run.cases) {
         put_case(&run, one_case, out);
     }
 }

@@ -136,8 +136,7 @@ static void measured(const cJSON *one_case, struct buf *out)
     double ratio = report_change(one_case);
 
     buf_puts(out, "      <system-out>");
-    cJSON_ArrayForEach(arm, cJSON_GetObjectItemCaseSensitive(one_case, "arms"))
-    {
+    cJSON_ArrayForEach (arm, cJSON_GetObjectItemCaseSensitive(one_case, "arms")) {
         const cJSON *timing = report_timing(arm);
         if (strcmp(json_string(arm, "role", ""), "best") == 0)
             buf_puts(out, "best");
@@ -186,8 +185,7 @@ void report_junit(const struct report_run *run, struct buf *out)
     attribute("timestamp", units_time_iso(json_integer(run->document, "time_ms", 0), time), out);
     buf_puts(out, ">\n");
     properties(run, out);
-    cJSON_ArrayForEach(one_case, run->cases)
-    {
+    cJSON_ArrayForEach (one_case, run->cases) {
         test_case(one_case, out);
     }
     buf_puts(out, "  </testsuite>\n</testsuites>\n");

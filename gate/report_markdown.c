@@ -170,8 +170,7 @@ static void head(const struct report_run *run, struct buf *out)
     fact("suite", json_string(run->document, "suite", ""), out);
     report_conditions(run, &text);
     fact("measured", text.data, out);
-    cJSON_ArrayForEach(absent, cJSON_GetObjectItemCaseSensitive(run->document, "absent"))
-    {
+    cJSON_ArrayForEach (absent, cJSON_GetObjectItemCaseSensitive(run->document, "absent")) {
         buf_clear(&text);
         buf_printf(&text, "%s: %s", json_string(absent, "provider", ""),
                    json_string(absent, "reason", ""));
@@ -329,8 +328,7 @@ void report_markdown(const struct report_run *run, struct buf *out)
         out->failed = true;
         goto out;
     }
-    cJSON_ArrayForEach(one_case, run->cases)
-    {
+    cJSON_ArrayForEach (one_case, run->cases) {
         cases[n++] = one_case;
     }
     n = n > calibrated.n_cases ? n : calibrated.n_cases;

@@ -37,8 +37,7 @@ static void read_case(struct report_run *run, const cJSON *one_case)
     run->counts[report_verdict(one_case)]++;
     run->n_unresolved += report_is_unresolved(run, one_case);
     run->warm |= timing && !json_bool(timing, "cold", true);
-    cJSON_ArrayForEach(arm, member(one_case, "arms"))
-    {
+    cJSON_ArrayForEach (arm, member(one_case, "arms")) {
         if (strcmp(json_string(arm, "role", ""), "provider") == 0)
             note_provider(run, json_string(arm, "provider", ""));
     }
@@ -54,8 +53,7 @@ void report_run_read(const cJSON *document, struct report_run *out)
                             .cases = member(document, "cases"),
                             .calibration = object_member(document, "calibration"),
                             .threshold = json_number(member(document, "policy"), "threshold", 0)};
-    cJSON_ArrayForEach(one_case, out->cases)
-    {
+    cJSON_ArrayForEach (one_case, out->cases) {
         read_case(out, one_case);
     }
 }
@@ -82,8 +80,7 @@ int report_severity(enum verdict v)
 static const cJSON *arm_of_role(const cJSON *one_case, const char *role)
 {
     const cJSON *arm;
-    cJSON_ArrayForEach(arm, member(one_case, "arms"))
-    {
+    cJSON_ArrayForEach (arm, member(one_case, "arms")) {
         if (strcmp(json_string(arm, "role", ""), role) == 0)
             return arm;
     }
@@ -103,8 +100,7 @@ const cJSON *report_best_arm(const cJSON *one_case)
 const cJSON *report_provider(const cJSON *one_case, const char *provider)
 {
     const cJSON *arm;
-    cJSON_ArrayForEach(arm, member(one_case, "arms"))
-    {
+    cJSON_ArrayForEach (arm, member(one_case, "arms")) {
         if (strcmp(json_string(arm, "role", ""), "provider") == 0 &&
             strcmp(json_string(arm, "provider", ""), provider) == 0)
             return arm;
@@ -231,8 +227,7 @@ void report_policy(const struct report_run *run, struct buf *out)
 static bool has_evidence(const cJSON *processes, const char *stage)
 {
     const cJSON *process;
-    cJSON_ArrayForEach(process, processes)
-    {
+    cJSON_ArrayForEach (process, processes) {
         if (strcmp(json_string(process, "stage", ""), stage) == 0 &&
             cJSON_IsNumber(member(process, "d")))
             return true;
@@ -246,8 +241,7 @@ bool report_evidence(const cJSON *one_case, const char *stage, struct buf *out)
     const cJSON *process, *processes = member(one_case, "processes");
     if (!has_evidence(processes, stage))
         return false;
-    cJSON_ArrayForEach(process, processes)
-    {
+    cJSON_ArrayForEach (process, processes) {
         const cJSON *d = member(process, "d");
         if (strcmp(json_string(process, "stage", ""), stage) != 0)
             continue;
@@ -279,8 +273,7 @@ void report_unresolved(const struct report_run *run, report_put_fn put, struct b
         return;
     buf_printf(out, "%zu of %zu case%s cannot resolve the threshold here: ", run->n_unresolved,
                run->n_cases, run->n_cases == 1 ? "" : "s");
-    cJSON_ArrayForEach(one_case, run->cases)
-    {
+    cJSON_ArrayForEach (one_case, run->cases) {
         if (n == REPORT_MAX_UNRESOLVED)
             break;
         if (!report_is_unresolved(run, one_case))

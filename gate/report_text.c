@@ -141,8 +141,7 @@ static void case_table(const struct report_run *run, const struct report_style *
     columns[n++] = (struct table_column){"verdict", false, 0};
 
     struct table *t = table_new(columns, n);
-    cJSON_ArrayForEach(one_case, run->cases)
-    {
+    cJSON_ArrayForEach (one_case, run->cases) {
         case_row(t, run, one_case);
     }
     table_write(t, style, out);
@@ -178,8 +177,7 @@ static void header(const struct report_run *run, struct buf *out)
     buf_clear(&text);
     report_conditions(run, &text);
     field("measured", text.data, out);
-    cJSON_ArrayForEach(absent, cJSON_GetObjectItemCaseSensitive(run->document, "absent"))
-    {
+    cJSON_ArrayForEach (absent, cJSON_GetObjectItemCaseSensitive(run->document, "absent")) {
         buf_clear(&text);
         buf_printf(&text, "%s (%s)", json_string(absent, "provider", ""),
                    json_string(absent, "reason", ""));
@@ -229,8 +227,7 @@ static void reasons(const struct report_run *run, const struct report_style *sty
 {
     const cJSON *one_case;
     bool first = true;
-    cJSON_ArrayForEach(one_case, run->cases)
-    {
+    cJSON_ArrayForEach (one_case, run->cases) {
         enum verdict v = report_verdict(one_case);
         if (v == VERDICT_PASS)
             continue;
@@ -252,8 +249,7 @@ static void reasons(const struct report_run *run, const struct report_style *sty
 static bool has_stored_best(const struct report_run *run)
 {
     const cJSON *one_case;
-    cJSON_ArrayForEach(one_case, run->cases)
-    {
+    cJSON_ArrayForEach (one_case, run->cases) {
         bool stored;
         if (report_best_ns(one_case, &stored) > 0 && stored)
             return true;

@@ -67,7 +67,9 @@ static const char *best_sha256(const struct run *run, const struct run_case *c)
 static const cJSON *arm_of(const cJSON *arms, const char *role)
 {
     const cJSON *arm;
-    cJSON_ArrayForEach(arm, arms) if (!strcmp(json_string(arm, "role", ""), role)) return arm;
+    cJSON_ArrayForEach (arm, arms)
+        if (!strcmp(json_string(arm, "role", ""), role))
+            return arm;
     return NULL;
 }
 
@@ -143,9 +145,13 @@ static void take_result(const struct run *run, struct run_case *c, enum run_stag
     if (first || fresh->outcome == CASE_WRONG) {
         cJSON_Delete(c->result.arms);
         c->result = *fresh;
-    } else {
-        cJSON_Delete(fresh->arms);
+        return;
     }
+    if (fresh->outcome == CASE_ENVIRONMENT) { /* what the first process saw stays to be seen */
+        c->result.outcome = CASE_ENVIRONMENT;
+        memcpy(c->result.message, fresh->message, sizeof c->result.message);
+    }
+    cJSON_Delete(fresh->arms);
 }
 
 /* ---- deciding ---- */
@@ -274,8 +280,8 @@ static bool is_wanted(const struct run_case *c, enum run_stage stage)
     return c->sequence[stage].n < c->sequence[stage].wanted;
 }
 
-static enum gate_status run_one(struct run *run, struct supervisor *s, struct run_case *c,
-                                enum run_stage stage, bool swap, struct gate_error *err)
+static void run_one(struct run *run, struct supervisor *s, struct run_case *c, enum run_stage stage,
+                    bool swap)
 {
     bool first = !c->result.arms;
     struct case_task task = {.c = c->about,
@@ -287,22 +293,23 @@ static enum gate_status run_one(struct run *run, struct supervisor *s, struct ru
                              .providers = first,
                              .swap = swap};
     struct case_result fresh;
-    enum gate_status status = supervisor_run_case(s, &task, &fresh, err);
-    if (status) {
-        cJSON_Delete(fresh.arms);
-        return status;
+    struct gate_error why = {0};
+    if (supervisor_run_case(s, &task, &fresh, &why)) {
+        /* No worker can be had: what was measured so far is kept, and this case says why it lacks.
+         */
+        fresh.outcome = CASE_ENVIRONMENT;
+        snprintf(fresh.message, sizeof fresh.message, "no worker could be started: %.900s",
+                 why.message);
     }
     struct run_process p = {.swapped = swap, .control_ns = supervisor_control_ns(s)};
     take_result(run, c, stage, &fresh, p);
     if (c->result.outcome != CASE_MEASURED)
         decide_unmeasured(c);
-    return GATE_OK;
 }
 
 /* One fresh process for all cases that want one of this stage. */
-static enum gate_status run_process(struct run *run, struct supervisor *s, const size_t *order,
-                                    enum run_stage stage, run_progress_fn progress, void *context,
-                                    struct gate_error *err)
+static void run_process(struct run *run, struct supervisor *s, const size_t *order,
+                        enum run_stage stage, run_progress_fn progress, void *context)
 {
     size_t n = run->suite->n_cases, todo = 0, done = 0;
     bool swap = run->n_processes % 2;
@@ -318,9 +325,7 @@ static enum gate_status run_process(struct run *run, struct supervisor *s, const
             continue;
         progress(context, run, c->about, stage, done++, todo);
         size_t before = c->sequence[stage].n;
-        enum gate_status status = run_one(run, s, c, stage, swap, err);
-        if (status)
-            return status;
+        run_one(run, s, c, stage, swap);
         /* A process that was lost for a case is not made up for, or a case could go on forever. */
         if (c->sequence[stage].n == before && c->sequence[stage].wanted)
             c->sequence[stage].wanted--;
@@ -328,7 +333,6 @@ static enum gate_status run_process(struct run *run, struct supervisor *s, const
     double control = supervisor_control_ns(s);
     if (control > 0 && run->n_controls[stage] < RUN_PROCESSES_MAX)
         run->control_ns[stage][run->n_controls[stage]++] = control;
-    return GATE_OK;
 }
 
 static bool any_wanted(const struct run *run, enum run_stage stage)
@@ -340,20 +344,17 @@ static bool any_wanted(const struct run *run, enum run_stage stage)
 }
 
 /* Processes until no case wants another one of this stage. */
-static enum gate_status run_stage(struct run *run, struct supervisor *s, size_t *order,
-                                  enum run_stage stage, run_progress_fn progress, void *context,
-                                  struct gate_error *err)
+static void run_stage(struct run *run, struct supervisor *s, size_t *order, enum run_stage stage,
+                      run_progress_fn progress, void *context)
 {
     size_t n = run->suite->n_cases;
-    enum gate_status status = GATE_OK;
-    while (!status && any_wanted(run, stage)) {
+    while (any_wanted(run, stage)) {
         shuffle(order, n, operands_seed(run->seed, run->n_processes));
-        status = run_process(run, s, order, stage, progress, context, err);
-        for (size_t i = 0; i < n && !status; i++)
+        run_process(run, s, order, stage, progress, context);
+        for (size_t i = 0; i < n; i++)
             if (run->cases[i].result.arms && !is_wanted(&run->cases[i], stage))
                 decide_case(run, &run->cases[i]);
     }
-    return status;
 }
 
 static void pause_for(double seconds)
@@ -377,18 +378,17 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
     if (!order)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     run->start_ms = now_ms();
-    enum gate_status status = run_stage(run, s, order, RUN_FIRST, progress, context, err);
-    if (!status && any_wanted(run, RUN_CONFIRMATION)) {
+    run_stage(run, s, order, RUN_FIRST, progress, context);
+    if (any_wanted(run, RUN_CONFIRMATION)) {
         pause_for(run->policy.pause_s);
-        status = run_stage(run, s, order, RUN_CONFIRMATION, progress, context, err);
+        run_stage(run, s, order, RUN_CONFIRMATION, progress, context);
     }
-    for (size_t i = 0; i < run->suite->n_cases && !status; i++)
+    for (size_t i = 0; i < run->suite->n_cases; i++)
         complete_reason(&run->cases[i]);
-    if (!status)
-        count_verdicts(run);
+    count_verdicts(run);
     run->end_ms = now_ms();
     free(order);
-    return status;
+    return GATE_OK;
 }
 
 int run_exit_code(const struct run *run)

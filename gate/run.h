@@ -97,8 +97,8 @@ typedef void (*run_progress_fn)(void *context, const struct run *run, const stru
  */
 enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_error *err);
 
-/* Measures until every case is decided; fills cases, counts and times. Fails only when no worker
- * can be had any more. */
+/* Measures until every case is decided; fills cases, counts and times. A case for which no worker
+ * can be had any more is of verdict `environment`; the others keep what they have. */
 enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress_fn progress,
                              void *context, struct gate_error *err);
 

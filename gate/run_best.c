@@ -58,14 +58,16 @@ static enum gate_status open_library(const struct run *run, struct run_case *c, 
         fall_back(c, run->epoch, "the bests of this suite come from too many libraries");
         return GATE_OK;
     }
-    enum gate_status status = revision_resolve_best(
-        sha256, c->best.commit, host ? "libhost.so" : "libours.so", &found, &why);
-    if (status == GATE_NO_VERDICT) {
+    enum gate_status status = artifact_get(sha256, found.path, &why);
+    if (status == GATE_ENVIRONMENT)
+        return gate_fail(err, status, "%s", why.message);
+    if (status)
+        status = revision_resolve_best(sha256, c->best.commit, host ? "libhost.so" : "libours.so",
+                                       &found, &why);
+    if (status) {
         fall_back(c, run->epoch, why.message);
         return GATE_OK;
     }
-    if (status)
-        return gate_fail(err, status, "%s", why.message);
     memcpy(l->path[l->n], found.path, sizeof found.path);
     memcpy(l->sha256[l->n++], sha256, 65);
     return GATE_OK;
@@ -107,8 +109,7 @@ static enum gate_status check_loaded(const struct run *run, const struct librari
 {
     unsigned at = 0;
     const cJSON *lib;
-    cJSON_ArrayForEach(lib, member(run->greeting, "libraries"))
-    {
+    cJSON_ArrayForEach (lib, member(run->greeting, "libraries")) {
         if (strcmp(json_string(lib, "role", ""), "best") != 0)
             continue;
         const char *loaded = json_string(lib, "sha256", "");

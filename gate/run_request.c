@@ -8,33 +8,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "artifact.h"
 #include "base/json.h"
 #include "revision.h"
 
 void run_request_init(struct run_request *r)
 {
-    const char *baselines = getenv("GATE_BASELINES");
     *r = (struct run_request){
         .policy = {.threshold = 0.02, .budget_ms = 150, .pause_s = 5, .against = "best"},
-        .baselines = baselines && *baselines ? baselines : "./baselines"};
+        .baselines = command_baselines(NULL)};
 }
 
 /* ---- options ---- */
 
-/* "2%", "2.5 %" or "0.02". */
+/* "2%" or "2.5 %". A bare number is refused: 2 and 0.02 would both be meant as 2 %. */
 static bool parse_percent(const char *text, double *out)
 {
     char *end;
     double value = strtod(text, &end);
-    if (end == text)
+    bool decimal = strspn(text, "0123456789.") == (size_t)(end - text);
+    if (end == text || !decimal)
         return false;
     end += strspn(end, " ");
-    if (*end == '%') {
-        value /= 100;
-        end++;
-    }
-    *out = value;
-    return !*end && value > 0 && value <= 10;
+    *out = value / 100;
+    return !strcmp(end, "%") && value > 0 && value <= 100;
 }
 
 static bool parse_number(const char *text, double least, double most, double *out)
@@ -113,13 +110,16 @@ bool run_request_option(struct run_request *r, int letter, const char *argument)
     case 'P':
         return parse_percent(argument, &r->policy.p90_threshold);
     case 'n':
-        return r->policy.accept_new = true;
+        r->policy.accept_new = true;
+        return true;
     case 'R':
-        return r->policy.ratchet = true;
+        r->policy.ratchet = true;
+        return true;
     case 'r':
         return parse_report(argument, r);
     case 'j':
-        return r->json = true;
+        r->json = true;
+        return true;
     case 'S':
         return parse_seed(argument, r);
     case 'b':
@@ -201,15 +201,15 @@ enum gate_status run_request_report(const struct run_request *r, const cJSON *do
 {
     struct report_style style = command_style();
     struct buf text;
-    enum gate_status status = GATE_OK;
-    for (size_t i = 0; i < r->n_reports && !status; i++)
-        status = write_report(document, &r->reports[i], err);
-    if (status)
-        return status;
     buf_init(&text, COMMAND_MAX_OUTPUT);
     report_write(document, r->json ? REPORT_JSON : REPORT_TEXT, &style, &text);
-    status = command_write(NULL, &text, err);
+    enum gate_status status = command_write(NULL, &text, err);
     buf_release(&text);
+    /* One that cannot be written does not cost the others. */
+    for (size_t i = 0; i < r->n_reports; i++) {
+        enum gate_status written = write_report(document, &r->reports[i], status ? NULL : err);
+        status = status ? status : written;
+    }
     return status;
 }
 
@@ -257,6 +257,7 @@ struct session {
     struct store *store;
     struct best *best;
     char *best_path;
+    int lock; /* of the folder of the bests; -1: none */
     struct revision against;
     struct run run;
 };
@@ -264,6 +265,26 @@ struct session {
 static bool against_best(const struct run_request *r)
 {
     return !strcmp(r->policy.against, "best");
+}
+
+static bool keeps_bests(const struct run_request *r)
+{
+    return r->policy.accept_new || r->policy.ratchet;
+}
+
+/* What would be written at the end must be writable now: the cache, and the folder of the bests,
+ * which is made when it is not there. It stays locked from the reading of the bests to the writing,
+ * so that two runs do not undo each other's. */
+static enum gate_status open_for_keeping(const struct run_request *r, struct session *s,
+                                         struct gate_error *err)
+{
+    char cache[PATHS_MAX];
+    if (mkdir(r->baselines, 0777) && errno != EEXIST)
+        return gate_fail(err, GATE_IO, "cannot create '%s': %s", r->baselines, strerror(errno));
+    if (access(r->baselines, W_OK))
+        return gate_fail(err, GATE_IO, "cannot write to '%s': %s", r->baselines, strerror(errno));
+    enum gate_status status = best_lock(r->baselines, &s->lock, err);
+    return status ? status : artifact_cache_dir(cache, err);
 }
 
 static enum gate_status open_against(const struct run_request *r, struct session *s,
@@ -280,7 +301,8 @@ static enum gate_status open_against(const struct run_request *r, struct session
     s->best_path = best_path(r->baselines, model);
     if (!s->best_path)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    return best_load(s->best_path, model, &s->best, err);
+    enum gate_status status = keeps_bests(r) ? open_for_keeping(r, s, err) : GATE_OK;
+    return status ? status : best_load(s->best_path, model, &s->best, err);
 }
 
 /* All that can be refused is refused before the first kernel runs. */
@@ -297,15 +319,6 @@ static enum gate_status prepare(const struct run_request *r, struct session *s,
     return status;
 }
 
-/* A folder that is not there yet is made, so that the first run on a machine needs no set-up. */
-static enum gate_status save_best(const struct run_request *r, const struct session *s,
-                                  struct gate_error *err)
-{
-    if (mkdir(r->baselines, 0777) && errno != EEXIST)
-        return gate_fail(err, GATE_IO, "cannot create '%s': %s", r->baselines, strerror(errno));
-    return best_save(s->best, s->best_path, err);
-}
-
 static enum gate_status measure_and_write(const struct run_request *r, struct session *s,
                                           struct gate_error *err)
 {
@@ -315,14 +328,15 @@ static enum gate_status measure_and_write(const struct run_request *r, struct se
     if (!status)
         status = run_measure(run, s->setup.supervisor, show_case, NULL, err);
     run_request_progress("");
-    if (!status && (r->policy.accept_new || r->policy.ratchet))
+    if (!status && keeps_bests(r))
         status = run_keep_bests(run, s->setup.target.library, s->best, &n_kept, err);
+    /* First the bests: a run that says so must not be stored when they could not be. */
+    if (!status && n_kept)
+        status = best_save(s->best, s->best_path, err);
     if (status)
         return status;
     cJSON *document = run_document(run);
     status = store_run(s->store, document, err);
-    if (!status && n_kept)
-        status = save_best(r, s, err);
     if (!status)
         status = run_request_report(r, document, err);
     cJSON_Delete(document);
@@ -352,9 +366,9 @@ static void start(const struct run_request *r, struct session *s)
 
 int run_request_execute(const struct command *command, struct run_request *r)
 {
-    struct session s = {0};
+    struct session s = {.lock = -1};
     struct gate_error err = {0};
-    if (!against_best(r) && (r->policy.accept_new || r->policy.ratchet))
+    if (!against_best(r) && keeps_bests(r))
         return command_usage(command, "--accept-new and --ratchet go with --against best alone");
     enum gate_status status = prepare(r, &s, &err);
     if (!status) {
@@ -367,5 +381,7 @@ int run_request_execute(const struct command *command, struct run_request *r)
     best_free(s.best);
     free(s.best_path);
     store_close(s.store);
+    if (s.lock >= 0)
+        close(s.lock);
     return code;
 }

@@ -25,8 +25,7 @@ static enum gate_status check_literals(const struct suite_case *c, const char *g
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
     unsigned n = problem_tensors(&c->problem, tensors);
     const cJSON *literal;
-    cJSON_ArrayForEach(literal, cJSON_GetObjectItemCaseSensitive(c->object, group))
-    {
+    cJSON_ArrayForEach (literal, cJSON_GetObjectItemCaseSensitive(c->object, group)) {
         snprintf(pointer, pointer_size, "/%s/%s", group, literal->string);
         const struct problem_tensor *found = NULL;
         for (unsigned i = 0; i < n; i++)
@@ -114,8 +113,7 @@ static enum gate_status read_cases(struct suite *s, const struct source *src,
     if (!s->cases)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     const cJSON *object;
-    cJSON_ArrayForEach(object, cases)
-    {
+    cJSON_ArrayForEach (object, cases) {
         char inner[256] = "", pointer[320];
         enum gate_status status =
             suite_case_read(object, &s->cases[s->n_cases], inner, sizeof inner, err);

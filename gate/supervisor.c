@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "arm.h"
@@ -15,7 +16,7 @@
 
 #define GREETING_MIN_S 60.0 /* opening a GPU takes seconds, whatever the time-out for cases */
 #define FINISH_GRACE_S 5.0
-#define SKIP_MAX ARMS_MAX
+#define TASK_TIMEOUTS 10 /* a task as a whole may take this many times the longest silence */
 
 struct supervisor {
     const struct supervisor_options *options;
@@ -90,6 +91,9 @@ static void describe_failure(struct supervisor *s, enum process_event event, dou
         last[--n] = '\0';
     if (n > 400)
         last += n - 400;
+    for (char *c = last; *c; c++)
+        if (*c == '\n')
+            *c = ' ';
     snprintf(message, size, "%s%s%s%s", what, n ? "; its last words: \"" : "", last, n ? "\"" : "");
 }
 
@@ -160,9 +164,9 @@ static cJSON *judging_libraries(const cJSON *hello)
 {
     cJSON *list = cJSON_CreateArray();
     const cJSON *lib;
-    cJSON_ArrayForEach(
-        lib, member(hello, "libraries")) if (strcmp(json_string(lib, "role", ""), "provider") != 0)
-        cJSON_AddItemToArray(list, cJSON_Duplicate(lib, true));
+    cJSON_ArrayForEach (lib, member(hello, "libraries"))
+        if (strcmp(json_string(lib, "role", ""), "provider") != 0)
+            cJSON_AddItemToArray(list, cJSON_Duplicate(lib, true));
     return list;
 }
 
@@ -312,12 +316,26 @@ static bool send_task(struct supervisor *s, const struct attempt *a)
     return ok;
 }
 
-/* Reads records until the task is done; TALK_FAILED with a message when the worker is gone. */
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Reads records until the task is done; TALK_FAILED with a message when the worker is gone. Signs
+ * of life alone do not keep it alive forever. */
 static enum talk await_done(struct supervisor *s, struct attempt *a, cJSON **done, char *message,
                             size_t size)
 {
+    double deadline = now_s() + TASK_TIMEOUTS * s->options->timeout_s;
     for (;;) {
         cJSON *record = NULL;
+        if (now_s() > deadline) {
+            describe_failure(s, PROCESS_SILENCE, TASK_TIMEOUTS * s->options->timeout_s, message,
+                             size);
+            return TALK_FAILED;
+        }
         if (read_record(s, s->options->timeout_s, &record, message, size))
             return TALK_FAILED;
         const char *phase = json_string(record, "phase", NULL);
@@ -402,7 +420,9 @@ static const char *candidate_provider(const struct supervisor *s)
 static bool skip_provider(struct attempt *a, const char *provider)
 {
     const cJSON *name;
-    cJSON_ArrayForEach(name, a->skip) if (!strcmp(name->valuestring, provider)) return false;
+    cJSON_ArrayForEach (name, a->skip)
+        if (!strcmp(name->valuestring, provider))
+            return false;
     cJSON_AddItemToArray(a->skip, cJSON_CreateString(provider));
     return true;
 }
@@ -421,8 +441,7 @@ static bool leave_out_providers(const struct supervisor *s, struct attempt *a)
         return false;
     bool left_out = false;
     const cJSON *lib;
-    cJSON_ArrayForEach(lib, member(s->greeting, "libraries"))
-    {
+    cJSON_ArrayForEach (lib, member(s->greeting, "libraries")) {
         bool best = !strcmp(json_string(lib, "role", ""), "best");
         const char *label = best ? "best" : json_string(lib, "provider", "");
         if (strcmp(label, candidate) != 0)
@@ -435,8 +454,7 @@ static void say_skipped(const struct attempt *a, struct case_result *out, const 
 {
     size_t used = strlen(out->message);
     const cJSON *name;
-    cJSON_ArrayForEach(name, a->skip)
-    {
+    cJSON_ArrayForEach (name, a->skip) {
         if (used < sizeof out->message)
             used += (size_t)snprintf(out->message + used, sizeof out->message - used,
                                      "%sleft out '%s'", used ? "; " : "", name->valuestring);

@@ -121,14 +121,14 @@ static enum gate_status open_best(struct worker *w, const char *path, struct gat
 {
     const struct kg_device *where = &device_info(w->device)->kg;
     struct library *lib = &w->libraries[w->n_libraries];
-    enum gate_status status = library_open(path, where->kind, true, lib, err);
-    if (status)
-        return status;
+    if (library_open(path, where->kind, true, lib, err))
+        return gate_fail(err, GATE_ENVIRONMENT, "the best cannot be run here: %.900s",
+                         err->message);
     w->roles[w->n_libraries++] = ARM_BEST;
     enum kg_status started = library_start(lib, where);
     if (started != KG_OK)
-        return gate_fail(err, GATE_WRONG, "open() of the best's library '%s' returned '%s'", path,
-                         library_status_name(started));
+        return gate_fail(err, GATE_ENVIRONMENT, "open() of the best's library '%s' returned '%s'",
+                         path, library_status_name(started));
     return GATE_OK;
 }
 
@@ -224,8 +224,9 @@ struct task {
 static bool is_skipped(const struct task *t, const char *label)
 {
     const cJSON *name;
-    cJSON_ArrayForEach(name, t->skip) if (cJSON_IsString(name) &&
-                                          !strcmp(name->valuestring, label)) return true;
+    cJSON_ArrayForEach (name, t->skip)
+        if (cJSON_IsString(name) && !strcmp(name->valuestring, label))
+            return true;
     return false;
 }
 
@@ -436,10 +437,9 @@ static void release_task(struct worker *w, struct task *t)
 static void read_shares(const cJSON *line, struct task *t)
 {
     const cJSON *share;
-    cJSON_ArrayForEach(
-        share, cJSON_GetObjectItemCaseSensitive(line, "shares")) if (cJSON_IsNumber(share) &&
-                                                                     t->n_shares < SHARES_MAX)
-        t->shares[t->n_shares++] = share->valuedouble;
+    cJSON_ArrayForEach (share, cJSON_GetObjectItemCaseSensitive(line, "shares"))
+        if (cJSON_IsNumber(share) && t->n_shares < SHARES_MAX)
+            t->shares[t->n_shares++] = share->valuedouble;
 }
 
 static enum gate_status read_task(const cJSON *line, struct task *t, struct gate_error *err)

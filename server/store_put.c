@@ -71,8 +71,7 @@ static const cJSON *candidate_timing(const cJSON *item)
     if (strcmp(json_string(item, "verdict", "wrong"), "wrong") == 0)
         return NULL;
     const cJSON *arm = NULL;
-    cJSON_ArrayForEach(arm, member(item, "arms"))
-    {
+    cJSON_ArrayForEach (arm, member(item, "arms")) {
         if (has_role(arm, "candidate") && is_timed(arm))
             return member(arm, "timing");
     }
@@ -83,8 +82,7 @@ static const cJSON *candidate_timing(const cJSON *item)
 static double best_p50_ns(const cJSON *item)
 {
     const cJSON *arm = NULL;
-    cJSON_ArrayForEach(arm, member(item, "arms"))
-    {
+    cJSON_ArrayForEach (arm, member(item, "arms")) {
         if (has_role(arm, "best") && is_timed(arm))
             return json_number(member(arm, "timing"), "p50_ns", 0.0);
     }
@@ -111,8 +109,7 @@ static const char *fastest_peer(const cJSON *item, double candidate_p50_ns, doub
     const char *peer = "";
     const cJSON *arm = NULL;
     *ratio = 0.0;
-    cJSON_ArrayForEach(arm, member(item, "arms"))
-    {
+    cJSON_ArrayForEach (arm, member(item, "arms")) {
         if (!has_role(arm, "provider") || !is_timed(arm))
             continue;
         double r = ratio_to(arm, candidate_p50_ns);
@@ -187,8 +184,7 @@ static enum gate_status put_points(const struct put *p, const cJSON *item, int64
     bool candidate_counts = candidate_timing(item) != NULL;
     const cJSON *arm = NULL;
     int index = 0;
-    cJSON_ArrayForEach(arm, member(item, "arms"))
-    {
+    cJSON_ArrayForEach (arm, member(item, "arms")) {
         bool counts = has_role(arm, "provider") || (has_role(arm, "candidate") && candidate_counts);
         if (counts && is_timed(arm)) {
             enum gate_status status = put_point(p, arm, index, track_id);
@@ -227,8 +223,7 @@ static int count_verdict(const cJSON *cases, const char *verdict)
 {
     int n = 0;
     const cJSON *item = NULL;
-    cJSON_ArrayForEach(item, cases)
-    {
+    cJSON_ArrayForEach (item, cases) {
         n += strcmp(json_string(item, "verdict", ""), verdict) == 0;
     }
     return n;
@@ -295,8 +290,7 @@ static enum gate_status run_exists(const struct put *p, bool *exists)
 static enum gate_status put_cases(const struct put *p)
 {
     const cJSON *item = NULL;
-    cJSON_ArrayForEach(item, member(p->document, "cases"))
-    {
+    cJSON_ArrayForEach (item, member(p->document, "cases")) {
         enum gate_status status = put_case(p, item);
         if (status != GATE_OK) {
             if (sqlite3_extended_errcode(p->store->db) == SQLITE_CONSTRAINT_PRIMARYKEY)

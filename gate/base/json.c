@@ -615,8 +615,7 @@ static void write_value(const cJSON *value, bool indented, unsigned level, struc
         bool object = cJSON_IsObject(value);
         const cJSON *item;
         buf_putc(out, object ? '{' : '[');
-        cJSON_ArrayForEach(item, value)
-        {
+        cJSON_ArrayForEach (item, value) {
             if (indented)
                 new_line(level + 1, out);
             if (object) {

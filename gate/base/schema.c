@@ -106,8 +106,7 @@ static bool compile_members(struct schema *s, const cJSON *from, struct property
     *members = calloc((size_t)cJSON_GetArraySize(from) + 1, sizeof(**members));
     if (!*members)
         return bad_schema(err, from, "out of memory");
-    cJSON_ArrayForEach(item, from)
-    {
+    cJSON_ArrayForEach (item, from) {
         const struct rule *rule = compile_rule(s, item, err);
         if (!rule)
             return false;
@@ -132,8 +131,7 @@ static bool compile_required(struct rule *r, const cJSON *value, struct gate_err
     const cJSON *item;
     if (!cJSON_IsArray(value))
         return bad_schema(err, value, "must be an array");
-    cJSON_ArrayForEach(item, value)
-    {
+    cJSON_ArrayForEach (item, value) {
         if (!cJSON_IsString(item))
             return bad_schema(err, value, "must hold strings");
     }
@@ -179,8 +177,7 @@ static bool compile_one_of(struct schema *s, struct rule *r, const cJSON *value,
     r->one_of = calloc((size_t)cJSON_GetArraySize(value), sizeof(*r->one_of));
     if (!r->one_of)
         return bad_schema(err, value, "out of memory");
-    cJSON_ArrayForEach(item, value)
-    {
+    cJSON_ArrayForEach (item, value) {
         const struct rule *rule = compile_rule(s, item, err);
         if (!rule)
             return false;
@@ -275,8 +272,7 @@ static const struct rule *compile_rule(struct schema *s, const cJSON *from, stru
         bad_schema(err, from, "out of memory");
         return NULL;
     }
-    cJSON_ArrayForEach(item, from)
-    {
+    cJSON_ArrayForEach (item, from) {
         if (!compile_keyword(s, r, item, err))
             return NULL;
     }
@@ -483,14 +479,12 @@ static bool check_enum(const struct rule *r, const cJSON *value, const struct st
     struct buf choices;
     const cJSON *item;
 
-    cJSON_ArrayForEach(item, r->enumeration)
-    {
+    cJSON_ArrayForEach (item, r->enumeration) {
         if (cJSON_Compare(item, value, true))
             return true;
     }
     buf_init(&choices, sizeof(fault->message) - 1);
-    cJSON_ArrayForEach(item, r->enumeration)
-    {
+    cJSON_ArrayForEach (item, r->enumeration) {
         buf_printf(&choices, "%s%s", choices.len ? ", " : "",
                    describe(item, choice, sizeof(choice)));
     }
@@ -543,8 +537,7 @@ static bool check_array(const struct rule *r, const cJSON *value, const struct s
     if (!r->items)
         return true;
     struct step step = {.parent = at};
-    cJSON_ArrayForEach(item, value)
-    {
+    cJSON_ArrayForEach (item, value) {
         if (!check_rule(r->items, item, &step, fault))
             return false;
         step.index++;
@@ -564,8 +557,7 @@ static bool check_object(const struct rule *r, const cJSON *value, const struct 
                          struct schema_fault *fault)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, value)
-    {
+    cJSON_ArrayForEach (item, value) {
         const struct step step = {.parent = at, .key = item->string};
         const struct rule *rule = find_property(r->properties, r->n_properties, item->string);
         if (!rule && r->closed)
@@ -575,8 +567,7 @@ static bool check_object(const struct rule *r, const cJSON *value, const struct 
         if (rule && !check_rule(rule, item, &step, fault))
             return false;
     }
-    cJSON_ArrayForEach(item, r->required)
-    {
+    cJSON_ArrayForEach (item, r->required) {
         if (!cJSON_GetObjectItemCaseSensitive(value, item->valuestring))
             return report(fault, at, "missing key '%s'", item->valuestring);
     }

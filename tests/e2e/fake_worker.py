@@ -3,7 +3,8 @@
 
 FAKE is a JSON object: "greeting" and "record" are merged into the answers, "before" is written to
 standard output before the record, "act" is what to do instead of answering a case:
-die, silence, end, flood. "only" restricts "act" and "record" to one case id; "marker" names a
+die, silence, end, flood, phases. "starts" is a file that counts starts: after "starts_max" of them
+the GPU is busy. "only" restricts "act" and "record" to one case id; "marker" names a
 file: the act happens only while it does not exist, and creates it. "p50" maps case ids to the
 candidate's time (1000 ns), "cycles" to its ratio to the best in cycles (that of the times),
 "best_fails" is the message of a best that is wrong. "drift" is a file that counts processes: the
@@ -101,6 +102,10 @@ def act(what):
         time.sleep(3600)
     if what == "end":
         sys.exit(0)
+    if what == "phases":
+        while True:
+            say({"phase": "measure", "provider": ""})
+            time.sleep(0.2)
     if what == "flood":
         while True:
             sys.stdout.write("x" * 65536)
@@ -118,7 +123,18 @@ def best_arm(name, p50):
     return arm
 
 
+def is_busy():
+    if "starts" not in FAKE:
+        return False
+    with open(FAKE["starts"], "a+", encoding="utf-8") as file:
+        file.write("x")
+        return file.tell() > FAKE["starts_max"]
+
+
 def main():
+    if is_busy():
+        say({"refuse": "environment", "message": "GPU 0 is busy"})
+        return
     say(greeting())
     for line in sys.stdin:
         task = json.loads(line)

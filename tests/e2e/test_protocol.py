@@ -37,7 +37,8 @@ class Gate(unittest.TestCase):
             [GATE, "run", "--json", "--suite", self.suite, "--device", "cuda:0", "--worker", WORKER,
              "--library", file, "--provider", "x.so", "--db", self.path("gate.db"), "--pause", "0",
              "--baselines", self.path("baselines"), "--timeout", "2", *args],
-            env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+            cwd=self.folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            check=False)
         document = json.loads(done.stdout) if done.stdout else None
         return done.returncode, document, done.stderr
 
@@ -88,7 +89,7 @@ class Verdicts(Gate):
     def test_the_threshold_can_be_moved(self):
         self.accept()
         self.assertEqual(self.run_gate("--threshold", "15%", p50={SECOND: 1100.0})[0], 0)
-        self.assertEqual(self.run_gate("--threshold", "0.05", p50={SECOND: 1100.0})[0], 1)
+        self.assertEqual(self.run_gate("--threshold", "5 %", p50={SECOND: 1100.0})[0], 1)
 
     def test_a_suite_can_set_the_threshold_of_a_case(self):
         self.accept()
@@ -311,6 +312,20 @@ class BadWorkers(Gate):
 
     def test_arms_that_are_a_number(self):
         self.assert_costs_its_case_only("must be an array", record={"arms": 3})
+
+    def test_phases_without_end(self):
+        self.assert_costs_its_case_only("no sign of life for 20 s", act="phases")
+
+    def test_a_worker_that_cannot_be_started_again(self):
+        """What was measured is kept, and the cases that lack processes say why."""
+        self.accept()
+        code, document, errors = self.run_gate(starts=self.path("starts"), starts_max=4)
+        self.assertEqual(code, 4, errors)
+        for case in document["cases"]:
+            self.assertEqual(case["verdict"], "environment")
+            self.assertIn("GPU 0 is busy", case["reason"])
+            self.assertGreater(len(case["processes"]), 0)
+            self.assertTrue(case["arms"])
 
     def test_death_that_does_not_come_again_is_still_wrong(self):
         self.assert_costs_its_case_only("last words", act="die", marker=self.path("marker"))

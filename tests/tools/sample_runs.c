@@ -366,8 +366,7 @@ static void add_calibration(cJSON *o, const cJSON *cases)
     cJSON *calibrated = cJSON_AddArrayToObject(calibration, "cases");
     const cJSON *item;
     int k = 0;
-    cJSON_ArrayForEach(item, cases)
-    {
+    cJSON_ArrayForEach (item, cases) {
         bool resolved = k++ != 3;
         cJSON *c = cJSON_CreateObject();
         text(c, "id", cJSON_GetObjectItem(item, "id")->valuestring);

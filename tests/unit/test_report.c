@@ -563,8 +563,7 @@ static void set_numbers(cJSON *value, double number)
                                         "gbps",   "ceiling",   "value",        "lo",     "hi",
                                         "mde",    "d",         "control_drift"};
     cJSON *item;
-    cJSON_ArrayForEach(item, value)
-    {
+    cJSON_ArrayForEach (item, value) {
         for (size_t i = 0; item->string && i < sizeof(names) / sizeof(names[0]); i++) {
             if (cJSON_IsNumber(item) && strcmp(item->string, names[i]) == 0)
                 cJSON_SetNumberValue(item, number);
