@@ -211,9 +211,10 @@ static enum gate_status check_element(struct device *d, const struct part *part,
                                       const char *name, struct gate_error *err)
 {
     double device_value;
+    long long element = part->out_offset + at; /* of the whole output */
     const double *reference = r->out[out_index].data;
-    enum gate_status status = device_download(d, &device_value, reference + part->out_offset + at,
-                                              sizeof device_value, err);
+    enum gate_status status =
+        device_download(d, &device_value, reference + element, sizeof device_value, err);
     if (status)
         return status;
     double host_value = kg_reference_host_element(&part->problem, part->in, out_index, at);
@@ -222,7 +223,7 @@ static enum gate_status check_element(struct device *d, const struct part *part,
     return gate_fail(err, GATE_INTERNAL,
                      "the device's fp64 reference is %.17g at element %lld of '%s' where the CPU's "
                      "is %.17g: this device cannot verify",
-                     device_value, (long long)(part->out_offset + at), name, host_value);
+                     device_value, element, name, host_value);
 }
 
 static enum gate_status check_part(struct device *d, const struct operands *o,
