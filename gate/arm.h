@@ -41,8 +41,9 @@ struct measurement {
     size_t n_samples;
     unsigned launches_per_sample;
     unsigned input_sets;
-    bool cold;                           /* a sample touched at least 3x the L2 */
-    double sm_clock_mhz;                 /* mean; 0: not measured */
+    bool cold;                       /* a sample touched at least 3x the L2 */
+    double sm_clock_mhz;             /* mean; 0: not measured */
+    struct device_throttle throttle; /* of the device while all arms of the case were measured */
     double single_p50_ns, single_p90_ns; /* cold single launches; 0: none taken */
     size_t n_single;
     /* Candidate over this arm, from pairs of neighbouring samples; all 0 for the candidate itself.

@@ -229,10 +229,29 @@ static void blame(struct session *s, const struct gate_error *err)
     snprintf(v->message, sizeof v->message, "%.500s", err->message);
 }
 
+/* How long the device was throttled since `before`, for every arm: the counters do not tell whose
+ * samples it hit. */
+static enum gate_status note_throttle(struct session *s, const struct device_throttle *before,
+                                      struct gate_error *err)
+{
+    struct device_throttle after;
+    enum gate_status status = device_throttle_read(s->device, &after, err);
+    for (unsigned i = 0; i < s->n_arms && !status; i++)
+        s->arms[i].measurement.throttle =
+            (struct device_throttle){.power_ns = after.power_ns - before->power_ns,
+                                     .thermal_ns = after.thermal_ns - before->thermal_ns};
+    return status;
+}
+
 static enum gate_status measure_session(struct session *s, const struct measure_policy *policy,
                                         const struct operands **first, struct gate_error *err)
 {
-    enum gate_status status = measure_groups(s, policy->budget_ns, err);
+    struct device_throttle before;
+    enum gate_status status = device_throttle_read(s->device, &before, err);
+    if (!status)
+        status = measure_groups(s, policy->budget_ns, err);
+    if (!status)
+        status = note_throttle(s, &before, err);
     if (!status && policy->single_budget_ns > 0)
         status = take_singles(s, policy->single_budget_ns, err);
     return status ? status : replay_for_check(s, first, err);

@@ -122,6 +122,8 @@ static cJSON *record_measurement(const struct measurement *m, bool is_candidate,
     cJSON_AddNumberToObject(o, "gbps", problem_bytes(p) / p50);
     add_number_or_null(o, "ceiling", floor_ns / p50, floor_ns > 0);
     cJSON_AddNumberToObject(o, "sm_clock_mhz", m->sm_clock_mhz);
+    cJSON_AddNumberToObject(o, "throttled_power_ns", fmax(0, (double)m->throttle.power_ns));
+    cJSON_AddNumberToObject(o, "throttled_thermal_ns", fmax(0, (double)m->throttle.thermal_ns));
     add_number_or_null(o, "single_p50_ns", m->single_p50_ns, m->n_single > 0);
     add_number_or_null(o, "single_p90_ns", m->single_p90_ns, m->n_single > 0);
     cJSON_AddNumberToObject(o, "single_samples", (double)m->n_single);

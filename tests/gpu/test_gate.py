@@ -66,6 +66,7 @@ class Right(Gate):
         self.assertTrue(timing["cold"])
         self.assertGreater(timing["input_sets"], 1)
         self.assertEqual(timing["launches_per_sample"] % timing["input_sets"], 0)
+        self.assertGreaterEqual(timing["throttled_power_ns"], 0)
         self.assertGreater(timing["sm_clock_mhz"], 200)
         self.assertGreaterEqual(timing["single_samples"], 10)
 
