@@ -13,6 +13,9 @@
 #define FLOOR_CYCLES 30.0
 #define HOST_FLOOR_NS 50.0
 
+/* So many processes of a sequence may fail to measure the best before the case is left as it is. */
+#define LOST_MAX 3
+
 /* In number mode the bounds are widened by this many standard deviations between processes. */
 #define NUMBER_SPREADS 3.0
 #define NUMBER_SPREAD_MIN 0.002
@@ -99,20 +102,6 @@ static bool read_pair(const cJSON *arms, struct run_process *out)
     return true;
 }
 
-static bool number_is_usable(const struct run *run, const struct run_case *c)
-{
-    return c->has_best && !run->against_sha256 && c->best.control_ns > 0 &&
-           !strcmp(c->best.epoch, run->epoch);
-}
-
-/* The best's library did not take part, though it was asked to: its number has to do. */
-static void fall_back(const struct run *run, struct run_case *c, const char *why)
-{
-    c->mode = number_is_usable(run, c) ? RUN_NUMBER : RUN_NONE;
-    snprintf(c->note, sizeof c->note, "%.300s%s", why,
-             c->mode == RUN_NUMBER ? "; held against its number" : "");
-}
-
 /* Adds what a process measured. In the first one a best that fails drops out; in a later one the
  * process is lost for this case. */
 static void add_process(const struct run *run, struct run_case *c, enum run_stage stage,
@@ -122,13 +111,15 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
     p.p50_ns = p50_of(arm_of(result->arms, "candidate"));
     p.d_cycles = p.d_p90 = NAN;
     if (c->mode == RUN_PAIRED && !read_pair(result->arms, &p)) {
-        if (stage != RUN_FIRST || q->n > 0)
+        if (stage != RUN_FIRST || q->n > 0) {
+            q->lost++;
             return;
+        }
         const cJSON *verify = member(arm_of(result->arms, "best"), "verify");
         char why[400];
         snprintf(why, sizeof why, "the best's library could not be measured here: %.300s",
                  json_string(verify, "message", result->message));
-        fall_back(run, c, why);
+        run_fall_back(run, c, why);
     }
     if (c->mode == RUN_NUMBER)
         p.d = log(p.p50_ns / p.control_ns) - log(c->best.p50_ns / c->best.control_ns);
@@ -277,7 +268,8 @@ static void complete_reason(struct run_case *c)
 
 static bool is_wanted(const struct run_case *c, enum run_stage stage)
 {
-    return c->sequence[stage].n < c->sequence[stage].wanted;
+    const struct run_sequence *q = &c->sequence[stage];
+    return q->n < q->wanted && q->lost < LOST_MAX;
 }
 
 static void run_one(struct run *run, struct supervisor *s, struct run_case *c, enum run_stage stage,
@@ -324,11 +316,7 @@ static void run_process(struct run *run, struct supervisor *s, const size_t *ord
         if (!is_wanted(c, stage))
             continue;
         progress(context, run, c->about, stage, done++, todo);
-        size_t before = c->sequence[stage].n;
         run_one(run, s, c, stage, swap);
-        /* A process that was lost for a case is not made up for, or a case could go on forever. */
-        if (c->sequence[stage].n == before && c->sequence[stage].wanted)
-            c->sequence[stage].wanted--;
     }
     double control = supervisor_control_ns(s);
     if (control > 0 && run->n_controls[stage] < RUN_PROCESSES_MAX)

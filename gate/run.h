@@ -42,6 +42,7 @@ struct run_process {
 struct run_sequence {
     struct run_process process[DECIDE_LAST_LOOK];
     size_t n, wanted; /* processes there are, and there shall be */
+    size_t lost; /* in which the best was not measured; bounded, or a case could go on forever */
 };
 
 struct run_case {
@@ -96,6 +97,10 @@ typedef void (*run_progress_fn)(void *context, const struct run *run, const stru
  * GATE_ENVIRONMENT: a library has another hash than the best names.
  */
 enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_error *err);
+
+/* The best's library is not to be had: the case is held against its number where that may be
+ * compared, else against nothing, and says why. */
+void run_fall_back(const struct run *run, struct run_case *c, const char *why);
 
 /* Measures until every case is decided; fills cases, counts and times. A case for which no worker
  * can be had any more is of verdict `environment`; the others keep what they have. */

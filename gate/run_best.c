@@ -32,13 +32,14 @@ static bool is_open(const struct libraries *l, const char *sha256)
     return false;
 }
 
-static void fall_back(struct run_case *c, const char *epoch, const char *why)
+void run_fall_back(const struct run *run, struct run_case *c, const char *why)
 {
-    bool usable = c->best.control_ns > 0 && !strcmp(c->best.epoch, epoch);
+    bool usable = c->has_best && c->best.control_ns > 0 && !strcmp(c->best.epoch, run->epoch);
     c->mode = usable ? RUN_NUMBER : RUN_NONE;
-    snprintf(c->note, sizeof c->note, "%.250s; %s", why,
-             usable ? "held against its number"
-                    : "its number is of another epoch and is not compared");
+    snprintf(c->note, sizeof c->note, "%.250s%s", why,
+             usable        ? "; held against its number"
+             : c->has_best ? "; its number is of another epoch and is not compared"
+                           : "");
 }
 
 /* Finds the library of a case's best, unless it is open already. One that cannot be had leaves the
@@ -55,7 +56,7 @@ static enum gate_status open_library(const struct run *run, struct run_case *c, 
     if (is_open(l, sha256))
         return GATE_OK;
     if (l->n == SUPERVISOR_BESTS_MAX) {
-        fall_back(c, run->epoch, "the bests of this suite come from too many libraries");
+        run_fall_back(run, c, "the bests of this suite come from too many libraries");
         return GATE_OK;
     }
     enum gate_status status = artifact_get(sha256, found.path, &why);
@@ -65,7 +66,7 @@ static enum gate_status open_library(const struct run *run, struct run_case *c, 
         status = revision_resolve_best(sha256, c->best.commit, host ? "libhost.so" : "libours.so",
                                        &found, &why);
     if (status) {
-        fall_back(c, run->epoch, why.message);
+        run_fall_back(run, c, why.message);
         return GATE_OK;
     }
     memcpy(l->path[l->n], found.path, sizeof found.path);

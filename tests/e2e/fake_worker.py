@@ -7,7 +7,8 @@ die, silence, end, flood, phases. "starts" is a file that counts starts: after "
 the GPU is busy. "only" restricts "act" and "record" to one case id; "marker" names a
 file: the act happens only while it does not exist, and creates it. "p50" maps case ids to the
 candidate's time (1000 ns), "cycles" to its ratio to the best in cycles (that of the times),
-"best_fails" is the message of a best that is wrong. "drift" is a file that counts processes: the
+"best_fails" is the message of a best that is wrong, "best_is_lost" leaves it out of
+all but the first process. "drift" is a file that counts processes: the
 control of each is 1 % slower than that of the one before.
 """
 import hashlib
@@ -147,7 +148,7 @@ def main():
         p50 = FAKE.get("p50", {}).get(name, 1000.0)
         arms = [{"provider": "fake", "role": "candidate", "kernel": "k", "timing": timing(p50),
                  "verify": verify() if task["verify"] else None}]
-        if task["best"]:
+        if task["best"] and (task["verify"] or not FAKE.get("best_is_lost")):
             arms.append(best_arm(name, p50))
         record = {"done": name, "outcome": "measured", "message": "", "spoiled": False,
                   "arms": arms}

@@ -224,6 +224,15 @@ class Libraries(Gate):
         self.assertEqual(document["cases"][0]["mode"], "number")
         self.assertIn("it is all zeros", document["cases"][0]["reason"])
 
+    def test_a_best_that_is_lost_again_and_again_ends_without_a_verdict(self):
+        self.accept()
+        code, document, errors = self.run_gate(best_is_lost=True)
+        self.assertEqual(code, 3, errors)
+        for case in document["cases"]:
+            self.assertEqual(case["verdict"], "no-verdict")
+            self.assertEqual(len(case["processes"]), 1)
+        self.assertEqual(document["n_processes"], 4)
+
     def test_against_a_file(self):
         with open(self.path("other.so"), "w", encoding="utf-8") as file:
             file.write("other")
