@@ -33,7 +33,8 @@ struct run_request {
 /* The defaults of all three commands. */
 void run_request_init(struct run_request *r);
 
-/* Takes an option by its letter (REQUEST_TARGET_OPTIONS, and those of run); false when the argument does not fit. */
+/* Takes an option by its letter (REQUEST_TARGET_OPTIONS, and those of run); false when the argument
+ * does not fit. */
 bool run_request_option(struct run_request *r, int letter, const char *argument);
 
 /* Entries of a getopt table that run_request_option() understands. */
