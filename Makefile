@@ -39,7 +39,9 @@ else
 $(error SANITIZE is '$(SANITIZE)', expected 'address,undefined' or 'thread')
 endif
 
-NVCC ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
+ifndef NVCC
+NVCC := $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
+endif
 NVCC_RELEASE := $(if $(NVCC),$(shell $(NVCC) --version 2>/dev/null | grep -o 'release [0-9]*'))
 NVCC_MAJOR := $(NVCC_RELEASE:release%=%)
 # sm_90a came with CUDA 12.
@@ -129,7 +131,11 @@ SHARE := share/kernel-gate
 CORE_O := $(call object,$(CORE_C)) $(B)/gen/schemas.c.o $(B)/gen/web.c.o
 ifeq ($(CUDA),1)
 CORE_O += $(call cuda_object,$(GATE_CU))
-CUDA_HOME := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
+# Where the toolkit lies only nvcc itself knows: the nvcc of the PATH may be a script that calls it.
+CUDA_HOME := $(realpath $(shell $(NVCC) --dryrun -x cu -c /dev/null 2>&1 | sed -n 's/^\#\$$ TOP=//p'))
+ifeq ($(CUDA_HOME),)
+$(error '$(NVCC) --dryrun' does not say where its toolkit lies (no TOP=); give NVCC=FILE or CUDA=0)
+endif
 CUBLAS_H := $(firstword $(wildcard $(CUDA_HOME)/include/cublasLt.h /usr/include/cublasLt.h))
 CUDA_LIBRARIES := $(B)/$(LIB)/libours.so $(if $(CUBLAS_H),$(B)/$(LIB)/libcublas_provider.so)
 CUDA_MUTANTS := $(patsubst tests/mutants/%.cu,$(B)/tests/mutants/%.so,$(MUTANT_CU))
