@@ -351,8 +351,8 @@ static enum gate_status use_wal(struct store *s, struct gate_error *err)
 static enum gate_status migrate(struct store *s, struct gate_error *err)
 {
     /* Numbers only, from this program's own constants. */
-    static const char stamp[] = "PRAGMA application_id = 0x4b474154; PRAGMA user_version = 1";
-    _Static_assert(STORE_APPLICATION_ID == 0x4b474154 && STORE_SCHEMA_VERSION == 1,
+    static const char stamp[] = "PRAGMA application_id = 0x4b474154; PRAGMA user_version = 4";
+    _Static_assert(STORE_APPLICATION_ID == 0x4b474154 && STORE_SCHEMA_VERSION == 4,
                    "the stamp names both");
     enum gate_status status = execute(s, "BEGIN IMMEDIATE", "write to", err);
     if (status != GATE_OK)

@@ -10,6 +10,10 @@
  * Element i takes a file from schema version i to i + 1; one script runs in one transaction.
  * A script that was ever released is never edited.
  */
+extern const char store_schema_history[]; /* 1 to 2 */
+extern const char store_schema_tokens[];  /* 2 to 3 */
+extern const char store_schema_alerts[];  /* 3 to 4 */
+
 extern const char *const store_migrations[STORE_SCHEMA_VERSION];
 
 #endif
