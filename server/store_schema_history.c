@@ -1,4 +1,4 @@
-/* store_schema_history.c: see store_schema.h. Version 2: the numbers of a run that trends, the wall and the leaderboard read. */
+/* store_schema_history.c: see store_schema.h. Version 2: what trends and the wall read of a run. */
 #include "store_schema.h"
 
 /* clang-format off */
