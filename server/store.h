@@ -47,6 +47,16 @@ void store_close(struct store *s); /* NULL is fine */
 enum gate_status store_put_run(struct store *s, const cJSON *document, const char *text, size_t len,
                                bool *existed, struct gate_error *err);
 
+/*
+ * Many writes, one commit: what was written since store_batch_begin() is durable when
+ * store_batch_commit() returns GATE_OK, and undone when it does not. Each write of a batch stands
+ * for itself: one that fails leaves no trace and the others stay. A batch holds the turn to write,
+ * so keep it short.
+ */
+enum gate_status store_batch_begin(struct store *s, struct gate_error *err);
+enum gate_status store_batch_commit(struct store *s, struct gate_error *err);
+void store_batch_rollback(struct store *s); /* nothing to undo is fine */
+
 struct store_run {
     const char *uuid;
     int64_t time_ms;

@@ -13,12 +13,22 @@ struct store {
     sqlite3 *db;
     char *path;  /* as the caller gave it, for messages */
     int lock_fd; /* of PATH-lock, -1 when reading */
+    bool in_batch;
     sqlite3_stmt *statements[STORE_SQL_COUNT];
 };
 
 /* The turn to write, among processes; waits up to 15 s. */
 enum gate_status store_lock(struct store *s, struct gate_error *err);
 void store_unlock(struct store *s);
+
+typedef enum gate_status (*store_write_fn)(void *context, struct gate_error *err);
+
+/*
+ * Calls `fn`, which writes, so that all of it happens or nothing: in a transaction of its own, or
+ * in a savepoint when a batch is open. Savepoints may be nested.
+ */
+enum gate_status store_atomically(struct store *s, store_write_fn fn, void *context,
+                                  struct gate_error *err);
 
 /* Fails with GATE_IO: "cannot <doing> 'PATH': <why>; <what to do>", from the SQLite result code. */
 enum gate_status store_fail(const struct store *s, int rc, const char *doing,

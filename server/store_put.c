@@ -15,6 +15,9 @@
 struct put {
     struct store *store;
     const cJSON *document;
+    const char *text; /* the document's bytes */
+    size_t len;
+    bool *existed;
     const char *uuid;
     const char *contract;
     int64_t time_ms;
@@ -267,11 +270,12 @@ static enum gate_status put_run_row(struct put *p)
     return status;
 }
 
-static enum gate_status put_document(const struct put *p, const char *text, size_t len)
+static enum gate_status put_document(const struct put *p)
 {
     struct query q = query_begin(p->store, SQL_PUT_DOCUMENT);
     bind_int(&q, p->run_id);
-    q.rc = q.rc ? q.rc : sqlite3_bind_text64(q.stmt, q.next, text, len, SQLITE_STATIC, SQLITE_UTF8);
+    if (q.rc == SQLITE_OK)
+        q.rc = sqlite3_bind_text64(q.stmt, q.next, p->text, p->len, SQLITE_STATIC, SQLITE_UTF8);
     return finish(p, &q);
 }
 
@@ -303,38 +307,19 @@ static enum gate_status put_cases(const struct put *p)
     return GATE_OK;
 }
 
-static enum gate_status put_all(struct put *p, const char *text, size_t len)
+/* Within a transaction; what it leaves behind when it fails is undone by that. */
+static enum gate_status put_whole(void *context, struct gate_error *err)
 {
-    enum gate_status status = put_run_row(p);
+    struct put *p = context;
+    p->err = err;
+    enum gate_status status = run_exists(p, p->existed);
+    if (status != GATE_OK || *p->existed)
+        return status;
+    status = put_run_row(p);
     if (status == GATE_OK)
-        status = put_document(p, text, len);
+        status = put_document(p);
     if (status == GATE_OK)
         status = put_cases(p);
-    return status;
-}
-
-static enum gate_status transaction(const struct put *p, enum store_sql id)
-{
-    struct query q = query_begin(p->store, id);
-    return finish(p, &q);
-}
-
-static enum gate_status put_in_turn(struct put *p, const char *text, size_t len, bool *existed)
-{
-    enum gate_status status = transaction(p, SQL_BEGIN);
-    if (status != GATE_OK)
-        return status;
-    status = run_exists(p, existed);
-    if (status == GATE_OK && !*existed)
-        status = put_all(p, text, len);
-    if (status == GATE_OK)
-        status = transaction(p, SQL_COMMIT);
-    /* A full disk may have ended the transaction already; then there is nothing to roll back. */
-    if (status != GATE_OK && !sqlite3_get_autocommit(p->store->db)) {
-        struct put quiet = *p;
-        quiet.err = NULL;
-        transaction(&quiet, SQL_ROLLBACK);
-    }
     return status;
 }
 
@@ -344,21 +329,16 @@ enum gate_status store_put_run(struct store *s, const cJSON *document, const cha
     struct put p = {
         .store = s,
         .document = document,
+        .text = text,
+        .len = len,
+        .existed = existed,
         .uuid = json_string(document, "uuid", ""),
         .contract = json_string(document, "contract", ""),
         .time_ms = json_integer(document, "time_ms", -1),
-        .err = err,
     };
     *existed = false;
-    if (s->lock_fd < 0)
-        return gate_fail(err, GATE_INTERNAL, "'%s' is open for reading only", s->path);
     if (len > STORE_MAX_DOCUMENT)
         return gate_fail(err, GATE_IO, "run %s is too long to be stored: %zu bytes, at most %zu",
                          p.uuid, len, STORE_MAX_DOCUMENT);
-    enum gate_status status = store_lock(s, err);
-    if (status != GATE_OK)
-        return status;
-    status = put_in_turn(&p, text, len, existed);
-    store_unlock(s);
-    return status;
+    return store_atomically(s, put_whole, &p, err);
 }

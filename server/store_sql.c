@@ -87,6 +87,9 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_BEGIN] = "BEGIN IMMEDIATE",
     [SQL_COMMIT] = "COMMIT",
     [SQL_ROLLBACK] = "ROLLBACK",
+    [SQL_SAVEPOINT] = "SAVEPOINT write",
+    [SQL_RELEASE] = "RELEASE write",
+    [SQL_ROLLBACK_TO] = "ROLLBACK TO write",
 
     [SQL_RUN_EXISTS] = "SELECT 1 FROM run WHERE uuid = ?1",
     [SQL_PUT_DEVICE] = "INSERT INTO device (model, n_runs) VALUES (?1, 1) "

@@ -21,131 +21,10 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/schema.h"
-#include "tools/sample_runs.h"
-#include "server/store.h"
 #include "server/store_private.h"
-
-/* Every test has a folder of its own. */
-struct fixture {
-    char folder[256];
-    char path[512]; /* of the database in it; not made yet */
-    struct gate_error err;
-};
+#include "unit/store_fixture.h"
 
 static const struct store_run_key start = {INT64_MAX, ""};
-
-static int set_up(void **state)
-{
-    const char *temporary = getenv("TMPDIR");
-    struct fixture *f = calloc(1, sizeof(*f));
-    snprintf(f->folder, sizeof(f->folder), "%s/store.XXXXXX", temporary ? temporary : "/tmp");
-    if (!mkdtemp(f->folder) || chmod(f->folder, 0755) < 0)
-        return -1;
-    snprintf(f->path, sizeof(f->path), "%s/gate.db", f->folder);
-    *state = f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *f = *state;
-    char command[600];
-    snprintf(command, sizeof(command), "rm -rf '%s'", f->folder);
-    int rc = system(command);
-    free(f);
-    return rc;
-}
-
-static struct store *open_store(struct fixture *f, enum store_mode mode)
-{
-    struct store *s = NULL;
-    if (store_open(f->path, mode, &s, &f->err) != GATE_OK)
-        fail_msg("%s", f->err.message);
-    return s;
-}
-
-/* Stores a document, which is freed. */
-static enum gate_status put(struct fixture *f, struct store *s, cJSON *document, bool *existed)
-{
-    struct buf text;
-    bool ignored;
-    buf_init(&text, STORE_MAX_DOCUMENT);
-    json_write(document, false, &text);
-    if (text.failed) { /* JSON has no word for NaN; the store must not need one */
-        buf_clear(&text);
-        buf_puts(&text, "{}");
-    }
-    enum gate_status status =
-        store_put_run(s, document, text.data, text.len, existed ? existed : &ignored, &f->err);
-    cJSON_Delete(document);
-    buf_release(&text);
-    return status;
-}
-
-static const struct sample_plan plan = {.seed = 7, .n_runs = 12, .n_cases = 5, .n_devices = 2};
-
-static void fill(struct fixture *f, struct store *s, const struct sample_plan *p)
-{
-    for (int i = 0; i < p->n_runs; i++) {
-        if (put(f, s, sample_run(p, i), NULL) != GATE_OK)
-            fail_msg("%s", f->err.message);
-    }
-}
-
-static int64_t scalar(const char *path, const char *sql)
-{
-    sqlite3 *db = NULL;
-    sqlite3_stmt *stmt = NULL;
-    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
-    int64_t value = sqlite3_column_int64(stmt, 0);
-    sqlite3_finalize(stmt);
-    sqlite3_close(db);
-    return value;
-}
-
-static void execute(const char *path, const char *sql)
-{
-    sqlite3 *db = NULL;
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
-
-static void assert_sound(const char *path)
-{
-    assert_int_equal(scalar(path, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1);
-    assert_int_equal(scalar(path, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
-}
-
-static cJSON *item_of(cJSON *document, int index)
-{
-    return cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(document, "cases"), index);
-}
-
-enum { CANDIDATE, BEST, RIVAL }; /* the arms of a GPU's case, before torch */
-
-static cJSON *arm_of(cJSON *document, int index, int arm)
-{
-    cJSON *arms = cJSON_GetObjectItemCaseSensitive(item_of(document, index), "arms");
-    return cJSON_GetArrayItem(arms, arm);
-}
-
-static cJSON *timing_of(cJSON *document, int index, int arm)
-{
-    return cJSON_GetObjectItemCaseSensitive(arm_of(document, index, arm), "timing");
-}
-
-static void set_number(cJSON *object, const char *key, double value)
-{
-    assert_true(cJSON_ReplaceItemInObjectCaseSensitive(object, key, cJSON_CreateNumber(value)));
-}
-
-static void set_string(cJSON *object, const char *key, const char *value)
-{
-    assert_true(cJSON_ReplaceItemInObjectCaseSensitive(object, key, cJSON_CreateString(value)));
-}
 
 /* ---- the sample itself ---- */
 
@@ -204,7 +83,7 @@ static bool see_text(void *context, const char *text, size_t len)
 
 static void test_round_trip(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     cJSON *run = sample_run(&plan, 3);
     const char *uuid = json_string(run, "uuid", "");
@@ -236,7 +115,7 @@ static void test_round_trip(void **state)
 
 static void test_same_run_twice(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     struct store_state before, after;
     bool existed = true;
@@ -265,7 +144,7 @@ static void test_same_run_twice(void **state)
 
 static void test_run_paging(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     /* All at one time, so that the order is that of the uuids. */
     for (int i = 0; i < plan.n_runs; i++) {
@@ -296,7 +175,7 @@ static void test_run_paging(void **state)
 
 static void test_run_prefix(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     static const char *const uuids[] = {"abcd0000-0000-4000-8000-000000000001",
                                         "abcd0000-0000-4000-8000-000000000002",
@@ -370,7 +249,7 @@ static bool see_case(void *context, const struct store_case *row)
 
 static void test_cases(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     fill(f, s, &plan);
     struct case_tally all = {0};
@@ -417,7 +296,7 @@ static bool see_point(void *context, const struct store_point *row)
 
 static void test_trend(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     fill(f, s, &plan);
     int runs = plan.n_runs / 2; /* of the GPU */
@@ -461,7 +340,7 @@ static void test_trend(void **state)
 /* A timing without a verification that passed never becomes a point. */
 static void test_unverified_is_not_a_point(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     cJSON *run = sample_run(&plan, 0);
     cJSON *unverified = arm_of(run, 0, CANDIDATE);
@@ -507,7 +386,7 @@ static bool see_leader(void *context, const struct store_leader *row)
 
 static void test_leaderboard(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     fill(f, s, &plan);
     struct trend_tally trend = {.only_provider = "ours"};
@@ -537,7 +416,7 @@ static void test_leaderboard(void **state)
 /* The best's library was measured too, faster than all; it is neither theirs nor ours. */
 static void test_best_is_a_line_and_no_rival(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     cJSON *run = sample_run(&plan, 0);
     set_number(timing_of(run, 0, BEST), "p50_ns", 1000.0);
@@ -573,7 +452,7 @@ static bool see_device(void *context, const struct store_device *row)
 
 static void test_devices(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     struct seen *seen = calloc(1, sizeof(*seen));
     assert_int_equal(store_devices(s, see_device, seen, &f->err), GATE_OK);
@@ -587,7 +466,7 @@ static void test_devices(void **state)
 
 /* ---- all or nothing ---- */
 
-static void assert_nothing_stored(struct fixture *f)
+static void assert_nothing_stored(struct store_fixture *f)
 {
     assert_sound(f->path);
     assert_int_equal(scalar(f->path, "SELECT count(*) FROM run"), 0);
@@ -598,7 +477,7 @@ static void assert_nothing_stored(struct fixture *f)
 
 static void test_case_twice_stores_nothing(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     cJSON *run = sample_run(&plan, 0);
     set_string(item_of(run, 4), "id", ATTENTION);
@@ -613,7 +492,7 @@ static void test_case_twice_stores_nothing(void **state)
 
 static void test_hostile_numbers(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     static const double bad_times[] = {-1, 1e300, 9.1e18, 0.5, -9007199254740992.0};
     static const double bad_p50s[] = {-1, 0, -1e308, INFINITY, -INFINITY, NAN};
@@ -658,7 +537,7 @@ static void test_hostile_numbers(void **state)
 
 static void test_strings_are_data(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     cJSON *run = sample_run(&plan, 0);
     set_string(cJSON_GetObjectItem(run, "git"), "subject", "'); DROP TABLE run; --");
@@ -670,7 +549,7 @@ static void test_strings_are_data(void **state)
 
 static void test_disk_full(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
     assert_int_equal(sqlite3_exec(s->db, "PRAGMA max_page_count = 1", NULL, NULL, NULL), SQLITE_OK);
@@ -688,7 +567,7 @@ static void test_disk_full(void **state)
 }
 
 /* Runs in a child, whose limits and rights are its own; true if `body` returned true. */
-static bool in_child(struct fixture *f, bool (*body)(struct fixture *f))
+static bool in_child(struct store_fixture *f, bool (*body)(struct store_fixture *f))
 {
     fflush(NULL);
     pid_t pid = fork();
@@ -700,7 +579,7 @@ static bool in_child(struct fixture *f, bool (*body)(struct fixture *f))
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static bool put_under_file_limit(struct fixture *f)
+static bool put_under_file_limit(struct store_fixture *f)
 {
     struct store *s = NULL;
     struct sample_plan big = {.seed = 3, .n_runs = 3, .n_cases = 400, .n_devices = 1};
@@ -723,7 +602,7 @@ static bool put_under_file_limit(struct fixture *f)
 
 static void test_write_that_fails_half_way(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
     store_close(s);
@@ -735,7 +614,7 @@ static void test_write_that_fails_half_way(void **state)
     store_close(s);
 }
 
-static bool die_in_a_transaction(struct fixture *f)
+static bool die_in_a_transaction(struct store_fixture *f)
 {
     struct store *s = NULL;
     bool ready = store_open(f->path, STORE_READ_WRITE, &s, &f->err) == GATE_OK &&
@@ -752,7 +631,7 @@ static bool die_in_a_transaction(struct fixture *f)
 
 static void test_writer_that_is_killed(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
     store_close(s);
@@ -767,7 +646,7 @@ static void test_writer_that_is_killed(void **state)
 /* ---- several at a time ---- */
 
 struct beside {
-    struct fixture *f;
+    struct store_fixture *f;
     struct store *writer;
     int n;
 };
@@ -784,7 +663,7 @@ static bool write_beside(void *context, const struct store_run *row)
 
 static void test_reader_beside_writer(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct beside b = {.f = f, .writer = open_store(f, STORE_READ_WRITE)};
     for (int i = 0; i < 3; i++)
         assert_int_equal(put(f, b.writer, sample_run(&plan, i), NULL), GATE_OK);
@@ -810,7 +689,7 @@ static void test_reader_beside_writer(void **state)
 /* All of them make the file, if they come first. */
 static void test_writers_take_turns(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     pid_t children[N_WRITERS];
     fflush(NULL);
     for (int w = 0; w < N_WRITERS; w++) {
@@ -874,7 +753,7 @@ static int files_in(const char *folder)
 }
 
 /* Neither mode opens the file, both say something with `words` in it, and it stays as it is. */
-static void assert_refused(struct fixture *f, const char *words)
+static void assert_refused(struct store_fixture *f, const char *words)
 {
     struct buf before, after;
     int files = files_in(f->folder);
@@ -897,7 +776,7 @@ static void assert_refused(struct fixture *f, const char *words)
 
 static void test_newer_schema(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     store_close(s);
     execute(f->path, "PRAGMA user_version = 99");
@@ -906,7 +785,7 @@ static void test_newer_schema(void **state)
 
 static void test_foreign_database(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     execute(f->path, "CREATE TABLE notes (text); INSERT INTO notes VALUES ('mine')");
     assert_refused(f, "another program");
     execute(f->path, "PRAGMA application_id = 252006674; PRAGMA journal_mode = WAL");
@@ -915,7 +794,7 @@ static void test_foreign_database(void **state)
 
 static void test_not_a_database(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     char long_text[8192];
     memset(long_text, 'x', sizeof(long_text));
     write_file(f->path, "{}\n", 3);
@@ -929,7 +808,7 @@ static void test_not_a_database(void **state)
 
 static void test_truncated_file(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     fill(f, s, &plan);
     store_close(s);
@@ -949,7 +828,7 @@ static void test_truncated_file(void **state)
 /* A page of noise in the middle is an error, not a crash and not an answer. */
 static void test_damaged_page(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     fill(f, s, &plan);
     store_close(s);
@@ -971,7 +850,7 @@ static void test_damaged_page(void **state)
 
 static void test_missing_and_empty(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = NULL;
     assert_int_equal(store_open(f->path, STORE_READ_ONLY, &s, &f->err), GATE_IO);
     assert_non_null(strstr(f->err.message, "make run"));
@@ -994,7 +873,7 @@ static void test_missing_and_empty(void **state)
 /* Names that mean something to SQLite are names of files to us. */
 static void test_odd_names(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     static const char *const names[] = {":memory:", "file:x.db?mode=memory", "a b%20c?#&.db",
                                         "file::memory:"};
     assert_int_equal(chdir(f->folder), 0);
@@ -1017,7 +896,7 @@ static bool drop_rights(void)
     return geteuid() != 0 || syscall(SYS_capset, &header, none) == 0;
 }
 
-static bool refused_for_writing(struct fixture *f)
+static bool refused_for_writing(struct store_fixture *f)
 {
     struct store *s = NULL;
     if (!drop_rights())
@@ -1028,7 +907,7 @@ static bool refused_for_writing(struct fixture *f)
     return refused;
 }
 
-static bool refused_for_reading(struct fixture *f)
+static bool refused_for_reading(struct store_fixture *f)
 {
     struct store *s = NULL;
     if (!drop_rights())
@@ -1041,7 +920,7 @@ static bool refused_for_reading(struct fixture *f)
 
 static void test_read_only_folder(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     assert_int_equal(chmod(f->folder, 0555), 0);
     assert_true(in_child(f, refused_for_writing));
     assert_int_equal(chmod(f->folder, 0755), 0);
@@ -1076,7 +955,7 @@ static bool may_scan(enum store_sql id, const char *detail)
 
 static void test_query_plans(void **state)
 {
-    struct fixture *f = *state;
+    struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     int n_steps = 0;
     for (int id = 0; id < STORE_SQL_COUNT; id++) {
@@ -1102,7 +981,7 @@ static void test_query_plans(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sample_fits_the_schema),
         TEST(test_round_trip),

@@ -1,0 +1,72 @@
+/* api_parameter.c: reads the parameters of an address; see api_private.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api_private.h"
+
+bool is_name(const char *s, const char *more, size_t max)
+{
+    static const char alphanumeric[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    size_t len = strlen(s);
+    char good[64];
+    snprintf(good, sizeof(good), "%s%s", alphanumeric, more);
+    return len >= 1 && len <= max && strchr(alphanumeric, s[0]) && strspn(s, good) == len;
+}
+
+bool take_name(struct call *c, const char *parameter, const char *more, size_t max, bool required,
+               const char **out)
+{
+    *out = request_parameter(c->request, parameter);
+    if (!*out && required) {
+        reply_problem(c->reply, 400, "The parameter '%s' is missing.", parameter);
+        return false;
+    }
+    if (*out && !is_name(*out, more, max)) {
+        reply_problem(c->reply, 400, "The parameter '%s' is not a name that can occur.", parameter);
+        return false;
+    }
+    return true;
+}
+
+bool take_device(struct call *c, bool required, const char **out)
+{
+    return take_name(c, "device", "_.+-", 64, required, out);
+}
+
+bool take_case(struct call *c, bool required, const char **out)
+{
+    return take_name(c, "case", "_./+-", 160, required, out);
+}
+
+bool take_provider(struct call *c, const char **out)
+{
+    return take_name(c, "provider", "_.+-", 64, false, out);
+}
+
+int64_t parse_count(const char *s, char end, const char **rest)
+{
+    char *stop;
+    if (*s < '0' || *s > '9')
+        return -1;
+    errno = 0;
+    long long value = strtoll(s, &stop, 10);
+    if (errno != 0 || *stop != end)
+        return -1;
+    if (rest)
+        *rest = stop;
+    return value;
+}
+
+bool take_number(struct call *c, const char *parameter, int64_t otherwise, int64_t min, int64_t max,
+                 int64_t *out)
+{
+    const char *text = request_parameter(c->request, parameter);
+    *out = text ? parse_count(text, '\0', NULL) : otherwise;
+    if (*out >= min && *out <= max)
+        return true;
+    reply_problem(c->reply, 400, "The parameter '%s' must be a number from %lld to %lld.",
+                  parameter, (long long)min, (long long)max);
+    return false;
+}

@@ -1,0 +1,115 @@
+/* api_runs.c: the list of runs, and the document of one; see api.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api_private.h"
+
+#define RUNS_DEFAULT 50
+#define RUNS_MAX 500
+
+/* A page of the list. */
+struct page {
+    struct call *call;
+    int64_t n_rows;
+    int64_t limit;
+    int64_t last_ms;
+    char last_uuid[40];
+};
+
+void put_run(struct emit *e, const struct store_run *r)
+{
+    emit_open(e, '{');
+    emit_string_member(e, "uuid", r->uuid);
+    emit_integer_member(e, "time_ms", r->time_ms);
+    emit_known_string(e, "commit", r->commit);
+    emit_known_string(e, "branch", r->branch);
+    emit_known_string(e, "subject", r->subject);
+    emit_bool_member(e, "dirty", r->dirty);
+    emit_string_member(e, "suite", r->suite);
+    emit_string_member(e, "device", r->device_model);
+    emit_string_member(e, "device_name", r->device_name);
+    emit_string_member(e, "contract", r->contract);
+    emit_string_member(e, "verdict", r->verdict);
+    emit_integer_member(e, "exit_code", r->exit_code);
+    emit_integer_member(e, "cases", r->n_cases);
+    emit_key(e, "verdicts");
+    emit_open(e, '{');
+    emit_integer_member(e, "pass", r->n_pass);
+    emit_integer_member(e, "regression", r->n_regression);
+    emit_integer_member(e, "improvement", r->n_improvement);
+    emit_integer_member(e, "wrong", r->n_wrong);
+    emit_integer_member(e, "no-verdict", r->n_no_verdict);
+    emit_integer_member(e, "environment", r->n_environment);
+    emit_close(e, '}');
+    emit_close(e, '}');
+}
+
+static bool run_row(void *context, const struct store_run *row)
+{
+    struct page *p = context;
+    if (p->n_rows == p->limit) {
+        p->n_rows++; /* there is a next page */
+        return false;
+    }
+    p->n_rows++;
+    p->last_ms = row->time_ms;
+    snprintf(p->last_uuid, sizeof(p->last_uuid), "%s", row->uuid);
+    put_run(&p->call->emit, row);
+    return true;
+}
+
+/* "<time_ms>.<uuid>", the last row of the page before. */
+static bool take_after(struct call *c, struct store_run_key *after)
+{
+    const char *text = request_parameter(c->request, "after");
+    const char *uuid = NULL;
+    *after = (struct store_run_key){INT64_MAX, ""};
+    if (!text)
+        return true;
+    after->time_ms = parse_count(text, '.', &uuid);
+    if (after->time_ms >= 0 && strlen(uuid) == 37 && strspn(uuid + 1, "0123456789abcdef-") == 36) {
+        after->uuid = uuid + 1;
+        return true;
+    }
+    reply_problem(c->reply, 400, "The parameter 'after' is not the 'next' of an earlier answer.");
+    return false;
+}
+
+enum gate_status get_runs(struct call *c)
+{
+    struct store_run_key after;
+    struct page page = {.call = c};
+    if (!take_number(c, "limit", RUNS_DEFAULT, 1, RUNS_MAX, &page.limit) || !take_after(c, &after))
+        return GATE_OK;
+    open_list(c, "runs");
+    /* One more than is shown tells whether there is a next page. */
+    enum gate_status status = store_runs(c->store, after, page.limit + 1, run_row, &page, &c->err);
+    emit_close(&c->emit, ']');
+    emit_key(&c->emit, "next");
+    if (page.n_rows > page.limit) {
+        char next[80];
+        snprintf(next, sizeof(next), "%lld.%s", (long long)page.last_ms, page.last_uuid);
+        emit_string(&c->emit, next);
+    } else {
+        emit_null(&c->emit);
+    }
+    emit_close(&c->emit, '}');
+    end_text(c);
+    return status;
+}
+
+static bool document_row(void *context, const char *text, size_t len)
+{
+    struct call *c = context;
+    buf_append(c->emit.out, text, len);
+    return true;
+}
+
+enum gate_status get_document(struct call *c)
+{
+    enum gate_status status = store_document(c->store, c->rest, document_row, c, &c->err);
+    if (status != GATE_USAGE)
+        return status;
+    reply_problem(c->reply, 404, "No run, or more than one, has this uuid.");
+    return GATE_OK;
+}

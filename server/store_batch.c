@@ -1,0 +1,114 @@
+/*
+ * store_batch.c: transactions; see store.h and store_private.h.
+ *
+ * SQLite may end a transaction on its own, on a full disk for one. Then `autocommit` is on though a
+ * batch is open, and nothing may be written any more before the batch is over: it would be outside
+ * of the transaction that the caller still believes in.
+ */
+#include "store_private.h"
+
+static enum gate_status run_sql(struct store *s, enum store_sql id, struct gate_error *err)
+{
+    struct query q = query_begin(s, id);
+    int rc = query_step(&q);
+    enum gate_status status = rc == SQLITE_DONE ? GATE_OK : store_fail(s, rc, "write to", err);
+    query_end(&q);
+    return status;
+}
+
+/* Takes the turn and opens a transaction. */
+static enum gate_status begin(struct store *s, struct gate_error *err)
+{
+    if (s->lock_fd < 0)
+        return gate_fail(err, GATE_INTERNAL, "'%s' is open for reading only", s->path);
+    enum gate_status status = store_lock(s, err);
+    if (status != GATE_OK)
+        return status;
+    status = run_sql(s, SQL_BEGIN, err);
+    if (status != GATE_OK)
+        store_unlock(s);
+    return status;
+}
+
+static void roll_back(struct store *s)
+{
+    if (!sqlite3_get_autocommit(s->db))
+        run_sql(s, SQL_ROLLBACK, NULL);
+    store_unlock(s);
+}
+
+static enum gate_status commit(struct store *s, struct gate_error *err)
+{
+    enum gate_status status = run_sql(s, SQL_COMMIT, err);
+    if (status == GATE_OK)
+        store_unlock(s);
+    else
+        roll_back(s);
+    return status;
+}
+
+static enum gate_status batch_lost(const struct store *s, struct gate_error *err)
+{
+    return gate_fail(err, GATE_IO, "cannot write to '%s': an earlier write of the batch failed",
+                     s->path);
+}
+
+enum gate_status store_batch_begin(struct store *s, struct gate_error *err)
+{
+    if (s->in_batch)
+        return gate_fail(err, GATE_INTERNAL, "a batch is open already");
+    enum gate_status status = begin(s, err);
+    s->in_batch = status == GATE_OK;
+    return status;
+}
+
+enum gate_status store_batch_commit(struct store *s, struct gate_error *err)
+{
+    if (!s->in_batch)
+        return gate_fail(err, GATE_INTERNAL, "no batch is open");
+    s->in_batch = false;
+    if (!sqlite3_get_autocommit(s->db))
+        return commit(s, err);
+    store_unlock(s);
+    return batch_lost(s, err);
+}
+
+void store_batch_rollback(struct store *s)
+{
+    if (s->in_batch)
+        roll_back(s);
+    s->in_batch = false;
+}
+
+/* A part of a batch, which the batch outlives. */
+static enum gate_status in_savepoint(struct store *s, store_write_fn fn, void *context,
+                                     struct gate_error *err)
+{
+    if (sqlite3_get_autocommit(s->db))
+        return batch_lost(s, err);
+    enum gate_status status = run_sql(s, SQL_SAVEPOINT, err);
+    if (status != GATE_OK)
+        return status;
+    status = fn(context, err);
+    if (status != GATE_OK && !sqlite3_get_autocommit(s->db) &&
+        run_sql(s, SQL_ROLLBACK_TO, NULL) != GATE_OK)
+        run_sql(s, SQL_ROLLBACK, NULL); /* what cannot be undone in part is undone whole */
+    if (!sqlite3_get_autocommit(s->db))
+        run_sql(s, SQL_RELEASE, NULL);
+    return status;
+}
+
+enum gate_status store_atomically(struct store *s, store_write_fn fn, void *context,
+                                  struct gate_error *err)
+{
+    if (s->in_batch)
+        return in_savepoint(s, fn, context, err);
+    enum gate_status status = begin(s, err);
+    if (status != GATE_OK)
+        return status;
+    status = fn(context, err);
+    if (status == GATE_OK)
+        return commit(s, err);
+    roll_back(s);
+    return status;
+}

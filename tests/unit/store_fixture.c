@@ -1,0 +1,128 @@
+/* store_fixture.c: see store_fixture.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "unit/store_fixture.h"
+
+int store_set_up(void **state)
+{
+    const char *temporary = getenv("TMPDIR");
+    struct store_fixture *f = calloc(1, sizeof(*f));
+    snprintf(f->folder, sizeof(f->folder), "%s/store.XXXXXX", temporary ? temporary : "/tmp");
+    if (!mkdtemp(f->folder) || chmod(f->folder, 0755) < 0)
+        return -1;
+    snprintf(f->path, sizeof(f->path), "%s/gate.db", f->folder);
+    *state = f;
+    return 0;
+}
+
+int store_tear_down(void **state)
+{
+    struct store_fixture *f = *state;
+    char command[600];
+    snprintf(command, sizeof(command), "rm -rf '%s'", f->folder);
+    int rc = system(command);
+    free(f);
+    return rc;
+}
+
+struct store *open_store(struct store_fixture *f, enum store_mode mode)
+{
+    struct store *s = NULL;
+    if (store_open(f->path, mode, &s, &f->err) != GATE_OK)
+        fail_msg("%s", f->err.message);
+    return s;
+}
+
+/* Stores a document, which is freed. */
+enum gate_status put(struct store_fixture *f, struct store *s, cJSON *document, bool *existed)
+{
+    struct buf text;
+    bool ignored;
+    buf_init(&text, STORE_MAX_DOCUMENT);
+    json_write(document, false, &text);
+    if (text.failed) { /* JSON has no word for NaN; the store must not need one */
+        buf_clear(&text);
+        buf_puts(&text, "{}");
+    }
+    enum gate_status status =
+        store_put_run(s, document, text.data, text.len, existed ? existed : &ignored, &f->err);
+    cJSON_Delete(document);
+    buf_release(&text);
+    return status;
+}
+
+const struct sample_plan plan = {.seed = 7, .n_runs = 12, .n_cases = 5, .n_devices = 2};
+
+void fill(struct store_fixture *f, struct store *s, const struct sample_plan *p)
+{
+    for (int i = 0; i < p->n_runs; i++) {
+        if (put(f, s, sample_run(p, i), NULL) != GATE_OK)
+            fail_msg("%s", f->err.message);
+    }
+}
+
+int64_t scalar(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *stmt = NULL;
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    int64_t value = sqlite3_column_int64(stmt, 0);
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+    return value;
+}
+
+void execute(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+void assert_sound(const char *path)
+{
+    assert_int_equal(scalar(path, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1);
+    assert_int_equal(scalar(path, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+}
+
+cJSON *item_of(cJSON *document, int index)
+{
+    return cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(document, "cases"), index);
+}
+
+cJSON *arm_of(cJSON *document, int index, int arm)
+{
+    cJSON *arms = cJSON_GetObjectItemCaseSensitive(item_of(document, index), "arms");
+    return cJSON_GetArrayItem(arms, arm);
+}
+
+cJSON *timing_of(cJSON *document, int index, int arm)
+{
+    return cJSON_GetObjectItemCaseSensitive(arm_of(document, index, arm), "timing");
+}
+
+void set_number(cJSON *object, const char *key, double value)
+{
+    assert_true(cJSON_ReplaceItemInObjectCaseSensitive(object, key, cJSON_CreateNumber(value)));
+}
+
+void set_string(cJSON *object, const char *key, const char *value)
+{
+    assert_true(cJSON_ReplaceItemInObjectCaseSensitive(object, key, cJSON_CreateString(value)));
+}

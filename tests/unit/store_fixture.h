@@ -1,0 +1,45 @@
+/*
+ * store_fixture.h: what the tests of the store share. Each test has a folder of its own, and in it
+ * the path of a database that is not made yet. What cannot be done fails the test.
+ */
+#ifndef TESTS_UNIT_STORE_FIXTURE_H
+#define TESTS_UNIT_STORE_FIXTURE_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/store.h"
+#include "tools/sample_runs.h"
+
+struct store_fixture {
+    char folder[256];
+    char path[512];
+    struct gate_error err;
+};
+
+int store_set_up(void **state);
+int store_tear_down(void **state);
+
+struct store *open_store(struct store_fixture *f, enum store_mode mode);
+
+extern const struct sample_plan plan;
+
+/* Stores a document, which is freed. `existed` may be NULL. */
+enum gate_status put(struct store_fixture *f, struct store *s, cJSON *document, bool *existed);
+void fill(struct store_fixture *f, struct store *s, const struct sample_plan *p);
+
+/* Through a connection of their own. */
+int64_t scalar(const char *path, const char *sql);
+void execute(const char *path, const char *sql);
+void assert_sound(const char *path); /* integrity and foreign keys */
+
+/* Parts of a document, and how to change them. */
+enum { CANDIDATE, BEST, RIVAL }; /* the arms of a GPU's case, before torch */
+cJSON *item_of(cJSON *document, int index);
+cJSON *arm_of(cJSON *document, int index, int arm);
+cJSON *timing_of(cJSON *document, int index, int arm);
+void set_number(cJSON *object, const char *key, double value);
+void set_string(cJSON *object, const char *key, const char *value);
+
+#endif
