@@ -6,6 +6,8 @@
     "r.device_name, r.contract, r.verdict, r.exit_code, r.n_cases, r.n_pass, r.n_regression, "     \
     "r.n_improvement, r.n_wrong, r.n_no_verdict, r.n_environment"
 
+#define TOKEN_COLUMNS "id, name, scopes, digest, created_ms, expires_ms, last_used_ms, revoked_ms"
+
 const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_STATE] = "SELECT i.value, coalesce(r.id, 0), coalesce(r.uuid, '') "
                   "FROM identity i LEFT JOIN run r ON r.id = (SELECT max(id) FROM run)",
@@ -117,4 +119,12 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_PUT_POINT] = "INSERT INTO point (series_id, time_ms, run_id, arm, role, kernel, p50_ns,"
                       " p50_lo_ns, p50_hi_ns, p90_ns, tflops, gbps) "
                       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+
+    [SQL_FIND_TOKEN] = "SELECT " TOKEN_COLUMNS " FROM token WHERE id = ?1",
+    [SQL_TOKENS] = "SELECT " TOKEN_COLUMNS " FROM token ORDER BY created_ms, id",
+    [SQL_PUT_TOKEN] = "INSERT INTO token (id, name, scopes, digest, created_ms, expires_ms) "
+                      "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    [SQL_REVOKE_TOKEN] = "UPDATE token SET revoked_ms = ?2 WHERE id = ?1 AND revoked_ms IS NULL",
+    [SQL_TOUCH_TOKEN] = "UPDATE token SET last_used_ms = ?2 "
+                        "WHERE id = ?1 AND (last_used_ms IS NULL OR last_used_ms < ?2)",
 };

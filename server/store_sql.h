@@ -18,6 +18,8 @@ enum store_sql {
     SQL_FIND_RUN,
     SQL_DOCUMENT,
     SQL_DOCUMENTS,
+    SQL_FIND_TOKEN,
+    SQL_TOKENS,
     /* writes */
     SQL_BEGIN,
     SQL_COMMIT,
@@ -34,6 +36,9 @@ enum store_sql {
     SQL_PUT_RESULT,
     SQL_PUT_SERIES,
     SQL_PUT_POINT,
+    SQL_PUT_TOKEN,
+    SQL_REVOKE_TOKEN,
+    SQL_TOUCH_TOKEN,
     STORE_SQL_COUNT
 };
 

@@ -946,6 +946,8 @@ static bool may_scan(enum store_sql id, const char *detail)
         return id == SQL_STATE;
     if (strncmp(detail, "SCAN d", 6) == 0) /* device */
         return id == SQL_DEVICES;
+    if (strcmp(detail, "SCAN token") == 0) /* few */
+        return id == SQL_TOKENS;
     if (strncmp(detail, "SCAN t", 6) == 0) /* track */
         return id == SQL_CASES || id == SQL_LEADERBOARD;
     if (strncmp(detail, "SCAN r ", 7) == 0) /* run */

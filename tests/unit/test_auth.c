@@ -1,0 +1,232 @@
+/* test_auth.c: tokens: what is let in, and what is not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/auth.h"
+
+struct fixture {
+    char folder[64];
+    char path[96];
+    struct store *store;
+    struct store_token token;
+    char text[AUTH_TOKEN_LENGTH + 1];
+    char header[AUTH_TOKEN_LENGTH + 16];
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    const char *tmp = getenv("TMPDIR");
+    snprintf(f->folder, sizeof(f->folder), "%s/auth-XXXXXX", tmp ? tmp : "/tmp");
+    assert_non_null(mkdtemp(f->folder));
+    snprintf(f->path, sizeof(f->path), "%s/gate.db", f->folder);
+    assert_int_equal(store_open(f->path, STORE_READ_WRITE, &f->store, NULL), GATE_OK);
+    f->token = (struct store_token){.name = "ci", .scopes = TOKEN_INGEST, .created_ms = 1000};
+    assert_int_equal(auth_new_token(&f->token, f->text, NULL), GATE_OK);
+    snprintf(f->header, sizeof(f->header), "Bearer %s", f->text);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    static const char *const endings[] = {"", "-wal", "-shm", "-lock"};
+    struct fixture *f = *state;
+    store_close(f->store);
+    for (size_t i = 0; i < 4; i++) {
+        char path[128];
+        snprintf(path, sizeof(path), "%s%s", f->path, endings[i]);
+        unlink(path);
+    }
+    rmdir(f->folder);
+    free(f);
+    return 0;
+}
+
+static void put(struct fixture *f)
+{
+    assert_int_equal(store_put_token(f->store, &f->token, NULL), GATE_OK);
+}
+
+static enum auth_result ask(struct fixture *f, const char *header, int64_t now_ms)
+{
+    struct identity who = {0};
+    return auth_check(f->store, header, now_ms, &who, NULL);
+}
+
+/* Each single difference, at each place, is one; a comparison that stops early would still pass
+ * this, but one that leaves a byte out does not. */
+static void test_equal_looks_at_every_byte(void **state)
+{
+    (void)state;
+    unsigned char a[32];
+    unsigned char b[32];
+    for (size_t i = 0; i < sizeof(a); i++)
+        a[i] = b[i] = (unsigned char)(i * 7);
+    assert_true(auth_equal(a, b, sizeof(a)));
+    assert_true(auth_equal(a, b, 0));
+    for (size_t i = 0; i < sizeof(a); i++) {
+        for (unsigned bit = 0; bit < 8; bit++) {
+            b[i] ^= (unsigned char)(1u << bit);
+            assert_false(auth_equal(a, b, sizeof(a)));
+            assert_true(auth_equal(a, b, i));
+            b[i] = a[i];
+        }
+    }
+    /* Two differences that are the same do not make up for each other. */
+    b[3] ^= 0x10;
+    b[20] ^= 0x10;
+    assert_false(auth_equal(a, b, sizeof(a)));
+}
+
+static void test_a_good_token(void **state)
+{
+    struct fixture *f = *state;
+    struct identity who;
+    put(f);
+    assert_int_equal(auth_check(f->store, f->header, 5000, &who, NULL), AUTH_GOOD);
+    assert_string_equal(who.id, f->token.id);
+    assert_string_equal(who.name, "ci");
+    assert_true(identity_may(&who, TOKEN_INGEST));
+    assert_true(identity_may(&who, TOKEN_READ));
+    assert_false(identity_may(&who, TOKEN_ARTIFACT));
+    assert_false(identity_may(&who, TOKEN_ADMIN));
+    who.scopes = TOKEN_ADMIN;
+    assert_true(identity_may(&who, TOKEN_INGEST));
+    f->header[0] = 'b'; /* the name of the scheme has no case */
+    assert_int_equal(ask(f, f->header, 5000), AUTH_GOOD);
+}
+
+static void test_what_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    char header[sizeof(f->header) + 8];
+    assert_int_equal(ask(f, f->header, 5000), AUTH_REFUSED); /* not there yet */
+    put(f);
+    assert_int_equal(ask(f, NULL, 5000), AUTH_NONE);
+    size_t len = strlen(f->header);
+    for (size_t i = 0; i < len; i++) {
+        snprintf(header, sizeof(header), "%s", f->header);
+        header[i] = header[i] == '0' ? '1' : '0';
+        assert_int_equal(ask(f, header, 5000), AUTH_REFUSED);
+        header[i] = '\0';
+        assert_int_equal(ask(f, header, 5000), AUTH_REFUSED);
+    }
+    snprintf(header, sizeof(header), "%s0", f->header);
+    assert_int_equal(ask(f, header, 5000), AUTH_REFUSED);
+    assert_int_equal(ask(f, f->text, 5000), AUTH_REFUSED);
+    assert_int_equal(ask(f, "", 5000), AUTH_REFUSED);
+    assert_int_equal(ask(f, "Basic a2c6eA==", 5000), AUTH_REFUSED);
+    assert_int_equal(ask(f, f->header, 5000), AUTH_GOOD);
+}
+
+static void test_expiry(void **state)
+{
+    struct fixture *f = *state;
+    f->token.expires_ms = 9000;
+    put(f);
+    assert_int_equal(ask(f, f->header, 8999), AUTH_GOOD);
+    assert_int_equal(ask(f, f->header, 9000), AUTH_REFUSED);
+}
+
+static void test_revoke(void **state)
+{
+    struct fixture *f = *state;
+    bool found;
+    put(f);
+    assert_int_equal(store_revoke_token(f->store, "000000000000", 1, &found, NULL), GATE_OK);
+    assert_false(found);
+    assert_int_equal(ask(f, f->header, 5000), AUTH_GOOD);
+    assert_int_equal(store_revoke_token(f->store, f->token.id, 6000, &found, NULL), GATE_OK);
+    assert_true(found);
+    assert_int_equal(ask(f, f->header, 5000), AUTH_REFUSED);
+    assert_int_equal(store_revoke_token(f->store, f->token.id, 7000, &found, NULL), GATE_OK);
+    assert_false(found);
+}
+
+static void test_last_use(void **state)
+{
+    struct fixture *f = *state;
+    struct identity who;
+    struct store_token row;
+    bool found;
+    int64_t now_ms = 10 * AUTH_TOUCH_MS;
+    put(f);
+    assert_int_equal(auth_check(f->store, f->header, now_ms, &who, NULL), AUTH_GOOD);
+    assert_true(who.touch);
+    assert_int_equal(store_touch_token(f->store, who.id, now_ms, NULL), GATE_OK);
+    assert_int_equal(auth_check(f->store, f->header, now_ms + 1, &who, NULL), AUTH_GOOD);
+    assert_false(who.touch);
+    assert_int_equal(store_touch_token(f->store, who.id, now_ms - 5, NULL), GATE_OK);
+    assert_int_equal(store_find_token(f->store, who.id, &row, &found, NULL), GATE_OK);
+    assert_true(found);
+    assert_int_equal(row.last_used_ms, now_ms); /* never goes back */
+}
+
+static void test_the_secret_is_not_stored(void **state)
+{
+    struct fixture *f = *state;
+    static char bytes[1 << 20];
+    put(f);
+    store_close(f->store); /* moves everything into the file */
+    f->store = NULL;
+    FILE *file = fopen(f->path, "rb");
+    assert_non_null(file);
+    size_t n = fread(bytes, 1, sizeof(bytes), file);
+    fclose(file);
+    assert_non_null(memmem(bytes, n, f->token.digest, TOKEN_DIGEST_BYTES));
+    assert_null(memmem(bytes, n, f->text + 3 + TOKEN_ID_LENGTH + 1, 16));
+}
+
+static void test_tokens_differ(void **state)
+{
+    struct fixture *f = *state;
+    struct store_token other = {0};
+    char text[AUTH_TOKEN_LENGTH + 1];
+    assert_int_equal(auth_new_token(&other, text, NULL), GATE_OK);
+    assert_int_equal(strlen(text), AUTH_TOKEN_LENGTH);
+    assert_string_not_equal(other.id, f->token.id);
+    assert_memory_not_equal(other.digest, f->token.digest, TOKEN_DIGEST_BYTES);
+    assert_string_not_equal(text + 16, f->text + 16);
+}
+
+static void test_scopes(void **state)
+{
+    (void)state;
+    char text[AUTH_MAX_SCOPES];
+    assert_int_equal(auth_parse_scopes("ingest"), TOKEN_INGEST);
+    assert_int_equal(auth_parse_scopes("artifact,ingest"), TOKEN_INGEST | TOKEN_ARTIFACT);
+    static const char *const bad[] = {"",        ",",     "ingest,", ",ingest", "Ingest",
+                                      "ingest ", "write", "ing",     "ingestx", "a,b"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_int_equal(auth_parse_scopes(bad[i]), 0);
+    auth_scope_text(15, text);
+    assert_string_equal(text, "read,ingest,artifact,admin");
+    assert_int_equal(auth_parse_scopes(text), 15);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_equal_looks_at_every_byte),
+        TEST(test_a_good_token),
+        TEST(test_what_is_refused),
+        TEST(test_expiry),
+        TEST(test_revoke),
+        TEST(test_last_use),
+        TEST(test_the_secret_is_not_stored),
+        TEST(test_tokens_differ),
+        cmocka_unit_test(test_scopes),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
