@@ -3,6 +3,8 @@
 # Settings, on the command line or in the environment:
 #   CUDA=0|1      leave the CUDA parts out, or insist on them (default: on where nvcc is found)
 #   NVCC=FILE     the CUDA compiler
+#   WEB=0|1       build a plain page that needs nothing of npm, or insist on the dashboard (default:
+#                 the dashboard where npm is found)
 #   SANITIZE=...  address,undefined or thread: builds in a folder of its own, host code only
 #   PREFIX, DESTDIR, CC, CFLAGS, LDFLAGS, NVCCFLAGS, V=1 (show commands) as usual
 #
@@ -60,6 +62,19 @@ else ifeq ($(CUDA)$(if $(NO_CUDA_REASON),,+),1)
 $(error CUDA=1, but $(NO_CUDA_REASON))
 endif
 
+ifeq ($(shell command -v npm),)
+NO_WEB_REASON := no npm on PATH
+endif
+ifeq ($(WEB),0)
+NO_WEB_REASON := WEB=0
+endif
+WEB ?= $(if $(NO_WEB_REASON),0,1)
+ifneq ($(filter-out 0 1,$(WEB)),)
+$(error WEB is '$(WEB)', expected 0 or 1)
+else ifeq ($(WEB)$(if $(NO_WEB_REASON),,+),1)
+$(error WEB=1, but $(NO_WEB_REASON))
+endif
+
 # `git describe` where a release is tagged, else the release that this tree leads to.
 RELEASE := 0.1.0
 TAGGED := $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null)
@@ -110,7 +125,11 @@ OURS := kernels/ours.c $(wildcard kernels/attention_fwd/*.cu kernels/gemm/*.cu \
 CUBLAS := $(wildcard kernels/cublas/*.c kernels/cublas/*.cu)
 SUITES := $(wildcard kernels/suites/*.json)
 SCHEMAS := $(sort $(wildcard gate/*.schema.json))
-WEB := $(sort $(wildcard web/*.html web/*.js web/*.css web/*.svg))
+ifeq ($(WEB),1)
+PAGE := $(wildcard web/*.html web/*.js web/*.css web/*.svg) build/web/uplot.js build/web/uplot.css
+else
+PAGE := web/style.css web/icon.svg
+endif
 UNIT_C := $(wildcard tests/unit/test_*.c)
 # A source with a header of its own is shared by the tests; the others of tests/tools are programs.
 TEST_SHARED_C := $(wildcard $(patsubst %.h,%.c,$(wildcard tests/unit/*.h tests/tools/*.h)))
@@ -161,6 +180,9 @@ ifeq ($(CUDA),0)
 	@echo 'CUDA parts are left out: $(NO_CUDA_REASON).'
 else ifeq ($(CUBLAS_H),)
 	@echo 'The provider cublas is left out: no cublasLt.h in $(CUDA_HOME).'
+endif
+ifeq ($(WEB),0)
+	@echo 'The dashboard is left out, gate-server has a plain page: $(NO_WEB_REASON).'
 endif
 
 ## run: measures on the device that is there (GPU, else host) into ./gate.db
@@ -260,7 +282,7 @@ help:
 	@sed -n 's/^## \([a-z-]*\): /\1\t/p' Makefile | while IFS=$$'\t' read -r target what; do \
 	    printf '  %-14s %s\n' "$$target" "$$what"; done
 	@echo 'Settings, as in `make CUDA=0`:'
-	@echo '  CUDA=0|1  NVCC=FILE  CC=..  CFLAGS=..  SANITIZE=address,undefined|thread'
+	@echo '  CUDA=0|1  NVCC=FILE  WEB=0|1  CC=..  CFLAGS=..  SANITIZE=address,undefined|thread'
 	@echo '  PREFIX=DIR  DESTDIR=DIR  V=1'
 
 # ---- packages ---------------------------------------------------------------------------------
@@ -295,15 +317,34 @@ build/cuda/flags: FORCE
 
 build/embed: $(EMBED_C) | packages
 	$(call say,CC)
-	$(Q)mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) -O1 $< -o $@
+	$(Q)mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) -O1 $< \
+	    $(call libs,libmd zlib) -o $@
 
 $(B)/gen/schemas.c: $(SCHEMAS) build/embed
 	$(call say,EMBED)
-	$(Q)mkdir -p $(@D) && build/embed embedded_schemas gate $(SCHEMAS:gate/%=%) > $@
+	$(Q)mkdir -p $(@D) && build/embed embedded_schemas $(SCHEMAS) > $@
 
-$(B)/gen/web.c: $(WEB) build/embed
+$(B)/gen/page: FORCE
+	@printf '%s\n' $(sort $(PAGE)) | { $(keep_if_same); }
+
+$(B)/gen/web.c: $(PAGE) $(B)/gen/page build/embed
 	$(call say,EMBED)
-	$(Q)mkdir -p $(@D) && build/embed embedded_web web $(WEB:web/%=%) > $@
+	$(Q)build/embed --page embedded_web $(PAGE) > $@
+
+# What npm brings: the chart library, of the version and the hash in the lock file. Its file for
+# script elements becomes a module that carries its licence.
+UPLOT := web/node_modules/uplot
+web/node_modules/.package-lock.json: web/package.json web/package-lock.json
+	$(call say,NPM,web)
+	$(Q)npm ci --ignore-scripts --no-audit --no-fund --silent --prefix $(@D)/.. || { \
+	    echo "npm cannot bring uPlot; 'make WEB=0' builds a plain page without it" >&2; exit 1; }
+
+build/web/uplot.js: web/node_modules/.package-lock.json
+	$(Q)mkdir -p $(@D) && { echo '/*!'; cat $(UPLOT)/LICENSE; echo '*/'; \
+	    cat $(UPLOT)/dist/uPlot.iife.min.js; echo 'export default uPlot;'; } > $@
+
+build/web/uplot.css: web/node_modules/.package-lock.json
+	$(Q)mkdir -p $(@D) && cp $(UPLOT)/dist/uPlot.min.css $@
 
 # ---- C ----------------------------------------------------------------------------------------
 

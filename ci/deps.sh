@@ -40,6 +40,7 @@ build)
     need_library sqlite3 libsqlite3-dev
     need_library libcjson libcjson-dev
     need_library libmd libmd-dev
+    need_library zlib zlib1g-dev
     ;;
 test)
     need_library cmocka libcmocka-dev

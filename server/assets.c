@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,12 +13,14 @@
 
 #define MAX_FILE ((off_t)8 << 20)
 
-extern const struct embedded_file embedded_web[];
-extern const size_t embedded_web_count;
-
 struct assets {
-    int root_fd;        /* -1: built in */
-    struct etag *etags; /* of the built-in files, in their order */
+    int root_fd;      /* -1: built in */
+    struct tags *all; /* of the built-in files, in their order */
+};
+
+/* Two forms of a file are two representations, each with a tag of its own. */
+struct tags {
+    struct etag plain, gzip;
 };
 
 static const char *type_of(const char *name)
@@ -43,14 +46,17 @@ enum gate_status assets_open(const char *web_root, struct assets **out, struct g
 {
     struct assets *a = calloc(1, sizeof(*a));
     if (a)
-        a->etags = calloc(embedded_web_count + 1, sizeof(*a->etags));
-    if (!a || !a->etags) {
+        a->all = calloc(embedded_web_count, sizeof(*a->all));
+    if (!a || !a->all) {
         free(a);
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     }
     a->root_fd = -1;
-    for (size_t i = 0; i < embedded_web_count; i++)
-        a->etags[i] = etag_of(embedded_web[i].data, embedded_web[i].size);
+    for (size_t i = 0; i < embedded_web_count; i++) {
+        const struct embedded_asset *file = &embedded_web[i];
+        a->all[i].plain = etag_of(file->data, file->size);
+        a->all[i].gzip = etag_of(file->gz, file->gz_size);
+    }
     if (web_root) {
         a->root_fd = open(web_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (a->root_fd < 0) {
@@ -70,7 +76,7 @@ void assets_close(struct assets *a)
         return;
     if (a->root_fd >= 0)
         close(a->root_fd);
-    free(a->etags);
+    free(a->all);
     free(a);
 }
 
@@ -130,28 +136,74 @@ static bool get_from_folder(const struct assets *a, const char *name, struct rep
     return good;
 }
 
-static bool get_built_in(const struct assets *a, const char *name, struct reply *reply)
+static bool get_built_in(const struct assets *a, const char *name, bool gzip, struct reply *reply)
 {
     for (size_t i = 0; i < embedded_web_count; i++) {
-        if (strcmp(embedded_web[i].name, name) == 0) {
-            reply->constant = embedded_web[i].data;
-            reply->constant_size = embedded_web[i].size;
-            reply->etag = a->etags[i];
+        const struct embedded_asset *file = &embedded_web[i];
+        if (strcmp(file->name, name) == 0) {
+            reply->constant = gzip ? file->gz : file->data;
+            reply->constant_size = gzip ? file->gz_size : file->size;
+            reply->etag = gzip ? a->all[i].gzip : a->all[i].plain;
+            reply->varies = true;
+            reply->gzipped = gzip;
             return true;
         }
     }
     return false;
 }
 
-void assets_get(const struct assets *a, const char *path, struct reply *reply)
+bool assets_has_page(const struct assets *a)
+{
+    struct reply unused;
+    reply_init(&unused);
+    bool found = a->root_fd >= 0 || get_built_in(a, "index.html", false, &unused);
+    reply_release(&unused);
+    return found;
+}
+
+struct asset_address assets_address(const struct assets *a, const char *name)
+{
+    struct asset_address out;
+    if (a->root_fd >= 0)
+        snprintf(out.text, sizeof(out.text), "%s", name);
+    else
+        snprintf(out.text, sizeof(out.text), "files/%s/%s", embedded_web_version, name);
+    return out;
+}
+
+/* The name behind "/files/VERSION/" of this build, or NULL. */
+static const char *versioned(const char *path)
+{
+    static const char prefix[] = "/files/";
+    size_t len = strlen(embedded_web_version);
+    if (strncmp(path, prefix, strlen(prefix)) != 0)
+        return NULL;
+    path += strlen(prefix);
+    return strncmp(path, embedded_web_version, len) == 0 && path[len] == '/' ? path + len + 1
+                                                                             : NULL;
+}
+
+static bool find(const struct assets *a, const char *path, bool gzip, struct reply *reply)
 {
     const char *name = strcmp(path, "/") == 0 ? "index.html" : path + 1;
     const char *type = type_of(name);
-    bool found = false;
-    if (type) {
-        reply->type = type;
-        found = a->root_fd >= 0 ? get_from_folder(a, name, reply) : get_built_in(a, name, reply);
+    if (!type)
+        return false;
+    reply->type = type;
+    if (a->root_fd >= 0) {
+        /* A folder of sources does not have what the build took from npm. */
+        bool from_npm = strncmp(name, "uplot.", 6) == 0;
+        return get_from_folder(a, name, reply) || (from_npm && get_built_in(a, name, gzip, reply));
     }
-    if (!found)
+    const char *file = versioned(path);
+    reply->immutable = file != NULL;
+    if (!file && strcmp(path, "/") != 0)
+        return false;
+    return get_built_in(a, file ? file : name, gzip, reply);
+}
+
+void assets_get(const struct assets *a, const char *path, bool gzip, struct reply *reply)
+{
+    if (!find(a, path, gzip, reply))
         reply_text(reply, 404, "There is nothing at this address. The dashboard is at /");
 }

@@ -13,6 +13,7 @@
 #include "api.h"
 #include "assets.h"
 #include "base/file.h"
+#include "plain.h"
 #include "reply.h"
 #include "request.h"
 #include "store.h"
@@ -108,8 +109,14 @@ static bool add_headers(struct MHD_Response *response, const struct reply *reply
         good &= MHD_add_response_header(response, "Allow", reply->allow) == MHD_YES;
     if (reply->etag.text[0] != '\0')
         good &= MHD_add_response_header(response, "ETag", reply->etag.text) == MHD_YES;
+    if (reply->varies)
+        good &= MHD_add_response_header(response, "Vary", "Accept-Encoding") == MHD_YES;
+    if (reply->gzipped && reply->status != 304)
+        good &= MHD_add_response_header(response, "Content-Encoding", "gzip") == MHD_YES;
     /* no-cache: keep it, but ask whether the tag still holds. */
-    const char *keep = reply->etag.text[0] != '\0' ? "no-cache" : "no-store";
+    const char *keep = reply->immutable              ? "public, max-age=31536000, immutable"
+                       : reply->etag.text[0] != '\0' ? "no-cache"
+                                                     : "no-store";
     good &= MHD_add_response_header(response, "Cache-Control", keep) == MHD_YES;
     return good;
 }
@@ -175,10 +182,19 @@ static void answer_health(struct http *h, struct reply *reply)
         reply_problem(reply, 503, "The database cannot be read.");
 }
 
-static void answer(struct http *h, const struct exchange *x, const char *if_none_match,
+static void answer_plain(struct http *h, struct reply *reply)
+{
+    struct store *store = take_store(h);
+    plain_get(store, h->assets, reply);
+    give_store(h, store);
+}
+
+static void answer(struct http *h, const struct exchange *x, struct MHD_Connection *connection,
                    struct reply *reply)
 {
     const char *path = x->request.path;
+    const char *if_none_match = header(connection, "If-None-Match");
+    bool root = strcmp(path, "/") == 0;
     if (api_owns(path)) {
         struct store *store = take_store(h);
         api_get(store, &x->request, h->build, if_none_match, reply);
@@ -186,7 +202,10 @@ static void answer(struct http *h, const struct exchange *x, const char *if_none
     } else if (strcmp(path, "/healthz") == 0) {
         answer_health(h, reply);
     } else {
-        assets_get(h->assets, path, reply);
+        if (strcmp(path, "/plain") == 0 || (root && !assets_has_page(h->assets)))
+            answer_plain(h, reply);
+        else
+            assets_get(h->assets, path, accepts_gzip(header(connection, "Accept-Encoding")), reply);
         if (etag_matches(&reply->etag, if_none_match))
             reply->status = 304;
     }
@@ -214,7 +233,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     enum MHD_Result result = MHD_YES;
     if (refused || x->headers_seen) {
         if (!refused)
-            answer(h, x, header(connection, "If-None-Match"), &reply);
+            answer(h, x, connection, &reply);
         result = send_reply(connection, &reply);
     }
     x->headers_seen = true;

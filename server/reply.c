@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "emit.h"
 
@@ -44,6 +45,7 @@ static void start_over(struct reply *r, unsigned status, const char *type)
     r->type = type;
     r->etag.text[0] = '\0';
     r->constant = NULL;
+    r->varies = r->gzipped = r->immutable = false;
 }
 
 void reply_problem(struct reply *r, unsigned status, const char *format, ...)
@@ -94,4 +96,28 @@ bool etag_matches(const struct etag *tag, const char *if_none_match)
         return false;
     /* The quotes are part of the tag, and no tag of ours holds another: a substring is a match. */
     return strstr(if_none_match, tag->text) != NULL;
+}
+
+/* "q=0", "q=0.000": never. Anything else is a yes. */
+static bool is_zero_weight(const char *text, size_t len)
+{
+    size_t at = strspn(text, "; \t");
+    if (at + 3 > len || strncasecmp(text + at, "q=0", 3) != 0)
+        return false;
+    at += 3;
+    return at + strspn(text + at, ".0 \t") >= len;
+}
+
+bool accepts_gzip(const char *accept_encoding)
+{
+    const char *item = accept_encoding;
+    while (item && *item) {
+        item += strspn(item, ", \t");
+        size_t len = strcspn(item, ",");
+        size_t name = strcspn(item, ",; \t");
+        if (name == 4 && strncasecmp(item, "gzip", 4) == 0)
+            return !is_zero_weight(item + name, len - name);
+        item += len;
+    }
+    return false;
 }

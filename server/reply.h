@@ -22,6 +22,9 @@ struct reply {
     const char *type;  /* Content-Type */
     const char *allow; /* of a 405, or NULL */
     struct etag etag;  /* none: not to be kept by anyone */
+    bool varies;       /* with Accept-Encoding: another client may get other bytes */
+    bool gzipped;      /* the bytes are gzip's: Content-Encoding */
+    bool immutable;    /* this address will never have other bytes */
     struct buf body;
     const void *constant; /* instead of `body`: bytes that live as long as the program */
     size_t constant_size;
@@ -42,5 +45,8 @@ struct etag etag_of(const void *bytes, size_t size);
 /* Does an If-None-Match header (may be NULL) name the tag? "*" does not: it would need an answer to
  * be made first, to know that there is one. */
 bool etag_matches(const struct etag *tag, const char *if_none_match);
+
+/* Does an Accept-Encoding header (may be NULL) take gzip? Only by name, and not with a q of 0. */
+bool accepts_gzip(const char *accept_encoding);
 
 #endif

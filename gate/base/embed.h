@@ -1,8 +1,8 @@
 /*
  * embed.h: files that the build puts into a program, as a table.
  *
- * The embedding tool writes one C file for each table. `data` has a NUL after its `size` bytes, so
- * that a text may be used as a string. The bytes live as long as the program.
+ * The embedding tool writes one C file for each table, sorted by name. `data` has a NUL after its
+ * `size` bytes, so that a text may be used as a string. The bytes live as long as the program.
  */
 #ifndef GATE_BASE_EMBED_H
 #define GATE_BASE_EMBED_H
@@ -10,13 +10,28 @@
 #include <stddef.h>
 
 struct embedded_file {
-    const char *name; /* path below the folder that was embedded, "run.schema.json" */
+    const char *name; /* "run.schema.json" */
     const unsigned char *data;
     size_t size;
 };
 
-/* gate/<name>.schema.json, sorted by name. */
+/* gate/<name>.schema.json. */
 extern const struct embedded_file embedded_schemas[];
 extern const size_t embedded_schemas_count;
+
+/* A file for browsers, as it is and as gzip has it. */
+struct embedded_asset {
+    const char *name; /* "app.js" */
+    const unsigned char *data;
+    size_t size;
+    const unsigned char *gz;
+    size_t gz_size;
+};
+
+/* The page: index.html names the others as "files/<version>/<name>". Without index.html (WEB=0)
+ * there is only what the plain page needs. */
+extern const struct embedded_asset embedded_web[];
+extern const size_t embedded_web_count;
+extern const char embedded_web_version[];
 
 #endif

@@ -1,15 +1,18 @@
 """The build, the packages script, the installed tree, the runner's tarball and the test runner.
 
 Everything happens in a copy of the tree without its git data, so that the tree itself stays as it
-is. The CUDA parts are left out: they take minutes to compile and follow the same rules.
+is. The CUDA parts are left out: they take minutes to compile and follow the same rules. So is the
+dashboard: it needs npm and a network.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import tarfile
 import tempfile
 import unittest
+import urllib.request
 
 ROOT = os.environ.get("KERNEL_GATE_ROOT", os.getcwd())
 TREE = None  # the copy
@@ -26,7 +29,7 @@ def make(*arguments):
     env = {k: v for k, v in os.environ.items() if k not in ("CUDA", "CFLAGS", "LDFLAGS")}
     # Not part of the tree that it lies in, if any.
     env["GIT_CEILING_DIRECTORIES"] = os.path.dirname(TREE)
-    return run("make", "CUDA=0", *arguments, env=env)
+    return run("make", "CUDA=0", "WEB=0", *arguments, env=env)
 
 
 def setUpModule():
@@ -75,7 +78,25 @@ class Build(unittest.TestCase):
 
     def test_says_that_cuda_is_left_out(self):
         said = [line for line in self.first.stdout.splitlines() if "left out" in line]
-        self.assertEqual(said, ["CUDA parts are left out: CUDA=0."])
+        self.assertEqual(said, [
+            "CUDA parts are left out: CUDA=0.",
+            "The dashboard is left out, gate-server has a plain page: WEB=0."])
+
+    def test_the_server_without_the_dashboard_has_a_plain_page(self):
+        db = os.path.join(SCRATCH, "plain.db")
+        done = run("build/bin/gate", "import", "--db", db, "tests/data/run-h200.json")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        with subprocess.Popen(["build/bin/gate-server", "--db", db, "--listen", "127.0.0.1:0"],
+                              cwd=TREE, stderr=subprocess.PIPE, text=True) as server:
+            url = server.stderr.readline().split()[-1]
+            with urllib.request.urlopen(url, timeout=60) as response:
+                page = response.read().decode()
+            self.assertIn("WEB=0", page)
+            self.assertIn("NVIDIA H200", page)
+            with urllib.request.urlopen(url + re.search(r'href="([^"]*css)"', page).group(1),
+                                        timeout=60) as response:
+                self.assertEqual(response.status, 200)
+            server.terminate()
 
     def test_quiet_unless_asked(self):
         self.assertIn("  CC    gate/main.c\n", self.first.stdout)
@@ -106,7 +127,7 @@ class Build(unittest.TestCase):
 
     def test_bad_settings_are_refused(self):
         for setting, named in (("SANITIZE=adress", "SANITIZE is 'adress'"),
-                               ("CUDA=yes", "CUDA is 'yes'")):
+                               ("CUDA=yes", "CUDA is 'yes'"), ("WEB=2", "WEB is '2'")):
             with self.subTest(setting):
                 done = run("make", setting, "help")
                 self.assertNotEqual(done.returncode, 0)
@@ -243,7 +264,7 @@ class Packages(unittest.TestCase):
         commands = [line.strip() for line in done.stdout.splitlines() if line.startswith(" ")]
         self.assertEqual(commands, [
             "sudo apt-get install -y --no-install-recommends pkg-config libmicrohttpd-dev "
-            "libsqlite3-dev libcjson-dev libmd-dev"])
+            "libsqlite3-dev libcjson-dev libmd-dev zlib1g-dev"])
         self.assertFalse([c for c in self.calls(log) if c.startswith("apt-get")])
 
     def test_installs_as_root_what_is_missing(self):

@@ -1,0 +1,215 @@
+/* plain.c: see plain.h. */
+#include "plain.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "report_units.h"
+
+#define N_RUNS 25
+#define N_CASES 500
+
+/* One page in the making. */
+struct page {
+    struct buf *out;
+    int64_t n_rows; /* of the table at hand */
+};
+
+/* Text between tags or in a quoted attribute. */
+static void put_text(struct buf *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        switch (*text) {
+        case '&':
+            buf_puts(out, "&amp;");
+            break;
+        case '<':
+            buf_puts(out, "&lt;");
+            break;
+        case '>':
+            buf_puts(out, "&gt;");
+            break;
+        case '"':
+            buf_puts(out, "&quot;");
+            break;
+        default:
+            buf_putc(out, *text);
+        }
+    }
+}
+
+static void put_cell(struct buf *out, const char *text)
+{
+    buf_puts(out, "<td>");
+    put_text(out, text);
+    buf_puts(out, "</td>");
+}
+
+/* A number's cell; `known` false: a dash. */
+static void put_number(struct buf *out, bool known, const char *text)
+{
+    buf_puts(out, "<td class=\"number\">");
+    put_text(out, known ? text : "\u2013");
+    buf_puts(out, "</td>");
+}
+
+static void put_verdict(struct buf *out, const char *verdict)
+{
+    buf_puts(out, "<td><span class=\"verdict ");
+    put_text(out, verdict);
+    buf_puts(out, "\">");
+    put_text(out, strcmp(verdict, "no-verdict") == 0 ? "no verdict" : verdict);
+    buf_puts(out, "</span></td>");
+}
+
+static void put_time(struct buf *out, int64_t ms)
+{
+    char iso[UNITS_MAX];
+    char text[UNITS_MAX];
+    buf_printf(out, "<td><time datetime=\"%s\">%s UTC</time></td>", units_time_iso(ms, iso),
+               units_time(ms, text));
+}
+
+static void put_commit(struct buf *out, const struct store_run *run)
+{
+    char text[16];
+    snprintf(text, sizeof(text), "%.9s%s", run->commit, run->dirty ? "+" : "");
+    buf_puts(out, "<td class=\"mono\">");
+    put_text(out, text);
+    buf_puts(out, "</td>");
+}
+
+/* The uuid is hex digits and dashes: the schema says so. */
+static void put_run_link(struct buf *out, const char *uuid)
+{
+    buf_printf(out, "<td><a class=\"mono\" href=\"api/v1/runs/%s\">%.8s</a></td>", uuid, uuid);
+}
+
+static void put_heads(struct buf *out, const char *const *heads, size_t n, size_t first_number)
+{
+    buf_puts(out, "<table><thead><tr>");
+    for (size_t i = 0; i < n; i++)
+        buf_printf(out, "<th scope=\"col\"%s>%s</th>", i >= first_number ? " class=\"number\"" : "",
+                   heads[i]);
+    buf_puts(out, "</tr></thead><tbody>\n");
+}
+#define PUT_HEADS(out, first_number, ...)                                                          \
+    put_heads(out, (const char *const[]){__VA_ARGS__},                                             \
+              sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *), first_number)
+
+static void put_run_cells(struct buf *out, const struct store_run *run)
+{
+    char counts[96];
+    snprintf(counts, sizeof(counts), "%d of %d pass", run->n_pass, run->n_cases);
+    put_verdict(out, run->verdict);
+    put_cell(out, run->device_name);
+    put_time(out, run->time_ms);
+    put_commit(out, run);
+    put_cell(out, run->subject);
+    put_cell(out, counts);
+    put_run_link(out, run->uuid);
+    buf_puts(out, "</tr>\n");
+}
+
+static bool device_row(void *context, const struct store_device *row)
+{
+    struct page *page = context;
+    page->n_rows++;
+    buf_puts(page->out, "<tr>");
+    put_run_cells(page->out, &row->newest);
+    return true;
+}
+
+static bool run_row(void *context, const struct store_run *row)
+{
+    struct page *page = context;
+    buf_puts(page->out, "<tr>");
+    put_run_cells(page->out, row);
+    return true;
+}
+
+static bool case_row(void *context, const struct store_case *row)
+{
+    struct page *page = context;
+    char text[UNITS_MAX];
+    if (++page->n_rows > N_CASES)
+        return false;
+    buf_puts(page->out, "<tr>");
+    put_verdict(page->out, row->verdict);
+    put_cell(page->out, row->id);
+    put_cell(page->out, row->device_model);
+    put_number(page->out, row->p50_ns > 0, units_duration(row->p50_ns, text));
+    put_number(page->out, row->ratio > 0, units_change(row->ratio, text));
+    put_number(page->out, row->mde > 0, units_percent(row->mde, text));
+    put_number(page->out, row->ceiling > 0, units_share(row->ceiling, text));
+    buf_puts(page->out, "</tr>\n");
+    return true;
+}
+
+static void put_start(struct buf *out, const struct assets *assets)
+{
+    buf_printf(out,
+               "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
+               "<meta name=\"color-scheme\" content=\"light dark\"><title>Kernel Gate</title>"
+               "<link rel=\"icon\" href=\"%s\" type=\"image/svg+xml\">",
+               assets_address(assets, "icon.svg").text);
+    buf_printf(out,
+               "<link rel=\"stylesheet\" href=\"%s\"></head>\n<body class=\"plain\"><main>"
+               "<h1>Kernel Gate</h1>\n<p>",
+               assets_address(assets, "style.css").text);
+    buf_puts(out, assets_has_page(assets)
+                      ? "The page without scripts; <a href=\"./\">the dashboard</a> needs "
+                        "JavaScript."
+                      : "This server was built without the dashboard (WEB=0); this plain page "
+                        "and the API are all there is.");
+    buf_puts(out, " The numbers: <a href=\"api/v1/runs\">runs</a>, "
+                  "<a href=\"api/v1/cases\">cases</a>, "
+                  "<a href=\"api/v1/leaderboard\">leaderboard</a>, "
+                  "<a href=\"api/v1/devices\">devices</a>.</p>\n");
+}
+
+static enum gate_status put_tables(struct store *store, struct page *page, struct gate_error *err)
+{
+    buf_puts(page->out, "<h2>Newest verdict of each device</h2>\n");
+    PUT_HEADS(page->out, 9, "Verdict", "Device", "When", "Commit", "Subject", "Cases", "Run");
+    enum gate_status status = store_devices(store, device_row, page, err);
+    buf_puts(page->out, "</tbody></table>\n");
+    if (status != GATE_OK)
+        return status;
+    if (page->n_rows == 0) {
+        buf_puts(page->out, "<p>There are no runs yet. <code>make run</code>, or <code>gate run "
+                            "--device auto --db FILE</code>, brings the first.</p>\n");
+        return GATE_OK;
+    }
+    buf_puts(page->out, "<h2>Cases, the newest result of each</h2>\n");
+    PUT_HEADS(page->out, 3, "Verdict", "Case", "Device", "p50", "Change", "MDE", "Of ceiling");
+    page->n_rows = 0;
+    status = store_cases(store, NULL, case_row, page, err);
+    buf_puts(page->out, "</tbody></table>\n");
+    if (page->n_rows > N_CASES)
+        buf_puts(page->out, "<p>There are more.</p>\n");
+    if (status != GATE_OK)
+        return status;
+    buf_puts(page->out, "<h2>Newest runs</h2>\n");
+    PUT_HEADS(page->out, 9, "Verdict", "Device", "When", "Commit", "Subject", "Cases", "Run");
+    status = store_runs(store, (struct store_run_key){INT64_MAX, ""}, N_RUNS, run_row, page, err);
+    buf_puts(page->out, "</tbody></table>\n");
+    return status;
+}
+
+void plain_get(struct store *store, const struct assets *assets, struct reply *reply)
+{
+    struct gate_error err = {0};
+    struct page page = {.out = &reply->body};
+    reply->type = "text/html; charset=utf-8";
+    put_start(page.out, assets);
+    enum gate_status status = put_tables(store, &page, &err);
+    buf_puts(page.out, "</main></body></html>\n");
+    if (status != GATE_OK || page.out->failed) {
+        fprintf(stderr, "gate-server: %s\n", err.message);
+        reply_text(reply, 503, "The database cannot be read now; the server's log says why.");
+        return;
+    }
+    reply->etag = etag_of(page.out->data, page.out->len);
+}

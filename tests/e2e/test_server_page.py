@@ -1,0 +1,168 @@
+"""The files of the page as gate-server gives them out, and the page without scripts."""
+
+import gzip
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import test_server as base  # noqa: E402
+
+FOREVER = "public, max-age=31536000, immutable"
+FILE = re.compile(rb'(?:src|href)="(files/([0-9a-f]{16})/([\w.]+))"')
+EMBED = os.path.join(base.ROOT, "build", "embed")
+
+
+class Page(base.SeededCase):
+    def setUp(self):
+        self.page = self.server.get("/")
+        if not FILE.search(self.page.bytes) or b"app.js" not in self.page.bytes:
+            self.skipTest("built with WEB=0")
+
+    def test_all_that_it_names_is_there(self):
+        self.assertEqual(self.page.status, 200)
+        self.assertEqual(self.page.getheader("Content-Type"), "text/html; charset=utf-8")
+        self.assertEqual(self.page.getheader("Cache-Control"), "no-cache")
+        found = FILE.findall(self.page.bytes)
+        self.assertEqual(len({version for _, version, _ in found}), 1, "one version for all")
+        folder = f"/files/{found[0][1].decode()}/"
+        names, todo = set(), [name.decode() for _, _, name in found]
+        while todo:
+            name = todo.pop()
+            if name in names:
+                continue
+            names.add(name)
+            response = self.server.get(folder + name)
+            self.assertEqual(response.status, 200, name)
+            self.assertEqual(response.getheader("Cache-Control"), FOREVER)
+            if name.endswith(".js"):
+                self.assertEqual(response.getheader("Content-Type"),
+                                 "text/javascript; charset=utf-8")
+                todo += [n.decode() for n in
+                         re.findall(rb'(?:from|import) ?\(?"\./([\w./-]+)"', response.bytes)]
+        self.assertGreater(len(names), 4)
+        self.assertEqual(self.server.get(folder + "uplot.js").status, 200)
+
+    def test_two_forms(self):
+        path = "/" + FILE.search(self.page.bytes).group(1).decode()
+        plain = self.server.get(path)
+        self.assertIsNone(plain.getheader("Content-Encoding"))
+        for value in ("gzip", "deflate, gzip;q=0.5", "br , GZIP ; q=1"):
+            packed = self.server.get(path, headers={"Accept-Encoding": value})
+            self.assertEqual(packed.getheader("Content-Encoding"), "gzip", value)
+            self.assertEqual(gzip.decompress(packed.bytes), plain.bytes)
+            self.assertEqual(packed.getheader("Vary"), "Accept-Encoding")
+            self.assertNotEqual(packed.getheader("ETag"), plain.getheader("ETag"))
+        for value in ("identity", "gzip;q=0", "gzip; q=0.000", "xgzip", "gzipped", "br", ""):
+            response = self.server.get(path, headers={"Accept-Encoding": value})
+            self.assertIsNone(response.getheader("Content-Encoding"), value)
+            self.assertEqual(response.bytes, plain.bytes)
+            self.assertEqual(response.getheader("Vary"), "Accept-Encoding")
+        tag = packed.getheader("ETag")
+        again = self.server.get(path, headers={"If-None-Match": tag, "Accept-Encoding": "gzip"})
+        self.assertEqual((again.status, again.bytes), (304, b""))
+        self.assertIsNone(again.getheader("Content-Encoding"))
+
+    def test_other_versions_and_names(self):
+        path = "/" + FILE.search(self.page.bytes).group(1).decode()
+        folder, name = os.path.split(path)
+        for other in (f"/files/0000000000000000/{name}", f"/{name}", f"{folder}{name}",
+                      f"{folder}/index.html/", f"{folder}/none.js", f"{folder}x/{name}", folder,
+                      "/files/", "/index.html"):
+            self.assertEqual(self.server.get(other).status, 404, other)
+
+    def test_web_root_has_what_npm_brings(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "index.html"), "w", encoding="utf-8") as file:
+                file.write("mine")
+            server = base.Server(self.db, "--web-root", folder)
+            self.assertEqual(server.get("/").bytes, b"mine")
+            self.assertEqual(server.get("/uplot.js").status, 200)
+            self.assertEqual(server.get("/app.js").status, 404)
+            self.assertEqual(server.stop(), 0)
+
+
+class Plain(base.SeededCase):
+    def test_it_has_the_essential(self):
+        response = self.server.get("/plain")
+        self.assertEqual(response.status, 200)
+        self.assertEqual(response.getheader("Content-Type"), "text/html; charset=utf-8")
+        text = response.bytes.decode()
+        self.assertNotIn("<script", text)
+        self.assertNotIn("style=", text)
+        self.assertEqual(text.count("<table>"), 3)
+        for piece in ("NVIDIA H200", "verdict wrong", base.GEMV, self.uuids[-1], "api/v1/cases",
+                      "2025-06-"):
+            self.assertIn(piece, text)
+        style = re.search(r'href="([\w./]+\.css)"', text).group(1)
+        self.assertEqual(self.server.get("/" + style).status, 200)
+        tag = response.getheader("ETag")
+        self.assertEqual(self.server.get("/plain", headers={"If-None-Match": tag}).status, 304)
+
+    def test_hostile_text_stays_text(self):
+        with tempfile.TemporaryDirectory() as folder:
+            run = os.path.join(folder, "run.json")
+            with open(os.path.join(base.ROOT, "tests/data/run-h200.json"), encoding="utf-8") as f:
+                text = f.read()
+            with open(run, "w", encoding="utf-8") as file:
+                file.write(re.sub(r'"subject":\s*"[^"]*"',
+                                  r'"subject": "<script>alert(\"&amp;\")</script>"', text))
+            db = os.path.join(folder, "gate.db")
+            subprocess.run([os.path.join(base.BUILD, "bin", "gate"), "import", "--db", db, run],
+                           check=True, timeout=base.PATIENCE, stdout=subprocess.DEVNULL)
+            server = base.Server(db)
+            page = server.get("/plain").bytes.decode()
+            self.assertNotIn("<script", page)
+            self.assertIn("&lt;script&gt;alert(&quot;&amp;amp;&quot;)&lt;/script&gt;", page)
+            self.assertEqual(server.stop(), 0)
+
+    def test_an_empty_history(self):
+        with tempfile.TemporaryDirectory() as folder:
+            db = os.path.join(folder, "gate.db")
+            base.seed(db, 0)
+            server = base.Server(db)
+            self.assertIn("no runs yet", server.get("/plain").bytes.decode())
+            self.assertEqual(server.stop(), 0)
+
+
+class Embed(unittest.TestCase):
+    """The build tool: what its table holds follows from the files alone."""
+
+    def embed(self, *names):
+        return subprocess.run([EMBED, "--page", "x", *names], check=True, timeout=base.PATIENCE,
+                              stdout=subprocess.PIPE).stdout.decode()
+
+    def bytes_of(self, table, kind, index):
+        digits = re.search(rf"{kind}_{index}\[\] = {{([\d,\s]*)0}};", table).group(1)
+        return bytes(int(d) for d in digits.split(",") if d.strip())
+
+    def test_versions(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def write(name, text):
+                path = os.path.join(folder, name)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+                return path
+            page = write("index.html", '<script src="a.js"></script><a href="b.js">"a.js</a>')
+            module = write("a.js", 'import "./b.js";')
+            table = self.embed(page, module)
+            version = re.search(r'x_version\[\] = "([0-9a-f]{16})"', table).group(1)
+            # b.js is no file of the table, and a quote that does not close names none.
+            html = self.bytes_of(table, "file", 1).decode()
+            self.assertEqual(html, f'<script src="files/{version}/a.js"></script>'
+                                   '<a href="b.js">"a.js</a>')
+            self.assertEqual(gzip.decompress(self.bytes_of(table, "gz", 1)).decode(), html)
+            self.assertEqual(self.bytes_of(table, "file", 0).decode(), 'import "./b.js";')
+            self.assertEqual(self.embed(module, page), table, "the order of the files is no matter")
+            write("a.js", 'import "./c.js";')
+            self.assertNotIn(version, self.embed(page, module))
+            self.assertNotEqual(
+                subprocess.run([EMBED, "--page", "x", folder + "/none"], check=False,
+                               stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL).returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
