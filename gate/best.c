@@ -47,18 +47,6 @@ static enum best_action action_of_name(const char *name)
     return BEST_ACCEPT; /* not reached: the schema knows no other name */
 }
 
-static double standard_deviation(const double *x, size_t n)
-{
-    double mean = 0, squares = 0;
-    if (n < 2)
-        return 0;
-    for (size_t i = 0; i < n; i++)
-        mean += x[i] / (double)n;
-    for (size_t i = 0; i < n; i++)
-        squares += (x[i] - mean) * (x[i] - mean);
-    return sqrt(squares / (double)(n - 1));
-}
-
 bool best_control(struct best_entry *entry, const double *p50_ns, const double *control_ns,
                   size_t n)
 {
@@ -71,7 +59,7 @@ bool best_control(struct best_entry *entry, const double *p50_ns, const double *
         return false;
     for (size_t i = 0; i < n; i++)
         x[i] = log(p50_ns[i] / control_ns[i]);
-    entry->spread = standard_deviation(x, n);
+    entry->spread = stats_deviation(x, n);
     memcpy(x, control_ns, n * sizeof(*x));
     stats_sort(x, n);
     entry->control_ns = stats_quantile(x, n, 0.5);

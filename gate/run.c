@@ -83,19 +83,26 @@ static double log_or_nan(double ratio)
     return ratio > 0 ? log(ratio) : NAN;
 }
 
-static double p50_of(const cJSON *arm)
+static struct run_time time_of(const cJSON *arm)
 {
-    return json_number(member(arm, "timing"), "p50_ns", 0);
+    const cJSON *timing = member(arm, "timing");
+    return (struct run_time){
+        .p50_ns = json_number(timing, "p50_ns", 0),
+        .p90_ns = json_number(timing, "p90_ns", 0),
+        .sm_clock_mhz = json_number(timing, "sm_clock_mhz", 0),
+        .throttled_power_ns = json_number(timing, "throttled_power_ns", 0),
+        .throttled_thermal_ns = json_number(timing, "throttled_thermal_ns", 0),
+    };
 }
 
 /* d from the pair; false when the best was not measured. */
 static bool read_pair(const cJSON *arms, struct run_process *out)
 {
-    const cJSON *timing = member(arm_of(arms, "best"), "timing");
+    const cJSON *best = arm_of(arms, "best"), *timing = member(best, "timing");
     double ratio = json_number(member(timing, "ratio_to_candidate"), "value", 0);
     if (ratio <= 0)
         return false;
-    out->best_p50_ns = json_number(timing, "p50_ns", 0);
+    out->best = time_of(best);
     out->d = log(ratio);
     out->d_cycles = log_or_nan(json_number(timing, "ratio_cycles", 0));
     out->d_p90 = log_or_nan(json_number(timing, "ratio_p90", 0));
@@ -108,7 +115,7 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
                         const struct case_result *result, struct run_process p)
 {
     struct run_sequence *q = &c->sequence[stage];
-    p.p50_ns = p50_of(arm_of(result->arms, "candidate"));
+    p.candidate = time_of(arm_of(result->arms, "candidate"));
     p.d_cycles = p.d_p90 = NAN;
     if (c->mode == RUN_PAIRED && !read_pair(result->arms, &p)) {
         if (stage != RUN_FIRST || q->n > 0) {
@@ -122,7 +129,7 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
         run_fall_back(run, c, why);
     }
     if (c->mode == RUN_NUMBER)
-        p.d = log(p.p50_ns / p.control_ns) - log(c->best.p50_ns / c->best.control_ns);
+        p.d = log(p.candidate.p50_ns / p.control_ns) - log(c->best.p50_ns / c->best.control_ns);
     q->process[q->n++] = p;
 }
 
@@ -170,11 +177,11 @@ static struct decide_sequence flatten(const struct run_sequence *q, struct seque
                                     .n = q->n};
 }
 
-static double median_of(const struct run_sequence *q, bool best)
+static double median_best_ns(const struct run_sequence *q)
 {
     double x[DECIDE_LAST_LOOK];
     for (size_t i = 0; i < q->n; i++)
-        x[i] = best ? q->process[i].best_p50_ns : q->process[i].p50_ns;
+        x[i] = q->process[i].best.p50_ns;
     stats_sort(x, q->n);
     return q->n ? stats_quantile(x, q->n, 0.5) : 0;
 }
@@ -211,7 +218,7 @@ static void decide_measured(const struct run *run, struct run_case *c)
         .confirmation = flatten(&c->sequence[RUN_CONFIRMATION], &flat, RUN_CONFIRMATION),
         .threshold = c->about->threshold > 0 ? c->about->threshold : run->policy.threshold,
         .p90_threshold = run->policy.p90_threshold,
-        .best_p50_ns = paired ? median_of(&c->sequence[RUN_FIRST], true) : c->best.p50_ns,
+        .best_p50_ns = paired ? median_best_ns(&c->sequence[RUN_FIRST]) : c->best.p50_ns,
         .floor_ns = floor_ns(c),
         .control_drift = run_control_drift(run),
         .same_library = paired && !strcmp(candidate_sha256(run), best_sha256(run, c)),
@@ -371,8 +378,10 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
         pause_for(run->policy.pause_s);
         run_stage(run, s, order, RUN_CONFIRMATION, progress, context);
     }
-    for (size_t i = 0; i < run->suite->n_cases; i++)
+    for (size_t i = 0; i < run->suite->n_cases; i++) {
+        run_summarise(&run->cases[i]);
         complete_reason(&run->cases[i]);
+    }
     count_verdicts(run);
     run->end_ms = now_ms();
     free(order);

@@ -30,12 +30,19 @@ enum run_stage { RUN_FIRST, RUN_CONFIRMATION, RUN_STAGES };
 
 #define RUN_PROCESSES_MAX 64 /* of one sequence */
 
+/* What one process measured of one arm; all 0: it was not timed. */
+struct run_time {
+    double p50_ns, p90_ns;
+    double sm_clock_mhz;
+    double throttled_power_ns, throttled_thermal_ns;
+};
+
 /* What one process measured of a case. */
 struct run_process {
     bool swapped;
-    double p50_ns, best_p50_ns; /* best_p50_ns: 0 in number mode */
-    double d;                   /* ln of the ratio; 0 without a best */
-    double d_cycles, d_p90;     /* NaN: not measured */
+    struct run_time candidate, best; /* best: all 0 in number mode */
+    double d;                        /* ln of the ratio; 0 without a best */
+    double d_cycles, d_p90;          /* NaN: not measured */
     double control_ns;
 };
 
@@ -47,7 +54,8 @@ struct run_sequence {
 
 struct run_case {
     const struct suite_case *about;
-    struct case_result result; /* of the first process, or of the one that went wrong */
+    struct case_result result; /* of the first process, or of the one that went wrong; its arms'
+                                  times in the end are those of run_summarise() */
     bool has_best;
     struct best_entry best; /* its texts are the three below: they outlive a change of the bests */
     char best_commit[41], best_library[65], best_epoch[200];
@@ -113,6 +121,14 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
  */
 enum gate_status run_keep_bests(struct run *run, const char *library, struct best *best, size_t *n,
                                 struct gate_error *err);
+
+/*
+ * Puts what all processes of a case found together into the arms that the first one reported, of
+ * the candidate and of the best: p50, p90 and clock are medians over the processes, the interval of
+ * p50 is that of the median over them, and the rates follow p50. A single process, like one that
+ * happened to run at another clock, would make a trend jump.
+ */
+void run_summarise(struct run_case *c);
 
 /* The run document (run.schema.json); the caller's. */
 cJSON *run_document(const struct run *run);

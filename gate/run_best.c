@@ -191,7 +191,7 @@ static enum gate_status medians(const struct run_sequence *q, struct best_entry 
 {
     double p50[DECIDE_LAST_LOOK], control[DECIDE_LAST_LOOK];
     for (size_t i = 0; i < q->n; i++) {
-        p50[i] = q->process[i].p50_ns;
+        p50[i] = q->process[i].candidate.p50_ns;
         control[i] = q->process[i].control_ns;
     }
     if (!best_control(entry, p50, control, q->n))
@@ -230,7 +230,7 @@ static double median_p50(const struct run_sequence *q)
 {
     double p50[DECIDE_LAST_LOOK];
     for (size_t i = 0; i < q->n; i++)
-        p50[i] = q->process[i].p50_ns;
+        p50[i] = q->process[i].candidate.p50_ns;
     return decide_bounds(p50, q->n).value;
 }
 

@@ -55,8 +55,8 @@ static cJSON *process_object(const struct run_process *p, enum run_stage stage, 
     bool paired = mode == RUN_PAIRED;
     cJSON_AddStringToObject(o, "stage", stage == RUN_FIRST ? "first" : "confirmation");
     cJSON_AddBoolToObject(o, "swapped", p->swapped);
-    cJSON_AddNumberToObject(o, "p50_ns", p->p50_ns);
-    add_known(o, "best_p50_ns", p->best_p50_ns, paired && p->best_p50_ns > 0);
+    cJSON_AddNumberToObject(o, "p50_ns", p->candidate.p50_ns);
+    add_known(o, "best_p50_ns", p->best.p50_ns, paired && p->best.p50_ns > 0);
     add_known(o, "d", p->d, mode != RUN_NONE);
     add_known(o, "d_cycles", p->d_cycles, paired && isfinite(p->d_cycles));
     add_known(o, "d_p90", p->d_p90, paired && isfinite(p->d_p90));

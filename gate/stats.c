@@ -46,6 +46,18 @@ struct estimate stats_median(const double *sorted, size_t n, double confidence)
     return (struct estimate){stats_quantile(sorted, n, 0.5), sorted[k - 1], sorted[n - k]};
 }
 
+double stats_deviation(const double *x, size_t n)
+{
+    double mean = 0, squares = 0;
+    if (n < 2)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        mean += x[i] / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (x[i] - mean) * (x[i] - mean);
+    return sqrt(squares / (double)(n - 1));
+}
+
 double stats_half_width(struct estimate e)
 {
     return (e.hi - e.lo) / (2 * e.value);

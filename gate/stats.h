@@ -24,6 +24,9 @@ double stats_quantile(const double *sorted, size_t n, double q);
  */
 struct estimate stats_median(const double *sorted, size_t n, double confidence);
 
+/* Standard deviation (n - 1) of n values; 0 for fewer than two. */
+double stats_deviation(const double *x, size_t n);
+
 /* Half-width of the interval relative to the value. */
 double stats_half_width(struct estimate e);
 

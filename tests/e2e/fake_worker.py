@@ -9,10 +9,13 @@ file: the act happens only while it does not exist, and creates it. "p50" maps c
 candidate's time (1000 ns), "cycles" to its ratio to the best in cycles (that of the times),
 "best_fails" is the message of a best that is wrong, "best_is_lost" leaves it out of
 all but the first process. "drift" is a file that counts processes: the
-control of each is 1 % slower than that of the one before.
+control of each is 1 % slower than that of the one before. "count" is a file that counts processes
+that are given cases; of the n-th one "p50s" maps case ids to lists of the candidate's time, "d" to
+lists of ln of its ratio to the best (the last entry stays).
 """
 import hashlib
 import json
+import math
 import os
 import sys
 import time
@@ -112,13 +115,27 @@ def act(what):
             sys.stdout.write("x" * 65536)
 
 
-def best_arm(name, p50):
+def count_process():
+    if "count" not in FAKE:
+        return 0
+    with open(FAKE["count"], "a+", encoding="utf-8") as file:
+        file.write("x")
+        return file.tell() - 1
+
+
+def of_process(key, name, process, otherwise):
+    values = FAKE.get(key, {}).get(name)
+    return values[min(process, len(values) - 1)] if values else otherwise
+
+
+def best_arm(name, p50, d):
     arm = {"provider": "fake", "role": "best", "kernel": "k", "verify": verify(), "timing": None}
     if "best_fails" in FAKE:
         arm["verify"] = dict(verify(), ok=False, message=FAKE["best_fails"])
         return arm
-    ratio = p50 / 1000.0
-    arm["timing"] = dict(timing(1000.0), ratio_p90=ratio,
+    best = FAKE.get("best_p50", 1000.0)
+    ratio = p50 / best if d is None else math.exp(d)
+    arm["timing"] = dict(timing(best), ratio_p90=ratio,
                          ratio_to_candidate={"value": ratio, "lo": ratio, "hi": ratio},
                          ratio_cycles=FAKE.get("cycles", {}).get(name, ratio))
     return arm
@@ -137,19 +154,21 @@ def main():
         say({"refuse": "environment", "message": "GPU 0 is busy"})
         return
     say(greeting())
+    process = None
     for line in sys.stdin:
         task = json.loads(line)
+        process = count_process() if process is None else process
         name = case_id(task["case"])
         mine = FAKE.get("only", name) == name
         say({"phase": FAKE.get("phase", "verify"), "provider": FAKE.get("at_work", "fake")})
         skipped = set(FAKE.get("providers", [])) & set(task["skip"])
         if mine and FAKE.get("act") and not skipped and first_time():
             act(FAKE["act"])
-        p50 = FAKE.get("p50", {}).get(name, 1000.0)
+        p50 = of_process("p50s", name, process, FAKE.get("p50", {}).get(name, 1000.0))
         arms = [{"provider": "fake", "role": "candidate", "kernel": "k", "timing": timing(p50),
                  "verify": verify() if task["verify"] else None}]
         if task["best"] and (task["verify"] or not FAKE.get("best_is_lost")):
-            arms.append(best_arm(name, p50))
+            arms.append(best_arm(name, p50, of_process("d", name, process, None)))
         record = {"done": name, "outcome": "measured", "message": "", "spoiled": False,
                   "arms": arms}
         if mine:

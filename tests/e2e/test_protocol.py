@@ -1,7 +1,9 @@
 """Runs with a worker that measures what it is told to, and misbehaves as it is told to."""
 import glob
 import json
+import math
 import os
+import statistics
 import subprocess
 import tempfile
 import unittest
@@ -134,6 +136,44 @@ class Verdicts(Gate):
         self.assertEqual(best[FIRST]["best"]["p50_ns"], 1000.0)
         self.assertNotEqual(best[FIRST]["best"]["library_sha256"],
                             best[SECOND]["best"]["library_sha256"])
+
+
+class Records(Gate):
+    """What the record says of a case is what all of its processes found."""
+
+    TIMES = [1500.0, 1010.0, 1000.0, 990.0, 1005.0]
+
+    def test_the_time_of_a_case_is_the_median_over_its_processes(self):
+        self.accept()
+        code, document, errors = self.run_gate(count=self.path("count"), d={SECOND: [0.0]},
+                                               p50s={SECOND: self.TIMES})
+        self.assertEqual(code, 0, errors)
+        case = self.cases(document)[SECOND]
+        timing, best = (arm["timing"] for arm in case["arms"][:2])
+        self.assertEqual([p["p50_ns"] for p in case["processes"]], self.TIMES)
+        self.assertEqual((timing["p50_ns"], timing["p50_lo_ns"], timing["p50_hi_ns"]),
+                         (1005.0, 990.0, 1500.0))
+        self.assertAlmostEqual(timing["p90_ns"], 1005.0 * 1.01)
+        self.assertEqual(timing["processes"], 5)
+        logs = [math.log(t) for t in self.TIMES]
+        self.assertAlmostEqual(timing["spread"], statistics.stdev(logs))
+        # The fake's first process said 1 TFLOP/s at 1500 ns.
+        self.assertAlmostEqual(timing["tflops"], 1500 / 1005)
+        self.assertIsNone(timing["ceiling"])
+        self.assertEqual((best["p50_ns"], best["processes"], best["spread"]), (1000.0, 5, 0.0))
+
+    def test_the_median_takes_the_confirmation_in(self):
+        self.accept()
+        _, document, _ = self.run_gate(count=self.path("count"),
+                                       p50s={SECOND: [1100.0] * 4 + [1110.0] * 6})
+        timing = self.cases(document)[SECOND]["arms"][0]["timing"]
+        self.assertEqual((timing["p50_ns"], timing["processes"]), (1110.0, 10))
+
+    def test_one_process_keeps_the_interval_of_its_samples(self):
+        _, document, _ = self.run_gate(p50={SECOND: 1100.0})
+        timing = self.cases(document)[SECOND]["arms"][0]["timing"]
+        self.assertEqual((timing["p50_lo_ns"], timing["processes"]), (1100.0 * 0.999, 1))
+        self.assertNotIn("spread", timing)
 
 
 class Adjudication(Gate):

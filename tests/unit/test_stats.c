@@ -91,9 +91,18 @@ static void half_width_is_relative(void **state)
     assert_close(stats_half_width((struct estimate){100, 98, 104}), 0.03);
 }
 
+static void deviation_is_of_a_sample(void **state)
+{
+    const double x[] = {2, 4, 4, 4, 5, 5, 7, 9};
+    (void)state;
+    assert_true(fabs(stats_deviation(x, 8) - sqrt(32.0 / 7)) < 1e-12);
+    assert_true(stats_deviation(x, 1) == 0 && stats_deviation(x, 0) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(deviation_is_of_a_sample),
         cmocka_unit_test(sorts_ascending),
         cmocka_unit_test(quantiles_are_linear_between_neighbours),
         cmocka_unit_test(median_interval_has_the_ranks_of_the_tables),
