@@ -41,6 +41,8 @@ build)
     need_library libcjson libcjson-dev
     need_library libmd libmd-dev
     need_library zlib zlib1g-dev
+    # Its header alone: the library is opened at run time, where it is present.
+    need_library libcurl libcurl4-openssl-dev
     ;;
 test)
     need_library cmocka libcmocka-dev

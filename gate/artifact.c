@@ -64,30 +64,6 @@ static enum gate_status set_path(char path[PATHS_MAX], struct gate_error *err, c
 
 /* ---- folders ---- */
 
-static bool is_folder(const char *path)
-{
-    struct stat st;
-    return !stat(path, &st) && S_ISDIR(st.st_mode);
-}
-
-/* mkdir -p. Whether mkdir() says EEXIST of a folder on a read-only disk is up to the disk, so what
- * counts is that the folder is there. */
-static enum gate_status make_folders(const char *path, struct gate_error *err)
-{
-    char part[PATHS_MAX];
-    size_t n = strlen(path);
-    for (size_t i = 1; i <= n; i++) {
-        if (path[i] != '/' && path[i] != '\0')
-            continue;
-        memcpy(part, path, i);
-        part[i] = '\0';
-        if (mkdir(part, 0700) && !is_folder(part))
-            return gate_fail(err, GATE_IO, "cannot make folder '%s' of the artifact cache: %s",
-                             part, strerror(errno));
-    }
-    return GATE_OK;
-}
-
 static enum gate_status choose_cache(char path[PATHS_MAX], struct gate_error *err)
 {
     const char *own = getenv("GATE_CACHE"), *xdg = getenv("XDG_CACHE_HOME");
@@ -109,7 +85,7 @@ enum gate_status artifact_cache_dir(char path[PATHS_MAX], struct gate_error *err
     struct stat st;
     enum gate_status status = choose_cache(chosen, err);
     if (!status)
-        status = make_folders(chosen, err);
+        status = file_make_folders(chosen, err);
     if (status)
         return status;
     char *absolute = realpath(chosen, NULL);
@@ -134,7 +110,7 @@ enum gate_status artifact_cache_folder(const char *name, char path[PATHS_MAX],
     enum gate_status status = artifact_cache_dir(cache, err);
     if (!status)
         status = set_path(path, err, "%s/%s", cache, name);
-    return status ? status : make_folders(path, err);
+    return status ? status : file_make_folders(path, err);
 }
 
 static enum gate_status artifact_path(const char *sha256, char path[PATHS_MAX],

@@ -128,17 +128,24 @@ static bool copy_uuid(void *context, const struct store_run *row)
     return false;
 }
 
+enum gate_status command_newest_run(struct store *s, char uuid[64], struct gate_error *err)
+{
+    const struct store_run_key start = {INT64_MAX, ""};
+    uuid[0] = '\0';
+    enum gate_status status = store_runs(s, start, 1, copy_uuid, uuid, err);
+    if (status == GATE_OK && !uuid[0])
+        status = gate_fail(err, GATE_USAGE, "the database has no runs yet");
+    return status;
+}
+
 enum gate_status command_document(struct store *s, const char *uuid, const struct schema *schema,
                                   cJSON **out, struct gate_error *err)
 {
-    char newest[64] = "", name[128];
+    char newest[64], name[128];
     if (strcmp(uuid, "latest") == 0) {
-        const struct store_run_key start = {INT64_MAX, ""};
-        enum gate_status status = store_runs(s, start, 1, copy_uuid, newest, err);
+        enum gate_status status = command_newest_run(s, newest, err);
         if (status != GATE_OK)
             return status;
-        if (!newest[0])
-            return gate_fail(err, GATE_USAGE, "the database has no runs yet");
         uuid = newest;
     }
     snprintf(name, sizeof(name), "stored run %s", uuid);

@@ -52,6 +52,9 @@ enum gate_status command_write(const char *path, const struct buf *result, struc
 /* What standard output can show. */
 struct report_style command_style(void);
 
+/* The uuid of the newest run. GATE_USAGE: there is none. */
+enum gate_status command_newest_run(struct store *s, char uuid[64], struct gate_error *err);
+
 /*
  * The document of a run, parsed and checked; `uuid` may be "latest" or an unambiguous prefix. *out
  * is the caller's (cJSON_Delete). GATE_USAGE: no such run.

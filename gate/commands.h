@@ -16,6 +16,7 @@ int cmd_history(int argc, char **argv);
 int cmd_leaderboard(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_import(int argc, char **argv);
+int cmd_push(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_worker(int argc, char **argv); /* started by the supervisor; see PROTOCOL.md */
 

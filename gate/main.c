@@ -20,6 +20,7 @@ static const struct {
     {"leaderboard", cmd_leaderboard, "the fastest of each case, with its commit"},
     {"export", cmd_export, "write runs as JSON, NDJSON or CSV"},
     {"import", cmd_import, "read runs that were exported"},
+    {"push", cmd_push, "send runs to the tracking server"},
     {"doctor", cmd_doctor, "say what this machine has and what the gate can do on it"},
     {"worker", cmd_worker, NULL},
 };

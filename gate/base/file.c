@@ -262,6 +262,32 @@ enum gate_status file_write_atomic(const char *path, const void *bytes, size_t n
     return file_writer_commit(w, err);
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+/* Whether mkdir() says EEXIST of a folder on a read-only disk is up to the disk, so what counts is
+ * that the folder is there. */
+enum gate_status file_make_folders(const char *path, struct gate_error *err)
+{
+    char part[PATH_MAX];
+    size_t n = strlen(path);
+    if (n >= sizeof(part))
+        return gate_fail(err, GATE_IO, "cannot make folder '%.100s...': %s", path,
+                         strerror(ENAMETOOLONG));
+    for (size_t i = 1; i <= n; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (mkdir(part, 0700) && !is_folder(part))
+            return gate_fail(err, GATE_IO, "cannot make folder '%s': %s", part, strerror(errno));
+    }
+    return GATE_OK;
+}
+
 enum gate_status file_sha256(const char *path, char hex[65], struct gate_error *err)
 {
     unsigned char chunk[READ_CHUNK];

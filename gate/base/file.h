@@ -30,6 +30,9 @@ enum gate_status file_writer_put(struct file_writer *w, const void *bytes, size_
 enum gate_status file_writer_commit(struct file_writer *w, struct gate_error *err);
 void file_writer_abort(struct file_writer *w); /* NULL is fine */
 
+/* Makes a folder, with mode 0700, and those above it that are not there. */
+enum gate_status file_make_folders(const char *path, struct gate_error *err);
+
 /* SHA-256 of a file as 64 lower-case hex digits and a NUL. */
 enum gate_status file_sha256(const char *path, char hex[65], struct gate_error *err);
 

@@ -1,0 +1,415 @@
+"""gate push as a black box: nothing is lost, nothing is sent twice in vain, no token gets out."""
+
+import glob
+import gzip
+import json
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import unittest
+
+from fake_tracker import TOKEN, Tracker
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.environ.get("KERNEL_GATE_ROOT", os.path.dirname(os.path.dirname(HERE)))
+BUILD = os.environ.get("KERNEL_GATE_BUILD", os.path.join(ROOT, "build"))
+GATE = os.path.join(BUILD, "bin", "gate")
+SEED = os.path.join(BUILD, "tests", "tools", "seed_store")
+PATIENCE = 120  # seconds that nothing should ever take
+
+SPOOL_MAX_ENTRIES = 1000  # of spool.h
+
+
+def problem(status, detail="No.", **more):
+    return lambda handler: handler.problem(status, detail, **more)
+
+
+def reset(handler):
+    handler.reset()
+
+
+def half_an_answer(handler):
+    """The run is stored, and the receipt is cut."""
+    handler.server.tracker.runs[json.loads(gzip.decompress(handler.body))["uuid"]] = \
+        gzip.decompress(handler.body)
+    handler.respond(201, b'{"uuid":', promise=100)
+
+
+def login_page(handler):
+    handler.respond(200, b"<html>Please log in</html>", [("Content-Type", "text/html")])
+
+
+def piecemeal(handler):
+    """A good answer, byte by byte."""
+    uuid = json.loads(gzip.decompress(handler.body))["uuid"]
+    body = json.dumps({"uuid": uuid, "created": True}).encode()
+    handler.send_response(201)
+    handler.send_header("Content-Length", str(len(body)))
+    handler.end_headers()
+    for i in range(len(body)):
+        handler.wfile.write(body[i:i + 1])
+        handler.wfile.flush()
+
+
+class PushCase(unittest.TestCase):
+    n_runs = 3
+
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = tempfile.TemporaryDirectory()
+        cls.db = os.path.join(cls.shared.name, "gate.db")
+        done = subprocess.run([SEED, cls.db, str(cls.n_runs), "4", "1"], check=True,
+                              stdout=subprocess.PIPE, timeout=PATIENCE)
+        cls.uuids = done.stdout.decode().split()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.shared.cleanup()
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.spool = os.path.join(self.folder.name, "spool")
+        self.env = {k: v for k, v in os.environ.items()
+                    if not k.lower().endswith("_proxy") and not k.startswith("GATE_")}
+        self.env.update(GATE_TOKEN=TOKEN, GATE_SPOOL=self.spool, GATE_DB=self.db,
+                        GATE_CACHE=os.path.join(self.folder.name, "cache"),
+                        GATE_BASELINES=os.path.join(self.folder.name, "baselines"))
+
+    def tracker(self, *plan, **options):
+        tracker = Tracker(**options)
+        self.addCleanup(tracker.stop)
+        tracker.plan = list(plan)
+        self.env["GATE_SERVER"] = tracker.url
+        return tracker
+
+    def gate(self, *arguments, status=0):
+        done = subprocess.run([GATE, *arguments], env=self.env, cwd=self.folder.name,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=PATIENCE)
+        done.out, done.err = done.stdout.decode(), done.stderr.decode()
+        self.assertEqual(done.returncode, status, done.err)
+        self.assertNotIn(TOKEN, done.out + done.err)
+        return done
+
+    def push(self, *arguments, status=0):
+        done = self.gate("push", "--json", *arguments, status=status)
+        done.counts = json.loads(done.out) if done.out else None
+        return done
+
+    def assert_counts(self, done, **counts):
+        expected = dict.fromkeys(("created", "existed", "libraries", "refused", "left"), 0)
+        self.assertEqual(done.counts, {**expected, **counts}, done.err)
+
+    def spooled(self, *below):
+        return sorted(os.path.basename(p) for p in glob.glob(
+            os.path.join(self.spool, "*", *below, "*-*")))
+
+
+class Sending(PushCase):
+    def test_the_newest_run_is_sent(self):
+        tracker = self.tracker()
+        self.assert_counts(self.push(), created=1)
+        (method, path, headers, body), = tracker.seen
+        self.assertEqual((method, path), ("POST", "/api/v1/runs"))
+        self.assertEqual(headers["Authorization"], f"Bearer {TOKEN}")
+        self.assertEqual(headers["Content-Type"], "application/json")
+        self.assertEqual(headers["Content-Encoding"], "gzip")
+        self.assertEqual(json.loads(gzip.decompress(body))["uuid"], self.uuids[-1])
+        self.assertEqual(self.spooled(), [])
+
+    def test_the_bytes_of_a_document_are_not_touched(self):
+        document = json.loads(self.gate("export", "--run", self.uuids[0]).stdout)
+        text = json.dumps(document, indent=3, sort_keys=True).encode() + b"\n \n"
+        path = os.path.join(self.folder.name, "run.json")
+        with open(path, "wb") as file:
+            file.write(text)
+        self.env["GATE_DB"] = os.path.join(self.folder.name, "other.db")
+        self.gate("import", path)
+        tracker = self.tracker()
+        self.assert_counts(self.push(), created=1)
+        self.assertEqual(tracker.runs[self.uuids[0]].strip(), text.strip())
+
+    def test_a_run_that_is_there_is_no_failure(self):
+        tracker = self.tracker()
+        self.push(self.uuids[0])
+        self.assert_counts(self.push(self.uuids[0][:8]), existed=1)
+        self.assertEqual(len(tracker.runs), 1)
+
+    def test_all_runs_oldest_first(self):
+        tracker = self.tracker()
+        self.push(self.uuids[1])
+        self.assert_counts(self.push("--all"), created=self.n_runs - 1, existed=1)
+        sent = [json.loads(gzip.decompress(body))["uuid"] for _, _, _, body in tracker.seen]
+        self.assertEqual(sent[1:], self.uuids)
+
+    def test_an_address_with_a_path(self):
+        tracker = self.tracker(lambda h: h.take_run(h.server.tracker))
+        self.env["GATE_SERVER"] += "/kernels/gate/"
+        self.assert_counts(self.push(), created=1)
+        self.assertEqual(tracker.asked("POST"), ["/kernels/gate/api/v1/runs"])
+
+    def test_a_slow_answer_is_an_answer(self):
+        self.tracker(piecemeal)
+        self.assert_counts(self.push(), created=1)
+
+    def test_the_token_of_a_file(self):
+        tracker = self.tracker()
+        path = os.path.join(self.folder.name, "token")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(TOKEN + "\n")
+        self.env["GATE_TOKEN"] = "kg_another_one"
+        self.assert_counts(self.push("--token-file", path), created=1)
+        del self.env["GATE_TOKEN"]
+        self.env["GATE_TOKEN_FILE"] = path
+        self.assert_counts(self.push(), existed=1)
+        self.assertEqual(len(tracker.runs), 1)
+
+
+class TryingAgain(PushCase):
+    def test_what_may_pass_is_tried_again(self):
+        tracker = self.tracker(reset, problem(503, headers=[("Retry-After", "1")]), problem(429))
+        done = self.push()
+        self.assert_counts(done, created=1)
+        self.assertEqual(len(tracker.seen), 4)
+        self.assertEqual(done.err.count("trying again"), 3)
+
+    def test_half_a_receipt_is_none(self):
+        tracker = self.tracker(half_an_answer)
+        self.assert_counts(self.push(), existed=1)
+        self.assertEqual(len(tracker.seen), 2)
+
+    def test_a_retry_after_beyond_the_patience_ends_it_at_once(self):
+        tracker = self.tracker(problem(429, headers=[("Retry-After", "86400")]))
+        self.assert_counts(self.push("--all", status=74), left=self.n_runs)
+        self.assertEqual(len(tracker.seen), 1)
+        self.assert_counts(self.push(self.uuids[0]), created=self.n_runs)
+
+    def test_without_patience_there_is_one_try(self):
+        tracker = self.tracker(reset)
+        done = self.push("--retry-for", "0", status=74)
+        self.assert_counts(done, left=1)
+        self.assertEqual(len(tracker.seen), 1)
+        self.assertNotIn("trying again", done.err)
+
+    def test_a_500_of_one_run_does_not_keep_the_others(self):
+        tracker = self.tracker(problem(500), problem(500), problem(500))
+        self.assert_counts(self.push("--all", status=74), created=self.n_runs - 1, left=1)
+        self.assertNotIn(self.uuids[0], tracker.runs)
+        self.assert_counts(self.push(self.uuids[0]), created=1)
+
+    def test_while_the_server_is_away_runs_wait(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            port = taken.getsockname()[1]
+            self.env["GATE_SERVER"] = f"http://127.0.0.1:{port}"
+            for n, uuid in enumerate(reversed(self.uuids), 1):
+                done = self.push("--retry-for", "0", uuid, status=74)
+                self.assert_counts(done, left=n)
+                self.assertIn("cannot be reached", done.err)
+        tracker = self.tracker(port=port)
+        self.assert_counts(self.push(self.uuids[0]), created=self.n_runs)
+        sent = [json.loads(gzip.decompress(body))["uuid"] for _, _, _, body in tracker.seen]
+        self.assertEqual(sent, self.uuids)
+        self.assertEqual(self.spooled(), [])
+
+    def test_a_push_that_is_killed_loses_nothing(self):
+        arrived, released = threading.Event(), threading.Event()
+
+        def hold(handler):
+            arrived.set()
+            released.wait(PATIENCE)
+            handler.reset()
+
+        tracker = self.tracker(hold)
+        process = subprocess.Popen([GATE, "push"], env=self.env, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        self.assertTrue(arrived.wait(PATIENCE))
+        process.send_signal(signal.SIGKILL)
+        process.wait(PATIENCE)
+        released.set()
+        self.assertEqual(len(self.spooled()), 1)
+        self.assert_counts(self.push(), created=1)
+        self.assertEqual(list(tracker.runs), [self.uuids[-1]])
+
+
+class Refused(PushCase):
+    def refused(self, status):
+        tracker = self.tracker(problem(status, "The document is bad.", errors=[
+            {"path": "/cases/0/p50_ns", "message": "must be over 0"}]))
+        done = self.push("--all", status=74)
+        self.assert_counts(done, created=self.n_runs - 1, refused=1)
+        self.assertIn(f"{status}: The document is bad.", done.err)
+        document, reason = self.spooled("refused")
+        self.assertIn(self.uuids[0], document)
+        self.assertEqual(reason, document + ".reason")
+        path, = glob.glob(os.path.join(self.spool, "*", "refused", reason))
+        with open(path, encoding="utf-8") as file:
+            self.assertIn("/cases/0/p50_ns: must be over 0", file.read())
+        tracker.seen.clear()
+        self.assert_counts(self.push(self.uuids[1]), existed=1)
+        self.assertEqual(len(tracker.seen), 1)
+
+    def test_by_400(self):
+        self.refused(400)
+
+    def test_by_409(self):
+        self.refused(409)
+
+    def test_by_413(self):
+        self.refused(413)
+
+    def test_another_run_of_the_same_uuid(self):
+        tracker = self.tracker()
+        tracker.runs[self.uuids[0]] = b"{}"
+        self.assert_counts(self.push(self.uuids[0], status=74), refused=1)
+
+    def test_a_bad_token_is_not_the_documents_fault(self):
+        tracker = self.tracker()
+        self.env["GATE_TOKEN"] = "kg_wrong_one"
+        done = self.push("--all", status=74)
+        self.assert_counts(done, left=self.n_runs)
+        self.assertEqual(len(tracker.seen), 1)
+        self.assertIn("does not know the token", done.err)
+
+    def test_a_scope_that_is_missing(self):
+        tracker = self.tracker(problem(403))
+        done = self.push("--all", status=74)
+        self.assert_counts(done, left=self.n_runs)
+        self.assertEqual(len(tracker.seen), 1)
+        self.assertIn("scope 'ingest'", done.err)
+
+    def test_a_login_page_is_no_receipt(self):
+        self.tracker(login_page)
+        done = self.push(status=74)
+        self.assert_counts(done, left=1)
+        self.assertIn("no gate-server", done.err)
+
+    def test_a_redirect_is_not_followed(self):
+        other = self.tracker()
+        tracker = self.tracker(
+            lambda h: h.respond(307, b"", [("Location", other.url + "/api/v1/runs")]))
+        done = self.push(status=74)
+        self.assert_counts(done, left=1)
+        self.assertIn("redirects are not followed", done.err)
+        self.assertEqual((len(tracker.seen), len(other.seen)), (1, 0))
+
+    def test_an_endless_answer(self):
+        self.tracker(lambda h: h.respond(201, b" " * (1 << 20)))
+        self.assert_counts(self.push(status=4), left=1)
+
+
+class Usage(PushCase):
+    def test_nothing_is_sent_in_the_clear(self):
+        for address in ("http://192.0.2.1", "http://127.0.0.1.example.org", "http://localhost.x",
+                        "http://[::2]:80", "http://128.0.0.1:8731"):
+            self.env["GATE_SERVER"] = address
+            self.assertIn("in the clear", self.push(status=64).err, address)
+        self.assertEqual(self.spooled(), [])
+
+    def test_bad_addresses(self):
+        for address in ("gate.example.org", "ftp://x", "https://", "https://user@host",
+                        "https://host:0", "https://host:65536", "https://host?x", "https://HOST",
+                        "https://host/a b", "https://host/../x", "http://[::1", "file:///etc",
+                        "https://" + "a" * 300):
+            self.env["GATE_SERVER"] = address
+            self.assertIn("not the address of a server", self.push(status=64).err, address)
+
+    def test_bad_tokens(self):
+        self.tracker()
+        for token in ("two words", "a\r\nX-Header: 1", "x" * 300, "\u00e4"):
+            self.env["GATE_TOKEN"] = token
+            err = self.gate("push", status=64).err
+            self.assertIn("holds no token", err)
+            self.assertNotIn(token, err)
+        del self.env["GATE_TOKEN"]
+        self.assertIn("no token", self.push(status=64).err)
+
+    def test_no_server(self):
+        self.assertIn("no server is named", self.push(status=64).err)
+
+    def test_no_such_run(self):
+        self.tracker()
+        self.push("0123456789", status=64)
+
+    def test_a_proxy_never_sees_what_is_for_this_machine(self):
+        proxy = self.tracker()
+        tracker = self.tracker()
+        self.env.update(http_proxy=proxy.url, all_proxy=proxy.url, HTTP_PROXY=proxy.url)
+        self.assert_counts(self.push(), created=1)
+        self.assertEqual((len(tracker.seen), len(proxy.seen)), (1, 0))
+
+
+class Spool(PushCase):
+    def test_without_libcurl_runs_wait_and_the_remedy_is_named(self):
+        tracker = self.tracker()
+        broken = os.path.join(self.folder.name, "lib")
+        os.mkdir(broken)
+        for name in ("libcurl.so.4", "libcurl-gnutls.so.4"):
+            with open(os.path.join(broken, name), "wb"):
+                pass
+        self.env["LD_LIBRARY_PATH"] = broken
+        done = self.push(status=4)
+        self.assert_counts(done, left=1)
+        self.assertIn("apt-get install libcurl4", done.err)
+        del self.env["LD_LIBRARY_PATH"]
+        self.assert_counts(self.push(), created=1)
+        self.assertEqual(len(tracker.runs), 1)
+
+    def fill(self, n):
+        """As many made-up runs, older than all others."""
+        folder, = glob.glob(os.path.join(self.spool, "http*"))
+        for i in range(n):
+            uuid = f"00000000-0000-4000-8000-{i:012x}"
+            with open(os.path.join(folder, f"{i:013d}-{uuid}.run"), "wb") as file:
+                file.write(gzip.compress(json.dumps({"uuid": uuid}).encode(), 1))
+
+    def test_a_full_spool_takes_no_more_and_drops_nothing(self):
+        tracker = self.tracker()
+        self.push(self.uuids[0])
+        self.fill(SPOOL_MAX_ENTRIES)
+        tracker.plan = [reset, reset]
+        done = self.push("--retry-for", "0", self.uuids[1], status=74)
+        self.assertIn("is full (1000 of 1000 entries", done.err)
+        self.assertEqual(len(self.spooled()), SPOOL_MAX_ENTRIES)
+        self.assert_counts(self.push(self.uuids[1]), created=SPOOL_MAX_ENTRIES + 1)
+        self.assertEqual(self.spooled(), [])
+
+    def test_a_damaged_entry_is_moved_aside(self):
+        self.tracker()
+        self.push(self.uuids[0])
+        self.fill(1)
+        path, = glob.glob(os.path.join(self.spool, "http*", "*.run"))
+        with open(path, "wb") as file:
+            file.write(b"\x1f\x8b")
+        tracker = self.tracker(problem(400, "This is no gzip."), port=0)
+        os.rename(os.path.dirname(path), os.path.join(
+            self.spool, tracker.url.replace("/", "+").replace(":", "%")))
+        self.assert_counts(self.push(self.uuids[1], status=74), created=1, refused=1)
+
+    def test_a_spool_for_each_server(self):
+        first = self.tracker(reset)
+        self.push("--retry-for", "0", self.uuids[0], status=74)
+        second = self.tracker()
+        self.assert_counts(self.push(self.uuids[1]), created=1)
+        self.assertEqual(list(second.runs), [self.uuids[1]])
+        self.env["GATE_SERVER"] = first.url
+        self.push(self.uuids[0])
+        self.assertEqual(list(first.runs), [self.uuids[0]])
+
+    def test_what_is_no_entry_is_left_alone(self):
+        self.tracker()
+        self.push()
+        folder, = glob.glob(os.path.join(self.spool, "http*"))
+        for name in ("README", "1-2.run", ".gate-1.tmp"):
+            with open(os.path.join(folder, name), "wb"):
+                pass
+        self.assert_counts(self.push(), existed=1)
+        self.assertEqual(len(os.listdir(folder)), 4)
+
+
+if __name__ == "__main__":
+    unittest.main()
