@@ -2,7 +2,7 @@
 
 import { h, s } from "./dom.js";
 
-const SHAPES = {
+export const SHAPES = {
     pass: "M3.5 8.5l3 3 6-7",
     regression: "M8 2.5l6 11H2z",
     improvement: "M8 13.5l6-11H2z",

@@ -1,0 +1,64 @@
+// chart_events.js: what happened to a case: steps, accepted changes, new bests, new epochs.
+
+import { address, h } from "./dom.js";
+import { change, duration, plural, shortCommit, time } from "./format.js";
+import { eventSwatch } from "./chart_marks.js";
+
+const KINDS = { regression: "slower", improvement: "faster", error: "error" };
+const LIMIT = 12; // in the list until it is asked for more
+
+function stepEvent(step) {
+    const kind = KINDS[step.kind] ?? (step.change > 0 ? "slower" : "faster");
+    const size = step.change === null ? "" : change(1 + step.change);
+    return {
+        kind, time_ms: step.time_ms, run: step.run, commit: step.commit, alert: step.id,
+        text: size || "error",
+        words: kind === "error" ? "The error against the reference changed"
+            : `${size} ${kind}: ${duration(step.before_ns)} to ${duration(step.after_ns)}`,
+    };
+}
+
+/** All events of a trend, oldest first. */
+export function eventsOf(trend) {
+    const epochs = (trend.epochs ?? []).map((e) => ({
+        kind: "epoch", time_ms: e.from_ms, text: e.epoch, words: `New epoch: ${e.epoch}`,
+    }));
+    const others = (trend.events ?? []).map((e) => ({
+        kind: e.kind, time_ms: e.time_ms, commit: e.commit,
+        text: e.kind === "best" ? "best" : "accepted", words: e.text,
+    }));
+    return [...epochs, ...others, ...(trend.change_points ?? []).map(stepEvent)]
+        .sort((a, b) => a.time_ms - b.time_ms);
+}
+
+/** The list beside a chart; `point(event)` shows one in the chart. */
+export function eventList(events, point) {
+    const newest = [...events].reverse();
+    const list = h("ol", { class: "event-list" });
+    const more = h("button", { type: "button" });
+
+    function item(event) {
+        const show = h("button", {
+            type: "button", class: "event", click: () => point(event),
+            title: "Show in the chart",
+        }, eventSwatch(event.kind), h("span", {}, event.words));
+        return h("li", {}, show, h("p", { class: "note" }, time(event.time_ms),
+            event.commit && [", commit ", h("span", { class: "mono" }, shortCommit(event.commit))],
+            event.alert && [", ", h("a", { href: address(`alerts/${event.alert}`) },
+                `alert ${event.alert}`)]));
+    }
+
+    function draw(count) {
+        list.replaceChildren(...newest.slice(0, count).map(item));
+        more.hidden = count >= newest.length;
+        more.textContent = `${plural(newest.length - count, "older event")}`;
+    }
+
+    more.addEventListener("click", () => draw(newest.length));
+    draw(LIMIT);
+    return h("section", { class: "events" }, h("h2", {}, "Events"),
+        newest.length === 0
+            ? h("p", { class: "quiet" },
+                "No step, no accepted change, no new epoch in this range.")
+            : [list, more]);
+}

@@ -1,0 +1,215 @@
+// chart_marks.js: what lies on the lines of a trend: points, verdicts, epochs, steps, events.
+
+import { s } from "./dom.js";
+import { change } from "./format.js";
+import { colourOf, dashOf } from "./chart_palette.js";
+import { SHAPES } from "./verdict.js";
+
+const NEAR = 7; // CSS pixels between two points that both get a mark
+const SAME = 13; // and between two of one verdict that is not a pass
+const R = 2.9;
+
+/** Shapes by the index of a series, about the origin; the last two have no inside. */
+const OUTLINES = [
+    `M${R} 0A${R} ${R} 0 1 1 ${-R} 0A${R} ${R} 0 1 1 ${R} 0Z`,
+    "M-2.6-2.6h5.2v5.2h-5.2Z",
+    "M0-3.8l3.8 3.8-3.8 3.8-3.8-3.8Z",
+    "M-3-3l6 6m0-6l-6 6",
+    "M-3.6 0h7.2",
+];
+const OPEN = 3;
+const TRIANGLE_UP = "M0-5l5 8.5h-10Z"; // slower
+const TRIANGLE_DOWN = "M0 5l5-8.5h-10Z"; // faster
+const DISC = "M3 0A3 3 0 1 1-3 0A3 3 0 1 1 3 0Z";
+
+const paths = new Map();
+function path(d) {
+    if (!paths.has(d)) paths.set(d, new Path2D(d));
+    return paths.get(d);
+}
+
+function stamp(ctx, d, x, y, scale, { fill, stroke, width = 1.6, back }) {
+    ctx.save();
+    ctx.translate(x, y);
+    ctx.scale(scale, scale);
+    if (back) {
+        ctx.lineWidth = width + 3;
+        ctx.strokeStyle = back;
+        ctx.stroke(path(d));
+    }
+    if (fill) {
+        ctx.fillStyle = fill;
+        ctx.fill(path(d));
+    }
+    if (stroke) {
+        ctx.lineWidth = width;
+        ctx.strokeStyle = stroke;
+        ctx.lineJoin = "round";
+        ctx.lineCap = "round";
+        ctx.stroke(path(d));
+    }
+    ctx.restore();
+}
+
+/** First and last index of x that are seen. */
+function seen(u) {
+    const { min, max } = u.scales.x;
+    const x = u.data[0];
+    let lo = 0;
+    let hi = x.length;
+    while (lo < hi) {
+        const middle = (lo + hi) >> 1;
+        if (x[middle] < min) lo = middle + 1;
+        else hi = middle;
+    }
+    const first = lo;
+    hi = x.length;
+    while (lo < hi) {
+        const middle = (lo + hi) >> 1;
+        if (x[middle] <= max) lo = middle + 1;
+        else hi = middle;
+    }
+    return [first, lo - 1];
+}
+
+/** Marks of one lane. Points that pass lose theirs where they would touch, others where they would
+ * only repeat the verdict before. */
+export function paintLane(u, palette, { lane, column, candidate }) {
+    const { ctx } = u;
+    const ratio = devicePixelRatio;
+    const [first, last] = seen(u);
+    const ys = u.data[column];
+    const roomy = (last - first + 1) * NEAR < u.over.clientWidth;
+    const colour = colourOf(palette, lane.index);
+    const outline = OUTLINES[Math.min(lane.index, 4)];
+    const open = lane.index >= OPEN;
+    const { verdict } = lane.columns;
+    let before = -Infinity;
+    let said = null;
+    for (let i = first; i <= last; i++) {
+        const y = ys[i];
+        if (y === null || y === undefined) continue;
+        const v = candidate ? verdict?.[lane.at[i]] : null;
+        const notable = v && v !== "pass" && Object.hasOwn(SHAPES, v);
+        if (!notable) said = null;
+        if (!notable && !roomy) continue;
+        const px = u.valToPos(u.data[0][i], "x", true);
+        if (px - before < (v === said ? SAME : 1) * ratio) continue;
+        const py = u.valToPos(y, "y", true);
+        if (notable) {
+            before = px;
+            said = v;
+            const filled = v === "regression" || v === "improvement";
+            ctx.save();
+            ctx.translate(px - 5.5 * ratio, py - 5.5 * ratio);
+            ctx.scale((11 / 16) * ratio, (11 / 16) * ratio);
+            ctx.lineWidth = 2.4;
+            ctx.strokeStyle = palette[v];
+            ctx.fillStyle = palette[v];
+            ctx.stroke(path(SHAPES[v]));
+            if (filled) ctx.fill(path(SHAPES[v]));
+            ctx.restore();
+        } else {
+            stamp(ctx, outline, px, py, ratio, open ? { stroke: colour } : { fill: colour });
+        }
+    }
+}
+
+/** A point that stands alone has no line; it would not be seen without a mark. */
+export function paintLonely(u, palette, { lane, column }) {
+    const ys = u.data[column];
+    let only = -1;
+    for (let i = 0; i < ys.length; i++) {
+        if (ys[i] === null || ys[i] === undefined) continue;
+        if (only >= 0) return;
+        only = i;
+    }
+    if (only < 0) return;
+    stamp(u.ctx, OUTLINES[Math.min(lane.index, 4)], u.valToPos(u.data[0][only], "x", true),
+        u.valToPos(ys[only], "y", true), devicePixelRatio,
+        { fill: colourOf(palette, lane.index), stroke: colourOf(palette, lane.index) });
+}
+
+function upright(u, x, { colour, dash, width = 1, from = 0 }) {
+    const { ctx, bbox } = u;
+    const ratio = devicePixelRatio;
+    ctx.save();
+    ctx.beginPath();
+    ctx.setLineDash(dash.map((d) => d * ratio));
+    ctx.strokeStyle = colour;
+    ctx.lineWidth = width * ratio;
+    ctx.moveTo(x, bbox.top - from * ratio);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    ctx.restore();
+}
+
+function label(u, palette, text, x, y, colour, limit) {
+    const { ctx, bbox } = u;
+    const ratio = devicePixelRatio;
+    ctx.save();
+    ctx.font = `${11 * ratio}px ${palette.font}`;
+    ctx.textBaseline = "middle";
+    ctx.textAlign = "left";
+    const width = ctx.measureText(text).width;
+    const room = Math.min(bbox.left + bbox.width, limit ?? Infinity) - x;
+    if (width + 8 * ratio <= room) {
+        ctx.fillStyle = colour;
+        ctx.fillText(text, x + 8 * ratio, y);
+    }
+    ctx.restore();
+}
+
+/** Height in CSS pixels above the plot area that the flags take. */
+export const FLAG_RAIL = 22;
+
+/**
+ * The flags of `events` ({ x, kind: "slower" | "faster" | "error" | "epoch" | "accepted" | "best",
+ * text }), in order of x: an upright line, and a shape with a word above it.
+ */
+export function paintEvents(u, palette, events) {
+    const ratio = devicePixelRatio;
+    const { min, max } = u.scales.x;
+    const y = u.bbox.top - (FLAG_RAIL / 2 + 1) * ratio;
+    const visible = events.filter((e) => e.x >= min && e.x <= max)
+        .map((e) => ({ ...e, at: u.valToPos(e.x, "x", true) }));
+    const flags = {
+        slower: { d: TRIANGLE_UP, colour: palette.regression, dash: [], fill: true },
+        faster: { d: TRIANGLE_DOWN, colour: palette.improvement, dash: [], fill: true },
+        error: { d: OUTLINES[3], colour: palette.wrong, dash: [], fill: false },
+        epoch: { d: "M0-4.5v9", colour: palette.quiet, dash: [2, 3], fill: false },
+        accepted: { d: "M-4 0l3 3 5-6", colour: palette.ink, dash: [6, 3], fill: false },
+        best: { d: DISC, colour: palette.best, dash: [1, 4], fill: true },
+    };
+    visible.forEach((event, i) => {
+        const flag = flags[event.kind];
+        upright(u, event.at, flag);
+        stamp(u.ctx, flag.d, event.at, y, ratio,
+            { stroke: flag.colour, fill: flag.fill ? flag.colour : null });
+        label(u, palette, event.text, event.at, y, flag.colour,
+            visible[i + 1] ? visible[i + 1].at - 8 * ratio : undefined);
+    });
+}
+
+/** The words of a step's flag: "+6.02 %". */
+export const stepText = (size) => (size === null ? "step" : change(1 + size));
+
+/** The same shapes as keys beside a name. */
+export function swatch(index) {
+    const i = Math.min(index, 4);
+    return s("svg", { class: `swatch k${i}`, viewBox: "0 0 26 12", "aria-hidden": "true" },
+        s("path", { d: "M1 6H25", "stroke-dasharray": dashOf(i).join(" ") || null }),
+        s("path", {
+            class: i >= OPEN ? "open" : "solid", d: OUTLINES[i], transform: "translate(13 6)",
+        }));
+}
+
+export function eventSwatch(kind) {
+    const d = {
+        slower: TRIANGLE_UP, faster: TRIANGLE_DOWN, error: OUTLINES[3], epoch: "M0-5v10",
+        accepted: "M-4 0l3 3 5-6", best: DISC,
+    }[kind];
+    const box = { class: `event-swatch ${kind}`, viewBox: "-7 -7 14 14", "aria-hidden": "true" };
+    return s("svg", box, s("path", { d }));
+}
+

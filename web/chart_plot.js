@@ -1,0 +1,242 @@
+// chart_plot.js: one uPlot in its place on the page: size, colours, axes, and the pointer's marks.
+//
+// Only uPlot's canvas is used. Its cursor, legend and selection know neither keys nor touch nor the
+// page's themes; chart_input.js does that part, and the marks are elements above the canvas.
+
+import uPlot from "./uplot.js";
+
+import { readPalette, watchPalette } from "./chart_palette.js";
+import { h } from "./dom.js";
+import { dayText, number as digits, unitOf } from "./format.js";
+
+const DAY = 86400e3;
+const AXIS_LEFT = 62; // CSS pixels; all plots of a page have it, so that they line up
+const AXIS_BOTTOM = 26;
+const STEPPED = uPlot.paths.stepped({ align: 1 });
+
+const hourText = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const monthText = new Intl.DateTimeFormat(undefined, { month: "short", year: "numeric" });
+
+/** Labels of a time axis in the reader's zone: the day where it changes, else the hour. */
+function timeLabels(u, splits, axis, space, step) {
+    let before = null;
+    return splits.map((ms) => {
+        if (step >= 28 * DAY) return monthText.format(ms);
+        const day = dayText(ms);
+        if (step >= DAY) return day;
+        const label = day === before ? hourText.format(ms) : `${day} ${hourText.format(ms)}`;
+        before = day;
+        return label;
+    });
+}
+
+/** 1, 2 or 5 times a power of ten, not below `rough`. */
+function niceStep(rough) {
+    const power = 10 ** Math.floor(Math.log10(rough));
+    return [1, 2, 5, 10].map((f) => f * power).find((step) => step >= rough * 0.999);
+}
+
+/** uPlot's own ticks of a logarithm need a whole decade; a kernel moves within a tenth of one. */
+function logTicks(u, axis, lo, hi) {
+    if (hi / lo < 10) {
+        const step = niceStep((hi - lo) / 5);
+        const out = [];
+        for (let i = Math.ceil(lo / step); i * step <= hi; i++) out.push(i * step);
+        return out;
+    }
+    const out = [];
+    for (let power = 10 ** Math.floor(Math.log10(lo)); power <= hi; power *= 10)
+        for (const factor of hi / lo < 1000 ? [1, 2, 5] : [1])
+            if (factor * power >= lo && factor * power <= hi) out.push(factor * power);
+    return out;
+}
+
+/** 12.5, 12.6: as many decimals as the distance of the ticks needs. */
+function plainLabels(splits, size = 1) {
+    const gap = Math.min(...splits.slice(1).map((v, i) => Math.abs(v - splits[i])));
+    const decimals = Math.max(0, -Math.floor(Math.log10(gap / size) + 1e-6));
+    const largest = Math.max(...splits.map(Math.abs)) / size;
+    if (largest < 0.01 && largest > 0) {
+        const digits = Math.max(0, decimals + Math.floor(Math.log10(largest)));
+        return splits.map((v) => (v === 0 ? "0" : (v / size).toExponential(Math.min(4, digits))));
+    }
+    return splits.map((v) => (v / size).toFixed(Number.isFinite(decimals) ? decimals : 3));
+}
+
+/** Durations: the unit once, at the top. */
+function durationLabels(u, splits) {
+    if (splits.length === 0) return [];
+    const [unit, size] = unitOf(splits.at(-1));
+    const labels = plainLabels(splits, size);
+    labels[labels.length - 1] += `\u202f${unit}`;
+    return labels;
+}
+
+/** The lowest and the highest of what is seen; one, where nothing changes. */
+function extremes(u) {
+    const { min, max } = u.series[1];
+    return min === null || min === undefined ? [] : min === max ? [min] : [min, max];
+}
+
+const exact = (v) => (Number.isInteger(v) ? `${v}` : digits(v, 4));
+
+/** Some room above and below what is drawn. */
+function padded(log) {
+    return (u, lo, hi) => {
+        if (lo === null || !Number.isFinite(lo)) return [log ? 1 : 0, log ? 10 : 1];
+        if (log) {
+            const factor = Math.max(1.002, (hi / lo) ** 0.07);
+            return [lo / factor, hi * factor];
+        }
+        const pad = (hi - lo) * 0.08 || Math.abs(hi) * 0.02 || 1;
+        return [lo >= 0 ? Math.max(0, lo - pad) : lo - pad, hi + pad];
+    };
+}
+
+/**
+ * A place for a plot: { element, show(spec), range(lo, hi), at(x, value), clear(), uplot() }.
+ * `height` in CSS pixels; `signal` ends it. `drawn(u)` is called after each draw.
+ *
+ * A spec: { data, series, bands, order ("time" | "commit"), log, unit ("ns" | ""), labels (of the
+ * places of order "commit"), behind(u, colours), above(u, colours), range: [lo, hi] }. Strokes and
+ * fills of series and bands are functions of the colours.
+ */
+export function plotPlace({ height, signal, drawn }) {
+    const canvas = h("div", { class: "plot-canvas", "aria-hidden": "true" });
+    const line = h("div", { class: "plot-line", hidden: true });
+    const dot = h("div", { class: "plot-dot", hidden: true });
+    const box = h("div", { class: "plot-box" }, canvas, line, dot);
+    box.style.height = `${height}px`;
+    let u = null;
+    let spec = null;
+    let colours = null;
+    let wanted = null; // the range of x
+
+    const paint = (pick) => (typeof pick === "function" ? () => pick(colours) : pick);
+
+    function axisOf(more) {
+        return {
+            stroke: () => colours.quiet,
+            font: `12px ${colours.font}`,
+            grid: { stroke: () => colours.rule, width: 1 },
+            ticks: { stroke: () => colours.rule, width: 1, size: 4 },
+            gap: 4,
+            ...more,
+        };
+    }
+
+    function xAxis() {
+        const base = { size: AXIS_BOTTOM, grid: { show: false }, space: 84 };
+        if (spec.bare) return axisOf({ ...base, size: 6, values: (_, all) => all.map(() => "") });
+        if (spec.order !== "commit") return axisOf({ ...base, values: timeLabels });
+        return axisOf({
+            ...base,
+            incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000],
+            values: (_, splits) => splits.map((i) => spec.labels(i) ?? ""),
+        });
+    }
+
+    function yAxis() {
+        if (spec.bare)
+            return axisOf({ size: AXIS_LEFT, splits: extremes, values: (_, v) => v.map(exact) });
+        const labels = spec.unit === "ns" ? durationLabels
+            : (_, splits) => (splits.length ? plainLabels(splits) : []);
+        return axisOf({
+            size: AXIS_LEFT,
+            space: 44,
+            values: labels,
+            ...(spec.log ? { splits: logTicks, filter: (_, splits) => splits } : {}),
+        });
+    }
+
+    function make(width) {
+        colours = readPalette(box);
+        const options = {
+            width, height, ms: 1,
+            padding: [spec.top ?? 10, 14, 0, 0],
+            cursor: { show: false },
+            legend: { show: false },
+            select: { show: false },
+            scales: {
+                x: { time: spec.order !== "commit", range: () => wanted },
+                y: { distr: spec.log ? 3 : 1, range: padded(spec.log) },
+            },
+            axes: [xAxis(), yAxis()],
+            series: [{}, ...spec.series.map((s) => ({
+                points: { show: false }, ...s, stroke: paint(s.stroke), fill: paint(s.fill),
+                paths: s.stepped ? STEPPED : undefined,
+            }))],
+            bands: (spec.bands ?? []).map((b) => ({ ...b, fill: paint(b.fill) })),
+            hooks: {
+                drawAxes: [() => spec.behind?.(u, colours)],
+                draw: [(self) => {
+                    spec.above?.(self, colours);
+                    drawn?.(self);
+                }],
+            },
+        };
+        u?.destroy();
+        canvas.replaceChildren();
+        u = new uPlot(options, spec.data, (self, init) => {
+            u = self;
+            canvas.append(self.root);
+            init();
+        });
+    }
+
+    const widthNow = () => Math.floor(canvas.clientWidth);
+
+    const sizes = new ResizeObserver(() => {
+        const width = widthNow();
+        if (!spec || width < 80) return;
+        if (!u) make(width);
+        else if (width !== u.width) u.setSize({ width, height });
+    });
+    sizes.observe(canvas);
+    watchPalette(() => {
+        if (!u) return;
+        colours = readPalette(box);
+        u.redraw(false);
+    }, signal);
+    signal.addEventListener("abort", () => {
+        sizes.disconnect();
+        u?.destroy();
+        u = null;
+        spec = null;
+    });
+
+    const place = {
+        element: box,
+        uplot: () => u,
+        show(next) {
+            spec = next;
+            wanted = next.range;
+            if (widthNow() >= 80) make(widthNow());
+        },
+        range(lo, hi) {
+            wanted = [lo, hi];
+            u?.setScale("x", { min: lo, max: hi });
+        },
+        /** Puts the line on x and, where `value` is known, the dot on it. */
+        at(x, value, colour) {
+            if (!u) return;
+            const left = u.valToPos(x, "x");
+            const inside = left >= -1 && left <= u.over.clientWidth + 1;
+            line.hidden = !inside;
+            line.style.left = `${u.over.offsetLeft + left}px`;
+            line.style.top = `${u.over.offsetTop}px`;
+            line.style.height = `${u.over.clientHeight}px`;
+            const known = value !== null && value !== undefined;
+            dot.hidden = !inside || !known;
+            if (!known) return;
+            dot.style.left = `${u.over.offsetLeft + left}px`;
+            dot.style.top = `${u.over.offsetTop + u.valToPos(value, "y")}px`;
+            dot.style.borderColor = colours[colour] ?? colours.ink;
+        },
+        clear() {
+            line.hidden = true;
+            dot.hidden = true;
+        },
+    };
+    return place;
+}

@@ -1,0 +1,135 @@
+// chart_specs.js: which lines a trend has: the times, the error, and what the device did.
+
+import { colourOf, dashOf } from "./chart_palette.js";
+import { knows, values } from "./chart_data.js";
+import { FLAG_RAIL, paintEvents, paintLane, paintLonely } from "./chart_marks.js";
+
+/** Plots of one column each below the times, for the candidate. */
+export const RESOURCES = [
+    { column: "sm_clock_mhz", label: "SM clock", unit: "MHz" },
+    { column: "registers", label: "Registers", unit: "per thread" },
+    { column: "shared_bytes", label: "Shared memory", unit: "bytes" },
+    { column: "spill_bytes", label: "Spills", unit: "bytes" },
+];
+
+/** What the candidate's rows say at each x, whichever contract they have. */
+function ofCandidate(model, name, divisor) {
+    const lanes = model.lanes.filter((l) => l.role === "candidate");
+    const all = lanes.map((l) => values(model, l, name, divisor));
+    if (all.length < 2) return all[0] ?? new Array(model.x.length);
+    return model.x.map((_, i) => all.find((column) => column[i] !== undefined)?.[i]);
+}
+
+function line(lane) {
+    return {
+        stroke: (colours) => colourOf(colours, lane.index),
+        width: lane.role === "candidate" ? 2.2 : 1.4,
+        dash: dashOf(lane.index),
+        alpha: lane.former ? 0.55 : 1,
+    };
+}
+
+/** Collects columns with their lines; series have the numbers that uPlot gives them. */
+function collector(model) {
+    const data = [model.x];
+    const series = [];
+    return {
+        data, series,
+        add(column, options) {
+            data.push(column);
+            series.push(options);
+            return data.length - 1;
+        },
+    };
+}
+
+/**
+ * The times. `lanes`: those that are shown; `threshold`: 0.02 is 2 %; `spread`: "bucket" draws the
+ * extremes of each bucket, "run" the interval of the median and the way up to p90.
+ */
+export function timesSpec(model, { lanes, events, state, threshold, spread }) {
+    const divisor = state.y === "control" ? "control_ns" : null;
+    const { data, series, add } = collector(model);
+    const bands = [];
+    const drawn = [];
+
+    const best = ofCandidate(model, "best_p50_ns", divisor);
+    if (best.some((v) => v > 0)) {
+        const limit = best.map((v) => (v > 0 ? v * (1 + threshold) : v));
+        const step = { stepped: true };
+        const low = add(best,
+            { ...step, stroke: (c) => c.best, width: 1.4, dash: [7, 4] });
+        const high = add(limit,
+            { ...step, stroke: (c) => c.regression, width: 1, dash: [2, 3] });
+        bands.push({ series: [high, low], fill: (c) => c["limit-fill"] });
+    }
+    for (const lane of [...lanes].reverse()) {
+        const candidate = lane.role === "candidate";
+        const column = add(values(model, lane, "p50_ns", divisor), line(lane));
+        drawn.push({ lane, column, candidate });
+        if (!candidate) continue;
+        const names = spread === "bucket" ? ["min_ns", "max_ns"] : ["p50_lo_ns", "p50_hi_ns"];
+        const [lo, hi] = names.map((name) => add(values(model, lane, name, divisor), {}));
+        bands.push({ series: [hi, lo], fill: (c) => c.band });
+        if (spread === "run" && knows([lane], "p90_ns")) {
+            const p90 = add(values(model, lane, "p90_ns", divisor), {});
+            bands.push({ series: [p90, column], fill: (c) => c.band });
+        }
+    }
+    return {
+        data, series, bands, drawn,
+        unit: divisor ? "" : "ns",
+        log: state.log,
+        top: FLAG_RAIL + 4,
+        behind: (u, colours) => paintEvents(u, colours, events),
+        above(u, colours) {
+            for (const one of drawn) paintLane(u, colours, one);
+            for (const one of drawn) paintLonely(u, colours, one);
+        },
+    };
+}
+
+/** Extremes of what is known in some columns. */
+function extremes(columns) {
+    let lo = Infinity;
+    let hi = -Infinity;
+    for (const column of columns)
+        for (const v of column) {
+            if (!(v > 0)) continue;
+            if (v < lo) lo = v;
+            if (v > hi) hi = v;
+        }
+    return [lo, hi];
+}
+
+/** The error against the reference of every lane; null when no row knows one. */
+export function errorSpec(model, lanes) {
+    if (!knows(model.lanes, "rel_err")) return null;
+    const { data, series, add } = collector(model);
+    const drawn = [...lanes].reverse().map((lane) => ({
+        lane, candidate: false,
+        column: add(values(model, lane, "rel_err", null), line(lane)),
+    }));
+    const [lo, hi] = extremes(data.slice(1));
+    return {
+        data, series, drawn, unit: "", log: hi > 10 * lo,
+        above(u, colours) {
+            for (const one of drawn) paintLane(u, colours, one);
+            for (const one of drawn) paintLonely(u, colours, one);
+        },
+    };
+}
+
+/** One of RESOURCES; null when no row knows it. */
+export function resourceSpec(model, { column }) {
+    if (!knows(model.lanes.filter((l) => l.role === "candidate"), column)) return null;
+    const { data, series, add } = collector(model);
+    const lane = model.lanes[0];
+    const number = add(ofCandidate(model, column, null),
+        { ...line(lane), stepped: true, width: 1.6 });
+    const drawn = [{ lane, column: number, candidate: false }];
+    return {
+        data, series, drawn, unit: "", log: false, bare: true,
+        above: (u, colours) => paintLonely(u, colours, drawn[0]),
+    };
+}

@@ -1,0 +1,86 @@
+// chart_table.js: the numbers of a trend as a table, for those who do not see the chart.
+
+import { h } from "./dom.js";
+import { durationCell, number, plural, shortCommit, time } from "./format.js";
+import { runLink, tableBox } from "./parts.js";
+import { badge } from "./verdict.js";
+import { knows } from "./chart_data.js";
+import { RESOURCES } from "./chart_specs.js";
+
+const PAGE = 200; // rows; the rest come on request
+
+/** Columns of the candidate that at least one row knows. */
+function columnsOf(candidates) {
+    const all = [
+        { name: "n", label: "Runs", show: (v) => v },
+        { name: "p50_lo_ns", label: "p50 from", show: durationCell },
+        { name: "p50_hi_ns", label: "p50 to", show: durationCell },
+        { name: "p90_ns", label: "p90", show: durationCell },
+        { name: "best_p50_ns", label: "Best", show: durationCell },
+        { name: "control_ns", label: "Control", show: durationCell },
+        { name: "rel_err", label: "Error", show: (v) => number(v, 3) },
+        { name: "tflops", label: "TFLOP/s", show: (v) => number(v) },
+        { name: "gbps", label: "GB/s", show: (v) => number(v) },
+        ...RESOURCES.map(({ column, label, unit }) =>
+            ({ name: column, label: `${label}, ${unit}`, show: (v) => v ?? "–" })),
+    ];
+    return all.filter(({ name }) => (name === "n" ? candidates.some((l) =>
+        l.columns.n?.some((n) => n > 1)) : knows(candidates, name)));
+}
+
+const name = (lane) => (lane.former ? `${lane.provider}, ${lane.contract}` : lane.provider);
+
+/** A disclosure that makes its rows when it is opened. `csv`: the address of the same as CSV. */
+export function trendTable(csv) {
+    const inside = h("div");
+    let model = null;
+
+    function rows(count) {
+        const candidates = model.lanes.filter((l) => l.role === "candidate");
+        const columns = columnsOf(candidates);
+        const body = [];
+        for (let i = model.x.length - 1; i >= 0 && body.length < count; i--) {
+            const any = model.lanes.find((l) => l.at[i] >= 0);
+            const mine = candidates.find((l) => l.at[i] >= 0);
+            const row = any.at[i];
+            const known = (column) => mine?.columns[column]?.[mine.at[i]] ?? null;
+            body.push(h("tr", {},
+                h("th", { scope: "row" }, time(any.columns.time_ms[row])),
+                h("td", { class: "mono" }, shortCommit(any.columns.commit[row])),
+                h("td", {}, known("verdict") && badge(known("verdict"), "short")),
+                model.lanes.map((l) => h("td", { class: "number" },
+                    durationCell(l.at[i] < 0 ? null : l.columns.p50_ns[l.at[i]]))),
+                columns.map((c) => h("td", { class: "number" }, c.show(known(c.name)))),
+                h("td", { class: "mono" }, known("kernel") ?? "–"),
+                h("td", {}, runLink(any.columns.run[row]))));
+        }
+        const heads = ["When", "Commit", "Verdict", ...model.lanes.map((l) => `${name(l)} p50`),
+            ...columns.map((c) => c.label), "Kernel", "Run"];
+        const numbers = 3 + model.lanes.length + columns.length;
+        return tableBox("Numbers of the chart",
+            h("thead", {}, h("tr", {}, heads.map((text, i) =>
+                h("th", { scope: "col", class: i > 2 && i < numbers && "number" }, text)))),
+            h("tbody", {}, body));
+    }
+
+    function fill(count) {
+        const left = model.x.length - count;
+        inside.replaceChildren(rows(count),
+            h("p", {}, left > 0 && h("button", { type: "button", click: () => fill(count + PAGE) },
+                `${plural(left, "older row")}`), " ",
+            h("a", { href: csv, download: true }, "All rows as CSV")));
+    }
+
+    const details = h("details", { class: "data" },
+        h("summary", {}, "Numbers of the chart"), inside);
+    details.addEventListener("toggle", () => {
+        if (details.open && model) fill(PAGE);
+    });
+    return {
+        element: details,
+        show(next) {
+            model = next;
+            if (details.open) fill(PAGE);
+        },
+    };
+}

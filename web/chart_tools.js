@@ -1,0 +1,43 @@
+// chart_tools.js: the controls around a chart.
+
+import { h, s } from "./dom.js";
+import { percent } from "./format.js";
+
+/** One of a few: radio buttons that look like one switch. `off`: why it cannot be changed. */
+export function choice(label, name, value, options, change, off = null) {
+    return h("fieldset", { class: "choice", disabled: off !== null, title: off },
+        h("legend", { class: "hidden" }, label),
+        options.map(([key, text]) => h("label", {},
+            h("input", {
+                type: "radio", name, value: key, checked: key === value,
+                change: () => change(key),
+            }), h("span", {}, text))));
+}
+
+function tool(name, d, click) {
+    return h("button", { type: "button", class: "tool", title: name, "aria-label": name, click },
+        s("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, s("path", { d })));
+}
+
+export function zoomButtons({ zoom, pan, all }) {
+    return h("div", { class: "zoom", role: "group", "aria-label": "Range" },
+        tool("Earlier", "M10 3L5 8l5 5", () => pan(-0.5)),
+        tool("Zoom in", "M8 3v10M3 8h10", () => zoom(0.5, null)),
+        tool("Zoom out", "M3 8h10", () => zoom(2, null)),
+        tool("Later", "M6 3l5 5-5 5", () => pan(0.5)),
+        h("button", { type: "button", click: all }, "All"));
+}
+
+function key(name, text) {
+    return h("span", { class: "key" }, h("span", { class: `key-${name}`, "aria-hidden": "true" }),
+        text);
+}
+
+/** What the bands and dashed lines mean. */
+export function spreadKeys(bucketed, threshold) {
+    return [
+        key("band", bucketed ? "lowest to highest" : "interval of p50, up to p90"),
+        key("best", "best"),
+        key("limit", `threshold, +${percent(threshold, threshold < 0.01 ? 1 : 0)}`),
+    ];
+}

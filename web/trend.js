@@ -1,0 +1,448 @@
+// trend.js: the trend of a case: its lines, what one can do with them, and what they say.
+//
+// The chart holds two answers of the server: the whole history, in buckets when it is long, and the
+// detail of the range that is looked at. All plots share x, and are one tab stop.
+
+import { pointAt, pointSpoken, pointTip } from "./chart_point.js";
+import { arrange, knows } from "./chart_data.js";
+import { eventList, eventsOf } from "./chart_events.js";
+import { listen } from "./chart_input.js";
+import { swatch } from "./chart_marks.js";
+import { plotPlace } from "./chart_plot.js";
+import { RESOURCES, errorSpec, resourceSpec, timesSpec } from "./chart_specs.js";
+import { trendTable } from "./chart_table.js";
+import { choice, spreadKeys, zoomButtons } from "./chart_tools.js";
+import { address, h } from "./dom.js";
+import { dateText, plural, shortCommit } from "./format.js";
+
+const SETTLE_MS = 180; // after the last zoom, before the server is asked
+const MIN_SPAN_MS = 60e3;
+const MIN_SPAN_PLACES = 3;
+const MARGIN = 0.5; // of the range that is fetched on either side of it
+const EDGE = 0.012; // of the whole history, left free at both ends
+const REACH = 40; // CSS pixels around a line that take the pointer
+
+const clamp = (v, lo, hi) => Math.min(hi, Math.max(lo, v));
+
+/** The whole of x, with the ends free. */
+function fullRange({ x, byCommit }) {
+    const [first, last] = [x[0], x.at(-1)];
+    const edge = byCommit ? 0.5 : Math.max((last - first) * EDGE, 3600e3);
+    return [first - edge, last + edge];
+}
+
+/**
+ * The chart and its events: { chart, events }. `whole`: the answer of /trends without a range.
+ * `state`: { order, y, log, hide (Set), span ([from, to] in ms, or null) }, changed in place;
+ * `save()` is called when it has. `load(order, span, signal)` fetches; `csv`: the numbers' address.
+ */
+export function trendChart({ whole, state, save, load, csv, signal }) {
+    const surface = h("div", {
+        class: "plot", tabindex: "0", role: "application", "aria-roledescription": "chart",
+        "aria-label": "Trend of p50 by run", "aria-describedby": "chart-help",
+    });
+    const tooltip = h("div", { class: "tooltip", hidden: true });
+    const live = h("p", { class: "hidden", "aria-live": "polite" });
+    const note = h("p", { class: "quiet chart-note", role: "status" });
+    const legend = h("div", { class: "legend" });
+    const missing = h("p", { class: "quiet" });
+    const table = trendTable(csv);
+    const times = plotPlace({ height: 340, signal, drawn: () => showPoint() });
+    const error = plotPlace({ height: 130, signal });
+    const resources = RESOURCES.map((r) => ({ ...r, place: plotPlace({ height: 74, signal }) }));
+    const sections = new Map();
+    const part = (place, ...label) => {
+        const box = h("div", { class: "plot-part" },
+            label.length > 0 && h("p", { class: "plot-label", "aria-hidden": "true" }, label),
+            place.element);
+        sections.set(place, box);
+        return box;
+    };
+    surface.append(part(times),
+        part(error, h("b", {}, "Error against the reference"), " relative, Frobenius norm"),
+        ...resources.map((r) => part(r.place, h("b", {}, r.label), ` ${r.unit}`)), tooltip);
+
+    let answers = { whole, detail: null };
+    let model = null; // of the answer that is drawn
+    let wholeModel = null;
+    let specs = new Map();
+    let events = [];
+    let range = null; // of x
+    let point = null; // { lane, i }
+    let pointing = false;
+    let timer = 0;
+    let asked = null; // AbortController of the fetch under way
+
+    const shown = () => model.lanes.filter((l) => !state.hide.has(l.provider));
+    const control = () => state.y === "control";
+
+    function modelOf(answer) {
+        const made = arrange(answer, state.order);
+        return { ...made, byCommit: state.order === "commit", answer };
+    }
+
+    const toRange = (m, span) => span
+        ? [m.toX(span[0]), m.toX(span[1])].map((v, i) => (m.byCommit ? v + (i ? 0.5 : -0.5) : v))
+        : fullRange(m);
+
+    function covers(detail) {
+        const span = state.span;
+        return detail && span && detail.span[0] <= span[0] && detail.span[1] >= span[1] &&
+            (!detail.answer.bucketed ||
+                detail.span[1] - detail.span[0] <= 4 * (1 + 2 * MARGIN) * (span[1] - span[0]));
+    }
+
+    /** Draws everything anew: other data, other scales, other lines. */
+    function render() {
+        const run = point && point.lane.columns.run[point.lane.at[point.i]];
+        wholeModel = modelOf(answers.whole);
+        model = covers(answers.detail) ? modelOf(answers.detail.answer) : wholeModel;
+        range = toRange(model, state.span);
+        events = eventsOf(answers.whole).map((e) => ({ ...e, x: model.toX(e.time_ms, e.run) }))
+            .sort((a, b) => a.x - b.x);
+        point = run ? findRun(run, point.lane.provider) : null;
+        const lanes = shown();
+        const common = { order: state.order, range, labels: placeLabel };
+        specs = new Map([[times, timesSpec(model, {
+            lanes, events, state, threshold: answers.whole.threshold,
+            spread: model.answer.bucketed ? "bucket" : "run",
+        })], [error, errorSpec(model, lanes)],
+        ...resources.map((r) => [r.place, resourceSpec(model, r)])]);
+        for (const [place, spec] of specs) {
+            sections.get(place).hidden = spec === null;
+            if (spec) place.show({ ...spec, ...common });
+        }
+        drawLegend();
+        sayMissing();
+        sayRange();
+        table.show(model);
+    }
+
+    const placeLabel = (i) => {
+        const lane = model.lanes.find((l) => l.at[i] >= 0);
+        return lane && (shortCommit(lane.columns.commit[lane.at[i]]) ?? "");
+    };
+
+    function findRun(run, provider) {
+        for (const lane of shown()) {
+            if (lane.provider !== provider) continue;
+            const row = lane.columns.run.indexOf(run);
+            if (row >= 0) return { lane, i: lane.at.indexOf(row) };
+        }
+        return null;
+    }
+
+    // ---- range ----
+
+    function applyRange() {
+        for (const [place, spec] of specs) if (spec) place.range(...range);
+        clearTimeout(timer);
+        timer = setTimeout(settle, SETTLE_MS);
+    }
+
+    /** Moves the range by `next([lo, hi])`; what leads out of the detail goes by the whole. */
+    function move(next) {
+        let m = model;
+        let wanted = next(range);
+        const outside = ([lo, hi]) => lo < m.x[0] - 1 || hi > m.x.at(-1) + 1;
+        if (m !== wholeModel && outside(wanted)) {
+            m = wholeModel;
+            wanted = next(toRange(m, state.span));
+        }
+        const [first, last] = fullRange(m === model && m !== wholeModel ? m : wholeModel);
+        const least = m.byCommit ? MIN_SPAN_PLACES : MIN_SPAN_MS;
+        const size = Math.min(Math.max(wanted[1] - wanted[0], least), last - first);
+        const middle = (wanted[0] + wanted[1]) / 2;
+        const lo = clamp(middle - size / 2, first, last - size);
+        const all = m === wholeModel && size >= (last - first) * 0.999;
+        state.span = all ? null : [Math.round(m.toTime(lo)), Math.round(m.toTime(lo + size))];
+        if (m === model) {
+            range = [lo, lo + size];
+            applyRange();
+        } else {
+            render();
+            applyRange();
+        }
+    }
+
+    const zoom = (factor, share) => move(([lo, hi]) => {
+        const x = point ? model.x[point.i] : (lo + hi) / 2;
+        const about = share === null ? clamp(x, lo, hi) : lo + (hi - lo) * share;
+        return [about - (about - lo) * factor, about + (hi - about) * factor];
+    });
+    const pan = (share) => move(([lo, hi]) =>
+        [lo + (hi - lo) * share, hi + (hi - lo) * share]);
+    const all = () => {
+        state.span = null;
+        render();
+        applyRange();
+    };
+
+    function settle() {
+        save();
+        sayRange();
+        live.textContent = note.textContent;
+        refine();
+    }
+
+    /** Asks the server for single runs, or narrower buckets, of what is looked at. */
+    async function refine() {
+        asked?.abort();
+        asked = null;
+        if (!state.span) {
+            if (model !== wholeModel) render();
+            return;
+        }
+        if (!answers.whole.bucketed || covers(answers.detail)) return;
+        const [from, to] = state.span;
+        const margin = (to - from) * MARGIN;
+        const span = [Math.max(0, Math.floor(from - margin)), Math.ceil(to + margin)];
+        const mine = new AbortController();
+        asked = mine;
+        surface.setAttribute("aria-busy", "true");
+        try {
+            const answer = await load(state.order, span, AbortSignal.any([mine.signal, signal]));
+            if (asked !== mine) return;
+            answers.detail = { answer, span };
+            if (answer.series.some((s) => s.columns.time_ms.length > 0)) render();
+        } catch (failure) {
+            if (asked !== mine || failure.name === "AbortError") return;
+            note.replaceChildren(`The runs of this range could not be fetched: ${failure.message} `,
+                h("button", { type: "button", click: refine }, "Try again"));
+        }
+        if (asked === mine) {
+            asked = null;
+            surface.removeAttribute("aria-busy");
+        }
+    }
+
+    function sayRange() {
+        const total = answers.whole.series.filter((s) => s.role === "candidate")
+            .reduce((n, s) => n + s.total, 0);
+        const [from, to] = state.span ?? [model.toTime(model.x[0]), model.toTime(model.x.at(-1))];
+        const bucket = model.answer.bucketed
+            ? " A point is the median of several runs, the band their extremes; zoom in for " +
+              "single runs." : "";
+        note.textContent = `${dateText(from)} to ${dateText(to)}` +
+            `${state.span ? "" : `, ${plural(total, "run")}`}.${bucket}`;
+    }
+
+    // ---- point ----
+
+    function rowsAt(lane, i) {
+        return lane.at[i] >= 0 && (lane.columns.p50_ns[lane.at[i]] ?? null) !== null;
+    }
+
+    /** The nearest place of the lane, from `i` on in both directions; -1: it has none. */
+    function nearestOf(lane, i) {
+        for (let d = 0; d < model.x.length; d++) {
+            if (i - d >= 0 && rowsAt(lane, i - d)) return i - d;
+            if (i + d < model.x.length && rowsAt(lane, i + d)) return i + d;
+        }
+        return -1;
+    }
+
+    /** Places of pixels: the nearest x, and the line that is nearest there. */
+    function find(px, py) {
+        const u = times.uplot();
+        const lanes = shown();
+        if (!u || lanes.length === 0) return null;
+        const near = model.nearest(u.posToVal(px, "x"));
+        const i = lanes.some((l) => rowsAt(l, near)) ? near : nearestOf(lanes[0], near);
+        const { drawn, data } = specs.get(times);
+        let best = null;
+        for (const { lane, column } of drawn) {
+            const y = i < 0 ? null : data[column][i];
+            if (y === null || y === undefined) continue;
+            const away = Math.abs(u.valToPos(y, "y") - py);
+            const cost = away > REACH && lane.role !== "candidate" ? away + 1e4 : away;
+            if (!best || cost < best.cost || (best.away > REACH && lane.role === "candidate"))
+                best = { lane, i, away, cost };
+        }
+        return best && { lane: best.lane, i: best.i };
+    }
+
+    function here() {
+        const spec = specs.get(times);
+        const x = model.x[point.i];
+        const near = (range[1] - range[0]) / 160;
+        return {
+            at: pointAt(model, shown(), point.lane, point.i),
+            y: spec.data[spec.drawn.find((d) => d.lane === point.lane)?.column]?.[point.i],
+            x, events: events.filter((e) => Math.abs(e.x - x) <= near),
+        };
+    }
+
+    function showPoint() {
+        if (!pointing || !point) return;
+        const { at, x, y, events: marked } = here();
+        const u = times.uplot();
+        if (!at || !u) return;
+        times.at(x, y, `s${Math.min(point.lane.index, 4)}`);
+        for (const [place, spec] of specs) if (spec && place !== times) place.at(x, null);
+        tooltip.replaceChildren(...pointTip(at, marked, control()).flat());
+        tooltip.hidden = false;
+        const left = u.over.offsetLeft + u.valToPos(x, "x");
+        const wide = tooltip.offsetWidth;
+        const beside = left + 16 + wide <= surface.clientWidth ? left + 16 : left - 16 - wide;
+        tooltip.style.left = `${clamp(beside, 0, Math.max(0, surface.clientWidth - wide))}px`;
+    }
+
+    function speak() {
+        const { at, events: marked } = here();
+        if (!at) return;
+        live.textContent = pointSpoken(at, marked, control(),
+            `${point.i + 1} of ${model.x.length}`);
+    }
+
+    function choose(next) {
+        if (!next || next.i < 0) return;
+        point = next;
+        pointing = true;
+        const x = model.x[point.i];
+        if (x < range[0] || x > range[1])
+            move(([lo, hi]) => [x - (hi - lo) / 2, x + (hi - lo) / 2]);
+        showPoint();
+    }
+
+    function leave() {
+        pointing = false;
+        tooltip.hidden = true;
+        for (const place of specs.keys()) place.clear();
+    }
+
+    function step(n) {
+        const lane = point?.lane ?? shown()[0];
+        if (!lane) return;
+        const rows = [];
+        for (let i = 0; i < model.x.length; i++) if (rowsAt(lane, i)) rows.push(i);
+        const from = point && pointing ? rows.indexOf(point.i)
+            : n < 0 ? rows.length : rows.findIndex((i) => model.x[i] >= range[0]) - 1;
+        choose({ lane, i: rows[clamp(from + n, 0, rows.length - 1)] ?? -1 });
+        speak();
+    }
+
+    function changeLane(n) {
+        const lanes = shown();
+        if (lanes.length === 0) return;
+        const from = point ? lanes.indexOf(point.lane) : -1;
+        const lane = lanes[clamp(from + n, 0, lanes.length - 1)];
+        choose({ lane, i: nearestOf(lane, point?.i ?? model.x.length - 1) });
+        speak();
+    }
+
+    /** A run has a page of its own; a bucket of several is looked into. */
+    function open() {
+        if (!point || !pointing) return;
+        const { main } = pointAt(model, shown(), point.lane, point.i) ?? {};
+        if (!main) return;
+        if (main.n <= 1) {
+            location.hash = address(`run/${main.run}`);
+            return;
+        }
+        const x = model.x[point.i];
+        const width = (model.x.at(-1) - model.x[0]) / model.x.length;
+        move(() => [x - 6 * width, x + 6 * width]);
+    }
+
+    listen(surface, () => times.uplot()?.over.getBoundingClientRect() ?? new DOMRect(), {
+        hover: (x, y) => choose(find(x, y)),
+        tap(x, y) {
+            const next = find(x, y);
+            const known = pointing && point && next && point.i === next.i;
+            choose(next);
+            return known;
+        },
+        select: (a, b) => move(([lo, hi]) => {
+            const at = (share) => lo + (hi - lo) * clamp(share, 0, 1);
+            return [at(Math.min(a, b)), at(Math.max(a, b))];
+        }),
+        open, step, lane: changeLane, leave, zoom, pan, all,
+    });
+
+    // ---- around it ----
+
+    function toggle(provider) {
+        if (state.hide.has(provider)) state.hide.delete(provider);
+        else state.hide.add(provider);
+        if (point && state.hide.has(point.lane.provider)) leave();
+        render();
+        save();
+    }
+
+    function drawLegend() {
+        const focus = document.activeElement?.dataset?.provider;
+        const lanes = model.lanes.filter((l, i) =>
+            model.lanes.findIndex((other) => other.provider === l.provider) === i);
+        legend.replaceChildren(...lanes.map((lane) => h("button", {
+            type: "button", title: "Show or hide", "data-provider": lane.provider,
+            "aria-pressed": state.hide.has(lane.provider) ? "false" : "true",
+            click: () => toggle(lane.provider),
+        }, swatch(lane.index), lane.provider)),
+        ...spreadKeys(model.answer.bucketed, answers.whole.threshold));
+        legend.querySelector(`button[data-provider="${CSS.escape(focus ?? "")}"]`)?.focus();
+    }
+
+    function sayMissing() {
+        const names = [[error, "error against the reference"],
+            ...resources.map((r) => [r.place, r.label])]
+            .filter(([place]) => specs.get(place) === null).map(([, label]) => label);
+        missing.textContent = names.length > 0 ? `Not recorded in these runs: ${names.join(", ")}.`
+            : "";
+        missing.hidden = names.length === 0;
+    }
+
+    async function reorder(order) {
+        state.order = order;
+        leave();
+        point = null;
+        save();
+        if (answers.whole.bucketed) {
+            surface.setAttribute("aria-busy", "true");
+            try {
+                answers = { whole: await load(order, null, signal), detail: null };
+            } catch (failure) {
+                if (failure.name !== "AbortError") note.textContent = failure.message;
+                return;
+            } finally {
+                surface.removeAttribute("aria-busy");
+            }
+        }
+        render();
+        refine();
+    }
+
+    const hasControl = knows(arrange(whole, "time").lanes, "control_ns");
+    if (!hasControl) state.y = "raw";
+    const redraw = (change) => () => {
+        change();
+        render();
+        save();
+    };
+    const tools = h("div", { class: "chart-tools" },
+        choice("Order", "order", state.order, [["time", "Time"], ["commit", "Commit"]], reorder),
+        choice("Time shown", "y", state.y, [["raw", "Measured"], ["control", "÷ control"]],
+            (y) => redraw(() => { state.y = y; })(),
+            hasControl ? null : "No run here has a time of the control kernel"),
+        choice("Scale", "scale", state.log ? "log" : "linear",
+            [["linear", "Linear"], ["log", "Log"]],
+            (scale) => redraw(() => { state.log = scale === "log"; })()),
+        zoomButtons({ zoom, pan, all }));
+
+    render();
+    if (state.span) refine();
+    signal.addEventListener("abort", () => clearTimeout(timer));
+    return {
+        chart: h("figure", { class: "chart" }, tools, legend, surface, note, live, missing,
+            h("figcaption", { class: "quiet", id: "chart-help" },
+                "Lower is faster. A click or Enter opens the run. Drag, + and − zoom; Shift and " +
+                "an arrow key pan; 0 shows all; the arrow keys choose a run and a series."),
+            table.element),
+        events: eventList(events, (event) => {
+            choose({ lane: shown()[0], i: shown()[0] ? nearestOf(shown()[0],
+                model.nearest(model.toX(event.time_ms, event.run))) : -1 });
+            if (point) speak();
+            surface.scrollIntoView({ block: "nearest" });
+        }),
+    };
+}
