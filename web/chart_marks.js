@@ -3,6 +3,7 @@
 import { s } from "./dom.js";
 import { change } from "./format.js";
 import { colourOf, dashOf } from "./chart_palette.js";
+import { envelope, firstFrom } from "./chart_thin.js";
 import { SHAPES } from "./verdict.js";
 
 const NEAR = 7; // CSS pixels between two points that both get a mark
@@ -51,49 +52,31 @@ function stamp(ctx, d, x, y, scale, { fill, stroke, width = 1.6, back }) {
     ctx.restore();
 }
 
-/** First and last index of x that are seen. */
-function seen(u) {
-    const { min, max } = u.scales.x;
-    const x = u.data[0];
-    let lo = 0;
-    let hi = x.length;
-    while (lo < hi) {
-        const middle = (lo + hi) >> 1;
-        if (x[middle] < min) lo = middle + 1;
-        else hi = middle;
-    }
-    const first = lo;
-    hi = x.length;
-    while (lo < hi) {
-        const middle = (lo + hi) >> 1;
-        if (x[middle] <= max) lo = middle + 1;
-        else hi = middle;
-    }
-    return [first, lo - 1];
-}
-
 /** Marks of one lane. Points that pass lose theirs where they would touch, others where they would
  * only repeat the verdict before. */
-export function paintLane(u, palette, { lane, column, candidate }) {
+export function paintLane(u, palette, data, { lane, column, candidate }) {
     const { ctx } = u;
     const ratio = devicePixelRatio;
-    const [first, last] = seen(u);
-    const ys = u.data[column];
-    const roomy = (last - first + 1) * NEAR < u.over.clientWidth;
+    const { min, max } = u.scales.x;
+    const [xs] = data;
+    const ys = data[column];
+    const first = firstFrom(xs, min);
+    const end = Math.min(xs.length, firstFrom(xs, max) + 1);
+    const roomy = (end - first) * NEAR < u.over.clientWidth;
     const colour = colourOf(palette, lane.index);
     const outline = OUTLINES[Math.min(lane.index, 4)];
     const open = lane.index >= OPEN;
     const { verdict } = lane.columns;
     let before = -Infinity;
     let said = null;
-    for (let i = first; i <= last; i++) {
+    for (let i = first; i < end; i++) {
         const y = ys[i];
         if (y === null || y === undefined) continue;
         const v = candidate ? verdict?.[lane.at[i]] : null;
         const notable = v && v !== "pass" && Object.hasOwn(SHAPES, v);
         if (!notable) said = null;
         if (!notable && !roomy) continue;
-        const px = u.valToPos(u.data[0][i], "x", true);
+        const px = u.valToPos(xs[i], "x", true);
         if (px - before < (v === said ? SAME : 1) * ratio) continue;
         const py = u.valToPos(y, "y", true);
         if (notable) {
@@ -115,9 +98,50 @@ export function paintLane(u, palette, { lane, column, candidate }) {
     }
 }
 
+/**
+ * A band from the columns `lo` to `hi` over `xs`. Where a pixel has several points, it goes from their
+ * lowest to their highest: a band that follows each of 100,000 points takes longer than all else.
+ */
+export function paintBand(u, xs, { lo, hi }, fill) {
+    const { ctx, bbox } = u;
+    const { min, max } = u.scales.x;
+    const end = Math.min(xs.length, firstFrom(xs, max) + 1);
+    const upper = [];
+    const lower = [];
+    const close = () => {
+        if (upper.length > 1) {
+            ctx.beginPath();
+            for (const [x, y] of upper) ctx.lineTo(x, y);
+            for (const [x, y] of lower.reverse()) ctx.lineTo(x, y);
+            ctx.fill();
+        }
+        upper.length = 0;
+        lower.length = 0;
+    };
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    ctx.fillStyle = fill;
+    for (let i = Math.max(0, firstFrom(xs, min) - 1); i < end;) {
+        const x = u.valToPos(xs[i], "x", true);
+        const next = Math.max(i + 1, Math.min(end, firstFrom(xs, u.posToVal(x + 1, "x", true))));
+        const range = envelope(lo, hi, i, next);
+        if (range) {
+            upper.push([x, u.valToPos(range[1], "y", true)]);
+            lower.push([x, u.valToPos(range[0], "y", true)]);
+        } else if (lo[i] === null || hi[i] === null) {
+            close();
+        }
+        i = next;
+    }
+    close();
+    ctx.restore();
+}
+
 /** A point that stands alone has no line; it would not be seen without a mark. */
-export function paintLonely(u, palette, { lane, column }) {
-    const ys = u.data[column];
+export function paintLonely(u, palette, data, { lane, column }) {
+    const ys = data[column];
     let only = -1;
     for (let i = 0; i < ys.length; i++) {
         if (ys[i] === null || ys[i] === undefined) continue;
@@ -125,7 +149,7 @@ export function paintLonely(u, palette, { lane, column }) {
         only = i;
     }
     if (only < 0) return;
-    stamp(u.ctx, OUTLINES[Math.min(lane.index, 4)], u.valToPos(u.data[0][only], "x", true),
+    stamp(u.ctx, OUTLINES[Math.min(lane.index, 4)], u.valToPos(data[0][only], "x", true),
         u.valToPos(ys[only], "y", true), devicePixelRatio,
         { fill: colourOf(palette, lane.index), stroke: colourOf(palette, lane.index) });
 }

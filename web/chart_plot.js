@@ -7,6 +7,7 @@ import uPlot from "./uplot.js";
 
 import { readPalette, watchPalette } from "./chart_palette.js";
 import { h } from "./dom.js";
+import { envelope, firstFrom, thin } from "./chart_thin.js";
 import { dayText, number as digits, unitOf } from "./format.js";
 
 const DAY = 86400e3;
@@ -80,9 +81,10 @@ function extremes(u) {
 
 const exact = (v) => (Number.isInteger(v) ? `${v}` : digits(v, 4));
 
-/** Some room above and below what is drawn. */
-function padded(log) {
-    return (u, lo, hi) => {
+/** All that is drawn, with some room above and below it. */
+function padded(log, within) {
+    return (u, low, high) => {
+        const [lo, hi] = within(low, high);
         if (lo === null || !Number.isFinite(lo)) return [log ? 1 : 0, log ? 10 : 1];
         if (log) {
             const factor = Math.max(1.002, (hi / lo) ** 0.07);
@@ -97,7 +99,8 @@ function padded(log) {
  * A place for a plot: { element, show(spec), range(lo, hi), at(x, value), clear(), uplot() }.
  * `height` in CSS pixels; `signal` ends it. `drawn(u)` is called after each draw.
  *
- * A spec: { data, series, bands, order ("time" | "commit"), log, unit ("ns" | ""), labels (of the
+ * A spec: { data, drawn ([{ column }], whose peaks stay), series, bands, spreads ([{ lo, hi }],
+ * columns that must be in sight), order ("time" | "commit"), log, unit ("ns" | ""), labels (of the
  * places of order "commit"), behind(u, colours), above(u, colours), range: [lo, hi] }. Strokes and
  * fills of series and bands are functions of the colours.
  */
@@ -111,6 +114,19 @@ export function plotPlace({ height, signal, drawn }) {
     let spec = null;
     let colours = null;
     let wanted = null; // the range of x
+
+    const some = (width) => thin(spec.data, spec.drawn.map((d) => d.column), wanted, width);
+    /** Makes room for the bands in sight, which uPlot does not know. */
+    function within(lo, hi) {
+        const [x] = spec.data;
+        const from = firstFrom(x, wanted[0]);
+        const to = Math.min(x.length, firstFrom(x, wanted[1]) + 1);
+        for (const spread of spec.spreads ?? []) {
+            const band = envelope(spread.lo, spread.hi, from, to);
+            if (band && lo !== null) [lo, hi] = [Math.min(lo, band[0]), Math.max(hi, band[1])];
+        }
+        return [lo, hi];
+    }
 
     const paint = (pick) => (typeof pick === "function" ? () => pick(colours) : pick);
 
@@ -159,7 +175,7 @@ export function plotPlace({ height, signal, drawn }) {
             select: { show: false },
             scales: {
                 x: { time: spec.order !== "commit", range: () => wanted },
-                y: { distr: spec.log ? 3 : 1, range: padded(spec.log) },
+                y: { distr: spec.log ? 3 : 1, range: padded(spec.log, within) },
             },
             axes: [xAxis(), yAxis()],
             series: [{}, ...spec.series.map((s) => ({
@@ -177,7 +193,7 @@ export function plotPlace({ height, signal, drawn }) {
         };
         u?.destroy();
         canvas.replaceChildren();
-        u = new uPlot(options, spec.data, (self, init) => {
+        u = new uPlot(options, some(width), (self, init) => {
             u = self;
             canvas.append(self.root);
             init();
@@ -215,7 +231,12 @@ export function plotPlace({ height, signal, drawn }) {
         },
         range(lo, hi) {
             wanted = [lo, hi];
-            u?.setScale("x", { min: lo, max: hi });
+            if (!u) return;
+            u.batch(() => {
+                const data = some(u.width);
+                if (data !== u.data) u.setData(data, false);
+                u.setScale("x", { min: lo, max: hi });
+            });
         },
         /** Puts the line on x and, where `value` is known, the dot on it. */
         at(x, value, colour) {

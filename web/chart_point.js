@@ -56,7 +56,8 @@ export function pointTip({ main, all, candidate }, events, control) {
                 h("td", { class: "number" }, control ? "" : duration(best)), h("td", {})))),
         h("dl", { class: "tip-facts" }, facts(candidate).map(([label, value, unit]) =>
             h("div", {}, h("dt", {}, label),
-                h("dd", {}, number(value), unit && ` ${unit}`)))),
+                h("dd", {}, Number.isInteger(value) ? `${value}` : number(value),
+                    unit && ` ${unit}`)))),
     ];
 }
 

@@ -2,7 +2,7 @@
 
 import { colourOf, dashOf } from "./chart_palette.js";
 import { knows, values } from "./chart_data.js";
-import { FLAG_RAIL, paintEvents, paintLane, paintLonely } from "./chart_marks.js";
+import { FLAG_RAIL, paintBand, paintEvents, paintLane, paintLonely } from "./chart_marks.js";
 
 /** Plots of one column each below the times, for the candidate. */
 export const RESOURCES = [
@@ -52,6 +52,7 @@ export function timesSpec(model, { lanes, events, state, threshold, spread }) {
     const { data, series, add } = collector(model);
     const bands = [];
     const drawn = [];
+    const spreads = [];
 
     const best = ofCandidate(model, "best_p50_ns", divisor);
     if (best.some((v) => v > 0)) {
@@ -69,22 +70,23 @@ export function timesSpec(model, { lanes, events, state, threshold, spread }) {
         drawn.push({ lane, column, candidate });
         if (!candidate) continue;
         const names = spread === "bucket" ? ["min_ns", "max_ns"] : ["p50_lo_ns", "p50_hi_ns"];
-        const [lo, hi] = names.map((name) => add(values(model, lane, name, divisor), {}));
-        bands.push({ series: [hi, lo], fill: (c) => c.band });
-        if (spread === "run" && knows([lane], "p90_ns")) {
-            const p90 = add(values(model, lane, "p90_ns", divisor), {});
-            bands.push({ series: [p90, column], fill: (c) => c.band });
-        }
+        const [lo, hi] = names.map((name) => values(model, lane, name, divisor));
+        spreads.push({ lo, hi });
+        if (spread === "run" && knows([lane], "p90_ns"))
+            spreads.push({ lo: data[column], hi: values(model, lane, "p90_ns", divisor) });
     }
     return {
-        data, series, bands, drawn,
+        data, series, bands, drawn, spreads,
         unit: divisor ? "" : "ns",
         log: state.log,
         top: FLAG_RAIL + 4,
-        behind: (u, colours) => paintEvents(u, colours, events),
+        behind(u, colours) {
+            for (const one of spreads) paintBand(u, model.x, one, colours.band);
+            paintEvents(u, colours, events);
+        },
         above(u, colours) {
-            for (const one of drawn) paintLane(u, colours, one);
-            for (const one of drawn) paintLonely(u, colours, one);
+            for (const one of drawn) paintLane(u, colours, data, one);
+            for (const one of drawn) paintLonely(u, colours, data, one);
         },
     };
 }
@@ -114,8 +116,8 @@ export function errorSpec(model, lanes) {
     return {
         data, series, drawn, unit: "", log: hi > 10 * lo,
         above(u, colours) {
-            for (const one of drawn) paintLane(u, colours, one);
-            for (const one of drawn) paintLonely(u, colours, one);
+            for (const one of drawn) paintLane(u, colours, data, one);
+            for (const one of drawn) paintLonely(u, colours, data, one);
         },
     };
 }
@@ -130,6 +132,6 @@ export function resourceSpec(model, { column }) {
     const drawn = [{ lane, column: number, candidate: false }];
     return {
         data, series, drawn, unit: "", log: false, bare: true,
-        above: (u, colours) => paintLonely(u, colours, drawn[0]),
+        above: (u, colours) => paintLonely(u, colours, data, drawn[0]),
     };
 }
