@@ -151,7 +151,7 @@ CORE_O := $(call object,$(CORE_C)) $(B)/gen/schemas.c.o $(B)/gen/web.c.o
 ifeq ($(CUDA),1)
 CORE_O += $(call cuda_object,$(GATE_CU))
 # Where the toolkit lies only nvcc itself knows: the nvcc of the PATH may be a script that calls it.
-CUDA_HOME := $(realpath $(shell $(NVCC) --dryrun -x cu -c /dev/null 2>&1 | sed -n 's/^\#\$$ TOP=//p'))
+CUDA_HOME := $(realpath $(shell $(NVCC) --dryrun -x cu -c /dev/null 2>&1 | sed -n 's/.* TOP=//p'))
 ifeq ($(CUDA_HOME),)
 $(error '$(NVCC) --dryrun' does not say where its toolkit lies (no TOP=); give NVCC=FILE or CUDA=0)
 endif
