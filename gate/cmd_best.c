@@ -316,7 +316,12 @@ static bool take_candidate(void *context, const struct store_point *p)
 static enum gate_status find_run(struct search *s, struct store *store, const char *device_model,
                                  struct gate_error *err)
 {
-    enum gate_status status = store_cases(store, device_model, note_model, s, err);
+    const struct store_case_query all = {.device_model = device_model,
+                                         .part = s->case_id,
+                                         .sort = STORE_CASES_NAME,
+                                         .limit = INT64_MAX};
+    struct store_case_page page;
+    enum gate_status status = store_cases(store, &all, note_model, s, &page, err);
     if (status != GATE_OK)
         return status;
     if (s->n_models > 1)

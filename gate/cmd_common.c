@@ -131,8 +131,9 @@ static bool copy_uuid(void *context, const struct store_run *row)
 enum gate_status command_newest_run(struct store *s, char uuid[64], struct gate_error *err)
 {
     const struct store_run_key start = {INT64_MAX, ""};
+    const struct store_run_filter any = {0};
     uuid[0] = '\0';
-    enum gate_status status = store_runs(s, start, 1, copy_uuid, uuid, err);
+    enum gate_status status = store_runs(s, &any, start, 1, copy_uuid, uuid, err);
     if (status == GATE_OK && !uuid[0])
         status = gate_fail(err, GATE_USAGE, "the database has no runs yet");
     return status;

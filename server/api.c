@@ -28,9 +28,9 @@ void end_text(struct call *c)
 }
 
 static const struct route routes[] = {
-    {"runs", {"limit", "after"}, get_runs},
+    {"runs", {"device", "commit", "branch", "verdict", "limit", "after"}, get_runs},
     {"runs/", {NULL}, get_document},
-    {"cases", {"device"}, get_cases},
+    {"cases", {"device", "op", "dtype", "verdict", "q", "sort", "limit", "after"}, get_cases},
     {"trends", {"case", "device", "provider", "limit"}, get_trends},
     {"leaderboard", {"device"}, get_leaderboard},
     {"devices", {NULL}, get_devices},

@@ -1,5 +1,10 @@
 /* api_cases.c: each case with its newest result; see api.h. */
+#include <string.h>
+
 #include "api_private.h"
+
+#define CASES_DEFAULT 200
+#define CASES_MAX 1000
 
 static bool case_row(void *context, const struct store_case *row)
 {
@@ -28,17 +33,87 @@ static bool case_row(void *context, const struct store_case *row)
     emit_known_real(e, "ceiling", row->ceiling);
     emit_known_string(e, "peer", row->peer);
     emit_known_real(e, "peer_ratio", row->peer_ratio);
+    emit_known_real(e, "gbps", row->gbps);
+    emit_known_real(e, "control_ns", row->control_ns);
+    emit_known_real(e, "rel_err", row->rel_err);
+    emit_known_real(e, "threshold", row->threshold);
+    emit_key(e, "change");
+    if (row->ratio > 0)
+        emit_real(e, row->ratio - 1);
+    else
+        emit_null(e);
+    emit_key(e, "spark");
+    emit_open(e, '[');
+    for (int i = 0; i < row->n_spark; i++)
+        emit_real(e, row->spark_ns[i]);
+    emit_close(e, ']');
     emit_close(e, '}');
     return true;
 }
 
+/* A part of a case's name. */
+static bool take_part(struct call *c, const char **out)
+{
+    static const char good[] = "abcdefghijklmnopqrstuvwxyz0123456789_./+-";
+    *out = request_parameter(c->request, "q");
+    if (!*out || (strlen(*out) <= 160 && strspn(*out, good) == strlen(*out)))
+        return true;
+    reply_problem(c->reply, 400, "The parameter 'q' is no part of a name that can occur.");
+    return false;
+}
+
+static bool take_sort(struct call *c, enum store_case_sort *out)
+{
+    static const char *const names[] = {"worst", "name", "p50", "time"};
+    const char *text = request_parameter(c->request, "sort");
+    *out = STORE_CASES_NAME;
+    if (!text)
+        return true;
+    for (int i = 0; i < 4; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *out = (enum store_case_sort)i;
+            return true;
+        }
+    }
+    reply_problem(c->reply, 400, "The parameter 'sort' must be worst, name, p50 or time.");
+    return false;
+}
+
+static bool take_query(struct call *c, struct store_case_query *q)
+{
+    *q = (struct store_case_query){.after = request_parameter(c->request, "after")};
+    return take_device(c, false, &q->device_model) && take_name(c, "op", "_", 64, false, &q->op) &&
+           take_name(c, "dtype", "_", 64, false, &q->dtype) && take_verdict(c, &q->verdict) &&
+           take_part(c, &q->part) && take_sort(c, &q->sort) &&
+           take_number(c, "limit", CASES_DEFAULT, 1, CASES_MAX, &q->limit);
+}
+
 enum gate_status get_cases(struct call *c)
 {
-    const char *device;
-    if (!take_device(c, false, &device))
+    struct store_case_query query;
+    struct store_case_page page;
+    if (!take_query(c, &query))
         return GATE_OK;
     open_list(c, "cases");
-    enum gate_status status = store_cases(c->store, device, case_row, c, &c->err);
-    close_list(c);
+    enum gate_status status = store_cases(c->store, &query, case_row, c, &page, &c->err);
+    if (status == GATE_USAGE) {
+        reply_problem(c->reply, 400,
+                      "The parameter 'after' is not the 'next' of an earlier answer.");
+        return GATE_OK;
+    }
+    emit_close(&c->emit, ']');
+    emit_integer_member(&c->emit, "total", page.total);
+    emit_key(&c->emit, "counts");
+    emit_open(&c->emit, '{');
+    for (int i = 0; i < STORE_N_VERDICTS; i++)
+        emit_integer_member(&c->emit, store_verdict_name(i), page.counts[i]);
+    emit_close(&c->emit, '}');
+    emit_key(&c->emit, "next");
+    if (page.next[0] != '\0')
+        emit_string(&c->emit, page.next);
+    else
+        emit_null(&c->emit);
+    emit_close(&c->emit, '}');
+    end_text(c);
     return status;
 }

@@ -6,6 +6,8 @@
 
 #include "api_private.h"
 
+#define MAX_TEXT 400
+
 bool is_name(const char *s, const char *more, size_t max)
 {
     static const char alphanumeric[] = "abcdefghijklmnopqrstuvwxyz0123456789";
@@ -43,6 +45,38 @@ bool take_case(struct call *c, bool required, const char **out)
 bool take_provider(struct call *c, const char **out)
 {
     return take_name(c, "provider", "_.+-", 64, false, out);
+}
+
+bool take_contract(struct call *c, const char **out)
+{
+    return take_name(c, "contract", "_.+-", 64, false, out);
+}
+
+bool take_verdict(struct call *c, const char **out)
+{
+    *out = request_parameter(c->request, "verdict");
+    if (!*out || store_verdict_code(*out) >= 0)
+        return true;
+    reply_problem(c->reply, 400, "The parameter 'verdict' is none of the verdicts.");
+    return false;
+}
+
+bool take_commit(struct call *c, const char **out)
+{
+    *out = request_parameter(c->request, "commit");
+    if (!*out || (strlen(*out) == 40 && strspn(*out, "0123456789abcdef") == 40))
+        return true;
+    reply_problem(c->reply, 400, "The parameter 'commit' must be 40 hexadecimal digits.");
+    return false;
+}
+
+bool take_branch(struct call *c, const char **out)
+{
+    *out = request_parameter(c->request, "branch");
+    if (!*out || strlen(*out) <= MAX_TEXT)
+        return true;
+    reply_problem(c->reply, 400, "The parameter 'branch' is too long.");
+    return false;
 }
 
 int64_t parse_count(const char *s, char end, const char **rest)

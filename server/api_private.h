@@ -43,6 +43,10 @@ bool take_name(struct call *c, const char *parameter, const char *more, size_t m
 bool take_device(struct call *c, bool required, const char **out);
 bool take_case(struct call *c, bool required, const char **out);
 bool take_provider(struct call *c, const char **out);
+bool take_contract(struct call *c, const char **out);
+bool take_verdict(struct call *c, const char **out);
+bool take_commit(struct call *c, const char **out); /* all 40 digits */
+bool take_branch(struct call *c, const char **out); /* any text that a document may have */
 
 /* A whole number from `min` to `max`. */
 bool take_number(struct call *c, const char *parameter, int64_t otherwise, int64_t min, int64_t max,

@@ -22,6 +22,7 @@ void put_run(struct emit *e, const struct store_run *r)
     emit_string_member(e, "uuid", r->uuid);
     emit_integer_member(e, "time_ms", r->time_ms);
     emit_known_string(e, "commit", r->commit);
+    emit_known_string(e, "parent", r->parent);
     emit_known_string(e, "branch", r->branch);
     emit_known_string(e, "subject", r->subject);
     emit_bool_member(e, "dirty", r->dirty);
@@ -29,6 +30,7 @@ void put_run(struct emit *e, const struct store_run *r)
     emit_string_member(e, "device", r->device_model);
     emit_string_member(e, "device_name", r->device_name);
     emit_string_member(e, "contract", r->contract);
+    emit_known_string(e, "epoch", r->epoch);
     emit_string_member(e, "verdict", r->verdict);
     emit_integer_member(e, "exit_code", r->exit_code);
     emit_integer_member(e, "cases", r->n_cases);
@@ -78,12 +80,16 @@ static bool take_after(struct call *c, struct store_run_key *after)
 enum gate_status get_runs(struct call *c)
 {
     struct store_run_key after;
+    struct store_run_filter filter;
     struct page page = {.call = c};
-    if (!take_number(c, "limit", RUNS_DEFAULT, 1, RUNS_MAX, &page.limit) || !take_after(c, &after))
+    if (!take_device(c, false, &filter.device_model) || !take_commit(c, &filter.commit) ||
+        !take_branch(c, &filter.branch) || !take_verdict(c, &filter.verdict) ||
+        !take_number(c, "limit", RUNS_DEFAULT, 1, RUNS_MAX, &page.limit) || !take_after(c, &after))
         return GATE_OK;
     open_list(c, "runs");
     /* One more than is shown tells whether there is a next page. */
-    enum gate_status status = store_runs(c->store, after, page.limit + 1, run_row, &page, &c->err);
+    enum gate_status status =
+        store_runs(c->store, &filter, after, page.limit + 1, run_row, &page, &c->err);
     emit_close(&c->emit, ']');
     emit_key(&c->emit, "next");
     if (page.n_rows > page.limit) {

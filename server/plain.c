@@ -185,7 +185,9 @@ static enum gate_status put_tables(struct store *store, struct page *page, struc
     buf_puts(page->out, "<h2>Cases, the newest result of each</h2>\n");
     PUT_HEADS(page->out, 3, "Verdict", "Case", "Device", "p50", "Change", "MDE", "Of ceiling");
     page->n_rows = 0;
-    status = store_cases(store, NULL, case_row, page, err);
+    const struct store_case_query query = {.sort = STORE_CASES_NAME, .limit = N_CASES + 1};
+    struct store_case_page cases;
+    status = store_cases(store, &query, case_row, page, &cases, err);
     buf_puts(page->out, "</tbody></table>\n");
     if (page->n_rows > N_CASES)
         buf_puts(page->out, "<p>There are more.</p>\n");
@@ -193,7 +195,9 @@ static enum gate_status put_tables(struct store *store, struct page *page, struc
         return status;
     buf_puts(page->out, "<h2>Newest runs</h2>\n");
     PUT_HEADS(page->out, 9, "Verdict", "Device", "When", "Commit", "Subject", "Cases", "Run");
-    status = store_runs(store, (struct store_run_key){INT64_MAX, ""}, N_RUNS, run_row, page, err);
+    const struct store_run_filter any = {0};
+    const struct store_run_key start = {INT64_MAX, ""};
+    status = store_runs(store, &any, start, N_RUNS, run_row, page, err);
     buf_puts(page->out, "</tbody></table>\n");
     return status;
 }

@@ -5,7 +5,6 @@
  * connection that neither locks nor recovers nor writes (immutable=1), and only then opened.
  */
 #include "store_private.h"
-#include "store_schema.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,67 +53,7 @@ enum gate_status store_fail(const struct store *s, int rc, const char *doing,
     return gate_fail(err, GATE_IO, "cannot %s '%s': %s%s", doing, s->path, why, advice(rc));
 }
 
-struct query query_begin(struct store *s, enum store_sql id)
-{
-    return (struct query){.stmt = s->statements[id], .rc = SQLITE_OK, .next = 1};
-}
-
-void query_end(struct query *q)
-{
-    sqlite3_reset(q->stmt);
-    sqlite3_clear_bindings(q->stmt);
-}
-
-static void note(struct query *q, int rc)
-{
-    if (q->rc == SQLITE_OK)
-        q->rc = rc;
-    q->next++;
-}
-
-void bind_int(struct query *q, int64_t value)
-{
-    note(q, sqlite3_bind_int64(q->stmt, q->next, value));
-}
-
-void bind_text(struct query *q, const char *value)
-{
-    note(q, sqlite3_bind_text(q->stmt, q->next, value, -1, SQLITE_STATIC));
-}
-
-void bind_text_or_null(struct query *q, const char *value)
-{
-    note(q, value ? sqlite3_bind_text(q->stmt, q->next, value, -1, SQLITE_STATIC)
-                  : sqlite3_bind_null(q->stmt, q->next));
-}
-
-void bind_positive_or_null(struct query *q, double value)
-{
-    /* The comparison keeps a negative number as one, for the table's CHECK to refuse. */
-    note(q, value == 0.0 ? sqlite3_bind_null(q->stmt, q->next)
-                         : sqlite3_bind_double(q->stmt, q->next, value));
-}
-
-void bind_real(struct query *q, double value)
-{
-    note(q, sqlite3_bind_double(q->stmt, q->next, value));
-}
-
-int query_step(struct query *q)
-{
-    if (q->rc != SQLITE_OK)
-        return q->rc;
-    return sqlite3_step(q->stmt);
-}
-
-const char *column_text(struct query *q, int column)
-{
-    const unsigned char *text = sqlite3_column_text(q->stmt, column);
-    return text ? (const char *)text : "";
-}
-
-/* The integer that a pragma answers with. */
-static int pragma_integer(sqlite3 *db, const char *pragma, int64_t *value)
+int store_pragma(sqlite3 *db, const char *pragma, int64_t *value)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(db, pragma, -1, &stmt, NULL);
@@ -139,7 +78,7 @@ static void put_uri(struct buf *uri, const char *path, const char *query)
     buf_puts(uri, query);
 }
 
-static enum gate_status refuse_newer(const struct store *s, int64_t version, struct gate_error *err)
+enum gate_status store_refuse_newer(const struct store *s, int64_t version, struct gate_error *err)
 {
     if (version <= STORE_SCHEMA_VERSION)
         return GATE_OK;
@@ -154,9 +93,9 @@ static enum gate_status identify(struct store *s, struct gate_error *err)
 {
     int64_t application_id = 0;
     int64_t version = 0;
-    int rc = pragma_integer(s->db, "PRAGMA application_id", &application_id);
+    int rc = store_pragma(s->db, "PRAGMA application_id", &application_id);
     if (rc == SQLITE_OK)
-        rc = pragma_integer(s->db, "PRAGMA user_version", &version);
+        rc = store_pragma(s->db, "PRAGMA user_version", &version);
     if (rc != SQLITE_OK)
         return store_fail(s, rc, "open", err);
     if (application_id != STORE_APPLICATION_ID)
@@ -164,7 +103,7 @@ static enum gate_status identify(struct store *s, struct gate_error *err)
                          "'%s' is a SQLite database of another program (application_id 0x%08x): "
                          "name another file",
                          s->path, (unsigned)application_id);
-    return refuse_newer(s, version, err);
+    return store_refuse_newer(s, version, err);
 }
 
 /*
@@ -221,8 +160,8 @@ static enum gate_status check_file(struct store *s, enum store_mode mode, bool *
     return GATE_OK;
 }
 
-static enum gate_status execute(struct store *s, const char *sql, const char *doing,
-                                struct gate_error *err)
+enum gate_status store_execute(struct store *s, const char *sql, const char *doing,
+                               struct gate_error *err)
 {
     int rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL);
     return rc == SQLITE_OK ? GATE_OK : store_fail(s, rc, doing, err);
@@ -257,11 +196,11 @@ static enum gate_status connect_file(struct store *s, enum store_mode mode, stru
     sqlite3_limit(s->db, SQLITE_LIMIT_ATTACHED, 0);
     sqlite3_limit(s->db, SQLITE_LIMIT_LENGTH, (int)STORE_MAX_DOCUMENT + (1 << 20));
     if (mode == STORE_READ_ONLY)
-        return execute(s, "PRAGMA query_only = ON; PRAGMA cell_size_check = ON", "read", err);
-    return execute(s,
-                   "PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON;"
-                   "PRAGMA journal_size_limit = 16777216",
-                   "open", err);
+        return store_execute(s, "PRAGMA query_only = ON; PRAGMA cell_size_check = ON", "read", err);
+    return store_execute(s,
+                         "PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON;"
+                         "PRAGMA journal_size_limit = 16777216",
+                         "open", err);
 }
 
 /*
@@ -303,77 +242,12 @@ void store_unlock(struct store *s)
     flock(s->lock_fd, LOCK_UN);
 }
 
-/* Inside a transaction: brings the tables up to date. */
-static enum gate_status migrate_locked(struct store *s, int64_t *version, struct gate_error *err)
-{
-    enum gate_status status = GATE_OK;
-    int rc = pragma_integer(s->db, "PRAGMA user_version", version);
-    if (rc != SQLITE_OK)
-        return store_fail(s, rc, "open", err);
-    status = refuse_newer(s, *version, err);
-    if (status != GATE_OK)
-        return status;
-    if (*version < 0)
-        return gate_fail(err, GATE_IO, "'%s' has the impossible schema version %lld", s->path,
-                         (long long)*version);
-    for (int64_t v = *version; v < STORE_SCHEMA_VERSION && status == GATE_OK; v++)
-        status = execute(s, store_migrations[v], "create the tables of", err);
-    return status;
-}
-
-/* SQLite answers with the old mode, and no error, where the file system cannot do it. */
-static enum gate_status use_wal(struct store *s, struct gate_error *err)
-{
-    sqlite3_stmt *stmt = NULL;
-    bool wal = false;
-    int rc = sqlite3_prepare_v2(s->db, "PRAGMA journal_mode = WAL", -1, &stmt, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(stmt);
-    if (rc == SQLITE_ROW) {
-        const unsigned char *mode = sqlite3_column_text(stmt, 0);
-        wal = mode && sqlite3_stricmp((const char *)mode, "wal") == 0;
-        rc = SQLITE_OK;
-    }
-    enum gate_status status = GATE_OK;
-    if (rc != SQLITE_OK)
-        status = store_fail(s, rc, "write to", err);
-    else if (!wal)
-        status = gate_fail(err, GATE_IO,
-                           "cannot keep '%s' in WAL mode: put it on a local file system", s->path);
-    sqlite3_finalize(stmt);
-    return status;
-}
-
-/*
- * Creates or migrates. The first transaction runs in rollback mode and WAL comes after it, so that
- * the main file of every store of ours bears its application_id from the start.
- */
-static enum gate_status migrate(struct store *s, struct gate_error *err)
-{
-    /* Numbers only, from this program's own constants. */
-    static const char stamp[] = "PRAGMA application_id = 0x4b474154; PRAGMA user_version = 4";
-    _Static_assert(STORE_APPLICATION_ID == 0x4b474154 && STORE_SCHEMA_VERSION == 4,
-                   "the stamp names both");
-    enum gate_status status = execute(s, "BEGIN IMMEDIATE", "write to", err);
-    if (status != GATE_OK)
-        return status;
-    int64_t version = 0;
-    status = migrate_locked(s, &version, err);
-    if (status == GATE_OK && version < STORE_SCHEMA_VERSION)
-        status = execute(s, stamp, "write to", err);
-    if (status == GATE_OK)
-        status = execute(s, "COMMIT", "write to", err);
-    if (status != GATE_OK) {
-        sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
-        return status;
-    }
-    return use_wal(s, err);
-}
-
-static enum gate_status prepare(struct store *s, enum store_mode mode, struct gate_error *err)
+enum gate_status store_prepare(struct store *s, enum store_mode mode, struct gate_error *err)
 {
     int n = mode == STORE_READ_ONLY ? STORE_SQL_FIRST_WRITE : STORE_SQL_COUNT;
     for (int i = 0; i < n; i++) {
+        if (s->statements[i])
+            continue;
         int rc = sqlite3_prepare_v3(s->db, store_sql[i], -1, SQLITE_PREPARE_PERSISTENT,
                                     &s->statements[i], NULL);
         if (rc != SQLITE_OK)
@@ -387,7 +261,7 @@ static enum gate_status check_length(struct store *s, struct gate_error *err)
 {
     struct stat st;
     int64_t page_size = 0;
-    int rc = pragma_integer(s->db, "PRAGMA page_size", &page_size);
+    int rc = store_pragma(s->db, "PRAGMA page_size", &page_size);
     if (rc != SQLITE_OK)
         return store_fail(s, rc, "open", err);
     if (stat(s->path, &st) < 0)
@@ -400,7 +274,7 @@ static enum gate_status check_length(struct store *s, struct gate_error *err)
 static enum gate_status refuse_older(struct store *s, struct gate_error *err)
 {
     int64_t version = 0;
-    int rc = pragma_integer(s->db, "PRAGMA user_version", &version);
+    int rc = store_pragma(s->db, "PRAGMA user_version", &version);
     if (rc != SQLITE_OK)
         return store_fail(s, rc, "open", err);
     if (version == STORE_SCHEMA_VERSION)
@@ -418,7 +292,7 @@ static enum gate_status create_or_migrate(struct store *s, struct gate_error *er
         status = store_lock(s, err);
     if (status != GATE_OK)
         return status;
-    status = migrate(s, err);
+    status = store_migrate(s, err);
     store_unlock(s);
     return status;
 }
@@ -454,7 +328,7 @@ enum gate_status store_open(const char *path, enum store_mode mode, struct store
     if (status == GATE_OK)
         status = make_ready(s, mode, fresh, err);
     if (status == GATE_OK)
-        status = prepare(s, mode, err);
+        status = store_prepare(s, mode, err);
     if (status != GATE_OK) {
         store_close(s);
         return status;

@@ -48,6 +48,19 @@ enum gate_status store_put_run(struct store *s, const cJSON *document, const cha
                                bool *existed, struct gate_error *err);
 
 /*
+ * The same in two steps, so that the longer one, store_pack(), need not hold up other writers.
+ */
+enum store_put_outcome {
+    STORE_PUT_CREATED,
+    STORE_PUT_EXISTED, /* a run of this uuid is there, of the same bytes */
+    STORE_PUT_DIFFERS  /* it is there, of other bytes; it stays as it is */
+};
+struct store_packed; /* store_pack.h */
+enum gate_status store_put_packed(struct store *s, const cJSON *document,
+                                  const struct store_packed *packed,
+                                  enum store_put_outcome *outcome, struct gate_error *err);
+
+/*
  * Many writes, one commit: what was written since store_batch_begin() is durable when
  * store_batch_commit() returns GATE_OK, and undone when it does not. Each write of a batch stands
  * for itself: one that fails leaves no trace and the others stay. A batch holds the turn to write,
@@ -61,6 +74,7 @@ struct store_run {
     const char *uuid;
     int64_t time_ms;
     const char *commit;
+    const char *parent; /* of the commit */
     const char *branch;
     const char *subject;
     bool dirty;
@@ -68,12 +82,17 @@ struct store_run {
     const char *device_model;
     const char *device_name;
     const char *contract;
+    const char *epoch;
     const char *verdict;
     int exit_code;
     int n_cases, n_pass, n_regression, n_improvement, n_wrong, n_no_verdict, n_environment;
 };
 
+#define STORE_SPARK 24
+
+/* A case on a device model, with its newest result. Numbers are 0 where they are not known. */
 struct store_case {
+    int64_t track; /* names the case on this device model, see store_track() */
     const char *id;
     const char *op;
     const char *dtype;
@@ -92,6 +111,38 @@ struct store_case {
     double mde;                       /* minimum detectable effect, 0.005 is 0.5 %; 0: not known */
     const char *peer;                 /* the fastest provider of that run, "" for none */
     double peer_ratio;                /* p50 over that provider's, paired where it was; 0: none */
+    double gbps, control_ns, rel_err, threshold;
+    /* p50 of the candidate's newest points in that contract, oldest first */
+    int n_spark;
+    double spark_ns[STORE_SPARK];
+};
+
+enum store_case_sort {
+    STORE_CASES_WORST, /* wrong, regression, environment, no-verdict, the others; by ratio, falling
+                        */
+    STORE_CASES_NAME,
+    STORE_CASES_P50, /* longest first */
+    STORE_CASES_TIME /* newest first */
+};
+
+/* Filters are NULL for "any". */
+struct store_case_query {
+    const char *device_model;
+    const char *op;
+    const char *dtype;
+    const char *verdict;
+    const char *part; /* of the case's name */
+    enum store_case_sort sort;
+    int64_t limit;
+    const char *after; /* the `next` of an earlier page, or NULL */
+};
+
+#define STORE_N_VERDICTS 6
+
+struct store_case_page {
+    int64_t total;                    /* that pass the filters */
+    int64_t counts[STORE_N_VERDICTS]; /* that pass those but the verdict's; store_verdict_name() */
+    char next[64];                    /* "": this was the last page */
 };
 
 struct store_point {
@@ -135,6 +186,7 @@ typedef bool (*store_case_fn)(void *context, const struct store_case *row);
 typedef bool (*store_point_fn)(void *context, const struct store_point *row);
 typedef bool (*store_leader_fn)(void *context, const struct store_leader *row);
 typedef bool (*store_device_fn)(void *context, const struct store_device *row);
+typedef bool (*store_epoch_fn)(void *context, int64_t from_ms, const char *epoch);
 typedef bool (*store_document_fn)(void *context, const char *text, size_t len);
 
 /* A position in the list of runs, newest first; rows start after it. {INT64_MAX, ""}: the start. */
@@ -143,11 +195,33 @@ struct store_run_key {
     const char *uuid;
 };
 
-/* Filters are NULL for "any". */
-enum gate_status store_runs(struct store *s, struct store_run_key after, int64_t limit,
-                            store_run_fn fn, void *context, struct gate_error *err);
-enum gate_status store_cases(struct store *s, const char *device_model, store_case_fn fn,
-                             void *context, struct gate_error *err);
+/* Filters are NULL for "any". The commit is a whole one. */
+struct store_run_filter {
+    const char *device_model;
+    const char *commit;
+    const char *branch;
+    const char *verdict;
+};
+
+/* Newest first. */
+enum gate_status store_runs(struct store *s, const struct store_run_filter *filter,
+                            struct store_run_key after, int64_t limit, store_run_fn fn,
+                            void *context, struct gate_error *err);
+/*
+ * One run, by its uuid (a unique prefix of at least 4 characters will do), or by a prefix of at
+ * least 7 digits of its commit: then the newest run of that on the device model (NULL: on any).
+ * GATE_USAGE when there is no such run, or more than one. *id, unless NULL, names it below.
+ */
+enum gate_status store_find_run(struct store *s, const char *name, const char *device_model,
+                                store_run_fn fn, void *context, int64_t *id,
+                                struct gate_error *err);
+/* A page of cases. GATE_USAGE when `after` is not one of ours. */
+enum gate_status store_cases(struct store *s, const struct store_case_query *query,
+                             store_case_fn fn, void *context, struct store_case_page *page,
+                             struct gate_error *err);
+/* "pass", "regression", ... for 0 to STORE_N_VERDICTS - 1; the code of a name, -1 for none. */
+const char *store_verdict_name(int code);
+int store_verdict_code(const char *verdict);
 /* Newest first, timed and verified points of one case on one device model. A best that was measured
  * beside the candidate has no points of its own: it is best_p50_ns of the candidate's. */
 enum gate_status store_trend(struct store *s, const char *case_id, const char *device_model,
@@ -166,6 +240,13 @@ enum gate_status store_documents(struct store *s, store_document_fn fn, void *co
 /* All device models, the one with the newest run first. */
 enum gate_status store_devices(struct store *s, store_device_fn fn, void *context,
                                struct gate_error *err);
+/* From when on a device model had which epoch (driver, runtime, power limit), oldest first. */
+enum gate_status store_epochs(struct store *s, const char *device_model, store_epoch_fn fn,
+                              void *context, struct gate_error *err);
 enum gate_status store_state(struct store *s, struct store_state *out, struct gate_error *err);
+
+/* What is read between the two is of one state. */
+enum gate_status store_read_begin(struct store *s, struct gate_error *err);
+void store_read_end(struct store *s);
 
 #endif

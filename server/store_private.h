@@ -9,12 +9,22 @@
 #include "store.h"
 #include "store_sql.h"
 
+/* What never changes of a run, for rows that name it. */
+struct run_name {
+    int64_t id; /* 0: nobody is here */
+    char uuid[37];
+    char commit[41];
+};
+
+#define STORE_N_NAMES 2048 /* a power of two */
+
 struct store {
     sqlite3 *db;
     char *path;  /* as the caller gave it, for messages */
     int lock_fd; /* of PATH-lock, -1 when reading */
     bool in_batch;
     sqlite3_stmt *statements[STORE_SQL_COUNT];
+    struct run_name *names; /* STORE_N_NAMES, by the low bits of the id */
 };
 
 /* The turn to write, among processes; waits up to 15 s. */
@@ -34,6 +44,18 @@ enum gate_status store_atomically(struct store *s, store_write_fn fn, void *cont
 enum gate_status store_fail(const struct store *s, int rc, const char *doing,
                             struct gate_error *err);
 
+/* The integer that a pragma answers with; a SQLite result code. */
+int store_pragma(sqlite3 *db, const char *pragma, int64_t *value);
+/* Runs a script of constants. */
+enum gate_status store_execute(struct store *s, const char *sql, const char *doing,
+                               struct gate_error *err);
+enum gate_status store_refuse_newer(const struct store *s, int64_t version, struct gate_error *err);
+
+/* Prepares the statements of store_sql.c that are not yet; for a reader the queries only. */
+enum gate_status store_prepare(struct store *s, enum store_mode mode, struct gate_error *err);
+/* Creates the tables, or brings those of an older file up to date, and sets WAL mode. Locked. */
+enum gate_status store_migrate(struct store *s, struct gate_error *err);
+
 /*
  * A use of one prepared statement. Columns are bound from the left by bind_*(); the first error
  * sticks in `rc`, so that a chain of binds needs one check: step() returns it.
@@ -51,8 +73,45 @@ void bind_text(struct query *q, const char *value); /* not copied: must outlive 
 void bind_text_or_null(struct query *q, const char *value);
 void bind_positive_or_null(struct query *q, double value); /* 0 means not known: NULL */
 void bind_real(struct query *q, double value);
+void bind_null(struct query *q);
+void bind_id_or_null(struct query *q, int64_t id);              /* 0: NULL */
+void bind_number_or_null(struct query *q, const cJSON *number); /* no number: NULL */
+void bind_count_or_null(struct query *q, const cJSON *number);  /* the same, whole */
+void bind_blob(struct query *q, const void *bytes, size_t len); /* not copied */
 int query_step(struct query *q); /* SQLITE_ROW, SQLITE_DONE or an error */
 
 const char *column_text(struct query *q, int column); /* "" for NULL */
+int64_t column_int(struct query *q, int column);      /* 0 for NULL */
+double column_real(struct query *q, int column);      /* 0.0 for NULL */
+
+/* Tells the caller of one row; false ends the query. */
+typedef bool (*store_row_fn)(struct query *q, void *call);
+
+/* Steps through the rows of a query whose values are bound, and ends it. */
+enum gate_status store_each_row(struct store *s, struct query *q, store_row_fn fn, void *call,
+                                struct gate_error *err);
+
+/* GATE_USAGE below 1. */
+enum gate_status store_check_limit(int64_t limit, struct gate_error *err);
+
+/*
+ * Ends a statement that writes: without a row; one that makes a row, whose id it tells; one that
+ * makes a row or changes it, and says RETURNING id. (With RETURNING in a plain INSERT, SQLite would
+ * plan a search for rows that point at the new one.)
+ */
+enum gate_status store_finish(struct store *s, struct query *q, struct gate_error *err);
+enum gate_status store_finish_new(struct store *s, struct query *q, int64_t *id,
+                                  struct gate_error *err);
+enum gate_status store_finish_id(struct store *s, struct query *q, int64_t *id,
+                                 struct gate_error *err);
+/* The id that a query of one column finds; 0: there is none. */
+enum gate_status store_find_id(struct store *s, struct query *q, int64_t *id,
+                               struct gate_error *err);
+
+/*
+ * Within a write that changes what some query answers: makes store_state() another one. A run that
+ * is stored has done so.
+ */
+enum gate_status store_touch(struct store *s, struct gate_error *err);
 
 #endif

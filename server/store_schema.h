@@ -14,6 +14,13 @@ extern const char store_schema_history[]; /* 1 to 2 */
 extern const char store_schema_tokens[];  /* 2 to 3 */
 extern const char store_schema_alerts[];  /* 3 to 4 */
 
+/*
+ * The scripts from 2 on start the history empty, with the documents of version 1 put aside: those
+ * are read, oldest first, put in again, and their table is dropped, before the transaction ends.
+ */
+extern const char store_schema_old_documents[];
+extern const char store_schema_no_old_documents[];
+
 extern const char *const store_migrations[STORE_SCHEMA_VERSION];
 
 #endif

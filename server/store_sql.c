@@ -1,89 +1,196 @@
-/* store_sql.c: see store_sql.h. The order of the columns is what store_query.c reads. */
+/* store_sql.c: see store_sql.h. The order of the columns is what the files of the queries read. */
 #include "store_sql.h"
 
 #define RUN_COLUMNS                                                                                \
-    "r.uuid, r.time_ms, r.commit_id, r.branch, r.subject, r.dirty, r.suite, d.model, "             \
-    "r.device_name, r.contract, r.verdict, r.exit_code, r.n_cases, r.n_pass, r.n_regression, "     \
-    "r.n_improvement, r.n_wrong, r.n_no_verdict, r.n_environment"
+    "r.uuid, r.time_ms, coalesce(v.commit_id, ''), r.branch, r.subject, r.dirty, r.suite, "        \
+    "d.model, r.device_name, r.contract, r.verdict, r.exit_code, r.n_cases, r.n_pass, "            \
+    "r.n_regression, r.n_improvement, r.n_wrong, r.n_no_verdict, r.n_environment, "                \
+    "coalesce(v.parent, ''), r.epoch, r.id"
+
+#define RUN_TABLES                                                                                 \
+    "CROSS JOIN device d ON d.id = r.device_id "                                                   \
+    "LEFT JOIN revision v ON v.id = r.revision_id "
+
+/* ?1 ?2: the key before the first row, ?3: limit, then the filters, NULL for any. */
+#define RUNS(first)                                                                                \
+    "SELECT " RUN_COLUMNS " FROM run r " RUN_TABLES "WHERE " first                                 \
+    " (r.time_ms, r.uuid) < (?1, ?2) AND (?4 IS NULL OR d.model = ?4)"                             \
+    " AND (?5 IS NULL OR r.branch = ?5) AND (?6 IS NULL OR r.verdict = ?6) "                       \
+    "ORDER BY r.time_ms DESC, r.uuid DESC LIMIT ?3"
+
+#define TRACK_COLUMNS                                                                              \
+    "t.id, c.name, c.op, c.dtype, d.model, t.verdict, t.ratio, t.p50_ns, t.time_ms "
+
+#define POINT_COLUMNS                                                                              \
+    "p.time_ms, p.run_id, p.role, p.verdict, p.kernel_id, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps, "    \
+    "p.p90_ps, p.control_ps, p.best_p50_ps, p.rel_err, p.sm_clock_khz, p.registers, "              \
+    "p.shared_bytes, p.spill_bytes, p.arm "
+
+#define BEST_LOG(first)                                                                            \
+    "SELECT g.id, c.name, d.model, r.time_ms, r.uuid, g.from_ns, g.to_ns, g.commit_id, g.kind "    \
+    "FROM best_log g CROSS JOIN run r ON r.id = g.run_id "                                         \
+    "CROSS JOIN device d ON d.id = g.device_id CROSS JOIN track t ON t.id = g.track_id "           \
+    "CROSS JOIN test_case c ON c.id = t.case_id "                                                  \
+    "WHERE " first " g.id < ?1 ORDER BY g.id DESC LIMIT ?2"
+
+#define CALIBRATIONS(first)                                                                        \
+    "SELECT b.run_id, r.uuid, b.time_ms, d.model, coalesce(v.commit_id, ''), r.contract, "         \
+    "b.threshold, b.processes "                                                                    \
+    "FROM calibration b CROSS JOIN run r ON r.id = b.run_id " RUN_TABLES first                     \
+    " ORDER BY b.time_ms DESC, b.run_id DESC LIMIT ?1"
 
 #define TOKEN_COLUMNS "id, name, scopes, digest, created_ms, expires_ms, last_used_ms, revoked_ms"
 
 const char *const store_sql[STORE_SQL_COUNT] = {
-    [SQL_STATE] = "SELECT i.value, coalesce(r.id, 0), coalesce(r.uuid, '') "
+    /* Several queries that see one state. */
+    [SQL_READ_BEGIN] = "BEGIN",
+    [SQL_READ_END] = "END",
+
+    [SQL_STATE] = "SELECT i.value, i.n_writes, coalesce(r.uuid, '') "
                   "FROM identity i LEFT JOIN run r ON r.id = (SELECT max(id) FROM run)",
 
-    /* ?1 ?2: the key before the first row, ?3: limit */
-    [SQL_RUNS] = "SELECT " RUN_COLUMNS " "
-                 "FROM run r JOIN device d ON d.id = r.device_id "
-                 "WHERE (r.time_ms, r.uuid) < (?1, ?2) "
-                 "ORDER BY r.time_ms DESC, r.uuid DESC LIMIT ?3",
+    [SQL_RUNS] = RUNS(""),
+    [SQL_RUNS_OF_DEVICE] = RUNS("r.device_id = (SELECT id FROM device WHERE model = ?4) AND"),
+    [SQL_RUNS_OF_BRANCH] = RUNS("r.branch = ?5 AND"),
+    [SQL_RUNS_OF_VERDICT] = RUNS("r.verdict = ?6 AND"),
+    /* ?7: the whole commit */
+    [SQL_RUNS_OF_COMMIT] =
+        RUNS("r.revision_id = (SELECT id FROM revision WHERE commit_id = ?7) AND"),
 
-    [SQL_DEVICES] = "SELECT " RUN_COLUMNS ", d.n_runs "
+    [SQL_RUN] = "SELECT " RUN_COLUMNS " FROM run r " RUN_TABLES "WHERE r.id = ?1",
+    [SQL_RUN_NAME] = "SELECT r.uuid, coalesce(v.commit_id, '') "
+                     "FROM run r LEFT JOIN revision v ON v.id = r.revision_id WHERE r.id = ?1",
+
+    /* ?1: a prefix of hex digits and hyphens, all of which sort before '~' */
+    [SQL_FIND_RUN] = "SELECT id FROM run WHERE uuid >= ?1 AND uuid < ?1 || '~' LIMIT 2",
+    /* ?1: a prefix of hex digits, ?2: device model or NULL; the newest run of each such commit */
+    [SQL_FIND_RUN_OF_COMMIT] =
+        "SELECT coalesce((SELECT r.id FROM run r WHERE r.revision_id = v.id"
+        "  AND (?2 IS NULL OR r.device_id = (SELECT id FROM device WHERE model = ?2))"
+        "  ORDER BY r.time_ms DESC, r.uuid DESC LIMIT 1), 0) "
+        "FROM revision v WHERE v.commit_id >= ?1 AND v.commit_id < ?1 || '~' LIMIT 2",
+
+    [SQL_DEVICES] = "SELECT " RUN_COLUMNS ", d.n_runs, d.id "
                     "FROM device d CROSS JOIN run r ON r.id = ("
                     "  SELECT n.id FROM run n WHERE n.device_id = d.id"
-                    "  ORDER BY n.time_ms DESC, n.id DESC LIMIT 1) "
+                    "  ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1) "
+                    "LEFT JOIN revision v ON v.id = r.revision_id "
                     "ORDER BY r.time_ms DESC, d.model",
+    [SQL_EPOCHS] =
+        "SELECT e.from_ms, e.epoch FROM epoch e "
+        "WHERE e.device_id = (SELECT id FROM device WHERE model = ?1) ORDER BY e.from_ms",
 
-    /* ?1: device model or NULL */
-    [SQL_CASES] = "SELECT c.name, c.op, c.dtype, d.model, t.n_runs, v.time_ms, r.uuid,"
-                  " r.commit_id, v.verdict, v.p50_ns, v.best_p50_ns, v.tflops, v.ceiling,"
-                  " r.contract, v.reason, v.p50_lo_ns, v.p50_hi_ns, v.ratio, v.ratio_lo,"
-                  " v.ratio_hi, v.peer, v.peer_ratio, v.mde "
-                  "FROM track t CROSS JOIN test_case c ON c.id = t.case_id "
-                  "CROSS JOIN device d ON d.id = t.device_id "
-                  "CROSS JOIN result v ON (v.track_id, v.time_ms, v.run_id) = ("
-                  "  SELECT n.track_id, n.time_ms, n.run_id FROM result n"
-                  "  WHERE n.track_id = t.id"
-                  "  ORDER BY n.time_ms DESC, n.run_id DESC LIMIT 1) "
-                  "CROSS JOIN run r ON r.id = v.run_id "
-                  "WHERE ?1 IS NULL OR d.model = ?1 "
-                  "ORDER BY c.name, d.model",
+    /* What the list of cases is filtered and sorted by. */
+    [SQL_TRACKS] =
+        "SELECT " TRACK_COLUMNS "FROM track t CROSS JOIN test_case c ON c.id = t.case_id "
+        "CROSS JOIN device d ON d.id = t.device_id",
+    [SQL_TRACKS_OF_DEVICE] =
+        "SELECT " TRACK_COLUMNS "FROM device d CROSS JOIN track t ON t.device_id = d.id "
+        "CROSS JOIN test_case c ON c.id = t.case_id WHERE d.model = ?1",
+    /* ?1: track */
+    [SQL_CASE] = "SELECT c.name, c.op, c.dtype, d.model, t.n_runs, t.time_ms, r.uuid,"
+                 " coalesce(v.commit_id, ''), t.verdict, t.p50_ns, t.best_p50_ns, t.tflops,"
+                 " t.ceiling, r.contract, t.reason, t.p50_lo_ns, t.p50_hi_ns, t.ratio, t.ratio_lo,"
+                 " t.ratio_hi, t.peer, t.peer_ratio, t.mde, t.gbps, t.control_ns, t.rel_err,"
+                 " t.threshold, t.series_id, t.id "
+                 "FROM track t CROSS JOIN test_case c ON c.id = t.case_id "
+                 "CROSS JOIN device d ON d.id = t.device_id "
+                 "CROSS JOIN run r ON r.id = t.run_id "
+                 "LEFT JOIN revision v ON v.id = r.revision_id WHERE t.id = ?1",
+    [SQL_SPARK] = "SELECT p50_ps FROM point WHERE series_id = ?1 AND role = 0 "
+                  "ORDER BY time_ms DESC, run_id DESC, arm DESC LIMIT ?2",
 
     /*
      * ?1: case, ?2: device model, ?3: provider or NULL, ?4: limit. Of each series no more than the
      * newest ?4 points are read, however long it is.
      */
-    [SQL_TREND] = "SELECT p.time_ms, r.uuid, r.commit_id, s.provider, p.role, p.kernel,"
-                  " s.contract, v.verdict, p.p50_ns, p.p50_lo_ns, p.p50_hi_ns, p.p90_ns,"
-                  " p.tflops, p.gbps, v.best_p50_ns "
+    [SQL_TREND] = "SELECT p.time_ms, r.uuid, coalesce(v.commit_id, ''), s.provider, p.role, k.name,"
+                  " s.contract, p.verdict, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps, p.p90_ps,"
+                  " s.flops, s.bytes, p.best_p50_ps "
                   "FROM test_case c CROSS JOIN device d "
                   "CROSS JOIN track t ON t.case_id = c.id AND t.device_id = d.id "
                   "CROSS JOIN series s ON s.track_id = t.id "
                   "CROSS JOIN point p ON p.series_id = s.id AND p.time_ms >= coalesce(("
                   "  SELECT n.time_ms FROM point n WHERE n.series_id = s.id"
                   "  ORDER BY n.time_ms DESC LIMIT 1 OFFSET ?4), 0) "
-                  "CROSS JOIN result v ON v.track_id = t.id AND v.time_ms = p.time_ms"
-                  " AND v.run_id = p.run_id "
                   "CROSS JOIN run r ON r.id = p.run_id "
+                  "CROSS JOIN kernel k ON k.id = p.kernel_id "
+                  "LEFT JOIN revision v ON v.id = r.revision_id "
                   "WHERE c.name = ?1 AND d.model = ?2 AND (?3 IS NULL OR s.provider = ?3) "
                   "ORDER BY p.time_ms DESC, p.run_id DESC, p.arm LIMIT ?4",
 
-    /*
-     * ?1: device model or NULL. The contract of a track is that of its newest point; the subquery
-     * of the point is the first entry of point_by_p50, whose rows end in the primary key.
-     */
-    [SQL_LEADERBOARD] = "SELECT c.name, d.model, s.provider, p.kernel, r.commit_id, r.uuid,"
-                        " p.time_ms, p.p50_ns, p.tflops, p.gbps, s.contract, p.role "
-                        "FROM track t CROSS JOIN test_case c ON c.id = t.case_id "
-                        "CROSS JOIN device d ON d.id = t.device_id "
-                        "CROSS JOIN series s ON s.track_id = t.id AND s.contract = ("
-                        "  SELECT n.contract FROM series n WHERE n.track_id = t.id"
-                        "  ORDER BY (SELECT max(q.time_ms) FROM point q WHERE q.series_id = n.id)"
-                        "  DESC LIMIT 1) "
-                        "CROSS JOIN point p"
-                        " ON (p.series_id, p.time_ms, p.run_id, p.arm) = ("
-                        "  SELECT q.series_id, q.time_ms, q.run_id, q.arm"
-                        "  FROM point q INDEXED BY point_by_p50 WHERE q.series_id = s.id"
-                        "  ORDER BY q.p50_ns, q.time_ms, q.run_id, q.arm LIMIT 1) "
-                        "CROSS JOIN run r ON r.id = p.run_id "
-                        "WHERE ?1 IS NULL OR d.model = ?1 "
-                        "ORDER BY c.name, d.model, p.p50_ns, s.provider",
+    [SQL_TREND_TRACK] =
+        "SELECT t.id, t.threshold, t.device_id FROM test_case c CROSS JOIN device d "
+        "CROSS JOIN track t ON t.case_id = c.id AND t.device_id = d.id "
+        "WHERE c.name = ?1 AND d.model = ?2",
+    /* ?1: track, ?2: provider or NULL, ?3: contract or NULL */
+    [SQL_TREND_SERIES] = "SELECT id, provider, contract, flops, bytes FROM series "
+                         "WHERE track_id = ?1 AND (?2 IS NULL OR provider = ?2) "
+                         "AND (?3 IS NULL OR contract = ?3) ORDER BY provider, contract",
+    /* ?1: series, ?2 ?3: first and last time */
+    [SQL_TREND_RANGE] = "SELECT count(*), min(time_ms), max(time_ms) FROM point "
+                        "WHERE series_id = ?1 AND time_ms BETWEEN ?2 AND ?3",
+    /* ?1: series, ?2 to ?4: the key before the first row, ?5: last time, ?6: limit */
+    [SQL_TREND_POINTS] = "SELECT " POINT_COLUMNS ", 0 FROM point p "
+                         "WHERE p.series_id = ?1 AND (p.time_ms, p.run_id, p.arm) > (?2, ?3, ?4) "
+                         "AND p.time_ms <= ?5 ORDER BY p.time_ms, p.run_id, p.arm LIMIT ?6",
+    /* ?1: series, ?2 ?3: first and last time; runs outside of a repository come first */
+    [SQL_TREND_BY_COMMIT] =
+        "SELECT " POINT_COLUMNS ", coalesce(v.id, 0) FROM point p "
+        "CROSS JOIN run r ON r.id = p.run_id LEFT JOIN revision v ON v.id = r.revision_id "
+        "WHERE p.series_id = ?1 AND p.time_ms BETWEEN ?2 AND ?3 "
+        "ORDER BY coalesce(v.first_ms, 0), coalesce(v.id, 0), p.time_ms, p.run_id, p.arm",
+    [SQL_COMMIT_ORDER] = "SELECT id FROM revision WHERE first_ms >= 0 ORDER BY first_ms, id",
+    [SQL_KERNEL] = "SELECT name FROM kernel WHERE id = ?1",
+    [SQL_TREND_BEST] = "SELECT p50_ns, commit_id, stored_ms FROM best WHERE track_id = ?1",
 
-    /* ?1: a prefix of hex digits and hyphens, all of which sort before '~' */
-    [SQL_FIND_RUN] = "SELECT id FROM run WHERE uuid >= ?1 AND uuid < ?1 || '~' LIMIT 2",
-    [SQL_DOCUMENT] = "SELECT text FROM document WHERE run_id = ?1",
-    [SQL_DOCUMENTS] = "SELECT t.text FROM run r CROSS JOIN document t ON t.run_id = r.id "
-                      "ORDER BY r.time_ms, r.uuid",
+    /* ?1: device model or NULL. The contract of a track is that of its newest point. */
+    [SQL_LEADERBOARD] =
+        "SELECT c.name, d.model, s.provider, k.name, coalesce(v.commit_id, ''),"
+        " r.uuid, l.time_ms, l.p50_ps, s.flops, s.bytes, s.contract, p.role "
+        "FROM track t CROSS JOIN test_case c ON c.id = t.case_id "
+        "CROSS JOIN device d ON d.id = t.device_id "
+        "CROSS JOIN series s ON s.track_id = t.id AND s.contract = t.point_contract "
+        "CROSS JOIN leader l ON l.series_id = s.id "
+        "CROSS JOIN point p ON p.series_id = s.id AND p.time_ms = l.time_ms"
+        " AND p.run_id = l.run_id AND p.arm = l.arm "
+        "CROSS JOIN run r ON r.id = l.run_id "
+        "CROSS JOIN kernel k ON k.id = p.kernel_id "
+        "LEFT JOIN revision v ON v.id = r.revision_id "
+        "WHERE ?1 IS NULL OR d.model = ?1 "
+        "ORDER BY c.name, d.model, l.p50_ps, s.provider",
+
+    /* ?1: run */
+    [SQL_RESULTS] = "SELECT c.name, e.verdict, e.series_id, e.arm, t.id "
+                    "FROM result e CROSS JOIN track t ON t.id = e.track_id "
+                    "CROSS JOIN test_case c ON c.id = t.case_id WHERE e.run_id = ?1",
+    /* ?1 to ?4: key */
+    [SQL_RESULT_POINT] = "SELECT p50_ps, p50_lo_ps, p50_hi_ps, control_ps, rel_err FROM point "
+                         "WHERE series_id = ?1 AND time_ms = ?2 AND run_id = ?3 AND arm = ?4",
+
+    [SQL_BESTS] = "SELECT c.name, d.model, r.contract, b.p50_ns, b.commit_id, b.stored_ms, r.epoch,"
+                  " r.uuid FROM track t CROSS JOIN best b ON b.track_id = t.id "
+                  "CROSS JOIN test_case c ON c.id = t.case_id "
+                  "CROSS JOIN device d ON d.id = t.device_id "
+                  "CROSS JOIN run r ON r.id = b.run_id "
+                  "WHERE ?1 IS NULL OR d.model = ?1 ORDER BY c.name, d.model",
+    /* ?1: the id before the first row, ?2: limit */
+    [SQL_BEST_LOG] = BEST_LOG(""),
+    [SQL_BEST_LOG_OF_DEVICE] =
+        BEST_LOG("g.device_id = (SELECT id FROM device WHERE model = ?3) AND"),
+    [SQL_BEST_LOG_OF_TRACK] = BEST_LOG("g.track_id = ?3 AND"),
+
+    [SQL_CALIBRATIONS] = CALIBRATIONS(""),
+    [SQL_CALIBRATIONS_OF_DEVICE] =
+        CALIBRATIONS("WHERE b.device_id = (SELECT id FROM device WHERE model = ?2)"),
+    [SQL_CALIBRATED] = "SELECT place, name, mde, resolved FROM calibrated WHERE run_id = ?1 "
+                       "ORDER BY place",
+    [SQL_INJECTED] = "SELECT share, decisions, red, pass, no_verdict FROM injected "
+                     "WHERE run_id = ?1 AND place = ?2 ORDER BY step",
+
+    [SQL_DOCUMENT] = "SELECT packed, n_bytes FROM document WHERE run_id = ?1",
+    [SQL_DOCUMENTS] = "SELECT t.packed, t.n_bytes FROM run r "
+                      "CROSS JOIN document t ON t.run_id = r.id ORDER BY r.time_ms, r.uuid",
 
     /* A deferred transaction that turns into a writer can fail at once, without the busy wait. */
     [SQL_BEGIN] = "BEGIN IMMEDIATE",
@@ -92,33 +199,99 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_SAVEPOINT] = "SAVEPOINT write",
     [SQL_RELEASE] = "RELEASE write",
     [SQL_ROLLBACK_TO] = "ROLLBACK TO write",
+    [SQL_TOUCH] = "UPDATE identity SET n_writes = n_writes + 1 WHERE only = 1",
 
-    [SQL_RUN_EXISTS] = "SELECT 1 FROM run WHERE uuid = ?1",
+    [SQL_RUN_EXISTS] = "SELECT t.sha256 FROM run r CROSS JOIN document t ON t.run_id = r.id "
+                       "WHERE r.uuid = ?1",
     [SQL_PUT_DEVICE] = "INSERT INTO device (model, n_runs) VALUES (?1, 1) "
                        "ON CONFLICT (model) DO UPDATE SET n_runs = n_runs + 1 RETURNING id",
-    [SQL_PUT_RUN] = "INSERT INTO run (uuid, time_ms, commit_id, branch, subject, dirty, suite,"
-                    " device_id, device_name, contract, verdict, exit_code, n_cases, n_pass,"
+    /* ?1: commit, ?2: parent, ?3: branch, ?4: time of the run */
+    [SQL_PUT_REVISION] = "INSERT INTO revision (commit_id, parent, branch, first_ms) "
+                         "VALUES (?1, ?2, ?3, ?4) "
+                         "ON CONFLICT (commit_id) DO UPDATE SET"
+                         " parent = iif(parent = '', excluded.parent, parent),"
+                         " first_ms = min(first_ms, excluded.first_ms) RETURNING id",
+    [SQL_PUT_RUN] = "INSERT INTO run (uuid, time_ms, revision_id, branch, subject, dirty, suite,"
+                    " device_id, device_name, contract, epoch, verdict, exit_code, n_cases, n_pass,"
                     " n_regression, n_improvement, n_wrong, n_no_verdict, n_environment) "
                     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
-                    " ?16, ?17, ?18, ?19)",
-    [SQL_PUT_DOCUMENT] = "INSERT INTO document (run_id, text) VALUES (?1, ?2)",
-    [SQL_PUT_CASE] = "INSERT INTO test_case (name, op, dtype) VALUES (?1, ?2, ?3) "
-                     "ON CONFLICT (name) DO UPDATE SET op = excluded.op, dtype = excluded.dtype "
-                     "RETURNING id",
-    [SQL_PUT_TRACK] = "INSERT INTO track (case_id, device_id, n_runs) VALUES (?1, ?2, 1) "
-                      "ON CONFLICT (case_id, device_id) DO UPDATE SET n_runs = n_runs + 1 "
-                      "RETURNING id",
-    [SQL_PUT_RESULT] = "INSERT INTO result (track_id, time_ms, run_id, verdict, reason, p50_ns,"
-                       " p50_lo_ns, p50_hi_ns, tflops, ceiling, best_p50_ns, ratio, ratio_lo,"
-                       " ratio_hi, mde, peer, peer_ratio) "
-                       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
-                       " ?16, ?17)",
-    [SQL_PUT_SERIES] = "INSERT INTO series (track_id, provider, contract) VALUES (?1, ?2, ?3) "
-                       "ON CONFLICT (track_id, provider, contract) "
-                       "DO UPDATE SET provider = excluded.provider RETURNING id",
-    [SQL_PUT_POINT] = "INSERT INTO point (series_id, time_ms, run_id, arm, role, kernel, p50_ns,"
-                      " p50_lo_ns, p50_hi_ns, p90_ns, tflops, gbps) "
-                      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                    " ?16, ?17, ?18, ?19, ?20)",
+    [SQL_PUT_DOCUMENT] = "INSERT INTO document (run_id, n_bytes, sha256, has_samples, packed) "
+                         "VALUES (?1, ?2, ?3, ?4, ?5)",
+
+    /* ?1: device, ?2: time */
+    [SQL_EPOCH_BEFORE] = "SELECT from_ms, epoch FROM epoch WHERE device_id = ?1 AND from_ms <= ?2 "
+                         "ORDER BY from_ms DESC LIMIT 1",
+    [SQL_PUT_EPOCH] = "INSERT INTO epoch (device_id, from_ms, epoch) VALUES (?1, ?2, ?3) "
+                      "ON CONFLICT DO NOTHING",
+    [SQL_DROP_EPOCH] = "DELETE FROM epoch WHERE device_id = ?1 AND from_ms = ?2",
+    [SQL_NEXT_RUN] = "SELECT time_ms, epoch FROM run WHERE device_id = ?1 AND time_ms > ?2"
+                     " AND epoch <> '' ORDER BY time_ms, uuid LIMIT 1",
+
+    [SQL_FIND_CASE] = "SELECT id FROM test_case WHERE name = ?1",
+    [SQL_PUT_CASE] = "INSERT INTO test_case (name, op, dtype) VALUES (?1, ?2, ?3)",
+    [SQL_FIND_TRACK] = "SELECT id, time_ms, run_id, point_ms FROM track "
+                       "WHERE case_id = ?1 AND device_id = ?2",
+    [SQL_PUT_TRACK] = "INSERT INTO track (case_id, device_id, n_runs, time_ms, run_id, verdict,"
+                      " reason, peer) VALUES (?1, ?2, 0, ?3, ?4, 0, '', '')",
+    [SQL_COUNT_TRACK] = "UPDATE track SET n_runs = n_runs + 1 WHERE id = ?1",
+    [SQL_NEWEST_OF_TRACK] =
+        "UPDATE track SET n_runs = n_runs + 1, time_ms = ?2, run_id = ?3, verdict = ?4,"
+        " reason = ?5, series_id = ?6, threshold = ?7, p50_ns = ?8, p50_lo_ns = ?9,"
+        " p50_hi_ns = ?10, tflops = ?11, gbps = ?12, ceiling = ?13, best_p50_ns = ?14, ratio = ?15,"
+        " ratio_lo = ?16, ratio_hi = ?17, mde = ?18, peer = ?19, peer_ratio = ?20,"
+        " control_ns = ?21, rel_err = ?22 WHERE id = ?1",
+    [SQL_POINTS_OF_TRACK] = "UPDATE track SET point_ms = ?2, point_contract = ?3 WHERE id = ?1",
+    [SQL_PUT_RESULT] = "INSERT INTO result (run_id, track_id, verdict, series_id, arm) "
+                       "VALUES (?1, ?2, ?3, ?4, ?5)",
+    [SQL_FIND_SERIES] = "SELECT id FROM series "
+                        "WHERE track_id = ?1 AND provider = ?2 AND contract = ?3",
+    [SQL_PUT_SERIES] = "INSERT INTO series (track_id, provider, contract, flops, bytes) "
+                       "VALUES (?1, ?2, ?3, ?4, ?5)",
+    [SQL_FIND_KERNEL] = "SELECT id FROM kernel WHERE name = ?1",
+    [SQL_PUT_KERNEL] = "INSERT INTO kernel (name) VALUES (?1)",
+    [SQL_PUT_POINT] = "INSERT INTO point (series_id, time_ms, run_id, arm, role, verdict,"
+                      " kernel_id, p50_ps, p50_lo_ps, p50_hi_ps, p90_ps, control_ps, best_p50_ps,"
+                      " sm_clock_khz, registers, shared_bytes, spill_bytes, rel_err) "
+                      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
+                      " ?16, ?17, ?18)",
+    /* ?1: series, then the point; of equal ones the oldest leads */
+    [SQL_PUT_LEADER] =
+        "INSERT INTO leader (series_id, p50_ps, time_ms, run_id, arm) VALUES (?1, ?2, ?3, ?4, ?5) "
+        "ON CONFLICT (series_id) DO UPDATE SET p50_ps = excluded.p50_ps,"
+        " time_ms = excluded.time_ms, run_id = excluded.run_id, arm = excluded.arm "
+        "WHERE (excluded.p50_ps, excluded.time_ms, excluded.run_id, excluded.arm)"
+        " < (p50_ps, time_ms, run_id, arm)",
+
+    [SQL_FIND_BEST] = "SELECT b.time_ms, b.run_id, b.logged_ms, b.logged_ns, r.epoch, r.contract,"
+                      " b.logged_run_id "
+                      "FROM best b CROSS JOIN run r ON r.id = b.logged_run_id "
+                      "WHERE b.track_id = ?1",
+    [SQL_PUT_BEST] = "INSERT INTO best (track_id, time_ms, run_id, p50_ns, commit_id, stored_ms,"
+                     " logged_ms, logged_ns, logged_run_id) "
+                     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "
+                     "ON CONFLICT (track_id) DO UPDATE SET time_ms = excluded.time_ms,"
+                     " run_id = excluded.run_id, p50_ns = excluded.p50_ns,"
+                     " commit_id = excluded.commit_id, stored_ms = excluded.stored_ms,"
+                     " logged_ms = excluded.logged_ms, logged_ns = excluded.logged_ns,"
+                     " logged_run_id = excluded.logged_run_id",
+    [SQL_PUT_BEST_LOG] = "INSERT INTO best_log (device_id, track_id, run_id, from_ns, to_ns,"
+                         " commit_id, kind) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+
+    [SQL_PUT_CALIBRATION] = "INSERT INTO calibration (run_id, device_id, time_ms, threshold,"
+                            " processes) VALUES (?1, ?2, ?3, ?4, ?5)",
+    [SQL_PUT_CALIBRATED] = "INSERT INTO calibrated (run_id, place, name, mde, resolved) "
+                           "VALUES (?1, ?2, ?3, ?4, ?5)",
+    [SQL_PUT_INJECTED] = "INSERT INTO injected (run_id, place, step, share, decisions, red, pass,"
+                         " no_verdict) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+
+    /* ?1: runs before this time, ?2: after this run, ?3: limit */
+    [SQL_TO_THIN] = "SELECT t.run_id, t.packed, t.n_bytes FROM document t "
+                    "CROSS JOIN run r ON r.id = t.run_id "
+                    "WHERE t.has_samples = 1 AND t.run_id > ?2 AND r.time_ms < ?1 "
+                    "ORDER BY t.run_id LIMIT 1",
+    [SQL_THIN] = "UPDATE document SET n_bytes = ?2, has_samples = 0, thinned_ms = ?3, packed = ?4 "
+                 "WHERE run_id = ?1",
 
     [SQL_FIND_TOKEN] = "SELECT " TOKEN_COLUMNS " FROM token WHERE id = ?1",
     [SQL_TOKENS] = "SELECT " TOKEN_COLUMNS " FROM token ORDER BY created_ms, id",

@@ -495,7 +495,7 @@ class Life(unittest.TestCase):
         seed(self.db, 0)
         server = Server(self.db)
         self.assertEqual(server.json("/api/v1/runs"), {"runs": [], "next": None})
-        for name, key in (("cases", "cases"), ("devices", "devices"), ("leaderboard", "leaders")):
+        for name, key in (("devices", "devices"), ("leaderboard", "leaders")):
             self.assertEqual(server.json(f"/api/v1/{name}"), {key: []})
         self.assertEqual(server.stop(), 0)
 

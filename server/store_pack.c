@@ -1,0 +1,78 @@
+/* store_pack.c: see store_pack.h. */
+#define ZLIB_CONST
+#include "store_pack.h"
+
+#include <sha2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "store.h"
+
+#define LEVEL 1 /* the fastest */
+
+enum gate_status store_pack(const char *text, size_t len, struct store_packed *out,
+                            struct gate_error *err)
+{
+    static const char samples[] = "\"samples_ns\"";
+    SHA2_CTX context;
+    *out = (struct store_packed){.n_bytes = len};
+    if (len > STORE_MAX_DOCUMENT)
+        return gate_fail(err, GATE_IO,
+                         "the document is too long to be stored: %zu bytes, at most "
+                         "%zu",
+                         len, STORE_MAX_DOCUMENT);
+    uLongf room = compressBound(len);
+    out->bytes = malloc(room);
+    if (!out->bytes || compress2(out->bytes, &room, (const Bytef *)text, len, LEVEL) != Z_OK) {
+        store_packed_release(out);
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    }
+    out->len = room;
+    unsigned char *shorter = realloc(out->bytes, room);
+    if (shorter)
+        out->bytes = shorter;
+    out->has_samples = memmem(text, len, samples, sizeof(samples) - 1) != NULL;
+    SHA256Init(&context);
+    SHA256Update(&context, (const uint8_t *)text, len);
+    SHA256Final(out->sha256, &context);
+    return GATE_OK;
+}
+
+void store_packed_release(struct store_packed *p)
+{
+    free(p->bytes);
+    *p = (struct store_packed){0};
+}
+
+/* Inflates into `out`, at most n_bytes; true when that is just what there was. */
+static bool inflate_all(z_stream *z, size_t n_bytes, struct buf *out)
+{
+    unsigned char chunk[16384];
+    int rc;
+    size_t n = 0;
+    do {
+        z->next_out = chunk;
+        z->avail_out = sizeof(chunk);
+        rc = inflate(z, Z_NO_FLUSH);
+        size_t got = sizeof(chunk) - z->avail_out;
+        if (got > n_bytes - n)
+            return false;
+        buf_append(out, chunk, got);
+        n += got;
+    } while (rc == Z_OK);
+    return rc == Z_STREAM_END && n == n_bytes && z->avail_in == 0;
+}
+
+enum gate_status store_unpack(const void *bytes, size_t len, size_t n_bytes, struct buf *out,
+                              struct gate_error *err)
+{
+    z_stream z = {.next_in = bytes, .avail_in = (uInt)len};
+    if (len > STORE_MAX_DOCUMENT || inflateInit(&z) != Z_OK)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    bool good = inflate_all(&z, n_bytes, out);
+    inflateEnd(&z);
+    if (!good)
+        return gate_fail(err, GATE_IO, "a stored document is damaged: it cannot be unpacked");
+    return out->failed ? gate_fail(err, GATE_INTERNAL, "out of memory") : GATE_OK;
+}

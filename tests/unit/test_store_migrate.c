@@ -1,0 +1,188 @@
+/* test_store_migrate.c: what an older file holds is there in a newer one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "server/store_schema.h"
+#include "unit/store_fixture.h"
+
+/* The rows that version 1 had of a run, as far as the documents are concerned. */
+static void put_in_version_1(sqlite3 *db, cJSON *document)
+{
+    struct buf text;
+    sqlite3_stmt *stmt = NULL;
+    buf_init(&text, STORE_MAX_DOCUMENT);
+    json_write(document, true, &text);
+    assert_int_equal(
+        sqlite3_prepare_v2(db,
+                           "INSERT INTO run SELECT NULL, ?1, ?2, '', '', '', 0, 's', 1, 'd', 'c',"
+                           " 'pass', 0, 0, 0, 0, 0, 0, 0, 0",
+                           -1, &stmt, NULL),
+        SQLITE_OK);
+    sqlite3_bind_text(stmt, 1, json_string(document, "uuid", ""), -1, SQLITE_STATIC);
+    sqlite3_bind_int64(stmt, 2, json_integer(document, "time_ms", 0));
+    assert_int_equal(sqlite3_step(stmt), SQLITE_DONE);
+    sqlite3_finalize(stmt);
+    assert_int_equal(
+        sqlite3_prepare_v2(db, "INSERT INTO document SELECT max(id), ?1 FROM run", -1, &stmt, NULL),
+        SQLITE_OK);
+    sqlite3_bind_text(stmt, 1, text.data, (int)text.len, SQLITE_STATIC);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_DONE);
+    sqlite3_finalize(stmt);
+    buf_release(&text);
+    cJSON_Delete(document);
+}
+
+static void make_version_1(const char *path, int n_runs)
+{
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, store_migrations[0], NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db,
+                                  "INSERT INTO device VALUES (1, 'nvidia-h200', 1);"
+                                  "INSERT INTO test_case VALUES (1, 'a', 'gemm', 'fp16');"
+                                  "INSERT INTO track VALUES (1, 1, 1, 1);"
+                                  "INSERT INTO series VALUES (1, 1, 'ours', 'c')",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    for (int i = 0; i < n_runs; i++)
+        put_in_version_1(db, sample_run(&plan, i));
+    assert_int_equal(sqlite3_exec(db,
+                                  "INSERT INTO result (track_id, time_ms, run_id, verdict, reason,"
+                                  " peer) SELECT 1, time_ms, id, 'pass', '', '' FROM run;"
+                                  "INSERT INTO point SELECT 1, time_ms, id, 0, 'candidate', 'k', 1,"
+                                  " 1, 1, 1, 1, 1 FROM run;"
+                                  "PRAGMA application_id = 0x4b474154; PRAGMA user_version = 1;"
+                                  "PRAGMA journal_mode = WAL",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static const char *const history[] = {
+    "SELECT * FROM device ORDER BY 1, 2",      "SELECT * FROM revision ORDER BY 1, 2",
+    "SELECT * FROM run ORDER BY 1, 2",         "SELECT * FROM test_case ORDER BY 1, 2",
+    "SELECT * FROM track ORDER BY 1, 2",       "SELECT * FROM series ORDER BY 1, 2",
+    "SELECT * FROM result ORDER BY 1, 2",      "SELECT * FROM kernel ORDER BY 1, 2",
+    "SELECT * FROM point ORDER BY 1, 2",       "SELECT * FROM leader ORDER BY 1, 2",
+    "SELECT * FROM best ORDER BY 1, 2",        "SELECT * FROM best_log ORDER BY 1, 2",
+    "SELECT * FROM calibration ORDER BY 1, 2", "SELECT * FROM calibrated ORDER BY 1, 2",
+    "SELECT * FROM injected ORDER BY 1, 2",    "SELECT * FROM epoch ORDER BY 1, 2",
+    "SELECT * FROM document ORDER BY 1, 2",    NULL};
+
+/* A hash of rows. */
+static int64_t sum_of(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *stmt = NULL;
+    int64_t sum = 17;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+    while (sqlite3_step(stmt) == SQLITE_ROW) {
+        for (int i = 0; i < sqlite3_column_count(stmt); i++) {
+            const unsigned char *bytes = sqlite3_column_blob(stmt, i);
+            int n = sqlite3_column_bytes(stmt, i);
+            for (int k = 0; k < n; k++)
+                sum = (int64_t)((uint64_t)sum * 31 + bytes[k]);
+            sum = (int64_t)((uint64_t)sum * 31 + 7);
+        }
+    }
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+    return sum;
+}
+
+/* A file of version 1 becomes, table by table, what the same documents make of a new file. */
+static void test_version_1(void **state)
+{
+    struct store_fixture *f = *state;
+    make_version_1(f->path, plan.n_runs);
+
+    struct store *s = NULL;
+    assert_int_equal(store_open(f->path, STORE_READ_ONLY, &s, &f->err), GATE_IO);
+    assert_non_null(strstr(f->err.message, "schema version 1"));
+    s = open_store(f, STORE_READ_WRITE);
+    store_close(s);
+    assert_sound(f->path);
+    assert_int_equal(scalar(f->path, "PRAGMA user_version"), STORE_SCHEMA_VERSION);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM run"), plan.n_runs);
+    assert_true(scalar(f->path, "SELECT count(*) FROM point") > plan.n_runs);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM sqlite_schema"
+                                     " WHERE name = 'old_document'"),
+                     0);
+
+    char migrated[sizeof(f->path)];
+    memcpy(migrated, f->path, sizeof(migrated));
+    snprintf(f->path, sizeof(f->path), "%s/new.db", f->folder);
+    s = open_store(f, STORE_READ_WRITE);
+    for (int i = 0; i < plan.n_runs; i++) {
+        /* The bytes that went into the other one. */
+        struct buf text;
+        bool existed;
+        cJSON *run = sample_run(&plan, i);
+        buf_init(&text, STORE_MAX_DOCUMENT);
+        json_write(run, true, &text);
+        assert_int_equal(store_put_run(s, run, text.data, text.len, &existed, &f->err), GATE_OK);
+        buf_release(&text);
+        cJSON_Delete(run);
+    }
+    store_close(s);
+    for (int i = 0; history[i]; i++) {
+        if (sum_of(migrated, history[i]) != sum_of(f->path, history[i]))
+            fail_msg("%s: other rows", history[i]);
+    }
+}
+
+/* A document that cannot be taken over leaves the file of version 1 as it was. */
+static void test_version_1_with_a_bad_document(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = NULL;
+    make_version_1(f->path, 3);
+    execute(f->path, "UPDATE document SET text = '{' WHERE run_id = 2");
+    assert_int_equal(store_open(f->path, STORE_READ_WRITE, &s, &f->err), GATE_IO);
+    assert_non_null(strstr(f->err.message, "schema version 1"));
+    assert_int_equal(scalar(f->path, "PRAGMA user_version"), 1);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM document"), 3);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM point"), 3);
+    execute(f->path, "DELETE FROM document WHERE run_id = 2");
+    s = open_store(f, STORE_READ_WRITE);
+    store_close(s);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM run"), 2);
+}
+
+/* Opening a file of this version again changes no table. */
+static void test_this_version(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    fill(f, s, &plan);
+    store_close(s);
+    int64_t sums[sizeof(history) / sizeof(history[0])];
+    for (int i = 0; history[i]; i++)
+        sums[i] = sum_of(f->path, history[i]);
+    store_close(open_store(f, STORE_READ_WRITE));
+    for (int i = 0; history[i]; i++)
+        assert_int_equal(sums[i], sum_of(f->path, history[i]));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_version_1),
+        TEST(test_version_1_with_a_bad_document),
+        TEST(test_this_version),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
