@@ -217,6 +217,21 @@ enum gate_status artifact_put(const char *library, char sha256[65], struct gate_
     return status;
 }
 
+enum gate_status artifact_put_bytes(const struct buf *bytes, const char *sha256,
+                                    char path[PATHS_MAX], struct gate_error *err)
+{
+    char hash[SHA256_DIGEST_STRING_LENGTH];
+    enum gate_status status = artifact_path(sha256, path, err);
+    if (status)
+        return status;
+    SHA256Data((const uint8_t *)bytes->data, bytes->len, hash);
+    if (strcmp(hash, sha256) != 0)
+        return gate_fail(err, GATE_ENVIRONMENT,
+                         "what should be library %.16s... has hash %.16s...: refused", sha256,
+                         hash);
+    return store(bytes, sha256, err);
+}
+
 enum gate_status artifact_get(const char *sha256, char path[PATHS_MAX], struct gate_error *err)
 {
     char aside[PATHS_MAX], how[96];

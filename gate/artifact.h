@@ -16,6 +16,7 @@
 
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "paths.h"
 
@@ -36,6 +37,11 @@ enum gate_status artifact_cache_folder(const char *name, char path[PATHS_MAX],
  * cannot be read or written.
  */
 enum gate_status artifact_put(const char *library, char sha256[65], struct gate_error *err);
+
+/* The same of bytes that must have this hash. GATE_ENVIRONMENT: they have another; nothing is
+ * written. */
+enum gate_status artifact_put_bytes(const struct buf *bytes, const char *sha256,
+                                    char path[PATHS_MAX], struct gate_error *err);
 
 /*
  * The path of an artifact, whose hash is computed anew each time. GATE_NO_VERDICT: it is not

@@ -1,8 +1,6 @@
-/* cmd_best.c: gate best show, accept and log. */
+/* cmd_best.c: gate best show, accept, log and fetch. */
 #include "commands.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +9,8 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "best.h"
+#include "best_fetch.h"
+#include "best_files.h"
 #include "cmd_common.h"
 #include "decide.h"
 #include "report_run.h"
@@ -23,6 +22,8 @@ static const char help[] =
     "       gate best log [--device-model M] [--baselines DIR] [--json]\n"
     "       gate best accept CASE --reason TEXT [--device-model M] [--db FILE]\n"
     "                 [--baselines DIR] [--json]\n"
+    "       gate best fetch [--device-model M] [--baselines DIR] [--server URL] [--json]\n"
+    "                 [--token-file FILE] [--ca-file FILE]\n"
     "\n"
     "The stored bests that runs are held against, DIR/<device-model>.json.\n"
     "\n"
@@ -31,21 +32,24 @@ static const char help[] =
     "  accept  makes the newest verified measurement of CASE in the database the best, even when\n"
     "          it is slower, and logs who did so and why; measurements in a case whose verdict is\n"
     "          wrong or environment do not count\n"
+    "  fetch   gets the libraries of the bests that are not in the artifact cache from the\n"
+    "          tracking server; each is known by its SHA-256. Exit code 3: not all are there\n"
     "\n"
-    "  --device-model M  only this device model, such as nvidia-h200; accept needs it when "
+    "  --device-model M   only this device model, such as nvidia-h200; accept needs it when "
     "several\n"
-    "                    device models have measured CASE\n"
-    "  --baselines DIR   where the files are (default: $GATE_BASELINES, else baselines)\n"
-    "  --reason TEXT     why; goes into the log\n"
-    "  --db FILE         the database (default: $GATE_DB, else gate.db)\n"
-    "  --json            print JSON; times in ms since 1970 and in ns\n"
-    "  -h, --help        this text\n";
+    "                     device models have measured CASE\n"
+    "  --baselines DIR    where the files are (default: $GATE_BASELINES, else baselines)\n"
+    "  --reason TEXT      why; goes into the log\n"
+    "  --db FILE          the database (default: $GATE_DB, else gate.db)\n" REMOTE_HELP
+    "  --json             print JSON; times in ms since 1970 and in ns\n"
+    "  -h, --help         this text\n";
 
 static const struct option options[] = {
     {"device-model", required_argument, NULL, 'm'},
     {"baselines", required_argument, NULL, 'b'},
     {"reason", required_argument, NULL, 'r'},
     {"db", required_argument, NULL, 'd'},
+    REMOTE_OPTIONS,
     {"json", no_argument, NULL, 'j'},
     {"help", no_argument, NULL, 'h'},
     {0},
@@ -55,6 +59,7 @@ static const struct option options[] = {
 
 struct arguments {
     const char *device_model, *baselines, *reason, *db;
+    struct remote_choice remote;
     bool json;
 };
 
@@ -62,7 +67,7 @@ struct arguments {
 
 /* Rows or objects of one file after the other. */
 struct listing {
-    bool json;
+    bool json, log;
     cJSON *objects;
     struct table *table;
     const struct best *best;
@@ -159,49 +164,18 @@ static void log_entry(void *context, const struct best_change *c)
     table_cell(l->table, TERM_PLAIN, c->reason);
 }
 
-static enum gate_status list_file(struct listing *l, const char *folder, const char *model,
-                                  bool log, struct gate_error *err)
+static enum gate_status list_file(void *context, const char *device_model, const struct best *best,
+                                  struct gate_error *err)
 {
-    struct best *best = NULL;
-    char *path = best_path(folder, model);
-    if (!path)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    enum gate_status status = best_load(path, model, &best, err);
-    if (status == GATE_OK) {
-        l->best = best;
-        l->device_model = model;
-        if (log)
-            best_each_change(best, log_entry, l);
-        else
-            best_each(best, show_entry, l);
-    }
-    best_free(best);
-    free(path);
-    return status;
-}
-
-static int is_best_file(const struct dirent *entry)
-{
-    size_t n = strlen(entry->d_name);
-    return n > 5 && entry->d_name[0] != '.' && strcmp(entry->d_name + n - 5, ".json") == 0;
-}
-
-static enum gate_status list_folder(struct listing *l, const char *folder, bool log,
-                                    struct gate_error *err)
-{
-    struct dirent **entries;
-    enum gate_status status = GATE_OK;
-    int n = scandir(folder, &entries, is_best_file, alphasort);
-    if (n < 0)
-        return gate_fail(err, GATE_IO, "cannot read the folder '%s': %s", folder, strerror(errno));
-    for (int i = 0; i < n; i++) {
-        entries[i]->d_name[strlen(entries[i]->d_name) - 5] = '\0';
-        if (status == GATE_OK)
-            status = list_file(l, folder, entries[i]->d_name, log, err);
-        free(entries[i]);
-    }
-    free(entries);
-    return status;
+    struct listing *l = context;
+    (void)err;
+    l->best = best;
+    l->device_model = device_model;
+    if (l->log)
+        best_each_change(best, log_entry, l);
+    else
+        best_each(best, show_entry, l);
+    return GATE_OK;
 }
 
 static enum gate_status list(const struct arguments *a, bool log, struct gate_error *err)
@@ -218,15 +192,13 @@ static enum gate_status list(const struct arguments *a, bool log, struct gate_er
         {"action", false, 3},     {"author", false, 0}, {"reason", false, 0},
     };
     const struct report_style style = command_style();
-    struct listing l = {.json = a->json, .objects = cJSON_CreateArray()};
+    struct listing l = {.json = a->json, .log = log, .objects = cJSON_CreateArray()};
     struct buf text;
 
     buf_init(&text, COMMAND_MAX_OUTPUT);
     l.table = log ? table_new(log_columns, sizeof(log_columns) / sizeof(log_columns[0]))
                   : table_new(show_columns, sizeof(show_columns) / sizeof(show_columns[0]));
-    enum gate_status status = a->device_model
-                                  ? list_file(&l, a->baselines, a->device_model, log, err)
-                                  : list_folder(&l, a->baselines, log, err);
+    enum gate_status status = best_files_each(a->baselines, a->device_model, list_file, &l, err);
     if (status == GATE_OK && (l.no_memory || !l.objects))
         status = gate_fail(err, GATE_INTERNAL, "out of memory");
     if (status == GATE_OK) {
@@ -541,20 +513,26 @@ static int run_action(const struct command *self, const struct arguments *a, int
     struct gate_error err;
     enum gate_status status;
     if (n == 0)
-        return command_usage(self, "which of show, log and accept?");
+        return command_usage(self, "which of show, log, accept and fetch?");
     const char *action = operands[0];
     bool accepts = strcmp(action, "accept") == 0, logs = strcmp(action, "log") == 0;
-    if (!accepts && !logs && strcmp(action, "show") != 0)
+    bool fetches = strcmp(action, "fetch") == 0;
+    if (!accepts && !logs && !fetches && strcmp(action, "show") != 0)
         return command_usage(self, "unknown action '%s'", action);
     if (!accepts && n > 1)
         return command_usage(self, "unexpected argument '%s'", operands[1]);
     if (!accepts && (a->reason || a->db))
         return command_usage(self, "--reason and --db are for accept");
+    if (!fetches && (a->remote.server || a->remote.token_file || a->remote.ca_file))
+        return command_usage(self, "--server, --token-file and --ca-file are for fetch");
     if (accepts && n != 2)
         return command_usage(self, n == 1 ? "accept which CASE?" : "one CASE at a time");
     if (accepts && is_empty(a->reason))
         return command_usage(self, "accept needs a --reason, which goes into the log");
-    status = accepts ? accept(a, operands[1], &err) : list(a, logs, &err);
+    if (fetches)
+        status = best_fetch(&a->remote, a->baselines, a->device_model, a->json, &err);
+    else
+        status = accepts ? accept(a, operands[1], &err) : list(a, logs, &err);
     return status == GATE_OK ? GATE_OK : command_failed(self, &err);
 }
 
@@ -584,7 +562,8 @@ int cmd_best(int argc, char **argv)
             a.json = true;
             break;
         default:
-            return GATE_USAGE;
+            if (!remote_option(&a.remote, opt, optarg))
+                return GATE_USAGE;
         }
     }
     return run_action(&self, &a, argc - optind, argv + optind);

@@ -1,20 +1,16 @@
 /* push.c: see push.h. */
 #include "push.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
 
 #include "artifact.h"
+#include "backoff.h"
 #include "base/file.h"
 #include "base/json.h"
 
-#define FIRST_DELAY_S 0.5
-#define LONGEST_DELAY_S 30.0
 #define TRIES_OF_A_500 3 /* it may be the document's fault, and the others wait */
 #define MAX_ANSWER ((size_t)256 << 10)
 #define RUN_TIMEOUT_S 120
@@ -32,7 +28,7 @@ enum outcome {
 struct pushing {
     struct http_client *client;
     const struct spool *spool;
-    double deadline_s; /* on the monotonic clock */
+    struct backoff backoff;
     push_say_fn say;
     struct push_counts *counts;
     struct http_answer answer;
@@ -42,13 +38,6 @@ struct pushing {
     enum gate_status worst;
     bool denied[SPOOL_KINDS]; /* the token may not send these */
 };
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static enum outcome fail(struct pushing *p, enum outcome outcome, enum gate_status status,
                          const char *format, ...) __attribute__((format(printf, 4, 5)));
@@ -226,29 +215,16 @@ static enum outcome read_entry(struct pushing *p, const struct spool_entry *e, s
     return fail(p, gone ? REFUSED : LEFT, status, "%s", err.message);
 }
 
-/* Between a half and all of the n-th delay, so that runners that failed together do not come back
- * together. */
-static double delay_s(unsigned n)
-{
-    unsigned random = 0;
-    double whole = fmin(FIRST_DELAY_S * exp2(n), LONGEST_DELAY_S);
-    if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0)
-        random = 0;
-    return whole * (0.5 + 0.5 * random / 4294967296.0);
-}
-
 /* False: there is no time left to try once more. */
 static bool wait_for_next(struct pushing *p, unsigned n)
 {
     char line[1000];
-    double wait = fmax(delay_s(n), (double)p->answer.retry_after);
-    if (now_s() + wait > p->deadline_s)
+    double delay = backoff_delay(&p->backoff, n, (double)p->answer.retry_after);
+    if (delay < 0)
         return false;
-    snprintf(line, sizeof line, "%s; trying again in %.1f s", p->reason, wait);
+    snprintf(line, sizeof line, "%s; trying again in %.1f s", p->reason, delay);
     p->say(line);
-    struct timespec t = {.tv_sec = (time_t)wait, .tv_nsec = (long)((wait - floor(wait)) * 1e9)};
-    while (nanosleep(&t, &t))
-        continue;
+    backoff_sleep(delay);
     return true;
 }
 
@@ -257,9 +233,9 @@ static enum outcome send_entry(struct pushing *p, const struct spool_entry *e)
     struct buf body;
     buf_init(&body, e->kind == SPOOL_RUN ? SPOOL_MAX_ENTRY : ARTIFACT_MAX_BYTES);
     enum outcome outcome = read_entry(p, e, &body);
-    for (unsigned n = 0; outcome == RETRY; n++) {
+    for (unsigned n = 1; outcome == RETRY; n++) {
         outcome = e->kind == SPOOL_RUN ? send_run(p, e, &body) : send_library(p, e, &body);
-        if (outcome == RETRY && p->answer.status == 500 && n + 1 == TRIES_OF_A_500)
+        if (outcome == RETRY && p->answer.status == 500 && n == TRIES_OF_A_500)
             outcome = LEFT;
         else if (outcome == RETRY && !wait_for_next(p, n))
             outcome = AWAY;
@@ -314,7 +290,7 @@ enum gate_status push_spool(struct http_client *client, const struct spool *spoo
 {
     struct pushing p = {.client = client,
                         .spool = spool,
-                        .deadline_s = now_s() + patience_s,
+                        .backoff = backoff_start(patience_s),
                         .say = say,
                         .counts = counts};
     struct spool_entry *list = NULL;

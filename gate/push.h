@@ -1,11 +1,11 @@
 /*
  * push.h: sends what waits in a spool, oldest first.
  *
- * What may pass (no connection, half an answer, 408, 425, 429, 500, 502, 503, 504) is tried again:
- * after 0.5 s, then twice as long each time up to 30 s, half of it by chance, and never before the
- * Retry-After that the server named. What the server will never take (400, 409, 413, 415, 422) goes
- * to the spool's refused/. Anything else, such as 401 or a redirect, is about the server or the
- * token and not about the entry: it ends the sending, and everything stays where it is.
+ * What may pass (no connection, half an answer, 408, 425, 429, 500, 502, 503, 504) is tried again
+ * (backoff.h), and never before the Retry-After that the server named. What the server will never
+ * take (400, 409, 413, 415, 422) goes to the spool's refused/. Anything else, such as 401 or a
+ * redirect, is about the server or the token and not about the entry: it ends the sending, and
+ * everything stays where it is.
  *
  * An entry leaves the spool only when the answer names it: a 200 of whoever else listens there, a
  * login page perhaps, is no receipt.

@@ -7,6 +7,7 @@
 
 #include "artifact.h"
 #include "base/json.h"
+#include "fetch.h"
 #include "revision.h"
 #include "run.h"
 
@@ -22,6 +23,7 @@ struct libraries {
     char sha256[SUPERVISOR_BESTS_MAX][65];
     char path[SUPERVISOR_BESTS_MAX][PATHS_MAX];
     unsigned n;
+    struct fetch fetch;
 };
 
 static bool is_open(const struct libraries *l, const char *sha256)
@@ -40,6 +42,18 @@ void run_fall_back(const struct run *run, struct run_case *c, const char *why)
              usable        ? "; held against its number"
              : c->has_best ? "; its number is of another epoch and is not compared"
                            : "");
+}
+
+/* From the tracking server into the cache; that it cannot be had costs a rebuild, or the pair. */
+static enum gate_status fetch_best(struct fetch *fetch, const char *sha256, char path[PATHS_MAX])
+{
+    struct gate_error why;
+    if (!remote_is_named(&fetch->choice))
+        return GATE_NO_VERDICT;
+    enum gate_status status = fetch_library(fetch, sha256, path, &why);
+    if (status)
+        fprintf(stderr, "gate: the library of a best is not fetched: %s\n", why.message);
+    return status;
 }
 
 /* Finds the library of a case's best, unless it is open already. One that cannot be had leaves the
@@ -62,6 +76,8 @@ static enum gate_status open_library(const struct run *run, struct run_case *c, 
     enum gate_status status = artifact_get(sha256, found.path, &why);
     if (status == GATE_ENVIRONMENT)
         return gate_fail(err, status, "%s", why.message);
+    if (status)
+        status = fetch_best(&l->fetch, sha256, found.path);
     if (status)
         status = revision_resolve_best(sha256, c->best.commit, host ? "libhost.so" : "libours.so",
                                        &found, &why);
@@ -180,6 +196,8 @@ enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_er
     }
     if (!status && l->n)
         status = open_bests(run, s, l, err);
+    if (l)
+        fetch_release(&l->fetch);
     free(l);
     return status;
 }

@@ -1,0 +1,231 @@
+"""Libraries of stored bests on the tracking server: push, gate best fetch, gate run."""
+
+import glob
+import hashlib
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import unittest
+
+from test_push import HERE, PATIENCE, PushCase, problem, reset
+
+WORKER = os.path.join(HERE, "fake_worker.py")
+OLD = hashlib.sha256(b"old").hexdigest()
+NEW = hashlib.sha256(b"new").hexdigest()
+
+
+class LibraryCase(PushCase):
+    """A run of the library `old` is the best of one case; `new` is held against it."""
+
+    def setUp(self):
+        super().setUp()
+        self.env["GATE_DB"] = self.path("gate.db")
+        suite = {"schema": "gate-suite/1", "name": "one",
+                 "cases": [{"op": "gemm", "dtype": "fp32", "m": 2, "n": 2, "k": 2}]}
+        with open(self.path("suite.json"), "w", encoding="utf-8") as file:
+            json.dump(suite, file)
+        for name in ("old", "new"):
+            with open(self.path(name + ".so"), "w", encoding="ascii") as file:
+                file.write(name)
+        self.run_suite("old", "--accept-new")
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def run_suite(self, library, *arguments, **options):
+        return self.gate("run", "--json", "--suite", "suite.json", "--device", "cuda:0",
+                         "--worker", WORKER, "--library", library + ".so", "--provider", "x.so",
+                         "--pause", "0", "--timeout", "2", *arguments, **options)
+
+    def cached(self):
+        return sorted(os.path.basename(p)[:-3] for p in
+                      glob.glob(self.path("cache/artifacts/*.so")))
+
+    def empty_the_cache(self):
+        shutil.rmtree(self.path("cache"))
+
+
+class Push(LibraryCase):
+    def test_a_best_takes_its_library_with_it(self):
+        tracker = self.tracker()
+        self.assert_counts(self.push(), created=1, libraries=1)
+        self.assertEqual(tracker.artifacts, {OLD: b"old"})
+        self.assertEqual(tracker.asked("HEAD"), [f"/api/v1/artifacts/{OLD}"])
+        (headers,) = [h for m, _, h, _ in tracker.seen if m == "PUT"]
+        self.assertEqual(headers["Content-Type"], "application/octet-stream")
+        self.assertNotIn("Content-Encoding", headers)
+
+    def test_a_library_is_sent_once(self):
+        tracker = self.tracker()
+        self.push()
+        self.assert_counts(self.push(), existed=1, libraries=1)
+        self.assertEqual(len(tracker.asked("PUT")), 1)
+
+    def test_other_libraries_go_when_they_are_named(self):
+        self.run_suite("new")
+        tracker = self.tracker()
+        self.assert_counts(self.push(), created=1)
+        self.assert_counts(self.push("--library", "new.so"), existed=1, libraries=1)
+        self.assertEqual(tracker.artifacts, {NEW: b"new"})
+
+    def test_a_library_waits_like_a_run(self):
+        tracker = self.tracker(reset)
+        self.assert_counts(self.push("--retry-for", "0", status=74), left=2)
+        self.assertEqual(len(self.spooled()), 2)
+        self.assert_counts(self.push(), created=1, libraries=1)
+        self.assertEqual(tracker.artifacts, {OLD: b"old"})
+
+    def test_a_token_that_may_send_runs_only(self):
+        def take_runs_only(handler):
+            if handler.command == "PUT":
+                handler.problem(403, "No.")
+            else:
+                handler.behave()
+
+        self.tracker(*[take_runs_only] * 3)
+        done = self.push(status=74)
+        self.assert_counts(done, created=1, left=1)
+        self.assertIn("scope 'artifact'", done.err)
+
+    def test_a_library_that_left_the_cache_is_no_reason_to_wait(self):
+        self.tracker(reset)
+        self.push("--retry-for", "0", status=74)
+        self.empty_the_cache()
+        done = self.push(status=74)
+        self.assert_counts(done, created=1, refused=1)
+        self.assertIn("the library of a best cannot be sent", done.err)
+
+
+class Fetch(LibraryCase):
+    def setUp(self):
+        super().setUp()
+        self.empty_the_cache()
+
+    def fetch(self, *arguments, status=0):
+        done = self.gate("best", "fetch", "--json", *arguments, status=status)
+        done.rows = json.loads(done.out)
+        return done
+
+    def states(self, *arguments, **options):
+        return [(row["library_sha256"], row["cases"], row["state"])
+                for row in self.fetch(*arguments, **options).rows]
+
+    def test_what_is_not_in_the_cache_is_fetched(self):
+        tracker = self.tracker()
+        tracker.artifacts[OLD] = b"old"
+        self.assertEqual(self.states(), [(OLD, 1, "fetched")])
+        self.assertEqual(self.cached(), [OLD])
+        self.assertEqual(self.states(), [(OLD, 1, "cached")])
+        self.assertEqual(len(tracker.seen), 1)
+        self.assertIn("cached", self.gate("best", "fetch").out)
+
+    def test_what_is_cached_needs_no_server(self):
+        self.run_suite("old", "--baselines", "others", "--accept-new")
+        self.assertEqual(self.states(), [(OLD, 1, "cached")])
+
+    def test_what_the_server_does_not_have(self):
+        self.tracker()
+        self.assertEqual(self.states(status=3), [(OLD, 1, "absent")])
+
+    def test_bytes_of_another_hash_are_refused(self):
+        tracker = self.tracker()
+        tracker.artifacts[OLD] = b"evil"
+        done = self.fetch(status=4)
+        self.assertIn("refused", done.err)
+        self.assertEqual(self.cached(), [])
+
+    def test_a_private_server_wants_a_token(self):
+        self.tracker(problem(401))
+        del self.env["GATE_TOKEN"]
+        self.assertIn("wants a token", self.fetch(status=74).err)
+
+    def test_half_a_library_is_asked_for_again(self):
+        tracker = self.tracker(lambda h: h.respond(200, b"ol", promise=3))
+        tracker.artifacts[OLD] = b"old"
+        self.assertEqual(self.states(), [(OLD, 1, "fetched")])
+        self.assertEqual(len(tracker.seen), 2)
+
+    def test_of_one_device_model(self):
+        self.assertEqual(self.states("--device-model", "another"), [])
+
+    def test_other_actions_do_not_take_a_server(self):
+        self.gate("best", "show", "--server", "http://127.0.0.1:1", status=64)
+
+    def mode(self, **options):
+        done = self.run_suite("new", **options)
+        case, = json.loads(done.out)["cases"]
+        return case["mode"], done.err
+
+    def test_a_run_fetches_the_library_of_its_best(self):
+        tracker = self.tracker()
+        tracker.artifacts[OLD] = b"old"
+        self.assertEqual(self.mode()[0], "paired")
+        self.assertEqual(self.cached(), [OLD])
+        self.assertEqual(self.mode()[0], "paired")
+        self.assertEqual(len(tracker.seen), 1)
+
+    def test_a_run_without_the_library_says_why(self):
+        tracker = self.tracker()
+        mode, err = self.mode()
+        self.assertEqual(mode, "number")
+        self.assertIn(f"{tracker.url} has no library {OLD[:16]}", err)
+
+    def test_a_run_never_loads_what_it_did_not_ask_for(self):
+        tracker = self.tracker()
+        tracker.artifacts[OLD] = b"evil"
+        mode, err = self.mode()
+        self.assertEqual(mode, "number")
+        self.assertIn("refused", err)
+        self.assertEqual(self.cached(), [])
+
+    def test_a_run_without_a_server_does_not_speak_of_one(self):
+        mode, err = self.mode()
+        self.assertEqual((mode, err), ("number", ""))
+
+
+@unittest.skipUnless(shutil.which("openssl"), "no openssl to make a certificate with")
+class Tls(PushCase):
+    def setUp(self):
+        super().setUp()
+        self.cert = self.certificate("good", "IP:127.0.0.1")
+
+    def certificate(self, name, subject):
+        path = os.path.join(self.folder.name, name)
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+             "-nodes", "-keyout", path + ".key", "-out", path + ".pem", "-days", "1",
+             "-subj", "/CN=test", "-addext", f"subjectAltName={subject}"],
+            check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, timeout=PATIENCE)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(path + ".pem", path + ".key")
+        return context
+
+    def pem(self, name):
+        return os.path.join(self.folder.name, name + ".pem")
+
+    def test_a_certificate_that_is_believed(self):
+        tracker = self.tracker(context=self.cert)
+        self.assert_counts(self.push("--ca-file", self.pem("good")), created=1)
+        self.env["GATE_CA_FILE"] = self.pem("good")
+        self.assert_counts(self.push(), existed=1)
+        self.assertEqual(len(tracker.seen), 2)
+
+    def test_a_certificate_that_nobody_signed(self):
+        tracker = self.tracker(context=self.cert)
+        done = self.push(status=4)
+        self.assert_counts(done, left=1)
+        self.assertIn("--ca-file", done.err)
+        self.assertEqual(tracker.seen, [])
+
+    def test_a_certificate_of_another_host(self):
+        tracker = self.tracker(context=self.certificate("other", "DNS:gate.example.org"))
+        done = self.push("--ca-file", self.pem("other"), status=4)
+        self.assertIn("cannot be verified", done.err)
+        self.assertEqual(tracker.seen, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
