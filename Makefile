@@ -147,7 +147,7 @@ cuda_object = $(patsubst %,build/cuda/%.o,$(1))
 LIB := lib/kernel-gate
 SHARE := share/kernel-gate
 
-CORE_O := $(call object,$(CORE_C)) $(B)/gen/schemas.c.o $(B)/gen/web.c.o
+CORE_O := $(call object,$(CORE_C)) $(B)/gen/schemas.c.o $(B)/gen/api.c.o $(B)/gen/web.c.o
 ifeq ($(CUDA),1)
 CORE_O += $(call cuda_object,$(GATE_CU))
 # Where the toolkit lies only nvcc itself knows: the nvcc of the PATH may be a script that calls it.
@@ -323,6 +323,10 @@ build/embed: $(EMBED_C) | packages
 $(B)/gen/schemas.c: $(SCHEMAS) build/embed
 	$(call say,EMBED)
 	$(Q)mkdir -p $(@D) && build/embed embedded_schemas $(SCHEMAS) > $@
+
+$(B)/gen/api.c: server/openapi.json build/embed
+	$(call say,EMBED)
+	$(Q)mkdir -p $(@D) && build/embed embedded_api $< > $@
 
 $(B)/gen/page: FORCE
 	@printf '%s\n' $(sort $(PAGE)) | { $(keep_if_same); }

@@ -34,7 +34,14 @@ static const struct route routes[] = {
     {"trends", {"case", "device", "provider", "limit"}, get_trends},
     {"leaderboard", {"device"}, get_leaderboard},
     {"devices", {NULL}, get_devices},
+    {"openapi.json", {NULL}, get_openapi},
 };
+
+const struct route *api_routes(size_t *n)
+{
+    *n = sizeof(routes) / sizeof(routes[0]);
+    return routes;
+}
 
 bool api_owns(const char *path)
 {

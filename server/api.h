@@ -7,6 +7,7 @@
  *     trends?case=&device=&provider=&limit=         points of one case, newest first
  *     leaderboard?device=                           lowest verified p50 of each provider
  *     devices                                       device models with their newest run
+ *     openapi.json                                  all of this for programs
  *
  * Times are integers of ms since 1970 UTC (*_ms), durations nanoseconds (*_ns), ratios candidate
  * over other; null is "not known". A parameter that an address does not have is refused, so that a

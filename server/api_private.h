@@ -32,6 +32,9 @@ struct route {
     enum gate_status (*get)(struct call *c);
 };
 
+/* All of them, which openapi.json must describe. */
+const struct route *api_routes(size_t *n);
+
 /* ---- parameters: api_parameter.c ---- */
 
 /* Of the names of the run document: what could be stored is what can be asked for. */
@@ -71,5 +74,6 @@ enum gate_status get_cases(struct call *c);
 enum gate_status get_trends(struct call *c);
 enum gate_status get_leaderboard(struct call *c);
 enum gate_status get_devices(struct call *c);
+enum gate_status get_openapi(struct call *c);
 
 #endif

@@ -19,6 +19,10 @@ struct embedded_file {
 extern const struct embedded_file embedded_schemas[];
 extern const size_t embedded_schemas_count;
 
+/* server/openapi.json alone. */
+extern const struct embedded_file embedded_api[];
+extern const size_t embedded_api_count;
+
 /* A file for browsers, as it is and as gzip has it. */
 struct embedded_asset {
     const char *name; /* "app.js" */
