@@ -1,5 +1,7 @@
 // api.js: asks the server. The browser keeps answers and asks again with their tag.
 
+import { token } from "./token.js";
+
 export class ApiError extends Error {
     constructor(status, detail) {
         super(detail);
@@ -7,19 +9,28 @@ export class ApiError extends Error {
     }
 }
 
-/** The JSON of /api/v1/<path>; throws ApiError, with status 0 when the server cannot be reached. */
-export async function get(path, parameters, signal) {
+/** The address of an answer, for links as well. Parameters without a value are left out. */
+export function apiUrl(path, parameters) {
     const query = new URLSearchParams();
     for (const [name, value] of Object.entries(parameters ?? {}))
-        if (value !== null && value !== undefined) query.set(name, value);
+        if (value !== null && value !== undefined && value !== "") query.set(name, value);
     const text = query.toString();
-    let response;
+    return `api/v1/${path}${text ? `?${text}` : ""}`;
+}
+
+async function send(url, options) {
+    const headers = { ...options.headers };
+    if (token()) headers.Authorization = `Bearer ${token()}`;
     try {
-        response = await fetch(`api/v1/${path}${text ? `?${text}` : ""}`, { signal });
+        return await fetch(url, { ...options, headers });
     } catch (error) {
         if (error.name === "AbortError") throw error;
         throw new ApiError(0, "The server cannot be reached. Is gate-server running?");
     }
+}
+
+async function ask(url, options) {
+    const response = await send(url, options);
     let body = null;
     try {
         body = await response.json();
@@ -30,4 +41,26 @@ export async function get(path, parameters, signal) {
         throw new ApiError(response.status,
             body?.detail ?? `The server answered ${response.status}.`);
     return body;
+}
+
+/** The JSON of /api/v1/<path>; throws ApiError, with status 0 when the server cannot be reached. */
+export function get(path, parameters, signal) {
+    return ask(apiUrl(path, parameters), { signal });
+}
+
+/** Posts JSON; the server wants a token for it. */
+export function post(path, body, signal) {
+    return ask(apiUrl(path), {
+        method: "POST",
+        body: JSON.stringify(body),
+        headers: { "Content-Type": "application/json" },
+        signal,
+    });
+}
+
+/** The bytes of an address as a file: what a link cannot do where reading needs a token. */
+export async function fetchFile(url) {
+    const response = await send(url, {});
+    if (!response.ok) throw new ApiError(response.status, `The server answered ${response.status}.`);
+    return response.blob();
 }

@@ -2,27 +2,27 @@
 
 import { ApiError } from "./api.js";
 import { h } from "./dom.js";
+import { listen } from "./glossary.js";
 import { watch } from "./news.js";
-import { caseView } from "./view_case.js";
-import { leaderboardView } from "./view_leaderboard.js";
+import { tokenForm } from "./token.js";
 import { overviewView } from "./view_overview.js";
-import { runView } from "./view_run.js";
-import { runsView } from "./view_runs.js";
 
+// Views are loaded when they are wanted, but for the first. A module names what it needs itself.
 const VIEWS = {
-    "": overviewView,
-    case: caseView,
-    leaderboard: leaderboardView,
-    run: runView,
-    runs: runsView,
+    "": async () => overviewView,
+    case: async () => (await import("./view_case.js")).caseView,
+    leaderboard: async () => (await import("./view_leaderboard.js")).leaderboardView,
+    run: async () => (await import("./view_run.js")).runView,
+    runs: async () => (await import("./view_runs.js")).runsView,
 };
 
 // A page that is not in the navigation belongs to the list that leads to it.
 const PARENT = { case: "", run: "runs" };
 
 const main = document.getElementById("main");
+const announcer = document.getElementById("announcer");
 const places = new Map(); // how far down the page was, by address
-let current = null; // { hash, abort }
+let current = null; // the abort controller of the view that is shown or on its way
 let followed = false; // the address changed by a link, not by the back button
 
 function parse(hash) {
@@ -31,13 +31,34 @@ function parse(hash) {
     return { name, rest: rest ?? "", query: new URLSearchParams(query ?? "") };
 }
 
+/** The view of that name. A file that is not there means that another build serves by now. */
+async function viewOf(name) {
+    if (!Object.hasOwn(VIEWS, name)) throw new ApiError(404, "This address is none of the page's.");
+    try {
+        return await VIEWS[name]();
+    } catch (error) {
+        console.warn(error);
+        throw new ApiError(0, "A part of the page could not be loaded. The server may be away, or " +
+            "has a newer page by now: load it anew.");
+    }
+}
+
 function failure(error) {
-    const retry = h("button", { type: "button", click: () => show() }, "Try again");
+    if (error.status === 401)
+        return h("section", { class: "empty" },
+            h("h1", {}, "This server is private"),
+            h("p", {}, error.message),
+            tokenForm(() => show()));
     const unknown = error instanceof ApiError && error.status === 404;
+    const title = unknown ? "There is no such thing here"
+        : error.status === 0 ? "The server cannot be reached" : "This cannot be shown";
     return h("section", { class: "empty" },
-        h("h1", {}, unknown ? "There is no such thing here" : "This cannot be shown"),
+        h("h1", {}, title),
         h("p", {}, error.message),
-        h("p", {}, unknown ? h("a", { href: "#/" }, "All cases") : retry));
+        h("p", {}, unknown ? h("a", { href: "#/" }, "All cases") : [
+            h("button", { type: "button", click: () => show() }, "Try again"), " ",
+            h("button", { type: "button", click: () => location.reload() }, "Load the page anew"),
+        ]));
 }
 
 function markNavigation(name) {
@@ -49,22 +70,18 @@ function markNavigation(name) {
 
 async function show() {
     const first = current === null;
-    const hash = location.hash;
-    if (current) {
-        current.abort.abort();
-        places.set(current.hash, window.scrollY);
-    }
-    const mine = { hash, abort: new AbortController() };
+    current?.abort();
+    const mine = new AbortController();
     current = mine;
+    const { hash } = location;
     const { name, rest, query } = parse(hash);
-    const view = Object.hasOwn(VIEWS, name) ? VIEWS[name] : null;
     const fresh = followed;
     followed = false;
     main.setAttribute("aria-busy", "true");
     let shown;
     try {
-        if (!view) throw new ApiError(404, "This address is none of the page's.");
-        shown = await view({ rest, query, signal: mine.abort.signal });
+        const view = await viewOf(name);
+        shown = await view({ rest, query, signal: mine.signal });
     } catch (error) {
         if (current !== mine || error.name === "AbortError") return;
         if (!(error instanceof ApiError)) console.error(error);
@@ -75,7 +92,9 @@ async function show() {
     document.title = shown.title ? `${shown.title} · Kernel Gate` : "Kernel Gate";
     markNavigation(name);
     main.removeAttribute("aria-busy");
-    if (!first && fresh) main.focus({ preventScroll: true });
+    if (first) return;
+    announcer.textContent = document.title;
+    if (fresh) main.focus({ preventScroll: true });
     window.scrollTo(0, fresh ? 0 : (places.get(hash) ?? 0));
 }
 
@@ -90,6 +109,10 @@ document.addEventListener("click", (event) => {
         followed = true;
     }
 });
-window.addEventListener("hashchange", show);
-watch(document.getElementById("news"), show);
+window.addEventListener("hashchange", (event) => {
+    places.set(new URL(event.oldURL).hash, window.scrollY);
+    show();
+});
+listen();
+watch(show);
 show();

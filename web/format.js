@@ -64,7 +64,8 @@ export function number(value, significant = 4) {
 export function share(value) {
     if (value === null || value === undefined) return DASH;
     const percent = value * 100;
-    return `${percent >= 10 ? percent.toFixed(0) : percent.toPrecision(2)}${NARROW_SPACE}%`;
+    const decimals = percent >= 10 ? 0 : percent >= 1 ? 1 : 2;
+    return `${percent.toFixed(decimals)}${NARROW_SPACE}%`;
 }
 
 /** "0.31 %" of a small share, such as a minimum detectable effect */
@@ -97,6 +98,11 @@ export function dateText(ms) {
     return absolute.format(ms);
 }
 
+/** "14:05:09" */
+export function timeOfDay(ms) {
+    return new Date(ms).toLocaleTimeString();
+}
+
 export function dayText(ms) {
     return dayOnly.format(ms);
 }
@@ -127,6 +133,20 @@ export function elapsed(ms) {
     return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
+const grouped = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
+/** "10,000" */
+export function count(n) {
+    return grouped.format(n);
+}
+
+/** "1 case", "10,000 cases" */
 export function plural(n, one, many = `${one}s`) {
-    return `${n} ${n === 1 ? one : many}`;
+    return `${count(n)} ${n === 1 ? one : many}`;
+}
+
+/** "1.27×" of a ratio of times */
+export function factor(ratio) {
+    if (ratio === null || ratio === undefined) return DASH;
+    return `${ratio >= 9.995 ? digits(ratio, 3) : ratio.toFixed(2)}×`;
 }

@@ -1,32 +1,45 @@
-// news.js: says when the server has runs that the page does not show yet.
+// news.js: says when the server has runs that the page does not show yet, and when it is away.
 
 import { get } from "./api.js";
+import { timeOfDay } from "./format.js";
 
 const INTERVAL_MS = 30000;
+
+const button = document.getElementById("news");
+const offline = document.getElementById("offline");
 
 async function state() {
     const { devices } = await get("devices");
     return JSON.stringify(devices.map((d) => [d.model, d.runs, d.newest.uuid]));
 }
 
-/** Shows `button` when there is something new; `show` is called when it is pressed. */
-export function watch(button, show) {
+/** Looks from time to time; `show` draws the view anew. */
+export function watch(show) {
     let seen = null;
+    let heard = Date.now(); // when the server last answered
+
+    function away() {
+        offline.textContent = "The server cannot be reached. What is shown is of " +
+            `${timeOfDay(heard)}; the page goes on by itself when it is back.`;
+        offline.hidden = false;
+    }
 
     async function look() {
         if (document.hidden) return;
         let now;
         try {
             now = await state();
-        } catch {
-            return; // the next look may succeed; a view that fails says so itself
+        } catch (error) {
+            if (error.status === 0) away();
+            return;
         }
-        if (seen !== null && seen !== now) {
-            if (seen === "[]") show();
-            else button.hidden = false;
-        }
-        seen ??= now;
-        if (seen === "[]") seen = now;
+        heard = Date.now();
+        const back = !offline.hidden;
+        offline.hidden = true;
+        const first = seen === "[]"; // the first runs of all are shown without being asked for
+        if (seen !== null && seen !== now && !first) button.hidden = false;
+        if (back || (first && seen !== now)) show();
+        if (seen === null || first) seen = now;
     }
 
     button.addEventListener("click", async () => {
@@ -36,6 +49,8 @@ export function watch(button, show) {
         await look();
     });
     document.addEventListener("visibilitychange", look);
+    window.addEventListener("online", look);
+    window.addEventListener("offline", away);
     setInterval(look, INTERVAL_MS);
     look();
 }

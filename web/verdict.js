@@ -34,7 +34,8 @@ export function word(verdict) {
 
 const known = (verdict) => (Object.hasOwn(SHAPES, verdict) ? verdict : "no-verdict");
 
-function icon(verdict) {
+/** The shape alone, beside text. */
+export function icon(verdict) {
     return s("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" },
         s("path", { d: SHAPES[known(verdict)] }));
 }

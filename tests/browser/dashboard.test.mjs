@@ -193,7 +193,7 @@ describe("dashboard", { skip }, () => {
             await open(page, base, `#/?device=${GPU}`);
             await page.fill("input[type=search]", "gemv fp16");
             assert.equal(await page.locator("tbody tr").count(), 1);
-            assert.match(await page.locator("[role=status]").innerText(), /1 of 12 cases/);
+            assert.match(await page.locator("main [role=status]").innerText(), /1 of 12 cases/);
             await page.fill("input[type=search]", "");
             await page.click("thead button:text-is('p50')");
             assert.equal(new URL(page.url()).hash, `#/?device=${GPU}&sort=p50`);

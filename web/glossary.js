@@ -1,0 +1,116 @@
+// glossary.js: what the words mean. Each is explained where it stands, on hover and on focus.
+
+import { h } from "./dom.js";
+
+const TERMS = {
+    verdict: "What the gate decided about the newest result: wrong result, slower, faster, no " +
+        "difference above the threshold, or not to be told here.",
+    case: "One problem of a suite: the op, the data type and the sizes.",
+    trend: "p50 of the last runs, oldest left. The height spans at least 4 %, so that noise looks " +
+        "like noise.",
+    p50: "The median time of one launch.",
+    p90: "Nine of ten samples took at most this long.",
+    best: "The stored best: the lowest p50 that was ever confirmed, with the library that made it.",
+    change: "Time against the stored best, measured in the same processes; + is slower. ± is half " +
+        "of the 99 % interval. The glyph has the interval between marks at −2 % and +2 %.",
+    mde: "Minimum detectable effect: the smallest change that this case could have told apart from " +
+        "noise on this machine. Above the threshold, a pass means little.",
+    verified: "The result was held against a reference in double precision before it was timed. " +
+        "The number is the largest relative error.",
+    error: "Relative error against the reference (Frobenius norm), worst over all seeds; and the " +
+        "limit of the data type.",
+    provider: "Time over the fastest other library's in the same run, such as cuBLAS or cuDNN: " +
+        "1.27× takes 27 % longer, below 1 is faster.",
+    ceiling: "Share of the speed of light: the time that the memory traffic or the arithmetic " +
+        "must at least take on this device, over p50.",
+    tflops: "Floating-point operations a second, by the count that the op needs.",
+    gbps: "Compulsory bytes a second: each operand read once, each result written once.",
+    measured: "When the newest run that has the case was made.",
+    commit: "The commit that was checked out; + means that there were changes on top of it.",
+    contract: "How a number was measured. Numbers of different contracts are never compared.",
+    epoch: "Driver, runtime and power limit: what changes times though no code changed.",
+    control: "A fixed kernel that is timed in every process. When it drifts, the machine changed, " +
+        "not the code.",
+    threshold: "The slowdown that fails: the interval's evidence must lie above it, twice, in " +
+        "fresh processes.",
+    suite: "The list of cases that was measured.",
+    against: "What the candidate was held against: the stored best, or a file or commit.",
+    process: "A fresh process measures candidate and best on the same buffers, in turns, and gives " +
+        "one number. The verdict rests on several of them.",
+    stage: "Processes of the first look, or of the confirmation that a suspicion needs.",
+    swapped: "In every other process the best is recorded and started first.",
+    cycles: "The same change counted in clock cycles of the GPU, which a lower clock cannot change.",
+    ecdf: "The share of samples that took at most this long. A curve further to the left is faster.",
+    interval: "The range that holds the true median in 99 of 100 runs, by order statistics.",
+    clock: "Mean clock of the multiprocessors while the samples were taken.",
+    history: "The last runs on this device, newest right.",
+    seed: "All inputs of the run follow from this number.",
+};
+
+let serial = 0;
+let tip = null; // the one explanation that is shown
+let owner = null; // the element that it explains
+
+/** Lets `element` explain a term on hover and on focus. It must be one that takes the focus. */
+export function explain(element, term) {
+    element.dataset.term = term;
+    return element;
+}
+
+/** A word with its explanation. */
+export function term(name, label) {
+    return explain(h("span", { class: "term", tabindex: "0" }, label), name);
+}
+
+/** The head of a column that explains itself. */
+export function head(name, label, attributes = {}) {
+    return h("th", { scope: "col", ...attributes }, name ? term(name, label) : label);
+}
+
+function hide() {
+    tip?.remove();
+    owner?.removeAttribute("aria-describedby");
+    tip = owner = null;
+}
+
+function place() {
+    const at = owner.getBoundingClientRect();
+    const size = tip.getBoundingClientRect();
+    const left = Math.min(at.left, document.documentElement.clientWidth - size.width - 8);
+    const above = at.bottom + size.height + 12 > window.innerHeight && at.top > size.height + 12;
+    tip.style.left = `${Math.max(8, left) + window.scrollX}px`;
+    tip.style.top = `${(above ? at.top - size.height - 6 : at.bottom + 6) + window.scrollY}px`;
+}
+
+function show(element) {
+    if (element === owner) return;
+    hide();
+    owner = element;
+    serial++;
+    tip = h("div", { class: "tip", role: "tooltip", id: `tip-${serial}` },
+        TERMS[element.dataset.term]);
+    element.setAttribute("aria-describedby", tip.id);
+    document.body.append(tip);
+    place();
+}
+
+/** Called once: the explanations of all terms, also of those that come later. */
+export function listen() {
+    const termAt = (event) => event.target.closest?.("[data-term]");
+    document.addEventListener("pointerover", (event) => {
+        if (tip?.contains(event.target)) return; // may be read with the pointer on it
+        const found = termAt(event);
+        if (found) show(found);
+        else if (owner !== document.activeElement) hide();
+    });
+    document.addEventListener("focusin", (event) => {
+        const found = termAt(event);
+        if (found?.matches(":focus-visible")) show(found);
+        else hide();
+    });
+    document.addEventListener("focusout", hide);
+    document.addEventListener("keydown", (event) => {
+        if (event.key === "Escape") hide();
+    });
+    window.addEventListener("hashchange", hide);
+}
