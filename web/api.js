@@ -61,6 +61,7 @@ export function post(path, body, signal) {
 /** The bytes of an address as a file: what a link cannot do where reading needs a token. */
 export async function fetchFile(url) {
     const response = await send(url, {});
-    if (!response.ok) throw new ApiError(response.status, `The server answered ${response.status}.`);
+    if (!response.ok)
+        throw new ApiError(response.status, `The server answered ${response.status}.`);
     return response.blob();
 }

@@ -38,8 +38,8 @@ async function viewOf(name) {
         return await VIEWS[name]();
     } catch (error) {
         console.warn(error);
-        throw new ApiError(0, "A part of the page could not be loaded. The server may be away, or " +
-            "has a newer page by now: load it anew.");
+        throw new ApiError(0, "A part of the page could not be loaded. The server may be away, " +
+            "or has a newer page by now: load it anew.");
     }
 }
 

@@ -1,31 +1,38 @@
-// evidence.js: what a verdict rests on: one mark a process on a line of change, drawn as SVG.
+// evidence.js: what a verdict rests on: what each fresh process measured, drawn as SVG.
 
 import { h, s } from "./dom.js";
-import { change, duration } from "./format.js";
-
-const WIDTH = 340;
-const HEIGHT = 62;
-const SIDE = 16; // left and right of the line, so that a mark at its end is whole
-const LANES = { first: 16, confirmation: 32 };
-const FLOOR = 42; // below the lanes
-const R = 3.6;
+import { change, duration, percent } from "./format.js";
+import { head, term } from "./glossary.js";
+import { tableBox } from "./parts.js";
 
 const round = (v) => Math.round(v * 100) / 100;
 
-function mark(stage, x, y) {
-    return stage === "confirmation"
-        ? s("path", { d: `M${x} ${y - 4.6}l4.6 4.6-4.6 4.6-4.6-4.6z` })
-        : s("circle", { cx: x, cy: y, r: R });
+/** The processes of a case that compared anything, in order, each with its ratio; maybe none. */
+export function processesOf(item) {
+    return (item.processes ?? []).filter((p) => p.d !== null)
+        .map((p, i) => ({ ...p, ratio: Math.exp(p.d), number: i + 1 }))
+        .filter((p) => Number.isFinite(p.ratio));
+}
+
+/** A mark at a place: a circle, or a diamond of the confirmation; hollow: the best came first. */
+function mark(p, x, y, r) {
+    const shape = p.stage === "confirmation"
+        ? s("path", { d: `M${x} ${y - r * 1.25}l${r * 1.25} ${r * 1.25}-${r * 1.25} ${r * 1.25}` +
+            `-${r * 1.25} -${r * 1.25}z` })
+        : s("circle", { cx: x, cy: y, r });
+    return s("g", { class: `process ${p.stage} ${p.swapped ? "swapped" : ""}` },
+        s("title", {}, `process ${p.number}, ${p.stage}${p.swapped ? ", best first" : ""}: ` +
+            `${change(p.ratio)}, p50 ${duration(p.p50_ns)}`), shape);
 }
 
 /** All that must be seen: the marks, the interval, and the threshold on both sides, so that the
- * strips of cases near the best have one scale. */
-function extent(ratios, interval, threshold) {
-    const all = [-threshold, threshold, ...ratios.map((r) => r - 1)];
+ * pictures of cases near the best have one scale. */
+function extent(processes, interval, threshold) {
+    const all = [-threshold, threshold, ...processes.map((p) => p.ratio - 1)];
     if (interval) all.push(interval.lo - 1, interval.hi - 1);
     const lo = Math.min(...all);
     const hi = Math.max(...all);
-    const pad = (hi - lo) * 0.04;
+    const pad = (hi - lo) * 0.06;
     return [lo - pad, hi + pad];
 }
 
@@ -36,58 +43,115 @@ function sentence(processes) {
     return `Change by process, ${parts.join("; ")}`;
 }
 
-function lines(x, threshold) {
-    const crowded = x(threshold) - x(0) < 52; // the labels would meet
-    const upright = (name, v) => s("line", { class: name, x1: x(v), x2: x(v), y1: 4, y2: FLOOR });
-    const label = (v, text) =>
-        s("text", { x: x(v), y: FLOOR + 15, "text-anchor": anchor(x(v)) }, text);
-    return [
-        upright("zero", 0), upright("gain", -threshold), upright("limit", threshold),
-        s("line", { class: "floor", x1: 0, x2: WIDTH, y1: FLOOR, y2: FLOOR }),
-        !crowded && [label(-threshold, change(1 - threshold)), label(0, "best")],
-        label(threshold, change(1 + threshold)),
-    ];
-}
+const DOTS = { width: 150, height: 22, side: 6 };
 
-/** A label at an edge stays inside. */
-function anchor(x) {
-    return x < 40 ? "start" : x > WIDTH - 40 ? "end" : "middle";
-}
-
-/**
- * The strip of a case of a run document; null when none of its processes compared anything.
- * `threshold`: of the case, 0.02 is 2 %.
- */
-export function evidenceStrip(item, threshold) {
-    const processes = (item.processes ?? []).filter((p) => p.d !== null)
-        .map((p, i) => ({ ...p, ratio: Math.exp(p.d), number: i + 1 }))
-        .filter((p) => Number.isFinite(p.ratio));
+/** All processes on one line of change, for a row: null when none compared anything. */
+export function evidenceDots(item, threshold) {
+    const processes = processesOf(item);
     if (processes.length === 0) return null;
+    const { width, height, side } = DOTS;
     const { ratio } = item;
-    const [lo, hi] = extent(processes.map((p) => p.ratio), ratio, threshold);
-    const x = (v) => round(SIDE + ((v - lo) / (hi - lo)) * (WIDTH - 2 * SIDE));
-    return h("span", { class: "evidence" },
-        s("svg", {
-            viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT, role: "img",
-            "aria-label": sentence(processes),
-        },
-        ratio && s("rect", {
-            class: "range", x: x(ratio.lo - 1), y: 4,
-            width: Math.max(1, round(x(ratio.hi - 1) - x(ratio.lo - 1))), height: FLOOR - 4,
-        }),
-        lines(x, threshold),
-        processes.map((p) => s("g", { class: `process ${p.stage}` },
-            s("title", {}, `process ${p.number}, ${p.stage}${p.swapped ? ", best first" : ""}: ` +
-                `${change(p.ratio)}, p50 ${duration(p.p50_ns)}`),
-            mark(p.stage, x(p.ratio - 1), LANES[p.stage] ?? LANES.first)))));
+    const [lo, hi] = extent(processes, ratio, threshold);
+    const x = (v) => round(side + ((v - lo) / (hi - lo)) * (width - 2 * side));
+    const upright = (name, v) => s("line", { class: name, x1: x(v), x2: x(v), y1: 1, y2: 21 });
+    return s("svg", {
+        class: "evidence dots", viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
+        "aria-label": sentence(processes),
+    },
+    ratio && s("rect", { class: "range", x: x(ratio.lo - 1), y: 1, height: 20,
+        width: Math.max(1, round(x(ratio.hi - 1) - x(ratio.lo - 1))) }),
+    upright("zero", 0), upright("gain", -threshold), upright("limit", threshold),
+    processes.map((p) => mark(p, x(p.ratio - 1), p.stage === "confirmation" ? 16 : 7, 3)));
 }
 
-/** What the marks mean, once for all strips. */
-export function evidenceKey() {
-    const swatch = (stage) => s("svg",
-        { class: "swatch", viewBox: "0 0 12 12", "aria-hidden": "true" },
-        s("g", { class: `process ${stage}` }, mark(stage, 6, 6)));
-    return h("p", { class: "quiet strip-key" }, "The strips: one mark is one fresh process, ",
-        swatch("first"), "first or ", swatch("confirmation"), "confirmation; + is slower. ",
-        "Shaded: the interval; dashed: the threshold, and the same for a gain.");
+const CHART = { width: 640, height: 210, left: 66, right: 92, top: 10, bottom: 26 };
+const GAP = 0.8; // between the first look and the confirmation, in processes
+
+/** Round steps of a change that leave from three to six lines. */
+function steps(lo, hi) {
+    const rough = (hi - lo) / 4;
+    const size = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((m) => m * size).find((v) => v >= rough);
+    const first = Math.ceil(lo / step);
+    return Array.from({ length: Math.floor(hi / step) - first + 1 }, (_, i) => (first + i) * step);
+}
+
+function axis(lo, hi, y, { left, right, width }) {
+    return s("g", { class: "axes", "aria-hidden": "true" }, steps(lo, hi).map((v) => [
+        s("line", { class: "grid", x1: left, x2: width - right, y1: y(v), y2: y(v) }),
+        s("text", { x: left - 8, y: y(v) + 4, "text-anchor": "end" }, change(1 + v)),
+    ]));
+}
+
+function level(name, v, text, y, { left, right, width }) {
+    return s("g", {},
+        s("line", { class: name, x1: left, x2: width - right, y1: y(v), y2: y(v) }),
+        s("text", { class: `of-${name}`, x: width - right + 6, y: y(v) + 4 }, text));
+}
+
+/** The processes in the order in which they ran, with the interval and the threshold. */
+function chart(processes, item, threshold) {
+    const { width, height, left, right, top, bottom } = CHART;
+    const [lo, hi] = extent(processes, item.ratio, threshold);
+    const place = (i) => i + (processes[i].stage === "confirmation" ? GAP : 0);
+    const last = Math.max(1, place(processes.length - 1));
+    const x = (i) => round(left + 14 + (place(i) / last) * (width - left - right - 28));
+    const y = (v) => round(top + ((hi - v) / (hi - lo)) * (height - top - bottom));
+    const { ratio } = item;
+    const every = processes.length > 24 ? 5 : 1;
+    return s("svg", {
+        class: "evidence", viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
+        "aria-label": sentence(processes),
+    },
+    axis(lo, hi, y, CHART),
+    ratio && s("rect", { class: "range", x: left, width: width - left - right,
+        y: y(ratio.hi - 1), height: Math.max(1, round(y(ratio.lo - 1) - y(ratio.hi - 1))) }),
+    level("zero", 0, "best", y, CHART),
+    level("limit", threshold, `fails ${change(1 + threshold)}`, y, CHART),
+    level("gain", -threshold, `gain ${change(1 - threshold)}`, y, CHART),
+    processes.map((p, i) => p.d_cycles !== null && p.d_cycles !== undefined && s("line", {
+        class: "cycles", x1: x(i) - 6, x2: x(i) + 6,
+        y1: y(Math.exp(p.d_cycles) - 1), y2: y(Math.exp(p.d_cycles) - 1) })),
+    processes.map((p, i) => mark(p, x(i), y(p.ratio - 1), 4)),
+    s("g", { class: "axes", "aria-hidden": "true" }, processes.map((p, i) => i % every === 0 &&
+        s("text", { x: x(i), y: height - 8, "text-anchor": "middle" }, String(p.number)))));
+}
+
+function key() {
+    const swatch = (p) => s("svg", { class: "swatch", viewBox: "0 0 12 12", "aria-hidden": "true" },
+        mark({ number: 0, ratio: 1, p50_ns: 0, ...p }, 6, 6, 4));
+    return h("p", { class: "quiet strip-key" },
+        swatch({ stage: "first" }), "a fresh process, ",
+        swatch({ stage: "first", swapped: true }), "with the best first, ",
+        swatch({ stage: "confirmation" }), "of the confirmation; a short line: in cycles. ",
+        "Shaded: the interval. Up is slower.");
+}
+
+function table(processes) {
+    const cell = (v) => h("td", { class: "number" }, v);
+    const ratio = (d) => change(d === null || d === undefined ? null : Math.exp(d));
+    const number = { class: "number" };
+    return tableBox("Processes",
+        h("thead", {}, h("tr", {}, head("process", "Process"), head("stage", "Stage"),
+            head("swapped", "Order"), head("p50", "p50", number), head(null, "Best's p50", number),
+            head("change", "Change", number), head("cycles", "In cycles", number),
+            head("p90", "p90's change", number), head("control", "Control", number))),
+        h("tbody", {}, processes.map((p) => h("tr", {},
+            h("th", { scope: "row" }, String(p.number)), h("td", {}, p.stage),
+            h("td", {}, p.swapped ? "best first" : "candidate first"),
+            cell(duration(p.p50_ns)), cell(duration(p.best_p50_ns)), cell(change(p.ratio)),
+            cell(ratio(p.d_cycles)), cell(ratio(p.d_p90)), cell(duration(p.control_ns || null))))));
+}
+
+/** The evidence of a case in full; null when none of its processes compared anything. */
+export function evidenceSection(item, threshold) {
+    const processes = processesOf(item);
+    if (processes.length === 0) return null;
+    return h("section", { class: "panel" },
+        h("h3", {}, term("process", "Processes"), h("span", { class: "quiet" },
+            `${processes.length} of them, against ${percent(threshold)}`)),
+        h("div", { class: "wide-chart" }, chart(processes, item, threshold)),
+        key(),
+        h("details", { class: "data" }, h("summary", {}, "Numbers of the processes"),
+            table(processes)));
 }

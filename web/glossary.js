@@ -6,21 +6,21 @@ const TERMS = {
     verdict: "What the gate decided about the newest result: wrong result, slower, faster, no " +
         "difference above the threshold, or not to be told here.",
     case: "One problem of a suite: the op, the data type and the sizes.",
-    trend: "p50 of the last runs, oldest left. The height spans at least 4 %, so that noise looks " +
-        "like noise.",
+    trend: "p50 of the last runs, oldest left. The height spans at least 4 %, so that noise " +
+        "looks like noise.",
     p50: "The median time of one launch.",
     p90: "Nine of ten samples took at most this long.",
     best: "The stored best: the lowest p50 that was ever confirmed, with the library that made it.",
-    change: "Time against the stored best, measured in the same processes; + is slower. ± is half " +
-        "of the 99 % interval. The glyph has the interval between marks at −2 % and +2 %.",
-    mde: "Minimum detectable effect: the smallest change that this case could have told apart from " +
-        "noise on this machine. Above the threshold, a pass means little.",
-    verified: "The result was held against a reference in double precision before it was timed. " +
-        "The number is the largest relative error.",
-    error: "Relative error against the reference (Frobenius norm), worst over all seeds; and the " +
-        "limit of the data type.",
-    provider: "Time over the fastest other library's in the same run, such as cuBLAS or cuDNN: " +
-        "1.27× takes 27 % longer, below 1 is faster.",
+    change: "Time against the stored best, measured in the same processes; + is slower. ± is " +
+        "half of the 99 % interval. The glyph has the interval between marks at −2 % and +2 %.",
+    mde: "Minimum detectable effect: the smallest change that this case could have told apart " +
+        "from noise on this machine. Above the threshold, a pass means little.",
+    verified: "The result was held against a reference in double precision before it was " +
+        "timed. The number is the largest relative error.",
+    error: "Relative error against the reference (Frobenius norm), worst over all seeds; and " +
+        "the limit of the data type.",
+    provider: "Time over the fastest other library's in the same run, such as cuBLAS or " +
+        "cuDNN: 1.27× takes 27 % longer, below 1 is faster.",
     ceiling: "Share of the speed of light: the time that the memory traffic or the arithmetic " +
         "must at least take on this device, over p50.",
     tflops: "Floating-point operations a second, by the count that the op needs.",
@@ -29,18 +29,20 @@ const TERMS = {
     commit: "The commit that was checked out; + means that there were changes on top of it.",
     contract: "How a number was measured. Numbers of different contracts are never compared.",
     epoch: "Driver, runtime and power limit: what changes times though no code changed.",
-    control: "A fixed kernel that is timed in every process. When it drifts, the machine changed, " +
-        "not the code.",
+    control: "A fixed kernel that is timed in every process. When it drifts, the machine " +
+        "changed, not the code.",
     threshold: "The slowdown that fails: the interval's evidence must lie above it, twice, in " +
         "fresh processes.",
     suite: "The list of cases that was measured.",
     against: "What the candidate was held against: the stored best, or a file or commit.",
-    process: "A fresh process measures candidate and best on the same buffers, in turns, and gives " +
-        "one number. The verdict rests on several of them.",
+    process: "A fresh process measures candidate and best on the same buffers, in turns, and " +
+        "gives one number. The verdict rests on several of them.",
     stage: "Processes of the first look, or of the confirmation that a suspicion needs.",
     swapped: "In every other process the best is recorded and started first.",
-    cycles: "The same change counted in clock cycles of the GPU, which a lower clock cannot change.",
-    ecdf: "The share of samples that took at most this long. A curve further to the left is faster.",
+    cycles: "The same change counted in clock cycles of the GPU, which a lower clock cannot " +
+        "change.",
+    ecdf: "The share of samples that took at most this long. A curve further to the left is " +
+        "faster.",
     interval: "The range that holds the true median in 99 of 100 runs, by order statistics.",
     clock: "Mean clock of the multiprocessors while the samples were taken.",
     history: "The last runs on this device, newest right.",

@@ -1,7 +1,9 @@
 // parts.js: pieces that several views show.
 
+import { fetchFile } from "./api.js";
 import { address, h } from "./dom.js";
 import { shortCommit } from "./format.js";
+import { token } from "./token.js";
 
 /** A case id, which may be broken at its slashes; the op stands out. */
 export function caseName(id) {
@@ -9,8 +11,9 @@ export function caseName(id) {
     return [h("b", {}, op), rest.map((part) => ["/", h("wbr"), part])];
 }
 
-export function caseLink(id, device) {
-    return h("a", { class: "case", href: address("case", { id, device }) }, caseName(id));
+export function caseLink(id, device, text = null) {
+    return h("a", { class: text ? null : "case", href: address("case", { id, device }) },
+        text ?? caseName(id));
 }
 
 export function runLink(uuid, text = uuid.slice(0, 8)) {
@@ -45,4 +48,35 @@ export function nothingYet() {
             "With a database of another name, call the gate itself:"),
         h("pre", {}, h("code", {}, "gate run --device auto --db FILE")),
         h("p", { class: "quiet" }, "This page notices the run by itself."));
+}
+
+/** A command to copy. */
+export function command(label, text) {
+    const code = h("code", {}, text);
+    const copy = h("button", {
+        type: "button",
+        click: async () => {
+            try {
+                await navigator.clipboard.writeText(text);
+                copy.textContent = "Copied";
+            } catch { // not a secure context: leave it selected
+                getSelection().selectAllChildren(code);
+            }
+        },
+    }, "Copy");
+    return h("div", { class: "command" }, h("p", { class: "quiet" }, label),
+        h("pre", { tabindex: "0" }, code), copy);
+}
+
+/** A file of the API: a link, or a button where reading needs a token, which a link cannot send. */
+export function download(label, url, name) {
+    if (!token()) return h("a", { href: url, download: name }, label);
+    return h("button", {
+        type: "button",
+        click: async () => {
+            const object = URL.createObjectURL(await fetchFile(url));
+            h("a", { href: object, download: name }).click();
+            setTimeout(() => URL.revokeObjectURL(object), 60000);
+        },
+    }, label);
 }

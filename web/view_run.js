@@ -1,41 +1,56 @@
-// view_run.js: one run: where it was measured, every arm of every case, and what each verdict rests
-// on.
+// view_run.js: one run: where it was measured, every case, and what each verdict rests on.
 
-import { get } from "./api.js";
+import { apiUrl, get } from "./api.js";
 import { calibrationSection } from "./calibration.js";
 import { address, h } from "./dom.js";
-import { evidenceKey, evidenceStrip } from "./evidence.js";
+import { evidenceDots } from "./evidence.js";
 import {
-    change, dateText, duration, durationCell, elapsed, number, percent, plural, share, spread, time,
+    ago, change, durationCell, elapsed, factor, percent, plural, share, spread, time,
 } from "./format.js";
-import { caseLink, commitText, crumbs, tableBox } from "./parts.js";
+import { head, term } from "./glossary.js";
+import { caseName, command, commitText, crumbs, download, tableBox } from "./parts.js";
+import { reproduce } from "./reproduce.js";
+import { caseDetail } from "./run_case.js";
 import { badge, counts, rank } from "./verdict.js";
 
-const N_COLUMNS = 10;
+const N_COLUMNS = 9;
 
+function gib(bytes) {
+    return bytes > 0 && `${Math.round(bytes / 2 ** 30)} GiB`;
+}
+
+/** Where and how it was measured: words, their terms, their values. */
 function facts(run) {
-    const { device, git } = run;
+    const { device, git, policy } = run;
     const note = (...parts) => h("span", { class: "note" }, parts.filter(Boolean).join(", "));
     const units = device.kind === "cuda" ? "SMs" : "threads";
-    const pairs = [
-        ["Device", [device.name, note(`${device.sm_count} ${units}`, device.capability)]],
-        ["Measured", [time(run.time_ms), note(`took ${elapsed(run.duration_ms)}`)]],
-        ["Commit", [commitText(git), note(git.branch, git.dirty && "with uncommitted changes")]],
-        ["Subject", git.subject || "–"],
-        ["Suite", run.suite],
-        ["Contract", h("span", { class: "mono" }, run.contract)],
-        ["Epoch", run.epoch || "–"],
-        ["Against", [run.policy.against || "–",
+    const power = device.power_limit_mw > 0 && `${device.power_limit_mw / 1000} W`;
+    const clock = device.sm_clock_max_mhz > 0 && `up to ${device.sm_clock_max_mhz} MHz`;
+    const rows = [
+        ["Device", null, [device.name,
+            note(`${device.sm_count} ${units}`, device.capability, gib(device.memory_bytes))]],
+        ["Driver, runtime", null,
+            [[device.driver, device.runtime].filter(Boolean).join(", ") || "–",
+                note(power, clock)]],
+        ["Measured", null, [time(run.time_ms), note(ago(run.time_ms),
+            `took ${elapsed(run.duration_ms)}`)]],
+        ["Commit", "commit", [commitText(git),
+            note(git.branch, git.dirty && "with uncommitted changes")]],
+        ["Subject", null, git.subject || "–"],
+        ["Suite", "suite", [run.suite, note(plural(run.cases.length, "case"))]],
+        ["Against", "against", [policy.against || "–",
             note(run.n_processes && plural(run.n_processes, "process", "processes"))]],
-        ["Threshold", [percent(run.policy.threshold),
-            note(run.policy.p90_threshold && `p90: ${percent(run.policy.p90_threshold)}`)]],
-        ["Control drift", percent(run.control_drift)],
-        ["Driver, runtime", [device.driver, device.runtime].filter(Boolean).join(", ") || "–"],
-        ["Asked by", run.who || "–"],
-        ["Gate", run.gate_version],
+        ["Threshold", "threshold", [percent(policy.threshold),
+            note(policy.p90_threshold && `p90: ${percent(policy.p90_threshold)}`)]],
+        ["Control drift", "control", percent(run.control_drift)],
+        ["Contract", "contract", h("span", { class: "mono" }, run.contract)],
+        ["Epoch", "epoch", run.epoch || "–"],
+        ["Seed", "seed", h("span", { class: "mono" }, run.seed)],
+        ["Asked by", null, run.who || "–"],
+        ["Gate", null, run.gate_version],
     ];
-    return h("dl", { class: "facts" }, pairs.map(([name, value]) =>
-        h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+    return h("dl", { class: "facts" }, rows.map(([name, what, value]) =>
+        h("div", {}, h("dt", {}, what ? term(what, name) : name), h("dd", {}, value))));
 }
 
 function libraries(run) {
@@ -54,111 +69,108 @@ function libraries(run) {
                 h("td", { colspan: "4" }, `absent: ${a.reason}`))))));
 }
 
-function verifyCells(verify) {
-    if (!verify) return h("td", { class: "quiet", colspan: "2" }, "not verified");
-    const closeness = `max. difference ${number(verify.max_abs, 3)}; within 1e-2: ` +
-        `${share(verify.allclose_1e2)}, within 1e-3: ${share(verify.allclose_1e3)}`;
-    return [
-        h("td", {}, badge(verify.ok ? "pass" : "wrong", "short"),
-            h("span", { class: "aside" }, plural(verify.seeds, "seed"),
-                verify.nonfinite > 0 && `, ${verify.nonfinite} not finite`)),
-        h("td", { class: "number", title: closeness },
-            verify.rel_fro === null ? "not a number" : number(verify.rel_fro, 3),
-            h("span", { class: "aside" }, `of ${number(verify.limit, 2)}`)),
-    ];
+/** The candidate, the best and the fastest provider of a case; null where there is none. */
+function armsOf(item) {
+    const timed = (role) => item.arms.filter((a) => a.role === role && a.timing);
+    const [ours = null] = timed("candidate");
+    const [best = null] = timed("best");
+    const peer = timed("provider").sort((a, b) => a.timing.p50_ns - b.timing.p50_ns)[0] ?? null;
+    return { ours, best, peer };
 }
 
-function timingCells(timing) {
-    if (!timing) return h("td", { class: "quiet number", colspan: "6" }, "not timed");
-    const against = timing.ratio_to_candidate;
-    return [
-        h("td", { class: "number", title: `${timing.samples} samples of ` +
-            `${timing.launches_per_sample} launches, ${timing.cold ? "cold" : "warm"}; ` +
-            `interval ${duration(timing.p50_lo_ns)} to ${duration(timing.p50_hi_ns)}` },
-        durationCell(timing.p50_ns),
-        h("span", { class: "aside" },
-            spread(timing.p50_lo_ns / timing.p50_ns, timing.p50_hi_ns / timing.p50_ns), "\u202f%")),
-        h("td", { class: "number" }, durationCell(timing.p90_ns)),
-        h("td", { class: "number" }, number(timing.tflops)),
-        h("td", { class: "number" }, number(timing.gbps)),
-        h("td", { class: "number" }, share(timing.ceiling)),
-        h("td", { class: "number" }, against ? change(against.value) : "",
-            against && h("span", { class: "aside" }, spread(against.lo, against.hi))),
-    ];
-}
-
-function armRow(arm) {
-    return [
-        h("tr", { class: arm.role === "best" ? "reference" : arm.role },
-            h("th", { scope: "row" }, arm.role === "best" ? "best" : arm.provider),
-            h("td", { class: "mono" }, arm.kernel),
-            verifyCells(arm.verify),
-            timingCells(arm.timing)),
-        arm.verify?.message && h("tr", {},
-            h("td", { class: "message", colspan: N_COLUMNS }, arm.verify.message)),
-    ];
-}
-
-/** How the case was held against the best, and what it can tell. */
-function resolution(item, threshold) {
-    const { mde, ratio_p90: p90 } = item;
-    const known = mde !== null && mde !== undefined;
-    const parts = [
-        known && h(mde > threshold ? "b" : "span", {}, `MDE ${percent(mde)}`,
-            mde > threshold && `, over the threshold of ${percent(threshold)}`),
-        p90 && `p90 ${change(p90.value)} ${spread(p90.lo, p90.hi)}`,
-        item.mode === "number" && "held against the best's number by the control",
-        item.same_library && "candidate and best are the same file",
-    ].filter(Boolean);
-    return parts.length > 0 &&
-        h("span", { class: "note" }, parts.map((part, i) => [i > 0 && "; ", part]));
-}
-
-function caseBody(item, run) {
-    const { best, ratio } = item;
+/** One case: a row that says it all in short, and opens. */
+function caseRows(item, run, opened, toggled) {
+    const { ours, best, peer } = armsOf(item);
     const threshold = item.threshold ?? run.policy.threshold;
-    return h("tbody", { id: `case-${item.id}` },
-        h("tr", { class: "group" }, h("th", { scope: "rowgroup", colspan: N_COLUMNS },
-            evidenceStrip(item, threshold),
-            badge(item.verdict), caseLink(item.id, run.device.model),
-            ratio && [change(ratio.value),
-                h("span", { class: "aside" }, spread(ratio.lo, ratio.hi))],
-            h("span", { class: "note" }, item.reason,
-                best && `; stored best ${duration(best.p50_ns)} of ${dateText(best.time_ms)}`),
-            resolution(item, threshold))),
-        item.arms.length === 0 && h("tr", {},
-            h("td", { colspan: N_COLUMNS, class: "quiet" },
-                "The worker ended before there was a result.")),
-        item.arms.map(armRow));
+    const { ratio } = item;
+    const over = peer && ours ? ours.timing.p50_ns / peer.timing.p50_ns : null;
+    const cell = (...content) => h("td", { class: "number" }, content);
+    const minor = (...content) => h("td", { class: "number minor" }, content);
+    const detail = h("tr", { class: "detail", hidden: true }, h("td", { colspan: N_COLUMNS },
+        h("div", { class: "inner" })));
+    const inner = detail.firstChild.firstChild;
+    const button = h("button", {
+        type: "button", class: "opener", "aria-expanded": "false",
+        click: () => { open(detail.hidden); toggled(); },
+    }, h("span", { class: "case" }, caseName(item.id)));
+
+    function open(wanted) {
+        if (wanted && inner.childElementCount === 0)
+            inner.append(...caseDetail(item, run).filter(Boolean));
+        detail.hidden = !wanted;
+        button.setAttribute("aria-expanded", String(wanted));
+    }
+
+    if (opened) open(true);
+    return h("tbody", { id: `case-${item.id}`, "data-open": item.id },
+        h("tr", { class: "item" },
+            h("td", {}, badge(item.verdict, "short")),
+            h("th", { scope: "row" }, button,
+                item.verdict !== "pass" && h("span", { class: "note" }, item.reason)),
+            h("td", { class: "minor glyph" }, evidenceDots(item, threshold)),
+            cell(ours ? durationCell(ours.timing.p50_ns)
+                : h("span", { class: "none" }, "not timed")),
+            minor(durationCell(best?.timing.p50_ns ?? item.best?.p50_ns ?? null)),
+            cell(ratio ? change(ratio.value) : h("span", { class: "none" }, "–"),
+                h("span", { class: "interval" }, ratio && spread(ratio.lo, ratio.hi))),
+            h("td", { class: `number minor ${item.mde > threshold ? "wide" : ""}` },
+                percent(item.mde)),
+            minor(h("span", { class: over === null ? "none" : over < 1 ? "first" : "" },
+                factor(over)), h("span", { class: "peer" }, peer?.provider ?? "")),
+            minor(share(ours?.timing.ceiling ?? null))),
+        detail);
 }
 
-export async function runView({ rest, signal }) {
-    const run = await get(`runs/${encodeURIComponent(rest)}`, null, signal);
-    const verdicts = {};
-    for (const item of run.cases) verdicts[item.verdict] = (verdicts[item.verdict] ?? 0) + 1;
+function casesTable(run, query) {
+    const wanted = new Set(query.getAll("case"));
     const cases = [...run.cases].sort((a, b) =>
         rank(a.verdict) - rank(b.verdict) || (b.ratio?.value ?? 0) - (a.ratio?.value ?? 0));
-    const heads = [["Provider"], ["Kernel"], ["Verified"], ["Error, limit", "number"],
-        ["p50", "number"], ["p90", "number"], ["TFLOP/s", "number"], ["GB/s", "number"],
-        ["Of ceiling", "number"], ["Ours against it", "number"]];
+    const right = { class: "number" };
+    const minor = { class: "number minor" };
+
+    /** What is open is in the address. */
+    function save() {
+        const open = bodies.filter((b) => b.querySelector("[aria-expanded=true]"))
+            .map((b) => `case=${encodeURIComponent(b.dataset.open)}`).join("&");
+        history.replaceState(null, "", `${address(`run/${run.uuid}`)}${open ? `?${open}` : ""}`);
+    }
+
+    const bodies = cases.map((item) => caseRows(item, run, wanted.has(item.id), save));
+    return tableBox("Cases of the run",
+        h("thead", {}, h("tr", {},
+            h("th", { scope: "col" }, h("span", { class: "symbol" }, term("verdict", "Verdict"))),
+            head("case", "Case"), head("process", "Evidence", { class: "minor" }),
+            head("p50", "p50", right), head("best", "Best", minor),
+            head("change", "Change", right), head("mde", "MDE", minor),
+            head("provider", "vs provider", minor), head("ceiling", "Ceiling", minor))),
+        bodies);
+}
+
+export async function runView({ rest, query, signal }) {
+    const path = `runs/${encodeURIComponent(rest)}`;
+    const run = await get(path, null, signal);
+    const verdicts = {};
+    for (const item of run.cases) verdicts[item.verdict] = (verdicts[item.verdict] ?? 0) + 1;
+    const short = run.uuid.slice(0, 8);
     return {
-        title: `Run ${run.uuid.slice(0, 8)}`,
+        title: `Run ${short}`,
         content: [
             crumbs(h("a", { href: address("runs") }, "Runs"), run.uuid),
-            h("h1", {}, badge(run.verdict, "large"), ` Run ${run.uuid.slice(0, 8)}`),
-            h("p", {}, counts(verdicts)),
+            h("div", { class: "headline" },
+                h("h1", {}, badge(run.verdict, "large"), ` Run ${short}`),
+                counts(verdicts),
+                h("span", { class: "actions" },
+                    download("JSON", apiUrl(path), `run-${short}.json`),
+                    download("CSV", apiUrl(path, { format: "csv" }), `run-${short}.csv`))),
             facts(run),
             libraries(run),
-            calibrationSection(run),
             h("h2", {}, "Cases"),
-            run.cases.some((c) => c.processes?.some((p) => p.d !== null)) && evidenceKey(),
             run.cases.length === 0 ? h("p", { class: "quiet" }, "The run had no case.")
-                : tableBox("Cases of the run",
-                    h("thead", {}, h("tr", {}, heads.map(([label, kind]) =>
-                        h("th", { scope: "col", class: kind }, label)))),
-                    cases.map((item) => caseBody(item, run))),
-            h("p", { class: "quiet" },
-                h("a", { href: `api/v1/runs/${run.uuid}` }, "The run document as JSON")),
+                : casesTable(run, query),
+            calibrationSection(run),
+            h("h2", {}, "Again"),
+            command(`Repeats the run${run.git.dirty
+                ? ", without the changes that were not committed" : ""}`, reproduce(run)),
         ],
     };
 }

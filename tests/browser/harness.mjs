@@ -1,0 +1,175 @@
+// harness.mjs: what the browser tests share: a seeded server, Chromium, and a page that is watched.
+//
+// Every test fails on a message in the console, on a breach of the content security policy, on an
+// exception of the page, and on a request to anything but the server under test.
+
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const HERE = path.dirname(fileURLToPath(import.meta.url));
+export const ROOT = process.env.KERNEL_GATE_ROOT ?? path.dirname(path.dirname(HERE));
+export const BUILD = process.env.KERNEL_GATE_BUILD ?? path.join(ROOT, "build");
+const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
+export const SHOTS = path.join(HERE, "screenshots");
+export const GPU = "nvidia-h200";
+export const HOST = "host-x86-64";
+export const REGRESSED = "attention_fwd/fp16/b8-h16-s512-d64/causal";
+const FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+];
+
+const playwright = await import("playwright-core").catch(() => null);
+/** For describe(): why the tests cannot run here, or false. */
+export const skip = playwright ? false
+    : "playwright-core is not installed: npm ci --ignore-scripts --prefix tests/browser";
+
+/**
+ * A seeded server and a browser for the tests of one describe(), in which it must be called. Its
+ * `url` and `uuids` (of the runs, oldest first) are there when the first test starts.
+ */
+export function dashboard({ runs = 80, cases = 12 } = {}) {
+    const it = { url: "", uuids: [], folder: null, browser: null };
+    let server = null;
+
+    it.seed = (name, nRuns, nCases = 12, number = 1) => {
+        const file = path.join(it.folder, name);
+        const output = execFileSync(path.join(BUILD, "tests", "tools", "seed_store"),
+            [file, String(nRuns), String(nCases), "2", String(number)], { maxBuffer: 1 << 26 });
+        return { file, uuids: output.toString().split("\n").filter(Boolean) };
+    };
+
+    before(async () => {
+        mkdirSync(SHOTS, { recursive: true });
+        it.folder = mkdtempSync(path.join(tmpdir(), "dashboard."));
+        const history = it.seed("gate.db", runs, cases);
+        it.uuids = history.uuids;
+        server = await serve(history.file);
+        it.url = server.url;
+        it.browser = await playwright.chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+    });
+
+    after(async () => {
+        await it.browser?.close();
+        if (server) await stop(server);
+        if (it.folder) rmSync(it.folder, { recursive: true, force: true });
+    });
+
+    /** A page of its own; `body` gets it. What goes wrong in the page fails the test. */
+    it.withPage = async (options, body, base = it.url) => {
+        const context = await it.browser.newContext({
+            viewport: { width: 1280, height: 900 }, locale: "en-GB", timezoneId: "Europe/Berlin",
+            ...options,
+        });
+        const faults = [];
+        try {
+            await context.addInitScript(() => document.addEventListener("securitypolicyviolation",
+                (event) => console.error(`CSP: ${event.violatedDirective} ${event.blockedURI}`)));
+            const page = await context.newPage();
+            page.setDefaultTimeout(20000);
+            page.on("console", (message) => {
+                if (["error", "warning"].includes(message.type()) && !options.allowFailures)
+                    faults.push(`console: ${message.text()}`);
+            });
+            page.on("pageerror", (error) => faults.push(`exception: ${error.stack}`));
+            page.on("request", (request) => {
+                if (!request.url().startsWith(base)) faults.push(`request: ${request.url()}`);
+            });
+            await body(page);
+            assert.deepEqual(faults, []);
+        } finally {
+            await context.close();
+        }
+    };
+
+    /** Opens an address of the page and waits until the view is there. */
+    it.open = async (page, hash = "", base = it.url) => {
+        await page.goto(`${base}${hash}`);
+        await settled(page);
+    };
+    return it;
+}
+
+/** Starts gate-server on a free port. */
+export function serve(database) {
+    const child = spawn(path.join(BUILD, "bin", "gate-server"),
+        ["--db", database, "--listen", "127.0.0.1:0"], { stdio: ["ignore", "ignore", "pipe"] });
+    return new Promise((resolve, reject) => {
+        let log = "";
+        child.stderr.on("data", (piece) => {
+            log += piece;
+            const ready = /listening on (http:\/\/[\d.:]+\/)/.exec(log);
+            if (ready) resolve({ child, url: ready[1] });
+        });
+        child.on("exit", (status) => reject(new Error(`gate-server ended with ${status}: ${log}`)));
+    });
+}
+
+export async function stop({ child }) {
+    const ended = new Promise((resolve) => child.on("exit", resolve));
+    child.kill("SIGTERM");
+    assert.equal(await ended, 0);
+}
+
+/** No view is on its way. */
+export const settled = (page) => page.waitForSelector("main:not([aria-busy])");
+
+/** Until `predicate(argument)` holds in the page. Playwright's own way needs eval, which the page's
+ * policy forbids. */
+export async function until(page, predicate, argument) {
+    for (let turns = 0; !(await page.evaluate(predicate, argument)); turns++) {
+        assert.ok(turns < 2000, `not within ${turns} frames: ${predicate}`);
+        await page.evaluate(() => new Promise(requestAnimationFrame));
+    }
+}
+
+export async function shoot(page, name) {
+    await page.screenshot({ path: path.join(SHOTS, `${name}.png`), fullPage: true });
+}
+
+/** The page itself must not scroll sideways; tables do so within their boxes. */
+export async function assertFits(page) {
+    const [content, window] = await page.evaluate(() =>
+        [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+    assert.ok(content <= window, `${content} px of content in ${window} px`);
+}
+
+/** All text is readable: WCAG contrast of 4.5 against the nearest background. */
+export async function lowContrast(page) {
+    return page.evaluate(() => {
+        const parse = (text) => text.match(/[\d.]+/g).map(Number);
+        const light = ([r, g, b]) => {
+            const linear = [r, g, b].map((v) => {
+                const s = v / 255;
+                return s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4;
+            });
+            return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+        };
+        const backdrop = (element) => {
+            for (let e = element; e; e = e.parentElement) {
+                const colour = parse(getComputedStyle(e).backgroundColor);
+                if (colour.length < 4 || colour[3] === 1) return colour;
+            }
+            return [255, 255, 255];
+        };
+        const found = [];
+        for (const element of document.querySelectorAll("body *")) {
+            const own = [...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+            if (!own || !element.checkVisibility() || element.closest("svg")) continue;
+            const a = light(parse(getComputedStyle(element).color));
+            const b = light(backdrop(element));
+            const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+            if (contrast < 4.5)
+                found.push(`${contrast.toFixed(2)}: ${element.textContent.trim().slice(0, 40)}`);
+        }
+        return found;
+    });
+}
+
+export const caseAddress = (id, device = GPU) =>
+    `#/case?id=${encodeURIComponent(id)}&device=${encodeURIComponent(device)}`;

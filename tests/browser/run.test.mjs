@@ -1,0 +1,196 @@
+// run.test.mjs: the list of runs and a run.
+
+import assert from "node:assert/strict";
+import path from "node:path";
+import { describe, test } from "node:test";
+
+import {
+    REGRESSED, SHOTS, dashboard, lowContrast, settled, shoot, skip, until,
+} from "./harness.mjs";
+
+describe("run", { skip }, () => {
+    const it = dashboard();
+
+    test("runs come in pages", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, "#/runs");
+            assert.equal(await page.locator("tbody tr").count(), 50);
+            await shoot(page, "runs");
+            await page.click("a:text-is('Older')");
+            await until(page, () => document.querySelectorAll("tbody tr").length === 30);
+            assert.equal(await page.locator("a:text-is('Older')").count(), 0);
+            await page.goBack();
+            await until(page, () => document.querySelectorAll("tbody tr").length === 50);
+        });
+    });
+
+    test("a run shows every case, and every arm of a case with its verification", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/run/${it.uuids.at(-2)}`);
+            assert.equal(await page.locator("tr.item").count(), 12);
+            assert.equal(await page.locator("tr.detail:not([hidden])").count(), 0);
+            assert.match(await page.locator("tr.item").first().innerText(),
+                /wrong[\s\S]*not timed/);
+            assert.match(await page.locator("dl.facts").innerText(), /580.159\/13.0\/700 W/);
+            for (const opener of (await page.locator(".opener").all()).slice(0, 2))
+                await opener.click();
+            assert.equal(await page.locator("tr.candidate").count(), 2);
+            assert.equal(await page.locator("tr.provider").count(), 4);
+            assert.equal(await page.locator("tr.reference").count(), 1); // not of the wrong case
+            assert.match(await page.locator(".message").innerText(), /relative error/);
+            assert.match(await page.locator("tr.candidate").first().innerText(), /not timed/);
+            await page.click("summary:has-text('5 libraries')");
+            assert.deepEqual(await lowContrast(page), []);
+            await shoot(page, "run");
+        });
+    });
+
+    test("what is open is in the address, and the keyboard opens it", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/run/${it.uuids.at(-2)}`);
+            await page.locator(".opener", { hasText: REGRESSED }).focus();
+            await page.keyboard.press("Enter");
+            await until(page, (hash) => location.hash === hash,
+                `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
+            await page.reload();
+            await settled(page);
+            const opener = page.locator(".opener", { hasText: REGRESSED });
+            assert.equal(await opener.getAttribute("aria-expanded"), "true");
+            assert.equal(await page.locator("tr.detail:not([hidden])").count(), 1);
+            await opener.focus();
+            await page.keyboard.press("Space");
+            await until(page, (hash) => location.hash === hash, `#/run/${it.uuids.at(-2)}`);
+        });
+    });
+
+    test("a case of a run shows the processes that its verdict rests on", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/run/${it.uuids.at(-2)}`);
+            // 12 cases, one of them wrong and so without a picture
+            assert.equal(await page.locator("tr.item svg.evidence").count(), 11);
+            const regressed = page.locator(`tbody[id="case-${REGRESSED}"]`);
+            await regressed.locator(".opener").click();
+            const chart = regressed.locator(".panel svg.evidence");
+            assert.equal(await chart.locator(".process circle").count(), 5);
+            assert.equal(await chart.locator(".process.confirmation path").count(), 5);
+            assert.equal(await chart.locator(".process.swapped").count(), 5);
+            assert.equal(await chart.locator(".cycles").count(), 10);
+            assert.match(await chart.getAttribute("aria-label"),
+                /first: \+\d.\d\d.%, [\s\S]*; confirmation: \+\d/);
+            // In order from left to right; all above the threshold, the interval around them.
+            const at = await chart.evaluate((e) => {
+                const box = (m) => m.getBoundingClientRect();
+                const y = (m) => box(m).y + box(m).height / 2;
+                const marks = [...e.querySelectorAll(".process")];
+                return {
+                    x: marks.map((m) => box(m).x), y: marks.map(y),
+                    limit: y(e.querySelector("line.limit")), zero: y(e.querySelector("line.zero")),
+                    range: y(e.querySelector(".range")),
+                };
+            });
+            assert.deepEqual(at.x, [...at.x].sort((a, b) => a - b));
+            assert.ok(at.range < at.limit && at.limit < at.zero, JSON.stringify(at));
+            for (const y of at.y) assert.ok(y < at.limit, JSON.stringify(at));
+            await regressed.locator("summary", { hasText: "processes" }).click();
+            assert.equal(await regressed.locator("details[open] tbody tr").count(), 10);
+            await regressed.screenshot({ path: path.join(SHOTS, "evidence.png") });
+
+            const open20 = page.locator("tbody:has(tr.item .verdict.no-verdict)");
+            await open20.locator(".opener").click();
+            assert.equal(await open20.locator(".panel svg.evidence circle").count(), 20);
+            assert.match(await open20.innerText(), /MDE 3.10.%, over the threshold of 2.00.%/);
+        });
+    });
+
+    test("raw samples of both sides are drawn, and their quantiles told", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page,
+                `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
+            const ecdf = page.locator("svg.ecdf");
+            assert.match(await ecdf.getAttribute("aria-label"),
+                /ours, median 19.\d\d.µs; best, median 18.\d\d.µs/);
+            assert.equal(await ecdf.locator(".series path").count(), 2);
+            await page.click("summary:has-text('samples')");
+            const row = page.locator("details[open] tbody tr").first();
+            assert.match(await row.innerText(), /ours\s+40\s+19/);
+        });
+    });
+
+    test("a run says how to repeat it, and its numbers can be taken away", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page,
+                `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
+            const [one, all] = await page.locator(".command code").allInnerTexts();
+            assert.match(all, /^git checkout [0-9a-f]{40} && make && build\/bin\/gate run --su/);
+            assert.match(all, / --device cuda:0 --seed [0-9a-f]{16}$/);
+            assert.equal(one, `${all} --filter ${REGRESSED}`);
+            const [saved] = await Promise.all([page.waitForEvent("download"),
+                page.click(".actions a:text-is('JSON')")]);
+            assert.equal(saved.suggestedFilename(), `run-${it.uuids.at(-2).slice(0, 8)}.json`);
+        });
+    });
+
+    test("a run without what is optional shows what it has", async () => {
+        await it.withPage({}, async (page) => {
+            await page.route("**/api/v1/runs/*", async (route) => {
+                const response = await route.fetch();
+                const run = await response.json();
+                for (const key of ["epoch", "control_drift", "n_processes", "calibration"])
+                    delete run[key];
+                delete run.policy.against;
+                for (const item of run.cases) {
+                    for (const key of ["mode", "mde", "ratio_p90", "same_library", "processes"])
+                        delete item[key];
+                    for (const arm of item.arms) delete arm.timing?.samples_ns;
+                }
+                await route.fulfill({ response, json: run });
+            });
+            await it.open(page,
+                `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
+            assert.equal(await page.locator("tr.item").count(), 12);
+            assert.equal(await page.locator("tr.candidate").count(), 1);
+            assert.equal(await page.locator(".evidence, .ecdf, .calibration").count(), 0);
+        });
+    });
+
+    test("a case that was held against a number has evidence too", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/run/${it.uuids.at(-1)}`); // the host
+            assert.equal(await page.locator("svg.evidence").count(), 11);
+            await page.locator(".opener").nth(1).click();
+            assert.equal(await page.locator("tr.reference").count(), 0);
+            assert.equal(await page.locator(".panel .cycles").count(), 0);
+            assert.match(await page.locator("tr.detail:not([hidden])").innerText(),
+                /by the control/);
+        });
+    });
+
+    test("a run's calibration names what the machine cannot tell, first", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/run/${it.uuids.at(-2)}`);
+            const section = page.locator(".calibration");
+            assert.match(await section.innerText(), /11 of 12 cases resolve the threshold/);
+            assert.match(await section.innerText(), /red in \d+ of 12000 decisions/);
+            assert.deepEqual((await section.locator("thead th").allInnerTexts()).slice(3),
+                ["Unchanged", "+0.5\u202f%", "+1\u202f%", "+2\u202f%", "+2.5\u202f%", "+3\u202f%",
+                    "+5\u202f%"]);
+            const first = await section.locator("tbody tr").first().innerText();
+            assert.match(first, /gemm\/fp16\/m4096[\s\S]*3.10.%\s+no\s/);
+            const last = await section.locator("tbody tr").last().innerText();
+            assert.match(last, /yes\s+0.%[\s\S]*100.%/);
+            await it.open(page, `#/run/${it.uuids[0]}`);
+            assert.equal(await page.locator(".calibration").count(), 0);
+        });
+    });
+
+    test("dates are in the reader's zone, with UTC on hover", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/run/${it.uuids[0]}`);
+            const time = page.locator("dl.facts time").first();
+            // 2025-06-15 15:06:40 UTC
+            assert.equal(await time.getAttribute("datetime"), "2025-06-15T15:06:40.000Z");
+            assert.match(await time.innerText(), /17:06/);
+            assert.equal(await time.getAttribute("title"), "2025-06-15 15:06:40 UTC");
+        });
+    });
+});

@@ -1,0 +1,199 @@
+// shell.test.mjs: what holds for all views: schemes, widths, keyboard, hostile text, no data.
+
+import assert from "node:assert/strict";
+import path from "node:path";
+import { describe, test } from "node:test";
+
+import {
+    GPU, REGRESSED, ROOT, assertFits, caseAddress, dashboard, lowContrast, serve, shoot, skip, stop,
+} from "./harness.mjs";
+
+describe("shell", { skip }, () => {
+    const it = dashboard();
+
+    test("all views in the dark", async () => {
+        await it.withPage({ colorScheme: "dark" }, async (page) => {
+            for (const [name, hash] of [["overview", `#/?device=${GPU}`],
+                ["case", caseAddress(REGRESSED)], ["run", `#/run/${it.uuids.at(-2)}`],
+                ["runs", "#/runs"], ["leaderboard", `#/leaderboard?device=${GPU}`]]) {
+                await it.open(page, hash);
+                await page.waitForSelector("table, .plot svg", { state: "attached" });
+                assert.deepEqual(await lowContrast(page), [], name);
+                await shoot(page, `${name}-dark`);
+            }
+        });
+    });
+
+    test("all views on a telephone, without sideways scrolling", async () => {
+        await it.withPage({ viewport: { width: 390, height: 844 }, hasTouch: true },
+            async (page) => {
+                for (const [name, hash] of [["overview", `#/?device=${GPU}`],
+                    ["case", caseAddress(REGRESSED)], ["run", `#/run/${it.uuids.at(-2)}`],
+                    ["runs", "#/runs"], ["leaderboard", `#/leaderboard?device=${GPU}`]]) {
+                    await it.open(page, hash);
+                    await page.waitForSelector("table, .plot svg", { state: "attached" });
+                    await assertFits(page);
+                    await shoot(page, `${name}-narrow`);
+                }
+            });
+    });
+
+    test("the keyboard reaches the content first and every link", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/?device=${GPU}`);
+            await page.keyboard.press("Tab");
+            assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
+            await page.keyboard.press("Enter");
+            assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+            await page.locator("a.case").first().focus();
+            await page.keyboard.press("Enter");
+            await page.waitForSelector(".chart");
+            assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+        });
+    });
+
+    test("what is not there is said, and leads on", async () => {
+        await it.withPage({ allowFailures: true }, async (page) => {
+            for (const hash of ["#/nothing", "#/run/ffffffff", caseAddress("gemm/none"),
+                "#/case", "#/constructor", "#/runs?after=nonsense"]) {
+                await it.open(page, hash);
+                assert.ok(await page.locator(".empty h1").isVisible(), hash);
+            }
+            await it.open(page, "#/nothing");
+            await page.click("main a:text-is('All cases')");
+            await page.waitForSelector(".cards");
+        });
+    });
+
+    test("hostile text stays text", async () => {
+        await it.withPage({ allowFailures: true }, async (page) => {
+            const evil = "<img src=x onerror=document.title='owned'>";
+            await page.route("**/api/v1/**", async (route) => {
+                const response = await route.fetch();
+                const keys = "subject|reason|branch|device_name|suite|epoch|against";
+                const texts = new RegExp(`"(${keys})":\\s*"[^"]*"`, "g");
+                const text = (await response.text())
+                    .replaceAll(texts, (_, key) => `"${key}":"${evil}"`);
+                await route.fulfill({ response, body: text });
+            });
+            for (const hash of ["", "#/runs", `#/run/${it.uuids.at(-2)}`,
+                caseAddress(REGRESSED), `#/?device=${GPU}&q=${encodeURIComponent(evil)}`]) {
+                await it.open(page, hash);
+                assert.equal(await page.locator("main img").count(), 0, hash);
+                assert.doesNotMatch(await page.title(), /owned/);
+            }
+        });
+    });
+
+    test("an empty database says what to do, and the first run appears by itself", async () => {
+        const empty = it.seed("empty.db", 0);
+        const other = await serve(empty.file);
+        try {
+            await it.withPage({}, async (page) => {
+                await page.clock.install();
+                await it.open(page, "", other.url);
+                assert.match(await page.locator("main").innerText(), /No runs yet[\s\S]*make run/);
+                await shoot(page, "empty");
+                await it.open(page, "#/runs", other.url);
+                assert.match(await page.locator("main").innerText(), /make run/);
+                await it.open(page, "", other.url);
+                it.seed("empty.db", 2);
+                await page.clock.runFor(31000);
+                await page.waitForSelector(".card");
+                it.seed("empty.db", 4, 12, 2);
+                await page.clock.runFor(31000);
+                await page.click("#news");
+                await page.locator(".card", { hasText: /3 runs/ }).first().waitFor();
+                assert.equal(await page.locator("#news").isVisible(), false);
+            }, other.url);
+        } finally {
+            await stop(other);
+        }
+    });
+
+    test("a server that goes away is missed, and its return noticed", async () => {
+        await it.withPage({ allowFailures: true }, async (page) => {
+            await page.clock.install();
+            await it.open(page);
+            await page.route("**/api/v1/**", (route) => route.abort());
+            await page.clock.runFor(31000);
+            await page.waitForSelector("#offline:not([hidden])");
+            assert.match(await page.locator("#offline").innerText(), /cannot be reached/);
+            assert.ok(await page.locator(".card").count() > 0, "what was there stays");
+            await page.click("#views a:text-is('Runs')");
+            await page.waitForSelector("h1:text-is('The server cannot be reached')");
+            await page.unroute("**/api/v1/**");
+            await page.clock.runFor(31000);
+            await page.waitForSelector("h1:text-is('Runs')");
+            assert.equal(await page.locator("#offline").isVisible(), false);
+        });
+    });
+
+    test("a private server asks for a token, and gets it with each request", async () => {
+        await it.withPage({ allowFailures: true }, async (page) => {
+            const seen = new Set();
+            await page.route("**/api/v1/**", async (route) => {
+                const sent = await route.request().headerValue("authorization");
+                seen.add(sent);
+                if (sent === "Bearer kg_a_b") return route.continue();
+                return route.fulfill({ status: 401, contentType: "application/problem+json",
+                    body: JSON.stringify({ status: 401, detail: "A token is needed." }) });
+            });
+            await it.open(page);
+            assert.match(await page.locator("main").innerText(), /private[\s\S]*A token is needed/);
+            await page.fill("input[name=token]", " kg_a_b ");
+            await page.click("button:text-is('Use it')");
+            await page.waitForSelector(".card");
+            await page.reload();
+            await page.waitForSelector(".card");
+            assert.deepEqual([...seen], [null, "Bearer kg_a_b"]);
+        });
+    });
+
+    test("a word is explained on hover and on focus, until Escape", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/run/${it.uuids.at(-2)}`);
+            const term = page.locator(".facts .term", { hasText: "Control drift" });
+            const tip = page.locator("[role=tooltip]");
+            await term.hover();
+            assert.match(await tip.innerText(), /fixed kernel/);
+            await tip.hover(); // it stays while it is read
+            assert.equal(await tip.count(), 1);
+            await page.mouse.move(5, 5);
+            await tip.waitFor({ state: "detached" });
+            await page.locator(".facts .term", { hasText: "Threshold" }).focus();
+            await page.keyboard.press("Tab");
+            assert.match(await tip.innerText(), /fixed kernel/);
+            assert.equal(await term.getAttribute("aria-describedby"), await tip.getAttribute("id"));
+            await page.keyboard.press("Escape");
+            assert.equal(await tip.count(), 0);
+            await page.keyboard.press("Tab");
+            assert.match(await tip.innerText(), /different contracts/);
+        });
+    });
+
+    test("every word that is marked as explained has an explanation", async () => {
+        const { readdirSync, readFileSync } = await import("node:fs");
+        const web = path.join(ROOT, "web");
+        const glossary = readFileSync(path.join(web, "glossary.js"), "utf8");
+        const known = new Set([...glossary.matchAll(/^    (\w+): "/gm)].map((m) => m[1]));
+        const uses = /\b(?:term|head|explain)\("(\w+)"|\bterm: "(\w+)"/g;
+        let n = 0;
+        for (const name of readdirSync(web).filter((f) => f.endsWith(".js")))
+            for (const [, a, b] of readFileSync(path.join(web, name), "utf8").matchAll(uses)) {
+                assert.ok(known.has(a ?? b), `${name}: ${a ?? b}`);
+                n++;
+            }
+        assert.ok(n > 20);
+    });
+
+    test("without scripts the reader is led to a page with the essential", async () => {
+        await it.withPage({ javaScriptEnabled: false }, async (page) => {
+            await page.goto(it.url);
+            await page.waitForURL(`${it.url}plain`);
+            assert.equal(await page.locator("table").count(), 3);
+            assert.match(await page.locator("body").innerText(), /NVIDIA H200[\s\S]*regression/);
+            await shoot(page, "plain");
+        });
+    });
+});

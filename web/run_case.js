@@ -1,0 +1,101 @@
+// run_case.js: one case of a run in full: every arm, the evidence, the samples, how to repeat it.
+
+import { h } from "./dom.js";
+import { evidenceSection } from "./evidence.js";
+import {
+    change, dateText, duration, durationCell, number, percent, plural, share, spread,
+} from "./format.js";
+import { head } from "./glossary.js";
+import { caseLink, command, tableBox } from "./parts.js";
+import { reproduce } from "./reproduce.js";
+import { samplesSection } from "./samples.js";
+import { badge } from "./verdict.js";
+
+const N_COLUMNS = 11;
+
+function verifyCells(verify) {
+    if (!verify) return h("td", { class: "quiet", colspan: "2" }, "not verified");
+    const closeness = `max. difference ${number(verify.max_abs, 3)}; within 1e-2: ` +
+        `${share(verify.allclose_1e2)}, within 1e-3: ${share(verify.allclose_1e3)}`;
+    return [
+        h("td", {}, badge(verify.ok ? "pass" : "wrong", "short"),
+            h("span", { class: "aside" }, plural(verify.seeds, "seed"),
+                verify.nonfinite > 0 && `, ${verify.nonfinite} not finite`)),
+        h("td", { class: "number", title: closeness },
+            verify.rel_fro === null ? "not a number" : number(verify.rel_fro, 3),
+            h("span", { class: "aside" }, `of ${number(verify.limit, 2)}`)),
+    ];
+}
+
+function timingCells(timing) {
+    if (!timing) return h("td", { class: "quiet number", colspan: "7" }, "not timed");
+    const against = timing.ratio_to_candidate;
+    return [
+        h("td", { class: "number", title: `${timing.samples} samples of ` +
+            `${timing.launches_per_sample} launches, ${timing.cold ? "cold" : "warm"}; ` +
+            `interval ${duration(timing.p50_lo_ns)} to ${duration(timing.p50_hi_ns)}` },
+        durationCell(timing.p50_ns),
+        h("span", { class: "aside" },
+            spread(timing.p50_lo_ns / timing.p50_ns, timing.p50_hi_ns / timing.p50_ns), "\u202f%")),
+        h("td", { class: "number" }, durationCell(timing.p90_ns)),
+        h("td", { class: "number" }, against ? change(against.value) : "",
+            against && h("span", { class: "aside" }, spread(against.lo, against.hi))),
+        h("td", { class: "number" }, number(timing.tflops)),
+        h("td", { class: "number" }, number(timing.gbps)),
+        h("td", { class: "number" }, share(timing.ceiling)),
+        h("td", { class: "number" }, number(timing.sm_clock_mhz || null)),
+    ];
+}
+
+function armRow(arm) {
+    return [
+        h("tr", { class: arm.role === "best" ? "reference" : arm.role },
+            h("th", { scope: "row" }, arm.role === "best" ? "best" : arm.provider),
+            h("td", { class: "mono" }, arm.kernel),
+            verifyCells(arm.verify),
+            timingCells(arm.timing)),
+        arm.verify?.message && h("tr", {},
+            h("td", { class: "message", colspan: N_COLUMNS }, arm.verify.message)),
+    ];
+}
+
+function armsTable(item) {
+    if (item.arms.length === 0)
+        return h("p", { class: "quiet" }, "The worker ended before there was a result.");
+    const right = { class: "number" };
+    return tableBox("Arms",
+        h("thead", {}, h("tr", {}, head(null, "Whose"), head(null, "Kernel"),
+            head("verified", "Verified"), head("error", "Error, limit", right),
+            head("p50", "p50", right), head("p90", "p90", right),
+            head("change", "Ours against it", right), head("tflops", "TFLOP/s", right),
+            head("gbps", "GB/s", right), head("ceiling", "Ceiling", right),
+            head("clock", "MHz", right))),
+        h("tbody", {}, item.arms.map(armRow)));
+}
+
+/** How the case was held against the best, and what it can tell. */
+function resolution(item, threshold) {
+    const { best, mde, ratio_p90: p90 } = item;
+    const known = mde !== null && mde !== undefined;
+    const parts = [
+        best && `stored best ${duration(best.p50_ns)} of ${dateText(best.time_ms)}`,
+        known && h(mde > threshold ? "b" : "span", {}, `MDE ${percent(mde)}`,
+            mde > threshold && `, over the threshold of ${percent(threshold)}`),
+        p90 && `p90 ${change(p90.value)} ${spread(p90.lo, p90.hi)}`,
+        item.mode === "number" && "held against the best's number by the control",
+        item.same_library && "candidate and best are the same file",
+    ].filter(Boolean);
+    return parts.length > 0 &&
+        h("p", { class: "quiet" }, parts.map((part, i) => [i > 0 && "; ", part]));
+}
+
+export function caseDetail(item, run) {
+    const threshold = item.threshold ?? run.policy.threshold;
+    return [
+        h("p", {}, h("b", {}, item.reason), " ", resolution(item, threshold)),
+        armsTable(item),
+        h("div", { class: "panels" }, evidenceSection(item, threshold), samplesSection(item)),
+        h("p", {}, caseLink(item.id, run.device.model, "Its trend")),
+        command("Repeat this case", reproduce(run, item.id)),
+    ];
+}

@@ -1,0 +1,114 @@
+// samples.js: the raw samples of both sides, as the share of them that took at most so long.
+
+import { h, s } from "./dom.js";
+import { duration, unitOf } from "./format.js";
+import { term } from "./glossary.js";
+import { tableBox } from "./parts.js";
+
+const WIDTH = 480;
+const HEIGHT = 210;
+const PLOT = { left: 44, right: 14, top: 10, bottom: 30 };
+const QUANTILES = [["lowest", 0], ["p10", 0.1], ["p25", 0.25], ["p50", 0.5], ["p75", 0.75],
+    ["p90", 0.9], ["highest", 1]];
+const round = (v) => Math.round(v * 100) / 100;
+
+/** Base64 of little-endian float32, as nanoseconds, sorted; empty where there is nothing. */
+export function decode(text) {
+    let bytes;
+    try {
+        bytes = Uint8Array.from(atob(text ?? ""), (c) => c.charCodeAt(0));
+    } catch {
+        return [];
+    }
+    const view = new DataView(bytes.buffer);
+    return Array.from({ length: bytes.length >> 2 }, (_, i) => view.getFloat32(i * 4, true))
+        .filter((v) => v > 0 && Number.isFinite(v)).sort((a, b) => a - b);
+}
+
+function quantile(sorted, q) {
+    const at = q * (sorted.length - 1);
+    const low = Math.floor(at);
+    const high = Math.min(low + 1, sorted.length - 1);
+    return sorted[low] + (sorted[high] - sorted[low]) * (at - low);
+}
+
+/** The arms of a case that have samples, candidate first, as curves. */
+function curvesOf(item) {
+    return item.arms.map((arm, i) => ({
+        name: arm.role === "best" ? "best" : arm.provider, index: i,
+        values: decode(arm.timing?.samples_ns),
+    })).filter((c) => c.values.length > 1);
+}
+
+function ticks(lo, hi) {
+    const [unit, size] = unitOf(hi);
+    const rough = (hi - lo) / size / 4;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((m) => m * power).find((v) => v >= rough);
+    const decimals = Math.max(0, -Math.floor(Math.log10(step)));
+    const first = Math.ceil(lo / size / step);
+    const n = Math.floor(hi / size / step) - first + 1;
+    return Array.from({ length: Math.max(0, n) }, (_, i) => (first + i) * step)
+        .map((v) => [v * size, `${v.toFixed(decimals)}\u202f${unit}`]);
+}
+
+function stairs(values, x, y) {
+    let path = `M${x(values[0])} ${y(0)}`;
+    values.forEach((v, i) => { path += `H${x(v)}V${y((i + 1) / values.length)}`; });
+    return path;
+}
+
+function picture(curves) {
+    const { left, right, top, bottom } = PLOT;
+    // The slowest percent may lie far out, and would press the rest together.
+    const lo = Math.min(...curves.map((c) => c.values[0]));
+    const far = Math.max(...curves.map((c) => quantile(c.values, 0.99)));
+    const hi = far + (far - lo) * 0.08 || lo * 1.001;
+    const x = (v) => round(left + ((Math.min(v, hi) - lo) / (hi - lo)) * (WIDTH - left - right));
+    const y = (share) => round(HEIGHT - bottom - share * (HEIGHT - top - bottom));
+    return s("svg", {
+        class: "ecdf", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT, role: "img",
+        "aria-label": `Share of samples by time: ${curves.map((c) =>
+            `${c.name}, median ${duration(quantile(c.values, 0.5))}`).join("; ")}`,
+    },
+    s("g", { class: "axes" },
+        [0, 0.5, 0.9, 1].map((share) => [
+            s("line", { class: "grid", x1: left, x2: WIDTH - right, y1: y(share), y2: y(share) }),
+            s("text", { x: left - 8, y: y(share) + 4, "text-anchor": "end" }, `${share * 100} %`),
+        ]),
+        ticks(lo, hi).map(([v, text]) => [
+            s("line", { class: "tick", x1: x(v), x2: x(v), y1: y(0), y2: y(0) + 4 }),
+            s("text", { x: x(v), y: HEIGHT - 10, "text-anchor": "middle" }, text),
+        ])),
+    curves.map((c) => s("g", { class: `series s${Math.min(c.index, 4)}` },
+        s("path", { class: "line", d: stairs(c.values, x, y) }),
+        s("circle", { cx: x(quantile(c.values, 0.5)), cy: y(0.5), r: 3.5 }))));
+}
+
+function key(curves) {
+    return h("p", { class: "legend" }, curves.map((c) => h("span", { class: "key" },
+        s("svg", { class: `swatch series s${Math.min(c.index, 4)}`, viewBox: "0 0 26 12",
+            "aria-hidden": "true" }, s("path", { class: "line", d: "M1 6H25" })),
+        c.name)));
+}
+
+/** The samples of a case; null where the run has none. */
+export function samplesSection(item) {
+    const curves = curvesOf(item);
+    if (curves.length === 0) return null;
+    return h("section", { class: "panel" },
+        h("h3", {}, term("ecdf", "Samples"),
+            h("span", { class: "quiet" }, "share that took at most so long")),
+        h("div", { class: "wide-chart" }, picture(curves)),
+        key(curves),
+        h("details", { class: "data" }, h("summary", {}, "Numbers of the samples"),
+            tableBox("Samples",
+                h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Side"),
+                    h("th", { scope: "col", class: "number" }, "Samples"),
+                    QUANTILES.map(([name]) =>
+                        h("th", { scope: "col", class: "number" }, name)))),
+                h("tbody", {}, curves.map((c) => h("tr", {}, h("th", { scope: "row" }, c.name),
+                    h("td", { class: "number" }, String(c.values.length)),
+                    QUANTILES.map(([, q]) => h("td", { class: "number" },
+                        duration(quantile(c.values, q))))))))));
+}
