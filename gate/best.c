@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/schema.h"
+#include "best_write.h"
 #include "stats.h"
 
 #define MAX_FILE (64u * 1024 * 1024)
@@ -28,9 +29,8 @@ struct best {
 };
 
 static const char *const action_names[BEST_ACTION_COUNT] = {
-    [BEST_ACCEPT_NEW] = "accept-new",
-    [BEST_ACCEPT] = "accept",
-    [BEST_RATCHET] = "ratchet",
+    [BEST_ACCEPT_NEW] = "accept-new", [BEST_ACCEPT] = "accept", [BEST_RATCHET] = "ratchet",
+    [BEST_TREND] = "trend",           [BEST_EPOCH] = "epoch",
 };
 
 const char *best_action_name(enum best_action action)
@@ -289,9 +289,15 @@ static enum gate_status check_action(const char *case_id, const cJSON *old,
     if (action == BEST_ACCEPT_NEW && old)
         return gate_fail(err, GATE_INTERNAL, "'%s' has a best of %.6g ns, so none is new", case_id,
                          from_ns);
-    if (action == BEST_RATCHET && !old)
-        return gate_fail(err, GATE_INTERNAL, "'%s' has no best that could be lowered", case_id);
-    if (action == BEST_RATCHET && !(entry->p50_ns < from_ns))
+    bool lowers = action == BEST_RATCHET || action == BEST_TREND;
+    if ((lowers || action == BEST_EPOCH) && !old)
+        return gate_fail(err, GATE_INTERNAL, "'%s' has no best that could be %s", case_id,
+                         lowers ? "lowered" : "measured anew");
+    if (action == BEST_EPOCH &&
+        strcmp(json_string(old, "library_sha256", ""), entry->library_sha256) != 0)
+        return gate_fail(err, GATE_INTERNAL, "the best of '%s' is another library's in a new epoch",
+                         case_id);
+    if (lowers && !(entry->p50_ns < from_ns))
         return gate_fail(err, GATE_INTERNAL,
                          "the best of '%s' is %.6g ns and is only ever lowered, not set to %.6g ns",
                          case_id, from_ns, entry->p50_ns);
@@ -330,6 +336,7 @@ enum gate_status best_set(struct best *b, const char *case_id, const char *contr
         status = gate_fail(err, GATE_INTERNAL, "out of memory");
         goto out;
     }
+    best_trend_end(b, case_id);
     cJSON_AddItemToArray(log, change);
     cJSON_ReplaceItemInObjectCaseSensitive(b->document, "contract", new_contract);
     return GATE_OK;
@@ -340,55 +347,88 @@ out:
     return status;
 }
 
-/* An object whose members are all numbers, strings or null, on one line. */
-static void write_line(const cJSON *object, struct buf *out)
+/* ---- trends ---- */
+
+static cJSON *trend_of(const struct best *b, const char *case_id)
 {
-    const cJSON *item;
-    buf_putc(out, '{');
-    cJSON_ArrayForEach (item, object) {
-        buf_printf(out, "%s\"%s\": ", item != object->child ? ", " : "", item->string);
-        if (cJSON_IsNumber(item)) {
-            json_write_number(item->valuedouble, out);
-        } else if (cJSON_IsString(item)) {
-            buf_putc(out, '"');
-            json_escape(item->valuestring, out);
-            buf_putc(out, '"');
-        } else {
-            buf_puts(out, "null");
-        }
-    }
-    buf_putc(out, '}');
+    cJSON *trends = cJSON_GetObjectItemCaseSensitive(b->document, "trends");
+    return cJSON_GetObjectItemCaseSensitive(trends, case_id);
 }
 
-static void write_member(const cJSON *document, const char *key, struct buf *out)
+size_t best_trend(const struct best *b, const char *case_id,
+                  struct best_evidence out[BEST_TREND_MAX])
 {
-    buf_printf(out, "  \"%s\": \"", key);
-    json_escape(json_string(document, key, ""), out);
-    buf_puts(out, "\",\n");
+    size_t n = 0;
+    const cJSON *run;
+    cJSON_ArrayForEach (run, trend_of(b, case_id)) {
+        if (n == BEST_TREND_MAX)
+            break;
+        out[n++] = (struct best_evidence){
+            .time_ms = json_integer(run, "time_ms", 0),
+            .run_uuid = json_string(run, "run_uuid", ""),
+            .commit = json_string(run, "commit", ""),
+            .ratio = {json_number(run, "ratio", 0), json_number(run, "lo", 0),
+                      json_number(run, "hi", 0)},
+            .again = json_number(run, "again", 0),
+        };
+    }
+    return n;
 }
 
-static void write_document(const cJSON *document, struct buf *out)
+static cJSON *evidence_object(const struct best_evidence *e)
 {
-    const cJSON *item;
-    buf_puts(out, "{\n");
-    write_member(document, "schema", out);
-    write_member(document, "device_model", out);
-    write_member(document, "contract", out);
-    buf_puts(out, "  \"cases\": {");
-    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(document, "cases")) {
-        buf_puts(out, "\n    \"");
-        json_escape(item->string, out);
-        buf_puts(out, "\": ");
-        write_line(item, out);
-        buf_puts(out, item->next ? "," : "\n  ");
+    cJSON *o = cJSON_CreateObject();
+    if (cJSON_AddNumberToObject(o, "time_ms", (double)e->time_ms) &&
+        cJSON_AddStringToObject(o, "run_uuid", e->run_uuid) &&
+        cJSON_AddStringToObject(o, "commit", e->commit) &&
+        cJSON_AddNumberToObject(o, "ratio", e->ratio.value) &&
+        cJSON_AddNumberToObject(o, "lo", e->ratio.lo) &&
+        cJSON_AddNumberToObject(o, "hi", e->ratio.hi) &&
+        (e->again > 0 ? cJSON_AddNumberToObject(o, "again", e->again)
+                      : cJSON_AddNullToObject(o, "again")))
+        return o;
+    cJSON_Delete(o);
+    return NULL;
+}
+
+/* The trend of a case, begun when there is none; NULL: out of memory. */
+static cJSON *begin_trend(struct best *b, const char *case_id)
+{
+    cJSON *trends = cJSON_GetObjectItemCaseSensitive(b->document, "trends");
+    cJSON *trend = trend_of(b, case_id);
+    if (trend)
+        return trend;
+    if (!trends)
+        trends = cJSON_AddObjectToObject(b->document, "trends");
+    trend = cJSON_CreateArray();
+    if (trends && trend && insert_sorted(trends, case_id, trend))
+        return trend;
+    cJSON_Delete(trend);
+    return NULL;
+}
+
+enum gate_status best_trend_add(struct best *b, const char *case_id, const struct best_evidence *e,
+                                struct gate_error *err)
+{
+    const cJSON *cases = cJSON_GetObjectItemCaseSensitive(b->document, "cases");
+    if (!cJSON_GetObjectItemCaseSensitive(cases, case_id))
+        return gate_fail(err, GATE_INTERNAL, "'%s' has no best that could move", case_id);
+    cJSON *trend = begin_trend(b, case_id), *evidence = evidence_object(e);
+    if (trend && evidence && cJSON_AddItemToArray(trend, evidence)) {
+        if (cJSON_GetArraySize(trend) > BEST_TREND_MAX)
+            cJSON_DeleteItemFromArray(trend, 0);
+        return GATE_OK;
     }
-    buf_puts(out, "},\n  \"log\": [");
-    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(document, "log")) {
-        buf_puts(out, "\n    ");
-        write_line(item, out);
-        buf_puts(out, item->next ? "," : "\n  ");
-    }
-    buf_puts(out, "]\n}\n");
+    cJSON_Delete(evidence);
+    return gate_fail(err, GATE_INTERNAL, "out of memory");
+}
+
+bool best_trend_end(struct best *b, const char *case_id)
+{
+    cJSON *trends = cJSON_GetObjectItemCaseSensitive(b->document, "trends");
+    bool there = trend_of(b, case_id) != NULL;
+    cJSON_DeleteItemFromObjectCaseSensitive(trends, case_id);
+    return there;
 }
 
 enum gate_status best_lock(const char *folder, int *fd, struct gate_error *err)
@@ -414,7 +454,7 @@ enum gate_status best_save(const struct best *b, const char *path, struct gate_e
     if (!best_contract(b)[0])
         return gate_fail(err, GATE_INTERNAL, "'%s': there are no bests to store", path);
     buf_init(&text, MAX_FILE);
-    write_document(b->document, &text);
+    best_write(b->document, &text);
     if (text.failed)
         status = gate_fail(err, GATE_INTERNAL, "'%s': too large, or out of memory", path);
     else

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "stats.h"
 
 struct best;
 
@@ -38,10 +39,12 @@ enum best_action {
     BEST_ACCEPT_NEW, /* the case had none */
     BEST_ACCEPT,     /* someone decided; the one way to a slower best */
     BEST_RATCHET,    /* a confirmed improvement lowered it */
+    BEST_TREND,      /* small improvements, one run after the other, lowered it */
+    BEST_EPOCH,      /* the same library was measured anew: its record is of another epoch */
     BEST_ACTION_COUNT
 };
 
-const char *best_action_name(enum best_action action); /* "accept-new", "accept", "ratchet" */
+const char *best_action_name(enum best_action action); /* "accept-new", ..., "epoch" */
 
 struct best_note {
     enum best_action action;
@@ -84,12 +87,37 @@ bool best_find(const struct best *b, const char *case_id, const char *contract,
 /*
  * Stores a best and appends to the log. All bests of a file have one contract, so GATE_USAGE
  * when `contract` is not the file's, and when a text is empty or too long. GATE_INTERNAL, since a
- * program asks for what it must not: accept-new for a case that has a best, and a ratchet that does
- * not lower one. Copies all strings.
+ * program asks for what it must not: accept-new for a case that has a best, a ratchet or trend that
+ * does not lower one, and an epoch of another library. Ends the case's trend. Copies all strings.
  */
 enum gate_status best_set(struct best *b, const char *case_id, const char *contract,
                           const struct best_entry *entry, const struct best_note *note,
                           struct gate_error *err);
+
+/*
+ * The trend of a case: what the runs in a row found that may move its best (ratchet.h says when).
+ * It is kept here, because the history of a runner may be gone tomorrow.
+ */
+struct best_evidence {
+    int64_t time_ms; /* start of the run */
+    const char *run_uuid, *commit;
+    struct estimate ratio; /* candidate over best */
+    double again; /* the best's own library over its record, where that is off; 0: it is not */
+};
+
+#define BEST_TREND_MAX 8
+
+/* The newest runs of a trend, oldest first; how many there are, 0: no trend. Their strings are
+ * valid until the trend changes. */
+size_t best_trend(const struct best *b, const char *case_id,
+                  struct best_evidence out[BEST_TREND_MAX]);
+
+/* Forgets the oldest run beyond BEST_TREND_MAX. GATE_INTERNAL: the case has no best. Copies the
+ * strings. */
+enum gate_status best_trend_add(struct best *b, const char *case_id, const struct best_evidence *e,
+                                struct gate_error *err);
+
+bool best_trend_end(struct best *b, const char *case_id); /* false: there was none */
 
 /* Waits until nobody else holds the folder, then holds it until *fd is closed: from best_load() to
  * best_save(), so that what two commands change at once is not lost. */

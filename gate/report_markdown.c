@@ -198,18 +198,18 @@ static void evidence(const cJSON *one_case, struct buf *out)
     buf_release(&line);
 }
 
-/* Reason and evidence of each verdict that is not a plain pass. */
+/* Reason and evidence of each case that is not a plain pass. */
 static void details(const cJSON *const *cases, size_t n, struct buf *out)
 {
     size_t n_told = 0;
     for (size_t i = 0; i < n; i++)
-        n_told += report_verdict(cases[i]) != VERDICT_PASS;
+        n_told += report_is_told(cases[i]);
     if (n_told == 0)
         return;
     buf_printf(out, "\n<details><summary>Reasons and evidence (%zu)</summary>\n\n", n_told);
     for (size_t i = 0; i < n; i++) {
         enum verdict v = report_verdict(cases[i]);
-        if (v == VERDICT_PASS)
+        if (!report_is_told(cases[i]))
             continue;
         buf_printf(out, "- %s %s ", mark(v), verdict_name(v));
         put_code(json_string(cases[i], "id", ""), out);

@@ -68,6 +68,12 @@ enum verdict report_verdict(const cJSON *object)
     return VERDICT_NO_VERDICT;
 }
 
+bool report_is_told(const cJSON *one_case)
+{
+    return report_verdict(one_case) != VERDICT_PASS ||
+           json_bool(object_member(one_case, "best"), "off", false);
+}
+
 int report_severity(enum verdict v)
 {
     static const int severity[VERDICT_COUNT] = {

@@ -34,6 +34,9 @@ void report_run_read(const cJSON *document, struct report_run *out);
 /* The "verdict" member of a case or of the document. */
 enum verdict report_verdict(const cJSON *object);
 
+/* A case whose reason is told: its verdict is no pass, or its best's record is off. */
+bool report_is_told(const cJSON *one_case);
+
 /* Order for "worst first": wrong, regression, environment, no-verdict, improvement, pass. */
 int report_severity(enum verdict v);
 

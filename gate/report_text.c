@@ -229,7 +229,7 @@ static void reasons(const struct report_run *run, const struct report_style *sty
     bool first = true;
     cJSON_ArrayForEach (one_case, run->cases) {
         enum verdict v = report_verdict(one_case);
-        if (v == VERDICT_PASS)
+        if (!report_is_told(one_case))
             continue;
         if (first)
             buf_putc(out, '\n');

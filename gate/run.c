@@ -78,6 +78,11 @@ static const cJSON *arm_of(const cJSON *arms, const char *role)
 
 /* ---- what a process measured ---- */
 
+bool run_same_library(const struct run *run, const struct run_case *c)
+{
+    return c->mode == RUN_PAIRED && !strcmp(candidate_sha256(run), best_sha256(run, c));
+}
+
 static double log_or_nan(double ratio)
 {
     return ratio > 0 ? log(ratio) : NAN;
@@ -208,6 +213,11 @@ double run_control_drift(const struct run *run)
     return first > 0 && then > 0 ? fabs(then / first - 1) : 0;
 }
 
+double run_threshold(const struct run *run, const struct run_case *c)
+{
+    return c->about->threshold > 0 ? c->about->threshold : run->policy.threshold;
+}
+
 static void decide_measured(const struct run *run, struct run_case *c)
 {
     struct sequences flat;
@@ -216,12 +226,12 @@ static void decide_measured(const struct run *run, struct run_case *c)
     struct decide_input in = {
         .first = flatten(&c->sequence[RUN_FIRST], &flat, RUN_FIRST),
         .confirmation = flatten(&c->sequence[RUN_CONFIRMATION], &flat, RUN_CONFIRMATION),
-        .threshold = c->about->threshold > 0 ? c->about->threshold : run->policy.threshold,
+        .threshold = run_threshold(run, c),
         .p90_threshold = run->policy.p90_threshold,
         .best_p50_ns = paired ? median_best_ns(&c->sequence[RUN_FIRST]) : c->best.p50_ns,
         .floor_ns = floor_ns(c),
         .control_drift = run_control_drift(run),
-        .same_library = paired && !strcmp(candidate_sha256(run), best_sha256(run, c)),
+        .same_library = run_same_library(run, c),
         .confirm_faster = run->policy.ratchet,
         .added_spread = paired ? 0 : NUMBER_SPREADS * spread,
     };
@@ -359,7 +369,7 @@ static void pause_for(double seconds)
     nanosleep(&t, NULL);
 }
 
-static void count_verdicts(struct run *run)
+void run_count_verdicts(struct run *run)
 {
     memset(run->counts, 0, sizeof run->counts);
     for (size_t i = 0; i < run->suite->n_cases; i++)
@@ -381,8 +391,9 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
     for (size_t i = 0; i < run->suite->n_cases; i++) {
         run_summarise(&run->cases[i]);
         complete_reason(&run->cases[i]);
+        run_remeasure_best(run, &run->cases[i]);
     }
-    count_verdicts(run);
+    run_count_verdicts(run);
     run->end_ms = now_ms();
     free(order);
     return GATE_OK;

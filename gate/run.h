@@ -59,6 +59,8 @@ struct run_case {
     bool has_best;
     struct best_entry best; /* its texts are the three below: they outlive a change of the bests */
     char best_commit[41], best_library[65], best_epoch[200];
+    struct best_entry again; /* the best's library as this run measured it; p50_ns 0: it did not */
+    bool best_is_off;        /* by ratchet_is_off(): the record is of another epoch */
     enum run_mode mode;
     char note[400]; /* what the user should know beside the verdict: a best that is not at hand */
     struct run_sequence sequence[RUN_STAGES];
@@ -74,7 +76,7 @@ struct run_policy {
     double pair_budget_ms;           /* and in each of the others */
     double pause_s;                  /* before the confirmation */
     bool accept_new;     /* what has no best is measured in DECIDE_FIRST_LOOK processes as well */
-    bool ratchet;        /* improvements are confirmed and become the best */
+    bool ratchet;        /* the bests may move: see ratchet.h */
     const char *against; /* "best", or what --against named */
 };
 
@@ -116,11 +118,23 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
                              void *context, struct gate_error *err);
 
 /*
- * Stores what the policy lets in as bests: new cases that are right (their verdict turns to pass)
- * and confirmed improvements. `library` is the candidate's file, kept as an artifact. *n: how many.
+ * Changes the bests as far as the policy lets it: new cases that are right are taken (their verdict
+ * turns to pass), and what the ratchet moves moves. `library` is the candidate's file, kept as an
+ * artifact when it is a best now. *changed: the set is to be saved.
  */
-enum gate_status run_keep_bests(struct run *run, const char *library, struct best *best, size_t *n,
-                                struct gate_error *err);
+enum gate_status run_keep_bests(struct run *run, const char *library, struct best *best,
+                                bool *changed, struct gate_error *err);
+
+/* Fills c->again, and says in the reason when the best's record is off. */
+void run_remeasure_best(const struct run *run, struct run_case *c);
+
+/* The threshold of a case: its own, or that of the policy. */
+double run_threshold(const struct run *run, const struct run_case *c);
+
+/* The candidate and the library that it is paired with are one file. */
+bool run_same_library(const struct run *run, const struct run_case *c);
+
+void run_count_verdicts(struct run *run);
 
 /*
  * Puts what all processes of a case found together into the arms that the first one reported, of

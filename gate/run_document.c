@@ -21,6 +21,11 @@ static cJSON *git_object(const struct origin *origin)
     return o;
 }
 
+static void add_known(cJSON *o, const char *key, double value, bool known)
+{
+    cJSON_AddItemToObject(o, key, known ? cJSON_CreateNumber(value) : cJSON_CreateNull());
+}
+
 static cJSON *best_object(const struct run_case *c)
 {
     if (!c->has_best)
@@ -30,6 +35,8 @@ static cJSON *best_object(const struct run_case *c)
     cJSON_AddStringToObject(o, "commit", c->best.commit);
     cJSON_AddNumberToObject(o, "time_ms", (double)c->best.time_ms);
     cJSON_AddStringToObject(o, "library_sha256", c->best.library_sha256);
+    add_known(o, "again_ns", c->again.p50_ns, c->again.p50_ns > 0);
+    cJSON_AddBoolToObject(o, "off", c->best_is_off);
     return o;
 }
 
@@ -42,11 +49,6 @@ static cJSON *ratio_object(struct estimate r)
     cJSON_AddNumberToObject(o, "lo", r.lo);
     cJSON_AddNumberToObject(o, "hi", r.hi);
     return o;
-}
-
-static void add_known(cJSON *o, const char *key, double value, bool known)
-{
-    cJSON_AddItemToObject(o, key, known ? cJSON_CreateNumber(value) : cJSON_CreateNull());
 }
 
 static cJSON *process_object(const struct run_process *p, enum run_stage stage, enum run_mode mode)
@@ -79,15 +81,6 @@ static const char *mode_name(enum run_mode mode)
     return mode == RUN_PAIRED ? "paired" : mode == RUN_NUMBER ? "number" : "none";
 }
 
-/* The candidate and the library it was held against are one file. */
-static bool same_library(const struct run *run, const struct run_case *c)
-{
-    const cJSON *library =
-        cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(run->greeting, "libraries"), 0);
-    const char *other = run->against_sha256 ? run->against_sha256 : c->best.library_sha256;
-    return c->mode == RUN_PAIRED && !strcmp(json_string(library, "sha256", ""), other);
-}
-
 static cJSON *case_object(const struct run *run, const struct run_case *c)
 {
     cJSON *o = cJSON_CreateObject();
@@ -101,7 +94,7 @@ static cJSON *case_object(const struct run *run, const struct run_case *c)
     cJSON_AddItemToObject(o, "ratio", ratio_object(c->decision.ratio));
     cJSON_AddItemToObject(o, "ratio_p90", ratio_object(c->decision.ratio_p90));
     add_known(o, "mde", c->decision.mde, c->decision.mde > 0);
-    cJSON_AddBoolToObject(o, "same_library", same_library(run, c));
+    cJSON_AddBoolToObject(o, "same_library", run_same_library(run, c));
     if (c->about->threshold > 0)
         cJSON_AddNumberToObject(o, "threshold", c->about->threshold);
     cJSON_AddItemToObject(o, "processes", processes_array(c));

@@ -322,16 +322,16 @@ static enum gate_status prepare(const struct run_request *r, struct session *s,
 static enum gate_status measure_and_write(const struct run_request *r, struct session *s,
                                           struct gate_error *err)
 {
-    size_t n_kept = 0;
+    bool changed = false;
     struct run *run = &s->run;
     enum gate_status status = run_start(run, s->setup.supervisor, err);
     if (!status)
         status = run_measure(run, s->setup.supervisor, show_case, NULL, err);
     run_request_progress("");
     if (!status && keeps_bests(r))
-        status = run_keep_bests(run, s->setup.target.library, s->best, &n_kept, err);
+        status = run_keep_bests(run, s->setup.target.library, s->best, &changed, err);
     /* First the bests: a run that says so must not be stored when they could not be. */
-    if (!status && n_kept)
+    if (!status && changed)
         status = best_save(s->best, s->best_path, err);
     if (status)
         return status;

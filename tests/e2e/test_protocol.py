@@ -138,6 +138,76 @@ class Verdicts(Gate):
                             best[SECOND]["best"]["library_sha256"])
 
 
+class Bests(Gate):
+    """What several runs in a row do to a best (gate/ratchet.h)."""
+
+    def best_log(self):
+        done = subprocess.run([GATE, "best", "log", "--json", "--baselines",
+                               self.path("baselines")], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, check=True)
+        return [(c["case"], c["action"], c["reason"]) for c in json.loads(done.stdout)[2:]]
+
+    def test_small_improvements_in_a_row_move_the_best(self):
+        self.accept()
+        for run in range(1, 5):
+            code, document, errors = self.run_gate("--ratchet", p50={SECOND: 990.0})
+            self.assertEqual(code, 0, errors)
+            self.assertIn(f"run {run} of 5", self.cases(document)[SECOND]["reason"])
+            self.assertEqual(self.best_log(), [])
+        self.assertEqual(self.run_gate(p50={SECOND: 990.0})[0], 0)  # without --ratchet: no part
+        code, document, errors = self.run_gate("--ratchet", p50={SECOND: 990.0})
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(self.cases(document)[SECOND]["verdict"], "pass")
+        ((case, action, reason),) = self.best_log()
+        self.assertEqual((case, action), (SECOND, "trend"))
+        self.assertIn("5 runs in a row found it faster, this one by 1.00 %", reason)
+        best = self.cases(self.run_gate()[1])[SECOND]["best"]
+        self.assertEqual(best["p50_ns"], 990.0)
+
+    def test_a_run_that_is_not_faster_ends_the_trend(self):
+        self.accept()
+        for p50 in [990.0] * 4 + [1000.0] + [990.0] * 4:
+            self.assertEqual(self.run_gate("--ratchet", p50={SECOND: p50})[0], 0)
+        self.assertEqual(self.best_log(), [])
+
+    def slow_hour(self, *args):
+        return self.run_gate(*args, best_p50=1050.0, p50={FIRST: 1050.0, SECOND: 1050.0})
+
+    def test_a_best_that_measures_slower_is_an_epoch_and_no_red(self):
+        self.accept()
+        for run in range(1, 6):
+            code, document, errors = self.slow_hour("--ratchet")
+            self.assertEqual(code, 0, errors)
+            case = self.cases(document)[SECOND]
+            self.assertEqual(case["verdict"], "pass")
+            self.assertIn("re-measures 5.00 % slower than its record", case["reason"])
+            self.assertEqual((case["best"]["p50_ns"], case["best"]["again_ns"]), (1000.0, 1050.0))
+            self.assertTrue(case["best"]["off"])
+            self.assertEqual(len(self.best_log()), 2 * (run == 5))
+        self.assertIn("a new epoch", case["reason"])
+        self.assertEqual({action for _, action, _ in self.best_log()}, {"epoch"})
+        case = self.cases(self.slow_hour()[1])[SECOND]
+        self.assertFalse(case["best"]["off"])
+        self.assertEqual(case["best"]["p50_ns"], 1050.0)
+
+    def test_a_record_that_is_off_is_told_without_the_ratchet_too(self):
+        self.accept()
+        code, document, _ = self.slow_hour("--report", "text=r.txt", "--report", "markdown=r.md")
+        self.assertEqual(code, 0)
+        self.assertTrue(self.cases(document)[SECOND]["best"]["off"])
+        for name in ("r.txt", "r.md"):
+            with open(self.path(name), encoding="utf-8") as file:
+                self.assertIn("slower than its record", file.read())
+        self.assertEqual(self.best_log(), [])
+
+    def test_another_driver_begins_an_epoch_at_once(self):
+        self.accept()
+        code, _, errors = self.run_gate("--ratchet", greeting={"device": {"driver": "2"}})
+        self.assertEqual(code, 0, errors)
+        self.assertEqual([action for _, action, _ in self.best_log()], ["epoch", "epoch"])
+        self.assertIn("the epoch was 1/1/0 and is 2/1/0", self.best_log()[0][2])
+
+
 class Records(Gate):
     """What the record says of a case is what all of its processes found."""
 

@@ -1,0 +1,76 @@
+#include "best_write.h"
+
+#include "base/json.h"
+
+/* An object whose members are all numbers, strings or null, on one line. */
+static void write_line(const cJSON *object, struct buf *out)
+{
+    const cJSON *item;
+    buf_putc(out, '{');
+    cJSON_ArrayForEach (item, object) {
+        buf_printf(out, "%s\"%s\": ", item != object->child ? ", " : "", item->string);
+        if (cJSON_IsNumber(item)) {
+            json_write_number(item->valuedouble, out);
+        } else if (cJSON_IsString(item)) {
+            buf_putc(out, '"');
+            json_escape(item->valuestring, out);
+            buf_putc(out, '"');
+        } else {
+            buf_puts(out, "null");
+        }
+    }
+    buf_putc(out, '}');
+}
+
+static void write_member(const cJSON *document, const char *key, struct buf *out)
+{
+    buf_printf(out, "  \"%s\": \"", key);
+    json_escape(json_string(document, key, ""), out);
+    buf_puts(out, "\",\n");
+}
+
+/* Only where there is one: most files have none. */
+static void write_trends(const cJSON *document, struct buf *out)
+{
+    const cJSON *trends = cJSON_GetObjectItemCaseSensitive(document, "trends"), *trend, *run;
+    if (!trends || !trends->child)
+        return;
+    buf_puts(out, "  \"trends\": {");
+    cJSON_ArrayForEach (trend, trends) {
+        buf_puts(out, "\n    \"");
+        json_escape(trend->string, out);
+        buf_puts(out, "\": [");
+        cJSON_ArrayForEach (run, trend) {
+            buf_puts(out, "\n      ");
+            write_line(run, out);
+            buf_puts(out, run->next ? "," : "\n    ]");
+        }
+        buf_puts(out, trend->next ? "," : "\n  },\n");
+    }
+}
+
+void best_write(const cJSON *document, struct buf *out)
+{
+    const cJSON *item;
+    buf_puts(out, "{\n");
+    write_member(document, "schema", out);
+    write_member(document, "device_model", out);
+    write_member(document, "contract", out);
+    buf_puts(out, "  \"cases\": {");
+    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(document, "cases")) {
+        buf_puts(out, "\n    \"");
+        json_escape(item->string, out);
+        buf_puts(out, "\": ");
+        write_line(item, out);
+        buf_puts(out, item->next ? "," : "\n  ");
+    }
+    buf_puts(out, "},\n");
+    write_trends(document, out);
+    buf_puts(out, "  \"log\": [");
+    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(document, "log")) {
+        buf_puts(out, "\n    ");
+        write_line(item, out);
+        buf_puts(out, item->next ? "," : "\n  ");
+    }
+    buf_puts(out, "]\n}\n");
+}
