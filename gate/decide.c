@@ -290,7 +290,7 @@ static const char *fault_of_policy(const struct decide_input *in)
         return "the threshold of p90 is not between 0 and 1000 %";
     if (!isfinite(in->floor_ns) || in->floor_ns < 0)
         return "the floor is no time";
-    if (!isfinite(in->control_drift) || in->control_drift < 0)
+    if (isinf(in->control_drift) || in->control_drift < 0)
         return "the change of the control kernel is not known";
     if (!within(in->added_spread, 0, THRESHOLD_MAX))
         return "the spread of the stored best is not known";
@@ -311,10 +311,10 @@ static const char *fault_of_shape(const struct decide_input *in, const struct de
 }
 
 /* The place of the first value that is no measurement, from 1; 0: all are. */
-static size_t faulty_value(const double *d, size_t n)
+static size_t faulty_value(const double *d, size_t n, bool may_lack)
 {
     for (size_t i = 0; d && i < n; i++)
-        if (!within(d[i], -D_MAX, D_MAX))
+        if (!within(d[i], -D_MAX, D_MAX) && !(may_lack && isnan(d[i])))
             return i + 1;
     return 0;
 }
@@ -324,9 +324,10 @@ static struct text fault_of_values(const struct decide_sequence *s, const char *
     const struct {
         const double *d;
         const char *unit;
-    } columns[] = {{s->d, "time"}, {s->d_cycles, "cycles"}, {s->d_p90, "p90"}};
+        bool may_lack;
+    } columns[] = {{s->d, "time", false}, {s->d_cycles, "cycles", true}, {s->d_p90, "p90", false}};
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
-        size_t at = faulty_value(columns[i].d, s->n);
+        size_t at = faulty_value(columns[i].d, s->n, columns[i].may_lack);
         if (at)
             return text("process %zu of the %s gave a ratio in %s that is no measurement", at, name,
                         columns[i].unit);
@@ -352,38 +353,46 @@ static struct text fault_of(const struct decide_input *in)
 
 /* ---- adjudication ---------------------------------------------------------------------------- */
 
-/* Median of the cycle ratios of both sequences; false: none were measured. */
-static bool median_of_cycles(const struct decide_input *in, double *median)
+/* Median of the cycle ratios that both sequences gave; returns how many there are. */
+static size_t median_of_cycles(const struct decide_input *in, double *median)
 {
     double all[2 * DECIDE_MAX_PROCESSES];
     size_t n = 0;
     const struct decide_sequence *const both[] = {&in->first, &in->confirmation};
-    for (size_t i = 0; i < 2; i++) {
-        if (!both[i]->d_cycles || both[i]->n == 0)
-            continue;
-        memcpy(all + n, both[i]->d_cycles, both[i]->n * sizeof *all);
-        n += both[i]->n;
-    }
-    if (n == 0)
-        return false;
+    for (size_t i = 0; i < 2; i++)
+        for (size_t j = 0; both[i]->d_cycles && j < both[i]->n; j++)
+            if (!isnan(both[i]->d_cycles[j]))
+                all[n++] = both[i]->d_cycles[j];
     stats_sort(all, n);
-    *median = stats_quantile(all, n, 0.5);
-    return true;
+    *median = n ? stats_quantile(all, n, 0.5) : 0;
+    return n;
+}
+
+/* What the cycles say against a difference in time; empty: nothing. */
+static struct text objection_of_cycles(const struct decide_input *in, enum look look)
+{
+    double cycles, sign = look == LOOK_SLOWER ? 1 : -1;
+    size_t n = median_of_cycles(in, &cycles), processes = in->first.n + in->confirmation.n;
+    if (in->counts_cycles && 2 * n < processes)
+        return text("SM cycles were counted in %zu of %zu processes: the clock may have changed", n,
+                    processes);
+    if (n && sign * cycles <= log1p(in->threshold / 2))
+        return text("cycles are the same (%+.2f %%): the clock changed, not the code",
+                    percent(cycles));
+    return (struct text){""};
 }
 
 /* What else could have made the difference d (ln of a ratio); empty: nothing, so it is the code's.
  */
 static struct text objection(const struct decide_input *in, enum look look, enum figure f, double d)
 {
-    double cycles, sign = look == LOOK_SLOWER ? 1 : -1;
     if (in->same_library)
         return text("candidate and best are the same file");
+    if (in->confirmation.n && isnan(in->control_drift))
+        return text("the control kernel was not timed beside it: the machine may have changed");
     if (in->control_drift > fmax(DECIDE_CONTROL_FLAT, DECIDE_CONTROL_SHARE * fabs(d)))
         return text("the control kernel moved by %.2f %%", in->control_drift * 100);
-    if (f == TIME && median_of_cycles(in, &cycles) && sign * cycles <= log1p(in->threshold / 2))
-        return text("cycles are the same (%+.2f %%): the clock changed, not the code",
-                    percent(cycles));
-    return (struct text){""};
+    return f == TIME ? objection_of_cycles(in, look) : (struct text){""};
 }
 
 static enum verdict objected(const struct decide_input *in, enum look look)

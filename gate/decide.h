@@ -27,9 +27,11 @@
  * Adjudication: the two libraries are not the same file, the control kernel stayed flat (it moved
  * by no more than DECIDE_CONTROL_FLAT, or than DECIDE_CONTROL_SHARE of the difference: a machine
  * that changed by 1 % does not make a kernel six times slower), and SM cycles say so too (median of
- * the cycle ratios of both sequences > ln(1 + T / 2), mirrored for faster). A slower case that
- * fails it is `environment`; a faster one passes, or is `environment` when the two are the same
- * file.
+ * the cycle ratios of both sequences > ln(1 + T / 2), mirrored for faster). What is not known does
+ * not speak for the code: a control that was not timed in both sequences, or a device that counts
+ * cycles and gave them in less than half of the processes, is an objection as well. A slower case
+ * that fails it is `environment`; a faster one passes, or is `environment` when the two are the
+ * same file.
  *
  * Where p90 is gated, it is judged by the same rule, at the same looks, with a threshold of its
  * own. A case passes when both figures do, and is a regression when either is suspected in both
@@ -62,7 +64,7 @@ enum verdict {
 /* One sequence of processes: d of each, in time and in SM cycles, and ln of the ratio of p90s. */
 struct decide_sequence {
     const double *d;
-    const double *d_cycles; /* NULL: cycles were not measured (the host) */
+    const double *d_cycles; /* NULL: cycles were not measured (the host); NaN: in that process */
     const double *d_p90;    /* NULL: not measured */
     size_t n;
 };
@@ -73,7 +75,9 @@ struct decide_input {
     double p90_threshold;                       /* the same for p90; 0: p90 is not gated */
     double best_p50_ns;   /* of the best in this run: turns the excess into time */
     double floor_ns;      /* an excess up to this is not told from nothing: timer step, 30 cycles */
-    double control_drift; /* relative change of the control between the two sequences */
+    double control_drift; /* relative change of the control between the two sequences; NaN: it was
+                             not timed in both */
+    bool counts_cycles;   /* the device has a counter of cycles, so they must be there */
     bool same_library;    /* candidate and best are the same file: an A/A control of this run */
     bool confirm_faster;  /* the best is to follow an improvement */
     double added_spread;  /* half-width in d that the bounds are widened by: number-only mode */

@@ -17,6 +17,8 @@
 #define HIDDEN_NS 200e3
 #define HIDDEN_SHARE 0.1
 
+#define LAUNCH_MAX_NS 1e15
+
 /* Peaks are datasheet figures: leave room for a boost clock, and for what stays in the L2. */
 #define FLOOR_FLOPS_SLACK 0.9
 #define FLOOR_BYTES_SLACK 0.6
@@ -136,13 +138,29 @@ static enum gate_status check_plausible(const struct session *s, unsigned i, str
     return GATE_OK;
 }
 
+/* No launch takes no time, or eleven days: a clock that stopped or jumped must not pass for fast.
+ */
+static enum gate_status check_clock(const struct session *s, unsigned i, struct gate_error *err)
+{
+    const struct series *x = &s->series[i];
+    for (size_t j = 0; j < x->n; j++)
+        if (!(x->ns[j] > 0 && x->ns[j] <= LAUNCH_MAX_NS))
+            return gate_fail(err, GATE_ENVIRONMENT,
+                             "the clock stopped or jumped: sample %zu of kernel '%s' took %g ns a "
+                             "launch; nothing can be timed on this machine",
+                             j + 1, s->arms[i].kernel->name, x->ns[j]);
+    return GATE_OK;
+}
+
 static enum gate_status summarise(struct session *s, unsigned i, struct gate_error *err)
 {
     const struct series *x = &s->series[i];
     struct measurement *m = &s->arms[i].measurement;
     struct estimate candidate_p50;
     double candidate_p90 = 0;
-    enum gate_status status = session_p50(s, i, &m->p50_ns, &m->p90_ns, err);
+    enum gate_status status = check_clock(s, i, err);
+    if (!status)
+        status = session_p50(s, i, &m->p50_ns, &m->p90_ns, err);
     if (!status && i > 0)
         status = session_p50(s, 0, &candidate_p50, &candidate_p90, err);
     if (!status && i > 0)
@@ -292,9 +310,11 @@ static enum gate_status inject(struct session *s, double share, double budget_ns
     session_clear(s);
     if (!status)
         status = take_rounds(s, budget_ns, err);
+    for (unsigned i = 0; i < 2 && !status; i++)
+        status = check_clock(s, i, err);
     if (!status)
         status = session_ratio(s, 1, &ratio, err);
-    *out = ratio.value > 0 ? log(ratio.value) : 0;
+    *out = status ? 0 : log(ratio.value);
     return status;
 }
 

@@ -123,14 +123,18 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
     p.candidate = time_of(arm_of(result->arms, "candidate"));
     p.d_cycles = p.d_p90 = NAN;
     if (c->mode == RUN_PAIRED && !read_pair(result->arms, &p)) {
+        const cJSON *verify = member(arm_of(result->arms, "best"), "verify");
+        const char *said = json_string(verify, "message", result->message);
+        char why[400];
         if (stage != RUN_FIRST || q->n > 0) {
             q->lost++;
+            snprintf(c->note, sizeof c->note,
+                     "the best could not be measured in %zu process%s%s%.250s", q->lost,
+                     q->lost == 1 ? "" : "es", said[0] ? ": " : "", said);
             return;
         }
-        const cJSON *verify = member(arm_of(result->arms, "best"), "verify");
-        char why[400];
-        snprintf(why, sizeof why, "the best's library could not be measured here: %.300s",
-                 json_string(verify, "message", result->message));
+        snprintf(why, sizeof why, "the best's library could not be measured here%s%.300s",
+                 said[0] ? ": " : "", said);
         run_fall_back(run, c, why);
     }
     if (c->mode == RUN_NUMBER)
@@ -168,12 +172,12 @@ struct sequences {
 static struct decide_sequence flatten(const struct run_sequence *q, struct sequences *to,
                                       enum run_stage stage)
 {
-    bool cycles = true, p90 = true;
+    bool cycles = false, p90 = true;
     for (size_t i = 0; i < q->n; i++) {
         to->d[stage][i] = q->process[i].d;
         to->cycles[stage][i] = q->process[i].d_cycles;
         to->p90[stage][i] = q->process[i].d_p90;
-        cycles &= !isnan(q->process[i].d_cycles);
+        cycles |= !isnan(q->process[i].d_cycles);
         p90 &= !isnan(q->process[i].d_p90);
     }
     return (struct decide_sequence){.d = to->d[stage],
@@ -210,7 +214,13 @@ static double median_control(const struct run *run, enum run_stage stage)
 double run_control_drift(const struct run *run)
 {
     double first = median_control(run, RUN_FIRST), then = median_control(run, RUN_CONFIRMATION);
-    return first > 0 && then > 0 ? fabs(then / first - 1) : 0;
+    return first > 0 && then > 0 ? fabs(then / first - 1) : NAN;
+}
+
+/* Only the host has no counter of them. */
+static bool counts_cycles(const struct run *run)
+{
+    return strcmp(json_string(member(run->greeting, "device"), "kind", ""), "host") != 0;
 }
 
 double run_threshold(const struct run *run, const struct run_case *c)
@@ -231,6 +241,7 @@ static void decide_measured(const struct run *run, struct run_case *c)
         .best_p50_ns = paired ? median_best_ns(&c->sequence[RUN_FIRST]) : c->best.p50_ns,
         .floor_ns = floor_ns(c),
         .control_drift = run_control_drift(run),
+        .counts_cycles = paired && counts_cycles(run),
         .same_library = run_same_library(run, c),
         .confirm_faster = run->policy.ratchet,
         .added_spread = paired ? 0 : NUMBER_SPREADS * spread,

@@ -62,7 +62,8 @@ struct run_case {
     struct best_entry again; /* the best's library as this run measured it; p50_ns 0: it did not */
     bool best_is_off;        /* by ratchet_is_off(): the record is of another epoch */
     enum run_mode mode;
-    char note[400]; /* what the user should know beside the verdict: a best that is not at hand */
+    char note[400]; /* what the user should know beside the verdict: a best that is not at hand, or
+                       that could not be measured in some processes */
     struct run_sequence sequence[RUN_STAGES];
     struct decision decision;
     enum verdict verdict;
@@ -147,9 +148,9 @@ void run_summarise(struct run_case *c);
 /* The run document (run.schema.json); the caller's. */
 cJSON *run_document(const struct run *run);
 
-/* Relative change of the control's median from the first sequence to the confirmation; 0 without
- * one. Single processes differ by up to 0.7 % on an H200 that nothing disturbs (where the control's
- * memory lies), so they are not held against each other. */
+/* Relative change of the control's median from the first sequence to the confirmation; NaN when it
+ * was not timed in both. Single processes differ by up to 0.7 % on an H200 that nothing disturbs
+ * (where the control's memory lies), so they are not held against each other. */
 double run_control_drift(const struct run *run);
 int run_exit_code(const struct run *run);
 void run_release(struct run *run);

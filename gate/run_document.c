@@ -126,7 +126,7 @@ cJSON *run_document(const struct run *run)
     cJSON_AddStringToObject(o, "schema", "gate-run/1");
     cJSON_AddStringToObject(o, "uuid", run->origin.uuid);
     cJSON_AddNumberToObject(o, "time_ms", (double)run->start_ms);
-    cJSON_AddNumberToObject(o, "duration_ms", (double)(run->end_ms - run->start_ms));
+    cJSON_AddNumberToObject(o, "duration_ms", fmax(0, (double)(run->end_ms - run->start_ms)));
     cJSON_AddStringToObject(o, "gate_version", GATE_VERSION);
     cJSON_AddItemToObject(o, "git", git_object(&run->origin));
     cJSON_AddStringToObject(o, "who", run->origin.who);
@@ -137,7 +137,8 @@ cJSON *run_document(const struct run *run)
     add_copy(o, "contract", run->greeting);
     cJSON_AddItemToObject(o, "policy", policy_object(&run->policy));
     cJSON_AddStringToObject(o, "epoch", run->epoch);
-    cJSON_AddNumberToObject(o, "control_drift", run_control_drift(run));
+    double drift = run_control_drift(run);
+    add_known(o, "control_drift", drift, !isnan(drift));
     cJSON_AddNumberToObject(o, "n_processes", (double)run->n_processes);
     cJSON_AddStringToObject(o, "seed", seed);
     cJSON_AddStringToObject(o, "verdict", verdict_name(verdict_of_run(run->counts)));

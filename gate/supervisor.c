@@ -366,6 +366,18 @@ static bool read_outcome(const char *name, enum case_outcome *out)
     return false;
 }
 
+/* The arm that was timed with fewer samples than a median can rest on; NULL: none. */
+static const cJSON *hasty_arm(const cJSON *arms)
+{
+    const cJSON *arm;
+    cJSON_ArrayForEach (arm, arms) {
+        const cJSON *timing = member(arm, "timing");
+        if (cJSON_IsObject(timing) && json_integer(timing, "samples", 0) < SUPERVISOR_SAMPLES_MIN)
+            return arm;
+    }
+    return NULL;
+}
+
 /* A measured case must have a timed candidate in front, verified if that was asked for. */
 static bool measured_candidate(const struct case_task *task, const cJSON *arms)
 {
@@ -404,6 +416,14 @@ static bool read_done(struct supervisor *s, const struct case_task *task, cJSON 
         (out->outcome == CASE_MEASURED &&
          (!measured_candidate(task, member(done, "arms")) || !read_injected(task, done, out)))) {
         snprintf(message, size, "talked nonsense: its outcome does not fit its record");
+        return false;
+    }
+    const cJSON *hasty = hasty_arm(member(done, "arms"));
+    if (hasty) {
+        snprintf(message, size,
+                 "talked nonsense: it took %lld samples of '%.64s', at least %d count",
+                 (long long)json_integer(member(hasty, "timing"), "samples", 0),
+                 json_string(hasty, "provider", ""), SUPERVISOR_SAMPLES_MIN);
         return false;
     }
     snprintf(out->message, sizeof out->message, "%s", json_string(done, "message", ""));

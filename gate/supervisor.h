@@ -16,6 +16,7 @@
 
 #define SUPERVISOR_BESTS_MAX 6
 #define SUPERVISOR_SHARES_MAX 16
+#define SUPERVISOR_SAMPLES_MIN 16 /* of an arm that is timed: eight rounds */
 
 struct supervisor;
 

@@ -7,6 +7,7 @@ die, silence, end, flood, phases. "starts" is a file that counts starts: after "
 the GPU is busy. "only" restricts "act" and "record" to one case id; "marker" names a
 file: the act happens only while it does not exist, and creates it. "p50" maps case ids to the
 candidate's time (1000 ns), "cycles" to its ratio to the best in cycles (that of the times),
+"ratio" to its ratio to the best; "timing" is merged into what is said of the candidate's times,
 "best_fails" is the message of a best that is wrong, "best_is_lost" leaves it out of
 all but the first process. "drift" is a file that counts processes: the
 control of each is 1 % slower than that of the one before. "count" is a file that counts processes
@@ -136,7 +137,8 @@ def best_arm(name, p50, d):
     best = FAKE.get("best_p50", 1000.0)
     ratio = p50 / best if d is None else math.exp(d)
     arm["timing"] = dict(timing(best), ratio_p90=ratio,
-                         ratio_to_candidate={"value": ratio, "lo": ratio, "hi": ratio},
+                         ratio_to_candidate=dict.fromkeys(
+                             ("value", "lo", "hi"), FAKE.get("ratio", {}).get(name, ratio)),
                          ratio_cycles=FAKE.get("cycles", {}).get(name, ratio))
     return arm
 
@@ -167,6 +169,8 @@ def main():
         p50 = of_process("p50s", name, process, FAKE.get("p50", {}).get(name, 1000.0))
         arms = [{"provider": "fake", "role": "candidate", "kernel": "k", "timing": timing(p50),
                  "verify": verify() if task["verify"] else None}]
+        if mine:
+            merge(arms[0]["timing"], FAKE.get("timing", {}))
         if task["best"] and (task["verify"] or not FAKE.get("best_is_lost")):
             arms.append(best_arm(name, p50, of_process("d", name, process, None)))
         record = {"done": name, "outcome": "measured", "message": "", "spoiled": False,

@@ -268,6 +268,27 @@ class Adjudication(Gate):
         self.assertGreater(document["control_drift"], 0.005)
         self.assertIn("control", self.cases(document)[SECOND]["reason"])
 
+    def test_a_control_that_was_not_timed_is_the_machine(self):
+        self.accept()
+        code, document, _ = self.run_gate(p50={SECOND: 1100.0}, greeting={"control_ns": 0})
+        self.assertEqual(code, 4)
+        self.assertIsNone(document["control_drift"])
+        self.assertIn("control kernel was not timed", self.cases(document)[SECOND]["reason"])
+
+    def test_without_the_control_nothing_is_kept(self):
+        code, document, _ = self.run_gate("--accept-new", greeting={"control_ns": 0})
+        self.assertEqual(code, 3)
+        for case in document["cases"]:
+            self.assertEqual(case["verdict"], "no-verdict")
+            self.assertIn("control could not be timed", case["reason"])
+
+    def test_a_slowdown_whose_cycles_were_not_counted_is_the_clock(self):
+        self.accept()
+        code, document, _ = self.run_gate(p50={SECOND: 1100.0}, cycles={SECOND: None})
+        self.assertEqual(code, 4)
+        self.assertIn("SM cycles were counted in 0 of 10 processes",
+                      self.cases(document)[SECOND]["reason"])
+
     def test_a_control_that_moves_does_not_fail_what_passes(self):
         self.accept()
         self.assertEqual(self.run_gate(drift=self.path("drift"))[0], 0)
@@ -341,6 +362,8 @@ class Libraries(Gate):
         for case in document["cases"]:
             self.assertEqual(case["verdict"], "no-verdict")
             self.assertEqual(len(case["processes"]), 1)
+            self.assertIn("only 1 of at least 5 processes", case["reason"])
+            self.assertIn("the best could not be measured in 3 processes", case["reason"])
         self.assertEqual(document["n_processes"], 4)
 
     def test_against_a_file(self):
@@ -431,6 +454,26 @@ class BadWorkers(Gate):
 
     def test_arms_that_are_a_number(self):
         self.assert_costs_its_case_only("must be an array", record={"arms": 3})
+
+    def test_times_that_cannot_be(self):
+        for p50, says in ((0, "more than 0"), (-1000.0, "more than 0"), (1e300, "at most 1e+15")):
+            with self.subTest(p50=p50):
+                self.assert_costs_its_case_only("'/0/timing/p50_ns'", timing={"p50_ns": p50})
+                self.assert_costs_its_case_only(says, timing={"p50_ns": p50})
+
+    def test_too_few_samples(self):
+        self.assert_costs_its_case_only("it took 15 samples of 'fake', at least 16 count",
+                                        timing={"samples": 15})
+
+    def test_a_ratio_that_cannot_be(self):
+        """It comes from the second process on, as the first one has no best yet."""
+        for ratio in (0, 1e7, -1):
+            with self.subTest(ratio=ratio):
+                self.accept()
+                code, document, _ = self.run_gate(ratio={SECOND: ratio})
+                self.assertEqual(code, 2)
+                self.assertIn("'/1/timing/ratio_to_candidate/value'",
+                              self.cases(document)[SECOND]["reason"])
 
     def test_phases_without_end(self):
         self.assert_costs_its_case_only("no sign of life for 20 s", act="phases")

@@ -439,6 +439,54 @@ static void cycles_of_one_sequence_are_asked_alone(void **state)
     assert_decided(&d, VERDICT_REGRESSION);
 }
 
+/* What was not measured does not speak for the code. */
+static void a_control_that_was_not_timed_is_an_objection(void **state)
+{
+    static const double cycles[2] = {3, 3}, faster[2] = {-3, -3};
+    struct made m;
+    struct decide_input in = policy;
+    (void)state;
+    struct decision d = adjudicated(3, NAN, false, cycles);
+    assert_decided(&d, VERDICT_ENVIRONMENT);
+    assert_non_null(strstr(d.reason, "the control kernel was not timed"));
+    d = adjudicated(-3, NAN, false, faster);
+    assert_decided(&d, VERDICT_PASS);
+    d = adjudicated(0, NAN, false, cycles);
+    assert_decided(&d, VERDICT_PASS);
+    in.control_drift = NAN; /* one sequence has no other to drift from */
+    in.first = make(&m, 5, -3, 0.1);
+    d = decide(&in);
+    assert_decided(&d, VERDICT_IMPROVEMENT);
+}
+
+static void a_device_with_cycles_must_give_them(void **state)
+{
+    struct made first, second;
+    struct decide_input in = policy;
+    (void)state;
+    in.counts_cycles = true;
+    in.first = make(&first, 5, 3, 0.1);
+    in.confirmation = make(&second, 5, 3, 0.1);
+    struct decision d = decide(&in);
+    assert_decided(&d, VERDICT_ENVIRONMENT);
+    assert_non_null(strstr(d.reason, "SM cycles were counted in 0 of 10 processes"));
+    in.first = with_cycles(&first, 3);
+    d = decide(&in);
+    assert_decided(&d, VERDICT_REGRESSION);
+    first.cycles[1] = NAN;
+    d = decide(&in);
+    assert_decided(&d, VERDICT_ENVIRONMENT);
+    assert_non_null(strstr(d.reason, "in 4 of 10 processes"));
+    in.confirmation = with_cycles(&second, 3);
+    second.cycles[0] = NAN; /* eight of ten agree */
+    d = decide(&in);
+    assert_decided(&d, VERDICT_REGRESSION);
+    in.counts_cycles = false; /* a host */
+    in.first.d_cycles = in.confirmation.d_cycles = NULL;
+    d = decide(&in);
+    assert_decided(&d, VERDICT_REGRESSION);
+}
+
 /* A machine that is off does not make red of a case that nobody suspects. */
 static void only_what_is_confirmed_is_adjudicated(void **state)
 {
@@ -642,7 +690,7 @@ static void assert_fault(const struct decide_input *in, const char *reason)
 
 static void absurd_policies_are_no_verdict(void **state)
 {
-    static const double bad[] = {-1, NAN, INFINITY, -INFINITY};
+    static const double bad[] = {-1, -INFINITY, INFINITY, NAN};
     struct made m;
     struct decide_input in;
     (void)state;
@@ -664,7 +712,8 @@ static void absurd_policies_are_no_verdict(void **state)
         assert_fault(&in, "the floor is no time");
         in = good;
         in.control_drift = bad[i];
-        assert_fault(&in, "the change of the control kernel is not known");
+        if (!isnan(bad[i])) /* which is the control that was not timed: see above */
+            assert_fault(&in, "the change of the control kernel is not known");
         in = good;
         in.added_spread = bad[i];
         assert_fault(&in, "the spread of the stored best is not known");
@@ -701,7 +750,7 @@ static void absurd_sequences_are_no_verdict(void **state)
 
 static void absurd_figures_are_no_verdict(void **state)
 {
-    static const double bad[] = {NAN, INFINITY, -INFINITY, 14, -14, 1e300};
+    static const double bad[] = {INFINITY, -INFINITY, 14, -14, 1e300, NAN};
     struct made m, again;
     struct decide_input in = policy;
     (void)state;
@@ -717,8 +766,9 @@ static void absurd_figures_are_no_verdict(void **state)
                           "measurement");
         m.d[2] = kept;
         m.cycles[0] = bad[i];
-        assert_fault(&in, "process 1 of the first sequence gave a ratio in cycles that is no "
-                          "measurement");
+        if (!isnan(bad[i])) /* which is a process without them */
+            assert_fault(&in, "process 1 of the first sequence gave a ratio in cycles that is no "
+                              "measurement");
         m.cycles[0] = 0.03;
         again.p90[4] = bad[i];
         assert_fault(&in, "process 5 of the confirmation gave a ratio in p90 that is no "
@@ -933,6 +983,8 @@ int main(void)
         cmocka_unit_test(a_large_difference_is_not_put_down_to_a_small_drift),
         cmocka_unit_test(without_cycles_their_rule_is_skipped),
         cmocka_unit_test(cycles_of_one_sequence_are_asked_alone),
+        cmocka_unit_test(a_control_that_was_not_timed_is_an_objection),
+        cmocka_unit_test(a_device_with_cycles_must_give_them),
         cmocka_unit_test(only_what_is_confirmed_is_adjudicated),
         cmocka_unit_test(an_improvement_that_moves_nothing_is_final_at_once),
         cmocka_unit_test(an_improvement_that_moves_the_best_is_confirmed),

@@ -572,6 +572,7 @@ static void set_numbers(cJSON *value, double number)
     }
 }
 
+/* Beyond what the schema lets in: a report stands it all the same. */
 static void test_extreme_numbers(void **state)
 {
     (void)state;
@@ -580,7 +581,6 @@ static void test_extreme_numbers(void **state)
         cJSON *document = load_sample();
         set_numbers(document, numbers[i]);
         cJSON_SetNumberValue(cJSON_GetObjectItem(document, "time_ms"), JSON_MAX_SAFE_INTEGER);
-        assert_fits_schema(document);
         for (int format = REPORT_TEXT; format <= REPORT_JUNIT; format++)
             free(report(document, (enum report_format)format, &plain));
         cJSON_Delete(document);

@@ -1,0 +1,220 @@
+/*
+ * test_measure.c: measuring by a device whose clock tells what the test wants, so that every figure
+ * is known. Memory is the host's; nothing is launched.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gate/device_backend.h"
+#include "gate/measure.h"
+#include "gate/problem.h"
+#include "unit/noise.h"
+
+#define LAUNCH_NS 1000.0
+
+struct device_replay {
+    unsigned arm, n;
+};
+
+/* What the clock tells of the arms: a launch takes LAUNCH_NS times `factor`, with noise. */
+static struct script {
+    double factor[2], noise;
+    unsigned bad_from; /* replays of arm 1 from this one on take `bad_ns`; 0: none do */
+    double bad_ns;
+    double sm_clock_mhz;
+    unsigned replays[2];
+    struct rng rng;
+} script;
+
+static enum gate_status record(struct device *d, device_launch_fn launch, void *context, unsigned n,
+                               bool delayed, struct device_replay **out, struct gate_error *err)
+{
+    const struct arm_launch *l = context;
+    struct device_replay *r = malloc(sizeof *r);
+    (void)d, (void)launch, (void)delayed, (void)err;
+    assert_non_null(r);
+    *r = (struct device_replay){l->arm->role == ARM_BEST, n};
+    *out = r;
+    return GATE_OK;
+}
+
+static enum gate_status replay(struct device *d, struct device_replay *r, struct device_time *out,
+                               struct gate_error *err)
+{
+    unsigned count = ++script.replays[r->arm];
+    double ns =
+        LAUNCH_NS * r->n * script.factor[r->arm] * exp(script.noise * rng_normal(&script.rng));
+    (void)d, (void)err;
+    if (r->arm && script.bad_from && count >= script.bad_from)
+        ns = script.bad_ns * r->n;
+    *out = (struct device_time){ns, ns, script.sm_clock_mhz};
+    return GATE_OK;
+}
+
+static enum gate_status delay(struct device *d, struct device_replay *r, double ns,
+                              struct gate_error *err)
+{
+    (void)d, (void)r, (void)ns, (void)err;
+    return GATE_OK;
+}
+
+static void replay_free(struct device *d, struct device_replay *r)
+{
+    (void)d;
+    free(r);
+}
+
+static enum gate_status rest(struct device *d, double ns, struct gate_error *err)
+{
+    (void)d, (void)ns, (void)err;
+    return GATE_OK;
+}
+
+static int open_scripted(void **state)
+{
+    static struct device_backend backend;
+    struct device *d = NULL;
+    if (device_open("host", &d, NULL))
+        return -1;
+    backend = *d->backend;
+    backend.replay_record = record;
+    backend.replay_run = replay;
+    backend.replay_delay = delay;
+    backend.replay_free = replay_free;
+    backend.rest = rest;
+    d->backend = &backend;
+    script = (struct script){.factor = {1, 1}, .sm_clock_mhz = 1980};
+    rng_seed(&script.rng, 8);
+    *state = d;
+    return 0;
+}
+
+static int close_scripted(void **state)
+{
+    device_close(*state);
+    return 0;
+}
+
+static enum gate_status look(void *context, const struct operands *o, struct gate_error *err)
+{
+    (void)context, (void)o, (void)err;
+    return GATE_OK;
+}
+
+/* Candidate and best, measured. */
+struct pair {
+    struct arm arm[2];
+    struct gate_error err;
+};
+
+static enum gate_status measure(struct device *d, const struct measure_policy *policy,
+                                struct pair *p)
+{
+    static const struct kg_kernel kernel = {.struct_bytes = sizeof kernel, .name = "k"};
+    cJSON *object = cJSON_CreateObject();
+    struct suite_case c = {.id = "gemm/fp32/m4-n4-k4", .object = object};
+    c.problem = (struct kg_problem){.struct_bytes = sizeof c.problem,
+                                    .op = KG_OP_GEMM,
+                                    .dtype = KG_F32,
+                                    .m = 4,
+                                    .n = 4,
+                                    .k = 4};
+    *p = (struct pair){
+        .arm = {{.kernel = &kernel, .role = ARM_CANDIDATE}, {.kernel = &kernel, .role = ARM_BEST}}};
+    enum gate_status status = measure_arms(d, &c, 1, policy, p->arm, 2, look, NULL, &p->err);
+    cJSON_Delete(object);
+    return status;
+}
+
+static void release(struct pair *p)
+{
+    arm_release(&p->arm[0]);
+    arm_release(&p->arm[1]);
+}
+
+static void a_known_ratio_is_found(void **state)
+{
+    const struct measure_policy policy = {.budget_ns = 0};
+    struct pair p;
+    script.factor[0] = 1.03;
+    assert_int_equal(measure(*state, &policy, &p), GATE_OK);
+    const struct measurement *best = &p.arm[1].measurement;
+    assert_true(p.arm[0].timed && p.arm[1].timed);
+    assert_true(fabs(best->ratio.value - 1.03) < 1e-9 && fabs(best->ratio_cycles - 1.03) < 1e-9);
+    assert_true(fabs(best->p50_ns.value - LAUNCH_NS) < 1e-6);
+    assert_int_equal(best->n_samples, 2 * MEASURE_ROUNDS);
+    release(&p);
+}
+
+/* 0: it stopped; less: it jumped back; NaN and years: it is broken. */
+static void a_clock_that_stops_or_jumps_is_told(void **state)
+{
+    static const double bad[] = {0, -5, NAN, INFINITY, 1e16};
+    const struct measure_policy policy = {.budget_ns = 0};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct pair p;
+        script.replays[1] = 0;
+        script.bad_from = 110; /* after the warm-up, in the midst of the rounds */
+        script.bad_ns = bad[i];
+        assert_int_equal(measure(*state, &policy, &p), GATE_ENVIRONMENT);
+        assert_non_null(strstr(p.err.message, "the clock stopped or jumped: sample "));
+        assert_null(strstr(p.err.message, "sample 1 "));
+        assert_false(p.arm[1].timed);
+        release(&p);
+    }
+}
+
+/* A calibration has no summary; a stopped clock must not pass for "no difference" there. */
+static void a_calibration_tells_it_too(void **state)
+{
+    static const struct kg_kernel kernel = {.struct_bytes = sizeof kernel, .name = "k"};
+    const struct measure_policy policy = {.budget_ns = 0};
+    static const double shares[] = {0};
+    struct suite_case c = {.id = "x", .object = NULL};
+    struct arm arms[2] = {{.kernel = &kernel, .role = ARM_CANDIDATE},
+                          {.kernel = &kernel, .role = ARM_BEST}};
+    struct gate_error err = {0};
+    double d = 1;
+    c.problem = (struct kg_problem){.struct_bytes = sizeof c.problem,
+                                    .op = KG_OP_GEMM,
+                                    .dtype = KG_F32,
+                                    .m = 4,
+                                    .n = 4,
+                                    .k = 4};
+    assert_int_equal(measure_injected(*state, &c, 1, &policy, arms, shares, 1, &d, &err), GATE_OK);
+    assert_true(fabs(d) < 1e-9);
+    script.replays[1] = 0;
+    script.bad_from = 110;
+    assert_int_equal(measure_injected(*state, &c, 1, &policy, arms, shares, 1, &d, &err),
+                     GATE_ENVIRONMENT);
+    assert_non_null(strstr(err.message, "the clock stopped or jumped"));
+}
+
+static void without_the_counter_there_are_no_cycles(void **state)
+{
+    const struct measure_policy policy = {.budget_ns = 0};
+    struct pair p;
+    script.sm_clock_mhz = 0;
+    assert_int_equal(measure(*state, &policy, &p), GATE_OK);
+    assert_true(p.arm[1].measurement.ratio_cycles == 0);
+    release(&p);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, open_scripted, close_scripted)
+    const struct CMUnitTest tests[] = {
+        TEST(a_known_ratio_is_found),
+        TEST(a_clock_that_stops_or_jumps_is_told),
+        TEST(a_calibration_tells_it_too),
+        TEST(without_the_counter_there_are_no_cycles),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
