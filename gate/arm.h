@@ -30,7 +30,11 @@ struct verification {
     double max_abs; /* largest absolute error */
     double allclose_1e2, allclose_1e3; /* smallest share of elements within atol = rtol */
     int64_t nonfinite;
-    char message[512]; /* empty when ok */
+    unsigned checks;       /* probes on neighbour shapes and layouts that were looked at */
+    unsigned skipped;      /* that were not: too large, or a layout that the kernel refuses */
+    char vendor[32];       /* the provider beside it; empty: none that is right */
+    double vendor_rel_fro; /* of the vendor's own kernel on the same inputs */
+    char message[900];     /* empty when ok */
 };
 
 /* What was measured of one kernel, per launch. */

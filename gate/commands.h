@@ -8,6 +8,7 @@
 #define GATE_COMMANDS_H
 
 int cmd_run(int argc, char **argv);
+int cmd_verify(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_calibrate(int argc, char **argv);
 int cmd_best(int argc, char **argv);

@@ -12,6 +12,7 @@ static const struct {
     const char *what; /* NULL: not for people */
 } commands[] = {
     {"run", cmd_run, "measure a suite, hold it against the stored bests, say pass or fail"},
+    {"verify", cmd_verify, "say whether kernels are right, on every shape and probe; time nothing"},
     {"compare", cmd_compare, "hold one library or commit against another"},
     {"calibrate", cmd_calibrate, "say how often the gate would be wrong on this machine"},
     {"best", cmd_best, "show, accept or log the stored bests"},

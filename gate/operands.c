@@ -1,6 +1,8 @@
 #include "operands.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../kernels/reference/half.h"
 
@@ -14,6 +16,15 @@ uint64_t operands_seed(uint64_t seed, uint64_t index)
     return z ^ (z >> 31);
 }
 
+/* FNV-1a over the id. */
+uint64_t operands_case_seed(uint64_t run_seed, const char *id)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *id; id++)
+        hash = (hash ^ (unsigned char)*id) * 0x100000001b3u;
+    return operands_seed(run_seed, hash);
+}
+
 static size_t tensor_bytes(const struct kg_problem *p, const struct problem_tensor *t)
 {
     return (size_t)problem_tensor_elements(t) * problem_dtype_bytes(p->dtype);
@@ -24,24 +35,24 @@ static size_t aligned_bytes(const struct kg_problem *p, const struct problem_ten
     return (tensor_bytes(p, t) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-size_t operands_bytes(const struct kg_problem *p)
+static size_t bytes_apart(const struct kg_problem *p, size_t gap)
 {
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
-    size_t bytes = 0;
+    size_t bytes = gap;
     for (unsigned i = problem_tensors(p, tensors); i-- > 0;)
-        bytes += aligned_bytes(p, &tensors[i]);
+        bytes += aligned_bytes(p, &tensors[i]) + gap;
     return bytes;
 }
 
-struct operands operands_at(struct device *d, const struct kg_problem *p, void *memory)
+static struct operands place(struct device *d, const struct kg_problem *p, void *memory, size_t gap)
 {
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
     unsigned n = problem_tensors(p, tensors);
     struct operands o = {.args = {.struct_bytes = sizeof o.args, .stream = device_stream(d)}};
-    char *at = memory;
+    char *at = (char *)memory + gap;
     for (unsigned i = 0; i < n; i++) {
         struct kg_tensor view = problem_dense(p, &tensors[i], at);
-        at += aligned_bytes(p, &tensors[i]);
+        at += aligned_bytes(p, &tensors[i]) + gap;
         if (tensors[i].is_output) {
             o.out[o.args.n_out] = tensors[i];
             o.args.out[o.args.n_out++] = view;
@@ -52,6 +63,158 @@ struct operands operands_at(struct device *d, const struct kg_problem *p, void *
     }
     return o;
 }
+
+size_t operands_bytes(const struct kg_problem *p)
+{
+    return bytes_apart(p, 0);
+}
+
+struct operands operands_at(struct device *d, const struct kg_problem *p, void *memory)
+{
+    return place(d, p, memory, 0);
+}
+
+size_t operands_bytes_in_zones(const struct kg_problem *p)
+{
+    return bytes_apart(p, OPERANDS_RED_ZONE);
+}
+
+struct operands operands_in_zones(struct device *d, const struct kg_problem *p, void *memory)
+{
+    return place(d, p, memory, OPERANDS_RED_ZONE);
+}
+
+/* ---- red zones ---- */
+
+/* Tensor i of all, inputs first, in the order of the memory. */
+static const struct kg_tensor *tensor_at(const struct operands *o, uint32_t i)
+{
+    return i < o->args.n_in ? &o->args.in[i] : &o->args.out[i - o->args.n_in];
+}
+
+static const struct problem_tensor *about(const struct operands *o, uint32_t i)
+{
+    return i < o->args.n_in ? &o->in[i] : &o->out[i - o->args.n_in];
+}
+
+/* The zone before tensor i; that behind the last one for i = n_in + n_out. Behind a tensor it
+ * begins right after the last element. */
+static unsigned char *zone(const struct operands *o, uint32_t i, size_t *bytes)
+{
+    unsigned char *begin, *end;
+    if (i > 0) {
+        const struct kg_tensor *t = tensor_at(o, i - 1);
+        begin = (unsigned char *)t->data +
+                (size_t)problem_tensor_elements(about(o, i - 1)) * problem_dtype_bytes(t->dtype);
+    } else {
+        begin = (unsigned char *)tensor_at(o, 0)->data - OPERANDS_RED_ZONE;
+    }
+    end = i < o->args.n_in + o->args.n_out ? (unsigned char *)tensor_at(o, i)->data
+                                           : begin + OPERANDS_RED_ZONE;
+    *bytes = (size_t)(end - begin);
+    return begin;
+}
+
+enum gate_status operands_fill_zones(struct device *d, const struct operands *o, unsigned char byte,
+                                     struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    for (uint32_t i = 0; i <= o->args.n_in + o->args.n_out && !status; i++) {
+        size_t bytes;
+        unsigned char *begin = zone(o, i, &bytes);
+        status = device_fill_bytes(d, begin, byte, bytes, err);
+    }
+    return status;
+}
+
+enum gate_status operands_check_zones(struct device *d, const struct operands *o,
+                                      unsigned char byte, bool *intact, char *text, size_t size,
+                                      struct gate_error *err)
+{
+    unsigned char seen[OPERANDS_RED_ZONE + ALIGNMENT];
+    uint32_t n = o->args.n_in + o->args.n_out;
+    *intact = true;
+    for (uint32_t i = 0; i <= n; i++) {
+        size_t bytes, changed = 0;
+        unsigned char *begin = zone(o, i, &bytes);
+        enum gate_status status = device_download(d, seen, begin, bytes, err);
+        if (status)
+            return status;
+        for (size_t j = 0; j < bytes; j++)
+            changed += seen[j] != byte;
+        if (!changed || !*intact)
+            continue;
+        *intact = false;
+        snprintf(text, size, "wrote where it must not: %zu bytes of the red zone %s tensor '%s'",
+                 changed, i ? "behind" : "before", about(o, i ? i - 1 : 0)->name);
+    }
+    return GATE_OK;
+}
+
+/* ---- hashes ---- */
+
+#define HASH_PIECE ((size_t)256 << 10)
+
+/* Four lanes, so that the multiplications do not wait for each other. */
+static uint64_t hash_bytes(uint64_t hash, const unsigned char *data, size_t bytes)
+{
+    uint64_t lane[4] = {hash, ~hash, hash + 1, hash - 1}, word;
+    size_t i = 0;
+    for (; i + 32 <= bytes; i += 32)
+        for (unsigned j = 0; j < 4; j++) {
+            memcpy(&word, data + i + 8 * j, sizeof word);
+            lane[j] = (lane[j] ^ word) * 0x9e3779b97f4a7c15u;
+            lane[j] ^= lane[j] >> 29;
+        }
+    for (; i < bytes; i++)
+        lane[i % 4] = (lane[i % 4] ^ data[i]) * 0x100000001b3u;
+    return operands_seed(lane[0] ^ lane[1] * 3, lane[2] ^ lane[3] * 5);
+}
+
+enum gate_status operands_hash(struct device *d, const void *data, size_t bytes, uint64_t *hash,
+                               struct gate_error *err)
+{
+    unsigned char *piece = malloc(HASH_PIECE);
+    if (!piece)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    size_t step = bytes > OPERANDS_HASH_MAX ? bytes / (OPERANDS_HASH_MAX / HASH_PIECE) : HASH_PIECE;
+    enum gate_status status = GATE_OK;
+    for (size_t at = 0; at < bytes && !status; at += step) {
+        size_t n = bytes - at < HASH_PIECE ? bytes - at : HASH_PIECE;
+        status = device_download(d, piece, (const char *)data + at, n, err);
+        *hash = hash_bytes(*hash, piece, n);
+    }
+    free(piece);
+    return status;
+}
+
+static enum gate_status hash_tensors(struct device *d, const struct kg_tensor *t,
+                                     const struct problem_tensor *tensors, uint32_t n,
+                                     uint64_t *hash, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    *hash = n;
+    for (uint32_t i = 0; i < n && !status; i++)
+        status = operands_hash(d, t[i].data,
+                               (size_t)problem_tensor_elements(&tensors[i]) *
+                                   problem_dtype_bytes(t[i].dtype),
+                               hash, err);
+    return status;
+}
+
+enum gate_status operands_hash_inputs(struct device *d, const struct operands *o, uint64_t *hash,
+                                      struct gate_error *err)
+{
+    return hash_tensors(d, o->args.in, o->in, o->args.n_in, hash, err);
+}
+
+enum gate_status operands_hash_outputs(struct device *d, const struct operands *o, uint64_t *hash,
+                                       struct gate_error *err)
+{
+    return hash_tensors(d, o->args.out, o->out, o->args.n_out, hash, err);
+}
+
+/* ---- contents ---- */
 
 /* Literal values are few: they are encoded here and copied. */
 static enum gate_status upload_literals(struct device *d, const struct kg_tensor *t, size_t bytes,

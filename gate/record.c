@@ -68,6 +68,12 @@ static cJSON *record_verification(const struct verification *v)
     cJSON_AddNumberToObject(o, "allclose_1e3", v->seeds ? v->allclose_1e3 : 0);
     cJSON_AddNumberToObject(o, "nonfinite", (double)v->nonfinite);
     cJSON_AddStringToObject(o, "message", v->message);
+    cJSON_AddNumberToObject(o, "checks", v->checks);
+    cJSON_AddNumberToObject(o, "skipped", v->skipped);
+    if (v->vendor[0] && isfinite(v->rel_fro) && v->vendor_rel_fro > 0) {
+        cJSON_AddStringToObject(o, "vendor", v->vendor);
+        cJSON_AddNumberToObject(o, "vendor_ratio", v->rel_fro / v->vendor_rel_fro);
+    }
     return o;
 }
 

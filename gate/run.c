@@ -27,15 +27,6 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* FNV-1a: a case's seed follows from the run's seed and its id, whatever else the suite holds. */
-static uint64_t case_seed(uint64_t run_seed, const char *id)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *id; id++)
-        hash = (hash ^ (unsigned char)*id) * 0x100000001b3u;
-    return operands_seed(run_seed, hash);
-}
-
 /* Fisher and Yates, so that a case's neighbours differ from process to process. */
 static void shuffle(size_t *order, size_t n, uint64_t seed)
 {
@@ -260,19 +251,31 @@ static void plan_more(struct run_case *c)
         c->sequence[RUN_CONFIRMATION].wanted = c->decision.next_n;
 }
 
-static void decide_unmeasured(struct run_case *c)
+/* What is wrong, and the one command that shows it again. */
+static void say_wrong(const struct run *run, struct run_case *c)
+{
+    char command[500];
+    reproduce_command(&run->reproduce, c->about->id, command, sizeof command);
+    int room = (int)(sizeof c->reason - strlen(command) - sizeof "; again: ");
+    snprintf(c->reason, sizeof c->reason, "%.*s; again: %s", room, c->result.message, command);
+}
+
+static void decide_unmeasured(const struct run *run, struct run_case *c)
 {
     c->verdict = c->result.outcome == CASE_WRONG         ? VERDICT_WRONG
                  : c->result.outcome == CASE_ENVIRONMENT ? VERDICT_ENVIRONMENT
                                                          : VERDICT_NO_VERDICT;
     c->sequence[RUN_FIRST].wanted = c->sequence[RUN_CONFIRMATION].wanted = 0;
-    snprintf(c->reason, sizeof c->reason, "%s", c->result.message);
+    if (c->verdict == VERDICT_WRONG)
+        say_wrong(run, c);
+    else
+        snprintf(c->reason, sizeof c->reason, "%s", c->result.message);
 }
 
 static void decide_case(const struct run *run, struct run_case *c)
 {
     if (c->result.outcome != CASE_MEASURED) {
-        decide_unmeasured(c);
+        decide_unmeasured(run, c);
     } else if (c->mode == RUN_NONE) {
         c->verdict = VERDICT_NO_VERDICT;
         snprintf(c->reason, sizeof c->reason, "no comparable best is stored for this case");
@@ -305,7 +308,7 @@ static void run_one(struct run *run, struct supervisor *s, struct run_case *c, e
 {
     bool first = !c->result.arms;
     struct case_task task = {.c = c->about,
-                             .seed = case_seed(run->seed, c->about->id),
+                             .seed = operands_case_seed(run->seed, c->about->id),
                              .budget_ms =
                                  first ? run->policy.budget_ms : run->policy.pair_budget_ms,
                              .best = best_sha256(run, c),
@@ -324,7 +327,7 @@ static void run_one(struct run *run, struct supervisor *s, struct run_case *c, e
     struct run_process p = {.swapped = swap, .control_ns = supervisor_control_ns(s)};
     take_result(run, c, stage, &fresh, p);
     if (c->result.outcome != CASE_MEASURED)
-        decide_unmeasured(c);
+        decide_unmeasured(run, c);
 }
 
 /* One fresh process for all cases that want one of this stage. */

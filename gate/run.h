@@ -17,6 +17,7 @@
 #include "best.h"
 #include "decide.h"
 #include "origin.h"
+#include "reproduce.h"
 #include "suite.h"
 #include "supervisor.h"
 
@@ -88,6 +89,7 @@ struct run {
     struct run_policy policy;
     struct origin origin;
     uint64_t seed;
+    struct reproduce reproduce; /* how a wrong case is shown again; its seed is the run's */
     int64_t start_ms, end_ms;
     cJSON *greeting; /* of the worker: device, contract, libraries, absent */
     char epoch[200]; /* driver/runtime/power limit */

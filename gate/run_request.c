@@ -343,7 +343,7 @@ static enum gate_status measure_and_write(const struct run_request *r, struct se
     return status;
 }
 
-static uint64_t fresh_seed(void)
+uint64_t run_request_fresh_seed(void)
 {
     uint64_t seed;
     while (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
@@ -356,11 +356,15 @@ static void start(const struct run_request *r, struct session *s)
     s->run = (struct run){.suite = &s->setup.suite,
                           .best = s->best,
                           .policy = r->policy,
-                          .seed = r->has_seed ? r->seed : fresh_seed()};
+                          .seed = r->has_seed ? r->seed : run_request_fresh_seed()};
     if (!against_best(r)) {
         s->run.against_path = s->against.path;
         s->run.against_sha256 = s->against.sha256;
     }
+    s->run.reproduce = (struct reproduce){.device = s->setup.target.device,
+                                          .suite = r->suite,
+                                          .library = r->target.library,
+                                          .seed = s->run.seed};
     origin_read(&s->run.origin);
 }
 

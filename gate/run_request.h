@@ -85,6 +85,9 @@ enum gate_status run_request_store(const struct run_request *r, const cJSON *doc
 enum gate_status run_request_report(const struct run_request *r, const cJSON *document,
                                     struct gate_error *err);
 
+/* From the system's randomness. */
+uint64_t run_request_fresh_seed(void);
+
 /* A line on standard error that is written over and over; nothing unless that is a terminal. */
 void run_request_progress(const char *text);
 

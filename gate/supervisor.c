@@ -303,6 +303,8 @@ static bool send_task(struct supervisor *s, const struct attempt *a)
     cJSON_AddNumberToObject(task, "budget_ms", a->task->budget_ms);
     cJSON_AddStringToObject(task, "best", a->task->best ? a->task->best : "");
     cJSON_AddBoolToObject(task, "verify", a->task->verify);
+    cJSON_AddStringToObject(task, "tier", verify_tier_name(a->task->tier));
+    cJSON_AddBoolToObject(task, "measure", !a->task->verify_only);
     cJSON_AddBoolToObject(task, "providers", a->task->providers);
     cJSON_AddBoolToObject(task, "swap", a->task->swap);
     if (a->task->n_shares)
@@ -355,6 +357,7 @@ static bool read_outcome(const char *name, enum case_outcome *out)
         const char *name;
         enum case_outcome outcome;
     } names[] = {{"measured", CASE_MEASURED},
+                 {"verified", CASE_VERIFIED},
                  {"wrong", CASE_WRONG},
                  {"unsupported", CASE_UNSUPPORTED},
                  {"environment", CASE_ENVIRONMENT}};
@@ -383,8 +386,14 @@ static bool measured_candidate(const struct case_task *task, const cJSON *arms)
 {
     const cJSON *first = arms->child;
     bool right = !task->verify || json_bool(member(first, "verify"), "ok", false);
+    bool timed = cJSON_IsObject(member(first, "timing"));
     return first && !strcmp(json_string(first, "role", ""), "candidate") && right &&
-           (task->n_shares || cJSON_IsObject(member(first, "timing")));
+           (task->n_shares || timed == !task->verify_only);
+}
+
+static bool is_done_right(enum case_outcome outcome)
+{
+    return outcome == CASE_MEASURED || outcome == CASE_VERIFIED;
 }
 
 static bool read_injected(const struct case_task *task, const cJSON *done, struct case_result *out)
@@ -413,8 +422,9 @@ static bool read_done(struct supervisor *s, const struct case_task *task, cJSON 
     if (!fits(s, "arms", member(done, "arms"), message, size))
         return false;
     if (!read_outcome(json_string(done, "outcome", ""), &out->outcome) ||
-        (out->outcome == CASE_MEASURED &&
-         (!measured_candidate(task, member(done, "arms")) || !read_injected(task, done, out)))) {
+        (is_done_right(out->outcome) &&
+         ((out->outcome == CASE_VERIFIED) != task->verify_only ||
+          !measured_candidate(task, member(done, "arms")) || !read_injected(task, done, out)))) {
         snprintf(message, size, "talked nonsense: its outcome does not fit its record");
         return false;
     }
@@ -529,7 +539,7 @@ enum gate_status supervisor_run_case(struct supervisor *s, const struct case_tas
         }
         cJSON_Delete(done);
     }
-    if (a.skip->child && out->outcome == CASE_MEASURED)
+    if (a.skip->child && is_done_right(out->outcome))
         say_skipped(&a, out, blamed);
     cJSON_Delete(a.skip);
     return status;

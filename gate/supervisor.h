@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "suite.h"
+#include "verify_tier.h"
 
 #define SUPERVISOR_BESTS_MAX 6
 #define SUPERVISOR_SHARES_MAX 16
@@ -31,6 +32,7 @@ struct supervisor_options {
 
 enum case_outcome {
     CASE_MEASURED,
+    CASE_VERIFIED, /* right, and no time was asked for */
     CASE_WRONG,
     CASE_UNSUPPORTED,
     CASE_ENVIRONMENT,
@@ -40,12 +42,14 @@ enum case_outcome {
 struct case_task {
     const struct suite_case *c;
     uint64_t seed;
-    double budget_ms;     /* for its samples */
-    const char *best;     /* SHA-256 of one of the bests, or NULL */
-    bool verify;          /* before it is measured; cold single launches are timed as well */
-    bool providers;       /* measured beside it */
-    bool swap;            /* the best is recorded and started first */
-    const double *shares; /* calibration: of the candidate's time, to be added; NULL */
+    double budget_ms;      /* for its samples */
+    const char *best;      /* SHA-256 of one of the bests, or NULL */
+    bool verify;           /* before it is measured; cold single launches are timed as well */
+    enum verify_tier tier; /* of the verification */
+    bool verify_only;      /* nothing is measured */
+    bool providers;        /* measured beside it */
+    bool swap;             /* the best is recorded and started first */
+    const double *shares;  /* calibration: of the candidate's time, to be added; NULL */
     unsigned n_shares;
 };
 

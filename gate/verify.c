@@ -6,32 +6,15 @@
 #include <string.h>
 
 #include "../kernels/reference/half.h"
-#include "../kernels/reference/reference.h"
+#include "verify_look.h"
 
-#define SPOT_CHECKS 64
-#define SPOT_TOLERANCE 1e-9 /* both sides are fp64; only the order of summation differs */
+/* Elements of an output that are looked at one by one; of a larger one every piece is compared by
+ * the device, and bands of rows from its begin to its end are looked at. */
+#define LOOK_ELEMENTS ((int64_t)2 << 20)
+#define LOOK_BAND_MAX ((int64_t)32 << 20)
+#define PIECES 256
 
-enum gate_status reference_alloc(struct device *d, const struct operands *o, struct reference *out,
-                                 struct gate_error *err)
-{
-    struct reference r = {0};
-    for (uint32_t i = 0; i < o->args.n_out; i++) {
-        size_t bytes = (size_t)problem_tensor_elements(&o->out[i]) * sizeof(double);
-        enum gate_status status = device_alloc(d, bytes, &r.out[i], err);
-        if (status) {
-            reference_free(d, &r);
-            return status;
-        }
-    }
-    *out = r;
-    return GATE_OK;
-}
-
-void reference_free(struct device *d, struct reference *r)
-{
-    for (unsigned i = 0; i < KG_MAX_TENSORS; i++)
-        device_free(d, &r->out[i]);
-}
+#define REPEATS 2 /* launches of the candidate on what the one before left behind */
 
 struct verification verification_start(const struct kg_problem *p)
 {
@@ -39,31 +22,23 @@ struct verification verification_start(const struct kg_problem *p)
         .ok = true, .limit = problem_error_limit(p), .allclose_1e2 = 1, .allclose_1e3 = 1};
 }
 
-/* "3, 17" of a flat index into a dense tensor. */
-static void describe_index(const struct problem_tensor *t, int64_t index, char *text, size_t size)
-{
-    int64_t at[KG_MAX_RANK];
-    for (unsigned r = t->rank; r-- > 0;) {
-        at[r] = index % t->shape[r];
-        index /= t->shape[r];
-    }
-    size_t used = 0;
-    for (unsigned r = 0; r < t->rank && used < size; r++)
-        used +=
-            (size_t)snprintf(text + used, size - used, "%s%lld", r ? ", " : "", (long long)at[r]);
-}
-
 static void say_wrong(struct verification *v, const struct problem_tensor *t,
                       const struct device_comparison *c, double rel_fro)
 {
     char where[96], first[256] = "";
+    int64_t columns = t->shape[t->rank - 1];
     v->ok = false;
     if (v->message[0])
         return;
     if (c->first_bad >= 0) {
-        describe_index(t, c->first_bad, where, sizeof where);
-        snprintf(first, sizeof first, "; first bad element [%s]: expected %.6g, got %.6g", where,
-                 c->first_bad_reference, isnan(c->first_bad_value) ? NAN : c->first_bad_value);
+        look_index(t, c->first_bad, where, sizeof where);
+        snprintf(first, sizeof first,
+                 "; first bad element [%s], in row %lld and tile (%lld, %lld): expected %.9g, "
+                 "got %.9g",
+                 where, (long long)(c->first_bad / columns),
+                 (long long)(c->first_bad / columns / LOOK_TILE),
+                 (long long)(c->first_bad % columns / LOOK_TILE), c->first_bad_reference,
+                 isnan(c->first_bad_value) ? NAN : c->first_bad_value);
     }
     if (c->nonfinite)
         snprintf(v->message, sizeof v->message,
@@ -125,186 +100,282 @@ static enum gate_status compare_expected(struct device *d, const struct kg_tenso
     return status;
 }
 
+/* ---- parts of an output ---- */
+
+static void say_look(struct verification *v, const struct look *look)
+{
+    char text[500];
+    if (look_is_right(look, text, sizeof text))
+        return;
+    v->ok = false;
+    if (!v->message[0])
+        snprintf(v->message, sizeof v->message, "%s", text);
+}
+
+/* Brings rows [first, first + n) of output i to the host and looks at them. */
+static enum gate_status look_at_band(struct device *d, const struct kg_tensor *t,
+                                     const double *reference, int64_t first, int64_t n,
+                                     struct look *look, struct gate_error *err)
+{
+    size_t each = problem_dtype_bytes(t->dtype), elements = (size_t)(n * look->columns);
+    size_t from = (size_t)(first * look->columns);
+    void *got = malloc(elements * each);
+    double *want = malloc(elements * sizeof *want);
+    enum gate_status status =
+        got && want ? GATE_OK : gate_fail(err, GATE_INTERNAL, "out of memory");
+    if (!status)
+        status = device_download(d, got, (const char *)t->data + from * each, elements * each, err);
+    if (!status)
+        status = device_download(d, want, reference + from, elements * sizeof *want, err);
+    if (!status)
+        status = look_rows(look, got, want, first, n, err);
+    free(got);
+    free(want);
+    return status;
+}
+
+/* All bands, or as many as there is time for: from the first to the last one, evenly. */
+static enum gate_status look_at_bands(struct device *d, const struct kg_tensor *t,
+                                      const double *reference, struct look *look,
+                                      struct gate_error *err)
+{
+    int64_t height = look->rows < LOOK_TILE ? look->rows : LOOK_TILE;
+    int64_t bands = (look->rows + LOOK_TILE - 1) / LOOK_TILE;
+    int64_t wanted = LOOK_ELEMENTS / (height * look->columns);
+    if (height * look->columns > LOOK_BAND_MAX)
+        return GATE_OK;
+    wanted = wanted < 2 ? 2 : wanted > bands ? bands : wanted;
+    enum gate_status status = GATE_OK;
+    for (int64_t i = 0; i < wanted && i < bands && !status; i++) {
+        int64_t band = wanted > 1 ? i * (bands - 1) / (wanted - 1) : 0;
+        int64_t left = look->rows - band * LOOK_TILE;
+        status = look_at_band(d, t, reference, band * LOOK_TILE,
+                              left < LOOK_TILE ? left : LOOK_TILE, look, err);
+    }
+    return status;
+}
+
+/* Whole rows in pieces that the device compares: an error in one of them is not lost in the norm
+ * of all. */
+static enum gate_status compare_pieces(struct device *d, const struct kg_tensor *t,
+                                       const struct problem_tensor *about, const double *reference,
+                                       double rms, struct verification *v, struct gate_error *err)
+{
+    int64_t n = problem_tensor_elements(about), columns = about->shape[about->rank - 1];
+    int64_t rows = (n / columns + PIECES - 1) / PIECES;
+    enum gate_status status = GATE_OK;
+    for (int64_t at = 0; at < n && !status; at += rows * columns) {
+        int64_t length = n - at < rows * columns ? n - at : rows * columns;
+        struct kg_tensor piece = {.data =
+                                      (char *)t->data + (size_t)at * problem_dtype_bytes(t->dtype),
+                                  .dtype = t->dtype,
+                                  .rank = 1,
+                                  .shape = {length},
+                                  .stride = {1}};
+        struct device_comparison c;
+        status = device_compare(d, &piece, reference + at, &c, err);
+        if (status)
+            break;
+        double norm_sq = fmax(c.reference_sq, 1e-6 * rms * rms * (double)length);
+        double error = norm_sq > 0 ? sqrt(c.error_sq / norm_sq) : sqrt(c.error_sq);
+        if (error <= LOOK_PART_LIMIT * v->limit)
+            continue;
+        if (c.first_bad >= 0)
+            c.first_bad += at;
+        c.elements = n;
+        say_wrong(v, about, &c, error);
+    }
+    return status;
+}
+
+/* Tiles and rows of output i. */
+static enum gate_status look_closely(struct device *d, const struct kg_problem *p,
+                                     const struct operands *o, const struct reference *r,
+                                     uint32_t i, double rms, struct verification *v,
+                                     struct gate_error *err)
+{
+    struct look look;
+    look_start(&look, p, &o->out[i], false, rms);
+    enum gate_status status = look_at_bands(d, &o->args.out[i], r->out[i].data, &look, err);
+    if (!status)
+        say_look(v, &look);
+    if (status || !v->ok || look.seen == look.rows * look.columns)
+        return status;
+    return compare_pieces(d, &o->args.out[i], &o->out[i], r->out[i].data, rms, v, err);
+}
+
+static enum gate_status verify_output(struct device *d, const struct suite_case *c,
+                                      const struct operands *o, const struct reference *r,
+                                      uint32_t i, bool closely, struct verification *v,
+                                      struct gate_error *err)
+{
+    struct device_comparison comparison;
+    const cJSON *expected = suite_case_values(c, "expect", o->out[i].name);
+    enum gate_status status = device_compare(d, &o->args.out[i], r->out[i].data, &comparison, err);
+    if (status)
+        return status;
+    add_comparison(v, &o->out[i], &comparison);
+    if (expected)
+        status = compare_expected(d, &o->args.out[i], &o->out[i], expected, v, err);
+    if (status || !v->ok || !closely)
+        return status;
+    double rms = sqrt(comparison.reference_sq / (double)comparison.elements);
+    return look_closely(d, &c->problem, o, r, i, rms, v, err);
+}
+
+static enum gate_status verify_all(struct device *d, const struct suite_case *c,
+                                   const struct operands *o, const struct reference *r,
+                                   bool closely, struct verification *v, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    for (uint32_t i = 0; i < o->args.n_out && !status; i++)
+        status = verify_output(d, c, o, r, i, closely, v, err);
+    return status;
+}
+
 enum gate_status verify_outputs(struct device *d, const struct suite_case *c,
                                 const struct operands *o, const struct reference *r,
                                 struct verification *v, struct gate_error *err)
 {
-    for (uint32_t i = 0; i < o->args.n_out; i++) {
-        struct device_comparison comparison;
-        enum gate_status status =
-            device_compare(d, &o->args.out[i], r->out[i].data, &comparison, err);
-        if (status)
-            return status;
-        add_comparison(v, &o->out[i], &comparison);
-        const cJSON *expected = suite_case_values(c, "expect", o->out[i].name);
-        if (expected) {
-            status = compare_expected(d, &o->args.out[i], &o->out[i], expected, v, err);
-            if (status)
-                return status;
-        }
-    }
-    return GATE_OK;
+    return verify_all(d, c, o, r, true, v, err);
 }
 
-/* Part of a problem that stands by itself: all of it, or one head of an attention, whose inputs are
- * small enough to bring to the host for every case. */
-struct part {
-    struct kg_problem problem;
-    struct kg_tensor in[KG_MAX_TENSORS]; /* on the host */
-    void *copies[KG_MAX_TENSORS];
-    int64_t out_offset; /* of the part in the (single) output */
-};
+/* ---- one arm ---- */
 
-static void release_part(struct part *part)
+static void say(struct verification *v, const char *text)
 {
-    for (unsigned i = 0; i < KG_MAX_TENSORS; i++)
-        free(part->copies[i]);
+    v->ok = false;
+    if (!v->message[0])
+        snprintf(v->message, sizeof v->message, "%.890s", text);
 }
 
-/* Brings `elements` elements of input i, from `offset` on, to the host as the part's input. */
-static enum gate_status bring(struct device *d, const struct operands *o, struct part *part,
-                              uint32_t i, int64_t offset, const struct problem_tensor *about,
-                              struct gate_error *err)
-{
-    const struct kg_tensor *from = &o->args.in[i];
-    size_t each = problem_dtype_bytes(from->dtype);
-    size_t bytes = (size_t)problem_tensor_elements(about) * each;
-    part->copies[i] = malloc(bytes);
-    if (!part->copies[i])
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    part->in[i] = problem_dense(&part->problem, about, part->copies[i]);
-    return device_download(d, part->copies[i], (const char *)from->data + (size_t)offset * each,
-                           bytes, err);
-}
-
-static enum gate_status bring_all(struct device *d, const struct kg_problem *p,
-                                  const struct operands *o, struct part *part,
-                                  struct gate_error *err)
-{
-    *part = (struct part){.problem = *p};
-    enum gate_status status = GATE_OK;
-    for (uint32_t i = 0; i < o->args.n_in && !status; i++)
-        status = bring(d, o, part, i, 0, &o->in[i], err);
-    return status;
-}
-
-/* Head `index` of batch * heads, as an attention of one head. */
-static enum gate_status bring_head(struct device *d, const struct kg_problem *p,
-                                   const struct operands *o, struct part *part, int64_t index,
+/* One launch, and what the device says of it. */
+static enum gate_status launch_arm(const struct verify_job *job, struct arm *arm,
                                    struct gate_error *err)
 {
-    struct problem_tensor about[PROBLEM_MAX_TENSORS];
-    int64_t batch = index / p->heads, head = index % p->heads;
-    int64_t kv_index = batch * p->kv_heads + head / (p->heads / p->kv_heads);
-    *part = (struct part){.problem = *p};
-    part->problem.batch = part->problem.heads = part->problem.kv_heads = 1;
-    part->out_offset = index * p->seqlen_q * p->head_dim;
-    problem_tensors(&part->problem, about);
-    enum gate_status status = bring(d, o, part, 0, part->out_offset, &about[0], err);
-    for (uint32_t i = 1; i < 3 && !status; i++)
-        status = bring(d, o, part, i, kv_index * p->seqlen_kv * p->head_dim, &about[i], err);
+    struct arm_launch launch = {arm, &job->c->problem, job->operands, 1, job->workspace};
+    enum gate_status status = device_launch_checked(job->device, arm_launch, &launch, 0, err);
+    if (status == GATE_WRONG)
+        say(&arm->verification, err->message);
     return status;
 }
 
-static enum gate_status check_element(struct device *d, const struct part *part,
-                                      const struct reference *r, uint32_t out_index, int64_t at,
-                                      const char *name, struct gate_error *err)
-{
-    double device_value;
-    long long element = part->out_offset + at; /* of the whole output */
-    const double *reference = r->out[out_index].data;
-    enum gate_status status =
-        device_download(d, &device_value, reference + element, sizeof device_value, err);
-    if (status)
-        return status;
-    double host_value = kg_reference_host_element(&part->problem, part->in, out_index, at);
-    if (fabs(device_value - host_value) <= SPOT_TOLERANCE * (1 + fabs(host_value)))
-        return GATE_OK;
-    return gate_fail(err, GATE_INTERNAL,
-                     "the device's fp64 reference is %.17g at element %lld of '%s' where the CPU's "
-                     "is %.17g: this device cannot verify",
-                     device_value, element, name, host_value);
-}
-
-static enum gate_status check_part(struct device *d, const struct operands *o,
-                                   const struct part *part, const struct reference *r,
-                                   uint64_t seed, struct gate_error *err)
-{
-    struct problem_tensor about[PROBLEM_MAX_TENSORS];
-    enum gate_status status = GATE_OK;
-    unsigned n = problem_tensors(&part->problem, about);
-    for (uint32_t out = 0; out < o->args.n_out && !status; out++) {
-        const struct problem_tensor *t = &about[n - o->args.n_out + out];
-        uint64_t elements = (uint64_t)problem_tensor_elements(t);
-        for (int i = 0; i < SPOT_CHECKS && !status; i++)
-            status =
-                check_element(d, part, r, out,
-                              (int64_t)(operands_seed(seed, (uint64_t)i) % elements), t->name, err);
-    }
-    return status;
-}
-
-static enum gate_status spot_check(struct device *d, const struct kg_problem *p,
-                                   const struct operands *o, const struct reference *r,
-                                   uint64_t seed, struct gate_error *err)
-{
-    struct part part;
-    uint64_t heads = (uint64_t)(p->batch * p->heads);
-    enum gate_status status =
-        p->op == KG_OP_ATTENTION_FWD
-            ? bring_head(d, p, o, &part, (int64_t)(operands_seed(seed, ~0ull) % heads), err)
-            : bring_all(d, p, o, &part, err);
-    if (!status)
-        status = check_part(d, o, &part, r, seed, err);
-    release_part(&part);
-    return status;
-}
-
-/* One launch into poisoned outputs, compared. */
-static enum gate_status verify_once(struct device *d, const struct suite_case *c,
-                                    struct operands *o, struct device_memory workspace,
-                                    const struct reference *r, struct arm *arm,
+static enum gate_status check_zones(const struct verify_job *job, struct arm *arm,
                                     unsigned char poison, struct gate_error *err)
 {
-    enum gate_status status = operands_poison(d, o, poison, err);
-    if (status)
-        return status;
-    struct arm_launch launch = {arm, &c->problem, o, 1, workspace};
-    struct verification *v = &arm->verification;
-    status = device_launch_checked(d, arm_launch, &launch, 0, err);
-    if (status == GATE_WRONG) {
-        v->ok = false;
-        snprintf(v->message, sizeof v->message, "%.500s", err->message);
-    }
-    if (status)
-        return status;
-    v->seeds++;
-    return verify_outputs(d, c, o, r, v, err);
+    bool intact;
+    char text[200];
+    enum gate_status status =
+        operands_check_zones(job->device, job->operands, poison, &intact, text, sizeof text, err);
+    if (!status && !intact)
+        say(&arm->verification, text);
+    return status;
 }
 
-enum gate_status verify_arms(struct device *d, const struct suite_case *c, uint64_t seed,
-                             struct operands *o, struct device_memory workspace,
-                             struct reference *r, struct arm *arms, unsigned n_arms,
-                             verify_notice_fn notice, void *context, struct gate_error *err)
+/* The candidate once more on what it left behind: the same bits, or, declared otherwise, right. */
+static enum gate_status repeat(const struct verify_job *job, struct arm *arm,
+                               struct gate_error *err)
 {
-    double *out[KG_MAX_TENSORS];
-    for (unsigned i = 0; i < KG_MAX_TENSORS; i++)
-        out[i] = r->out[i].data;
-    enum gate_status status = GATE_OK;
-    for (unsigned s = VERIFY_SEEDS; s-- > 0 && !status;) {
-        uint64_t set_seed = operands_seed(seed, s);
-        /* 0xff.. is a NaN, 0x5a.. a large number: what is not written shows either way. */
-        unsigned char poison = s % 2 ? 0x5a : 0xff;
-        status = operands_fill(d, c, o, set_seed, err);
-        if (!status)
-            status = device_reference(d, &c->problem, o->args.in, out, err);
-        if (!status && s == VERIFY_SEEDS - 1)
-            status = spot_check(d, &c->problem, o, r, set_seed, err);
-        for (unsigned i = 0; i < n_arms && !status; i++) {
-            notice(context, &arms[i]);
-            if (arms[i].verification.ok)
-                status = verify_once(d, c, o, workspace, r, &arms[i], poison, err);
+    struct verification *v = &arm->verification;
+    uint64_t first, again;
+    enum gate_status status = operands_hash_outputs(job->device, job->operands, &first, err);
+    for (int i = 0; i < REPEATS && !status && v->ok; i++) {
+        status = launch_arm(job, arm, err);
+        if (!status && (arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC)) {
+            status = verify_all(job->device, job->c, job->operands, job->reference, false, v, err);
+            continue;
         }
+        if (!status)
+            status = operands_hash_outputs(job->device, job->operands, &again, err);
+        if (!status && again != first)
+            say(v, "another launch on the same inputs gives other bits; the kernel does not "
+                   "declare itself non-deterministic");
     }
     return status;
+}
+
+/* The candidate's inputs are what they were; its launches give the same again. */
+static enum gate_status verify_further(const struct verify_job *job, struct arm *arm,
+                                       uint64_t inputs_before, struct gate_error *err)
+{
+    uint64_t inputs;
+    enum gate_status status = repeat(job, arm, err);
+    if (!status)
+        status = operands_hash_inputs(job->device, job->operands, &inputs, err);
+    if (!status && inputs != inputs_before)
+        say(&arm->verification, "wrote where it must not: an input is not what it was");
+    return status;
+}
+
+/* One launch into poisoned outputs between poisoned red zones, compared. */
+static enum gate_status verify_once(const struct verify_job *job, struct arm *arm,
+                                    unsigned char poison, bool closely, struct gate_error *err)
+{
+    struct device *d = job->device;
+    struct device_memory w = job->workspace;
+    enum gate_status status = operands_poison(d, job->operands, poison, err);
+    if (!status && w.bytes)
+        status = device_fill_bytes(d, w.data, poison, w.bytes, err);
+    if (!status)
+        status = launch_arm(job, arm, err);
+    if (status)
+        return status;
+    arm->verification.seeds++;
+    status = verify_all(d, job->c, job->operands, job->reference, closely, &arm->verification, err);
+    return status ? status : check_zones(job, arm, poison, err);
+}
+
+/* All arms on input set `s`. */
+static enum gate_status verify_set(const struct verify_job *job, unsigned s, struct gate_error *err)
+{
+    struct device *d = job->device;
+    const struct kg_problem *p = &job->c->problem;
+    uint64_t set_seed = operands_seed(job->seed, s), inputs = 0;
+    bool first = s == VERIFY_SEEDS - 1;
+    /* 0xff.. is a NaN, 0x5a.. a large number: what is not written shows either way. */
+    unsigned char poison = s % 2 ? 0x5a : 0xff;
+    enum gate_status status = operands_fill(d, job->c, job->operands, set_seed, err);
+    if (!status)
+        status = operands_fill_zones(d, job->operands, poison, err);
+    if (!status)
+        status = reference_compute(d, p, job->operands, job->reference, err);
+    if (!status && first)
+        status = reference_spot_check(d, p, job->operands, job->reference, set_seed, err);
+    if (!status && first)
+        status = operands_hash_inputs(d, job->operands, &inputs, err);
+    for (unsigned i = 0; i < job->n_arms && !status; i++) {
+        struct arm *arm = &job->arms[i];
+        bool closely = first && i == 0;
+        job->notice(job->context, arm);
+        if (arm->verification.ok)
+            status = verify_once(job, arm, poison, closely, err);
+        if (!status && closely && arm->verification.ok)
+            status = verify_further(job, arm, inputs, err);
+    }
+    return status;
+}
+
+/* The error of the first provider that is right, on the inputs that the candidate had. */
+static void note_vendor(const struct verify_job *job)
+{
+    struct verification *v = &job->arms[0].verification;
+    for (unsigned i = 1; i < job->n_arms && !v->vendor[0]; i++) {
+        const struct arm *arm = &job->arms[i];
+        if (arm->role != ARM_PROVIDER || !arm->verification.ok)
+            continue;
+        snprintf(v->vendor, sizeof v->vendor, "%s", arm->library->table->provider);
+        v->vendor_rel_fro = arm->verification.rel_fro;
+    }
+}
+
+enum gate_status verify_arms(const struct verify_job *job, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    for (unsigned s = VERIFY_SEEDS; s-- > 0 && !status;)
+        status = verify_set(job, s, err);
+    note_vendor(job);
+    if (status || !job->arms[0].verification.ok)
+        return status;
+    return tier_checks(job->device, &job->c->problem, job->seed, job->tier, &job->arms[0],
+                       job->notice, job->context, err);
 }

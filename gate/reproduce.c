@@ -1,0 +1,25 @@
+#include "reproduce.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* Appends " --name 'value'"; nothing for no value. */
+static size_t add(char *text, size_t size, size_t used, const char *name, const char *value)
+{
+    if (!value || used >= size)
+        return used;
+    return used + (size_t)snprintf(text + used, size - used, " --%s '%s'", name, value);
+}
+
+void reproduce_command(const struct reproduce *r, const char *case_id, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "gate verify");
+    used = add(text, size, used, "device", r->device);
+    used = add(text, size, used, "suite", r->suite);
+    used = add(text, size, used, "library", r->library);
+    used = add(text, size, used, "filter", case_id);
+    if (r->tier != VERIFY_COMMIT)
+        used = add(text, size, used, "tier", verify_tier_name(r->tier));
+    if (used < size)
+        snprintf(text + used, size - used, " --seed %016" PRIx64, r->seed);
+}

@@ -1,0 +1,22 @@
+/*
+ * reproduce.h: the one command that shows a wrong result again.
+ */
+#ifndef GATE_REPRODUCE_H
+#define GATE_REPRODUCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "verify_tier.h"
+
+/* What a run or a verification was asked for; NULL: the default. */
+struct reproduce {
+    const char *device, *suite, *library;
+    uint64_t seed; /* of the run */
+    enum verify_tier tier;
+};
+
+/* `gate verify ...` for one case, with the same inputs. */
+void reproduce_command(const struct reproduce *r, const char *case_id, char *text, size_t size);
+
+#endif

@@ -1,0 +1,421 @@
+#include "verify_bench.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify_look.h"
+#include "verify_state.h"
+
+/* The NaN of all dtypes, and a large number of all dtypes. */
+#define POISON_NAN 0xff
+#define POISON_LARGE 0x5a
+
+#define WORKSPACE_MAX ((uint64_t)1 << 30)
+#define STEADY_AFTER 10 /* launches that may still fill a pool */
+
+/* A check in hand. */
+struct trial {
+    struct bench *b;
+    const struct check *check;
+    struct image image;
+    double *reference[KG_MAX_TENSORS]; /* of each output, on the host */
+    double rms[KG_MAX_TENSORS];
+    unsigned char *after;                   /* what the device holds after a launch */
+    unsigned char *first[KG_MAX_TENSORS];   /* outputs of the first launch, dense */
+    unsigned char *scratch[KG_MAX_TENSORS]; /* of the one in hand */
+    unsigned char poison;
+    unsigned launches;
+    enum kg_status returned;
+};
+
+static const struct kg_kernel *kernel_for(const struct bench *b, const struct kg_problem *p)
+{
+    const struct kg_device *where = &device_info(b->device)->kg;
+    if (b->arm->kernel->supports(p, where))
+        return b->arm->kernel;
+    return library_choose(b->arm->library, p, where, NULL);
+}
+
+bool bench_serves(const struct bench *b, const struct kg_problem *p)
+{
+    return kernel_for(b, p) != NULL;
+}
+
+/* Memory that only grows: equal problems get equal addresses. */
+static enum gate_status reserve(struct bench *b, struct device_memory *m, size_t bytes,
+                                struct gate_error *err)
+{
+    if (m->bytes >= bytes)
+        return GATE_OK;
+    device_free(b->device, m);
+    return device_alloc(b->device, bytes, m, err);
+}
+
+void bench_release(struct bench *b)
+{
+    device_free(b->device, &b->slab);
+    device_free(b->device, &b->reference);
+    device_free(b->device, &b->workspace);
+}
+
+/* ---- what is wrong ---- */
+
+__attribute__((format(printf, 2, 3))) static void say(const struct trial *t, const char *format,
+                                                      ...)
+{
+    struct verification *v = t->b->found;
+    char id[PROBLEM_ID_MAX], what[600];
+    v->ok = false;
+    if (v->message[0])
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    problem_id(&t->check->problem, id);
+    snprintf(v->message, sizeof v->message, "probe '%s' on %s (%s, launch %u): %s",
+             probe_name(t->check->probe), id, image_layout_name(t->check->layout), t->launches,
+             what);
+}
+
+/* ---- launching ---- */
+
+static enum kg_status launch(void *context, unsigned index, void *stream)
+{
+    struct trial *t = context;
+    struct bench *b = t->b;
+    struct kg_args args = image_args(&t->image, b->slab.data);
+    (void)index;
+    args.stream = stream;
+    args.workspace_bytes = b->workspace_bytes;
+    args.workspace = b->workspace_bytes ? (char *)b->workspace.data + IMAGE_RED_ZONE : NULL;
+    t->returned = b->kernel->launch(&t->check->problem, &args);
+    return t->returned;
+}
+
+static enum gate_status launch_once(struct trial *t, bool *refused, struct gate_error *err)
+{
+    t->returned = KG_OK;
+    t->launches++;
+    enum gate_status status = device_launch_checked(t->b->device, launch, t, 0, err);
+    *refused =
+        status == GATE_WRONG && t->returned == KG_UNSUPPORTED && t->check->layout != IMAGE_DENSE;
+    if (*refused)
+        return GATE_OK;
+    if (status == GATE_WRONG)
+        say(t, "%.500s", err->message);
+    return status;
+}
+
+static enum gate_status poison_workspace(struct trial *t, struct gate_error *err)
+{
+    struct bench *b = t->b;
+    if (!b->workspace_bytes)
+        return GATE_OK;
+    return device_fill_bytes(b->device, b->workspace.data, t->poison,
+                             (size_t)b->workspace_bytes + 2 * IMAGE_RED_ZONE, err);
+}
+
+static enum gate_status put_on_device(struct trial *t, struct gate_error *err)
+{
+    enum gate_status status =
+        device_upload(t->b->device, t->b->slab.data, t->image.bytes, t->image.size, err);
+    return status ? status : poison_workspace(t, err);
+}
+
+/* ---- looking ---- */
+
+static enum gate_status check_workspace_zone(struct trial *t, size_t offset, const char *where,
+                                             struct gate_error *err)
+{
+    unsigned char zone[IMAGE_RED_ZONE];
+    enum gate_status status = device_download(
+        t->b->device, zone, (char *)t->b->workspace.data + offset, sizeof zone, err);
+    for (size_t i = 0; i < sizeof zone && !status; i++)
+        if (zone[i] != t->poison) {
+            say(t, "wrote where it must not: into the red zone %s the workspace", where);
+            break;
+        }
+    return status;
+}
+
+static enum gate_status check_workspace(struct trial *t, struct gate_error *err)
+{
+    size_t end = IMAGE_RED_ZONE + (size_t)t->b->workspace_bytes;
+    if (!t->b->workspace_bytes)
+        return GATE_OK;
+    enum gate_status status = check_workspace_zone(t, 0, "before", err);
+    return status ? status : check_workspace_zone(t, end, "behind", err);
+}
+
+static enum gate_status look_at_outputs(struct trial *t, struct gate_error *err)
+{
+    const struct image *image = &t->image;
+    for (uint32_t i = 0; i < image->n_out; i++) {
+        struct look look;
+        char text[500];
+        const struct problem_tensor *about = &image->about[image->n_in + i];
+        look_start(&look, &image->problem, about, probe_is_exact(t->check->probe), t->rms[i]);
+        enum gate_status status =
+            look_rows(&look, t->scratch[i], t->reference[i], 0, look.rows, err);
+        if (status)
+            return status;
+        if (!look_is_right(&look, text, sizeof text))
+            say(t, "%s", text);
+    }
+    return GATE_OK;
+}
+
+static size_t dense_bytes(const struct image *image, uint32_t out)
+{
+    return (size_t)problem_tensor_elements(&image->about[image->n_in + out]) *
+           problem_dtype_bytes(image->problem.dtype);
+}
+
+/* The outputs must be those of the first launch. */
+static void look_for_change(struct trial *t)
+{
+    for (uint32_t i = 0; i < t->image.n_out; i++) {
+        size_t bytes = dense_bytes(&t->image, i),
+               each = problem_dtype_bytes(t->image.problem.dtype);
+        if (!memcmp(t->first[i], t->scratch[i], bytes))
+            continue;
+        size_t at = 0, changed = 0;
+        for (size_t j = bytes / each; j-- > 0;)
+            if (memcmp(t->first[i] + j * each, t->scratch[i] + j * each, each) != 0) {
+                at = j;
+                changed++;
+            }
+        const struct problem_tensor *about = &t->image.about[t->image.n_in + i];
+        char where[96];
+        look_index(about, (int64_t)at, where, sizeof where);
+        say(t,
+            "output '%s': %zu elements are other bits than those of the first launch on the same "
+            "inputs, the first is [%s]; the kernel does not declare itself non-deterministic",
+            about->name, changed, where);
+    }
+}
+
+/* Downloads everything and looks; `first`: nothing to compare bits with yet. */
+static enum gate_status look(struct trial *t, bool first, struct gate_error *err)
+{
+    char text[300];
+    bool same_bits = !(t->b->kernel->flags & KG_KERNEL_NONDETERMINISTIC);
+    enum gate_status status =
+        device_download(t->b->device, t->after, t->b->slab.data, t->image.size, err);
+    if (!status)
+        status = check_workspace(t, err);
+    if (status)
+        return status;
+    if (!image_is_intact(&t->image, t->after, text, sizeof text))
+        say(t, "%s", text);
+    for (uint32_t i = 0; i < t->image.n_out; i++)
+        image_gather(&t->image, t->after, t->image.n_in + i, first ? t->first[i] : t->scratch[i]);
+    if (first)
+        for (uint32_t i = 0; i < t->image.n_out; i++)
+            memcpy(t->scratch[i], t->first[i], dense_bytes(&t->image, i));
+    if (first || !same_bits)
+        return look_at_outputs(t, err);
+    look_for_change(t);
+    return GATE_OK;
+}
+
+/* ---- setting up ---- */
+
+static enum gate_status prepare(struct trial *t, struct gate_error *err)
+{
+    struct bench *b = t->b;
+    const struct kg_problem *p = &t->check->problem;
+    const struct kg_device *where = &device_info(b->device)->kg;
+    enum kg_status prepared = b->kernel->prepare ? b->kernel->prepare(p, where) : KG_OK;
+    if (prepared != KG_OK) {
+        say(t, "prepare() of kernel '%s' returned '%s'", b->kernel->name,
+            library_status_name(prepared));
+        return GATE_OK;
+    }
+    b->workspace_bytes = b->kernel->workspace_bytes ? b->kernel->workspace_bytes(p, where) : 0;
+    if (b->workspace_bytes > WORKSPACE_MAX) {
+        say(t,
+            "kernel '%s' asks for a workspace of %llu bytes, which no problem of this size needs",
+            b->kernel->name, (unsigned long long)b->workspace_bytes);
+        return GATE_OK;
+    }
+    return b->workspace_bytes
+               ? reserve(b, &b->workspace, (size_t)b->workspace_bytes + 2 * IMAGE_RED_ZONE, err)
+               : GATE_OK;
+}
+
+static enum gate_status make_host_memory(struct trial *t, struct gate_error *err)
+{
+    t->after = malloc(t->image.size);
+    bool ok = t->after != NULL;
+    for (uint32_t i = 0; i < t->image.n_out; i++) {
+        size_t elements = (size_t)problem_tensor_elements(&t->image.about[t->image.n_in + i]);
+        t->reference[i] = malloc(elements * sizeof *t->reference[i]);
+        t->first[i] = malloc(dense_bytes(&t->image, i));
+        t->scratch[i] = malloc(dense_bytes(&t->image, i));
+        ok = ok && t->reference[i] && t->first[i] && t->scratch[i];
+    }
+    return ok ? GATE_OK : gate_fail(err, GATE_INTERNAL, "out of memory");
+}
+
+static double rms_of(const double *x, int64_t n)
+{
+    double sum = 0;
+    int64_t finite = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (isfinite(x[i])) {
+            sum += x[i] * x[i];
+            finite++;
+        }
+    return finite ? sqrt(sum / (double)finite) : 0;
+}
+
+/* The fp64 outputs of the image on the device. */
+static enum gate_status make_reference(struct trial *t, struct gate_error *err)
+{
+    struct bench *b = t->b;
+    double *out[KG_MAX_TENSORS] = {0};
+    int64_t n[KG_MAX_TENSORS];
+    size_t total = 0;
+    for (uint32_t i = 0; i < t->image.n_out; i++) {
+        n[i] = problem_tensor_elements(&t->image.about[t->image.n_in + i]);
+        total += (size_t)n[i];
+    }
+    enum gate_status status = reserve(b, &b->reference, total * sizeof(double), err);
+    size_t at = 0;
+    for (uint32_t i = 0; i < t->image.n_out && !status; i++) {
+        out[i] = (double *)b->reference.data + at;
+        at += (size_t)n[i];
+    }
+    struct kg_args args = image_args(&t->image, b->slab.data);
+    if (!status)
+        status = device_reference(b->device, &t->check->problem, args.in, out, err);
+    for (uint32_t i = 0; i < t->image.n_out && !status; i++) {
+        status =
+            device_download(b->device, t->reference[i], out[i], (size_t)n[i] * sizeof(double), err);
+        t->rms[i] = status ? 0 : rms_of(t->reference[i], n[i]);
+    }
+    return status;
+}
+
+static enum gate_status set_up(struct trial *t, struct gate_error *err)
+{
+    struct bench *b = t->b;
+    const struct kg_problem *p = &t->check->problem;
+    t->poison = POISON_NAN;
+    enum gate_status status = image_make(p, t->check->layout, t->poison, &t->image, err);
+    if (!status)
+        status = reserve(b, &b->slab, t->image.size, err);
+    if (!status)
+        status = make_host_memory(t, err);
+    if (status)
+        return status;
+    probe_fill(t->check->probe, p, t->image.view, t->image.n_in, b->seed);
+    status = put_on_device(t, err);
+    return status ? status : make_reference(t, err);
+}
+
+static void tear_down(struct trial *t)
+{
+    image_release(&t->image);
+    free(t->after);
+    for (unsigned i = 0; i < KG_MAX_TENSORS; i++) {
+        free(t->reference[i]);
+        free(t->first[i]);
+        free(t->scratch[i]);
+    }
+}
+
+/* The same inputs among other bytes. */
+static enum gate_status change_poison(struct trial *t, struct gate_error *err)
+{
+    struct image other;
+    t->poison = POISON_LARGE;
+    enum gate_status status = image_with_poison(&t->image, t->poison, &other, err);
+    image_release(&t->image);
+    t->image = other;
+    return status ? status : put_on_device(t, err);
+}
+
+/* ---- checks ---- */
+
+static enum gate_status run(struct trial *t, struct gate_error *err)
+{
+    bool refused = false;
+    struct verification *v = t->b->found;
+    enum gate_status status = launch_once(t, &refused, err);
+    if (refused) {
+        v->skipped++;
+        return status;
+    }
+    v->checks++;
+    if (!status)
+        status = look(t, true, err);
+    for (unsigned i = 0; i < t->b->repeats && v->ok && !status; i++) {
+        status = launch_once(t, &refused, err);
+        if (!status)
+            status = look(t, false, err);
+    }
+    if (!status && v->ok)
+        status = change_poison(t, err);
+    if (!status && v->ok)
+        status = launch_once(t, &refused, err);
+    return status || !v->ok ? status : look(t, false, err);
+}
+
+enum gate_status bench_check(struct bench *b, const struct check *check, struct gate_error *err)
+{
+    struct trial t = {.b = b, .check = check};
+    b->kernel = kernel_for(b, &check->problem);
+    if (!b->kernel || !b->found->ok)
+        return GATE_OK;
+    enum gate_status status = prepare(&t, err);
+    if (!status && b->found->ok)
+        status = set_up(&t, err);
+    if (!status && b->found->ok)
+        status = run(&t, err);
+    tear_down(&t);
+    return status;
+}
+
+static enum gate_status endure(struct trial *t, unsigned launches, struct gate_error *err)
+{
+    bool refused;
+    struct state_memory before = {0};
+    enum gate_status status = launch_once(t, &refused, err);
+    if (!status)
+        status = look(t, true, err);
+    for (unsigned i = 1; i < launches && !status; i++) {
+        if (i == STEADY_AFTER)
+            before = state_memory();
+        status = launch_once(t, &refused, err);
+    }
+    if (status)
+        return status;
+    struct state_memory now = state_memory();
+    if (device_info(t->b->device)->kg.kind == KG_DEVICE_HOST && launches > STEADY_AFTER)
+        state_find_leak(&before, &now, launches - STEADY_AFTER, t->b->found);
+    return look(t, false, err);
+}
+
+enum gate_status bench_endure(struct bench *b, const struct kg_problem *p, unsigned launches,
+                              struct gate_error *err)
+{
+    const struct check check = {*p, PROBE_NORMAL, IMAGE_DENSE};
+    struct trial t = {.b = b, .check = &check};
+    b->kernel = kernel_for(b, p);
+    if (!b->kernel || !b->found->ok)
+        return GATE_OK;
+    enum gate_status status = prepare(&t, err);
+    if (!status && b->found->ok)
+        status = set_up(&t, err);
+    if (!status && b->found->ok)
+        status = endure(&t, launches, err);
+    b->found->checks++;
+    tear_down(&t);
+    return status;
+}

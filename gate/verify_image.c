@@ -1,0 +1,236 @@
+#include "verify_image.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGNMENT 256
+#define OFFSET_BYTES 16
+
+const char *image_layout_name(enum image_layout layout)
+{
+    static const char *const names[IMAGE_LAYOUTS] = {
+        "dense", "16-byte aligned bases", "padded rows", "odd row strides", "heads side by side"};
+    return names[layout];
+}
+
+static size_t element_bytes(const struct kg_problem *p)
+{
+    return problem_dtype_bytes(p->dtype);
+}
+
+/* Elements from one row to the next. */
+static int64_t row_stride(const struct kg_problem *p, int64_t columns, enum image_layout layout)
+{
+    int64_t sixteen = OFFSET_BYTES / (int64_t)element_bytes(p);
+    switch (layout) {
+    case IMAGE_PADDED:
+    case IMAGE_HEADS:
+        return (columns + sixteen - 1) / sixteen * sixteen + sixteen;
+    case IMAGE_ODD:
+        return columns + (columns % 2 ? 2 : 1);
+    default:
+        return columns;
+    }
+}
+
+static struct kg_tensor lay_out(const struct kg_problem *p, const struct problem_tensor *t,
+                                enum image_layout layout)
+{
+    struct kg_tensor view = problem_dense(p, t, NULL);
+    if (t->rank == 1)
+        return view;
+    int64_t row = row_stride(p, t->shape[t->rank - 1], layout);
+    int64_t stride = row;
+    for (unsigned r = t->rank - 1; r-- > 0;) {
+        view.stride[r] = stride;
+        stride *= t->shape[r];
+    }
+    if (layout == IMAGE_HEADS && t->rank == 4) {
+        view.stride[1] = row;
+        view.stride[2] = row * t->shape[1];
+    }
+    return view;
+}
+
+static size_t span_bytes(const struct kg_tensor *view)
+{
+    int64_t last = 0;
+    for (unsigned r = 0; r < view->rank; r++)
+        last += (view->shape[r] - 1) * view->stride[r];
+    return (size_t)(last + 1) * problem_dtype_bytes(view->dtype);
+}
+
+static size_t align(size_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Everything but the bytes themselves. */
+static void plan(const struct kg_problem *p, enum image_layout layout, struct image *image)
+{
+    *image = (struct image){.problem = *p, .layout = layout};
+    unsigned n = problem_tensors(p, image->about);
+    size_t at = IMAGE_RED_ZONE;
+    for (unsigned i = 0; i < n; i++) {
+        image->view[i] = lay_out(p, &image->about[i], layout);
+        image->span[i] = span_bytes(&image->view[i]);
+        image->offset[i] = at + (layout == IMAGE_DENSE ? 0 : OFFSET_BYTES);
+        at = align(image->offset[i] + image->span[i]) + IMAGE_RED_ZONE;
+        if (image->about[i].is_output)
+            image->n_out++;
+        else
+            image->n_in++;
+    }
+    image->size = at;
+}
+
+size_t image_size(const struct kg_problem *p, enum image_layout layout)
+{
+    struct image image;
+    plan(p, layout, &image);
+    return image.size;
+}
+
+enum gate_status image_make(const struct kg_problem *p, enum image_layout layout,
+                            unsigned char poison, struct image *out, struct gate_error *err)
+{
+    plan(p, layout, out);
+    out->bytes = aligned_alloc(ALIGNMENT, align(out->size));
+    if (!out->bytes)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    memset(out->bytes, poison, out->size);
+    for (unsigned i = 0; i < out->n_in + out->n_out; i++)
+        out->view[i].data = out->bytes + out->offset[i];
+    return GATE_OK;
+}
+
+void image_release(struct image *image)
+{
+    free(image->bytes);
+    image->bytes = NULL;
+}
+
+struct kg_args image_args(const struct image *image, void *memory)
+{
+    struct kg_args args = {.struct_bytes = sizeof args, .n_in = image->n_in, .n_out = image->n_out};
+    for (unsigned i = 0; i < image->n_in + image->n_out; i++) {
+        struct kg_tensor *t = i < image->n_in ? &args.in[i] : &args.out[i - image->n_in];
+        *t = image->view[i];
+        t->data = (char *)memory + image->offset[i];
+    }
+    return args;
+}
+
+/* ---- rows ---- */
+
+/* The rows of a tensor, from first to last in its own order: contiguous bytes of an image. */
+struct rows {
+    const struct kg_tensor *view;
+    int64_t n;
+    size_t bytes; /* of a row */
+};
+
+static struct rows rows_of(const struct kg_tensor *view)
+{
+    struct rows rows = {.view = view,
+                        .n = 1,
+                        .bytes =
+                            (size_t)view->shape[view->rank - 1] * problem_dtype_bytes(view->dtype)};
+    for (unsigned r = 0; r + 1 < view->rank; r++)
+        rows.n *= view->shape[r];
+    return rows;
+}
+
+/* Bytes from the tensor's first element to row `row`. */
+static size_t row_offset(const struct rows *rows, int64_t row)
+{
+    int64_t elements = 0;
+    for (unsigned r = rows->view->rank - 1; r-- > 0;) {
+        elements += row % rows->view->shape[r] * rows->view->stride[r];
+        row /= rows->view->shape[r];
+    }
+    return (size_t)elements * problem_dtype_bytes(rows->view->dtype);
+}
+
+/* Copies the elements of tensor i from one image to another of the same layout. */
+static void copy_elements(const struct image *image, unsigned i, unsigned char *to,
+                          const unsigned char *from)
+{
+    struct rows rows = rows_of(&image->view[i]);
+    for (int64_t row = 0; row < rows.n; row++) {
+        size_t at = image->offset[i] + row_offset(&rows, row);
+        memcpy(to + at, from + at, rows.bytes);
+    }
+}
+
+void image_gather(const struct image *image, const unsigned char *bytes, unsigned i, void *dense)
+{
+    struct rows rows = rows_of(&image->view[i]);
+    for (int64_t row = 0; row < rows.n; row++)
+        memcpy((unsigned char *)dense + (size_t)row * rows.bytes,
+               bytes + image->offset[i] + row_offset(&rows, row), rows.bytes);
+}
+
+enum gate_status image_with_poison(const struct image *image, unsigned char poison,
+                                   struct image *out, struct gate_error *err)
+{
+    enum gate_status status = image_make(&image->problem, image->layout, poison, out, err);
+    for (unsigned i = 0; i < image->n_in && !status; i++)
+        copy_elements(image, i, out->bytes, image->bytes);
+    return status;
+}
+
+/* ---- what a launch left behind ---- */
+
+/* Which part of the image holds byte `at`. */
+static void describe_byte(const struct image *image, size_t at, char *text, size_t size)
+{
+    unsigned n = image->n_in + image->n_out;
+    for (unsigned i = 0; i < n; i++) {
+        const char *name = image->about[i].name;
+        size_t begin = image->offset[i], end = begin + image->span[i];
+        if (at < begin) {
+            snprintf(text, size, "%zu bytes before tensor '%s', in its red zone", begin - at, name);
+            return;
+        }
+        if (at < end) {
+            bool input = i < image->n_in;
+            snprintf(text, size, "byte %zu of %s '%s'", at - begin,
+                     input ? "input" : "the padding between rows of output", name);
+            return;
+        }
+        if (at < end + IMAGE_RED_ZONE / 2 || i + 1 == n) {
+            snprintf(text, size, "%zu bytes past the end of tensor '%s', in its red zone",
+                     at - end + 1, name);
+            return;
+        }
+    }
+}
+
+bool image_is_intact(const struct image *image, const unsigned char *after, char *text, size_t size)
+{
+    unsigned char *expected = malloc(image->size);
+    if (!expected) {
+        snprintf(text, size, "out of memory");
+        return false;
+    }
+    memcpy(expected, image->bytes, image->size);
+    for (unsigned i = image->n_in; i < image->n_in + image->n_out; i++)
+        copy_elements(image, i, expected, after);
+    size_t first = 0, changed = 0;
+    if (memcmp(expected, after, image->size) != 0)
+        for (size_t at = image->size; at-- > 0;)
+            if (expected[at] != after[at]) {
+                first = at;
+                changed++;
+            }
+    free(expected);
+    if (!changed)
+        return true;
+    char where[160] = "";
+    describe_byte(image, first, where, sizeof where);
+    snprintf(text, size, "wrote where it must not: %zu bytes changed, the first is %s", changed,
+             where);
+    return false;
+}

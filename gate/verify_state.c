@@ -1,0 +1,146 @@
+#include "verify_state.h"
+
+#include <dirent.h>
+#include <fenv.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+#define LEAK_BYTES 64           /* of the heap, a launch */
+#define LEAK_ADDRESS_BYTES 4096 /* of the address space */
+
+static unsigned float_control(void)
+{
+    unsigned control = (unsigned)fegetround();
+#if defined(__SSE__)
+    control |= (_mm_getcsr() & ~(unsigned)_MM_EXCEPT_MASK) << 8; /* without its sticky flags */
+#endif
+    return control;
+}
+
+/* Entries of a folder of /proc. */
+static unsigned count_entries(const char *path)
+{
+    unsigned n = 0;
+    DIR *folder = opendir(path);
+    if (!folder)
+        return 0;
+    while (readdir(folder))
+        n++;
+    closedir(folder);
+    return n;
+}
+
+/* The lines of a file of /proc that start with one of the letters, as one text. */
+static void read_lines(const char *path, const char *prefix, char *out, size_t size)
+{
+    char line[512];
+    size_t used = 0;
+    FILE *f = fopen(path, "re");
+    out[0] = '\0';
+    while (f && fgets(line, sizeof line, f))
+        if (!strncmp(line, prefix, strlen(prefix)) && used < size)
+            used += (size_t)snprintf(out + used, size - used, "%s", line);
+    if (f)
+        fclose(f);
+}
+
+static unsigned count_children(void)
+{
+    char text[2048];
+    unsigned n = 0;
+    read_lines("/proc/thread-self/children", "", text, sizeof text);
+    for (const char *c = text; *c; c++)
+        n += *c == ' ';
+    return n;
+}
+
+void state_read(bool counted, struct state *out)
+{
+    *out = (struct state){.float_control = float_control()};
+    if (!getcwd(out->folder, sizeof out->folder))
+        out->folder[0] = '\0';
+    char ignored[40], caught[40];
+    read_lines("/proc/self/status", "SigIgn", ignored, sizeof ignored);
+    read_lines("/proc/self/status", "SigCgt", caught, sizeof caught);
+    snprintf(out->signals, sizeof out->signals, "%s%s", ignored, caught);
+    read_lines("/proc/self/limits", "Max", out->limits, sizeof out->limits);
+    read_lines("/proc/thread-self/status", "Cpus_allowed_list", out->affinity,
+               sizeof out->affinity);
+    out->umask = umask(0);
+    umask(out->umask);
+    if (!counted)
+        return;
+    out->threads = count_entries("/proc/self/task");
+    out->files = count_entries("/proc/self/fd");
+    out->children = count_children();
+}
+
+static void say(struct verification *v, const char *what)
+{
+    v->ok = false;
+    if (!v->message[0])
+        snprintf(v->message, sizeof v->message,
+                 "the kernel changed the state of the process: %s is not what it was before its "
+                 "launches",
+                 what);
+}
+
+void state_compare(const struct state *before, const struct state *now, struct verification *v)
+{
+    if (before->float_control != now->float_control)
+        say(v, "the floating-point mode");
+    if (strcmp(before->folder, now->folder) != 0)
+        say(v, "the current folder");
+    if (strcmp(before->signals, now->signals) != 0)
+        say(v, "the handling of signals");
+    if (strcmp(before->limits, now->limits) != 0)
+        say(v, "a resource limit");
+    if (strcmp(before->affinity, now->affinity) != 0)
+        say(v, "the set of CPUs");
+    if (before->umask != now->umask)
+        say(v, "the file mode mask");
+    if (now->threads > before->threads)
+        say(v, "the number of threads");
+    if (now->files > before->files)
+        say(v, "the number of open files");
+    if (now->children > before->children)
+        say(v, "the number of child processes");
+}
+
+struct state_memory state_memory(void)
+{
+    struct state_memory m = {0};
+    struct mallinfo2 heap = mallinfo2();
+    m.heap_bytes = heap.uordblks + heap.hblkhd;
+    FILE *f = fopen("/proc/self/statm", "re");
+    unsigned long pages = 0;
+    if (f && fscanf(f, "%lu", &pages) == 1)
+        m.address_bytes = (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
+    if (f)
+        fclose(f);
+    return m;
+}
+
+void state_find_leak(const struct state_memory *before, const struct state_memory *now,
+                     unsigned launches, struct verification *v)
+{
+    size_t heap = now->heap_bytes > before->heap_bytes ? now->heap_bytes - before->heap_bytes : 0;
+    size_t address =
+        now->address_bytes > before->address_bytes ? now->address_bytes - before->address_bytes : 0;
+    if (heap < (size_t)launches * LEAK_BYTES && address < (size_t)launches * LEAK_ADDRESS_BYTES)
+        return;
+    v->ok = false;
+    if (!v->message[0])
+        snprintf(v->message, sizeof v->message,
+                 "the kernel loses memory: %zu bytes of the heap and %zu of the address space in "
+                 "%u launches",
+                 heap, address, launches);
+}

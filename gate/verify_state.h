@@ -1,0 +1,43 @@
+/*
+ * verify_state.h: what a kernel must leave alone beside memory: the state of the process.
+ *
+ * A launch that changes how numbers are rounded, who hears signals, the folder, the limits, or that
+ * leaves threads, files or memory behind changes everything that is measured after it.
+ */
+#ifndef GATE_VERIFY_STATE_H
+#define GATE_VERIFY_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "arm.h"
+
+struct state {
+    unsigned float_control; /* rounding, flushing of subnormals, exception masks */
+    char folder[512];
+    char signals[80]; /* of /proc: blocked, ignored and caught */
+    char limits[2048];
+    char affinity[256];
+    mode_t umask;
+    unsigned threads, files, children;
+};
+
+/* `counted`: also threads, files and children, which a CUDA driver makes when it pleases. */
+void state_read(bool counted, struct state *out);
+
+/* Has a kernel changed anything? Then says so in v. */
+void state_compare(const struct state *before, const struct state *now, struct verification *v);
+
+struct state_memory {
+    size_t heap_bytes;    /* allocated by malloc() */
+    size_t address_bytes; /* of the whole process */
+};
+
+struct state_memory state_memory(void);
+
+/* Does each of so many launches lose memory? Then says so in v. */
+void state_find_leak(const struct state_memory *before, const struct state_memory *now,
+                     unsigned launches, struct verification *v);
+
+#endif

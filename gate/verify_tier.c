@@ -1,0 +1,158 @@
+#include "verify_tier.h"
+
+#include <string.h>
+
+#include "verify_bench.h"
+#include "verify_shapes.h"
+#include "verify_state.h"
+
+/* The problem itself is probed where an image of it is not larger. */
+static const size_t own_image_max[VERIFY_TIERS] = {(size_t)8 << 20, (size_t)1 << 30};
+static const unsigned repeats[VERIFY_TIERS] = {1, 20};
+static const unsigned endurance[VERIFY_TIERS] = {60, 1000};
+
+static const char *const names[VERIFY_TIERS] = {"commit", "nightly"};
+
+const char *verify_tier_name(enum verify_tier tier)
+{
+    return names[tier];
+}
+
+bool verify_tier_parse(const char *name, enum verify_tier *out)
+{
+    for (unsigned i = 0; i < VERIFY_TIERS; i++)
+        if (!strcmp(names[i], name)) {
+            *out = (enum verify_tier)i;
+            return true;
+        }
+    return false;
+}
+
+/* Checks of one arm under way. */
+struct round {
+    struct bench bench;
+    enum verify_tier tier;
+    struct arm *arm;
+    tier_notice_fn notice;
+    void *context;
+};
+
+static enum gate_status check(struct round *r, const struct kg_problem *p, enum probe probe,
+                              enum image_layout layout, struct gate_error *err)
+{
+    const struct check one = {*p, probe, layout};
+    if (!r->arm->verification.ok || !probe_applies(probe, p) || !bench_serves(&r->bench, p))
+        return GATE_OK;
+    r->notice(r->context, r->arm);
+    return bench_check(&r->bench, &one, err);
+}
+
+/* The probe that sees most: exact where there is one. */
+static enum probe sharpest(const struct kg_problem *p)
+{
+    return p->op == KG_OP_ATTENTION_FWD ? PROBE_RETRIEVAL : PROBE_INTEGERS;
+}
+
+/* The n-th of the probes that apply. */
+static enum probe probe_in_turn(const struct kg_problem *p, unsigned n)
+{
+    unsigned applying = 0;
+    for (int i = 0; i < PROBES; i++)
+        applying += probe_applies((enum probe)i, p);
+    n %= applying;
+    for (int i = 0; i < PROBES; i++)
+        if (probe_applies((enum probe)i, p) && n-- == 0)
+            return (enum probe)i;
+    return PROBE_NORMAL;
+}
+
+static enum gate_status check_all_probes(struct round *r, const struct kg_problem *p,
+                                         enum image_layout layout, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    for (int i = 0; i < PROBES && !status; i++)
+        status = check(r, p, (enum probe)i, layout, err);
+    return status;
+}
+
+static enum gate_status check_own(struct round *r, const struct kg_problem *p,
+                                  struct gate_error *err)
+{
+    if (image_size(p, IMAGE_PADDED) > own_image_max[r->tier]) {
+        r->arm->verification.skipped++;
+        return GATE_OK;
+    }
+    return check_all_probes(r, p, IMAGE_DENSE, err);
+}
+
+/* A neighbour in the commit tier: the sharpest probe in one layout, another probe in the next. */
+static enum gate_status check_neighbour(struct round *r, const struct kg_problem *p, unsigned n,
+                                        struct gate_error *err)
+{
+    enum gate_status status = check(r, p, sharpest(p), (enum image_layout)(n % IMAGE_LAYOUTS), err);
+    if (status)
+        return status;
+    return check(r, p, probe_in_turn(p, n), (enum image_layout)((n + 2) % IMAGE_LAYOUTS), err);
+}
+
+static enum gate_status check_neighbour_fully(struct round *r, const struct kg_problem *p,
+                                              struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    for (int layout = 0; layout < IMAGE_LAYOUTS && !status; layout++)
+        status = check_all_probes(r, p, (enum image_layout)layout, err);
+    return status;
+}
+
+static enum gate_status check_neighbours(struct round *r, const struct kg_problem *p,
+                                         struct gate_error *err)
+{
+    struct kg_problem around[SHAPES_MAX];
+    unsigned n = shapes_around(p, r->tier == VERIFY_NIGHTLY, around);
+    enum gate_status status = GATE_OK;
+    for (unsigned i = 0; i < n && !status; i++)
+        status = r->tier == VERIFY_NIGHTLY ? check_neighbour_fully(r, &around[i], err)
+                                           : check_neighbour(r, &around[i], i, err);
+    return status;
+}
+
+/* On the first neighbour that is served: small, and not a shape that was tuned for. */
+static enum gate_status check_endurance(struct round *r, const struct kg_problem *p,
+                                        struct gate_error *err)
+{
+    struct kg_problem around[SHAPES_MAX];
+    unsigned n = shapes_around(p, false, around);
+    for (unsigned i = 0; i < n; i++)
+        if (bench_serves(&r->bench, &around[i])) {
+            r->notice(r->context, r->arm);
+            return bench_endure(&r->bench, &around[i], endurance[r->tier], err);
+        }
+    return GATE_OK;
+}
+
+enum gate_status tier_checks(struct device *d, const struct kg_problem *p, uint64_t seed,
+                             enum verify_tier tier, struct arm *arm, tier_notice_fn notice,
+                             void *context, struct gate_error *err)
+{
+    struct state before, now;
+    bool counted = device_info(d)->kg.kind == KG_DEVICE_HOST;
+    struct round r = {.bench = {.device = d,
+                                .arm = arm,
+                                .seed = seed,
+                                .repeats = repeats[tier],
+                                .found = &arm->verification},
+                      .tier = tier,
+                      .arm = arm,
+                      .notice = notice,
+                      .context = context};
+    state_read(counted, &before);
+    enum gate_status status = check_own(&r, p, err);
+    if (!status)
+        status = check_neighbours(&r, p, err);
+    if (!status && arm->verification.ok)
+        status = check_endurance(&r, p, err);
+    state_read(counted, &now);
+    state_compare(&before, &now, &arm->verification);
+    bench_release(&r.bench);
+    return status;
+}
