@@ -144,6 +144,10 @@ static enum gate_status look(const char *path, const char *sha256, enum presence
     if (!S_ISREG(st.st_mode))
         return GATE_OK;
     enum gate_status status = file_sha256(path, found, err);
+    if (status && lstat(path, &st) && errno == ENOENT) {
+        *out = ABSENT; /* it went between the two looks */
+        return GATE_OK;
+    }
     if (status)
         return status;
     snprintf(how, how_size, "has hash %s", found);
