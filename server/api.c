@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api_private.h"
+#include "log.h"
 
 #define PREFIX "/api/v1/"
 
@@ -77,26 +78,7 @@ static const char *unknown_parameter(const struct route *route, const struct req
     return NULL;
 }
 
-/*
- * The answer follows from the build, the state of the store and the address, so their hash is its
- * tag: it stays valid over a restart, and costs one row to check. The state is read before the
- * rows; a run that comes in between makes the tag too old, which costs a second answer, not a
- * wrong one.
- */
-static enum gate_status tag_state(struct call *c, const char *build)
-{
-    struct store_state state;
-    char text[sizeof(state.text) + REQUEST_MAX_TARGET + 128];
-    enum gate_status status = store_state(c->store, &state, &c->err);
-    if (status != GATE_OK)
-        return status;
-    int n = snprintf(text, sizeof(text), "%s %s %s", build, state.text, c->request->target);
-    c->reply->etag = etag_of(text, (size_t)n);
-    return GATE_OK;
-}
-
-void api_get(struct store *store, const struct request *request, const char *build,
-             const char *if_none_match, struct reply *reply)
+void api_get(struct store *store, const struct request *request, struct reply *reply)
 {
     struct call c = {.store = store, .request = request, .reply = reply};
     c.emit.out = &reply->body;
@@ -111,15 +93,9 @@ void api_get(struct store *store, const struct request *request, const char *bui
                       is_name(unknown, "_-", 64) ? unknown : "...");
         return;
     }
-    enum gate_status status = tag_state(&c, build);
-    if (status == GATE_OK && etag_matches(&reply->etag, if_none_match)) {
-        reply->status = 304;
-        return;
-    }
-    if (status == GATE_OK)
-        status = route->get(&c);
+    enum gate_status status = route->get(&c);
     if (status != GATE_OK) {
-        fprintf(stderr, "gate-server: %s\n", c.err.message);
+        log_message(LOG_LEVEL_ERROR, "%s", c.err.message);
         reply_problem(reply, 503, "The database cannot be read now; the server's log says why.");
     } else if (reply->body.failed) {
         reply_problem(reply, 500, "The answer is too long.");

@@ -23,11 +23,7 @@
 /* Is the path one of these? */
 bool api_owns(const char *path);
 
-/*
- * Answers; `build` names this program's build in the tags. `if_none_match`: the header or NULL;
- * when it names the present state the answer is 304 without a body.
- */
-void api_get(struct store *store, const struct request *request, const char *build,
-             const char *if_none_match, struct reply *reply);
+/* Answers. The tag of the answer is the caller's business; a problem takes it away. */
+void api_get(struct store *store, const struct request *request, struct reply *reply);
 
 #endif

@@ -53,7 +53,7 @@ static enum gate_status bind_to(const struct addrinfo *info, const char *address
                      error == EADDRINUSE ? "; name another port with --listen" : "");
 }
 
-static enum gate_status url_of(int fd, char url[LISTEN_MAX_URL], struct gate_error *err)
+enum gate_status listen_url(int fd, bool tls, char url[LISTEN_MAX_URL], struct gate_error *err)
 {
     struct sockaddr_storage bound = {0};
     socklen_t len = sizeof(bound);
@@ -64,13 +64,12 @@ static enum gate_status url_of(int fd, char url[LISTEN_MAX_URL], struct gate_err
         getnameinfo((struct sockaddr *)&bound, len, host, sizeof(host), port, sizeof(port),
                     flags) != 0)
         return gate_fail(err, GATE_IO, "cannot tell the address of the socket");
-    snprintf(url, LISTEN_MAX_URL, bound.ss_family == AF_INET6 ? "http://[%s]:%s/" : "http://%s:%s/",
-             host, port);
+    snprintf(url, LISTEN_MAX_URL, bound.ss_family == AF_INET6 ? "%s://[%s]:%s/" : "%s://%s:%s/",
+             tls ? "https" : "http", host, port);
     return GATE_OK;
 }
 
-enum gate_status listen_open(const char *address, int *fd, char url[LISTEN_MAX_URL],
-                             struct gate_error *err)
+enum gate_status listen_open(const char *address, int *fd, struct gate_error *err)
 {
     static const struct addrinfo hints = {
         .ai_family = AF_UNSPEC,
@@ -88,11 +87,5 @@ enum gate_status listen_open(const char *address, int *fd, char url[LISTEN_MAX_U
                          address);
     enum gate_status status = bind_to(info, address, fd, err);
     freeaddrinfo(info);
-    if (status == GATE_OK)
-        status = url_of(*fd, url, err);
-    if (status != GATE_OK && *fd >= 0) {
-        close(*fd);
-        *fd = -1;
-    }
     return status;
 }

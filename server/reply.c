@@ -6,36 +6,48 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "emit.h"
 
 void reply_init(struct reply *r)
 {
-    *r = (struct reply){.status = 200, .type = "application/json"};
+    *r = (struct reply){.status = 200, .type = "application/json", .file_fd = -1};
     buf_init(&r->body, REPLY_MAX_BODY);
 }
 
 void reply_release(struct reply *r)
 {
+    if (r->file_fd >= 0)
+        close(r->file_fd);
     buf_release(&r->body);
 }
 
 static const char *title_of(unsigned status)
 {
-    switch (status) {
-    case 400:
-        return "Bad Request";
-    case 404:
-        return "Not Found";
-    case 405:
-        return "Method Not Allowed";
-    case 414:
-        return "URI Too Long";
-    case 503:
-        return "Service Unavailable";
-    default:
-        return "Internal Server Error";
+    static const struct {
+        unsigned status;
+        const char *title;
+    } titles[] = {
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {409, "Conflict"},
+        {413, "Content Too Large"},
+        {414, "URI Too Long"},
+        {415, "Unsupported Media Type"},
+        {422, "Unprocessable Content"},
+        {429, "Too Many Requests"},
+        {503, "Service Unavailable"},
+        {507, "Insufficient Storage"},
+    };
+    for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++) {
+        if (titles[i].status == status)
+            return titles[i].title;
     }
+    return "Internal Server Error";
 }
 
 static void start_over(struct reply *r, unsigned status, const char *type)
@@ -48,13 +60,9 @@ static void start_over(struct reply *r, unsigned status, const char *type)
     r->varies = r->gzipped = r->immutable = false;
 }
 
-void reply_problem(struct reply *r, unsigned status, const char *format, ...)
+static void put_problem(struct reply *r, unsigned status, const char *detail, const char *path,
+                        const char *message)
 {
-    char detail[1200];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(detail, sizeof(detail), format, args);
-    va_end(args);
     start_over(r, status, "application/problem+json");
     struct emit e = {.out = &r->body};
     emit_open(&e, '{');
@@ -62,8 +70,34 @@ void reply_problem(struct reply *r, unsigned status, const char *format, ...)
     emit_string_member(&e, "title", title_of(status));
     emit_integer_member(&e, "status", status);
     emit_string_member(&e, "detail", detail);
+    if (path) {
+        emit_key(&e, "errors");
+        emit_open(&e, '[');
+        emit_open(&e, '{');
+        emit_string_member(&e, "path", path);
+        emit_string_member(&e, "message", message);
+        emit_close(&e, '}');
+        emit_close(&e, ']');
+    }
     emit_close(&e, '}');
     buf_putc(&r->body, '\n');
+}
+
+void reply_problem(struct reply *r, unsigned status, const char *format, ...)
+{
+    char detail[1200];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(detail, sizeof(detail), format, args);
+    va_end(args);
+    put_problem(r, status, detail, NULL, NULL);
+}
+
+void reply_fault(struct reply *r, unsigned status, const char *path, const char *message)
+{
+    char detail[1200];
+    snprintf(detail, sizeof(detail), "%s%s%s.", path, path[0] != '\0' ? ": " : "", message);
+    put_problem(r, status, detail, path, message);
 }
 
 void reply_text(struct reply *r, unsigned status, const char *text)
@@ -88,6 +122,14 @@ struct etag etag_of(const void *bytes, size_t size)
     *out++ = '"';
     *out = '\0';
     return tag;
+}
+
+struct etag etag_gzipped(const struct etag *tag)
+{
+    struct etag out;
+    size_t len = strlen(tag->text);
+    snprintf(out.text, sizeof(out.text), "%.*s-gz\"", (int)(len > 0 ? len - 1 : 0), tag->text);
+    return out;
 }
 
 bool etag_matches(const struct etag *tag, const char *if_none_match)

@@ -102,15 +102,18 @@ static void parse_query(struct request *r, char *query)
 void request_parse(struct request *r, const char *target)
 {
     size_t len = strnlen(target, REQUEST_MAX_TARGET + 1);
-    memset(r, 0, sizeof(*r));
+    r->fault_status = 0;
+    r->fault = NULL;
+    r->n_parameters = 0;
     r->path = "/";
     if (len > REQUEST_MAX_TARGET) {
         memcpy(r->target, target, REQUEST_MAX_TARGET);
+        r->target[REQUEST_MAX_TARGET] = '\0';
         refuse(r, 414, "The address is too long.");
         return;
     }
-    memcpy(r->target, target, len);
-    memcpy(r->bytes, target, len);
+    memcpy(r->target, target, len + 1);
+    memcpy(r->bytes, target, len + 1);
     if (target[0] != '/') {
         refuse(r, 400, "The address is not a path.");
         return;

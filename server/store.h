@@ -53,7 +53,8 @@ enum gate_status store_put_run(struct store *s, const cJSON *document, const cha
 enum store_put_outcome {
     STORE_PUT_CREATED,
     STORE_PUT_EXISTED, /* a run of this uuid is there, of the same bytes */
-    STORE_PUT_DIFFERS  /* it is there, of other bytes; it stays as it is */
+    STORE_PUT_DIFFERS, /* it is there, of other bytes; it stays as it is */
+    STORE_PUT_REFUSED  /* with a failure: it is the document's own, and will be so again */
 };
 struct store_packed; /* store_pack.h */
 enum gate_status store_put_packed(struct store *s, const cJSON *document,

@@ -140,6 +140,8 @@ static enum gate_status put_whole(void *context, struct gate_error *err)
         status = put_cases(p);
     if (status == GATE_OK)
         status = put_calibration(p);
+    if (status != GATE_OK && (sqlite3_errcode(p->store->db) & 0xff) == SQLITE_CONSTRAINT)
+        *p->outcome = STORE_PUT_REFUSED;
     return status == GATE_OK ? store_touch(p->store, err) : status;
 }
 

@@ -283,10 +283,15 @@ class Refusals(SeededCase):
 
     def test_other_methods(self):
         for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND", "get"):
-            response = self.server.get("/api/v1/runs", method)
+            response = self.server.get("/api/v1/cases", method)
             self.assert_problem(response, 405)
             self.assertEqual(response.getheader("Allow"), "GET, HEAD")
-        response = self.server.get("/api/v1/runs", "POST", {"Content-Length": "4"}, b"{}\r\n")
+        for path, methods in (("/api/v1/runs", "GET, HEAD, POST"),
+                              ("/api/v1/artifacts/x", "GET, HEAD, PUT"), ("/", "GET, HEAD")):
+            response = self.server.get(path, "DELETE")
+            self.assert_problem(response, 405)
+            self.assertEqual(response.getheader("Allow"), methods)
+        response = self.server.get("/api/v1/cases", "POST", {"Content-Length": "4"}, b"{}\r\n")
         self.assert_problem(response, 405)
 
     def test_unknown_addresses(self):
@@ -377,7 +382,7 @@ class Concurrency(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             db = os.path.join(folder, "gate.db")
             seed(db, 2)
-            server = Server(db)
+            server = Server(db, "--read-rate", "1000000")
             writer = subprocess.Popen([SEED, db, "120", "12", "2", "5"], stdout=subprocess.PIPE)
             faults, counts, done = [], [], threading.Event()
 
@@ -473,9 +478,7 @@ class Life(unittest.TestCase):
 
     def test_databases_that_cannot_be_served(self):
         listen = ("--listen", "127.0.0.1:0")
-        self.fails(74, "make run", "--db", self.db, *listen)
-        self.assertFalse(os.path.exists(self.db))
-        for content, words in ((b"", "make run"), (b"text\n", "not a database"),
+        for content, words in ((b"text\n", "not a database"),
                                (b"SQLite format 3\0" + b"\0" * 2000, "not a database|damaged")):
             with open(self.db, "wb") as file:
                 file.write(content)
@@ -483,6 +486,18 @@ class Life(unittest.TestCase):
             with open(self.db, "rb") as file:
                 self.assertEqual(file.read(), content)
         self.fails(74, "not a regular file", "--db", self.folder.name, *listen)
+        self.fails(74, "cannot open", "--db", os.path.join(self.folder.name, "no", "gate.db"),
+                   *listen)
+
+    def test_a_database_is_made(self):
+        server = Server(self.db)
+        self.assertEqual(server.json("/api/v1/runs")["runs"], [])
+        self.assertEqual(server.stop(), 0)
+        with open(self.db, "rb") as file:
+            self.assertEqual(file.read(16), b"SQLite format 3\0")
+        self.assertEqual(Server(self.db).stop(), 0)
+        # Nothing is left over: all was moved into the file.
+        self.assertEqual(sorted(os.listdir(self.folder.name)), ["gate.db", "gate.db-lock"])
 
     def test_port_that_is_taken(self):
         seed(self.db, 1)

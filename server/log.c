@@ -1,0 +1,101 @@
+/* log.c: see log.h. */
+#include "log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "emit.h"
+
+#define MAX_LINE 8192
+
+static enum log_level most_level = LOG_LEVEL_INFO;
+static bool as_json;
+
+static const char *const level_names[] = {"error", "warning", "info", "request"};
+
+void log_setup(enum log_level most, bool json)
+{
+    most_level = most;
+    as_json = json;
+}
+
+bool log_wants_requests(void)
+{
+    return most_level >= LOG_LEVEL_REQUEST;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* There is nobody to tell when this fails. */
+static void write_line(struct buf *line)
+{
+    buf_putc(line, '\n');
+    if (!line->failed) {
+        ssize_t ignored = write(STDERR_FILENO, line->data, line->len);
+        (void)ignored;
+    }
+    buf_release(line);
+}
+
+static void begin_json(struct emit *e, enum log_level level)
+{
+    emit_open(e, '{');
+    emit_integer_member(e, "time_ms", now_ms());
+    emit_string_member(e, "level", level_names[level]);
+}
+
+void log_message(enum log_level level, const char *format, ...)
+{
+    char text[2048];
+    struct buf line;
+    va_list args;
+    if (level > most_level)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    text[strcspn(text, "\n")] = '\0';
+    buf_init(&line, MAX_LINE * 2);
+    if (as_json) {
+        struct emit e = {.out = &line};
+        begin_json(&e, level);
+        emit_string_member(&e, "message", text);
+        emit_close(&e, '}');
+    } else {
+        buf_printf(&line, "gate-server: %s", text);
+    }
+    write_line(&line);
+}
+
+void log_one_request(const struct log_request *r)
+{
+    struct buf line;
+    struct emit e = {.out = &line};
+    buf_init(&line, MAX_LINE * 2);
+    if (as_json) {
+        begin_json(&e, LOG_LEVEL_REQUEST);
+        emit_string_member(&e, "address", r->address);
+        emit_string_member(&e, "method", r->method);
+        emit_string_member(&e, "target", r->target);
+        emit_integer_member(&e, "status", r->status);
+        emit_integer_member(&e, "bytes", (int64_t)r->bytes);
+        emit_integer_member(&e, "us", r->us);
+        emit_known_string(&e, "token", r->token);
+        emit_close(&e, '}');
+    } else {
+        buf_printf(&line, "gate-server: request time_ms=%lld address=%s method=%s status=%u bytes=",
+                   (long long)now_ms(), r->address, r->method, r->status);
+        buf_printf(&line, "%llu us=%lld token=%s target=", (unsigned long long)r->bytes,
+                   (long long)r->us, r->token[0] != '\0' ? r->token : "-");
+        emit_string(&e, r->target); /* in quotes and escaped: a target is the client's text */
+    }
+    write_line(&line);
+}
