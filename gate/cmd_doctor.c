@@ -4,13 +4,15 @@
 #include "base/json.h"
 #include "cmd_common.h"
 #include "commands.h"
+#include "http_client.h"
 #include "target.h"
 
 static const char help[] =
     "Usage: gate doctor [--device auto|host|cuda:N] [--json]\n"
     "\n"
     "Opens the device as a run would, and says what is there: device, driver, kernel libraries,\n"
-    "and which providers are absent and why. Exit code 4 when the device is missing or busy.\n";
+    "and which providers are absent and why; and whether there is a libcurl, which `gate push`\n"
+    "needs. Exit code 4 when the device is missing or busy.\n";
 
 static void print_field(const cJSON *o, const char *label, const char *key)
 {
@@ -19,6 +21,16 @@ static void print_field(const cJSON *o, const char *label, const char *key)
         printf("  %-14s %.0f\n", label, value->valuedouble);
     else
         printf("  %-14s %s\n", label, json_string(o, key, ""));
+}
+
+static void print_libcurl(void)
+{
+    char version[32];
+    struct gate_error why;
+    if (http_client_version(version, &why))
+        printf("tracking server\n  %-14s %s\n", "libcurl", version);
+    else
+        printf("tracking server\n  %-14s absent: %s\n", "libcurl", why.message);
 }
 
 static void print_greeting(const cJSON *greeting)
@@ -43,15 +55,22 @@ static void print_greeting(const cJSON *greeting)
     cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(greeting, "absent"))
         printf("  %-14s absent: %s\n", json_string(item, "provider", ""),
                json_string(item, "reason", ""));
+    print_libcurl();
 }
 
 static void print_json(const cJSON *greeting)
 {
+    char version[32];
     struct buf text;
+    cJSON *all = cJSON_Duplicate(greeting, true);
     buf_init(&text, (size_t)1 << 20);
-    json_write(greeting, true, &text);
+    cJSON_AddItemToObject(all, "libcurl",
+                          http_client_version(version, NULL) ? cJSON_CreateString(version)
+                                                             : cJSON_CreateNull());
+    json_write(all, true, &text);
     fputs(text.failed ? "" : text.data, stdout);
     buf_release(&text);
+    cJSON_Delete(all);
 }
 
 static const struct option options[] = {{"device", required_argument, NULL, 'd'},

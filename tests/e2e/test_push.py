@@ -355,6 +355,9 @@ class Spool(PushCase):
         done = self.push(status=4)
         self.assert_counts(done, left=1)
         self.assertIn("apt-get install libcurl4", done.err)
+        doctor = self.gate("doctor", "--device", "host", "--json")
+        self.assertIsNone(json.loads(doctor.out)["libcurl"])
+        self.assertIn("absent", self.gate("doctor", "--device", "host").out)
         del self.env["LD_LIBRARY_PATH"]
         self.assert_counts(self.push(), created=1)
         self.assertEqual(len(tracker.runs), 1)
