@@ -19,6 +19,9 @@ static const char help[] =
     "  --baselines DIR         stored bests, default $GATE_BASELINES or ./baselines\n"
     "  --worker PROGRAM        another worker (see gate/PROTOCOL.md)\n"
     "\n"
+    "The library of a best comes from the cache, else from the tracking server $GATE_SERVER, else\n"
+    "it is built from its commit. `gate push` sends the run there.\n"
+    "\n"
     "Exit codes: 0 pass, 1 regression, 2 wrong result, crash or hang, 3 no verdict or incomplete,\n"
     "4 environment refused, 64 usage, 70 internal, 74 input/output. With several, the first of\n"
     "2, 1, 4, 3 wins.\n";

@@ -177,7 +177,6 @@ static const char *set_safety(struct http_client *c, const struct http_request *
     SET(FOLLOWLOCATION, 0L);
     SET(SSL_VERIFYPEER, 1L);
     SET(SSL_VERIFYHOST, 2L);
-    SET(NOSIGNAL, 1L);
     SET(CONNECTTIMEOUT, CONNECT_TIMEOUT_S);
     SET(LOW_SPEED_LIMIT, 1L);
     SET(LOW_SPEED_TIME, SILENCE_S);

@@ -13,7 +13,7 @@
 
 #define TRIES_OF_A_500 3 /* it may be the document's fault, and the others wait */
 #define MAX_ANSWER ((size_t)256 << 10)
-#define RUN_TIMEOUT_S 120
+#define RUN_TIMEOUT_S 300
 #define LIBRARY_TIMEOUT_S 600
 
 /* What became of an entry. */

@@ -48,6 +48,20 @@ static enum gate_status choose_folder(char path[PATHS_MAX], struct gate_error *e
                      "there is no place for what is to be sent: set GATE_SPOOL to a folder");
 }
 
+/* What lies there is sent in the name of whoever has the token. */
+static enum gate_status check_owner(const char *path, struct gate_error *err)
+{
+    struct stat st;
+    if (stat(path, &st))
+        return gate_fail(err, GATE_IO, "cannot use the spool '%s': %s", path, strerror(errno));
+    if (st.st_mode & S_IWOTH)
+        return gate_fail(err, GATE_ENVIRONMENT,
+                         "everybody can write to the spool '%s', and what lies there is sent: take "
+                         "the permission away (chmod o-w) or set GATE_SPOOL",
+                         path);
+    return GATE_OK;
+}
+
 enum gate_status spool_open(const char *url, struct spool *out, struct gate_error *err)
 {
     char folder[PATHS_MAX], server[256];
@@ -63,7 +77,9 @@ enum gate_status spool_open(const char *url, struct spool *out, struct gate_erro
         status = set_path(out->path, err, "%s/%s", folder, server);
     if (!status)
         status = set_path(out->refused, err, "%s/refused", out->path);
-    return status ? status : file_make_folders(out->refused, err);
+    if (!status)
+        status = file_make_folders(out->refused, err);
+    return status ? status : check_owner(out->path, err);
 }
 
 /* ---- names ---- */
@@ -129,7 +145,8 @@ enum gate_status spool_list(const struct spool *s, struct spool_entry **out, siz
     return GATE_OK;
 }
 
-/* Adds what the files of a folder come to; a folder that cannot be read holds nothing. */
+/* Adds how many entries a folder has, and the bytes of all its files, those that a killed process
+ * left among them. A folder that cannot be read holds nothing. */
 static void measure(const char *folder, size_t *n, int64_t *bytes)
 {
     char path[PATHS_MAX];
@@ -137,11 +154,10 @@ static void measure(const char *folder, size_t *n, int64_t *bytes)
     DIR *dir = opendir(folder);
     for (struct dirent *d; dir && (d = readdir(dir));) {
         struct spool_entry e;
-        if (!parse_name(d->d_name, &e) || entry_path(folder, d->d_name, path, NULL) ||
-            lstat(path, &st))
+        if (entry_path(folder, d->d_name, path, NULL) || lstat(path, &st) || !S_ISREG(st.st_mode))
             continue;
         *bytes += st.st_size;
-        ++*n;
+        *n += parse_name(d->d_name, &e);
     }
     if (dir)
         closedir(dir);

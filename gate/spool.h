@@ -42,8 +42,8 @@ struct spool_entry {
     char name[96]; /* of the file */
 };
 
-/* The spool of a server, made with mode 0700 if need be. GATE_ENVIRONMENT: no variable says where;
- * GATE_IO: it cannot be made. */
+/* The spool of a server, made with mode 0700 if need be. GATE_ENVIRONMENT: no variable says where,
+ * or everybody can write to it; GATE_IO: it cannot be made. */
 enum gate_status spool_open(const char *url, struct spool *out, struct gate_error *err);
 
 /*

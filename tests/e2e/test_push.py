@@ -403,6 +403,14 @@ class Spool(PushCase):
         self.push(self.uuids[0])
         self.assertEqual(list(first.runs), [self.uuids[0]])
 
+    def test_a_spool_that_everybody_can_write_to_is_refused(self):
+        tracker = self.tracker()
+        self.push()
+        folder, = glob.glob(os.path.join(self.spool, "http*"))
+        os.chmod(folder, 0o777)
+        self.assertIn("everybody can write", self.push(status=4).err)
+        self.assertEqual(len(tracker.seen), 1)
+
     def test_what_is_no_entry_is_left_alone(self):
         self.tracker()
         self.push()
