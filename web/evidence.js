@@ -127,11 +127,11 @@ function key() {
         "Shaded: the interval. Up is slower.");
 }
 
-function table(processes) {
+function table(item, processes) {
     const cell = (v) => h("td", { class: "number" }, v);
     const ratio = (d) => change(d === null || d === undefined ? null : Math.exp(d));
     const number = { class: "number" };
-    return tableBox("Processes",
+    return tableBox(`Processes of ${item.id}`,
         h("thead", {}, h("tr", {}, head("process", "Process"), head("stage", "Stage"),
             head("swapped", "Order"), head("p50", "p50", number), head(null, "Best's p50", number),
             head("change", "Change", number), head("cycles", "In cycles", number),
@@ -153,5 +153,5 @@ export function evidenceSection(item, threshold) {
         h("div", { class: "wide-chart" }, chart(processes, item, threshold)),
         key(),
         h("details", { class: "data" }, h("summary", {}, "Numbers of the processes"),
-            table(processes)));
+            table(item, processes)));
 }

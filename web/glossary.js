@@ -92,7 +92,7 @@ function show(element) {
     tip = h("div", { class: "tip", role: "tooltip", id: `tip-${serial}` },
         TERMS[element.dataset.term]);
     element.setAttribute("aria-describedby", tip.id);
-    document.body.append(tip);
+    document.getElementById("main").append(tip);
     place();
 }
 

@@ -63,7 +63,7 @@ function armsTable(item) {
     if (item.arms.length === 0)
         return h("p", { class: "quiet" }, "The worker ended before there was a result.");
     const right = { class: "number" };
-    return tableBox("Arms",
+    return tableBox(`Arms of ${item.id}`,
         h("thead", {}, h("tr", {}, head(null, "Whose"), head(null, "Kernel"),
             head("verified", "Verified"), head("error", "Error, limit", right),
             head("p50", "p50", right), head("p90", "p90", right),

@@ -102,7 +102,7 @@ export function samplesSection(item) {
         h("div", { class: "wide-chart" }, picture(curves)),
         key(curves),
         h("details", { class: "data" }, h("summary", {}, "Numbers of the samples"),
-            tableBox("Samples",
+            tableBox(`Samples of ${item.id}`,
                 h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Side"),
                     h("th", { scope: "col", class: "number" }, "Samples"),
                     QUANTILES.map(([name]) =>

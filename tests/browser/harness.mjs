@@ -173,3 +173,12 @@ export async function lowContrast(page) {
 
 export const caseAddress = (id, device = GPU) =>
     `#/case?id=${encodeURIComponent(id)}&device=${encodeURIComponent(device)}`;
+
+/** Every view with an address: [name, hash]. */
+export const views = (it) => [
+    ["overview", `#/?device=${GPU}`],
+    ["case", caseAddress(REGRESSED)],
+    ["run", `#/run/${it.uuids.at(-2)}`],
+    ["runs", "#/runs"],
+    ["leaderboard", `#/leaderboard?device=${GPU}`],
+];

@@ -6,6 +6,7 @@ import { describe, test } from "node:test";
 
 import {
     GPU, REGRESSED, ROOT, assertFits, caseAddress, dashboard, lowContrast, serve, shoot, skip, stop,
+    views,
 } from "./harness.mjs";
 
 describe("shell", { skip }, () => {
@@ -13,9 +14,7 @@ describe("shell", { skip }, () => {
 
     test("all views in the dark", async () => {
         await it.withPage({ colorScheme: "dark" }, async (page) => {
-            for (const [name, hash] of [["overview", `#/?device=${GPU}`],
-                ["case", caseAddress(REGRESSED)], ["run", `#/run/${it.uuids.at(-2)}`],
-                ["runs", "#/runs"], ["leaderboard", `#/leaderboard?device=${GPU}`]]) {
+            for (const [name, hash] of views(it)) {
                 await it.open(page, hash);
                 await page.waitForSelector("table, .plot svg", { state: "attached" });
                 assert.deepEqual(await lowContrast(page), [], name);
@@ -27,9 +26,7 @@ describe("shell", { skip }, () => {
     test("all views on a telephone, without sideways scrolling", async () => {
         await it.withPage({ viewport: { width: 390, height: 844 }, hasTouch: true },
             async (page) => {
-                for (const [name, hash] of [["overview", `#/?device=${GPU}`],
-                    ["case", caseAddress(REGRESSED)], ["run", `#/run/${it.uuids.at(-2)}`],
-                    ["runs", "#/runs"], ["leaderboard", `#/leaderboard?device=${GPU}`]]) {
+                for (const [name, hash] of views(it)) {
                     await it.open(page, hash);
                     await page.waitForSelector("table, .plot svg", { state: "attached" });
                     await assertFits(page);

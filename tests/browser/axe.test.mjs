@@ -1,0 +1,55 @@
+// axe.test.mjs: every view in both schemes against the rules of axe-core, without an exception.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { describe, test } from "node:test";
+
+import { dashboard, skip, views } from "./harness.mjs";
+
+const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+
+/** What axe finds in the page as it is, a line a rule. */
+async function findings(page, source) {
+    await page.evaluate(source); // through the debugger: the page's policy forbids more scripts
+    return page.evaluate(async (tags) => {
+        const { violations } = await globalThis.axe.run(document,
+            { runOnly: { type: "tag", values: tags } });
+        return violations.map((v) => `${v.id}: ${v.help}: ` +
+            v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(" | "));
+    }, TAGS);
+}
+
+describe("axe", { skip }, () => {
+    const it = dashboard();
+    const source = skip ? "" : readFileSync(
+        createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+    for (const colorScheme of ["light", "dark"])
+        test(`no view breaks a rule, ${colorScheme}`, async () => {
+            await it.withPage({ colorScheme }, async (page) => {
+                for (const [name, hash] of views(it)) {
+                    await it.open(page, hash);
+                    assert.deepEqual(await findings(page, source), [], name);
+                }
+            });
+        });
+
+    test("what is open breaks no rule", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, views(it).find(([name]) => name === "run")[1]);
+            for (const opener of (await page.locator(".opener").all()).slice(0, 3))
+                await opener.click();
+            for (const summary of await page.locator("summary").all()) await summary.click();
+            await page.locator(".term").first().hover();
+            assert.deepEqual(await findings(page, source), []);
+        });
+    });
+
+    test("the page without scripts breaks no rule", async () => {
+        await it.withPage({}, async (page) => {
+            await page.goto(`${it.url}plain`);
+            assert.deepEqual(await findings(page, source), []);
+        });
+    });
+});

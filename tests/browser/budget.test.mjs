@@ -1,0 +1,76 @@
+// budget.test.mjs: how much the page weighs, and that nothing in it jumps.
+
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+
+import { dashboard, skip, views } from "./harness.mjs";
+
+const PAGE_BYTES = 120e3; // all files, compressed
+const SCRIPT_BYTES = 60e3;
+
+/** The files that a page fetches from now on: [{ name, type, bytes }], as they went over the wire. */
+function record(page) {
+    const files = [];
+    page.on("requestfinished", (request) => files.push((async () => {
+        const { responseBodySize } = await request.sizes();
+        return { name: new URL(request.url()).pathname, type: request.resourceType(),
+            bytes: responseBodySize };
+    })()));
+    return files;
+}
+
+const sum = (files) => files.reduce((total, f) => total + f.bytes, 0);
+
+describe("budget", { skip }, () => {
+    const it = dashboard();
+
+    test("all files of all views together are within the budget", async (t) => {
+        await it.withPage({}, async (page) => {
+            const pending = record(page);
+            for (const [, hash] of views(it)) await it.open(page, hash);
+            await page.waitForLoadState("networkidle");
+            const all = (await Promise.all(pending)).filter((f) => !f.name.startsWith("/api/"));
+            const files = [...new Map(all.filter((f) => f.bytes > 0).map((f) => [f.name, f])).values()];
+            const scripts = files.filter((f) => f.name.endsWith(".js"));
+            t.diagnostic(`page ${sum(files)} bytes, scripts ${sum(scripts)} in ${scripts.length}`);
+            assert.ok(scripts.length > 10);
+            assert.ok(sum(scripts) <= SCRIPT_BYTES, `${sum(scripts)} bytes of script`);
+            assert.ok(sum(files) <= PAGE_BYTES, `${sum(files)} bytes`);
+        });
+    });
+
+    test("the first view needs no more than it shows", async (t) => {
+        await it.withPage({}, async (page) => {
+            const pending = record(page);
+            await it.open(page);
+            await page.waitForLoadState("networkidle");
+            const files = await Promise.all(pending);
+            t.diagnostic(`first view: ${sum(files)} bytes with its data, ${files.length} requests`);
+            assert.ok(files.every((f) => !/uplot\.js|view_case|view_run\./.test(f.name)));
+            // A second visit asks for the page and the data only: the rest is kept for good.
+            const again = record(page);
+            await page.reload();
+            await page.waitForSelector("main:not([aria-busy])");
+            const fetched = (await Promise.all(again)).filter((f) => f.bytes > 0);
+            assert.deepEqual(fetched.filter((f) => f.name.startsWith("/files/")), []);
+        });
+    });
+
+    test("nothing jumps while a view is built up", async () => {
+        await it.withPage({}, async (page) => {
+            await page.addInitScript(() => {
+                globalThis.shifts = [];
+                new PerformanceObserver((list) => globalThis.shifts.push(...list.getEntries()
+                    .filter((e) => !e.hadRecentInput).map((e) => [e.value, e.sources
+                        .map((s) => s.node?.nodeName + "." + s.node?.className).join(" ")])))
+                    .observe({ type: "layout-shift", buffered: true });
+            });
+            for (const [name, hash] of views(it)) {
+                await page.goto("about:blank");
+                await it.open(page, hash);
+                await page.waitForLoadState("networkidle");
+                assert.deepEqual(await page.evaluate(() => globalThis.shifts), [], name);
+            }
+        });
+    });
+});
