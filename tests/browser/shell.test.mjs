@@ -5,8 +5,8 @@ import path from "node:path";
 import { describe, test } from "node:test";
 
 import {
-    GPU, REGRESSED, ROOT, assertFits, caseAddress, dashboard, lowContrast, serve, shoot, skip, stop,
-    views,
+    GPU, REGRESSED, ROOT, SHOTS, assertFits, caseAddress, dashboard, lowContrast, serve, shoot,
+    skip, stop, views,
 } from "./harness.mjs";
 
 describe("shell", { skip }, () => {
@@ -33,6 +33,27 @@ describe("shell", { skip }, () => {
                     await shoot(page, `${name}-narrow`);
                 }
             });
+    });
+
+    test("all views on paper, in forced colours and without motion", async () => {
+        await it.withPage({ reducedMotion: "reduce" }, async (page) => {
+            for (const [name, hash] of views(it)) {
+                await it.open(page, hash);
+                await page.emulateMedia({ forcedColors: "active" });
+                await shoot(page, `${name}-forced`);
+                // A colour of our own would vanish against some palettes: text has the system's.
+                const own = await page.evaluate(() => [...document.querySelectorAll(".verdict")]
+                    .filter((e) => getComputedStyle(e).color !==
+                        getComputedStyle(document.body).color && !e.closest("a")).length);
+                assert.equal(own, 0, name);
+                await page.emulateMedia({ forcedColors: "none", media: "print" });
+                assert.equal(await page.locator("#views").isVisible(), false);
+                assert.equal(await page.locator("h1").first().isVisible(), true);
+                await page.pdf({ path: path.join(SHOTS, `${name}.pdf`) });
+                await page.emulateMedia({ media: null });
+                assert.equal(await page.evaluate(() => document.getAnimations().length), 0, name);
+            }
+        });
     });
 
     test("the keyboard reaches the content first and every link", async () => {
