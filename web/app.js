@@ -10,6 +10,10 @@ import { overviewView } from "./view_overview.js";
 // Views are loaded when they are wanted, but for the first. A module names what it needs itself.
 const VIEWS = {
     "": async () => overviewView,
+    alerts: async () => (await import("./view_alerts.js")).alertsView,
+    calibration: async () => (await import("./view_calibration.js")).calibrationView,
+    compare: async () => (await import("./view_compare.js")).compareView,
+    roofline: async () => (await import("./view_roofline.js")).rooflineView,
     case: async () => (await import("./view_case.js")).caseView,
     leaderboard: async () => (await import("./view_leaderboard.js")).leaderboardView,
     run: async () => (await import("./view_run.js")).runView,
@@ -88,7 +92,7 @@ async function show() {
         shown = { title: "Error", content: failure(error) };
     }
     if (current !== mine) return;
-    main.replaceChildren(...[shown.content].flat());
+    main.replaceChildren(...[shown.content].flat(Infinity).filter(Boolean));
     document.title = shown.title ? `${shown.title} · Kernel Gate` : "Kernel Gate";
     markNavigation(name);
     main.removeAttribute("aria-busy");

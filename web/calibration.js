@@ -1,59 +1,141 @@
-// calibration.js: what `gate calibrate` found on a machine: the rates of red, case by case.
+// calibration.js: what `gate calibrate` found on a machine: when it is red, and what it resolves.
+//
+// A calibration here: { threshold, processes, device (model), cases: [{ id, mde, resolved,
+// injected: [{ share, decisions, red, pass, no_verdict }] }] }.
 
-import { h } from "./dom.js";
+import { address, h, s } from "./dom.js";
 import { percent, plural } from "./format.js";
 import { caseLink, tableBox } from "./parts.js";
 
-/** Red decisions of all entries with that share, or null when there were none. */
-function tally(item, share) {
-    const entries = item.injected.filter((e) => e.share === share);
-    const sum = (key) => entries.reduce((n, e) => n + e[key], 0);
-    return { red: sum("red"), decisions: sum("decisions") };
+const KINDS = ["red", "no_verdict", "pass"];
+const WORDS = { red: "red", no_verdict: "no verdict", pass: "pass" };
+
+/** Decisions of all entries of some cases with that share of injected time. */
+export function tally(cases, share) {
+    const sum = { red: 0, no_verdict: 0, pass: 0, decisions: 0 };
+    for (const { injected } of cases)
+        for (const entry of injected) {
+            if (entry.share !== share) continue;
+            for (const key of Object.keys(sum)) sum[key] += entry[key];
+        }
+    return sum;
 }
+
+export const sharesOf = (cases) =>
+    [...new Set(cases.flatMap((c) => c.injected.map((e) => e.share)))].sort((a, b) => a - b);
 
 /** "99.64 %", never rounded to 0 or 100 when it is not. */
-function rate({ red, decisions }) {
-    if (decisions === 0) return "–";
-    const exact = (100 * red) / decisions;
-    if (exact === 0 || exact === 100) return percent(red / decisions, 0);
+export function rate(part, of) {
+    if (of === 0) return "–";
+    const exact = (100 * part) / of;
+    if (exact === 0 || exact === 100) return percent(part / of, 0);
     if (exact < 0.01) return `< ${percent(0.0001, 2)}`;
-    return exact > 99.99 ? `> ${percent(0.9999, 2)}` : percent(red / decisions, 2);
+    return exact > 99.99 ? `> ${percent(0.9999, 2)}` : percent(part / of, exact < 10 ? 2 : 1);
 }
 
-function shareName(share) {
+export function shareName(share) {
     return share === 0 ? "Unchanged" : `+${Number((share * 100).toPrecision(3))}\u202f%`;
 }
 
 /** Worst first, as the reports have it: unresolved, false fails, minimum detectable effect. */
 function order(a, b) {
-    return a.resolved - b.resolved || tally(b, 0).red - tally(a, 0).red ||
+    return a.resolved - b.resolved || tally([b], 0).red - tally([a], 0).red ||
         (b.mde ?? Infinity) - (a.mde ?? Infinity) || 0;
 }
 
+export function calibrationTable({ cases, threshold, device }) {
+    const shares = sharesOf(cases);
+    const heads = ["Case", "MDE", `Resolves ${percent(threshold)}`, ...shares.map(shareName)];
+    return tableBox("Calibration",
+        h("thead", {}, h("tr", {}, heads.map((label, i) =>
+            h("th", { scope: "col", class: i > 0 && "number" }, label)))),
+        h("tbody", {}, [...cases].sort(order).map((c) => h("tr", {},
+            h("th", { scope: "row" }, caseLink(c.id, device)),
+            h("td", { class: "number" }, percent(c.mde)),
+            h("td", { class: "number" }, c.resolved ? "yes" : h("b", {}, "no")),
+            shares.map((share) => {
+                const { red, decisions } = tally([c], share);
+                return h("td", { class: "number" }, rate(red, decisions));
+            })))));
+}
+
+/** The outcomes of all decisions, a bar for each share of time that was added. */
+export function outcomeBars({ cases, threshold }) {
+    const bar = (share) => {
+        const all = tally(cases, share);
+        const words = KINDS.map((k) => `${rate(all[k], all.decisions)} ${WORDS[k]}`).join(", ");
+        return h("li", { class: share > threshold ? "over" : "" },
+            h("span", { class: "outcome-share" }, shareName(share)),
+            h("span", { class: "outcome-bar", role: "img", "aria-label": words }, KINDS.map((k) => {
+                const piece = h("span", { class: `outcome ${k}` },
+                    all[k] / all.decisions > 0.14 && rate(all[k], all.decisions));
+                piece.style.flexGrow = all[k];
+                return piece;
+            })),
+            h("span", { class: "quiet outcome-red" }, `${rate(all.red, all.decisions)} red`));
+    };
+    return [
+        h("p", { class: "legend" }, KINDS.map((k) => h("span", { class: "key" },
+            h("span", { class: `outcome ${k}`, "aria-hidden": "true" }), WORDS[k]))),
+        h("ol", { class: "outcomes" }, sharesOf(cases).map(bar)),
+    ];
+}
+
+const STRIP = { width: 1100, left: 12, right: 12, height: 24, rows: 7 };
+
+/** Each case at its minimum detectable effect, on a logarithmic line with the threshold. */
+export function resolutionStrip({ cases, threshold, device }) {
+    const known = cases.filter((c) => c.mde > 0).sort((a, b) => a.mde - b.mde);
+    if (known.length === 0) return null;
+    const lo = Math.min(known[0].mde, threshold / 10) / 1.3;
+    const hi = Math.max(known.at(-1).mde, threshold * 2) * 1.3;
+    const width = STRIP.width - STRIP.left - STRIP.right;
+    const x = (v) => Math.round(STRIP.left + (width * Math.log(v / lo)) / Math.log(hi / lo));
+    const ends = new Array(STRIP.rows).fill(-Infinity); // where the last dot of a row is
+    const floor = STRIP.rows * 13 + 14;
+    const marks = known.map((c) => {
+        const at = x(c.mde);
+        const free = ends.findIndex((end) => at - end >= 12);
+        const row = free < 0 ? STRIP.rows - 1 : free;
+        ends[row] = at;
+        return s("a", { href: address("case", { id: c.id, device }), tabindex: "-1" },
+            s("title", {}, `${c.id}: ${percent(c.mde)}`),
+            s(c.resolved ? "circle" : "path", {
+                class: c.resolved ? "resolved" : "unresolved",
+                cx: at, cy: floor - 9 - row * 13, r: 4.6,
+                d: c.resolved ? null : `M${at - 5} ${floor - 14 - row * 13}l10 10m0-10l-10 10`,
+            }));
+    });
+    const ticks = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1]
+        .filter((v) => v >= lo && v <= hi);
+    return h("div", { class: "box strip" }, s("svg", {
+        viewBox: `0 0 ${STRIP.width} ${floor + STRIP.height}`, width: STRIP.width,
+        height: floor + STRIP.height, role: "img",
+        "aria-label": `Minimum detectable effect of ${plural(known.length, "case")}: from ` +
+            `${percent(known[0].mde)} to ${percent(known.at(-1).mde)}`,
+    },
+    s("line", { class: "floor", x1: 0, x2: STRIP.width, y1: floor, y2: floor }),
+    ticks.map((v) => s("text", { x: x(v), y: floor + 17, "text-anchor": "middle" },
+        percent(v, v < 0.001 ? 2 : v < 0.01 ? 1 : 0))),
+    s("line", { class: "limit", x1: x(threshold), x2: x(threshold), y1: 4, y2: floor + 4 }),
+    s("text", { x: x(threshold) + 6, y: 13 }, `threshold ${percent(threshold, 1)}`),
+    marks));
+}
+
+/** What a run document says of its own calibration; null when it has none. */
 export function calibrationSection(run) {
     const { calibration } = run;
     if (!calibration) return null;
-    const cases = [...calibration.cases].sort(order);
-    const shares = [...new Set(cases.flatMap((c) => c.injected.map((e) => e.share)))]
-        .sort((a, b) => a - b);
+    const { cases, processes } = calibration;
+    const { threshold } = run.policy;
     const resolved = cases.filter((c) => c.resolved).length;
-    const unchanged = cases.map((c) => tally(c, 0)).reduce((a, b) =>
-        ({ red: a.red + b.red, decisions: a.decisions + b.decisions }), { red: 0, decisions: 0 });
-    const heads = ["Case", "MDE", `Resolves ${percent(run.policy.threshold)}`,
-        ...shares.map(shareName)];
+    const unchanged = tally(cases, 0);
     return h("section", { class: "calibration" },
         h("h2", {}, "Calibration"),
         h("p", {}, `${resolved} of ${plural(cases.length, "case")} resolve the threshold here; ` +
             `unchanged code was red in ${unchanged.red} of ${unchanged.decisions} decisions.`),
         h("p", { class: "quiet" },
             "Decisions that were red, by the share of time that was added, from " +
-            `${plural(calibration.processes, "process", "processes")} a case, worst first.`),
-        tableBox("Calibration",
-            h("thead", {}, h("tr", {}, heads.map((label, i) =>
-                h("th", { scope: "col", class: i > 0 && "number" }, label)))),
-            h("tbody", {}, cases.map((c) => h("tr", {},
-                h("th", { scope: "row" }, caseLink(c.id, run.device.model)),
-                h("td", { class: "number" }, percent(c.mde)),
-                h("td", { class: "number" }, c.resolved ? "yes" : h("b", {}, "no")),
-                shares.map((share) => h("td", { class: "number" }, rate(tally(c, share)))))))));
+            `${plural(processes, "process", "processes")} a case, worst first.`),
+        calibrationTable({ cases, threshold, device: run.device.model }));
 }

@@ -99,8 +99,9 @@ export function paintLane(u, palette, data, { lane, column, candidate }) {
 }
 
 /**
- * A band from the columns `lo` to `hi` over `xs`. Where a pixel has several points, it goes from their
- * lowest to their highest: a band that follows each of 100,000 points takes longer than all else.
+ * A band from the columns `lo` to `hi` over `xs`. Where a pixel has several points, it goes from
+ * their lowest to their highest: a band that follows each of 100,000 points takes longer than all
+ * else.
  */
 export function paintBand(u, xs, { lo, hi }, fill) {
     const { ctx, bbox } = u;

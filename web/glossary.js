@@ -46,6 +46,27 @@ const TERMS = {
     interval: "The range that holds the true median in 99 of 100 runs, by order statistics.",
     clock: "Mean clock of the multiprocessors while the samples were taken.",
     history: "The last runs on this device, newest right.",
+    geomean: "Geometric mean: half as long and twice as long are together no change.",
+    intensity: "Operations for each byte that must be moved. Below the ridge of the roof memory " +
+        "sets the limit, above it arithmetic.",
+    roofline: "No kernel can be above its roof: the slope is the memory's bandwidth, the flat " +
+        "part the arithmetic of the data type. They are derived from the recorded share of the ceiling.",
+    false_alarm: "Unchanged code that the gate called slower. Decisions are drawn anew from the " +
+        "processes that were measured, so they are not independent of each other.",
+    missed: "Code made slower by more than the threshold that passed.",
+    undecided: "Code made slower by more than the threshold that got no verdict: not green, and " +
+        "not blamed either.",
+    resolves: "The minimum detectable effect is at most the threshold: unchanged code passes, " +
+        "and a pass means something.",
+    change_point: "A place in a trend where the level changed and stayed changed, found over " +
+        "many runs.",
+    alert_state: "new: nobody looked yet. acknowledged: someone does. accepted: it is meant to " +
+        "be so. fixed: a later commit undid it. ignored: it is not real, or not of interest.",
+    compare_change: "Time of B over that of A; + is slower.",
+    compare_control: "The same with each time divided by the control kernel's of its run, which " +
+        "takes out what the whole machine did.",
+    compare_judged: "Slower or faster: by more than 2 %, and the intervals of both medians are " +
+        "apart. Unclear: by more than 2 %, but the intervals overlap.",
     seed: "All inputs of the run follow from this number.",
 };
 

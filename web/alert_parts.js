@@ -1,0 +1,49 @@
+// alert_parts.js: what an alert is and which steps its life has.
+
+import { h } from "./dom.js";
+import { change, duration } from "./format.js";
+import { eventSwatch } from "./chart_marks.js";
+
+const KINDS = {
+    regression: { swatch: "slower", word: "slower" },
+    improvement: { swatch: "faster", word: "faster" },
+    error: { swatch: "error", word: "error grew" },
+};
+
+export const STATES = ["new", "acknowledged", "accepted", "fixed", "ignored"];
+
+/** Steps: what the button says, and whether the server wants a reason. */
+export const STEPS = {
+    acknowledged: { label: "Acknowledge", reason: false, help: "Someone looks into it." },
+    accepted: { label: "Accept", reason: true, help: "It is meant to be so." },
+    fixed: { label: "Mark as fixed", reason: false, help: "A later commit undid it." },
+    ignored: { label: "Ignore", reason: true, help: "It is not real, or not of interest." },
+    new: { label: "Open again", reason: false, help: "It needs someone's attention." },
+};
+
+/** The states that can follow one. The server decides; this is what is offered. */
+export const NEXT = {
+    new: ["acknowledged", "accepted", "fixed", "ignored"],
+    acknowledged: ["accepted", "fixed", "ignored"],
+    accepted: ["new"],
+    fixed: ["new"],
+    ignored: ["new"],
+};
+
+const kindOf = (alert) => KINDS[alert.kind] ?? KINDS.error;
+
+/** "▲ +4.81 % slower" */
+export function alertKind(alert, extra = "") {
+    const { swatch, word } = kindOf(alert);
+    return h("span", { class: `alert-kind ${swatch} ${extra}` }, eventSwatch(swatch),
+        h("b", {}, alert.change === null ? "" : `${change(1 + alert.change)} `, word));
+}
+
+export const stateBadge = (state) =>
+    h("span", { class: `state ${STATES.includes(state) ? state : ""}` }, state);
+
+/** "24.95 µs to 26.15 µs" */
+export function alertStep(alert) {
+    if (alert.before_ns === null || alert.after_ns === null) return "";
+    return `${duration(alert.before_ns)} to ${duration(alert.after_ns)}`;
+}

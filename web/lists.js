@@ -1,0 +1,61 @@
+// lists.js: long lists: all pages of an answer, and tables that show a part of their rows.
+
+import { get } from "./api.js";
+import { h } from "./dom.js";
+import { plural } from "./format.js";
+import { tableBox } from "./parts.js";
+
+const PAGE = 1000; // rows of an answer
+const MAX_PAGES = 20;
+const SHOWN = 200; // rows of a table, until more are asked for
+
+/** All cases of a device: the server gives them in pages. */
+export async function allCases(device, signal) {
+    const all = [];
+    let after = null;
+    for (let page = 0; page < MAX_PAGES; page++) {
+        const { cases, next } = await get("cases", { device, limit: PAGE, after }, signal);
+        all.push(...cases);
+        after = next ?? null;
+        if (after === null) break;
+    }
+    return all;
+}
+
+/** A table of `items`, whose rows beyond SHOWN come on request. `heads`: cells of the first row. */
+export function longTable(label, heads, items, row) {
+    const body = h("tbody");
+    const more = h("button", { type: "button", click: () => draw(count + SHOWN) });
+    let count = 0;
+
+    function draw(wanted) {
+        const from = count;
+        count = Math.min(wanted, items.length);
+        body.append(...items.slice(from, count).map(row));
+        more.hidden = count === items.length;
+        more.textContent = `${plural(items.length - count, "more row")}`;
+    }
+
+    draw(SHOWN);
+    return [tableBox(label, h("thead", {}, h("tr", {}, heads)), body), h("p", {}, more)];
+}
+
+/** A choice of one of many: `options` are [value, text]. */
+export function picker(label, options, value, change) {
+    const select = h("select", { change: () => change(select.value) },
+        options.map(([key, text]) =>
+            h("option", { value: key, selected: key === value }, text)));
+    return h("label", { class: "picker" }, h("span", {}, label), select);
+}
+
+/** The values of a member, each once, sorted. */
+export const distinct = (items, member) =>
+    [...new Set(items.map((item) => item[member]))].sort();
+
+/** Links to the devices, one of which is shown. */
+export function deviceTabs(devices, selected, link) {
+    return devices.length > 1 && h("nav", { class: "tabs", "aria-label": "Devices" },
+        devices.map((d) => h("a", {
+            href: link(d.model), "aria-current": d === selected && "true",
+        }, d.newest.device_name)));
+}

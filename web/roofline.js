@@ -1,0 +1,223 @@
+// roofline.js: kernels under the roofs of a device, drawn as SVG, both axes logarithmic.
+
+import { address, h, s } from "./dom.js";
+import { number, share } from "./format.js";
+
+const WIDTH = 1100;
+const HEIGHT = 560;
+const MARGIN = { left: 62, right: 24, top: 22, bottom: 48 };
+const LABEL_HEIGHT = 14; // in the units of the drawing
+const SAME = 1.02; // roofs that are nearer to each other than this are one
+const R = 5;
+
+const round = (v) => Math.round(v * 100) / 100;
+
+/** Shapes by the number of the op, about the origin. */
+const SHAPES = [
+    `M${R} 0A${R} ${R} 0 1 1 ${-R} 0A${R} ${R} 0 1 1 ${R} 0Z`, "M-4.4-4.4h8.8v8.8h-8.8Z",
+    "M0-6l6 6-6 6-6-6Z", "M0-5.5l5.5 9.5h-11Z", "M0 5.5l5.5-9.5h-11Z",
+];
+
+/**
+ * What a device can do at most, from what its cases reached and which share of the ceiling it was:
+ * { gbps, peaks: Map of dtype to TFLOP/s }. Below the ridge the share is of the bandwidth, above it
+ * of the arithmetic; in both, the other quotient is too low, so the largest is the roof.
+ */
+export function roofsOf(cases) {
+    let gbps = 0;
+    const peaks = new Map();
+    for (const c of cases) {
+        if (!(c.ceiling > 0) || !(c.tflops > 0) || !(c.gbps > 0)) continue;
+        gbps = Math.max(gbps, c.gbps / c.ceiling);
+        peaks.set(c.dtype, Math.max(peaks.get(c.dtype) ?? 0, c.tflops / c.ceiling));
+    }
+    return { gbps, peaks };
+}
+
+/** Operations a byte. */
+export const intensity = (c) => (c.tflops * 1e3) / c.gbps;
+
+function scales(points, roofs) {
+    const xs = points.map(intensity);
+    const ridges = [...roofs.peaks.values()].map((p) => (p * 1e3) / roofs.gbps);
+    const all = [...xs, ...ridges];
+    const lo = [Math.min(...all) / 2, Math.min(...points.map((c) => c.tflops)) / 2];
+    const hi = [Math.max(...all) * 5, Math.max(...roofs.peaks.values(),
+        ...points.map((c) => c.tflops)) * 1.7];
+    const scale = (from, to, a, b) => {
+        const size = Math.log(to / from);
+        const at = (v) => round(a + ((b - a) * Math.log(v / from)) / size);
+        return Object.assign(at, { from, to });
+    };
+    return {
+        x: scale(lo[0], hi[0], MARGIN.left, WIDTH - MARGIN.right),
+        y: scale(lo[1], hi[1], HEIGHT - MARGIN.bottom, MARGIN.top),
+    };
+}
+
+function powers({ from, to }) {
+    const out = [];
+    for (let p = 10 ** Math.ceil(Math.log10(from)); p <= to; p *= 10) out.push(p);
+    return out;
+}
+
+const plain = (v) => (v >= 1 ? String(Math.round(v)) : String(Number(v.toPrecision(1))));
+
+function axes({ x, y }) {
+    const bottom = HEIGHT - MARGIN.bottom;
+    const right = WIDTH - MARGIN.right;
+    return s("g", { class: "roof-axes" },
+        powers(x).map((v) => [
+            s("line", { x1: x(v), x2: x(v), y1: MARGIN.top, y2: bottom }),
+            s("text", { x: x(v), y: bottom + 18, "text-anchor": "middle" }, plain(v)),
+        ]),
+        powers(y).map((v) => [
+            s("line", { x1: MARGIN.left, x2: right, y1: y(v), y2: y(v) }),
+            s("text", { x: MARGIN.left - 8, y: y(v) + 4, "text-anchor": "end" }, plain(v)),
+        ]),
+        s("text", { x: right, y: HEIGHT - 8, "text-anchor": "end", class: "title" },
+            "arithmetic intensity, FLOP a byte"),
+        s("text", { x: MARGIN.left - 44, y: 12, class: "title" }, "TFLOP/s"));
+}
+
+/** The flat roofs, highest first, with the types that share one: [[names], TFLOP/s]. */
+function flatRoofs(peaks) {
+    const out = [];
+    for (const [dtype, peak] of [...peaks].sort((a, b) => b[1] - a[1])) {
+        const before = out.at(-1);
+        if (before && before[1] / peak < SAME) before[0].push(dtype);
+        else out.push([[dtype], peak]);
+    }
+    return out;
+}
+
+const roofText = ([names, peak]) => `${names.sort().join(", ")}: ${number(peak, 3)} TFLOP/s`;
+
+/** The least intensity at which the slope is in the drawing. */
+const slopeStart = ({ x, y }, gbps) => Math.max(x.from, (y.from * 1e3) / gbps);
+
+/** Where the words of the slope begin. */
+const bandwidthLabel = ({ x, y }, gbps, low) =>
+    [x(low * 1.35), y((low * 1.35 * gbps) / 1e3) - 8];
+
+function roofLines({ x, y }, { gbps, peaks }) {
+    const flat = flatRoofs(peaks);
+    const bandwidth = (tflops) => (tflops * 1e3) / gbps; // the intensity where the roofs meet
+    const highest = flat[0][1];
+    const low = slopeStart({ x, y }, gbps);
+    const top = Math.min(y.to, highest);
+    const angle = (Math.atan2(y((low * 2 * gbps) / 1e3) - y((low * gbps) / 1e3),
+        x(low * 2) - x(low)) * 180) / Math.PI;
+    const [lx, ly] = bandwidthLabel({ x, y }, gbps, low);
+    return s("g", { class: "roofs" },
+        s("path", {
+            d: `M${x(low)} ${y((low * gbps) / 1e3)}L${x(bandwidth(top))} ${y(top)}`,
+        }),
+        s("text", { x: lx, y: ly, transform: `rotate(${round(angle)} ${lx} ${ly})` },
+            `${number(gbps / 1e3, 3)} TB/s`),
+        flat.map((roof, i) => s("g", { class: `roof-${Math.min(i, 3)}` },
+            s("path", { d: `M${x(bandwidth(roof[1]))} ${y(roof[1])}H${WIDTH - MARGIN.right}` }),
+            s("text", { x: WIDTH - MARGIN.right, y: y(roof[1]) - 6, "text-anchor": "end" },
+                roofText(roof)))));
+}
+
+const overlap = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width &&
+    a.y < b.y + b.height && b.y < a.y + a.height;
+
+/** How wide a label is in the page's font. */
+function measure() {
+    const ctx = document.createElement("canvas").getContext("2d");
+    ctx.font = `11.5px ${getComputedStyle(document.body).fontFamily}`;
+    return (text) => ctx.measureText(text).width;
+}
+
+/** Places for the labels that fit: right, left, above or below their points, touching nothing. */
+function placeLabels(points, { x, y }, text, roofs) {
+    const widthOf = measure();
+    const taken = points.map((c) => ({
+        x: x(intensity(c)) - R - 1, y: y(c.tflops) - R - 1, width: 2 * R + 2, height: 2 * R + 2,
+    }));
+    const [lx, ly] = bandwidthLabel({ x, y }, roofs.gbps, slopeStart({ x, y }, roofs.gbps));
+    for (let i = 0; i < 4; i++) // the words lie on a slope
+        taken.push({ x: lx + 14 * i, y: ly - 22 - 9 * i, width: 22, height: 26 });
+    for (const roof of flatRoofs(roofs.peaks)) {
+        const width = widthOf(roofText(roof)) * 1.05;
+        taken.push({ x: WIDTH - MARGIN.right - width, y: y(roof[1]) - 18, width, height: 20 });
+    }
+    const places = new Map();
+    for (const c of points) {
+        const [px, py] = [x(intensity(c)), y(c.tflops)];
+        const width = widthOf(text(c)) + 2;
+        const tries = [[px + 9, py - 8], [px - 11 - width, py - 8], [px - width / 2, py - 22],
+            [px - width / 2, py + 8]];
+        const box = tries.map(([bx, by]) => ({ x: bx, y: by, width, height: LABEL_HEIGHT }))
+            .find((b) => b.x > MARGIN.left && b.x + b.width < WIDTH - 4 && b.y > 2 &&
+                b.y + b.height < HEIGHT - MARGIN.bottom && !taken.some((t) => overlap(b, t)));
+        if (!box) continue;
+        taken.push(box);
+        places.set(c, box);
+    }
+    return places;
+}
+
+/** What makes a case differ from others of its op: "fp16 b8-h16-s512-d64 causal". */
+const shortName = (c) => c.id.split("/").slice(1).join(" ");
+
+export function opShape(index) {
+    const box = { class: `swatch op k${index % 5}`, viewBox: "-7 -7 14 14", "aria-hidden": "true" };
+    return s("svg", box, s("path", { d: SHAPES[index % SHAPES.length] }));
+}
+
+/** "0.50", "12.4", "1365": operations a byte. */
+export const intensityText = (c) => {
+    const v = intensity(c);
+    return v >= 100 ? v.toFixed(0) : v.toPrecision(3);
+};
+
+/** One tab stop for all kernels; the arrow keys go through them by intensity. */
+function moveFocus(event, kernels) {
+    const step = {
+        ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, Home: -Infinity, End: Infinity,
+    }[event.key];
+    const from = kernels.indexOf(document.activeElement);
+    if (step === undefined || from < 0 || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    const to = Math.min(kernels.length - 1, Math.max(0, from + step));
+    kernels[from].setAttribute("tabindex", "-1");
+    kernels[to].setAttribute("tabindex", "0");
+    kernels[to].focus();
+}
+
+/**
+ * The drawing. `points`: cases with tflops, gbps and ceiling; `ops`: their names, in the order of
+ * their colours. Each point is a link to its case.
+ */
+export function rooflineChart({ points, roofs, ops, device }) {
+    const scale = scales(points, roofs);
+    const ordered = [...points].sort((a, b) => intensity(a) - intensity(b) || a.tflops - b.tflops);
+    const furthest = [...points].sort((a, b) => a.ceiling - b.ceiling);
+    const labels = placeLabels(furthest, scale, shortName, roofs);
+    const one = (c, i) => {
+        const k = ops.indexOf(c.op);
+        const place = labels.get(c);
+        const reached = `${number(c.tflops)} TFLOP/s, ${share(c.ceiling)} of the ceiling`;
+        return s("a", {
+            href: address("case", { id: c.id, device }), class: `kernel k${k % 5}`,
+            tabindex: i === 0 ? "0" : "-1",
+            "aria-label": `${c.id}: ${reached}`,
+        },
+        s("title", {}, `${c.id}\n${reached}`),
+        s("circle", { class: "touch", cx: scale.x(intensity(c)), cy: scale.y(c.tflops), r: 11 }),
+        s("path", {
+            d: SHAPES[k % SHAPES.length],
+            transform: `translate(${scale.x(intensity(c))} ${scale.y(c.tflops)})`,
+        }),
+        place && s("text", { x: place.x, y: place.y + 12 }, shortName(c)));
+    };
+    const kernels = ordered.map(one);
+    return h("div", { class: "box roofline" }, s("svg", {
+        viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT, role: "group",
+        "aria-label": `Roofline of ${device}, ${kernels.length} kernels; arrow keys move`,
+        keydown: (event) => moveFocus(event, kernels),
+    }, axes(scale), roofLines(scale, roofs), kernels));
+}

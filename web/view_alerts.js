@@ -1,0 +1,164 @@
+// view_alerts.js: steps that the server found in the trends, and what became of each.
+
+import { STATES, alertKind, alertStep, stateBadge } from "./alert_parts.js";
+import { mayStep, signIn, stepButtons } from "./alert_steps.js";
+import { get } from "./api.js";
+import { address, h } from "./dom.js";
+import { ago, plural, shortCommit, time } from "./format.js";
+import { head, term } from "./glossary.js";
+import { picker } from "./lists.js";
+import { caseLink, caseName, crumbs, runLink, tableBox } from "./parts.js";
+
+const PAGE = 50;
+const AROUND_MS = 14 * 86400e3; // of the trend that is shown on either side of a step
+
+/** The case's page, with the time before and after the step in sight. */
+function trendAddress(alert) {
+    return address("case", {
+        id: alert.case, device: alert.device,
+        from: Math.max(0, alert.time_ms - AROUND_MS), to: alert.time_ms + AROUND_MS,
+    });
+}
+
+function stateTabs(counts, state, query) {
+    const total = STATES.reduce((n, s) => n + (counts[s] ?? 0), 0);
+    const tab = (value, label, n) => h("a", {
+        href: address("alerts", { ...query, state: value }),
+        "aria-current": state === value && "true",
+    }, label, h("span", { class: "count" }, ` ${n}`));
+    return h("nav", { class: "tabs", "aria-label": "States" },
+        STATES.map((s) => tab(s, s, counts[s] ?? 0)), tab("all", "all", total));
+}
+
+function row(alert) {
+    return h("tr", {},
+        h("td", {}, h("a", { href: address(`alerts/${alert.id}`) }, alertKind(alert)),
+            h("span", { class: "note" }, alertStep(alert))),
+        h("th", { scope: "row" }, caseLink(alert.case, alert.device),
+            h("span", { class: "note" }, alert.device, alert.provider && `, ${alert.provider}`)),
+        h("td", {}, time(alert.time_ms, ago(alert.time_ms)),
+            h("span", { class: "note mono" }, shortCommit(alert.commit))),
+        h("td", {}, stateBadge(alert.state),
+            alert.reason && h("span", { class: "note" }, alert.reason)));
+}
+
+function nothing(state, filtered) {
+    if (filtered) return h("p", { class: "quiet", role: "status" }, "No alert of this kind.");
+    return h("section", { class: "empty" },
+        h("h2", {}, state === "new" ? "Nothing waits for attention" : `No alert is ${state}`),
+        h("p", { class: "quiet" }, "The server looks at every trend when runs come in, and " +
+            "raises an alert where the level of one changes and stays changed."));
+}
+
+async function listView(query, signal) {
+    const state = query.get("state") ?? "new";
+    const after = query.get("after");
+    const filters = Object.fromEntries(["device", "kind", "case"]
+        .map((name) => [name, query.get(name) ?? ""]));
+    const here = (more) => address("alerts", { ...filters, state, ...more });
+    const [{ alerts, next, counts }, { devices }, may] = await Promise.all([
+        get("alerts", {
+            ...filters, state: state === "all" ? null : state, limit: PAGE, after,
+        }, signal),
+        get("devices", null, signal),
+        mayStep(signal),
+    ]);
+    const filtered = Object.values(filters).some(Boolean);
+    const pick = (label, name, options) => picker(label, [["", "all"], ...options], filters[name],
+        (value) => {
+            location.hash = here({ [name]: value });
+        });
+    return {
+        title: "Alerts",
+        content: [
+            h("h1", {}, "Alerts"),
+            h("p", { class: "quiet" }, "Each is a ", term("change_point", "change point"),
+                " of a trend. Unlike a verdict it looks back on many runs, so it also finds what " +
+                "a single comparison is too short for."),
+            stateTabs(counts, state, filters),
+            h("div", { class: "tools" },
+                pick("Device", "device", devices.map((d) => [d.model, d.newest.device_name])),
+                pick("Kind", "kind", [["regression", "slower"], ["improvement", "faster"],
+                    ["error", "error grew"]]),
+                filters.case && h("span", {}, "Case ", h("code", {}, filters.case), " ",
+                    h("a", { href: here({ case: "" }) }, "all cases"))),
+            alerts.length === 0 ? nothing(state, filtered) : tableBox("Alerts",
+                h("thead", {}, h("tr", {}, head("change_point", "Step"), head("case", "Case"),
+                    h("th", { scope: "col" }, "Since"), head("alert_state", "State"))),
+                h("tbody", {}, alerts.map(row))),
+            h("p", { class: "pages" },
+                after && h("a", { href: here() }, "Newest"),
+                next && h("a", { href: here({ after: next }) }, "Older")),
+            signIn(may, () => window.dispatchEvent(new HashChangeEvent("hashchange", {
+                oldURL: location.href, newURL: location.href,
+            }))),
+        ],
+    };
+}
+
+function logList(log) {
+    return h("ol", { class: "alert-log" }, [...log].reverse().map((entry) => h("li", {},
+        stateBadge(entry.to), " ", h("span", { class: "quiet" }, entry.who || "the server", ", ",
+            time(entry.time_ms)),
+        entry.reason && h("p", {}, entry.reason))));
+}
+
+function fact(label, ...value) {
+    return h("div", {}, h("dt", {}, label), h("dd", {}, value));
+}
+
+function detail(alert, may, changed) {
+    return [
+        h("h1", {}, alertKind(alert)),
+        h("p", {}, caseLink(alert.case, alert.device)),
+        h("p", {}, stateBadge(alert.state), " ", alert.reason ?? ""),
+        stepButtons(alert, may, changed),
+        h("dl", { class: "facts" },
+            fact("p50", alertStep(alert) || "–"),
+            fact("Since", time(alert.time_ms)),
+            fact("First run after it", runLink(alert.run)),
+            fact("Commit", h("span", { class: "mono" }, shortCommit(alert.commit))),
+            fact("Commit before", h("span", { class: "mono" }, shortCommit(alert.before_commit))),
+            fact("Device", alert.device),
+            fact("Provider", alert.provider),
+            fact("Contract", alert.contract)),
+        h("p", {}, h("a", { href: trendAddress(alert) }, "Show it in the trend"),
+            alert.commit && alert.before_commit && [" · ", h("a", {
+                href: address("compare", {
+                    device: alert.device, a: alert.before_commit, b: alert.commit,
+                }),
+            }, "Compare the two commits")]),
+        h("h2", {}, "What became of it"),
+        logList(alert.log ?? []),
+        signIn(may, changed),
+    ];
+}
+
+async function alertView(id, signal) {
+    const load = () => Promise.all([
+        get(`alerts/${encodeURIComponent(id)}`, null, signal), mayStep(signal),
+    ]);
+    const page = h("div");
+    const said = h("p", { class: "hidden", role: "status" });
+    let [alert, may] = await load();
+
+    async function changed() {
+        [alert, may] = await load();
+        draw();
+        said.textContent = `The alert is ${alert.state}.`;
+    }
+
+    function draw() {
+        page.replaceChildren(...detail(alert, may, changed).flat(Infinity).filter(Boolean));
+    }
+
+    draw();
+    return {
+        title: `Alert ${id}`,
+        content: [crumbs(h("a", { href: address("alerts") }, "Alerts"), `Alert ${id}`), page, said],
+    };
+}
+
+export async function alertsView({ rest, query, signal }) {
+    return rest ? alertView(rest, signal) : listView(query, signal);
+}

@@ -1,0 +1,108 @@
+// view_calibration.js: how often the gate would be wrong on a device, and what it resolves there.
+
+import { get } from "./api.js";
+import {
+    calibrationTable, outcomeBars, rate, resolutionStrip, sharesOf, tally,
+} from "./calibration.js";
+import { address, h } from "./dom.js";
+import { dateText, percent, plural, shortCommit, time } from "./format.js";
+import { term } from "./glossary.js";
+import { deviceTabs, picker } from "./lists.js";
+import { nothingYet, runLink, tableBox } from "./parts.js";
+
+const LIMIT = 50;
+
+function tile(label, name, value, note) {
+    return h("div", {}, h("dt", {}, term(name, label)),
+        h("dd", {}, value, h("span", { class: "note" }, note)));
+}
+
+/** Decisions about code that is slower than the threshold by a quarter of it, or more. */
+function slower(cases, threshold) {
+    const all = { red: 0, no_verdict: 0, pass: 0, decisions: 0 };
+    for (const share of sharesOf(cases).filter((v) => v >= threshold * 1.25 - 1e-9))
+        for (const [key, n] of Object.entries(tally(cases, share))) all[key] += n;
+    return all;
+}
+
+function tiles({ cases, threshold, processes }) {
+    const unchanged = tally(cases, 0);
+    const missed = slower(cases, threshold);
+    const mdes = cases.map((c) => c.mde).filter((v) => v > 0).sort((a, b) => a - b);
+    const resolved = cases.filter((c) => c.resolved).length;
+    return h("dl", { class: "tiles" },
+        tile("False alarms", "false_alarm", rate(unchanged.red, unchanged.decisions),
+            `${unchanged.red} of ${plural(unchanged.decisions, "decision")} on unchanged code`),
+        missed.decisions > 0 && tile("Missed slowdowns", "missed",
+            rate(missed.pass, missed.decisions),
+            `passed, of those of ${percent(threshold * 1.25, 1)} or more`),
+        missed.decisions > 0 && tile("Undecided slowdowns", "undecided",
+            rate(missed.no_verdict, missed.decisions), "no verdict, not green"),
+        tile(`Resolve ${percent(threshold, 1)}`, "resolves", `${resolved} of ${cases.length}`,
+            "cases, on this machine"),
+        mdes.length > 0 && tile("MDE", "mde", percent(mdes[mdes.length >> 1]),
+            `median; from ${percent(mdes[0])} to ${percent(mdes.at(-1))}`),
+        h("div", {}, h("dt", {}, "Processes"), h("dd", {}, String(processes),
+            h("span", { class: "note" }, "measured a case; decisions are drawn from them"))));
+}
+
+function earlier(all, selected, link) {
+    return all.length > 1 && h("section", {}, h("h2", {}, "All calibrations of this device"),
+        tableBox("Calibrations", h("thead", {}, h("tr", {},
+            ["When", "Commit", "Contract", "Cases", "False alarms", "Resolve the threshold", "Run"]
+                .map((label, i) =>
+                    h("th", { scope: "col", class: i > 2 && i < 6 && "number" }, label)))),
+        h("tbody", {}, all.map((c) => {
+            const { red, decisions } = tally(c.cases, 0);
+            return h("tr", { "aria-current": c === selected && "true" },
+                h("th", { scope: "row" }, h("a", { href: link(c.run) }, time(c.time_ms))),
+                h("td", { class: "mono" }, shortCommit(c.commit)),
+                h("td", {}, c.contract),
+                h("td", { class: "number" }, String(c.cases.length)),
+                h("td", { class: "number" }, rate(red, decisions)),
+                h("td", { class: "number" }, String(c.cases.filter((x) => x.resolved).length)),
+                h("td", {}, runLink(c.run)));
+        }))));
+}
+
+function none(model) {
+    return h("section", { class: "empty" },
+        h("h2", {}, "Not calibrated yet"),
+        h("p", {}, `No run on ${model} says how often the gate is wrong there. This measures it, ` +
+            "by adding a known delay to the candidate, and stores it with the history:"),
+        h("pre", {}, h("code", {}, "gate calibrate --device auto --db FILE")));
+}
+
+export async function calibrationView({ query, signal }) {
+    const { devices } = await get("devices", null, signal);
+    if (devices.length === 0) return { title: "Calibration", content: nothingYet() };
+    const selected = devices.find((d) => d.model === query.get("device")) ?? devices[0];
+    const device = selected.model;
+    const { calibrations } = await get("calibrations", { device, limit: LIMIT }, signal);
+    const one = calibrations.find((c) => c.run === query.get("run")) ?? calibrations[0];
+    const link = (run) => address("calibration", { device, run });
+    const shown = one && { ...one, device };
+    return {
+        title: `Calibration of ${device}`,
+        content: [
+            h("h1", {}, "Calibration"),
+            deviceTabs(devices, selected, (model) => address("calibration", { device: model })),
+            !one ? none(device) : [
+                h("p", { class: "quiet" }, "What the gate decided here when the truth was known: " +
+                    "on unchanged code, and with a delay of known length added to it. Measured ",
+                time(one.time_ms), " at ", h("span", { class: "mono" }, shortCommit(one.commit)),
+                ", run ", runLink(one.run), "."),
+                calibrations.length > 1 && h("div", { class: "tools" }, picker("Calibration",
+                    calibrations.map((c) => [c.run, `${dateText(c.time_ms)}, ${c.contract}`]),
+                    one.run, (run) => { location.hash = link(run); })),
+                tiles(one),
+                h("h2", {}, "Decisions by the share of time that was added"),
+                outcomeBars(shown),
+                h("h2", {}, "What it can resolve, case by case"),
+                resolutionStrip(shown),
+                calibrationTable(shown),
+                earlier(calibrations, one, link),
+            ],
+        ],
+    };
+}

@@ -1,0 +1,253 @@
+// view_compare.js: two commits, runs, devices or providers, case by case.
+
+import { get } from "./api.js";
+import {
+    compareDevices, compareProviders, compareRuns, judge, meanRatio,
+} from "./compare_data.js";
+import { address, h, s } from "./dom.js";
+import { change, dateText, durationCell, plural, shortCommit, time } from "./format.js";
+import { head, term } from "./glossary.js";
+import { longTable, picker } from "./lists.js";
+import { caseLink, commitText, nothingYet, runLink } from "./parts.js";
+import { badge } from "./verdict.js";
+import { eventSwatch } from "./chart_marks.js";
+
+const THRESHOLD = 0.02;
+const RUNS = 50; // newest, to choose from
+const BAR = { width: 150, height: 18 };
+const WORDS = {
+    slower: "slower", faster: "faster", unclear: "unclear", same: "about the same",
+    none: "not comparable",
+};
+const RANK = { slower: 0, unclear: 1, faster: 2, same: 3, none: 4 };
+const KINDS = [["runs", "Runs or commits"], ["devices", "Devices"], ["providers", "Providers"]];
+
+function mark(verdict) {
+    return h("span", { class: `judged ${verdict}` },
+        ["slower", "faster"].includes(verdict) && eventSwatch(verdict), WORDS[verdict]);
+}
+
+/** The change on a line from -limit to +limit, with the threshold on both sides. */
+function changeBar(row, limit) {
+    if (row.ratio === null) return null;
+    const x = (v) => Math.round((BAR.width / 2) * (1 + Math.max(-1, Math.min(1, v / limit))));
+    const at = x(Math.log(row.ratio));
+    const edge = Math.log(1 + THRESHOLD);
+    return s("svg", {
+        class: `change-bar ${judge(row, THRESHOLD)}`, width: BAR.width, height: BAR.height,
+        viewBox: `0 0 ${BAR.width} ${BAR.height}`, "aria-hidden": "true",
+    },
+    s("rect", { class: "zone", x: x(-edge), width: x(edge) - x(-edge), y: 0, height: BAR.height }),
+    s("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: BAR.height }),
+    s("rect", { class: "bar", x: Math.min(at, x(0)), width: Math.abs(at - x(0)), y: 5, height: 8 }),
+    s("circle", { class: "end", cx: at, cy: 9, r: 4 }));
+}
+
+/** The largest change that is drawn in full: of 19 in 20 rows, and 5 % at least. */
+function barLimit(rows) {
+    const all = rows.filter((r) => r.ratio > 0).map((r) => Math.abs(Math.log(r.ratio)))
+        .sort((a, b) => a - b);
+    return Math.max(0.05, all[Math.floor(all.length * 0.95)] ?? 0);
+}
+
+function summary(rows) {
+    const count = (kind) => rows.filter((r) => judge(r, THRESHOLD) === kind).length;
+    const mean = meanRatio(rows);
+    return h("ul", { class: "compare-summary" },
+        Object.keys(WORDS).filter((kind) => count(kind) > 0).map((kind) =>
+            h("li", {}, h("b", {}, String(count(kind))), " ", mark(kind))),
+        mean !== null && h("li", {}, h("b", {}, change(mean)), " ",
+            term("geomean", "mean change")));
+}
+
+const size = (r) => (r.ratio > 0 ? Math.abs(Math.log(r.ratio)) : -1);
+const SORTS = {
+    worst: (x, y) => RANK[judge(x, THRESHOLD)] - RANK[judge(y, THRESHOLD)] || size(y) - size(x),
+    change: (x, y) => size(y) - size(x),
+    case: () => 0,
+    time: (x, y) => (y.b?.p50_ns ?? 0) - (x.b?.p50_ns ?? 0),
+};
+
+function cell(one, more = "") {
+    return h("td", { class: `number ${more}` }, durationCell(one?.p50_ns ?? null),
+        one?.verdict && one.verdict !== "pass" && h("span", { class: "note" }, badge(one.verdict)));
+}
+
+function table(rows, names) {
+    const limit = barLimit(rows);
+    const number = { class: "number" };
+    const control = rows.some((r) => r.ratio_control !== null);
+    const minor = { class: "number minor" };
+    const heads = [head("case", "Case"), head("p50", names.a, minor), head("p50", names.b, number),
+        head("compare_change", "B against A", number), h("td", { class: "minor" }),
+        control && head("compare_control", "÷ control", minor),
+        head("compare_judged", "So B is")];
+    return longTable("Comparison", heads, rows, (r) => h("tr", {},
+        h("th", { scope: "row" }, caseLink(r.id, r.device),
+            !r.comparable && r.why && h("span", { class: "note" }, r.why)),
+        cell(r.a, "minor"), cell(r.b),
+        h("td", number, r.comparable ? change(r.ratio) : "–"),
+        h("td", { class: "minor" }, r.comparable && changeBar(r, limit)),
+        control && h("td", minor, change(r.ratio_control)),
+        h("td", {}, mark(judge(r, THRESHOLD)))));
+}
+
+// ---- what is compared ----
+
+const runName = (run) => `${run.commit ? shortCommit(run.commit) : run.uuid.slice(0, 8)}`;
+
+function runCard(letter, run) {
+    return h("article", { class: "compare-side" },
+        h("h2", {}, h("span", { class: "letter" }, letter), " ", commitText(run)),
+        h("p", {}, run.subject ?? ""),
+        h("p", { class: "quiet" }, badge(run.verdict), " ", time(run.time_ms), ", run ",
+            runLink(run.uuid), `, ${run.device}`));
+}
+
+function runChoice(label, name, value, runs) {
+    const list = `runs-${name}`;
+    return h("label", { class: "picker" }, h("span", {}, label),
+        h("input", {
+            name, value, list, required: true, spellcheck: "false", autocomplete: "off",
+            pattern: "[0-9a-f-]{4,40}", title: "A run's uuid or a commit, or how it begins",
+        }),
+        h("datalist", { id: list }, runs.map((r) => h("option", { value: r.uuid.slice(0, 8) },
+            [runName(r), r.subject, dateText(r.time_ms), r.verdict].filter(Boolean).join(" · ")))));
+}
+
+function runForm(state, runs, devices, go) {
+    const submit = (event) => {
+        event.preventDefault();
+        const data = new FormData(event.target);
+        go({ a: data.get("a").trim(), b: data.get("b").trim() });
+    };
+    return h("form", { class: "tools", submit },
+        devices.length > 1 && picker("Device", devices.map((d) => [d.model, d.newest.device_name]),
+            state.device, (device) => go({ device, a: "", b: "" })),
+        runChoice("A", "a", state.a, runs), runChoice("B", "b", state.b, runs),
+        h("button", { type: "submit", class: "primary" }, "Compare"),
+        h("button", { type: "button", click: () => go({ a: state.b, b: state.a }) }, "Swap"));
+}
+
+/** The two newest runs, unless the address names others; the caller has made sure of a device. */
+async function runsPart(state, devices, signal, go) {
+    const { runs } = await get("runs", { device: state.device, limit: RUNS }, signal);
+    state.b ||= runs[0]?.uuid.slice(0, 8) ?? "";
+    state.a ||= (runs[1] ?? runs[0])?.uuid.slice(0, 8) ?? "";
+    const form = runForm(state, runs, devices, go);
+    try {
+        const { a, b, rows } = await compareRuns(state, signal);
+        return {
+            form, rows, names: { a: `A, ${runName(a)}`, b: `B, ${runName(b)}` },
+            sides: h("div", { class: "compare-sides" }, runCard("A", a), runCard("B", b)),
+            caution: "These are times of two runs, not pairs: a machine moves by several percent " +
+                "between runs, so a difference here is a hint. A run's verdict is the evidence.",
+        };
+    } catch (error) {
+        if (error.name === "AbortError" || ![400, 404].includes(error.status)) throw error;
+        return { form, failure: error.message };
+    }
+}
+
+async function devicesPart(state, devices, signal, go) {
+    const options = devices.map((d) => [d.model, d.newest.device_name]);
+    const known = (model) => devices.some((d) => d.model === model);
+    if (!known(state.a)) state.a = devices[0].model;
+    if (!known(state.b)) state.b = (devices[1] ?? devices[0]).model;
+    return {
+        form: h("div", { class: "tools" }, picker("A", options, state.a, (a) => go({ a })),
+            picker("B", options, state.b, (b) => go({ b }))),
+        ...(await compareDevices(state, signal)), names: { a: state.a, b: state.b },
+        caution: "The newest result of each case on both devices. It says how the devices " +
+            "differ, and is no verdict about code.",
+    };
+}
+
+async function providersPart(state, devices, signal, go) {
+    const { leaders } = await get("leaderboard", { device: state.device }, signal);
+    const names = [...new Set(leaders.map((l) => l.provider))].sort();
+    const ours = leaders.find((l) => l.role === "candidate")?.provider ?? names[0] ?? "";
+    const other = names.find((n) => n !== ours) ?? ours;
+    if (!names.includes(state.a)) state.a = other;
+    if (!names.includes(state.b)) state.b = ours;
+    const options = names.map((n) => [n, n]);
+    return {
+        form: h("div", { class: "tools" },
+            devices.length > 1 && picker("Device",
+                devices.map((d) => [d.model, d.newest.device_name]), state.device,
+                (device) => go({ device, a: "", b: "" })),
+            picker("A", options, state.a, (a) => go({ a })),
+            picker("B", options, state.b, (b) => go({ b }))),
+        ...(await compareProviders(state, signal)), names: { a: state.a, b: state.b },
+        caution: "The lowest verified p50 that each ever reached on this device.",
+    };
+}
+
+const PARTS = { runs: runsPart, devices: devicesPart, providers: providersPart };
+
+function results(part, state, save) {
+    const body = h("div");
+    const sorts = [["worst", "slower first"], ["change", "size of the change"], ["case", "case"],
+        ["time", "time of B"]];
+    const kinds = [["", "all"], ...Object.entries(WORDS)];
+
+    function draw() {
+        const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
+        const rows = part.rows
+            .filter((r) => words.every((w) => r.id.includes(w)))
+            .filter((r) => !state.only || judge(r, THRESHOLD) === state.only)
+            .sort((x, y) => (SORTS[state.sort] ?? SORTS.worst)(x, y) || (x.id < y.id ? -1 : 1));
+        body.replaceChildren(...(rows.length > 0 ? table(rows, part.names)
+            : [h("p", { class: "quiet" }, "No case of this kind.")]));
+        found.textContent = rows.length === part.rows.length ? plural(rows.length, "case")
+            : `${rows.length} of ${plural(part.rows.length, "case")}`;
+    }
+
+    const found = h("p", { class: "quiet", role: "status" });
+    const change_ = (name) => (value) => {
+        state[name] = value;
+        save();
+        draw();
+    };
+    const search = h("input", {
+        type: "search", value: state.q, placeholder: "gemm fp16",
+        "aria-label": "Cases that contain",
+        input: () => change_("q")(search.value),
+    });
+    draw();
+    return [
+        part.sides, summary(part.rows), h("p", { class: "quiet" }, part.caution),
+        h("div", { class: "tools" }, search, picker("Show", kinds, state.only, change_("only")),
+            picker("Sort by", sorts, state.sort || "worst", change_("sort")), found),
+        body,
+    ];
+}
+
+export async function compareView({ query, signal }) {
+    const { devices } = await get("devices", null, signal);
+    if (devices.length === 0) return { title: "Compare", content: nothingYet() };
+    const what = Object.hasOwn(PARTS, query.get("what") ?? "") ? query.get("what") : "runs";
+    const state = Object.fromEntries(["device", "a", "b", "q", "only", "sort"]
+        .map((name) => [name, query.get(name) ?? ""]));
+    if (!devices.some((d) => d.model === state.device)) state.device = devices[0].model;
+    const here = () => address("compare", { what, ...state });
+    const go = (next) => {
+        Object.assign(state, next);
+        location.hash = here();
+    };
+    const part = await PARTS[what](state, devices, signal, go);
+    return {
+        title: part.names ? `${part.names.a} and ${part.names.b}` : "Compare",
+        content: [
+            h("h1", {}, "Compare"),
+            h("nav", { class: "tabs", "aria-label": "What is compared" },
+                KINDS.map(([key, label]) => h("a", {
+                    href: address("compare", { what: key, device: state.device }),
+                    "aria-current": key === what && "true",
+                }, label))),
+            part.form,
+            part.failure ? h("p", { class: "message", role: "alert" }, part.failure)
+                : results(part, state, () => history.replaceState(null, "", here())),
+        ],
+    };
+}

@@ -1,0 +1,89 @@
+// view_roofline.js: how far each kernel is from what the device can do.
+
+import { get } from "./api.js";
+import { address, h } from "./dom.js";
+import { durationCell, number, plural, share } from "./format.js";
+import { head, term } from "./glossary.js";
+import { allCases, deviceTabs, distinct, longTable, picker } from "./lists.js";
+import { caseLink, nothingYet } from "./parts.js";
+import { intensity, intensityText, opShape, rooflineChart, roofsOf } from "./roofline.js";
+
+const usable = (c) => c.ceiling > 0 && c.tflops > 0 && c.gbps > 0;
+
+function bound(c, roofs) {
+    return intensity(c) * roofs.gbps < (roofs.peaks.get(c.dtype) ?? Infinity) * 1e3
+        ? "memory" : "arithmetic";
+}
+
+function table(points, roofs, device) {
+    const rows = [...points].sort((a, b) => a.ceiling - b.ceiling);
+    const number_ = { class: "number" };
+    return longTable("Kernels", [head("case", "Case"), head("p50", "p50", number_),
+        head("intensity", "FLOP a byte", number_), head("tflops", "TFLOP/s", number_),
+        head("gbps", "GB/s", number_), head("roofline", "Bound by", {}),
+        head("ceiling", "Of the ceiling", number_)],
+    rows, (c) => h("tr", {},
+        h("th", { scope: "row" }, caseLink(c.id, device)),
+        h("td", number_, durationCell(c.p50_ns)),
+        h("td", number_, intensityText(c)),
+        h("td", number_, number(c.tflops)),
+        h("td", number_, number(c.gbps)),
+        h("td", {}, bound(c, roofs)),
+        h("td", number_, share(c.ceiling))));
+}
+
+export async function rooflineView({ query, signal }) {
+    const { devices } = await get("devices", null, signal);
+    if (devices.length === 0) return { title: "Roofline", content: nothingYet() };
+    const selected = devices.find((d) => d.model === query.get("device")) ?? devices[0];
+    const device = selected.model;
+    const cases = await allCases(device, signal);
+    const all = cases.filter(usable);
+    const roofs = roofsOf(all);
+    const ops = distinct(all, "op");
+    const state = { op: query.get("op") ?? "", dtype: query.get("dtype") ?? "" };
+    const body = h("div");
+
+    function draw() {
+        const points = all.filter((c) => (!state.op || c.op === state.op) &&
+            (!state.dtype || c.dtype === state.dtype));
+        if (points.length === 0) {
+            body.replaceChildren(h("p", { class: "quiet", role: "status" },
+                all.length === 0
+                    ? "No case of this device has a known ceiling: the gate does not know its " +
+                      "peaks, or none of its results is verified."
+                    : "No case of this kind."));
+            return;
+        }
+        const shown = {
+            gbps: roofs.gbps,
+            peaks: new Map([...roofs.peaks].filter(([d]) => points.some((c) => c.dtype === d))),
+        };
+        body.replaceChildren(
+            h("p", { class: "legend" }, ops.filter((op) => points.some((c) => c.op === op))
+                .map((op) => h("span", { class: "key" }, opShape(ops.indexOf(op)), op))),
+            rooflineChart({ points, roofs: shown, ops, device }),
+            h("h2", {}, plural(points.length, "kernel"), ", furthest from the ceiling first"),
+            ...table(points, roofs, device));
+    }
+
+    const pick = (label, name) => picker(label,
+        [["", "all"], ...distinct(all, name).map((v) => [v, v])], state[name], (value) => {
+            state[name] = value;
+            history.replaceState(null, "", address("roofline", { device, ...state }));
+            draw();
+        });
+    draw();
+    return {
+        title: `Roofline of ${device}`,
+        content: [
+            h("h1", {}, "Roofline"),
+            deviceTabs(devices, selected, (model) => address("roofline", { device: model })),
+            h("p", { class: "quiet" }, "The newest verified result of each case, under the ",
+                term("roofline", "roofs"), " of the device. The roofs follow from the recorded " +
+                "rates and their share of the ceiling; a point leads to its case."),
+            all.length > 0 && h("div", { class: "tools" }, pick("Op", "op"), pick("Type", "dtype")),
+            body,
+        ],
+    };
+}
