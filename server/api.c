@@ -9,32 +9,22 @@
 
 #define PREFIX "/api/v1/"
 
-void open_list(struct call *c, const char *name)
-{
-    emit_open(&c->emit, '{');
-    emit_key(&c->emit, name);
-    emit_open(&c->emit, '[');
-}
-
-void close_list(struct call *c)
-{
-    emit_close(&c->emit, ']');
-    emit_close(&c->emit, '}');
-    end_text(c);
-}
-
-void end_text(struct call *c)
-{
-    buf_putc(c->emit.out, '\n');
-}
-
 static const struct route routes[] = {
-    {"runs", {"device", "commit", "branch", "verdict", "limit", "after"}, get_runs},
-    {"runs/", {NULL}, get_document},
-    {"cases", {"device", "op", "dtype", "verdict", "q", "sort", "limit", "after"}, get_cases},
-    {"trends", {"case", "device", "provider", "limit"}, get_trends},
-    {"leaderboard", {"device"}, get_leaderboard},
-    {"devices", {NULL}, get_devices},
+    {"runs", {"device", "commit", "branch", "verdict", "limit", "after", "format"}, get_runs},
+    {"runs/", {"format"}, get_document},
+    {"cases",
+     {"device", "op", "dtype", "verdict", "q", "sort", "limit", "after", "format"},
+     get_cases},
+    {"trends",
+     {"case", "device", "provider", "contract", "from", "to", "order", "points", "raw", "limit",
+      "after", "format"},
+     get_trends},
+    {"compare", {"a", "b", "device", "format"}, get_compare},
+    {"leaderboard", {"device", "format"}, get_leaderboard},
+    {"bests", {"device", "format"}, get_bests},
+    {"bests/log", {"device", "case", "limit", "after", "format"}, get_best_log},
+    {"devices", {"format"}, get_devices},
+    {"calibrations", {"device", "limit", "format"}, get_calibrations},
     {"openapi.json", {NULL}, get_openapi},
 };
 
@@ -81,7 +71,6 @@ static const char *unknown_parameter(const struct route *route, const struct req
 void api_get(struct store *store, const struct request *request, struct reply *reply)
 {
     struct call c = {.store = store, .request = request, .reply = reply};
-    c.emit.out = &reply->body;
     const struct route *route = find_route(request->path, &c.rest);
     if (!route) {
         reply_problem(reply, 404, "There is no such address in the API.");
@@ -93,11 +82,19 @@ void api_get(struct store *store, const struct request *request, struct reply *r
                       is_name(unknown, "_-", 64) ? unknown : "...");
         return;
     }
-    enum gate_status status = route->get(&c);
+    emit_init(&c.emit, &reply->body, EMIT_JSON);
+    buf_init(&c.rows, REPLY_MAX_BODY);
+    enum gate_status status = store_read_begin(store, &c.err);
+    if (status == GATE_OK) {
+        status = route->get(&c);
+        store_read_end(store);
+    }
     if (status != GATE_OK) {
         log_message(LOG_LEVEL_ERROR, "%s", c.err.message);
         reply_problem(reply, 503, "The database cannot be read now; the server's log says why.");
     } else if (reply->body.failed) {
         reply_problem(reply, 500, "The answer is too long.");
     }
+    emit_release(&c.emit);
+    buf_release(&c.rows);
 }

@@ -1,13 +1,30 @@
 /*
  * api.h: /api/v1/: what the store knows, as JSON. Everything is read only.
  *
- *     runs?limit=&after=                            newest first; `next` continues the list
- *     runs/UUID                                     the run document as it was stored
- *     cases?device=                                 each case with its newest result
- *     trends?case=&device=&provider=&limit=         points of one case, newest first
- *     leaderboard?device=                           lowest verified p50 of each provider
- *     devices                                       device models with their newest run
- *     openapi.json                                  all of this for programs
+ *     runs?device=&commit=&branch=&verdict=&limit=&after=
+ *                        newest first; `next` continues the list
+ *     runs/UUID          the run document as it was stored; format=csv: its cases
+ *     cases?device=&op=&dtype=&verdict=&q=&sort=&limit=&after=
+ *                        each case with its newest result; counts are of all that pass the filters
+ *                        but the verdict's
+ *     trends?case=&device=&provider=&contract=&from=&to=&order=&points=
+ *                        the points of one case, column by column, oldest first; in buckets where
+ *                        a series has more than `points`
+ *     trends?...&raw=1&limit=&after=
+ *                        all of them, in pages
+ *     compare?a=&b=&device=
+ *                        two runs, or the newest runs of two commits, case by case
+ *     leaderboard?device=
+ *                        lowest verified p50 of each provider
+ *     bests?device=      what the newest run of each case was held against
+ *     bests/log?device=&case=&limit=&after=
+ *                        how that changed, newest first
+ *     devices            device models with their newest run and their epochs
+ *     calibrations?device=&limit=
+ *                        what `gate calibrate` measured, newest first
+ *     openapi.json       all of this for programs
+ *
+ * Lists and trends take format=json|rows|csv: rows is a flat array of flat objects.
  *
  * Times are integers of ms since 1970 UTC (*_ms), durations nanoseconds (*_ns), ratios candidate
  * over other; null is "not known". A parameter that an address does not have is refused, so that a

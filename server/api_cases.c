@@ -2,14 +2,23 @@
 #include <string.h>
 
 #include "api_private.h"
+#include "store_change.h"
 
 #define CASES_DEFAULT 200
 #define CASES_MAX 1000
 
-static bool case_row(void *context, const struct store_case *row)
+static void put_spark(struct emit *e, const struct store_case *row)
 {
-    struct emit *e = &((struct call *)context)->emit;
-    emit_open(e, '{');
+    emit_key(e, "spark");
+    emit_open(e, '[');
+    for (int i = 0; i < row->n_spark; i++)
+        emit_real(e, row->spark_ns[i]);
+    emit_close(e, ']');
+}
+
+static void put_case(struct emit *e, const struct store_case *row, int64_t alert)
+{
+    emit_row_begin(e);
     emit_string_member(e, "id", row->id);
     emit_string_member(e, "op", row->op);
     emit_string_member(e, "dtype", row->dtype);
@@ -42,13 +51,23 @@ static bool case_row(void *context, const struct store_case *row)
         emit_real(e, row->ratio - 1);
     else
         emit_null(e);
-    emit_key(e, "spark");
-    emit_open(e, '[');
-    for (int i = 0; i < row->n_spark; i++)
-        emit_real(e, row->spark_ns[i]);
-    emit_close(e, ']');
-    emit_close(e, '}');
-    return true;
+    emit_key(e, "alert");
+    if (alert != 0)
+        emit_integer(e, alert);
+    else
+        emit_null(e);
+    if (e->form == EMIT_JSON)
+        put_spark(e, row);
+    emit_row_end(e);
+}
+
+static bool case_row(void *context, const struct store_case *row)
+{
+    struct call *c = context;
+    int64_t alert = 0;
+    c->status = store_open_alert(c->store, row->track, &alert, &c->err);
+    put_case(&c->emit, row, alert);
+    return c->status == GATE_OK;
 }
 
 /* A part of a case's name. */
@@ -64,19 +83,12 @@ static bool take_part(struct call *c, const char **out)
 
 static bool take_sort(struct call *c, enum store_case_sort *out)
 {
-    static const char *const names[] = {"worst", "name", "p50", "time"};
-    const char *text = request_parameter(c->request, "sort");
-    *out = STORE_CASES_NAME;
-    if (!text)
-        return true;
-    for (int i = 0; i < 4; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *out = (enum store_case_sort)i;
-            return true;
-        }
-    }
-    reply_problem(c->reply, 400, "The parameter 'sort' must be worst, name, p50 or time.");
-    return false;
+    static const char *const names[] = {"worst", "name", "p50", "time"}; /* of the enum */
+    int sort;
+    if (!take_word(c, "sort", names, 4, STORE_CASES_NAME, &sort))
+        return false;
+    *out = (enum store_case_sort)sort;
+    return true;
 }
 
 static bool take_query(struct call *c, struct store_case_query *q)
@@ -92,28 +104,26 @@ enum gate_status get_cases(struct call *c)
 {
     struct store_case_query query;
     struct store_case_page page;
-    if (!take_query(c, &query))
+    if (!take_format(c) || !take_query(c, &query))
         return GATE_OK;
-    open_list(c, "cases");
+    list_open(c, "cases");
     enum gate_status status = store_cases(c->store, &query, case_row, c, &page, &c->err);
     if (status == GATE_USAGE) {
         reply_problem(c->reply, 400,
                       "The parameter 'after' is not the 'next' of an earlier answer.");
         return GATE_OK;
     }
-    emit_close(&c->emit, ']');
-    emit_integer_member(&c->emit, "total", page.total);
-    emit_key(&c->emit, "counts");
-    emit_open(&c->emit, '{');
-    for (int i = 0; i < STORE_N_VERDICTS; i++)
-        emit_integer_member(&c->emit, store_verdict_name(i), page.counts[i]);
-    emit_close(&c->emit, '}');
-    emit_key(&c->emit, "next");
-    if (page.next[0] != '\0')
-        emit_string(&c->emit, page.next);
-    else
-        emit_null(&c->emit);
-    emit_close(&c->emit, '}');
-    end_text(c);
-    return status;
+    if (list_rows_end(c)) {
+        emit_integer_member(&c->emit, "total", page.total);
+        emit_key(&c->emit, "counts");
+        emit_open(&c->emit, '{');
+        for (int i = 0; i < STORE_N_VERDICTS; i++)
+            emit_integer_member(&c->emit, store_verdict_name(i), page.counts[i]);
+        emit_close(&c->emit, '}');
+        list_next(c, page.next);
+    }
+    if (list_lacks_header(c))
+        put_case(&c->emit, &(struct store_case){0}, 0);
+    list_close(c);
+    return status == GATE_OK ? c->status : status;
 }

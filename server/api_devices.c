@@ -1,22 +1,56 @@
-/* api_devices.c: the device models; see api.h. */
+/* api_devices.c: the device models with their epochs; see api.h. */
 #include "api_private.h"
 
-static bool device_row(void *context, const struct store_device *row)
+static bool epoch_row(void *context, int64_t from_ms, const char *epoch)
 {
-    struct emit *e = &((struct call *)context)->emit;
+    struct emit *e = context;
     emit_open(e, '{');
-    emit_string_member(e, "model", row->model);
-    emit_integer_member(e, "runs", row->n_runs);
-    emit_key(e, "newest");
-    put_run(e, &row->newest);
+    emit_integer_member(e, "from_ms", from_ms);
+    emit_string_member(e, "epoch", epoch);
     emit_close(e, '}');
     return true;
 }
 
+enum gate_status put_epochs(struct call *c, const char *device)
+{
+    emit_key(&c->emit, "epochs");
+    emit_open(&c->emit, '[');
+    enum gate_status status = store_epochs(c->store, device, epoch_row, &c->emit, &c->err);
+    emit_close(&c->emit, ']');
+    return status;
+}
+
+static void put_device(struct call *c, const struct store_device *row)
+{
+    struct emit *e = &c->emit;
+    emit_row_begin(e);
+    emit_string_member(e, "model", row->model);
+    emit_integer_member(e, "runs", row->n_runs);
+    emit_key(e, "newest");
+    emit_open(e, '{');
+    put_run_members(e, &row->newest);
+    emit_close(e, '}');
+    if (e->form == EMIT_JSON)
+        c->status = put_epochs(c, row->model);
+    emit_row_end(e);
+}
+
+static bool device_row(void *context, const struct store_device *row)
+{
+    struct call *c = context;
+    put_device(c, row);
+    return c->status == GATE_OK;
+}
+
 enum gate_status get_devices(struct call *c)
 {
-    open_list(c, "devices");
+    if (!take_format(c))
+        return GATE_OK;
+    list_open(c, "devices");
     enum gate_status status = store_devices(c->store, device_row, c, &c->err);
-    close_list(c);
-    return status;
+    list_rows_end(c);
+    if (list_lacks_header(c))
+        put_device(c, &(struct store_device){0});
+    list_close(c);
+    return status == GATE_OK ? c->status : status;
 }

@@ -104,3 +104,26 @@ bool take_number(struct call *c, const char *parameter, int64_t otherwise, int64
                   parameter, (long long)min, (long long)max);
     return false;
 }
+
+bool take_word(struct call *c, const char *parameter, const char *const *words, int n,
+               int otherwise, int *out)
+{
+    const char *text = request_parameter(c->request, parameter);
+    char list[200] = "";
+    size_t len = 0;
+    *out = otherwise;
+    if (!text)
+        return true;
+    for (int i = 0; i < n; i++) {
+        *out = i;
+        if (strcmp(text, words[i]) == 0)
+            return true;
+        len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
+                                i == 0       ? ""
+                                : i == n - 1 ? " or "
+                                             : ", ",
+                                words[i]);
+    }
+    reply_problem(c->reply, 400, "The parameter '%s' must be %s.", parameter, list);
+    return false;
+}

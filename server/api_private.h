@@ -4,7 +4,7 @@
  * A topic is a file of handlers and one line each in the table of api.c. A handler reads its
  * parameters by take_*(), which write the problem themselves and return false; then the handler
  * returns GATE_OK, because the request was answered. Any other status means that the store could
- * not be read, and c->err says why.
+ * not be read, and c->err says why. All that a handler reads is of one state of the store.
  */
 #ifndef SERVER_API_PRIVATE_H
 #define SERVER_API_PRIVATE_H
@@ -14,7 +14,7 @@
 #include "request.h"
 #include "store.h"
 
-#define API_MAX_NAMES 10 /* parameters of one address */
+#define API_MAX_NAMES 12 /* parameters of one address */
 
 /* One answer in the making. */
 struct call {
@@ -24,6 +24,9 @@ struct call {
     struct reply *reply;
     struct emit emit;
     struct gate_error err;
+    enum gate_status status; /* of what a row's callback read */
+    struct buf rows;         /* of a list in CSV */
+    bool is_empty;           /* what is in rows is for the header only */
 };
 
 struct route {
@@ -54,17 +57,35 @@ bool take_branch(struct call *c, const char **out); /* any text that a document 
 /* A whole number from `min` to `max`. */
 bool take_number(struct call *c, const char *parameter, int64_t otherwise, int64_t min, int64_t max,
                  int64_t *out);
+/* One of n words; `otherwise` when the parameter is missing. */
+bool take_word(struct call *c, const char *parameter, const char *const *words, int n,
+               int otherwise, int *out);
 
 /* Decimal digits only, from 0 up, then `end`; -1: anything else. `rest`: NULL, or where to put the
  * address of `end`. */
 int64_t parse_count(const char *s, char end, const char **rest);
 
+/* ---- lists: api_list.c ---- */
+
+/* format=json|rows|csv, before anything is written. */
+bool take_format(struct call *c);
+
+/*
+ * A list is list_open(), then rows between emit_row_begin() and emit_row_end(), list_rows_end(),
+ * and list_close(). Where list_rows_end() says true the form has room for more than rows: members
+ * of the object around them. Where list_lacks_header() says true, before list_close(), a row of
+ * unknown values is to be written, for the names of its members.
+ */
+void list_open(struct call *c, const char *name);
+bool list_rows_end(struct call *c);
+void list_next(struct call *c, const char *next); /* "": this was the last page */
+bool list_lacks_header(struct call *c);
+void list_close(struct call *c);
+
 /* ---- parts of answers ---- */
 
-void open_list(struct call *c, const char *name);        /* {"name":[ */
-void close_list(struct call *c);                         /* ]} */
-void end_text(struct call *c);                           /* the newline behind an answer */
-void put_run(struct emit *e, const struct store_run *r); /* api_runs.c */
+void put_run_members(struct emit *e, const struct store_run *r);       /* api_runs.c */
+enum gate_status put_epochs(struct call *c, const char *device_model); /* api_devices.c */
 
 /* ---- handlers ---- */
 
@@ -72,8 +93,12 @@ enum gate_status get_runs(struct call *c);
 enum gate_status get_document(struct call *c);
 enum gate_status get_cases(struct call *c);
 enum gate_status get_trends(struct call *c);
+enum gate_status get_compare(struct call *c);
 enum gate_status get_leaderboard(struct call *c);
+enum gate_status get_bests(struct call *c);
+enum gate_status get_best_log(struct call *c);
 enum gate_status get_devices(struct call *c);
+enum gate_status get_calibrations(struct call *c);
 enum gate_status get_openapi(struct call *c);
 
 #endif

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "api_private.h"
+#include "base/json.h"
+#include "report.h"
 
 #define RUNS_DEFAULT 50
 #define RUNS_MAX 500
@@ -16,9 +18,8 @@ struct page {
     char last_uuid[40];
 };
 
-void put_run(struct emit *e, const struct store_run *r)
+void put_run_members(struct emit *e, const struct store_run *r)
 {
-    emit_open(e, '{');
     emit_string_member(e, "uuid", r->uuid);
     emit_integer_member(e, "time_ms", r->time_ms);
     emit_known_string(e, "commit", r->commit);
@@ -43,7 +44,13 @@ void put_run(struct emit *e, const struct store_run *r)
     emit_integer_member(e, "no-verdict", r->n_no_verdict);
     emit_integer_member(e, "environment", r->n_environment);
     emit_close(e, '}');
-    emit_close(e, '}');
+}
+
+static void put_run(struct emit *e, const struct store_run *r)
+{
+    emit_row_begin(e);
+    put_run_members(e, r);
+    emit_row_end(e);
 }
 
 static bool run_row(void *context, const struct store_run *row)
@@ -82,25 +89,24 @@ enum gate_status get_runs(struct call *c)
     struct store_run_key after;
     struct store_run_filter filter;
     struct page page = {.call = c};
-    if (!take_device(c, false, &filter.device_model) || !take_commit(c, &filter.commit) ||
-        !take_branch(c, &filter.branch) || !take_verdict(c, &filter.verdict) ||
+    if (!take_format(c) || !take_device(c, false, &filter.device_model) ||
+        !take_commit(c, &filter.commit) || !take_branch(c, &filter.branch) ||
+        !take_verdict(c, &filter.verdict) ||
         !take_number(c, "limit", RUNS_DEFAULT, 1, RUNS_MAX, &page.limit) || !take_after(c, &after))
         return GATE_OK;
-    open_list(c, "runs");
+    list_open(c, "runs");
     /* One more than is shown tells whether there is a next page. */
     enum gate_status status =
         store_runs(c->store, &filter, after, page.limit + 1, run_row, &page, &c->err);
-    emit_close(&c->emit, ']');
-    emit_key(&c->emit, "next");
-    if (page.n_rows > page.limit) {
-        char next[80];
-        snprintf(next, sizeof(next), "%lld.%s", (long long)page.last_ms, page.last_uuid);
-        emit_string(&c->emit, next);
-    } else {
-        emit_null(&c->emit);
+    if (list_rows_end(c)) {
+        char next[80] = "";
+        if (page.n_rows > page.limit)
+            snprintf(next, sizeof(next), "%lld.%s", (long long)page.last_ms, page.last_uuid);
+        list_next(c, next);
     }
-    emit_close(&c->emit, '}');
-    end_text(c);
+    if (list_lacks_header(c))
+        put_run(&c->emit, &(struct store_run){0});
+    list_close(c);
     return status;
 }
 
@@ -111,9 +117,28 @@ static bool document_row(void *context, const char *text, size_t len)
     return true;
 }
 
+/* The document's cases, as `gate export` and the reports have them. */
+static bool csv_row(void *context, const char *text, size_t len)
+{
+    struct call *c = context;
+    cJSON *document = NULL;
+    c->reply->type = "text/csv; charset=utf-8; header=present";
+    report_csv_header(c->emit.out);
+    if (json_parse("the document", text, len, GATE_IO, &document, NULL) == GATE_OK)
+        report_csv_rows(document, c->emit.out);
+    cJSON_Delete(document);
+    return true;
+}
+
 enum gate_status get_document(struct call *c)
 {
-    enum gate_status status = store_document(c->store, c->rest, document_row, c, &c->err);
+    static const char *const formats[] = {"json", "csv"};
+    int format;
+    if (!take_word(c, "format", formats, 2, 0, &format))
+        return GATE_OK;
+    enum gate_status status = format == 0
+                                  ? store_document(c->store, c->rest, document_row, c, &c->err)
+                                  : store_document(c->store, c->rest, csv_row, c, &c->err);
     if (status != GATE_USAGE)
         return status;
     reply_problem(c->reply, 404, "No run, or more than one, has this uuid.");

@@ -1,29 +1,22 @@
 /* emit.c: see emit.h. */
 #include "emit.h"
 
-#include <inttypes.h>
-#include <math.h>
+#include <string.h>
 
 #include "base/json.h"
+#include "number.h"
 
-static void separate(struct emit *e)
+#define MAX_HEADER 4096
+
+void emit_init(struct emit *e, struct buf *out, enum emit_form form)
 {
-    if (e->comma)
-        buf_putc(e->out, ',');
-    e->comma = true;
+    *e = (struct emit){.out = out, .form = form};
+    buf_init(&e->header, MAX_HEADER);
 }
 
-void emit_open(struct emit *e, char bracket)
+void emit_release(struct emit *e)
 {
-    separate(e);
-    buf_putc(e->out, bracket);
-    e->comma = false;
-}
-
-void emit_close(struct emit *e, char bracket)
-{
-    buf_putc(e->out, bracket);
-    e->comma = true;
+    buf_release(&e->header);
 }
 
 static void quote(struct emit *e, const char *s)
@@ -33,34 +26,129 @@ static void quote(struct emit *e, const char *s)
     buf_putc(e->out, '"');
 }
 
+/* Names are ours: they need no escape. */
+static void put_name(const struct emit *e, struct buf *out)
+{
+    for (int i = 0; i < e->n_prefixes; i++) {
+        buf_puts(out, e->prefix[i]);
+        buf_putc(out, '_');
+    }
+    buf_puts(out, e->key);
+}
+
+/* What comes before a value. */
+static void separate(struct emit *e)
+{
+    if (e->comma)
+        buf_putc(e->out, ',');
+    if (e->form == EMIT_CSV && !e->has_header) {
+        if (e->comma)
+            buf_putc(&e->header, ',');
+        put_name(e, &e->header);
+    } else if (e->form != EMIT_CSV && e->key) {
+        buf_putc(e->out, '"');
+        put_name(e, e->out);
+        buf_puts(e->out, "\":");
+    }
+    e->comma = true;
+    e->key = NULL;
+}
+
+static bool takes_apart(const struct emit *e)
+{
+    return e->in_row && e->form != EMIT_JSON;
+}
+
+void emit_open(struct emit *e, char bracket)
+{
+    if (takes_apart(e)) {
+        e->prefix[e->n_prefixes++] = e->key;
+        return;
+    }
+    separate(e);
+    buf_putc(e->out, bracket);
+    e->comma = false;
+}
+
+void emit_close(struct emit *e, char bracket)
+{
+    if (takes_apart(e)) {
+        e->n_prefixes--;
+        return;
+    }
+    buf_putc(e->out, bracket);
+    e->comma = true;
+}
+
+void emit_row_begin(struct emit *e)
+{
+    if (e->form == EMIT_CSV)
+        e->comma = false;
+    else
+        emit_open(e, '{');
+    e->in_row = true;
+}
+
+void emit_row_end(struct emit *e)
+{
+    e->in_row = false;
+    if (e->form != EMIT_CSV) {
+        emit_close(e, '}');
+        return;
+    }
+    buf_puts(e->out, "\r\n");
+    e->has_header = true;
+}
+
 void emit_key(struct emit *e, const char *key)
 {
-    separate(e);
-    quote(e, key);
-    buf_putc(e->out, ':');
-    e->comma = false;
+    e->key = key;
+}
+
+/* Text that a spreadsheet would run as a formula gets an apostrophe, as in report_csv.c. */
+static void quote_field(struct emit *e, const char *s)
+{
+    if (s[0] != '\0' && strchr("=+-@\t\r", s[0])) {
+        buf_puts(e->out, "\"'");
+    } else if (s[strcspn(s, "\",\r\n")] == '\0') {
+        buf_puts(e->out, s);
+        return;
+    } else {
+        buf_putc(e->out, '"');
+    }
+    for (; *s != '\0'; s++) {
+        if (*s == '"')
+            buf_putc(e->out, '"');
+        buf_putc(e->out, *s);
+    }
+    buf_putc(e->out, '"');
 }
 
 void emit_string(struct emit *e, const char *value)
 {
-    separate(e);
-    quote(e, value);
-}
-
-void emit_integer(struct emit *e, int64_t value)
-{
-    separate(e);
-    buf_printf(e->out, "%" PRId64, value);
-}
-
-void emit_real(struct emit *e, double value)
-{
-    if (!isfinite(value)) {
+    if (!value) {
         emit_null(e);
         return;
     }
     separate(e);
-    buf_printf(e->out, "%.9g", value);
+    if (e->form == EMIT_CSV)
+        quote_field(e, value);
+    else
+        quote(e, value);
+}
+
+void emit_integer(struct emit *e, int64_t value)
+{
+    char text[NUMBER_MAX];
+    separate(e);
+    buf_append(e->out, text, number_integer(value, text));
+}
+
+void emit_real(struct emit *e, double value)
+{
+    char text[NUMBER_MAX];
+    separate(e);
+    buf_append(e->out, text, number_real(value, text));
 }
 
 void emit_bool(struct emit *e, bool value)
@@ -72,7 +160,8 @@ void emit_bool(struct emit *e, bool value)
 void emit_null(struct emit *e)
 {
     separate(e);
-    buf_puts(e->out, "null");
+    if (e->form != EMIT_CSV)
+        buf_puts(e->out, "null");
 }
 
 void emit_string_member(struct emit *e, const char *key, const char *value)
@@ -85,6 +174,12 @@ void emit_integer_member(struct emit *e, const char *key, int64_t value)
 {
     emit_key(e, key);
     emit_integer(e, value);
+}
+
+void emit_real_member(struct emit *e, const char *key, double value)
+{
+    emit_key(e, key);
+    emit_real(e, value);
 }
 
 void emit_bool_member(struct emit *e, const char *key, bool value)
@@ -105,7 +200,7 @@ void emit_known_real(struct emit *e, const char *key, double value)
 void emit_known_string(struct emit *e, const char *key, const char *value)
 {
     emit_key(e, key);
-    if (value[0] == '\0')
+    if (!value || value[0] == '\0')
         emit_null(e);
     else
         emit_string(e, value);

@@ -351,6 +351,7 @@ void store_close(struct store *s)
     sqlite3_close(s->db);
     if (s->lock_fd >= 0)
         close(s->lock_fd);
+    free(s->names);
     free(s->path);
     free(s);
 }

@@ -113,7 +113,7 @@ const char store_schema_history[] =
     "  run_id INTEGER NOT NULL REFERENCES run (id),"
     "  verdict INTEGER NOT NULL CHECK (verdict BETWEEN 0 AND 5),"
     "  reason TEXT NOT NULL,"
-    "  series_id INTEGER REFERENCES series (id)," /* the candidate's, when it counts */
+    "  series_id INTEGER REFERENCES series (id)," /* the candidate's newest that counts */
     "  " POSITIVE("threshold") ","
     "  " POSITIVE("p50_ns") ","
     "  " POSITIVE("p50_lo_ns") ","

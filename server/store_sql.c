@@ -142,7 +142,9 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "ORDER BY coalesce(v.first_ms, 0), coalesce(v.id, 0), p.time_ms, p.run_id, p.arm",
     [SQL_COMMIT_ORDER] = "SELECT id FROM revision WHERE first_ms >= 0 ORDER BY first_ms, id",
     [SQL_KERNEL] = "SELECT name FROM kernel WHERE id = ?1",
-    [SQL_TREND_BEST] = "SELECT p50_ns, commit_id, stored_ms FROM best WHERE track_id = ?1",
+    [SQL_BEST_OF_TRACK] = "SELECT '', '', r.contract, b.p50_ns, b.commit_id, b.stored_ms, r.epoch,"
+                          " r.uuid FROM best b CROSS JOIN run r ON r.id = b.run_id "
+                          "WHERE b.track_id = ?1",
 
     /* ?1: device model or NULL. The contract of a track is that of its newest point. */
     [SQL_LEADERBOARD] =
@@ -161,9 +163,10 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "ORDER BY c.name, d.model, l.p50_ps, s.provider",
 
     /* ?1: run */
-    [SQL_RESULTS] = "SELECT c.name, e.verdict, e.series_id, e.arm, t.id "
-                    "FROM result e CROSS JOIN track t ON t.id = e.track_id "
-                    "CROSS JOIN test_case c ON c.id = t.case_id WHERE e.run_id = ?1",
+    [SQL_RESULTS] = "SELECT c.name, e.verdict, e.series_id, e.arm, r.time_ms "
+                    "FROM run r CROSS JOIN result e ON e.run_id = r.id "
+                    "CROSS JOIN track t ON t.id = e.track_id "
+                    "CROSS JOIN test_case c ON c.id = t.case_id WHERE r.id = ?1",
     /* ?1 to ?4: key */
     [SQL_RESULT_POINT] = "SELECT p50_ps, p50_lo_ps, p50_hi_ps, control_ps, rel_err FROM point "
                          "WHERE series_id = ?1 AND time_ms = ?2 AND run_id = ?3 AND arm = ?4",
@@ -237,7 +240,8 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_COUNT_TRACK] = "UPDATE track SET n_runs = n_runs + 1 WHERE id = ?1",
     [SQL_NEWEST_OF_TRACK] =
         "UPDATE track SET n_runs = n_runs + 1, time_ms = ?2, run_id = ?3, verdict = ?4,"
-        " reason = ?5, series_id = ?6, threshold = ?7, p50_ns = ?8, p50_lo_ns = ?9,"
+        " reason = ?5, series_id = coalesce(?6, series_id), threshold = ?7, p50_ns = ?8, p50_lo_ns "
+        "= ?9,"
         " p50_hi_ns = ?10, tflops = ?11, gbps = ?12, ceiling = ?13, best_p50_ns = ?14, ratio = ?15,"
         " ratio_lo = ?16, ratio_hi = ?17, mde = ?18, peer = ?19, peer_ratio = ?20,"
         " control_ns = ?21, rel_err = ?22 WHERE id = ?1",

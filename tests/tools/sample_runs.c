@@ -4,12 +4,14 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "sample_devices.h"
+#include "sample_story.h"
 
 #define FIRST_TIME_MS 1750000000000LL
 #define RUN_INTERVAL_MS 21600000LL /* four runs a day */
 #define THRESHOLD 0.02
-#define STEP 1.06
-#define GAIN 0.93
 #define N_PROCESSES 5
 #define N_NO_VERDICT 20
 #define N_SAMPLES 40
@@ -26,31 +28,35 @@ struct sample_case {
     double flops;       /* a launch */
     double bytes;       /* a launch, compulsory */
     double rival_ratio; /* candidate over rival */
+    double registers;   /* of a thread; 0 on the host */
+    double shared_bytes;
 };
 
 static const struct sample_case known[] = {
     {"attention_fwd/fp16/b8-h16-s512-d64/causal", "attention_fwd", "fp16", "fa_sm90_d64", "cudnn",
-     18600, 4.295e9, 3.36e7, 0.97},
+     18600, 4.295e9, 3.36e7, 0.97, 168, 196608},
     {"attention_fwd/fp16/b4-h16-s4096-d128/causal", "attention_fwd", "fp16", "fa_sm90_d128",
-     "cudnn", 541000, 2.749e11, 2.68e8, 1.04},
+     "cudnn", 541000, 2.749e11, 2.68e8, 1.04, 168, 229376},
     {"attention_fwd/bf16/b4-h32-s2048-d128", "attention_fwd", "bf16", "fa_sm90_d128", "cudnn",
-     512000, 2.749e11, 2.68e8, 1.01},
+     512000, 2.749e11, 2.68e8, 1.01, 168, 229376},
     {"gemm/fp16/m4096-n4096-k4096", "gemm", "fp16", "gemm_sm90_128x256", "cublas", 186000, 1.374e11,
-     1.01e8, 1.02},
+     1.01e8, 1.02, 168, 213000},
     {"gemm/bf16/m8192-n1024-k8192", "gemm", "bf16", "gemm_sm90_128x256", "cublas", 191400, 1.374e11,
-     1.68e8, 1.03},
+     1.68e8, 1.03, 168, 213000},
     {"gemm/tf32/m2048-n2048-k2048", "gemm", "tf32", "gemm_sm80_tf32", "cublas", 52300, 1.718e10,
-     5.03e7, 1.11},
-    {"gemv/fp16/m8192-k8192", "gemv", "fp16", "gemv_vec8", "cublas", 31900, 1.342e8, 1.34e8, 0.92},
-    {"gemv/fp32/m2048-k2048", "gemv", "fp32", "gemv_vec4", "cublas", 5230, 8.39e6, 1.68e7, 0.88},
+     5.03e7, 1.11, 128, 98304},
+    {"gemv/fp16/m8192-k8192", "gemv", "fp16", "gemv_vec8", "cublas", 31900, 1.342e8, 1.34e8, 0.92,
+     40, 0},
+    {"gemv/fp32/m2048-k2048", "gemv", "fp32", "gemv_vec4", "cublas", 5230, 8.39e6, 1.68e7, 0.88, 48,
+     0},
     {"linear_relu/fp16/b1024-i2048-o768", "linear_relu", "fp16", "linear_relu_fused", "cublas",
-     12400, 3.221e9, 8.91e6, 0.81},
+     12400, 3.221e9, 8.91e6, 0.81, 128, 131072},
     {"linear_relu/bf16/b8192-i4096-o4096", "linear_relu", "bf16", "linear_relu_fused", "cublas",
-     389000, 2.749e11, 1.68e8, 0.96},
+     389000, 2.749e11, 1.68e8, 0.96, 168, 213000},
     {"linear_relu_bwd/fp16/b1024-i2048-o768", "linear_relu_bwd", "fp16", "linear_relu_bwd",
-     "cublas", 29700, 6.442e9, 1.83e7, 0.99},
+     "cublas", 29700, 6.442e9, 1.83e7, 0.99, 128, 131072},
     {"linear_relu_bwd/fp32/b512-i1024-o512", "linear_relu_bwd", "fp32", "linear_relu_bwd_fp32",
-     "cublas", 24100, 1.074e9, 9.4e6, 1.21},
+     "cublas", 24100, 1.074e9, 9.4e6, 1.21, 96, 65536},
 };
 #define N_KNOWN ((int)(sizeof(known) / sizeof(known[0])))
 
@@ -109,35 +115,25 @@ static void add_uuid(cJSON *o, uint64_t *state)
     text(o, "uuid", uuid);
 }
 
-static void add_git(cJSON *o, uint64_t *state, int index)
+/* The commit of a run; that of the run before it is its parent. */
+static void commit_of(const struct sample_plan *plan, int index, char out[41])
+{
+    uint64_t stream = plan->seed * 7919 + (uint64_t)(index + 1) * 0x51ed2701;
+    hex(&stream, 40, out);
+}
+
+static void add_git(cJSON *o, const struct sample_plan *plan, int index)
 {
     char commit[41];
     char parent[41];
-    hex(state, 40, commit);
-    hex(state, 40, parent);
+    commit_of(plan, index, commit);
+    commit_of(plan, index - 1, parent);
     cJSON *git = cJSON_AddObjectToObject(o, "git");
     text(git, "commit", commit);
     text(git, "branch", index % 5 == 4 ? "tune-tiles" : "main");
     text(git, "parent", parent);
     text(git, "subject", subjects[index % N_SUBJECTS]);
     cJSON_AddBoolToObject(git, "dirty", index % 9 == 8);
-}
-
-static void add_device(cJSON *o, bool host)
-{
-    cJSON *d = cJSON_AddObjectToObject(o, "device");
-    text(d, "kind", host ? "host" : "cuda");
-    text(d, "model", host ? "host-x86-64" : "nvidia-h200");
-    text(d, "name", host ? "16-core x86-64 host" : "NVIDIA H200");
-    text(d, "uuid", host ? "" : "GPU-5a5a5a5a-0000-4000-8000-000000000001");
-    num(d, "sm_count", host ? 16 : 132);
-    num(d, "l2_bytes", host ? 33554432 : 52428800);
-    num(d, "memory_bytes", host ? 137438953472.0 : 150754820096.0);
-    text(d, "capability", host ? "avx512" : "9.0");
-    text(d, "driver", host ? "" : "580.159");
-    text(d, "runtime", host ? "" : "13.0");
-    num(d, "power_limit_mw", host ? 0 : 700000);
-    num(d, "sm_clock_max_mhz", host ? 0 : 1980);
 }
 
 static void add_library(cJSON *libraries, const char *role, const char *provider, uint64_t *state)
@@ -222,7 +218,14 @@ static cJSON *add_timing(cJSON *arm, const struct sample_case *c, double p50_ns,
     num(t, "tflops", c->flops / p50_ns / 1e3);
     num(t, "gbps", c->bytes / p50_ns);
     num(t, "ceiling", c->flops / p50_ns / 1e3 / 989.0);
-    num(t, "sm_clock_mhz", 1755);
+    if (c->registers > 0) {
+        num(t, "sm_clock_mhz", 1755);
+        num(t, "registers", c->registers);
+        num(t, "shared_bytes", c->shared_bytes);
+        num(t, "spill_bytes", 0);
+    } else {
+        num(t, "sm_clock_mhz", 0);
+    }
     num(t, "single_p50_ns", p50_ns * 1.08 + 900);
     num(t, "single_p90_ns", p50_ns * 1.11 + 1100);
     num(t, "single_samples", 200);
@@ -233,7 +236,8 @@ static cJSON *add_timing(cJSON *arm, const struct sample_case *c, double p50_ns,
     return t;
 }
 
-static void add_process(cJSON *processes, const char *stage, double p50_ns, double d, bool paired)
+static void add_process(cJSON *processes, const char *stage, double p50_ns, double d, bool paired,
+                        uint64_t *stream)
 {
     cJSON *p = cJSON_CreateObject();
     text(p, "stage", stage);
@@ -249,7 +253,7 @@ static void add_process(cJSON *processes, const char *stage, double p50_ns, doub
         cJSON_AddNullToObject(p, "d_cycles");
         cJSON_AddNullToObject(p, "d_p90");
     }
-    num(p, "control_ns", CONTROL_NS);
+    num(p, "control_ns", CONTROL_NS * (1 + 0.0008 * noise(stream)));
     cJSON_AddItemToArray(processes, p);
 }
 
@@ -266,10 +270,11 @@ static void add_evidence(cJSON *o, const char *verdict, double p50_ns, double ov
         return;
     }
     for (int i = 0; i < (noisy ? N_NO_VERDICT : N_PROCESSES); i++)
-        add_process(processes, "first", p50_ns, log(over_best) + spread * noise(&stream), paired);
+        add_process(processes, "first", p50_ns, log(over_best) + spread * noise(&stream), paired,
+                    &stream);
     for (int i = 0; i < (confirmed ? N_PROCESSES : 0); i++)
         add_process(processes, "confirmation", p50_ns, log(over_best) + spread * noise(&stream),
-                    paired);
+                    paired, &stream);
     num(o, "mde", noisy ? 0.031 : 5.76 * spread);
 }
 
@@ -283,11 +288,11 @@ static cJSON *add_arm(cJSON *arms, const char *provider, const char *role, const
     return arm;
 }
 
-static const char *verdict_of(double over_best, int k, bool newest)
+static const char *verdict_of(const struct sample_moment *m, double over_best)
 {
-    if (newest && k == 2)
+    if (m->is_wrong)
         return "wrong";
-    if (newest && k == 3)
+    if (m->has_no_verdict)
         return "no-verdict";
     if (over_best > 1 + THRESHOLD)
         return "regression";
@@ -306,31 +311,41 @@ static void reason_of(const char *verdict, double over_best, char *out, size_t s
                  verdict[0] == 'r' ? ", confirmed in 5 fresh ones" : "");
 }
 
-/* How much slower than at the start the case is in this run. */
-static double drift(const struct sample_plan *plan, int index, int k)
+static int64_t time_of(int index)
 {
-    if (k == 0 && index >= plan->n_runs * 2 / 3)
-        return STEP;
-    if (k == 1 && index >= plan->n_runs / 2)
-        return GAIN;
-    return 1.0;
+    return FIRST_TIME_MS + index * RUN_INTERVAL_MS;
+}
+
+/* What the case was held against: a best from before the history, or one of its runs. */
+static void add_best(cJSON *o, const struct sample_plan *plan, const struct sample_moment *m,
+                     double best_ns)
+{
+    char commit[41] = "3f9d2c1b7a6e5d4c3b2a19080706050403020100";
+    cJSON *b = cJSON_AddObjectToObject(o, "best");
+    if (m->best_index >= 0)
+        commit_of(plan, m->best_index, commit);
+    num(b, "p50_ns", best_ns * ON_RECORD);
+    text(b, "commit", commit);
+    num(b, "time_ms", (double)time_of(m->best_index));
 }
 
 static const char *add_case(cJSON *cases, const struct sample_plan *plan, int index, int k,
-                            bool host, bool newest, uint64_t *state)
+                            const struct sample_device *device, bool newest, uint64_t *state)
 {
     struct sample_case c = known[k % N_KNOWN];
+    struct sample_moment m = sample_story(plan->seed, plan->n_runs, index, k, newest);
+    bool host = device->kind[0] == 'h';
     char id[96];
     snprintf(id, sizeof(id), "%s", c.id);
     if (k >= N_KNOWN)
         snprintf(id, sizeof(id), "%s-x%d", c.id, k / N_KNOWN);
-    if (host)
-        c.p50_ns *= 310;
+    c.p50_ns *= device->slowness;
+    c.registers = host ? 0 : c.registers;
 
-    double best = c.p50_ns * (k == 1 && index > plan->n_runs / 2 ? GAIN : 1.0);
-    double p50_ns = c.p50_ns * drift(plan, index, k) * (1 + 0.0025 * noise(state));
+    double best = c.p50_ns * m.best;
+    double p50_ns = c.p50_ns * m.time * (1 + 0.0025 * noise(state));
     double over_best = p50_ns / best;
-    const char *verdict = verdict_of(over_best, k, newest);
+    const char *verdict = verdict_of(&m, over_best);
     bool wrong = verdict[0] == 'w';
     char reason[200];
     reason_of(verdict, over_best, reason, sizeof(reason));
@@ -341,10 +356,7 @@ static const char *add_case(cJSON *cases, const struct sample_plan *plan, int in
     text(o, "dtype", c.dtype);
     text(o, "verdict", verdict);
     text(o, "reason", reason);
-    cJSON *b = cJSON_AddObjectToObject(o, "best");
-    num(b, "p50_ns", best * ON_RECORD);
-    text(b, "commit", "3f9d2c1b7a6e5d4c3b2a19080706050403020100");
-    num(b, "time_ms", (double)FIRST_TIME_MS);
+    add_best(o, plan, &m, best);
     text(o, "mode", host ? "number" : "paired");
     cJSON_AddFalseToObject(o, "same_library");
     add_evidence(o, verdict, p50_ns, over_best, !host, ~*state);
@@ -437,20 +449,22 @@ static int rank(const char *verdict, int *exit_code)
 cJSON *sample_run(const struct sample_plan *plan, int index)
 {
     uint64_t state = plan->seed * 1000003 + (uint64_t)index;
-    bool host = plan->n_devices > 1 && index % 2 == 1;
+    const struct sample_device *device = sample_device(plan->n_devices, index);
+    bool host = device->kind[0] == 'h';
+    bool late = index >= plan->n_runs * 3 / 4;
     bool newest = index >= plan->n_runs - plan->n_devices;
     char seed[17];
 
     cJSON *o = cJSON_CreateObject();
     text(o, "schema", "gate-run/1");
     add_uuid(o, &state);
-    num(o, "time_ms", (double)(FIRST_TIME_MS + index * RUN_INTERVAL_MS));
+    num(o, "time_ms", (double)time_of(index));
     num(o, "duration_ms", 74000);
     text(o, "gate_version", "0.1.0");
-    add_git(o, &state, index);
+    add_git(o, plan, index);
     text(o, "who", "ci@runner");
     text(o, "suite", host ? "host" : "canonical");
-    add_device(o, host);
+    sample_device_add(o, device, late);
     cJSON *libraries = cJSON_AddArrayToObject(o, "libraries");
     add_library(libraries, "candidate", "ours", &state);
     if (!host) {
@@ -463,7 +477,7 @@ cJSON *sample_run(const struct sample_plan *plan, int index)
     cJSON *policy = cJSON_AddObjectToObject(o, "policy");
     num(policy, "threshold", THRESHOLD);
     text(policy, "against", "best");
-    text(o, "epoch", host ? "host" : "580.159/13.0/700 W");
+    sample_device_add_epoch(o, device, late);
     num(o, "control_drift", 0.0012);
     num(o, "n_processes", newest ? N_NO_VERDICT : 2 * N_PROCESSES);
     hex(&state, 16, seed);
@@ -474,7 +488,7 @@ cJSON *sample_run(const struct sample_plan *plan, int index)
     int worst = 0;
     int exit_code = 0;
     for (int k = 0; k < plan->n_cases; k++) {
-        const char *v = add_case(cases, plan, index, k, host, newest, &state);
+        const char *v = add_case(cases, plan, index, k, device, newest, &state);
         int code;
         int r = rank(v, &code);
         if (r > worst) {
@@ -486,7 +500,8 @@ cJSON *sample_run(const struct sample_plan *plan, int index)
     text(o, "verdict", verdict);
     num(o, "exit_code", exit_code);
     cJSON_AddItemToObject(o, "cases", cases);
-    if (newest && !host)
+    bool halfway = index / plan->n_devices == plan->n_runs / plan->n_devices / 2;
+    if ((newest || halfway) && !host)
         add_calibration(o, cases);
     return o;
 }

@@ -12,14 +12,14 @@ struct sample_plan {
     uint64_t seed;
     int n_runs;
     int n_cases;
-    int n_devices; /* 1: a GPU; 2: a host as well, every second run */
+    int n_devices; /* 1 to 3, of sample_devices.h, run by run in turn */
 };
 
 /*
- * The run of that index, 0 the oldest; the caller's (cJSON_Delete). Over the history case 0 has a
- * step of +6 % at two thirds that stays, case 1 an improvement at a half, and in the newest run of
- * each device case 2 is wrong and case 3 has no verdict. The GPU's cases are paired with the best's
- * library, the host's held against its number; the newest run of the GPU has a calibration.
+ * The run of that index, 0 the oldest; the caller's (cJSON_Delete). sample_story.h tells what
+ * happens to its cases. A GPU's cases are paired with the best's library, the host's held against
+ * its number; a GPU has calibrations, in the middle and in its newest run, and another driver from
+ * three quarters of the history on. The commits follow each other run by run.
  */
 cJSON *sample_run(const struct sample_plan *plan, int index);
 

@@ -5,7 +5,7 @@
  *
  * prints one uuid a run, oldest first, each when it is stored. Runs that are there already are
  * left alone, so a second call with more RUNS and the same SEED is not a longer history: the plan
- * decides where its steps are.
+ * decides where its steps are. 60 runs of 3334 cases on one device are 10,000 series.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "sample_devices.h"
 #include "sample_runs.h"
 #include "server/store.h"
 
@@ -62,6 +63,10 @@ int main(int argc, char **argv)
         .n_devices = argument(argc, argv, 4, 2),
         .seed = (uint64_t)argument(argc, argv, 5, 1),
     };
+    if (plan.n_devices < 1 || plan.n_devices > SAMPLE_MAX_DEVICES) {
+        fprintf(stderr, "seed_store: there are 1 to %d devices\n", SAMPLE_MAX_DEVICES);
+        return GATE_USAGE;
+    }
     struct gate_error err = {0};
     struct store *store = NULL;
     enum gate_status status = store_open(argv[1], STORE_READ_WRITE, &store, &err);

@@ -1,0 +1,67 @@
+/* api_list.c: lists as JSON, as rows and as CSV; see api_private.h. */
+#include <string.h>
+
+#include "api_private.h"
+
+bool take_format(struct call *c)
+{
+    const char *format = request_parameter(c->request, "format");
+    if (!format || strcmp(format, "json") == 0)
+        return true;
+    if (strcmp(format, "rows") == 0) {
+        c->emit.form = EMIT_FLAT;
+        return true;
+    }
+    if (strcmp(format, "csv") == 0) {
+        c->emit.form = EMIT_CSV;
+        c->emit.out = &c->rows;
+        return true;
+    }
+    reply_problem(c->reply, 400, "The parameter 'format' must be json, rows or csv.");
+    return false;
+}
+
+void list_open(struct call *c, const char *name)
+{
+    if (c->emit.form == EMIT_JSON) {
+        emit_open(&c->emit, '{');
+        emit_key(&c->emit, name);
+    }
+    if (c->emit.form != EMIT_CSV)
+        emit_open(&c->emit, '[');
+}
+
+bool list_rows_end(struct call *c)
+{
+    if (c->emit.form != EMIT_CSV)
+        emit_close(&c->emit, ']');
+    return c->emit.form == EMIT_JSON;
+}
+
+void list_next(struct call *c, const char *next)
+{
+    emit_known_string(&c->emit, "next", next);
+}
+
+bool list_lacks_header(struct call *c)
+{
+    c->is_empty = c->emit.form == EMIT_CSV && !c->emit.has_header;
+    return c->is_empty;
+}
+
+void list_close(struct call *c)
+{
+    if (c->emit.form == EMIT_CSV) {
+        struct buf *body = &c->reply->body;
+        c->reply->type = "text/csv; charset=utf-8; header=present";
+        buf_append(body, c->emit.header.data, c->emit.header.len);
+        buf_puts(body, "\r\n");
+        if (!c->is_empty)
+            buf_append(body, c->rows.data, c->rows.len);
+        body->failed |= c->rows.failed || c->emit.header.failed;
+        return;
+    }
+    if (c->emit.form == EMIT_JSON)
+        emit_close(&c->emit, '}');
+    buf_putc(c->emit.out, '\n');
+}

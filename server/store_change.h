@@ -1,0 +1,28 @@
+/*
+ * store_change.h: where trends changed, as the watch found it, and which alerts are open.
+ */
+#ifndef SERVER_STORE_CHANGE_H
+#define SERVER_STORE_CHANGE_H
+
+#include "store.h"
+
+struct store_change {
+    int64_t id; /* of its alert */
+    int64_t time_ms;
+    const char *run_uuid;
+    const char *commit;
+    double before_ns, after_ns;
+    double change; /* after over before, less 1 */
+    const char *kind;
+};
+
+typedef bool (*store_change_fn)(void *context, const struct store_change *row);
+
+/* Of one track (store_trend_result), oldest first. */
+enum gate_status store_change_points(struct store *s, int64_t track, store_change_fn fn,
+                                     void *context, struct gate_error *err);
+/* The open alert of a track, 0: there is none. */
+enum gate_status store_open_alert(struct store *s, int64_t track, int64_t *id,
+                                  struct gate_error *err);
+
+#endif

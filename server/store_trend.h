@@ -1,0 +1,72 @@
+/*
+ * store_trend.h: the points of one case on one device model, oldest first, whole or in buckets.
+ */
+#ifndef SERVER_STORE_TREND_H
+#define SERVER_STORE_TREND_H
+
+#include "store.h"
+
+struct store_trend_query {
+    const char *case_id;
+    const char *device_model;
+    const char *provider; /* NULL: all */
+    const char *contract; /* NULL: all */
+    int64_t from_ms;      /* both included */
+    int64_t to_ms;
+    bool by_commit;    /* in the order of the commits' first runs; else of time */
+    int64_t points;    /* more rows of a series than this come in as many buckets at most */
+    bool raw;          /* never in buckets, but in pages of `points` rows; in the order of time */
+    const char *after; /* the `next` of an earlier page of raw rows, or NULL */
+};
+
+/*
+ * One row, or the newest of a bucket with the bucket's median and extremes. Times are picoseconds;
+ * 0, or -1 where 0 is a value, is not known.
+ */
+struct store_trend_row {
+    int64_t time_ms;
+    int64_t n; /* rows in the bucket */
+    int64_t p50_ps, min_ps, max_ps;
+    int64_t p50_lo_ps, p50_hi_ps, p90_ps, control_ps, best_p50_ps;
+    double rel_err; /* -1: not known */
+    int64_t sm_clock_khz;
+    int64_t registers, shared_bytes, spill_bytes; /* -1: not known */
+    const char *verdict;                          /* the case's */
+    const char *kernel;
+    char run[37];
+    char commit[41];
+};
+
+struct store_trend_series {
+    char provider[65];
+    char contract[65];
+    bool is_candidate; /* by its newest row here; else a provider */
+    int64_t total;     /* rows in the range */
+    double flops;      /* of a launch, 0: not known; TFLOP/s is flops / p50_ps */
+    double bytes;      /* GB/s is 1000 * bytes / p50_ps */
+    size_t n;
+    size_t cap;
+    struct store_trend_row *rows;
+};
+
+struct store_trend_result {
+    int64_t track; /* 0: there is no such case on such a device */
+    double threshold;
+    int64_t total;
+    bool bucketed;
+    char next[80]; /* of raw rows; "": this was the last page */
+    size_t n_series;
+    struct store_trend_series *series;
+    size_t n_kernels;
+    struct store_kernel *kernels; /* what the rows point into */
+};
+
+/*
+ * Reads a trend. Buckets are of equal width on the axis of the order, the same for all series.
+ * GATE_USAGE when `after` is not one of ours. Release the result whatever comes back.
+ */
+enum gate_status store_trend_read(struct store *s, const struct store_trend_query *query,
+                                  struct store_trend_result *out, struct gate_error *err);
+void store_trend_release(struct store_trend_result *r);
+
+#endif

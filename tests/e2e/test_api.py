@@ -1,0 +1,476 @@
+"""What the history answers over HTTP, as JSON and CSV."""
+
+import csv
+import io
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+import unittest
+
+from test_server import BUILD, GEMV, GPU, N_CASES, SeededCase, Server, seed
+
+HOST = "host-x86-64"
+ATTENTION = "attention_fwd/fp16/b8-h16-s512-d64/causal"  # a step that stays
+IMPROVED = "attention_fwd/fp16/b4-h16-s4096-d128/causal"  # whose best was lowered
+ACCEPTED = "gemv/fp16/m8192-k8192"  # whose best was raised
+COLUMNS = ("time_ms n p50_ns min_ns max_ns p50_lo_ns p50_hi_ns p90_ns control_ns best_p50_ns "
+           "rel_err sm_clock_mhz registers shared_bytes spill_bytes tflops gbps run commit "
+           "verdict kernel").split()
+RANK = {"wrong": 0, "regression": 1, "environment": 2, "no-verdict": 3, "improvement": 4,
+        "pass": 4}
+
+
+class History(SeededCase):
+    """60 runs, every second of the GPU."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.db = os.path.join(cls.folder.name, "gate.db")
+        cls.uuids = seed(cls.db, 60)
+        cls.server = Server(cls.db)
+
+    def get(self, path):
+        return self.server.json("/api/v1/" + path)
+
+    def rows(self, path):
+        """The list as CSV, and as flat rows, which must say the same."""
+        glue = "&" if "?" in path else "?"
+        response = self.server.get(f"/api/v1/{path}{glue}format=csv")
+        self.assertEqual(response.status, 200, response.bytes)
+        self.assertEqual(response.getheader("Content-Type"),
+                         "text/csv; charset=utf-8; header=present")
+        text = response.bytes.decode()
+        self.assertTrue(text.endswith("\r\n"))
+        table = list(csv.DictReader(io.StringIO(text, newline="")))
+        flat = self.get(f"{path}{glue}format=rows")
+        self.assertEqual(len(table), len(flat))
+        for line, row in zip(table, flat):
+            self.assertEqual(list(line), list(row))
+            for name, value in row.items():
+                self.assertNotIsInstance(value, (dict, list))
+                text = {None: "", True: "true", False: "false"}.get(value) \
+                    if value is None or isinstance(value, bool) else None
+                if text is not None:
+                    self.assertEqual(line[name], text)
+                elif isinstance(value, str):
+                    self.assertEqual(line[name].removeprefix("'"), value.removeprefix("'"))
+                else:
+                    self.assertAlmostEqual(float(line[name]), value, delta=abs(value) * 1e-8)
+        return flat
+
+    def pages(self, path, name, limit):
+        """All rows of a list, page by page."""
+        seen, after = [], ""
+        while True:
+            glue = "&" if "?" in path else "?"
+            page = self.get(f"{path}{glue}limit={limit}{after}")
+            self.assertLessEqual(len(page[name]), limit)
+            seen += page[name]
+            if page["next"] is None:
+                return seen
+            self.assertEqual(len(page[name]), limit)
+            after = f"&after={page['next']}"
+
+    def trend(self, case=GEMV, device=GPU, **parameters):
+        return self.get(f"trends?case={case}&device={device}" +
+                        "".join(f"&{k}={v}" for k, v in parameters.items()))
+
+    def ours(self, trend):
+        return next(s for s in trend["series"] if s["role"] == "candidate")["columns"]
+
+
+class Trends(History):
+    def test_columns(self):
+        trend = self.trend()
+        self.assertEqual({k: trend[k] for k in ("case", "device", "order", "bucketed",
+                                                "threshold", "next")},
+                         {"case": GEMV, "device": GPU, "order": "time", "bucketed": False,
+                          "threshold": 0.02, "next": None})
+        self.assertEqual([(s["provider"], s["role"]) for s in trend["series"]],
+                         [("cublas", "provider"), ("ours", "candidate"), ("torch", "provider")])
+        self.assertEqual(trend["total"], sum(s["total"] for s in trend["series"]))
+        for series in trend["series"]:
+            columns = series["columns"]
+            self.assertEqual(list(columns), COLUMNS)
+            self.assertEqual({len(c) for c in columns.values()}, {series["total"]})
+            self.assertEqual(columns["time_ms"], sorted(columns["time_ms"]))
+            self.assertEqual(set(columns["n"]), {1})
+            self.assertEqual(columns["min_ns"], columns["p50_ns"])
+            self.assertEqual(columns["max_ns"], columns["p50_ns"])
+            for lo, p50, hi in zip(columns["p50_lo_ns"], columns["p50_ns"],
+                                   columns["p50_hi_ns"]):
+                self.assertTrue(lo < p50 < hi)
+
+    def test_a_row_says_what_the_document_says(self):
+        columns = self.ours(self.trend())
+        uuid = columns["run"][-1]
+        document = self.get(f"runs/{uuid}")
+        case = next(c for c in document["cases"] if c["id"] == GEMV)
+        arm = next(a for a in case["arms"] if a["role"] == "candidate")
+        timing = arm["timing"]
+        row = {name: columns[name][-1] for name in COLUMNS}
+        for name in ("p50_ns", "p50_lo_ns", "p50_hi_ns", "p90_ns", "sm_clock_mhz"):
+            self.assertAlmostEqual(row[name], timing[name], delta=0.00051)
+        for name in ("tflops", "gbps"):
+            self.assertAlmostEqual(row[name], timing[name], delta=timing[name] * 1e-6)
+        for name in ("registers", "shared_bytes", "spill_bytes"):
+            self.assertEqual(row[name], timing[name])
+        best = next(a for a in case["arms"] if a["role"] == "best")["timing"]["p50_ns"]
+        self.assertAlmostEqual(row["best_p50_ns"], best, delta=0.00051)
+        self.assertAlmostEqual(
+            row["control_ns"], statistics.median(p["control_ns"] for p in case["processes"]),
+            delta=0.00051)
+        self.assertEqual(row["rel_err"], arm["verify"]["rel_fro"])
+        self.assertEqual((row["time_ms"], row["commit"], row["verdict"], row["kernel"]),
+                         (document["time_ms"], document["git"]["commit"], case["verdict"],
+                          arm["kernel"]))
+
+    def test_filters(self):
+        self.assertEqual([s["provider"] for s in self.trend(provider="torch")["series"]],
+                         ["torch"])
+        self.assertEqual(self.trend(contract="other")["series"], [])
+        whole = self.ours(self.trend())["time_ms"]
+        part = self.ours(self.trend(**{"from": whole[3], "to": whole[7]}))["time_ms"]
+        self.assertEqual(part, whole[3:8])
+        empty = self.trend(case="none")
+        self.assertEqual((empty["total"], empty["series"], empty["best"]), (0, [], None))
+        self.assertEqual(self.trend(device="none")["series"], [])
+
+    def buckets(self, raw, points, first, last, place=None):
+        """Of equal width, reckoned here."""
+        width = (last - first) // points + 1
+        buckets = {}
+        for i in range(len(raw["time_ms"])):
+            x = place[i] if place else raw["time_ms"][i]
+            buckets.setdefault((x - first) // width, []).append(i)
+        return list(buckets.values())
+
+    def test_buckets(self):
+        raw, trend = self.trend(), self.trend(points=7)
+        self.assertTrue(trend["bucketed"])
+        times = [t for s in raw["series"] for t in s["columns"]["time_ms"]]
+        for whole, cut in zip(raw["series"], trend["series"]):
+            self.assertEqual(whole["total"], cut["total"])
+            whole, cut = whole["columns"], cut["columns"]
+            buckets = self.buckets(whole, 7, min(times), max(times))
+            self.assertLessEqual(len(buckets), 7)
+            self.assertEqual(cut["n"], [len(b) for b in buckets])
+            for i, bucket in enumerate(buckets):
+                p50 = [whole["p50_ns"][k] for k in bucket]
+                self.assertAlmostEqual(cut["p50_ns"][i], statistics.median(p50), delta=0.00101)
+                self.assertEqual((cut["min_ns"][i], cut["max_ns"][i]), (min(p50), max(p50)))
+                for name in set(COLUMNS) - {"n", "p50_ns", "min_ns", "max_ns", "tflops", "gbps"}:
+                    self.assertEqual(cut[name][i], whole[name][bucket[-1]], name)
+
+    def test_as_many_points_as_rows_are_not_bucketed(self):
+        total = self.trend()["series"][0]["total"]
+        self.assertFalse(self.trend(points=total, provider="torch")["bucketed"])
+        self.assertTrue(self.trend(points=total - 1, provider="torch")["bucketed"])
+
+    def test_order_of_commits(self):
+        runs = self.pages("runs?device=" + GPU, "runs", 50)
+        first = {}
+        for run in sorted(self.pages("runs", "runs", 50), key=lambda r: r["time_ms"]):
+            first.setdefault(run["commit"], len(first))
+        columns = self.ours(self.trend(order="commit"))
+        self.assertEqual(len(columns["commit"]), len(runs))
+        places = [first[c] for c in columns["commit"]]
+        self.assertEqual(places, sorted(places))
+        self.assertEqual(sorted(columns["run"]), sorted(self.ours(self.trend())["run"]))
+        cut = self.ours(self.trend(order="commit", points=5))
+        self.assertLessEqual(len(cut["n"]), 5)
+        self.assertEqual(sum(cut["n"]), len(places))
+        self.assertEqual([first[c] for c in cut["commit"]],
+                         sorted(first[c] for c in cut["commit"]))
+
+    def test_raw_pages(self):
+        whole = [(s["provider"], r) for s in self.trend()["series"] for r in s["columns"]["run"]]
+        seen, after = [], {}
+        while True:
+            page = self.trend(raw=1, limit=17, **after)
+            self.assertFalse(page["bucketed"])
+            rows = [(s["provider"], r) for s in page["series"] for r in s["columns"]["run"]]
+            self.assertLessEqual(len(rows), 17)
+            seen += rows
+            if page["next"] is None:
+                break
+            after = {"after": page["next"]}
+        self.assertEqual(seen, whole)
+
+    def test_rows_and_csv(self):
+        path = f"trends?case={GEMV}&device={GPU}"
+        rows = self.rows(path)
+        self.assertEqual(len(rows), self.trend()["total"])
+        self.assertEqual(list(rows[0]), ["case", "device", "provider", "role", "contract"] +
+                         COLUMNS)
+        columns = self.ours(self.trend())
+        ours = [r for r in rows if r["role"] == "candidate"]
+        for name in COLUMNS:
+            for row, value in zip(ours, columns[name]):
+                if isinstance(value, float):
+                    self.assertAlmostEqual(row[name], value, delta=abs(value) * 1e-8)
+                else:
+                    self.assertEqual(row[name], value)
+        self.assertEqual(len(self.rows(path + "&points=3&provider=ours")), 3)
+
+    def test_context(self):
+        trend = self.trend(case=ACCEPTED)
+        self.assertEqual([e["epoch"] for e in trend["epochs"]][:2],
+                         ["580.159/13.0/700 W", "590.44/13.0/700 W"])
+        self.assertEqual(trend["epochs"],
+                         next(d for d in self.get("devices")["devices"]
+                              if d["model"] == GPU)["epochs"])
+        kinds = [e["kind"] for e in trend["events"]]
+        self.assertEqual(kinds[0], "best")
+        self.assertIn("accepted", kinds)
+        accepted = next(e for e in trend["events"] if e["kind"] == "accepted")
+        self.assertEqual(accepted["text"], "best +4.00 %")
+        self.assertEqual(trend["events"],
+                         sorted(trend["events"], key=lambda e: e["time_ms"]))
+        best = next(b for b in self.get(f"bests?device={GPU}")["bests"] if b["case"] == ACCEPTED)
+        self.assertEqual(trend["best"], {k: best[k] for k in ("p50_ns", "commit", "time_ms")})
+        self.assertEqual(trend["best"]["commit"], accepted["commit"])
+
+    def test_a_wrong_result_is_in_no_trend(self):
+        wrong = next(c for c in self.get(f"cases?device={GPU}&verdict=wrong")["cases"])
+        trend = self.trend(case=wrong["id"])
+        self.assertNotIn(wrong["run"], self.ours(trend)["run"])
+        for series in trend["series"]:
+            if series["role"] == "provider":
+                self.assertIn(wrong["run"], series["columns"]["run"])
+
+    def test_refusals(self):
+        trend = f"trends?case={GEMV}&device={GPU}"
+        for path in ("trends", f"trends?case={GEMV}", f"trends?device={GPU}",
+                     trend + "&points=0", trend + "&points=10001", trend + "&order=uuid",
+                     trend + "&raw=2", trend + "&raw=1&points=5", trend + "&raw=1&order=commit",
+                     trend + "&limit=5", trend + "&after=1.2.3.4", trend + "&raw=1&after=x",
+                     trend + "&raw=1&after=1.2.3", trend + "&raw=1&after=99999.1.1.1",
+                     trend + "&from=-1", trend + "&from=1e3", trend + "&to=9" + "9" * 20,
+                     trend + "&provider=A", trend + "&contract=", trend + "&format=xml"):
+            self.assert_problem(self.server.get("/api/v1/" + path), 400)
+
+
+class Cases(History):
+    def test_newest_results(self):
+        cases = self.get(f"cases?device={GPU}")
+        self.assertEqual((len(cases["cases"]), cases["total"]), (N_CASES, N_CASES))
+        self.assertEqual(sum(cases["counts"].values()), N_CASES)
+        self.assertEqual(cases["counts"], {"pass": 9, "regression": 1, "improvement": 0,
+                                           "wrong": 1, "no-verdict": 1, "environment": 0})
+        for case in cases["cases"]:
+            wrong = case["verdict"] == "wrong"
+            for name in ("p50_ns", "mde", "rel_err", "gbps", "ratio", "change"):
+                self.assertEqual(case[name] is None, wrong, name)
+            self.assertEqual(len(case["spark"]), 24)
+            self.assertIsNone(case["alert"])
+            if not wrong:
+                self.assertAlmostEqual(case["change"], case["ratio"] - 1, places=8)
+                self.assertAlmostEqual(case["spark"][-1], case["p50_ns"], delta=0.00051)
+                self.assertIn(case["peer"], ("cublas", "cudnn", "torch"))
+
+    def test_the_spark_is_the_end_of_the_trend(self):
+        for case in self.get(f"cases?device={GPU}")["cases"]:
+            trend = self.ours(self.trend(case=case["id"]))["p50_ns"]
+            self.assertEqual(case["spark"], trend[-24:])
+
+    def test_filters(self):
+        every = self.get("cases")["cases"]
+        self.assertEqual(len(every), 2 * N_CASES)
+        for query, test in (
+                (f"device={HOST}", lambda c: c["device"] == HOST),
+                ("op=gemv", lambda c: c["op"] == "gemv"),
+                ("dtype=bf16", lambda c: c["dtype"] == "bf16"),
+                ("verdict=pass", lambda c: c["verdict"] == "pass"),
+                ("q=-d128/", lambda c: "-d128/" in c["id"]),
+                (f"op=gemm&device={GPU}&dtype=fp16", lambda c: (c["op"], c["device"], c["dtype"])
+                 == ("gemm", GPU, "fp16"))):
+            self.assertEqual(self.get("cases?" + query)["cases"],
+                             [c for c in every if test(c)], query)
+        one = self.get("cases?verdict=wrong")
+        self.assertEqual((one["total"], one["counts"]["pass"]), (2, self.get("cases")["counts"]
+                                                                 ["pass"]))
+        self.assertEqual(self.get("cases?device=no-such")["cases"], [])
+
+    def test_orders_and_pages(self):
+        keys = {"worst": lambda c: (RANK[c["verdict"]], -(c["ratio"] or 0), c["id"], c["device"]),
+                "name": lambda c: (c["id"], c["device"]),
+                "p50": lambda c: (-(c["p50_ns"] or 0), c["id"], c["device"]),
+                "time": lambda c: (-c["time_ms"], c["id"], c["device"])}
+        every = self.get("cases")["cases"]
+        for sort, key in keys.items():
+            for limit in (5, 8, 24):
+                self.assertEqual([c["id"] + c["device"] for c in
+                                  self.pages(f"cases?sort={sort}", "cases", limit)],
+                                 [c["id"] + c["device"] for c in sorted(every, key=key)], sort)
+
+    def test_refusals(self):
+        for path in ("cases?sort=best", "cases?limit=0", "cases?limit=1001", "cases?verdict=good",
+                     "cases?q=%25", "cases?op=A", "cases?after=1", "cases?after=9.0.1",
+                     "cases?after=0.0000000000000000.99999", "cases?format=yaml",
+                     "cases?after=0.7ff8000000000000.1"):
+            self.assert_problem(self.server.get("/api/v1/" + path), 400)
+
+
+class Lists(History):
+    def test_runs_are_filtered(self):
+        every = self.pages("runs", "runs", 7)
+        self.assertEqual(sorted(r["uuid"] for r in every), sorted(self.uuids))
+        for query, test in ((f"device={GPU}", lambda r: r["device"] == GPU),
+                            ("branch=tune-tiles", lambda r: r["branch"] == "tune-tiles"),
+                            ("verdict=wrong", lambda r: r["verdict"] == "wrong"),
+                            (f"verdict=regression&device={HOST}&branch=main",
+                             lambda r: (r["verdict"], r["device"], r["branch"]) ==
+                             ("regression", HOST, "main")),
+                            (f"commit={every[3]['commit']}",
+                             lambda r: r["commit"] == every[3]["commit"])):
+            self.assertEqual(self.pages("runs?" + query, "runs", 4),
+                             [r for r in every if test(r)], query)
+        for path in ("runs?commit=abc", "runs?verdict=x", "runs?branch=" + "x" * 401):
+            self.assert_problem(self.server.get("/api/v1/" + path), 400)
+
+    def test_parents_lead_back(self):
+        runs = self.pages("runs", "runs", 50)
+        commits = {r["commit"] for r in runs}
+        self.assertGreater(sum(r["parent"] in commits for r in runs), len(runs) - 4)
+
+    def test_compare(self):
+        a, b = (r for r in self.pages(f"runs?device={GPU}", "runs", 50)[:2])
+        pair = self.get(f"compare?a={a['uuid']}&b={b['uuid']}")
+        self.assertEqual((pair["a"], pair["b"]), (a, b))
+        self.assertEqual([c["id"] for c in pair["cases"]],
+                         sorted(c["id"] for c in self.get(f"runs/{a['uuid']}")["cases"]))
+        for case in pair["cases"]:
+            if case["a"]["verdict"] == "wrong":
+                self.assertEqual((case["comparable"], case["ratio"]), (False, None))
+                self.assertEqual(case["why"], "a has no verified time")
+                continue
+            self.assertTrue(case["comparable"])
+            ratio = case["b"]["p50_ns"] / case["a"]["p50_ns"]
+            self.assertAlmostEqual(case["ratio"], ratio, places=7)
+            self.assertAlmostEqual(
+                case["ratio_control"],
+                ratio * case["a"]["control_ns"] / case["b"]["control_ns"], places=7)
+        by_commit = self.get(f"compare?a={a['commit'][:9]}&b={b['commit']}&device={GPU}")
+        self.assertEqual(by_commit, pair)
+        rows = self.rows(f"compare?a={a['uuid'][:8]}&b={b['uuid'][:8]}")
+        self.assertEqual([r["id"] for r in rows], [c["id"] for c in pair["cases"]])
+
+    def test_compare_what_cannot_be(self):
+        gpu = self.get(f"runs?device={GPU}&limit=1")["runs"][0]
+        host = self.get(f"runs?device={HOST}&limit=1")["runs"][0]
+        pair = self.get(f"compare?a={gpu['uuid']}&b={host['uuid']}")
+        self.assertEqual({(c["comparable"], c["ratio"], c["why"]) for c in pair["cases"]},
+                         {(False, None, f"measured on {GPU} and {HOST}")})
+        uuid = gpu["uuid"]
+        for path, status in ((f"compare?a={uuid}", 400), (f"compare?b={uuid}", 400),
+                             (f"compare?a={uuid}&b=ffffffff", 404),
+                             (f"compare?a={uuid}&b=abc", 404), (f"compare?a={uuid}&b=%2e%2e", 404),
+                             (f"compare?a={uuid}&b={host['commit']}&device={GPU}", 404)):
+            self.assert_problem(self.server.get("/api/v1/" + path), status)
+
+    def test_leaderboard(self):
+        leaders = self.get(f"leaderboard?device={GPU}")["leaders"]
+        self.assertEqual(len(leaders), 3 * N_CASES)
+        trend = {s["provider"]: s["columns"]["p50_ns"] for s in self.trend()["series"]}
+        for leader in leaders:
+            if leader["case"] == GEMV:
+                self.assertEqual(leader["p50_ns"], min(trend[leader["provider"]]))
+        self.assertEqual(len(self.get("leaderboard")["leaders"]), 4 * N_CASES)
+
+    def test_bests(self):
+        bests = {b["case"]: b for b in self.get(f"bests?device={GPU}")["bests"]}
+        self.assertEqual(len(bests), N_CASES)
+        for case in self.get(f"runs/{bests[GEMV]['run']}")["cases"]:
+            best = bests[case["id"]]
+            self.assertEqual((best["p50_ns"], best["commit"], best["time_ms"]),
+                             (case["best"]["p50_ns"], case["best"]["commit"],
+                              case["best"]["time_ms"]))
+
+    def test_best_log(self):
+        log = self.pages("bests/log", "log", 7)
+        firsts = {(e["case"], e["device"]) for e in log if e["kind"] == "first"}
+        self.assertEqual(len(firsts), 2 * N_CASES)
+        for case, kind in ((IMPROVED, "lowered"), (ACCEPTED, "raised")):
+            own = self.get(f"bests/log?device={GPU}&case={case}")["log"]
+            self.assertEqual(own, [e for e in log if (e["case"], e["device"]) == (case, GPU)])
+            self.assertEqual(own[-1]["kind"], "first")
+            self.assertIsNone(own[-1]["from_ns"])
+            changed = [e for e in own if e["kind"] == kind]
+            self.assertTrue(changed)
+            for entry in changed:
+                self.assertEqual(entry["to_ns"] > entry["from_ns"], kind == "raised")
+        self.assertEqual(self.get(f"bests/log?device={HOST}")["log"],
+                         [e for e in log if e["device"] == HOST])
+        for path in (f"bests/log?case={GEMV}", "bests/log?after=x", "bests/log?limit=0"):
+            self.assert_problem(self.server.get("/api/v1/" + path), 400)
+
+    def test_calibrations(self):
+        found = self.get("calibrations")["calibrations"]
+        self.assertEqual(found, sorted(found, key=lambda c: -c["time_ms"]))
+        self.assertEqual({c["device"] for c in found}, {GPU})
+        self.assertEqual(len(self.get("calibrations?limit=1")["calibrations"]), 1)
+        self.assertEqual(self.get(f"calibrations?device={HOST}")["calibrations"], [])
+        document = self.get(f"runs/{found[0]['run']}")["calibration"]
+        self.assertEqual(found[0]["processes"], document["processes"])
+        for one, other in zip(found[0]["cases"], document["cases"]):
+            for entry in other["injected"]:
+                entry.pop("d")
+            self.assertEqual(one, other)
+
+    def test_rows_and_csv(self):
+        for path, n in (("runs?limit=5", 5), ("cases?limit=7&sort=worst", 7), ("devices", 2),
+                        ("leaderboard", 4 * N_CASES), ("bests", 2 * N_CASES),
+                        ("bests/log?limit=3", 3), ("calibrations?limit=2", 2),
+                        ("cases?device=none", 0), ("runs?verdict=environment", 0)):
+            self.assertEqual(len(self.rows(path)), n, path)
+
+    def test_an_empty_table_has_its_header(self):
+        for path in ("runs?verdict=environment", "cases?device=none", "bests?device=none"):
+            full = self.server.get(f"/api/v1/{path.split('?')[0]}?format=csv").bytes
+            empty = self.server.get(f"/api/v1/{path}&format=csv").bytes
+            self.assertEqual(empty, full[:full.index(b"\r\n") + 2])
+
+    def test_the_cases_of_a_run_as_csv(self):
+        response = self.server.get(f"/api/v1/runs/{self.uuids[0]}?format=csv")
+        table = list(csv.DictReader(io.StringIO(response.bytes.decode(), newline="")))
+        document = self.get(f"runs/{self.uuids[0]}")
+        self.assertEqual(len(table), sum(len(c["arms"]) for c in document["cases"]))
+
+
+class Text(unittest.TestCase):
+    """Text of a document is data, in JSON and in CSV."""
+
+    def test_hostile_text(self):
+        subject = "=cmd|' /C calc'!A0, \"quoted\"\r\nnew </script> \u20ac"
+        with tempfile.TemporaryDirectory() as folder:
+            db = os.path.join(folder, "gate.db")
+            seed(db, 1, 2, 1)
+            server = Server(db)
+            try:
+                uuid = server.json("/api/v1/runs")["runs"][0]["uuid"]
+                run = server.json(f"/api/v1/runs/{uuid}")
+            finally:
+                server.stop()
+            run["uuid"] = "0" * 8 + uuid[8:]
+            run["time_ms"] += 1
+            run["git"]["subject"] = subject
+            run["cases"][0]["reason"] = subject
+            subprocess.run([os.path.join(BUILD, "bin", "gate"), "import", "--db", db, "-"],
+                           input=json.dumps(run).encode(), check=True, stdout=subprocess.PIPE)
+            server = Server(db)
+            try:
+                self.assertEqual(server.json("/api/v1/runs")["runs"][0]["subject"], subject)
+                for path, column in (("runs", "subject"), ("cases", "reason")):
+                    text = server.get(f"/api/v1/{path}?format=csv").bytes.decode()
+                    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+                    self.assertIn("'" + subject, [r[column] for r in rows])
+            finally:
+                server.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
