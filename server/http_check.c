@@ -210,7 +210,7 @@ static bool identify(struct http *h, struct exchange *x, bool required, struct r
 
 bool http_refuse_reader(struct http *h, struct exchange *x, struct reply *reply)
 {
-    return identify(h, x, h->options.private_reads, reply);
+    return identify(h, x, h->options.private_reads && !http_is_open(h, x->request.path), reply);
 }
 
 bool http_refuse_writer(struct http *h, struct peer *peer, enum token_scope scope,

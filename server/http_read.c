@@ -63,6 +63,11 @@ static bool is_of_store(const struct http *h, const char *path)
     return api_owns(path) || is_plain(h, path);
 }
 
+bool http_is_open(const struct http *h, const char *path)
+{
+    return !is_of_store(h, path) && strcmp(path, "/metrics") != 0;
+}
+
 /* The tag is taken before the rows are, so it can only be too old. */
 static void answer_from_store(struct http *h, const struct exchange *x, const struct etag *tag,
                               struct reply *reply)

@@ -1,0 +1,204 @@
+"""Who may write, and who may read from a server that runs with --private."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from test_ingest import documents, renamed, token  # noqa: E402
+from test_server import PATIENCE, SERVER, Server, seed  # noqa: E402
+
+
+def run(*arguments):
+    return subprocess.run([SERVER, "token", *arguments], stdin=subprocess.DEVNULL,
+                          capture_output=True, timeout=PATIENCE)
+
+
+class AuthCase(unittest.TestCase):
+    options = ()
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.db = os.path.join(self.folder.name, "gate.db")
+        self.documents = documents(self.folder.name, 1)
+        self.server = None
+        self.start(*self.options)
+        self.addCleanup(lambda: self.server.stop())
+
+    def start(self, *options):
+        if self.server:
+            self.assertEqual(self.server.stop(), 0, self.server.log)
+        self.server = Server(self.db, *options)
+
+    def get(self, path, secret=None, method="GET", **headers):
+        if secret:
+            headers["Authorization"] = f"Bearer {secret}"
+        return self.server.get(path, method, headers)
+
+    def post(self, secret):
+        headers = {"Content-Type": "application/json"}
+        if secret:
+            headers["Authorization"] = f"Bearer {secret}"
+        _, body = renamed(self.documents[0])
+        headers["Content-Length"] = str(len(body))
+        return self.server.get("/api/v1/runs", "POST", headers, body)
+
+
+class Writing(AuthCase):
+    def test_scopes(self):
+        for scope, status in (("ingest", 201), ("admin", 201), ("ingest,artifact", 201),
+                              ("artifact", 403), ("read", 403)):
+            self.assertEqual(self.post(token(self.db, "--scope", scope)).status, status, scope)
+        response = self.post(None)
+        self.assertEqual(response.status, 401)
+        self.assertTrue(response.getheader("WWW-Authenticate").startswith("Bearer"))
+        self.assertEqual(response.getheader("Connection"), "close")
+
+    def test_what_is_no_token(self):
+        good = token(self.db, "--scope", "ingest")
+        for bad in (good[:-1], good + "0", good.upper(), "kg__", good[:-1] + "x",
+                    good[:20] + "0" * 60, "kg_000000000000_" + good[16:]):
+            response = self.post(bad)
+            self.assertEqual(response.status, 401, bad)
+            self.assertNotIn(bad, response.bytes.decode())
+        for value in (good, f"Basic {good}", f"Bearer  {good}", "Bearer", f"Bearer {good} x"):
+            response = self.get("/api/v1/whoami", Authorization=value)
+            self.assertEqual(response.status, 401, value)
+        self.assertEqual(self.post(good).status, 201)
+
+    def test_it_takes_effect_without_a_restart(self):
+        secret = token(self.db, "--scope", "ingest")
+        self.assertEqual(self.post(secret).status, 201)
+        self.assertEqual(run("revoke", "--db", self.db, secret[3:15]).returncode, 0)
+        self.assertEqual(self.post(secret).status, 401)
+        self.assertEqual(self.get("/api/v1/whoami", secret).status, 401)
+        again = run("revoke", "--db", self.db, secret[3:15])
+        self.assertEqual(again.returncode, 64)
+        self.assertIn(b"no valid token", again.stderr)
+
+    def test_expiry(self):
+        secret = token(self.db, "--scope", "ingest", "--expires", "1s")
+        until = time.monotonic() + PATIENCE
+        while self.get("/api/v1/whoami", secret).status == 200:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.05)
+        self.assertEqual(self.post(secret).status, 401)
+        self.assertIn(" expired ", run("list", "--db", self.db).stdout.decode())
+
+    def test_last_use_is_written(self):
+        secret = token(self.db, "--scope", "ingest")
+        self.assertIn("used never", run("list", "--db", self.db).stdout.decode())
+        self.assertEqual(self.get("/api/v1/whoami", secret).status, 200)
+        until = time.monotonic() + PATIENCE
+        while "used never" in run("list", "--db", self.db).stdout.decode():
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.02)
+
+    def test_whoami(self):
+        answer = json.loads(self.get("/api/v1/whoami").bytes)
+        self.assertEqual(answer, {"scopes": ["read"], "name": None})
+        secret = token(self.db, "--scope", "admin")
+        response = self.get("/api/v1/whoami", secret)
+        self.assertEqual(json.loads(response.bytes), {"scopes": ["read", "admin"], "name": "ci"})
+        self.assertEqual(response.getheader("Cache-Control"), "no-store")
+        self.assertEqual(self.get("/api/v1/whoami?x=1").status, 404)
+
+    def test_rates_of_a_token(self):
+        self.start("--write-rate", "1")
+        secret = token(self.db, "--scope", "artifact")
+        answers = [self.get("/api/v1/artifacts/x", secret, "PUT") for _ in range(40)]
+        limited = [a for a in answers if a.status == 429]
+        self.assertGreater(len(limited), 10)
+        self.assertGreater(int(limited[0].getheader("Retry-After")), 0)
+        # Another token is not held up, nor is reading.
+        self.assertNotEqual(self.get("/api/v1/artifacts/x", token(self.db, "--scope", "artifact"),
+                                     "PUT").status, 429)
+        self.assertEqual(self.get("/api/v1/whoami", secret).status, 200)
+
+    def test_rates_of_an_address(self):
+        self.start("--read-rate", "1")
+        answers = [self.get("/api/v1/runs").status for _ in range(40)]
+        self.assertEqual(answers[0], 200)
+        self.assertGreater(answers.count(429), 10)
+        self.assertEqual(self.post("kg_guess").status, 429)
+
+
+class Private(AuthCase):
+    options = ("--private",)
+
+    def test_reading_takes_a_token(self):
+        secret = token(self.db, "--scope", "read")
+        for path in ("/api/v1/runs", "/api/v1/whoami", "/plain", "/metrics",
+                     "/api/v1/artifacts/" + "0" * 64):
+            response = self.get(path)
+            self.assertEqual(response.status, 401, path)
+            self.assertTrue(response.getheader("WWW-Authenticate"))
+            self.assertNotEqual(self.get(path, secret).status, 401, path)
+        for path in ("/healthz", "/readyz"):
+            self.assertEqual(self.get(path).status, 200, path)
+
+    def test_the_page_can_be_loaded(self):
+        page = self.get("/")
+        if "app.js" not in page.bytes.decode():
+            self.skipTest("built with WEB=0")
+        self.assertEqual(page.status, 200)
+        for name in re.findall(rb'src="([^"]+)"', page.bytes):
+            self.assertEqual(self.get("/" + name.decode()).status, 200, name)
+
+    def test_nobody_else_may_keep_it(self):
+        secret = token(self.db, "--scope", "read")
+        response = self.get("/api/v1/runs", secret)
+        self.assertIn("private", response.getheader("Cache-Control"))
+        self.assertIn("Authorization", response.getheader("Vary"))
+        tag = response.getheader("ETag")
+        self.assertEqual(self.get("/api/v1/runs", **{"If-None-Match": tag}).status, 401)
+        self.assertEqual(self.get("/api/v1/runs", secret, **{"If-None-Match": tag}).status, 304)
+
+
+class Command(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.db = os.path.join(self.folder.name, "gate.db")
+
+    def test_usage(self):
+        create = ("create", "--db", self.db)
+        for words, arguments in (
+                ("say what to do", ()), ("nothing to do", ("make", "--db", self.db)),
+                ("--db FILE is missing", ("list",)), ("takes --name and --scope", create),
+                ("takes --name and --scope", (*create, "--name", "a")),
+                ("takes --name and --scope", ("list", "--db", self.db, "--name", "a")),
+                ("no list of scopes", (*create, "--name", "a", "--scope", "write")),
+                ("no name for a token", (*create, "--name", "a b", "--scope", "read")),
+                ("no name for a token", (*create, "--name", "a" * 65, "--scope", "read")),
+                ("must be a time", (*create, "--name", "a", "--scope", "read", "--expires", "9")),
+                ("takes the ID", ("revoke", "--db", self.db)),
+                ("takes the ID", ("list", "--db", self.db, "x")),
+                ("not expected", ("revoke", "--db", self.db, "x", "y"))):
+            with self.subTest(arguments):
+                done = run(*arguments)
+                self.assertEqual((done.returncode, done.stdout), (64, b""), done.stderr)
+                self.assertIn(words, done.stderr.decode())
+        self.assertFalse(os.path.exists(self.db))
+        self.assertEqual(run("--help").returncode, 0)
+
+    def test_list(self):
+        seed(self.db, 1)
+        secret = token(self.db, "--scope", "ingest,admin", "--expires", "90d")
+        self.assertRegex(secret, r"^kg_[0-9a-f]{12}_[0-9a-f]{64}$")
+        line = run("list", "--db", self.db).stdout.decode()
+        self.assertRegex(line, rf"^{secret[3:15]}  valid    ci +ingest,admin  created 20\S+  "
+                               r"expires 20\S+  used never\n$")
+        self.assertNotIn(secret[16:], line)
+        with open(self.db, "rb") as file:
+            self.assertNotIn(secret[16:].encode(), file.read())
+
+
+if __name__ == "__main__":
+    unittest.main()
