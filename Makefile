@@ -206,6 +206,12 @@ tests: all $(TESTS_AND_TOOLS) $(MUTANTS)
 test: tests $(BROWSER_MODULES)
 	@tests/run --build $(B) $(TESTS)
 
+## bench-server: holds gate-server against nginx (wrk and nginx; HISTORY=FILE takes a history)
+.PHONY: bench-server
+HISTORY ?=
+bench-server: $(B)/bin/gate-server $(filter %/tools/history,$(TESTS_AND_TOOLS))
+	@python3 tests/bench/bench_server.py $(B) $(HISTORY)
+
 ## screenshots: takes the README's pictures, of the runs in DB (default ./gate.db)
 .PHONY: screenshots
 DB ?= ./gate.db
@@ -258,11 +264,13 @@ install: all
 	$(Q)install -m 644 $(SCHEMAS) $(I)/$(SHARE)/schemas
 	$(Q)sed 's|/usr/local|$(PREFIX)|g' ci/gate-server.service \
 	    > $(I)/lib/systemd/system/gate-server.service
+	$(Q)install -m 644 ci/gate-server.socket $(I)/lib/systemd/system
 
 ## uninstall: removes what install put there, and nothing else
 .PHONY: uninstall
 uninstall:
-	$(Q)rm -f $(I)/bin/gate $(I)/bin/gate-server $(I)/lib/systemd/system/gate-server.service
+	$(Q)rm -f $(I)/bin/gate $(I)/bin/gate-server $(I)/lib/systemd/system/gate-server.service \
+	    $(I)/lib/systemd/system/gate-server.socket
 	$(Q)rm -rf $(I)/$(LIB) $(I)/$(SHARE)
 
 ## deps: installs the system packages that building and testing need, or says how to

@@ -14,7 +14,8 @@
 #include "log.h"
 #include "metrics.h"
 
-#define CONNECTION_BYTES ((size_t)32 << 10) /* request line and headers */
+/* Of the request line, the headers and those of the answer; libmicrohttpd clears it each time. */
+#define CONNECTION_BYTES ((size_t)16 << 10)
 #define CACHE_BYTES ((size_t)8 << 20)
 #define MAX_PEM ((size_t)1 << 20)
 #define STOP_MS 5000

@@ -14,6 +14,8 @@
 #include "log.h"
 #include "metrics.h"
 
+#define MAX_LINE 65536 /* bytes, no less than libmicrohttpd gets for a connection */
+
 /* ---- headers ---- */
 
 static void keep(struct headers *h, const char **place, const char *value, bool once)
@@ -85,11 +87,24 @@ static bool has_body(const struct headers *h)
     return h->transfer_encoding || (h->content_length && strcmp(h->content_length, "0") != 0);
 }
 
+/*
+ * libmicrohttpd cuts the target at a NUL byte, and the version, which lies behind it in the same
+ * line, shows that: between the two there is the end of the target and nothing else.
+ */
+static bool is_cut(const struct exchange *x, const char *version)
+{
+    uintptr_t end = (uintptr_t)x->target_end;
+    uintptr_t next = (uintptr_t)version;
+    return next > end + 1 && next - end < MAX_LINE;
+}
+
 bool http_refuse_shape(const struct exchange *x, const char *version, struct reply *reply)
 {
     const struct headers *h = &x->headers;
     bool reads = strcmp(x->method, "GET") == 0 || strcmp(x->method, "HEAD") == 0;
     bool is_1_1 = strcmp(version, MHD_HTTP_VERSION_1_1) == 0;
+    if (is_cut(x, version))
+        return refuse_shape(reply, "The first line has a NUL byte, or too many blanks.");
     if (h->repeated)
         return refuse_shape(reply, "A header is there twice that may be there once only.");
     if (h->transfer_encoding && h->content_length)

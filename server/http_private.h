@@ -47,6 +47,7 @@ enum phase {
 /* One request, from its first line to the end of its answer. */
 struct exchange {
     struct request request;
+    const char *target_end; /* where the target ends in libmicrohttpd's memory */
     struct headers headers;
     enum phase phase;
     bool active; /* counted in n_requests */

@@ -115,6 +115,7 @@ void *http_on_target(void *context, const char *target, struct MHD_Connection *c
         return NULL;
     struct exchange *x = &peer->exchange;
     request_parse(&x->request, target);
+    x->target_end = target + strlen(target);
     x->phase = PHASE_TARGET;
     x->active = true;
     x->method = "";

@@ -136,8 +136,15 @@ bool etag_matches(const struct etag *tag, const char *if_none_match)
 {
     if (!if_none_match || tag->text[0] == '\0')
         return false;
-    /* The quotes are part of the tag, and no tag of ours holds another: a substring is a match. */
-    return strstr(if_none_match, tag->text) != NULL;
+    /* The first quote is part of the tag, and no tag of ours holds another, so a substring is a
+     * match when it ends there, or in the mark of the same content in gzip's bytes. */
+    size_t len = strlen(tag->text) - 1;
+    for (const char *at = if_none_match; (at = strchr(at, '"')) != NULL; at++) {
+        if (strncmp(at, tag->text, len) == 0 &&
+            (at[len] == '"' || strncmp(at + len, "-gz\"", 4) == 0))
+            return true;
+    }
+    return false;
 }
 
 /* "q=0", "q=0.000": never. Anything else is a yes. */

@@ -1,0 +1,611 @@
+"""gate-server as those who run it see it: hostile clients, TLS, systemd, health, metrics, logs."""
+
+import gzip
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import warnings
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from test_ingest import documents, renamed, token  # noqa: E402
+from test_server import PATIENCE, SERVER, SeededCase, Server, seed  # noqa: E402
+
+
+def wait_until(condition, what):
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > until:
+            raise AssertionError(f"waited in vain for {what}")
+        time.sleep(0.01)
+
+
+class Shapes(SeededCase):
+    """What a proxy may read otherwise than libmicrohttpd does."""
+
+    SMUGGLED = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.secret = token(cls.db, "--scope", "ingest").encode()
+
+    def refused(self, request, status=400):
+        answer = self.server.raw(request + self.SMUGGLED)
+        self.assertTrue(answer.startswith(b"HTTP/1.1 %d " % status), (request[:80], answer[:200]))
+        # Counted by what only the second request gets: libmicrohttpd sends the head of its own
+        # errors twice.
+        self.assertNotIn(b"nosniff\r\n", answer.split(b"\r\n\r\n", 1)[1], (request, answer))
+        self.assertNotIn(b'"status":"ok"', answer)
+
+    def post(self, *headers, version=b"1.1", body=b"0\r\n\r\n"):
+        return (b"POST /api/v1/runs HTTP/%s\r\nHost: x\r\nContent-Type: application/json\r\n"
+                b"Authorization: Bearer %s\r\n%s\r\n%s"
+                % (version, self.secret, b"".join(h + b"\r\n" for h in headers), body))
+
+    def test_lengths_and_encodings(self):
+        for headers in ((b"Content-Length: 4", b"Transfer-Encoding: chunked"),
+                        (b"Transfer-Encoding: chunked", b"Content-Length: 4"),
+                        (b"Content-Length: 3", b"Content-Length: 0"),
+                        (b"Content-Length: 5", b"Content-Length: 5"),
+                        (b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked"),
+                        (b"Transfer-Encoding: chunked", b"Transfer-Encoding: identity"),
+                        (b"Transfer-Encoding: xchunked",), (b"Transfer-Encoding: chunked, gzip",),
+                        (b"Transfer-Encoding: gzip, chunked",), (b"Transfer-Encoding: identity",),
+                        (b"Transfer-Encoding:",), (b"Transfer-Encoding: \"chunked\"",),
+                        (b"Content-Length: -1",), (b"Content-Length: +5",),
+                        (b"Content-Length: 0x5",), (b"Content-Length: 5, 5",),
+                        (b"Content-Length: 5 5",), (b"Content-Length:",)):
+            with self.subTest(headers):
+                self.refused(self.post(*headers))
+        self.refused(self.post(b"Transfer-Encoding: chunked", version=b"1.0"))
+
+    def test_headers_that_are_there_twice(self):
+        for header in (b"Host: y", b"Content-Type: application/json",
+                       b"Authorization: Bearer " + self.secret):
+            with self.subTest(header):
+                self.refused(self.post(b"Content-Length: 5", header))
+        self.refused(self.post(b"Content-Length: 5", b"Content-Encoding: gzip",
+                               b"Content-Encoding: gzip"))
+
+    def test_host(self):
+        self.refused(b"GET /healthz HTTP/1.1\r\n\r\n")
+        self.refused(b"GET /healthz HTTP/1.1\r\nHost : x\r\n\r\n")
+        answer = self.server.raw(b"GET /healthz HTTP/1.0\r\n\r\n")
+        self.assertRegex(answer, rb"^HTTP/1\.[01] 200 ")
+
+    def test_bad_chunks(self):
+        for body in (b"x\r\n\r\n", b"-1\r\na\r\n0\r\n\r\n", b"2\r\nabc\r\n0\r\n\r\n",
+                     b"ffffffffffffffffff\r\n", b"1;" + b"a" * 70000 + b"\r\na\r\n0\r\n\r\n"):
+            with self.subTest(body[:20]):
+                try:
+                    answer = self.server.raw(self.post(b"Transfer-Encoding: chunked", body=body))
+                except OSError:
+                    continue  # closed before all of it was sent
+                self.assertNotIn(b" 20", answer[:13])
+        self.assertEqual(self.server.get("/healthz").status, 200)
+
+    def test_zero_bytes(self):
+        for target in (b"/%00", b"/healthz%00", b"/api/v1/runs?limit=1%00", b"/api/v1/runs/%00x"):
+            self.refused(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % target)
+        answer = self.server.raw(b"GET /healthz\0 HTTP/1.1\r\nHost: x\r\n\r\n")
+        self.assertNotIn(b" 200 ", answer[:20])
+
+    def test_huge(self):
+        for request in (b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * 20000 + b"\r\n",
+                        b"GET /" + b"a" * 200000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+                        b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 200000 + b"\r\n\r\n",
+                        b"G" * 200000):
+            try:
+                answer = self.server.raw(request)
+            except OSError:
+                continue  # closed before all of it was sent
+            self.assertNotIn(b" 200 ", answer[:20])
+        self.assertEqual(self.server.get("/healthz").status, 200)
+
+    def test_requests_in_a_row(self):
+        answer = self.server.raw(self.SMUGGLED * 20)
+        self.assertEqual(answer.count(b"HTTP/1.1 200 "), 20)
+
+
+class Slow(unittest.TestCase):
+    """Deadlines are absolute: a byte now and then does not keep a connection."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.db = os.path.join(self.folder.name, "gate.db")
+        self.secret = token(self.db, "--scope", "ingest")
+        self.server = Server(self.db, "--timeout", "1")
+
+    def tearDown(self):
+        self.assertEqual(self.server.stop(), 0, self.server.log)
+
+    def drip(self, beginning):
+        """Sends a byte every 0.2 s until the server has had enough."""
+        with socket.create_connection(("127.0.0.1", self.server.port), PATIENCE) as s:
+            s.sendall(beginning)
+            s.settimeout(0.2)
+            until = time.monotonic() + PATIENCE
+            while time.monotonic() < until:
+                try:
+                    if s.recv(1000) == b"":
+                        return
+                except TimeoutError:
+                    pass
+                except ConnectionError:
+                    return
+                try:
+                    s.sendall(b"a")
+                except OSError:
+                    return
+        self.fail("the connection was kept")
+
+    def deadlines(self):
+        text = self.server.get("/metrics").bytes.decode()
+        return int(re.search(r"^gate_http_deadlines_total (\d+)", text, re.M).group(1))
+
+    def test_first_line(self):
+        self.drip(b"GET /")
+        self.assertEqual(self.deadlines(), 1)
+
+    def test_headers(self):
+        self.drip(b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+        self.assertEqual(self.deadlines(), 1)
+
+    def test_body(self):
+        self.drip(b"POST /api/v1/runs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                  b"Authorization: Bearer %s\r\nContent-Length: 1000000\r\n\r\n"
+                  % self.secret.encode())
+        self.assertEqual(self.deadlines(), 1)
+
+    def test_silence(self):
+        with socket.create_connection(("127.0.0.1", self.server.port), PATIENCE) as s:
+            s.sendall(b"GET / HTTP/1.1\r\n")
+            self.assertEqual(s.recv(1000).count(b" 200 "), 0)
+
+
+class Connections(unittest.TestCase):
+    def test_of_one_address(self):
+        with tempfile.TemporaryDirectory() as folder:
+            db = os.path.join(folder, "gate.db")
+            server = Server(db, "--max-per-address", "4")
+            held = []
+            for _ in range(4):
+                s = socket.create_connection(("127.0.0.1", server.port), PATIENCE)
+                s.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                self.assertIn(b" 200 ", s.recv(4096))
+                held.append(s)
+            fifth = socket.create_connection(("127.0.0.1", server.port), PATIENCE)
+            try:
+                fifth.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                self.assertEqual(fifth.recv(4096), b"")
+            except ConnectionError:
+                pass
+            fifth.close()
+            # From another address there is room.
+            other = socket.create_connection(("127.0.0.1", server.port), PATIENCE,
+                                             source_address=("127.0.0.2", 0))
+            other.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            self.assertIn(b" 200 ", other.recv(4096))
+            for s in (*held, other):
+                s.close()
+            self.assertEqual(server.stop(), 0)
+
+
+class Answers(SeededCase):
+    def test_gzip(self):
+        for path in ("/api/v1/cases", "/plain"):
+            plain = self.server.get(path)
+            self.assertIsNone(plain.getheader("Content-Encoding"))
+            self.assertEqual(plain.getheader("Vary"), "Accept-Encoding")
+            for _ in range(2):  # made, then kept
+                small = self.server.get(path, headers={"Accept-Encoding": "br, gzip"})
+                self.assertEqual(small.getheader("Content-Encoding"), "gzip")
+                self.assertEqual(small.getheader("Vary"), "Accept-Encoding")
+                self.assertEqual(gzip.decompress(small.bytes), plain.bytes)
+                self.assertEqual(int(small.getheader("Content-Length")), len(small.bytes))
+            self.assertLess(len(small.bytes), len(plain.bytes) / 3)
+            # Other bytes have another tag; either is good for a 304.
+            self.assertNotEqual(small.getheader("ETag"), plain.getheader("ETag"))
+            for tag in (small.getheader("ETag"), plain.getheader("ETag")):
+                for accept in ("gzip", "identity"):
+                    again = self.server.get(path, headers={"If-None-Match": tag,
+                                                           "Accept-Encoding": accept})
+                    self.assertEqual((again.status, again.bytes), (304, b""))
+        short = self.server.get("/healthz", headers={"Accept-Encoding": "gzip"})
+        self.assertIsNone(short.getheader("Content-Encoding"))
+        refused = self.server.get("/api/v1/cases", headers={"Accept-Encoding": "gzip;q=0"})
+        self.assertIsNone(refused.getheader("Content-Encoding"))
+
+    def test_head(self):
+        for path in ("/api/v1/cases", "/plain", "/", "/healthz", "/metrics"):
+            whole = self.server.get(path)
+            head = self.server.get(path, "HEAD")
+            self.assertEqual((head.status, head.bytes), (200, b""))
+            self.assertEqual(head.getheader("ETag"), whole.getheader("ETag"))
+            if path != "/metrics":
+                self.assertEqual(head.getheader("Content-Length"), str(len(whole.bytes)))
+
+    def test_kept_answers_are_of_their_address_and_state(self):
+        paths = [f"/api/v1/runs?limit={n}" for n in range(1, 8)]
+        first = [self.server.get(p).bytes for p in paths]
+        self.assertEqual(len(set(first)), len(paths))
+        self.assertEqual([self.server.get(p).bytes for p in paths], first)
+        self.assertGreater(self.counter("gate_cache_hits"), 0)
+        tags = [self.server.get(p).getheader("ETag") for p in paths]
+        seed(self.db, 1, 12, 2, number=99)  # by another process
+        second = [self.server.get(p, headers={"If-None-Match": t}) for p, t in zip(paths, tags)]
+        self.assertEqual([r.status for r in second], [200] * len(paths))
+        self.assertEqual(len(self.server.json("/api/v1/runs?limit=100")["runs"]), 21)
+
+    def test_tags_outlive_a_restart(self):
+        other = Server(self.db)
+        for path in ("/api/v1/devices", "/plain", "/"):
+            self.assertEqual(other.get(path).getheader("ETag"),
+                             self.server.get(path).getheader("ETag"), path)
+        self.assertEqual(other.stop(), 0)
+
+    def counter(self, name):
+        text = self.server.get("/metrics").bytes.decode()
+        return int(re.search(rf"^{name}_total (\d+)", text, re.M).group(1))
+
+
+class Health(SeededCase):
+    def test_ready(self):
+        response = self.server.get("/readyz")
+        answer = json.loads(response.bytes)
+        self.assertEqual((response.status, answer["status"]), (200, "ready"))
+        self.assertTrue(answer["database"] and answer["writer"])
+        self.assertGreater(answer["disk_free_bytes"], 0)
+        self.assertEqual(response.getheader("Cache-Control"), "no-store")
+
+    def parse(self, text):
+        """Prometheus' text: families in one piece, each with its type, samples that fit it."""
+        families, name, kind, samples = {}, None, None, set()
+        for line in text.splitlines():
+            if line == "# EOF":
+                self.assertTrue(text.endswith("# EOF\n"))
+                break
+            if line.startswith("# "):
+                word, family, rest = line[2:].split(" ", 2)
+                if word == "HELP":
+                    self.assertNotIn(family, families)
+                    name, families[family] = family, []
+                else:
+                    self.assertEqual((word, family), ("TYPE", name))
+                    kind = rest
+                    self.assertIn(kind, ("counter", "gauge", "histogram"))
+                continue
+            sample = re.fullmatch(r"(\w+)(\{\w+=\"[^\"\\\n]*\"\})? (\S+)", line)
+            self.assertTrue(sample, line)
+            self.assertTrue(sample.group(1).startswith(name), line)
+            self.assertNotIn(sample.group(1, 2), samples)
+            samples.add(sample.group(1, 2))
+            self.assertGreaterEqual(float(sample.group(3)), 0)
+            families[name].append((sample.group(1), sample.group(2), float(sample.group(3))))
+            if kind == "counter":
+                self.assertTrue(sample.group(1).endswith("_total"))
+        self.assertTrue(all(families.values()))
+        return families
+
+    def test_metrics(self):
+        for _ in range(3):
+            self.server.get("/api/v1/runs?limit=2")
+        response = self.server.get("/metrics")
+        self.assertEqual(response.getheader("Content-Type"),
+                         "text/plain; version=0.0.4; charset=utf-8")
+        families = self.parse(response.bytes.decode())
+        codes = {labels: value for _, labels, value in families["gate_http_requests_total"]}
+        self.assertGreaterEqual(codes['{code="200"}'], 3)
+        buckets = [s for s in families["gate_http_request_seconds"] if s[0].endswith("_bucket")]
+        counts = [value for _, _, value in buckets]
+        self.assertEqual(counts, sorted(counts))
+        self.assertEqual(buckets[-1][1], '{le="+Inf"}')
+        self.assertEqual(counts[-1], families["gate_http_request_seconds"][-1][2])
+        self.assertGreater(families["process_resident_memory_bytes"][0][2], 1e6)
+
+    def test_openmetrics(self):
+        response = self.server.get("/metrics", headers={
+            "Accept": "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"})
+        self.assertEqual(response.getheader("Content-Type"),
+                         "application/openmetrics-text; version=1.0.0; charset=utf-8")
+        self.assertIn("gate_http_requests", self.parse(response.bytes.decode()))
+        self.assertTrue(response.bytes.endswith(b"# EOF\n"))
+
+
+class Logs(unittest.TestCase):
+    def run_with(self, *options):
+        with tempfile.TemporaryDirectory() as folder:
+            server = Server(os.path.join(folder, "gate.db"), *options)
+            server.get("/api/v1/runs?limit=1")
+            server.get('/none"x')
+            self.assertEqual(server.stop(), 0)
+            return server.log
+
+    def test_requests(self):
+        lines = [line for line in self.run_with("--log", "request").splitlines()
+                 if " request " in line]
+        self.assertEqual(len(lines), 2)
+        self.assertRegex(lines[0], r"^gate-server: request time_ms=\d+ address=127\.0\.0\.1 "
+                                   r'method=GET status=200 bytes=\d+ us=\d+ token=- '
+                                   r'target="/api/v1/runs\?limit=1"$')
+        self.assertIn(r'status=404', lines[1])
+        self.assertIn(r'target="/none\"x"', lines[1])
+
+    def test_json(self):
+        # The first line is what the test waits for, so it is JSON too.
+        with tempfile.TemporaryDirectory() as folder:
+            process = subprocess.Popen(
+                [SERVER, "--db", os.path.join(folder, "gate.db"), "--listen", "127.0.0.1:0",
+                 "--log", "request", "--log-json"], stderr=subprocess.PIPE, text=True)
+            first = json.loads(process.stderr.readline())
+            self.assertEqual(first["level"], "info")
+            port = int(re.search(r":(\d+)/", first["message"]).group(1))
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+            connection.request("GET", "/healthz")
+            connection.getresponse().read()
+            connection.close()
+            line = json.loads(process.stderr.readline())
+            self.assertEqual((line["level"], line["method"], line["target"], line["status"]),
+                             ("request", "GET", "/healthz", 200))
+            process.terminate()
+            process.communicate(timeout=PATIENCE)
+            self.assertEqual(process.returncode, 0)
+
+    def test_not_on_request(self):
+        self.assertEqual(len(self.run_with().splitlines()), 1)
+
+
+class Systemd(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.db = os.path.join(self.folder.name, "gate.db")
+
+    def start(self, environment, sockets=(), options=()):
+        """Starts it as systemd does: sockets from 3 up, LISTEN_PID its own."""
+        def prepare():
+            for i, s in enumerate(sockets):
+                os.dup2(s, 40 + i)
+            for i in range(len(sockets)):
+                os.dup2(40 + i, 3 + i)
+                os.set_inheritable(3 + i, True)
+            os.environ["LISTEN_PID"] = str(os.getpid())
+
+        # exec keeps the pid, so a shell can say it.
+        script = 'LISTEN_PID=$$ exec "$0" "$@"'
+        return subprocess.Popen(
+            ["/bin/sh", "-c", script, SERVER, "--db", self.db, *options],
+            env={**os.environ, **environment}, stderr=subprocess.PIPE, text=True,
+            close_fds=False, preexec_fn=prepare)
+
+    def test_socket_activation(self):
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            port = listening.getsockname()[1]
+            process = self.start({"LISTEN_FDS": "1"}, [listening.fileno()])
+            self.assertIn(f"listening on http://127.0.0.1:{port}/", process.stderr.readline())
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+            connection.request("GET", "/healthz")
+            self.assertEqual(connection.getresponse().status, 200)
+            connection.close()
+            process.terminate()
+            self.assertEqual(process.wait(PATIENCE), 0)
+            process.stderr.close()
+            # The socket is systemd's and goes on listening: who comes now waits for the next server.
+            waiting = socket.create_connection(("127.0.0.1", port), PATIENCE)
+            process = self.start({"LISTEN_FDS": "1"}, [listening.fileno()])
+            waiting.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            self.assertIn(b" 200 ", waiting.recv(4096))
+            waiting.close()
+            process.terminate()
+            self.assertEqual(process.wait(PATIENCE), 0)
+            process.stderr.close()
+
+    def test_sockets_that_cannot_be_used(self):
+        plain = socket.socket()
+        unix = socket.socket(socket.AF_UNIX)
+        unix.bind(os.path.join(self.folder.name, "s"))
+        unix.listen()
+        listening = socket.create_server(("127.0.0.1", 0))
+        for sockets, words in (([plain], "not a listening TCP socket"),
+                               ([unix], "not a listening TCP socket"),
+                               ([listening, listening], "2 sockets were passed")):
+            process = self.start({"LISTEN_FDS": str(len(sockets))},
+                                 [s.fileno() for s in sockets])
+            self.assertIn(words, process.communicate(timeout=PATIENCE)[1])
+            self.assertEqual(process.returncode, 64)
+        for s in (plain, unix, listening):
+            s.close()
+
+    def test_sockets_of_another_process_are_left(self):
+        server = subprocess.Popen(
+            [SERVER, "--db", self.db, "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE,
+            text=True, env={**os.environ, "LISTEN_FDS": "1", "LISTEN_PID": "1"})
+        self.assertIn("listening on", server.stderr.readline())
+        server.terminate()
+        server.communicate(timeout=PATIENCE)
+
+    def test_it_says_how_it_is(self):
+        path = os.path.join(self.folder.name, "notify")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+            told.bind(path)
+            told.settimeout(PATIENCE)
+            process = self.start({"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "200000"},
+                                 options=("--listen", "127.0.0.1:0"))
+            self.assertEqual(told.recv(100), b"READY=1")
+            for _ in range(3):
+                self.assertEqual(told.recv(100), b"WATCHDOG=1")
+            process.terminate()
+            message = told.recv(100)
+            while message == b"WATCHDOG=1":
+                message = told.recv(100)
+            self.assertEqual(message, b"STOPPING=1")
+            self.assertEqual(process.wait(PATIENCE), 0)
+            process.stderr.close()
+
+    def test_unit_files(self):
+        if not shutil.which("systemd-analyze"):
+            self.skipTest("no systemd-analyze")
+        root = os.environ.get("KERNEL_GATE_ROOT", os.path.join(os.path.dirname(__file__), "..", ".."))
+        for name in ("gate-server.service", "gate-server.socket"):
+            with open(os.path.join(root, "ci", name), encoding="utf-8") as file:
+                text = file.read()
+            with open(os.path.join(self.folder.name, name), "w", encoding="utf-8") as file:
+                file.write(text.replace("/usr/local/bin/gate-server", SERVER))
+        done = subprocess.run(["systemd-analyze", "verify", "--man=no",
+                               *(os.path.join(self.folder.name, n) for n in
+                                 ("gate-server.service", "gate-server.socket"))],
+                              capture_output=True, text=True, timeout=PATIENCE)
+        ours = [line for line in done.stderr.splitlines() if "gate-server" in line]
+        self.assertEqual((done.returncode, ours), (0, []))
+        done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=20",
+                               os.path.join(self.folder.name, "gate-server.service")],
+                              capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stdout[-300:])
+
+
+class Tls(unittest.TestCase):
+    def setUp(self):
+        if not shutil.which("openssl"):
+            self.skipTest("no openssl")
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.db = os.path.join(self.folder.name, "gate.db")
+        self.cert = os.path.join(self.folder.name, "cert.pem")
+        self.key = os.path.join(self.folder.name, "key.pem")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", self.key, "-out",
+                        self.cert, "-days", "2", "-subj", "/CN=localhost", "-addext",
+                        "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+
+    def test_https(self):
+        process = subprocess.Popen(
+            [SERVER, "--db", self.db, "--listen", "127.0.0.1:0", "--tls-cert", self.cert,
+             "--tls-key", self.key, "--write-rate", "1000"], stderr=subprocess.PIPE, text=True)
+        port = int(re.search(r"listening on https://127\.0\.0\.1:(\d+)/",
+                             process.stderr.readline()).group(1))
+        secret = token(self.db, "--scope", "ingest")
+        context = ssl.create_default_context(cafile=self.cert)
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=PATIENCE,
+                                                 context=context)
+        for document in documents(self.folder.name, 3, 60):
+            name, body = renamed(document)
+            connection.request("POST", "/api/v1/runs", body,
+                               {"Authorization": f"Bearer {secret}",
+                                "Content-Type": "application/json"})
+            response = connection.getresponse()
+            self.assertEqual((response.status, json.loads(response.read())["uuid"]), (201, name))
+            connection.request("GET", f"/api/v1/runs/{name}")
+            self.assertEqual(connection.getresponse().read(), body)
+        self.assertIn(connection.sock.version(), ("TLSv1.2", "TLSv1.3"))
+        connection.close()
+        old = ssl.create_default_context(cafile=self.cert)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            old.minimum_version = ssl.TLSVersion.TLSv1
+            old.maximum_version = ssl.TLSVersion.TLSv1_1
+        with self.assertRaises(OSError):
+            http.client.HTTPSConnection("127.0.0.1", port, timeout=PATIENCE,
+                                        context=old).request("GET", "/")
+        process.terminate()
+        rest = process.communicate(timeout=PATIENCE)[1]
+        self.assertEqual(process.returncode, 0, rest)
+
+    def test_files_that_do_not_fit(self):
+        for options, status, words in (
+                (("--tls-cert", self.cert), 64, "belong together"),
+                (("--tls-cert", self.cert, "--tls-key", "/none"), 74, "/none"),
+                (("--tls-cert", self.key, "--tls-key", self.cert), 74, "cannot start")):
+            done = subprocess.run([SERVER, "--db", self.db, "--listen", "127.0.0.1:0", *options],
+                                  capture_output=True, text=True, timeout=PATIENCE)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn(words, done.stderr)
+
+
+class Stop(unittest.TestCase):
+    def test_what_was_taken_is_stored(self):
+        """SIGTERM while runs come in: each gets its answer, or its connection was closed."""
+        with tempfile.TemporaryDirectory() as folder:
+            db = os.path.join(folder, "gate.db")
+            templates = documents(folder)
+            secret = token(db, "--scope", "ingest")
+            server = Server(db, "--write-rate", "100000")
+            answered, faults = [], []
+            some = threading.Semaphore(0)
+
+            def send(number):
+                connection = server.connect()
+                try:
+                    while True:
+                        name, body = renamed(templates[number % 3])
+                        connection.request("POST", "/api/v1/runs", body,
+                                           {"Authorization": f"Bearer {secret}",
+                                            "Content-Type": "application/json"})
+                        response = connection.getresponse()
+                        response.read()
+                        if response.status == 201:
+                            answered.append(name)
+                            some.release()
+                        elif response.status != 503:
+                            faults.append(response.status)
+                except (OSError, http.client.HTTPException):
+                    return
+                finally:
+                    connection.close()
+
+            threads = [threading.Thread(target=send, args=(i,)) for i in range(8)]
+            for thread in threads:
+                thread.start()
+            for _ in range(30):
+                self.assertTrue(some.acquire(timeout=PATIENCE))
+            self.assertEqual(server.stop(), 0, server.log)
+            for thread in threads:
+                thread.join(PATIENCE)
+            self.assertEqual(faults, [])
+            server = Server(db)
+            stored = {r["uuid"] for r in server.json("/api/v1/runs?limit=500")["runs"]}
+            self.assertEqual(set(answered[:500]) - stored, set())
+            self.assertEqual(server.stop(signal.SIGINT), 0)
+
+    def test_a_database_that_is_busy(self):
+        """Another process has the turn to write: runs wait for it, reading goes on."""
+        with tempfile.TemporaryDirectory() as folder:
+            db = os.path.join(folder, "gate.db")
+            _, body = renamed(documents(folder, 1)[0])
+            secret = token(db, "--scope", "ingest")
+            server = Server(db)
+            lock = subprocess.Popen(["flock", db + "-lock", "sh", "-c", "echo held; read x"],
+                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self.assertEqual(lock.stdout.readline(), b"held\n")
+            answers = []
+
+            def send():
+                answers.append(server.get("/api/v1/runs", "POST", {
+                    "Authorization": f"Bearer {secret}", "Content-Type": "application/json",
+                    "Content-Length": str(len(body))}, body).status)
+
+            thread = threading.Thread(target=send)
+            thread.start()
+            wait_until(lambda: b"gate_queue_jobs 1" in server.get("/metrics").bytes, "the job")
+            for _ in range(50):
+                self.assertEqual(server.get("/api/v1/runs").status, 200)
+            self.assertEqual(answers, [])
+            lock.communicate(b"\n", timeout=PATIENCE)
+            thread.join(PATIENCE)
+            self.assertEqual(answers, [201])
+            self.assertEqual(server.stop(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
