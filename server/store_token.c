@@ -6,23 +6,30 @@
 
 #include "store_private.h"
 
-/* Runs a bound statement in a turn to write of its own, or in the batch that has the turn. */
+struct write {
+    struct store *store;
+    struct query *query;
+    int n_changed;
+};
+
+static enum gate_status step(void *context, struct gate_error *err)
+{
+    struct write *w = context;
+    int rc = query_step(w->query);
+    if (rc != SQLITE_DONE)
+        return store_fail(w->store, rc, "write a token to", err);
+    w->n_changed = sqlite3_changes(w->store->db);
+    return GATE_OK;
+}
+
+/* Runs a bound statement, in a turn to write of its own or in the batch that has the turn. */
 static enum gate_status write_one(struct store *s, struct query *q, int *n_changed,
                                   struct gate_error *err)
 {
-    bool in_batch = sqlite3_get_autocommit(s->db) == 0;
-    enum gate_status status = in_batch ? GATE_OK : store_lock(s, err);
-    if (status != GATE_OK) {
-        query_end(q);
-        return status;
-    }
-    int rc = query_step(q);
-    if (rc != SQLITE_DONE)
-        status = store_fail(s, rc, "write a token to", err);
-    *n_changed = status == GATE_OK ? sqlite3_changes(s->db) : 0;
+    struct write w = {.store = s, .query = q};
+    enum gate_status status = store_atomically(s, step, &w, err);
+    *n_changed = w.n_changed;
     query_end(q);
-    if (!in_batch)
-        store_unlock(s);
     return status;
 }
 

@@ -1,0 +1,304 @@
+/* test_writer.c: jobs on their way through the writer: order, groups, failures, room, the end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/auth.h"
+#include "server/store_private.h"
+#include "server/store_token.h"
+#include "server/writer.h"
+
+#define MAX_JOBS 500
+
+/* What a job is to do; its result is a token of the job's number. */
+struct job {
+    struct writer_job job;
+    struct fixture *fixture;
+    unsigned number;
+    bool refuse; /* prepare() says no */
+    bool fail;   /* run() */
+    bool lose;   /* run() ends the transaction behind the batch's back */
+    bool wait;   /* run() waits for the fixture's gate */
+    /* results */
+    bool done;
+    enum gate_status status;
+    unsigned place;   /* how many were done before it */
+    bool was_visible; /* to a reader, when it was done */
+};
+
+struct fixture {
+    char folder[64], path[96];
+    struct writer *writer;
+    struct store *reader;
+    struct job jobs[MAX_JOBS];
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    unsigned n_done;
+    bool open, waiting; /* the gate that `wait` waits at */
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    const char *tmp = getenv("TMPDIR");
+    snprintf(f->folder, sizeof(f->folder), "%s/writer-XXXXXX", tmp ? tmp : "/tmp");
+    assert_non_null(mkdtemp(f->folder));
+    snprintf(f->path, sizeof(f->path), "%s/gate.db", f->folder);
+    pthread_mutex_init(&f->mutex, NULL);
+    pthread_cond_init(&f->changed, NULL);
+    struct writer_options options = {.db = f->path};
+    assert_int_equal(writer_open(&options, &f->writer, NULL), GATE_OK);
+    assert_int_equal(store_open(f->path, STORE_READ_ONLY, &f->reader, NULL), GATE_OK);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    static const char *const endings[] = {"", "-wal", "-shm", "-lock"};
+    struct fixture *f = *state;
+    store_close(f->reader);
+    writer_close(f->writer);
+    for (size_t i = 0; i < 4; i++) {
+        char path[128];
+        snprintf(path, sizeof(path), "%s%s", f->path, endings[i]);
+        unlink(path);
+    }
+    rmdir(f->folder);
+    pthread_mutex_destroy(&f->mutex);
+    pthread_cond_destroy(&f->changed);
+    free(f);
+    return 0;
+}
+
+static struct store_token token_of(unsigned number)
+{
+    struct store_token token = {.name = "t", .scopes = TOKEN_READ, .created_ms = 1};
+    snprintf(token.id, sizeof(token.id), "%012u", number);
+    return token;
+}
+
+static bool is_visible(struct fixture *f, unsigned number)
+{
+    struct store_token row;
+    bool found = false;
+    struct store_token token = token_of(number);
+    assert_int_equal(store_find_token(f->reader, token.id, &row, &found, NULL), GATE_OK);
+    return found;
+}
+
+static bool prepare(void *context)
+{
+    return !((struct job *)context)->refuse;
+}
+
+static enum gate_status run(void *context, struct store *store, struct gate_error *err)
+{
+    struct job *j = context;
+    struct fixture *f = j->fixture;
+    struct store_token token = token_of(j->number);
+    pthread_mutex_lock(&f->mutex);
+    if (j->wait) {
+        f->waiting = true;
+        pthread_cond_broadcast(&f->changed);
+        while (!f->open)
+            pthread_cond_wait(&f->changed, &f->mutex);
+    }
+    pthread_mutex_unlock(&f->mutex);
+    if (j->lose)
+        sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    if (j->fail)
+        return gate_fail(err, GATE_IO, "job %u fails", j->number);
+    return j->lose ? GATE_OK : store_put_token(store, &token, err);
+}
+
+static void done(void *context, enum gate_status status, const struct gate_error *err)
+{
+    struct job *j = context;
+    struct fixture *f = j->fixture;
+    if (status != GATE_OK)
+        assert_true(err->message[0] != '\0');
+    pthread_mutex_lock(&f->mutex);
+    assert_false(j->done);
+    j->was_visible = is_visible(f, j->number);
+    j->done = true;
+    j->status = status;
+    j->place = f->n_done++;
+    pthread_cond_broadcast(&f->changed);
+    pthread_mutex_unlock(&f->mutex);
+}
+
+static bool submit(struct fixture *f, unsigned number)
+{
+    struct job *j = &f->jobs[number];
+    j->fixture = f;
+    j->number = number;
+    j->job = (struct writer_job){.context = j, .prepare = prepare, .run = run, .done = done};
+    if (!writer_reserve(f->writer))
+        return false;
+    writer_submit(f->writer, &j->job);
+    return true;
+}
+
+static void wait_for(struct fixture *f, unsigned n_done)
+{
+    pthread_mutex_lock(&f->mutex);
+    while (f->n_done < n_done)
+        pthread_cond_wait(&f->changed, &f->mutex);
+    pthread_mutex_unlock(&f->mutex);
+}
+
+/* Lets one job hold the writer, so that those behind it wait together. */
+static void hold(struct fixture *f, unsigned number)
+{
+    f->jobs[number].wait = true;
+    assert_true(submit(f, number));
+    pthread_mutex_lock(&f->mutex);
+    while (!f->waiting)
+        pthread_cond_wait(&f->changed, &f->mutex);
+    pthread_mutex_unlock(&f->mutex);
+}
+
+static void let_go(struct fixture *f)
+{
+    pthread_mutex_lock(&f->mutex);
+    f->open = true;
+    pthread_cond_broadcast(&f->changed);
+    pthread_mutex_unlock(&f->mutex);
+}
+
+static void test_all_are_done_in_order(void **state)
+{
+    struct fixture *f = *state;
+    for (unsigned i = 0; i < MAX_JOBS; i++) {
+        while (!submit(f, i))
+            wait_for(f, i >= WRITER_MAX_JOBS ? i - WRITER_MAX_JOBS + 1 : 0);
+    }
+    wait_for(f, MAX_JOBS);
+    for (unsigned i = 0; i < MAX_JOBS; i++) {
+        assert_int_equal(f->jobs[i].status, GATE_OK);
+        assert_int_equal(f->jobs[i].place, i);
+        assert_true(f->jobs[i].was_visible);
+    }
+}
+
+static void test_a_failure_costs_itself_only(void **state)
+{
+    struct fixture *f = *state;
+    f->jobs[3].fail = true;
+    f->jobs[5].refuse = true;
+    hold(f, 0);
+    for (unsigned i = 1; i < 8; i++)
+        assert_true(submit(f, i));
+    let_go(f);
+    wait_for(f, 8);
+    for (unsigned i = 0; i < 8; i++) {
+        assert_int_equal(f->jobs[i].status, i == 3 ? GATE_IO : GATE_OK);
+        assert_int_equal(f->jobs[i].was_visible, i != 3 && i != 5);
+    }
+}
+
+static void test_a_commit_that_fails_takes_its_batch_along(void **state)
+{
+    struct fixture *f = *state;
+    f->jobs[2].lose = true;
+    hold(f, 0);
+    for (unsigned i = 1; i < 4; i++)
+        assert_true(submit(f, i));
+    /* All four are in one batch, which the first one holds open. */
+    while (writer_jobs(f->writer) < 4)
+        usleep(100);
+    let_go(f);
+    wait_for(f, 4);
+    assert_int_equal(f->jobs[2].status, GATE_IO);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(f->jobs[i].was_visible, f->jobs[i].status == GATE_OK && i != 2);
+    /* And the next one is stored. */
+    assert_true(submit(f, 9));
+    wait_for(f, 5);
+    assert_true(f->jobs[9].was_visible);
+}
+
+static void test_room_is_bounded(void **state)
+{
+    struct fixture *f = *state;
+    unsigned n = 1;
+    hold(f, 0);
+    while (submit(f, n))
+        n++;
+    assert_int_equal(n, WRITER_MAX_JOBS);
+    assert_int_equal(writer_jobs(f->writer), WRITER_MAX_JOBS);
+    let_go(f);
+    wait_for(f, WRITER_MAX_JOBS);
+    assert_true(writer_reserve(f->writer));
+    writer_unreserve(f->writer);
+}
+
+static void test_draining_ends_what_was_taken(void **state)
+{
+    struct fixture *f = *state;
+    for (unsigned i = 0; i < 40; i++)
+        assert_true(submit(f, i));
+    writer_drain(f->writer);
+    assert_int_equal(f->n_done, 40);
+    assert_int_equal(writer_jobs(f->writer), 0);
+    assert_false(writer_reserve(f->writer));
+    for (unsigned i = 0; i < 40; i++)
+        assert_true(f->jobs[i].was_visible);
+}
+
+/* ---- work between jobs ---- */
+
+static atomic_uint n_chores;
+
+static enum gate_status chore(struct store *store, bool *more, struct gate_error *err)
+{
+    struct store_token token = token_of(1000 + atomic_load(&n_chores));
+    *more = atomic_fetch_add(&n_chores, 1) < 4;
+    return store_put_token(store, &token, err);
+}
+
+static void test_chores(void **state)
+{
+    struct fixture *f = *state;
+    struct writer_options options = {.db = f->path, .chore = chore, .period_ms = 3600000};
+    writer_close(f->writer);
+    atomic_store(&n_chores, 0);
+    assert_int_equal(writer_open(&options, &f->writer, NULL), GATE_OK);
+    /* At the start, and again as long as it says that there is more. */
+    while (atomic_load(&n_chores) < 5)
+        usleep(1000);
+    /* And after a commit. */
+    assert_true(submit(f, 0));
+    wait_for(f, 1);
+    while (atomic_load(&n_chores) < 6)
+        usleep(1000);
+    writer_drain(f->writer);
+    assert_int_equal(atomic_load(&n_chores), 6);
+    for (unsigned i = 0; i < 6; i++)
+        assert_true(is_visible(f, 1000 + i));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_all_are_done_in_order),
+        TEST(test_a_failure_costs_itself_only),
+        TEST(test_a_commit_that_fails_takes_its_batch_along),
+        TEST(test_room_is_bounded),
+        TEST(test_draining_ends_what_was_taken),
+        TEST(test_chores),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
