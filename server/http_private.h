@@ -129,8 +129,8 @@ bool http_refuse_writer(struct http *h, struct peer *peer, enum token_scope scop
 
 /* ---- http_read.c ---- */
 
-/* May it be read without a token from a server that is private? The files of the page may, which say
- * nothing of the history, and what a load balancer asks. */
+/* May it be read without a token from a server that is private? The files of the page may, which
+ * say nothing of the history, and what a load balancer asks. */
 bool http_is_open(const struct http *h, const char *path);
 
 /* Answers a GET or HEAD: sends. */

@@ -2,9 +2,9 @@
 """bench_server.py BUILD [DATABASE]: gate-server against nginx with a file of the same size.
 
 Both run on one processor, wrk on another, in turns, in one session of this machine; what counts is
-the ratio. Each line says requests a second of both, and their ratio; and the ratio of what a request
-cost in processor time of the server, which other work on the machine disturbs less. Without
-DATABASE a history is made by build/tests/tools/history.
+the ratio. Each line says requests a second of both, and their ratio; then what a request cost both
+in microseconds of the server's processor time, and that ratio, which other work on the machine
+disturbs less. Without DATABASE a history is made by build/tests/tools/history.
 """
 
 import json
@@ -101,9 +101,12 @@ def compare(name, gate, nginx, processor, gate_load, nginx_load):
     ratio = median(lambda g, n: g["rate"] / n["rate"])
     cost = median(lambda g, n: n["cost"] / g["cost"])
     target = TARGETS.get(name)
-    print(f"{name:<16} {median(lambda g, n: g['rate']):>10.0f} {median(lambda g, n: n['rate']):>10.0f}"
-          f" {ratio:>7.2f} {cost:>7.2f} {median(lambda g, n: g['p99_ms']):>9.2f}"
-          f"   {'target %.2f' % target if target else ''}", flush=True)
+    columns = (f"{median(lambda g, n: g['rate']):>9.0f} {median(lambda g, n: n['rate']):>9.0f}",
+               f"{ratio:>6.2f}", f"{median(lambda g, n: g['cost'] * 1e6):>8.2f}",
+               f"{median(lambda g, n: n['cost'] * 1e6):>8.2f} {cost:>6.2f}",
+               f"{median(lambda g, n: g['p99_ms']):>8.2f}",
+               f"  target {target:.2f}" if target else "")
+    print(f"{name:<14}", *columns, flush=True)
 
 
 def many_trends(folder, base, paths):
@@ -190,7 +193,7 @@ def measure(build, db, folder):
         nginx_process, pids, nginx_base = start_nginx(folder, server_on)
         nginx = Side(pids, nginx_base)
         nginx_tag = fetch(nginx_base + "/small")[1]["ETag"]
-        print(f"{'':<16} {'gate':>10} {'nginx':>10} {'ratio':>7} {'by cpu':>7} {'p99 ms':>9}")
+        print(f"{'requests/s':<14} {'gate':>9} {'nginx':>9}  ratio  gate us nginx us  ratio   p99 ms")
         compare("small, fresh", gate, nginx, client_on, {"path": small}, {"path": "/small"})
         compare("small, 304", gate, nginx, client_on,
                 {"path": small, "header": f"If-None-Match: {headers['ETag']}"},

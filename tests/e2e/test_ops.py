@@ -19,7 +19,7 @@ import warnings
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from test_ingest import documents, renamed, token  # noqa: E402
-from test_server import PATIENCE, SERVER, SeededCase, Server, seed  # noqa: E402
+from test_server import PATIENCE, ROOT, SERVER, SeededCase, Server, seed  # noqa: E402
 
 
 def wait_until(condition, what):
@@ -402,7 +402,7 @@ class Systemd(unittest.TestCase):
             process.terminate()
             self.assertEqual(process.wait(PATIENCE), 0)
             process.stderr.close()
-            # The socket is systemd's and goes on listening: who comes now waits for the next server.
+            # The socket is systemd's and goes on listening: who comes now waits for the next.
             waiting = socket.create_connection(("127.0.0.1", port), PATIENCE)
             process = self.start({"LISTEN_FDS": "1"}, [listening.fileno()])
             waiting.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
@@ -457,9 +457,8 @@ class Systemd(unittest.TestCase):
     def test_unit_files(self):
         if not shutil.which("systemd-analyze"):
             self.skipTest("no systemd-analyze")
-        root = os.environ.get("KERNEL_GATE_ROOT", os.path.join(os.path.dirname(__file__), "..", ".."))
         for name in ("gate-server.service", "gate-server.socket"):
-            with open(os.path.join(root, "ci", name), encoding="utf-8") as file:
+            with open(os.path.join(ROOT, "ci", name), encoding="utf-8") as file:
                 text = file.read()
             with open(os.path.join(self.folder.name, name), "w", encoding="utf-8") as file:
                 file.write(text.replace("/usr/local/bin/gate-server", SERVER))
