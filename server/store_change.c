@@ -1,23 +1,43 @@
-/* store_change.c: see store_change.h. Nothing is found until the watch has its tables. */
+/* store_change.c: see store_change.h. */
 #include "store_change.h"
+
+#include "store_private.h"
+
+struct change_call {
+    store_change_fn fn;
+    void *context;
+};
+
+static bool change_row(struct query *q, void *call)
+{
+    const struct change_call *c = call;
+    double change = column_real(q, 7) / column_real(q, 6) - 1;
+    struct store_change row = {
+        .id = column_int(q, 0),
+        .time_ms = column_int(q, 1),
+        .run_uuid = column_text(q, 2),
+        .commit = column_text(q, 3),
+        .before_ns = column_real(q, 4),
+        .after_ns = column_real(q, 5),
+        .change = change,
+        .kind = change > 0 ? "regression" : "improvement",
+    };
+    return c->fn(c->context, &row);
+}
 
 enum gate_status store_change_points(struct store *s, int64_t track, store_change_fn fn,
                                      void *context, struct gate_error *err)
 {
-    (void)s;
-    (void)track;
-    (void)fn;
-    (void)context;
-    (void)err;
-    return GATE_OK;
+    struct change_call call = {fn, context};
+    struct query q = query_begin(s, SQL_CHANGE_POINTS);
+    bind_int(&q, track);
+    return store_each_row(s, &q, change_row, &call, err);
 }
 
 enum gate_status store_open_alert(struct store *s, int64_t track, int64_t *id,
                                   struct gate_error *err)
 {
-    (void)s;
-    (void)track;
-    (void)err;
-    *id = 0;
-    return GATE_OK;
+    struct query q = query_begin(s, SQL_OPEN_ALERT);
+    bind_int(&q, track);
+    return store_find_id(s, &q, id, err);
 }

@@ -41,6 +41,23 @@
 
 #define TOKEN_COLUMNS "id, name, scopes, digest, created_ms, expires_ms, last_used_ms, revoked_ms"
 
+#define ALERT_TABLES                                                                               \
+    "FROM alert a CROSS JOIN series s ON s.id = a.series_id "                                      \
+    "CROSS JOIN track t ON t.id = a.track_id CROSS JOIN test_case c ON c.id = t.case_id "          \
+    "CROSS JOIN device d ON d.id = t.device_id CROSS JOIN run r ON r.id = a.run_id "               \
+    "LEFT JOIN revision v ON v.id = r.revision_id "                                                \
+    "CROSS JOIN run b ON b.id = a.before_run_id LEFT JOIN revision w ON w.id = b.revision_id "
+#define ALERT_COLUMNS                                                                              \
+    "a.id, c.name, d.model, s.provider, s.contract, a.kind, a.state, a.time_ms, r.uuid, "          \
+    "coalesce(v.commit_id, ''), coalesce(w.commit_id, ''), a.change, a.before_value, "             \
+    "a.after_value, a.reason, a.who, a.updated_ms, coalesce(a.closed_ms, 0)"
+#define ALERT_ROW_COLUMNS                                                                          \
+    "id, kind, state, time_ms, coalesce(change_point_id, 0), coalesce(closed_by, 0), "             \
+    "before_value, after_value, who"
+#define CHANGE_COLUMNS                                                                             \
+    "id, series_id, time_ms, run_id, before_run_id, before_ns, after_ns, by_control, "             \
+    "before_level, after_level, stands, settled, n_missed"
+
 const char *const store_sql[STORE_SQL_COUNT] = {
     /* Several queries that see one state. */
     [SQL_READ_BEGIN] = "BEGIN",
@@ -304,4 +321,109 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_REVOKE_TOKEN] = "UPDATE token SET revoked_ms = ?2 WHERE id = ?1 AND revoked_ms IS NULL",
     [SQL_TOUCH_TOKEN] = "UPDATE token SET last_used_ms = ?2 "
                         "WHERE id = ?1 AND (last_used_ms IS NULL OR last_used_ms < ?2)",
+
+    /* ?1: ids below, ?2 to ?5: state, device, case, kind or NULL, ?6: limit */
+    [SQL_ALERTS] =
+        "SELECT " ALERT_COLUMNS " " ALERT_TABLES "WHERE a.id < ?1 AND (?2 IS NULL OR a.state = ?2)"
+        " AND (?3 IS NULL OR d.model = ?3) AND (?4 IS NULL OR c.name = ?4)"
+        " AND (?5 IS NULL OR a.kind = ?5) ORDER BY a.id DESC LIMIT ?6",
+    /* ?1: state, ?2 to ?4: device, case, kind or NULL */
+    [SQL_ALERT_COUNTS] = "SELECT count(*) FROM alert a CROSS JOIN track t ON t.id = a.track_id "
+                         "CROSS JOIN test_case c ON c.id = t.case_id "
+                         "CROSS JOIN device d ON d.id = t.device_id "
+                         "WHERE a.state = ?1 AND (?2 IS NULL OR d.model = ?2)"
+                         " AND (?3 IS NULL OR c.name = ?3) AND (?4 IS NULL OR a.kind = ?4)",
+    [SQL_ALERT] = "SELECT " ALERT_COLUMNS " " ALERT_TABLES "WHERE a.id = ?1",
+    [SQL_ALERT_LOG] =
+        "SELECT id, alert_id, time_ms, who, coalesce(from_state, ''), to_state, reason "
+        "FROM alert_event WHERE alert_id = ?1 ORDER BY id",
+    /* ?1: event, ?2: limit */
+    [SQL_ALERT_EVENTS] = "SELECT id, alert_id, time_ms, who, coalesce(from_state, ''), to_state,"
+                         " reason FROM alert_event WHERE id > ?1 ORDER BY id LIMIT ?2",
+    /* ?1: track; 0 is of one that has no alert */
+    [SQL_CHANGE_POINTS] =
+        "SELECT coalesce(a.id, 0), p.time_ms, r.uuid, coalesce(v.commit_id, ''), p.before_ns,"
+        " p.after_ns, p.before_level, p.after_level FROM series s "
+        "CROSS JOIN change_point p ON p.series_id = s.id CROSS JOIN run r ON r.id = p.run_id "
+        "LEFT JOIN revision v ON v.id = r.revision_id "
+        "LEFT JOIN alert a ON a.change_point_id = p.id "
+        "WHERE s.track_id = ?1 AND p.stands = 1 ORDER BY s.provider, s.contract, p.time_ms, p.id",
+    [SQL_OPEN_ALERT] = "SELECT id FROM alert WHERE track_id = ?1"
+                       " AND state IN ('new', 'acknowledged') ORDER BY id DESC LIMIT 1",
+    [SQL_IDENTITY] = "SELECT value FROM identity WHERE only = 1",
+    /* ?1: device; the newest run and what is not dealt with */
+    [SQL_BADGE_DEVICE] = "SELECT r.verdict, (SELECT count(*) FROM track t CROSS JOIN alert a"
+                         "  ON a.track_id = t.id AND a.state IN ('new', 'acknowledged')"
+                         "  AND a.kind <> 'improvement' WHERE t.device_id = d.id) "
+                         "FROM device d CROSS JOIN run r ON r.id = (SELECT n.id FROM run n"
+                         "  WHERE n.device_id = d.id ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1) "
+                         "WHERE d.model = ?1",
+    /* ?1: device, ?2: case */
+    [SQL_BADGE_CASE] = "SELECT t.verdict, t.p50_ns FROM test_case c CROSS JOIN device d "
+                       "CROSS JOIN track t ON t.case_id = c.id AND t.device_id = d.id "
+                       "WHERE d.model = ?1 AND c.name = ?2",
+    [SQL_WEBHOOK_MARK] = "SELECT event_id FROM webhook WHERE target = ?1",
+    [SQL_NEWEST_EVENT] = "SELECT coalesce(max(id), 0) FROM alert_event",
+
+    [SQL_WATCH_MARK] = "SELECT run_id, track_id FROM watch WHERE only = 1",
+    /* ?1 ?2: run and track of the last one; a row of `result` is a run's, of one track */
+    [SQL_WATCH_NEXT] = "SELECT e.run_id, e.track_id, coalesce(e.series_id, 0), r.device_id,"
+                       " r.time_ms FROM result e CROSS JOIN run r ON r.id = e.run_id "
+                       "WHERE (e.run_id, e.track_id) > (?1, ?2) "
+                       "ORDER BY e.run_id, e.track_id LIMIT 1",
+    [SQL_PUT_WATCH_MARK] = "UPDATE watch SET run_id = ?1, track_id = ?2 WHERE only = 1",
+    [SQL_WATCH_EPOCH] = "SELECT from_ms FROM epoch WHERE device_id = ?1 AND from_ms <= ?2 "
+                        "ORDER BY from_ms DESC LIMIT 1",
+    /* ?1: series, ?2: newest run, ?3: limit; role 0 is the candidate */
+    [SQL_WATCH_TAIL] = "SELECT time_ms, run_id, p50_ps, control_ps, rel_err FROM point "
+                       "WHERE series_id = ?1 AND run_id <= ?2 AND role = 0 "
+                       "ORDER BY time_ms DESC, run_id DESC, arm DESC LIMIT ?3",
+    /* ?1: series, ?2: newest run, ?3 ?4: time and run of the first, ?5: limit */
+    [SQL_WATCH_HEAD] = "SELECT time_ms, run_id, p50_ps, control_ps, rel_err FROM point "
+                       "WHERE series_id = ?1 AND run_id <= ?2 AND role = 0"
+                       " AND (time_ms, run_id) >= (?3, ?4) "
+                       "ORDER BY time_ms, run_id, arm LIMIT ?5",
+    [SQL_WATCH_SEGMENT] = "SELECT segment_ms, segment_run_id, cut_ms, cut_run_id FROM watched "
+                          "WHERE series_id = ?1",
+    [SQL_PUT_WATCH_SEGMENT] =
+        "INSERT INTO watched (series_id, segment_ms, segment_run_id, cut_ms, cut_run_id) "
+        "VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (series_id) DO UPDATE SET"
+        " segment_ms = excluded.segment_ms, segment_run_id = excluded.segment_run_id,"
+        " cut_ms = excluded.cut_ms, cut_run_id = excluded.cut_run_id",
+    [SQL_YOUNG_CHANGES] = "SELECT " CHANGE_COLUMNS " FROM change_point "
+                          "WHERE series_id = ?1 AND settled = 0 ORDER BY id LIMIT ?2",
+    [SQL_FIND_CHANGE] = "SELECT " CHANGE_COLUMNS " FROM change_point WHERE id = ?1",
+    [SQL_PUT_CHANGE] = "INSERT INTO change_point (series_id, time_ms, run_id, before_run_id,"
+                       " before_ns, after_ns, by_control, before_level, after_level, stands,"
+                       " settled, n_missed) "
+                       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+    [SQL_MOVE_CHANGE] = "UPDATE change_point SET time_ms = ?2, run_id = ?3, before_run_id = ?4,"
+                        " before_ns = ?5, after_ns = ?6, by_control = ?7, before_level = ?8,"
+                        " after_level = ?9, stands = ?10, settled = ?11, n_missed = ?12 "
+                        "WHERE id = ?1",
+    /* ?1: track, ?2: run */
+    [SQL_RAISED_BEST] = "SELECT to_ns FROM best_log "
+                        "WHERE track_id = ?1 AND run_id = ?2 AND kind = 'raised'",
+    [SQL_PUT_ALERT] = "INSERT INTO alert (track_id, series_id, change_point_id, kind, state,"
+                      " time_ms, run_id, before_run_id, before_value, after_value, change, reason,"
+                      " who, updated_ms) VALUES (?1, ?2, nullif(?3, 0), ?4, 'new', ?5, ?6, ?7, ?8,"
+                      " ?9, ?10, '', ?11, ?12)",
+    [SQL_PUT_ALERT_EVENT] =
+        "INSERT INTO alert_event (alert_id, time_ms, who, from_state, to_state, reason) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    /* ?7: when it was closed, or NULL; ?8: the change point that closed it, or 0 */
+    [SQL_STEP_ALERT] = "UPDATE alert SET state = ?3, who = ?4, reason = ?5, updated_ms = ?6,"
+                       " closed_ms = ?7, closed_by = nullif(?8, 0) WHERE id = ?1 AND state = ?2",
+    [SQL_MOVE_ALERT] = "UPDATE alert SET time_ms = ?2, run_id = ?3, before_run_id = ?4,"
+                       " before_value = ?5, after_value = ?6, change = ?7 WHERE id = ?1",
+    [SQL_OPEN_ALERTS] = "SELECT " ALERT_ROW_COLUMNS " FROM alert WHERE track_id = ?1"
+                        " AND state IN ('new', 'acknowledged') ORDER BY id DESC LIMIT ?2",
+    [SQL_ALERT_OF_CHANGE] = "SELECT " ALERT_ROW_COLUMNS " FROM alert WHERE change_point_id = ?1",
+    [SQL_ALERTS_CLOSED_BY] =
+        "SELECT " ALERT_ROW_COLUMNS " FROM alert WHERE closed_by = ?1 ORDER BY id LIMIT ?2",
+    /* ?1: series, ?2: kind */
+    [SQL_NEWEST_ALERT] = "SELECT " ALERT_ROW_COLUMNS " FROM alert "
+                         "WHERE series_id = ?1 AND kind = ?2 ORDER BY id DESC LIMIT 1",
+    [SQL_PUT_WEBHOOK_MARK] = "INSERT INTO webhook (target, event_id) VALUES (?1, ?2) "
+                             "ON CONFLICT (target) DO UPDATE SET event_id = excluded.event_id",
 };

@@ -1,0 +1,233 @@
+/* store_watch.c: see store_watch.h. */
+#include "store_watch.h"
+
+#include "store_private.h"
+
+#define PS_PER_NS 1000.0
+
+/* ---- where to go on ---- */
+
+static bool mark_row(struct query *q, void *call)
+{
+    struct watch_item *item = call;
+    item->run_id = column_int(q, 0);
+    item->track_id = column_int(q, 1);
+    return true;
+}
+
+enum gate_status store_watch_mark(struct store *s, struct watch_item *item, struct gate_error *err)
+{
+    *item = (struct watch_item){0};
+    struct query q = query_begin(s, SQL_WATCH_MARK);
+    return store_each_row(s, &q, mark_row, item, err);
+}
+
+enum gate_status store_put_watch_mark(struct store *s, const struct watch_item *item,
+                                      struct gate_error *err)
+{
+    struct query q = query_begin(s, SQL_PUT_WATCH_MARK);
+    bind_int(&q, item->run_id);
+    bind_int(&q, item->track_id);
+    return store_finish(s, &q, err);
+}
+
+static bool item_row(struct query *q, void *call)
+{
+    struct watch_item *item = call;
+    *item = (struct watch_item){column_int(q, 0), column_int(q, 1), column_int(q, 2),
+                                column_int(q, 3), column_int(q, 4)};
+    return true;
+}
+
+enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool *found,
+                                  struct gate_error *err)
+{
+    struct watch_item next = {0};
+    struct query q = query_begin(s, SQL_WATCH_NEXT);
+    bind_int(&q, item->run_id);
+    bind_int(&q, item->track_id);
+    enum gate_status status = store_each_row(s, &q, item_row, &next, err);
+    *found = status == GATE_OK && next.run_id != 0;
+    if (*found)
+        *item = next;
+    return status;
+}
+
+/* ---- points ---- */
+
+static bool time_row(struct query *q, void *call)
+{
+    *(int64_t *)call = column_int(q, 0);
+    return true;
+}
+
+enum gate_status store_watch_epoch(struct store *s, int64_t device_id, int64_t time_ms,
+                                   int64_t *from_ms, struct gate_error *err)
+{
+    *from_ms = 0;
+    struct query q = query_begin(s, SQL_WATCH_EPOCH);
+    bind_int(&q, device_id);
+    bind_int(&q, time_ms);
+    return store_each_row(s, &q, time_row, from_ms, err);
+}
+
+struct point_call {
+    watch_point_fn fn;
+    void *context;
+};
+
+static bool point_row(struct query *q, void *call)
+{
+    const struct point_call *c = call;
+    bool error_known = sqlite3_column_type(q->stmt, 4) != SQLITE_NULL;
+    struct watch_point point = {
+        .key = {column_int(q, 0), column_int(q, 1)},
+        .p50_ns = column_real(q, 2) / PS_PER_NS,
+        .control_ns = column_real(q, 3) / PS_PER_NS,
+        .rel_err = error_known ? column_real(q, 4) : -1,
+    };
+    return c->fn(c->context, &point);
+}
+
+enum gate_status store_watch_tail(struct store *s, int64_t series_id, int64_t run_id, int limit,
+                                  watch_point_fn fn, void *context, struct gate_error *err)
+{
+    struct point_call call = {fn, context};
+    struct query q = query_begin(s, SQL_WATCH_TAIL);
+    bind_int(&q, series_id);
+    bind_int(&q, run_id);
+    bind_int(&q, limit);
+    return store_each_row(s, &q, point_row, &call, err);
+}
+
+enum gate_status store_watch_head(struct store *s, int64_t series_id, int64_t run_id,
+                                  struct watch_key from, int limit, watch_point_fn fn,
+                                  void *context, struct gate_error *err)
+{
+    struct point_call call = {fn, context};
+    struct query q = query_begin(s, SQL_WATCH_HEAD);
+    bind_int(&q, series_id);
+    bind_int(&q, run_id);
+    bind_int(&q, from.time_ms);
+    bind_int(&q, from.run_id);
+    bind_int(&q, limit);
+    return store_each_row(s, &q, point_row, &call, err);
+}
+
+/* ---- segments ---- */
+
+static bool segment_row(struct query *q, void *call)
+{
+    struct watch_segment *segment = call;
+    *segment = (struct watch_segment){{column_int(q, 0), column_int(q, 1)},
+                                      {column_int(q, 2), column_int(q, 3)}};
+    return true;
+}
+
+enum gate_status store_watch_segment(struct store *s, int64_t series_id, struct watch_segment *out,
+                                     struct gate_error *err)
+{
+    *out = (struct watch_segment){{0, 0}, {0, 0}};
+    struct query q = query_begin(s, SQL_WATCH_SEGMENT);
+    bind_int(&q, series_id);
+    return store_each_row(s, &q, segment_row, out, err);
+}
+
+enum gate_status store_put_watch_segment(struct store *s, int64_t series_id,
+                                         const struct watch_segment *segment,
+                                         struct gate_error *err)
+{
+    struct query q = query_begin(s, SQL_PUT_WATCH_SEGMENT);
+    bind_int(&q, series_id);
+    bind_int(&q, segment->segment.time_ms);
+    bind_int(&q, segment->segment.run_id);
+    bind_int(&q, segment->cut.time_ms);
+    bind_int(&q, segment->cut.run_id);
+    return store_finish(s, &q, err);
+}
+
+/* ---- change points ---- */
+
+struct changes_call {
+    struct watch_change *out;
+    size_t n;
+};
+
+static bool change_row(struct query *q, void *call)
+{
+    struct changes_call *c = call;
+    c->out[c->n++] = (struct watch_change){
+        .id = column_int(q, 0),
+        .series_id = column_int(q, 1),
+        .key = {column_int(q, 2), column_int(q, 3)},
+        .before_run_id = column_int(q, 4),
+        .before_ns = column_real(q, 5),
+        .after_ns = column_real(q, 6),
+        .by_control = column_int(q, 7) != 0,
+        .before_level = column_real(q, 8),
+        .after_level = column_real(q, 9),
+        .stands = column_int(q, 10) != 0,
+        .settled = column_int(q, 11) != 0,
+        .n_missed = column_int(q, 12),
+    };
+    return true;
+}
+
+enum gate_status store_young_changes(struct store *s, int64_t series_id, struct watch_change *out,
+                                     size_t max, size_t *n, struct gate_error *err)
+{
+    struct changes_call call = {out, 0};
+    struct query q = query_begin(s, SQL_YOUNG_CHANGES);
+    bind_int(&q, series_id);
+    bind_int(&q, (int64_t)max);
+    enum gate_status status = store_each_row(s, &q, change_row, &call, err);
+    *n = call.n;
+    return status;
+}
+
+enum gate_status store_find_change(struct store *s, int64_t id, struct watch_change *out,
+                                   struct gate_error *err)
+{
+    struct changes_call call = {out, 0};
+    *out = (struct watch_change){0};
+    struct query q = query_begin(s, SQL_FIND_CHANGE);
+    bind_int(&q, id);
+    return store_each_row(s, &q, change_row, &call, err);
+}
+
+enum gate_status store_put_change(struct store *s, struct watch_change *c, struct gate_error *err)
+{
+    struct query q = query_begin(s, c->id ? SQL_MOVE_CHANGE : SQL_PUT_CHANGE);
+    bind_int(&q, c->id ? c->id : c->series_id);
+    bind_int(&q, c->key.time_ms);
+    bind_int(&q, c->key.run_id);
+    bind_int(&q, c->before_run_id);
+    bind_real(&q, c->before_ns);
+    bind_real(&q, c->after_ns);
+    bind_int(&q, c->by_control);
+    bind_real(&q, c->before_level);
+    bind_real(&q, c->after_level);
+    bind_int(&q, c->stands);
+    bind_int(&q, c->settled);
+    bind_int(&q, c->n_missed);
+    enum gate_status status = store_finish(s, &q, err);
+    if (status == GATE_OK && c->id == 0)
+        c->id = sqlite3_last_insert_rowid(s->db);
+    return status;
+}
+
+static bool real_row(struct query *q, void *call)
+{
+    *(double *)call = column_real(q, 0);
+    return true;
+}
+
+enum gate_status store_raised_best(struct store *s, const struct watch_item *item, double *to_ns,
+                                   struct gate_error *err)
+{
+    *to_ns = 0;
+    struct query q = query_begin(s, SQL_RAISED_BEST);
+    bind_int(&q, item->track_id);
+    bind_int(&q, item->run_id);
+    return store_each_row(s, &q, real_row, to_ns, err);
+}

@@ -1,0 +1,88 @@
+/*
+ * store_watch.h: what watch.c reads and keeps of trends; part of the store.
+ *
+ * Everything that writes is to be called in a batch or by store_atomically().
+ */
+#ifndef SERVER_STORE_WATCH_H
+#define SERVER_STORE_WATCH_H
+
+#include "store.h"
+
+/* The place of a point in its series. */
+struct watch_key {
+    int64_t time_ms;
+    int64_t run_id;
+};
+
+/* One track in one run. */
+struct watch_item {
+    int64_t run_id, track_id;
+    int64_t series_id; /* of the candidate's point; 0: it has none that counts */
+    int64_t device_id;
+    int64_t time_ms;
+};
+
+struct watch_point {
+    struct watch_key key;
+    double p50_ns, control_ns; /* 0: not known */
+    double rel_err;            /* below 0: not known */
+};
+
+/* Where the last segment of a series starts, and its last level; zeros: with the series. */
+struct watch_segment {
+    struct watch_key segment, cut;
+};
+
+struct watch_change {
+    int64_t id;
+    int64_t series_id;
+    struct watch_key key;
+    int64_t before_run_id;
+    double before_ns, after_ns;
+    bool by_control;
+    double before_level, after_level;
+    bool stands, settled;
+    int64_t n_missed; /* looks in a row that did not find it */
+};
+
+/* The next track that was not watched, behind the item; *found: there is one. */
+enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool *found,
+                                  struct gate_error *err);
+/* Where to go on: the run and track of the last item. */
+enum gate_status store_watch_mark(struct store *s, struct watch_item *item, struct gate_error *err);
+enum gate_status store_put_watch_mark(struct store *s, const struct watch_item *item,
+                                      struct gate_error *err);
+
+/* From when on the device's epoch of that time lasts; 0: from the start. */
+enum gate_status store_watch_epoch(struct store *s, int64_t device_id, int64_t time_ms,
+                                   int64_t *from_ms, struct gate_error *err);
+
+/* The candidate's points that runs up to `run_id` brought, newest first, until fn says false. */
+typedef bool (*watch_point_fn)(void *context, const struct watch_point *point);
+enum gate_status store_watch_tail(struct store *s, int64_t series_id, int64_t run_id, int limit,
+                                  watch_point_fn fn, void *context, struct gate_error *err);
+/* The same from a place on, oldest first. */
+enum gate_status store_watch_head(struct store *s, int64_t series_id, int64_t run_id,
+                                  struct watch_key from, int limit, watch_point_fn fn,
+                                  void *context, struct gate_error *err);
+
+enum gate_status store_watch_segment(struct store *s, int64_t series_id, struct watch_segment *out,
+                                     struct gate_error *err);
+enum gate_status store_put_watch_segment(struct store *s, int64_t series_id,
+                                         const struct watch_segment *segment,
+                                         struct gate_error *err);
+
+/* The change points of a series that are not settled: at most `max`, *n of them. */
+enum gate_status store_young_changes(struct store *s, int64_t series_id, struct watch_change *out,
+                                     size_t max, size_t *n, struct gate_error *err);
+/* One by its id. */
+enum gate_status store_find_change(struct store *s, int64_t id, struct watch_change *out,
+                                   struct gate_error *err);
+/* Inserts when the id is 0, and sets it; updates otherwise. */
+enum gate_status store_put_change(struct store *s, struct watch_change *c, struct gate_error *err);
+
+/* Did this run raise the best of the track by an accept? *to_ns is 0 when it did not. */
+enum gate_status store_raised_best(struct store *s, const struct watch_item *item, double *to_ns,
+                                   struct gate_error *err);
+
+#endif

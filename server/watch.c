@@ -1,0 +1,267 @@
+/* watch.c: see watch.h. */
+#include "watch.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "stats.h"
+#include "store_private.h"
+#include "watch_private.h"
+
+/* What a look reads beside its tail. */
+struct reading {
+    struct look look;
+    struct watch_segment segment;
+    struct watch_point reference[CHANGEPOINT_SETTLED]; /* the segment's first, before the tail */
+    size_t n_reference;
+    bool by_control; /* all points have a control */
+};
+
+/* ---- reading ---- */
+
+static bool tail_row(void *context, const struct watch_point *point)
+{
+    struct reading *r = context;
+    if (watch_compare(point->key, r->segment.cut) < 0)
+        return false;
+    r->look.tail[r->look.n++] = *point;
+    return r->look.n < CHANGEPOINT_TAIL;
+}
+
+static bool reference_row(void *context, const struct watch_point *point)
+{
+    struct reading *r = context;
+    if (watch_compare(point->key, r->look.tail[0].key) >= 0)
+        return false;
+    r->reference[r->n_reference++] = *point;
+    return r->n_reference < CHANGEPOINT_SETTLED;
+}
+
+static void reverse(struct watch_point *x, size_t n)
+{
+    for (size_t i = 0; i < n / 2; i++) {
+        struct watch_point swapped = x[i];
+        x[i] = x[n - 1 - i];
+        x[n - 1 - i] = swapped;
+    }
+}
+
+/* Leaves out what is older than the epoch of the newest point; nothing of a segment crosses it. */
+static enum gate_status cut_at_epoch(struct reading *r)
+{
+    struct look *l = &r->look;
+    enum gate_status status = store_watch_epoch(l->store, l->item->device_id,
+                                                l->tail[0].key.time_ms, &l->stretch_ms, l->err);
+    if (status != GATE_OK)
+        return status;
+    while (l->n > 0 && l->tail[l->n - 1].key.time_ms < l->stretch_ms)
+        l->n--;
+    if (r->segment.segment.time_ms < l->stretch_ms)
+        r->segment.segment = (struct watch_key){l->stretch_ms, 0};
+    if (r->segment.cut.time_ms < l->stretch_ms)
+        r->segment.cut = (struct watch_key){l->stretch_ms, 0};
+    return GATE_OK;
+}
+
+static bool all_have_control(const struct watch_point *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (x[i].control_ns <= 0)
+            return false;
+    }
+    return true;
+}
+
+static enum gate_status read_points(struct reading *r)
+{
+    struct look *l = &r->look;
+    int64_t series_id = l->item->series_id, run_id = l->item->run_id;
+    enum gate_status status = store_watch_segment(l->store, series_id, &r->segment, l->err);
+    if (status == GATE_OK)
+        status =
+            store_watch_tail(l->store, series_id, run_id, CHANGEPOINT_TAIL, tail_row, r, l->err);
+    if (status != GATE_OK || l->n == 0)
+        return status;
+    status = cut_at_epoch(r);
+    reverse(l->tail, l->n);
+    bool is_whole =
+        l->n < CHANGEPOINT_TAIL && watch_compare(r->segment.segment, r->segment.cut) == 0;
+    if (status == GATE_OK && !is_whole)
+        status = store_watch_head(l->store, series_id, run_id, r->segment.segment,
+                                  CHANGEPOINT_SETTLED, reference_row, r, l->err);
+    r->by_control =
+        all_have_control(l->tail, l->n) && all_have_control(r->reference, r->n_reference);
+    return status;
+}
+
+/* ---- judging ---- */
+
+static double value_of(const struct reading *r, const struct watch_point *p)
+{
+    return log(r->by_control ? p->p50_ns / p->control_ns : p->p50_ns);
+}
+
+static double median_ns(const struct watch_point *x, size_t n)
+{
+    double sorted[CHANGEPOINT_TAIL];
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = x[i].p50_ns;
+    stats_sort(sorted, n);
+    return stats_quantile(sorted, n, 0.5);
+}
+
+/* The points that a drift started from. */
+static double start_ns(const struct reading *r)
+{
+    if (r->n_reference > 0)
+        return median_ns(r->reference, r->n_reference);
+    return median_ns(r->look.tail, CHANGEPOINT_SETTLED);
+}
+
+/* Fills in l->found: element i is at l->at[i], and element i + 1 ends it. */
+static void put_found(struct reading *r, const struct changepoint *c, size_t i)
+{
+    struct look *l = &r->look;
+    size_t at = l->at[i], from = i > 0 ? l->at[i - 1] : 0;
+    size_t to = i + 1 < l->n_found ? l->at[i + 1] : l->n;
+    const struct watch_point *before =
+        at > 0 ? &l->tail[at - 1] : &r->reference[r->n_reference - 1];
+    l->found[i] = (struct watch_change){
+        .series_id = l->item->series_id,
+        .key = l->tail[at].key,
+        .before_run_id = before->key.run_id,
+        .before_ns = c->drift ? start_ns(r) : median_ns(l->tail + from, at - from),
+        .after_ns = c->drift ? median_ns(l->tail + l->n - CHANGEPOINT_SETTLED, CHANGEPOINT_SETTLED)
+                             : median_ns(l->tail + at, to - at),
+        .by_control = r->by_control,
+        .before_level = exp(c->before),
+        .after_level = exp(c->after),
+        .stands = true,
+        .settled = c->settled,
+    };
+}
+
+/* The place of a position in the tail. */
+static struct watch_key key_at(const struct reading *r, int64_t position)
+{
+    return r->look.tail[(size_t)position - r->n_reference].key;
+}
+
+/* Looks at the newest value of the tail. *moved: the segment is another one now. */
+static void judge(struct reading *r, bool *moved)
+{
+    struct look *l = &r->look;
+    struct changepoint_tail tail;
+    struct changepoint found[CHANGEPOINT_MAX];
+    double reference[CHANGEPOINT_SETTLED];
+    for (size_t i = 0; i < r->n_reference; i++)
+        reference[i] = value_of(r, &r->reference[i]);
+    changepoint_resume(&tail, 0, reference, r->n_reference, 0, (int64_t)r->n_reference);
+    for (size_t i = 0; i + 1 < l->n; i++)
+        changepoint_push(&tail, value_of(r, &l->tail[i]));
+    l->n_found = changepoint_append(&tail, value_of(r, &l->tail[l->n - 1]), found);
+    for (size_t i = 0; i < l->n_found; i++)
+        l->at[i] = (size_t)found[i].position - r->n_reference;
+    for (size_t i = 0; i < l->n_found; i++)
+        put_found(r, &found[i], i);
+
+    *moved = tail.cut > 0;
+    if (tail.segment > 0)
+        r->segment.segment = key_at(r, tail.segment);
+    if (tail.cut > 0)
+        r->segment.cut = key_at(r, tail.cut);
+}
+
+/* A run that came so late that its point is behind the tail changes nothing. */
+static bool is_in_tail(const struct look *l)
+{
+    for (size_t i = l->n; i-- > 0;) {
+        if (l->tail[i].key.run_id == l->item->run_id)
+            return true;
+    }
+    return false;
+}
+
+static enum gate_status look_at_series(struct reading *r)
+{
+    struct look *l = &r->look;
+    bool moved = false;
+    enum gate_status status = read_points(r);
+    if (status != GATE_OK || !is_in_tail(l))
+        return status;
+    judge(r, &moved);
+    if (moved)
+        status = store_put_watch_segment(l->store, l->item->series_id, &r->segment, l->err);
+    if (status == GATE_OK)
+        status = watch_apply_changes(l);
+    if (status == GATE_OK)
+        status = watch_apply_error(l);
+    return status;
+}
+
+static enum gate_status look_at(struct store *s, const struct watch_item *item, int64_t now_ms,
+                                struct gate_error *err)
+{
+    struct reading r;
+    struct look *l = &r.look;
+    l->store = s;
+    l->item = item;
+    l->now_ms = now_ms;
+    l->err = err;
+    l->n = l->n_found = r.n_reference = 0;
+    enum gate_status status =
+        store_open_alerts(s, item->track_id, l->alerts, LOOK_MAX_ALERTS, &l->n_alerts, err);
+    if (status == GATE_OK && item->series_id != 0)
+        status = look_at_series(&r);
+    if (status == GATE_OK && l->n_alerts > 0)
+        status = watch_apply_accept(l);
+    return status;
+}
+
+/* ---- all that waits ---- */
+
+struct pending {
+    struct store *store;
+    int max_tracks;
+    bool *more;
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static enum gate_status look_at_pending(void *context, struct gate_error *err)
+{
+    const struct pending *p = context;
+    struct watch_item item;
+    int64_t now = now_ms();
+    enum gate_status status = store_watch_mark(p->store, &item, err);
+    for (int i = 0; i < p->max_tracks && status == GATE_OK && *p->more; i++) {
+        status = store_watch_next(p->store, &item, p->more, err);
+        if (status == GATE_OK && *p->more)
+            status = look_at(p->store, &item, now, err);
+    }
+    if (status == GATE_OK)
+        status = store_put_watch_mark(p->store, &item, err);
+    return status;
+}
+
+enum gate_status watch_pending(struct store *s, int max_tracks, bool *more, struct gate_error *err)
+{
+    struct pending p = {s, max_tracks, more};
+    struct watch_item item;
+    enum gate_status status = store_watch_mark(s, &item, err);
+    *more = false;
+    /* Where there is nothing to do, nothing is written. */
+    if (status == GATE_OK)
+        status = store_watch_next(s, &item, more, err);
+    if (status == GATE_OK && *more)
+        status = store_atomically(s, look_at_pending, &p, err);
+    if (status != GATE_OK)
+        *more = false;
+    return status;
+}

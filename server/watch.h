@@ -1,0 +1,27 @@
+/*
+ * watch.h: looks at what runs brought, finds where a level changed, and opens and closes alerts.
+ *
+ * Each track of a run is looked at once, in the order in which the runs were stored: the newest
+ * values of the candidate's series (changepoint.h), over the control's time where all of them have
+ * one. A new contract is another series and a new epoch another stretch: nothing crosses them. A
+ * run that comes late takes its place among the newest values; one that is older than those, or
+ * than the last change, is history and no longer looked at.
+ *
+ * Alerts: one for each change point, by its direction; it follows a young one that moves. A
+ * regression whose level returns is fixed, and that return is no alert of its own; so is one whose
+ * change point vanishes. Each is opened again when the later runs take that back. An error
+ * (relative, of the verification) of more than ten times the usual one is an alert too. Somebody's
+ * audited accept of a slower best accepts the regressions up to that level.
+ */
+#ifndef SERVER_WATCH_H
+#define SERVER_WATCH_H
+
+#include "store.h"
+
+/*
+ * Looks at up to `max_tracks` tracks of runs; *more: there are others. What was looked at is marked
+ * in the same transaction (or the batch that is open), so that each is looked at exactly once.
+ */
+enum gate_status watch_pending(struct store *s, int max_tracks, bool *more, struct gate_error *err);
+
+#endif

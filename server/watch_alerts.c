@@ -1,0 +1,289 @@
+/* watch_alerts.c: see watch_private.h. */
+#include "watch_private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "stats.h"
+
+#define SAME_LEVEL 0.01              /* a level this near to the old one has returned */
+#define ACCEPTED_LEVEL 0.02          /* a best this near to a level accepts it */
+#define ERROR_JUMP 10.0              /* times the usual error */
+#define ERROR_FLOOR 1e-8             /* below the rounding of every dtype; what less counts as */
+#define ERROR_MIN_KNOWN 3            /* points that make an error usual */
+#define MOVE_MAX CHANGEPOINT_SETTLED /* points that a change point moves at most between looks */
+/*
+ * Looks that may miss a change point before it is taken back: the first runs of a third level blur
+ * the second, until they are enough to be seen as one.
+ */
+#define MISSED_MAX 10
+#define MAX_YOUNG 64
+
+/* ---- alerts ---- */
+
+static enum gate_status step(const struct look *l, struct alert_row *alert, enum alert_state to,
+                             int64_t closed_by, const char *reason)
+{
+    enum gate_status status =
+        store_server_step(l->store, alert, to, closed_by, reason, l->now_ms, l->err);
+    alert->state = to;
+    return status;
+}
+
+static bool is_open(const struct alert_row *alert)
+{
+    return alert->state == ALERT_NEW || alert->state == ALERT_ACKNOWLEDGED;
+}
+
+static bool is_up(const struct watch_change *c)
+{
+    return c->after_level > c->before_level;
+}
+
+static struct new_alert alert_of(const struct look *l, const struct watch_change *c)
+{
+    return (struct new_alert){
+        .track_id = l->item->track_id,
+        .series_id = c->series_id,
+        .change_id = c->id,
+        .kind = is_up(c) ? ALERT_REGRESSION : ALERT_IMPROVEMENT,
+        .time_ms = c->key.time_ms,
+        .run_id = c->key.run_id,
+        .before_run_id = c->before_run_id,
+        .before = c->before_ns,
+        .after = c->after_ns,
+        .change = c->after_level / c->before_level - 1,
+    };
+}
+
+/* Does `later` take the level back to where it was before `earlier`? */
+static bool returns(const struct look *l, const struct watch_change *earlier,
+                    const struct watch_change *later)
+{
+    if (earlier->id == later->id || earlier->series_id != later->series_id ||
+        earlier->by_control != later->by_control || is_up(earlier) == is_up(later) ||
+        earlier->key.time_ms < l->stretch_ms)
+        return false;
+    double left = later->after_level / earlier->before_level - 1;
+    return is_up(earlier) ? left <= SAME_LEVEL : left >= -SAME_LEVEL;
+}
+
+/* Closes the open alerts whose level has returned; *fixed: a regression was among them. */
+static enum gate_status close_returned(struct look *l, const struct watch_change *c, bool *fixed)
+{
+    enum gate_status status = GATE_OK;
+    *fixed = false;
+    for (size_t i = 0; i < l->n_alerts && status == GATE_OK; i++) {
+        struct alert_row *alert = &l->alerts[i];
+        struct watch_change opened = {.id = 0};
+        if (!is_open(alert) || alert->change_id == 0)
+            continue;
+        status = store_find_change(l->store, alert->change_id, &opened, l->err);
+        if (status != GATE_OK || !returns(l, &opened, c))
+            continue;
+        *fixed |= alert->kind == ALERT_REGRESSION;
+        status = step(l, alert, ALERT_FIXED, c->id, "the level returned");
+    }
+    return status;
+}
+
+/* A change point that is new: an alert, unless it is the end of a regression. */
+static enum gate_status raise_change(struct look *l, const struct watch_change *c)
+{
+    bool fixed;
+    struct new_alert alert = alert_of(l, c);
+    enum gate_status status = close_returned(l, c, &fixed);
+    if (status != GATE_OK || fixed)
+        return status;
+    return store_raise_alert(l->store, &alert, l->now_ms, l->err);
+}
+
+/* A change point that does not stand any more. */
+static enum gate_status retract_change(struct look *l, const struct watch_change *c)
+{
+    struct alert_row rows[LOOK_MAX_ALERTS];
+    size_t n;
+    bool found;
+    enum gate_status status = store_alert_of_change(l->store, c->id, &rows[0], &found, l->err);
+    if (status == GATE_OK && found && is_open(&rows[0]))
+        status = step(l, &rows[0], ALERT_FIXED, 0, "later runs do not bear it out");
+    if (status == GATE_OK)
+        status = store_alerts_closed_by(l->store, c->id, rows, LOOK_MAX_ALERTS, &n, l->err);
+    for (size_t i = 0; status == GATE_OK && i < n; i++) {
+        if (rows[i].state == ALERT_FIXED && rows[i].by_server)
+            status = step(l, &rows[i], ALERT_NEW, 0, "the level did not return after all");
+    }
+    return status;
+}
+
+/* One that stands again, or has moved. */
+static enum gate_status follow_change(struct look *l, const struct watch_change *c, bool stood)
+{
+    struct alert_row row = {.id = 0};
+    struct new_alert alert = alert_of(l, c);
+    bool found;
+    enum gate_status status = store_alert_of_change(l->store, c->id, &row, &found, l->err);
+    if (status == GATE_OK && !found && !stood)
+        return raise_change(l, c);
+    if (status == GATE_OK && found)
+        status = store_move_alert(l->store, row.id, &alert, l->err);
+    if (status == GATE_OK && found && !stood && row.state == ALERT_FIXED && row.by_server)
+        status = step(l, &row, ALERT_NEW, 0, "later runs bear it out again");
+    return status;
+}
+
+/* ---- change points ---- */
+
+/* How many points of the tail lie before a place. */
+static size_t place_of(const struct look *l, struct watch_key key)
+{
+    size_t n = l->n;
+    while (n > 0 && watch_compare(l->tail[n - 1].key, key) >= 0)
+        n--;
+    return n;
+}
+
+/* The one of the change points on record that found[i] is, as far as it may have moved. */
+static size_t match(const struct look *l, size_t i, const struct watch_change *young, size_t n,
+                    const bool *taken)
+{
+    size_t best = n, best_distance = MOVE_MAX + 1;
+    for (size_t k = 0; k < n; k++) {
+        size_t at = place_of(l, young[k].key);
+        size_t distance = at > l->at[i] ? at - l->at[i] : l->at[i] - at;
+        if (!taken[k] && is_up(&young[k]) == is_up(&l->found[i]) && distance < best_distance) {
+            best = k;
+            best_distance = distance;
+        }
+    }
+    return best;
+}
+
+/* A young change point that this look did not find. */
+static enum gate_status leave_change(struct look *l, struct watch_change *c)
+{
+    bool stood = c->stands;
+    /* What lies before the tail is over: it stays as it was when it was seen last. */
+    if (watch_compare(c->key, l->tail[0].key) < 0)
+        c->settled = true;
+    else if (!stood)
+        return GATE_OK;
+    else if (++c->n_missed > MISSED_MAX)
+        c->stands = false;
+    enum gate_status status = store_put_change(l->store, c, l->err);
+    if (status == GATE_OK && stood && !c->stands)
+        status = retract_change(l, c);
+    return status;
+}
+
+enum gate_status watch_apply_changes(struct look *l)
+{
+    struct watch_change young[MAX_YOUNG];
+    bool taken[MAX_YOUNG] = {false};
+    size_t n, known[LOOK_MAX_FOUND];
+    enum gate_status status =
+        store_young_changes(l->store, l->item->series_id, young, MAX_YOUNG, &n, l->err);
+    if (status != GATE_OK)
+        return status;
+    for (size_t i = 0; i < l->n_found; i++) {
+        known[i] = match(l, i, young, n, taken);
+        if (known[i] < n)
+            taken[known[i]] = true;
+    }
+    for (size_t k = 0; k < n && status == GATE_OK; k++) {
+        if (!taken[k])
+            status = leave_change(l, &young[k]);
+    }
+    for (size_t i = 0; i < l->n_found && status == GATE_OK; i++) {
+        struct watch_change *c = &l->found[i];
+        bool is_known = known[i] < n;
+        c->id = is_known ? young[known[i]].id : 0;
+        status = store_put_change(l->store, c, l->err);
+        if (status == GATE_OK)
+            status = is_known ? follow_change(l, c, young[known[i]].stands) : raise_change(l, c);
+    }
+    return status;
+}
+
+/* ---- errors ---- */
+
+/* The median error of the points before the newest; false: too few are known. */
+static bool usual_error(const struct look *l, double *usual)
+{
+    double known[CHANGEPOINT_TAIL];
+    size_t n = 0;
+    for (size_t i = 0; i + 1 < l->n; i++) {
+        if (l->tail[i].rel_err >= 0)
+            known[n++] = l->tail[i].rel_err;
+    }
+    if (n < ERROR_MIN_KNOWN)
+        return false;
+    stats_sort(known, n);
+    *usual = fmax(stats_quantile(known, n, 0.5), ERROR_FLOOR);
+    return true;
+}
+
+static struct alert_row *open_error(struct look *l)
+{
+    for (size_t i = 0; i < l->n_alerts; i++) {
+        if (l->alerts[i].kind == ALERT_ERROR && is_open(&l->alerts[i]))
+            return &l->alerts[i];
+    }
+    return NULL;
+}
+
+static enum gate_status raise_error(const struct look *l, double usual, double now)
+{
+    const struct watch_point *newest = &l->tail[l->n - 1];
+    struct alert_row row = {.id = 0};
+    bool found;
+    enum gate_status status =
+        store_newest_alert(l->store, l->item->series_id, ALERT_ERROR, &row, &found, l->err);
+    /* What somebody accepted or ignored before does not come up again. */
+    if (status != GATE_OK || (found && row.state != ALERT_FIXED && now <= ERROR_JUMP * row.after))
+        return status;
+    struct new_alert alert = {
+        .track_id = l->item->track_id,
+        .series_id = l->item->series_id,
+        .kind = ALERT_ERROR,
+        .time_ms = newest->key.time_ms,
+        .run_id = newest->key.run_id,
+        .before_run_id = l->tail[l->n - 2].key.run_id,
+        .before = usual,
+        .after = now,
+        .change = now / usual - 1,
+    };
+    return store_raise_alert(l->store, &alert, l->now_ms, l->err);
+}
+
+enum gate_status watch_apply_error(struct look *l)
+{
+    const struct watch_point *newest = &l->tail[l->n - 1];
+    struct alert_row *open = open_error(l);
+    double usual;
+    if (newest->key.run_id != l->item->run_id || newest->rel_err < 0)
+        return GATE_OK;
+    if (open && newest->rel_err <= ERROR_JUMP * open->before)
+        return step(l, open, ALERT_FIXED, 0, "the error returned to its usual size");
+    if (open || !usual_error(l, &usual) || newest->rel_err <= ERROR_JUMP * usual)
+        return GATE_OK;
+    return raise_error(l, usual, newest->rel_err);
+}
+
+/* ---- accepts ---- */
+
+enum gate_status watch_apply_accept(struct look *l)
+{
+    double best_ns;
+    char reason[120];
+    enum gate_status status = store_raised_best(l->store, l->item, &best_ns, l->err);
+    snprintf(reason, sizeof(reason), "the best was raised to %.6g ns by an accept", best_ns);
+    for (size_t i = 0; i < l->n_alerts && status == GATE_OK && best_ns > 0; i++) {
+        struct alert_row *alert = &l->alerts[i];
+        if (is_open(alert) && alert->kind == ALERT_REGRESSION &&
+            alert->after <= best_ns * (1 + ACCEPTED_LEVEL))
+            status = step(l, alert, ALERT_ACCEPTED, 0, reason);
+    }
+    return status;
+}
