@@ -134,16 +134,22 @@ static size_t take_body(char *bytes, size_t size, size_t n, void *context)
 }
 
 /* A header more; *ok turns false when memory is short. */
-static void add_header(const struct http_client *c, struct curl_slist **list, bool *ok,
-                       const char *name, const char *value)
+static void add_line(const struct http_client *c, struct curl_slist **list, bool *ok,
+                     const char *line)
 {
-    char line[REMOTE_TOKEN_MAX + 64];
-    snprintf(line, sizeof line, "%s: %s", name, value);
     struct curl_slist *longer = c->curl.append(*list, line);
     if (longer)
         *list = longer;
     else
         *ok = false;
+}
+
+static void add_header(const struct http_client *c, struct curl_slist **list, bool *ok,
+                       const char *name, const char *value)
+{
+    char line[REMOTE_TOKEN_MAX + 64];
+    snprintf(line, sizeof line, "%s: %s", name, value);
+    add_line(c, list, ok, line);
 }
 
 static struct curl_slist *make_headers(const struct http_client *c, const struct http_request *r,
@@ -159,6 +165,8 @@ static struct curl_slist *make_headers(const struct http_client *c, const struct
         add_header(c, &list, ok, "Content-Type", r->type);
     if (r->gzipped)
         add_header(c, &list, ok, "Content-Encoding", "gzip");
+    for (size_t i = 0; r->headers && r->headers[i]; i++)
+        add_line(c, &list, ok, r->headers[i]);
     return list;
 }
 

@@ -25,6 +25,7 @@ struct http_request {
     const void *body;
     size_t len;
     long timeout_s; /* for all of it */
+    const char *const *headers; /* "Name: value", ended by NULL; NULL: none but the usual */
 };
 
 struct http_answer {

@@ -93,8 +93,9 @@ static bool is_rest(const char *s)
                    !strstr(s, "//") && !strstr(s, ".."));
 }
 
-static enum gate_status take_url(const char *text, struct remote *out, struct gate_error *err)
+enum gate_status remote_take_url(const char *text, struct remote *out, struct gate_error *err)
 {
+    *out = (struct remote){0};
     bool https = !strncmp(text, "https://", 8), http = !strncmp(text, "http://", 7);
     const char *host = text + (https ? 8 : 7);
     size_t n = https || http ? host_length(host) : 0, len = strlen(text);
@@ -155,11 +156,10 @@ enum gate_status remote_resolve(const struct remote_choice *choice, struct remot
 {
     const char *server = choose(choice->server, "GATE_SERVER");
     const char *ca_file = choose(choice->ca_file, "GATE_CA_FILE");
-    *out = (struct remote){0};
     if (!server)
         return gate_fail(err, GATE_USAGE,
                          "no server is named: give --server URL or set GATE_SERVER");
-    enum gate_status status = take_url(server, out, err);
+    enum gate_status status = remote_take_url(server, out, err);
     if (!status)
         status = find_token(choice->token_file, out, err);
     if (status)

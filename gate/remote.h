@@ -40,6 +40,9 @@ bool remote_is_named(const struct remote_choice *choice);
 enum gate_status remote_resolve(const struct remote_choice *choice, struct remote *out,
                                 struct gate_error *err);
 
+/* The address alone: no token, and the system's certificates. */
+enum gate_status remote_take_url(const char *text, struct remote *out, struct gate_error *err);
+
 /* Entries of a getopt table, and what remote_option() makes of them; false: another option. */
 /* clang-format off */
 #define REMOTE_OPTIONS                              \

@@ -25,6 +25,8 @@ static const struct route routes[] = {
     {"bests/log", {"device", "case", "limit", "after", "format"}, get_best_log},
     {"devices", {"format"}, get_devices},
     {"calibrations", {"device", "limit", "format"}, get_calibrations},
+    {"alerts", {"state", "device", "case", "kind", "limit", "after", "format"}, get_alerts},
+    {"alerts/", {NULL}, get_alert},
     {"openapi.json", {NULL}, get_openapi},
 };
 
@@ -68,6 +70,15 @@ static const char *unknown_parameter(const struct route *route, const struct req
     return NULL;
 }
 
+bool api_parameters_are_known(struct call *c, const struct route *route)
+{
+    const char *unknown = unknown_parameter(route, c->request);
+    if (unknown)
+        reply_problem(c->reply, 400, "The parameter '%s' is not known here.",
+                      is_name(unknown, "_-", 64) ? unknown : "...");
+    return !unknown;
+}
+
 void api_get(struct store *store, const struct request *request, struct reply *reply)
 {
     struct call c = {.store = store, .request = request, .reply = reply};
@@ -76,12 +87,8 @@ void api_get(struct store *store, const struct request *request, struct reply *r
         reply_problem(reply, 404, "There is no such address in the API.");
         return;
     }
-    const char *unknown = unknown_parameter(route, request);
-    if (unknown) {
-        reply_problem(reply, 400, "The parameter '%s' is not known here.",
-                      is_name(unknown, "_-", 64) ? unknown : "...");
+    if (!api_parameters_are_known(&c, route))
         return;
-    }
     emit_init(&c.emit, &reply->body, EMIT_JSON);
     buf_init(&c.rows, REPLY_MAX_BODY);
     enum gate_status status = store_read_begin(store, &c.err);

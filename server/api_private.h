@@ -38,6 +38,9 @@ struct route {
 /* All of them, which openapi.json must describe. */
 const struct route *api_routes(size_t *n);
 
+/* False: the request has a parameter that the route has not, and a problem was written. */
+bool api_parameters_are_known(struct call *c, const struct route *route);
+
 /* ---- parameters: api_parameter.c ---- */
 
 /* Of the names of the run document: what could be stored is what can be asked for. */
@@ -99,6 +102,8 @@ enum gate_status get_bests(struct call *c);
 enum gate_status get_best_log(struct call *c);
 enum gate_status get_devices(struct call *c);
 enum gate_status get_calibrations(struct call *c);
+enum gate_status get_alerts(struct call *c);
+enum gate_status get_alert(struct call *c);
 enum gate_status get_openapi(struct call *c);
 
 #endif

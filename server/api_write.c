@@ -8,6 +8,8 @@
 static const struct api_write_route routes[] = {
     {"runs", "POST", TOKEN_INGEST, true, (size_t)32 << 20, api_prepare_run, api_store_run,
      api_release_run},
+    {"alerts/", "POST", TOKEN_ADMIN, false, (size_t)16 << 10, api_prepare_step, api_take_step,
+     api_release_step},
 };
 
 const struct api_write_route *api_write_find(const char *path, const char **rest)

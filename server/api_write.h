@@ -46,6 +46,11 @@ struct api_write_route {
 /* The route of an address, NULL when nothing can be written there. */
 const struct api_write_route *api_write_find(const char *path, const char **rest);
 
+/* api_alerts.c: POST alerts/<id> */
+bool api_prepare_step(struct api_write *w);
+enum gate_status api_take_step(struct api_write *w, struct store *store, struct gate_error *err);
+void api_release_step(struct api_write *w);
+
 /* api_ingest.c: POST runs */
 bool api_prepare_run(struct api_write *w);
 enum gate_status api_store_run(struct api_write *w, struct store *store, struct gate_error *err);

@@ -31,6 +31,8 @@ static const char usage[] =
     "  --private             reading takes a token too, as writing always does\n"
     "  --tls-cert FILE       serve HTTPS with this certificate (PEM, with its chain)\n"
     "  --tls-key FILE        and its key\n"
+    "  --webhook URL         tell it of alerts, by signed POSTs (server/webhook.h)\n"
+    "  --webhook-secret-file FILE  what they are signed with\n"
     "  --read-rate N         requests a second of one address (2000)\n"
     "  --write-rate N        writes a second of one token (20)\n"
     "  --max-connections N   connections at a time (256), and of\n"
@@ -63,6 +65,8 @@ static const struct option options[] = {
     {"private", no_argument, NULL, 'p'},
     {"tls-cert", required_argument, NULL, 'c'},
     {"tls-key", required_argument, NULL, 'k'},
+    {"webhook", required_argument, NULL, 'u'},
+    {"webhook-secret-file", required_argument, NULL, 's'},
     {"read-rate", required_argument, NULL, 'r'},
     {"write-rate", required_argument, NULL, 'w'},
     {"max-connections", required_argument, NULL, 'm'},
@@ -111,6 +115,12 @@ static enum gate_status take(void *context, int letter, const char *value, struc
     case 'k':
         h->tls_key = value;
         return GATE_OK;
+    case 'u':
+        h->webhook = value;
+        return GATE_OK;
+    case 's':
+        h->webhook_secret = value;
+        return GATE_OK;
     case 'r':
         return options_number("--read-rate", value, 1, 10000000, &h->read_rate, err);
     case 'w':
@@ -138,6 +148,8 @@ static enum gate_status check(struct arguments *a, struct gate_error *err)
         return gate_fail(err, GATE_USAGE, "--db FILE is missing; see --help");
     if (!a->http.tls_cert != !a->http.tls_key)
         return gate_fail(err, GATE_USAGE, "--tls-cert and --tls-key belong together");
+    if (!a->http.webhook != !a->http.webhook_secret)
+        return gate_fail(err, GATE_USAGE, "--webhook and --webhook-secret-file belong together");
     if (!a->http.artifacts) {
         size_t n = (size_t)snprintf(a->artifacts, sizeof(a->artifacts), "%s-artifacts", a->http.db);
         if (n >= sizeof(a->artifacts))

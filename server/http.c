@@ -13,11 +13,14 @@
 #include "http_private.h"
 #include "log.h"
 #include "metrics.h"
+#include "watch.h"
 
 /* Of the request line, the headers and those of the answer; libmicrohttpd clears it each time. */
 #define CONNECTION_BYTES ((size_t)16 << 10)
 #define CACHE_BYTES ((size_t)8 << 20)
 #define MAX_PEM ((size_t)1 << 20)
+#define WATCH_TRACKS 256 /* at a time; a job that comes waits for no more */
+#define WATCH_MS 5000    /* between looks for runs that another process stored */
 #define STOP_MS 5000
 #define STOP_STEP_MS 5
 #define BURST_SECONDS 4 /* of a rate: what may come at once after silence */
@@ -133,11 +136,27 @@ static enum gate_status start_daemon(struct http *h, struct gate_error *err)
                      h->tls_cert ? ": are the certificate and its key PEM files that fit?" : "");
 }
 
+static enum gate_status watch(struct store *store, bool *more, struct gate_error *err)
+{
+    return watch_pending(store, WATCH_TRACKS, more, err);
+}
+
+static enum gate_status open_webhook(struct http *h, struct gate_error *err)
+{
+    struct webhook_options options = {
+        .url = h->options.webhook,
+        .secret_file = h->options.webhook_secret,
+        .db = h->options.db,
+        .writer = h->writer,
+    };
+    return options.url ? webhook_open(&options, &h->webhook, err) : GATE_OK;
+}
+
 /* The writer comes first: it makes or migrates the file that the others read. */
 static enum gate_status open_parts(struct http *h, struct gate_error *err)
 {
     char build[65];
-    struct writer_options writer = {.db = h->options.db};
+    struct writer_options writer = {.db = h->options.db, .chore = watch, .period_ms = WATCH_MS};
     enum gate_status status = assets_open(h->options.web_root, &h->assets, err);
     if (status == GATE_OK)
         status = read_tls(h, err);
@@ -151,6 +170,8 @@ static enum gate_status open_parts(struct http *h, struct gate_error *err)
         status = file_sha256("/proc/self/exe", build, err);
     if (status == GATE_OK)
         status = tagger_open(h->options.db, build, &h->tagger, err);
+    if (status == GATE_OK)
+        status = open_webhook(h, err);
     return status;
 }
 
@@ -229,6 +250,7 @@ void http_stop(struct http *h)
 {
     if (!h)
         return;
+    webhook_close(h->webhook);
     if (h->daemon) {
         atomic_store(&h->stopping, true);
         MHD_quiesce_daemon(h->daemon);

@@ -21,12 +21,14 @@ struct http_options {
     const char *artifacts; /* folder of the artifacts, made when it is not there */
     const char *tls_cert;  /* PEM files, both or none */
     const char *tls_key;
-    bool private_reads;      /* reading takes a token too */
-    int64_t read_rate;       /* requests a second of one address */
-    int64_t write_rate;      /* writes a second of one token */
-    int64_t max_connections; /* libmicrohttpd divides them among the threads */
-    int64_t max_per_address; /* connections of one address */
-    int64_t timeout_s;       /* of silence; a request may take twice as long, a body four times */
+    const char *webhook;        /* an address that is told of alerts (webhook.h), or NULL */
+    const char *webhook_secret; /* file */
+    bool private_reads;         /* reading takes a token too */
+    int64_t read_rate;          /* requests a second of one address */
+    int64_t write_rate;         /* writes a second of one token */
+    int64_t max_connections;    /* libmicrohttpd divides them among the threads */
+    int64_t max_per_address;    /* connections of one address */
+    int64_t timeout_s; /* of silence; a request may take twice as long, a body four times */
 };
 
 /* Opens the database and starts to serve. GATE_IO when the database cannot be opened. */

@@ -23,6 +23,7 @@
 #include "request.h"
 #include "store.h"
 #include "tag.h"
+#include "webhook.h"
 #include "writer.h"
 
 #define HTTP_MAX_THREADS 8u
@@ -82,6 +83,7 @@ struct http {
     struct cache *cache;
     struct limits *read_limits, *write_limits;
     struct writer *writer;
+    struct webhook *webhook;
     unsigned n_threads;
     atomic_bool stopping;
     atomic_uint n_requests; /* under way */

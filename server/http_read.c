@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "api.h"
+#include "badge.h"
 #include "emit.h"
+#include "feed.h"
 #include "log.h"
 #include "plain.h"
 
@@ -60,7 +62,7 @@ static bool is_plain(const struct http *h, const char *path)
 
 static bool is_of_store(const struct http *h, const char *path)
 {
-    return api_owns(path) || is_plain(h, path);
+    return api_owns(path) || badge_owns(path) || strcmp(path, FEED_PATH) == 0 || is_plain(h, path);
 }
 
 bool http_is_open(const struct http *h, const char *path)
@@ -76,6 +78,10 @@ static void answer_from_store(struct http *h, const struct exchange *x, const st
     reply->etag = *tag;
     if (api_owns(x->request.path))
         api_get(store, &x->request, reply);
+    else if (badge_owns(x->request.path))
+        badge_get(store, &x->request, reply);
+    else if (strcmp(x->request.path, FEED_PATH) == 0)
+        feed_get(store, &x->request, reply);
     else
         plain_get(store, h->assets, reply);
     http_give_store(h, store);
@@ -131,6 +137,7 @@ enum MHD_Result http_answer(struct http *h, struct MHD_Connection *connection, s
     bool sent = false;
     struct reply reply;
     reply_init(&reply);
+    reply.embedded = badge_owns(path);
     if (strcmp(path, "/api/v1/whoami") == 0 && x->request.n_parameters == 0) {
         answer_whoami(x, &reply);
     } else if (strncmp(path, ARTIFACTS, strlen(ARTIFACTS)) == 0) {

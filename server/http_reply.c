@@ -21,7 +21,6 @@ static const char *const security_headers[][2] = {
      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
     {"X-Content-Type-Options", "nosniff"},
     {"Referrer-Policy", "no-referrer"},
-    {"Cross-Origin-Resource-Policy", "same-origin"},
     {"Cross-Origin-Opener-Policy", "same-origin"},
 };
 
@@ -106,6 +105,8 @@ static bool add_headers(const struct http *h, struct MHD_Response *response,
     size_t n = sizeof(security_headers) / sizeof(security_headers[0]);
     for (size_t i = 0; i < n; i++)
         add(response, &good, security_headers[i][0], security_headers[i][1]);
+    add(response, &good, "Cross-Origin-Resource-Policy",
+        reply->embedded ? "cross-origin" : "same-origin");
     if (reply->status != 304)
         add(response, &good, "Content-Type", reply->type);
     if (reply->allow)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report_units.h"
+#include "xml.h"
 
 #define N_RUNS 25
 #define N_CASES 500
@@ -15,33 +16,10 @@ struct page {
     int64_t n_rows; /* of the table at hand */
 };
 
-/* Text between tags or in a quoted attribute. */
-static void put_text(struct buf *out, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        switch (*text) {
-        case '&':
-            buf_puts(out, "&amp;");
-            break;
-        case '<':
-            buf_puts(out, "&lt;");
-            break;
-        case '>':
-            buf_puts(out, "&gt;");
-            break;
-        case '"':
-            buf_puts(out, "&quot;");
-            break;
-        default:
-            buf_putc(out, *text);
-        }
-    }
-}
-
 static void put_cell(struct buf *out, const char *text)
 {
     buf_puts(out, "<td>");
-    put_text(out, text);
+    xml_text(out, text);
     buf_puts(out, "</td>");
 }
 
@@ -49,16 +27,16 @@ static void put_cell(struct buf *out, const char *text)
 static void put_number(struct buf *out, bool known, const char *text)
 {
     buf_puts(out, "<td class=\"number\">");
-    put_text(out, known ? text : "\u2013");
+    xml_text(out, known ? text : "\u2013");
     buf_puts(out, "</td>");
 }
 
 static void put_verdict(struct buf *out, const char *verdict)
 {
     buf_puts(out, "<td><span class=\"verdict ");
-    put_text(out, verdict);
+    xml_text(out, verdict);
     buf_puts(out, "\">");
-    put_text(out, strcmp(verdict, "no-verdict") == 0 ? "no verdict" : verdict);
+    xml_text(out, strcmp(verdict, "no-verdict") == 0 ? "no verdict" : verdict);
     buf_puts(out, "</span></td>");
 }
 
@@ -75,7 +53,7 @@ static void put_commit(struct buf *out, const struct store_run *run)
     char text[16];
     snprintf(text, sizeof(text), "%.9s%s", run->commit, run->dirty ? "+" : "");
     buf_puts(out, "<td class=\"mono\">");
-    put_text(out, text);
+    xml_text(out, text);
     buf_puts(out, "</td>");
 }
 

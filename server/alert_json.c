@@ -1,0 +1,38 @@
+/* alert_json.c: see alert_json.h. */
+#include "alert_json.h"
+
+void emit_alert_members(struct emit *e, const struct store_alert *alert)
+{
+    bool in_ns = alert->kind != ALERT_ERROR;
+    emit_integer_member(e, "id", alert->id);
+    emit_string_member(e, "case", alert->case_id);
+    emit_string_member(e, "device", alert->device_model);
+    emit_string_member(e, "provider", alert->provider);
+    emit_string_member(e, "contract", alert->contract);
+    emit_string_member(e, "kind", alert_kind_name(alert->kind));
+    emit_string_member(e, "state", alert_state_name(alert->state));
+    emit_integer_member(e, "time_ms", alert->time_ms);
+    emit_string_member(e, "run", alert->run_uuid);
+    emit_known_string(e, "commit", alert->commit);
+    emit_known_string(e, "before_commit", alert->before_commit);
+    emit_real_member(e, "change", alert->change);
+    emit_known_real(e, "before_ns", in_ns ? alert->before : 0.0);
+    emit_known_real(e, "after_ns", in_ns ? alert->after : 0.0);
+    emit_string_member(e, "reason", alert->reason);
+    emit_string_member(e, "who", alert->who);
+    emit_integer_member(e, "updated_ms", alert->updated_ms);
+    emit_key(e, "closed_ms");
+    if (alert->closed_ms > 0)
+        emit_integer(e, alert->closed_ms);
+    else
+        emit_null(e);
+}
+
+void emit_alert_event_members(struct emit *e, const struct store_alert_event *event)
+{
+    emit_integer_member(e, "time_ms", event->time_ms);
+    emit_string_member(e, "who", event->who);
+    emit_known_string(e, "from", event->from);
+    emit_string_member(e, "to", event->to);
+    emit_string_member(e, "reason", event->reason);
+}
