@@ -223,7 +223,8 @@ static enum gate_status put_file(struct enqueue *q)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     enum gate_status status = artifact_put(q->arguments->library, sha256, q->err);
-    return status ? status : put(q, SPOOL_LIBRARY, (int64_t)now.tv_sec * 1000, sha256, NULL);
+    int64_t now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return status ? status : put(q, SPOOL_LIBRARY, now_ms, sha256, NULL);
 }
 
 /* All that was asked for. */

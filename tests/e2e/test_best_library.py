@@ -66,7 +66,9 @@ class Push(LibraryCase):
     def test_other_libraries_go_when_they_are_named(self):
         self.run_suite("new")
         tracker = self.tracker()
-        self.assert_counts(self.push(), created=1)
+        done = self.push()
+        self.assert_counts(done, created=1)
+        self.assertEqual(done.err, "")
         self.assert_counts(self.push("--library", "new.so"), existed=1, libraries=1)
         self.assertEqual(tracker.artifacts, {NEW: b"new"})
 
@@ -76,6 +78,12 @@ class Push(LibraryCase):
         self.assertEqual(len(self.spooled()), 2)
         self.assert_counts(self.push(), created=1, libraries=1)
         self.assertEqual(tracker.artifacts, {OLD: b"old"})
+
+    def test_a_library_waits_once(self):
+        self.tracker(reset, reset)
+        for _ in range(2):
+            done = self.push("--retry-for", "0", "--library", "old.so", status=74)
+        self.assert_counts(done, left=2)
 
     def test_a_token_that_may_send_runs_only(self):
         def take_runs_only(handler):

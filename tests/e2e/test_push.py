@@ -305,7 +305,7 @@ class Refused(PushCase):
 class Usage(PushCase):
     def test_nothing_is_sent_in_the_clear(self):
         for address in ("http://192.0.2.1", "http://127.0.0.1.example.org", "http://localhost.x",
-                        "http://[::2]:80", "http://128.0.0.1:8731"):
+                        "http://[::2]:80", "http://127.0.0.1.5", "http://128.0.0.1:8731"):
             self.env["GATE_SERVER"] = address
             self.assertIn("in the clear", self.push(status=64).err, address)
         self.assertEqual(self.spooled(), [])
