@@ -38,10 +38,6 @@ def half_an_answer(handler):
     handler.respond(201, b'{"uuid":', promise=100)
 
 
-def login_page(handler):
-    handler.respond(200, b"<html>Please log in</html>", [("Content-Type", "text/html")])
-
-
 def piecemeal(handler):
     """A good answer, byte by byte."""
     uuid = json.loads(gzip.decompress(handler.body))["uuid"]
@@ -282,11 +278,13 @@ class Refused(PushCase):
         self.assertEqual(len(tracker.seen), 1)
         self.assertIn("scope 'ingest'", done.err)
 
-    def test_a_login_page_is_no_receipt(self):
-        self.tracker(login_page)
-        done = self.push(status=74)
-        self.assert_counts(done, left=1)
-        self.assertIn("no gate-server", done.err)
+    def test_what_does_not_name_the_run_is_no_receipt(self):
+        other = json.dumps({"uuid": self.uuids[0], "created": True}).encode()
+        for body in (b"<html>Please log in</html>", b"{}", b"", other):
+            self.tracker(lambda h, body=body: h.respond(200, body))
+            done = self.push(status=74)
+            self.assert_counts(done, left=1)
+            self.assertIn("no gate-server", done.err)
 
     def test_a_redirect_is_not_followed(self):
         other = self.tracker()
