@@ -118,5 +118,5 @@ window.addEventListener("hashchange", (event) => {
     show();
 });
 listen();
+await show();
 watch(show);
-show();

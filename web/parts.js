@@ -38,16 +38,20 @@ export function crumbs(...parts) {
         parts.map((part, i) => [i > 0 && h("span", { "aria-hidden": "true" }, "/"), part]));
 }
 
-/** What a database without a run shows. */
+/** What a database without a run shows: each way to the first numbers, with its command. */
 export function nothingYet() {
+    const server = new URL(".", document.baseURI).href.replace(/\/$/, "");
     return h("section", { class: "empty" },
         h("h1", {}, "No runs yet"),
-        h("p", {}, "This database is ready and empty. A run brings the first numbers:"),
-        h("pre", {}, h("code", {}, "make run")),
-        h("p", {}, "It measures the GPU that is there, or else the host, and stores the run. " +
-            "With a database of another name, call the gate itself:"),
-        h("pre", {}, h("code", {}, "gate run --device auto --db FILE")),
-        h("p", { class: "quiet" }, "This page notices the run by itself."));
+        h("p", {}, "This history is ready and empty. A run of the gate verifies each kernel, ",
+            "times it beside its stored best, and puts the verdict here."),
+        command("In a clone of the tree: measures the GPU that is there, or else the host",
+            "make run"),
+        command("With a database of another name, the one that this server was given",
+            "gate run --device auto --db FILE"),
+        command("From another machine, such as a CI runner, with a token of this server",
+            `gate push --server ${server} --token-file FILE`),
+        h("p", { class: "quiet" }, "This page notices the first run by itself."));
 }
 
 /** A command to copy. */

@@ -2,7 +2,9 @@
 //
 //     node web/screenshots/take.mjs GATE_SERVER DB
 //
-// Writes overview.png and case.png beside this file. CHROMIUM names another browser.
+// Writes overview.png, case.png and run.png beside this file, each also in the dark as *-dark.png:
+// the wall of the device with the newest run, the case of it that has the most runs, and its newest
+// run with the first case opened. CHROMIUM names another browser.
 
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
@@ -12,10 +14,6 @@ import { fileURLToPath } from "node:url";
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 const { chromium } = createRequire(path.resolve(HERE, "../../tests/browser/package.json"))(
     "playwright-core");
-const PICTURES = {
-    overview: "",
-    case: "#/case?id=gemm%2Ffp16%2Fm4096-n4096-k4096&device=nvidia-h200",
-};
 
 /** Starts gate-server on a free port; resolves with its process and its address. */
 function serve(program, database) {
@@ -33,13 +31,35 @@ function serve(program, database) {
     });
 }
 
-async function shoot(browser, address, file) {
+async function ask(url, path) {
+    const response = await fetch(`${url}api/v1/${path}`);
+    if (!response.ok) throw new Error(`${path}: ${response.status}`);
+    return response.json();
+}
+
+/** The addresses of the pictures: [name, hash]. */
+async function pictures(url) {
+    const { devices } = await ask(url, "devices");
+    if (devices.length === 0) throw new Error("the database has no run");
+    const [{ model, newest }] = devices;
+    const { cases } = await ask(url, `cases?device=${model}`);
+    const longest = [...cases].sort((a, b) => b.runs - a.runs ||
+        b.id.startsWith("gemm") - a.id.startsWith("gemm"))[0];
+    const encode = encodeURIComponent;
+    return [
+        ["overview", "#/"],
+        ["case", `#/case?id=${encode(longest.id)}&device=${model}`],
+        ["run", `#/run/${newest.uuid}?case=${encode(longest.id)}`],
+    ];
+}
+
+async function shoot(browser, address, file, colorScheme) {
     const page = await browser.newPage({
-        viewport: { width: 1280, height: 800 }, colorScheme: "light", locale: "en-GB",
-        timezoneId: "UTC",
+        viewport: { width: 1280, height: 800 }, colorScheme, locale: "en-GB", timezoneId: "UTC",
     });
     await page.goto(address);
-    await page.waitForSelector("main:not([aria-busy]) table, main:not([aria-busy]) svg");
+    await page.waitForSelector("main:not([aria-busy]) :is(table, svg, canvas)");
+    await page.waitForLoadState("networkidle");
     await page.screenshot({ path: file });
     await page.close();
 }
@@ -56,8 +76,10 @@ try {
         args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
     });
     try {
-        for (const [name, hash] of Object.entries(PICTURES))
-            await shoot(browser, `${url}${hash}`, path.join(HERE, `${name}.png`));
+        for (const [name, hash] of await pictures(url))
+            for (const [scheme, suffix] of [["light", ""], ["dark", "-dark"]])
+                await shoot(browser, `${url}${hash}`, path.join(HERE, `${name}${suffix}.png`),
+                    scheme);
     } finally {
         await browser.close();
     }
