@@ -92,6 +92,8 @@ async function show() {
         shown = { title: "Error", content: failure(error) };
     }
     if (current !== mine) return;
+    // A control that changed the address keeps the focus, if the view has it again.
+    const control = main.contains(document.activeElement) ? document.activeElement.name : "";
     main.replaceChildren(...[shown.content].flat(Infinity).filter(Boolean));
     document.title = shown.title ? `${shown.title} · Kernel Gate` : "Kernel Gate";
     markNavigation(name);
@@ -99,6 +101,7 @@ async function show() {
     if (first) return;
     announcer.textContent = document.title;
     if (fresh) main.focus({ preventScroll: true });
+    else if (control) main.querySelector(`[name="${CSS.escape(control)}"]`)?.focus();
     window.scrollTo(0, fresh ? 0 : (places.get(hash) ?? 0));
 }
 

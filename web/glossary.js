@@ -12,7 +12,7 @@ const TERMS = {
     p90: "Nine of ten samples took at most this long.",
     best: "The stored best: the lowest p50 that was ever confirmed, with the library that made it.",
     change: "Time against the stored best, measured in the same processes; + is slower. ± is " +
-        "half of the 99 % interval. The glyph has the interval between marks at −2 % and +2 %.",
+        "half of the 99 % interval. The picture has the interval between marks at the threshold.",
     mde: "Minimum detectable effect: the smallest change that this case could have told apart " +
         "from noise on this machine. Above the threshold, a pass means little.",
     verified: "The result was held against a reference in double precision before it was " +
@@ -50,7 +50,8 @@ const TERMS = {
     intensity: "Operations for each byte that must be moved. Below the ridge of the roof memory " +
         "sets the limit, above it arithmetic.",
     roofline: "No kernel can be above its roof: the slope is the memory's bandwidth, the flat " +
-        "part the arithmetic of the data type. They are derived from the recorded share of the ceiling.",
+        "part the arithmetic of the data type. They are derived from the recorded share of " +
+        "the ceiling.",
     false_alarm: "Unchanged code that the gate called slower. Decisions are drawn anew from the " +
         "processes that were measured, so they are not independent of each other.",
     missed: "Code made slower by more than the threshold that passed.",
