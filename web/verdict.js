@@ -49,8 +49,9 @@ export function badge(verdict, extra = "") {
 /** How many of each, worst first, without those that there are none of; `brief`: no words. */
 export function counts(verdicts, brief = false) {
     return h("span", { class: "counts" }, ORDER.filter((v) => verdicts[v] > 0).map((v) =>
-        h("span", { class: `verdict ${v}`, title: brief && word(v) }, icon(v), String(verdicts[v]),
-            h("span", { class: brief ? "hidden" : "" }, word(v)))));
+        h("span", { class: `verdict ${v}`, title: brief && word(v) }, icon(v), brief
+            ? [String(verdicts[v]), h("span", { class: "hidden" }, word(v))]
+            : `${verdicts[v]} ${word(v)}`)));
 }
 
 /** The shape alone, for a chart: centre and size in pixels. */
