@@ -3,39 +3,71 @@
 import { get } from "./api.js";
 import { address, h } from "./dom.js";
 import { ago, time } from "./format.js";
+import { head, term } from "./glossary.js";
 import { commitText, nothingYet, runLink, tableBox } from "./parts.js";
-import { badge, counts } from "./verdict.js";
+import { ORDER, badge, counts, word } from "./verdict.js";
 
 function row(run) {
     return h("tr", {},
         h("td", {}, badge(run.verdict, "short")),
-        h("th", { scope: "row" },
+        h("th", { scope: "row", class: "when" },
             h("a", { href: address(`run/${run.uuid}`) }, time(run.time_ms)),
-            h("span", { class: "note" }, ago(run.time_ms))),
-        h("td", {}, run.device_name, h("span", { class: "note" }, `suite ${run.suite}`)),
-        h("td", { class: "minor" }, counts(run.verdicts)),
-        h("td", {}, commitText(run), h("span", { class: "note" }, run.branch ?? "")),
-        h("td", { class: "minor subject" }, run.subject ?? ""),
+            h("span", { class: "aside" }, ago(run.time_ms))),
+        h("td", {}, run.device_name, h("span", { class: "aside minor" }, `suite ${run.suite}`)),
+        h("td", { class: "minor" }, counts(run.verdicts, true)),
+        h("td", {}, commitText(run), h("span", { class: "aside" }, run.branch ?? "")),
+        h("td", { class: "minor subject", title: run.subject }, run.subject ?? ""),
         h("td", { class: "minor" }, runLink(run.uuid)));
 }
 
+/** The filters. Each change is a new address, from which the view is drawn anew. */
+function tools(filter, devices) {
+    const go = (name) => (event) => {
+        location.hash = address("runs", { ...filter, [name]: event.target.value.trim() });
+    };
+    const select = (name, label, any, values) =>
+        h("select", { name, "aria-label": label, change: go(name) },
+            h("option", { value: "" }, any),
+            values.map(([value, text]) =>
+                h("option", { value, selected: value === filter[name] }, text)));
+    const input = (name, label, placeholder) => h("input", {
+        type: "search", name, value: filter[name], placeholder, "aria-label": label,
+        autocomplete: "off", spellcheck: "false", class: "narrow", change: go(name),
+    });
+    return h("div", { class: "tools" },
+        devices.length > 1 && select("device", "Device", "all devices",
+            devices.map((d) => [d.model, d.newest.device_name])),
+        select("verdict", "Verdict", "any verdict", ORDER.map((v) => [v, word(v)])),
+        input("branch", "Branch", "Branch"),
+        input("commit", "Commit", "Commit"));
+}
+
 export async function runsView({ query, signal }) {
+    const filter = Object.fromEntries(["device", "verdict", "branch", "commit"]
+        .map((name) => [name, query.get(name) ?? ""]));
     const after = query.get("after");
-    const { runs, next } = await get("runs", { after }, signal);
-    if (runs.length === 0 && !after) return { title: "Runs", content: nothingYet() };
-    const heads = [[h("span", { class: "symbol" }, "Verdict")], ["When"], ["Device"],
-        ["Cases", "minor"], ["Commit"], ["Subject", "minor"], ["Run", "minor"]];
+    const [{ devices }, { runs, next }] = await Promise.all([
+        get("devices", null, signal), get("runs", { ...filter, after }, signal)]);
+    if (devices.length === 0) return { title: "Runs", content: nothingYet() };
     return {
         title: "Runs",
         content: [
             h("h1", {}, "Runs"),
+            tools(filter, devices),
+            runs.length === 0 && h("p", { class: "quiet" }, "No run is like that. ",
+                h("a", { href: address("runs") }, "Show all")),
             tableBox("Runs",
-                h("thead", {}, h("tr", {}, heads.map(([label, minor]) =>
-                    h("th", { scope: "col", class: minor }, label)))),
+                h("thead", {}, h("tr", {},
+                    h("th", { scope: "col" },
+                        h("span", { class: "symbol" }, term("verdict", "Verdict"))),
+                    head("measured", "Measured"), head(null, "Device"),
+                    head("verdict", "Cases", { class: "minor" }), head("commit", "Commit"),
+                    head(null, "Subject", { class: "minor" }),
+                    head(null, "Run", { class: "minor" }))),
                 h("tbody", {}, runs.map(row))),
             h("nav", { class: "pages", "aria-label": "Pages" },
-                after && h("a", { href: address("runs") }, "Newest"),
-                next && h("a", { href: address("runs", { after: next }) }, "Older")),
+                after && h("a", { href: address("runs", filter) }, "Newest"),
+                next && h("a", { href: address("runs", { ...filter, after: next }) }, "Older")),
         ],
     };
 }

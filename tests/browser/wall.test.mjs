@@ -4,8 +4,18 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import {
-    GPU, REGRESSED, caseAddress, dashboard, lowContrast, settled, shoot, skip, until,
+    GPU, HOST, REGRESSED, dashboard, lowContrast, settled, shoot, skip, until,
 } from "./harness.mjs";
+
+const rows = (page) => page.locator("tbody tr");
+const ids = (page) => page.locator("tbody th .case").allInnerTexts();
+
+/** Until the table has so many rows. */
+const rowsAre = (page, n) =>
+    until(page, (wanted) => document.querySelectorAll("tbody tr").length === wanted, n);
+
+/** Until the address is `hash`: pushState is not told to the driver at once. */
+const addressIs = (page, hash) => until(page, (wanted) => location.hash === wanted, hash);
 
 describe("wall", { skip }, () => {
     const it = dashboard();
@@ -15,49 +25,162 @@ describe("wall", { skip }, () => {
             await it.open(page);
             assert.equal(await page.title(), "Kernel Gate");
             assert.equal(await page.locator(".card").count(), 2);
-            for (const card of await page.locator(".card").all())
+            for (const card of await page.locator(".card").all()) {
                 assert.match(await card.innerText(), /wrong[\s\S]*1 regression/);
-            await page.click(".card:not([aria-current]) h2 a");
-            await until(page, (m) => location.hash === `#/?device=${m}`, GPU);
-            await settled(page);
-            const verdicts = await page.locator("tbody td .verdict .word").allInnerTexts();
-            assert.deepEqual(verdicts.slice(0, 3), ["wrong", "regression", "no verdict"]);
-            assert.equal(verdicts.length, 12);
-            const regressed = page.locator("tbody tr", { hasText: REGRESSED });
-            assert.match(await regressed.innerText(), /\+\d\.\d\d.%/);
-            assert.match(await regressed.innerText(), /cudnn/);
+                await card.locator(".ticks .verdict").nth(27).waitFor();
+                assert.match(await card.locator(".ticks").getAttribute("aria-label"),
+                    /the last 28: 1 wrong, \d+ regression, \d+ pass/);
+                assert.match(await card.locator(".ticks .verdict").last().getAttribute("title"),
+                    /^wrong, [0-9a-f]{9}, /);
+            }
+            const verdicts = await page.locator("tbody td .verdict.short .word").allInnerTexts();
+            assert.deepEqual(verdicts.slice(0, 7), ["wrong", "wrong", "regression", "regression",
+                "no verdict", "no verdict", "pass"]);
+            assert.equal(verdicts.length, 24);
+            const regressed = page.locator("tbody tr", { hasText: REGRESSED }).first();
+            assert.match(await regressed.innerText(), /\+\d\.\d\d.%[\s\S]*\d\.\d\d×/);
+            assert.match(await regressed.locator(".spark path").getAttribute("d"), /^M.*(L.*){20}/);
+            assert.equal(await regressed.locator(".change .point.regression").count(), 1);
             assert.deepEqual(await lowContrast(page), []);
             await shoot(page, "overview");
         });
     });
 
-    test("the filter and the order are in the address", async () => {
+    test("a card selects its device, and the back button lets it go", async () => {
         await it.withPage({}, async (page) => {
-            await it.open(page, `#/?device=${GPU}`);
-            await page.fill("input[type=search]", "gemv fp16");
-            assert.equal(await page.locator("tbody tr").count(), 1);
-            assert.match(await page.locator("main [role=status]").innerText(), /1 of 12 cases/);
-            await page.fill("input[type=search]", "");
-            await page.click("thead button:text-is('p50')");
-            assert.equal(new URL(page.url()).hash, `#/?device=${GPU}&sort=p50`);
-            const ids = await page.locator("tbody th").allInnerTexts();
-            await page.reload();
-            await settled(page);
-            assert.deepEqual(await page.locator("tbody th").allInnerTexts(), ids);
-            const head = page.locator("thead th:has(button:text-is('p50'))");
-            assert.equal(await head.getAttribute("aria-sort"), "other");
-            assert.match(ids[0], /b4-h16-s4096|b4-h32-s2048/);
+            await it.open(page);
+            await page.click(".card h2 a:text-is('NVIDIA H200')");
+            await addressIs(page, `#/?device=${GPU}`);
+            await rowsAre(page, 12);
+            assert.equal(await page.locator("td.device").first().isVisible(), false);
+            assert.equal(await page.locator("select[name=device]").inputValue(), GPU);
+            await page.goBack();
+            await rowsAre(page, 24);
+            assert.equal(await page.locator("select[name=device]").inputValue(), "");
         });
     });
 
-    test("the minimum detectable effect is on the first page and on the case's", async () => {
+    test("filters are in the address, and the back button undoes each", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/?device=${GPU}`);
+            await page.selectOption("select[name=op]", "gemm");
+            await addressIs(page, `#/?device=${GPU}&op=gemm`);
+            await rowsAre(page, 3);
+            await page.focus("select[name=dtype]");
+            await page.selectOption("select[name=dtype]", "fp16");
+            await rowsAre(page, 1);
+            assert.equal(await page.evaluate(() => document.activeElement.name), "dtype");
+            assert.match(await page.locator("main [role=status]").innerText(), /1 case/);
+            await page.reload();
+            await rowsAre(page, 1);
+            await page.goBack();
+            await rowsAre(page, 3);
+            await page.goBack();
+            await rowsAre(page, 12);
+            const regression = page.locator(".verdicts button.regression");
+            assert.match(await regression.innerText(), /regression\s*1/);
+            await regression.click();
+            await rowsAre(page, 1);
+            assert.equal(await regression.getAttribute("aria-pressed"), "true");
+            await addressIs(page, `#/?device=${GPU}&verdict=regression`);
+            await regression.click();
+            await rowsAre(page, 12);
+            await page.selectOption("select[name=dtype]", "tf32");
+            await page.selectOption("select[name=op]", "gemv");
+            await page.waitForSelector(".nothing:not([hidden])");
+        });
+    });
+
+    test("the search takes words, and the address has them", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/?device=${GPU}`);
+            await page.fill("input[type=search]", "GEMV fp16");
+            await rowsAre(page, 1);
+            await addressIs(page, `#/?device=${GPU}&q=GEMV+fp16`);
+            await page.fill("input[type=search]", "s4096");
+            await until(page, () => document.querySelector("tbody th").innerText
+                .includes("b4-h16-s4096"));
+            assert.equal(await rows(page).count(), 1);
+            await page.reload();
+            await rowsAre(page, 1);
+            assert.equal(await page.inputValue("input[type=search]"), "s4096");
+            await page.fill("input[type=search]", "' OR 1=1 --");
+            await page.waitForSelector(".nothing:not([hidden])");
+        });
+    });
+
+    test("a head orders the rows, also by what the server does not order", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/?device=${GPU}`);
+            await page.click("thead button:text-is('p50')");
+            await addressIs(page, `#/?device=${GPU}&sort=p50`);
+            await until(page, () => /b4-h16-s4096|b4-h32-s2048/.test(
+                document.querySelector("tbody th").innerText));
+            const byTime = await ids(page);
+            await page.reload();
+            await settled(page);
+            assert.deepEqual(await ids(page), byTime);
+            const head = page.locator("thead th:has(button:text-is('p50'))");
+            assert.equal(await head.getAttribute("aria-sort"), "other");
+            await page.click("thead button:text-is('MDE')");
+            await until(page, () => /m4096-n4096/.test(
+                document.querySelector("tbody th").innerText));
+            assert.match(await rows(page).first().innerText(), /3.10.%/);
+            assert.equal(await rows(page).count(), 12);
+            await page.click("thead button:text-is('Case')");
+            await until(page, () => location.hash.endsWith("sort=name"));
+            await until(page, () => {
+                const names = [...document.querySelectorAll("tbody th .case")]
+                    .map((e) => e.innerText);
+                return names.join() === [...names].sort().join();
+            });
+        });
+    });
+
+    test("a case that cannot resolve its threshold stands out", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/?device=${GPU}&sort=mde`);
-            const first = page.locator("tbody tr").first();
-            assert.match(await first.innerText(), /3.10.%/);
-            await it.open(page, caseAddress(REGRESSED));
-            const tile = page.locator(".tiles div", { hasText: "MDE" });
-            assert.match(await tile.innerText(), /0\.2\d.%/);
+            assert.match(await page.locator("tbody td.wide").innerText(), /3.10.%/);
+        });
+    });
+});
+
+describe("wall of 10,000 series", { skip }, () => {
+    const it = dashboard({ runs: 2, cases: 5000 });
+
+    test("rows come in pages, and the address says how many", async (t) => {
+        await it.withPage({}, async (page) => {
+            await page.addInitScript(() => {
+                const seen = new MutationObserver(() => {
+                    if (!document.querySelector("tbody tr")) return;
+                    seen.disconnect();
+                    requestAnimationFrame(() => { globalThis.firstRows = performance.now(); });
+                });
+                seen.observe(document, { childList: true, subtree: true });
+            });
+            await it.open(page);
+            await rowsAre(page, 100);
+            await until(page, () => globalThis.firstRows > 0);
+            const ms = await page.evaluate(() => Math.round(globalThis.firstRows));
+            t.diagnostic(`first rows of 10,000 after ${ms} ms`);
+            assert.match(await page.locator("main").innerText(), /100 of 10,000 cases/);
+            assert.match(await page.locator(".verdicts").innerText(), /all\s*10,000/);
+            await page.click("button:has-text('Show 100 more')");
+            await rowsAre(page, 200);
+            await addressIs(page, "#/?rows=200");
+            await page.reload();
+            await rowsAre(page, 200);
+            await page.fill("input[type=search]", "x416");
+            await rowsAre(page, 16); // 4992 to 4999, on two devices
+        });
+    });
+
+    test("an order of the page's own looks at all of them", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/?device=${HOST}&sort=mde`);
+            await rowsAre(page, 100);
+            assert.match(await rows(page).first().innerText(), /3.10.%/);
+            assert.match(await page.locator("main").innerText(), /100 of 5,000 cases/);
         });
     });
 });

@@ -1,0 +1,115 @@
+// case_table.js: the table of cases on the wall.
+
+import { address, h } from "./dom.js";
+import {
+    ago, change, durationCell, factor, number, percent, share, shortCommit, spread, time,
+} from "./format.js";
+import { explain } from "./glossary.js";
+import { changeGlyph, shareBar, spark } from "./glyphs.js";
+import { caseLink, tableBox } from "./parts.js";
+import { badge } from "./verdict.js";
+
+const up = (get) => (a, b) => (get(a) ?? Infinity) - (get(b) ?? Infinity);
+const down = (get) => (a, b) => (get(b) ?? -Infinity) - (get(a) ?? -Infinity);
+
+/** Columns: what the head says and explains, and the order that it makes where it makes one. */
+const COLUMNS = [
+    { key: "worst", term: "verdict", label: "Verdict", symbol: true, order: true },
+    { key: "name", term: "case", label: "Case", order: true },
+    { key: "device", label: "Device", kind: "minor device", only: (devices) => devices.length > 1 },
+    { key: "trend", term: "trend", label: "Trend", kind: "minor" },
+    { key: "p50", term: "p50", label: "p50", kind: "number", order: true },
+    { key: "change", term: "change", label: "Change", kind: "number",
+        order: down((c) => c.ratio) },
+    { key: "mde", term: "mde", label: "MDE", kind: "number minor", order: down((c) => c.mde) },
+    { key: "error", term: "verified", label: "Verified", kind: "number minor",
+        order: down((c) => c.rel_err) },
+    { key: "provider", term: "provider", label: "vs provider", kind: "number minor",
+        order: down((c) => c.peer_ratio) },
+    { key: "ceiling", term: "ceiling", label: "Ceiling", kind: "number minor",
+        order: up((c) => c.ceiling) },
+    { key: "time", term: "measured", label: "Measured", kind: "minor late", order: true },
+];
+
+function verifiedCell(c) {
+    if (c.verdict === "wrong") return h("b", { class: "verdict wrong" }, "failed");
+    return c.rel_err === null || c.rel_err === undefined
+        ? h("span", { class: "none" }, "–") : number(c.rel_err, 2);
+}
+
+function providerCell(c) {
+    const kind = !c.peer_ratio ? "none" : c.peer_ratio < 1 ? "first" : "";
+    return [h("span", { class: kind }, factor(c.peer_ratio)),
+        h("span", { class: "peer" }, c.peer ?? "")];
+}
+
+function runTitle(c) {
+    return `Run ${c.run.slice(0, 8)}${c.commit ? ` of ${shortCommit(c.commit)}` : ""}`;
+}
+
+function row(c, device, several) {
+    const stale = device && c.run !== device.newest.uuid;
+    const wide = c.mde > (c.threshold ?? Infinity);
+    return h("tr", { class: stale && "stale" },
+        h("td", {}, badge(c.verdict, "short")),
+        h("th", { scope: "row" }, caseLink(c.id, c.device),
+            c.alert && [" ", h("a", { class: "alert", href: address("alerts", { case: c.id }) },
+                "open alert")],
+            c.verdict !== "pass" && h("span", { class: "note" }, c.reason)),
+        several && h("td", { class: "minor device" }, c.device),
+        h("td", { class: "minor glyph" }, spark(c.spark, c.verdict)),
+        h("td", { class: "number" }, durationCell(c.p50_ns)),
+        h("td", { class: "number changed" },
+            h("span", { class: c.ratio ? "" : "none" }, change(c.ratio)),
+            h("span", { class: "interval" }, spread(c.ratio_lo, c.ratio_hi)),
+            changeGlyph(c)),
+        h("td", { class: `number minor ${wide ? "wide" : ""}` }, percent(c.mde)),
+        h("td", { class: "number minor" }, verifiedCell(c)),
+        h("td", { class: "number minor" }, providerCell(c)),
+        h("td", { class: "number minor" }, c.ceiling !== null && shareBar(c.ceiling),
+            h("span", { class: "of" }, share(c.ceiling))),
+        h("td", { class: "minor late" },
+            h("a", { href: address(`run/${c.run}`), title: runTitle(c) },
+                time(c.time_ms, ago(c.time_ms))),
+            stale && h("span", { class: "note" }, "not in the newest run")));
+}
+
+/**
+ * draw(cases, state) shows them in the state's order, `state.rows` at most, and returns how many;
+ * `actions.sort(key)` is called when a head is pressed.
+ */
+export function caseTable(devices, actions) {
+    const several = devices.length > 1;
+    const byModel = new Map(devices.map((d) => [d.model, d]));
+    const columns = COLUMNS.filter((c) => !c.only || c.only(devices));
+    const body = h("tbody");
+    const heads = columns.map((column) => {
+        const label = column.symbol ? h("span", { class: "symbol" }, column.label) : column.label;
+        const inner = column.order
+            ? h("button", { type: "button", click: () => actions.sort(column.key) }, label)
+            : h("span", column.term ? { class: "term", tabindex: "0" } : {}, label);
+        if (column.term) explain(inner, column.term);
+        return h("th", { scope: "col", class: column.kind }, inner);
+    });
+    const nothing = h("p", { class: "quiet nothing", hidden: true },
+        "No case is like that. ", h("a", { href: "#/" }, "Show all"));
+    const element = h("div", {}, tableBox("Cases",
+        h("thead", {}, h("tr", {}, heads)), body), nothing);
+    return {
+        element,
+        draw(cases, state) {
+            const column = columns.find((c) => c.order && c.key === state.sort) ?? columns[0];
+            const sorted = typeof column.order === "function"
+                ? [...cases].sort(column.order) : cases;
+            const shown = sorted.slice(0, state.rows);
+            body.replaceChildren(...shown.map((c) => row(c, byModel.get(c.device), several)));
+            heads.forEach((head, i) => {
+                if (columns[i] === column) head.setAttribute("aria-sort", "other");
+                else head.removeAttribute("aria-sort");
+            });
+            nothing.hidden = shown.length > 0;
+            element.classList.toggle("one-device", state.device !== "");
+            return shown.length;
+        },
+    };
+}

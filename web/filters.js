@@ -1,0 +1,70 @@
+// filters.js: the row of filters above the cases: search, op, dtype, device, verdict.
+
+import { h } from "./dom.js";
+import { count } from "./format.js";
+import { ORDER, icon, word } from "./verdict.js";
+
+// What a run document can name.
+export const OPS = ["attention_fwd", "gemm", "gemv", "linear_relu", "linear_relu_bwd"];
+export const DTYPES = ["fp16", "bf16", "fp32", "tf32"];
+const TYPING_MS = 120;
+
+function choice(name, label, any, values, value, change) {
+    return h("select", { name, "aria-label": label, change: (event) => change(event.target.value) },
+        h("option", { value: "", selected: value === "" }, any),
+        values.map(([v, text]) => h("option", { value: v, selected: v === value }, text)));
+}
+
+const same = (names) => names.map((name) => [name, name]);
+
+/**
+ * The filters with the state they start with. `changed(name, value)` is called for each change.
+ * draw(counts, summary) shows what was found, fail(error) why nothing was.
+ */
+export function filters(state, devices, changed) {
+    let timer = null;
+    const search = h("input", {
+        type: "search", name: "q", value: state.q, placeholder: "Search: gemm m4096",
+        autocomplete: "off", spellcheck: "false", "aria-label": "Search the cases",
+        input: () => {
+            clearTimeout(timer);
+            timer = setTimeout(() => changed("q", search.value.trim()), TYPING_MS);
+        },
+    });
+    const status = h("p", { class: "hidden", role: "status" });
+    const verdicts = h("div", { class: "verdicts", role: "group", "aria-label": "Verdict" });
+
+    const buttons = new Map([["", null], ...ORDER.map((v) => [v, null])].map(([verdict]) => {
+        const number = h("span", { class: "n" });
+        const button = h("button", {
+            type: "button", class: `verdict ${verdict}`,
+            click: () => changed("verdict", state.verdict === verdict ? "" : verdict),
+        }, verdict && icon(verdict), verdict ? word(verdict) : "all", number);
+        return [verdict, { button, number }];
+    }));
+    verdicts.append(...[...buttons.values()].map((b) => b.button));
+
+    return {
+        element: h("div", { class: "tools" }, search,
+            choice("op", "Op", "any op", same(OPS), state.op, (v) => changed("op", v)),
+            choice("dtype", "Type", "any type", same(DTYPES), state.dtype,
+                (v) => changed("dtype", v)),
+            devices.length > 1 && choice("device", "Device", "all devices",
+                devices.map((d) => [d.model, d.newest.device_name]), state.device,
+                (v) => changed("device", v)),
+            verdicts, status),
+        draw(counts, summary) {
+            const sum = Object.values(counts).reduce((a, b) => a + b, 0);
+            for (const [verdict, { button, number }] of buttons) {
+                const n = verdict ? (counts[verdict] ?? 0) : sum;
+                number.textContent = count(n);
+                button.setAttribute("aria-pressed", String(state.verdict === verdict));
+                button.hidden = n === 0 && verdict !== "" && state.verdict !== verdict;
+            }
+            status.textContent = summary;
+        },
+        fail(error) {
+            status.textContent = error.message;
+        },
+    };
+}

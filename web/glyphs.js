@@ -1,0 +1,77 @@
+// glyphs.js: the small pictures in table cells. The numbers beside them say the same.
+
+import { s } from "./dom.js";
+
+const round = (v) => Math.round(v * 10) / 10;
+
+const SPARK_WIDTH = 84;
+const SPARK_HEIGHT = 22;
+const LEAST_SPAN = 0.04; // of the median, so that noise looks like noise
+
+/** A line through the values, oldest left, its newest as a dot; null is a gap. */
+export function spark(values, verdict) {
+    const known = (values ?? []).filter((v) => v !== null);
+    const svg = s("svg", {
+        class: "spark", width: SPARK_WIDTH, height: SPARK_HEIGHT, "aria-hidden": "true",
+        viewBox: `0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}`,
+    });
+    if (known.length === 0) return svg;
+    const middle = (Math.min(...known) + Math.max(...known)) / 2;
+    const span = Math.max(Math.max(...known) - Math.min(...known), middle * LEAST_SPAN);
+    const step = (SPARK_WIDTH - 8) / Math.max(1, values.length - 1);
+    const first = values.length === 1 ? SPARK_WIDTH - 8 : 0; // a single value is the newest
+    const x = (i) => round(4 + first + i * step);
+    const y = (v) => round(SPARK_HEIGHT / 2 - ((v - middle) / span) * (SPARK_HEIGHT - 7));
+    let path = "";
+    values.forEach((v, i) => {
+        if (v !== null) path += `${path && values[i - 1] !== null ? "L" : "M"}${x(i)} ${y(v)}`;
+    });
+    const last = values.findLastIndex((v) => v !== null);
+    svg.append(
+        s("path", { class: "line", d: path }),
+        s("circle", { class: `dot ${verdict}`, cx: x(last), cy: y(values[last]), r: 2.4 }));
+    return svg;
+}
+
+const CHANGE_WIDTH = 64;
+const CHANGE_HEIGHT = 14;
+const SPAN = 2.4; // thresholds to either side
+
+/** The interval of a case's change between marks at its threshold; beyond the end, an arrow. */
+export function changeGlyph({ ratio, ratio_lo: lo, ratio_hi: hi, threshold, verdict }) {
+    const svg = s("svg", {
+        class: "change", width: CHANGE_WIDTH, height: CHANGE_HEIGHT, "aria-hidden": "true",
+        viewBox: `0 0 ${CHANGE_WIDTH} ${CHANGE_HEIGHT}`,
+    });
+    if (!ratio || !threshold) return svg;
+    const full = SPAN * threshold;
+    const inside = (v) => Math.max(-full, Math.min(full, v));
+    const x = (v) => round(CHANGE_WIDTH / 2 + (inside(v - 1) / full) * (CHANGE_WIDTH / 2 - 5));
+    const middle = CHANGE_HEIGHT / 2;
+    const upright = (name, v, size) =>
+        s("line", { class: name, x1: x(v), x2: x(v), y1: middle - size, y2: middle + size });
+    const way = ratio > 1 ? 1 : -1;
+    svg.append(
+        upright("zero", 1, 5), upright("limit", 1 + threshold, 6),
+        upright("limit", 1 - threshold, 6),
+        s("line", { class: `range ${verdict}`, x1: x(lo ?? ratio), x2: x(hi ?? ratio),
+            y1: middle, y2: middle }),
+        Math.abs(ratio - 1) > full ? s("path", { class: `point ${verdict}`,
+            d: `M${x(ratio) + 4 * way} ${middle}l${-6 * way} -4v8z` })
+            : s("circle", { class: `point ${verdict}`, cx: x(ratio), cy: middle, r: 3 }));
+    return svg;
+}
+
+const BAR_WIDTH = 36;
+
+/** A share from 0 to 1 as a bar. */
+export function shareBar(value) {
+    const svg = s("svg", {
+        class: "share", width: BAR_WIDTH, height: 6, "aria-hidden": "true",
+        viewBox: `0 0 ${BAR_WIDTH} 6`,
+    }, s("rect", { class: "track", width: BAR_WIDTH, height: 6, rx: 1.5 }));
+    if (value > 0)
+        svg.append(s("rect", { class: "level", width: round(Math.min(1, value) * BAR_WIDTH),
+            height: 6, rx: 1.5 }));
+    return svg;
+}

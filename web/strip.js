@@ -1,0 +1,52 @@
+// strip.js: one card a device: its newest verdict, what was measured, and the runs before it.
+
+import { get } from "./api.js";
+import { address, h } from "./dom.js";
+import { ago, dateText, plural, shortCommit, time } from "./format.js";
+import { term } from "./glossary.js";
+import { commitText, runLink } from "./parts.js";
+import { ORDER, badge, counts, icon, word } from "./verdict.js";
+
+const N_TICKS = 28;
+
+/** "12 regression, 15 pass": how many runs ended how, worst first. */
+function tally(runs) {
+    return ORDER.map((v) => [v, runs.filter((r) => r.verdict === v).length])
+        .filter(([, n]) => n > 0).map(([v, n]) => `${n} ${word(v)}`).join(", ");
+}
+
+/** The runs of a device as a row of marks that leads to their list; they come later. */
+function history(device, signal) {
+    const row = h("a", { class: "ticks", href: address("runs", { device: device.model }),
+        "aria-label": `Runs on ${device.model}` });
+    get("runs", { device: device.model, limit: N_TICKS }, signal).then(({ runs }) => {
+        row.setAttribute("aria-label",
+            `Runs on ${device.model}; the last ${runs.length}: ${tally(runs)}`);
+        row.append(...runs.reverse().map((run) => h("span", {
+            class: `verdict ${run.verdict}`,
+            title: `${word(run.verdict)}, ${shortCommit(run.commit)}, ${dateText(run.time_ms)}`,
+        }, icon(run.verdict))));
+    }).catch(() => {}); // the card says enough without it
+    return row;
+}
+
+function card(device, selected, signal) {
+    const run = device.newest;
+    return h("article", { class: `card ${run.verdict}`, "aria-current": selected && "true" },
+        h("header", {},
+            badge(run.verdict, "large"),
+            h("span", { class: "quiet" }, time(run.time_ms, ago(run.time_ms)))),
+        h("h2", {}, h("a", { href: address("", { device: device.model }) }, run.device_name),
+            h("span", { class: "quiet" }, `${plural(device.runs, "run")}, suite ${run.suite}`)),
+        h("p", {}, counts(run.verdicts)),
+        h("p", { class: "line" }, commitText(run), " ",
+            run.branch && h("span", { class: "quiet" }, run.branch), " ",
+            h("span", { class: "subject", title: run.subject ?? "" }, run.subject ?? "")),
+        h("div", { class: "before" }, term("history", "History"), history(device, signal),
+            runLink(run.uuid)));
+}
+
+export function deviceStrip(devices, selected, signal) {
+    return h("section", { class: "cards", "aria-label": "Devices" },
+        devices.map((d) => card(d, d.model === selected, signal)));
+}
