@@ -1,7 +1,7 @@
 // alert_parts.js: what an alert is and which steps its life has.
 
 import { h } from "./dom.js";
-import { change, duration } from "./format.js";
+import { change, duration, number } from "./format.js";
 import { eventSwatch } from "./chart_marks.js";
 
 const KINDS = {
@@ -42,8 +42,9 @@ export function alertKind(alert, extra = "") {
 export const stateBadge = (state) =>
     h("span", { class: `state ${STATES.includes(state) ? state : ""}` }, state);
 
-/** "24.95 µs to 26.15 µs" */
+/** "24.95 µs to 26.15 µs"; of an error both are relative errors. */
 export function alertStep(alert) {
     if (alert.before_ns === null || alert.after_ns === null) return "";
-    return `${duration(alert.before_ns)} to ${duration(alert.after_ns)}`;
+    const show = alert.kind === "error" ? (v) => number(v, 2) : duration;
+    return `${show(alert.before_ns)} to ${show(alert.after_ns)}`;
 }

@@ -8,7 +8,7 @@ import { token, tokenForm } from "./token.js";
 /** Asks for a reason: resolves to the text, or null when the reader thinks better of it. */
 function askReason({ label, help, reason }) {
     const text = h("textarea", {
-        name: "reason", rows: "3", maxlength: "500", required: reason,
+        name: "reason", rows: "3", maxlength: "1000", required: reason,
         "aria-describedby": "reason-help",
     });
     const form = h("form", { method: "dialog" },

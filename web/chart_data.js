@@ -44,7 +44,10 @@ function placesByCommit(lanes) {
     const places = [...runs.values()].sort((a, b) =>
         first.get(a.commit) - first.get(b.commit) ||
         (a.commit < b.commit ? -1 : a.commit > b.commit ? 1 : a.time - b.time));
-    return { places, indexOf: new Map(places.map((p, i) => [p.run, i])) };
+    return {
+        indexOf: new Map(places.map((p, i) => [p.run, i])),
+        times: places.map((p) => first.get(p.commit)),
+    };
 }
 
 function nearest(sorted, value) {
@@ -70,13 +73,11 @@ function byTime(lanes) {
 }
 
 function byCommit(lanes) {
-    const { places, indexOf } = placesByCommit(lanes);
+    const { indexOf, times } = placesByCommit(lanes);
     for (const lane of lanes)
         lane.columns.run.forEach((run, row) => { lane.at[indexOf.get(run)] = row; });
-    const times = [];
-    for (const { time } of places) times.push(Math.max(time, times.at(-1) ?? -Infinity));
     return {
-        x: places.map((_, i) => i),
+        x: times.map((_, i) => i),
         toX: (time, run) => indexOf.get(run) ?? nearest(times, time),
         toTime: (value) => times[Math.min(times.length - 1, Math.max(0, Math.round(value)))],
     };
@@ -84,8 +85,8 @@ function byCommit(lanes) {
 
 /**
  * { x, lanes, toX(time_ms, run), toTime(x), nearest(x) }. x is milliseconds, or with order "commit"
- * the place in the sequence of runs. A lane: { provider, role, contract, index (of its colour),
- * former (an older contract), columns, at }.
+ * the place in the sequence of runs, whose time is that of the commit's first run. A lane:
+ * { provider, role, contract, index (of its colour), former (an older contract), columns, at }.
  */
 export function arrange(trend, order) {
     const colours = new Map();

@@ -159,7 +159,7 @@ export function plotPlace({ height, signal, drawn }) {
             : (_, splits) => (splits.length ? plainLabels(splits) : []);
         return axisOf({
             size: AXIS_LEFT,
-            space: 44,
+            space: height > 200 ? 44 : 28,
             values: labels,
             ...(spec.log ? { splits: logTicks, filter: (_, splits) => splits } : {}),
         });

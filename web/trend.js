@@ -94,13 +94,16 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
 
     /** Draws everything anew: other data, other scales, other lines. */
     function render() {
-        const run = point && point.lane.columns.run[point.lane.at[point.i]];
+        const before = point && {
+            provider: point.lane.provider, run: point.lane.columns.run[point.lane.at[point.i]],
+            time: model.toTime(model.x[point.i]),
+        };
         wholeModel = modelOf(answers.whole);
         model = covers(answers.detail) ? modelOf(answers.detail.answer) : wholeModel;
         range = toRange(model, state.span);
         events = eventsOf(answers.whole).map((e) => ({ ...e, x: model.toX(e.time_ms, e.run) }))
             .sort((a, b) => a.x - b.x);
-        point = run ? findRun(run, point.lane.provider) : null;
+        point = before && findAgain(before);
         const lanes = shown();
         const common = { order: state.order, range, labels: placeLabel };
         specs = new Map([[times, timesSpec(model, {
@@ -123,13 +126,16 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
         return lane && (shortCommit(lane.columns.commit[lane.at[i]]) ?? "");
     };
 
-    function findRun(run, provider) {
-        for (const lane of shown()) {
-            if (lane.provider !== provider) continue;
+    /** The point of that run in what is drawn now, or the bucket that took it in. */
+    function findAgain({ provider, run, time }) {
+        const lanes = shown().filter((l) => l.provider === provider);
+        for (const lane of lanes) {
             const row = lane.columns.run.indexOf(run);
             if (row >= 0) return { lane, i: lane.at.indexOf(row) };
         }
-        return null;
+        const [lane] = lanes;
+        const i = lane ? nearestOf(lane, model.nearest(model.toX(time))) : -1;
+        return i < 0 ? null : { lane, i };
     }
 
     // ---- range ----
@@ -155,7 +161,8 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
         const middle = (wanted[0] + wanted[1]) / 2;
         const lo = clamp(middle - size / 2, first, last - size);
         const all = m === wholeModel && size >= (last - first) * 0.999;
-        state.span = all ? null : [Math.round(m.toTime(lo)), Math.round(m.toTime(lo + size))];
+        const from = Math.round(m.toTime(lo));
+        state.span = all ? null : [from, Math.max(from + 1, Math.round(m.toTime(lo + size)))];
         if (m === model) {
             range = [lo, lo + size];
             applyRange();
@@ -189,6 +196,7 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
     async function refine() {
         asked?.abort();
         asked = null;
+        surface.removeAttribute("aria-busy");
         if (!state.span) {
             if (model !== wholeModel) render();
             return;
@@ -278,6 +286,10 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
         const { at, x, y, events: marked } = here();
         const u = times.uplot();
         if (!at || !u) return;
+        if (x < range[0] || x > range[1]) {
+            leave();
+            return;
+        }
         times.at(x, y, `s${Math.min(point.lane.index, 4)}`);
         for (const [place, spec] of specs) if (spec && place !== times) place.at(x, null);
         tooltip.replaceChildren(...pointTip(at, marked, control()).flat());
@@ -289,6 +301,7 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
     }
 
     function speak() {
+        if (!point) return;
         const { at, events: marked } = here();
         if (!at) return;
         live.textContent = pointSpoken(at, marked, control(),
@@ -311,14 +324,26 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
         for (const place of specs.keys()) place.clear();
     }
 
-    function step(n) {
-        const lane = point?.lane ?? shown()[0];
-        if (!lane) return;
+    /** The lane's place n rows on, and whether there are so many. */
+    function rowsOn(lane, n) {
         const rows = [];
         for (let i = 0; i < model.x.length; i++) if (rowsAt(lane, i)) rows.push(i);
         const from = point && pointing ? rows.indexOf(point.i)
             : n < 0 ? rows.length : rows.findIndex((i) => model.x[i] >= range[0]) - 1;
-        choose({ lane, i: rows[clamp(from + n, 0, rows.length - 1)] ?? -1 });
+        const wanted = clamp(from + n, 0, rows.length - 1);
+        return { i: rows[wanted] ?? -1, whole: wanted === from + n };
+    }
+
+    function step(n) {
+        const lane = () => point?.lane ?? shown()[0];
+        if (!lane()) return;
+        let to = rowsOn(lane(), n);
+        if (!to.whole && model !== wholeModel) { // the detail ends here, the history does not
+            answers.detail = null;
+            render();
+            to = rowsOn(lane(), n);
+        }
+        choose({ lane: lane(), i: to.i });
         speak();
     }
 

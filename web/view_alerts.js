@@ -114,7 +114,7 @@ function detail(alert, may, changed) {
         h("p", {}, stateBadge(alert.state), " ", alert.reason ?? ""),
         stepButtons(alert, may, changed),
         h("dl", { class: "facts" },
-            fact("p50", alertStep(alert) || "–"),
+            fact(alert.kind === "error" ? "Error" : "p50", alertStep(alert) || "–"),
             fact("Since", time(alert.time_ms)),
             fact("First run after it", runLink(alert.run)),
             fact("Commit", h("span", { class: "mono" }, shortCommit(alert.commit))),
