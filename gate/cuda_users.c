@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "nvml.h"
+
 /* "<proc_root>/<pid>/<leaf>"; false when it does not fit. */
 static bool process_path(char *out, size_t size, const char *proc_root, pid_t pid, const char *leaf)
 {
@@ -104,4 +106,23 @@ bool cuda_users_find(const char *proc_root, const pid_t *pids, size_t n, pid_t s
         return true;
     }
     return false;
+}
+
+bool cuda_users_are_known(const pid_t *pids, size_t n, pid_t self)
+{
+    for (size_t i = 0; i < n; i++)
+        if (pids[i] == self)
+            return true;
+    return false;
+}
+
+bool cuda_users_checked(const char *uuid)
+{
+    pid_t pids[256];
+    struct nvml *nvml = nvml_open_uuid(uuid);
+    if (!nvml)
+        return false;
+    size_t n = nvml_compute_pids(nvml, pids, sizeof pids / sizeof pids[0]);
+    nvml_close(nvml);
+    return cuda_users_are_known(pids, n, getpid());
 }

@@ -32,6 +32,17 @@ bool cuda_user_is_alive(const char *proc_root, pid_t pid);
 bool cuda_users_find(const char *proc_root, const pid_t *pids, size_t n, pid_t self,
                      struct cuda_user *out);
 
+/*
+ * Whether the driver's list can be believed here: it names this very process, which must have
+ * opened the GPU before. It does not where NVML is absent, or in a container whose process ids are
+ * not the driver's: then nobody can tell who else computes on the GPU, and "not busy" means
+ * nothing.
+ */
+bool cuda_users_are_known(const pid_t *pids, size_t n, pid_t self);
+
+/* The same of the GPU with this uuid ("GPU-..."), by asking NVML. */
+bool cuda_users_checked(const char *uuid);
+
 #ifdef __cplusplus
 }
 #endif

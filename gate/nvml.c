@@ -32,6 +32,7 @@ struct nvml_violation {
     X(shutdown, (void), nvmlShutdown)                                                              \
     X(driver_version, (char *, unsigned), nvmlSystemGetDriverVersion)                              \
     X(by_bus_id, (const char *, nvml_device *), nvmlDeviceGetHandleByPciBusId_v2)                  \
+    X(by_uuid, (const char *, nvml_device *), nvmlDeviceGetHandleByUUID)                           \
     X(processes, (nvml_device, unsigned *, struct nvml_process *),                                 \
       nvmlDeviceGetComputeRunningProcesses_v3)                                                     \
     X(power_limit, (nvml_device, unsigned *), nvmlDeviceGetEnforcedPowerLimit)                     \
@@ -64,7 +65,19 @@ static int load_functions(struct nvml *n)
     return ok;
 }
 
-struct nvml *nvml_open(const char *pci_bus_id)
+typedef nvml_result find_fn(const struct nvml *n, const char *which, nvml_device *out);
+
+static nvml_result find_by_bus_id(const struct nvml *n, const char *which, nvml_device *out)
+{
+    return n->by_bus_id(which, out);
+}
+
+static nvml_result find_by_uuid(const struct nvml *n, const char *which, nvml_device *out)
+{
+    return n->by_uuid(which, out);
+}
+
+static struct nvml *open_found(find_fn *find, const char *which)
 {
     struct nvml *n = calloc(1, sizeof(*n));
     if (!n)
@@ -74,7 +87,7 @@ struct nvml *nvml_open(const char *pci_bus_id)
         goto no_library;
     if (!load_functions(n) || n->init() != NVML_SUCCESS)
         goto no_init;
-    if (n->by_bus_id(pci_bus_id, &n->device) != NVML_SUCCESS)
+    if (find(n, which, &n->device) != NVML_SUCCESS)
         goto no_device;
     return n;
 
@@ -85,6 +98,16 @@ no_init:
 no_library:
     free(n);
     return NULL;
+}
+
+struct nvml *nvml_open(const char *pci_bus_id)
+{
+    return open_found(find_by_bus_id, pci_bus_id);
+}
+
+struct nvml *nvml_open_uuid(const char *uuid)
+{
+    return open_found(find_by_uuid, uuid);
 }
 
 void nvml_close(struct nvml *n)

@@ -32,7 +32,8 @@ struct nvml_throttle {
 /* Opens the GPU at a PCI address such as "0000:3b:00.0". NULL when the library or the GPU is not
  * there; the caller owns the result. */
 struct nvml *nvml_open(const char *pci_bus_id);
-void nvml_close(struct nvml *n); /* NULL is fine */
+struct nvml *nvml_open_uuid(const char *uuid); /* the same by "GPU-..." */
+void nvml_close(struct nvml *n);               /* NULL is fine */
 
 void nvml_read_facts(const struct nvml *n, struct nvml_facts *out);
 void nvml_read_throttle(const struct nvml *n, struct nvml_throttle *out);

@@ -220,6 +220,8 @@ void report_conditions(const struct report_run *run, struct buf *out)
         buf_printf(out, ", control drift %s", units_percent(drift->valuedouble, text));
     if (against[0])
         buf_printf(out, ", against %s", against);
+    if (!json_bool(run->document, "users_checked", true))
+        buf_puts(out, ", other users of the GPU not checked");
 }
 
 void report_policy(const struct report_run *run, struct buf *out)

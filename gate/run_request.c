@@ -148,6 +148,15 @@ static enum gate_status load_suite(const struct run_request *r, const char *devi
     return status;
 }
 
+/* The worker knows what device that is; nothing has been measured yet. */
+static enum gate_status lock_device(struct run_setup *s, struct gate_error *err)
+{
+    const cJSON *device =
+        cJSON_GetObjectItemCaseSensitive(supervisor_greeting(s->supervisor), "device");
+    const char *uuid = json_string(device, "uuid", "");
+    return device_lock_take(uuid[0] ? uuid : json_string(device, "model", ""), &s->lock, err);
+}
+
 enum gate_status run_setup_open(const struct run_request *r, struct run_setup *out,
                                 struct gate_error *err)
 {
@@ -156,12 +165,13 @@ enum gate_status run_setup_open(const struct run_request *r, struct run_setup *o
         status = load_suite(r, out->target.device, &out->suite, err);
     if (!status)
         status = supervisor_start(&out->target.options, &out->supervisor, err);
-    return status;
+    return status ? status : lock_device(out, err);
 }
 
 void run_setup_close(struct run_setup *s)
 {
     supervisor_stop(s->supervisor);
+    device_lock_release(&s->lock);
     suite_free(&s->suite);
 }
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "cmd_common.h"
+#include "device_lock.h"
 #include "run.h"
 #include "target.h"
 
@@ -72,6 +73,7 @@ struct run_setup {
     struct suite suite;
     struct target target;
     struct supervisor *supervisor;
+    struct device_lock lock; /* of the device, against other gates */
 };
 enum gate_status run_setup_open(const struct run_request *r, struct run_setup *out,
                                 struct gate_error *err);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "cuda_users.h"
 #include "commands.h"
 #include "measure.h"
 #include "record.h"
@@ -192,10 +193,13 @@ static enum gate_status run_control(struct worker *w, struct gate_error *err)
 static void say_hello(struct worker *w)
 {
     cJSON *o = cJSON_CreateObject();
+    const struct device_info *info = device_info(w->device);
     cJSON_AddStringToObject(o, "hello", "gate-worker/1");
-    cJSON_AddItemToObject(o, "device", record_device(device_info(w->device)));
+    cJSON_AddItemToObject(o, "device", record_device(info));
     cJSON_AddStringToObject(o, "contract", measure_contract(w->device));
     cJSON_AddNumberToObject(o, "control_ns", w->control_ns);
+    if (info->kg.kind == KG_DEVICE_CUDA)
+        cJSON_AddBoolToObject(o, "users_checked", cuda_users_checked(info->uuid));
     cJSON *libraries = cJSON_AddArrayToObject(o, "libraries");
     for (unsigned i = 0; i < w->n_libraries; i++)
         cJSON_AddItemToArray(libraries, record_library(&w->libraries[i], w->roles[i]));

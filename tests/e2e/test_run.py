@@ -270,10 +270,12 @@ class FullDisk(Gate):
 
 class Together(Gate):
     def test_two_runs_at_once_lose_no_best(self):
+        """As of two containers that share the stored bests and nothing else."""
         commands = [[GATE, "run", "--device", "host", "--suite", "smoke", "--filter", cases,
                      "--budget", "50", "--accept-new"] for cases in ("gemm/fp32/*", "gemv/fp32/*")]
-        env = dict(os.environ, GATE_CACHE=self.path("cache"))
-        runs = [subprocess.Popen(command, cwd=self.folder, env=env, stdin=subprocess.DEVNULL,
+        runs = [subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL,
+                                 env=dict(os.environ, GATE_CACHE=self.path("cache"),
+                                          TMPDIR=tempfile.mkdtemp()),
                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
                 for command in commands]
         for run in runs:

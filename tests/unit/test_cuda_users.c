@@ -177,9 +177,20 @@ static void test_real_proc(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void list_is_known_by_oneself(void **state)
+{
+    static const pid_t pids[] = {7, 8, 9};
+    (void)state;
+    assert_true(cuda_users_are_known(pids, 3, 9));
+    assert_false(cuda_users_are_known(pids, 2, 9));
+    assert_false(cuda_users_are_known(NULL, 0, 9));
+    assert_false(cuda_users_checked("GPU-00000000-0000-0000-0000-000000000000"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(list_is_known_by_oneself),
         TEST(test_user_holds_a_device_file),
         TEST(test_any_numbered_device_counts),
         TEST(test_other_files_do_not_count),

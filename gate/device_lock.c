@@ -1,0 +1,98 @@
+#include "device_lock.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void write_path(const char *uuid, char out[PATH_MAX])
+{
+    char name[80];
+    size_t n = 0;
+    const char *folder = getenv("TMPDIR");
+    for (; uuid[n] && n + 1 < sizeof name; n++)
+        name[n] = isalnum((unsigned char)uuid[n]) ? uuid[n] : '-';
+    name[n] = '\0';
+    snprintf(out, PATH_MAX, "%.3900s/kernel-gate-%s.lock", folder && *folder ? folder : "/tmp",
+             name);
+}
+
+/* One of another user's may be there: it can be locked though it cannot be written. Made without
+ * O_CREAT first, since Linux refuses that for files of others in a sticky folder. */
+static int open_file(const char *path)
+{
+    int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    int fd = open(path, O_RDWR | flags);
+    if (fd < 0 && errno == ENOENT) {
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL | flags, 0644);
+        if (fd < 0 && errno == EEXIST) /* made by another gate just now */
+            fd = open(path, O_RDWR | flags);
+    }
+    if (fd < 0 && errno == EACCES)
+        fd = open(path, O_RDONLY | flags);
+    return fd;
+}
+
+static bool is_plain_file(int fd)
+{
+    struct stat s;
+    return !fstat(fd, &s) && S_ISREG(s.st_mode) && s.st_nlink == 1;
+}
+
+/* Who holds it, for people: a hint, and of their own process namespace. */
+static enum gate_status refuse(const char *uuid, int fd, struct gate_error *err)
+{
+    char text[16] = "";
+    ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    text[n > 0 ? strspn(text, "0123456789") : 0] = '\0';
+    return gate_fail(err, GATE_ENVIRONMENT,
+                     "device '%.64s' is being measured by another gate (process %s); wait until it "
+                     "has ended",
+                     uuid, text[0] ? text : "not known");
+}
+
+static void write_holder(int fd)
+{
+    char text[16];
+    int n = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    if (ftruncate(fd, 0) || pwrite(fd, text, (size_t)n, 0) != n)
+        return; /* another user's file: it is locked all the same */
+}
+
+enum gate_status device_lock_take(const char *uuid, struct device_lock *out, struct gate_error *err)
+{
+    char path[PATH_MAX];
+    enum gate_status status = GATE_OK;
+    write_path(uuid, path);
+    int fd = open_file(path);
+    if (fd < 0)
+        return gate_fail(err, GATE_IO, "cannot open '%s', which keeps gates apart: %s", path,
+                         strerror(errno));
+    if (!is_plain_file(fd))
+        status = gate_fail(err, GATE_IO,
+                           "'%s', which keeps gates apart, is no plain file: remove it", path);
+    else if (flock(fd, LOCK_EX | LOCK_NB))
+        status = errno == EWOULDBLOCK
+                     ? refuse(uuid, fd, err)
+                     : gate_fail(err, GATE_IO, "cannot lock '%s': %s", path, strerror(errno));
+    if (status) {
+        close(fd);
+        return status;
+    }
+    write_holder(fd);
+    *out = (struct device_lock){true, fd};
+    return GATE_OK;
+}
+
+void device_lock_release(struct device_lock *l)
+{
+    if (l->held)
+        close(l->fd); /* the file stays: one that is removed could be locked twice */
+    l->held = false;
+}

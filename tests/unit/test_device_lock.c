@@ -1,0 +1,108 @@
+/* One gate at a time on a device. */
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "gate/device_lock.h"
+
+#define DEVICE "GPU-../0 1"
+#define FILE_NAME "kernel-gate-GPU----0-1.lock"
+
+static char folder[PATH_MAX];
+
+static int enter_folder(void **state)
+{
+    const char *parent = getenv("TMPDIR");
+    (void)state;
+    snprintf(folder, sizeof folder, "%.3000s/gate-test-lock-XXXXXX", parent ? parent : "/tmp");
+    return mkdtemp(folder) && !chdir(folder) && !setenv("TMPDIR", folder, 1) ? 0 : -1;
+}
+
+static int leave_folder(void **state)
+{
+    (void)state;
+    unlink(FILE_NAME);
+    return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
+}
+
+static void second_is_refused_and_told_who(void **state)
+{
+    struct device_lock one = {0}, two = {0}, other = {0};
+    struct gate_error err = {0};
+    char pid[64];
+    (void)state;
+    assert_int_equal(device_lock_take(DEVICE, &one, &err), GATE_OK);
+    assert_int_equal(access(FILE_NAME, F_OK), 0);
+    assert_int_equal(device_lock_take(DEVICE, &two, &err), GATE_ENVIRONMENT);
+    snprintf(pid, sizeof pid, "another gate (process %ld)", (long)getpid());
+    assert_non_null(strstr(err.message, pid));
+    assert_false(two.held);
+    assert_int_equal(device_lock_take("x", &other, &err), GATE_OK);
+    device_lock_release(&other);
+    assert_int_equal(unlink("kernel-gate-x.lock"), 0);
+    device_lock_release(&one);
+    device_lock_release(&one);
+    assert_int_equal(device_lock_take(DEVICE, &two, &err), GATE_OK);
+    device_lock_release(&two);
+}
+
+/* It is not held by what a holder leaves behind. */
+static void a_holder_that_dies_lets_go(void **state)
+{
+    struct device_lock l = {0};
+    struct gate_error err = {0};
+    (void)state;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(device_lock_take(DEVICE, &l, &err));
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(device_lock_take(DEVICE, &l, &err), GATE_OK);
+    device_lock_release(&l);
+}
+
+static void what_is_no_plain_file_is_refused(void **state)
+{
+    struct device_lock l = {0};
+    struct gate_error err = {0};
+    (void)state;
+    unlink(FILE_NAME);
+    assert_int_equal(symlink("victim", FILE_NAME), 0);
+    assert_int_equal(device_lock_take(DEVICE, &l, &err), GATE_IO);
+    assert_int_not_equal(access("victim", F_OK), 0);
+    unlink(FILE_NAME);
+    int fd = open("victim", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_true(fd >= 0 && write(fd, "text", 4) == 4);
+    close(fd);
+    assert_int_equal(link("victim", FILE_NAME), 0);
+    assert_int_equal(device_lock_take(DEVICE, &l, &err), GATE_IO);
+    struct stat s;
+    assert_true(!stat("victim", &s) && s.st_size == 4);
+    unlink("victim");
+    unlink(FILE_NAME);
+    assert_int_equal(mkfifo(FILE_NAME, 0600), 0);
+    assert_int_equal(device_lock_take(DEVICE, &l, &err), GATE_IO);
+    assert_false(l.held);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(second_is_refused_and_told_who),
+        cmocka_unit_test(a_holder_that_dies_lets_go),
+        cmocka_unit_test(what_is_no_plain_file_is_refused),
+    };
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}
