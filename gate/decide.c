@@ -144,7 +144,9 @@ static double excess_ns(const struct decide_input *in, double d)
     return fabs(expm1(d)) * in->best_p50_ns;
 }
 
-static enum look look_at(const struct decide_input *in, struct estimate d, double threshold)
+/* `resolved`: the spread is narrow enough for as few processes as these. */
+static enum look look_at(const struct decide_input *in, struct estimate d, double threshold,
+                         bool resolved)
 {
     double limit = log1p(threshold), margin = log1p(threshold / 2);
     bool over_floor = excess_ns(in, d.value) > in->floor_ns;
@@ -152,7 +154,7 @@ static enum look look_at(const struct decide_input *in, struct estimate d, doubl
         return LOOK_SLOWER;
     if (d.value < -limit && d.hi < -margin && over_floor)
         return LOOK_FASTER;
-    return d.hi < limit ? LOOK_PASS : LOOK_OPEN;
+    return d.hi < limit && resolved ? LOOK_PASS : LOOK_OPEN;
 }
 
 static void view_figure(struct view *v, const struct decide_input *in, enum figure f,
@@ -165,7 +167,8 @@ static void view_figure(struct view *v, const struct decide_input *in, enum figu
     if (v->n > 1)
         v->mde[f] = fmax(decide_mde(d, v->n) + 2 * spread, in->floor_ns / in->best_p50_ns);
     if (threshold > 0)
-        v->look[f] = look_at(in, v->d[f], threshold);
+        v->look[f] =
+            look_at(in, v->d[f], threshold, v->n >= looks[1].n || decide_mde(d, v->n) <= threshold);
 }
 
 static struct view view_of(const struct decide_input *in, const struct decide_sequence *s)
@@ -235,13 +238,17 @@ static struct text difference(const struct view *v, enum figure f)
                 v->d[f].value >= 0 ? "slower" : "faster", amount(v->d[f]).s, v->n);
 }
 
-/* Why a figure is open: it holds the threshold, or is over it by no more than the floor. */
+/* Why a figure is open: it holds the threshold, is over it by no more than the floor, or is below
+ * it with too wide a spread. */
 static struct text open_figure(const struct decide_input *in, const struct view *v, enum figure f)
 {
     double threshold = threshold_of(in, f);
     if (v->d[f].value > log1p(threshold) && v->d[f].lo > log1p(threshold / 2))
         return text("the excess of %.1f ns (%s) is not over the floor of %.1f ns",
                     excess_ns(in, v->d[f].value), amount(v->d[f]).s, in->floor_ns);
+    if (v->d[f].hi < log1p(threshold))
+        return text("the %sinterval [%+.2f, %+.2f] %% is too wide for the threshold of %.2f %%",
+                    figure_prefix[f], percent(v->d[f].lo), percent(v->d[f].hi), threshold * 100);
     return text("the %sinterval [%+.2f, %+.2f] %% still holds the threshold of %.2f %%",
                 figure_prefix[f], percent(v->d[f].lo), percent(v->d[f].hi), threshold * 100);
 }

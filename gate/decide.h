@@ -8,7 +8,9 @@
  *
  * Stages. A first sequence of 5, 8, 12, 16 or 20 processes, stopped at the first of these looks
  * that is clear:
- *   pass       the upper bound of median(d) is below ln(1 + T);
+ *   pass       the upper bound of median(d) is below ln(1 + T); at the first look the spread must
+ *              resolve T as well (decide_mde() <= T): five wild values lie below any bound by
+ *              chance once in 32 times;
  *   suspicion  median(d) > ln(1 + T), the lower bound > ln(1 + T / 2), and the excess is more than
  *              the floor;
  *   faster     (mirrored, and a pass as well) median(d) < -ln(1 + T), the upper bound
@@ -120,9 +122,10 @@ struct estimate decide_bounds(const double *d, size_t n);
  * spread resolve. With s the standard deviation of d between processes (estimated from the range:
  * range / d2(n), Tippett 1925) the extreme of five lies within 2.88 s of the middle in 99 % of
  * sequences, and it must stay below T on one side and above T / 2 on the other: T = 2 * 2.88 s.
- * So in 99 % of sequences of five unchanged code passes, a slowdown of T lies above T / 2 with its
- * whole interval, and one of 1.25 T is suspected; at T itself the median is above T in half of
- * them. 0 for n below 2, which tells nothing; beyond 25 values d2(25), which errs to the safe side.
+ * So in 99 % of sequences of five unchanged code lies below T, a slowdown of T lies above T / 2
+ * with its whole interval, and one of 1.25 T is suspected; at T itself the median is above T in
+ * half of them. 0 for n below 2, which tells nothing; beyond 25 values d2(25), which errs to the
+ * safe side.
  */
 double decide_mde(const double *d, size_t n);
 

@@ -1,4 +1,5 @@
 """Runs with a worker that measures what it is told to, and misbehaves as it is told to."""
+import fcntl
 import glob
 import json
 import math
@@ -246,6 +247,52 @@ class Records(Gate):
         self.assertNotIn("spread", timing)
 
 
+class Noise(Gate):
+    """Unchanged code on a noisy host: d of each process of a CPU kernel, recorded on two shared
+    cores with busy loops beside the gate."""
+
+    BUSY = [0.0002, -0.0024, -0.8012, 0.0255, 0.0289, -0.0017, -0.0007, -0.4432, 0.0065, 0.1204,
+            -0.35, 0.478, 0.0034, -0.01, 0.1921, 0.069, -0.174, -0.1192, -0.0014, 0.2207]
+    BUSY_TOO = [-0.017, -0.0006, 0.6123, -0.1571, 0.0072, -0.0012, 0.3555, 0.0028, 0.0003, 0.0182,
+                -0.0119, -0.0032, 0.4787, 0.0057, -0.0043, -0.4355, -0.0772, -0.8172, -0.3966,
+                0.2581]
+    NOT_SLOW = [0.0013, -0.0026, -0.6102, -0.2293, 0.0031]
+
+    def run_noisy(self, *args, **d):
+        self.accept()
+        code, document, errors = self.run_gate(*args, count=self.path("count"), d=d)
+        self.assertIsNotNone(document, errors)
+        return code, self.cases(document)
+
+    def test_a_busy_host_is_no_verdict_and_no_red(self):
+        for threshold in ("2%", "0.5%"):
+            with self.subTest(threshold=threshold):
+                code, cases = self.run_noisy("--threshold", threshold,
+                                             **{FIRST: self.BUSY, SECOND: self.BUSY_TOO})
+                self.assertEqual(code, 3)
+                for case in cases.values():
+                    self.assertEqual(case["verdict"], "no-verdict")
+                    self.assertEqual(len(case["processes"]), 20)
+                    self.assertIn("this machine resolves", case["reason"])
+                    self.assertGreater(case["mde"], 1)
+                os.unlink(self.path("count"))
+
+    def test_in_any_order(self):
+        """Also where the slow ones come first and a suspicion is raised."""
+        self.accept()
+        for order in (sorted(self.BUSY), sorted(self.BUSY, reverse=True), self.BUSY[9:] +
+                      self.BUSY[:9]):
+            code, document, _ = self.run_gate(count=self.path("count"), d={SECOND: order * 2})
+            self.assertIn(code, (0, 3))
+            self.assertNotEqual(self.cases(document)[SECOND]["verdict"], "regression")
+            os.unlink(self.path("count"))
+
+    def test_five_wild_processes_are_no_pass_though_none_is_slow(self):
+        _, cases = self.run_noisy(**{SECOND: self.NOT_SLOW})
+        self.assertEqual(len(cases[FIRST]["processes"]), 5)
+        self.assertGreaterEqual(len(cases[SECOND]["processes"]), 8)
+
+
 class Adjudication(Gate):
     def test_the_same_file_is_never_a_regression(self):
         self.accept()
@@ -491,6 +538,32 @@ class BadWorkers(Gate):
 
     def test_death_that_does_not_come_again_is_still_wrong(self):
         self.assert_costs_its_case_only("last words", act="die", marker=self.path("marker"))
+
+
+class Neighbours(Gate):
+    def test_two_gates_do_not_measure_beside_each_other(self):
+        self.accept()
+        with open(os.path.join(tempfile.gettempdir(), "kernel-gate-GPU-0.lock"), "a+",
+                  encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.truncate(0)
+            file.write("4711\n")
+            file.flush()
+            code, document, errors = self.run_gate()
+        self.assertEqual((code, document), (4, None))
+        self.assertIn("measured by another gate (process 4711)", errors)
+        self.assertEqual(self.run_gate()[0], 0)
+
+    def test_a_gpu_whose_users_cannot_be_told_is_told(self):
+        self.accept()
+        for checked in (True, False):
+            code, document, errors = self.run_gate("--report", "text=r.txt",
+                                                   greeting={"users_checked": checked})
+            self.assertEqual(code, 0, errors)
+            self.assertIs(document["users_checked"], checked)
+            with open(self.path("r.txt"), encoding="utf-8") as file:
+                self.assertEqual("users of the GPU not checked" in file.read(), not checked)
+        self.assertNotIn("users_checked", self.run_gate()[1])
 
 
 class Providers(Gate):
