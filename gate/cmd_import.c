@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/json.h"
 #include "cmd_common.h"
+#include "run_check.h"
 
 #define MAX_DOCUMENT (256u * 1024 * 1024)
 
@@ -20,10 +22,13 @@ static const char help[] =
     "usage: gate import [--json] [--db FILE] FILE|-\n"
     "\n"
     "Stores run documents: one JSON document, or NDJSON with one document a line, as `gate\n"
-    "export` writes it. Each document is checked against the schema and stored whole or not at\n"
-    "all. A run that is there already is left alone, so an import can be repeated. A faulty\n"
-    "document ends the import with exit code 74 and the line of the fault; the documents before\n"
-    "it stay stored, those from it on are not.\n"
+    "export` writes it. Each document is checked against the schema, and against itself: verdict\n"
+    "and exit code must be those that its cases give. It is stored whole or not at all. A run "
+    "that\n"
+    "is there already is left alone, so an import can be repeated. A faulty document ends the "
+    "import\n"
+    "with exit code 74 and the line of the fault; the documents before it stay stored, those from\n"
+    "it on are not.\n"
     "\n"
     "  --json      print the counts as JSON\n"
     "  --db FILE   the database, made when it is not there (default: $GATE_DB, else gate.db)\n"
@@ -78,15 +83,37 @@ static bool is_blank(const struct buf *text)
     return strspn(text->data, " \t\r\n") == text->len;
 }
 
+/* Of the document in `text`, which begins on `line` of the input. */
+static enum gate_status refuse(const struct import *im, unsigned line, const struct buf *text,
+                               const struct schema_fault *fault, struct gate_error *err)
+{
+    unsigned at = 1, column = 1;
+    json_locate(text->data, text->len, fault->pointer, fault->of_key, &at, &column);
+    return gate_fail(err, GATE_IO, "%s:%u:%u: %s: %s", im->name, line + at - 1, column,
+                     fault->pointer, fault->message);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 static enum gate_status store_document_text(struct import *im, unsigned line,
                                             const struct buf *text, struct gate_error *err)
 {
     cJSON *document;
+    struct schema_fault fault;
     bool existed = false;
     enum gate_status status =
         schema_parse(im->schema, im->name, line, text->data, text->len, GATE_IO, &document, err);
     if (status != GATE_OK)
         return status;
+    if (!run_check(document, now_ms(), &fault)) {
+        cJSON_Delete(document);
+        return refuse(im, line, text, &fault, err);
+    }
     status = store_put_run(im->store, document, text->data, text->len, &existed, err);
     cJSON_Delete(document);
     if (status != GATE_OK)

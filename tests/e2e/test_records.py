@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 import xml.etree.ElementTree as ElementTree
 
@@ -109,6 +110,58 @@ class Import(Records):
         self.write("runs.ndjson", ndjson(*(document(n) for n in range(1, 17)), bad, document(18)))
         self.assertEqual(json.loads(self.gate("import", "--json", "runs.ndjson")),
                          {"stored": 2, "existed": 16})
+
+    def assert_a_lie(self, run, says):
+        message = self.gate("import", "-", stdin=ndjson(document(1), run), expect=74)
+        self.assertIn("standard input:2:", message)
+        self.assertIn(says, message)
+        self.assertEqual(self.count(), 1)
+
+    def test_a_verdict_that_the_cases_do_not_give(self):
+        for key, value, says in (("verdict", "pass", "/verdict: is 'pass', but the cases give"),
+                                 ("exit_code", 0, "/exit_code: is 0, but the cases give 2")):
+            with self.subTest(key=key):
+                self.assert_a_lie(dict(document(2), **{key: value}), says)
+
+    def lying_case(self, says, **change):
+        run = document(2)
+        case = next(c for c in run["cases"] if c["verdict"] == "pass" and c["mode"] == "paired")
+        case.update(change)
+        self.assert_a_lie(run, says)
+
+    def test_a_case_that_belies_itself(self):
+        sample = document(2)["cases"][0]
+        unverified = json.loads(json.dumps(sample["arms"]))
+        unverified[0]["verify"]["ok"] = False
+        untimed = json.loads(json.dumps(sample["arms"]))
+        untimed[0]["timing"] = None
+        odd = json.loads(json.dumps(sample["arms"]))
+        odd[0]["timing"]["p50_lo_ns"] = 2 * odd[0]["timing"]["p50_ns"]
+        slow = {"value": 1.03, "lo": 1.025, "hi": 1.035}
+        self.lying_case("candidate that was not found right and timed", arms=unverified)
+        self.lying_case("candidate that was not found right and timed", arms=untimed)
+        self.lying_case("candidate that was not found right and timed", arms=[])
+        self.lying_case("/cases/0/arms: the interval of a p50 does not hold it", arms=odd)
+        self.lying_case("is 'pass' of a ratio of up to 1.035, over the threshold", ratio=slow)
+        self.lying_case("/cases/0/ratio: the interval does not hold its value",
+                        ratio={"value": 1, "lo": 1.01, "hi": 1.02})
+        self.lying_case("is 'regression' of a ratio of 1.0029, below the threshold",
+                        verdict="regression")
+
+    def test_no_case_and_a_case_twice(self):
+        self.assert_a_lie(dict(document(2), cases=[], verdict="pass", exit_code=0),
+                          "/cases: is empty, and there is no calibration")
+        run = document(2)
+        run["cases"].append(run["cases"][0])
+        self.assert_a_lie(run, "is there twice")
+
+    def test_a_time_that_is_yet_to_come(self):
+        hour_ms = 3600 * 1000
+        now_ms = int(time.time() * 1000)
+        self.assert_a_lie(dict(document(2), time_ms=now_ms + 49 * hour_ms),
+                          "/time_ms: is 2.0 days ahead of this machine's clock")
+        self.import_runs(dict(document(2), time_ms=now_ms + 23 * hour_ms))  # a clock that is fast
+        self.assertEqual(self.count(), 2)
 
     def test_truncated_at_any_line(self):
         lines = SAMPLE_TEXT.splitlines(keepends=True)

@@ -1,0 +1,165 @@
+#include "run_check.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "decide.h"
+#include "report_run.h"
+
+#define ROUNDING 1e-9
+
+static const cJSON *member(const cJSON *object, const char *key)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+/* Always false, for the caller to return. `place` < 0: the pointer has no number. */
+__attribute__((format(printf, 4, 5))) static bool
+fail(struct schema_fault *fault, const char *pointer, int place, const char *format, ...)
+{
+    va_list args;
+    *fault = (struct schema_fault){.of_key = false};
+    if (place < 0)
+        snprintf(fault->pointer, sizeof fault->pointer, "%s", pointer);
+    else
+        snprintf(fault->pointer, sizeof fault->pointer, "/cases/%d/%s", place, pointer);
+    va_start(args, format);
+    vsnprintf(fault->message, sizeof fault->message, format, args);
+    va_end(args);
+    return false;
+}
+
+/* ---- one case ---- */
+
+/* No estimate holds its value in its interval, and neither does one that is not there. */
+static bool is_ordered(const cJSON *object, const char *lo, const char *value, const char *hi)
+{
+    double x = json_number(object, value, NAN);
+    return isnan(x) || (json_number(object, lo, x) <= x && x <= json_number(object, hi, x));
+}
+
+static bool check_intervals(const cJSON *one_case, int at, struct schema_fault *fault)
+{
+    const cJSON *arm;
+    if (!is_ordered(member(one_case, "ratio"), "lo", "value", "hi"))
+        return fail(fault, "ratio", at, "the interval does not hold its value");
+    cJSON_ArrayForEach (arm, member(one_case, "arms"))
+        if (!is_ordered(member(arm, "timing"), "p50_lo_ns", "p50_ns", "p50_hi_ns"))
+            return fail(fault, "arms", at, "the interval of a p50 does not hold it");
+    return true;
+}
+
+static bool is_right_and_timed(const cJSON *one_case)
+{
+    const cJSON *arm = report_candidate(one_case);
+    return report_timing(arm) && json_bool(report_verify(arm), "ok", false);
+}
+
+static bool was_confirmed(const cJSON *one_case)
+{
+    const cJSON *process;
+    cJSON_ArrayForEach (process, member(one_case, "processes"))
+        if (!strcmp(json_string(process, "stage", ""), "confirmation"))
+            return true;
+    return false;
+}
+
+/* What the ratio that a case reports lets its verdict be. */
+static bool check_verdict(const cJSON *document, const cJSON *one_case, int at,
+                          struct schema_fault *fault)
+{
+    enum verdict v = report_verdict(one_case);
+    const cJSON *policy = member(document, "policy"), *ratio = member(one_case, "ratio");
+    double limit = 1 + json_number(one_case, "threshold", json_number(policy, "threshold", 0));
+    bool judged = v == VERDICT_PASS || v == VERDICT_IMPROVEMENT || v == VERDICT_REGRESSION;
+    if (judged && !is_right_and_timed(one_case))
+        return fail(fault, "verdict", at,
+                    "is '%s' of a candidate that was not found right and timed", verdict_name(v));
+    if (!cJSON_IsObject(ratio))
+        return true;
+    if (v == VERDICT_PASS && !was_confirmed(one_case) &&
+        json_number(ratio, "hi", 0) >= limit + ROUNDING)
+        return fail(fault, "verdict", at, "is 'pass' of a ratio of up to %.6g, over the threshold",
+                    json_number(ratio, "hi", 0));
+    if (v == VERDICT_REGRESSION && !member(policy, "p90_threshold") &&
+        json_number(ratio, "value", 0) <= limit - ROUNDING)
+        return fail(fault, "verdict", at, "is 'regression' of a ratio of %.6g, below the threshold",
+                    json_number(ratio, "value", 0));
+    return true;
+}
+
+/* ---- all cases ---- */
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* An id that two cases have; NULL: none, or out of memory, when nothing can be said. */
+static const char *find_twice(const cJSON *cases)
+{
+    size_t n = 0;
+    const char **ids = calloc((size_t)cJSON_GetArraySize(cases) + 1, sizeof *ids), *twice = NULL;
+    const cJSON *one_case;
+    if (!ids)
+        return NULL;
+    cJSON_ArrayForEach (one_case, cases)
+        ids[n++] = json_string(one_case, "id", "");
+    qsort(ids, n, sizeof *ids, compare_texts);
+    for (size_t i = 1; i < n && !twice; i++)
+        if (!strcmp(ids[i - 1], ids[i]))
+            twice = ids[i];
+    free(ids);
+    return twice;
+}
+
+static bool check_cases(const cJSON *document, size_t counts[VERDICT_COUNT],
+                        struct schema_fault *fault)
+{
+    const cJSON *one_case, *cases = member(document, "cases");
+    int at = 0;
+    cJSON_ArrayForEach (one_case, cases) {
+        if (!check_intervals(one_case, at, fault) || !check_verdict(document, one_case, at, fault))
+            return false;
+        counts[report_verdict(one_case)]++;
+        at++;
+    }
+    const char *twice = find_twice(cases);
+    return twice ? fail(fault, "/cases", -1, "'%s' is there twice", twice) : true;
+}
+
+/* A calibration has no verdicts but says what it cannot resolve. */
+static void count_unresolved(const cJSON *calibration, size_t counts[VERDICT_COUNT])
+{
+    const cJSON *calibrated;
+    cJSON_ArrayForEach (calibrated, member(calibration, "cases"))
+        counts[VERDICT_NO_VERDICT] += !json_bool(calibrated, "resolved", false);
+}
+
+bool run_check(const cJSON *document, int64_t now_ms, struct schema_fault *fault)
+{
+    size_t counts[VERDICT_COUNT] = {0};
+    const cJSON *calibration = member(document, "calibration");
+    int64_t ahead_ms = json_integer(document, "time_ms", 0) - now_ms;
+    if (ahead_ms > RUN_CHECK_AHEAD_MS)
+        return fail(fault, "/time_ms", -1, "is %.1f days ahead of this machine's clock",
+                    (double)ahead_ms / (24 * 3600e3));
+    if (!member(document, "cases")->child && !calibration)
+        return fail(fault, "/cases", -1, "is empty, and there is no calibration");
+    if (!check_cases(document, counts, fault))
+        return false;
+    count_unresolved(calibration, counts);
+    const char *verdict = verdict_name(verdict_of_run(counts));
+    int code = verdict_exit_code(counts);
+    if (strcmp(json_string(document, "verdict", ""), verdict) != 0)
+        return fail(fault, "/verdict", -1, "is '%s', but the cases give '%s'",
+                    json_string(document, "verdict", ""), verdict);
+    if (json_integer(document, "exit_code", -1) != code)
+        return fail(fault, "/exit_code", -1, "is %lld, but the cases give %d",
+                    (long long)json_integer(document, "exit_code", -1), code);
+    return true;
+}

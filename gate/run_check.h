@@ -1,0 +1,29 @@
+/*
+ * run_check.h: does a run document agree with itself? The schema says what it may hold, this what
+ * it may not claim: a verdict that its own cases do not give, a pass of what was never verified.
+ * For documents that come from elsewhere.
+ */
+#ifndef GATE_RUN_CHECK_H
+#define GATE_RUN_CHECK_H
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+#include "base/schema.h"
+
+/* Clocks differ, but not by more than this. */
+#define RUN_CHECK_AHEAD_MS ((int64_t)24 * 3600 * 1000)
+
+/*
+ * False, with the first fault, for a document that fits run.schema.json and
+ *   - begins more than RUN_CHECK_AHEAD_MS after `now_ms` (ms since 1970);
+ *   - has neither a case nor a calibration, or a case twice;
+ *   - has a verdict or an exit code that its cases (or its calibration) do not give;
+ *   - passes or fails for its speed a case whose candidate was not verified to be right and timed;
+ *   - has an interval that does not hold its value;
+ *   - passes a case whose interval reaches the threshold, though nothing was confirmed, or calls
+ * one a regression, gating no p90, whose ratio is below it.
+ */
+bool run_check(const cJSON *document, int64_t now_ms, struct schema_fault *fault);
+
+#endif
