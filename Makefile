@@ -212,6 +212,15 @@ HISTORY ?=
 bench-server: $(B)/bin/gate-server $(filter %/tools/history,$(TESTS_AND_TOOLS))
 	@python3 tests/bench/bench_server.py $(B) $(HISTORY)
 
+## mutants: holds the gate against broken kernels, prints recall and false alarms
+.PHONY: mutants mutant-table
+mutants: tests
+	@tests/mutants/suite.py --build $(B) $(MUTANT)
+
+## mutant-table: the same, and writes the table of tests/mutants/README.md
+mutant-table: tests
+	@tests/mutants/suite.py --build $(B) --write
+
 ## screenshots: takes the README's pictures, of the runs in DB (default ./gate.db)
 .PHONY: screenshots
 DB ?= ./gate.db

@@ -2,13 +2,19 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
-/* Appends " --name 'value'"; nothing for no value. */
+/* What no shell takes for more than itself. */
+static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+:";
+
+/* Appends " --name value", quoted where it has to be; nothing for no value. */
 static size_t add(char *text, size_t size, size_t used, const char *name, const char *value)
 {
     if (!value || used >= size)
         return used;
-    return used + (size_t)snprintf(text + used, size - used, " --%s '%s'", name, value);
+    const char *quote = value[strspn(value, plain)] ? "'" : "";
+    return used +
+           (size_t)snprintf(text + used, size - used, " --%s %s%s%s", name, quote, value, quote);
 }
 
 void reproduce_command(const struct reproduce *r, const char *case_id, char *text, size_t size)

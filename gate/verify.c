@@ -7,6 +7,8 @@
 
 #include "../kernels/reference/half.h"
 #include "verify_look.h"
+#include "verify_probe.h"
+#include "verify_state.h"
 
 /* Elements of an output that are looked at one by one; of a larger one every piece is compared by
  * the device, and bands of rows from its begin to its end are looked at. */
@@ -294,17 +296,19 @@ static enum gate_status repeat(const struct verify_job *job, struct arm *arm,
     return status;
 }
 
-/* The candidate's inputs are what they were; its launches give the same again. */
+/* The candidate has left its inputs and the process alone; its launches give the same again. */
 static enum gate_status verify_further(const struct verify_job *job, struct arm *arm,
-                                       uint64_t inputs_before, struct gate_error *err)
+                                       uint64_t inputs_before, const struct state *before,
+                                       struct gate_error *err)
 {
     uint64_t inputs;
-    enum gate_status status = repeat(job, arm, err);
-    if (!status)
-        status = operands_hash_inputs(job->device, job->operands, &inputs, err);
+    struct state now;
+    state_read(false, &now);
+    state_compare(before, &now, &arm->verification);
+    enum gate_status status = operands_hash_inputs(job->device, job->operands, &inputs, err);
     if (!status && inputs != inputs_before)
         say(&arm->verification, "wrote where it must not: an input is not what it was");
-    return status;
+    return status || !arm->verification.ok ? status : repeat(job, arm, err);
 }
 
 /* One launch into poisoned outputs between poisoned red zones, compared. */
@@ -325,6 +329,18 @@ static enum gate_status verify_once(const struct verify_job *job, struct arm *ar
     return status ? status : check_zones(job, arm, poison, err);
 }
 
+/* Says under which inputs the fault showed that `v` has and did not have before. */
+static void say_inputs(struct verification *v, unsigned set, bool had)
+{
+    char what[sizeof v->message];
+    if (had || !v->message[0])
+        return;
+    memcpy(what, v->message, sizeof what);
+    snprintf(v->message, sizeof v->message,
+             "probe '%s' on the problem itself (input set %u): %.800s", probe_name(PROBE_NORMAL),
+             set, what);
+}
+
 /* All arms on input set `s`. */
 static enum gate_status verify_set(const struct verify_job *job, unsigned s, struct gate_error *err)
 {
@@ -334,6 +350,8 @@ static enum gate_status verify_set(const struct verify_job *job, unsigned s, str
     bool first = s == VERIFY_SEEDS - 1;
     /* 0xff.. is a NaN, 0x5a.. a large number: what is not written shows either way. */
     unsigned char poison = s % 2 ? 0x5a : 0xff;
+    struct state before;
+    state_read(false, &before);
     enum gate_status status = operands_fill(d, job->c, job->operands, set_seed, err);
     if (!status)
         status = operands_fill_zones(d, job->operands, poison, err);
@@ -345,12 +363,13 @@ static enum gate_status verify_set(const struct verify_job *job, unsigned s, str
         status = operands_hash_inputs(d, job->operands, &inputs, err);
     for (unsigned i = 0; i < job->n_arms && !status; i++) {
         struct arm *arm = &job->arms[i];
-        bool closely = first && i == 0;
+        bool closely = first && i == 0, had = arm->verification.message[0];
         job->notice(job->context, arm);
         if (arm->verification.ok)
             status = verify_once(job, arm, poison, closely, err);
         if (!status && closely && arm->verification.ok)
-            status = verify_further(job, arm, inputs, err);
+            status = verify_further(job, arm, inputs, &before, err);
+        say_inputs(&arm->verification, s, had);
     }
     return status;
 }

@@ -21,7 +21,7 @@ struct product_shape {
 static const struct product_shape product_shapes[] = {
     {1, 136, 72},  {129, 127, 65},  {127, 129, 63}, {136, 264, 72}, {61, 67, 71},
     {257, 1, 129}, {65, 136, -9},   {-2, 40, 72},   {40, -2, 40},   {255, 257, 8},
-    {131, 136, 1}, {192, 136, 200}, {1, 1, 1},
+    {131, 136, 1}, {192, 136, 200}, {64, 64, 64},   {1, 1, 1},
 };
 
 /* One below, at and above the tiles that kernels have. */

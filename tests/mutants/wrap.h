@@ -2,7 +2,8 @@
  * wrap.h: a kernel library that is another one with something wrong.
  *
  * The library named by $GATE_MUTANT_OF is opened, and its table is returned with each launch()
- * replaced by wrap_launch(), which the including file defines; it may call wrap_inner().
+ * replaced by wrap_launch(), which the including file defines; it may call wrap_inner(). A macro
+ * WRAP_ADJUST names a function that may change more of a kernel.
  */
 #ifndef TESTS_MUTANTS_WRAP_H
 #define TESTS_MUTANTS_WRAP_H
@@ -58,6 +59,9 @@ KG_EXPORT const struct kg_library *kg_library(void)
     for (uint32_t i = 0; i < wrap_original->n_kernels && i < WRAP_MAX; i++) {
         wrap_kernels[i] = *wrap_original->kernels[i];
         wrap_kernels[i].launch = wrap_launch;
+#ifdef WRAP_ADJUST
+        WRAP_ADJUST(&wrap_kernels[i]);
+#endif
         wrap_table[i] = &wrap_kernels[i];
     }
     wrap_library.kernels = wrap_table;

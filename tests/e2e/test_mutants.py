@@ -1,0 +1,58 @@
+"""The gate against its own suite of broken and unusual kernels, on the host device."""
+import os
+import re
+import unittest
+
+from mutants import suite
+
+BUILD = os.environ["KERNEL_GATE_BUILD"]
+SANITIZED = os.path.basename(BUILD) in ("asan", "tsan")
+
+
+class Mutants(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.judgements = suite.judge_all(BUILD, "host")
+        for line in suite.summary(cls.judgements):
+            print("#", line, flush=True)
+
+    def test_there_are_as_many_as_promised(self):
+        rows = suite.rows("host") + suite.rows("cuda")
+        self.assertGreaterEqual(sum(row["must"] == "wrong" for row in rows), 60)
+        self.assertGreaterEqual(sum(row["like"][:1] == "C" for row in suite.rows("host")), 10)
+        keys = [(row["library"], row["name"], row["case"]) for row in rows]
+        self.assertEqual(len(keys), len(set(keys)))
+
+    def test_every_fault_is_found(self):
+        missed = [f"{suite.title(j.row)} on {j.row['case']}: {j.outcome}" for j in self.judgements
+                  if j.row["must"] == "wrong" and j.outcome != "wrong"]
+        self.assertEqual(missed, [])
+
+    def test_no_right_kernel_is_called_wrong(self):
+        alarms = [f"{suite.title(j.row)} on {j.row['case']}: {j.message}" for j in self.judgements
+                  if j.row["must"] == "pass" and j.outcome != "pass"]
+        self.assertEqual(alarms, [])
+
+    def test_the_messages_name_the_fault(self):
+        silent = [f"{suite.title(j.row)}: {j.message}" for j in self.judgements
+                  if not j.right and j.outcome == j.row["must"]]
+        self.assertEqual(silent, [])
+
+    @unittest.skipIf(SANITIZED, "a sanitizer finds some faults before the gate does")
+    def test_a_wrong_result_says_where_and_under_which_probe(self):
+        for j in self.judgements:
+            if "first bad element" in j.message:
+                self.assertRegex(j.message, r"^probe '[a-zA-Z0-9 \[\],)]+' on ")
+                self.assertRegex(j.message, r"\[[0-9, ]+\], in row \d+ and tile \(\d+, \d+\): "
+                                            r"expected \S+, got \S+$")
+
+    def test_the_table_is_what_this_program_writes(self):
+        # What was seen may differ in a sanitizer build; the rows may not.
+        def cut(text):
+            return re.sub(r"\| [a-z ]+ \|$", "", text, flags=re.M) if SANITIZED else text
+        self.assertEqual(cut(suite.table_in_readme()), cut(suite.table(self.judgements)),
+                         "tests/mutants/README.md is not up to date: make mutant-table")
+
+
+if __name__ == "__main__":
+    unittest.main()

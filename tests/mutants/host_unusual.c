@@ -1,0 +1,293 @@
+/* Host: right by kernel.h, however unusual; and right, but slow in the ways that engineers slow
+ * kernels down by on purpose. None may be called wrong. */
+#include <pthread.h>
+
+#include "faults.h"
+
+typedef struct kg_problem problem;
+typedef struct kg_args args_t;
+
+/* ---- other orders ---- */
+
+/* Four splits of the sum, added in a fixed order. */
+static float in_splits(const struct product *x, int64_t i, int64_t j)
+{
+    int64_t at[5] = {0, x->k / 4, x->k / 2, x->k - x->k / 4, x->k};
+    float part[4];
+    for (int s = 0; s < 4; s++)
+        part[s] = terms(x, i, j, at[s], at[s + 1]);
+    return (part[0] + part[1]) + (part[2] + part[3]);
+}
+
+static enum kg_status split_k(const problem *p, const args_t *args)
+{
+    return compute(p, args, in_splits);
+}
+
+/* Work is dealt out in equal shares of terms, which end in the middle of an element. */
+static enum kg_status stream_k(const problem *p, const args_t *args)
+{
+    struct product x = product_of(p, args);
+    int64_t all = x.m * x.n * x.k, share = all / 7 + 1;
+    float sum = 0;
+    for (int64_t begin = 0; begin < all; begin += share) {
+        int64_t end = begin + share < all ? begin + share : all;
+        for (int64_t at = begin; at < end;) {
+            int64_t element = at / x.k, from = at % x.k;
+            int64_t to = end - at < x.k - from ? from + end - at : x.k;
+            sum = (from ? sum : 0) + terms(&x, element / x.n, element % x.n, from, to);
+            if (to == x.k)
+                put(&x, element / x.n, element % x.n, sum);
+            at += to - from;
+        }
+    }
+    return KG_OK;
+}
+
+static enum kg_status from_the_end(const problem *p, const args_t *args)
+{
+    struct product x = product_of(p, args);
+    for (int64_t j = x.n; j-- > 0;)
+        for (int64_t i = x.m; i-- > 0;)
+            put(&x, i, j, terms(&x, i, j, 0, x.k));
+    return KG_OK;
+}
+
+static float with_compensation(const struct product *x, int64_t i, int64_t j)
+{
+    float sum = 0, lost = 0;
+    for (int64_t l = 0; l < x->k; l++) {
+        volatile float term = a_at(x, i, l) * b_at(x, l, j) - lost;
+        volatile float next = sum + term;
+        lost = isfinite(next) ? (next - sum) - term : 0;
+        sum = next;
+    }
+    return sum;
+}
+
+static enum kg_status kahan(const problem *p, const args_t *args)
+{
+    return compute(p, args, with_compensation);
+}
+
+static float in_double(const struct product *x, int64_t i, int64_t j)
+{
+    double sum = 0;
+    for (int64_t l = 0; l < x->k; l++)
+        sum += (double)a_at(x, i, l) * (double)b_at(x, l, j);
+    return (float)sum;
+}
+
+static enum kg_status fp64_sums(const problem *p, const args_t *args)
+{
+    return compute(p, args, in_double);
+}
+
+/* ---- attention ---- */
+
+static double rounded_weight(uint32_t dtype, double weight)
+{
+    float value;
+    kg_store_float(&value, dtype, 0, (float)weight);
+    return (double)kg_load_float(&value, dtype, 0);
+}
+
+/* The weights are rounded to the dtype of V before they meet it; their sum is not. */
+static void narrow_weights(struct query *q)
+{
+    double max = -INFINITY, total = 0;
+    for (int64_t j = 0; j < q->visible; j++)
+        max = fmax(max, q->scores[j] = score(q, j));
+    for (int64_t j = 0; j < q->visible; j++) {
+        double weight = exp(q->scores[j] - max);
+        total += weight;
+        q->scores[j] = rounded_weight(q->p->dtype, weight);
+    }
+    weigh(q, q->scores, total);
+}
+
+static enum kg_status weights_in_dtype(const problem *p, const args_t *args)
+{
+    return attend(p, args, narrow_weights);
+}
+
+static void powers_of_two(struct query *q)
+{
+    float max = -INFINITY, total = 0;
+    const double log2e = 1.4426950408889634;
+    for (int64_t j = 0; j < q->visible; j++)
+        max = fmaxf(max, (float)(q->scores[j] = score(q, j) * log2e));
+    for (int64_t j = 0; j < q->visible; j++) {
+        float weight = exp2f((float)q->scores[j] - max);
+        q->scores[j] = (double)weight;
+        total += weight;
+    }
+    weigh(q, q->scores, (double)total);
+}
+
+static enum kg_status exp2_softmax(const problem *p, const args_t *args)
+{
+    return attend(p, args, powers_of_two);
+}
+
+/* From the last key to the first, with one sum for all. */
+static void backwards(struct query *q)
+{
+    double max = -INFINITY, total = 0;
+    for (int64_t j = q->visible; j-- > 0;)
+        max = fmax(max, q->scores[j] = score(q, j));
+    for (int64_t j = q->visible; j-- > 0;)
+        total += q->scores[j] = exp(q->scores[j] - max);
+    weigh(q, q->scores, total);
+}
+
+static enum kg_status keys_backwards(const problem *p, const args_t *args)
+{
+    return attend(p, args, backwards);
+}
+
+/* ---- launches ---- */
+
+struct part {
+    const problem *p;
+    const args_t *args;
+    int64_t first, end;
+};
+
+static void *compute_rows(void *context)
+{
+    const struct part *part = context;
+    struct product x = product_of(part->p, part->args);
+    for (int64_t i = part->first; i < part->end; i++)
+        for (int64_t j = 0; j < x.n; j++)
+            put(&x, i, j, terms(&x, i, j, 0, x.k));
+    return NULL;
+}
+
+/* A thread of its own, joined before the launch returns: like a side stream that is waited for. */
+static enum kg_status joined_thread(const problem *p, const args_t *args)
+{
+    struct part lower = {p, args, 0, p->m / 2}, upper = {p, args, p->m / 2, p->m};
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, compute_rows, &lower))
+        return KG_LAUNCH_FAILED;
+    compute_rows(&upper);
+    pthread_join(thread, NULL);
+    return KG_OK;
+}
+
+/* One launch a third of the rows: three kernels in a row. */
+static enum kg_status three_launches(const problem *p, const args_t *args)
+{
+    for (int64_t third = 0; third < 3; third++) {
+        struct part part = {p, args, p->m * third / 3, p->m * (third + 1) / 3};
+        compute_rows(&part);
+    }
+    return KG_OK;
+}
+
+/* Clears what it writes to before it writes. */
+static enum kg_status zeros_first(const problem *p, const args_t *args)
+{
+    struct product x = product_of(p, args);
+    for (int64_t i = 0; i < x.m; i++)
+        for (int64_t j = 0; j < x.n; j++)
+            set(x.c, i, x.c->rank == 1 ? 0 : j, 0);
+    return wrap_inner(p, args);
+}
+
+/* Scratch memory of the library that only grows. */
+static enum kg_status own_pool(const problem *p, const args_t *args)
+{
+    static float *pool;
+    static int64_t room;
+    struct product x = product_of(p, args);
+    if (room < x.m * x.n) {
+        free(pool);
+        room = x.m * x.n;
+        pool = malloc((size_t)room * sizeof *pool);
+    }
+    for (int64_t i = 0; pool && i < x.m * x.n; i++)
+        pool[i] = terms(&x, i / x.n, i % x.n, 0, x.k);
+    for (int64_t i = 0; pool && i < x.m * x.n; i++)
+        put(&x, i / x.n, i % x.n, pool[i]);
+    return pool ? KG_OK : KG_LAUNCH_FAILED;
+}
+
+static enum kg_status atomics(const problem *p, const args_t *args)
+{
+    static unsigned launches;
+    struct product x = product_of(p, args);
+    int64_t split = 1 + launches++ % 7;
+    for (int64_t i = 0; i < x.m; i++)
+        for (int64_t j = 0; j < x.n; j++) {
+            int64_t at = x.k * split / 8;
+            put(&x, i, j, terms(&x, i, j, at, x.k) + terms(&x, i, j, 0, at));
+        }
+    return KG_OK;
+}
+
+/* ---- what a kernel may refuse ---- */
+
+static int multiples_of_8(const problem *p, const struct kg_device *device)
+{
+    (void)device;
+    return p->op == KG_OP_GEMM && p->m % 8 == 0 && p->n % 8 == 0 && p->k % 8 == 0;
+}
+
+static enum kg_status right(const problem *p, const args_t *args)
+{
+    return wrap_inner(p, args);
+}
+
+static enum kg_status dense_only(const problem *p, const args_t *args)
+{
+    for (uint32_t i = 0; i < args->n_in; i++) {
+        const struct kg_tensor *t = &args->in[i];
+        if (t->rank == 2 && t->stride[0] != t->shape[1])
+            return KG_UNSUPPORTED;
+    }
+    return wrap_inner(p, args);
+}
+
+/* ---- slow ---- */
+
+/* Down the columns of both operands, each element read as often as it is used. */
+static enum kg_status strided_loads(const problem *p, const args_t *args)
+{
+    return from_the_end(p, args);
+}
+
+/* One row a call, nothing kept between them: batches one after the other. */
+static enum kg_status row_by_row(const problem *p, const args_t *args)
+{
+    for (int64_t i = 0; i < p->m; i++) {
+        struct part part = {p, args, i, i + 1};
+        compute_rows(&part);
+    }
+    return KG_OK;
+}
+
+/* A thread for each few rows, started and joined each time: barriers all the way. */
+static enum kg_status many_barriers(const problem *p, const args_t *args)
+{
+    for (int64_t i = 0; i < p->m; i += 16) {
+        struct part part = {p, args, i, i + 16 < p->m ? i + 16 : p->m};
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, compute_rows, &part))
+            return KG_LAUNCH_FAILED;
+        pthread_join(thread, NULL);
+    }
+    return KG_OK;
+}
+
+FAULTS({"split_k", split_k, 0, NULL}, {"stream_k", stream_k, 0, NULL},
+       {"from_the_end", from_the_end, 0, NULL}, {"kahan", kahan, 0, NULL},
+       {"fp64_sums", fp64_sums, 0, NULL}, {"weights_in_dtype", weights_in_dtype, 0, NULL},
+       {"exp2_softmax", exp2_softmax, 0, NULL}, {"keys_backwards", keys_backwards, 0, NULL},
+       {"joined_thread", joined_thread, 0, NULL}, {"three_launches", three_launches, 0, NULL},
+       {"zeros_first", zeros_first, 0, NULL}, {"own_pool", own_pool, 0, NULL},
+       {"atomics", atomics, KG_KERNEL_NONDETERMINISTIC, NULL},
+       {"multiples_of_8", right, 0, multiples_of_8}, {"dense_only", dense_only, 0, NULL},
+       {"strided_loads", strided_loads, 0, NULL}, {"row_by_row", row_by_row, 0, NULL},
+       {"many_barriers", many_barriers, 0, NULL})
