@@ -24,7 +24,7 @@
  *                        what `gate calibrate` measured, newest first
  *     openapi.json       all of this for programs
  *
- * Lists and trends take format=json|rows|csv: rows is a flat array of flat objects.
+ * Lists and trends take format=json|rows|csv: rows is the array alone.
  *
  * Times are integers of ms since 1970 UTC (*_ms), durations nanoseconds (*_ns), ratios candidate
  * over other; null is "not known". A parameter that an address does not have is refused, so that a

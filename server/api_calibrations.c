@@ -68,7 +68,7 @@ static void put_calibration(struct call *c, const struct store_calibration *row)
     emit_string_member(e, "contract", row->contract);
     emit_known_real(e, "threshold", row->threshold);
     emit_integer_member(e, "processes", row->processes);
-    if (e->form == EMIT_JSON)
+    if (e->form != EMIT_CSV)
         put_cases(c, row->id);
     emit_row_end(e);
 }

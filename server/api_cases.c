@@ -56,7 +56,7 @@ static void put_case(struct emit *e, const struct store_case *row, int64_t alert
         emit_integer(e, alert);
     else
         emit_null(e);
-    if (e->form == EMIT_JSON)
+    if (e->form != EMIT_CSV)
         put_spark(e, row);
     emit_row_end(e);
 }

@@ -79,7 +79,7 @@ static enum gate_status read_side(struct call *c, struct side *s)
 static void put_item(struct emit *e, const struct side *s, const struct item *item)
 {
     emit_key(e, s->name);
-    if (!item && e->form == EMIT_JSON) {
+    if (!item && e->form != EMIT_CSV) {
         emit_null(e);
         return;
     }
@@ -89,7 +89,6 @@ static void put_item(struct emit *e, const struct side *s, const struct item *it
     emit_known_real(e, "p50_ns", i->p50_ns);
     emit_known_real(e, "p50_lo_ns", i->p50_lo_ns);
     emit_known_real(e, "p50_hi_ns", i->p50_hi_ns);
-    emit_known_real(e, "control_ns", i->control_ns);
     emit_known_string(e, "verdict", i->verdict);
     emit_key(e, "rel_err");
     if (i->rel_err < 0)

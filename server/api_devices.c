@@ -30,7 +30,7 @@ static void put_device(struct call *c, const struct store_device *row)
     emit_open(e, '{');
     put_run_members(e, &row->newest);
     emit_close(e, '}');
-    if (e->form == EMIT_JSON)
+    if (e->form != EMIT_CSV)
         c->status = put_epochs(c, row->model);
     emit_row_end(e);
 }

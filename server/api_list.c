@@ -9,7 +9,7 @@ bool take_format(struct call *c)
     if (!format || strcmp(format, "json") == 0)
         return true;
     if (strcmp(format, "rows") == 0) {
-        c->emit.form = EMIT_FLAT;
+        c->emit.form = EMIT_ROWS;
         return true;
     }
     if (strcmp(format, "csv") == 0) {

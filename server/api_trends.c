@@ -201,13 +201,10 @@ static void put_known_count(struct emit *e, const char *key, int64_t count)
         emit_integer(e, count);
 }
 
-static void put_row(struct emit *e, const struct store_trend_query *q, const series_t *s,
-                    const row_t *r)
+static void put_row(struct emit *e, const series_t *s, const row_t *r)
 {
     double ps = (double)r->p50_ps;
     emit_row_begin(e);
-    emit_string_member(e, "case", q->case_id);
-    emit_string_member(e, "device", q->device_model);
     emit_string_member(e, "provider", s->provider);
     emit_string_member(e, "role", role_of(s));
     emit_string_member(e, "contract", s->contract);
@@ -239,19 +236,18 @@ static void put_row(struct emit *e, const struct store_trend_query *q, const ser
     emit_row_end(e);
 }
 
-static void put_rows(struct call *c, const struct store_trend_query *q,
-                     const struct store_trend_result *t)
+static void put_rows(struct call *c, const struct store_trend_result *t)
 {
     static const series_t no_series;
     static const row_t no_row;
     list_open(c, "points");
     for (size_t i = 0; i < t->n_series; i++) {
         for (size_t k = 0; k < t->series[i].n; k++)
-            put_row(&c->emit, q, &t->series[i], &t->series[i].rows[k]);
+            put_row(&c->emit, &t->series[i], &t->series[i].rows[k]);
     }
     list_rows_end(c);
     if (list_lacks_header(c))
-        put_row(&c->emit, q, &no_series, &no_row);
+        put_row(&c->emit, &no_series, &no_row);
     list_close(c);
 }
 
@@ -423,7 +419,7 @@ enum gate_status get_trends(struct call *c)
     else if (status == GATE_OK && c->emit.form == EMIT_JSON)
         status = put_answer(c, &query, &trend);
     else if (status == GATE_OK)
-        put_rows(c, &query, &trend);
+        put_rows(c, &trend);
     store_trend_release(&trend);
     return status == GATE_USAGE ? GATE_OK : status;
 }

@@ -56,7 +56,7 @@ static void separate(struct emit *e)
 
 static bool takes_apart(const struct emit *e)
 {
-    return e->in_row && e->form != EMIT_JSON;
+    return e->in_row && e->form == EMIT_CSV;
 }
 
 void emit_open(struct emit *e, char bracket)

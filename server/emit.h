@@ -1,13 +1,13 @@
 /*
- * emit.h: writes JSON into a buffer, value by value, or rows in a flatter form.
+ * emit.h: writes JSON into a buffer, value by value, or the rows of a list as CSV.
  *
  * The caller keeps the structure right: a key before each value of an object, each open closed.
  * Commas are put by emit. Text is escaped; a number that is not finite becomes null.
  *
- * What is written between emit_row_begin() and emit_row_end() is an object in JSON. In the flat
- * forms an object within it is none of its own: the names of its members are put behind its key
- * ("verdicts_pass"), and arrays have no place there. In CSV (RFC 4180) the names of the first row
- * become the header line, and null is an empty field.
+ * What is written between emit_row_begin() and emit_row_end() is an object in JSON. In CSV (RFC
+ * 4180) the names of the first row become the header line, null is an empty field, an object within
+ * a row is none of its own: the names of its members are put behind its key ("verdicts_pass"), and
+ * arrays have no place.
  */
 #ifndef SERVER_EMIT_H
 #define SERVER_EMIT_H
@@ -19,7 +19,7 @@
 
 enum emit_form {
     EMIT_JSON,
-    EMIT_FLAT, /* JSON whose rows are flat */
+    EMIT_ROWS, /* JSON, the rows alone */
     EMIT_CSV
 };
 
