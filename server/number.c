@@ -118,8 +118,9 @@ size_t number_real(double value, char out[NUMBER_MAX])
     size_t sign = value < 0;
     double magnitude = fabs(value);
     if (!isfinite(value)) {
-        memcpy(out, "null", 4);
-        return 4;
+        static const char null[] = {'n', 'u', 'l', 'l'};
+        memcpy(out, null, sizeof(null));
+        return sizeof(null);
     }
     if (magnitude == 0) {
         out[0] = '0';

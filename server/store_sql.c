@@ -1,6 +1,8 @@
 /* store_sql.c: see store_sql.h. The order of the columns is what the files of the queries read. */
 #include "store_sql.h"
 
+#include <stddef.h>
+
 #define RUN_COLUMNS                                                                                \
     "r.uuid, r.time_ms, coalesce(v.commit_id, ''), r.branch, r.subject, r.dirty, r.suite, "        \
     "d.model, r.device_name, r.contract, r.verdict, r.exit_code, r.n_cases, r.n_pass, "            \
@@ -212,6 +214,9 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_DOCUMENTS] = "SELECT t.packed, t.n_bytes FROM run r "
                       "CROSS JOIN document t ON t.run_id = r.id ORDER BY r.time_ms, r.uuid",
 
+    [SQL_CHECK_DOCUMENTS] = "SELECT r.uuid, t.packed, t.n_bytes, t.sha256, t.thinned_ms FROM run r "
+                            "CROSS JOIN document t ON t.run_id = r.id",
+
     /* A deferred transaction that turns into a writer can fail at once, without the busy wait. */
     [SQL_BEGIN] = "BEGIN IMMEDIATE",
     [SQL_COMMIT] = "COMMIT",
@@ -306,8 +311,9 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_PUT_INJECTED] = "INSERT INTO injected (run_id, place, step, share, decisions, red, pass,"
                          " no_verdict) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
 
-    /* ?1: runs before this time, ?2: after this run, ?3: limit */
-    [SQL_TO_THIN] = "SELECT t.run_id, t.packed, t.n_bytes FROM document t "
+    /* ?1: runs before this time, ?2: after this run */
+    [SQL_TO_THIN] = "SELECT t.run_id, t.packed, t.n_bytes "
+                    "FROM document t INDEXED BY document_with_samples "
                     "CROSS JOIN run r ON r.id = t.run_id "
                     "WHERE t.has_samples = 1 AND t.run_id > ?2 AND r.time_ms < ?1 "
                     "ORDER BY t.run_id LIMIT 1",
@@ -426,4 +432,29 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                          "WHERE series_id = ?1 AND kind = ?2 ORDER BY id DESC LIMIT 1",
     [SQL_PUT_WEBHOOK_MARK] = "INSERT INTO webhook (target, event_id) VALUES (?1, ?2) "
                              "ON CONFLICT (target) DO UPDATE SET event_id = excluded.event_id",
+};
+
+const struct store_check store_checks[] = {
+    {"the file is damaged", "PRAGMA integrity_check(100)"},
+    {"a row points at nothing, of table", "SELECT \"table\" FROM pragma_foreign_key_check"},
+    {"a run has no document", "SELECT uuid FROM run WHERE id NOT IN (SELECT run_id FROM document)"},
+    {"a run does not have as many results as cases",
+     "SELECT uuid FROM run r "
+     "WHERE n_cases <> (SELECT count(*) FROM result e WHERE e.run_id = r.id)"},
+    {"a device does not have as many runs as it says",
+     "SELECT model FROM device d"
+     " WHERE n_runs <> (SELECT count(*) FROM run r WHERE r.device_id = d.id)"},
+    {"a case does not have as many runs as it says",
+     "SELECT c.name FROM track t JOIN test_case c ON c.id = t.case_id"
+     " LEFT JOIN (SELECT track_id, count(*) AS n FROM result GROUP BY track_id) e"
+     " ON e.track_id = t.id WHERE t.n_runs <> coalesce(e.n, 0)"},
+    {"the newest result of a case is not of its newest run",
+     "SELECT c.name FROM track t JOIN test_case c ON c.id = t.case_id"
+     " JOIN (SELECT e.track_id, max(r.time_ms) AS time_ms FROM result e"
+     "  JOIN run r ON r.id = e.run_id GROUP BY e.track_id) n ON n.track_id = t.id"
+     " WHERE t.time_ms <> n.time_ms"},
+    {"the lowest point of a series is not its leader",
+     "SELECT s.id FROM series s LEFT JOIN leader l ON l.series_id = s.id "
+     "WHERE l.p50_ps IS NOT (SELECT min(p.p50_ps) FROM point p WHERE p.series_id = s.id)"},
+    {NULL, NULL},
 };

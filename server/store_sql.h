@@ -49,6 +49,7 @@ enum store_sql {
     SQL_INJECTED,
     SQL_DOCUMENT,
     SQL_DOCUMENTS,
+    SQL_CHECK_DOCUMENTS,
     SQL_FIND_TOKEN,
     SQL_TOKENS,
     SQL_ALERTS,
@@ -133,5 +134,15 @@ enum store_sql {
 #define STORE_SQL_FIRST_WRITE SQL_BEGIN
 
 extern const char *const store_sql[STORE_SQL_COUNT];
+
+/*
+ * What must not be: each row of such a statement is a fault. They walk through the whole file, and
+ * are prepared when it is checked. The last has no statement.
+ */
+struct store_check {
+    const char *what;
+    const char *sql;
+};
+extern const struct store_check store_checks[];
 
 #endif

@@ -965,8 +965,8 @@ static bool may_scan(enum store_sql id, const char *detail)
         return id == SQL_TOKENS;
     if (strcmp(detail, "SCAN t") == 0 || strncmp(detail, "SCAN t USING", 12) == 0) /* track */
         return id == SQL_TRACKS || id == SQL_LEADERBOARD || id == SQL_BESTS;
-    if (strncmp(detail, "SCAN r ", 7) == 0) /* run */
-        return id == SQL_DOCUMENTS;
+    if (strcmp(detail, "SCAN r") == 0 || strncmp(detail, "SCAN r ", 7) == 0) /* run */
+        return id == SQL_DOCUMENTS || id == SQL_CHECK_DOCUMENTS;
     if (strncmp(detail, "SCAN b USING INDEX calibration_by_time", 38) == 0)
         return id == SQL_CALIBRATIONS; /* as many as the limit */
     return false;

@@ -1,0 +1,284 @@
+/* test_store_care.c: thinning, checks, backups and the way back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/schema.h"
+#include "server/store_backup.h"
+#include "server/store_private.h"
+#include "unit/store_fixture.h"
+
+struct faults {
+    int n;
+    char last[700];
+};
+
+static void note_fault(void *context, const char *fault)
+{
+    struct faults *f = context;
+    f->n++;
+    snprintf(f->last, sizeof(f->last), "%s", fault);
+}
+
+static int check(struct store_fixture *f, struct faults *faults)
+{
+    int n = -1;
+    *faults = (struct faults){0};
+    struct store *s = open_store(f, STORE_READ_ONLY);
+    if (store_check(s, note_fault, faults, &n, &f->err) != GATE_OK)
+        fail_msg("%s", f->err.message);
+    assert_int_equal(n, faults->n);
+    store_close(s);
+    return n;
+}
+
+/* ---- thinning ---- */
+
+struct documents {
+    struct schema *schema;
+    int64_t before_ms, now_ms;
+    int n, n_thinned;
+};
+
+static bool see_document(void *context, const char *text, size_t len)
+{
+    struct documents *d = context;
+    struct schema_fault fault;
+    cJSON *document = NULL;
+    assert_int_equal(json_parse("it", text, len, GATE_IO, &document, NULL), GATE_OK);
+    if (!schema_check(d->schema, document, &fault))
+        fail_msg("%s: %s", fault.pointer, fault.message);
+    bool old = json_integer(document, "time_ms", 0) < d->before_ms;
+    d->n++;
+    d->n_thinned += old;
+    assert_int_equal(json_integer(document, "thinned_ms", -1), old ? d->now_ms : -1);
+    assert_int_equal(strstr(text, "samples_ns") == NULL, old);
+    cJSON_Delete(document);
+    return true;
+}
+
+static void test_thinning(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    struct store_state before, after;
+    struct faults faults;
+    fill(f, s, &plan);
+    cJSON *middle = sample_run(&plan, 7);
+    struct documents d = {
+        .schema = schema_open("run.schema.json"),
+        .before_ms = json_integer(middle, "time_ms", 0),
+        .now_ms = 1900000000000,
+    };
+    cJSON_Delete(middle);
+    int64_t n = -1;
+    assert_int_equal(store_state(s, &before, &f->err), GATE_OK);
+    assert_int_equal(store_thin(s, d.before_ms, d.now_ms, 5, &n, &f->err), GATE_OK);
+    assert_int_equal(n, 5);
+    assert_int_equal(store_state(s, &after, &f->err), GATE_OK);
+    assert_string_not_equal(before.text, after.text);
+    assert_int_equal(store_thin(s, d.before_ms, d.now_ms, 5, &n, &f->err), GATE_OK);
+    assert_int_equal(n, 2);
+    assert_int_equal(store_thin(s, d.before_ms, d.now_ms + 1, 5, &n, &f->err), GATE_OK);
+    assert_int_equal(n, 0);
+    assert_int_equal(store_documents(s, see_document, &d, &f->err), GATE_OK);
+    assert_int_equal(d.n, plan.n_runs);
+    assert_int_equal(d.n_thinned, 7);
+
+    /* The same run again is still the same run, by the bytes that it came with. */
+    bool existed = false;
+    assert_int_equal(put(f, s, sample_run(&plan, 0), &existed), GATE_OK);
+    assert_true(existed);
+    store_close(s);
+    schema_free(d.schema);
+    assert_sound(f->path);
+    assert_int_equal(check(f, &faults), 0);
+}
+
+/* ---- checks ---- */
+
+static void test_faults_are_found(void **state)
+{
+    struct store_fixture *f = *state;
+    static const struct {
+        const char *damage, *repair, *words;
+    } cases[] = {
+        {"UPDATE device SET n_runs = n_runs + 1 WHERE id = 1",
+         "UPDATE device SET n_runs = n_runs - 1 WHERE id = 1", "a device does not have"},
+        {"UPDATE track SET n_runs = n_runs + 1 WHERE id = 3",
+         "UPDATE track SET n_runs = n_runs - 1 WHERE id = 3", "a case does not have"},
+        {"UPDATE track SET time_ms = time_ms - 1 WHERE id = 3",
+         "UPDATE track SET time_ms = time_ms + 1 WHERE id = 3", "the newest result"},
+        {"UPDATE leader SET p50_ps = p50_ps + 1 WHERE series_id = 2",
+         "UPDATE leader SET p50_ps = p50_ps - 1 WHERE series_id = 2", "the lowest point"},
+        {"UPDATE run SET n_cases = n_cases + 1 WHERE id = 2",
+         "UPDATE run SET n_cases = n_cases - 1 WHERE id = 2", "as many results"},
+        {"UPDATE document SET n_bytes = n_bytes + 1 WHERE run_id = 4",
+         "UPDATE document SET n_bytes = n_bytes - 1 WHERE run_id = 4", "cannot be unpacked"},
+        {"UPDATE document SET sha256 = zeroblob(32) WHERE run_id = 4", "", "other bytes"},
+    };
+    struct faults faults;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    fill(f, s, &plan);
+    store_close(s);
+    assert_int_equal(check(f, &faults), 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        execute(f->path, cases[i].damage);
+        assert_int_equal(check(f, &faults), 1);
+        if (!strstr(faults.last, cases[i].words))
+            fail_msg("no '%s' in: %s", cases[i].words, faults.last);
+        execute(f->path, cases[i].repair);
+    }
+    execute(f->path, "DELETE FROM document WHERE run_id = 4");
+    assert_int_equal(check(f, &faults), 1);
+    assert_non_null(strstr(faults.last, "a run has no document"));
+    execute(f->path, "DELETE FROM test_case WHERE id = 1");
+    assert_true(check(f, &faults) > 1);
+}
+
+static void test_damaged_pages_are_found(void **state)
+{
+    struct store_fixture *f = *state;
+    struct faults faults;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    fill(f, s, &plan);
+    store_close(s);
+    int64_t page = scalar(f->path, "SELECT rootpage FROM sqlite_schema WHERE name = 'point'");
+    char noise[64];
+    memset(noise, 0x5a, sizeof(noise));
+    int fd = open(f->path, O_WRONLY | O_CLOEXEC);
+    assert_int_equal(pwrite(fd, noise, sizeof(noise), (page - 1) * 4096), sizeof(noise));
+    close(fd);
+    assert_true(check(f, &faults) > 0);
+}
+
+/* ---- backups ---- */
+
+static void backup_path(const struct store_fixture *f, char out[300])
+{
+    snprintf(out, 300, "%s/backup.db", f->folder);
+}
+
+/* In steps, with writes in between that the copy has too. */
+static void test_backup_of_the_writer(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store_backup *b = NULL;
+    char path[300];
+    bool done = false;
+    int next = 8;
+    backup_path(f, path);
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    for (int i = 0; i < next; i++)
+        assert_int_equal(put(f, s, sample_run(&plan, i), NULL), GATE_OK);
+    assert_int_equal(store_backup_begin(s, path, &b, &f->err), GATE_OK);
+    while (!done) {
+        assert_int_equal(store_backup_step(b, 20, &done, &f->err), GATE_OK);
+        assert_int_equal(access(path, F_OK) == 0, done);
+        if (!done && next < plan.n_runs)
+            assert_int_equal(put(f, s, sample_run(&plan, next++), NULL), GATE_OK);
+    }
+    store_backup_end(b);
+    store_close(s);
+    assert_int_equal(next, plan.n_runs); /* else there were no steps */
+    assert_int_equal(scalar(path, "SELECT count(*) FROM run"), plan.n_runs);
+    assert_sound(path);
+    snprintf(f->path, sizeof(f->path), "%s", path);
+    struct faults faults;
+    assert_int_equal(check(f, &faults), 0);
+}
+
+static void test_backup_by_a_reader_and_back(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store_backup *b = NULL;
+    struct faults faults = {0};
+    char path[300], restored[320];
+    bool done = false;
+    backup_path(f, path);
+    struct store *writer = open_store(f, STORE_READ_WRITE);
+    fill(f, writer, &plan);
+    struct store *reader = open_store(f, STORE_READ_ONLY);
+    assert_int_equal(store_backup_begin(reader, path, &b, &f->err), GATE_OK);
+    assert_int_equal(store_backup_step(b, -1, &done, &f->err), GATE_OK);
+    assert_true(done);
+    store_backup_end(b);
+    store_close(reader);
+    store_close(writer);
+
+    snprintf(restored, sizeof(restored), "%s.restored", path);
+    assert_int_equal(store_restore(path, restored, note_fault, &faults, &f->err), GATE_OK);
+    assert_int_equal(faults.n, 0);
+    assert_sound(restored);
+    snprintf(f->path, sizeof(f->path), "%s", restored);
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    bool existed = false;
+    assert_int_equal(put(f, s, sample_run(&plan, 3), &existed), GATE_OK);
+    assert_true(existed);
+    store_close(s);
+}
+
+static void test_what_is_there_stays(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store_backup *b = NULL;
+    struct faults faults = {0};
+    char path[300];
+    backup_path(f, path);
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    fill(f, s, &plan);
+    assert_int_equal(store_backup_begin(s, f->path, &b, &f->err), GATE_IO);
+    assert_null(b);
+    assert_non_null(strstr(f->err.message, "is there already"));
+    /* One that is given up leaves nothing. */
+    bool done = true;
+    assert_int_equal(store_backup_begin(s, path, &b, &f->err), GATE_OK);
+    assert_int_equal(store_backup_step(b, 1, &done, &f->err), GATE_OK);
+    assert_false(done);
+    store_backup_end(b);
+    assert_int_equal(access(path, F_OK), -1);
+    snprintf(path, sizeof(path), "%s/backup.db.part", f->folder);
+    assert_int_equal(access(path, F_OK), -1);
+    store_close(s);
+    assert_int_equal(store_restore(f->path, f->path, note_fault, &faults, &f->err), GATE_IO);
+    assert_sound(f->path);
+}
+
+static void test_a_damaged_backup_is_not_restored(void **state)
+{
+    struct store_fixture *f = *state;
+    struct faults faults = {0};
+    char path[300];
+    backup_path(f, path);
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    fill(f, s, &plan);
+    store_close(s);
+    execute(f->path, "UPDATE document SET packed = zeroblob(100) WHERE run_id = 5");
+    assert_int_equal(store_restore(f->path, path, note_fault, &faults, &f->err), GATE_IO);
+    assert_int_equal(faults.n, 1);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_thinning),
+        TEST(test_faults_are_found),
+        TEST(test_damaged_pages_are_found),
+        TEST(test_backup_of_the_writer),
+        TEST(test_backup_by_a_reader_and_back),
+        TEST(test_what_is_there_stays),
+        TEST(test_a_damaged_backup_is_not_restored),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
