@@ -193,7 +193,8 @@ def measure(build, db, folder):
         nginx_process, pids, nginx_base = start_nginx(folder, server_on)
         nginx = Side(pids, nginx_base)
         nginx_tag = fetch(nginx_base + "/small")[1]["ETag"]
-        print(f"{'requests/s':<14} {'gate':>9} {'nginx':>9}  ratio  gate us nginx us  ratio   p99 ms")
+        print(f"{'requests/s':<14} {'gate':>9} {'nginx':>9}  ratio"
+              "  gate us nginx us  ratio   p99 ms")
         compare("small, fresh", gate, nginx, client_on, {"path": small}, {"path": "/small"})
         compare("small, 304", gate, nginx, client_on,
                 {"path": small, "header": f"If-None-Match: {headers['ETag']}"},
