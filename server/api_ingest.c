@@ -11,6 +11,7 @@
 #include "emit.h"
 #include "gzip.h"
 #include "metrics.h"
+#include "run_check.h"
 #include "store_pack.h"
 
 /* Of a document's values, before it is parsed: each takes about 100 bytes of memory then. */
@@ -63,7 +64,8 @@ static bool parse(struct api_write *w, struct ingest *in)
         reply_problem(w->reply, 500, "The schema of the run document cannot be read.");
         return false;
     }
-    if (!schema_check(run_schema, in->document, &fault))
+    if (!schema_check(run_schema, in->document, &fault) ||
+        !run_check(in->document, auth_now_ms(), &fault))
         return refuse(w, 400, fault.pointer, fault.message);
     return true;
 }
