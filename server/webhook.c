@@ -18,7 +18,7 @@
 #define SECRET_MIN 16
 #define SECRET_MAX 4096
 #define POLL_MS 1000         /* between looks for new steps */
-#define TIMEOUT_S 10L        /* of one delivery */
+#define TIMEOUT_S 5L         /* of one delivery */
 #define LONGEST_WAIT_S 600.0 /* whatever the receiver asks for */
 #define MAX_BODY ((size_t)64 << 10)
 #define MAX_ANSWER ((size_t)64 << 10)

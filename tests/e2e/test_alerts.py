@@ -1,0 +1,483 @@
+"""Alerts over HTTP: what the server finds in a history, the steps that people take, the feed, the
+badges, and the webhook against a receiver that does as it is told."""
+
+import contextlib
+import copy
+import hashlib
+import hmac
+import http.server
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import uuid
+import xml.etree.ElementTree as ElementTree
+import zlib
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from test_server import GEMV, GPU, PATIENCE, SERVER, Server, seed  # noqa: E402
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+SVG = "{http://www.w3.org/2000/svg}"
+STEP = "attention_fwd/fp16/b8-h16-s512-d64/causal"
+FLAT = "linear_relu/fp16/b1024-i2048-o768"
+RUNS, CASES = 120, 9
+SECRET = b"a secret of the right length"
+
+
+def token(db, scope):
+    done = subprocess.run([SERVER, "token", "create", "--db", db, "--name", f"ada-{scope}",
+                           "--scope", scope], check=True, stdout=subprocess.PIPE,
+                          timeout=PATIENCE)
+    return re.search(r"kg_\w+", done.stdout.decode()).group()
+
+
+def documents(db):
+    with contextlib.closing(sqlite3.connect(db)) as connection:
+        rows = connection.execute("SELECT packed FROM document ORDER BY run_id DESC LIMIT 1")
+        return json.loads(zlib.decompress(rows.fetchone()[0]))
+
+
+def until(what, said):
+    """Asks again until the answer is true: for what the server does when it has the time."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        answer = what()
+        if answer:
+            return answer
+        time.sleep(0.02)
+    raise AssertionError(f"never: {said}")
+
+
+class Case(unittest.TestCase):
+    options = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.db = os.path.join(cls.folder.name, "gate.db")
+        seed(cls.db, RUNS, CASES, 1)
+        cls.newest = documents(cls.db)
+        cls.server = Server(cls.db, "--write-rate", "1000", *cls.options)
+        cls.tokens = {scope: token(cls.db, scope) for scope in ("ingest", "admin")}
+        cls.watched(cls.server)
+
+    @classmethod
+    def tearDownClass(cls):
+        status = cls.server.stop()
+        cls.folder.cleanup()
+        if status != 0:
+            raise AssertionError(f"the server ended with {status}: {cls.server.log}")
+
+    @classmethod
+    def watched(cls, server):
+        """Waits until the server has looked at the newest run."""
+        with contextlib.closing(sqlite3.connect(cls.db)) as connection:
+            until(lambda: connection.execute(
+                "SELECT w.run_id = (SELECT max(id) FROM run) AND w.track_id = (SELECT max(track_id)"
+                " FROM result e WHERE e.run_id = w.run_id) FROM watch w").fetchone()[0],
+                "all is watched")
+
+    @classmethod
+    def send(cls, path, body, scope="admin", server=None):
+        body = body if isinstance(body, bytes) else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json", "Content-Length": str(len(body))}
+        if scope:
+            headers["Authorization"] = f"Bearer {cls.tokens[scope]}"
+        return (server or cls.server).get(path, "POST", headers, body)
+
+    @classmethod
+    def step(cls, number, state, reason=None, server=None):
+        body = {"state": state} if reason is None else {"state": state, "reason": reason}
+        return cls.send(f"/api/v1/alerts/{number}", body, server=server)
+
+    @classmethod
+    def runs_of_another_level(cls, case, factor, n, server):
+        """Stores n runs more, in which a case takes so many times as long."""
+        for i in range(n):
+            run = copy.deepcopy(cls.newest)
+            run["uuid"] = str(uuid.uuid4())
+            run["time_ms"] += (i + 1) * 60000
+            for item in run["cases"]:
+                if item["id"] == case:
+                    item["arms"][0]["timing"]["p50_ns"] *= factor
+            response = cls.send("/api/v1/runs", run, "ingest", server)
+            if response.status != 201:
+                raise AssertionError(response.bytes)
+        cls.newest = run
+        cls.watched(server)
+
+    def alerts(self, query=""):
+        return self.server.json(f"/api/v1/alerts{query}")
+
+    def problem(self, response, status):
+        self.assertEqual(response.status, status, response.bytes)
+        self.assertEqual(response.getheader("Content-Type"), "application/problem+json")
+        return json.loads(response.bytes)
+
+
+class Found(Case):
+    """What is found in the history that tests/tools/sample_story.h tells."""
+
+    def test_each_step_is_one_alert(self):
+        found = {(a["case"], a["kind"], a["state"], round(a["change"], 2))
+                 for a in self.alerts()["alerts"]}
+        self.assertEqual(found, {
+            (STEP, "regression", "new", 0.06),
+            ("attention_fwd/fp16/b4-h16-s4096-d128/causal", "improvement", "new", -0.07),
+            ("gemm/bf16/m8192-n1024-k8192", "regression", "fixed", 0.05),
+            (GEMV, "regression", "accepted", 0.04),
+        })
+
+    def test_filters_and_counts(self):
+        self.assertEqual(self.alerts()["counts"],
+                         {"new": 2, "acknowledged": 0, "accepted": 1, "fixed": 1, "ignored": 0})
+        of_case = self.alerts(f"?case={STEP}&device={GPU}&kind=regression&state=new")
+        self.assertEqual([a["case"] for a in of_case["alerts"]], [STEP])
+        # The state that is asked for does not change the counts, other filters do.
+        self.assertEqual(of_case["counts"], {"new": 1, "acknowledged": 0, "accepted": 0,
+                                             "fixed": 0, "ignored": 0})
+        self.assertEqual(self.alerts("?device=no-such")["alerts"], [])
+        for bad in ("state=open", "kind=x", "limit=0", "after=0", "after=x", "device=A", "x=1"):
+            self.problem(self.server.get(f"/api/v1/alerts?{bad}"), 400)
+
+    def test_pages(self):
+        whole, pages, query = self.alerts()["alerts"], [], "?limit=1"
+        while query:
+            page = self.alerts(query)
+            pages += page["alerts"]
+            query = page["next"] and f"?limit=1&after={page['next']}"
+        self.assertEqual(pages, whole)
+        self.assertEqual([a["id"] for a in whole], sorted((a["id"] for a in whole), reverse=True))
+
+    def test_trends_and_cases_name_them(self):
+        alert = self.alerts(f"?case={STEP}")["alerts"][0]
+        trend = self.server.json(f"/api/v1/trends?case={STEP}&device={GPU}")
+        self.assertEqual([{k: point[k] for k in ("id", "time_ms", "run", "commit", "kind")}
+                          for point in trend["change_points"]],
+                         [{k: alert[k] for k in ("id", "time_ms", "run", "commit", "kind")}])
+        cases = {c["id"]: c["alert"] for c in self.server.json("/api/v1/cases")["cases"]}
+        self.assertEqual(cases[STEP], alert["id"])
+        self.assertIsNone(cases[FLAT])
+        # The return of a level is a change point, though no alert.
+        back = self.server.json(
+            f"/api/v1/trends?case=gemm/bf16/m8192-n1024-k8192&device={GPU}")["change_points"]
+        self.assertEqual([p["kind"] for p in back], ["regression", "improvement"])
+
+    def test_rows_and_csv(self):
+        rows = self.alerts("?format=rows")
+        self.assertEqual(rows, self.alerts()["alerts"])
+        lines = self.server.get("/api/v1/alerts?format=csv").bytes.decode().split("\r\n")
+        self.assertEqual(lines[0].split(",")[:3], ["id", "case", "device"])
+        self.assertEqual(len(lines), len(rows) + 2)
+
+
+class Steps(Case):
+    def test_who_may(self):
+        path = "/api/v1/alerts/1"
+        self.problem(self.send(path, {"state": "new"}, None), 401)
+        self.problem(self.send(path, {"state": "new"}, "ingest"), 403)
+        self.assertEqual(self.server.get(path, "PUT").status, 405)
+
+    def test_a_life(self):
+        number = self.alerts(f"?case={STEP}")["alerts"][0]["id"]
+        path = f"/api/v1/alerts/{number}"
+        before = self.server.get(path)
+        for state, reason, status in (
+                ("acknowledged", None, 200), ("acknowledged", None, 409), ("new", "x", 409),
+                ("accepted", None, 400), ("ignored", "  \n", 400), ("accepted", "wanted", 200),
+                ("fixed", "x", 409), ("new", "not so", 200), ("fixed", "", 200),
+                ("new", None, 200)):
+            response = self.step(number, state, reason)
+            self.assertEqual(response.status, status, (state, reason, response.bytes))
+            if status == 200:
+                alert = json.loads(response.bytes)
+                self.assertEqual((alert["state"], alert["who"], alert["reason"]),
+                                 (state, "ada-admin", reason or ""))
+                self.assertEqual(alert["closed_ms"] is None, state in ("new", "acknowledged"))
+        after = self.server.get(path, headers={"If-None-Match": before.getheader("ETag")})
+        self.assertEqual(after.status, 200)
+        log = json.loads(after.bytes)["log"]
+        self.assertEqual([(e["from"], e["to"]) for e in log],
+                         [(None, "new"), ("new", "acknowledged"), ("acknowledged", "accepted"),
+                          ("accepted", "new"), ("new", "fixed"), ("fixed", "new")])
+        self.assertEqual([e["who"] for e in log], ["gate-server"] + ["ada-admin"] * 5)
+        self.assertEqual(log[2]["reason"], "wanted")
+
+    def test_what_is_no_step(self):
+        for bad in (b"", b"{", b"[]", b"null", b'"new"', {}, {"state": 1}, {"state": "open"},
+                    {"state": "new", "more": 1}, {"state": "new", "reason": 1},
+                    {"state": "fixed", "reason": "x" * 501}, b'{"state":"fixed","state":"new"}',
+                    b'{"state":"fixed","reason":"\xff"}'):
+            self.problem(self.send("/api/v1/alerts/1", bad), 400)
+        self.problem(self.send("/api/v1/alerts/1", b" " * 20000), 413)
+        for path in ("0", "-1", "x", "1x", "1/", "", "99999", "9" * 30):
+            response = self.send(f"/api/v1/alerts/{path}", {"state": "new"})
+            self.assertIn(response.status, (400, 404), path)
+            self.assertIn(self.server.get(f"/api/v1/alerts/{path}").status, (400, 404), path)
+
+
+class Feed(Case):
+    def feed(self, query=""):
+        response = self.server.get(f"/feed.atom{query}")
+        self.assertEqual(response.status, 200)
+        self.assertEqual(response.getheader("Content-Type"), "application/atom+xml; charset=utf-8")
+        return ElementTree.fromstring(response.bytes)
+
+    def test_it_is_atom(self):
+        feed = self.feed(f"?device={GPU}")
+        self.assertEqual(feed.tag, ATOM + "feed")
+        stamp = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+        ids = []
+        for element in (feed, *feed.findall(ATOM + "entry")):
+            for name in ("id", "title", "updated"):
+                self.assertEqual(len(element.findall(ATOM + name)), 1, name)
+            ids.append(element.find(ATOM + "id").text)
+            self.assertEqual(uuid.UUID(ids[-1]).version, 8)
+            self.assertRegex(element.find(ATOM + "updated").text, stamp)
+            self.assertIsNotNone(element.find(ATOM + "link"))
+        self.assertEqual(len(set(ids)), 5)
+        self.assertEqual(ids, [i.text for i in self.feed(f"?device={GPU}").iter(ATOM + "id")])
+        self.assertEqual(feed.find(f"{ATOM}author/{ATOM}name").text, "gate-server")
+        own = [e.get("href") for e in feed.findall(ATOM + "link") if e.get("rel") == "self"]
+        self.assertEqual(own, [f"/feed.atom?device={GPU}"])
+        newest = max(e.find(ATOM + "updated").text for e in feed.findall(ATOM + "entry"))
+        self.assertEqual(feed.find(ATOM + "updated").text, newest)
+
+    def test_filters(self):
+        self.assertEqual(len(self.feed(f"?case={GEMV}").findall(ATOM + "entry")), 1)
+        self.assertEqual(len(self.feed("?device=no-such").findall(ATOM + "entry")), 0)
+        for bad in ("?x=1", "?device=A", "?case=%3C", "?limit=1"):
+            self.problem(self.server.get(f"/feed.atom{bad}"), 400)
+
+    def test_what_people_write_is_text(self):
+        reason = "</content><x a='1'>&amp; \"quoted\" \x01\ufffe \U0001f600"
+        number = self.alerts("?state=new&kind=regression")["alerts"][0]["id"]
+        tag = self.server.get("/feed.atom").getheader("ETag")
+        self.assertEqual(self.server.get("/feed.atom", headers={"If-None-Match": tag}).status, 304)
+        self.assertEqual(self.step(number, "ignored", reason).status, 200)
+        self.assertEqual(self.server.get("/feed.atom", headers={"If-None-Match": tag}).status, 200)
+        texts = [e.text for e in self.feed().iter(ATOM + "content")]
+        shown = reason.replace("\x01", "\ufffd").replace("\ufffe", "\ufffd")
+        self.assertTrue(any(text.endswith(shown) for text in texts), texts)
+
+
+class Badges(Case):
+    def test_pictures(self):
+        for path, words in ((GPU, "wrong, 1 alert"), (f"{GPU}/{GEMV}", "pass, "),
+                            (f"{GPU}/no/such", "unknown"), ("no-such", "unknown")):
+            response = self.server.get(f"/badge/{path}.svg")
+            self.assertEqual(response.status, 200)
+            self.assertEqual(response.getheader("Content-Type"), "image/svg+xml")
+            # Pages of other sites may show it.
+            self.assertEqual(response.getheader("Cross-Origin-Resource-Policy"), "cross-origin")
+            picture = ElementTree.fromstring(response.bytes)
+            self.assertEqual(picture.tag, SVG + "svg")
+            texts = [t.text for t in picture.iter(SVG + "text")]
+            self.assertTrue(texts[1].startswith(words), texts)
+            self.assertEqual(picture.find(SVG + "title").text, ": ".join(texts))
+            shield = self.server.json(f"/badge/{path}.json")
+            self.assertEqual(shield["schemaVersion"], 1)
+            self.assertEqual([shield["label"], shield["message"]], texts)
+            self.assertRegex(shield["color"], "^#[0-9a-f]{6}$")
+
+    def test_tags(self):
+        tag = self.server.get(f"/badge/{GPU}.svg").getheader("ETag")
+        again = self.server.get(f"/badge/{GPU}.svg", headers={"If-None-Match": tag})
+        self.assertEqual(again.status, 304)
+        self.assertEqual(again.getheader("Cross-Origin-Resource-Policy"), "cross-origin")
+
+    def test_other_addresses(self):
+        for path in ("", ".svg", "x", "x.png", f"{GPU}/.svg", f"{GPU}//x.svg", "A.svg",
+                     "x" * 70 + ".svg", f"{GPU}/" + "x" * 170 + ".json", "%3Csvg.svg"):
+            self.assertEqual(self.server.get(f"/badge/{path}").status, 404, path)
+        self.problem(self.server.get(f"/badge/{GPU}.svg?style=flat"), 400)
+
+
+class Receiver:
+    """Takes POSTs; `plan` has the answers to the next ones, then all are 204."""
+
+    def __init__(self, plan=()):
+        self.plan, self.seen, self.changed = list(plan), [], threading.Condition()
+        receiver = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                with receiver.changed:
+                    answer = receiver.plan.pop(0) if receiver.plan else (204, {})
+                    receiver.seen.append((answer[0], dict(self.headers), body))
+                    receiver.changed.notify_all()
+                if answer[0] is None:
+                    return  # no answer at all
+                self.send_response(answer[0])
+                for name, value in answer[1].items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_port}/hook/Of-Gate"
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.http.shutdown()
+        self.http.server_close()
+
+    def wait(self, n, taken=True):
+        """The first n that were taken (or came), as they came."""
+        def enough():
+            return [s for s in self.seen if not taken or s[0] == 204]
+        with self.changed:
+            if not self.changed.wait_for(lambda: len(enough()) >= n, PATIENCE):
+                raise AssertionError(f"{len(enough())} of {n} came")
+            return enough()
+
+
+class Webhook(Case):
+    def setUp(self):
+        self.secret = os.path.join(self.folder.name, "secret")
+        with open(self.secret, "wb") as file:
+            file.write(SECRET + b"\n")
+
+    @contextlib.contextmanager
+    def hooked(self, receiver, how=signal.SIGTERM):
+        """Another server on the same database, that tells the receiver."""
+        server = Server(self.db, "--write-rate", "1000", "--webhook", receiver.url,
+                        "--webhook-secret-file", self.secret)
+        try:
+            yield server
+        finally:
+            status = server.stop(how)
+        if how == signal.SIGTERM:
+            self.assertEqual(status, 0, server.log)
+
+    def receiver(self, plan=()):
+        receiver = Receiver(plan)
+        self.addCleanup(receiver.close)
+        return receiver
+
+    def new_alert(self):
+        """The number of an alert that is new."""
+        alert = self.alerts(f"?case={STEP}")["alerts"][0]
+        for state in {"new": (), "acknowledged": ("fixed", "new")}.get(alert["state"], ("new",)):
+            self.assertEqual(self.step(alert["id"], state).status, 200)
+        return alert["id"]
+
+    def test_steps_are_told_in_their_order_and_signed(self):
+        receiver = self.receiver()
+        number = self.new_alert()
+        with self.hooked(receiver) as server:
+            for state in ("acknowledged", "fixed", "new"):
+                self.assertEqual(self.step(number, state, "x & y", server).status, 200)
+            told = receiver.wait(3)
+        bodies = [json.loads(body) for _, _, body in told]
+        self.assertEqual([b["event"]["to"] for b in bodies], ["acknowledged", "fixed", "new"])
+        ids = [b["event"]["id"] for b in bodies]
+        self.assertEqual(ids, sorted(set(ids)))
+        self.assertEqual(bodies[0]["event"]["reason"], "x & y")
+        self.assertEqual(bodies[0]["event"]["who"], "ada-admin")
+        listed = self.server.json(f"/api/v1/alerts/{number}")
+        self.assertEqual(set(bodies[2]["alert"]), set(listed) - {"log"})
+        self.assertEqual(bodies[2]["alert"]["case"], STEP)
+        for _, headers, body in told:
+            stamp = headers["X-Gate-Timestamp"]
+            self.assertLess(abs(time.time() - int(stamp)), PATIENCE)
+            mac = hmac.new(SECRET, stamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+            self.assertEqual(headers["X-Gate-Signature"], f"sha256={mac}")
+            self.assertEqual(headers["Content-Type"], "application/json")
+            self.assertNotIn("Authorization", headers)
+
+    def test_what_the_watch_finds_is_told(self):
+        receiver = self.receiver()
+        with self.hooked(receiver) as server:
+            self.runs_of_another_level(FLAT, 1.08, 8, server)
+            body = json.loads(receiver.wait(1)[0][2])
+        self.assertEqual((body["alert"]["case"], body["alert"]["kind"]), (FLAT, "regression"))
+        self.assertEqual((body["event"]["from"], body["event"]["to"], body["event"]["who"]),
+                         (None, "new", "gate-server"))
+
+    def test_failures_are_tried_again(self):
+        receiver = self.receiver([(500, {}), (None, {}), (429, {"Retry-After": "1"}), (404, {})])
+        number = self.new_alert()
+        with self.hooked(receiver) as server:
+            self.step(number, "acknowledged", server=server)
+            self.step(number, "fixed", server=server)
+            told = receiver.wait(2)
+            # Nothing waits for the webhook meanwhile.
+            self.assertEqual(server.get("/healthz").status, 200)
+        self.assertEqual([json.loads(b)["event"]["to"] for _, _, b in told],
+                         ["acknowledged", "fixed"])
+        self.assertEqual([s for s, _, _ in receiver.seen], [500, None, 429, 404, 204, 204])
+        self.assertIn("webhook: ", server.log)
+        self.assertNotIn(SECRET.decode(), server.log)
+
+    def test_redirects_are_not_followed(self):
+        other = self.receiver()
+        receiver = self.receiver([(301, {"Location": other.url}), (307, {"Location": other.url})])
+        with self.hooked(receiver) as server:
+            self.step(self.new_alert(), "acknowledged", server=server)
+            receiver.wait(1)
+        self.assertEqual([s for s, _, _ in receiver.seen], [301, 307, 204])
+        self.assertEqual(other.seen, [])
+
+    def test_nothing_is_lost_when_the_server_dies(self):
+        receiver = self.receiver([(503, {})] * 1000)
+        number, expected = self.new_alert(), []
+        for state in ("acknowledged", "fixed", "new", "ignored"):
+            with self.hooked(receiver, signal.SIGKILL) as server:
+                self.assertEqual(self.step(number, state, "r", server).status, 200)
+                receiver.wait(len(receiver.seen) + 1, taken=False)
+            expected.append(state)
+        with receiver.changed:
+            receiver.plan.clear()
+            receiver.seen.clear()
+        with self.hooked(receiver):
+            told = receiver.wait(4)
+        self.assertEqual([json.loads(b)["event"]["to"] for _, _, b in told][:4], expected)
+        # And what was taken is not told again.
+        with self.hooked(receiver) as server:
+            self.step(number, "new", server=server)
+            told = receiver.wait(5)
+        self.assertEqual([json.loads(b)["event"]["to"] for _, _, b in told], [*expected, "new"])
+
+    def test_a_receiver_that_hangs_does_not_keep_the_server_from_ending(self):
+        receiver = self.receiver()
+        with receiver.changed:
+            with self.hooked(receiver) as server:
+                self.step(self.new_alert(), "acknowledged", server=server)
+
+    def test_settings(self):
+        def refused(*options):
+            done = subprocess.run([SERVER, "--db", self.db, "--listen", "127.0.0.1:0", *options],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, timeout=PATIENCE)
+            return done.returncode, done.stderr.decode()
+        short = os.path.join(self.folder.name, "short")
+        with open(short, "wb") as file:
+            file.write(b"fifteen bytes..")
+        url = "http://127.0.0.1:1/"
+        for status, options in ((64, ("--webhook", url)),
+                                (64, ("--webhook-secret-file", self.secret)),
+                                (64, ("--webhook", url, "--webhook-secret-file", short)),
+                                (74, ("--webhook", url, "--webhook-secret-file", short + "x")),
+                                (64, ("--webhook", "ftp://x", "--webhook-secret-file",
+                                      self.secret)),
+                                (64, ("--webhook", "http://u:p@x/", "--webhook-secret-file",
+                                      self.secret))):
+            got = refused(*options)
+            self.assertEqual(got[0], status, got)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,308 @@
+/* test_alerts.c: the steps of an alert's life, their log, lists and counts; marks of webhooks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "server/store_alert.h"
+#include "server/store_change.h"
+#include "server/store_outside.h"
+#include "server/store_webhook.h"
+#include "unit/store_fixture.h"
+
+#define DEVICE "nvidia-h200"
+
+/* A history of a few runs, and alerts that are put there by hand. */
+static struct store *begin(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    fill(f, s, &plan);
+    return s;
+}
+
+static void raise_alert(struct store_fixture *f, struct store *s, int64_t track,
+                        enum alert_kind kind)
+{
+    const struct new_alert alert = {
+        .track_id = track,
+        .series_id = track, /* any; there are more series than tracks */
+        .kind = kind,
+        .time_ms = 1000,
+        .run_id = 2,
+        .before_run_id = 1,
+        .before = 100,
+        .after = 110,
+        .change = 0.1,
+    };
+    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    if (store_raise_alert(s, &alert, 5000, &f->err) != GATE_OK)
+        fail_msg("%s", f->err.message);
+    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
+}
+
+static enum alert_step step(struct store_fixture *f, struct store *s, int64_t id,
+                            enum alert_state to, const char *reason)
+{
+    enum alert_step outcome;
+    if (store_step_alert(s, id, to, "ada", reason, 6000, &outcome, &f->err) != GATE_OK)
+        fail_msg("%s", f->err.message);
+    return outcome;
+}
+
+struct seen {
+    size_t n;
+    int64_t ids[40];
+    struct store_alert last;
+    char reason[200], who[64];
+};
+
+static bool see(void *context, const struct store_alert *row)
+{
+    struct seen *seen = context;
+    assert_true(seen->n < 40);
+    seen->ids[seen->n++] = row->id;
+    seen->last = *row;
+    snprintf(seen->reason, sizeof(seen->reason), "%s", row->reason);
+    snprintf(seen->who, sizeof(seen->who), "%s", row->who);
+    return true;
+}
+
+static struct seen find(struct store_fixture *f, struct store *s, int64_t id)
+{
+    struct seen seen = {.n = 0};
+    bool found;
+    assert_int_equal(store_find_alert(s, id, see, &seen, &found, &f->err), GATE_OK);
+    assert_int_equal(found, seen.n == 1);
+    return seen;
+}
+
+/* From (row) to (column): new, acknowledged, accepted, fixed, ignored. */
+static const bool allowed[ALERT_STATES][ALERT_STATES] = {
+    {false, true, true, true, true},    {false, false, true, true, true},
+    {true, false, false, false, false}, {true, false, false, false, false},
+    {true, false, false, false, false},
+};
+
+static void only_steps_that_there_are_are_taken(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = begin(state);
+    int64_t id = 0;
+    for (int from = 0; from < ALERT_STATES; from++) {
+        for (int to = 0; to < ALERT_STATES; to++) {
+            raise_alert(f, s, 1, ALERT_REGRESSION);
+            id++;
+            if (from != ALERT_NEW)
+                assert_int_equal(step(f, s, id, (enum alert_state)from, "r"), STEP_DONE);
+            assert_int_equal(step(f, s, id, (enum alert_state)to, "why"),
+                             allowed[from][to] ? STEP_DONE : STEP_REFUSED);
+            struct seen seen = find(f, s, id);
+            assert_int_equal(seen.last.state, allowed[from][to] ? to : from);
+            bool open = seen.last.state == ALERT_NEW || seen.last.state == ALERT_ACKNOWLEDGED;
+            assert_int_equal(seen.last.closed_ms, open ? 0 : 6000);
+        }
+    }
+    assert_int_equal(step(f, s, id + 1, ALERT_FIXED, ""), STEP_NO_ALERT);
+    store_close(s);
+    assert_sound(f->path);
+}
+
+struct log {
+    size_t n;
+    char text[10][120];
+};
+
+static bool log_row(void *context, const struct store_alert_event *row)
+{
+    struct log *log = context;
+    assert_true(log->n < 10);
+    snprintf(log->text[log->n++], sizeof(log->text[0]), "%s %s>%s %s %lld", row->who, row->from,
+             row->to, row->reason, (long long)row->time_ms);
+    return true;
+}
+
+static void each_step_is_logged(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = begin(state);
+    struct log log = {.n = 0};
+    raise_alert(f, s, 1, ALERT_REGRESSION);
+    step(f, s, 1, ALERT_ACKNOWLEDGED, "");
+    step(f, s, 1, ALERT_NEW, "refused, so not logged");
+    step(f, s, 1, ALERT_IGNORED, "it's \"noise\"; DROP TABLE alert");
+    assert_int_equal(store_alert_log(s, 1, log_row, &log, &f->err), GATE_OK);
+    assert_int_equal(log.n, 3);
+    assert_string_equal(log.text[0], "gate-server >new  5000");
+    assert_string_equal(log.text[1], "ada new>acknowledged  6000");
+    assert_string_equal(log.text[2],
+                        "ada acknowledged>ignored it's \"noise\"; DROP TABLE alert 6000");
+    struct seen seen = find(f, s, 1);
+    assert_string_equal(seen.reason, "it's \"noise\"; DROP TABLE alert");
+    assert_string_equal(seen.who, "ada");
+    /* The events of all alerts are one list, in their order. */
+    raise_alert(f, s, 2, ALERT_REGRESSION);
+    log.n = 0;
+    assert_int_equal(store_alert_events(s, 1, 2, log_row, &log, &f->err), GATE_OK);
+    assert_int_equal(log.n, 2);
+    assert_string_equal(log.text[0], "ada new>acknowledged  6000");
+    store_close(s);
+}
+
+static void lists_are_filtered_paged_and_counted(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = begin(state);
+    for (int i = 0; i < 9; i++)
+        raise_alert(f, s, i % 3 + 1, (enum alert_kind)(i % 2));
+    step(f, s, 4, ALERT_FIXED, "");
+    step(f, s, 5, ALERT_FIXED, "");
+    struct alert_filter filter = {.state = -1, .kind = -1};
+    struct seen seen = {.n = 0};
+    store_alerts(s, &filter, INT64_MAX, 4, see, &seen, &f->err);
+    assert_int_equal(seen.n, 4);
+    assert_int_equal(seen.ids[0], 9);
+    store_alerts(s, &filter, seen.ids[3], 100, see, &seen, &f->err);
+    assert_int_equal(seen.n, 9);
+    assert_int_equal(seen.ids[8], 1);
+
+    filter = (struct alert_filter){.state = ALERT_FIXED, .kind = -1};
+    seen.n = 0;
+    store_alerts(s, &filter, INT64_MAX, 100, see, &seen, &f->err);
+    assert_int_equal(seen.n, 2);
+    filter = (struct alert_filter){.state = -1, .kind = ALERT_IMPROVEMENT};
+    seen.n = 0;
+    store_alerts(s, &filter, INT64_MAX, 100, see, &seen, &f->err);
+    assert_int_equal(seen.n, 4);
+
+    int64_t counts[ALERT_STATES];
+    filter = (struct alert_filter){.state = ALERT_NEW, .kind = -1};
+    assert_int_equal(store_alert_counts(s, &filter, counts, &f->err), GATE_OK);
+    assert_int_equal(counts[ALERT_NEW], 7);
+    assert_int_equal(counts[ALERT_FIXED], 2);
+    assert_int_equal(counts[ALERT_IGNORED], 0);
+    filter = (struct alert_filter){.device_model = "no-such", .state = -1, .kind = -1};
+    assert_int_equal(store_alert_counts(s, &filter, counts, &f->err), GATE_OK);
+    assert_int_equal(counts[ALERT_NEW], 0);
+    store_close(s);
+}
+
+static void a_change_point_has_one_alert(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = begin(state);
+    raise_alert(f, s, 1, ALERT_REGRESSION);
+    store_close(s);
+    execute(f->path, "INSERT INTO change_point (series_id, time_ms, run_id, before_run_id,"
+                     " before_ns, after_ns, by_control, before_level, after_level, stands,"
+                     " settled, n_missed) VALUES (1, 1000, 2, 1, 5, 6, 0, 5, 6, 1, 1, 0);"
+                     "UPDATE alert SET change_point_id = 1");
+    s = open_store(f, STORE_READ_WRITE);
+    const struct new_alert alert = {.track_id = 1,
+                                    .series_id = 1,
+                                    .change_id = 1,
+                                    .time_ms = 1,
+                                    .run_id = 2,
+                                    .before_run_id = 1,
+                                    .before = 1,
+                                    .after = 2,
+                                    .change = 1};
+    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    assert_int_equal(store_raise_alert(s, &alert, 1, &f->err), GATE_IO);
+    store_batch_rollback(s);
+    store_close(s);
+}
+
+static void the_open_alert_of_a_track_is_its_newest(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = begin(state);
+    int64_t id;
+    assert_int_equal(store_open_alert(s, 1, &id, &f->err), GATE_OK);
+    assert_int_equal(id, 0);
+    raise_alert(f, s, 1, ALERT_REGRESSION);
+    raise_alert(f, s, 1, ALERT_REGRESSION);
+    assert_int_equal(store_open_alert(s, 1, &id, &f->err), GATE_OK);
+    assert_int_equal(id, 2);
+    step(f, s, 2, ALERT_FIXED, "");
+    assert_int_equal(store_open_alert(s, 1, &id, &f->err), GATE_OK);
+    assert_int_equal(id, 1);
+    store_close(s);
+}
+
+/* Whoever keeps an answer by its tag has to see that a step was taken. */
+static void a_step_is_another_state_of_the_store(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = begin(state);
+    struct store_state before, raised, stepped, refused;
+    store_state(s, &before, &f->err);
+    raise_alert(f, s, 1, ALERT_REGRESSION);
+    store_state(s, &raised, &f->err);
+    step(f, s, 1, ALERT_FIXED, "");
+    store_state(s, &stepped, &f->err);
+    step(f, s, 1, ALERT_FIXED, "");
+    store_state(s, &refused, &f->err);
+    assert_string_not_equal(before.text, raised.text);
+    assert_string_not_equal(raised.text, stepped.text);
+    assert_string_equal(stepped.text, refused.text);
+    store_close(s);
+}
+
+static void marks_of_webhooks_are_kept_by_target(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = begin(state);
+    int64_t id;
+    assert_int_equal(store_newest_event(s, &id, &f->err), GATE_OK);
+    assert_int_equal(id, 0);
+    raise_alert(f, s, 1, ALERT_REGRESSION);
+    assert_int_equal(store_newest_event(s, &id, &f->err), GATE_OK);
+    assert_int_equal(id, 1);
+    assert_int_equal(store_webhook_mark(s, "a", &id, &f->err), GATE_OK);
+    assert_int_equal(id, -1);
+    assert_int_equal(store_put_webhook_mark(s, "a", 7, &f->err), GATE_OK);
+    assert_int_equal(store_put_webhook_mark(s, "b", 1, &f->err), GATE_OK);
+    assert_int_equal(store_put_webhook_mark(s, "a", 8, &f->err), GATE_OK);
+    assert_int_equal(store_webhook_mark(s, "a", &id, &f->err), GATE_OK);
+    assert_int_equal(id, 8);
+    store_close(s);
+}
+
+static void badges_tell_the_newest_run_and_open_alerts(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = begin(state);
+    struct badge_facts facts;
+    assert_int_equal(store_badge_of_device(s, "no-such", &facts, &f->err), GATE_OK);
+    assert_string_equal(facts.verdict, "");
+    raise_alert(f, s, 1, ALERT_REGRESSION);
+    raise_alert(f, s, 1, ALERT_IMPROVEMENT); /* is no trouble */
+    assert_int_equal(store_badge_of_device(s, DEVICE, &facts, &f->err), GATE_OK);
+    assert_string_equal(facts.verdict, "wrong");
+    assert_int_equal(facts.n_alerts, 1);
+    assert_int_equal(store_badge_of_case(s, DEVICE, "no-such", &facts, &f->err), GATE_OK);
+    assert_string_equal(facts.verdict, "");
+    store_close(s);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(only_steps_that_there_are_are_taken),
+        TEST(each_step_is_logged),
+        TEST(lists_are_filtered_paged_and_counted),
+        TEST(a_change_point_has_one_alert),
+        TEST(the_open_alert_of_a_track_is_its_newest),
+        TEST(a_step_is_another_state_of_the_store),
+        TEST(marks_of_webhooks_are_kept_by_target),
+        TEST(badges_tell_the_newest_run_and_open_alerts),
+    };
+#undef TEST
+    return cmocka_run_group_tests_name("alerts", tests, NULL, NULL);
+}
