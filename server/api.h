@@ -22,6 +22,9 @@
  *     devices            device models with their newest run and their epochs
  *     calibrations?device=&limit=
  *                        what `gate calibrate` measured, newest first
+ *     alerts?state=&device=&case=&kind=&limit=&after=
+ *                        what somebody should look at, newest first; counts are by state
+ *     alerts/ID          one with its log; POST takes it a step further (api_write.h)
  *     openapi.json       all of this for programs
  *
  * Lists and trends take format=json|rows|csv: rows is the array alone.

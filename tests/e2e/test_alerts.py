@@ -56,6 +56,15 @@ def until(what, said):
     raise AssertionError(f"never: {said}")
 
 
+def watched(db):
+    """Waits until a server has looked at the newest run."""
+    with contextlib.closing(sqlite3.connect(db)) as connection:
+        until(lambda: connection.execute(
+            "SELECT w.run_id = (SELECT max(id) FROM run) AND w.track_id = (SELECT max(track_id)"
+            " FROM result e WHERE e.run_id = w.run_id) FROM watch w").fetchone()[0],
+            "all is watched")
+
+
 class Case(unittest.TestCase):
     options = ()
 
@@ -67,7 +76,7 @@ class Case(unittest.TestCase):
         cls.newest = documents(cls.db)
         cls.server = Server(cls.db, "--write-rate", "1000", *cls.options)
         cls.tokens = {scope: token(cls.db, scope) for scope in ("ingest", "admin")}
-        cls.watched(cls.server)
+        watched(cls.db)
 
     @classmethod
     def tearDownClass(cls):
@@ -75,15 +84,6 @@ class Case(unittest.TestCase):
         cls.folder.cleanup()
         if status != 0:
             raise AssertionError(f"the server ended with {status}: {cls.server.log}")
-
-    @classmethod
-    def watched(cls, server):
-        """Waits until the server has looked at the newest run."""
-        with contextlib.closing(sqlite3.connect(cls.db)) as connection:
-            until(lambda: connection.execute(
-                "SELECT w.run_id = (SELECT max(id) FROM run) AND w.track_id = (SELECT max(track_id)"
-                " FROM result e WHERE e.run_id = w.run_id) FROM watch w").fetchone()[0],
-                "all is watched")
 
     @classmethod
     def send(cls, path, body, scope="admin", server=None):
@@ -112,7 +112,7 @@ class Case(unittest.TestCase):
             if response.status != 201:
                 raise AssertionError(response.bytes)
         cls.newest = run
-        cls.watched(server)
+        watched(cls.db)
 
     def alerts(self, query=""):
         return self.server.json(f"/api/v1/alerts{query}")

@@ -13,6 +13,7 @@ import urllib.parse
 
 import jsonschema
 
+from test_alerts import watched
 from test_server import GEMV, GPU, N_CASES, PATIENCE, SERVER, SeededCase, seed
 
 LIBRARY = b"a kernel library"
@@ -25,6 +26,8 @@ RUN_SCHEMA = os.path.join(os.path.dirname(os.path.dirname(HERE)), "gate", "run.s
 
 
 class Described(SeededCase):
+    runs = 120  # enough for alerts
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -36,6 +39,7 @@ class Described(SeededCase):
         run = cls.server.json(f"/api/v1/runs/{cls.uuids[-1]}")
         cls.examples = dict(EXAMPLES, uuid=cls.uuids[-1], a=cls.uuids[0], b=cls.uuids[-1],
                             sha256=SHA256, commit=run["git"]["commit"], contract=run["contract"])
+        watched(cls.db)
         alerts = cls.server.json("/api/v1/alerts")["alerts"]
         cls.examples["id"] = str(alerts[0]["id"])
 
@@ -342,7 +346,7 @@ class Writing(Described):
         self.assertEqual(post("admin", state="accepted"), 400)
         self.assertEqual(post("admin", state="acknowledged"), 200)
         self.assertEqual(post("admin", state="accepted", reason="it buys accuracy"), 200)
-        self.assertEqual(post("admin", state="new"), 409)
+        self.assertEqual(post("admin", state="fixed"), 409)
         self.assertEqual(self.write("POST", "/api/v1/alerts/999999", "admin",
                                     b'{"state":"acknowledged"}'), 404)
 

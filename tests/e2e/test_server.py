@@ -92,11 +92,13 @@ class Server:
 class SeededCase(unittest.TestCase):
     """One server on one history for all tests of the class."""
 
+    runs = 20
+
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.db = os.path.join(cls.folder.name, "gate.db")
-        cls.uuids = seed(cls.db)
+        cls.uuids = seed(cls.db, cls.runs)
         cls.server = Server(cls.db)
 
     @classmethod
