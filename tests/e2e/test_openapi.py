@@ -8,13 +8,14 @@ import json
 import os
 import re
 import subprocess
+import tempfile
+import time
 import unittest
 import urllib.parse
 
 import jsonschema
 
-from test_alerts import watched
-from test_server import GEMV, GPU, N_CASES, PATIENCE, SERVER, SeededCase, seed
+from test_server import GEMV, GPU, N_CASES, PATIENCE, SERVER, Server, seed
 
 LIBRARY = b"a kernel library"
 SHA256 = hashlib.sha256(LIBRARY).hexdigest()
@@ -25,23 +26,40 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RUN_SCHEMA = os.path.join(os.path.dirname(os.path.dirname(HERE)), "gate", "run.schema.json")
 
 
-class Described(SeededCase):
-    runs = 120  # enough for alerts
-
+class Described(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        super().setUpClass()
-        cls.document = json.loads(cls.server.get("/api/v1/openapi.json").bytes)
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.db = os.path.join(cls.folder.name, "gate.db")
+        cls.uuids = seed(cls.db, runs=80, cases=N_CASES, devices=1)
+        cls.server = Server(cls.db)
+        cls.document = cls.server.json("/api/v1/openapi.json")
         cls.tokens = {scope: cls.token(scope) for scope in ("read", "ingest", "artifact", "admin")}
         cls.server.get(f"/api/v1/artifacts/{SHA256}", "PUT", body=LIBRARY, headers={
             "Authorization": f"Bearer {cls.tokens['artifact']}",
             "Content-Type": "application/octet-stream", "Content-Length": str(len(LIBRARY))})
         run = cls.server.json(f"/api/v1/runs/{cls.uuids[-1]}")
         cls.examples = dict(EXAMPLES, uuid=cls.uuids[-1], a=cls.uuids[0], b=cls.uuids[-1],
-                            sha256=SHA256, commit=run["git"]["commit"], contract=run["contract"])
-        watched(cls.db)
-        alerts = cls.server.json("/api/v1/alerts")["alerts"]
-        cls.examples["id"] = str(alerts[0]["id"])
+                            sha256=SHA256, commit=run["git"]["commit"], contract=run["contract"],
+                            id=str(cls.first_alert()["id"]))
+
+    @classmethod
+    def tearDownClass(cls):
+        status = cls.server.stop()
+        cls.folder.cleanup()
+        if status != 0:
+            raise AssertionError(f"the server ended with {status}: {cls.server.log}")
+
+    @classmethod
+    def first_alert(cls):
+        """The watch goes through the seeded history by and by."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            alerts = cls.server.json("/api/v1/alerts?state=new")["alerts"]
+            if alerts:
+                return alerts[0]
+            time.sleep(0.05)
+        raise AssertionError("no alert was opened")
 
     @classmethod
     def token(cls, scope):
@@ -85,7 +103,14 @@ class Described(SeededCase):
             elif p.get("required"):
                 query[p["name"]] = self.example(p)
         query.update(more)
-        return path + ("?" + urllib.parse.urlencode(query) if query else "")
+        names = {p["name"] for p in self.parameters(operation)}
+        # Some go together only.
+        if "case" in more and "device" in names:
+            query.setdefault("device", self.examples["device"])
+        if {"limit", "after"} & set(more) and "raw" in names:
+            query.setdefault("raw", 1)
+        quoted = urllib.parse.urlencode(query, quote_via=urllib.parse.quote)
+        return path + ("?" + quoted if query else "")
 
     def validator(self, schema):
         # What the document names is looked for in the document.
@@ -261,6 +286,7 @@ class Reading(Described):
                 table = list(csv.reader(io.StringIO(text.decode(), newline="")))
                 self.assertEqual(len(table), len(rows) + 1)
                 self.assertEqual({len(line) for line in table}, {len(table[0])})
+                self.assertEqual(table[0], list(rows[0]))
 
     def test_pages_lead_to_the_end(self):
         for path, operation in self.operations("get"):
@@ -268,13 +294,11 @@ class Reading(Described):
             if not {"limit", "after"} <= names:
                 continue
             with self.subTest(path):
-                more = {"raw": 1} if "raw" in names else {}
-                address = self.address(path, operation, limit=1, **more)
-                page = self.ask(address, operation)
+                page = self.ask(self.address(path, operation, limit=1), operation)
                 n = 1
                 while page["next"] is not None and n < 5:
-                    page = self.ask(self.address(path, operation, limit=1, after=page["next"],
-                                                 **more), operation)
+                    page = self.ask(self.address(path, operation, limit=1, after=page["next"]),
+                                    operation)
                     n += 1
                 # A list with one row has one page: only runs and cases are known to be long.
                 if path.endswith(("runs", "cases")):
@@ -324,6 +348,7 @@ class Writing(Described):
         self.assertEqual(post("kg_wrong_one", run), 401)
         self.assertEqual(post("artifact", run), 403)
         self.assertEqual(post("ingest", run, kind="text/plain"), 415)
+        self.assertEqual(post("ingest", b"", **{"Content-Length": str(1 << 30)}), 413)
 
     def test_an_artifact(self):
         body = b"another library"
