@@ -47,6 +47,7 @@ build)
 test)
     need_library cmocka libcmocka-dev
     need_command python3 python3
+    python3 -c 'import jsonschema' 2>/dev/null || need python3-jsonschema
     need_command openssl openssl
     # Ubuntu has chromium as a snap only; the browser tests are then skipped and say so.
     if [ -d tests/browser ] && ! is_ubuntu; then

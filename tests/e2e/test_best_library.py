@@ -1,15 +1,18 @@
 """Libraries of stored bests on the tracking server: push, gate best fetch, gate run."""
 
 import glob
+import gzip
 import hashlib
 import json
 import os
+import re
 import shutil
 import ssl
 import subprocess
 import unittest
 
 from test_push import HERE, PATIENCE, PushCase, problem, reset
+from test_server import SERVER, Server
 
 WORKER = os.path.join(HERE, "fake_worker.py")
 OLD = hashlib.sha256(b"old").hexdigest()
@@ -191,6 +194,71 @@ class Fetch(LibraryCase):
     def test_a_run_without_a_server_does_not_speak_of_one(self):
         mode, err = self.mode()
         self.assertEqual((mode, err), ("number", ""))
+
+
+class RealServer(LibraryCase):
+    """The whole way: from a run to gate-server and, for its library, back to another machine."""
+
+    def setUp(self):
+        super().setUp()
+        self.history = self.path("server.db")
+        done = subprocess.run([SERVER, "token", "create", "--db", self.history, "--name", "ci",
+                               "--scope", "ingest,artifact"], check=True, stdout=subprocess.PIPE,
+                              timeout=PATIENCE)
+        self.env["GATE_TOKEN"] = re.search(r"kg_\w+", done.stdout.decode()).group()
+
+    def serve(self, port=0):
+        server = Server(self.history, "--listen", f"127.0.0.1:{port}")
+        self.addCleanup(server.stop)
+        self.env["GATE_SERVER"] = f"http://127.0.0.1:{server.port}"
+        return server
+
+    def stored(self, server):
+        return [run["uuid"] for run in server.json("/api/v1/runs")["runs"]]
+
+    def test_from_a_run_to_the_server_and_back(self):
+        server = self.serve()
+        self.assert_counts(self.push(), created=1, libraries=1)
+        self.assert_counts(self.push(), existed=1, libraries=1)
+        uuid, = self.stored(server)
+        self.assertEqual(server.get(f"/api/v1/runs/{uuid}").bytes,
+                         self.gate("export", "--run", uuid).stdout)
+        self.empty_the_cache()
+        case, = json.loads(self.run_suite("new").out)["cases"]
+        self.assertEqual(case["mode"], "paired")
+        self.assertEqual(self.cached(), [OLD])
+
+    def test_while_it_is_away_and_after_it_restarts(self):
+        server = self.serve()
+        self.push()
+        self.assertEqual(server.stop(), 0)
+        self.run_suite("new")
+        self.assert_counts(self.push("--retry-for", "0", status=74), left=1)
+        again = self.serve(server.port)
+        self.assertEqual(len(self.stored(again)), 1)
+        self.run_suite("new")
+        self.assert_counts(self.push(), created=2)
+        self.assertEqual(len(self.stored(again)), 3)
+        self.assertEqual(self.spooled(), [])
+
+    def test_a_document_that_it_refuses(self):
+        self.serve()
+        self.push()
+        folder, = glob.glob(os.path.join(self.spool, "http*"))
+        uuid = "00000000-0000-4000-8000-000000000000"
+        with open(os.path.join(folder, f"0000000000001-{uuid}.run"), "wb") as file:
+            file.write(gzip.compress(json.dumps({"schema": "gate-run/1", "uuid": uuid}).encode()))
+        done = self.push(status=74)
+        self.assert_counts(done, existed=1, libraries=1, refused=1)
+        self.assertIn("400", done.err)
+        self.assertEqual(len(self.spooled("refused")), 2)
+
+    def test_a_token_that_was_revoked(self):
+        self.serve()
+        token = self.env["GATE_TOKEN"].split("_")[1]
+        subprocess.run([SERVER, "token", "revoke", "--db", self.history, token], check=True,
+                       stdout=subprocess.DEVNULL, timeout=PATIENCE)
+        self.assert_counts(self.push(status=74), left=2)
 
 
 @unittest.skipUnless(shutil.which("openssl"), "no openssl to make a certificate with")
