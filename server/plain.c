@@ -114,7 +114,9 @@ static bool case_row(void *context, const struct store_case *row)
         return false;
     buf_puts(page->out, "<tr>");
     put_verdict(page->out, row->verdict);
-    put_cell(page->out, row->id);
+    buf_puts(page->out, "<td class=\"case\">");
+    xml_text(page->out, row->id);
+    buf_puts(page->out, "</td>");
     put_cell(page->out, row->device_model);
     put_number(page->out, row->p50_ns > 0, units_duration(row->p50_ns, text));
     put_number(page->out, row->ratio > 0, units_change(row->ratio, text));
@@ -141,10 +143,14 @@ static void put_start(struct buf *out, const struct assets *assets)
                         "JavaScript."
                       : "This server was built without the dashboard (WEB=0); this plain page "
                         "and the API are all there is.");
-    buf_puts(out, " The numbers: <a href=\"api/v1/runs\">runs</a>, "
-                  "<a href=\"api/v1/cases\">cases</a>, "
-                  "<a href=\"api/v1/leaderboard\">leaderboard</a>, "
-                  "<a href=\"api/v1/devices\">devices</a>.</p>\n");
+    buf_puts(out, " The numbers, as JSON and as CSV:");
+    static const char *const lists[] = {"runs", "cases", "leaderboard", "devices"};
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+        buf_printf(out,
+                   "%s <a href=\"api/v1/%s\">%s</a> "
+                   "(<a href=\"api/v1/%s?format=csv\">CSV</a>)",
+                   i > 0 ? "," : "", lists[i], lists[i], lists[i]);
+    buf_puts(out, ".</p>\n");
 }
 
 static enum gate_status put_tables(struct store *store, struct page *page, struct gate_error *err)
@@ -160,15 +166,15 @@ static enum gate_status put_tables(struct store *store, struct page *page, struc
                             "--device auto --db FILE</code>, brings the first.</p>\n");
         return GATE_OK;
     }
-    buf_puts(page->out, "<h2>Cases, the newest result of each</h2>\n");
+    buf_puts(page->out, "<h2>Cases, the newest result of each, worst first</h2>\n");
     PUT_HEADS(page->out, 3, "Verdict", "Case", "Device", "p50", "Change", "MDE", "Of ceiling");
     page->n_rows = 0;
-    const struct store_case_query query = {.sort = STORE_CASES_NAME, .limit = N_CASES + 1};
+    const struct store_case_query query = {.sort = STORE_CASES_WORST, .limit = N_CASES + 1};
     struct store_case_page cases;
     status = store_cases(store, &query, case_row, page, &cases, err);
     buf_puts(page->out, "</tbody></table>\n");
     if (page->n_rows > N_CASES)
-        buf_puts(page->out, "<p>There are more.</p>\n");
+        buf_puts(page->out, "<p>There are more; the API has them in pages.</p>\n");
     if (status != GATE_OK)
         return status;
     buf_puts(page->out, "<h2>Newest runs</h2>\n");

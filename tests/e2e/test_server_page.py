@@ -97,6 +97,12 @@ class Plain(base.SeededCase):
         for piece in ("NVIDIA H200", "verdict wrong", base.GEMV, self.uuids[-1], "api/v1/cases",
                       "2025-06-"):
             self.assertIn(piece, text)
+        for address in re.findall(r'href="(api/[^"]*)"', text):
+            self.assertEqual(self.server.get("/" + address).status, 200, address)
+        cases = text[text.index("worst first"):text.index("Newest runs")]
+        order = re.findall(r'<span class="verdict ([a-z-]+)"', cases)
+        self.assertEqual(order[0], "wrong")
+        self.assertEqual(order.index("pass"), len(order) - order.count("pass"), "worst first")
         style = re.search(r'href="([\w./]+\.css)"', text).group(1)
         self.assertEqual(self.server.get("/" + style).status, 200)
         tag = response.getheader("ETag")
