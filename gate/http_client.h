@@ -24,7 +24,7 @@ struct http_request {
     bool gzipped;       /* the body is, and the header says so */
     const void *body;
     size_t len;
-    long timeout_s; /* for all of it */
+    long timeout_s;             /* for all of it */
     const char *const *headers; /* "Name: value", ended by NULL; NULL: none but the usual */
 };
 

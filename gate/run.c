@@ -82,9 +82,13 @@ static double log_or_nan(double ratio)
 static struct run_time time_of(const cJSON *arm)
 {
     const cJSON *timing = member(arm, "timing");
+    const struct estimate p50 = {json_number(timing, "p50_ns", 0),
+                                 json_number(timing, "p50_lo_ns", 0),
+                                 json_number(timing, "p50_hi_ns", 0)};
     return (struct run_time){
-        .p50_ns = json_number(timing, "p50_ns", 0),
+        .p50_ns = p50.value,
         .p90_ns = json_number(timing, "p90_ns", 0),
+        .half_width = p50.value > 0 ? stats_half_width(p50) : 0,
         .sm_clock_mhz = json_number(timing, "sm_clock_mhz", 0),
         .throttled_power_ns = json_number(timing, "throttled_power_ns", 0),
         .throttled_thermal_ns = json_number(timing, "throttled_thermal_ns", 0),
@@ -208,8 +212,7 @@ double run_control_drift(const struct run *run)
     return first > 0 && then > 0 ? fabs(then / first - 1) : NAN;
 }
 
-/* Only the host has no counter of them. */
-static bool counts_cycles(const struct run *run)
+bool run_counts_cycles(const struct run *run)
 {
     return strcmp(json_string(member(run->greeting, "device"), "kind", ""), "host") != 0;
 }
@@ -232,7 +235,7 @@ static void decide_measured(const struct run *run, struct run_case *c)
         .best_p50_ns = paired ? median_best_ns(&c->sequence[RUN_FIRST]) : c->best.p50_ns,
         .floor_ns = floor_ns(c),
         .control_drift = run_control_drift(run),
-        .counts_cycles = paired && counts_cycles(run),
+        .counts_cycles = paired && run_counts_cycles(run),
         .same_library = run_same_library(run, c),
         .confirm_faster = run->policy.ratchet,
         .added_spread = paired ? 0 : NUMBER_SPREADS * spread,

@@ -34,6 +34,7 @@ enum run_stage { RUN_FIRST, RUN_CONFIRMATION, RUN_STAGES };
 /* What one process measured of one arm; all 0: it was not timed. */
 struct run_time {
     double p50_ns, p90_ns;
+    double half_width; /* of p50's interval in this process, over p50 */
     double sm_clock_mhz;
     double throttled_power_ns, throttled_thermal_ns;
 };
@@ -122,8 +123,10 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
 
 /*
  * Changes the bests as far as the policy lets it: new cases that are right are taken (their verdict
- * turns to pass), and what the ratchet moves moves. `library` is the candidate's file, kept as an
- * artifact when it is a best now. *changed: the set is to be saved.
+ * turns to pass), and what the ratchet moves moves. A GPU gives a new p50 within half of the
+ * threshold, or something disturbs it and the case stays without a best; a host is noisy as a rule,
+ * so there it is taken and said. `library` is the candidate's file, kept as an artifact when it is
+ * a best now. *changed: the set is to be saved.
  */
 enum gate_status run_keep_bests(struct run *run, const char *library, struct best *best,
                                 bool *changed, struct gate_error *err);
@@ -133,6 +136,9 @@ void run_remeasure_best(const struct run *run, struct run_case *c);
 
 /* The threshold of a case: its own, or that of the policy. */
 double run_threshold(const struct run *run, const struct run_case *c);
+
+/* The device has a counter of cycles: only the host has none. */
+bool run_counts_cycles(const struct run *run);
 
 /* The candidate and the library that it is paired with are one file. */
 bool run_same_library(const struct run *run, const struct run_case *c);

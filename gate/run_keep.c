@@ -106,23 +106,45 @@ struct kept {
     bool candidate; /* the candidate's library is a best's now */
 };
 
+/* How well a process knows its p50: the median over the processes of half of its interval. */
+static double median_half_width(const struct run_sequence *q)
+{
+    double x[DECIDE_LAST_LOOK];
+    for (size_t i = 0; i < q->n; i++)
+        x[i] = q->process[i].candidate.half_width;
+    return decide_bounds(x, q->n).value;
+}
+
 static enum gate_status keep_new(const struct run *run, struct run_case *c, const char *contract,
                                  struct best *best, struct kept *kept, struct gate_error *err)
 {
     const struct best_note note = {BEST_ACCEPT_NEW, "first measurement of the case",
                                    run->origin.who, run->end_ms};
     struct best_entry entry;
+    char width[120] = "";
+    double half_width = median_half_width(&c->sequence[RUN_FIRST]);
+    double most = run_threshold(run, c) / 2;
     if (!candidate_entry(run, c, RUN_FIRST, &entry)) {
         add_reason(c, "%s", no_control);
         return GATE_OK;
     }
+    if (half_width > most && run_counts_cycles(run)) {
+        add_reason(c,
+                   "right, but p50 is known within %.2f %% only, and a best needs %.2f %%, half of "
+                   "the threshold: measure again, or take it by 'gate best accept'",
+                   half_width * 100, most * 100);
+        return GATE_OK;
+    }
+    if (half_width > most)
+        snprintf(width, sizeof width, ", though its p50 is known within %.2f %% only",
+                 half_width * 100);
     enum gate_status status = best_set(best, c->about->id, contract, &entry, &note, err);
     if (status)
         return status;
     kept->changed = kept->candidate = true;
     c->verdict = VERDICT_PASS;
     snprintf(c->reason, sizeof c->reason,
-             "right, and the first measurement: taken as the best%s%.600s",
+             "right, and the first measurement: taken as the best%s%s%.600s", width,
              c->result.message[0] ? "; " : "", c->result.message);
     return GATE_OK;
 }
