@@ -16,6 +16,9 @@
 /* A process in uninterruptible sleep (a broken driver) is left behind after this long. */
 #define REAP_S 20.0
 #define EXEC_FAILED 127
+#define COMPLAINT_CHUNKS 64 /* taken at a time */
+#define SPARED_MAX 64
+#define ORPHANS_ROUNDS 1000 /* killing a process may make others our children */
 
 static double now_s(void)
 {
@@ -67,7 +70,11 @@ enum gate_status process_start(struct process *p, char *const *argv, struct gate
                          strerror(saved));
     }
     setpgid(pid, pid); /* here too: whoever comes first */
-    *p = (struct process){.pid = pid, .to = in[1], .from = out[0], .complaints = complaints[0]};
+    *p = (struct process){.pid = pid,
+                          .to = in[1],
+                          .from = out[0],
+                          .complaints = complaints[0],
+                          .end = pidfd_open(pid, 0)};
     fcntl(p->to, F_SETFL, O_NONBLOCK);
     fcntl(p->from, F_SETFL, O_NONBLOCK);
     fcntl(p->complaints, F_SETFL, O_NONBLOCK);
@@ -93,11 +100,14 @@ bool process_write(struct process *p, const char *bytes, size_t n)
     return true;
 }
 
-/* Keeps the last part of what the process complains of. */
+/* Keeps the last part of what the process complains of. A bounded piece of it at a time: one that
+ * complains without end must not keep its supervisor from looking at the clock. */
 static void read_complaints(struct process *p)
 {
     char chunk[1024];
-    for (ssize_t n; (n = read(p->complaints, chunk, sizeof chunk)) > 0;) {
+    ssize_t n;
+    for (int i = 0; i < COMPLAINT_CHUNKS && (n = read(p->complaints, chunk, sizeof chunk)) > 0;
+         i++) {
         size_t room = sizeof p->complaint - 1, len = (size_t)n;
         if (p->complaint_len + len > room) {
             size_t drop = p->complaint_len + len - room;
@@ -145,10 +155,11 @@ enum process_event process_read_line(struct process *p, double timeout_s, struct
         double left = deadline - now_s();
         if (left <= 0)
             return PROCESS_SILENCE;
-        struct pollfd fds[2] = {{.fd = p->from, .events = POLLIN},
-                                {.fd = p->complaints, .events = POLLIN}};
+        struct pollfd fds[3] = {{.fd = p->from, .events = POLLIN},
+                                {.fd = p->complaints, .events = POLLIN},
+                                {.fd = p->end, .events = POLLIN}};
         int wait_ms = left > 60 ? 60000 : (int)(left * 1000) + 1;
-        if (poll(fds, 2, wait_ms) < 0 && errno != EINTR)
+        if (poll(fds, 3, wait_ms) < 0 && errno != EINTR)
             return PROCESS_END;
         if (fds[1].revents) {
             read_complaints(p);
@@ -156,6 +167,9 @@ enum process_event process_read_line(struct process *p, double timeout_s, struct
                 close_fd(&p->complaints);
         }
         if (fds[0].revents && !read_input(p))
+            return PROCESS_END;
+        /* It has ended and all is read, though a child of its own may keep the pipe open. */
+        if (fds[2].revents && !fds[0].revents)
             return PROCESS_END;
         if (p->input.failed)
             return PROCESS_FLOOD;
@@ -204,6 +218,7 @@ static void release(struct process *p)
     close_fd(&p->to);
     close_fd(&p->from);
     close_fd(&p->complaints);
+    close_fd(&p->end);
     buf_release(&p->input);
     p->pid = 0;
 }
@@ -233,4 +248,56 @@ void process_finish(struct process *p, double grace_s)
     }
     collect(p);
     release(p);
+}
+
+/* ---- what has left its group ---- */
+
+/* Children that were here before: a shell that became this program may have left some. */
+static pid_t spared[SPARED_MAX];
+static unsigned n_spared;
+
+static bool is_spared(pid_t pid)
+{
+    for (unsigned i = 0; i < n_spared; i++)
+        if (spared[i] == pid)
+            return true;
+    return false;
+}
+
+/* The first of this process's children that is not spared; 0: none. With `spare` they all are from
+ * now on. */
+static pid_t find_child(bool spare)
+{
+    char path[64];
+    long pid, found = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
+    FILE *f = fopen(path, "re");
+    while (f && !found && fscanf(f, "%ld", &pid) == 1) {
+        if (spare && n_spared < SPARED_MAX)
+            spared[n_spared++] = (pid_t)pid;
+        else if (!is_spared((pid_t)pid))
+            found = pid;
+    }
+    if (f)
+        fclose(f);
+    return (pid_t)found;
+}
+
+void process_adopt_orphans(void)
+{
+    n_spared = 0;
+    find_child(true);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+void process_end_orphans(void)
+{
+    pid_t pid;
+    for (int i = 0; i < ORPHANS_ROUNDS && (pid = find_child(false)) > 0; i++) {
+        struct process orphan = {.pid = pid};
+        char how[64];
+        kill(pid, SIGKILL);
+        await_end(&orphan, REAP_S, how, sizeof how);
+        waitpid(pid, NULL, WNOHANG);
+    }
 }

@@ -16,14 +16,15 @@
 struct process {
     pid_t pid; /* 0: none; also the id of its process group */
     int to, from, complaints;
-    struct buf input;                      /* read, not yet handed out */
+    int end;          /* readable when the process itself has ended; -1: not known */
+    struct buf input; /* read, not yet handed out */
     char complaint[PROCESS_COMPLAINT_MAX]; /* the last it wrote to standard error, terminated */
     size_t complaint_len;
 };
 
 enum process_event {
     PROCESS_LINE,    /* a line is in *line */
-    PROCESS_END,     /* it closed its output: it ended, or is about to */
+    PROCESS_END,     /* it ended, or closed its output */
     PROCESS_SILENCE, /* the time is over */
     PROCESS_FLOOD,   /* a line over PROCESS_LINE_MAX */
 };
@@ -37,6 +38,15 @@ bool process_write(struct process *p, const char *bytes, size_t n);
 
 /* Waits for the next line (without its newline), at most timeout_s. */
 enum process_event process_read_line(struct process *p, double timeout_s, struct buf *line);
+
+/*
+ * From now on whatever descends from this process's children becomes its child when its own parent
+ * ends, so that none gets away by leaving its process group. process_end_orphans() kills and reaps
+ * all children but those that there were at the first call: nothing that the caller started itself
+ * may run at that time.
+ */
+void process_adopt_orphans(void);
+void process_end_orphans(void);
 
 /* Kills the process group and waits for its end; `how` says how the process ended. Safe on one
  * that was never started. */

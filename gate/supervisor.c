@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -73,12 +74,19 @@ static enum gate_status start_process(struct supervisor *s, struct gate_error *e
     return process_start(&s->process, argv, err);
 }
 
+/* Kills the worker and whatever came of it. */
+static void kill_worker(struct supervisor *s, char *how, size_t size)
+{
+    process_kill(&s->process, how, size);
+    process_end_orphans();
+}
+
 /* What a worker did instead of answering, with the last words it wrote to standard error. */
 static void describe_failure(struct supervisor *s, enum process_event event, double timeout_s,
                              char *message, size_t size)
 {
     char how[96] = "", what[160];
-    process_kill(&s->process, how, sizeof how);
+    kill_worker(s, how, sizeof how);
     if (event == PROCESS_SILENCE)
         snprintf(what, sizeof what, "hung: no sign of life for %.3g s", timeout_s);
     else if (event == PROCESS_FLOOD)
@@ -115,7 +123,7 @@ static enum talk read_record(struct supervisor *s, double timeout_s, cJSON **rec
         describe_failure(s, event, timeout_s, message, size);
     } else if (json_parse("worker", line.data, line.len, GATE_WRONG, record, &err)) {
         char how[96];
-        process_kill(&s->process, how, sizeof how);
+        kill_worker(s, how, sizeof how);
         snprintf(message, size, "talked nonsense: %.300s", err.message);
     } else {
         talk = TALK_OK;
@@ -219,6 +227,7 @@ enum gate_status supervisor_start(const struct supervisor_options *options, stru
                                   struct gate_error *err)
 {
     signal(SIGPIPE, SIG_IGN); /* a worker that died shows as a failed write */
+    process_adopt_orphans();
     struct supervisor *s = calloc(1, sizeof *s);
     if (!s)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
@@ -268,6 +277,7 @@ void supervisor_leave_providers(struct supervisor *s)
 void supervisor_retire_worker(struct supervisor *s)
 {
     process_finish(&s->process, FINISH_GRACE_S);
+    process_end_orphans();
 }
 
 void supervisor_stop(struct supervisor *s)
@@ -287,11 +297,16 @@ void supervisor_stop(struct supervisor *s)
 struct attempt {
     const struct case_task *task;
     char phase[16], provider[64];
+    char nonce[17]; /* fresh for each task: what a kernel writes into the pipe does not know it */
     cJSON *skip;
 };
 
-static bool send_task(struct supervisor *s, const struct attempt *a)
+static bool send_task(struct supervisor *s, struct attempt *a)
 {
+    uint64_t nonce;
+    if (getrandom(&nonce, sizeof nonce, 0) != (ssize_t)sizeof nonce)
+        return false;
+    snprintf(a->nonce, sizeof a->nonce, "%016" PRIx64, nonce);
     char seed[17];
     struct buf line;
     cJSON *task = cJSON_CreateObject();
@@ -299,6 +314,7 @@ static bool send_task(struct supervisor *s, const struct attempt *a)
     cJSON_AddStringToObject(task, "task", "case");
     cJSON_AddItemToObject(task, "case", cJSON_Duplicate(a->task->c->object, true));
     cJSON_AddStringToObject(task, "seed", seed);
+    cJSON_AddStringToObject(task, "nonce", a->nonce);
     cJSON_AddItemToObject(task, "skip", cJSON_Duplicate(a->skip, true));
     cJSON_AddNumberToObject(task, "budget_ms", a->task->budget_ms);
     cJSON_AddStringToObject(task, "best", a->task->best ? a->task->best : "");
@@ -522,6 +538,10 @@ enum gate_status supervisor_run_case(struct supervisor *s, const struct case_tas
             snprintf(blamed, sizeof blamed, "%.390s", message);
             if (!again)
                 say_died(&a, message, out);
+        } else if (strcmp(json_string(done, "nonce", ""), a.nonce) != 0) {
+            char how[96];
+            kill_worker(s, how, sizeof how);
+            say_died(&a, "talked nonsense: it answered without the task's nonce", out);
         } else if (!strcmp(json_string(done, "outcome", ""), "provider")) {
             const char *what = json_string(done, "message", "");
             snprintf(a.provider, sizeof a.provider, "%.*s", (int)strcspn(what, ":"), what);
@@ -532,7 +552,7 @@ enum gate_status supervisor_run_case(struct supervisor *s, const struct case_tas
                 say_died(&a, "blamed a provider that it was not to use", out);
         } else if (!read_done(s, task, done, out, message, sizeof message)) {
             char how[96];
-            process_kill(&s->process, how, sizeof how);
+            kill_worker(s, how, sizeof how);
             say_died(&a, message, out);
         } else if (json_bool(done, "spoiled", false)) {
             supervisor_retire_worker(s);

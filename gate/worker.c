@@ -214,8 +214,9 @@ struct task {
     double budget_ns;
     bool verify, providers, swap;
     enum verify_tier tier;
-    bool measure;     /* false: the task ends when everything is verified */
-    const char *best; /* SHA-256 of the library of the best; "": none */
+    bool measure;      /* false: the task ends when everything is verified */
+    const char *best;  /* SHA-256 of the library of the best; "": none */
+    const char *nonce; /* of the task; the answer repeats it */
     const cJSON *skip;
     double shares[SHARES_MAX]; /* calibration: of the time, to be added */
     unsigned n_shares;
@@ -436,6 +437,7 @@ static void say_done(struct worker *w, const struct task *t, const struct outcom
 {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "done", t->c.id);
+    cJSON_AddStringToObject(o, "nonce", t->nonce);
     cJSON_AddStringToObject(o, "outcome", outcome->name);
     cJSON_AddStringToObject(o, "message", outcome->message);
     cJSON_AddBoolToObject(o, "spoiled", outcome->spoiled);
@@ -471,6 +473,7 @@ static enum gate_status read_task(const cJSON *line, struct task *t, struct gate
                        .swap = json_bool(line, "swap", false),
                        .measure = json_bool(line, "measure", true),
                        .best = json_string(line, "best", ""),
+                       .nonce = json_string(line, "nonce", ""),
                        .skip = cJSON_GetObjectItemCaseSensitive(line, "skip")};
     read_shares(line, t);
     if (!verify_tier_parse(json_string(line, "tier", "commit"), &t->tier))

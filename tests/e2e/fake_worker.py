@@ -173,8 +173,8 @@ def main():
             merge(arms[0]["timing"], FAKE.get("timing", {}))
         if task["best"] and (task["verify"] or not FAKE.get("best_is_lost")):
             arms.append(best_arm(name, p50, of_process("d", name, process, None)))
-        record = {"done": name, "outcome": "measured", "message": "", "spoiled": False,
-                  "arms": arms}
+        record = {"done": name, "nonce": task["nonce"], "outcome": "measured", "message": "",
+                  "spoiled": False, "arms": arms}
         if mine:
             merge(record, FAKE.get("record", {}))
             sys.stdout.write(FAKE.get("before", ""))

@@ -1,0 +1,111 @@
+"""Kernels that hang, end, flood, multiply or eat the machine: one case is lost, and nothing else."""
+import glob
+import json
+import os
+import subprocess
+import unittest
+import uuid
+
+BUILD = os.environ["KERNEL_GATE_BUILD"]
+GATE = os.path.join(BUILD, "bin", "gate")
+HOST = os.path.join(BUILD, "lib", "kernel-gate", "libhost.so")
+ROGUE = os.path.join(BUILD, "tests", "mutants", "rogue.so")
+BAD, GOOD = "gemm/fp32/m4-n1-k3", "gemm/fp32/m96-n80-k72"
+SANITIZED = os.path.basename(BUILD) in ("asan", "tsan")
+
+
+def processes_with(mark):
+    """Ids of all processes that have `mark` in their environment."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/environ"):
+        try:
+            with open(path, "rb") as file:
+                if mark.encode() in file.read():
+                    found.append(int(path.split("/")[2]))
+        except OSError:
+            continue
+    return found
+
+
+class Rogue(unittest.TestCase):
+    def verify(self, deed, limit=""):
+        """Verifies both cases; returns their objects. Nothing that was started may be left."""
+        mark = "GATE_TEST_MARK=" + uuid.uuid4().hex
+        env = dict(os.environ, GATE_MUTANT_OF=HOST, GATE_MUTANT=deed)
+        env.update([mark.split("=")])
+        command = [GATE, "verify", "--device", "host", "--suite", "smoke", "--filter",
+                   "gemm/fp32/*", "--library", ROGUE, "--timeout", "2", "--json"]
+        script = f'{limit} exec "$@"'
+        done = subprocess.run(["bash", "-c", script, "bash", *command], env=env,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        self.assertTrue(done.stdout, done.stderr)
+        self.assertEqual(processes_with(mark), [])
+        cases = {c["id"]: c for c in json.loads(done.stdout)["cases"]}
+        self.assertEqual(set(cases), {BAD, GOOD})
+        return done.returncode, cases
+
+    def assert_costs_one_case(self, deed, says, limit=""):
+        code, cases = self.verify(deed, limit)
+        self.assertEqual((code, cases[BAD]["outcome"]), (2, "wrong"), cases[BAD]["message"])
+        self.assertRegex(cases[BAD]["message"], says)
+        self.assertEqual(cases[GOOD]["outcome"], "right", cases[GOOD]["message"])
+
+    def test_sleep(self):
+        self.assert_costs_one_case("sleep_on", "hung")
+
+    def test_endless_loop(self):
+        self.assert_costs_one_case("spin_on", "hung")
+
+    def test_deaf_to_signals(self):
+        self.assert_costs_one_case("ignore_all", "hung")
+
+    def test_exit_0(self):
+        self.assert_costs_one_case("exit_0", "ended with exit code 0")
+
+    def test_exit_without_handlers(self):
+        self.assert_costs_one_case("exit_at_once", "ended with exit code 0")
+
+    def test_abort(self):
+        self.assert_costs_one_case("abort_now", "signal 6")
+
+    def test_end_of_the_main_thread(self):
+        self.assert_costs_one_case("end_thread", "hung|ended")
+
+    def test_child_in_a_session_of_its_own(self):
+        self.assert_costs_one_case("leave_child", "child processes")
+
+    def test_daemon(self):
+        # It is nobody's child before the kernel returns, and so costs nothing but its own life.
+        code, cases = self.verify("leave_daemon")
+        self.assertEqual(cases[GOOD]["outcome"], "right")
+        self.assertIn(code, (0, 2))
+
+    def test_daemon_that_keeps_the_pipe_of_a_dead_worker(self):
+        self.assert_costs_one_case("leave_child_and_exit", "ended with exit code 0")
+
+    def test_endless_output(self):
+        self.assert_costs_one_case("flood", "hung")
+
+    def test_much_output(self):
+        code, cases = self.verify("flood_64_mib")
+        self.assertEqual(cases[GOOD]["outcome"], "right")
+        self.assertIn((code, cases[BAD]["outcome"]), [(0, "right"), (2, "wrong")])
+
+    def test_a_forged_answer(self):
+        self.assert_costs_one_case("forge", "nonce")
+
+    def test_closed_descriptors(self):
+        self.assert_costs_one_case("close_all", "died|nonsense|state of the process")
+
+    def test_stack_overflow(self):
+        self.assert_costs_one_case("overflow_stack", "signal 11" if not SANITIZED else "died")
+
+    @unittest.skipIf(SANITIZED, "sanitizers reserve more address space than the limit leaves")
+    def test_out_of_memory(self):
+        code, cases = self.verify("eat_memory", limit="ulimit -v 4000000;")
+        self.assertEqual(cases[GOOD]["outcome"], "right", cases[GOOD]["message"])
+        self.assertNotEqual((code, cases[BAD]["outcome"]), (0, "right"))
+
+
+if __name__ == "__main__":
+    unittest.main()
