@@ -1,4 +1,4 @@
-"""Kernels that hang, end, flood, multiply or eat the machine: one case is lost, and nothing else."""
+"""test_isolation.py: what a broken library does to its worker costs its own case and nothing else.
 import glob
 import json
 import os
