@@ -1,4 +1,4 @@
-"""test_isolation.py: what a broken library does to its worker costs its own case and nothing else.
+"""What a broken library does to its worker costs its own case and nothing else."""
 import glob
 import json
 import os
