@@ -110,7 +110,7 @@ export function resolutionStrip({ cases, threshold, device }) {
         .filter((v) => v >= lo && v <= hi);
     return h("div", { class: "box strip" }, s("svg", {
         viewBox: `0 0 ${STRIP.width} ${floor + STRIP.height}`, width: STRIP.width,
-        height: floor + STRIP.height, role: "img",
+        height: floor + STRIP.height, role: "group",
         "aria-label": `Minimum detectable effect of ${plural(known.length, "case")}: from ` +
             `${percent(known[0].mde)} to ${percent(known.at(-1).mde)}`,
     },

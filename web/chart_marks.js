@@ -222,7 +222,7 @@ export const stepText = (size) => (size === null ? "step" : change(1 + size));
 /** The same shapes as keys beside a name. */
 export function swatch(index) {
     const i = Math.min(index, 4);
-    return s("svg", { class: `swatch k${i}`, viewBox: "0 0 26 12", "aria-hidden": "true" },
+    return s("svg", { class: `series-swatch k${i}`, viewBox: "0 0 26 12", "aria-hidden": "true" },
         s("path", { d: "M1 6H25", "stroke-dasharray": dashOf(i).join(" ") || null }),
         s("path", {
             class: i >= OPEN ? "open" : "solid", d: OUTLINES[i], transform: "translate(13 6)",

@@ -7,7 +7,7 @@ import { badge } from "./verdict.js";
 import { knows } from "./chart_data.js";
 import { RESOURCES } from "./chart_specs.js";
 
-const PAGE = 200; // rows; the rest come on request
+export const PAGE = 200; // rows; the rest come on request
 
 /** Columns of the candidate that at least one row knows. */
 function columnsOf(candidates) {
@@ -30,57 +30,37 @@ function columnsOf(candidates) {
 
 const name = (lane) => (lane.former ? `${lane.provider}, ${lane.contract}` : lane.provider);
 
-/** A disclosure that makes its rows when it is opened. `csv`: the address of the same as CSV. */
-export function trendTable(csv) {
-    const inside = h("div");
-    let model = null;
-
-    function rows(count) {
-        const candidates = model.lanes.filter((l) => l.role === "candidate");
-        const columns = columnsOf(candidates);
-        const body = [];
-        for (let i = model.x.length - 1; i >= 0 && body.length < count; i--) {
-            const any = model.lanes.find((l) => l.at[i] >= 0);
-            const mine = candidates.find((l) => l.at[i] >= 0);
-            const row = any.at[i];
-            const known = (column) => mine?.columns[column]?.[mine.at[i]] ?? null;
-            body.push(h("tr", {},
-                h("th", { scope: "row" }, time(any.columns.time_ms[row])),
-                h("td", { class: "mono" }, shortCommit(any.columns.commit[row])),
-                h("td", {}, known("verdict") && badge(known("verdict"), "short")),
-                model.lanes.map((l) => h("td", { class: "number" },
-                    durationCell(l.at[i] < 0 ? null : l.columns.p50_ns[l.at[i]]))),
-                columns.map((c) => h("td", { class: "number" }, c.show(known(c.name)))),
-                h("td", { class: "mono" }, known("kernel") ?? "–"),
-                h("td", {}, runLink(any.columns.run[row]))));
-        }
-        const heads = ["When", "Commit", "Verdict", ...model.lanes.map((l) => `${name(l)} p50`),
-            ...columns.map((c) => c.label), "Kernel", "Run"];
-        const numbers = 3 + model.lanes.length + columns.length;
-        return tableBox("Numbers of the chart",
+/** The newest `count` rows of the model; `more(n)` shows n. `csv`: the address of all as CSV. */
+export function trendTable(model, count, csv, more) {
+    const candidates = model.lanes.filter((l) => l.role === "candidate");
+    const columns = columnsOf(candidates);
+    const body = [];
+    for (let i = model.x.length - 1; i >= 0 && body.length < count; i--) {
+        const any = model.lanes.find((l) => l.at[i] >= 0);
+        const mine = candidates.find((l) => l.at[i] >= 0);
+        const row = any.at[i];
+        const known = (column) => mine?.columns[column]?.[mine.at[i]] ?? null;
+        body.push(h("tr", {},
+            h("th", { scope: "row" }, time(any.columns.time_ms[row])),
+            h("td", { class: "mono" }, shortCommit(any.columns.commit[row])),
+            h("td", {}, known("verdict") && badge(known("verdict"), "short")),
+            model.lanes.map((l) => h("td", { class: "number" },
+                durationCell(l.at[i] < 0 ? null : l.columns.p50_ns[l.at[i]]))),
+            columns.map((c) => h("td", { class: "number" }, c.show(known(c.name)))),
+            h("td", { class: "mono" }, known("kernel") ?? "–"),
+            h("td", {}, runLink(any.columns.run[row]))));
+    }
+    const heads = ["When", "Commit", "Verdict", ...model.lanes.map((l) => `${name(l)} p50`),
+        ...columns.map((c) => c.label), "Kernel", "Run"];
+    const numbers = 3 + model.lanes.length + columns.length;
+    const left = model.x.length - body.length;
+    return [
+        tableBox("Numbers of the chart",
             h("thead", {}, h("tr", {}, heads.map((text, i) =>
                 h("th", { scope: "col", class: i > 2 && i < numbers && "number" }, text)))),
-            h("tbody", {}, body));
-    }
-
-    function fill(count) {
-        const left = model.x.length - count;
-        inside.replaceChildren(rows(count),
-            h("p", {}, left > 0 && h("button", { type: "button", click: () => fill(count + PAGE) },
-                `${plural(left, "older row")}`), " ",
-            h("a", { href: csv, download: true }, "All rows as CSV")));
-    }
-
-    const details = h("details", { class: "data" },
-        h("summary", {}, "Numbers of the chart"), inside);
-    details.addEventListener("toggle", () => {
-        if (details.open && model) fill(PAGE);
-    });
-    return {
-        element: details,
-        show(next) {
-            model = next;
-            if (details.open) fill(PAGE);
-        },
-    };
+            h("tbody", {}, body)),
+        h("p", {}, left > 0 && h("button", { type: "button", click: () => more(count + PAGE) },
+            plural(left, "older row")), " ", h("a", { href: csv, download: true },
+            "All rows as CSV")),
+    ];
 }

@@ -2,12 +2,16 @@
 
 import { h, s } from "./dom.js";
 import { percent } from "./format.js";
+import { term } from "./glossary.js";
 
-/** One of a few: radio buttons that look like one switch. `off`: why it cannot be changed. */
+/**
+ * One of a few: radio buttons that look like one switch. `options` are [value, text, term of the
+ * glossary]; `off`: why it cannot be changed.
+ */
 export function choice(label, name, value, options, change, off = null) {
     return h("fieldset", { class: "choice", disabled: off !== null, title: off },
         h("legend", { class: "hidden" }, label),
-        options.map(([key, text]) => h("label", {},
+        options.map(([key, text, term]) => h("label", { "data-term": term },
             h("input", {
                 type: "radio", name, value: key, checked: key === value,
                 change: () => change(key),
@@ -28,16 +32,17 @@ export function zoomButtons({ zoom, pan, all }) {
         h("button", { type: "button", click: all }, "All"));
 }
 
-function key(name, text) {
+function key(name, text, of) {
     return h("span", { class: "key" }, h("span", { class: `key-${name}`, "aria-hidden": "true" }),
-        text);
+        term(of, text));
 }
 
 /** What the bands and dashed lines mean. */
 export function spreadKeys(bucketed, threshold) {
     return [
-        key("band", bucketed ? "lowest to highest" : "interval of p50, up to p90"),
-        key("best", "best"),
-        key("limit", `threshold, +${percent(threshold, threshold < 0.01 ? 1 : 0)}`),
+        bucketed ? key("band", "lowest to highest", "bucket")
+            : key("band", "interval of p50, up to p90", "spread"),
+        key("best", "best", "best"),
+        key("limit", `threshold, +${percent(threshold, threshold < 0.01 ? 1 : 0)}`, "threshold"),
     ];
 }

@@ -46,6 +46,16 @@ const TERMS = {
     interval: "The range that holds the true median in 99 of 100 runs, by order statistics.",
     clock: "Mean clock of the multiprocessors while the samples were taken.",
     history: "The last runs on this device, newest right.",
+    by_time: "The runs by their time: what happened when.",
+    by_commit: "The runs by their commit, in the order of each commit's first run: a busy day " +
+        "has as much room as a quiet month.",
+    over_control: "Each time divided by the control kernel's of the same run. What the whole " +
+        "machine did drops out, what the code did stays.",
+    linear: "Equal distances are equal times.",
+    log: "Equal distances are equal ratios.",
+    spread: "Dark: the 99 % interval of the median. Light: from the median up to p90.",
+    bucket: "Too many runs for single points: each is the median of several, and the band goes " +
+        "from their lowest to their highest. Zoom in for single runs.",
     geomean: "Geometric mean: half as long and twice as long are together no change.",
     intensity: "Operations for each byte that must be moved. Below the ridge of the roof memory " +
         "sets the limit, above it arithmetic.",

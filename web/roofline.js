@@ -128,7 +128,7 @@ const overlap = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width &&
 function measure() {
     const ctx = document.createElement("canvas").getContext("2d");
     ctx.font = `11.5px ${getComputedStyle(document.body).fontFamily}`;
-    return (text) => ctx.measureText(text).width;
+    return (text) => ctx.measureText(text).width * 1.06; // its figures have one width
 }
 
 /** Places for the labels that fit: right, left, above or below their points, touching nothing. */
@@ -164,7 +164,7 @@ function placeLabels(points, { x, y }, text, roofs) {
 const shortName = (c) => c.id.split("/").slice(1).join(" ");
 
 export function opShape(index) {
-    const box = { class: `swatch op k${index % 5}`, viewBox: "-7 -7 14 14", "aria-hidden": "true" };
+    const box = { class: `op-swatch k${index % 5}`, viewBox: "-7 -7 14 14", "aria-hidden": "true" };
     return s("svg", box, s("path", { d: SHAPES[index % SHAPES.length] }));
 }
 

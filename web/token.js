@@ -1,6 +1,7 @@
 // token.js: the reader's token, for servers that are private and for what only some may do.
 //
-// It stays in this browser, and goes to this server alone: the page's policy allows no other.
+// It stays in this tab until that is closed, and goes to this server alone: the page's policy allows
+// no other.
 
 import { h } from "./dom.js";
 
@@ -8,7 +9,7 @@ const KEY = "kernel-gate-token";
 
 /** The token, or null. */
 export function token() {
-    return localStorage.getItem(KEY);
+    return sessionStorage.getItem(KEY);
 }
 
 /** Takes a token, or shows that there is one and lets it go; `changed` is called then. */
@@ -19,17 +20,17 @@ export function tokenForm(changed) {
     });
     const save = (event) => {
         event.preventDefault();
-        localStorage.setItem(KEY, input.value.trim());
+        sessionStorage.setItem(KEY, input.value.trim());
         changed();
     };
     const forget = () => {
-        localStorage.removeItem(KEY);
+        sessionStorage.removeItem(KEY);
         changed();
     };
     return h("form", { class: "token", submit: save },
         h("label", {}, "Token ", input), " ",
         h("button", { type: "submit" }, "Use it"), " ",
         token() && h("button", { type: "button", click: forget }, "Forget the present one"),
-        h("p", { class: "quiet" }, "It is kept in this browser. ",
+        h("p", { class: "quiet" }, "It is kept until this tab is closed. ",
             h("code", {}, "gate-server token create"), " makes one."));
 }

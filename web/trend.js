@@ -10,7 +10,6 @@ import { listen } from "./chart_input.js";
 import { swatch } from "./chart_marks.js";
 import { plotPlace } from "./chart_plot.js";
 import { RESOURCES, errorSpec, resourceSpec, timesSpec } from "./chart_specs.js";
-import { trendTable } from "./chart_table.js";
 import { choice, spreadKeys, zoomButtons } from "./chart_tools.js";
 import { address, h } from "./dom.js";
 import { dateText, plural, shortCommit } from "./format.js";
@@ -46,7 +45,8 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
     const note = h("p", { class: "quiet chart-note", role: "status" });
     const legend = h("div", { class: "legend" });
     const missing = h("p", { class: "quiet" });
-    const table = trendTable(csv);
+    const table = h("details", { class: "data", toggle: () => fillTable() },
+        h("summary", {}, "Numbers of the chart"), h("div"));
     const times = plotPlace({ height: 340, signal, drawn: () => showPoint() });
     const error = plotPlace({ height: 130, signal });
     const resources = RESOURCES.map((r) => ({ ...r, place: plotPlace({ height: 74, signal }) }));
@@ -118,7 +118,7 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
         drawLegend();
         sayMissing();
         sayRange();
-        table.show(model);
+        fillTable();
     }
 
     const placeLabel = (i) => {
@@ -136,6 +136,13 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
         const [lane] = lanes;
         const i = lane ? nearestOf(lane, model.nearest(model.toX(time))) : -1;
         return i < 0 ? null : { lane, i };
+    }
+
+    /** The numbers, whose module and rows are made when they are wanted. */
+    async function fillTable(count) {
+        if (!table.open) return;
+        const { PAGE, trendTable } = await import("./chart_table.js");
+        table.lastChild.replaceChildren(...trendTable(model, count ?? PAGE, csv, fillTable));
     }
 
     // ---- range ----
@@ -445,12 +452,14 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
         save();
     };
     const tools = h("div", { class: "chart-tools" },
-        choice("Order", "order", state.order, [["time", "Time"], ["commit", "Commit"]], reorder),
-        choice("Time shown", "y", state.y, [["raw", "Measured"], ["control", "÷ control"]],
+        choice("Order", "order", state.order,
+            [["time", "Time", "by_time"], ["commit", "Commit", "by_commit"]], reorder),
+        choice("Time shown", "y", state.y,
+            [["raw", "Measured", "p50"], ["control", "÷ control", "over_control"]],
             (y) => redraw(() => { state.y = y; })(),
             hasControl ? null : "No run here has a time of the control kernel"),
         choice("Scale", "scale", state.log ? "log" : "linear",
-            [["linear", "Linear"], ["log", "Log"]],
+            [["linear", "Linear", "linear"], ["log", "Log", "log"]],
             (scale) => redraw(() => { state.log = scale === "log"; })()),
         zoomButtons({ zoom, pan, all }));
 
@@ -462,7 +471,7 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
             h("figcaption", { class: "quiet", id: "chart-help" },
                 "Lower is faster. A click or Enter opens the run. Drag, + and − zoom; Shift and " +
                 "an arrow key pan; 0 shows all; the arrow keys choose a run and a series."),
-            table.element),
+            table),
         events: eventList(events, (event) => {
             choose({ lane: shown()[0], i: shown()[0] ? nearestOf(shown()[0],
                 model.nearest(model.toX(event.time_ms, event.run))) : -1 });

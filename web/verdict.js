@@ -53,13 +53,3 @@ export function counts(verdicts, brief = false) {
             ? [String(verdicts[v]), h("span", { class: "hidden" }, word(v))]
             : `${verdicts[v]} ${word(v)}`)));
 }
-
-/** The shape alone, for a chart: centre and size in pixels. */
-export function mark(verdict, x, y, size) {
-    const scale = size / 16;
-    return s("path", {
-        class: `mark ${known(verdict)}`,
-        d: SHAPES[known(verdict)],
-        transform: `translate(${x - size / 2} ${y - size / 2}) scale(${scale})`,
-    });
-}

@@ -2,64 +2,144 @@
 
 import { get } from "./api.js";
 import { address, h } from "./dom.js";
-import { durationCell } from "./format.js";
-import { caseLink, nothingYet, runLink, tableBox } from "./parts.js";
+import { durationCell, plural, share, shortCommit } from "./format.js";
+import { head, term } from "./glossary.js";
+import { allCases, deviceTabs, distinct, longTable, picker } from "./lists.js";
+import { caseLink, nothingYet } from "./parts.js";
 
-/** Rows by case, columns by provider; the candidate's first. */
-function arrange(leaders) {
+/** [{ id, op, dtype, floor_ns, byProvider, fastest }]; floor: no launch can take less. */
+function rowsOf(leaders, cases) {
+    const known = new Map(cases.map((c) => [c.id, c]));
     const rows = new Map();
-    const providers = new Map();
     for (const leader of leaders) {
-        if (!rows.has(leader.case)) rows.set(leader.case, new Map());
-        rows.get(leader.case).set(leader.provider, leader);
-        const before = providers.get(leader.provider);
-        providers.set(leader.provider, before === "candidate" ? before : leader.role);
+        if (!rows.has(leader.case)) {
+            const c = known.get(leader.case);
+            const [op, dtype] = leader.case.split("/");
+            rows.set(leader.case, {
+                id: leader.case, op: c?.op ?? op, dtype: c?.dtype ?? dtype,
+                floor_ns: c?.ceiling && c.p50_ns ? c.ceiling * c.p50_ns : null,
+                byProvider: new Map(), fastest: leader,
+            });
+        }
+        const row = rows.get(leader.case);
+        row.byProvider.set(leader.provider, leader);
+        if (leader.p50_ns < row.fastest.p50_ns) row.fastest = leader;
     }
-    const order = [...providers.keys()].sort((a, b) =>
-        (providers.get(b) === "candidate") - (providers.get(a) === "candidate") ||
-        (a < b ? -1 : 1));
-    return { rows, providers: order };
+    return [...rows.values()];
 }
 
-function cell(leader, fastest) {
+/** Names of the providers, the candidate's first. */
+function providersOf(leaders) {
+    const roles = new Map();
+    for (const { provider, role } of leaders)
+        if (roles.get(provider) !== "candidate") roles.set(provider, role);
+    return [...roles.keys()].sort((a, b) =>
+        (roles.get(b) === "candidate") - (roles.get(a) === "candidate") || (a < b ? -1 : 1));
+}
+
+const over = (leader, fastest) => leader.p50_ns / fastest.p50_ns;
+
+/** How often each leads, and its geometric mean of the time over the fastest's. */
+function standing(rows, provider) {
+    const mine = rows.filter((r) => r.byProvider.has(provider));
+    const logs = mine.map((r) => Math.log(over(r.byProvider.get(provider), r.fastest)));
+    return {
+        provider, cases: mine.length,
+        leads: mine.filter((r) => r.fastest.provider === provider).length,
+        mean: Math.exp(logs.reduce((a, b) => a + b, 0) / Math.max(1, logs.length)),
+    };
+}
+
+function meter(value) {
+    const bar = h("span", { class: "meter", "aria-hidden": "true" }, h("span", {}));
+    bar.firstChild.style.width = `${Math.min(100, value * 100)}%`;
+    return bar;
+}
+
+function standings(all) {
+    return h("ul", { class: "standings" }, all.map((s) => h("li", {},
+        h("b", {}, s.provider),
+        h("span", {}, `fastest in ${s.leads} of ${plural(s.cases, "case")}`),
+        meter(s.leads / s.cases),
+        h("span", { class: "quiet" }, `${s.mean.toFixed(2)}× the fastest, `,
+            term("geomean", "mean")))));
+}
+
+function cell(row, provider) {
+    const leader = row.byProvider.get(provider);
     if (!leader) return h("td", { class: "number" }, h("span", { class: "none" }, "–"));
-    const first = leader === fastest;
-    const over = leader.p50_ns / fastest.p50_ns;
+    const first = leader === row.fastest;
+    const ratio = over(leader, row.fastest);
+    const reached = row.floor_ns && row.floor_ns / leader.p50_ns;
     return h("td", { class: `number ${first ? "first" : ""}` },
-        durationCell(leader.p50_ns),
-        h("span", { class: "note" },
-            first ? "fastest" : `${over.toFixed(over < 10 ? 3 : 1)}× as long`,
-            ", ", runLink(leader.run, leader.kernel)));
+        h("a", {
+            class: "quantity-link", href: address(`run/${leader.run}`),
+            title: `Kernel ${leader.kernel}, commit ${shortCommit(leader.commit)}: open its run`,
+        }, durationCell(leader.p50_ns)),
+        h("span", { class: "reached" },
+            h("span", {}, first ? "fastest" : `${ratio.toFixed(ratio < 10 ? 2 : 1)}×`),
+            reached && [meter(reached), h("span", { class: "reached-share" }, share(reached))]));
+}
+
+const SORTS = [
+    ["case", "case"], ["behind", "how far ours is behind"], ["ceiling", "share of the ceiling"],
+];
+
+function sorted(rows, order, [ours]) {
+    const behind = (r) => (r.byProvider.has(ours) ? over(r.byProvider.get(ours), r.fastest) : 0);
+    const reached = (r) => (r.floor_ns ? r.floor_ns / r.fastest.p50_ns : 2);
+    const by = {
+        behind: (a, b) => behind(b) - behind(a), ceiling: (a, b) => reached(a) - reached(b),
+    }[order] ?? (() => 0);
+    return [...rows].sort((a, b) => by(a, b) || (a.id < b.id ? -1 : 1));
 }
 
 export async function leaderboardView({ query, signal }) {
     const { devices } = await get("devices", null, signal);
     if (devices.length === 0) return { title: "Leaderboard", content: nothingYet() };
     const selected = devices.find((d) => d.model === query.get("device")) ?? devices[0];
-    const { leaders } = await get("leaderboard", { device: selected.model }, signal);
-    const { rows, providers } = arrange(leaders);
+    const device = selected.model;
+    const [{ leaders }, cases] = await Promise.all([
+        get("leaderboard", { device }, signal), allCases(device, signal),
+    ]);
+    const rows = rowsOf(leaders, cases);
+    const providers = providersOf(leaders);
+    const state = Object.fromEntries(["op", "dtype", "sort"].map((n) => [n, query.get(n) ?? ""]));
+    const body = h("div");
+
+    function draw() {
+        const some = rows.filter((r) => (!state.op || r.op === state.op) &&
+            (!state.dtype || r.dtype === state.dtype));
+        body.replaceChildren(...(some.length === 0
+            ? [h("p", { class: "quiet", role: "status" },
+                "No case of this kind has a verified time.")]
+            : [standings(providers.map((p) => standing(some, p)).filter((s) => s.cases > 0)),
+                ...longTable("Leaderboard", [head("case", "Case"), ...providers.map((p) =>
+                    h("th", { scope: "col", class: "number" }, p))],
+                sorted(some, state.sort, providers), (row) => h("tr", {},
+                    h("th", { scope: "row" }, caseLink(row.id, device)),
+                    providers.map((p) => cell(row, p))))]));
+    }
+
+    const pick = (label, name, options) => picker(label, options, state[name], (value) => {
+        state[name] = value;
+        history.replaceState(null, "", address("leaderboard", { device, ...state }));
+        draw();
+    });
+    const some = (name) => [["", "all"], ...distinct(rows, name).map((v) => [v, v])];
+    draw();
     return {
-        title: `Leaderboard of ${selected.model}`,
+        title: `Leaderboard of ${device}`,
         content: [
             h("h1", {}, "Leaderboard"),
-            h("nav", { class: "tabs", "aria-label": "Devices" }, devices.map((d) =>
-                h("a", {
-                    href: address("leaderboard", { device: d.model }),
-                    "aria-current": d === selected && "true",
-                }, d.newest.device_name))),
+            deviceTabs(devices, selected, (model) => address("leaderboard", { device: model })),
             h("p", { class: "quiet" },
-                "The lowest p50 that each provider ever reached with a verified result, " +
-                "under the newest contract of the case. The kernel's name leads to the run."),
-            tableBox("Leaderboard",
-                h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Case"), providers.map((p) =>
-                    h("th", { scope: "col", class: "number" }, p)))),
-                h("tbody", {}, [...rows].map(([id, byProvider]) => {
-                    const fastest = [...byProvider.values()]
-                        .reduce((a, b) => (b.p50_ns < a.p50_ns ? b : a));
-                    return h("tr", {},
-                        h("th", { scope: "row" }, caseLink(id, selected.model)),
-                        providers.map((p) => cell(byProvider.get(p), fastest)));
-                }))),
+                "The lowest p50 that each provider ever reached with a verified result, under " +
+                "the newest contract of the case. The bar is the share of the ",
+                term("ceiling", "ceiling"), "; a time leads to its run."),
+            h("div", { class: "tools" }, pick("Op", "op", some("op")),
+                pick("Type", "dtype", some("dtype")), pick("Sort by", "sort", SORTS)),
+            body,
         ],
     };
 }

@@ -1,79 +1,303 @@
-// case.test.mjs: a case's trend.
+// case.test.mjs: a case's trend, what one can do with it, and what it says.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import {
-    GPU, REGRESSED, caseAddress, dashboard, settled, shoot, skip,
+    GPU, REGRESSED, caseAddress, dashboard, serve, settled, shoot, skip, stop, until,
 } from "./harness.mjs";
+
+const drawn = (page) => page.waitForSelector(".plot canvas");
+const spoken = (page) => page.locator(".chart > [aria-live]").innerText();
+const note = (page) => page.locator(".chart-note").innerText();
+const parameter = (page, name) =>
+    new URLSearchParams(new URL(page.url()).hash.split("?")[1]).get(name);
+/** Until the address has, or has no longer, a range. */
+const ranged = (page, is) => until(page, (yes) => /[&?]from=/.test(location.hash) === yes, is);
+
+/** What the canvas of the times shows, as bytes. */
+const picture = (page) => page.evaluate(() => document.querySelector(".plot canvas").toDataURL());
+
+async function middle(page) {
+    const box = await page.locator(".plot").boundingBox();
+    return { x: box.x + box.width / 2, y: box.y + 160, box };
+}
 
 describe("case", { skip }, () => {
     const it = dashboard();
+    const openCase = async (page, more = "") => {
+        await it.open(page, caseAddress(REGRESSED) + more);
+        await drawn(page);
+    };
 
-    test("a case shows its trend, and the back button leads back", async () => {
+    /** A server with more runs than one answer has points. */
+    async function withLong(options, body) {
+        const history = it.seed("long.db", 1700, 1, 2, 1);
+        const server = await serve(history.file);
+        try {
+            await it.withPage(options, (page) => body(page, history, server.url), server.url);
+        } finally {
+            await stop(server);
+        }
+    }
+
+    test("a case shows its trend, its events and its numbers, and back leads back", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/?device=${GPU}`);
-            await page.click(`a.case:has-text("${REGRESSED}")`);
-            await page.waitForSelector(".plot svg");
+            await page.locator("a", { hasText: REGRESSED }).first().click();
+            await drawn(page);
             await settled(page);
             assert.match(await page.title(), /attention_fwd.* · Kernel Gate/);
             assert.equal(await page.locator(".legend button").count(), 3);
-            assert.ok(await page.locator(".series.s0 .band").count() >= 1);
-            // 40 runs of this device, the last third with the step.
-            assert.ok(await page.locator(".series.s0 .mark.regression").count() >= 12);
+            assert.match(await note(page), /40 runs\.$/);
+            assert.match(await page.locator(".events").innerText(), /epoch/i);
             await page.click("summary:has-text('Numbers')");
+            await page.waitForSelector("details.data tbody tr");
             assert.equal(await page.locator("details.data tbody tr").count(), 40);
+            assert.match(await page.locator("details.data thead").innerText(),
+                /ours p50\s+cudnn p50/);
             await shoot(page, "case");
             await page.goBack();
-            await page.waitForSelector(".cards");
-            assert.equal(new URL(page.url()).hash, `#/?device=${GPU}`);
+            await until(page, (m) => location.hash === `#/?device=${m}`, GPU);
             await page.goForward();
-            await page.waitForSelector(".plot svg");
+            await drawn(page);
         });
     });
 
-    test("the chart answers the pointer and the keyboard", async () => {
+    test("the pointer shows a run, and a click opens it", async () => {
         await it.withPage({}, async (page) => {
-            await it.open(page, caseAddress(REGRESSED));
-            const plot = page.locator(".plot");
-            const box = await plot.boundingBox();
-            await page.mouse.move(box.x + box.width * 0.9, box.y + 100);
-            const tooltip = page.locator(".tooltip");
+            await openCase(page);
+            const { box, y } = await middle(page);
+            await page.mouse.move(box.x + box.width * 0.9, y);
+            const tooltip = page.locator(".plot .tooltip");
             assert.match(await tooltip.innerText(), /regression[\s\S]*ours[\s\S]*cudnn[\s\S]*best/);
             await shoot(page, "case-hover");
             await page.mouse.move(5, 5);
             await tooltip.waitFor({ state: "hidden" });
+            await page.mouse.click(box.x + box.width - 2, y);
+            await until(page, (uuid) => location.hash === `#/run/${uuid}`, it.uuids.at(-2));
+        });
+    });
 
-            await page.locator(".legend button").last().focus();
+    test("the keyboard goes through points and series, and speaks them", async () => {
+        await it.withPage({}, async (page) => {
+            await openCase(page);
+            await page.locator(".legend .term").last().focus();
             await page.keyboard.press("Tab");
-            assert.equal(await plot.evaluate((e) => e === document.activeElement), true);
-            await page.keyboard.press("End");
-            assert.equal(await plot.getAttribute("aria-valuenow"), "40");
+            assert.equal(await page.evaluate(() => document.activeElement.className), "plot");
             await page.keyboard.press("Home");
-            assert.equal(await plot.getAttribute("aria-valuenow"), "1");
-            const first = await plot.getAttribute("aria-valuetext");
-            assert.match(first, /commit [0-9a-f]{9}, pass, ours \d+\.\d+.µs/);
+            const first = await spoken(page);
+            assert.match(first, /^ours \d+\.\d+.µs; .* against the best; pass; .*1 of 40$/);
             await page.keyboard.press("ArrowRight");
-            assert.notEqual(await plot.getAttribute("aria-valuetext"), first);
-            await page.keyboard.press("ArrowLeft");
+            assert.match(await spoken(page), /; 2 of 40$/);
+            await page.keyboard.press("ArrowDown");
+            assert.match(await spoken(page), /^cudnn .*; 2 of 40$/);
+            await page.keyboard.press("ArrowUp");
+            await page.keyboard.press("PageDown");
+            assert.match(await spoken(page), /^ours .*; 12 of 40$/);
+            await page.keyboard.press("End");
+            assert.match(await spoken(page), /; 40 of 40$/);
+            assert.equal(await page.locator(".plot .tooltip").isVisible(), true);
+            await page.keyboard.press("Escape");
+            assert.equal(await page.locator(".plot .tooltip").isVisible(), false);
+            await page.keyboard.press("Home");
+            assert.equal(await spoken(page), first);
             await page.keyboard.press("Enter");
-            await page.waitForSelector("h1:has-text('Run')");
-            assert.equal(new URL(page.url()).hash, `#/run/${it.uuids[0]}`);
+            await until(page, (uuid) => location.hash === `#/run/${uuid}`, it.uuids[0]);
         });
     });
 
     test("a series can be left out, and the address says so", async () => {
         await it.withPage({}, async (page) => {
-            await it.open(page, caseAddress(REGRESSED));
-            await page.click(".legend button:has-text('torch')");
-            assert.equal(await page.locator(".picture .series").count(), 2);
-            assert.match(page.url(), /hide=torch/);
-            await page.reload();
-            await settled(page);
-            await page.waitForSelector(".plot svg");
-            assert.equal(await page.locator(".picture .series").count(), 2);
+            await openCase(page);
+            const before = await picture(page);
             const torch = page.locator(".legend button", { hasText: "torch" });
+            await torch.click();
+            assert.equal(parameter(page, "hide"), "torch");
+            assert.equal(await torch.evaluate((e) => e === document.activeElement), true);
+            await until(page, (old) =>
+                document.querySelector(".plot canvas").toDataURL() !== old, before);
+            await page.reload();
+            await drawn(page);
             assert.equal(await torch.getAttribute("aria-pressed"), "false");
+            await page.locator(".plot").focus();
+            await page.keyboard.press("End");
+            assert.doesNotMatch(await spoken(page), /torch/);
+        });
+    });
+
+    test("dragging zooms, the keys zoom and pan, and the range is in the address", async () => {
+        await it.withPage({}, async (page) => {
+            await openCase(page);
+            const { x, y } = await middle(page);
+            await page.mouse.move(x - 150, y);
+            await page.mouse.down();
+            await page.mouse.move(x + 150, y, { steps: 4 });
+            await page.mouse.up();
+            await ranged(page, true);
+            const [from, to] = [Number(parameter(page, "from")), Number(parameter(page, "to"))];
+            assert.ok(from < to);
+            await page.reload();
+            await drawn(page);
+            assert.equal(Number(parameter(page, "from")), from);
+            await page.locator(".plot").focus();
+            await page.keyboard.press("+");
+            await until(page, (f) => !location.hash.includes(`from=${f}`), from);
+            const inner = Number(parameter(page, "to")) - Number(parameter(page, "from"));
+            assert.ok(Math.abs(inner / (to - from) - 0.5) < 0.01);
+            const left = Number(parameter(page, "from"));
+            await page.keyboard.press("Shift+ArrowLeft");
+            await until(page, (f) => !location.hash.includes(`from=${f}`), left);
+            assert.ok(Number(parameter(page, "from")) < left);
+            await page.keyboard.press("0");
+            await ranged(page, false);
+            await page.click(".zoom [aria-label='Zoom in']");
+            await ranged(page, true);
+            await page.click(".zoom button:text-is('All')");
+            await ranged(page, false);
+        });
+    });
+
+    test("the wheel zooms with Ctrl, and scrolls without", async () => {
+        await it.withPage({}, async (page) => {
+            await openCase(page);
+            const { x, y } = await middle(page);
+            await page.mouse.move(x, y);
+            await page.mouse.wheel(0, 200);
+            await until(page, () => window.scrollY > 0);
+            assert.equal(parameter(page, "from"), null);
+            await page.evaluate(() => window.scrollTo(0, 0));
+            const again = await middle(page);
+            await page.mouse.move(again.x, again.y);
+            await page.keyboard.down("Control");
+            await page.mouse.wheel(0, -400);
+            await page.keyboard.up("Control");
+            await ranged(page, true);
+        });
+    });
+
+    test("order, scale and control are in the address, and change the drawing", async () => {
+        await it.withPage({}, async (page) => {
+            await openCase(page);
+            let before = await picture(page);
+            const changed = async () => {
+                await until(page, (old) =>
+                    document.querySelector(".plot canvas").toDataURL() !== old, before);
+                before = await picture(page);
+            };
+            await page.check("input[value=commit]");
+            await changed();
+            await page.check("input[value=log]");
+            await changed();
+            await page.check("input[value=control]");
+            await changed();
+            assert.deepEqual(["order", "scale", "y"].map((n) => parameter(page, n)),
+                ["commit", "log", "control"]);
+            await page.locator(".plot").focus();
+            await page.keyboard.press("End");
+            assert.match(await spoken(page), /^ours [\d.]+× control/);
+            await page.reload();
+            await drawn(page);
+            assert.equal(await page.locator("input[value=commit]").isChecked(), true);
+            assert.equal(await page.locator("input[value=control]").isChecked(), true);
+        });
+    });
+
+    test("a finger chooses and opens, two zoom", async () => {
+        const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+        await it.withPage(phone, async (page) => {
+            await openCase(page);
+            await page.locator(".plot").evaluate((e) => e.scrollIntoView());
+            const { x, y } = await middle(page);
+            const session = await page.context().newCDPSession(page);
+            const touch = (type, ...points) => session.send("Input.dispatchTouchEvent",
+                { type, touchPoints: points.map((px, id) => ({ x: px, y, id })) });
+            await touch("touchStart", x - 20, x + 20);
+            await touch("touchMove", x - 60, x + 60);
+            await touch("touchMove", x - 100, x + 100);
+            await touch("touchEnd");
+            await ranged(page, true);
+            const from = Number(parameter(page, "from"));
+            await touch("touchStart", x);
+            for (const moved of [40, 80, 120]) await touch("touchMove", x + moved);
+            await touch("touchEnd");
+            await until(page, (f) => !location.hash.includes(`from=${f}`), from);
+            assert.ok(Number(parameter(page, "from")) < from); // what was earlier came into sight
+            await page.touchscreen.tap(x, y);
+            assert.equal(await page.locator(".plot .tooltip").isVisible(), true);
+            assert.match(page.url(), /#\/case/);
+            await page.touchscreen.tap(x, y);
+            await until(page, () => location.hash.startsWith("#/run/"));
+        });
+    });
+
+    test("the drawing follows the reader's theme", async () => {
+        await it.withPage({ colorScheme: "light" }, async (page) => {
+            await openCase(page);
+            for (const media of [{ colorScheme: "dark" }, { colorScheme: "light" },
+                { forcedColors: "active" }]) {
+                const before = await picture(page);
+                await page.emulateMedia(media);
+                await until(page, (old) =>
+                    document.querySelector(".plot canvas").toDataURL() !== old, before);
+            }
+        });
+    });
+
+    test("what the runs did not record is named", async () => {
+        await it.withPage({}, async (page) => {
+            await openCase(page);
+            const missing = page.locator(".chart", { hasText: "Not recorded in these runs" });
+            const parts = await page.locator(".plot-part:visible").count();
+            const named = await missing.count() === 0 ? 0
+                : (await page.locator(".chart > p", { hasText: "Not recorded" }).innerText())
+                    .split(",").length;
+            assert.equal(parts + named, 6); // times, error, clock, registers, memory, spills
+        });
+    });
+
+    test("a long history comes in buckets, and in runs when one looks closer", async () => {
+        await withLong({}, async (page, history, url) => {
+            const asked = [];
+            page.on("request", (r) => {
+                if (r.url().includes("/trends?")) asked.push(new URL(r.url()).searchParams);
+            });
+            await it.open(page, caseAddress(REGRESSED), url);
+            await drawn(page);
+            assert.match(await note(page), /1,700 runs.*median of several runs/);
+            await page.locator(".plot").focus();
+            await page.keyboard.press("End");
+            assert.match(await spoken(page), /median of \d+ runs?|regression/);
+            for (let i = 0; i < 4; i++) await page.keyboard.press("+");
+            await until(page, () => {
+                const said = document.querySelector(".chart-note").textContent;
+                return location.hash.includes("from=") && !said.includes("median");
+            });
+            assert.ok(asked.at(-1).get("from") > 0);
+            await page.keyboard.press("ArrowLeft");
+            assert.doesNotMatch(await spoken(page), /median of/);
+            await page.keyboard.press("ArrowRight");
+            await page.keyboard.press("Enter");
+            await until(page, (uuid) => location.hash === `#/run/${uuid}`,
+                history.uuids.at(-1));
+        });
+    });
+
+    test("a range that cannot be fetched says so, and can be tried again", async () => {
+        await withLong({ allowFailures: true }, async (page, history, url) => {
+            await it.open(page, caseAddress(REGRESSED), url);
+            await drawn(page);
+            const detail = (address) => address.searchParams.has("from");
+            await page.route(detail, (route) => route.abort());
+            await page.locator(".plot").focus();
+            for (let i = 0; i < 4; i++) await page.keyboard.press("+");
+            const again = page.locator(".chart-note button");
+            await again.waitFor();
+            assert.match(await note(page), /could not be fetched/);
+            await page.unroute(detail);
+            await again.click();
+            await until(page, () =>
+                !/fetched|median/.test(document.querySelector(".chart-note").textContent));
         });
     });
 });

@@ -29,6 +29,10 @@ const playwright = await import("playwright-core").catch(() => null);
 export const skip = playwright ? false
     : "playwright-core is not installed: npm ci --ignore-scripts --prefix tests/browser";
 
+/** A browser; the caller closes it. */
+export const launch = () =>
+    playwright.chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+
 /**
  * A seeded server and a browser for the tests of one describe(), in which it must be called. Its
  * `url` and `uuids` (of the runs, oldest first) are there when the first test starts.
@@ -37,10 +41,10 @@ export function dashboard({ runs = 80, cases = 12 } = {}) {
     const it = { url: "", uuids: [], folder: null, browser: null };
     let server = null;
 
-    it.seed = (name, nRuns, nCases = 12, number = 1) => {
+    it.seed = (name, nRuns, nCases = 12, number = 1, devices = 2) => {
         const file = path.join(it.folder, name);
         const output = execFileSync(path.join(BUILD, "tests", "tools", "seed_store"),
-            [file, String(nRuns), String(nCases), "2", String(number)], { maxBuffer: 1 << 26 });
+            [file, nRuns, nCases, devices, number].map(String), { maxBuffer: 1 << 26 });
         return { file, uuids: output.toString().split("\n").filter(Boolean) };
     };
 
@@ -51,7 +55,7 @@ export function dashboard({ runs = 80, cases = 12 } = {}) {
         it.uuids = history.uuids;
         server = await serve(history.file);
         it.url = server.url;
-        it.browser = await playwright.chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+        it.browser = await launch();
     });
 
     after(async () => {
@@ -181,4 +185,8 @@ export const views = (it) => [
     ["run", `#/run/${it.uuids.at(-2)}`],
     ["runs", "#/runs"],
     ["leaderboard", `#/leaderboard?device=${GPU}`],
+    ["compare", `#/compare?device=${GPU}`],
+    ["roofline", `#/roofline?device=${GPU}`],
+    ["calibration", `#/calibration?device=${GPU}`],
+    ["alerts", "#/alerts?state=all"],
 ];

@@ -1,26 +1,55 @@
-// leaderboard.test.mjs: the leaderboard.
+// leaderboard.test.mjs: all providers of a case, side by side.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import {
-    GPU, HOST, dashboard, shoot, skip, until,
-} from "./harness.mjs";
+import { GPU, HOST, dashboard, settled, shoot, skip, until } from "./harness.mjs";
 
 describe("leaderboard", { skip }, () => {
     const it = dashboard();
 
-    test("the leaderboard marks the fastest", async () => {
+    test("it marks the fastest, and says who leads how often", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/leaderboard?device=${GPU}`);
             assert.deepEqual(await page.locator("thead th").allInnerTexts(),
                 ["Case", "ours", "cublas", "cudnn", "torch"]);
             assert.equal(await page.locator("tbody tr").count(), 12);
             assert.equal(await page.locator("td.first").count(), 12);
+            const leads = (await page.locator(".standings li").allInnerTexts())
+                .map((text) => Number(/fastest in (\d+)/.exec(text)[1]));
+            assert.equal(leads.reduce((a, b) => a + b), 12);
+            assert.ok(await page.locator("td .meter").count() >= 12);
             await shoot(page, "leaderboard");
             await page.click(".tabs a:not([aria-current])");
             await until(page, (m) => location.hash.endsWith(m), HOST);
             await until(page, () => document.querySelectorAll("thead th").length === 2);
+        });
+    });
+
+    test("op, type and order are in the address", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/leaderboard?device=${GPU}`);
+            await page.selectOption("label:has-text('Op') select", "gemm");
+            const some = await page.locator("tbody tr").count();
+            assert.ok(some > 0 && some < 12);
+            assert.match(page.url(), /op=gemm/);
+            await page.selectOption("label:has-text('Op') select", "");
+            await page.selectOption("label:has-text('Sort by') select", "behind");
+            const ids = await page.locator("tbody th").allInnerTexts();
+            await page.reload();
+            await settled(page);
+            assert.deepEqual(await page.locator("tbody th").allInnerTexts(), ids);
+            const ours = await page.locator("tbody tr td:nth-child(2)").allInnerTexts();
+            const behind = ours.map((text) => Number(/([\d.]+)×/.exec(text)?.[1] ?? 1));
+            assert.deepEqual(behind, [...behind].sort((a, b) => b - a));
+        });
+    });
+
+    test("a time leads to its run", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/leaderboard?device=${GPU}`);
+            await page.locator("td a").first().click();
+            await until(page, () => location.hash.startsWith("#/run/"));
         });
     });
 });

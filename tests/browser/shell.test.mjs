@@ -16,7 +16,7 @@ describe("shell", { skip }, () => {
         await it.withPage({ colorScheme: "dark" }, async (page) => {
             for (const [name, hash] of views(it)) {
                 await it.open(page, hash);
-                await page.waitForSelector("table, .plot svg", { state: "attached" });
+                await page.waitForSelector("table, .plot canvas", { state: "attached" });
                 assert.deepEqual(await lowContrast(page), [], name);
                 await shoot(page, `${name}-dark`);
             }
@@ -28,7 +28,7 @@ describe("shell", { skip }, () => {
             async (page) => {
                 for (const [name, hash] of views(it)) {
                     await it.open(page, hash);
-                    await page.waitForSelector("table, .plot svg", { state: "attached" });
+                    await page.waitForSelector("table, .plot canvas", { state: "attached" });
                     await assertFits(page);
                     await shoot(page, `${name}-narrow`);
                 }

@@ -1,0 +1,86 @@
+// compare.test.mjs: two runs, devices or providers, case by case.
+
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+
+import { GPU, HOST, REGRESSED, dashboard, settled, shoot, skip, until } from "./harness.mjs";
+
+describe("compare", { skip }, () => {
+    const it = dashboard();
+    const runOf = (i) => it.uuids[2 * i]; // the GPU has every second run, the even ones
+
+    test("before and after the step", async () => {
+        await it.withPage({}, async (page) => {
+            const [a, b] = [runOf(5), runOf(38)].map((uuid) => uuid.slice(0, 8));
+            await it.open(page, `#/compare?device=${GPU}&a=${a}&b=${b}`);
+            const slower = page.locator("tbody tr", { hasText: REGRESSED });
+            assert.match(await slower.innerText(), /\+[56]\.\d\d.%[\s\S]*slower/);
+            const words = await page.locator("tbody .judged").allInnerTexts();
+            const order = ["slower", "unclear", "faster", "about the same"];
+            assert.deepEqual(words, [...words].sort((x, y) => order.indexOf(x) - order.indexOf(y)));
+            assert.equal(await page.locator("tbody tr").count(), 12);
+            assert.match(await page.locator(".compare-summary").innerText(),
+                /\d\s+slower[\s\S]*\d\s+faster[\s\S]*\d\s+about the same[\s\S]*mean change/);
+            assert.equal(await page.locator(".compare-side").count(), 2);
+            await shoot(page, "compare");
+            await page.click("button:text-is('Swap')");
+            await until(page, (text) => location.hash.includes(text), `a=${b}&b=${a}`);
+            await settled(page);
+            assert.match(await slower.innerText(), /−[56]\.\d\d.%[\s\S]*faster/);
+        });
+    });
+
+    test("without a choice, the two newest runs", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/compare?device=${GPU}`);
+            assert.equal(await page.locator(".compare-side").count(), 2);
+            assert.equal(await page.inputValue("input[name=b]"),
+                runOf(39).slice(0, 8));
+            // A wrong case has no time to be compared.
+            assert.match(await page.locator("tbody").innerText(), /no verified time/);
+        });
+    });
+
+    test("a run that is not there is said beside the form", async () => {
+        await it.withPage({ allowFailures: true }, async (page) => {
+            await it.open(page, `#/compare?device=${GPU}&a=00000000&b=${runOf(39).slice(0, 8)}`);
+            await page.waitForSelector("[role=alert].message");
+            assert.equal(await page.inputValue("input[name=a]"), "00000000");
+        });
+    });
+
+    test("filter, kind and order are in the address", async () => {
+        await it.withPage({}, async (page) => {
+            const [a, b] = [runOf(5), runOf(38)].map((uuid) => uuid.slice(0, 8));
+            await it.open(page, `#/compare?device=${GPU}&a=${a}&b=${b}`);
+            await page.selectOption("label:has-text('Show') select", "slower");
+            const slower = await page.locator("tbody tr").count();
+            assert.ok(slower > 0 && slower < 12);
+            await page.reload();
+            await settled(page);
+            assert.equal(await page.locator("tbody tr").count(), slower);
+            await page.selectOption("label:has-text('Show') select", "");
+            await page.fill("input[type=search]", "gemv fp16");
+            assert.equal(await page.locator("tbody tr").count(), 1);
+            assert.match(page.url(), /q=gemv\+fp16/);
+            await page.fill("input[type=search]", "no such case");
+            assert.match(await page.locator("main").innerText(), /No case of this kind/);
+        });
+    });
+
+    test("devices and providers", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/compare?what=devices&a=${GPU}&b=${HOST}`);
+            assert.equal(await page.locator("tbody tr").count(), 12);
+            assert.match(await page.locator("tbody tr").first().innerText(), /slower/);
+            await page.click(".tabs a:text-is('Providers')");
+            await until(page, () => location.hash.includes("what=providers"));
+            await it.open(page, `#/compare?what=providers&device=${GPU}`);
+            await page.selectOption("label:has(> span:text-is('A')) select", "cublas");
+            await until(page, () => location.hash.includes("a=cublas"));
+            await settled(page);
+            assert.match(await page.locator("thead").innerText(), /cublas\s+ours/);
+            assert.match(await page.locator("tbody").innerText(), /not timed by both providers/);
+        });
+    });
+});
