@@ -43,18 +43,29 @@ function providerCell(c) {
         h("span", { class: "peer" }, c.peer ?? "")];
 }
 
+/** Since which commit it is so, where a change of the level was found. */
+function alertLink(c, alerts) {
+    if (!c.alert) return null;
+    const alert = alerts.get(c.alert);
+    const since = alert?.commit && `since ${shortCommit(alert.commit)}`;
+    const faster = alert?.kind === "improvement";
+    return [" ", h("a", {
+        class: `alert ${faster ? "improvement" : "regression"}`,
+        href: address("alerts", { case: c.id, device: c.device }),
+    }, since ? `${faster ? "faster " : ""}${since}` : "open alert")];
+}
+
 function runTitle(c) {
     return `Run ${c.run.slice(0, 8)}${c.commit ? ` of ${shortCommit(c.commit)}` : ""}`;
 }
 
-function row(c, device, several) {
+function row(c, device, several, alerts) {
     const stale = device && c.run !== device.newest.uuid;
     const wide = c.mde > (c.threshold ?? Infinity);
     return h("tr", { class: stale && "stale" },
         h("td", {}, badge(c.verdict, "short")),
         h("th", { scope: "row" }, caseLink(c.id, c.device),
-            c.alert && [" ", h("a", { class: "alert", href: address("alerts", { case: c.id }) },
-                "open alert")],
+            alertLink(c, alerts),
             c.verdict !== "pass" && h("span", { class: "note" }, c.reason)),
         several && h("td", { class: "minor device" }, c.device),
         h("td", { class: "minor glyph" }, spark(c.spark, c.verdict)),
@@ -75,11 +86,13 @@ function row(c, device, several) {
 }
 
 /**
- * draw(cases, state) shows them in the state's order, `state.rows` at most, and returns how many;
- * `actions.sort(key)` is called when a head is pressed.
+ * The cases of `devices`, with the open `alerts`. draw(cases, state) shows them in the state's
+ * order, `state.rows` at most, and returns how many; `actions.sort(key)` is called when a head is
+ * pressed.
  */
-export function caseTable(devices, actions) {
+export function caseTable(devices, alerts, actions) {
     const several = devices.length > 1;
+    const byId = new Map(alerts.map((a) => [a.id, a]));
     const byModel = new Map(devices.map((d) => [d.model, d]));
     const columns = COLUMNS.filter((c) => !c.only || c.only(devices));
     const body = h("tbody");
@@ -102,7 +115,7 @@ export function caseTable(devices, actions) {
             const sorted = typeof column.order === "function"
                 ? [...cases].sort(column.order) : cases;
             const shown = sorted.slice(0, state.rows);
-            body.replaceChildren(...shown.map((c) => row(c, byModel.get(c.device), several)));
+            body.replaceChildren(...shown.map((c) => row(c, byModel.get(c.device), several, byId)));
             heads.forEach((head, i) => {
                 if (columns[i] === column) head.setAttribute("aria-sort", "other");
                 else head.removeAttribute("aria-sort");

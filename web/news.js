@@ -1,16 +1,26 @@
-// news.js: says when the server has runs that the page does not show yet, and when it is away.
+// news.js: says when the server has runs that the page does not show yet, how many alerts nobody
+// has looked at, and when it is away.
 
 import { get } from "./api.js";
+import { h } from "./dom.js";
 import { timeOfDay } from "./format.js";
 
 const INTERVAL_MS = 30000;
 
 const button = document.getElementById("news");
 const offline = document.getElementById("offline");
+const alerts = document.getElementById("alerts");
 
 async function state() {
     const { devices } = await get("devices");
     return JSON.stringify(devices.map((d) => [d.model, d.runs, d.newest.uuid]));
+}
+
+/** The number of new alerts, beside the link to them. */
+async function countAlerts() {
+    const { counts } = await get("alerts", { limit: 1 });
+    alerts.replaceChildren(...(counts.new > 0
+        ? [String(counts.new), h("span", { class: "hidden" }, " new")] : []));
 }
 
 /** Looks from time to time; `show` draws the view anew. */
@@ -28,7 +38,7 @@ export function watch(show) {
         if (document.hidden) return;
         let now;
         try {
-            now = await state();
+            [now] = await Promise.all([state(), countAlerts()]);
         } catch (error) {
             if (error.status === 0) away();
             return;

@@ -61,8 +61,8 @@ function summary(shown, total) {
 }
 
 /** The filters, the table and what lies below it: drawn anew in place when a filter changes. */
-function casesSection(first, state, devices, signal) {
-    const table = caseTable(devices, {
+function casesSection(first, state, { devices, alerts }, signal) {
+    const table = caseTable(devices, alerts, {
         sort: (key) => { state.sort = key; change(); },
     });
     const bar = filters(state, devices, (name, value) => {
@@ -101,15 +101,15 @@ function casesSection(first, state, devices, signal) {
 
 export async function overviewView({ query, signal }) {
     const state = stateOf(query);
-    const [{ devices }, found] = await Promise.all([get("devices", null, signal),
-        load(state, signal)]);
+    const [{ devices }, { alerts }, found] = await Promise.all([get("devices", null, signal),
+        get("alerts", { state: "new", limit: MOST }, signal), load(state, signal)]);
     if (devices.length === 0) return { title: "", content: nothingYet() };
     return {
         title: state.device,
         content: [
             h("h1", { class: "hidden" }, "Newest verdicts"),
             deviceStrip(devices, state.device, signal),
-            casesSection(found, state, devices, signal),
+            casesSection(found, state, { devices, alerts }, signal),
         ],
     };
 }

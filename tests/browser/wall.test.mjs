@@ -46,6 +46,24 @@ describe("wall", { skip }, () => {
         });
     });
 
+    test("a case that changed says since which commit, and how many did is beside Alerts", async () => {
+        // The server looks at a history in its own time.
+        let found = null;
+        while (!found) {
+            const answer = await fetch(`${it.url}api/v1/alerts?state=new&kind=regression`);
+            found = (await answer.json()).alerts.find((a) => a.case === REGRESSED);
+        }
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/?device=${found.device}`);
+            const since = page.locator("tbody tr", { hasText: REGRESSED }).locator(".alert");
+            assert.equal(await since.innerText(), `since ${found.commit.slice(0, 9)}`);
+            await until(page, () => Number.parseInt(
+                document.getElementById("alerts").textContent, 10) > 0);
+            await since.click();
+            await page.waitForSelector("h1:text-is('Alerts')");
+        });
+    });
+
     test("a card selects its device, and the back button lets it go", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page);
