@@ -100,9 +100,10 @@ export function dashboard({ runs = 80, cases = 12 } = {}) {
 }
 
 /** Starts gate-server on a free port. */
-export function serve(database) {
+export function serve(database, ...options) {
     const child = spawn(path.join(BUILD, "bin", "gate-server"),
-        ["--db", database, "--listen", "127.0.0.1:0"], { stdio: ["ignore", "ignore", "pipe"] });
+        ["--db", database, "--listen", "127.0.0.1:0", ...options],
+        { stdio: ["ignore", "ignore", "pipe"] });
     return new Promise((resolve, reject) => {
         let log = "";
         child.stderr.on("data", (piece) => {

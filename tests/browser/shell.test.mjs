@@ -1,12 +1,13 @@
 // shell.test.mjs: what holds for all views: schemes, widths, keyboard, hostile text, no data.
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import path from "node:path";
 import { describe, test } from "node:test";
 
 import {
-    GPU, REGRESSED, ROOT, SHOTS, assertFits, caseAddress, dashboard, lowContrast, serve, shoot,
-    skip, stop, views,
+    BUILD, GPU, REGRESSED, ROOT, SHOTS, assertFits, caseAddress, dashboard, lowContrast, serve,
+    shoot, skip, stop, views,
 } from "./harness.mjs";
 
 describe("shell", { skip }, () => {
@@ -148,24 +149,29 @@ describe("shell", { skip }, () => {
     });
 
     test("a private server asks for a token, and gets it with each request", async () => {
-        await it.withPage({ allowFailures: true }, async (page) => {
-            const seen = new Set();
-            await page.route("**/api/v1/**", async (route) => {
-                const sent = await route.request().headerValue("authorization");
-                seen.add(sent);
-                if (sent === "Bearer kg_a_b") return route.continue();
-                return route.fulfill({ status: 401, contentType: "application/problem+json",
-                    body: JSON.stringify({ status: 401, detail: "A token is needed." }) });
-            });
-            await it.open(page);
-            assert.match(await page.locator("main").innerText(), /private[\s\S]*A token is needed/);
-            await page.fill("input[name=token]", " kg_a_b ");
-            await page.click("button:text-is('Use it')");
-            await page.waitForSelector(".card");
-            await page.reload();
-            await page.waitForSelector(".card");
-            assert.deepEqual([...seen], [null, "Bearer kg_a_b"]);
-        });
+        const { file, uuids } = it.seed("private.db", 4);
+        const token = execFileSync(path.join(BUILD, "bin", "gate-server"),
+            ["token", "create", "--db", file, "--name", "reader", "--scope", "read"])
+            .toString().trim().split("\n").at(-1);
+        const other = await serve(file, "--private");
+        try {
+            await it.withPage({ allowFailures: true }, async (page) => {
+                await it.open(page, "", other.url);
+                await page.waitForSelector("h1:text-is('This server is private')");
+                await page.fill("input[name=token]", "kg_wrong");
+                await page.click("button:text-is('Use it')");
+                await page.waitForSelector("button:has-text('Forget')");
+                await page.fill("input[name=token]", ` ${token} `);
+                await page.click("button:text-is('Use it')");
+                await page.waitForSelector(".card");
+                await it.open(page, `#/run/${uuids[0]}`, other.url);
+                const [saved] = await Promise.all([page.waitForEvent("download"),
+                    page.click(".actions button:text-is('CSV')")]);
+                assert.equal(saved.suggestedFilename(), `run-${uuids[0].slice(0, 8)}.csv`);
+            }, other.url);
+        } finally {
+            await stop(other);
+        }
     });
 
     test("a word is explained on hover and on focus, until Escape", async () => {

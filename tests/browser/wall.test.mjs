@@ -46,7 +46,7 @@ describe("wall", { skip }, () => {
         });
     });
 
-    test("a case that changed says since which commit, and how many did is beside Alerts", async () => {
+    test("a case that changed says since which commit; new alerts are counted", async () => {
         // The server looks at a history in its own time.
         let found = null;
         while (!found) {
