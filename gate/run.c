@@ -109,6 +109,16 @@ static bool read_pair(const cJSON *arms, struct run_process *out)
     return true;
 }
 
+static struct effort effort_of(const cJSON *best)
+{
+    const cJSON *timing = member(best, "timing"), *ratio = member(timing, "ratio_to_candidate");
+    const struct estimate e = {json_number(ratio, "value", 1), json_number(ratio, "lo", 1),
+                               json_number(ratio, "hi", 1)};
+    return (struct effort){stats_half_width(e), json_number(timing, "samples", 0),
+                           json_number(timing, "p50_ns", 0) *
+                               json_number(timing, "launches_per_sample", 0)};
+}
+
 /* Adds what a process measured. In the first one a best that fails drops out; in a later one the
  * process is lost for this case. */
 static void add_process(const struct run *run, struct run_case *c, enum run_stage stage,
@@ -132,6 +142,8 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
                  said[0] ? ": " : "", said);
         run_fall_back(run, c, why);
     }
+    if (c->mode == RUN_PAIRED)
+        c->effort = effort_of(arm_of(result->arms, "best"));
     if (c->mode == RUN_NUMBER)
         p.d = log(p.candidate.p50_ns / p.control_ns) - log(c->best.p50_ns / c->best.control_ns);
     q->process[q->n++] = p;
@@ -306,14 +318,23 @@ static bool is_wanted(const struct run_case *c, enum run_stage stage)
     return q->n < q->wanted && q->lost < LOST_MAX;
 }
 
+/* The first process has a budget of its own; a later one its eight rounds, and `share` of what it
+ * wants beyond them. */
+static double budget_ms(const struct run *run, const struct run_case *c, double share)
+{
+    if (!c->result.arms)
+        return run->policy.budget_ms;
+    double more_ms = share * effort_wanted_ms(&c->effort);
+    return more_ms > 0 ? effort_rounds_ms(&c->effort) + more_ms : 0;
+}
+
 static void run_one(struct run *run, struct supervisor *s, struct run_case *c, enum run_stage stage,
-                    bool swap)
+                    bool swap, double share)
 {
     bool first = !c->result.arms;
     struct case_task task = {.c = c->about,
                              .seed = operands_case_seed(run->seed, c->about->id),
-                             .budget_ms =
-                                 first ? run->policy.budget_ms : run->policy.pair_budget_ms,
+                             .budget_ms = budget_ms(run, c, share),
                              .best = best_sha256(run, c),
                              .verify = first,
                              .providers = first,
@@ -339,8 +360,12 @@ static void run_process(struct run *run, struct supervisor *s, const size_t *ord
 {
     size_t n = run->suite->n_cases, todo = 0, done = 0;
     bool swap = run->n_processes % 2;
+    double wanted_ms = 0;
     for (size_t i = 0; i < n; i++)
-        todo += is_wanted(&run->cases[i], stage);
+        if (is_wanted(&run->cases[i], stage)) {
+            todo++;
+            wanted_ms += effort_wanted_ms(&run->cases[i].effort);
+        }
     if (run->n_processes++) {
         supervisor_leave_providers(s);
         supervisor_retire_worker(s);
@@ -350,7 +375,7 @@ static void run_process(struct run *run, struct supervisor *s, const size_t *ord
         if (!is_wanted(c, stage))
             continue;
         progress(context, run, c->about, stage, done++, todo);
-        run_one(run, s, c, stage, swap);
+        run_one(run, s, c, stage, swap, effort_share(wanted_ms));
     }
     double control = supervisor_control_ns(s);
     if (control > 0 && run->n_controls[stage] < RUN_PROCESSES_MAX)

@@ -16,6 +16,7 @@
 
 #include "best.h"
 #include "decide.h"
+#include "effort.h"
 #include "origin.h"
 #include "reproduce.h"
 #include "suite.h"
@@ -67,6 +68,7 @@ struct run_case {
     char note[400]; /* what the user should know beside the verdict: a best that is not at hand, or
                        that could not be measured in some processes */
     struct run_sequence sequence[RUN_STAGES];
+    struct effort effort; /* what the newest process saw: how long the next one is to sample */
     struct decision decision;
     enum verdict verdict;
     char reason[1000];
@@ -75,11 +77,11 @@ struct run_case {
 /* What the user asks of a run. */
 struct run_policy {
     double threshold, p90_threshold; /* p90_threshold 0: p90 is not gated */
-    double budget_ms;                /* for the samples of one case in the first process */
-    double pair_budget_ms;           /* and in each of the others */
-    double pause_s;                  /* before the confirmation */
-    bool accept_new;     /* what has no best is measured in DECIDE_FIRST_LOOK processes as well */
-    bool ratchet;        /* the bests may move: see ratchet.h */
+    double
+        budget_ms;   /* for the samples of one case in the first process; effort.h has the others */
+    double pause_s;  /* before the confirmation */
+    bool accept_new; /* what has no best is measured in DECIDE_FIRST_LOOK processes as well */
+    bool ratchet;    /* the bests may move: see ratchet.h */
     const char *against; /* "best", or what --against named */
 };
 

@@ -7,7 +7,8 @@ die, silence, end, flood, phases. "starts" is a file that counts starts: after "
 the GPU is busy. "only" restricts "act" and "record" to one case id; "marker" names a
 file: the act happens only while it does not exist, and creates it. "p50" maps case ids to the
 candidate's time (1000 ns), "cycles" to its ratio to the best in cycles (that of the times),
-"ratio" to its ratio to the best; "timing" is merged into what is said of the candidate's times,
+"ratio" to its ratio to the best and "widths" to the half-width of that; "budgets" is a file that
+takes case and budget of each task; "timing" is merged into what is said of the candidate's times,
 "best_fails" is the message of a best that is wrong, "best_is_lost" leaves it out of
 all but the first process. "drift" is a file that counts processes: the
 control of each is 1 % slower than that of the one before. "count" is a file that counts processes
@@ -129,6 +130,10 @@ def of_process(key, name, process, otherwise):
     return values[min(process, len(values) - 1)] if values else otherwise
 
 
+def around(ratio, half_width):
+    return {"value": ratio, "lo": ratio * (1 - half_width), "hi": ratio * (1 + half_width)}
+
+
 def best_arm(name, p50, d):
     arm = {"provider": "fake", "role": "best", "kernel": "k", "verify": verify(), "timing": None}
     if "best_fails" in FAKE:
@@ -137,8 +142,8 @@ def best_arm(name, p50, d):
     best = FAKE.get("best_p50", 1000.0)
     ratio = p50 / best if d is None else math.exp(d)
     arm["timing"] = dict(timing(best), ratio_p90=ratio,
-                         ratio_to_candidate=dict.fromkeys(
-                             ("value", "lo", "hi"), FAKE.get("ratio", {}).get(name, ratio)),
+                         ratio_to_candidate=around(FAKE.get("ratio", {}).get(name, ratio),
+                                                   FAKE.get("widths", {}).get(name, 0)),
                          ratio_cycles=FAKE.get("cycles", {}).get(name, ratio))
     return arm
 
@@ -161,6 +166,9 @@ def main():
         task = json.loads(line)
         process = count_process() if process is None else process
         name = case_id(task["case"])
+        if "budgets" in FAKE:
+            with open(FAKE["budgets"], "a", encoding="utf-8") as file:
+                file.write(f"{json.dumps([name, task['budget_ms']])}\n")
         mine = FAKE.get("only", name) == name
         say({"phase": FAKE.get("phase", "verify"), "provider": FAKE.get("at_work", "fake")})
         skipped = set(FAKE.get("providers", [])) & set(task["skip"])

@@ -314,6 +314,23 @@ class Noise(Gate):
         self.assertGreaterEqual(len(cases[SECOND]["processes"]), 8)
 
 
+class Effort(Gate):
+    def test_later_processes_sample_longer_where_a_process_did_not_know_its_ratio(self):
+        """A replay of the fake lasts 10 us, so eight rounds are 0.384 ms."""
+        self.accept()
+        code, _, errors = self.run_gate("--budget", "77", budgets=self.path("budgets"),
+                                        widths={FIRST: 0.002, SECOND: 0.0005})
+        self.assertEqual(code, 0, errors)
+        with open(self.path("budgets"), encoding="utf-8") as file:
+            budgets = [json.loads(line) for line in file]
+        of = {name: [ms for n, ms in budgets if n == name] for name in (FIRST, SECOND)}
+        self.assertEqual(of[SECOND], [77] + [0] * 4)
+        # 40 samples with twice the width: 80 rounds would do, 72 of them beyond the eight.
+        self.assertEqual(of[FIRST][0], 77)
+        for ms in of[FIRST][1:]:
+            self.assertAlmostEqual(ms, 80 * 0.048)
+
+
 class Adjudication(Gate):
     def test_the_same_file_is_never_a_regression(self):
         self.accept()
