@@ -223,7 +223,8 @@ def main():
         os.chmod(folder, 0o755)  # nginx's worker is another user
         db = sys.argv[2] if len(sys.argv) == 3 else os.path.join(folder, "gate.db")
         if len(sys.argv) == 2:
-            subprocess.run([os.path.join(build, "tests", "tools", "history"), db], check=True)
+            subprocess.run([os.path.join(build, "tests", "tools", "history"), "--db", db,
+                            "--series", "10000", "--points", "50000000"], check=True)
         measure(build, db, folder)
 
 

@@ -455,6 +455,31 @@ class Lists(History):
         self.assertEqual(len(table), sum(len(c["arms"]) for c in document["cases"]))
 
 
+class Generated(unittest.TestCase):
+    """A history of tests/tools/history, as make bench-server has it, but small."""
+
+    def test_trends_of_many_points(self):
+        with tempfile.TemporaryDirectory() as folder:
+            db = os.path.join(folder, "gate.db")
+            subprocess.run([os.path.join(BUILD, "tests", "tools", "history"), "--db", db,
+                            "--series", "8", "--points", "24000"], check=True,
+                           stdout=subprocess.DEVNULL)
+            server = Server(db)
+            try:
+                cases = server.json(f"/api/v1/cases?device={GPU}&limit=2")
+                self.assertEqual((cases["total"], cases["cases"][0]["runs"]), (2, 3000))
+                path = f"/api/v1/trends?device={GPU}&case={cases['cases'][0]['id']}"
+                for order in ("time", "commit"):
+                    trend = server.json(f"{path}&order={order}&points=100")
+                    self.assertEqual((trend["total"], trend["bucketed"]), (6000, True))
+                    for series in trend["series"]:
+                        self.assertEqual(sum(series["columns"]["n"]), 3000)
+                        self.assertLessEqual(len(series["columns"]["n"]), 100)
+                self.assertEqual(len(trend["epochs"]), 5)
+            finally:
+                server.stop()
+
+
 class Text(unittest.TestCase):
     """Text of a document is data, in JSON and in CSV."""
 
