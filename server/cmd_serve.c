@@ -1,11 +1,9 @@
 /* cmd_serve.c: gate-server --db FILE: serves until a signal asks it to end. */
 #include "server_commands.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,35 +11,20 @@
 #include "listen.h"
 #include "log.h"
 #include "notify.h"
-#include "options.h"
+#include "serve_options.h"
 
-#define DEFAULT_LISTEN "127.0.0.1:8731"
 #define TICK_MS 1000
 
 static const char usage[] =
     "usage: gate-server --db FILE [OPTION]...\n"
-    "       gate-server token ...\n"
+    "       gate-server token create|list|revoke ...\n"
+    "       gate-server check --db FILE [OPTION]...\n"
+    "       gate-server backup|restore|thin --db FILE ...\n"
     "\n"
-    "Keeps the history in FILE: takes runs (POST /api/v1/runs), shows them as a page and as JSON\n"
-    "(/api/v1/). `gate run --db FILE` may write the same file beside it.\n"
-    "\n"
-    "  --db FILE             the database, made when it is not there\n"
-    "  --listen ADDR:PORT    where to listen (" DEFAULT_LISTEN "); port 0 is any free one\n"
-    "  --artifacts DIR       folder of the artifacts (FILE-artifacts)\n"
-    "  --private             reading takes a token too, as writing always does\n"
-    "  --tls-cert FILE       serve HTTPS with this certificate (PEM, with its chain)\n"
-    "  --tls-key FILE        and its key\n"
-    "  --webhook URL         tell it of alerts, by signed POSTs (server/webhook.h)\n"
-    "  --webhook-secret-file FILE  what they are signed with\n"
-    "  --read-rate N         requests a second of one address (2000)\n"
-    "  --write-rate N        writes a second of one token (20)\n"
-    "  --max-connections N   connections at a time (256), and of\n"
-    "  --max-per-address N   them from one address (64)\n"
-    "  --timeout SECONDS     a silent client is dropped after it (15), and one that takes more\n"
-    "                        than twice as long for its headers, four times for its body\n"
-    "  --log LEVEL           error, warning, info (the default) or request: one line for each\n"
-    "  --log-json            log lines are JSON\n"
-    "  --web-root DIR        take the page's files from DIR instead of the built-in ones\n"
+    "Keeps the history in FILE, which is made when it is not there: takes runs\n"
+    "(POST /api/v1/runs), shows them as a page and as JSON (/api/v1/). `gate run --db FILE` may\n"
+    "write the same file beside it.\n"
+    "\n" SERVE_OPTIONS_HELP
     "  --help                print this text; each command has its own\n"
     "  --version             print the version\n"
     "\n"
@@ -50,117 +33,8 @@ static const char usage[] =
     "a loopback address, or put a proxy that has it in front.\n"
     "Exit status: 0 stopped by a signal, 64 usage, 70 internal, 74 database or address.\n";
 
-struct arguments {
-    const char *listen;
-    enum log_level log;
-    bool log_json;
-    struct http_options http;
-    char artifacts[4096];
-};
-
-static const struct option options[] = {
-    {"db", required_argument, NULL, 'd'},
-    {"listen", required_argument, NULL, 'l'},
-    {"artifacts", required_argument, NULL, 'a'},
-    {"private", no_argument, NULL, 'p'},
-    {"tls-cert", required_argument, NULL, 'c'},
-    {"tls-key", required_argument, NULL, 'k'},
-    {"webhook", required_argument, NULL, 'u'},
-    {"webhook-secret-file", required_argument, NULL, 's'},
-    {"read-rate", required_argument, NULL, 'r'},
-    {"write-rate", required_argument, NULL, 'w'},
-    {"max-connections", required_argument, NULL, 'm'},
-    {"max-per-address", required_argument, NULL, 'n'},
-    {"timeout", required_argument, NULL, 't'},
-    {"log", required_argument, NULL, 'g'},
-    {"log-json", no_argument, NULL, 'j'},
-    {"web-root", required_argument, NULL, 'o'},
-    {"help", no_argument, NULL, 'h'},
-    {0},
-};
-
-static enum gate_status take_level(const char *text, enum log_level *out, struct gate_error *err)
-{
-    static const char *const names[] = {"error", "warning", "info", "request"};
-    for (int i = 0; i < 4; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *out = (enum log_level)i;
-            return GATE_OK;
-        }
-    }
-    return gate_fail(err, GATE_USAGE, "--log is '%s', and must be error, warning, info or request",
-                     text);
-}
-
-static enum gate_status take(void *context, int letter, const char *value, struct gate_error *err)
-{
-    struct arguments *a = context;
-    struct http_options *h = &a->http;
-    switch (letter) {
-    case 'd':
-        h->db = value;
-        return GATE_OK;
-    case 'l':
-        a->listen = value;
-        return GATE_OK;
-    case 'a':
-        h->artifacts = value;
-        return GATE_OK;
-    case 'p':
-        h->private_reads = true;
-        return GATE_OK;
-    case 'c':
-        h->tls_cert = value;
-        return GATE_OK;
-    case 'k':
-        h->tls_key = value;
-        return GATE_OK;
-    case 'u':
-        h->webhook = value;
-        return GATE_OK;
-    case 's':
-        h->webhook_secret = value;
-        return GATE_OK;
-    case 'r':
-        return options_number("--read-rate", value, 1, 10000000, &h->read_rate, err);
-    case 'w':
-        return options_number("--write-rate", value, 1, 10000000, &h->write_rate, err);
-    case 'm':
-        return options_number("--max-connections", value, 1, 100000, &h->max_connections, err);
-    case 'n':
-        return options_number("--max-per-address", value, 1, 100000, &h->max_per_address, err);
-    case 't':
-        return options_number("--timeout", value, 1, 3600, &h->timeout_s, err);
-    case 'g':
-        return take_level(value, &a->log, err);
-    case 'j':
-        a->log_json = true;
-        return GATE_OK;
-    default:
-        h->web_root = value;
-        return GATE_OK;
-    }
-}
-
-static enum gate_status check(struct arguments *a, struct gate_error *err)
-{
-    if (!a->http.db)
-        return gate_fail(err, GATE_USAGE, "--db FILE is missing; see --help");
-    if (!a->http.tls_cert != !a->http.tls_key)
-        return gate_fail(err, GATE_USAGE, "--tls-cert and --tls-key belong together");
-    if (!a->http.webhook != !a->http.webhook_secret)
-        return gate_fail(err, GATE_USAGE, "--webhook and --webhook-secret-file belong together");
-    if (!a->http.artifacts) {
-        size_t n = (size_t)snprintf(a->artifacts, sizeof(a->artifacts), "%s-artifacts", a->http.db);
-        if (n >= sizeof(a->artifacts))
-            return gate_fail(err, GATE_USAGE, "the path of --db is too long");
-        a->http.artifacts = a->artifacts;
-    }
-    return GATE_OK;
-}
-
 /* The socket that systemd passed, else one of our own. */
-static enum gate_status open_socket(struct arguments *a, char url[LISTEN_MAX_URL],
+static enum gate_status open_socket(struct serve_options *a, char url[LISTEN_MAX_URL],
                                     struct gate_error *err)
 {
     enum gate_status status = notify_socket(&a->http.listen_fd, err);
@@ -197,7 +71,7 @@ static void wait_and_tick(struct http *http, const sigset_t *stop)
     }
 }
 
-static enum gate_status serve(struct arguments *a, struct gate_error *err)
+static enum gate_status serve(struct serve_options *a, struct gate_error *err)
 {
     sigset_t stop;
     char url[LISTEN_MAX_URL];
@@ -226,21 +100,8 @@ static enum gate_status serve(struct arguments *a, struct gate_error *err)
 
 enum gate_status server_serve(int argc, char **argv, struct gate_error *err)
 {
-    struct arguments a = {
-        .listen = DEFAULT_LISTEN,
-        .log = LOG_LEVEL_INFO,
-        .http = {.read_rate = 2000,
-                 .write_rate = 20,
-                 .max_connections = 256,
-                 .max_per_address = 64,
-                 .timeout_s = 15},
-    };
+    struct serve_options a;
     bool done;
-    enum gate_status status =
-        options_parse(argc, argv, options, usage, take, &a, NULL, 0, &done, err);
-    if (status == GATE_OK && !done)
-        status = check(&a, err);
-    if (status != GATE_OK || done)
-        return status;
-    return serve(&a, err);
+    enum gate_status status = serve_options_parse(argc, argv, usage, &a, &done, err);
+    return status == GATE_OK && !done ? serve(&a, err) : status;
 }

@@ -13,6 +13,7 @@
 #include "http_private.h"
 #include "log.h"
 #include "metrics.h"
+#include "store_care.h"
 #include "watch.h"
 
 /* Of the request line, the headers and those of the answer; libmicrohttpd clears it each time. */
@@ -20,6 +21,7 @@
 #define CACHE_BYTES ((size_t)8 << 20)
 #define MAX_PEM ((size_t)1 << 20)
 #define WATCH_TRACKS 256 /* at a time; a job that comes waits for no more */
+#define THIN_RUNS 4
 #define WATCH_MS 5000    /* between looks for runs that another process stored */
 #define STOP_MS 5000
 #define STOP_STEP_MS 5
@@ -136,9 +138,19 @@ static enum gate_status start_daemon(struct http *h, struct gate_error *err)
                      h->tls_cert ? ": are the certificate and its key PEM files that fit?" : "");
 }
 
-static enum gate_status watch(struct store *store, bool *more, struct gate_error *err)
+static enum gate_status do_chores(void *context, struct store *store, bool *more,
+                                  struct gate_error *err)
 {
-    return watch_pending(store, WATCH_TRACKS, more, err);
+    const struct http *h = context;
+    int64_t n_thinned = 0;
+    enum gate_status status = watch_pending(store, WATCH_TRACKS, more, err);
+    if (status != GATE_OK || *more || h->options.keep_samples_ms == 0)
+        return status;
+    int64_t now_ms = auth_now_ms();
+    status = store_thin(store, now_ms - h->options.keep_samples_ms, now_ms, THIN_RUNS, &n_thinned,
+                        err);
+    *more = n_thinned == THIN_RUNS;
+    return status;
 }
 
 static enum gate_status open_webhook(struct http *h, struct gate_error *err)
@@ -156,7 +168,7 @@ static enum gate_status open_webhook(struct http *h, struct gate_error *err)
 static enum gate_status open_parts(struct http *h, struct gate_error *err)
 {
     char build[65];
-    struct writer_options writer = {.db = h->options.db, .chore = watch, .period_ms = WATCH_MS};
+    struct writer_options writer = {.db = h->options.db, .chore = do_chores, .context = h, .period_ms = WATCH_MS};
     enum gate_status status = assets_open(h->options.web_root, &h->assets, err);
     if (status == GATE_OK)
         status = read_tls(h, err);

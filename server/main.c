@@ -9,7 +9,8 @@ static const struct {
     const char *name;
     enum gate_status (*command)(int argc, char **argv, struct gate_error *err);
 } commands[] = {
-    {"token", server_token},
+    {"backup", server_backup}, {"check", server_check}, {"restore", server_restore},
+    {"thin", server_thin},     {"token", server_token},
 };
 
 /* Without the name of a command it serves. */

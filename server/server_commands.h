@@ -10,6 +10,10 @@
 #include "base/error.h"
 
 enum gate_status server_serve(int argc, char **argv, struct gate_error *err); /* the default */
+enum gate_status server_check(int argc, char **argv, struct gate_error *err);
+enum gate_status server_backup(int argc, char **argv, struct gate_error *err);
+enum gate_status server_restore(int argc, char **argv, struct gate_error *err);
+enum gate_status server_thin(int argc, char **argv, struct gate_error *err);
 enum gate_status server_token(int argc, char **argv, struct gate_error *err);
 
 #endif

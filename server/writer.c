@@ -23,6 +23,7 @@ struct list {
 struct writer {
     struct store *store; /* of the writer's thread */
     writer_chore chore;
+    void *context; /* of the chore */
     int64_t period_ms;
     pthread_t preparer, runner;
     bool joined; /* both, by who drained */
@@ -243,7 +244,7 @@ static bool do_chore(struct writer *w)
     bool more = false;
     enum gate_status status = store_batch_begin(w->store, &err);
     if (status == GATE_OK) {
-        status = w->chore(w->store, &more, &err);
+        status = w->chore(w->context, w->store, &more, &err);
         if (status == GATE_OK)
             status = store_batch_commit(w->store, &err);
         else
@@ -317,6 +318,7 @@ enum gate_status writer_open(const struct writer_options *options, struct writer
     if (!w)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     w->chore = options->chore;
+    w->context = options->context;
     w->period_ms = options->period_ms;
     list_init(&w->waiting);
     list_init(&w->ready);

@@ -44,11 +44,13 @@ struct writer_job {
  * Work between jobs, in a batch of its own: after commits and once in a period. *more: there is
  * more to do, so it is called again as soon as no job waits.
  */
-typedef enum gate_status (*writer_chore)(struct store *store, bool *more, struct gate_error *err);
+typedef enum gate_status (*writer_chore)(void *context, struct store *store, bool *more,
+                                         struct gate_error *err);
 
 struct writer_options {
     const char *db;     /* created or migrated when that is needed */
     writer_chore chore; /* or NULL */
+    void *context;      /* of the chore */
     int64_t period_ms;
 };
 

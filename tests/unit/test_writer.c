@@ -260,8 +260,10 @@ static void test_draining_ends_what_was_taken(void **state)
 
 static atomic_uint n_chores;
 
-static enum gate_status chore(struct store *store, bool *more, struct gate_error *err)
+static enum gate_status chore(void *context, struct store *store, bool *more,
+                              struct gate_error *err)
 {
+    assert_ptr_equal(context, &n_chores);
     struct store_token token = token_of(1000 + atomic_load(&n_chores));
     *more = atomic_fetch_add(&n_chores, 1) < 4;
     return store_put_token(store, &token, err);
@@ -270,7 +272,7 @@ static enum gate_status chore(struct store *store, bool *more, struct gate_error
 static void test_chores(void **state)
 {
     struct fixture *f = *state;
-    struct writer_options options = {.db = f->path, .chore = chore, .period_ms = 3600000};
+    struct writer_options options = {.db = f->path, .chore = chore, .context = &n_chores, .period_ms = 3600000};
     writer_close(f->writer);
     atomic_store(&n_chores, 0);
     assert_int_equal(writer_open(&options, &f->writer, NULL), GATE_OK);
