@@ -42,10 +42,9 @@ static int open_folder(int at, const char *name)
     return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* Files that were never renamed are of a server that was killed. */
-static void empty_folder(int fd)
+void artifacts_clean(struct artifacts *a)
 {
-    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    int own = a->incoming_fd < 0 ? -1 : fcntl(a->incoming_fd, F_DUPFD_CLOEXEC, 0);
     DIR *folder = own < 0 ? NULL : fdopendir(own);
     if (!folder) {
         if (own >= 0)
@@ -55,7 +54,7 @@ static void empty_folder(int fd)
     const struct dirent *entry;
     while ((entry = readdir(folder)) != NULL) { /* NOLINT(concurrency-mt-unsafe): our own DIR */
         if (entry->d_name[0] != '.')
-            unlinkat(fd, entry->d_name, 0);
+            unlinkat(a->incoming_fd, entry->d_name, 0);
     }
     closedir(folder);
 }
@@ -74,7 +73,6 @@ static bool use_folder(struct artifacts *a)
         errno = error;
         return false;
     }
-    empty_folder(a->incoming_fd);
     atomic_store(&a->fd, fd);
     return true;
 }

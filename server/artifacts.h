@@ -19,10 +19,12 @@
 struct artifacts;
 struct artifact_put;
 
-/* The folder is made for the first artifact. What an earlier server left half written is removed.
- */
+/* The folder is made for the first artifact. */
 enum gate_status artifacts_open(const char *path, struct artifacts **out, struct gate_error *err);
 void artifacts_close(struct artifacts *a); /* NULL is fine */
+
+/* Removes what a server that was killed left half written: for the one that takes its place. */
+void artifacts_clean(struct artifacts *a);
 
 bool artifacts_is_name(const char *name);
 

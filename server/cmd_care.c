@@ -21,14 +21,15 @@ static const char backup_usage[] =
 static const char restore_usage[] =
     "usage: gate-server restore --db FILE COPY\n"
     "\n"
-    "Makes FILE, which must not exist, of a backup, if that is sound: its faults are printed, and\n"
-    "nothing is made of a faulty one. Artifacts are copied by hand; `gate-server check` reads all.\n"
+    "Makes FILE, which must not exist, of a backup, if that is sound: its faults are printed,\n"
+    "and nothing is made of a faulty one. Artifacts are copied by hand; `gate-server check`\n"
+    "reads all.\n"
     "Exit status: 0 done, 64 usage, 70 internal, 74 files, or faults.\n";
 
 static const char thin_usage[] =
     "usage: gate-server thin --db FILE --older-than TIME\n"
     "\n"
-    "Drops the raw samples of runs that are older than TIME, such as 90d; all else of a run stays.\n"
+    "Drops the raw samples of runs that are older than TIME, such as 90d; all else stays.\n"
     "A server may go on beside it (and does the same itself with --keep-samples).\n"
     "Exit status: 0 done, 64 usage, 70 internal, 74 database.\n";
 

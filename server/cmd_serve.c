@@ -24,8 +24,7 @@ static const char usage[] =
     "Keeps the history in FILE, which is made when it is not there: takes runs\n"
     "(POST /api/v1/runs), shows them as a page and as JSON (/api/v1/). `gate run --db FILE` may\n"
     "write the same file beside it.\n"
-    "\n" SERVE_OPTIONS_HELP
-    "  --help                print this text; each command has its own\n"
+    "\n" SERVE_OPTIONS_HELP "  --help                print this text; each command has its own\n"
     "  --version             print the version\n"
     "\n"
     "It prints its address on standard error when it is ready, and ends on SIGTERM or SIGINT when\n"

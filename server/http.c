@@ -22,7 +22,7 @@
 #define MAX_PEM ((size_t)1 << 20)
 #define WATCH_TRACKS 256 /* at a time; a job that comes waits for no more */
 #define THIN_RUNS 4
-#define WATCH_MS 5000    /* between looks for runs that another process stored */
+#define WATCH_MS 5000 /* between looks for runs that another process stored */
 #define STOP_MS 5000
 #define STOP_STEP_MS 5
 #define BURST_SECONDS 4 /* of a rate: what may come at once after silence */
@@ -147,8 +147,8 @@ static enum gate_status do_chores(void *context, struct store *store, bool *more
     if (status != GATE_OK || *more || h->options.keep_samples_ms == 0)
         return status;
     int64_t now_ms = auth_now_ms();
-    status = store_thin(store, now_ms - h->options.keep_samples_ms, now_ms, THIN_RUNS, &n_thinned,
-                        err);
+    status =
+        store_thin(store, now_ms - h->options.keep_samples_ms, now_ms, THIN_RUNS, &n_thinned, err);
     *more = n_thinned == THIN_RUNS;
     return status;
 }
@@ -168,7 +168,8 @@ static enum gate_status open_webhook(struct http *h, struct gate_error *err)
 static enum gate_status open_parts(struct http *h, struct gate_error *err)
 {
     char build[65];
-    struct writer_options writer = {.db = h->options.db, .chore = do_chores, .context = h, .period_ms = WATCH_MS};
+    struct writer_options writer = {
+        .db = h->options.db, .chore = do_chores, .context = h, .period_ms = WATCH_MS};
     enum gate_status status = assets_open(h->options.web_root, &h->assets, err);
     if (status == GATE_OK)
         status = read_tls(h, err);
@@ -178,6 +179,8 @@ static enum gate_status open_parts(struct http *h, struct gate_error *err)
         status = open_stores(h, err);
     if (status == GATE_OK)
         status = artifacts_open(h->options.artifacts, &h->artifacts, err);
+    if (status == GATE_OK)
+        artifacts_clean(h->artifacts);
     if (status == GATE_OK)
         status = file_sha256("/proc/self/exe", build, err);
     if (status == GATE_OK)

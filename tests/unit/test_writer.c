@@ -272,7 +272,8 @@ static enum gate_status chore(void *context, struct store *store, bool *more,
 static void test_chores(void **state)
 {
     struct fixture *f = *state;
-    struct writer_options options = {.db = f->path, .chore = chore, .context = &n_chores, .period_ms = 3600000};
+    struct writer_options options = {
+        .db = f->path, .chore = chore, .context = &n_chores, .period_ms = 3600000};
     writer_close(f->writer);
     atomic_store(&n_chores, 0);
     assert_int_equal(writer_open(&options, &f->writer, NULL), GATE_OK);
