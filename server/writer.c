@@ -1,6 +1,7 @@
 /* writer.c: see writer.h. */
 #include "writer.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #define MAX_BATCH 32 /* jobs of one commit: writers of other processes wait for the turn */
 #define MAX_READY_BYTES ((size_t)32 << 20) /* of prepared jobs that wait */
+#define TRIM_BYTES ((size_t)8 << 20) /* a job of this size leaves much behind in the heap */
 #define BEAT_MS 1000
 
 struct list {
@@ -226,6 +228,7 @@ static void do_batch(struct writer *w, struct list *batch)
 {
     struct gate_error err = {0};
     int64_t start = now_ns();
+    bool large = false;
     enum gate_status status = run_batch(w, batch, &err);
     metrics_add(status == GATE_OK ? METRIC_COMMITS : METRIC_COMMITS_FAILED, 1);
     metrics_commit(now_ns() - start);
@@ -234,8 +237,11 @@ static void do_batch(struct writer *w, struct list *batch)
     while (batch->first) {
         struct writer_job *job = list_take(batch);
         bool kept = status == GATE_OK;
+        large |= job->bytes >= TRIM_BYTES;
         end_job(w, job, kept ? job->status : status, kept ? &job->err : &err);
     }
+    if (large)
+        malloc_trim(0);
 }
 
 static bool do_chore(struct writer *w)
