@@ -286,6 +286,43 @@ class Runs(IngestCase):
         self.assertEqual(len(self.server.json("/api/v1/runs?limit=500")["runs"]), before + 40)
 
 
+class Full(unittest.TestCase):
+    def test_a_full_queue_turns_away(self):
+        """Nobody gets to write, so the queue fills: who comes then is told to come again."""
+        with tempfile.TemporaryDirectory() as folder:
+            db = os.path.join(folder, "gate.db")
+            template = documents(folder, 1)[0]
+            secret = token(db, "--scope", "ingest")
+            server = Server(db, "--write-rate", "1000", "--max-per-address", "200")
+            lock = subprocess.Popen(["flock", db + "-lock", "sh", "-c", "echo held; read x"],
+                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self.assertEqual(lock.stdout.readline(), b"held\n")
+            answers = []
+
+            def send():
+                _, body = renamed(template)
+                response = server.get("/api/v1/runs", "POST", {
+                    "Authorization": f"Bearer {secret}", "Content-Type": "application/json",
+                    "Content-Length": str(len(body))}, body)
+                answers.append((response.status, response.getheader("Retry-After")))
+
+            threads = [threading.Thread(target=send) for _ in range(80)]
+            for thread in threads:
+                thread.start()
+            until = time.monotonic() + PATIENCE
+            while len(answers) < 16 and time.monotonic() < until:
+                time.sleep(0.01)
+            # 64 wait, and the others know already.
+            self.assertEqual({status for status, _ in answers}, {503})
+            self.assertTrue(all(int(wait) > 0 for _, wait in answers))
+            lock.communicate(b"\n", timeout=PATIENCE)
+            for thread in threads:
+                thread.join(PATIENCE)
+            statuses = [status for status, _ in answers]
+            self.assertEqual((statuses.count(201), statuses.count(503)), (64, 16))
+            self.assertEqual(server.stop(), 0)
+
+
 class Artifacts(IngestCase):
     def put(self, name, body, **headers):
         headers.setdefault("Content_Type", "application/octet-stream")
