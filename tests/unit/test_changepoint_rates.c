@@ -128,7 +128,7 @@ static int count_raised(const struct model *m, int n, double step, int *median_d
             delays[by - STEP_AT + 1]++;
     }
     *median_delay = 0;
-    for (int seen = 0; *median_delay < RUNS && 2 * seen < raised;)
+    for (int seen = 0; *median_delay + 1 < RUNS && 2 * seen < raised;)
         seen += delays[++*median_delay];
     return raised;
 }
