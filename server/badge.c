@@ -12,8 +12,6 @@
 
 #define PREFIX "/badge/"
 #define MAX_LABEL 160
-/* About what Verdana's characters take at 11 px; the text is stretched to just that. */
-#define CHARACTER_PX 7
 #define MARGIN_PX 6
 
 struct badge {
@@ -88,9 +86,17 @@ static void put_part(struct buf *out, int x, int width, const char *text)
     buf_puts(out, "</text>");
 }
 
+/* About what Verdana's characters take at 11 px; the text is stretched to just that. */
 static int width_of(const char *text)
 {
-    return 2 * MARGIN_PX + CHARACTER_PX * (int)strlen(text);
+    int tenths = 0;
+    for (; *text != '\0'; text++) {
+        if (strchr("fijlrt.,:/- ", *text))
+            tenths += 43;
+        else
+            tenths += strchr("mw", *text) ? 98 : 67;
+    }
+    return 2 * MARGIN_PX + (tenths + 5) / 10;
 }
 
 static void put_svg(struct buf *out, const struct badge *b)
