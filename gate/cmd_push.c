@@ -170,8 +170,8 @@ static enum gate_status put_run(struct enqueue *q, const char *text, size_t len)
     buf_init(&packed, SPOOL_MAX_ENTRY);
     enum gate_status status =
         schema_parse(q->schema, "stored run", 1, text, len, GATE_IO, &document, q->err);
-    if (!status)
-        status = gzip_append(text, len, &packed, q->err);
+    if (!status && !gzip_compress(text, len, &packed))
+        status = gate_fail(q->err, GATE_INTERNAL, "out of memory for a run document");
     if (!status)
         status = put(q, SPOOL_RUN, json_integer(document, "time_ms", 0),
                      json_string(document, "uuid", ""), &packed);

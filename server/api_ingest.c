@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/schema.h"
 #include "emit.h"
-#include "gzip.h"
+#include "base/gzip.h"
 #include "metrics.h"
 #include "run_check.h"
 #include "store_pack.h"

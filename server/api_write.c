@@ -12,6 +12,12 @@ static const struct api_write_route routes[] = {
      api_release_step},
 };
 
+const struct api_write_route *api_write_routes(size_t *n)
+{
+    *n = sizeof(routes) / sizeof(routes[0]);
+    return routes;
+}
+
 const struct api_write_route *api_write_find(const char *path, const char **rest)
 {
     if (strncmp(path, PREFIX, strlen(PREFIX)) != 0)

@@ -51,6 +51,9 @@ bool api_prepare_step(struct api_write *w);
 enum gate_status api_take_step(struct api_write *w, struct store *store, struct gate_error *err);
 void api_release_step(struct api_write *w);
 
+/* All of them, which openapi.json must describe. */
+const struct api_write_route *api_write_routes(size_t *n);
+
 /* api_ingest.c: POST runs */
 bool api_prepare_run(struct api_write *w);
 enum gate_status api_store_run(struct api_write *w, struct store *store, struct gate_error *err);

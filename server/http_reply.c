@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gzip.h"
+#include "base/gzip.h"
 #include "metrics.h"
 
 #define GZIP_FROM 1024 /* bytes: below, the headers cost more than is saved */

@@ -1,14 +1,25 @@
 /*
- * gzip.h: bytes as one gzip member (RFC 1952), by zlib.
+ * gzip.h: bytes in gzip's form, in and out, whole.
  */
 #ifndef GATE_BASE_GZIP_H
 #define GATE_BASE_GZIP_H
 
-#include "base/buf.h"
-#include "base/error.h"
+#include <stdbool.h>
+#include <stddef.h>
 
-/* Appends the compressed bytes to `out`. The same bytes give the same member: it has no name and no
- * time. GATE_INTERNAL: memory is short, or out->max is. */
-enum gate_status gzip_append(const void *bytes, size_t n, struct buf *out, struct gate_error *err);
+#include "base/buf.h"
+
+/* Appends the compressed bytes; fast rather than small. False: memory, or out->max. Each thread
+ * keeps its working memory from one call to the next. */
+bool gzip_compress(const void *bytes, size_t n, struct buf *out);
+
+enum gzip_result {
+    GZIP_GOOD,
+    GZIP_BAD,      /* not gzip, cut, damaged, or with something behind it */
+    GZIP_TOO_LONG, /* it would be more than out->max, or memory is short */
+};
+
+/* Appends what one gzip member holds. Never takes more memory than `out` may. */
+enum gzip_result gzip_inflate(const void *bytes, size_t n, struct buf *out);
 
 #endif

@@ -1,4 +1,5 @@
 /* openapi.json and the tables of routes tell of the same addresses. */
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include "base/embed.h"
 #include "base/json.h"
 #include "server/api_private.h"
+#include "server/api_write.h"
 
 #define PREFIX "/api/v1/"
 
@@ -98,10 +100,38 @@ static void test_every_route_is_documented(void **state)
     }
 }
 
+static bool needs_scope(const cJSON *operation, const char *scope)
+{
+    const cJSON *security = member(operation, "security");
+    const cJSON *scopes = member(cJSON_GetArrayItem(security, 0), "token");
+    return cJSON_GetArraySize(security) == 1 && cJSON_GetArraySize(scopes) == 1 &&
+           strcmp(cJSON_GetArrayItem(scopes, 0)->valuestring, scope) == 0;
+}
+
+static void test_every_write_is_documented(void **state)
+{
+    size_t n;
+    const struct api_write_route *routes = api_write_routes(&n);
+    (void)state;
+    assert_true(n > 0);
+    for (size_t i = 0; i < n; i++) {
+        char method[8] = "", scope[AUTH_MAX_SCOPES];
+        for (size_t k = 0; k + 1 < sizeof(method) && routes[i].method[k]; k++)
+            method[k] = (char)tolower((unsigned char)routes[i].method[k]);
+        auth_scope_text(routes[i].scope, scope);
+        const cJSON *operation = find_documented(routes[i].path, method);
+        if (!operation)
+            fail_msg("%s %s is not documented", routes[i].method, routes[i].path);
+        if (!needs_scope(operation, scope))
+            fail_msg("%s %s: the documented scope is not %s", method, routes[i].path, scope);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_route_is_documented),
+        cmocka_unit_test(test_every_write_is_documented),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
