@@ -98,17 +98,26 @@ static void add(struct MHD_Response *response, bool *good, const char *name, con
     *good &= MHD_add_response_header(response, name, value) == MHD_YES;
 }
 
+/* Of what a 304 stands for, the client has these already. */
+static void add_headers_of_body(struct MHD_Response *response, bool *good,
+                                const struct reply *reply)
+{
+    size_t n = sizeof(security_headers) / sizeof(security_headers[0]);
+    for (size_t i = 0; i < n; i++)
+        add(response, good, security_headers[i][0], security_headers[i][1]);
+    add(response, good, "Cross-Origin-Resource-Policy",
+        reply->embedded ? "cross-origin" : "same-origin");
+    add(response, good, "Content-Type", reply->type);
+    if (reply->gzipped)
+        add(response, good, "Content-Encoding", "gzip");
+}
+
 static bool add_headers(const struct http *h, struct MHD_Response *response,
                         const struct reply *reply)
 {
     bool good = true;
-    size_t n = sizeof(security_headers) / sizeof(security_headers[0]);
-    for (size_t i = 0; i < n; i++)
-        add(response, &good, security_headers[i][0], security_headers[i][1]);
-    add(response, &good, "Cross-Origin-Resource-Policy",
-        reply->embedded ? "cross-origin" : "same-origin");
     if (reply->status != 304)
-        add(response, &good, "Content-Type", reply->type);
+        add_headers_of_body(response, &good, reply);
     if (reply->allow)
         add(response, &good, "Allow", reply->allow);
     if (reply->etag.text[0] != '\0')
@@ -117,8 +126,6 @@ static bool add_headers(const struct http *h, struct MHD_Response *response,
         add(response, &good, "Vary", "Accept-Encoding");
     if (h->options.private_reads)
         add(response, &good, "Vary", "Authorization");
-    if (reply->gzipped && reply->status != 304)
-        add(response, &good, "Content-Encoding", "gzip");
     if (reply->login)
         add(response, &good, "WWW-Authenticate", "Bearer realm=\"gate-server\"");
     if (reply->retry_after != 0) {

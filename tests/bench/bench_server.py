@@ -181,7 +181,7 @@ def measure(build, db, folder):
         cases = json.loads(fetch(gate_base + "/api/v1/cases?limit=1000")[0])["cases"]
         cases = [c for c in cases if c["p50_ns"]][:N_SERIES_SHOWN]
         trends = ["/api/v1/trends?" + urllib.parse.urlencode(
-            {"case": c["id"], "device": c["device"], "provider": "ours", "points": 100})
+            {"case": c["id"], "device": c["device"], "provider": "ours", "raw": 1, "limit": 100})
                   for c in cases]
         small = "/api/v1/runs?limit=1"
         body, headers = fetch(gate_base + small)
@@ -201,8 +201,7 @@ def measure(build, db, folder):
                 {"path": "/small", "header": f"If-None-Match: {nginx_tag}"})
         compare("trend, kept", gate, nginx, client_on, {"path": trends[0]}, {"path": "/trend"})
         # More addresses than the cache has room for, so that each is made anew.
-        spread = [t.replace("points=100", f"points={100 + i % 7}") + f"&from={i}"
-                  for i in range(40) for t in trends]
+        spread = [f"{t}&from={i}" for i in range(40) for t in trends]
         script = many_trends(folder, gate_base, spread)
         compare("trend, SQLite", gate, nginx, client_on, {"path": "/", "script": script},
                 {"path": "/trend"})
