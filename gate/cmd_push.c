@@ -27,7 +27,7 @@ static const char help[] =
     "  --all              every run of the database; those that the server has cost one look\n"
     "  --library FILE     send this library as well\n"
     "  --baselines DIR    stored bests (default: $GATE_BASELINES, else baselines)\n"
-    "  --retry-for SECONDS  try again for so long, default 60; 0: once\n"
+    "  --retry-for SECONDS  try again for so long while nothing can be sent, default 60; 0: once\n"
     "  --json             print the counts as JSON\n"
     "  -h, --help         this text\n"
     "\n"
@@ -156,7 +156,9 @@ static enum gate_status put_library(struct enqueue *q, const cJSON *document)
         return status;
     status = artifact_get(sha256, path, &why);
     if (status) {
-        snprintf(line, sizeof line, "the library of a best cannot be sent: %s", why.message);
+        snprintf(line, sizeof line,
+                 "the library of a best cannot be sent, name it with --library FILE: %s",
+                 why.message);
         say(line);
         return GATE_OK;
     }

@@ -28,7 +28,8 @@ enum outcome {
 struct pushing {
     struct http_client *client;
     const struct spool *spool;
-    struct backoff backoff;
+    double patience_s;
+    struct backoff backoff; /* begins anew with each entry that was sent */
     push_say_fn say;
     struct push_counts *counts;
     struct http_answer answer;
@@ -280,6 +281,8 @@ static enum gate_status push_list(struct pushing *p, const struct spool_entry *l
             break;
         }
         status = settle(p, &list[i], outcome, err);
+        if (outcome == SENT)
+            p->backoff = backoff_start(p->patience_s);
     }
     return status;
 }
@@ -290,6 +293,7 @@ enum gate_status push_spool(struct http_client *client, const struct spool *spoo
 {
     struct pushing p = {.client = client,
                         .spool = spool,
+                        .patience_s = patience_s,
                         .backoff = backoff_start(patience_s),
                         .say = say,
                         .counts = counts};

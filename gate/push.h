@@ -30,7 +30,8 @@ struct push_counts {
 typedef void (*push_say_fn)(const char *line);
 
 /*
- * Sends for at most `patience_s` seconds of trying again (requests under way end by themselves).
+ * Gives up when it has tried again for `patience_s` and nothing was sent meanwhile; requests under
+ * way end by themselves.
  * GATE_OK: the spool is empty, and nothing was refused; else GATE_IO, or GATE_ENVIRONMENT when
  * the server is not the one that was meant, with the last reason. *counts is filled in any case.
  */

@@ -106,7 +106,7 @@ class Push(LibraryCase):
         self.empty_the_cache()
         done = self.push(status=74)
         self.assert_counts(done, created=1, refused=1)
-        self.assertIn("the library of a best cannot be sent", done.err)
+        self.assertIn("name it with --library FILE", done.err)
 
 
 class Fetch(LibraryCase):

@@ -184,6 +184,13 @@ class TryingAgain(PushCase):
         self.assertEqual(len(tracker.seen), 1)
         self.assert_counts(self.push(self.uuids[0]), created=self.n_runs)
 
+    def test_patience_is_renewed_by_what_is_sent(self):
+        wait = problem(429, headers=[("Retry-After", "2")])
+        good = lambda handler: handler.behave()
+        tracker = self.tracker(wait, good, wait, good, wait, good)
+        self.assert_counts(self.push("--all", "--retry-for", "5"), created=self.n_runs)
+        self.assertEqual(len(tracker.seen), 6)
+
     def test_without_patience_there_is_one_try(self):
         tracker = self.tracker(reset)
         done = self.push("--retry-for", "0", status=74)
