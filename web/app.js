@@ -5,11 +5,10 @@ import { h } from "./dom.js";
 import { listen } from "./glossary.js";
 import { watch } from "./news.js";
 import { tokenForm } from "./token.js";
-import { overviewView } from "./view_overview.js";
 
-// Views are loaded when they are wanted, but for the first. A module names what it needs itself.
+// Views are loaded when they are wanted. A module names what it needs itself.
 const VIEWS = {
-    "": async () => overviewView,
+    "": async () => (await import("./view_overview.js")).overviewView,
     alerts: async () => (await import("./view_alerts.js")).alertsView,
     calibration: async () => (await import("./view_calibration.js")).calibrationView,
     compare: async () => (await import("./view_compare.js")).compareView,
