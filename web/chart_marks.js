@@ -6,7 +6,7 @@ import { colourOf, dashOf } from "./chart_palette.js";
 import { envelope, firstFrom } from "./chart_thin.js";
 import { SHAPES } from "./verdict.js";
 
-const NEAR = 7; // CSS pixels between two points that both get a mark
+const NEAR = 10; // CSS pixels between two points that both get a mark
 const SAME = 13; // and between two of one verdict that is not a pass
 const R = 2.9;
 

@@ -122,9 +122,23 @@ export function errorSpec(model, lanes) {
     };
 }
 
-/** One of RESOURCES; null when no row knows it. */
-export function resourceSpec(model, { column }) {
+/** The one value of a column of the candidate; null when it has none, or several. */
+export function onlyValue(model, { column }) {
+    let only = null;
+    for (const { columns } of model.lanes.filter((l) => l.role === "candidate"))
+        for (const v of columns[column] ?? []) {
+            if (v === null || v === only) continue;
+            if (only !== null) return null;
+            only = v;
+        }
+    return only;
+}
+
+/** One of RESOURCES; null when no row knows it, or all say the same. */
+export function resourceSpec(model, whole, resource) {
+    const { column } = resource;
     if (!knows(model.lanes.filter((l) => l.role === "candidate"), column)) return null;
+    if (onlyValue(whole, resource) !== null) return null;
     const { data, series, add } = collector(model);
     const lane = model.lanes[0];
     const number = add(ofCandidate(model, column, null),

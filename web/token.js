@@ -1,7 +1,7 @@
 // token.js: the reader's token, for servers that are private and for what only some may do.
 //
-// It stays in this tab until that is closed, and goes to this server alone: the page's policy allows
-// no other.
+// It stays in this tab until that is closed, and goes to this server alone: the page's policy
+// allows no other.
 
 import { h } from "./dom.js";
 

@@ -9,7 +9,7 @@ import { eventList, eventsOf } from "./chart_events.js";
 import { listen } from "./chart_input.js";
 import { swatch } from "./chart_marks.js";
 import { plotPlace } from "./chart_plot.js";
-import { RESOURCES, errorSpec, resourceSpec, timesSpec } from "./chart_specs.js";
+import { RESOURCES, errorSpec, onlyValue, resourceSpec, timesSpec } from "./chart_specs.js";
 import { choice, spreadKeys, zoomButtons } from "./chart_tools.js";
 import { address, h } from "./dom.js";
 import { dateText, plural, shortCommit } from "./format.js";
@@ -110,7 +110,7 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
             lanes, events, state, threshold: answers.whole.threshold,
             spread: model.answer.bucketed ? "bucket" : "run",
         })], [error, errorSpec(model, lanes)],
-        ...resources.map((r) => [r.place, resourceSpec(model, r)])]);
+        ...resources.map((r) => [r.place, resourceSpec(model, wholeModel, r)])]);
         for (const [place, spec] of specs) {
             sections.get(place).hidden = spec === null;
             if (spec) place.show({ ...spec, ...common });
@@ -415,13 +415,18 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
         legend.querySelector(`button[data-provider="${CSS.escape(focus ?? "")}"]`)?.focus();
     }
 
+    /** What has no plot of its own: it never changed, or no run recorded it. */
     function sayMissing() {
-        const names = [[error, "error against the reference"],
-            ...resources.map((r) => [r.place, r.label])]
-            .filter(([place]) => specs.get(place) === null).map(([, label]) => label);
-        missing.textContent = names.length > 0 ? `Not recorded in these runs: ${names.join(", ")}.`
-            : "";
-        missing.hidden = names.length === 0;
+        const hidden = resources.filter((r) => specs.get(r.place) === null)
+            .map((r) => ({ ...r, value: onlyValue(wholeModel, r) }));
+        const same = hidden.filter((r) => r.value !== null)
+            .map((r) => `${r.label} ${r.value} ${r.unit}`);
+        const unknown = hidden.filter((r) => r.value === null).map((r) => r.label);
+        if (specs.get(error) === null) unknown.unshift("error against the reference");
+        missing.textContent = [same.length > 0 && `In all runs: ${same.join(", ")}.`,
+            unknown.length > 0 && `Not recorded in these runs: ${unknown.join(", ")}.`]
+            .filter(Boolean).join(" ");
+        missing.hidden = missing.textContent === "";
     }
 
     async function reorder(order) {

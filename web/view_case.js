@@ -89,7 +89,9 @@ export async function caseView({ query, signal }) {
             h("h1", { class: "case" }, caseName(id)),
             h("p", {}, badge(found.verdict, "large"), " ", found.reason,
                 h("span", { class: "note" }, "newest result: ", time(found.time_ms), ", run ",
-                    runLink(found.run), `, of ${plural(found.runs, "run")}`)),
+                    runLink(found.run), `, of ${plural(found.runs, "run")}`,
+                    found.alert && [", ", h("a", { href: address(`alerts/${found.alert}`) },
+                        `open alert ${found.alert}`)])),
             tiles(found),
             h("div", { class: "case-page" },
                 h("section", {}, h("h2", {}, "Trend of p50"), trend ? trend.chart
