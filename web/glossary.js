@@ -2,85 +2,6 @@
 
 import { h } from "./dom.js";
 
-const TERMS = {
-    verdict: "What the gate decided about the newest result: wrong result, slower, faster, no " +
-        "difference above the threshold, or not to be told here.",
-    case: "One problem of a suite: the op, the data type and the sizes.",
-    trend: "p50 of the last runs, oldest left. The height spans at least 4 %, so that noise " +
-        "looks like noise.",
-    p50: "The median time of one launch.",
-    p90: "Nine of ten samples took at most this long.",
-    best: "The stored best: the lowest p50 that was ever confirmed, with the library that made it.",
-    change: "Time against the stored best, measured in the same processes; + is slower. ± is " +
-        "half of the 99 % interval. The picture has the interval between marks at the threshold.",
-    mde: "Minimum detectable effect: the smallest change that this case could have told apart " +
-        "from noise on this machine. Above the threshold, a pass means little.",
-    verified: "The result was held against a reference in double precision before it was " +
-        "timed. The number is the largest relative error.",
-    error: "Relative error against the reference (Frobenius norm), worst over all seeds; and " +
-        "the limit of the data type.",
-    provider: "Time over the fastest other library's in the same run, such as cuBLAS or " +
-        "cuDNN: 1.27× takes 27 % longer, below 1 is faster.",
-    ceiling: "Share of the speed of light: the time that the memory traffic or the arithmetic " +
-        "must at least take on this device, over p50.",
-    tflops: "Floating-point operations a second, by the count that the op needs.",
-    gbps: "Compulsory bytes a second: each operand read once, each result written once.",
-    measured: "When the newest run that has the case was made.",
-    commit: "The commit that was checked out; + means that there were changes on top of it.",
-    contract: "How a number was measured. Numbers of different contracts are never compared.",
-    epoch: "Driver, runtime and power limit: what changes times though no code changed.",
-    control: "A fixed kernel that is timed in every process. When it drifts, the machine " +
-        "changed, not the code.",
-    threshold: "The slowdown that fails: the interval's evidence must lie above it, twice, in " +
-        "fresh processes.",
-    suite: "The list of cases that was measured.",
-    against: "What the candidate was held against: the stored best, or a file or commit.",
-    process: "A fresh process measures candidate and best on the same buffers, in turns, and " +
-        "gives one number. The verdict rests on several of them.",
-    stage: "Processes of the first look, or of the confirmation that a suspicion needs.",
-    swapped: "In every other process the best is recorded and started first.",
-    cycles: "The same change counted in clock cycles of the GPU, which a lower clock cannot " +
-        "change.",
-    ecdf: "The share of samples that took at most this long. A curve further to the left is " +
-        "faster.",
-    interval: "The range that holds the true median in 99 of 100 runs, by order statistics.",
-    clock: "Mean clock of the multiprocessors while the samples were taken.",
-    history: "The last runs on this device, newest right.",
-    by_time: "The runs by their time: what happened when.",
-    by_commit: "The runs by their commit, in the order of each commit's first run: a busy day " +
-        "has as much room as a quiet month.",
-    over_control: "Each time divided by the control kernel's of the same run. What the whole " +
-        "machine did drops out, what the code did stays.",
-    linear: "Equal distances are equal times.",
-    log: "Equal distances are equal ratios.",
-    spread: "Dark: the 99 % interval of the median. Light: from the median up to p90.",
-    bucket: "Too many runs for single points: each is the median of several, and the band goes " +
-        "from their lowest to their highest. Zoom in for single runs.",
-    geomean: "Geometric mean: half as long and twice as long are together no change.",
-    intensity: "Operations for each byte that must be moved. Below the ridge of the roof memory " +
-        "sets the limit, above it arithmetic.",
-    roofline: "No kernel can be above its roof: the slope is the memory's bandwidth, the flat " +
-        "part the arithmetic of the data type. They are derived from the recorded share of " +
-        "the ceiling.",
-    false_alarm: "Unchanged code that the gate called slower. Decisions are drawn anew from the " +
-        "processes that were measured, so they are not independent of each other.",
-    missed: "Code made slower by more than the threshold that passed.",
-    undecided: "Code made slower by more than the threshold that got no verdict: not green, and " +
-        "not blamed either.",
-    resolves: "The minimum detectable effect is at most the threshold: unchanged code passes, " +
-        "and a pass means something.",
-    change_point: "A place in a trend where the level changed and stayed changed, found over " +
-        "many runs.",
-    alert_state: "new: nobody looked yet. acknowledged: someone does. accepted: it is meant to " +
-        "be so. fixed: a later commit undid it. ignored: it is not real, or not of interest.",
-    compare_change: "Time of B over that of A; + is slower.",
-    compare_control: "The same with each time divided by the control kernel's of its run, which " +
-        "takes out what the whole machine did.",
-    compare_judged: "Slower or faster: by more than 2 %, and the intervals of both medians are " +
-        "apart. Unclear: by more than 2 %, but the intervals overlap.",
-    seed: "All inputs of the run follow from this number.",
-};
-
 let serial = 0;
 let tip = null; // the one explanation that is shown
 let owner = null; // the element that it explains
@@ -116,10 +37,12 @@ function place() {
     tip.style.top = `${(above ? at.top - size.height - 6 : at.bottom + 6) + window.scrollY}px`;
 }
 
-function show(element) {
+async function show(element) {
     if (element === owner) return;
     hide();
     owner = element;
+    const { TERMS } = await import("./glossary_terms.js");
+    if (owner !== element) return; // the reader went on
     serial++;
     tip = h("div", { class: "tip", role: "tooltip", id: `tip-${serial}` },
         TERMS[element.dataset.term]);

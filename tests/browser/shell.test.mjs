@@ -199,7 +199,7 @@ describe("shell", { skip }, () => {
     test("every word that is marked as explained has an explanation", async () => {
         const { readdirSync, readFileSync } = await import("node:fs");
         const web = path.join(ROOT, "web");
-        const glossary = readFileSync(path.join(web, "glossary.js"), "utf8");
+        const glossary = readFileSync(path.join(web, "glossary_terms.js"), "utf8");
         const known = new Set([...glossary.matchAll(/^    (\w+): "/gm)].map((m) => m[1]));
         const uses = /\b(?:term|head|explain)\("(\w+)"|\bterm: "(\w+)"/g;
         let n = 0;
