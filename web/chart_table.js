@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { durationCell, number, plural, shortCommit, time } from "./format.js";
-import { runLink, tableBox } from "./parts.js";
+import { download, runLink, tableBox } from "./parts.js";
 import { badge } from "./verdict.js";
 import { knows } from "./chart_data.js";
 import { RESOURCES } from "./chart_specs.js";
@@ -30,7 +30,7 @@ function columnsOf(candidates) {
 
 const name = (lane) => (lane.former ? `${lane.provider}, ${lane.contract}` : lane.provider);
 
-/** The newest `count` rows of the model; `more(n)` shows n. `csv`: the address of all as CSV. */
+/** The newest `count` rows of the model; `more(n)` shows n. `csv`: where they are as CSV. */
 export function trendTable(model, count, csv, more) {
     const candidates = model.lanes.filter((l) => l.role === "candidate");
     const columns = columnsOf(candidates);
@@ -60,7 +60,6 @@ export function trendTable(model, count, csv, more) {
                 h("th", { scope: "col", class: i > 2 && i < numbers && "number" }, text)))),
             h("tbody", {}, body)),
         h("p", {}, left > 0 && h("button", { type: "button", click: () => more(count + PAGE) },
-            plural(left, "older row")), " ", h("a", { href: csv, download: true },
-            "All rows as CSV")),
+            plural(left, "older row")), " ", download("CSV", csv, "trend.csv")),
     ];
 }

@@ -33,7 +33,8 @@ function fullRange({ x, byCommit }) {
 /**
  * The chart and its events: { chart, events }. `whole`: the answer of /trends without a range.
  * `state`: { order, y, log, hide (Set), span ([from, to] in ms, or null) }, changed in place;
- * `save()` is called when it has. `load(order, span, signal)` fetches; `csv`: the numbers' address.
+ * `save()` is called when it has. `load(order, span, signal)` fetches, `csv(order, span)` is
+ * the address of the same as CSV.
  */
 export function trendChart({ whole, state, save, load, csv, signal }) {
     const surface = h("div", {
@@ -142,7 +143,8 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
     async function fillTable(count) {
         if (!table.open) return;
         const { PAGE, trendTable } = await import("./chart_table.js");
-        table.lastChild.replaceChildren(...trendTable(model, count ?? PAGE, csv, fillTable));
+        table.lastChild.replaceChildren(...trendTable(model, count ?? PAGE,
+            csv(state.order, state.span), fillTable));
     }
 
     // ---- range ----

@@ -1,6 +1,6 @@
 // view_case.js: one case on one device: its trend, and the numbers behind it.
 
-import { ApiError, get } from "./api.js";
+import { ApiError, apiUrl, get } from "./api.js";
 import { trendChart } from "./trend.js";
 import { address, h } from "./dom.js";
 import {
@@ -11,6 +11,7 @@ import { caseName, crumbs, runLink } from "./parts.js";
 import { badge } from "./verdict.js";
 
 const POINTS = 1500; // of a series; above it, the server makes buckets
+const CSV_POINTS = 10000; // the most that the server gives of a series at once
 const PAGE = 1000; // cases of one answer
 
 /** One figure with its term; none when its number is not known. */
@@ -60,9 +61,13 @@ export async function caseView({ query, signal }) {
         hide: new Set((query.get("hide") ?? "").split(",").filter(Boolean)),
         span: spanOf(query),
     };
-    const load = (order, span, stop) => get("trends", {
-        case: id, device, order, points: POINTS, from: span?.[0], to: span?.[1],
-    }, stop);
+    const asked = (order, span) => ({
+        case: id, device, order, from: span?.[0], to: span?.[1],
+    });
+    const load = (order, span, stop) =>
+        get("trends", { ...asked(order, span), points: POINTS }, stop);
+    const csv = (order, span) =>
+        apiUrl("trends", { ...asked(order, span), points: CSV_POINTS, format: "csv" });
     const [found, whole] = await Promise.all([
         findCase(id, device, signal), load(state.order, null, signal),
     ]);
@@ -78,8 +83,6 @@ export async function caseView({ query, signal }) {
         }));
     }
 
-    const rows = new URLSearchParams({ case: id, device, format: "csv", raw: "1" });
-    const csv = `api/v1/trends?${rows}`;
     const timed = whole.series.some((s) => s.columns.time_ms.length > 0);
     const trend = timed ? trendChart({ whole, state, save, load, csv, signal }) : null;
     return {

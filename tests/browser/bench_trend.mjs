@@ -42,7 +42,8 @@ async function draw({ count, lanes }) {
     await frame();
     const start = performance.now();
     const { chart } = trendChart({
-        whole, csv: "#", save: () => {}, load: () => new Promise(() => {}), signal: stop.signal,
+        whole, csv: () => "#", save: () => {},
+        load: () => new Promise(() => {}), signal: stop.signal,
         state: { order: "time", y: "raw", log: false, hide: new Set(), span: null },
     });
     main.replaceChildren(chart);

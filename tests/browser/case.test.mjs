@@ -1,6 +1,7 @@
 // case.test.mjs: a case's trend, what one can do with it, and what it says.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 
 import {
@@ -56,6 +57,11 @@ describe("case", { skip }, () => {
             assert.equal(await page.locator("details.data tbody tr").count(), 40);
             assert.match(await page.locator("details.data thead").innerText(),
                 /ours p50\s+cudnn p50/);
+            const [saved] = await Promise.all([page.waitForEvent("download"),
+                page.click("details.data :text-is('CSV')")]);
+            assert.equal(saved.suggestedFilename(), "trend.csv");
+            const rows = readFileSync(await saved.path(), "utf8").trim().split(/\r?\n/);
+            assert.equal(rows.length, 1 + 3 * 40); // of three providers
             await shoot(page, "case");
             await page.goBack();
             await until(page, (m) => location.hash === `#/?device=${m}`, GPU);
