@@ -196,21 +196,41 @@ bool best_find(const struct best *b, const char *case_id, const char *contract,
     return true;
 }
 
+bool best_put_entry(cJSON *to, const struct best_entry *e)
+{
+    return cJSON_AddNumberToObject(to, "p50_ns", e->p50_ns) &&
+           cJSON_AddNumberToObject(to, "p50_lo_ns", e->p50_lo_ns) &&
+           cJSON_AddNumberToObject(to, "p50_hi_ns", e->p50_hi_ns) &&
+           cJSON_AddNumberToObject(to, "p90_ns", e->p90_ns) &&
+           cJSON_AddNumberToObject(to, "control_ns", e->control_ns) &&
+           cJSON_AddNumberToObject(to, "spread", e->spread) &&
+           cJSON_AddStringToObject(to, "kernel", e->kernel) &&
+           cJSON_AddStringToObject(to, "commit", e->commit) &&
+           cJSON_AddStringToObject(to, "run_uuid", e->run_uuid) &&
+           cJSON_AddNumberToObject(to, "time_ms", (double)e->time_ms) &&
+           cJSON_AddStringToObject(to, "epoch", e->epoch) &&
+           cJSON_AddStringToObject(to, "library_sha256", e->library_sha256);
+}
+
+bool best_put_change(cJSON *to, const struct best_change *c)
+{
+    bool put = cJSON_AddNumberToObject(to, "time_ms", (double)c->time_ms) &&
+               cJSON_AddStringToObject(to, "case", c->case_id) &&
+               cJSON_AddStringToObject(to, "action", action_names[c->action]);
+    if (put)
+        put = c->from_ns > 0 ? cJSON_AddNumberToObject(to, "from_ns", c->from_ns) != NULL
+                             : cJSON_AddNullToObject(to, "from_ns") != NULL;
+    return put && cJSON_AddNumberToObject(to, "to_ns", c->to_ns) &&
+           cJSON_AddStringToObject(to, "reason", c->reason) &&
+           cJSON_AddStringToObject(to, "author", c->author) &&
+           cJSON_AddStringToObject(to, "commit", c->commit) &&
+           cJSON_AddStringToObject(to, "run_uuid", c->run_uuid);
+}
+
 static cJSON *entry_object(const struct best_entry *e)
 {
     cJSON *o = cJSON_CreateObject();
-    if (cJSON_AddNumberToObject(o, "p50_ns", e->p50_ns) &&
-        cJSON_AddNumberToObject(o, "p50_lo_ns", e->p50_lo_ns) &&
-        cJSON_AddNumberToObject(o, "p50_hi_ns", e->p50_hi_ns) &&
-        cJSON_AddNumberToObject(o, "p90_ns", e->p90_ns) &&
-        cJSON_AddNumberToObject(o, "control_ns", e->control_ns) &&
-        cJSON_AddNumberToObject(o, "spread", e->spread) &&
-        cJSON_AddStringToObject(o, "kernel", e->kernel) &&
-        cJSON_AddStringToObject(o, "commit", e->commit) &&
-        cJSON_AddStringToObject(o, "run_uuid", e->run_uuid) &&
-        cJSON_AddNumberToObject(o, "time_ms", (double)e->time_ms) &&
-        cJSON_AddStringToObject(o, "epoch", e->epoch) &&
-        cJSON_AddStringToObject(o, "library_sha256", e->library_sha256))
+    if (best_put_entry(o, e))
         return o;
     cJSON_Delete(o);
     return NULL;
@@ -219,21 +239,18 @@ static cJSON *entry_object(const struct best_entry *e)
 static cJSON *change_object(const char *case_id, const cJSON *old, const struct best_entry *e,
                             const struct best_note *note)
 {
+    const struct best_change change = {.time_ms = note->time_ms,
+                                       .case_id = case_id,
+                                       .action = note->action,
+                                       .from_ns = json_number(old, "p50_ns", 0),
+                                       .to_ns = e->p50_ns,
+                                       .reason = note->reason,
+                                       .author = note->author,
+                                       .commit = e->commit,
+                                       .run_uuid = e->run_uuid};
     cJSON *o = cJSON_CreateObject();
-    cJSON *from = old ? cJSON_CreateNumber(json_number(old, "p50_ns", 0)) : cJSON_CreateNull();
-    if (cJSON_AddNumberToObject(o, "time_ms", (double)note->time_ms) &&
-        cJSON_AddStringToObject(o, "case", case_id) &&
-        cJSON_AddStringToObject(o, "action", action_names[note->action]) &&
-        cJSON_AddItemToObject(o, "from_ns", from)) {
-        from = NULL;
-        if (cJSON_AddNumberToObject(o, "to_ns", e->p50_ns) &&
-            cJSON_AddStringToObject(o, "reason", note->reason) &&
-            cJSON_AddStringToObject(o, "author", note->author) &&
-            cJSON_AddStringToObject(o, "commit", e->commit) &&
-            cJSON_AddStringToObject(o, "run_uuid", e->run_uuid))
-            return o;
-    }
-    cJSON_Delete(from);
+    if (best_put_change(o, &change))
+        return o;
     cJSON_Delete(o);
     return NULL;
 }

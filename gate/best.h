@@ -7,6 +7,7 @@
 #ifndef GATE_BEST_H
 #define GATE_BEST_H
 
+#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -125,6 +126,11 @@ enum gate_status best_lock(const char *folder, int *fd, struct gate_error *err);
 
 /* Writes the file whole or not at all. An empty set has no contract and is refused. */
 enum gate_status best_save(const struct best *b, const char *path, struct gate_error *err);
+
+/* Adds all members of a record, or of a change, to a JSON object, by the names of
+ * best.schema.json; false: out of memory. */
+bool best_put_entry(cJSON *to, const struct best_entry *entry);
+bool best_put_change(cJSON *to, const struct best_change *change);
 
 /* Calls fn for each case, sorted by id, and for each change, oldest first. */
 typedef void (*best_case_fn)(void *context, const char *case_id, const struct best_entry *entry);

@@ -1,7 +1,6 @@
 /* cmd_best.c: gate best show, accept, log and fetch. */
 #include "commands.h"
 
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "best_files.h"
 #include "cmd_common.h"
 #include "decide.h"
+#include "origin.h"
 #include "report_run.h"
 #include "report_table.h"
 #include "report_units.h"
@@ -84,19 +84,7 @@ static void show_object(struct listing *l, const char *case_id, const struct bes
     }
     l->no_memory |= !(cJSON_AddStringToObject(o, "device_model", l->device_model) &&
                       cJSON_AddStringToObject(o, "contract", best_contract(l->best)) &&
-                      cJSON_AddStringToObject(o, "case", case_id) &&
-                      cJSON_AddNumberToObject(o, "p50_ns", e->p50_ns) &&
-                      cJSON_AddNumberToObject(o, "p50_lo_ns", e->p50_lo_ns) &&
-                      cJSON_AddNumberToObject(o, "p50_hi_ns", e->p50_hi_ns) &&
-                      cJSON_AddNumberToObject(o, "p90_ns", e->p90_ns) &&
-                      cJSON_AddNumberToObject(o, "control_ns", e->control_ns) &&
-                      cJSON_AddNumberToObject(o, "spread", e->spread) &&
-                      cJSON_AddStringToObject(o, "kernel", e->kernel) &&
-                      cJSON_AddStringToObject(o, "commit", e->commit) &&
-                      cJSON_AddStringToObject(o, "run_uuid", e->run_uuid) &&
-                      cJSON_AddNumberToObject(o, "time_ms", (double)e->time_ms) &&
-                      cJSON_AddStringToObject(o, "epoch", e->epoch) &&
-                      cJSON_AddStringToObject(o, "library_sha256", e->library_sha256));
+                      cJSON_AddStringToObject(o, "case", case_id) && best_put_entry(o, e));
 }
 
 static void show_entry(void *context, const char *case_id, const struct best_entry *e)
@@ -130,18 +118,8 @@ static void log_object(struct listing *l, const struct best_change *c)
         l->no_memory = true;
         return;
     }
-    bool good = cJSON_AddStringToObject(o, "device_model", l->device_model) &&
-                cJSON_AddNumberToObject(o, "time_ms", (double)c->time_ms) &&
-                cJSON_AddStringToObject(o, "case", c->case_id) &&
-                cJSON_AddStringToObject(o, "action", best_action_name(c->action));
-    if (good)
-        good = c->from_ns > 0 ? cJSON_AddNumberToObject(o, "from_ns", c->from_ns) != NULL
-                              : cJSON_AddNullToObject(o, "from_ns") != NULL;
-    l->no_memory |= !(good && cJSON_AddNumberToObject(o, "to_ns", c->to_ns) &&
-                      cJSON_AddStringToObject(o, "reason", c->reason) &&
-                      cJSON_AddStringToObject(o, "author", c->author) &&
-                      cJSON_AddStringToObject(o, "commit", c->commit) &&
-                      cJSON_AddStringToObject(o, "run_uuid", c->run_uuid));
+    l->no_memory |=
+        !(cJSON_AddStringToObject(o, "device_model", l->device_model) && best_put_change(o, c));
 }
 
 static void log_entry(void *context, const struct best_change *c)
@@ -215,39 +193,6 @@ static enum gate_status list(const struct arguments *a, bool log, struct gate_er
 }
 
 /* ---- accept ---- */
-
-/* One line of a command's output; "" when it fails. */
-static void ask(const char *command, char *out, size_t size)
-{
-    out[0] = '\0';
-    FILE *pipe = popen(command, "re");
-    if (!pipe)
-        return;
-    if (!fgets(out, (int)size, pipe))
-        out[0] = '\0';
-    out[strcspn(out, "\n")] = '\0';
-    if (pclose(pipe) != 0)
-        out[0] = '\0';
-}
-
-/* "NAME <MAIL>" as git is set up, else "user@host". */
-static void find_author(char *out, size_t size)
-{
-    char name[150], mail[150], host[150] = "";
-    ask("git config --get user.name 2>/dev/null", name, sizeof(name));
-    ask("git config --get user.email 2>/dev/null", mail, sizeof(mail));
-    if (name[0] && mail[0]) {
-        snprintf(out, size, "%s <%s>", name, mail);
-        return;
-    }
-    const struct passwd *user = getpwuid(geteuid());
-    if (gethostname(host, sizeof(host) - 1) < 0)
-        host[0] = '\0';
-    if (user)
-        snprintf(out, size, "%.150s@%s", user->pw_name, host);
-    else
-        snprintf(out, size, "%ld@%s", (long)geteuid(), host);
-}
 
 struct search {
     const char *case_id;
@@ -445,7 +390,7 @@ static enum gate_status store_best(const struct arguments *a, const struct searc
         return gate_fail(err, GATE_INTERNAL, "out of memory");
 
     clock_gettime(CLOCK_REALTIME, &now);
-    find_author(author, sizeof(author));
+    origin_author(author, sizeof(author));
     const struct best_note note = {
         .action = BEST_ACCEPT,
         .reason = a->reason,

@@ -86,6 +86,23 @@ static void read_who(struct origin *o)
     snprintf(o->who, sizeof o->who, "%.80s@%.80s", user ? user->pw_name : "unknown", host);
 }
 
+void origin_author(char *out, size_t size)
+{
+    char *get_name[] = {(char *)"git", (char *)"config", (char *)"--get", (char *)"user.name",
+                        NULL};
+    char *get_mail[] = {(char *)"git", (char *)"config", (char *)"--get", (char *)"user.email",
+                        NULL};
+    char name[150] = "", mail[150] = "";
+    struct origin o = {0};
+    if (line_of(get_name, 0, name, sizeof name) && line_of(get_mail, 0, mail, sizeof mail) &&
+        name[0] && mail[0]) {
+        snprintf(out, size, "%s <%s>", name, mail);
+        return;
+    }
+    read_who(&o);
+    snprintf(out, size, "%s", o.who);
+}
+
 static void make_uuid(char uuid[37])
 {
     unsigned char b[16];

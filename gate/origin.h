@@ -5,6 +5,7 @@
 #define GATE_ORIGIN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct origin {
     char commit[41], parent[41]; /* 40 hex digits, or empty */
@@ -17,5 +18,8 @@ struct origin {
 /* Asks git about the current folder; without git or outside of a repository, the variables that
  * GitHub and GitLab set in their jobs; else the fields stay empty. */
 void origin_read(struct origin *out);
+
+/* Who decides something: "NAME <MAIL>" as git is set up here, else user@host. */
+void origin_author(char *out, size_t size);
 
 #endif

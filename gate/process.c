@@ -123,7 +123,9 @@ static void read_complaints(struct process *p)
 
 static bool take_line(struct process *p, struct buf *line)
 {
-    char *newline = p->input.len ? memchr(p->input.data, '\n', p->input.len) : NULL;
+    size_t left = p->input.len - p->searched;
+    char *newline = left ? memchr(p->input.data + p->searched, '\n', left) : NULL;
+    p->searched = newline ? 0 : p->input.len;
     if (!newline)
         return false;
     size_t n = (size_t)(newline - p->input.data);

@@ -18,6 +18,7 @@ struct process {
     int to, from, complaints;
     int end;          /* readable when the process itself has ended; -1: not known */
     struct buf input; /* read, not yet handed out */
+    size_t searched;  /* bytes of it that hold no newline */
     char complaint[PROCESS_COMPLAINT_MAX]; /* the last it wrote to standard error, terminated */
     size_t complaint_len;
 };

@@ -15,11 +15,6 @@ struct ranked {
     size_t position;
 };
 
-static const cJSON *member(const cJSON *object, const char *key)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 static int compare_ranked(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
@@ -37,7 +32,7 @@ static void add_up(const cJSON *one_case, double share, double *red, double *dec
 {
     const cJSON *injected;
     *red = *decisions = 0;
-    cJSON_ArrayForEach (injected, member(one_case, "injected")) {
+    cJSON_ArrayForEach (injected, json_member(one_case, "injected")) {
         if (json_number(injected, "share", 0) == share) {
             *red += json_number(injected, "red", 0);
             *decisions += json_number(injected, "decisions", 0);
@@ -95,12 +90,12 @@ static size_t place_of_share(struct calibration *c, double share)
 
 bool calibration_read(const cJSON *calibration, struct calibration *out)
 {
-    const cJSON *one_case, *injected, *cases = member(calibration, "cases");
+    const cJSON *one_case, *injected, *cases = json_member(calibration, "cases");
     *out = (struct calibration){0};
     if (!rank_cases(cases, out))
         return false;
     cJSON_ArrayForEach (one_case, cases) {
-        cJSON_ArrayForEach (injected, member(one_case, "injected")) {
+        cJSON_ArrayForEach (injected, json_member(one_case, "injected")) {
             size_t at = place_of_share(out, json_number(injected, "share", 0));
             if (at == out->n_shares)
                 continue;

@@ -7,14 +7,9 @@
 #include "base/json.h"
 #include "report_units.h"
 
-static const cJSON *member(const cJSON *object, const char *key)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 static const cJSON *object_member(const cJSON *object, const char *key)
 {
-    const cJSON *value = member(object, key);
+    const cJSON *value = json_member(object, key);
     return cJSON_IsObject(value) ? value : NULL;
 }
 
@@ -37,7 +32,7 @@ static void read_case(struct report_run *run, const cJSON *one_case)
     run->counts[report_verdict(one_case)]++;
     run->n_unresolved += report_is_unresolved(run, one_case);
     run->warm |= timing && !json_bool(timing, "cold", true);
-    cJSON_ArrayForEach (arm, member(one_case, "arms")) {
+    cJSON_ArrayForEach (arm, json_member(one_case, "arms")) {
         if (strcmp(json_string(arm, "role", ""), "provider") == 0)
             note_provider(run, json_string(arm, "provider", ""));
     }
@@ -46,13 +41,13 @@ static void read_case(struct report_run *run, const cJSON *one_case)
 void report_run_read(const cJSON *document, struct report_run *out)
 {
     const cJSON *one_case;
-    *out =
-        (struct report_run){.document = document,
-                            .git = member(document, "git"),
-                            .device = member(document, "device"),
-                            .cases = member(document, "cases"),
-                            .calibration = object_member(document, "calibration"),
-                            .threshold = json_number(member(document, "policy"), "threshold", 0)};
+    *out = (struct report_run){.document = document,
+                               .git = json_member(document, "git"),
+                               .device = json_member(document, "device"),
+                               .cases = json_member(document, "cases"),
+                               .calibration = object_member(document, "calibration"),
+                               .threshold =
+                                   json_number(json_member(document, "policy"), "threshold", 0)};
     cJSON_ArrayForEach (one_case, out->cases) {
         read_case(out, one_case);
     }
@@ -86,7 +81,7 @@ int report_severity(enum verdict v)
 static const cJSON *arm_of_role(const cJSON *one_case, const char *role)
 {
     const cJSON *arm;
-    cJSON_ArrayForEach (arm, member(one_case, "arms")) {
+    cJSON_ArrayForEach (arm, json_member(one_case, "arms")) {
         if (strcmp(json_string(arm, "role", ""), role) == 0)
             return arm;
     }
@@ -106,7 +101,7 @@ const cJSON *report_best_arm(const cJSON *one_case)
 const cJSON *report_provider(const cJSON *one_case, const char *provider)
 {
     const cJSON *arm;
-    cJSON_ArrayForEach (arm, member(one_case, "arms")) {
+    cJSON_ArrayForEach (arm, json_member(one_case, "arms")) {
         if (strcmp(json_string(arm, "role", ""), "provider") == 0 &&
             strcmp(json_string(arm, "provider", ""), provider) == 0)
             return arm;
@@ -206,9 +201,9 @@ void report_commit(const struct report_run *run, struct buf *out)
 void report_conditions(const struct report_run *run, struct buf *out)
 {
     char text[UNITS_MAX];
-    const cJSON *drift = member(run->document, "control_drift");
+    const cJSON *drift = json_member(run->document, "control_drift");
     const char *epoch = json_string(run->document, "epoch", "");
-    const char *against = json_string(member(run->document, "policy"), "against", "");
+    const char *against = json_string(json_member(run->document, "policy"), "against", "");
     int64_t n_processes = json_integer(run->document, "n_processes", 0);
 
     buf_printf(out, "contract %s", json_string(run->document, "contract", ""));
@@ -226,7 +221,7 @@ void report_conditions(const struct report_run *run, struct buf *out)
 
 void report_policy(const struct report_run *run, struct buf *out)
 {
-    double p90 = json_number(member(run->document, "policy"), "p90_threshold", 0);
+    double p90 = json_number(json_member(run->document, "policy"), "p90_threshold", 0);
     buf_printf(out, "threshold %.3g %%", 100 * run->threshold);
     if (p90 > 0)
         buf_printf(out, ", p90 %.3g %%", 100 * p90);
@@ -237,7 +232,7 @@ static bool has_evidence(const cJSON *processes, const char *stage)
     const cJSON *process;
     cJSON_ArrayForEach (process, processes) {
         if (strcmp(json_string(process, "stage", ""), stage) == 0 &&
-            cJSON_IsNumber(member(process, "d")))
+            cJSON_IsNumber(json_member(process, "d")))
             return true;
     }
     return false;
@@ -246,11 +241,11 @@ static bool has_evidence(const cJSON *processes, const char *stage)
 bool report_evidence(const cJSON *one_case, const char *stage, struct buf *out)
 {
     char text[UNITS_MAX];
-    const cJSON *process, *processes = member(one_case, "processes");
+    const cJSON *process, *processes = json_member(one_case, "processes");
     if (!has_evidence(processes, stage))
         return false;
     cJSON_ArrayForEach (process, processes) {
-        const cJSON *d = member(process, "d");
+        const cJSON *d = json_member(process, "d");
         if (strcmp(json_string(process, "stage", ""), stage) != 0)
             continue;
         buf_puts(out, cJSON_IsNumber(d) ? units_signed_percent(expm1(d->valuedouble), text) : "-");

@@ -40,14 +40,10 @@ static void shuffle(size_t *order, size_t n, uint64_t seed)
     }
 }
 
-static const cJSON *member(const cJSON *object, const char *key)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 static const char *candidate_sha256(const struct run *run)
 {
-    return json_string(cJSON_GetArrayItem(member(run->greeting, "libraries"), 0), "sha256", "");
+    return json_string(cJSON_GetArrayItem(json_member(run->greeting, "libraries"), 0), "sha256",
+                       "");
 }
 
 /* SHA-256 of the library that a paired case is held against. */
@@ -81,7 +77,7 @@ static double log_or_nan(double ratio)
 
 static struct run_time time_of(const cJSON *arm)
 {
-    const cJSON *timing = member(arm, "timing");
+    const cJSON *timing = json_member(arm, "timing");
     const struct estimate p50 = {json_number(timing, "p50_ns", 0),
                                  json_number(timing, "p50_lo_ns", 0),
                                  json_number(timing, "p50_hi_ns", 0)};
@@ -98,8 +94,8 @@ static struct run_time time_of(const cJSON *arm)
 /* d from the pair; false when the best was not measured. */
 static bool read_pair(const cJSON *arms, struct run_process *out)
 {
-    const cJSON *best = arm_of(arms, "best"), *timing = member(best, "timing");
-    double ratio = json_number(member(timing, "ratio_to_candidate"), "value", 0);
+    const cJSON *best = arm_of(arms, "best"), *timing = json_member(best, "timing");
+    double ratio = json_number(json_member(timing, "ratio_to_candidate"), "value", 0);
     if (ratio <= 0)
         return false;
     out->best = time_of(best);
@@ -111,7 +107,8 @@ static bool read_pair(const cJSON *arms, struct run_process *out)
 
 static struct effort effort_of(const cJSON *best)
 {
-    const cJSON *timing = member(best, "timing"), *ratio = member(timing, "ratio_to_candidate");
+    const cJSON *timing = json_member(best, "timing"),
+                *ratio = json_member(timing, "ratio_to_candidate");
     const struct estimate e = {json_number(ratio, "value", 1), json_number(ratio, "lo", 1),
                                json_number(ratio, "hi", 1)};
     return (struct effort){stats_half_width(e), json_number(timing, "samples", 0),
@@ -128,7 +125,7 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
     p.candidate = time_of(arm_of(result->arms, "candidate"));
     p.d_cycles = p.d_p90 = NAN;
     if (c->mode == RUN_PAIRED && !read_pair(result->arms, &p)) {
-        const cJSON *verify = member(arm_of(result->arms, "best"), "verify");
+        const cJSON *verify = json_member(arm_of(result->arms, "best"), "verify");
         const char *said = json_string(verify, "message", result->message);
         char why[400];
         if (stage != RUN_FIRST || q->n > 0) {
@@ -204,7 +201,7 @@ static double median_best_ns(const struct run_sequence *q)
 
 static double floor_ns(const struct run_case *c)
 {
-    const cJSON *timing = member(arm_of(c->result.arms, "candidate"), "timing");
+    const cJSON *timing = json_member(arm_of(c->result.arms, "candidate"), "timing");
     double mhz = json_number(timing, "sm_clock_mhz", 0);
     return mhz > 0 ? FLOOR_CYCLES * 1e3 / mhz : HOST_FLOOR_NS;
 }
@@ -226,7 +223,7 @@ double run_control_drift(const struct run *run)
 
 bool run_counts_cycles(const struct run *run)
 {
-    return strcmp(json_string(member(run->greeting, "device"), "kind", ""), "host") != 0;
+    return strcmp(json_string(json_member(run->greeting, "device"), "kind", ""), "host") != 0;
 }
 
 double run_threshold(const struct run *run, const struct run_case *c)

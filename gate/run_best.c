@@ -12,11 +12,6 @@
 #include "revision.h"
 #include "run.h"
 
-static const cJSON *member(const cJSON *object, const char *key)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 /* ---- before ---- */
 
 /* The libraries of the bests of a suite, each once. */
@@ -62,7 +57,7 @@ static enum gate_status fetch_best(struct fetch *fetch, const char *sha256, char
 static enum gate_status open_library(const struct run *run, struct run_case *c, struct libraries *l,
                                      struct gate_error *err)
 {
-    const cJSON *device = member(run->greeting, "device");
+    const cJSON *device = json_member(run->greeting, "device");
     bool host = !strcmp(json_string(device, "kind", ""), "host");
     const char *sha256 = c->best.library_sha256;
     struct gate_error why = {0};
@@ -127,7 +122,7 @@ static enum gate_status check_loaded(const struct run *run, const struct librari
 {
     unsigned at = 0;
     const cJSON *lib;
-    cJSON_ArrayForEach (lib, member(run->greeting, "libraries")) {
+    cJSON_ArrayForEach (lib, json_member(run->greeting, "libraries")) {
         if (strcmp(json_string(lib, "role", ""), "best") != 0)
             continue;
         const char *loaded = json_string(lib, "sha256", "");
@@ -146,7 +141,7 @@ static enum gate_status check_loaded(const struct run *run, const struct librari
 
 static void describe_epoch(struct run *run)
 {
-    const cJSON *device = member(run->greeting, "device");
+    const cJSON *device = json_member(run->greeting, "device");
     snprintf(run->epoch, sizeof run->epoch, "%.60s/%.60s/%lld", json_string(device, "driver", ""),
              json_string(device, "runtime", ""),
              (long long)json_integer(device, "power_limit_mw", 0));

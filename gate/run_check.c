@@ -12,11 +12,6 @@
 
 #define ROUNDING 1e-9
 
-static const cJSON *member(const cJSON *object, const char *key)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 /* Always false, for the caller to return. `place` < 0: the pointer has no number. */
 __attribute__((format(printf, 4, 5))) static bool
 fail(struct schema_fault *fault, const char *pointer, int place, const char *format, ...)
@@ -45,10 +40,10 @@ static bool is_ordered(const cJSON *object, const char *lo, const char *value, c
 static bool check_intervals(const cJSON *one_case, int at, struct schema_fault *fault)
 {
     const cJSON *arm;
-    if (!is_ordered(member(one_case, "ratio"), "lo", "value", "hi"))
+    if (!is_ordered(json_member(one_case, "ratio"), "lo", "value", "hi"))
         return fail(fault, "ratio", at, "the interval does not hold its value");
-    cJSON_ArrayForEach (arm, member(one_case, "arms"))
-        if (!is_ordered(member(arm, "timing"), "p50_lo_ns", "p50_ns", "p50_hi_ns"))
+    cJSON_ArrayForEach (arm, json_member(one_case, "arms"))
+        if (!is_ordered(json_member(arm, "timing"), "p50_lo_ns", "p50_ns", "p50_hi_ns"))
             return fail(fault, "arms", at, "the interval of a p50 does not hold it");
     return true;
 }
@@ -62,7 +57,7 @@ static bool is_right_and_timed(const cJSON *one_case)
 static bool was_confirmed(const cJSON *one_case)
 {
     const cJSON *process;
-    cJSON_ArrayForEach (process, member(one_case, "processes"))
+    cJSON_ArrayForEach (process, json_member(one_case, "processes"))
         if (!strcmp(json_string(process, "stage", ""), "confirmation"))
             return true;
     return false;
@@ -73,7 +68,7 @@ static bool check_verdict(const cJSON *document, const cJSON *one_case, int at,
                           struct schema_fault *fault)
 {
     enum verdict v = report_verdict(one_case);
-    const cJSON *policy = member(document, "policy"), *ratio = member(one_case, "ratio");
+    const cJSON *policy = json_member(document, "policy"), *ratio = json_member(one_case, "ratio");
     double limit = 1 + json_number(one_case, "threshold", json_number(policy, "threshold", 0));
     bool judged = v == VERDICT_PASS || v == VERDICT_IMPROVEMENT || v == VERDICT_REGRESSION;
     if (judged && !is_right_and_timed(one_case))
@@ -85,7 +80,7 @@ static bool check_verdict(const cJSON *document, const cJSON *one_case, int at,
         json_number(ratio, "hi", 0) >= limit + ROUNDING)
         return fail(fault, "verdict", at, "is 'pass' of a ratio of up to %.6g, over the threshold",
                     json_number(ratio, "hi", 0));
-    if (v == VERDICT_REGRESSION && !member(policy, "p90_threshold") &&
+    if (v == VERDICT_REGRESSION && !json_member(policy, "p90_threshold") &&
         json_number(ratio, "value", 0) <= limit - ROUNDING)
         return fail(fault, "verdict", at, "is 'regression' of a ratio of %.6g, below the threshold",
                     json_number(ratio, "value", 0));
@@ -120,7 +115,7 @@ static const char *find_twice(const cJSON *cases)
 static bool check_cases(const cJSON *document, size_t counts[VERDICT_COUNT],
                         struct schema_fault *fault)
 {
-    const cJSON *one_case, *cases = member(document, "cases");
+    const cJSON *one_case, *cases = json_member(document, "cases");
     int at = 0;
     cJSON_ArrayForEach (one_case, cases) {
         if (!check_intervals(one_case, at, fault) || !check_verdict(document, one_case, at, fault))
@@ -136,19 +131,19 @@ static bool check_cases(const cJSON *document, size_t counts[VERDICT_COUNT],
 static void count_unresolved(const cJSON *calibration, size_t counts[VERDICT_COUNT])
 {
     const cJSON *calibrated;
-    cJSON_ArrayForEach (calibrated, member(calibration, "cases"))
+    cJSON_ArrayForEach (calibrated, json_member(calibration, "cases"))
         counts[VERDICT_NO_VERDICT] += !json_bool(calibrated, "resolved", false);
 }
 
 bool run_check(const cJSON *document, int64_t now_ms, struct schema_fault *fault)
 {
     size_t counts[VERDICT_COUNT] = {0};
-    const cJSON *calibration = member(document, "calibration");
+    const cJSON *calibration = json_member(document, "calibration");
     int64_t ahead_ms = json_integer(document, "time_ms", 0) - now_ms;
     if (ahead_ms > RUN_CHECK_AHEAD_MS)
         return fail(fault, "/time_ms", -1, "is %.1f days ahead of this machine's clock",
                     (double)ahead_ms / (24 * 3600e3));
-    if (!member(document, "cases")->child && !calibration)
+    if (!json_member(document, "cases")->child && !calibration)
         return fail(fault, "/cases", -1, "is empty, and there is no calibration");
     if (!check_cases(document, counts, fault))
         return false;

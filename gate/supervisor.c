@@ -41,11 +41,6 @@ double supervisor_control_ns(const struct supervisor *s)
     return s->control_ns;
 }
 
-static const cJSON *member(const cJSON *object, const char *key)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 /* ---- talking to a worker ---- */
 
 static enum gate_status start_process(struct supervisor *s, struct gate_error *err)
@@ -159,10 +154,10 @@ static enum gate_status check_greeting(struct supervisor *s, const cJSON *hello,
     if (strcmp(json_string(hello, "hello", ""), "gate-worker/1") != 0)
         return gate_fail(err, GATE_WRONG, "worker '%s' speaks another protocol than gate-worker/1",
                          s->options->worker ? s->options->worker : s->program);
-    if (!fits(s, "device", member(hello, "device"), message, sizeof message) ||
-        !fits(s, "libraries", member(hello, "libraries"), message, sizeof message) ||
-        !fits(s, "absent", member(hello, "absent"), message, sizeof message) ||
-        !fits(s, "name", member(hello, "contract"), message, sizeof message))
+    if (!fits(s, "device", json_member(hello, "device"), message, sizeof message) ||
+        !fits(s, "libraries", json_member(hello, "libraries"), message, sizeof message) ||
+        !fits(s, "absent", json_member(hello, "absent"), message, sizeof message) ||
+        !fits(s, "name", json_member(hello, "contract"), message, sizeof message))
         return gate_fail(err, GATE_WRONG, "the worker %s", message);
     return GATE_OK;
 }
@@ -172,7 +167,7 @@ static cJSON *judging_libraries(const cJSON *hello)
 {
     cJSON *list = cJSON_CreateArray();
     const cJSON *lib;
-    cJSON_ArrayForEach (lib, member(hello, "libraries"))
+    cJSON_ArrayForEach (lib, json_member(hello, "libraries"))
         if (strcmp(json_string(lib, "role", ""), "provider") != 0)
             cJSON_AddItemToArray(list, cJSON_Duplicate(lib, true));
     return list;
@@ -186,7 +181,7 @@ static enum gate_status check_same(const struct supervisor *s, const cJSON *hell
     const char *changed = !cJSON_Compare(before, now, true) ? "libraries" : NULL;
     static const char *const keys[] = {"device", "contract"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (!cJSON_Compare(member(s->greeting, keys[i]), member(hello, keys[i]), true))
+        if (!cJSON_Compare(json_member(s->greeting, keys[i]), json_member(hello, keys[i]), true))
             changed = keys[i];
     cJSON_Delete(before);
     cJSON_Delete(now);
@@ -390,7 +385,7 @@ static const cJSON *hasty_arm(const cJSON *arms)
 {
     const cJSON *arm;
     cJSON_ArrayForEach (arm, arms) {
-        const cJSON *timing = member(arm, "timing");
+        const cJSON *timing = json_member(arm, "timing");
         if (cJSON_IsObject(timing) && json_integer(timing, "samples", 0) < SUPERVISOR_SAMPLES_MIN)
             return arm;
     }
@@ -401,8 +396,8 @@ static const cJSON *hasty_arm(const cJSON *arms)
 static bool measured_candidate(const struct case_task *task, const cJSON *arms)
 {
     const cJSON *first = arms->child;
-    bool right = !task->verify || json_bool(member(first, "verify"), "ok", false);
-    bool timed = cJSON_IsObject(member(first, "timing"));
+    bool right = !task->verify || json_bool(json_member(first, "verify"), "ok", false);
+    bool timed = cJSON_IsObject(json_member(first, "timing"));
     return first && !strcmp(json_string(first, "role", ""), "candidate") && right &&
            (task->n_shares || timed == !task->verify_only);
 }
@@ -414,7 +409,7 @@ static bool is_done_right(enum case_outcome outcome)
 
 static bool read_injected(const struct case_task *task, const cJSON *done, struct case_result *out)
 {
-    const cJSON *d = member(done, "d");
+    const cJSON *d = json_member(done, "d");
     if (cJSON_GetArraySize(d) != (int)task->n_shares)
         return false;
     for (unsigned i = 0; i < task->n_shares; i++) {
@@ -435,20 +430,20 @@ static bool read_done(struct supervisor *s, const struct case_task *task, cJSON 
                  json_string(done, "done", ""));
         return false;
     }
-    if (!fits(s, "arms", member(done, "arms"), message, size))
+    if (!fits(s, "arms", json_member(done, "arms"), message, size))
         return false;
     if (!read_outcome(json_string(done, "outcome", ""), &out->outcome) ||
-        (is_done_right(out->outcome) &&
-         ((out->outcome == CASE_VERIFIED) != task->verify_only ||
-          !measured_candidate(task, member(done, "arms")) || !read_injected(task, done, out)))) {
+        (is_done_right(out->outcome) && ((out->outcome == CASE_VERIFIED) != task->verify_only ||
+                                         !measured_candidate(task, json_member(done, "arms")) ||
+                                         !read_injected(task, done, out)))) {
         snprintf(message, size, "talked nonsense: its outcome does not fit its record");
         return false;
     }
-    const cJSON *hasty = hasty_arm(member(done, "arms"));
+    const cJSON *hasty = hasty_arm(json_member(done, "arms"));
     if (hasty) {
         snprintf(message, size,
                  "talked nonsense: it took %lld samples of '%.64s', at least %d count",
-                 (long long)json_integer(member(hasty, "timing"), "samples", 0),
+                 (long long)json_integer(json_member(hasty, "timing"), "samples", 0),
                  json_string(hasty, "provider", ""), SUPERVISOR_SAMPLES_MIN);
         return false;
     }
@@ -460,7 +455,8 @@ static bool read_done(struct supervisor *s, const struct case_task *task, cJSON 
 
 static const char *candidate_provider(const struct supervisor *s)
 {
-    return json_string(cJSON_GetArrayItem(member(s->greeting, "libraries"), 0), "provider", "");
+    return json_string(cJSON_GetArrayItem(json_member(s->greeting, "libraries"), 0), "provider",
+                       "");
 }
 
 static bool skip_provider(struct attempt *a, const char *provider)
@@ -487,7 +483,7 @@ static bool leave_out_providers(const struct supervisor *s, struct attempt *a)
         return false;
     bool left_out = false;
     const cJSON *lib;
-    cJSON_ArrayForEach (lib, member(s->greeting, "libraries")) {
+    cJSON_ArrayForEach (lib, json_member(s->greeting, "libraries")) {
         bool best = !strcmp(json_string(lib, "role", ""), "best");
         const char *label = best ? "best" : json_string(lib, "provider", "");
         if (strcmp(label, candidate) != 0)

@@ -3,11 +3,6 @@
 
 #include <string.h>
 
-const cJSON *json_member(const cJSON *object, const char *key)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 static int count_verdict(const cJSON *cases, const char *verdict)
 {
     int n = 0;

@@ -30,8 +30,6 @@ struct put_track {
     int64_t point_ms;
 };
 
-const cJSON *json_member(const cJSON *object, const char *key);
-
 /* The cases, one by one: store_put_case.c. */
 enum gate_status put_case(const struct put *p, const cJSON *item);
 /* The verified timings of a case, store_put_point.c. The candidate's series and arm, 0 for none. */

@@ -525,6 +525,11 @@ bool json_locate(const char *text, size_t len, const char *pointer, bool of_key,
     return found;
 }
 
+const cJSON *json_member(const cJSON *object, const char *key)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
 const char *json_string(const cJSON *object, const char *key, const char *otherwise)
 {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);

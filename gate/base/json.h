@@ -37,6 +37,9 @@ enum gate_status json_parse_at(const char *name, unsigned first_line, const char
 bool json_locate(const char *text, size_t len, const char *pointer, bool of_key, unsigned *line,
                  unsigned *column);
 
+/* A member of an object; NULL when it is absent, or when `object` is none. */
+const cJSON *json_member(const cJSON *object, const char *key);
+
 /* Typed look-ups of an object's member; the default when it is absent or of another type. */
 const char *json_string(const cJSON *object, const char *key, const char *otherwise);
 double json_number(const cJSON *object, const char *key, double otherwise);
