@@ -13,6 +13,7 @@
 #include "report_table.h"
 #include "reproduce.h"
 #include "run_request.h"
+#include "sanitize.h"
 
 static const char help[] =
     "Usage: gate verify [OPTION]...\n"
@@ -30,13 +31,17 @@ static const char help[] =
     "  --filter GLOB           only the cases whose id matches, e.g. 'gemm/fp16/*'\n"
     "  --library FILE          the kernel library; default: the one shipped\n"
     "  --provider FILE         another library beside it, repeatable; default on a GPU: cuBLAS\n"
-    "  --tier commit|nightly   how much is looked at; default commit\n"
+    "  --tier commit|nightly|small  how much is looked at; default commit\n"
     "  --seed HEX              seed of all inputs, default: a fresh one\n"
+    "  --sanitize              run small shapes under compute-sanitizer's four tools instead\n"
+    "  --allow FILE            with --sanitize: patterns of reports that are none, one a line\n"
     "  --timeout SECONDS       longest silence of a worker before it is killed, default 60\n"
     "  --json                  print a JSON document instead of the table\n"
     "  --worker PROGRAM        another worker (see gate/PROTOCOL.md)\n"
     "\n"
-    "Exit codes: 0 all right, 2 a wrong result, crash or hang, 3 a case that no kernel serves,\n"
+    "Exit codes: 0 all right, 2 a wrong result, crash, hang or a sanitizer's report, 3 a case that "
+    "no\n"
+    "kernel serves or that a sanitizer skipped,\n"
     "4 environment refused, 64 usage, 70 internal, 74 input/output. With several, the first of\n"
     "2, 4, 3 wins.\n";
 
@@ -44,7 +49,8 @@ static const struct option options[] = {
     {"suite", required_argument, NULL, 's'},    {"device", required_argument, NULL, 'd'},
     {"filter", required_argument, NULL, 'f'},   {"library", required_argument, NULL, 'l'},
     {"provider", required_argument, NULL, 'p'}, {"tier", required_argument, NULL, 'i'},
-    {"seed", required_argument, NULL, 'S'},     {"timeout", required_argument, NULL, 'T'},
+    {"seed", required_argument, NULL, 'S'},     {"sanitize", no_argument, NULL, 'z'},
+    {"allow", required_argument, NULL, 'A'},    {"timeout", required_argument, NULL, 'T'},
     {"json", no_argument, NULL, 'j'},           {"worker", required_argument, NULL, 'w'},
     {"help", no_argument, NULL, 'h'},           {0},
 };
@@ -52,6 +58,8 @@ static const struct option options[] = {
 struct verify_run {
     struct run_request request;
     enum verify_tier tier;
+    bool sanitized;
+    const char *allow;
     struct run_setup setup;
     struct case_result *results; /* of the suite's cases */
     size_t n;                    /* that are done */
@@ -237,19 +245,110 @@ static enum gate_status write_result(const struct verify_run *v, struct gate_err
     return status;
 }
 
+/* ---- under sanitizers ---- */
+
+static cJSON *tool_object(const struct sanitize_tool *tool)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "tool", tool->name);
+    cJSON_AddNumberToObject(o, "cases", (double)tool->cases);
+    cJSON_AddNumberToObject(o, "skipped", (double)tool->skipped);
+    cJSON_AddNumberToObject(o, "wrong", (double)tool->wrong);
+    cJSON_AddNumberToObject(o, "errors", (double)tool->errors);
+    cJSON_AddNumberToObject(o, "allowed", (double)tool->allowed);
+    cJSON_AddStringToObject(o, "why_skipped", tool->why_skipped);
+    cJSON *texts = cJSON_AddArrayToObject(o, "texts");
+    for (unsigned i = 0; i < tool->n_texts; i++)
+        cJSON_AddItemToArray(texts, cJSON_CreateString(tool->texts[i]));
+    return o;
+}
+
+static void write_tools_json(const struct sanitize *s, struct buf *out)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "schema", "gate-sanitize/1");
+    cJSON *tools = cJSON_AddArrayToObject(o, "tools");
+    for (unsigned i = 0; i < SANITIZE_TOOLS; i++)
+        cJSON_AddItemToArray(tools, tool_object(&s->tools[i]));
+    json_write(o, true, out);
+    cJSON_Delete(o);
+}
+
+static void write_tools_text(const struct sanitize *s, struct buf *out)
+{
+    buf_printf(out, "%-10s %8s %8s %8s %8s %8s\n", "tool", "cases", "skipped", "wrong", "errors",
+               "allowed");
+    for (unsigned i = 0; i < SANITIZE_TOOLS; i++) {
+        const struct sanitize_tool *t = &s->tools[i];
+        buf_printf(out, "%-10s %8zu %8zu %8zu %8zu %8zu\n", t->name, t->cases, t->skipped, t->wrong,
+                   t->errors, t->allowed);
+    }
+    for (unsigned i = 0; i < SANITIZE_TOOLS; i++) {
+        const struct sanitize_tool *t = &s->tools[i];
+        if (t->skipped)
+            buf_printf(out, "\n%s skipped %zu cases: %s\n", t->name, t->skipped, t->why_skipped);
+        for (unsigned j = 0; j < t->n_texts; j++)
+            buf_printf(out, "\n%s: %s\n", t->name, t->texts[j]);
+    }
+}
+
+/* What was skipped is not covered, and so no pass. */
+static int sanitize_code(const struct sanitize *s)
+{
+    size_t bad = 0, skipped = 0;
+    for (unsigned i = 0; i < SANITIZE_TOOLS; i++) {
+        bad += s->tools[i].errors + s->tools[i].wrong;
+        skipped += s->tools[i].skipped;
+    }
+    return bad ? GATE_WRONG : skipped ? GATE_NO_VERDICT : GATE_OK;
+}
+
+static enum gate_status sanitize(struct verify_run *v, int *code, struct gate_error *err)
+{
+    struct buf text;
+    struct sanitize s = {.suite = &v->setup.suite,
+                         .options = v->setup.target.options,
+                         .seed = v->request.seed,
+                         .allow = v->allow};
+    supervisor_retire_worker(v->setup.supervisor); /* or the device would be busy */
+    enum gate_status status = sanitize_run(&s, err);
+    if (status)
+        return status;
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    if (v->request.json)
+        write_tools_json(&s, &text);
+    else
+        write_tools_text(&s, &text);
+    status = command_write(NULL, &text, err);
+    buf_release(&text);
+    *code = sanitize_code(&s);
+    return status;
+}
+
 /* ---- the command ---- */
+
+static enum gate_status verify(struct verify_run *v, int *code, struct gate_error *err)
+{
+    enum gate_status status = verify_cases(v, err);
+    if (!status)
+        status = write_result(v, err);
+    *code = exit_code(v);
+    return status;
+}
 
 static int execute(const struct command *command, struct verify_run *v)
 {
     struct gate_error err = {0};
+    int code = GATE_OK;
     if (!v->request.has_seed)
         v->request.seed = run_request_fresh_seed();
+    if (v->sanitized && !v->request.suite)
+        v->request.suite = "smoke";
     enum gate_status status = run_setup_open(&v->request, &v->setup, &err);
     if (!status)
-        status = verify_cases(v, &err);
-    if (!status)
-        status = write_result(v, &err);
-    int code = status ? command_failed(command, &err) : exit_code(v);
+        status = v->sanitized ? sanitize(v, &code, &err) : verify(v, &code, &err);
+    if (status)
+        code = command_failed(command, &err);
     for (size_t i = 0; v->results && i < v->n; i++)
         cJSON_Delete(v->results[i].arms);
     free(v->results);
@@ -267,12 +366,21 @@ int cmd_verify(int argc, char **argv)
             return GATE_USAGE;
         if (c == 'h')
             return command_help(&command);
-        bool fits = c == 'i' ? verify_tier_parse(optarg, &v.tier)
-                             : run_request_option(&v.request, c, optarg);
+        bool fits = true;
+        if (c == 'i')
+            fits = verify_tier_parse(optarg, &v.tier);
+        else if (c == 'z')
+            v.sanitized = true;
+        else if (c == 'A')
+            v.allow = optarg;
+        else
+            fits = run_request_option(&v.request, c, optarg);
         if (!fits)
             return command_usage(&command, "'%s' is no value for this option", optarg);
     }
     if (optind < argc)
         return command_usage(&command, "unexpected argument '%s'", argv[optind]);
+    if (v.allow && !v.sanitized)
+        return command_usage(&command, "--allow goes with --sanitize");
     return execute(&command, &v);
 }

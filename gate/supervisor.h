@@ -17,12 +17,16 @@
 
 #define SUPERVISOR_BESTS_MAX 6
 #define SUPERVISOR_SHARES_MAX 16
+#define SUPERVISOR_WRAPPER_MAX 16
 #define SUPERVISOR_SAMPLES_MIN 16 /* of an arm that is timed: eight rounds */
 
 struct supervisor;
 
 struct supervisor_options {
-    const char *worker;  /* program; NULL: this program's own "worker" command */
+    const char *worker; /* program; NULL: this program's own "worker" command */
+    const char *const
+        *wrapper;        /* program and arguments that the worker is started by; NULL: none */
+    unsigned n_wrapper;  /* at most SUPERVISOR_WRAPPER_MAX */
     const char *device;  /* "host" or "cuda:N" */
     const char *library; /* the candidate */
     const char *const *providers;

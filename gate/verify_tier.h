@@ -1,16 +1,18 @@
 /*
  * verify_tier.h: which checks a kernel must pass beside its canonical inputs.
  *
- * Two tiers. `commit` is what `gate run` asks of every change: every neighbour shape once or twice,
+ * Tiers. `commit` is what `gate run` asks of every change: every neighbour shape once or twice,
  * with layouts and probes dealt out in turn, and all probes on the problem itself where it is
- * small. `nightly` asks for every probe in every layout on more shapes, with more repeats.
+ * small. `nightly` asks for every probe in every layout on more shapes, with more repeats. `small`
+ * is what a sanitizer has time for: one probe on each neighbour shape, once, and not the problem
+ * itself.
  */
 #ifndef GATE_VERIFY_TIER_H
 #define GATE_VERIFY_TIER_H
 
 #include "arm.h"
 
-enum verify_tier { VERIFY_COMMIT, VERIFY_NIGHTLY, VERIFY_TIERS };
+enum verify_tier { VERIFY_COMMIT, VERIFY_NIGHTLY, VERIFY_SMALL, VERIFY_TIERS };
 
 const char *verify_tier_name(enum verify_tier tier);
 /* False when no tier is named so. */

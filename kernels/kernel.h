@@ -120,7 +120,9 @@ struct kg_device {
     int64_t shared_bytes_optin; /* largest dynamic shared memory of a block */
 };
 
-/* A view of memory. Strides are in elements; the last one is 1. data is aligned to 16 bytes. */
+/* A view of memory. Strides are in elements; the last one is 1, the others are any that keep the
+ * elements apart. data is aligned to 16 bytes, rows need not be. A launch may refuse a layout with
+ * KG_UNSUPPORTED, but never dense tensors of a problem that supports() took. */
 struct kg_tensor {
     void *data;
     uint32_t dtype; /* enum kg_dtype */

@@ -1,0 +1,252 @@
+"""`gate verify` on the host device: its tables, its exit codes, and that a fault shows again."""
+import json
+import os
+import shlex
+import shutil
+import stat
+import subprocess
+import tempfile
+import unittest
+
+BUILD = os.environ["KERNEL_GATE_BUILD"]
+GATE = os.path.join(BUILD, "bin", "gate")
+HOST = os.path.join(BUILD, "lib", "kernel-gate", "libhost.so")
+CASE = "gemm/fp32/m96-n80-k72"
+
+
+def mutant(name):
+    return os.path.join(BUILD, "tests", "mutants", name + ".so")
+
+
+class Gate(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+
+    def copy_of_host(self):
+        """A mutant opens its original by path: a copy keeps it apart from what is beside it."""
+        return shutil.copy(HOST, os.path.join(self.folder, "copy.so"))
+
+    def gate(self, *args, fault="", path=None):
+        env = dict(os.environ, GATE_MUTANT_OF=HOST, GATE_MUTANT=fault)
+        if path:
+            env["PATH"] = path + ":" + env["PATH"]
+        return subprocess.run([GATE, *args], env=env, cwd=self.folder, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, check=False)
+
+    def verify(self, *args, case=CASE, **more):
+        done = self.gate("verify", "--device", "host", "--suite", "smoke", "--filter", case,
+                         "--json", *args, **more)
+        return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
+
+
+class Right(Gate):
+    def test_the_smoke_suite(self):
+        code, document, errors = self.verify(case="*")
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(document["schema"], "gate-verify/1")
+        self.assertGreaterEqual(len(document["cases"]), 20)
+        for case in document["cases"]:
+            self.assertEqual((case["outcome"], case["message"]), ("right", ""), case["id"])
+            arm = case["arms"][0]
+            self.assertIsNone(arm["timing"])
+            self.assertGreaterEqual(arm["verify"]["checks"], 25, case["id"])
+            self.assertEqual(arm["verify"]["skipped"], 0, case["id"])
+
+    def test_the_nightly_tier_looks_at_more(self):
+        case = "gemm/fp32/m4-n1-k3"
+        _, commit, _ = self.verify(case=case)
+        code, nightly, errors = self.verify("--tier", "nightly", case=case)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual((commit["tier"], nightly["tier"]), ("commit", "nightly"))
+        checks = [d["cases"][0]["arms"][0]["verify"]["checks"] for d in (commit, nightly)]
+        self.assertGreater(checks[1], 20 * checks[0])
+
+    def test_the_error_over_the_vendors(self):
+        code, document, errors = self.verify("--library", mutant("right"), "--provider",
+                                             self.copy_of_host())
+        self.assertEqual(code, 0, errors)
+        verify = document["cases"][0]["arms"][0]["verify"]
+        self.assertEqual((verify["vendor"], verify["vendor_ratio"]), ("host", 1))
+
+    def test_what_a_kernel_refuses_is_counted(self):
+        code, document, errors = self.verify("--library", mutant("host_unusual"),
+                                             case="gemm/fp16/m96-n80-k72", fault="dense_only")
+        self.assertEqual(code, 0, errors)
+        self.assertGreater(document["cases"][0]["arms"][0]["verify"]["skipped"], 0)
+
+    def test_a_run_asks_the_same_of_a_kernel(self):
+        done = self.gate("run", "--device", "host", "--suite", "smoke", "--filter", CASE, "--json",
+                         "--budget", "20", "--accept-new")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        _, document, _ = self.verify()
+        looks = [d["cases"][0]["arms"][0]["verify"]["checks"]
+                 for d in (json.loads(done.stdout), document)]
+        self.assertEqual(looks[0], looks[1])
+
+
+class Wrong(Gate):
+    FAULT = {"fault": "k_tail", "case": "gemm/fp16/m96-n80-k72"}
+
+    def test_where_and_how_to_see_it_again(self):
+        code, document, _ = self.verify("--library", mutant("host_products"), **self.FAULT)
+        self.assertEqual(code, 2)
+        (case,) = document["cases"]
+        self.assertRegex(case["message"],
+                         r"^probe 'exact integers' on gemm/fp16/m129-n127-k65 \(.*\): output 'c': "
+                         r"\d+ of 16383 elements .* first bad element \[\d+, \d+\], in row \d+ and "
+                         r"tile \(\d+, \d+\): expected \S+, got \S+$")
+        words = shlex.split(case["reproduce"])
+        self.assertEqual(words[:2], ["gate", "verify"])
+        again = self.gate(*words[1:], "--json", fault=self.FAULT["fault"])
+        self.assertEqual(json.loads(again.stdout)["cases"][0]["message"], case["message"])
+
+    def test_a_run_says_the_same(self):
+        done = self.gate("run", "--device", "host", "--suite", "smoke", "--filter",
+                         self.FAULT["case"], "--library", mutant("host_products"), "--json",
+                         fault=self.FAULT["fault"])
+        self.assertEqual(done.returncode, 2)
+        reason = json.loads(done.stdout)["cases"][0]["reason"]
+        message, command = reason.split("; again: ")
+        again = self.gate(*shlex.split(command)[1:], "--json", fault=self.FAULT["fault"])
+        self.assertEqual(json.loads(again.stdout)["cases"][0]["message"], message)
+
+    def test_the_table(self):
+        done = self.gate("verify", "--device", "host", "--suite", "smoke", "--seed", "12ab",
+                         "--filter", "gemm/fp32/*", "--library", mutant("host_zeros"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("0 right, 2 wrong", done.stdout)
+        self.assertIn("again: gate verify --device host --suite smoke", done.stdout)
+        self.assertIn("--seed 00000000000012ab", done.stdout)
+
+    def test_a_broken_provider_is_no_fault_of_the_candidate(self):
+        copy = self.copy_of_host()
+        for name in ("host_zeros", "crash"):
+            code, document, errors = self.verify("--library", copy, "--provider", mutant(name))
+            self.assertEqual(code, 0, errors)
+            self.assertNotIn("vendor", document["cases"][0]["arms"][0]["verify"])
+
+
+class Refused(Gate):
+    def assert_refused(self, says, *args):
+        done = self.gate("verify", *args)
+        self.assertEqual((done.returncode, done.stdout), (64, ""), done.stderr)
+        self.assertIn(says, done.stderr)
+
+    def test_options(self):
+        self.assert_refused("is no value", "--tier", "weekly")
+        self.assert_refused("is no value", "--seed", "xyz")
+        self.assert_refused("unexpected argument", "what")
+        self.assert_refused("goes with --sanitize", "--allow", "x")
+        self.assert_refused("no suite is named", "--suite", "nope", "--device", "host")
+
+    def test_a_case_that_no_kernel_serves(self):
+        suite = os.path.join(self.folder, "s.json")
+        with open(suite, "w", encoding="utf-8") as file:
+            json.dump({"schema": "gate-suite/1", "name": "s", "cases": [
+                {"op": "gemm", "dtype": "fp16", "m": 3, "n": 3, "k": 3}]}, file)
+        done = self.gate("verify", "--device", "host", "--suite", suite, "--library",
+                         mutant("host_unusual"), fault="multiples_of_8")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("1 not served", done.stdout)
+
+
+# Says what $LOG has into the log file and runs the program; %p is the process id.
+FAKE_SANITIZER = """#!/bin/bash
+log= tool=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --tool) tool=$2; shift 2 ;;
+    --log-file) log=${2//%p/$$}; shift 2 ;;
+    --error-exitcode|--target-processes) shift 2 ;;
+    *) break ;;
+    esac
+done
+[ -z "$CANNOT" ] || { echo "no driver for $tool" >&2; exit 1; }
+echo "========= COMPUTE-SANITIZER" > "$log"
+[ "$tool" != "${TOOL:-memcheck}" ] || printf '%s' "$LOG" >> "$log"
+echo "========= ERROR SUMMARY: 0 errors" >> "$log"
+exec "$@"
+"""
+TWO_REPORTS = """========= Invalid __global__ write of size 4 bytes
+=========     at gemm_mma_kernel(float *)+0x80
+=========     by thread (0,0,0) in block (1,0,0)
+=========
+========= Race reported between Write access at wgmma_store+0x10
+=========     and Read access at wgmma_store+0x20
+=========
+"""
+
+
+class Sanitized(Gate):
+    def setUp(self):
+        super().setUp()
+        self.bin = os.path.join(self.folder, "bin")
+        os.mkdir(self.bin)
+
+    def install(self):
+        path = os.path.join(self.bin, "compute-sanitizer")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(FAKE_SANITIZER)
+        os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+
+    def sanitize(self, *args, log="", case="gemm/fp32/*", **env):
+        names = dict(os.environ, GATE_MUTANT_OF=HOST, LOG=log, TMPDIR=self.folder,
+                     PATH=self.bin + ":/usr/bin:/bin", **env)
+        done = subprocess.run([GATE, "verify", "--sanitize", "--device", "host", "--filter", case,
+                               "--json", *args], env=names, cwd=self.folder, capture_output=True,
+                              stdin=subprocess.DEVNULL, text=True, check=False)
+        self.assertTrue(done.stdout, done.stderr)
+        self.assertEqual([n for n in os.listdir(self.folder) if "sanitize" in n], [])
+        return done.returncode, {t["tool"]: t for t in json.loads(done.stdout)["tools"]}
+
+    def test_without_it_all_is_skipped_and_nothing_passes(self):
+        code, tools = self.sanitize()
+        self.assertEqual(code, 3)
+        self.assertEqual(sorted(tools), ["initcheck", "memcheck", "racecheck", "synccheck"])
+        for tool in tools.values():
+            self.assertEqual((tool["cases"], tool["skipped"]), (0, 2))
+            self.assertIn("not on PATH", tool["why_skipped"])
+
+    def test_a_clean_log_passes(self):
+        self.install()
+        code, tools = self.sanitize()
+        self.assertEqual(code, 0)
+        for tool in tools.values():
+            self.assertEqual((tool["cases"], tool["skipped"], tool["errors"]), (2, 0, 0))
+
+    def test_reports_fail(self):
+        self.install()
+        code, tools = self.sanitize(log=TWO_REPORTS)
+        self.assertEqual(code, 2)
+        self.assertEqual((tools["memcheck"]["errors"], tools["racecheck"]["errors"]), (2, 0))
+        self.assertIn("Invalid __global__ write of size 4 bytes; at gemm_mma_kernel",
+                      tools["memcheck"]["texts"][0])
+
+    def test_the_allow_list_takes_what_it_names(self):
+        self.install()
+        allow = os.path.join(self.folder, "allow")
+        for patterns, code, errors, allowed in (("# wgmma\nwgmma_store+0x?0\n", 2, 1, 1),
+                                                ("wgmma_store\ngemm_mma_*\n", 0, 0, 2)):
+            with open(allow, "w", encoding="utf-8") as file:
+                file.write(patterns)
+            got, tools = self.sanitize("--allow", allow, log=TWO_REPORTS)
+            self.assertEqual((got, tools["memcheck"]["errors"], tools["memcheck"]["allowed"]),
+                             (code, errors, allowed))
+
+    def test_an_allow_list_that_is_not_there(self):
+        done = self.gate("verify", "--sanitize", "--device", "host", "--allow", "nowhere")
+        self.assertEqual(done.returncode, 74, done.stderr)
+
+    def test_a_tool_that_cannot_start_skips_its_cases(self):
+        self.install()
+        code, tools = self.sanitize(CANNOT="1")
+        self.assertEqual((code, tools["memcheck"]["skipped"]), (3, 2))
+
+    def test_a_wrong_result_under_a_tool_fails(self):
+        self.install()
+        code, tools = self.sanitize("--library", mutant("host_unwritten"))
+        self.assertEqual((code, tools["memcheck"]["wrong"]), (2, 2))
+
+
+if __name__ == "__main__":
+    unittest.main()
