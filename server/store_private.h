@@ -16,7 +16,7 @@ struct run_name {
     char commit[41];
 };
 
-#define STORE_N_NAMES 2048 /* a power of two */
+#define STORE_N_NAMES 16384 /* a power of two */
 
 struct store {
     sqlite3 *db;

@@ -11,6 +11,7 @@
  * from the seed.
  */
 #include <getopt.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -142,7 +143,7 @@ static void put_run(struct history *h, int64_t device, int64_t index)
     char d[33], uuid[40], epoch[40];
     hex(&state, 32, d);
     snprintf(uuid, sizeof(uuid), "%.8s-%.4s-4%.3s-8%.3s-%.12s", d, d + 8, d + 12, d + 15, d + 18);
-    snprintf(epoch, sizeof(epoch), "%lld.10/13.0/700 W", (long long)(560 + epoch_of(h, index)));
+    snprintf(epoch, sizeof(epoch), "%" PRId64 ".10/13.0/700 W", 560 + epoch_of(h, index));
     struct query q = query_begin(h->store, SQL_PUT_RUN);
     bind_text(&q, uuid);
     bind_int(&q, time_of(device, index));
@@ -195,9 +196,8 @@ static void put_tracks(struct history *h)
     static const char *const dtypes[] = {"fp16", "bf16", "fp32"};
     for (int64_t k = 0; k < h->plan.n_cases; k++) {
         char name[80];
-        snprintf(name, sizeof(name), "%s/%s/m%lld-n%lld-k%lld", ops[k % 4], dtypes[k % 3],
-                 (long long)(64 + k), (long long)(128 * (1 + k % 32)),
-                 (long long)(64 * (1 + k % 64)));
+        snprintf(name, sizeof(name), "%s/%s/m%" PRId64 "-n%" PRId64 "-k%" PRId64, ops[k % 4],
+                 dtypes[k % 3], 64 + k, 128 * (1 + k % 32), 64 * (1 + k % 64));
         struct query q = query_begin(h->store, SQL_PUT_CASE);
         bind_text(&q, name);
         bind_text(&q, ops[k % 4]);
@@ -463,9 +463,8 @@ int main(int argc, char **argv)
     must(&h, store_open(h.plan.db, STORE_READ_WRITE, &h.store, &h.err));
     fill(&h);
     store_close(h.store);
-    printf("%lld series, %lld points, %lld runs, %lld cases\n",
-           (long long)(2 * N_DEVICES * h.plan.n_cases),
-           (long long)(2 * N_DEVICES * h.plan.n_cases * h.plan.n_runs),
-           (long long)(N_DEVICES * h.plan.n_runs), (long long)h.plan.n_cases);
+    int64_t n_series = 2 * N_DEVICES * h.plan.n_cases;
+    printf("%" PRId64 " series, %" PRId64 " points, %" PRId64 " runs, %" PRId64 " cases\n",
+           n_series, n_series * h.plan.n_runs, N_DEVICES * h.plan.n_runs, h.plan.n_cases);
     return 0;
 }
