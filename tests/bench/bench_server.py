@@ -24,8 +24,10 @@ import urllib.request
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 SECONDS = os.environ.get("BENCH_SECONDS", "2")
 CONNECTIONS = "16"
-N_SERIES_SHOWN = 500  # trends that are asked for in turn
-TARGETS = {"small, fresh": 1.0, "small, 304": 1.0, "trend, kept": 1.0, "trend, SQLite": 0.30}
+N_SERIES_SHOWN = 200  # trends that are asked for in turn
+N_POINTS = 100
+TARGETS = {"small, fresh": 1.0, "small, 304": 1.0, "trend, kept": 1.0, "trend, gzip": 1.0,
+           "trend, SQLite": 0.30}
 
 NGINX = """
 worker_processes 1; daemon off; pid {folder}/nginx.pid; error_log {folder}/nginx.log;
@@ -171,6 +173,18 @@ def put_file(folder, name, data):
         file.write(data)
 
 
+def newest_points(base, cases):
+    """The trends of the cases, each with the time from which on there are N_POINTS points."""
+    out = []
+    for case in cases:
+        path = "/api/v1/trends?" + urllib.parse.urlencode(
+            {"case": case["id"], "device": case["device"], "provider": "ours"})
+        series = json.loads(fetch(f"{base}{path}&raw=1&limit=10000")[0])["series"]
+        times = series[-1]["columns"]["time_ms"]
+        out.append((path, times[-min(N_POINTS, len(times))]))
+    return out
+
+
 def measure(build, db, folder):
     processors = sorted(os.sched_getaffinity(0))
     server_on, client_on = processors[:2] if len(processors) > 1 else (None, None)
@@ -180,14 +194,15 @@ def measure(build, db, folder):
         gate = Side([gate_process.pid], gate_base)
         cases = json.loads(fetch(gate_base + "/api/v1/cases?limit=1000")[0])["cases"]
         cases = [c for c in cases if c["p50_ns"]][:N_SERIES_SHOWN]
-        trends = ["/api/v1/trends?" + urllib.parse.urlencode(
-            {"case": c["id"], "device": c["device"], "provider": "ours", "raw": 1, "limit": 100})
-                  for c in cases]
+        trends = newest_points(gate_base, cases)
         small = "/api/v1/runs?limit=1"
         body, headers = fetch(gate_base + small)
         put_file(folder, "small", body)
-        trend_bodies = [fetch(gate_base + t)[0] for t in trends[:50]]
+        trends_of = [f"{path}&from={ms}" for path, ms in trends]
+        trend_bodies = [fetch(gate_base + t)[0] for t in trends_of[:50]]
         put_file(folder, "trend", max(trend_bodies, key=len))
+        put_file(folder, "trend.gz", fetch(gate_base + trends_of[0],
+                                           {"Accept-Encoding": "gzip"})[0])
         print(f"small: {len(body)} bytes; trend: "
               f"{statistics.median(len(b) for b in trend_bodies):.0f} bytes, {len(trends)} series")
         nginx_process, pids, nginx_base = start_nginx(folder, server_on)
@@ -199,9 +214,11 @@ def measure(build, db, folder):
         compare("small, 304", gate, nginx, client_on,
                 {"path": small, "header": f"If-None-Match: {headers['ETag']}"},
                 {"path": "/small", "header": f"If-None-Match: {nginx_tag}"})
-        compare("trend, kept", gate, nginx, client_on, {"path": trends[0]}, {"path": "/trend"})
+        compare("trend, kept", gate, nginx, client_on, {"path": trends_of[0]}, {"path": "/trend"})
+        compare("trend, gzip", gate, nginx, client_on,
+                {"path": trends_of[0], "header": "Accept-Encoding: gzip"}, {"path": "/trend.gz"})
         # More addresses than the cache has room for, so that each is made anew.
-        spread = [f"{t}&from={i}" for i in range(40) for t in trends]
+        spread = [f"{path}&from={ms - i}" for i in range(40) for path, ms in trends]
         script = many_trends(folder, gate_base, spread)
         compare("trend, SQLite", gate, nginx, client_on, {"path": "/", "script": script},
                 {"path": "/trend"})

@@ -302,6 +302,9 @@ class Health(SeededCase):
     def test_metrics(self):
         for _ in range(3):
             self.server.get("/api/v1/runs?limit=2")
+        # An answer is counted when it has been sent, perhaps after the client has it.
+        counted = re.compile(rb'gate_http_requests_total\{code="200"\} ([3-9]|\d\d)')
+        wait_until(lambda: counted.search(self.server.get("/metrics").bytes), "the count")
         response = self.server.get("/metrics")
         self.assertEqual(response.getheader("Content-Type"),
                          "text/plain; version=0.0.4; charset=utf-8")
