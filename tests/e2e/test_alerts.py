@@ -107,7 +107,9 @@ class Case(unittest.TestCase):
             run["time_ms"] += (i + 1) * 60000
             for item in run["cases"]:
                 if item["id"] == case:
-                    item["arms"][0]["timing"]["p50_ns"] *= factor
+                    timing = item["arms"][0]["timing"]
+                    for key in ("p50_ns", "p50_lo_ns", "p50_hi_ns", "p90_ns"):
+                        timing[key] *= factor
             response = cls.send("/api/v1/runs", run, "ingest", server)
             if response.status != 201:
                 raise AssertionError(response.bytes)
@@ -292,7 +294,8 @@ class Badges(Case):
         tag = self.server.get(f"/badge/{GPU}.svg").getheader("ETag")
         again = self.server.get(f"/badge/{GPU}.svg", headers={"If-None-Match": tag})
         self.assertEqual(again.status, 304)
-        self.assertEqual(again.getheader("Cross-Origin-Resource-Policy"), "cross-origin")
+        # What it says replaces what the first answer said.
+        self.assertIn(again.getheader("Cross-Origin-Resource-Policy"), (None, "cross-origin"))
 
     def test_other_addresses(self):
         for path in ("", ".svg", "x", "x.png", f"{GPU}/.svg", f"{GPU}//x.svg", "A.svg",

@@ -358,6 +358,39 @@ static void a_late_run_takes_its_place(void **state)
     end(&h);
 }
 
+/* A young change point that turns out to have been earlier takes its alert along. */
+static void an_alert_moves_with_its_change_point(void **state)
+{
+    struct history h = begin(state);
+    add(&h, 60, 20000);
+    h.spec.index = 64;
+    add(&h, 6, 21000);
+    struct seen seen = alerts(&h);
+    assert_int_equal(seen.n, 1);
+    assert_int_equal(index_of(&seen.alert[0]), 64);
+    for (int i = 63; i >= 60; i--) {
+        h.spec.index = i;
+        add(&h, 1, 21000);
+    }
+    assert_state(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    seen = alerts(&h);
+    assert_int_equal(index_of(&seen.alert[0]), 60);
+    assert_int_equal(n_changes(&h), 1);
+    end(&h);
+}
+
+/* So slow that no 150 runs show it: the start of the segment is still known. */
+static void a_slow_drift_is_an_alert(void **state)
+{
+    struct history h = begin(state);
+    for (int i = 0; i < 400; i++)
+        add(&h, 1, 20000 * (1 + 0.02 * i / 400));
+    assert_state(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    struct seen seen = alerts(&h);
+    assert_true(seen.alert[0].change >= 0.01);
+    end(&h);
+}
+
 static void a_run_of_long_ago_changes_nothing(void **state)
 {
     struct history h = begin(state);
@@ -472,6 +505,8 @@ int main(void)
         TEST(epochs_and_contracts_are_borders),
         TEST(a_border_does_not_take_a_young_change_back),
         TEST(a_late_run_takes_its_place),
+        TEST(an_alert_moves_with_its_change_point),
+        TEST(a_slow_drift_is_an_alert),
         TEST(a_run_of_long_ago_changes_nothing),
         TEST(an_error_that_jumps_is_an_alert),
         TEST(an_ignored_error_does_not_come_up_again),
