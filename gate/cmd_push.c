@@ -251,13 +251,14 @@ static enum gate_status fill_spool(struct enqueue *q)
 
 static int print_counts(const struct push_counts *c, const struct spool *spool, bool json)
 {
-    int n = json ? printf("{\"created\": %zu, \"existed\": %zu, \"libraries\": %zu, \"refused\": "
-                          "%zu, \"left\": %zu}\n",
-                          c->n_created, c->n_existed, c->n_libraries, c->n_refused, c->n_left)
-                 : printf("%zu runs sent, %zu were there already, %zu libraries sent, %zu refused, "
-                          "%zu left in '%s'\n",
-                          c->n_created, c->n_existed, c->n_libraries, c->n_refused, c->n_left,
-                          spool->path);
+    int n = json
+                ? printf("{\"created\": %zu, \"existed\": %zu, \"libraries\": %zu, \"refused\": "
+                         "%zu, \"left\": %zu}\n",
+                         c->n_created, c->n_existed, c->n_libraries, c->n_refused, c->n_left)
+                : printf("%zu runs sent, %zu were there already, %zu libraries there, %zu refused, "
+                         "%zu left in '%s'\n",
+                         c->n_created, c->n_existed, c->n_libraries, c->n_refused, c->n_left,
+                         spool->path);
     return n < 0 || fflush(stdout) == EOF ? GATE_IO : GATE_OK;
 }
 

@@ -221,9 +221,10 @@ enum gate_status spool_read(const struct spool *s, const struct spool_entry *e, 
     enum gate_status status = entry_path(s->path, e->name, path, err);
     if (status)
         return status;
-    if (lstat(path, &st) && errno == ENOENT)
-        return gate_fail(err, GATE_NO_VERDICT, "'%s' is sent already", path);
-    return file_read(path, out, err);
+    status = file_read(path, out, err);
+    if (status && lstat(path, &st) && errno == ENOENT)
+        status = gate_fail(err, GATE_NO_VERDICT, "'%s' is sent already", path);
+    return status;
 }
 
 enum gate_status spool_remove(const struct spool *s, const struct spool_entry *e,

@@ -398,6 +398,18 @@ class Spool(PushCase):
             self.spool, tracker.url.replace("/", "+").replace(":", "%")))
         self.assert_counts(self.push(self.uuids[1], status=74), created=1, refused=1)
 
+    def test_several_at_once(self):
+        tracker = self.tracker(reset)
+        self.push("--retry-for", "0", self.uuids[0], status=74)
+        self.fill(200)
+        together = [subprocess.Popen([GATE, "push", uuid], env=self.env, stderr=subprocess.PIPE,
+                                     stdout=subprocess.DEVNULL) for uuid in self.uuids * 3]
+        for process in together:
+            _, err = process.communicate(timeout=PATIENCE)
+            self.assertEqual(process.returncode, 0, err)
+        self.assertEqual(len(tracker.runs), 200 + self.n_runs)
+        self.assertEqual(self.spooled(), [])
+
     def test_a_spool_for_each_server(self):
         first = self.tracker(reset)
         self.push("--retry-for", "0", self.uuids[0], status=74)
