@@ -49,10 +49,10 @@ function alertLink(c, alerts) {
     const alert = alerts.get(c.alert);
     const since = alert?.commit && `since ${shortCommit(alert.commit)}`;
     const faster = alert?.kind === "improvement";
-    return [" ", h("a", {
+    return h("a", {
         class: `alert ${faster ? "improvement" : "regression"}`,
         href: address("alerts", { case: c.id, device: c.device }),
-    }, since ? `${faster ? "faster " : ""}${since}` : "open alert")];
+    }, since ? `${faster ? "faster " : ""}${since}` : "open alert");
 }
 
 function runTitle(c) {
@@ -65,8 +65,8 @@ function row(c, device, several, alerts) {
     return h("tr", { class: stale && "stale" },
         h("td", {}, badge(c.verdict, "short")),
         h("th", { scope: "row" }, caseLink(c.id, c.device),
-            alertLink(c, alerts),
-            c.verdict !== "pass" && h("span", { class: "note" }, c.reason)),
+            (c.alert || c.verdict !== "pass") && h("span", { class: "note" },
+                alertLink(c, alerts), c.verdict !== "pass" && c.reason)),
         several && h("td", { class: "minor device" }, c.device),
         h("td", { class: "minor glyph" }, spark(c.spark, c.verdict)),
         h("td", { class: "number" }, durationCell(c.p50_ns)),

@@ -35,6 +35,15 @@ describe("axe", { skip }, () => {
             });
         });
 
+    test("no view breaks a rule on a telephone", async () => {
+        await it.withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
+            for (const [name, hash] of views(it)) {
+                await it.open(page, hash);
+                assert.deepEqual(await findings(page, source), [], name);
+            }
+        });
+    });
+
     test("what is open breaks no rule", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, views(it).find(([name]) => name === "run")[1]);
