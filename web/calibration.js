@@ -81,15 +81,16 @@ export function outcomeBars({ cases, threshold }) {
     ];
 }
 
-const STRIP = { width: 1100, left: 12, right: 12, height: 24, rows: 7 };
+const STRIP = { left: 12, right: 12, height: 24, rows: 7 };
 
-/** Each case at its minimum detectable effect, on a logarithmic line with the threshold. */
-export function resolutionStrip({ cases, threshold, device }) {
+/** Each case at its minimum detectable effect, on a logarithmic line with the threshold;
+ * `full`: its width in pixels. */
+export function resolutionStrip({ cases, threshold, device }, full) {
     const known = cases.filter((c) => c.mde > 0).sort((a, b) => a.mde - b.mde);
     if (known.length === 0) return null;
     const lo = Math.min(known[0].mde, threshold / 10) / 1.3;
     const hi = Math.max(known.at(-1).mde, threshold * 2) * 1.3;
-    const width = STRIP.width - STRIP.left - STRIP.right;
+    const width = full - STRIP.left - STRIP.right;
     const x = (v) => Math.round(STRIP.left + (width * Math.log(v / lo)) / Math.log(hi / lo));
     const ends = new Array(STRIP.rows).fill(-Infinity); // where the last dot of a row is
     const floor = STRIP.rows * 13 + 14;
@@ -109,12 +110,12 @@ export function resolutionStrip({ cases, threshold, device }) {
     const ticks = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1]
         .filter((v) => v >= lo && v <= hi);
     return h("div", { class: "box strip" }, s("svg", {
-        viewBox: `0 0 ${STRIP.width} ${floor + STRIP.height}`, width: STRIP.width,
+        viewBox: `0 0 ${full} ${floor + STRIP.height}`, width: full,
         height: floor + STRIP.height, role: "group",
         "aria-label": `Minimum detectable effect of ${plural(known.length, "case")}: from ` +
             `${percent(known[0].mde)} to ${percent(known.at(-1).mde)}`,
     },
-    s("line", { class: "floor", x1: 0, x2: STRIP.width, y1: floor, y2: floor }),
+    s("line", { class: "floor", x1: 0, x2: full, y1: floor, y2: floor }),
     ticks.map((v) => s("text", { x: x(v), y: floor + 17, "text-anchor": "middle" },
         percent(v, v < 0.001 ? 2 : v < 0.01 ? 1 : 0))),
     s("line", { class: "limit", x1: x(threshold), x2: x(threshold), y1: 4, y2: floor + 4 }),

@@ -59,3 +59,18 @@ export function deviceTabs(devices, selected, link) {
             href: link(d.model), "aria-current": d === selected && "true",
         }, d.newest.device_name)));
 }
+
+/** The device that the address names; else a GPU, where there is one. */
+export const chosenDevice = (devices, model) => devices.find((d) => d.model === model) ??
+    devices.find((d) => !d.model.startsWith("host")) ?? devices[0];
+
+const DRAWING = [640, 1200]; // pixels; a narrower page scrolls it, so that it stays legible
+
+/** How wide a drawing of the page's width is. */
+export function drawingWidth() {
+    const main = document.getElementById("main");
+    const style = getComputedStyle(main);
+    const inside = main.clientWidth - parseFloat(style.paddingLeft) -
+        parseFloat(style.paddingRight);
+    return Math.round(Math.min(DRAWING[1], Math.max(DRAWING[0], inside)));
+}

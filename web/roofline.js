@@ -3,8 +3,8 @@
 import { address, h, s } from "./dom.js";
 import { number, share } from "./format.js";
 
-const WIDTH = 1100;
-const HEIGHT = 560;
+const ASPECT = 0.5; // height over width, of a wide drawing
+const LEAST_HEIGHT = 420;
 const MARGIN = { left: 62, right: 24, top: 22, bottom: 48 };
 const LABEL_HEIGHT = 14; // in the units of the drawing
 const SAME = 1.02; // roofs that are nearer to each other than this are one
@@ -21,23 +21,30 @@ const SHAPES = [
 /**
  * What a device can do at most, from what its cases reached and which share of the ceiling it was:
  * { gbps, peaks: Map of dtype to TFLOP/s }. Below the ridge the share is of the bandwidth, above it
- * of the arithmetic; in both, the other quotient is too low, so the largest is the roof.
+ * of the arithmetic; the other quotient is too low, so the largest is the roof. A type whose cases
+ * are all bound by memory says nothing of its arithmetic, and has no peak.
  */
 export function roofsOf(cases) {
-    let gbps = 0;
+    const gbps = Math.max(0, ...cases.map((c) => c.gbps / c.ceiling));
     const peaks = new Map();
-    for (const c of cases) {
-        if (!(c.ceiling > 0) || !(c.tflops > 0) || !(c.gbps > 0)) continue;
-        gbps = Math.max(gbps, c.gbps / c.ceiling);
-        peaks.set(c.dtype, Math.max(peaks.get(c.dtype) ?? 0, c.tflops / c.ceiling));
-    }
+    for (const c of cases)
+        if (c.gbps / c.ceiling < gbps / SAME)
+            peaks.set(c.dtype, Math.max(peaks.get(c.dtype) ?? 0, c.tflops / c.ceiling));
     return { gbps, peaks };
+}
+
+/** What keeps a case from being faster at best: "memory" or "arithmetic". */
+export function boundBy(c, { gbps, peaks }) {
+    const peak = peaks.get(c.dtype) ?? Infinity;
+    return c.gbps / c.ceiling >= gbps / SAME && c.tflops / c.ceiling < peak / SAME
+        ? "memory" : "arithmetic";
 }
 
 /** Operations a byte. */
 export const intensity = (c) => (c.tflops * 1e3) / c.gbps;
 
-function scales(points, roofs) {
+function scales(points, roofs, width) {
+    const height = Math.max(LEAST_HEIGHT, Math.round(width * ASPECT));
     const xs = points.map(intensity);
     const ridges = [...roofs.peaks.values()].map((p) => (p * 1e3) / roofs.gbps);
     const all = [...xs, ...ridges];
@@ -50,8 +57,9 @@ function scales(points, roofs) {
         return Object.assign(at, { from, to });
     };
     return {
-        x: scale(lo[0], hi[0], MARGIN.left, WIDTH - MARGIN.right),
-        y: scale(lo[1], hi[1], HEIGHT - MARGIN.bottom, MARGIN.top),
+        x: scale(lo[0], hi[0], MARGIN.left, width - MARGIN.right),
+        y: scale(lo[1], hi[1], height - MARGIN.bottom, MARGIN.top),
+        right: width - MARGIN.right, bottom: height - MARGIN.bottom, width, height,
     };
 }
 
@@ -63,9 +71,7 @@ function powers({ from, to }) {
 
 const plain = (v) => (v >= 1 ? String(Math.round(v)) : String(Number(v.toPrecision(1))));
 
-function axes({ x, y }) {
-    const bottom = HEIGHT - MARGIN.bottom;
-    const right = WIDTH - MARGIN.right;
+function axes({ x, y, right, bottom, height }) {
     return s("g", { class: "roof-axes" },
         powers(x).map((v) => [
             s("line", { x1: x(v), x2: x(v), y1: MARGIN.top, y2: bottom }),
@@ -75,7 +81,7 @@ function axes({ x, y }) {
             s("line", { x1: MARGIN.left, x2: right, y1: y(v), y2: y(v) }),
             s("text", { x: MARGIN.left - 8, y: y(v) + 4, "text-anchor": "end" }, plain(v)),
         ]),
-        s("text", { x: right, y: HEIGHT - 8, "text-anchor": "end", class: "title" },
+        s("text", { x: right, y: height - 8, "text-anchor": "end", class: "title" },
             "arithmetic intensity, FLOP a byte"),
         s("text", { x: MARGIN.left - 44, y: 12, class: "title" }, "TFLOP/s"));
 }
@@ -100,10 +106,10 @@ const slopeStart = ({ x, y }, gbps) => Math.max(x.from, (y.from * 1e3) / gbps);
 const bandwidthLabel = ({ x, y }, gbps, low) =>
     [x(low * 1.35), y((low * 1.35 * gbps) / 1e3) - 8];
 
-function roofLines({ x, y }, { gbps, peaks }) {
+function roofLines({ x, y, right }, { gbps, peaks }) {
     const flat = flatRoofs(peaks);
     const bandwidth = (tflops) => (tflops * 1e3) / gbps; // the intensity where the roofs meet
-    const highest = flat[0][1];
+    const highest = flat[0]?.[1] ?? y.to;
     const low = slopeStart({ x, y }, gbps);
     const top = Math.min(y.to, highest);
     const angle = (Math.atan2(y((low * 2 * gbps) / 1e3) - y((low * gbps) / 1e3),
@@ -116,8 +122,8 @@ function roofLines({ x, y }, { gbps, peaks }) {
         s("text", { x: lx, y: ly, transform: `rotate(${round(angle)} ${lx} ${ly})` },
             `${number(gbps / 1e3, 3)} TB/s`),
         flat.map((roof, i) => s("g", { class: `roof-${Math.min(i, 3)}` },
-            s("path", { d: `M${x(bandwidth(roof[1]))} ${y(roof[1])}H${WIDTH - MARGIN.right}` }),
-            s("text", { x: WIDTH - MARGIN.right, y: y(roof[1]) - 6, "text-anchor": "end" },
+            s("path", { d: `M${x(bandwidth(roof[1]))} ${y(roof[1])}H${right}` }),
+            s("text", { x: right, y: y(roof[1]) - 6, "text-anchor": "end" },
                 roofText(roof)))));
 }
 
@@ -132,7 +138,8 @@ function measure() {
 }
 
 /** Places for the labels that fit: right, left, above or below their points, touching nothing. */
-function placeLabels(points, { x, y }, text, roofs) {
+function placeLabels(points, scale, text, roofs) {
+    const { x, y, right, bottom } = scale;
     const widthOf = measure();
     const taken = points.map((c) => ({
         x: x(intensity(c)) - R - 1, y: y(c.tflops) - R - 1, width: 2 * R + 2, height: 2 * R + 2,
@@ -142,7 +149,7 @@ function placeLabels(points, { x, y }, text, roofs) {
         taken.push({ x: lx + 14 * i, y: ly - 22 - 9 * i, width: 22, height: 26 });
     for (const roof of flatRoofs(roofs.peaks)) {
         const width = widthOf(roofText(roof)) * 1.05;
-        taken.push({ x: WIDTH - MARGIN.right - width, y: y(roof[1]) - 18, width, height: 20 });
+        taken.push({ x: right - width, y: y(roof[1]) - 18, width, height: 20 });
     }
     const places = new Map();
     for (const c of points) {
@@ -151,8 +158,8 @@ function placeLabels(points, { x, y }, text, roofs) {
         const tries = [[px + 9, py - 8], [px - 11 - width, py - 8], [px - width / 2, py - 22],
             [px - width / 2, py + 8]];
         const box = tries.map(([bx, by]) => ({ x: bx, y: by, width, height: LABEL_HEIGHT }))
-            .find((b) => b.x > MARGIN.left && b.x + b.width < WIDTH - 4 && b.y > 2 &&
-                b.y + b.height < HEIGHT - MARGIN.bottom && !taken.some((t) => overlap(b, t)));
+            .find((b) => b.x > MARGIN.left && b.x + b.width < scale.width - 4 && b.y > 2 &&
+                b.y + b.height < bottom && !taken.some((t) => overlap(b, t)));
         if (!box) continue;
         taken.push(box);
         places.set(c, box);
@@ -190,10 +197,10 @@ function moveFocus(event, kernels) {
 
 /**
  * The drawing. `points`: cases with tflops, gbps and ceiling; `ops`: their names, in the order of
- * their colours. Each point is a link to its case.
+ * their colours; `width`: in pixels. Each point is a link to its case.
  */
-export function rooflineChart({ points, roofs, ops, device }) {
-    const scale = scales(points, roofs);
+export function rooflineChart({ points, roofs, ops, device, width }) {
+    const scale = scales(points, roofs, width);
     const ordered = [...points].sort((a, b) => intensity(a) - intensity(b) || a.tflops - b.tflops);
     const furthest = [...points].sort((a, b) => a.ceiling - b.ceiling);
     const labels = placeLabels(furthest, scale, shortName, roofs);
@@ -216,7 +223,8 @@ export function rooflineChart({ points, roofs, ops, device }) {
     };
     const kernels = ordered.map(one);
     return h("div", { class: "box roofline" }, s("svg", {
-        viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT, role: "group",
+        viewBox: `0 0 ${scale.width} ${scale.height}`, width: scale.width, height: scale.height,
+        role: "group",
         "aria-label": `Roofline of ${device}, ${kernels.length} kernels; arrow keys move`,
         keydown: (event) => moveFocus(event, kernels),
     }, axes(scale), roofLines(scale, roofs), kernels));

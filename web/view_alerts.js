@@ -25,7 +25,7 @@ function stateTabs(counts, state, query) {
     const tab = (value, label, n) => h("a", {
         href: address("alerts", { ...query, state: value }),
         "aria-current": state === value && "true",
-    }, label, h("span", { class: "count" }, ` ${n}`));
+    }, label, h("span", { class: "tab-count" }, ` ${n}`));
     return h("nav", { class: "tabs", "aria-label": "States" },
         STATES.map((s) => tab(s, s, counts[s] ?? 0)), tab("all", "all", total));
 }
@@ -36,7 +36,7 @@ function row(alert) {
             h("span", { class: "note" }, alertStep(alert))),
         h("th", { scope: "row" }, caseLink(alert.case, alert.device),
             h("span", { class: "note" }, alert.device, alert.provider && `, ${alert.provider}`)),
-        h("td", {}, time(alert.time_ms, ago(alert.time_ms)),
+        h("td", { class: "minor" }, time(alert.time_ms, ago(alert.time_ms)),
             h("span", { class: "note mono" }, shortCommit(alert.commit))),
         h("td", {}, stateBadge(alert.state),
             alert.reason && h("span", { class: "note" }, alert.reason)));
@@ -84,7 +84,8 @@ async function listView(query, signal) {
                     h("a", { href: here({ case: "" }) }, "all cases"))),
             alerts.length === 0 ? nothing(state, filtered) : tableBox("Alerts",
                 h("thead", {}, h("tr", {}, head("change_point", "Step"), head("case", "Case"),
-                    h("th", { scope: "col" }, "Since"), head("alert_state", "State"))),
+                    h("th", { scope: "col", class: "minor" }, "Since"),
+                    head("alert_state", "State"))),
                 h("tbody", {}, alerts.map(row))),
             h("p", { class: "pages" },
                 after && h("a", { href: here() }, "Newest"),

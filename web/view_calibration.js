@@ -7,7 +7,7 @@ import {
 import { address, h } from "./dom.js";
 import { dateText, percent, plural, shortCommit, time } from "./format.js";
 import { term } from "./glossary.js";
-import { deviceTabs, picker } from "./lists.js";
+import { chosenDevice, deviceTabs, drawingWidth, picker } from "./lists.js";
 import { nothingYet, runLink, tableBox } from "./parts.js";
 
 const LIMIT = 50;
@@ -76,7 +76,7 @@ function none(model) {
 export async function calibrationView({ query, signal }) {
     const { devices } = await get("devices", null, signal);
     if (devices.length === 0) return { title: "Calibration", content: nothingYet() };
-    const selected = devices.find((d) => d.model === query.get("device")) ?? devices[0];
+    const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
     const { calibrations } = await get("calibrations", { device, limit: LIMIT }, signal);
     const one = calibrations.find((c) => c.run === query.get("run")) ?? calibrations[0];
@@ -99,7 +99,7 @@ export async function calibrationView({ query, signal }) {
                 h("h2", {}, "Decisions by the share of time that was added"),
                 outcomeBars(shown),
                 h("h2", {}, "What it can resolve, case by case"),
-                resolutionStrip(shown),
+                resolutionStrip(shown, drawingWidth()),
                 calibrationTable(shown),
                 earlier(calibrations, one, link),
             ],

@@ -7,7 +7,7 @@ import {
 import { address, h, s } from "./dom.js";
 import { change, dateText, durationCell, plural, shortCommit, time } from "./format.js";
 import { head, term } from "./glossary.js";
-import { longTable, picker } from "./lists.js";
+import { chosenDevice, longTable, picker } from "./lists.js";
 import { caseLink, commitText, nothingYet, runLink } from "./parts.js";
 import { badge } from "./verdict.js";
 import { eventSwatch } from "./chart_marks.js";
@@ -229,7 +229,7 @@ export async function compareView({ query, signal }) {
     const what = Object.hasOwn(PARTS, query.get("what") ?? "") ? query.get("what") : "runs";
     const state = Object.fromEntries(["device", "a", "b", "q", "only", "sort"]
         .map((name) => [name, query.get(name) ?? ""]));
-    if (!devices.some((d) => d.model === state.device)) state.device = devices[0].model;
+    state.device = chosenDevice(devices, state.device).model;
     const here = () => address("compare", { what, ...state });
     const go = (next) => {
         Object.assign(state, next);

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { address, h } from "./dom.js";
 import { durationCell, plural, share, shortCommit } from "./format.js";
 import { head, term } from "./glossary.js";
-import { allCases, deviceTabs, distinct, longTable, picker } from "./lists.js";
+import { allCases, chosenDevice, deviceTabs, distinct, longTable, picker } from "./lists.js";
 import { caseLink, nothingYet } from "./parts.js";
 
 /** [{ id, op, dtype, floor_ns, byProvider, fastest }]; floor: no launch can take less. */
@@ -97,7 +97,7 @@ function sorted(rows, order, [ours]) {
 export async function leaderboardView({ query, signal }) {
     const { devices } = await get("devices", null, signal);
     if (devices.length === 0) return { title: "Leaderboard", content: nothingYet() };
-    const selected = devices.find((d) => d.model === query.get("device")) ?? devices[0];
+    const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
     const [{ leaders }, cases] = await Promise.all([
         get("leaderboard", { device }, signal), allCases(device, signal),

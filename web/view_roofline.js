@@ -4,16 +4,15 @@ import { get } from "./api.js";
 import { address, h } from "./dom.js";
 import { durationCell, number, plural, share } from "./format.js";
 import { head, term } from "./glossary.js";
-import { allCases, deviceTabs, distinct, longTable, picker } from "./lists.js";
+import {
+    allCases, chosenDevice, deviceTabs, distinct, drawingWidth, longTable, picker,
+} from "./lists.js";
 import { caseLink, nothingYet } from "./parts.js";
-import { intensity, intensityText, opShape, rooflineChart, roofsOf } from "./roofline.js";
+import {
+    boundBy, intensityText, opShape, rooflineChart, roofsOf,
+} from "./roofline.js";
 
 const usable = (c) => c.ceiling > 0 && c.tflops > 0 && c.gbps > 0;
-
-function bound(c, roofs) {
-    return intensity(c) * roofs.gbps < (roofs.peaks.get(c.dtype) ?? Infinity) * 1e3
-        ? "memory" : "arithmetic";
-}
 
 function table(points, roofs, device) {
     const rows = [...points].sort((a, b) => a.ceiling - b.ceiling);
@@ -28,14 +27,14 @@ function table(points, roofs, device) {
         h("td", number_, intensityText(c)),
         h("td", number_, number(c.tflops)),
         h("td", number_, number(c.gbps)),
-        h("td", {}, bound(c, roofs)),
+        h("td", {}, boundBy(c, roofs)),
         h("td", number_, share(c.ceiling))));
 }
 
 export async function rooflineView({ query, signal }) {
     const { devices } = await get("devices", null, signal);
     if (devices.length === 0) return { title: "Roofline", content: nothingYet() };
-    const selected = devices.find((d) => d.model === query.get("device")) ?? devices[0];
+    const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
     const cases = await allCases(device, signal);
     const all = cases.filter(usable);
@@ -62,7 +61,7 @@ export async function rooflineView({ query, signal }) {
         body.replaceChildren(
             h("p", { class: "legend" }, ops.filter((op) => points.some((c) => c.op === op))
                 .map((op) => h("span", { class: "key" }, opShape(ops.indexOf(op)), op))),
-            rooflineChart({ points, roofs: shown, ops, device }),
+            rooflineChart({ points, roofs: shown, ops, device, width: drawingWidth() }),
             h("h2", {}, plural(points.length, "kernel"), ", furthest from the ceiling first"),
             ...table(points, roofs, device));
     }
