@@ -204,11 +204,11 @@ export function paintEvents(u, palette, events) {
         error: { d: OUTLINES[3], colour: palette.wrong, dash: [], fill: false },
         epoch: { d: "M0-4.5v9", colour: palette.quiet, dash: [2, 3], fill: false },
         accepted: { d: "M-4 0l3 3 5-6", colour: palette.ink, dash: [6, 3], fill: false },
-        best: { d: DISC, colour: palette.best, dash: [1, 4], fill: true },
+        best: { d: DISC, colour: palette.best, dash: null, fill: true }, // the best's line has it
     };
     visible.forEach((event, i) => {
         const flag = flags[event.kind];
-        upright(u, event.at, flag);
+        if (flag.dash) upright(u, event.at, flag);
         stamp(u.ctx, flag.d, event.at, y, ratio,
             { stroke: flag.colour, fill: flag.fill ? flag.colour : null });
         label(u, palette, event.text, event.at, y, flag.colour,

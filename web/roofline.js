@@ -7,6 +7,7 @@ const ASPECT = 0.5; // height over width, of a wide drawing
 const LEAST_HEIGHT = 420;
 const MARGIN = { left: 62, right: 24, top: 22, bottom: 48 };
 const LABEL_HEIGHT = 14; // in the units of the drawing
+const MAX_LABELS = 200; // that are tried: more would not be read, and take long to place
 const SAME = 1.02; // roofs that are nearer to each other than this are one
 const R = 5;
 
@@ -152,7 +153,7 @@ function placeLabels(points, scale, text, roofs) {
         taken.push({ x: right - width, y: y(roof[1]) - 18, width, height: 20 });
     }
     const places = new Map();
-    for (const c of points) {
+    for (const c of points.slice(0, MAX_LABELS)) {
         const [px, py] = [x(intensity(c)), y(c.tflops)];
         const width = widthOf(text(c)) + 2;
         const tries = [[px + 9, py - 8], [px - 11 - width, py - 8], [px - width / 2, py - 22],

@@ -264,6 +264,18 @@ describe("case", { skip }, () => {
         });
     });
 
+    test("a case that was never timed says so", async () => {
+        await it.withPage({}, async (page) => {
+            await page.route("**/api/v1/trends?**", (route) => route.fulfill({ json: {
+                order: "time", total: 0, bucketed: false, threshold: 0.02, series: [], epochs: [],
+                change_points: [], events: [], best: null,
+            } }));
+            await it.open(page, caseAddress(REGRESSED));
+            assert.match(await page.locator("main").innerText(), /No run has a verified timing/);
+            assert.equal(await page.locator(".plot").count(), 0);
+        });
+    });
+
     test("a long history comes in buckets, and in runs when one looks closer", async () => {
         await withLong({}, async (page, history, url) => {
             const asked = [];
