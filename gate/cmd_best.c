@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "best_fetch.h"
 #include "best_files.h"
@@ -384,18 +384,16 @@ static enum gate_status store_best(const struct arguments *a, const struct searc
     char author[400];
     struct best *best = NULL;
     struct best_entry old = {0};
-    struct timespec now;
     char *path = best_path(a->baselines, s->model);
     if (!path)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
 
-    clock_gettime(CLOCK_REALTIME, &now);
     origin_author(author, sizeof(author));
     const struct best_note note = {
         .action = BEST_ACCEPT,
         .reason = a->reason,
         .author = author,
-        .time_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000,
+        .time_ms = clock_wall_ms(),
     };
     int lock = -1;
     enum gate_status status = best_lock(a->baselines, &lock, err);

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "calibrate.h"
 #include "run_request.h"
@@ -42,13 +42,6 @@ struct calibration {
     struct calibrated_case *cases;
     char sha256[65];
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static enum gate_status prepare(const struct run_request *r, struct calibration *c,
                                 struct gate_error *err)
@@ -106,7 +99,7 @@ static enum gate_status calibrate(struct calibration *c, size_t processes, struc
 {
     char text[320];
     enum gate_status status = GATE_OK;
-    c->run.start_ms = now_ms();
+    c->run.start_ms = clock_wall_ms();
     for (size_t p = 0; p < processes && !status; p++) {
         if (p)
             supervisor_retire_worker(c->setup.supervisor);
@@ -119,7 +112,7 @@ static enum gate_status calibrate(struct calibration *c, size_t processes, struc
     }
     run_request_progress("");
     c->run.n_processes = processes;
-    c->run.end_ms = now_ms();
+    c->run.end_ms = clock_wall_ms();
     return status;
 }
 

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "cmd_common.h"
 #include "run_check.h"
@@ -93,13 +93,6 @@ static enum gate_status refuse(const struct import *im, unsigned line, const str
                      fault->pointer, fault->message);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static enum gate_status store_document_text(struct import *im, unsigned line,
                                             const struct buf *text, struct gate_error *err)
 {
@@ -110,7 +103,7 @@ static enum gate_status store_document_text(struct import *im, unsigned line,
         schema_parse(im->schema, im->name, line, text->data, text->len, GATE_IO, &document, err);
     if (status != GATE_OK)
         return status;
-    if (!run_check(document, now_ms(), &fault)) {
+    if (!run_check(document, clock_wall_ms(), &fault)) {
         cJSON_Delete(document);
         return refuse(im, line, text, &fault, err);
     }

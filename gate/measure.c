@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "session.h"
+#include "base/clock.h"
 
 #define BEST_HALF_WIDTH 0.001 /* of the ratio to the best, and of p50 when nothing is beside it */
 #define PROVIDER_HALF_WIDTH 0.005
@@ -22,13 +22,6 @@
 /* Peaks are datasheet figures: leave room for a boost clock, and for what stays in the L2. */
 #define FLOOR_FLOPS_SLACK 0.9
 #define FLOOR_BYTES_SLACK 0.6
-
-static double now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 const char *measure_contract(const struct device *d)
 {
@@ -70,14 +63,14 @@ static enum gate_status is_sharp(const struct session *s, bool *sharp, struct ga
 
 static enum gate_status take_rounds(struct session *s, double budget_ns, struct gate_error *err)
 {
-    double start = now_ns();
+    double start = clock_ns();
     bool sharp = false;
     enum gate_status status = GATE_OK;
     for (unsigned round = 1; round <= SESSION_ROUNDS_MAX && !status && !sharp; round++) {
         status = session_round(s, err);
         if (status || round < MEASURE_ROUNDS)
             continue;
-        if (now_ns() - start > budget_ns)
+        if (clock_ns() - start > budget_ns)
             break;
         status = is_sharp(s, &sharp, err);
     }
@@ -90,11 +83,11 @@ static enum gate_status take_singles(struct session *s, double budget_ns, struct
     double *ns = malloc(s->n_arms * SINGLE_LAUNCHES * sizeof *ns);
     if (!ns)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    double start = now_ns();
+    double start = clock_ns();
     enum gate_status status = GATE_OK;
     size_t n = 0;
     while (n < SINGLE_LAUNCHES && !status) {
-        if (n >= SINGLE_LAUNCHES_MIN && now_ns() - start > budget_ns)
+        if (n >= SINGLE_LAUNCHES_MIN && clock_ns() - start > budget_ns)
             break;
         for (unsigned i = s->n_arms; i-- > 0 && !status;) {
             s->at = i;

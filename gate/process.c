@@ -1,4 +1,5 @@
 #include "process.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +11,6 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A process in uninterruptible sleep (a broken driver) is left behind after this long. */
@@ -19,13 +19,6 @@
 #define COMPLAINT_CHUNKS 64 /* taken at a time */
 #define SPARED_MAX 64
 #define ORPHANS_ROUNDS 1000 /* killing a process may make others our children */
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static void close_fd(int *fd)
 {
@@ -78,7 +71,7 @@ enum gate_status process_start(struct process *p, char *const *argv, struct gate
     fcntl(p->to, F_SETFL, O_NONBLOCK);
     fcntl(p->from, F_SETFL, O_NONBLOCK);
     fcntl(p->complaints, F_SETFL, O_NONBLOCK);
-    buf_init(&p->input, PROCESS_LINE_MAX);
+    buf_init(&p->input, PROTOCOL_LINE_MAX);
     return GATE_OK;
 }
 
@@ -150,11 +143,11 @@ static bool read_input(struct process *p)
 
 enum process_event process_read_line(struct process *p, double timeout_s, struct buf *line)
 {
-    double deadline = now_s() + timeout_s;
+    double deadline = clock_s() + timeout_s;
     for (;;) {
         if (take_line(p, line))
             return line->failed ? PROCESS_FLOOD : PROCESS_LINE;
-        double left = deadline - now_s();
+        double left = deadline - clock_s();
         if (left <= 0)
             return PROCESS_SILENCE;
         struct pollfd fds[3] = {{.fd = p->from, .events = POLLIN},

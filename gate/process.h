@@ -9,8 +9,8 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "protocol.h"
 
-#define PROCESS_LINE_MAX ((size_t)16 << 20)
 #define PROCESS_COMPLAINT_MAX 2048
 
 struct process {
@@ -27,7 +27,7 @@ enum process_event {
     PROCESS_LINE,    /* a line is in *line */
     PROCESS_END,     /* it ended, or closed its output */
     PROCESS_SILENCE, /* the time is over */
-    PROCESS_FLOOD,   /* a line over PROCESS_LINE_MAX */
+    PROCESS_FLOOD,   /* a line over PROTOCOL_LINE_MAX */
 };
 
 /* Starts argv[0] (looked up in PATH unless it has a slash) with pipes on its standard streams; it

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "operands.h"
 
@@ -19,13 +20,6 @@
 /* In number mode the bounds are widened by this many standard deviations between processes. */
 #define NUMBER_SPREADS 3.0
 #define NUMBER_SPREAD_MIN 0.002
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* Fisher and Yates, so that a case's neighbours differ from process to process. */
 static void shuffle(size_t *order, size_t n, uint64_t seed)
@@ -421,7 +415,7 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
     size_t *order = calloc(run->suite->n_cases, sizeof *order);
     if (!order)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    run->start_ms = now_ms();
+    run->start_ms = clock_wall_ms();
     run_stage(run, s, order, RUN_FIRST, progress, context);
     if (any_wanted(run, RUN_CONFIRMATION)) {
         pause_for(run->policy.pause_s);
@@ -433,7 +427,7 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
         run_remeasure_best(run, &run->cases[i]);
     }
     run_count_verdicts(run);
-    run->end_ms = now_ms();
+    run->end_ms = clock_wall_ms();
     free(order);
     return GATE_OK;
 }

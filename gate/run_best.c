@@ -16,8 +16,8 @@
 
 /* The libraries of the bests of a suite, each once. */
 struct libraries {
-    char sha256[SUPERVISOR_BESTS_MAX][65];
-    char path[SUPERVISOR_BESTS_MAX][PATHS_MAX];
+    char sha256[PROTOCOL_BESTS_MAX][65];
+    char path[PROTOCOL_BESTS_MAX][PATHS_MAX];
     unsigned n;
     struct fetch fetch;
 };
@@ -65,7 +65,7 @@ static enum gate_status open_library(const struct run *run, struct run_case *c, 
     c->mode = RUN_PAIRED;
     if (is_open(l, sha256))
         return GATE_OK;
-    if (l->n == SUPERVISOR_BESTS_MAX) {
+    if (l->n == PROTOCOL_BESTS_MAX) {
         run_fall_back(run, c, "the bests of this suite come from too many libraries");
         return GATE_OK;
     }
@@ -161,7 +161,7 @@ static enum gate_status take_greeting(struct run *run, const struct supervisor *
 static enum gate_status open_bests(struct run *run, struct supervisor *s, const struct libraries *l,
                                    struct gate_error *err)
 {
-    const char *paths[SUPERVISOR_BESTS_MAX];
+    const char *paths[PROTOCOL_BESTS_MAX];
     for (unsigned i = 0; i < l->n; i++)
         paths[i] = l->path[i];
     enum gate_status status = supervisor_open_bests(s, paths, l->n, err);

@@ -1,8 +1,8 @@
 #include "session.h"
+#include "base/clock.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define L2_MULTIPLE 3.0
 #define SETS_MAX 4096
@@ -15,13 +15,6 @@
 #define REST_MAX_NS 5e6
 #define WARM_NS 20e6
 #define CONFIDENCE 0.99
-
-static double now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 /* ---- set-up ---- */
 
@@ -172,9 +165,9 @@ static enum gate_status plan_launches(struct session *s, double *launch_ns, stru
 
 static enum gate_status warm_up(struct session *s, struct gate_error *err)
 {
-    double start = now_ns();
+    double start = clock_ns();
     enum gate_status status = GATE_OK;
-    for (int i = 0; i < 1 || (now_ns() - start < WARM_NS && i < 50); i++) {
+    for (int i = 0; i < 1 || (clock_ns() - start < WARM_NS && i < 50); i++) {
         status = session_round(s, err);
         session_clear(s);
         if (status)

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "arm.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/schema.h"
 #include "process.h"
@@ -25,7 +25,7 @@ struct supervisor {
     struct process process;
     cJSON *greeting;
     double control_ns;
-    char *bests[SUPERVISOR_BESTS_MAX];
+    char *bests[PROTOCOL_BESTS_MAX];
     unsigned n_bests;
     bool without_providers;
     char program[4096];
@@ -46,7 +46,7 @@ double supervisor_control_ns(const struct supervisor *s)
 static enum gate_status start_process(struct supervisor *s, struct gate_error *err)
 {
     const struct supervisor_options *o = s->options;
-    char *argv[8 + SUPERVISOR_WRAPPER_MAX + 2 * (ARMS_MAX + SUPERVISOR_BESTS_MAX)];
+    char *argv[8 + SUPERVISOR_WRAPPER_MAX + 2 * (ARMS_MAX + PROTOCOL_BESTS_MAX)];
     unsigned n = 0;
     if (o->worker && strchr(o->worker, '/') && access(o->worker, X_OK))
         return gate_fail(err, GATE_USAGE, "cannot run worker '%s': %s", o->worker, strerror(errno));
@@ -87,7 +87,7 @@ static void describe_failure(struct supervisor *s, enum process_event event, dou
     if (event == PROCESS_SILENCE)
         snprintf(what, sizeof what, "hung: no sign of life for %.3g s", timeout_s);
     else if (event == PROCESS_FLOOD)
-        snprintf(what, sizeof what, "wrote a line of more than %zu MiB", PROCESS_LINE_MAX >> 20);
+        snprintf(what, sizeof what, "wrote a line of more than %zu MiB", PROTOCOL_LINE_MAX >> 20);
     else
         snprintf(what, sizeof what, "died: the worker process %s", how);
     char *last = s->process.complaint;
@@ -113,7 +113,7 @@ static enum talk read_record(struct supervisor *s, double timeout_s, cJSON **rec
 {
     struct buf line;
     struct gate_error err = {0};
-    buf_init(&line, PROCESS_LINE_MAX + 1);
+    buf_init(&line, PROTOCOL_LINE_MAX + 1);
     enum process_event event = process_read_line(&s->process, timeout_s, &line);
     enum talk talk = TALK_FAILED;
     if (event != PROCESS_LINE) {
@@ -258,7 +258,7 @@ enum gate_status supervisor_open_bests(struct supervisor *s, const char *const *
     forget_bests(s);
     cJSON_Delete(s->greeting);
     s->greeting = NULL;
-    for (; s->n_bests < n && s->n_bests < SUPERVISOR_BESTS_MAX; s->n_bests++) {
+    for (; s->n_bests < n && s->n_bests < PROTOCOL_BESTS_MAX; s->n_bests++) {
         s->bests[s->n_bests] = strdup(paths[s->n_bests]);
         if (!s->bests[s->n_bests])
             return gate_fail(err, GATE_INTERNAL, "out of memory");
@@ -323,7 +323,7 @@ static bool send_task(struct supervisor *s, struct attempt *a)
     if (a->task->n_shares)
         cJSON_AddItemToObject(task, "shares",
                               cJSON_CreateDoubleArray(a->task->shares, (int)a->task->n_shares));
-    buf_init(&line, PROCESS_LINE_MAX);
+    buf_init(&line, PROTOCOL_LINE_MAX);
     json_write(task, false, &line);
     bool ok = !line.failed && process_write(&s->process, line.data, line.len);
     buf_release(&line);
@@ -331,22 +331,15 @@ static bool send_task(struct supervisor *s, struct attempt *a)
     return ok;
 }
 
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* Reads records until the task is done; TALK_FAILED with a message when the worker is gone. Signs
  * of life alone do not keep it alive forever. */
 static enum talk await_done(struct supervisor *s, struct attempt *a, cJSON **done, char *message,
                             size_t size)
 {
-    double deadline = now_s() + TASK_TIMEOUTS * s->options->timeout_s;
+    double deadline = clock_s() + TASK_TIMEOUTS * s->options->timeout_s;
     for (;;) {
         cJSON *record = NULL;
-        if (now_s() > deadline) {
+        if (clock_s() > deadline) {
             describe_failure(s, PROCESS_SILENCE, TASK_TIMEOUTS * s->options->timeout_s, message,
                              size);
             return TALK_FAILED;
@@ -388,7 +381,7 @@ static const cJSON *hasty_arm(const cJSON *arms)
     const cJSON *arm;
     cJSON_ArrayForEach (arm, arms) {
         const cJSON *timing = json_member(arm, "timing");
-        if (cJSON_IsObject(timing) && json_integer(timing, "samples", 0) < SUPERVISOR_SAMPLES_MIN)
+        if (cJSON_IsObject(timing) && json_integer(timing, "samples", 0) < PROTOCOL_SAMPLES_MIN)
             return arm;
     }
     return NULL;
@@ -446,7 +439,7 @@ static bool read_done(struct supervisor *s, const struct case_task *task, cJSON 
         snprintf(message, size,
                  "talked nonsense: it took %lld samples of '%.64s', at least %d count",
                  (long long)json_integer(json_member(hasty, "timing"), "samples", 0),
-                 json_string(hasty, "provider", ""), SUPERVISOR_SAMPLES_MIN);
+                 json_string(hasty, "provider", ""), PROTOCOL_SAMPLES_MIN);
         return false;
     }
     snprintf(out->message, sizeof out->message, "%s", json_string(done, "message", ""));

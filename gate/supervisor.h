@@ -12,13 +12,11 @@
 #include <cjson/cJSON.h>
 #include <stdint.h>
 
+#include "protocol.h"
 #include "suite.h"
 #include "verify_tier.h"
 
-#define SUPERVISOR_BESTS_MAX 6
-#define SUPERVISOR_SHARES_MAX 16
 #define SUPERVISOR_WRAPPER_MAX 16
-#define SUPERVISOR_SAMPLES_MIN 16 /* of an arm that is timed: eight rounds */
 
 struct supervisor;
 
@@ -61,7 +59,7 @@ struct case_result {
     enum case_outcome outcome;
     char message[1000];
     cJSON *arms; /* by run.schema.json; the caller's; never NULL, empty when the worker died */
-    double d[SUPERVISOR_SHARES_MAX]; /* calibration: of each share */
+    double d[PROTOCOL_SHARES_MAX]; /* calibration: of each share */
 };
 
 /*
@@ -72,7 +70,7 @@ enum gate_status supervisor_start(const struct supervisor_options *options, stru
                                   struct gate_error *err);
 void supervisor_stop(struct supervisor *s); /* NULL is fine */
 
-/* From now on workers also open these libraries (at most SUPERVISOR_BESTS_MAX), for cases to be
+/* From now on workers also open these libraries (at most PROTOCOL_BESTS_MAX), for cases to be
  * held against; a fresh worker is started at once and its greeting taken. Copies the paths. */
 enum gate_status supervisor_open_bests(struct supervisor *s, const char *const *paths, unsigned n,
                                        struct gate_error *err);

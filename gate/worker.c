@@ -17,12 +17,10 @@
 #include "commands.h"
 #include "measure.h"
 #include "record.h"
+#include "protocol.h"
 #include "verify.h"
 
-#define LINE_MAX_BYTES ((size_t)16 << 20)
 #define LIBRARIES_MAX 16
-#define BESTS_MAX 6
-#define SHARES_MAX 16
 #define CONTROL_RUNS 12         /* the first ones warm up */
 #define SINGLE_BUDGET_SHARE 0.5 /* of the budget for samples */
 
@@ -39,7 +37,7 @@ struct worker {
 static void say(struct worker *w, cJSON *record)
 {
     struct buf line;
-    buf_init(&line, LINE_MAX_BYTES);
+    buf_init(&line, PROTOCOL_LINE_MAX);
     json_write(record, false, &line);
     if (!line.failed) {
         fwrite(line.data, 1, line.len, w->out);
@@ -218,9 +216,9 @@ struct task {
     const char *best;  /* SHA-256 of the library of the best; "": none */
     const char *nonce; /* of the task; the answer repeats it */
     const cJSON *skip;
-    double shares[SHARES_MAX]; /* calibration: of the time, to be added */
+    double shares[PROTOCOL_SHARES_MAX]; /* calibration: of the time, to be added */
     unsigned n_shares;
-    double d[SHARES_MAX];
+    double d[PROTOCOL_SHARES_MAX];
     struct arm arms[ARMS_MAX];
     unsigned n_arms;
     struct device_memory memory, workspace; /* of the verification */
@@ -460,7 +458,7 @@ static void read_shares(const cJSON *line, struct task *t)
 {
     const cJSON *share;
     cJSON_ArrayForEach (share, cJSON_GetObjectItemCaseSensitive(line, "shares"))
-        if (cJSON_IsNumber(share) && t->n_shares < SHARES_MAX)
+        if (cJSON_IsNumber(share) && t->n_shares < PROTOCOL_SHARES_MAX)
             t->shares[t->n_shares++] = share->valuedouble;
 }
 
@@ -512,7 +510,7 @@ static enum gate_status serve(struct worker *w, struct gate_error *err)
 struct worker_options {
     const char *device;
     const char *library;
-    const char *bests[BESTS_MAX];
+    const char *bests[PROTOCOL_BESTS_MAX];
     unsigned n_bests;
     const char *providers[ARMS_MAX];
     unsigned n_providers;
@@ -531,7 +529,7 @@ static enum gate_status parse_options(int argc, char **argv, struct worker_optio
             o->device = optarg;
         else if (c == 'l')
             o->library = optarg;
-        else if (c == 'b' && o->n_bests < BESTS_MAX)
+        else if (c == 'b' && o->n_bests < PROTOCOL_BESTS_MAX)
             o->bests[o->n_bests++] = optarg;
         else if (c == 'p' && o->n_providers < ARMS_MAX - 1)
             o->providers[o->n_providers++] = optarg;
