@@ -1,0 +1,316 @@
+/* test_store_derived.c: what the tables tell of runs that come in any order: epochs, commits,
+ * bests, newest results, leaders, lists of cases, trends. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "server/store_best.h"
+#include "server/store_pack.h"
+#include "server/store_private.h"
+#include "server/store_trend.h"
+#include "unit/store_fixture.h"
+
+#define GPU "nvidia-h200"
+#define CASE "attention_fwd/fp16/b8-h16-s512-d64/causal"
+
+/* A run of one case at a time, with what the test is about. */
+static cJSON *run_at(int index, int64_t time_ms)
+{
+    static const struct sample_plan flat = {
+        .seed = 5, .n_runs = 1000, .n_cases = 1, .n_devices = 1};
+    cJSON *run = sample_run(&flat, index);
+    set_number(run, "time_ms", (double)time_ms);
+    return run;
+}
+
+static void must_put(struct store_fixture *f, struct store *s, cJSON *run)
+{
+    if (put(f, s, run, NULL) != GATE_OK)
+        fail_msg("%s", f->err.message);
+}
+
+/* ---- epochs ---- */
+
+static bool add_epoch(void *context, int64_t from_ms, const char *epoch)
+{
+    buf_printf(context, "%lld%s ", (long long)from_ms, epoch);
+    return true;
+}
+
+/* Runs at 10, 20, ... with these epochs ('-': none) make the same borders in every order. */
+static void assert_epochs(struct store_fixture *f, const char *epochs, const char *expected)
+{
+    size_t n = strlen(epochs);
+    for (unsigned order = 0; order < 24; order++) {
+        char path[sizeof(f->path)];
+        memcpy(path, f->path, sizeof(path));
+        snprintf(f->path, sizeof(f->path), "%s/%u-%s.db", f->folder, order, epochs);
+        struct store *s = open_store(f, STORE_READ_WRITE);
+        uint64_t left = (1u << n) - 1;
+        unsigned draw = order;
+        for (size_t i = 0; i < n; i++, draw = draw * 7 + 3) {
+            size_t k = draw % n;
+            while (!(left >> k & 1))
+                k = (k + 1) % n;
+            left &= ~((uint64_t)1 << k);
+            cJSON *run = run_at((int)k, 10 * (int64_t)(k + 1));
+            char epoch[2] = {epochs[k], '\0'};
+            set_string(run, "epoch", epochs[k] == '-' ? "" : epoch);
+            must_put(f, s, run);
+        }
+        struct buf text;
+        buf_init(&text, 1000);
+        assert_int_equal(store_epochs(s, GPU, add_epoch, &text, &f->err), GATE_OK);
+        if (strcmp(text.data, expected) != 0)
+            fail_msg("%s in order %u: '%s', expected '%s'", epochs, order, text.data, expected);
+        buf_release(&text);
+        store_close(s);
+        memcpy(f->path, path, sizeof(path));
+    }
+}
+
+static void test_epochs_in_any_order(void **state)
+{
+    assert_epochs(*state, "aaaa", "10a ");
+    assert_epochs(*state, "aabb", "10a 30b ");
+    assert_epochs(*state, "abab", "10a 20b 30a 40b ");
+    assert_epochs(*state, "aabaa", "10a 30b 40a ");
+    assert_epochs(*state, "a-b-b", "10a 30b ");
+    assert_epochs(*state, "--", "");
+}
+
+/* ---- commits ---- */
+
+static void test_commits_are_ordered_by_their_first_run(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    static const struct {
+        char commit;
+        int time;
+    } runs[] = {{'c', 30}, {'a', 40}, {'b', 20}, {'a', 10}, {'c', 50}};
+    for (int i = 0; i < 5; i++) {
+        char commit[41];
+        memset(commit, runs[i].commit, 40);
+        commit[40] = '\0';
+        cJSON *run = run_at(i, runs[i].time);
+        set_string(cJSON_GetObjectItem(run, "git"), "commit", commit);
+        must_put(f, s, run);
+    }
+    struct store_trend_query query = {.case_id = CASE,
+                                      .device_model = GPU,
+                                      .provider = "ours",
+                                      .to_ms = INT64_MAX,
+                                      .by_commit = true,
+                                      .points = 100};
+    struct store_trend_result trend;
+    assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
+    assert_int_equal(trend.n_series, 1);
+    assert_int_equal(trend.series[0].n, 5);
+    static const int64_t expected[] = {10, 40, 20, 30, 50};
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(trend.series[0].rows[i].time_ms, expected[i]);
+    store_trend_release(&trend);
+    store_close(s);
+}
+
+/* ---- bests ---- */
+
+static void put_with_best(struct store_fixture *f, struct store *s, int64_t time_ms, double p50_ns,
+                          int64_t stored_ms, const char *epoch)
+{
+    cJSON *run = run_at((int)time_ms, time_ms);
+    cJSON *best = cJSON_GetObjectItem(item_of(run, 0), "best");
+    set_number(best, "p50_ns", p50_ns);
+    set_number(best, "time_ms", (double)stored_ms);
+    set_string(run, "epoch", epoch);
+    must_put(f, s, run);
+}
+
+static bool add_change(void *context, const struct store_best_change *row)
+{
+    buf_printf(context, "%s %g>%g ", row->kind, row->from_ns, row->to_ns);
+    return true;
+}
+
+static bool add_best(void *context, const struct store_best *row)
+{
+    buf_printf(context, "= %g", row->p50_ns);
+    return true;
+}
+
+static void assert_bests(struct store_fixture *f, struct store *s, const char *expected)
+{
+    struct buf text;
+    buf_init(&text, 1000);
+    assert_int_equal(store_best_log(s, GPU, INT64_MAX, 100, add_change, &text, &f->err), GATE_OK);
+    assert_int_equal(store_bests(s, GPU, add_best, &text, &f->err), GATE_OK);
+    assert_string_equal(text.data, expected);
+    buf_release(&text);
+}
+
+static void test_best_log(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    assert_bests(f, s, "");
+    put_with_best(f, s, 10, 100, 1, "e");
+    put_with_best(f, s, 20, 100, 1, "e");
+    assert_bests(f, s, "first 0>100 = 100");
+    put_with_best(f, s, 30, 90, 25, "e");
+    assert_bests(f, s, "lowered 100>90 first 0>100 = 90");
+    /* A branch that is behind is held against an older best, which is no change. */
+    put_with_best(f, s, 40, 100, 1, "e");
+    assert_bests(f, s, "lowered 100>90 first 0>100 = 100");
+    put_with_best(f, s, 50, 90, 25, "e");
+    /* A run that comes late tells nothing new. */
+    put_with_best(f, s, 5, 120, 0, "e");
+    assert_bests(f, s, "lowered 100>90 first 0>100 = 90");
+    put_with_best(f, s, 60, 95, 55, "e");
+    put_with_best(f, s, 70, 80, 65, "e2");
+    assert_bests(f, s, "epoch 95>80 raised 90>95 lowered 100>90 first 0>100 = 80");
+    store_close(s);
+}
+
+/* ---- newest results and leaders, in any order ---- */
+
+static void test_late_runs_change_nothing_newer(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    cJSON *newer = run_at(1, 200);
+    set_string(item_of(newer, 0), "reason", "newer");
+    set_number(timing_of(newer, 0, CANDIDATE), "p50_ns", 500);
+    must_put(f, s, newer);
+    cJSON *late = run_at(2, 100);
+    set_string(item_of(late, 0), "reason", "late");
+    set_number(timing_of(late, 0, CANDIDATE), "p50_ns", 400);
+    must_put(f, s, late);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM track WHERE reason = 'newer'"
+                                     " AND n_runs = 2 AND time_ms = 200 AND p50_ns = 500"),
+                     1);
+    assert_int_equal(scalar(f->path, "SELECT l.p50_ps FROM leader l JOIN series s"
+                                     " ON s.id = l.series_id WHERE s.provider = 'ours'"),
+                     400000);
+    assert_int_equal(scalar(f->path, "SELECT l.time_ms FROM leader l JOIN series s"
+                                     " ON s.id = l.series_id WHERE s.provider = 'ours'"),
+                     100);
+    store_close(s);
+}
+
+/* ---- trends ---- */
+
+static void test_what_a_point_does_not_have(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    cJSON *run = run_at(1, 100);
+    cJSON *timing = timing_of(run, 0, CANDIDATE);
+    cJSON_DeleteItemFromObject(timing, "registers");
+    cJSON_DeleteItemFromObject(timing, "shared_bytes");
+    set_number(timing, "sm_clock_mhz", 0);
+    cJSON_DeleteItemFromObject(item_of(run, 0), "processes");
+    cJSON_ReplaceItemInObject(cJSON_GetObjectItem(arm_of(run, 0, CANDIDATE), "verify"), "rel_fro",
+                              cJSON_CreateNull());
+    must_put(f, s, run);
+    run = run_at(2, 200);
+    set_number(timing_of(run, 0, CANDIDATE), "registers", 0);
+    set_number(timing_of(run, 0, CANDIDATE), "spill_bytes", 16);
+    must_put(f, s, run);
+    struct store_trend_query query = {.case_id = CASE,
+                                      .device_model = GPU,
+                                      .provider = "ours",
+                                      .to_ms = INT64_MAX,
+                                      .points = 100};
+    struct store_trend_result trend;
+    assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
+    const struct store_trend_row *row = trend.series[0].rows;
+    assert_true(row[0].registers == -1 && row[0].shared_bytes == -1 && row[0].spill_bytes == 0);
+    assert_true(row[0].control_ps == 0 && row[0].sm_clock_khz == 0 && row[0].rel_err == -1);
+    assert_true(row[1].registers == 0 && row[1].spill_bytes == 16 && row[1].control_ps > 0);
+    assert_true(trend.series[0].is_candidate && trend.threshold == 0.02);
+    store_trend_release(&trend);
+
+    cJSON *bad = run_at(3, 300);
+    set_number(timing_of(bad, 0, CANDIDATE), "registers", 1.5);
+    assert_int_equal(put(f, s, bad, NULL), GATE_IO);
+    store_close(s);
+}
+
+/* More runs than names are kept of, and the right name for each. */
+static void test_names_of_many_runs(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    for (int i = 0; i < 40; i++)
+        must_put(f, s, run_at(i, 100 + i));
+    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
+    /* As if there were STORE_N_NAMES runs between each two. */
+    execute(f->path, "PRAGMA foreign_keys = OFF; UPDATE run SET id = id * 16384;"
+                     "UPDATE point SET run_id = run_id * 16384");
+    struct store_trend_query query = {.case_id = CASE,
+                                      .device_model = GPU,
+                                      .provider = "ours",
+                                      .to_ms = INT64_MAX,
+                                      .points = 100};
+    struct store_trend_result trend;
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
+        assert_int_equal(trend.series[0].n, 40);
+        for (int i = 0; i < 40; i++) {
+            cJSON *run = run_at(i, 100 + i);
+            assert_string_equal(trend.series[0].rows[i].run, json_string(run, "uuid", ""));
+            cJSON_Delete(run);
+        }
+        store_trend_release(&trend);
+    }
+    store_close(s);
+}
+
+/* ---- the same run of other bytes ---- */
+
+static void test_outcomes(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    cJSON *run = run_at(1, 100);
+    static const char *const texts[] = {"{}", "{}", "{ }"};
+    static const enum store_put_outcome outcomes[] = {STORE_PUT_CREATED, STORE_PUT_EXISTED,
+                                                      STORE_PUT_DIFFERS};
+    for (int i = 0; i < 3; i++) {
+        struct store_packed packed;
+        enum store_put_outcome outcome;
+        assert_int_equal(store_pack(texts[i], strlen(texts[i]), &packed, &f->err), GATE_OK);
+        assert_int_equal(store_put_packed(s, run, &packed, &outcome, &f->err), GATE_OK);
+        assert_int_equal(outcome, outcomes[i]);
+        store_packed_release(&packed);
+    }
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM run"), 1);
+    cJSON_Delete(run);
+    store_close(s);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_epochs_in_any_order),
+        TEST(test_commits_are_ordered_by_their_first_run),
+        TEST(test_best_log),
+        TEST(test_late_runs_change_nothing_newer),
+        TEST(test_what_a_point_does_not_have),
+        TEST(test_names_of_many_runs),
+        TEST(test_outcomes),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
