@@ -167,6 +167,30 @@ enum gate_status store_execute(struct store *s, const char *sql, const char *doi
     return rc == SQLITE_OK ? GATE_OK : store_fail(s, rc, doing, err);
 }
 
+/*
+ * No statement of ours needs more. Text from outside is bound and never part of one; these are for
+ * the schema that a file brings, which is read before it is known.
+ */
+static void limit_connection(sqlite3 *db)
+{
+    static const struct {
+        int id, value;
+    } limits[] = {
+        {SQLITE_LIMIT_ATTACHED, 0},
+        {SQLITE_LIMIT_LENGTH, (int)STORE_MAX_DOCUMENT + (1 << 20)},
+        {SQLITE_LIMIT_SQL_LENGTH, 1 << 16},
+        {SQLITE_LIMIT_COLUMN, 100},
+        {SQLITE_LIMIT_EXPR_DEPTH, 100},
+        {SQLITE_LIMIT_COMPOUND_SELECT, 10},
+        {SQLITE_LIMIT_VARIABLE_NUMBER, 100},
+        {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100},
+        {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
+        {SQLITE_LIMIT_WORKER_THREADS, 0},
+    };
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+        sqlite3_limit(db, limits[i].id, limits[i].value);
+}
+
 static enum gate_status connect_file(struct store *s, enum store_mode mode, struct gate_error *err)
 {
     /* A leading "./" keeps ":memory:" and "file:..." what they are: names of files. */
@@ -193,8 +217,7 @@ static enum gate_status connect_file(struct store *s, enum store_mode mode, stru
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-    sqlite3_limit(s->db, SQLITE_LIMIT_ATTACHED, 0);
-    sqlite3_limit(s->db, SQLITE_LIMIT_LENGTH, (int)STORE_MAX_DOCUMENT + (1 << 20));
+    limit_connection(s->db);
     if (mode == STORE_READ_ONLY)
         return store_execute(s, "PRAGMA query_only = ON; PRAGMA cell_size_check = ON", "read", err);
     return store_execute(s,
