@@ -60,7 +60,8 @@ static void test_bad_run_in_a_batch(void **state)
     cJSON *bad = sample_run(&plan, 2);
     set_string(item_of(bad, 4), "id", "attention_fwd/fp16/b8-h16-s512-d64/causal");
     assert_int_equal(put(f, s, bad, NULL), GATE_IO);
-    assert_int_equal(put(f, s, sample_run(&plan, 2), NULL), GATE_OK);
+    assert_int_equal(put(f, s, sample_run(&plan, 2), &existed), GATE_OK);
+    assert_false(existed);
     assert_int_equal(put(f, s, sample_run(&plan, 0), &existed), GATE_OK);
     assert_true(existed);
     assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
