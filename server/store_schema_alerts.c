@@ -67,7 +67,7 @@ const char store_schema_alerts[] =
     "  before_run_id INTEGER NOT NULL REFERENCES run (id),"
     "  before_value REAL NOT NULL CHECK (before_value >= 0 AND before_value < 9e999),"
     "  after_value REAL NOT NULL CHECK (after_value >= 0 AND after_value < 9e999),"
-    "  change REAL NOT NULL CHECK (change > -1 AND change < 9e999)," /* 0.02 is +2 % */
+    "  change REAL NOT NULL CHECK (change >= -1 AND change < 9e999)," /* 0.02 is +2 % */
     "  reason TEXT NOT NULL," /* of its last step, as are who and updated_ms */
     "  who TEXT NOT NULL,"
     "  updated_ms INTEGER NOT NULL CHECK (updated_ms " TIME_RANGE "),"

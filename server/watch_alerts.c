@@ -1,6 +1,7 @@
 /* watch_alerts.c: see watch_private.h. */
 #include "watch_private.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -252,7 +253,7 @@ static enum gate_status raise_error(const struct look *l, double usual, double n
         .before_run_id = l->tail[l->n - 2].key.run_id,
         .before = usual,
         .after = now,
-        .change = now / usual - 1,
+        .change = fmin(now / usual - 1, DBL_MAX),
     };
     return store_raise_alert(l->store, &alert, l->now_ms, l->err);
 }

@@ -391,6 +391,24 @@ static void a_slow_drift_is_an_alert(void **state)
     end(&h);
 }
 
+/* Numbers at the ends of what a document may hold: whatever is made of them, the watch goes on. */
+static void extreme_numbers_do_not_stop_the_watch(void **state)
+{
+    struct history h = begin(state);
+    h.sd = 0;
+    h.spec.rel_err = 1e-300;
+    add(&h, 30, 8e15);
+    h.spec.control_ns = 8e15;
+    h.spec.rel_err = 1e305;
+    add(&h, 30, 0.001);
+    h.spec.control_ns = 0.001;
+    add(&h, 30, 8e15);
+    h.spec.control_ns = 0;
+    add(&h, 30, 0.001);
+    assert_true(alerts(&h).n >= 2);
+    end(&h);
+}
+
 static void a_run_of_long_ago_changes_nothing(void **state)
 {
     struct history h = begin(state);
@@ -507,6 +525,7 @@ int main(void)
         TEST(a_late_run_takes_its_place),
         TEST(an_alert_moves_with_its_change_point),
         TEST(a_slow_drift_is_an_alert),
+        TEST(extreme_numbers_do_not_stop_the_watch),
         TEST(a_run_of_long_ago_changes_nothing),
         TEST(an_error_that_jumps_is_an_alert),
         TEST(an_ignored_error_does_not_come_up_again),
