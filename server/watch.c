@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "log.h"
 #include "stats.h"
 #include "store_private.h"
 #include "watch_private.h"
@@ -221,11 +222,34 @@ static enum gate_status look_at(struct store *s, const struct watch_item *item, 
 
 /* ---- all that waits ---- */
 
-struct pending {
+struct one_look {
     struct store *store;
-    int max_tracks;
-    bool *more;
+    const struct watch_item *item;
+    int64_t now_ms;
+    bool refused; /* by a constraint of the tables: it would be each time */
 };
+
+static enum gate_status take_look(void *context, struct gate_error *err)
+{
+    struct one_look *look = context;
+    enum gate_status status = look_at(look->store, look->item, look->now_ms, err);
+    int code = sqlite3_extended_errcode(look->store->db);
+    look->refused = status != GATE_OK && (code & 0xff) == SQLITE_CONSTRAINT;
+    return status;
+}
+
+/* In a savepoint, so that a look that is left out leaves no trace. */
+static enum gate_status look_or_leave(struct store *s, const struct watch_item *item,
+                                      int64_t now_ms, struct gate_error *err)
+{
+    struct one_look look = {s, item, now_ms, false};
+    enum gate_status status = store_atomically(s, take_look, &look, err);
+    if (status == GATE_OK || !look.refused)
+        return status;
+    log_message(LOG_LEVEL_ERROR, "the watch leaves out track %lld in run %lld: %s",
+                (long long)item->track_id, (long long)item->run_id, err ? err->message : "");
+    return GATE_OK;
+}
 
 static int64_t now_ms(void)
 {
@@ -234,33 +258,39 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static enum gate_status look_at_pending(void *context, struct gate_error *err)
+/* In a batch; `item` is the first. */
+static enum gate_status look_at_pending(struct store *s, struct watch_item *item, int max_tracks,
+                                        bool *more, struct gate_error *err)
 {
-    const struct pending *p = context;
-    struct watch_item item;
     int64_t now = now_ms();
-    enum gate_status status = store_watch_mark(p->store, &item, err);
-    for (int i = 0; i < p->max_tracks && status == GATE_OK && *p->more; i++) {
-        status = store_watch_next(p->store, &item, p->more, err);
-        if (status == GATE_OK && *p->more)
-            status = look_at(p->store, &item, now, err);
+    enum gate_status status = look_or_leave(s, item, now, err);
+    for (int i = 1; i < max_tracks && status == GATE_OK && *more; i++) {
+        status = store_watch_next(s, item, more, err);
+        if (status == GATE_OK && *more)
+            status = look_or_leave(s, item, now, err);
     }
-    if (status == GATE_OK)
-        status = store_put_watch_mark(p->store, &item, err);
-    return status;
+    return status == GATE_OK ? store_put_watch_mark(s, item, err) : status;
 }
 
 enum gate_status watch_pending(struct store *s, int max_tracks, bool *more, struct gate_error *err)
 {
-    struct pending p = {s, max_tracks, more};
     struct watch_item item;
-    enum gate_status status = store_watch_mark(s, &item, err);
+    bool own_batch = !s->in_batch;
     *more = false;
+    enum gate_status status = store_watch_mark(s, &item, err);
     /* Where there is nothing to do, nothing is written. */
     if (status == GATE_OK)
         status = store_watch_next(s, &item, more, err);
-    if (status == GATE_OK && *more)
-        status = store_atomically(s, look_at_pending, &p, err);
+    if (status != GATE_OK || !*more)
+        return status;
+    if (own_batch)
+        status = store_batch_begin(s, err);
+    if (status == GATE_OK)
+        status = look_at_pending(s, &item, max_tracks, more, err);
+    if (own_batch && status == GATE_OK)
+        status = store_batch_commit(s, err);
+    else if (own_batch)
+        store_batch_rollback(s);
     if (status != GATE_OK)
         *more = false;
     return status;

@@ -409,6 +409,27 @@ static void extreme_numbers_do_not_stop_the_watch(void **state)
     end(&h);
 }
 
+/* A rule of the tables that a look breaks costs that look, and not those at other series. */
+static void what_the_tables_refuse_is_left_out(void **state)
+{
+    struct history h = begin(state);
+    add(&h, 60, 20000);
+    add(&h, 60, 21000);
+    store_close(h.s);
+    execute(h.f->path, "CREATE UNIQUE INDEX one_of_a_kind ON alert (kind)");
+    h.s = open_store(h.f, STORE_READ_WRITE);
+    add(&h, 60, 22000);
+    assert_state(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    assert_int_equal(n_changes(&h), 1); /* nor does its change point stay */
+    h.spec.contract = "graph-abba-v2";  /* another series */
+    h.watched = false;
+    add(&h, 60, 20000);
+    add(&h, 60, 18000);
+    watch(h.f, h.s);
+    assert_state(&h, 2, ALERT_IMPROVEMENT, ALERT_NEW);
+    end(&h);
+}
+
 static void a_run_of_long_ago_changes_nothing(void **state)
 {
     struct history h = begin(state);
@@ -526,6 +547,7 @@ int main(void)
         TEST(an_alert_moves_with_its_change_point),
         TEST(a_slow_drift_is_an_alert),
         TEST(extreme_numbers_do_not_stop_the_watch),
+        TEST(what_the_tables_refuse_is_left_out),
         TEST(a_run_of_long_ago_changes_nothing),
         TEST(an_error_that_jumps_is_an_alert),
         TEST(an_ignored_error_does_not_come_up_again),
