@@ -43,6 +43,8 @@ export const TERMS = {
         "faster.",
     interval: "The range that holds the true median in 99 of 100 runs, by order statistics.",
     clock: "Mean clock of the multiprocessors while the samples were taken.",
+    resources: "Registers of a thread, shared memory of a block, and what did not fit and went " +
+        "to local memory, of the kernel that took longest.",
     history: "The last runs on this device, newest right.",
     by_time: "The runs by their time: what happened when.",
     by_commit: "The runs by their commit, in the order of each commit's first run: a busy day " +

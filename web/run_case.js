@@ -11,7 +11,7 @@ import { reproduce } from "./reproduce.js";
 import { samplesSection } from "./samples.js";
 import { badge } from "./verdict.js";
 
-const N_COLUMNS = 11;
+const N_COLUMNS = 12;
 
 function verifyCells(verify) {
     if (!verify) return h("td", { class: "quiet", colspan: "2" }, "not verified");
@@ -27,8 +27,18 @@ function verifyCells(verify) {
     ];
 }
 
+/** "168 registers, 48 KiB shared, no spills"; nothing where the kernel did not tell. */
+function resources({ registers, shared_bytes: shared, spill_bytes: spilled }) {
+    const parts = [
+        registers !== undefined && plural(registers, "register"),
+        shared !== undefined && `${number(shared / 1024, 3)} KiB shared`,
+        spilled !== undefined && (spilled > 0 ? `${plural(spilled, "byte")} spilled` : "no spills"),
+    ].filter(Boolean);
+    return h("span", { class: parts.length > 0 ? "" : "none" }, parts.join(", ") || "–");
+}
+
 function timingCells(timing) {
-    if (!timing) return h("td", { class: "quiet number", colspan: "7" }, "not timed");
+    if (!timing) return h("td", { class: "quiet number", colspan: "8" }, "not timed");
     const against = timing.ratio_to_candidate;
     return [
         h("td", { class: "number", title: `${timing.samples} samples of ` +
@@ -44,6 +54,7 @@ function timingCells(timing) {
         h("td", { class: "number" }, number(timing.gbps)),
         h("td", { class: "number" }, share(timing.ceiling)),
         h("td", { class: "number" }, number(timing.sm_clock_mhz || null)),
+        h("td", {}, resources(timing)),
     ];
 }
 
@@ -69,7 +80,7 @@ function armsTable(item) {
             head("p50", "p50", right), head("p90", "p90", right),
             head("change", "Ours against it", right), head("tflops", "TFLOP/s", right),
             head("gbps", "GB/s", right), head("ceiling", "Ceiling", right),
-            head("clock", "MHz", right))),
+            head("clock", "MHz", right), head("resources", "Resources"))),
         h("tbody", {}, item.arms.map(armRow)));
 }
 

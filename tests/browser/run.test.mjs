@@ -37,6 +37,8 @@ describe("run", { skip }, () => {
             assert.equal(await page.locator("tr.candidate").count(), 2);
             assert.equal(await page.locator("tr.provider").count(), 4);
             assert.equal(await page.locator("tr.reference").count(), 1); // not of the wrong case
+            assert.match(await page.locator("tr.reference").innerText(),
+                /\d+ registers, [\d.]+ KiB shared, no spills/);
             assert.match(await page.locator(".message").innerText(), /relative error/);
             assert.match(await page.locator("tr.candidate").first().innerText(), /not timed/);
             await page.click("summary:has-text('5 libraries')");
