@@ -451,7 +451,7 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
         refine();
     }
 
-    const hasControl = knows(arrange(whole, "time").lanes, "control_ns");
+    const hasControl = knows(whole.series, "control_ns");
     if (!hasControl) state.y = "raw";
     const redraw = (change) => () => {
         change();
