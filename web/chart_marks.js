@@ -8,6 +8,7 @@ import { SHAPES } from "./verdict.js";
 
 const NEAR = 10; // CSS pixels between two points that both get a mark
 const SAME = 13; // and between two of one verdict that is not a pass
+const ALONE = 12; // CSS pixels; how wide the band of a single point is
 const R = 2.9;
 
 /** Shapes by the index of a series, about the origin; the last two have no inside. */
@@ -115,6 +116,10 @@ export function paintBand(u, xs, { lo, hi }, fill) {
             for (const [x, y] of upper) ctx.lineTo(x, y);
             for (const [x, y] of lower.reverse()) ctx.lineTo(x, y);
             ctx.fill();
+        } else if (upper.length === 1) { // a run between gaps, or the only one
+            const wide = ALONE * devicePixelRatio;
+            const [[x, top], [, bottom]] = [upper[0], lower[0]];
+            ctx.fillRect(x - wide / 2, top, wide, bottom - top);
         }
         upper.length = 0;
         lower.length = 0;
@@ -153,6 +158,22 @@ export function paintLonely(u, palette, data, { lane, column }) {
     stamp(u.ctx, OUTLINES[Math.min(lane.index, 4)], u.valToPos(data[0][only], "x", true),
         u.valToPos(ys[only], "y", true), devicePixelRatio,
         { fill: colourOf(palette, lane.index), stroke: colourOf(palette, lane.index) });
+}
+
+/** A level over the whole width, for a history of one run, which gives no line. */
+export function paintLevel(u, value, colour, dash) {
+    if (!(value > 0)) return;
+    const { ctx, bbox } = u;
+    const y = u.valToPos(value, "y", true);
+    ctx.save();
+    ctx.beginPath();
+    ctx.setLineDash(dash.map((d) => d * devicePixelRatio));
+    ctx.strokeStyle = colour;
+    ctx.lineWidth = 1.4 * devicePixelRatio;
+    ctx.moveTo(bbox.left, y);
+    ctx.lineTo(bbox.left + bbox.width, y);
+    ctx.stroke();
+    ctx.restore();
 }
 
 function upright(u, x, { colour, dash, width = 1, from = 0 }) {

@@ -169,7 +169,7 @@ export function plotPlace({ height, signal, drawn }) {
         colours = readPalette(box);
         const options = {
             width, height, ms: 1,
-            padding: [spec.top ?? 10, 14, 0, 0],
+            padding: [spec.top ?? 10, 22, 0, 0],
             cursor: { show: false },
             legend: { show: false },
             select: { show: false },

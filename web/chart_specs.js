@@ -2,7 +2,9 @@
 
 import { colourOf, dashOf } from "./chart_palette.js";
 import { knows, values } from "./chart_data.js";
-import { FLAG_RAIL, paintBand, paintEvents, paintLane, paintLonely } from "./chart_marks.js";
+import {
+    FLAG_RAIL, paintBand, paintEvents, paintLane, paintLevel, paintLonely,
+} from "./chart_marks.js";
 
 /** Plots of one column each below the times, for the candidate. */
 export const RESOURCES = [
@@ -11,6 +13,9 @@ export const RESOURCES = [
     { column: "shared_bytes", label: "Shared memory", unit: "bytes" },
     { column: "spill_bytes", label: "Spills", unit: "bytes" },
 ];
+
+const BEST_DASH = [7, 4];
+const LIMIT_DASH = [2, 3];
 
 /** What the candidate's rows say at each x, whichever contract they have. */
 function ofCandidate(model, name, divisor) {
@@ -59,9 +64,9 @@ export function timesSpec(model, { lanes, events, state, threshold, spread }) {
         const limit = best.map((v) => (v > 0 ? v * (1 + threshold) : v));
         const step = { stepped: true };
         const low = add(best,
-            { ...step, stroke: (c) => c.best, width: 1.4, dash: [7, 4] });
+            { ...step, stroke: (c) => c.best, width: 1.4, dash: BEST_DASH });
         const high = add(limit,
-            { ...step, stroke: (c) => c.regression, width: 1, dash: [2, 3] });
+            { ...step, stroke: (c) => c.regression, width: 1, dash: LIMIT_DASH });
         bands.push({ series: [high, low], fill: (c) => c["limit-fill"] });
     }
     for (const lane of [...lanes].reverse()) {
@@ -82,6 +87,10 @@ export function timesSpec(model, { lanes, events, state, threshold, spread }) {
         top: FLAG_RAIL + 4,
         behind(u, colours) {
             for (const one of spreads) paintBand(u, model.x, one, colours.band);
+            if (model.x.length === 1) {
+                paintLevel(u, best[0], colours.best, BEST_DASH);
+                paintLevel(u, best[0] * (1 + threshold), colours.regression, LIMIT_DASH);
+            }
             paintEvents(u, colours, events);
         },
         above(u, colours) {
