@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "faults.h"
+#include "host_arithmetic.h"
 
 typedef struct kg_problem problem;
 typedef struct kg_args args_t;

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "faults.h"
+#include "host_arithmetic.h"
 
 typedef struct kg_problem problem;
 typedef struct kg_args args_t;

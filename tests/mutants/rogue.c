@@ -4,7 +4,7 @@
  */
 #include <pthread.h>
 #include <signal.h>
-#include <sys/mman.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 #include "faults.h"

@@ -16,6 +16,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(FOLDER))
@@ -47,8 +48,12 @@ def judge(row, build, device, seed=None, timeout="10"):
                "--library", os.path.join(build, "tests", "mutants", row["library"] + ".so")]
     if seed:
         command += ["--seed", seed]
-    done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, check=False)
+    # On the host several run beside each other: gates keep apart by a lock in TMPDIR.
+    with tempfile.TemporaryDirectory() as folder:
+        if device == "host":
+            env["TMPDIR"] = folder
+        done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, check=False)
     try:
         (case,) = json.loads(done.stdout)["cases"]
     except ValueError:

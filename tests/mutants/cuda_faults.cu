@@ -1,0 +1,621 @@
+/*
+ * CUDA: faults, tricks and unusual ways in plain kernels of a thread for each result. GEMM and
+ * attention alone; what a fault does not touch goes to the original library.
+ */
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+#include <math.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "faults.h"
+
+enum { THREADS = 128 };
+
+/* What is done to the plain computation. */
+enum how {
+    PLAIN,
+    K_TAIL,
+    ONE_K,
+    M_TAIL,
+    ONE_TILE,
+    FP16_SUMS,
+    TRUNCATED,
+    LAST_SPLIT,
+    ADD_TO_OUTPUT,
+    WHEN_POISONED,
+    VECTOR_LOADS,
+    IN_SPLITS,
+    BACKWARDS,
+    DOWN_THE_COLUMNS,
+    DIVERGENT,
+    SPILLING,
+    MASK_ONE_MORE,
+    MASK_TOP_LEFT,
+    KV_TAIL,
+    SCALE_OFF,
+    HEAD_MODULO,
+    NO_MAX,
+};
+
+struct view {
+    void *data;
+    uint32_t dtype;
+    int64_t stride[KG_MAX_RANK];
+};
+
+struct job {
+    struct view in[3], out;
+    int64_t m, n, k;
+    int64_t batch, heads, kv_heads, seqlen_q, seqlen_kv, head_dim;
+    float scale;
+    int causal, how;
+};
+
+static __device__ float load(const struct view *v, int64_t at)
+{
+    if (v->dtype == KG_F16)
+        return __half2float(((const __half *)v->data)[at]);
+    if (v->dtype == KG_BF16)
+        return __bfloat162float(((const __nv_bfloat16 *)v->data)[at]);
+    return ((const float *)v->data)[at];
+}
+
+static __device__ void store(const struct view *v, int64_t at, float value, int truncate)
+{
+    if (truncate)
+        value = __uint_as_float(__float_as_uint(value) & 0xffff0000u);
+    if (v->dtype == KG_F16)
+        ((__half *)v->data)[at] = __float2half(value);
+    else if (v->dtype == KG_BF16)
+        ((__nv_bfloat16 *)v->data)[at] = __float2bfloat16(value);
+    else
+        ((float *)v->data)[at] = value;
+}
+
+/* ---- products ---- */
+
+static __device__ float terms(const struct job *j, int64_t row, int64_t column, int64_t from,
+                              int64_t to)
+{
+    float sum = 0;
+    for (int64_t l = from; l < to; l++) {
+        if (j->how == ONE_K && l == j->k / 2)
+            continue;
+        sum += load(&j->in[0], row * j->in[0].stride[0] + l) *
+               load(&j->in[1], l * j->in[1].stride[0] + column);
+        if (j->how == FP16_SUMS)
+            sum = __half2float(__float2half(sum));
+    }
+    return sum;
+}
+
+static __device__ float in_splits(const struct job *j, int64_t row, int64_t column)
+{
+    float sum = 0;
+    for (int64_t s = 0; s < 4; s++)
+        sum += terms(j, row, column, j->k * s / 4, j->k * (s + 1) / 4);
+    return sum;
+}
+
+/* Many values at once, more than there are registers for. */
+static __device__ float spilling(const struct job *j, int64_t row, int64_t column)
+{
+    float part[300];
+    for (int64_t s = 0; s < 300; s++)
+        part[s] = terms(j, row, column, j->k * s / 300, j->k * (s + 1) / 300);
+    for (int width = 150; width > 0; width = width > 1 ? (width + 1) / 2 : 0)
+        for (int s = 0; s < width && s + width < 300; s++) {
+            part[s] += part[s + width];
+            part[s + width] = 0;
+        }
+    return part[0];
+}
+
+static __device__ float all_terms(const struct job *j, int64_t row, int64_t column)
+{
+    int64_t k = j->k;
+    if (j->how == K_TAIL && k >= 8)
+        k = k / 8 * 8;
+    if (j->how == LAST_SPLIT && k > 96)
+        k = (k - 1) / 32 * 32;
+    if (j->how == IN_SPLITS)
+        return in_splits(j, row, column);
+    if (j->how == SPILLING)
+        return spilling(j, row, column);
+    return terms(j, row, column, 0, k);
+}
+
+/* A load of 16 bytes at the begin of each row of B, whatever the distance of the rows. */
+static __device__ float first_of_rows(const struct job *j)
+{
+    float sum = 0;
+    for (int64_t l = 0; l < j->k && j->n >= 8; l++) {
+        const char *row = (const char *)j->in[1].data +
+                          l * j->in[1].stride[0] * (j->in[1].dtype == KG_F32 ? 4 : 2);
+        const volatile int4 *vector = (const volatile int4 *)row;
+        sum += (float)vector->x;
+    }
+    return sum;
+}
+
+static __global__ void product(struct job j)
+{
+    int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= j.m * j.n)
+        return;
+    if (j.how == BACKWARDS)
+        at = j.m * j.n - 1 - at;
+    int64_t row = at / j.n, column = at % j.n;
+    if (j.how == DOWN_THE_COLUMNS) {
+        row = at % j.m;
+        column = at / j.m;
+    }
+    if ((j.how == M_TAIL && j.m % 8 && row == j.m - 1) ||
+        (j.how == ONE_TILE && row / 64 == 2 && column / 64 == 1))
+        return;
+    if (j.how == DIVERGENT && threadIdx.x % 2)
+        for (volatile int i = 0; i < 100; i++)
+            continue;
+    int64_t to = row * j.out.stride[0] + column;
+    float before = load(&j.out, to);
+    if (j.how == WHEN_POISONED && !isnan(before))
+        return;
+    float sum = all_terms(&j, row, column);
+    if (j.how == ADD_TO_OUTPUT)
+        sum += before;
+    if (j.how == VECTOR_LOADS && at == 0 && first_of_rows(&j) == 0.123f)
+        sum += 1;
+    store(&j.out, to, sum, j.how == TRUNCATED);
+}
+
+/* Rows in shared memory, turned round by other warps than wrote them: a barrier is missing. */
+static __global__ void racing(struct job j)
+{
+    __shared__ float row[1024];
+    for (int64_t i = blockIdx.x; i < j.m; i += gridDim.x) {
+        for (int64_t c = threadIdx.x; c < j.n && c < 1024; c += blockDim.x)
+            row[c] = terms(&j, i, c, 0, j.k);
+        for (int64_t c = threadIdx.x; c < j.n && c < 1024; c += blockDim.x)
+            store(&j.out, i * j.out.stride[0] + j.n - 1 - c, row[j.n - 1 - c], 0);
+    }
+}
+
+/* The same with all barriers, and some more. */
+static __global__ void guarded(struct job j)
+{
+    __shared__ float row[1024];
+    for (int64_t i = blockIdx.x; i < j.m; i += gridDim.x) {
+        for (int64_t first = 0; first < j.n; first += 1024) {
+            __syncthreads();
+            for (int64_t c = threadIdx.x; c < 1024 && first + c < j.n; c += blockDim.x)
+                row[c] = terms(&j, i, first + c, 0, j.k);
+            for (int b = 0; b < 64; b++)
+                __syncthreads();
+            for (int64_t c = threadIdx.x; c < 1024 && first + c < j.n; c += blockDim.x)
+                store(&j.out, i * j.out.stride[0] + first + c, row[c], 0);
+        }
+    }
+}
+
+/* Terms dealt out to blocks, which add up as they come. */
+static __global__ void add_terms(struct job j, float *sums, int splits)
+{
+    int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= j.m * j.n)
+        return;
+    int64_t s = blockIdx.y;
+    atomicAdd(&sums[at / j.n * j.out.stride[0] + at % j.n],
+              terms(&j, at / j.n, at % j.n, j.k * s / splits, j.k * (s + 1) / splits));
+}
+
+/* ---- attention ---- */
+
+static __device__ float score(const struct job *j, int64_t q, int64_t k)
+{
+    float sum = 0;
+    for (int64_t d = 0; d < j->head_dim; d++)
+        sum += load(&j->in[0], q + d) * load(&j->in[1], k + d);
+    return sum * j->scale * (j->how == SCALE_OFF ? 0.98f : 1.0f);
+}
+
+static __device__ int64_t visible_keys(const struct job *j, int64_t i)
+{
+    int64_t n = j->seqlen_kv;
+    if (j->causal)
+        n = i + 1 + (j->how == MASK_TOP_LEFT ? 0 : j->seqlen_kv - j->seqlen_q);
+    if (j->causal && j->how == MASK_ONE_MORE)
+        n++;
+    n = n < 0 ? 0 : n > j->seqlen_kv ? j->seqlen_kv : n;
+    return j->how == KV_TAIL && n == j->seqlen_kv && n > 64 ? n / 64 * 64 : n;
+}
+
+static __global__ void attention(struct job j)
+{
+    int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= j.batch * j.heads * j.seqlen_q)
+        return;
+    int64_t i = at % j.seqlen_q, h = at / j.seqlen_q % j.heads, b = at / j.seqlen_q / j.heads;
+    int64_t kv = j.how == HEAD_MODULO ? h % j.kv_heads : h / (j.heads / j.kv_heads);
+    int64_t q = b * j.in[0].stride[0] + h * j.in[0].stride[1] + i * j.in[0].stride[2];
+    int64_t k = b * j.in[1].stride[0] + kv * j.in[1].stride[1];
+    int64_t v = b * j.in[2].stride[0] + kv * j.in[2].stride[1];
+    int64_t o = b * j.out.stride[0] + h * j.out.stride[1] + i * j.out.stride[2];
+    int64_t visible = visible_keys(&j, i);
+    float max = -INFINITY, total = 0, sum[512];
+    for (int64_t s = 0; s < visible; s++)
+        max = fmaxf(max, score(&j, q, k + s * j.in[1].stride[2]));
+    if (j.how == NO_MAX)
+        max = 0;
+    for (int64_t d = 0; d < j.head_dim; d++)
+        sum[d] = 0;
+    for (int64_t s = 0; s < visible; s++) {
+        float weight = expf(score(&j, q, k + s * j.in[1].stride[2]) - max);
+        total += weight;
+        for (int64_t d = 0; d < j.head_dim; d++)
+            sum[d] += weight * load(&j.in[2], v + s * j.in[2].stride[2] + d);
+    }
+    for (int64_t d = 0; d < j.head_dim; d++)
+        store(&j.out, o + d, visible ? sum[d] / total : 0, 0);
+}
+
+/* ---- launching ---- */
+
+static struct view view_of(const struct kg_tensor *t)
+{
+    struct view v = {};
+    v.data = t->data;
+    v.dtype = t->dtype;
+    for (uint32_t r = 0; r < t->rank; r++)
+        v.stride[r] = t->stride[r];
+    return v;
+}
+
+static struct job job_of(const struct kg_problem *p, const struct kg_args *args, enum how how)
+{
+    struct job j = {};
+    for (uint32_t i = 0; i < args->n_in && i < 3; i++)
+        j.in[i] = view_of(&args->in[i]);
+    j.out = view_of(&args->out[0]);
+    j.m = p->m;
+    j.n = p->n;
+    j.k = p->k;
+    j.batch = p->batch;
+    j.heads = p->heads;
+    j.kv_heads = p->kv_heads;
+    j.seqlen_q = p->seqlen_q;
+    j.seqlen_kv = p->seqlen_kv;
+    j.head_dim = p->head_dim;
+    j.scale = (float)p->scale;
+    j.causal = (p->flags & KG_FLAG_CAUSAL) != 0;
+    j.how = how;
+    return j;
+}
+
+static enum kg_status launched(void)
+{
+    return cudaGetLastError() == cudaSuccess ? KG_OK : KG_LAUNCH_FAILED;
+}
+
+static cudaStream_t stream_of(const struct kg_args *args)
+{
+    return (cudaStream_t)args->stream;
+}
+
+static enum kg_status run(const struct kg_problem *p, const struct kg_args *args, enum how how,
+                          int threads, cudaStream_t stream)
+{
+    const struct job j = job_of(p, args, how);
+    if (p->op == KG_OP_GEMM) {
+        product<<<(unsigned)((p->m * p->n + threads - 1) / threads), threads, 0, stream>>>(j);
+        return launched();
+    }
+    if (p->op != KG_OP_ATTENTION_FWD || p->head_dim > 512)
+        return wrap_inner(p, args);
+    const int64_t rows = p->batch * p->heads * p->seqlen_q;
+    attention<<<(unsigned)((rows + threads - 1) / threads), threads, 0, stream>>>(j);
+    return launched();
+}
+
+#define COMPUTED(name, how)                                                                        \
+    static enum kg_status name(const struct kg_problem *p, const struct kg_args *args)             \
+    {                                                                                              \
+        return run(p, args, how, THREADS, stream_of(args));                                        \
+    }
+COMPUTED(plain, PLAIN)
+COMPUTED(k_tail, K_TAIL)
+COMPUTED(one_k, ONE_K)
+COMPUTED(m_tail, M_TAIL)
+COMPUTED(one_tile, ONE_TILE)
+COMPUTED(fp16_sums, FP16_SUMS)
+COMPUTED(truncated, TRUNCATED)
+COMPUTED(last_split, LAST_SPLIT)
+COMPUTED(accumulates, ADD_TO_OUTPUT)
+COMPUTED(when_poisoned, WHEN_POISONED)
+COMPUTED(vector_loads, VECTOR_LOADS)
+COMPUTED(split_k, IN_SPLITS)
+COMPUTED(from_the_end, BACKWARDS)
+COMPUTED(strided_loads, DOWN_THE_COLUMNS)
+COMPUTED(divergence, DIVERGENT)
+COMPUTED(spills, SPILLING)
+COMPUTED(mask_one_more, MASK_ONE_MORE)
+COMPUTED(mask_top_left, MASK_TOP_LEFT)
+COMPUTED(kv_tail, KV_TAIL)
+COMPUTED(scale_off, SCALE_OFF)
+COMPUTED(kv_head_modulo, HEAD_MODULO)
+COMPUTED(no_max, NO_MAX)
+
+static enum kg_status tiny_blocks(const struct kg_problem *p, const struct kg_args *args)
+{
+    return run(p, args, PLAIN, 1, stream_of(args));
+}
+
+static enum kg_status input_stride(const struct kg_problem *p, const struct kg_args *args)
+{
+    struct kg_args dense = *args;
+    dense.in[0].stride[0] = dense.in[0].shape[1];
+    return run(p, &dense, PLAIN, THREADS, stream_of(args));
+}
+
+static enum kg_status missing_barrier(const struct kg_problem *p, const struct kg_args *args)
+{
+    if (p->op != KG_OP_GEMM || p->n > 1024)
+        return wrap_inner(p, args);
+    racing<<<8, 256, 0, stream_of(args)>>>(job_of(p, args, PLAIN));
+    return launched();
+}
+
+static enum kg_status many_barriers(const struct kg_problem *p, const struct kg_args *args)
+{
+    guarded<<<8, 256, 0, stream_of(args)>>>(job_of(p, args, PLAIN));
+    return launched();
+}
+
+/* All rows one after the other, in one block. */
+static enum kg_status serial_rows(const struct kg_problem *p, const struct kg_args *args)
+{
+    guarded<<<1, 32, 0, stream_of(args)>>>(job_of(p, args, PLAIN));
+    return launched();
+}
+
+static enum kg_status atomics(const struct kg_problem *p, const struct kg_args *args)
+{
+    const int splits = p->k < 64 ? (int)p->k : 64;
+    const struct kg_tensor *c = &args->out[0];
+    if (p->op != KG_OP_GEMM || p->dtype != KG_F32)
+        return wrap_inner(p, args);
+    if (cudaMemset2DAsync(c->data, (size_t)c->stride[0] * 4, 0, (size_t)p->n * 4, (size_t)p->m,
+                          stream_of(args)) != cudaSuccess)
+        return KG_LAUNCH_FAILED;
+    const dim3 grid((unsigned)((p->m * p->n + THREADS - 1) / THREADS), (unsigned)splits);
+    add_terms<<<grid, THREADS, 0, stream_of(args)>>>(job_of(p, args, PLAIN), (float *)c->data,
+                                                     splits);
+    return launched();
+}
+
+/* Three launches, a third of the rows each. */
+static enum kg_status three_launches(const struct kg_problem *p, const struct kg_args *args)
+{
+    for (int64_t third = 0; third < 3; third++) {
+        struct job j = job_of(p, args, PLAIN);
+        const int64_t first = p->m * third / 3, end = p->m * (third + 1) / 3;
+        const int64_t each = p->dtype == KG_F32 ? 4 : 2;
+        j.m = end - first;
+        j.in[0].data = (char *)j.in[0].data + first * j.in[0].stride[0] * each;
+        j.out.data = (char *)j.out.data + first * j.out.stride[0] * each;
+        if (j.m > 0)
+            product<<<(unsigned)((j.m * j.n + THREADS - 1) / THREADS), THREADS, 0,
+                      stream_of(args)>>>(j);
+    }
+    return launched();
+}
+
+/* ---- streams and threads ---- */
+
+static cudaStream_t side_stream;
+static cudaEvent_t fork_event, join_event;
+
+static bool have_side_stream(void)
+{
+    return side_stream ||
+           (cudaStreamCreateWithFlags(&side_stream, cudaStreamNonBlocking) == cudaSuccess &&
+            cudaEventCreateWithFlags(&fork_event, cudaEventDisableTiming) == cudaSuccess &&
+            cudaEventCreateWithFlags(&join_event, cudaEventDisableTiming) == cudaSuccess);
+}
+
+static __global__ void wait_long(long long cycles)
+{
+    const long long begin = clock64();
+    while (clock64() - begin < cycles)
+        continue;
+}
+
+/* The work hides on a stream of the kernel's own, late. */
+static enum kg_status own_stream(const struct kg_problem *p, const struct kg_args *args)
+{
+    if (!have_side_stream())
+        return KG_LAUNCH_FAILED;
+    wait_long<<<1, 1, 0, side_stream>>>(200000000);
+    return run(p, args, PLAIN, THREADS, side_stream);
+}
+
+/* A stream of its own that begins after the gate's and that the gate's waits for. */
+static enum kg_status joined_stream(const struct kg_problem *p, const struct kg_args *args)
+{
+    if (!have_side_stream() || cudaEventRecord(fork_event, stream_of(args)) != cudaSuccess ||
+        cudaStreamWaitEvent(side_stream, fork_event, 0) != cudaSuccess)
+        return KG_LAUNCH_FAILED;
+    const enum kg_status status = run(p, args, PLAIN, THREADS, side_stream);
+    if (cudaEventRecord(join_event, side_stream) != cudaSuccess ||
+        cudaStreamWaitEvent(stream_of(args), join_event, 0) != cudaSuccess)
+        return KG_LAUNCH_FAILED;
+    return status;
+}
+
+static struct {
+    struct kg_problem p;
+    struct kg_args args;
+} later;
+
+static void *launch_later(void *unused)
+{
+    (void)unused;
+    usleep(100000);
+    (void)run(&later.p, &later.args, PLAIN, THREADS, stream_of(&later.args));
+    return NULL;
+}
+
+static enum kg_status background(const struct kg_problem *p, const struct kg_args *args)
+{
+    pthread_t thread;
+    later.p = *p;
+    later.args = *args;
+    if (pthread_create(&thread, NULL, launch_later, NULL))
+        return KG_LAUNCH_FAILED;
+    pthread_detach(thread);
+    return KG_OK;
+}
+
+/* More shared memory than there is; nobody looks at the error. */
+static enum kg_status launch_fails(const struct kg_problem *p, const struct kg_args *args)
+{
+    product<<<1, THREADS, 1u << 20, stream_of(args)>>>(job_of(p, args, PLAIN));
+    (void)cudaGetLastError();
+    return KG_OK;
+}
+
+/* ---- memory ---- */
+
+/* `add` to the 16-bit word `offset` elements from `data`; where it is a NaN, one goes to `out`. */
+static __global__ void poke(unsigned short *data, int64_t offset, unsigned short value)
+{
+    data[offset] = value;
+}
+
+static __global__ void peek(const unsigned short *data, int64_t offset, unsigned short *out)
+{
+    if ((data[offset] & 0x7c00u) == 0x7c00u)
+        *out = 0x7fffu;
+}
+
+static int64_t halves_of(const struct kg_tensor *t)
+{
+    int64_t last = 0;
+    for (uint32_t r = 0; r < t->rank; r++)
+        last += (t->shape[r] - 1) * t->stride[r];
+    return (last + 1) * (t->dtype == KG_F32 ? 2 : 1);
+}
+
+static enum kg_status then_poke(const struct kg_problem *p, const struct kg_args *args,
+                                const struct kg_tensor *t, int64_t offset)
+{
+    const enum kg_status status = wrap_inner(p, args);
+    poke<<<1, 1, 0, stream_of(args)>>>((unsigned short *)t->data, offset, 0x3c01u);
+    return status == KG_OK ? launched() : status;
+}
+
+static enum kg_status write_past_end(const struct kg_problem *p, const struct kg_args *args)
+{
+    return then_poke(p, args, &args->out[0], halves_of(&args->out[0]));
+}
+
+static enum kg_status write_before_begin(const struct kg_problem *p, const struct kg_args *args)
+{
+    return then_poke(p, args, &args->out[0], -1);
+}
+
+static enum kg_status write_padding(const struct kg_problem *p, const struct kg_args *args)
+{
+    const struct kg_tensor *c = &args->out[0];
+    if (c->rank < 2 || c->shape[0] < 2 || c->stride[0] == c->shape[1])
+        return wrap_inner(p, args);
+    return then_poke(p, args, c, c->shape[1] * (c->dtype == KG_F32 ? 2 : 1));
+}
+
+static enum kg_status writes_input(const struct kg_problem *p, const struct kg_args *args)
+{
+    return then_poke(p, args, &args->in[0], halves_of(&args->in[0]) / 2);
+}
+
+static enum kg_status read_past_end(const struct kg_problem *p, const struct kg_args *args)
+{
+    const enum kg_status status = wrap_inner(p, args);
+    peek<<<1, 1, 0, stream_of(args)>>>((const unsigned short *)args->in[0].data,
+                                       halves_of(&args->in[0]),
+                                       (unsigned short *)args->out[0].data);
+    return status == KG_OK ? launched() : status;
+}
+
+static __device__ unsigned launches_so_far;
+
+static __global__ void count_and_spoil(unsigned limit, unsigned short *out)
+{
+    if (++launches_so_far > limit)
+        *out = 0x3c01u;
+}
+
+static enum kg_status after_forty(const struct kg_problem *p, const struct kg_args *args)
+{
+    const enum kg_status status = wrap_inner(p, args);
+    count_and_spoil<<<1, 1, 0, stream_of(args)>>>(40, (unsigned short *)args->out[0].data);
+    return status == KG_OK ? launched() : status;
+}
+
+/* On one shape alone, an address that is nobody's. */
+static enum kg_status illegal_shape(const struct kg_problem *p, const struct kg_args *args)
+{
+    if (p->m == 129)
+        poke<<<1, 1, 0, stream_of(args)>>>((unsigned short *)0xdead0000, 0, 1);
+    return wrap_inner(p, args);
+}
+
+static __global__ void wait_for(const volatile unsigned *word)
+{
+    while (*word != 0x5eed5eedu)
+        continue;
+}
+
+/* An odd number of tiles waits for a partner that never comes. */
+static enum kg_status odd_tiles(const struct kg_problem *p, const struct kg_args *args)
+{
+    const enum kg_status status = wrap_inner(p, args);
+    if ((p->m + 63) / 64 % 2 && p->m > 128)
+        wait_for<<<1, 1, 0, stream_of(args)>>>((const volatile unsigned *)args->in[0].data);
+    return status;
+}
+
+static enum kg_status zeros_first(const struct kg_problem *p, const struct kg_args *args)
+{
+    const struct kg_tensor *c = &args->out[0];
+    const size_t each = p->dtype == KG_F32 ? 4 : 2;
+    if (c->rank == 2 &&
+        cudaMemset2DAsync(c->data, (size_t)c->stride[0] * each, 0, (size_t)c->shape[1] * each,
+                          (size_t)c->shape[0], stream_of(args)) != cudaSuccess)
+        return KG_LAUNCH_FAILED;
+    return wrap_inner(p, args);
+}
+
+FAULTS({"plain", plain, 0, NULL}, {"k_tail", k_tail, 0, NULL}, {"one_k", one_k, 0, NULL},
+       {"m_tail", m_tail, 0, NULL}, {"one_tile", one_tile, 0, NULL},
+       {"fp16_sums", fp16_sums, 0, NULL}, {"truncated", truncated, 0, NULL},
+       {"last_split", last_split, 0, NULL}, {"accumulates", accumulates, 0, NULL},
+       {"when_poisoned", when_poisoned, 0, NULL}, {"vector_loads", vector_loads, 0, NULL},
+       {"split_k", split_k, 0, NULL}, {"from_the_end", from_the_end, 0, NULL},
+       {"strided_loads", strided_loads, 0, NULL}, {"divergence", divergence, 0, NULL},
+       {"spills", spills, 0, NULL}, {"mask_one_more", mask_one_more, 0, NULL},
+       {"mask_top_left", mask_top_left, 0, NULL}, {"kv_tail", kv_tail, 0, NULL},
+       {"scale_off", scale_off, 0, NULL}, {"kv_head_modulo", kv_head_modulo, 0, NULL},
+       {"no_max", no_max, 0, NULL}, {"tiny_blocks", tiny_blocks, 0, NULL},
+       {"input_stride", input_stride, 0, NULL}, {"missing_barrier", missing_barrier, 0, NULL},
+       {"many_barriers", many_barriers, 0, NULL}, {"serial_rows", serial_rows, 0, NULL},
+       {"atomics", atomics, 0, NULL},
+       {"declared_atomics", atomics, KG_KERNEL_NONDETERMINISTIC, NULL},
+       {"three_launches", three_launches, 0, NULL}, {"own_stream", own_stream, 0, NULL},
+       {"joined_stream", joined_stream, 0, NULL}, {"background", background, 0, NULL},
+       {"launch_fails", launch_fails, 0, NULL}, {"write_past_end", write_past_end, 0, NULL},
+       {"write_before_begin", write_before_begin, 0, NULL},
+       {"write_padding", write_padding, 0, NULL}, {"writes_input", writes_input, 0, NULL},
+       {"read_past_end", read_past_end, 0, NULL}, {"after_forty", after_forty, 0, NULL},
+       {"illegal_shape", illegal_shape, 0, NULL}, {"odd_tiles", odd_tiles, 0, NULL},
+       {"zeros_first", zeros_first, 0, NULL})
