@@ -52,6 +52,9 @@ if [ -d tests/gpu ]; then
             cp -r "$build/tests/$folder" "$stage/tests/"
         fi
     done
+    if [ -d "$stage/tests/mutants" ]; then
+        cp tests/mutants/suite.py tests/mutants/catalogue.json "$stage/tests/mutants/"
+    fi
     install ci/test-gpu.sh "$stage/test-gpu.sh"
 fi
 

@@ -1,0 +1,358 @@
+/* test_verify.c: the parts of the verification: looks, images, probes, shapes, sanitizer logs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../kernels/reference/reference.h"
+#include "gate/sanitize.h"
+#include "gate/verify_image.h"
+#include "gate/verify_look.h"
+#include "gate/verify_probe.h"
+#include "gate/verify_shapes.h"
+#include "problem_tensors.h"
+
+enum { ROWS = 300, COLUMNS = 200 };
+
+/* ---- looks ---- */
+
+struct matrix {
+    struct kg_problem problem;
+    struct problem_tensor about;
+    double reference[ROWS * COLUMNS];
+    float got[ROWS * COLUMNS];
+};
+
+static struct matrix *ones(void)
+{
+    struct matrix *m = calloc(1, sizeof *m);
+    assert_non_null(m);
+    m->problem = gemm_like(KG_OP_GEMM, KG_F32, ROWS, COLUMNS, 8);
+    m->about = (struct problem_tensor){"c", true, 2, {ROWS, COLUMNS}};
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        m->got[i] = (float)(m->reference[i] = i % 3 ? 1 : -1);
+    return m;
+}
+
+/* What a look says of the matrix, which is freed; "" when it is right. */
+static const char *said(struct matrix *m, bool exact)
+{
+    static char text[600];
+    struct look look;
+    look_start(&look, &m->problem, &m->about, exact, 1);
+    assert_int_equal(look_rows(&look, m->got, m->reference, 0, ROWS, NULL), GATE_OK);
+    assert_int_equal(look.seen, ROWS * COLUMNS);
+    text[0] = '\0';
+    bool right = look_is_right(&look, text, sizeof text);
+    assert_int_equal(right, text[0] == '\0');
+    free(m);
+    return text;
+}
+
+static void test_equal_is_right(void **state)
+{
+    (void)state;
+    assert_string_equal(said(ones(), false), "");
+    assert_string_equal(said(ones(), true), "");
+}
+
+static void test_one_bit_is_not_exact(void **state)
+{
+    (void)state;
+    struct matrix *m = ones();
+    m->got[5 * COLUMNS + 7] = nextafterf(m->got[5 * COLUMNS + 7], 2);
+    assert_non_null(strstr(said(m, true), "1 of 60000 elements are not exactly"));
+    m = ones();
+    m->got[5 * COLUMNS + 7] = nextafterf(m->got[5 * COLUMNS + 7], 2);
+    assert_string_equal(said(m, false), "");
+}
+
+/* The limit for fp32 is 1e-5: these errors are below it as a share of the whole. */
+static void test_an_error_in_one_row(void **state)
+{
+    (void)state;
+    struct matrix *m = ones();
+    for (int j = 0; j < COLUMNS; j++)
+        m->got[299 * COLUMNS + j] *= 1 + 5e-5f;
+    assert_non_null(strstr(said(m, false), "of row 299 is over the limit"));
+}
+
+static void test_an_error_in_one_tile(void **state)
+{
+    (void)state;
+    struct matrix *m = ones();
+    /* 72 of 200 columns and 44 of 300 rows: rows and the whole stay below their limits. */
+    for (int i = 256; i < ROWS; i++)
+        for (int j = 128; j < COLUMNS; j++)
+            m->got[i * COLUMNS + j] *= 1 + 4e-5f;
+    assert_non_null(strstr(said(m, false), "of tile (2, 1) is over the limit"));
+}
+
+static void test_where_it_is_wrong(void **state)
+{
+    (void)state;
+    struct matrix *m = ones();
+    m->got[130 * COLUMNS + 150] = 3;
+    m->got[131 * COLUMNS] = 3;
+    assert_non_null(strstr(said(m, false), "2 of 60000 elements are far off; first bad element "
+                                           "[130, 150], in row 130 and tile (1, 1): expected 1, "
+                                           "got 3"));
+}
+
+static void test_nan_is_never_right(void **state)
+{
+    (void)state;
+    for (int exact = 0; exact < 2; exact++) {
+        struct matrix *m = ones();
+        m->got[17] = NAN;
+        assert_non_null(strstr(said(m, exact), "1 of 60000 elements are NaN"));
+    }
+}
+
+static void test_nan_where_one_is_due(void **state)
+{
+    (void)state;
+    struct matrix *m = ones();
+    m->reference[17] = NAN;
+    m->got[17] = NAN;
+    m->reference[18] = INFINITY;
+    m->got[18] = INFINITY;
+    assert_string_equal(said(m, false), "");
+    m = ones();
+    m->reference[17] = NAN;
+    assert_non_null(strstr(said(m, false), "not exactly what they must be"));
+}
+
+/* ---- images ---- */
+
+static struct kg_problem heads(void)
+{
+    struct kg_problem p = attention(KG_F16, 0, 4, 2, 5, 7, 10);
+    p.batch = 3;
+    return p;
+}
+
+/* Each byte that is no element of an output is guarded; each element of an output is free. */
+static void test_every_byte_is_guarded(void **state)
+{
+    (void)state;
+    const struct kg_problem p = heads();
+    for (int layout = 0; layout < IMAGE_LAYOUTS; layout++) {
+        struct image image;
+        char text[300];
+        size_t free_bytes = 0;
+        assert_int_equal(image_make(&p, (enum image_layout)layout, 0xff, &image, NULL), GATE_OK);
+        unsigned char *after = malloc(image.size);
+        assert_non_null(after);
+        memcpy(after, image.bytes, image.size);
+        assert_true(image_is_intact(&image, after, text, sizeof text));
+        for (size_t at = 0; at < image.size; at += at % 97 ? 1 : 3) {
+            after[at] ^= 1;
+            free_bytes += image_is_intact(&image, after, text, sizeof text);
+            after[at] ^= 1;
+        }
+        assert_in_range(free_bytes, 1, 2 * 3 * 4 * 5 * 10);
+        assert_true(free_bytes > 3 * 4 * 5 * 10);
+        free(after);
+        image_release(&image);
+    }
+}
+
+static void test_layouts_are_what_kernels_may_be_given(void **state)
+{
+    (void)state;
+    const struct kg_problem p = heads();
+    for (int layout = 0; layout < IMAGE_LAYOUTS; layout++) {
+        struct image image;
+        assert_int_equal(image_make(&p, (enum image_layout)layout, 0, &image, NULL), GATE_OK);
+        for (unsigned i = 0; i < 4; i++) {
+            const struct kg_tensor *t = &image.view[i];
+            assert_int_equal((uintptr_t)t->data % 16, 0);
+            assert_int_equal((uintptr_t)t->data % 32 != 0, layout != IMAGE_DENSE);
+            assert_int_equal(t->stride[3], 1);
+            assert_int_equal(t->stride[2] == 10, layout == IMAGE_DENSE || layout == IMAGE_OFFSET);
+            assert_int_equal(t->stride[1] < t->stride[2], layout == IMAGE_HEADS);
+            assert_true(layout != IMAGE_ODD || t->stride[2] % 2 == 1);
+        }
+        image_release(&image);
+    }
+}
+
+static void test_a_poison_changes_all_but_the_inputs(void **state)
+{
+    (void)state;
+    const struct kg_problem p = heads();
+    struct image one, other;
+    assert_int_equal(image_make(&p, IMAGE_ODD, 0xff, &one, NULL), GATE_OK);
+    probe_fill(PROBE_NORMAL, &p, one.view, one.n_in, 7);
+    assert_int_equal(image_with_poison(&one, 0x5a, &other, NULL), GATE_OK);
+    assert_int_equal(one.size, other.size);
+    for (unsigned i = 0; i < 4; i++) {
+        size_t bytes = (size_t)problem_tensor_elements(&one.about[i]) * 2;
+        unsigned char *a = malloc(bytes), *b = malloc(bytes);
+        assert_true(a && b);
+        image_gather(&one, one.bytes, i, a);
+        image_gather(&other, other.bytes, i, b);
+        assert_int_equal(memcmp(a, b, bytes) == 0, i < 3);
+        free(a);
+        free(b);
+    }
+    assert_int_equal(other.bytes[0], 0x5a);
+    image_release(&one);
+    image_release(&other);
+}
+
+/* ---- probes ---- */
+
+/* Sums that fp32 rounds nowhere give the same bits in any order: up and down must agree, and with
+ * the fp64 reference. */
+static void test_exact_probes_are_exact(void **state)
+{
+    (void)state;
+    const enum kg_dtype dtypes[] = {KG_F16, KG_BF16, KG_F32};
+    for (int i = 0; i < 3 * PROBES; i++) {
+        enum probe probe = (enum probe)(i % PROBES);
+        const struct kg_problem p = gemm_like(KG_OP_GEMM, dtypes[i / PROBES], 9, 8, 513);
+        struct image image;
+        double reference[9 * 8];
+        if (!probe_is_exact(probe) || !probe_applies(probe, &p))
+            continue;
+        assert_int_equal(image_make(&p, IMAGE_DENSE, 0xff, &image, NULL), GATE_OK);
+        probe_fill(probe, &p, image.view, image.n_in, 99);
+        double *const out[] = {reference};
+        assert_int_equal(kg_reference_host(&p, image.view, 2, out, 1), KG_OK);
+        for (int e = 0; e < 9 * 8; e++) {
+            float up = 0, down = 0, largest = 0;
+            for (int64_t l = 0; l < p.k; l++) {
+                int64_t back = p.k - 1 - l;
+                up += kg_load_float(image.view[0].data, p.dtype, e / 8 * p.k + l) *
+                      kg_load_float(image.view[1].data, p.dtype, l * 8 + e % 8);
+                down += kg_load_float(image.view[0].data, p.dtype, e / 8 * p.k + back) *
+                        kg_load_float(image.view[1].data, p.dtype, back * 8 + e % 8);
+                largest = fmaxf(largest, fabsf(up));
+            }
+            assert_true(up == down && (double)up == reference[e]);
+            assert_true(probe != PROBE_CANCELLATION || largest > 65504);
+        }
+        image_release(&image);
+    }
+}
+
+static void test_same_ends_differ_inside(void **state)
+{
+    (void)state;
+    const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F32, 20, 20, 20);
+    struct image one, other;
+    assert_int_equal(image_make(&p, IMAGE_DENSE, 0, &one, NULL), GATE_OK);
+    assert_int_equal(image_make(&p, IMAGE_DENSE, 0, &other, NULL), GATE_OK);
+    probe_fill(PROBE_NORMAL, &p, one.view, 2, 5);
+    probe_fill(PROBE_SAME_ENDS, &p, other.view, 2, 5);
+    for (unsigned i = 0; i < 2; i++) {
+        const float *a = one.view[i].data, *b = other.view[i].data;
+        assert_memory_equal(a, b, 64 * sizeof *a);
+        assert_memory_equal(a + 400 - 64, b + 400 - 64, 64 * sizeof *a);
+        assert_memory_not_equal(a + 64, b + 64, sizeof *a);
+    }
+    image_release(&one);
+    image_release(&other);
+}
+
+/* Each query has one key that takes all the weight, but where the mask hides it. */
+static void test_retrieval_finds_keys(void **state)
+{
+    (void)state;
+    const struct kg_problem p = attention(KG_F16, 0, 4, 2, 65, 129, 64);
+    struct image image;
+    double *o = malloc(4 * 65 * 64 * sizeof *o);
+    double *const out[] = {o};
+    assert_non_null(o);
+    assert_int_equal(image_make(&p, IMAGE_DENSE, 0, &image, NULL), GATE_OK);
+    probe_fill(PROBE_RETRIEVAL, &p, image.view, 3, 3);
+    assert_int_equal(kg_reference_host(&p, image.view, 3, out, 1), KG_OK);
+    for (int i = 0; i < 4 * 65 * 64; i++)
+        assert_true(fabs(o[i] - round(o[i])) < 1e-6);
+    image_release(&image);
+    free(o);
+}
+
+/* ---- shapes ---- */
+
+static void test_neighbours_are_problems(void **state)
+{
+    (void)state;
+    const struct kg_problem problems[] = {
+        gemm_like(KG_OP_GEMM, KG_F16, 4096, 8192, 1 << 20),
+        gemm_like(KG_OP_GEMV, KG_F32, 1, 0, 1),
+        gemm_like(KG_OP_LINEAR_RELU_BWD, KG_BF16, 3, 5, 7),
+        attention(KG_F16, KG_FLAG_CAUSAL, 32, 8, 1, 131072, 128),
+        attention(KG_BF16, 0, 3, 3, 77, 7, 64),
+    };
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
+        struct kg_problem few[SHAPES_MAX], many[SHAPES_MAX];
+        struct kg_signature s;
+        unsigned n_few = shapes_around(&problems[i], false, few);
+        unsigned n_many = shapes_around(&problems[i], true, many);
+        assert_in_range(n_few, 10, n_many - 20);
+        assert_memory_equal(few, many, n_few * sizeof few[0]);
+        for (unsigned j = 0; j < n_many; j++) {
+            assert_true(kg_signature_of(&many[j], &s));
+            assert_int_equal(many[j].head_dim, problems[i].head_dim);
+            assert_int_equal(many[j].flags, problems[i].flags);
+            assert_true(image_size(&many[j], IMAGE_PADDED) < (size_t)64 << 20);
+        }
+    }
+}
+
+/* ---- logs of compute-sanitizer ---- */
+
+static void test_reports_are_counted(void **state)
+{
+    (void)state;
+    static const char log[] = "========= COMPUTE-SANITIZER\n"
+                              "kernel output\n"
+                              "========= Invalid __shared__ read of size 2 bytes\n"
+                              "=========     at one()+0x10\n"
+                              "========= \n"
+                              "========= Program hit cudaErrorLaunchFailure\n"
+                              "=========     Saved host backtrace\n"
+                              "=========\n"
+                              "========= ERROR SUMMARY: 2 errors\n";
+    struct sanitize_tool tool = {0};
+    sanitize_read_log(log, NULL, &tool);
+    assert_int_equal(tool.errors, 2);
+    assert_string_equal(tool.texts[0], "Invalid __shared__ read of size 2 bytes; at one()+0x10");
+    sanitize_read_log(log, "# all of one()\none()+0x?0\n", &tool);
+    assert_int_equal(tool.errors, 3);
+    assert_int_equal(tool.allowed, 1);
+    sanitize_read_log("", NULL, &tool);
+    sanitize_read_log("=========", NULL, &tool);
+    assert_int_equal(tool.errors, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_equal_is_right),
+        cmocka_unit_test(test_one_bit_is_not_exact),
+        cmocka_unit_test(test_an_error_in_one_row),
+        cmocka_unit_test(test_an_error_in_one_tile),
+        cmocka_unit_test(test_where_it_is_wrong),
+        cmocka_unit_test(test_nan_is_never_right),
+        cmocka_unit_test(test_nan_where_one_is_due),
+        cmocka_unit_test(test_every_byte_is_guarded),
+        cmocka_unit_test(test_layouts_are_what_kernels_may_be_given),
+        cmocka_unit_test(test_a_poison_changes_all_but_the_inputs),
+        cmocka_unit_test(test_exact_probes_are_exact),
+        cmocka_unit_test(test_same_ends_differ_inside),
+        cmocka_unit_test(test_retrieval_finds_keys),
+        cmocka_unit_test(test_neighbours_are_problems),
+        cmocka_unit_test(test_reports_are_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
