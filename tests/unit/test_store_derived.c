@@ -49,7 +49,7 @@ static bool add_epoch(void *context, int64_t from_ms, const char *epoch)
 static void assert_epochs(struct store_fixture *f, const char *epochs, const char *expected)
 {
     size_t n = strlen(epochs);
-    for (unsigned order = 0; order < 24; order++) {
+    for (unsigned order = 0; order < 7; order++) {
         char path[sizeof(f->path)];
         memcpy(path, f->path, sizeof(path));
         snprintf(f->path, sizeof(f->path), "%s/%u-%s.db", f->folder, order, epochs);
