@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/schema.h"
 #include "emit.h"
@@ -65,7 +66,7 @@ static bool parse(struct api_write *w, struct ingest *in)
         return false;
     }
     if (!schema_check(run_schema, in->document, &fault) ||
-        !run_check(in->document, auth_now_ms(), &fault))
+        !run_check(in->document, clock_wall_ms(), &fault))
         return refuse(w, 400, fault.pointer, fault.message);
     return true;
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/random.h>
-#include <time.h>
 
 static const char hex_digits[] = "0123456789abcdef";
 
@@ -137,11 +136,4 @@ enum gate_status auth_new_token(struct store_token *out, char text[AUTH_TOKEN_LE
     snprintf(text, AUTH_TOKEN_LENGTH + 1, "kg_%s_%s", out->id, secret);
     explicit_bzero(secret, sizeof(secret));
     return GATE_OK;
-}
-
-int64_t auth_now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }

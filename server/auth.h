@@ -49,6 +49,4 @@ void auth_scope_text(unsigned scopes, char out[AUTH_MAX_SCOPES]);
 /* The name of one scope, or NULL; scopes are the bits from 0 up. */
 const char *auth_scope_name(unsigned bit);
 
-int64_t auth_now_ms(void);
-
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "auth.h"
+#include "base/clock.h"
 #include "options.h"
 #include "store_backup.h"
 #include "store_care.h"
@@ -127,7 +128,7 @@ enum gate_status server_thin(int argc, char **argv, struct gate_error *err)
     status = store_open(a.db, STORE_READ_WRITE, &store, err);
     if (status != GATE_OK)
         return status;
-    int64_t now_ms = auth_now_ms();
+    int64_t now_ms = clock_wall_ms();
     while (status == GATE_OK && n == THIN_RUNS) {
         status = store_thin(store, now_ms - a.older_ms, now_ms, THIN_RUNS, &n, err);
         total += status == GATE_OK ? n : 0;

@@ -10,6 +10,7 @@
 
 #include "artifacts.h"
 #include "auth.h"
+#include "base/clock.h"
 #include "serve_options.h"
 #include "store_care.h"
 
@@ -193,7 +194,7 @@ enum gate_status server_check(int argc, char **argv, struct gate_error *err)
     enum gate_status status = serve_options_parse(argc, argv, usage, &options, &done, err);
     if (status != GATE_OK || done)
         return status;
-    struct check c = {.options = &options, .now_ms = auth_now_ms()};
+    struct check c = {.options = &options, .now_ms = clock_wall_ms()};
     check_mode(&c, options.http.db, false);
     check_folder(&c, options.http.db);
     check_settings(&c);

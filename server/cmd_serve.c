@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "http.h"
 #include "listen.h"
 #include "log.h"
@@ -47,25 +48,19 @@ static enum gate_status open_socket(struct serve_options *a, char url[LISTEN_MAX
     return status;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Until one of the signals comes: what is to be done now and then. */
 static void wait_and_tick(struct http *http, const sigset_t *stop)
 {
     int64_t watchdog_ms = notify_watchdog_ms();
     int64_t step_ms = watchdog_ms > 0 && watchdog_ms < TICK_MS ? watchdog_ms : TICK_MS;
-    int64_t told_ms = 0;
+    double told_ms = 0;
     struct timespec step = {step_ms / 1000, step_ms % 1000 * 1000000};
     while (sigtimedwait(stop, NULL, &step) < 0) {
         http_tick(http);
-        if (watchdog_ms > 0 && now_ms() - told_ms >= watchdog_ms && http_is_alive(http)) {
+        if (watchdog_ms > 0 && clock_s() * 1000 - told_ms >= (double)watchdog_ms &&
+            http_is_alive(http)) {
             notify_send("WATCHDOG=1");
-            told_ms = now_ms();
+            told_ms = clock_s() * 1000;
         }
     }
 }

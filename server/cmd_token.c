@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "auth.h"
+#include "base/clock.h"
 #include "options.h"
 
 static const char usage[] =
@@ -63,7 +64,7 @@ static enum gate_status take(void *context, int letter, const char *value, struc
 static enum gate_status create(const struct arguments *a, struct store *store,
                                struct gate_error *err)
 {
-    struct store_token token = {.scopes = a->scopes, .created_ms = auth_now_ms()};
+    struct store_token token = {.scopes = a->scopes, .created_ms = clock_wall_ms()};
     char text[AUTH_TOKEN_LENGTH + 1];
     if (a->valid_ms != 0)
         token.expires_ms = token.created_ms + a->valid_ms;
@@ -108,7 +109,7 @@ static bool put_token(void *context, const struct store_token *t)
 static enum gate_status revoke(struct store *store, const char *id, struct gate_error *err)
 {
     bool found;
-    enum gate_status status = store_revoke_token(store, id, auth_now_ms(), &found, err);
+    enum gate_status status = store_revoke_token(store, id, clock_wall_ms(), &found, err);
     if (status == GATE_OK && !found)
         status =
             gate_fail(err, GATE_USAGE,
@@ -153,7 +154,7 @@ enum gate_status server_token(int argc, char **argv, struct gate_error *err)
         status = store_open(a.db, STORE_READ_WRITE, &store, err);
     if (status != GATE_OK)
         return status;
-    int64_t now_ms = auth_now_ms();
+    int64_t now_ms = clock_wall_ms();
     if (strcmp(a.operands[0], "create") == 0)
         status = create(&a, store, err);
     else if (strcmp(a.operands[0], "list") == 0)

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "http_private.h"
 #include "log.h"
@@ -146,7 +147,7 @@ static enum gate_status do_chores(void *context, struct store *store, bool *more
     enum gate_status status = watch_pending(store, WATCH_TRACKS, more, err);
     if (status != GATE_OK || *more || h->options.keep_samples_ms == 0)
         return status;
-    int64_t now_ms = auth_now_ms();
+    int64_t now_ms = clock_wall_ms();
     status =
         store_thin(store, now_ms - h->options.keep_samples_ms, now_ms, THIN_RUNS, &n_thinned, err);
     *more = n_thinned == THIN_RUNS;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "log.h"
 #include "metrics.h"
 
@@ -163,7 +164,7 @@ struct touch {
 static enum gate_status run_touch(void *context, struct store *store, struct gate_error *err)
 {
     const struct touch *t = context;
-    return store_touch_token(store, t->id, auth_now_ms(), err);
+    return store_touch_token(store, t->id, clock_wall_ms(), err);
 }
 
 static void touch_done(void *context, enum gate_status status, const struct gate_error *err)
@@ -205,7 +206,7 @@ static bool identify(struct http *h, struct exchange *x, bool required, struct r
         return false;
     struct store *store = http_take_store(h);
     enum auth_result result =
-        auth_check(store, x->headers.authorization, auth_now_ms(), &x->who, &err);
+        auth_check(store, x->headers.authorization, clock_wall_ms(), &x->who, &err);
     http_give_store(h, store);
     switch (result) {
     case AUTH_GOOD:

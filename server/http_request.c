@@ -4,20 +4,13 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "log.h"
 #include "metrics.h"
 
 #define IDLE_TIMES 2 /* of the timeout: from the end of a request to the headers of the next */
 #define BODY_TIMES 4
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 void http_set_deadline(struct peer *peer, int64_t seconds)
 {
@@ -123,7 +116,7 @@ void *http_on_target(void *context, const char *target, struct MHD_Connection *c
     x->who.scopes = 0;
     x->status = 0;
     x->bytes = 0;
-    x->start_ns = now_ns();
+    x->start_ns = (int64_t)clock_ns();
     atomic_fetch_add(&h->n_requests, 1);
     return peer;
 }
@@ -230,7 +223,7 @@ void http_on_completed(void *context, struct MHD_Connection *connection, void **
         return;
     *state = NULL;
     struct exchange *x = &peer->exchange;
-    int64_t ns = now_ns() - x->start_ns;
+    int64_t ns = (int64_t)clock_ns() - x->start_ns;
     metrics_request(x->status, ns);
     metrics_add(METRIC_BYTES_SENT, x->bytes);
     if (log_wants_requests())

@@ -4,9 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "emit.h"
 
 #define MAX_LINE 8192
@@ -27,13 +27,6 @@ bool log_wants_requests(void)
     return most_level >= LOG_LEVEL_REQUEST;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* There is nobody to tell when this fails. */
 static void write_line(struct buf *line)
 {
@@ -48,7 +41,7 @@ static void write_line(struct buf *line)
 static void begin_json(struct emit *e, enum log_level level)
 {
     emit_open(e, '{');
-    emit_integer_member(e, "time_ms", now_ms());
+    emit_integer_member(e, "time_ms", clock_wall_ms());
     emit_string_member(e, "level", level_names[level]);
 }
 
@@ -92,7 +85,7 @@ void log_one_request(const struct log_request *r)
         emit_close(&e, '}');
     } else {
         buf_printf(&line, "gate-server: request time_ms=%lld address=%s method=%s status=%u bytes=",
-                   (long long)now_ms(), r->address, r->method, r->status);
+                   (long long)clock_wall_ms(), r->address, r->method, r->status);
         buf_printf(&line, "%llu us=%lld token=%s target=", (unsigned long long)r->bytes,
                    (long long)r->us, r->token[0] != '\0' ? r->token : "-");
         emit_string(&e, r->target); /* in quotes and escaped: a target is the client's text */

@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "log.h"
 #include "metrics.h"
 
 #define MAX_BATCH 32 /* jobs of one commit: writers of other processes wait for the turn */
 #define MAX_READY_BYTES ((size_t)32 << 20) /* of prepared jobs that wait */
-#define TRIM_BYTES ((size_t)8 << 20) /* a job of this size leaves much behind in the heap */
+#define TRIM_BYTES ((size_t)8 << 20)       /* a job of this size leaves much behind in the heap */
 #define BEAT_MS 1000
 
 struct list {
@@ -73,21 +74,14 @@ static struct writer_job *list_take(struct list *l)
 
 /* ---- time ---- */
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static void beat(struct writer *w)
 {
-    atomic_store(&w->beat_ms, now_ns() / 1000000);
+    atomic_store(&w->beat_ms, (int64_t)clock_ns() / 1000000);
 }
 
 int64_t writer_silent_ms(struct writer *w)
 {
-    return now_ns() / 1000000 - atomic_load(&w->beat_ms);
+    return (int64_t)clock_ns() / 1000000 - atomic_load(&w->beat_ms);
 }
 
 static struct timespec in_ms(int64_t ms)
@@ -227,11 +221,11 @@ static enum gate_status run_batch(struct writer *w, struct list *batch, struct g
 static void do_batch(struct writer *w, struct list *batch)
 {
     struct gate_error err = {0};
-    int64_t start = now_ns();
+    int64_t start = (int64_t)clock_ns();
     bool large = false;
     enum gate_status status = run_batch(w, batch, &err);
     metrics_add(status == GATE_OK ? METRIC_COMMITS : METRIC_COMMITS_FAILED, 1);
-    metrics_commit(now_ns() - start);
+    metrics_commit((int64_t)clock_ns() - start);
     if (status != GATE_OK)
         log_message(LOG_LEVEL_ERROR, "%s", err.message);
     while (batch->first) {
@@ -265,7 +259,7 @@ static void *run_jobs(void *context)
 {
     struct writer *w = context;
     struct list batch;
-    int64_t chore_ns = now_ns(); /* when it is due */
+    int64_t chore_ns = (int64_t)clock_ns(); /* when it is due */
     bool more = false;
     list_init(&batch);
     beat(w);
@@ -274,9 +268,9 @@ static void *run_jobs(void *context)
         beat(w);
         if (wrote)
             do_batch(w, &batch);
-        if (w->chore && (wrote || more || now_ns() >= chore_ns)) {
+        if (w->chore && (wrote || more || (int64_t)clock_ns() >= chore_ns)) {
             more = do_chore(w);
-            chore_ns = now_ns() + w->period_ms * 1000000;
+            chore_ns = (int64_t)clock_ns() + w->period_ms * 1000000;
         }
         beat(w);
     }
