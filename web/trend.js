@@ -12,7 +12,7 @@ import { plotPlace } from "./chart_plot.js";
 import { RESOURCES, errorSpec, onlyValue, resourceSpec, timesSpec } from "./chart_specs.js";
 import { choice, spreadKeys, zoomButtons } from "./chart_tools.js";
 import { address, h } from "./dom.js";
-import { dateText, plural, shortCommit } from "./format.js";
+import { dateText, duration, plural, shortCommit } from "./format.js";
 
 const SETTLE_MS = 180; // after the last zoom, before the server is asked
 const MIN_SPAN_MS = 60e3;
@@ -39,7 +39,7 @@ function fullRange({ x, byCommit }) {
 export function trendChart({ whole, state, save, load, csv, signal }) {
     const surface = h("div", {
         class: "plot", tabindex: "0", role: "application", "aria-roledescription": "chart",
-        "aria-label": "Trend of p50 by run", "aria-describedby": "chart-help",
+        "aria-describedby": "chart-help",
     });
     const tooltip = h("div", { class: "tooltip", hidden: true });
     const live = h("p", { class: "hidden", "aria-live": "polite" });
@@ -242,6 +242,9 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
               "single runs." : "";
         note.textContent = `${dateText(from)} to ${dateText(to)}` +
             `${state.span ? "" : `, ${plural(total, "run")}`}.${bucket}`;
+        const [lane] = wholeModel.lanes;
+        surface.setAttribute("aria-label", `Trend of p50: ${plural(total, "run")}, newest ` +
+            `${lane.provider} ${duration(lane.columns.p50_ns.at(-1))}`);
     }
 
     // ---- point ----

@@ -91,6 +91,8 @@ describe("case", { skip }, () => {
             await page.locator(".legend .term").last().focus();
             await page.keyboard.press("Tab");
             assert.equal(await page.evaluate(() => document.activeElement.className), "plot");
+            assert.match(await page.locator(".plot").getAttribute("aria-label"),
+                /^Trend of p50: 40 runs, newest ours [\d.]+.µs$/);
             await page.keyboard.press("Home");
             const first = await spoken(page);
             assert.match(first, /^ours \d+\.\d+.µs; .* against the best; pass; .*1 of 40$/);
