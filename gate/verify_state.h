@@ -31,7 +31,7 @@ void state_compare(const struct state *before, const struct state *now, struct v
 
 struct state_memory {
     size_t heap_bytes;    /* allocated by malloc() */
-    size_t address_bytes; /* of the whole process */
+    size_t address_bytes; /* private and writable, of the whole process */
 };
 
 struct state_memory state_memory(void);

