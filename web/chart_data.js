@@ -68,6 +68,7 @@ function byTime(lanes) {
         let row = 0;
         for (let i = 0; i < x.length && row < times.length; i++)
             if (x[i] === times[row]) lane.at[i] = row++;
+        lane.straight = times.length === x.length;
     }
     return { x, toX: (time) => time, toTime: (value) => value };
 }
@@ -86,7 +87,8 @@ function byCommit(lanes) {
 /**
  * { x, lanes, toX(time_ms, run), toTime(x), nearest(x) }. x is milliseconds, or with order "commit"
  * the place in the sequence of runs, whose time is that of the commit's first run. A lane:
- * { provider, role, contract, index (of its colour), former (an older contract), columns, at }.
+ * { provider, role, contract, index (of its colour), former (an older contract), columns, at,
+ * straight (row i is at x[i]) }.
  */
 export function arrange(trend, order) {
     const colours = new Map();
@@ -96,7 +98,7 @@ export function arrange(trend, order) {
         .map((s) => {
             const former = colours.has(s.provider);
             if (!former) colours.set(s.provider, colours.size);
-            return { ...s, index: colours.get(s.provider), former, at: null };
+            return { ...s, index: colours.get(s.provider), former, at: null, straight: false };
         });
     const size = lanes.reduce((n, l) => n + l.columns.time_ms.length, 0);
     for (const lane of lanes) lane.at = new Int32Array(size).fill(-1);
@@ -112,6 +114,7 @@ export function arrange(trend, order) {
 export function values(model, lane, name, divisor) {
     const column = lane.columns[name];
     const by = divisor ? lane.columns[divisor] : null;
+    if (column && !by && lane.straight) return column;
     const out = new Array(model.x.length);
     const { at } = lane;
     for (let i = 0; i < out.length; i++) {
