@@ -40,7 +40,7 @@ struct verification {
 /* What was measured of one kernel, per launch. */
 struct measurement {
     struct estimate p50_ns;
-    double p90_ns;
+    double p10_ns, p90_ns;
     double *samples_ns; /* in the order taken; the arm's */
     size_t n_samples;
     unsigned launches_per_sample;

@@ -49,14 +49,13 @@ static enum gate_status is_sharp(const struct session *s, bool *sharp, struct ga
     *sharp = true;
     for (unsigned m = s->n_members > 1 ? 1 : 0; m < s->n_members && *sharp; m++) {
         unsigned i = s->members[m];
-        struct estimate e;
-        double p90;
+        struct session_quantiles q;
         enum gate_status status =
-            i ? session_ratio(s, i, &e, err) : session_p50(s, 0, &e, &p90, err);
+            i ? session_ratio(s, i, &q.p50, err) : session_quantiles(s, 0, &q, err);
         if (status)
             return status;
         double wanted = s->arms[i].role == ARM_PROVIDER ? PROVIDER_HALF_WIDTH : BEST_HALF_WIDTH;
-        *sharp = stats_half_width(e) < wanted;
+        *sharp = stats_half_width(q.p50) < wanted;
     }
     return GATE_OK;
 }
@@ -149,20 +148,22 @@ static enum gate_status summarise(struct session *s, unsigned i, struct gate_err
 {
     const struct series *x = &s->series[i];
     struct measurement *m = &s->arms[i].measurement;
-    struct estimate candidate_p50;
-    double candidate_p90 = 0;
+    struct session_quantiles own, candidate;
     enum gate_status status = check_clock(s, i, err);
     if (!status)
-        status = session_p50(s, i, &m->p50_ns, &m->p90_ns, err);
+        status = session_quantiles(s, i, &own, err);
     if (!status && i > 0)
-        status = session_p50(s, 0, &candidate_p50, &candidate_p90, err);
+        status = session_quantiles(s, 0, &candidate, err);
     if (!status && i > 0)
         status = session_ratio(s, i, &m->ratio, err);
     if (!status && i > 0)
         status = session_ratio_cycles(s, i, &m->ratio_cycles, err);
     if (status)
         return status;
-    m->ratio_p90 = i > 0 ? candidate_p90 / m->p90_ns : 0;
+    m->p50_ns = own.p50;
+    m->p10_ns = own.p10;
+    m->p90_ns = own.p90;
+    m->ratio_p90 = i > 0 ? candidate.p90 / own.p90 : 0;
     m->n_samples = x->n;
     m->launches_per_sample = x->n_launches;
     m->input_sets = s->n_sets;
@@ -289,17 +290,17 @@ enum gate_status measure_arms(struct device *d, const struct suite_case *c, uint
 static enum gate_status inject(struct session *s, double share, double budget_ns, double *out,
                                struct gate_error *err)
 {
-    struct estimate p50, ratio = {0};
-    double p90;
+    struct estimate ratio = {0};
+    struct session_quantiles q;
     enum gate_status status = device_replay_delay(s->device, s->series[0].replay, 0, err);
     session_clear(s);
     for (int i = 0; i < 3 && !status; i++)
         status = session_round(s, err);
     if (!status)
-        status = session_p50(s, 1, &p50, &p90, err);
+        status = session_quantiles(s, 1, &q, err);
     if (!status)
         status = device_replay_delay(s->device, s->series[0].replay,
-                                     share * p50.value * s->series[1].n_launches, err);
+                                     share * q.p50.value * s->series[1].n_launches, err);
     session_clear(s);
     if (!status)
         status = take_rounds(s, budget_ns, err);

@@ -119,6 +119,7 @@ static cJSON *record_measurement(const struct measurement *m, bool is_candidate,
     cJSON_AddNumberToObject(o, "p50_ns", p50);
     cJSON_AddNumberToObject(o, "p50_lo_ns", m->p50_ns.lo);
     cJSON_AddNumberToObject(o, "p50_hi_ns", m->p50_ns.hi);
+    cJSON_AddNumberToObject(o, "p10_ns", m->p10_ns);
     cJSON_AddNumberToObject(o, "p90_ns", m->p90_ns);
     cJSON_AddNumberToObject(o, "samples", (double)m->n_samples);
     cJSON_AddNumberToObject(o, "launches_per_sample", m->launches_per_sample);

@@ -77,6 +77,7 @@ static struct run_time time_of(const cJSON *arm)
                                  json_number(timing, "p50_hi_ns", 0)};
     return (struct run_time){
         .p50_ns = p50.value,
+        .p10_ns = json_number(timing, "p10_ns", 0),
         .p90_ns = json_number(timing, "p90_ns", 0),
         .half_width = p50.value > 0 ? stats_half_width(p50) : 0,
         .sm_clock_mhz = json_number(timing, "sm_clock_mhz", 0),

@@ -21,6 +21,11 @@ static double p50(const struct run_time *t)
     return t->p50_ns;
 }
 
+static double p10(const struct run_time *t)
+{
+    return t->p10_ns;
+}
+
 static double p90(const struct run_time *t)
 {
     return t->p90_ns;
@@ -102,6 +107,8 @@ static void summarise(const struct run_case *c, bool best, cJSON *timing)
     put(timing, "p50_lo_ns", e.lo);
     put(timing, "p50_hi_ns", e.hi);
     put(timing, "spread", spread(times));
+    if (cJSON_HasObjectItem(timing, "p10_ns"))
+        put(timing, "p10_ns", median(collect(c, best, p10)));
     put(timing, "p90_ns", median(collect(c, best, p90)));
     put(timing, "sm_clock_mhz", median(collect(c, best, sm_clock)));
     put(timing, "throttled_power_ns", sum(collect(c, best, throttled_power)));

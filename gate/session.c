@@ -338,8 +338,8 @@ enum gate_status session_ratio_cycles(const struct session *s, unsigned i, doubl
     return status;
 }
 
-enum gate_status session_p50(const struct session *s, unsigned i, struct estimate *p50, double *p90,
-                             struct gate_error *err)
+enum gate_status session_quantiles(const struct session *s, unsigned i,
+                                   struct session_quantiles *out, struct gate_error *err)
 {
     const struct series *x = &s->series[i];
     double *sorted = malloc(x->n * sizeof *sorted);
@@ -348,8 +348,9 @@ enum gate_status session_p50(const struct session *s, unsigned i, struct estimat
     for (size_t j = 0; j < x->n; j++)
         sorted[j] = x->ns[j];
     stats_sort(sorted, x->n);
-    *p50 = stats_median(sorted, x->n, CONFIDENCE);
-    *p90 = stats_quantile(sorted, x->n, 0.9);
+    out->p50 = stats_median(sorted, x->n, CONFIDENCE);
+    out->p10 = stats_quantile(sorted, x->n, 0.1);
+    out->p90 = stats_quantile(sorted, x->n, 0.9);
     free(sorted);
     return GATE_OK;
 }

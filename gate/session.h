@@ -76,8 +76,13 @@ enum gate_status session_ratio(const struct session *s, unsigned i, struct estim
 enum gate_status session_ratio_cycles(const struct session *s, unsigned i, double *out,
                                       struct gate_error *err);
 
-/* Median of arm i's samples with its interval, and their p90. */
-enum gate_status session_p50(const struct session *s, unsigned i, struct estimate *p50, double *p90,
-                             struct gate_error *err);
+/* The samples of an arm in brief: median with its interval, and where nine tenths of them lie. */
+struct session_quantiles {
+    struct estimate p50;
+    double p10, p90;
+};
+
+enum gate_status session_quantiles(const struct session *s, unsigned i,
+                                   struct session_quantiles *out, struct gate_error *err);
 
 #endif

@@ -246,6 +246,7 @@ class Records(Gate):
         self.assertEqual((timing["p50_ns"], timing["p50_lo_ns"], timing["p50_hi_ns"]),
                          (1005.0, 990.0, 1500.0))
         self.assertAlmostEqual(timing["p90_ns"], 1005.0 * 1.01)
+        self.assertAlmostEqual(timing["p10_ns"], 1005.0 * 0.995)
         self.assertEqual(timing["processes"], 5)
         logs = [math.log(t) for t in self.TIMES]
         self.assertAlmostEqual(timing["spread"], statistics.stdev(logs))

@@ -32,7 +32,7 @@ def document(number, p50_ns=None, model=None, commit=None):
         run["git"]["commit"] = commit
     if p50_ns:
         case = next(c for c in run["cases"] if c["id"] == CASE)
-        for key in ("p50_ns", "p50_lo_ns", "p50_hi_ns", "p90_ns"):
+        for key in ("p10_ns", "p50_ns", "p50_lo_ns", "p50_hi_ns", "p90_ns"):
             case["arms"][0]["timing"][key] = p50_ns
         for process in case["processes"]:
             process["p50_ns"] = p50_ns
