@@ -102,6 +102,7 @@ COLUMN(min_ns, put_positive_ps(c, r->min_ps))
 COLUMN(max_ns, put_positive_ps(c, r->max_ps))
 COLUMN(p50_lo_ns, put_positive_ps(c, r->p50_lo_ps))
 COLUMN(p50_hi_ns, put_positive_ps(c, r->p50_hi_ps))
+COLUMN(p10_ns, put_positive_ps(c, r->p10_ps))
 COLUMN(p90_ns, put_positive_ps(c, r->p90_ps))
 COLUMN(control_ns, put_positive_ps(c, r->control_ps))
 COLUMN(best_p50_ns, put_positive_ps(c, r->best_p50_ps))
@@ -129,6 +130,7 @@ static const struct {
     {"max_ns", put_max_ns},
     {"p50_lo_ns", put_p50_lo_ns},
     {"p50_hi_ns", put_p50_hi_ns},
+    {"p10_ns", put_p10_ns},
     {"p90_ns", put_p90_ns},
     {"control_ns", put_control_ns},
     {"best_p50_ns", put_best_p50_ns},
@@ -215,6 +217,7 @@ static void put_row(struct emit *e, const series_t *s, const row_t *r)
     put_ps(e, "max_ns", r->max_ps);
     put_ps(e, "p50_lo_ns", r->p50_lo_ps);
     put_ps(e, "p50_hi_ns", r->p50_hi_ps);
+    put_ps(e, "p10_ns", r->p10_ps);
     put_ps(e, "p90_ns", r->p90_ps);
     put_ps(e, "control_ns", r->control_ps);
     put_ps(e, "best_p50_ns", r->best_p50_ps);

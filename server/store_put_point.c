@@ -103,6 +103,7 @@ static enum gate_status put_row(const struct put *p, const cJSON *item, const cJ
     bind_int(&q, picoseconds(json_number(timing, "p50_ns", 0.0)));
     bind_int(&q, picoseconds(json_number(timing, "p50_lo_ns", 0.0)));
     bind_int(&q, picoseconds(json_number(timing, "p50_hi_ns", 0.0)));
+    bind_known_picoseconds(&q, json_number(timing, "p10_ns", 0.0));
     bind_int(&q, picoseconds(json_number(timing, "p90_ns", 0.0)));
     bind_known_picoseconds(&q, control_ns(item));
     bind_known_picoseconds(&q, candidate ? best_p50_ns(item) : 0.0);

@@ -172,6 +172,7 @@ const char store_schema_history[] =
     "  p50_ps INTEGER NOT NULL CHECK (p50_ps > 0),"
     "  p50_lo_ps INTEGER NOT NULL CHECK (p50_lo_ps > 0),"
     "  p50_hi_ps INTEGER NOT NULL CHECK (p50_hi_ps > 0),"
+    "  p10_ps INTEGER CHECK (p10_ps > 0)," /* not known of older documents */
     "  p90_ps INTEGER NOT NULL CHECK (p90_ps > 0),"
     "  control_ps INTEGER CHECK (control_ps > 0),"
     "  best_p50_ps INTEGER CHECK (best_p50_ps > 0)," /* of the candidate's best */

@@ -25,7 +25,7 @@
 
 #define POINT_COLUMNS                                                                              \
     "p.time_ms, p.run_id, p.role, p.verdict, p.kernel_id, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps, "    \
-    "p.p90_ps, p.control_ps, p.best_p50_ps, p.rel_err, p.sm_clock_khz, p.registers, "              \
+    "p.p10_ps, p.p90_ps, p.control_ps, p.best_p50_ps, p.rel_err, p.sm_clock_khz, p.registers, "    \
     "p.shared_bytes, p.spill_bytes, p.arm "
 
 #define BEST_LOG(first)                                                                            \
@@ -277,10 +277,10 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_FIND_KERNEL] = "SELECT id FROM kernel WHERE name = ?1",
     [SQL_PUT_KERNEL] = "INSERT INTO kernel (name) VALUES (?1)",
     [SQL_PUT_POINT] = "INSERT INTO point (series_id, time_ms, run_id, arm, role, verdict,"
-                      " kernel_id, p50_ps, p50_lo_ps, p50_hi_ps, p90_ps, control_ps, best_p50_ps,"
-                      " sm_clock_khz, registers, shared_bytes, spill_bytes, rel_err) "
+                      " kernel_id, p50_ps, p50_lo_ps, p50_hi_ps, p10_ps, p90_ps, control_ps,"
+                      " best_p50_ps, sm_clock_khz, registers, shared_bytes, spill_bytes, rel_err) "
                       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
-                      " ?16, ?17, ?18)",
+                      " ?16, ?17, ?18, ?19)",
     /* ?1: series, then the point; of equal ones the oldest leads */
     [SQL_PUT_LEADER] =
         "INSERT INTO leader (series_id, p50_ps, time_ms, run_id, arm) VALUES (?1, ?2, ?3, ?4, ?5) "

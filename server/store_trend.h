@@ -27,7 +27,7 @@ struct store_trend_row {
     int64_t time_ms;
     int64_t n; /* rows in the bucket */
     int64_t p50_ps, min_ps, max_ps;
-    int64_t p50_lo_ps, p50_hi_ps, p90_ps, control_ps, best_p50_ps;
+    int64_t p50_lo_ps, p50_hi_ps, p10_ps, p90_ps, control_ps, best_p50_ps;
     double rel_err; /* -1: not known */
     int64_t sm_clock_khz;
     int64_t registers, shared_bytes, spill_bytes; /* -1: not known */

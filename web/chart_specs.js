@@ -50,7 +50,7 @@ function collector(model) {
 
 /**
  * The times. `lanes`: those that are shown; `threshold`: 0.02 is 2 %; `spread`: "bucket" draws the
- * extremes of each bucket, "run" the interval of the median and the way up to p90.
+ * extremes of each bucket, "run" the interval of the median within p10 to p90.
  */
 export function timesSpec(model, { lanes, events, state, threshold, spread }) {
     const divisor = state.y === "control" ? "control_ns" : null;
@@ -78,7 +78,11 @@ export function timesSpec(model, { lanes, events, state, threshold, spread }) {
         const [lo, hi] = names.map((name) => values(model, lane, name, divisor));
         spreads.push({ lo, hi });
         if (spread === "run" && knows([lane], "p90_ns"))
-            spreads.push({ lo: data[column], hi: values(model, lane, "p90_ns", divisor) });
+            spreads.push({
+                lo: knows([lane], "p10_ns") ? values(model, lane, "p10_ns", divisor)
+                    : data[column],
+                hi: values(model, lane, "p90_ns", divisor),
+            });
     }
     return {
         data, series, bands, drawn, spreads,

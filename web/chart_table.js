@@ -15,6 +15,7 @@ function columnsOf(candidates) {
         { name: "n", label: "Runs", show: (v) => v },
         { name: "p50_lo_ns", label: "p50 from", show: durationCell },
         { name: "p50_hi_ns", label: "p50 to", show: durationCell },
+        { name: "p10_ns", label: "p10", show: durationCell },
         { name: "p90_ns", label: "p90", show: durationCell },
         { name: "best_p50_ns", label: "Best", show: durationCell },
         { name: "control_ns", label: "Control", show: durationCell },

@@ -41,7 +41,7 @@ function key(name, text, of) {
 export function spreadKeys(bucketed, threshold) {
     return [
         bucketed ? key("band", "lowest to highest", "bucket")
-            : key("band", "interval of p50, up to p90", "spread"),
+            : key("band", "interval of p50, p10 to p90", "spread"),
         key("best", "best", "best"),
         key("limit", `threshold, +${percent(threshold, threshold < 0.01 ? 1 : 0)}`, "threshold"),
     ];

@@ -53,7 +53,8 @@ export const TERMS = {
         "machine did drops out, what the code did stays.",
     linear: "Equal distances are equal times.",
     log: "Equal distances are equal ratios.",
-    spread: "Dark: the 99 % interval of the median. Light: from the median up to p90.",
+    spread: "Dark: the 99 % interval of the median. Light: from p10 (from the median in runs " +
+        "that did not record it) to p90.",
     bucket: "Too many runs for single points: each is the median of several, and the band goes " +
         "from their lowest to their highest. Zoom in for single runs.",
     geomean: "Geometric mean: half as long and twice as long are together no change.",

@@ -282,6 +282,7 @@ static void put_point(struct history *h, struct series *s, int64_t index, struct
     bind_int(&q, ps);
     bind_int(&q, ps - ps / 700);
     bind_int(&q, ps + ps / 650);
+    bind_int(&q, ps - ps / 110);
     bind_int(&q, ps + ps / 90);
     bind_int(&q, 1002300000 + (int64_t)(1e6 * noise(&s->state)));
     bind_id_or_null(&q, s->candidate ? llround(1e3 * s->p50_ns) : 0);

@@ -212,6 +212,7 @@ static cJSON *add_timing(cJSON *arm, const struct sample_case *c, double p50_ns,
     num(t, "p50_ns", p50_ns);
     num(t, "p50_lo_ns", p50_ns * 0.997);
     num(t, "p50_hi_ns", p50_ns * 1.003);
+    num(t, "p10_ns", p50_ns * 0.994);
     num(t, "p90_ns", p50_ns * 1.012);
     num(t, "samples", 200);
     num(t, "launches_per_sample", 64);
