@@ -189,7 +189,7 @@ enum gate_status put_case(const struct put *p, const cJSON *item)
     int64_t case_id = 0;
     int64_t series_id = 0;
     int arm = 0;
-    struct put_track track;
+    struct put_track track = {0};
     enum gate_status status = find_case(p, item, &case_id);
     if (status == GATE_OK)
         status = find_track(p, case_id, &track);
