@@ -101,8 +101,9 @@ function padded(log, within) {
  *
  * A spec: { data, drawn ([{ column }], whose peaks stay), series, bands, spreads ([{ lo, hi }],
  * columns that must be in sight), order ("time" | "commit"), log, unit ("ns" | ""), labels (of the
- * places of order "commit"), behind(u, colours), above(u, colours), range: [lo, hi] }. Strokes and
- * fills of series and bands are functions of the colours.
+ * places of order "commit"), least (0.1: a range below a tenth is not blown up),
+ * behind(u, colours), above(u, colours), range: [lo, hi] }. Strokes and fills of series and bands
+ * are functions of the colours.
  */
 export function plotPlace({ height, signal, drawn }) {
     const canvas = h("div", { class: "plot-canvas", "aria-hidden": "true" });
@@ -124,6 +125,10 @@ export function plotPlace({ height, signal, drawn }) {
         for (const spread of spec.spreads ?? []) {
             const band = envelope(spread.lo, spread.hi, from, to);
             if (band && lo !== null) [lo, hi] = [Math.min(lo, band[0]), Math.max(hi, band[1])];
+        }
+        if (spec.least && lo > 0 && hi < lo * (1 + spec.least)) {
+            const middle = (lo + hi) / 2; // else the axis would blow up what means nothing
+            [lo, hi] = [middle * (1 - spec.least / 2), middle * (1 + spec.least / 2)];
         }
         return [lo, hi];
     }

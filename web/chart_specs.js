@@ -25,6 +25,12 @@ function ofCandidate(model, name, divisor) {
     return model.x.map((_, i) => all.find((column) => column[i] !== undefined)?.[i]);
 }
 
+/** Each place has the newest value up to it: a run without a best does not end the best. */
+function held(column) {
+    let newest = null;
+    return column.map((v) => (newest = v > 0 ? v : newest));
+}
+
 function line(lane) {
     return {
         stroke: (colours) => colourOf(colours, lane.index),
@@ -59,7 +65,7 @@ export function timesSpec(model, { lanes, events, state, threshold, spread }) {
     const drawn = [];
     const spreads = [];
 
-    const best = ofCandidate(model, "best_p50_ns", divisor);
+    const best = held(ofCandidate(model, "best_p50_ns", divisor));
     if (best.some((v) => v > 0)) {
         const limit = best.map((v) => (v > 0 ? v * (1 + threshold) : v));
         const step = { stepped: true };
@@ -127,7 +133,7 @@ export function errorSpec(model, lanes) {
     }));
     const [lo, hi] = extremes(data.slice(1));
     return {
-        data, series, drawn, unit: "", log: hi > 10 * lo,
+        data, series, drawn, unit: "", log: hi > 10 * lo, least: 0.2,
         above(u, colours) {
             for (const one of drawn) paintLane(u, colours, data, one);
             for (const one of drawn) paintLonely(u, colours, data, one);

@@ -26,7 +26,7 @@ const clamp = (v, lo, hi) => Math.min(hi, Math.max(lo, v));
 /** The whole of x, with the ends free. */
 function fullRange({ x, byCommit }) {
     const [first, last] = [x[0], x.at(-1)];
-    const edge = byCommit ? 0.5 : Math.max((last - first) * EDGE, 3600e3);
+    const edge = byCommit ? 0.5 : last > first ? (last - first) * EDGE : 3600e3;
     return [first - edge, last + edge];
 }
 
