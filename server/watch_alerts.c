@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "report_units.h"
 #include "stats.h"
 
 #define SAME_LEVEL 0.01              /* a level this near to the old one has returned */
@@ -276,10 +277,11 @@ enum gate_status watch_apply_error(struct look *l)
 
 enum gate_status watch_apply_accept(struct look *l)
 {
-    double best_ns;
-    char reason[120];
+    double best_ns = 0;
+    char reason[120], best[UNITS_MAX];
     enum gate_status status = store_raised_best(l->store, l->item, &best_ns, l->err);
-    snprintf(reason, sizeof(reason), "the best was raised to %.6g ns by an accept", best_ns);
+    snprintf(reason, sizeof(reason), "the best was raised to %s by an accept",
+             units_duration(best_ns, best));
     for (size_t i = 0; i < l->n_alerts && status == GATE_OK && best_ns > 0; i++) {
         struct alert_row *alert = &l->alerts[i];
         if (is_open(alert) && alert->kind == ALERT_REGRESSION &&

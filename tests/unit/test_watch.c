@@ -494,7 +494,7 @@ static void an_accepted_best_accepts_the_alert(void **state)
     h.spec.best_ms = 1760000000000;
     add(&h, 1, 21000);
     assert_state(&h, 1, ALERT_REGRESSION, ALERT_ACCEPTED);
-    assert_non_null(strstr(alerts(&h).reason[0], "21000 ns"));
+    assert_non_null(strstr(alerts(&h).reason[0], "21.00 us"));
     add(&h, 60, 21000);
     assert_state(&h, 1, ALERT_REGRESSION, ALERT_ACCEPTED);
     end(&h);
