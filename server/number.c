@@ -5,59 +5,81 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Digits of `value` from the right, ending before `end`; returns where they start. */
-static char *digits(uint64_t value, char *end)
+static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930"
+                            "31323334353637383940414243444546474849505152535455565758596061"
+                            "62636465666768697071727374757677787980818283848586878889909192"
+                            "93949596979899";
+
+static size_t count_digits(uint64_t value)
 {
-    static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930"
-                                "31323334353637383940414243444546474849505152535455565758596061"
-                                "62636465666768697071727374757677787980818283848586878889909192"
-                                "93949596979899";
+    static const uint64_t power[] = {
+        1,
+        10,
+        100,
+        1000,
+        10000,
+        100000,
+        1000000,
+        10000000,
+        100000000,
+        1000000000,
+        10000000000,
+        100000000000,
+        1000000000000,
+        10000000000000,
+        100000000000000,
+        1000000000000000,
+        10000000000000000,
+        100000000000000000,
+        1000000000000000000,
+        10000000000000000000u,
+    };
+    value |= 1; /* 0 has a digit; no other count changes */
+    /* log10 from the highest bit: this many or one more. */
+    size_t n = (size_t)(64 - __builtin_clzll(value)) * 1233 >> 12;
+    return n + (value >= power[n]);
+}
+
+static size_t put_digits(uint64_t value, char *out)
+{
+    size_t n = count_digits(value);
+    char *end = out + n;
     while (value >= 100) {
-        const char *pair = pairs + 2 * (value % 100);
+        end -= 2;
+        memcpy(end, pairs + 2 * (value % 100), 2);
         value /= 100;
-        *--end = pair[1];
-        *--end = pair[0];
     }
-    if (value >= 10) {
-        *--end = pairs[2 * value + 1];
-        *--end = pairs[2 * value];
-    } else {
-        *--end = (char)('0' + value);
-    }
-    return end;
+    if (value >= 10)
+        memcpy(end - 2, pairs + 2 * value, 2);
+    else
+        end[-1] = (char)('0' + value);
+    return n;
+}
+
+static uint64_t put_sign(int64_t value, char *out)
+{
+    *out = '-'; /* which what follows writes over */
+    return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 }
 
 size_t number_integer(int64_t value, char out[NUMBER_MAX])
 {
-    char text[NUMBER_MAX];
-    char *end = text + sizeof(text);
-    uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    char *start = digits(magnitude, end);
-    if (value < 0)
-        *--start = '-';
-    memcpy(out, start, (size_t)(end - start));
-    return (size_t)(end - start);
+    size_t sign = value < 0;
+    return sign + put_digits(put_sign(value, out), out + sign);
 }
 
 size_t number_thousandths(int64_t value, char out[NUMBER_MAX])
 {
-    size_t n = 0;
-    uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    uint64_t whole = magnitude / 1000;
+    size_t n = value < 0;
+    uint64_t magnitude = put_sign(value, out);
     unsigned part = (unsigned)(magnitude % 1000);
-    if (value < 0)
-        out[n++] = '-';
-    n += number_integer((int64_t)whole, out + n);
+    n += put_digits(magnitude / 1000, out + n);
     if (part == 0)
         return n;
-    out[n++] = '.';
-    out[n++] = (char)('0' + part / 100);
-    if (part % 100 == 0)
-        return n;
-    out[n++] = (char)('0' + part / 10 % 10);
-    if (part % 10 != 0)
-        out[n++] = (char)('0' + part % 10);
-    return n;
+    out[n] = '.';
+    out[n + 1] = (char)('0' + part / 100);
+    memcpy(out + n + 2, pairs + 2 * (part % 100), 2);
+    return n + (part % 10 != 0 ? 4 : part % 100 != 0 ? 3 : 2);
 }
 
 #define N_DIGITS 9
@@ -130,13 +152,13 @@ size_t number_real(double value, char out[NUMBER_MAX])
         return (size_t)snprintf(out, NUMBER_MAX, "%.9g", value);
     if (sign)
         out[0] = '-';
-    char *start = digits(nine_digits(magnitude, &exponent), text + sizeof(text));
+    put_digits(nine_digits(magnitude, &exponent), text);
     int n_digits = N_DIGITS;
-    while (n_digits > 1 && start[n_digits - 1] == '0')
+    while (n_digits > 1 && text[n_digits - 1] == '0')
         n_digits--;
     if (exponent >= LOWEST && exponent < HIGHEST)
-        return sign + place(start, n_digits, exponent, out + sign);
-    size_t n = sign + place(start, n_digits, 0, out + sign);
+        return sign + place(text, n_digits, exponent, out + sign);
+    size_t n = sign + place(text, n_digits, 0, out + sign);
     out[n++] = 'e';
     return n + number_integer(exponent, out + n);
 }

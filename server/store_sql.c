@@ -23,10 +23,11 @@
 #define TRACK_COLUMNS                                                                              \
     "t.id, c.name, c.op, c.dtype, d.model, t.verdict, t.ratio, t.p50_ns, t.time_ms "
 
-#define POINT_COLUMNS                                                                              \
-    "p.time_ms, p.run_id, p.role, p.verdict, p.kernel_id, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps, "    \
-    "p.p10_ps, p.p90_ps, p.control_ps, p.best_p50_ps, p.rel_err, p.sm_clock_khz, p.registers, "    \
-    "p.shared_bytes, p.spill_bytes, p.arm "
+/* Of a point: what a curve is drawn of, and the rest. */
+#define POINT_LEVELS "p.time_ms, p.role, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps, p.best_p50_ps"
+#define POINT_DETAILS                                                                              \
+    "p.run_id, p.arm, p.verdict, p.kernel_id, p.p10_ps, p.p90_ps, p.control_ps, p.rel_err, "       \
+    "p.sm_clock_khz, p.registers, p.shared_bytes, p.spill_bytes"
 
 #define BEST_LOG(first)                                                                            \
     "SELECT g.id, c.name, d.model, r.time_ms, r.uuid, g.from_ns, g.to_ns, g.commit_id, g.kind "    \
@@ -147,15 +148,21 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                          "WHERE track_id = ?1 AND (?2 IS NULL OR provider = ?2) "
                          "AND (?3 IS NULL OR contract = ?3) ORDER BY provider, contract",
     /* ?1: series, ?2 ?3: first and last time */
-    [SQL_TREND_RANGE] = "SELECT count(*), min(time_ms), max(time_ms) FROM point "
+    [SQL_TREND_TOTAL] = "SELECT count(*) FROM point "
                         "WHERE series_id = ?1 AND time_ms BETWEEN ?2 AND ?3",
-    /* ?1: series, ?2 to ?4: the key before the first row, ?5: last time, ?6: limit */
-    [SQL_TREND_POINTS] = "SELECT " POINT_COLUMNS ", 0 FROM point p "
-                         "WHERE p.series_id = ?1 AND (p.time_ms, p.run_id, p.arm) > (?2, ?3, ?4) "
-                         "AND p.time_ms <= ?5 ORDER BY p.time_ms, p.run_id, p.arm LIMIT ?6",
-    /* ?1: series, ?2 ?3: first and last time; runs outside of a repository come first */
+    [SQL_TREND_FIRST] = "SELECT coalesce(min(time_ms), -1) FROM point "
+                        "WHERE series_id = ?1 AND time_ms BETWEEN ?2 AND ?3",
+    [SQL_TREND_LAST] = "SELECT coalesce(max(time_ms), -1) FROM point "
+                       "WHERE series_id = ?1 AND time_ms BETWEEN ?2 AND ?3",
+    [SQL_TREND_LEVELS] = "SELECT " POINT_LEVELS " FROM point p "
+                         "WHERE p.series_id = ?1 AND p.time_ms BETWEEN ?2 AND ?3 "
+                         "ORDER BY p.time_ms, p.run_id, p.arm",
+    [SQL_TREND_POINTS] = "SELECT " POINT_LEVELS ", " POINT_DETAILS " FROM point p "
+                         "WHERE p.series_id = ?1 AND p.time_ms BETWEEN ?2 AND ?3 "
+                         "ORDER BY p.time_ms, p.run_id, p.arm",
+    /* The same; runs outside of a repository come first. */
     [SQL_TREND_BY_COMMIT] =
-        "SELECT " POINT_COLUMNS ", coalesce(v.id, 0) FROM point p "
+        "SELECT " POINT_LEVELS ", " POINT_DETAILS ", coalesce(v.id, 0) FROM point p "
         "CROSS JOIN run r ON r.id = p.run_id LEFT JOIN revision v ON v.id = r.revision_id "
         "WHERE p.series_id = ?1 AND p.time_ms BETWEEN ?2 AND ?3 "
         "ORDER BY coalesce(v.first_ms, 0), coalesce(v.id, 0), p.time_ms, p.run_id, p.arm",

@@ -6,6 +6,14 @@
 
 #include "store.h"
 
+/* What a row may do without, if nobody asks for it: it takes longer than the rest. */
+enum store_trend_part {
+    STORE_TREND_NAMES = 1,   /* run, commit */
+    STORE_TREND_KERNEL = 2,  /* kernel */
+    STORE_TREND_DETAILS = 4, /* verdict, p10, p90, control, rel_err, clock, registers and bytes */
+};
+#define STORE_TREND_ALL_PARTS 7u
+
 struct store_trend_query {
     const char *case_id;
     const char *device_model;
@@ -17,6 +25,7 @@ struct store_trend_query {
     int64_t points;    /* more rows of a series than this come in as many buckets at most */
     bool raw;          /* never in buckets, but in pages of `points` rows; in the order of time */
     const char *after; /* the `next` of an earlier page of raw rows, or NULL */
+    unsigned omit;     /* of enum store_trend_part: read as "not known" where that saves work */
 };
 
 /*
@@ -32,7 +41,7 @@ struct store_trend_row {
     int64_t sm_clock_khz;
     int64_t registers, shared_bytes, spill_bytes; /* -1: not known */
     const char *verdict;                          /* the case's */
-    const char *kernel;
+    const char *kernel;                           /* NULL: omitted */
     char run[37];
     char commit[41];
 };

@@ -577,10 +577,35 @@ void json_write_number(double value, struct buf *out)
     buf_puts(out, text);
 }
 
+/* Not 0: one of these eight bytes may need an escape, or is part of a longer character. */
+static uint64_t special_bytes(uint64_t x)
+{
+    const uint64_t each = 0x0101010101010101u, high = 0x8080808080808080u;
+    uint64_t quote = x ^ (each * '"'), backslash = x ^ (each * '\\'), delete = x ^ (each * 0x7f);
+    return (x | (x - each * 0x20) | (quote - each) | (backslash - each) | (delete - each)) & high;
+}
+
+bool json_is_plain(const char *s, size_t n)
+{
+    uint64_t word = 0, special = 0;
+    size_t i = 0;
+    for (; i + sizeof(word) <= n; i += sizeof(word)) {
+        memcpy(&word, s + i, sizeof(word));
+        special |= special_bytes(word);
+    }
+    memset(&word, 'x', sizeof(word));
+    memcpy(&word, s + i, n - i);
+    return (special | special_bytes(word)) == 0;
+}
+
 void json_escape(const char *s, struct buf *out)
 {
     static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
     size_t left = strlen(s);
+    if (json_is_plain(s, left)) {
+        buf_append(out, s, left);
+        return;
+    }
     while (left > 0) {
         uint32_t code;
         size_t n = utf8_decode(s, left, &code);

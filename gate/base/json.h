@@ -59,4 +59,7 @@ void json_write_number(double value, struct buf *out);
  */
 void json_escape(const char *s, struct buf *out);
 
+/* True of n bytes of ASCII that json_escape() would leave as they are. */
+bool json_is_plain(const char *s, size_t n);
+
 #endif

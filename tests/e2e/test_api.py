@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import tempfile
 import unittest
+from urllib.parse import quote
 
 from test_server import BUILD, GEMV, GPU, N_CASES, SeededCase, Server, seed
 
@@ -226,6 +227,27 @@ class Trends(History):
                 else:
                     self.assertEqual(row[name], value)
         self.assertEqual(len(self.rows(path + "&points=3&provider=ours")), 3)
+
+    def test_only_some_columns(self):
+        whole = self.trend()
+        # Each alone, because what nobody asks for may not be read; and some together.
+        for names in (*([name] for name in COLUMNS), ["p50_ns", "time_ms"], COLUMNS[::-1],
+                      ["time_ms", "p50_ns", "p50_lo_ns", "p50_hi_ns", "best_p50_ns"]):
+            for more in ("", "&raw=1", "&order=commit", "&points=3", "&points=3&order=commit"):
+                path = f"trends?case={GEMV}&device={GPU}{more}"
+                every = self.get(path)
+                some = self.get(path + "&columns=" + ",".join(names))
+                self.assertEqual([list(s["columns"]) for s in some["series"]],
+                                 [[c for c in COLUMNS if c in names]] * len(whole["series"]))
+                for series in every["series"]:
+                    series["columns"] = {n: series["columns"][n] for n in names}
+                self.assertEqual(some, every, names)
+        rows = self.rows(f"trends?case={GEMV}&device={GPU}&columns=commit,p50_ns")
+        self.assertEqual(list(rows[0]), ["provider", "role", "contract", "p50_ns", "commit"])
+        for bad in ("", "p50", "p50_ns,", ",p50_ns", "p50_ns,p50_ns", "p50_ns p90_ns", "P50_NS",
+                    "p50_n", "p50_nss", "provider"):
+            self.assert_problem(self.server.get(
+                f"/api/v1/trends?case={GEMV}&device={GPU}&columns={quote(bad)}"), 400)
 
     def test_context(self):
         trend = self.trend(case=ACCEPTED)

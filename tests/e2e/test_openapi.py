@@ -23,7 +23,8 @@ LIBRARY = b"a kernel library"
 SHA256 = hashlib.sha256(LIBRARY).hexdigest()
 BAD_VALUES = ("", "\u00e4", "-1", "x" * 401, "%27--", "no such thing", "99999999999999999999")
 EXAMPLES = {"device": GPU, "case": GEMV, "provider": "ours", "branch": "main", "q": "gemv",
-            "op": "gemv", "dtype": "fp16", "from": "0", "to": "9007199254740991"}
+            "op": "gemv", "dtype": "fp16", "from": "0", "to": "9007199254740991",
+            "columns": "time_ms,p50_ns"}
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUN_SCHEMA = os.path.join(os.path.dirname(os.path.dirname(HERE)), "gate", "run.schema.json")
 

@@ -307,6 +307,26 @@ static void test_locate(void **state)
     assert_false(json_locate(text, strlen(text), "cases", false, &line, &column));
 }
 
+/* Each byte at each place of a word, and behind words. */
+static void test_plain_text(void **state)
+{
+    (void)state;
+    for (size_t len = 0; len < 20; len++) {
+        char text[20];
+        memset(text, 'a', sizeof(text));
+        assert_true(json_is_plain(text, len));
+        for (size_t at = 0; at < len; at++) {
+            for (int byte = 0; byte < 256; byte++) {
+                text[at] = (char)byte;
+                bool plain = byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
+                if (json_is_plain(text, len) != plain)
+                    fail_msg("byte %d at %zu of %zu", byte, at, len);
+            }
+            text[at] = 'a';
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -316,7 +336,7 @@ int main(void)
         cmocka_unit_test(test_accepted),        cmocka_unit_test(test_first_line),
         cmocka_unit_test(test_look_ups),        cmocka_unit_test(test_numbers_round_trip),
         cmocka_unit_test(test_no_json_for_nan), cmocka_unit_test(test_write),
-        cmocka_unit_test(test_locate),
+        cmocka_unit_test(test_locate),          cmocka_unit_test(test_plain_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

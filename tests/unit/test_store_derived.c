@@ -267,6 +267,38 @@ static void test_what_a_point_does_not_have(void **state)
     store_close(s);
 }
 
+/* Runs of one millisecond are apart on pages too, and each comes once. */
+static void test_pages_of_one_time(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    for (int i = 0; i < 4; i++)
+        must_put(f, s, run_at(i, i < 3 ? 100 : 101));
+    struct store_trend_query query = {.case_id = CASE,
+                                      .device_model = GPU,
+                                      .provider = "ours",
+                                      .to_ms = INT64_MAX,
+                                      .raw = true,
+                                      .points = 1};
+    char next[80];
+    for (int i = 0; i < 5; i++) {
+        struct store_trend_result trend;
+        assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
+        assert_int_equal(trend.total, 4);
+        assert_int_equal(trend.series[0].n, i < 4);
+        if (i < 4) {
+            cJSON *run = run_at(i, 0);
+            assert_string_equal(trend.series[0].rows[0].run, json_string(run, "uuid", ""));
+            cJSON_Delete(run);
+        }
+        snprintf(next, sizeof(next), "%s", trend.next);
+        query.after = next;
+        store_trend_release(&trend);
+    }
+    assert_string_equal(next, "");
+    store_close(s);
+}
+
 /* More runs than names are kept of, and the right name for each. */
 static void test_names_of_many_runs(void **state)
 {
@@ -330,6 +362,7 @@ int main(void)
         TEST(test_best_log),
         TEST(test_late_runs_change_nothing_newer),
         TEST(test_what_a_point_does_not_have),
+        TEST(test_pages_of_one_time),
         TEST(test_names_of_many_runs),
         TEST(test_outcomes),
     };

@@ -1,0 +1,269 @@
+/*
+ * trend_columns.c: see trend_columns.h.
+ *
+ * An answer has up to some ten thousand numbers, and no time for printf(): each column is written
+ * in one loop into a chunk, which goes into the body when it is full.
+ */
+#include "trend_columns.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "number.h"
+
+enum kind {
+    INTEGER,
+    THOUSANDTHS, /* 0: not known */
+    COUNT,       /* -1: not known */
+    ERROR,       /* the same */
+    TFLOPS,
+    GBPS,
+    TEXT,  /* "": not known */
+    NAMED, /* text elsewhere; NULL or "": not known */
+};
+
+typedef struct store_trend_row row_t;
+typedef struct store_trend_series series_t;
+
+static const struct column {
+    const char *name;
+    enum kind kind;
+    size_t offset; /* in a row */
+    unsigned part; /* 0: of the levels, which are always read */
+} columns[] = {
+    {"time_ms", INTEGER, offsetof(row_t, time_ms), 0},
+    {"n", INTEGER, offsetof(row_t, n), 0},
+    {"p50_ns", THOUSANDTHS, offsetof(row_t, p50_ps), 0},
+    {"min_ns", THOUSANDTHS, offsetof(row_t, min_ps), 0},
+    {"max_ns", THOUSANDTHS, offsetof(row_t, max_ps), 0},
+    {"p50_lo_ns", THOUSANDTHS, offsetof(row_t, p50_lo_ps), 0},
+    {"p50_hi_ns", THOUSANDTHS, offsetof(row_t, p50_hi_ps), 0},
+    {"p10_ns", THOUSANDTHS, offsetof(row_t, p10_ps), STORE_TREND_DETAILS},
+    {"p90_ns", THOUSANDTHS, offsetof(row_t, p90_ps), STORE_TREND_DETAILS},
+    {"control_ns", THOUSANDTHS, offsetof(row_t, control_ps), STORE_TREND_DETAILS},
+    {"best_p50_ns", THOUSANDTHS, offsetof(row_t, best_p50_ps), 0},
+    {"rel_err", ERROR, offsetof(row_t, rel_err), STORE_TREND_DETAILS},
+    {"sm_clock_mhz", THOUSANDTHS, offsetof(row_t, sm_clock_khz), STORE_TREND_DETAILS},
+    {"registers", COUNT, offsetof(row_t, registers), STORE_TREND_DETAILS},
+    {"shared_bytes", COUNT, offsetof(row_t, shared_bytes), STORE_TREND_DETAILS},
+    {"spill_bytes", COUNT, offsetof(row_t, spill_bytes), STORE_TREND_DETAILS},
+    {"tflops", TFLOPS, offsetof(row_t, p50_ps), 0},
+    {"gbps", GBPS, offsetof(row_t, p50_ps), 0},
+    {"run", TEXT, offsetof(row_t, run), STORE_TREND_NAMES},
+    {"commit", TEXT, offsetof(row_t, commit), STORE_TREND_NAMES},
+    {"verdict", NAMED, offsetof(row_t, verdict), STORE_TREND_DETAILS},
+    {"kernel", NAMED, offsetof(row_t, kernel), STORE_TREND_KERNEL},
+};
+#define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
+#define ALL_COLUMNS (((trend_columns)1 << N_COLUMNS) - 1)
+
+static trend_columns bit_of(const char *name, size_t len)
+{
+    for (size_t i = 0; i < N_COLUMNS; i++) {
+        if (strncmp(columns[i].name, name, len) == 0 && columns[i].name[len] == '\0')
+            return (trend_columns)1 << i;
+    }
+    return 0;
+}
+
+bool trend_columns_of(const char *names, trend_columns *set)
+{
+    *set = names ? 0 : ALL_COLUMNS;
+    while (names) {
+        size_t len = strcspn(names, ",");
+        trend_columns bit = bit_of(names, len);
+        if (!bit || *set & bit)
+            return false;
+        *set |= bit;
+        names = names[len] == ',' ? names + len + 1 : NULL;
+    }
+    return true;
+}
+
+unsigned trend_columns_omit(trend_columns set)
+{
+    unsigned omit = STORE_TREND_ALL_PARTS;
+    for (size_t i = 0; i < N_COLUMNS; i++) {
+        if (set >> i & 1)
+            omit &= ~columns[i].part;
+    }
+    return omit;
+}
+
+/* ---- values ---- */
+
+static int64_t integer_of(const struct column *column, const row_t *r)
+{
+    int64_t value;
+    memcpy(&value, (const char *)r + column->offset, sizeof(value));
+    return value;
+}
+
+static double error_of(const struct column *column, const row_t *r)
+{
+    double value;
+    memcpy(&value, (const char *)r + column->offset, sizeof(value));
+    return value;
+}
+
+static const char *text_of(const struct column *column, const row_t *r)
+{
+    const char *at = (const char *)r + column->offset;
+    const char *named;
+    if (column->kind == TEXT)
+        return at;
+    memcpy(&named, at, sizeof(named));
+    return named ? named : "";
+}
+
+/* 0: not known. */
+static double rate_of(const struct column *column, const series_t *s, const row_t *r)
+{
+    double per_ps = column->kind == TFLOPS ? s->flops : 1e3 * s->bytes;
+    return r->p50_ps > 0 ? per_ps / (double)r->p50_ps : 0;
+}
+
+/* ---- columns ---- */
+
+#define CHUNK 8192
+#define LONGEST 1024 /* of a value: a kernel's name of 64 characters, escaped */
+
+struct chunk {
+    struct buf *out;
+    size_t n;
+    char bytes[CHUNK];
+};
+
+static void flush(struct chunk *c)
+{
+    buf_append(c->out, c->bytes, c->n);
+    c->n = 0;
+}
+
+static void put_bytes(struct chunk *c, const char *bytes, size_t n)
+{
+    memcpy(c->bytes + c->n, bytes, n);
+    c->n += n;
+}
+
+static void put_null(struct chunk *c)
+{
+    put_bytes(c, "null", 4);
+}
+
+static void put_integer(struct chunk *c, int64_t value, bool known)
+{
+    if (known)
+        c->n += number_integer(value, c->bytes + c->n);
+    else
+        put_null(c);
+}
+
+static void put_thousandths(struct chunk *c, int64_t value)
+{
+    if (value > 0)
+        c->n += number_thousandths(value, c->bytes + c->n);
+    else
+        put_null(c);
+}
+
+static void put_real(struct chunk *c, double value, bool known)
+{
+    if (known)
+        c->n += number_real(value, c->bytes + c->n);
+    else
+        put_null(c);
+}
+
+static void put_text(struct chunk *c, const char *text)
+{
+    size_t n = strlen(text);
+    if (n == 0) {
+        put_null(c);
+        return;
+    }
+    c->bytes[c->n++] = '"';
+    if (n < LONGEST && json_is_plain(text, n)) {
+        put_bytes(c, text, n);
+    } else {
+        flush(c);
+        json_escape(text, c->out);
+    }
+    c->bytes[c->n++] = '"';
+}
+
+static void put_value(struct chunk *c, const struct column *column, const series_t *s,
+                      const row_t *r)
+{
+    int64_t value;
+    switch (column->kind) {
+    case INTEGER:
+        put_integer(c, integer_of(column, r), true);
+        break;
+    case THOUSANDTHS:
+        put_thousandths(c, integer_of(column, r));
+        break;
+    case COUNT:
+        value = integer_of(column, r);
+        put_integer(c, value, value >= 0);
+        break;
+    case ERROR:
+        put_real(c, error_of(column, r), error_of(column, r) >= 0);
+        break;
+    case TFLOPS:
+    case GBPS:
+        put_real(c, rate_of(column, s, r), rate_of(column, s, r) > 0);
+        break;
+    default:
+        put_text(c, text_of(column, r));
+    }
+}
+
+void trend_put_columns(struct emit *e, const struct store_trend_series *s, trend_columns set)
+{
+    struct chunk c;
+    c.out = e->out;
+    c.n = 0;
+    emit_open(e, '{');
+    for (size_t i = 0; i < N_COLUMNS; i++) {
+        if (!(set >> i & 1))
+            continue;
+        emit_key(e, columns[i].name);
+        emit_open(e, '[');
+        for (size_t k = 0; k < s->n; k++) {
+            if (k > 0)
+                c.bytes[c.n++] = ',';
+            put_value(&c, &columns[i], s, &s->rows[k]);
+            if (c.n > CHUNK - LONGEST - 8)
+                flush(&c);
+        }
+        flush(&c);
+        emit_close(e, ']');
+    }
+    emit_close(e, '}');
+}
+
+/* ---- one object a row ---- */
+
+void trend_put_row(struct emit *e, const struct store_trend_series *s,
+                   const struct store_trend_row *r, trend_columns set)
+{
+    for (size_t i = 0; i < N_COLUMNS; i++) {
+        const struct column *column = &columns[i];
+        if (!(set >> i & 1))
+            continue;
+        if (column->kind == THOUSANDTHS)
+            emit_known_real(e, column->name, (double)integer_of(column, r) / 1e3);
+        else if (column->kind == TFLOPS || column->kind == GBPS)
+            emit_known_real(e, column->name, rate_of(column, s, r));
+        else if (column->kind == TEXT || column->kind == NAMED)
+            emit_known_string(e, column->name, text_of(column, r));
+        else if (column->kind == ERROR && error_of(column, r) >= 0)
+            emit_real_member(e, column->name, error_of(column, r));
+        else if (column->kind != ERROR && (column->kind == INTEGER || integer_of(column, r) >= 0))
+            emit_integer_member(e, column->name, integer_of(column, r));
+        else
+            emit_string_member(e, column->name, NULL);
+    }
+}
