@@ -39,7 +39,7 @@ struct cuda_device {
     struct nvml_throttle throttle_at_open;
     struct cuda_shared *shared; /* page-locked, the same address on the device */
     uint64_t sequence;          /* of the last hold or measurement */
-    void *compare_scratch;      /* cuda_compare_scratch_bytes() on the device */
+    void *compare_scratch;      /* cuda_compare_scratch_bytes() on the device; cuda_hash's too */
     uint64_t *sweep;            /* at least twice the L2; NULL until first needed */
     size_t sweep_words;
     uint64_t sweep_salt;
@@ -107,6 +107,8 @@ enum gate_status cuda_compare(struct device *d, const struct kg_tensor *out,
                               const double *reference, struct device_comparison *result,
                               struct gate_error *err);
 size_t cuda_compare_scratch_bytes(void);
+enum gate_status cuda_hash(struct device *d, const void *data, size_t bytes, uint64_t *hash,
+                           struct gate_error *err);
 enum gate_status cuda_launch_checked(struct device *d, device_launch_fn launch, void *context,
                                      unsigned index, struct gate_error *err);
 enum gate_status cuda_replay_record(struct device *d, device_launch_fn launch, void *context,

@@ -98,6 +98,12 @@ enum gate_status device_synchronize(struct device *d, struct gate_error *err)
     return d->backend->synchronize(d, err);
 }
 
+enum gate_status device_hash(struct device *d, const void *data, size_t bytes, uint64_t *hash,
+                             struct gate_error *err)
+{
+    return d->backend->hash(d, data, bytes, hash, err);
+}
+
 enum gate_status device_launch_checked(struct device *d, device_launch_fn launch, void *context,
                                        unsigned index, struct gate_error *err)
 {

@@ -1,9 +1,9 @@
 /*
  * device_cuda.cu: the CUDA backend of device.h: opening a GPU, memory, and the table.
  *
- * Its other parts, by idea: cuda_error, cuda_fill, cuda_compare, cuda_replay (launches and graphs),
- * cuda_time, cuda_hold and cuda_clock (what makes a time trustworthy), cuda_cold (sweeps),
- * cuda_control, cuda_peaks, cuda_users and nvml.
+ * Its other parts, by idea: cuda_error, cuda_fill, cuda_compare, cuda_hash, cuda_replay (launches
+ * and graphs), cuda_time, cuda_hold and cuda_clock (what makes a time trustworthy), cuda_cold
+ * (sweeps), cuda_control, cuda_peaks, cuda_users and nvml.
  */
 #include "cuda_device.cuh"
 
@@ -139,6 +139,7 @@ static const struct device_backend cuda_backend = {
     .fill_normal = cuda_fill_normal,
     .reference = cuda_reference,
     .compare = cuda_compare,
+    .hash = cuda_hash,
     .synchronize = cuda_synchronize,
     .launch_checked = cuda_launch_checked,
     .replay_record = cuda_replay_record,

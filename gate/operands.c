@@ -153,52 +153,20 @@ enum gate_status operands_check_zones(struct device *d, const struct operands *o
 
 /* ---- hashes ---- */
 
-#define HASH_PIECE ((size_t)256 << 10)
-
-/* Four lanes, so that the multiplications do not wait for each other. */
-static uint64_t hash_bytes(uint64_t hash, const unsigned char *data, size_t bytes)
-{
-    uint64_t lane[4] = {hash, ~hash, hash + 1, hash - 1}, word;
-    size_t i = 0;
-    for (; i + 32 <= bytes; i += 32)
-        for (unsigned j = 0; j < 4; j++) {
-            memcpy(&word, data + i + 8 * j, sizeof word);
-            lane[j] = (lane[j] ^ word) * 0x9e3779b97f4a7c15u;
-            lane[j] ^= lane[j] >> 29;
-        }
-    for (; i < bytes; i++)
-        lane[i % 4] = (lane[i % 4] ^ data[i]) * 0x100000001b3u;
-    return operands_seed(lane[0] ^ lane[1] * 3, lane[2] ^ lane[3] * 5);
-}
-
-enum gate_status operands_hash(struct device *d, const void *data, size_t bytes, uint64_t *hash,
-                               struct gate_error *err)
-{
-    unsigned char *piece = malloc(HASH_PIECE);
-    if (!piece)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    size_t step = bytes > OPERANDS_HASH_MAX ? bytes / (OPERANDS_HASH_MAX / HASH_PIECE) : HASH_PIECE;
-    enum gate_status status = GATE_OK;
-    for (size_t at = 0; at < bytes && !status; at += step) {
-        size_t n = bytes - at < HASH_PIECE ? bytes - at : HASH_PIECE;
-        status = device_download(d, piece, (const char *)data + at, n, err);
-        *hash = hash_bytes(*hash, piece, n);
-    }
-    free(piece);
-    return status;
-}
-
 static enum gate_status hash_tensors(struct device *d, const struct kg_tensor *t,
                                      const struct problem_tensor *tensors, uint32_t n,
                                      uint64_t *hash, struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
     *hash = n;
-    for (uint32_t i = 0; i < n && !status; i++)
-        status = operands_hash(d, t[i].data,
-                               (size_t)problem_tensor_elements(&tensors[i]) *
-                                   problem_dtype_bytes(t[i].dtype),
-                               hash, err);
+    for (uint32_t i = 0; i < n && !status; i++) {
+        uint64_t own = 0;
+        status = device_hash(d, t[i].data,
+                             (size_t)problem_tensor_elements(&tensors[i]) *
+                                 problem_dtype_bytes(t[i].dtype),
+                             &own, err);
+        *hash = operands_seed(*hash, own);
+    }
     return status;
 }
 

@@ -35,11 +35,6 @@ enum gate_status operands_check_zones(struct device *d, const struct operands *o
                                       unsigned char byte, bool *intact, char *text, size_t size,
                                       struct gate_error *err);
 
-/* A hash of `bytes` bytes of device memory; of more than OPERANDS_HASH_MAX a sample of pieces. */
-#define OPERANDS_HASH_MAX ((size_t)64 << 20)
-enum gate_status operands_hash(struct device *d, const void *data, size_t bytes, uint64_t *hash,
-                               struct gate_error *err);
-
 /* One hash over all inputs, or over all outputs. */
 enum gate_status operands_hash_inputs(struct device *d, const struct operands *o, uint64_t *hash,
                                       struct gate_error *err);

@@ -452,6 +452,46 @@ static void test_compare(void)
     free(reference);
 }
 
+/* ---- hashes ---- */
+
+enum { HASHED = (8 << 20) + 5 };
+
+static uint64_t hash_of(const struct device_memory *m, const unsigned char *bytes, size_t n)
+{
+    uint64_t hash = 0;
+    struct gate_error err;
+    CHECK(is_ok(device_upload(device, m->data, bytes, n, &err), &err));
+    CHECK(is_ok(device_hash(device, m->data, n, &hash, &err), &err));
+    return hash;
+}
+
+static void test_hash(void)
+{
+    static const size_t places[] = {0,       7,          8,          2047,      2048,
+                                    5 << 20, HASHED - 6, HASHED - 5, HASHED - 1};
+    struct device_memory m = new_memory(HASHED);
+    unsigned char *bytes = malloc(HASHED), word[8];
+    for (size_t i = 0; i < HASHED; i++)
+        bytes[i] = (unsigned char)(i * i >> 3);
+    const uint64_t hash = hash_of(&m, bytes, HASHED);
+    CHECK(hash == hash_of(&m, bytes, HASHED));
+    CHECK(hash != hash_of(&m, bytes, HASHED - 1));
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        bytes[places[i]] ^= 1;
+        CHECK(hash != hash_of(&m, bytes, HASHED));
+        bytes[places[i]] ^= 1;
+    }
+    /* Two words change places. */
+    memcpy(word, bytes + 4096, 8);
+    memcpy(bytes + 4096, bytes + 8192 + 8, 8);
+    memcpy(bytes + 8192 + 8, word, 8);
+    CHECK(hash != hash_of(&m, bytes, HASHED));
+    CHECK(hash_of(&m, bytes, 3) == hash_of(&m, bytes, 3));
+    CHECK(hash_of(&m, bytes, 3) != hash_of(&m, bytes, 2));
+    device_free(device, &m);
+    free(bytes);
+}
+
 /* ---- launches ---- */
 
 static uint64_t spin_ns = 50000;
@@ -743,6 +783,7 @@ int main(int argc, char **argv)
         {"reference of the GEMM family", test_reference_of_the_gemm_family},
         {"reference of attention", test_reference_of_attention},
         {"compare", test_compare},
+        {"hash", test_hash},
         {"launch errors are told apart", test_launch_errors_are_told_apart},
         {"replay time scales with the launches", test_replay_time_scales_with_the_launches},
         {"replay runs each launch once", test_replay_runs_each_launch_once},

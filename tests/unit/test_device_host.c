@@ -354,6 +354,38 @@ static void test_compare_reference_not_finite(void **state)
     assert_true(c.reference_sq == 4 && c.error_sq == 0 && c.max_abs == 0);
 }
 
+/* ---- hashes ---- */
+
+static uint64_t hash_of(struct device *d, const void *data, size_t bytes)
+{
+    uint64_t hash = 0;
+    struct gate_error err;
+    assert_int_equal(device_hash(d, data, bytes, &hash, &err), GATE_OK);
+    return hash;
+}
+
+static void test_hash_sees_every_byte_and_its_place(void **state)
+{
+    _Alignas(8) unsigned char data[77];
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (unsigned char)(i * 37);
+    const uint64_t hash = hash_of(*state, data, sizeof data);
+    assert_true(hash == hash_of(*state, data, sizeof data));
+    assert_true(hash != hash_of(*state, data, sizeof data - 1));
+    for (size_t i = 0; i < sizeof data; i++) {
+        data[i] ^= 1;
+        assert_true(hash != hash_of(*state, data, sizeof data));
+        data[i] ^= 1;
+    }
+    for (size_t i = 0; i + 16 <= sizeof data; i += 8) {
+        unsigned char other[sizeof data];
+        memcpy(other, data, sizeof data);
+        memcpy(other + i, data + i + 8, 8);
+        memcpy(other + i + 8, data + i, 8);
+        assert_true(hash != hash_of(*state, other, sizeof data));
+    }
+}
+
 /* ---- the rest ---- */
 
 static void test_open(void **state)
@@ -409,6 +441,7 @@ int main(void)
         cmocka_unit_test(test_compare_counts_by_tolerance),
         cmocka_unit_test(test_compare_output_not_finite),
         cmocka_unit_test(test_compare_reference_not_finite),
+        cmocka_unit_test(test_hash_sees_every_byte_and_its_place),
         cmocka_unit_test(test_open),
         cmocka_unit_test(test_rest_and_throttle),
     };

@@ -1,0 +1,58 @@
+/*
+ * cuda_hash.cu: one hash over device memory, so that a look for changed bytes copies none of them.
+ *
+ * Each word is mixed with its place and all are added up, which comes to the same in any order.
+ */
+#include "cuda_device.cuh"
+
+enum { THREADS = 256, BLOCKS = 2048, WARP = 32 };
+
+/* The finaliser of splitmix64: one to one, and each bit of the word decides all bits. */
+static __device__ uint64_t mixed(uint64_t word, uint64_t place)
+{
+    uint64_t z = word + (place + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* The up to seven bytes behind the last whole word, as a word, below their number. */
+static __device__ uint64_t last_word(const unsigned char *bytes, int n)
+{
+    uint64_t word = (uint64_t)n;
+    for (int i = 0; i < n; i++)
+        word = word << 8 | bytes[i];
+    return word;
+}
+
+/* Adds the hash of `words` whole words and `rest` bytes behind them to *sum. */
+static __global__ void __launch_bounds__(THREADS)
+    hash_words(const uint64_t *data, int64_t words, int rest, unsigned long long *sum)
+{
+    const int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    unsigned long long mine = 0;
+    for (int64_t i = first; i < words; i += (int64_t)gridDim.x * THREADS)
+        mine += mixed(data[i], (uint64_t)i);
+    if (first == 0 && rest > 0)
+        mine += mixed(last_word((const unsigned char *)(data + words), rest), (uint64_t)words);
+    for (int lane = WARP / 2; lane > 0; lane /= 2)
+        mine += __shfl_xor_sync(0xffffffffu, mine, lane);
+    if (threadIdx.x % WARP == 0)
+        atomicAdd(sum, mine);
+}
+
+enum gate_status cuda_hash(struct device *device, const void *data, size_t bytes, uint64_t *hash,
+                           struct gate_error *err)
+{
+    struct cuda_device *d = cuda_of(device);
+    unsigned long long *const sum = (unsigned long long *)d->compare_scratch;
+    const int64_t words = (int64_t)(bytes / sizeof(uint64_t));
+    const int64_t blocks = (words + THREADS) / THREADS;
+    CUDA_TRY(cudaMemsetAsync(sum, 0, sizeof(*sum), d->stream), err);
+    hash_words<<<(unsigned)(blocks < BLOCKS ? blocks : BLOCKS), THREADS, 0, d->stream>>>(
+        (const uint64_t *)data, words, (int)(bytes % sizeof(uint64_t)), sum);
+    CUDA_TRY(cudaGetLastError(), err);
+    CUDA_TRY(cudaMemcpyAsync(hash, sum, sizeof(*hash), cudaMemcpyDeviceToHost, d->stream), err);
+    CUDA_TRY(cudaStreamSynchronize(d->stream), err);
+    return GATE_OK;
+}
