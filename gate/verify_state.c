@@ -52,6 +52,17 @@ static void read_lines(const char *path, const char *prefix, char *out, size_t s
         fclose(f);
 }
 
+/* Signals 32 and 33 are the C library's own: it handles them from a process's first thread on. */
+#define OWN_SIGNALS (3ull << 31)
+
+/* A set of signals of /proc. */
+static unsigned long long read_signals(const char *name)
+{
+    char line[40];
+    read_lines("/proc/self/status", name, line, sizeof line);
+    return line[0] ? strtoull(line + strlen(name) + 1, NULL, 16) & ~OWN_SIGNALS : 0;
+}
+
 static unsigned count_children(void)
 {
     char text[2048];
@@ -67,10 +78,8 @@ void state_read(bool counted, struct state *out)
     *out = (struct state){.float_control = float_control()};
     if (!getcwd(out->folder, sizeof out->folder))
         out->folder[0] = '\0';
-    char ignored[40], caught[40];
-    read_lines("/proc/self/status", "SigIgn", ignored, sizeof ignored);
-    read_lines("/proc/self/status", "SigCgt", caught, sizeof caught);
-    snprintf(out->signals, sizeof out->signals, "%s%s", ignored, caught);
+    out->signals_ignored = read_signals("SigIgn");
+    out->signals_caught = read_signals("SigCgt");
     read_lines("/proc/self/limits", "Max", out->limits, sizeof out->limits);
     read_lines("/proc/thread-self/status", "Cpus_allowed_list", out->affinity,
                sizeof out->affinity);
@@ -99,7 +108,8 @@ void state_compare(const struct state *before, const struct state *now, struct v
         say(v, "the floating-point mode");
     if (strcmp(before->folder, now->folder) != 0)
         say(v, "the current folder");
-    if (strcmp(before->signals, now->signals) != 0)
+    if (before->signals_ignored != now->signals_ignored ||
+        before->signals_caught != now->signals_caught)
         say(v, "the handling of signals");
     if (strcmp(before->limits, now->limits) != 0)
         say(v, "a resource limit");

@@ -16,7 +16,7 @@
 struct state {
     unsigned float_control; /* rounding, flushing of subnormals, exception masks */
     char folder[512];
-    char signals[80]; /* of /proc: blocked, ignored and caught */
+    unsigned long long signals_ignored, signals_caught;
     char limits[2048];
     char affinity[256];
     mode_t umask;

@@ -6,6 +6,8 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,7 @@
 #include "gate/verify_look.h"
 #include "gate/verify_probe.h"
 #include "gate/verify_shapes.h"
+#include "gate/verify_state.h"
 #include "problem_tensors.h"
 
 enum { ROWS = 300, COLUMNS = 200 };
@@ -335,9 +338,50 @@ static void test_reports_are_counted(void **state)
     assert_int_equal(tool.errors, 3);
 }
 
+/* ---- the state of the process ---- */
+
+static void *nothing(void *unused)
+{
+    return unused;
+}
+
+static bool changed_by_now(const struct state *before)
+{
+    struct state now;
+    struct verification v = {.ok = true};
+    state_read(false, &now);
+    state_compare(before, &now, &v);
+    return !v.ok;
+}
+
+/* The first one, with which the C library begins to handle signals of its own. */
+static void test_a_thread_is_no_change(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    struct state before;
+    state_read(false, &before);
+    assert_int_equal(pthread_create(&thread, NULL, nothing, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_false(changed_by_now(&before));
+}
+
+static void test_a_signal_handler_is_one(void **state)
+{
+    (void)state;
+    struct state before;
+    state_read(false, &before);
+    void (*previous)(int) = signal(SIGUSR2, SIG_IGN);
+    assert_true(changed_by_now(&before));
+    signal(SIGUSR2, previous);
+    assert_false(changed_by_now(&before));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_thread_is_no_change), /* while there was none */
+        cmocka_unit_test(test_a_signal_handler_is_one),
         cmocka_unit_test(test_equal_is_right),
         cmocka_unit_test(test_one_bit_is_not_exact),
         cmocka_unit_test(test_an_error_in_one_row),
