@@ -74,10 +74,21 @@ static int integer(uint64_t seed, int64_t index, int least, int most)
     return least + (int)(operands_seed(seed, (uint64_t)index) % (uint64_t)(most - least + 1));
 }
 
+#define NORMALS 65536 /* a power of two */
+
+static double normals[NORMALS];
+
+/* Box and Muller. */
+static void make_normals(void)
+{
+    for (int64_t i = 0; i < NORMALS; i++)
+        normals[i] = sqrt(-2 * log(uniform(0, 2 * i))) * cos(2 * M_PI * uniform(0, 2 * i + 1));
+}
+
+/* N(0,1) out of a table: to draw each anew would take most of the time of a check. */
 static double normal(uint64_t seed, int64_t index)
 {
-    double radius = sqrt(-2 * log(uniform(seed, 2 * index)));
-    return radius * cos(2 * M_PI * uniform(seed, 2 * index + 1));
+    return normals[operands_seed(seed, (uint64_t)index) % NORMALS];
 }
 
 static double sign(uint64_t seed, int64_t index)
@@ -95,29 +106,42 @@ static int64_t elements_of(const struct kg_tensor *t)
     return n;
 }
 
-static void put(const struct kg_tensor *t, int64_t flat, double value)
+static int64_t offset_of(const struct kg_tensor *t, int64_t flat)
 {
     int64_t at = 0;
     for (uint32_t r = t->rank; r-- > 0;) {
         at += flat % t->shape[r] * t->stride[r];
         flat /= t->shape[r];
     }
-    kg_store_float(t->data, t->dtype, at, (float)value);
+    return at;
+}
+
+static void put(const struct kg_tensor *t, int64_t flat, double value)
+{
+    kg_store_float(t->data, t->dtype, offset_of(t, flat), (float)value);
 }
 
 /* Value of element `flat` of tensor `i`; n is how many the tensor has. */
 typedef double (*value_fn)(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
                            uint64_t seed);
 
+/* Fills tensor `i` row by row, whose elements are neighbours. */
+static void fill_tensor(value_fn value, const struct kg_problem *p, const struct kg_tensor *t,
+                        unsigned i, uint64_t seed)
+{
+    int64_t n = elements_of(t), columns = t->shape[t->rank - 1];
+    for (int64_t first = 0; first < n; first += columns) {
+        int64_t at = offset_of(t, first);
+        for (int64_t c = 0; c < columns; c++)
+            kg_store_float(t->data, t->dtype, at + c, (float)value(p, i, first + c, n, seed));
+    }
+}
+
 static void fill_by(value_fn value, const struct kg_problem *p, const struct kg_tensor *in,
                     unsigned n_in, uint64_t seed)
 {
-    for (unsigned i = 0; i < n_in; i++) {
-        int64_t n = elements_of(&in[i]);
-        uint64_t own = operands_seed(seed, i);
-        for (int64_t j = 0; j < n; j++)
-            put(&in[i], j, value(p, i, j, n, own));
-    }
+    for (unsigned i = 0; i < n_in; i++)
+        fill_tensor(value, p, &in[i], i, operands_seed(seed, i));
 }
 
 /* ---- the GEMM family ---- */
@@ -318,11 +342,8 @@ static double value_masked(const struct kg_problem *p, unsigned i, int64_t flat,
 static void fill_attention(value_fn value, const struct kg_problem *p, const struct kg_tensor *in,
                            unsigned n_in, uint64_t seed)
 {
-    for (unsigned i = 0; i < n_in; i++) {
-        int64_t n = elements_of(&in[i]);
-        for (int64_t j = 0; j < n; j++)
-            put(&in[i], j, value(p, i, j, n, seed));
-    }
+    for (unsigned i = 0; i < n_in; i++)
+        fill_tensor(value, p, &in[i], i, seed);
 }
 
 void probe_fill(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
@@ -335,6 +356,8 @@ void probe_fill(enum probe probe, const struct kg_problem *p, const struct kg_te
         [PROBE_RETRIEVAL] = value_retrieval,     [PROBE_RAMP] = value_ramp,
         [PROBE_MASKED] = value_masked,
     };
+    if (normals[0] == 0)
+        make_normals();
     if (probe == PROBE_NAN)
         fill_nan(p, in, n_in, seed);
     else if (probe >= PROBE_RETRIEVAL)
