@@ -17,62 +17,6 @@
 
 #define MAX_LINE 65536 /* bytes, no less than libmicrohttpd gets for a connection */
 
-/* ---- headers ---- */
-
-static void keep(struct headers *h, const char **place, const char *value, bool once)
-{
-    if (*place && once)
-        h->repeated = true;
-    else if (!*place)
-        *place = value ? value : "";
-}
-
-static enum MHD_Result on_header(void *context, enum MHD_ValueKind kind, const char *name,
-                                 const char *value)
-{
-    struct headers *h = context;
-    (void)kind;
-    switch (name[0] | 0x20) {
-    case 'a':
-        if (strcasecmp(name, "Accept") == 0)
-            keep(h, &h->accept, value, false);
-        else if (strcasecmp(name, "Accept-Encoding") == 0)
-            keep(h, &h->accept_encoding, value, false);
-        else if (strcasecmp(name, "Authorization") == 0)
-            keep(h, &h->authorization, value, true);
-        break;
-    case 'c':
-        if (strcasecmp(name, "Content-Length") == 0)
-            keep(h, &h->content_length, value, true);
-        else if (strcasecmp(name, "Content-Type") == 0)
-            keep(h, &h->content_type, value, true);
-        else if (strcasecmp(name, "Content-Encoding") == 0)
-            keep(h, &h->content_encoding, value, true);
-        break;
-    case 'h':
-        if (strcasecmp(name, "Host") == 0)
-            keep(h, &h->host, value, true);
-        break;
-    case 'i':
-        if (strcasecmp(name, "If-None-Match") == 0)
-            keep(h, &h->if_none_match, value, false);
-        break;
-    case 't':
-        if (strcasecmp(name, "Transfer-Encoding") == 0)
-            keep(h, &h->transfer_encoding, value, true);
-        break;
-    default:
-        break;
-    }
-    return MHD_YES;
-}
-
-void http_read_headers(struct MHD_Connection *connection, struct headers *out)
-{
-    *out = (struct headers){0};
-    MHD_get_connection_values(connection, MHD_HEADER_KIND, on_header, out);
-}
-
 /* ---- the shape of the request ---- */
 
 static bool refuse_shape(struct reply *reply, const char *why)
@@ -106,6 +50,8 @@ bool http_refuse_shape(const struct exchange *x, const char *version, struct rep
     bool is_1_1 = strcmp(version, MHD_HTTP_VERSION_1_1) == 0;
     if (is_cut(x, version))
         return refuse_shape(reply, "The first line has a NUL byte, or too many blanks.");
+    if (h->malformed)
+        return refuse_shape(reply, "A header is malformed: its name, folded, or a control byte.");
     if (h->repeated)
         return refuse_shape(reply, "A header is there twice that may be there once only.");
     if (h->transfer_encoding && h->content_length)

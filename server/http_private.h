@@ -2,7 +2,8 @@
  * http_private.h: what the files of the HTTP server share. Not for its users.
  *
  * http.c starts and stops, http_request.c is called by libmicrohttpd, http_check.c refuses what
- * should not be let in, http_read.c answers GET, http_write.c takes bodies, http_reply.c sends.
+ * should not be let in, http_headers.c reads the headers, http_read.c answers GET, http_write.c
+ * takes bodies, http_reply.c sends.
  */
 #ifndef SERVER_HTTP_PRIVATE_H
 #define SERVER_HTTP_PRIVATE_H
@@ -34,7 +35,8 @@ struct upload;
 struct headers {
     const char *accept, *accept_encoding, *authorization, *content_encoding, *content_length,
         *content_type, *host, *if_none_match, *transfer_encoding;
-    bool repeated; /* one of them, though it may be there once only */
+    bool repeated;  /* one of them, though it may be there once only */
+    bool malformed; /* any header, or what ends it */
 };
 
 enum phase {
@@ -122,7 +124,9 @@ void http_set_deadline(struct peer *peer, int64_t seconds);
 
 /* ---- http_check.c: each is true when the request was refused, with the answer in *reply ---- */
 
-void http_read_headers(struct MHD_Connection *connection, struct headers *out);
+/* `method`, `version`: as libmicrohttpd gives them, in its own memory. */
+void http_read_headers(struct MHD_Connection *connection, const char *method, const char *version,
+                       struct headers *out);
 bool http_refuse_shape(const struct exchange *x, const char *version, struct reply *reply);
 bool http_refuse_rate(struct http *h, const struct peer *peer, struct reply *reply);
 bool http_refuse_reader(struct http *h, struct exchange *x, struct reply *reply);

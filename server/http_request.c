@@ -136,7 +136,7 @@ static enum MHD_Result on_headers(struct http *h, struct peer *peer, const char 
     struct exchange *x = &peer->exchange;
     struct reply reply;
     x->method = method;
-    http_read_headers(peer->connection, &x->headers);
+    http_read_headers(peer->connection, method, version, &x->headers);
     reply_init(&reply);
     if (http_refuse_shape(x, version, &reply))
         return send_and_release(h, peer, &reply);
