@@ -81,8 +81,16 @@ void bind_blob(struct query *q, const void *bytes, size_t len); /* not copied */
 int query_step(struct query *q); /* SQLITE_ROW, SQLITE_DONE or an error */
 
 const char *column_text(struct query *q, int column); /* "" for NULL */
-int64_t column_int(struct query *q, int column);      /* 0 for NULL */
-double column_real(struct query *q, int column);      /* 0.0 for NULL */
+
+static inline int64_t column_int(struct query *q, int column) /* 0 for NULL */
+{
+    return sqlite3_column_int64(q->stmt, column);
+}
+
+static inline double column_real(struct query *q, int column) /* 0.0 for NULL */
+{
+    return sqlite3_column_double(q->stmt, column);
+}
 
 /* Tells the caller of one row; false ends the query. */
 typedef bool (*store_row_fn)(struct query *q, void *call);

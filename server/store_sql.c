@@ -23,11 +23,11 @@
 #define TRACK_COLUMNS                                                                              \
     "t.id, c.name, c.op, c.dtype, d.model, t.verdict, t.ratio, t.p50_ns, t.time_ms "
 
-/* Of a point: what a curve is drawn of, and the rest. */
-#define POINT_LEVELS "p.time_ms, p.role, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps, p.best_p50_ps"
+/* Of a point: what a curve is drawn of, which comes early in a row, and the rest. */
+#define POINT_LEVELS "p.time_ms, p.role, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps"
 #define POINT_DETAILS                                                                              \
-    "p.run_id, p.arm, p.verdict, p.kernel_id, p.p10_ps, p.p90_ps, p.control_ps, p.rel_err, "       \
-    "p.sm_clock_khz, p.registers, p.shared_bytes, p.spill_bytes"
+    "p.run_id, p.arm, p.verdict, p.kernel_id, p.p10_ps, p.p90_ps, p.control_ps, p.best_p50_ps, "   \
+    "p.rel_err, p.sm_clock_khz, p.registers, p.shared_bytes, p.spill_bytes"
 
 #define BEST_LOG(first)                                                                            \
     "SELECT g.id, c.name, d.model, r.time_ms, r.uuid, g.from_ns, g.to_ns, g.commit_id, g.kind "    \

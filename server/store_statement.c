@@ -99,16 +99,6 @@ const char *column_text(struct query *q, int column)
     return text ? (const char *)text : "";
 }
 
-int64_t column_int(struct query *q, int column)
-{
-    return sqlite3_column_int64(q->stmt, column);
-}
-
-double column_real(struct query *q, int column)
-{
-    return sqlite3_column_double(q->stmt, column);
-}
-
 enum gate_status store_each_row(struct store *s, struct query *q, store_row_fn fn, void *call,
                                 struct gate_error *err)
 {

@@ -10,7 +10,7 @@
 enum store_trend_part {
     STORE_TREND_NAMES = 1,   /* run, commit */
     STORE_TREND_KERNEL = 2,  /* kernel */
-    STORE_TREND_DETAILS = 4, /* verdict, p10, p90, control, rel_err, clock, registers and bytes */
+    STORE_TREND_DETAILS = 4, /* all but time, n, p50 with its interval and extremes */
 };
 #define STORE_TREND_ALL_PARTS 7u
 

@@ -117,7 +117,6 @@ enum column {
     P50,
     P50_LO,
     P50_HI,
-    BEST,
     RUN,
     ARM,
     VERDICT,
@@ -125,6 +124,7 @@ enum column {
     P10,
     P90,
     CONTROL,
+    BEST,
     REL_ERR,
     CLOCK,
     REGISTERS,
@@ -152,7 +152,6 @@ static void read_levels(struct query *q, struct store_trend_row *row)
         .p50_ps = column_int(q, P50),
         .p50_lo_ps = column_int(q, P50_LO),
         .p50_hi_ps = column_int(q, P50_HI),
-        .best_p50_ps = column_int(q, BEST),
         .rel_err = -1,
         .registers = -1,
         .shared_bytes = -1,
@@ -168,6 +167,7 @@ static void read_details(struct query *q, struct store_trend_row *row)
     row->p10_ps = column_int(q, P10);
     row->p90_ps = column_int(q, P90);
     row->control_ps = column_int(q, CONTROL);
+    row->best_p50_ps = column_int(q, BEST);
     if (sqlite3_column_type(q->stmt, REL_ERR) != SQLITE_NULL)
         row->rel_err = column_real(q, REL_ERR);
     row->sm_clock_khz = column_int(q, CLOCK);

@@ -42,7 +42,7 @@ static const struct column {
     {"p10_ns", THOUSANDTHS, offsetof(row_t, p10_ps), STORE_TREND_DETAILS},
     {"p90_ns", THOUSANDTHS, offsetof(row_t, p90_ps), STORE_TREND_DETAILS},
     {"control_ns", THOUSANDTHS, offsetof(row_t, control_ps), STORE_TREND_DETAILS},
-    {"best_p50_ns", THOUSANDTHS, offsetof(row_t, best_p50_ps), 0},
+    {"best_p50_ns", THOUSANDTHS, offsetof(row_t, best_p50_ps), STORE_TREND_DETAILS},
     {"rel_err", ERROR, offsetof(row_t, rel_err), STORE_TREND_DETAILS},
     {"sm_clock_mhz", THOUSANDTHS, offsetof(row_t, sm_clock_khz), STORE_TREND_DETAILS},
     {"registers", COUNT, offsetof(row_t, registers), STORE_TREND_DETAILS},
