@@ -126,7 +126,8 @@ static bool scan_number(struct scan *s)
     }
     if (take(s, '.') && !skip_digits(s))
         return false;
-    if (peek(s) == 'e' || peek(s) == 'E') {
+    bool scaled = peek(s) == 'e' || peek(s) == 'E';
+    if (scaled) {
         s->at++;
         if (!take(s, '+'))
             take(s, '-');
@@ -136,6 +137,8 @@ static bool scan_number(struct scan *s)
     if (s->at - start > MAX_NUMBER)
         return fault(s, start, "number of more than 63 characters");
 
+    if (!scaled)
+        return true; /* no 63 digits are out of range */
     char number[MAX_NUMBER + 1];
     memcpy(number, s->text + start, s->at - start);
     number[s->at - start] = '\0';
@@ -203,11 +206,26 @@ static bool scan_escape(struct scan *s, uint32_t *code)
     return true;
 }
 
+/* Moves the cursor over ASCII that stands for itself, and appends it. */
+static void scan_plain(struct scan *s, struct buf *decoded)
+{
+    size_t start = s->at;
+    while (s->at < s->len) {
+        unsigned char c = (unsigned char)s->text[s->at];
+        if (c < 0x20 || c >= 0x80 || c == '"' || c == '\\')
+            break;
+        s->at++;
+    }
+    if (decoded)
+        buf_append(decoded, s->text + start, s->at - start);
+}
+
 /* Reads the string at the cursor and appends its characters to `decoded`, which may be NULL. */
 static bool scan_string(struct scan *s, struct buf *decoded)
 {
     size_t start = s->at++;
     for (;;) {
+        scan_plain(s, decoded);
         int c = peek(s);
         if (c == '"')
             break;

@@ -416,6 +416,8 @@ static bool report(struct schema_fault *fault, const struct step *at, const char
 static bool report(struct schema_fault *fault, const struct step *at, const char *format, ...)
 {
     va_list args;
+    if (!fault)
+        return false;
     fault->of_key = false;
     write_pointer(at, fault->pointer, sizeof(fault->pointer));
     va_start(args, format);
@@ -483,6 +485,8 @@ static bool check_enum(const struct rule *r, const cJSON *value, const struct st
         if (cJSON_Compare(item, value, true))
             return true;
     }
+    if (!fault)
+        return false;
     buf_init(&choices, sizeof(fault->message) - 1);
     cJSON_ArrayForEach (item, r->enumeration) {
         buf_printf(&choices, "%s%s", choices.len ? ", " : "",
@@ -548,6 +552,8 @@ static bool check_array(const struct rule *r, const cJSON *value, const struct s
 static bool unknown_key(const struct step *at, const char *key, struct schema_fault *fault)
 {
     const struct step step = {.parent = at, .key = key};
+    if (!fault)
+        return false;
     report(fault, at, "unknown key '%s'", key);
     fault->of_key = write_pointer(&step, fault->pointer, sizeof(fault->pointer));
     return false;
@@ -584,19 +590,18 @@ static bool type_fits(const struct rule *r, const cJSON *value)
  * Of the alternatives that fail, the one of the value's type that came furthest tells most. When
  * none is of its type, each one's fault is told.
  */
-static bool check_one_of(const struct rule *r, const cJSON *value, const struct step *at,
-                         struct schema_fault *fault)
+static void report_none_of(const struct rule *r, const cJSON *value, const struct step *at,
+                           struct schema_fault *fault)
 {
     struct schema_fault each;
     struct buf reasons;
-    size_t matches = 0, furthest = 0;
+    size_t furthest = 0;
     bool typed = false;
 
     buf_init(&reasons, sizeof(fault->message) - 1);
     for (size_t i = 0; i < r->n_one_of; i++) {
-        if (check_rule(r->one_of[i], value, at, &each)) {
-            matches++;
-        } else if (type_fits(r->one_of[i], value)) {
+        check_rule(r->one_of[i], value, at, &each);
+        if (type_fits(r->one_of[i], value)) {
             size_t len = strlen(each.pointer);
             if (!typed || len > furthest) {
                 *fault = each;
@@ -607,11 +612,22 @@ static bool check_one_of(const struct rule *r, const cJSON *value, const struct 
             buf_printf(&reasons, "%s%s", reasons.len ? ", or " : "", each.message);
         }
     }
-    if (matches > 1)
-        report(fault, at, "fits more than one of the allowed forms");
-    else if (matches == 0 && !typed)
+    if (!typed)
         report(fault, at, "%s", reasons.data);
     buf_release(&reasons);
+}
+
+/* Mostly one fits, and then it costs nothing to have no words for why the others do not. */
+static bool check_one_of(const struct rule *r, const cJSON *value, const struct step *at,
+                         struct schema_fault *fault)
+{
+    size_t matches = 0;
+    for (size_t i = 0; i < r->n_one_of; i++)
+        matches += check_rule(r->one_of[i], value, at, NULL);
+    if (matches > 1)
+        report(fault, at, "fits more than one of the allowed forms");
+    else if (matches == 0 && fault)
+        report_none_of(r, value, at, fault);
     return matches == 1;
 }
 
@@ -622,7 +638,7 @@ static bool check_rule(const struct rule *r, const cJSON *value, const struct st
     if (r->target && !check_rule(r->target, value, at, fault))
         return false;
     if (r->type && !has_type(value, r->type))
-        return report(fault, at, "must be %s, is %s", type_phrase(r->type),
+        return fault && report(fault, at, "must be %s, is %s", type_phrase(r->type),
                       describe(value, found, sizeof(found)));
     if (r->constant && !cJSON_Compare(r->constant, value, true)) {
         char expected[128];
