@@ -5,7 +5,8 @@
 
 import { address, h, s } from "./dom.js";
 import { percent, plural } from "./format.js";
-import { caseLink, tableBox } from "./parts.js";
+import { longTable } from "./lists.js";
+import { caseLink } from "./parts.js";
 
 const KINDS = ["red", "no_verdict", "pass"];
 const WORDS = { red: "red", no_verdict: "no verdict", pass: "pass" };
@@ -30,12 +31,14 @@ export function rate(part, of) {
     const exact = (100 * part) / of;
     if (exact === 0 || exact === 100) return percent(part / of, 0);
     if (exact < 0.01) return `< ${percent(0.0001, 2)}`;
-    return exact > 99.99 ? `> ${percent(0.9999, 2)}` : percent(part / of, exact < 10 ? 2 : 1);
+    if (exact > 99.99) return `> ${percent(0.9999, 2)}`;
+    return percent(part / of, exact < 10 || exact >= 99 ? 2 : 1);
 }
 
-export function shareName(share) {
-    return share === 0 ? "Unchanged" : `+${Number((share * 100).toPrecision(3))}\u202f%`;
-}
+/** "2 %", "2.5 %": what somebody has set, with no more digits than it has. */
+export const setPercent = (share) => `${Number((share * 100).toPrecision(3))}\u202f%`;
+
+export const shareName = (share) => (share === 0 ? "Unchanged" : `+${setPercent(share)}`);
 
 /** Worst first, as the reports have it: unresolved, false fails, minimum detectable effect. */
 function order(a, b) {
@@ -45,34 +48,32 @@ function order(a, b) {
 
 export function calibrationTable({ cases, threshold, device }) {
     const shares = sharesOf(cases);
-    const heads = ["Case", "MDE", `Resolves ${percent(threshold)}`, ...shares.map(shareName)];
-    return tableBox("Calibration",
-        h("thead", {}, h("tr", {}, heads.map((label, i) =>
-            h("th", { scope: "col", class: i > 0 && "number" }, label)))),
-        h("tbody", {}, [...cases].sort(order).map((c) => h("tr", {},
-            h("th", { scope: "row" }, caseLink(c.id, device)),
-            h("td", { class: "number" }, percent(c.mde)),
-            h("td", { class: "number" }, c.resolved ? "yes" : h("b", {}, "no")),
-            shares.map((share) => {
-                const { red, decisions } = tally([c], share);
-                return h("td", { class: "number" }, rate(red, decisions));
-            })))));
+    const heads = ["Case", "MDE", `Resolves ${setPercent(threshold)}`, ...shares.map(shareName)];
+    return longTable("Calibration", heads.map((label, i) =>
+        h("th", { scope: "col", class: i > 0 && "number" }, label)),
+    [...cases].sort(order), (c) => h("tr", {},
+        h("th", { scope: "row" }, caseLink(c.id, device)),
+        h("td", { class: "number" }, percent(c.mde)),
+        h("td", { class: "number" }, c.resolved ? "yes" : h("b", {}, "no")),
+        shares.map((share) => {
+            const { red, decisions } = tally([c], share);
+            return h("td", { class: "number" }, rate(red, decisions));
+        })));
 }
 
 /** The outcomes of all decisions, a bar for each share of time that was added. */
 export function outcomeBars({ cases, threshold }) {
     const bar = (share) => {
         const all = tally(cases, share);
-        const words = KINDS.map((k) => `${rate(all[k], all.decisions)} ${WORDS[k]}`).join(", ");
+        const words = KINDS.map((k) => `${rate(all[k], all.decisions)} ${WORDS[k]}`);
         return h("li", { class: share > threshold ? "over" : "" },
             h("span", { class: "outcome-share" }, shareName(share)),
-            h("span", { class: "outcome-bar", role: "img", "aria-label": words }, KINDS.map((k) => {
-                const piece = h("span", { class: `outcome ${k}` },
-                    all[k] / all.decisions > 0.14 && rate(all[k], all.decisions));
+            h("span", { class: "outcome-bar", "aria-hidden": "true" }, KINDS.map((k) => {
+                const piece = h("span", { class: `outcome ${k}` });
                 piece.style.flexGrow = all[k];
                 return piece;
             })),
-            h("span", { class: "quiet outcome-red" }, `${rate(all.red, all.decisions)} red`));
+            h("span", { class: "quiet outcome-words" }, words.map((text) => h("span", {}, text))));
     };
     return [
         h("p", { class: "legend" }, KINDS.map((k) => h("span", { class: "key" },
@@ -81,7 +82,7 @@ export function outcomeBars({ cases, threshold }) {
     ];
 }
 
-const STRIP = { left: 12, right: 12, height: 24, rows: 7 };
+const STRIP = { left: 12, right: 12, height: 24, rows: 7, count: 34 };
 
 /** Each case at its minimum detectable effect, on a logarithmic line with the threshold;
  * `full`: its width in pixels. */
@@ -93,11 +94,16 @@ export function resolutionStrip({ cases, threshold, device }, full) {
     const width = full - STRIP.left - STRIP.right;
     const x = (v) => Math.round(STRIP.left + (width * Math.log(v / lo)) / Math.log(hi / lo));
     const ends = new Array(STRIP.rows).fill(-Infinity); // where the last dot of a row is
-    const floor = STRIP.rows * 13 + 14;
+    const floor = STRIP.rows * 13 + 28;
+    const rest = []; // [{ at, n }]: over a full stack, how many more it has
     const marks = known.map((c) => {
         const at = x(c.mde);
-        const free = ends.findIndex((end) => at - end >= 12);
-        const row = free < 0 ? STRIP.rows - 1 : free;
+        const row = ends.findIndex((end) => at - end >= 12);
+        if (row < 0) {
+            if (rest.length === 0 || at - rest.at(-1).at >= STRIP.count) rest.push({ at, n: 0 });
+            rest.at(-1).n++;
+            return null;
+        }
         ends[row] = at;
         return s("a", { href: address("case", { id: c.id, device }), tabindex: "-1" },
             s("title", {}, `${c.id}: ${percent(c.mde)}`),
@@ -119,8 +125,10 @@ export function resolutionStrip({ cases, threshold, device }, full) {
     ticks.map((v) => s("text", { x: x(v), y: floor + 17, "text-anchor": "middle" },
         percent(v, v < 0.001 ? 2 : v < 0.01 ? 1 : 0))),
     s("line", { class: "limit", x1: x(threshold), x2: x(threshold), y1: 4, y2: floor + 4 }),
-    s("text", { x: x(threshold) + 6, y: 13 }, `threshold ${percent(threshold, 1)}`),
-    marks));
+    s("text", { x: x(threshold) + 6, y: 13 }, `threshold ${setPercent(threshold)}`),
+    marks, rest.map(({ at, n }) => s("text", {
+        class: "more", x: at, y: floor - STRIP.rows * 13 - 3, "text-anchor": "middle",
+    }, `+${n}`))));
 }
 
 /** What a run document says of its own calibration; null when it has none. */

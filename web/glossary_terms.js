@@ -65,6 +65,8 @@ export const TERMS = {
         "the ceiling.",
     false_alarm: "Unchanged code that the gate called slower. Decisions are drawn anew from the " +
         "processes that were measured, so they are not independent of each other.",
+    undecided_same: "Unchanged code that got no verdict: a run that says so has to be repeated, " +
+        "on a quieter machine or with more processes.",
     missed: "Code made slower by more than the threshold that passed.",
     undecided: "Code made slower by more than the threshold that got no verdict: not green, and " +
         "not blamed either.",

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import {
-    calibrationTable, outcomeBars, rate, resolutionStrip, sharesOf, tally,
+    calibrationTable, outcomeBars, rate, resolutionStrip, setPercent, sharesOf, tally,
 } from "./calibration.js";
 import { address, h } from "./dom.js";
 import { dateText, percent, plural, shortCommit, time } from "./format.js";
@@ -33,12 +33,14 @@ function tiles({ cases, threshold, processes }) {
     return h("dl", { class: "tiles" },
         tile("False alarms", "false_alarm", rate(unchanged.red, unchanged.decisions),
             `${unchanged.red} of ${plural(unchanged.decisions, "decision")} on unchanged code`),
+        tile("No verdict", "undecided_same", rate(unchanged.no_verdict, unchanged.decisions),
+            "of decisions on unchanged code, not green"),
         missed.decisions > 0 && tile("Missed slowdowns", "missed",
             rate(missed.pass, missed.decisions),
-            `passed, of those of ${percent(threshold * 1.25, 1)} or more`),
+            `passed, of those of ${setPercent(threshold * 1.25)} or more`),
         missed.decisions > 0 && tile("Undecided slowdowns", "undecided",
             rate(missed.no_verdict, missed.decisions), "no verdict, not green"),
-        tile(`Resolve ${percent(threshold, 1)}`, "resolves", `${resolved} of ${cases.length}`,
+        tile(`Resolve ${setPercent(threshold)}`, "resolves", `${resolved} of ${cases.length}`,
             "cases, on this machine"),
         mdes.length > 0 && tile("MDE", "mde", percent(mdes[mdes.length >> 1]),
             `median; from ${percent(mdes[0])} to ${percent(mdes.at(-1))}`),

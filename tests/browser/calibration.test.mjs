@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { GPU, HOST, dashboard, settled, shoot, skip } from "./harness.mjs";
+import { GPU, HOST, assertFits, dashboard, settled, shoot, skip } from "./harness.mjs";
 
 describe("calibration", { skip }, () => {
     const it = dashboard();
@@ -14,16 +14,31 @@ describe("calibration", { skip }, () => {
             const tiles = await page.locator(".tiles").innerText();
             // One of the twelve resolves 3.1 % only: it is red at +0 % in 2 of 1000 decisions.
             assert.match(tiles, /False alarms\s+0\.02.%\s+2 of 12,000 decisions/);
-            assert.match(tiles, /Resolve 2\.0.%\s+11 of 12/);
+            assert.match(tiles, /Resolve 2.%\s+11 of 12/);
+            assert.match(tiles, /No verdict\s+[\d.]+.%\s+of decisions on unchanged code/);
             assert.equal(await page.locator(".outcomes li").count(), 7);
-            assert.match(await page.locator(".outcome-bar").first().getAttribute("aria-label"),
-                /red, .* no verdict, .* pass/);
-            assert.equal(await page.locator(".strip .resolved").count(), 11);
+            assert.match(await page.locator(".outcome-words").first().innerText(),
+                /red\s+.* no verdict\s+.* pass/);
+            // All eleven are alike: a full stack, and how many more it has.
+            assert.equal(await page.locator(".strip .resolved").count(), 7);
+            assert.deepEqual(await page.locator(".strip .more").allTextContents(), ["+4"]);
             assert.equal(await page.locator(".strip .unresolved").count(), 1);
             const rows = page.locator("[aria-label='Calibration'] tbody tr");
             assert.equal(await rows.count(), 12);
             assert.match(await rows.first().innerText(), /3\.10.%\s+no/);
             await shoot(page, "calibration");
+        });
+    });
+
+    test("forced colours tell the outcomes and the choices apart", async () => {
+        await it.withPage({ forcedColors: "active" }, async (page) => {
+            await it.open(page, `#/calibration?device=${GPU}`);
+            const looks = await page.evaluate(() => ["red", "no_verdict", "pass"].map((kind) => {
+                const style = getComputedStyle(document.querySelector(`.key .outcome.${kind}`));
+                return style.backgroundColor + style.backgroundImage;
+            }));
+            assert.equal(new Set(looks).size, 3, looks.join("; "));
+            await shoot(page, "calibration-forced");
         });
     });
 
@@ -41,6 +56,26 @@ describe("calibration", { skip }, () => {
             await page.keyboard.press("Tab");
             await page.locator(".term", { hasText: "False alarms" }).focus();
             assert.match(await page.locator("[role=tooltip]").innerText(), /Unchanged code/);
+        });
+    });
+});
+
+describe("calibration of many cases", { skip }, () => {
+    const it = dashboard({ runs: 4, cases: 400 });
+
+    test("no case drops out of the strip, and the table comes in parts", async () => {
+        await it.withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
+            await it.open(page, `#/calibration?device=${GPU}`);
+            const dots = await page.locator(".strip .resolved, .strip .unresolved").count();
+            const rest = await page.locator(".strip .more").allTextContents();
+            assert.ok(rest.length > 0);
+            assert.equal(dots + rest.reduce((n, text) => n + Number(text), 0), 400);
+            const rows = page.locator("[aria-label='Calibration'] tbody tr");
+            assert.equal(await rows.count(), 200);
+            await page.locator("button", { hasText: "200 more rows" }).click();
+            assert.equal(await rows.count(), 400);
+            await assertFits(page);
+            await shoot(page, "calibration-many");
         });
     });
 });
