@@ -127,6 +127,39 @@ static bool check_cases(const cJSON *document, size_t counts[VERDICT_COUNT],
     return twice ? fail(fault, "/cases", -1, "'%s' is there twice", twice) : true;
 }
 
+/* ---- times ---- */
+
+static bool check_ahead(int64_t time_ms, int64_t now_ms, const char *pointer, int at,
+                        struct schema_fault *fault)
+{
+    int64_t ahead_ms = time_ms - now_ms;
+    return ahead_ms <= RUN_CHECK_AHEAD_MS ||
+           fail(fault, pointer, at, "is %.1f days ahead of this machine's clock",
+                (double)ahead_ms / (24 * 3600e3));
+}
+
+/* A best from the future would be the newest for ever, and one run of 1970 a trend of 50 years. */
+static bool check_times(const cJSON *document, int64_t now_ms, struct schema_fault *fault)
+{
+    int64_t time_ms = json_integer(document, "time_ms", 0);
+    const cJSON *one_case;
+    int at = 0;
+    if (time_ms < RUN_CHECK_FIRST_MS)
+        return fail(fault, "/time_ms", -1,
+                    "is %lld, before 2015: set the clock of the machine that ran it",
+                    (long long)time_ms);
+    if (!check_ahead(time_ms, now_ms, "/time_ms", -1, fault))
+        return false;
+    cJSON_ArrayForEach (one_case, json_member(document, "cases")) {
+        int64_t best_ms = json_integer(json_member(one_case, "best"), "time_ms", 0);
+        if (!check_ahead(best_ms, now_ms, "best/time_ms", at++, fault))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the run ---- */
+
 /* A calibration has no verdicts but says what it cannot resolve. */
 static void count_unresolved(const cJSON *calibration, size_t counts[VERDICT_COUNT])
 {
@@ -139,10 +172,8 @@ bool run_check(const cJSON *document, int64_t now_ms, struct schema_fault *fault
 {
     size_t counts[VERDICT_COUNT] = {0};
     const cJSON *calibration = json_member(document, "calibration");
-    int64_t ahead_ms = json_integer(document, "time_ms", 0) - now_ms;
-    if (ahead_ms > RUN_CHECK_AHEAD_MS)
-        return fail(fault, "/time_ms", -1, "is %.1f days ahead of this machine's clock",
-                    (double)ahead_ms / (24 * 3600e3));
+    if (!check_times(document, now_ms, fault))
+        return false;
     if (!json_member(document, "cases")->child && !calibration)
         return fail(fault, "/cases", -1, "is empty, and there is no calibration");
     if (!check_cases(document, counts, fault))

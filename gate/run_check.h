@@ -11,12 +11,14 @@
 
 #include "base/schema.h"
 
-/* Clocks differ, but not by more than this. */
+/* Clocks differ, but not by more than this; one that was never set says 1970. */
 #define RUN_CHECK_AHEAD_MS ((int64_t)24 * 3600 * 1000)
+#define RUN_CHECK_FIRST_MS 1420070400000 /* 2015-01-01: no run is older */
 
 /*
  * False, with the first fault, for a document that fits run.schema.json and
- *   - begins more than RUN_CHECK_AHEAD_MS after `now_ms` (ms since 1970);
+ *   - begins before RUN_CHECK_FIRST_MS, or more than RUN_CHECK_AHEAD_MS after `now_ms` (ms since
+ *     1970), or has a best that is from so far ahead;
  *   - has neither a case nor a calibration, or a case twice;
  *   - has a verdict or an exit code that its cases (or its calibration) do not give;
  *   - passes or fails for its speed a case whose candidate was not verified to be right and timed;

@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
+#include "decide.h"
+#include "report_run.h"
 #include "sample_devices.h"
 #include "sample_story.h"
 
@@ -332,8 +335,8 @@ static void add_best(cJSON *o, const struct sample_plan *plan, const struct samp
     num(b, "time_ms", (double)time_of(m->best_index));
 }
 
-static const char *add_case(cJSON *cases, const struct sample_plan *plan, int index, int k,
-                            const struct sample_device *device, bool newest, uint64_t *state)
+static void add_case(cJSON *cases, const struct sample_plan *plan, int index, int k,
+                     const struct sample_device *device, bool newest, uint64_t *state)
 {
     struct sample_case c = known[k % N_KNOWN];
     struct sample_moment m = sample_story(plan->seed, plan->n_runs, index, k, newest);
@@ -395,7 +398,6 @@ static const char *add_case(cJSON *cases, const struct sample_plan *plan, int in
         add_timing(arm, &c, torch, p50_ns / torch);
     }
     cJSON_AddItemToArray(cases, o);
-    return verdict;
 }
 
 /* A machine that resolves all cases but the one that has no verdict. */
@@ -430,23 +432,17 @@ static void add_calibration(cJSON *o, const cJSON *cases)
     }
 }
 
-/* The place of a verdict in the order of the exit codes: wrong, regression, environment, ... */
-static int rank(const char *verdict, int *exit_code)
+/* What its cases, and what a calibration cannot resolve, make of a run. */
+static void put_verdict(cJSON *o)
 {
-    switch (verdict[0]) {
-    case 'w':
-        *exit_code = 2;
-        return 3;
-    case 'r':
-        *exit_code = 1;
-        return 2;
-    case 'n':
-        *exit_code = 3;
-        return 1;
-    default:
-        *exit_code = 0;
-        return 0;
-    }
+    size_t counts[VERDICT_COUNT] = {0};
+    const cJSON *item;
+    cJSON_ArrayForEach (item, json_member(o, "cases"))
+        counts[report_verdict(item)]++;
+    cJSON_ArrayForEach (item, json_member(json_member(o, "calibration"), "cases"))
+        counts[VERDICT_NO_VERDICT] += !json_bool(item, "resolved", false);
+    text(o, "verdict", verdict_name(verdict_of_run(counts)));
+    num(o, "exit_code", verdict_exit_code(counts));
 }
 
 cJSON *sample_run(const struct sample_plan *plan, int index)
@@ -486,25 +482,12 @@ cJSON *sample_run(const struct sample_plan *plan, int index)
     hex(&state, 16, seed);
     text(o, "seed", seed);
 
-    cJSON *cases = cJSON_CreateArray();
-    const char *verdict = "pass";
-    int worst = 0;
-    int exit_code = 0;
-    for (int k = 0; k < plan->n_cases; k++) {
-        const char *v = add_case(cases, plan, index, k, device, newest, &state);
-        int code;
-        int r = rank(v, &code);
-        if (r > worst) {
-            worst = r;
-            verdict = v;
-            exit_code = code;
-        }
-    }
-    text(o, "verdict", verdict);
-    num(o, "exit_code", exit_code);
-    cJSON_AddItemToObject(o, "cases", cases);
+    cJSON *cases = cJSON_AddArrayToObject(o, "cases");
+    for (int k = 0; k < plan->n_cases; k++)
+        add_case(cases, plan, index, k, device, newest, &state);
     bool halfway = index / plan->n_devices == plan->n_runs / plan->n_devices / 2;
     if ((newest || halfway) && !host)
         add_calibration(o, cases);
+    put_verdict(o);
     return o;
 }

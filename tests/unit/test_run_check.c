@@ -1,0 +1,129 @@
+/*
+ * test_run_check.c: which documents are refused for their times, and that none of the made-up
+ * history is refused. What else a document must not claim is in tests/e2e/test_records.py.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <cjson/cJSON.h>
+
+#include "base/json.h"
+#include "base/schema.h"
+#include "run_check.h"
+#include "tools/sample_devices.h"
+#include "tools/sample_runs.h"
+
+#define HOUR_MS ((int64_t)3600 * 1000)
+
+static void set(cJSON *object, const char *key, int64_t value)
+{
+    cJSON_SetNumberValue(cJSON_GetObjectItem(object, key), (double)value);
+}
+
+static const struct sample_plan plan = {.seed = 3, .n_runs = 8, .n_cases = 4, .n_devices = 2};
+
+/* ---- times ---- */
+
+static void assert_refused(const cJSON *document, int64_t now_ms, const char *pointer,
+                           const char *message)
+{
+    struct schema_fault fault;
+    assert_false(run_check(document, now_ms, &fault));
+    assert_string_equal(fault.pointer, pointer);
+    assert_string_equal(fault.message, message);
+}
+
+static void assert_accepted(const cJSON *document, int64_t now_ms)
+{
+    struct schema_fault fault;
+    if (!run_check(document, now_ms, &fault))
+        fail_msg("%s: %s", fault.pointer, fault.message);
+}
+
+static void a_run_is_of_no_time_before_2015(void **state)
+{
+    (void)state;
+    cJSON *document = sample_run(&plan, 1);
+    int64_t now_ms = json_integer(document, "time_ms", 0);
+    set(document, "time_ms", 0);
+    assert_refused(document, now_ms, "/time_ms",
+                   "is 0, before 2015: set the clock of the machine that ran it");
+    set(document, "time_ms", RUN_CHECK_FIRST_MS - 1);
+    assert_refused(document, now_ms, "/time_ms",
+                   "is 1420070399999, before 2015: set the clock of the machine that ran it");
+    set(document, "time_ms", RUN_CHECK_FIRST_MS);
+    assert_accepted(document, now_ms);
+    cJSON_Delete(document);
+}
+
+static void a_run_is_not_of_the_future(void **state)
+{
+    (void)state;
+    cJSON *document = sample_run(&plan, 1);
+    int64_t now_ms = json_integer(document, "time_ms", 0);
+    assert_accepted(document, now_ms - 24 * HOUR_MS);
+    assert_refused(document, now_ms - 48 * HOUR_MS, "/time_ms",
+                   "is 2.0 days ahead of this machine's clock");
+    cJSON_Delete(document);
+}
+
+static void a_best_is_not_of_the_future(void **state)
+{
+    (void)state;
+    cJSON *document = sample_run(&plan, 1);
+    int64_t now_ms = json_integer(document, "time_ms", 0);
+    cJSON *item = cJSON_GetArrayItem(json_member(document, "cases"), 2);
+    cJSON *best = cJSON_GetObjectItem(item, "best");
+    set(best, "time_ms", now_ms + 24 * HOUR_MS);
+    assert_accepted(document, now_ms);
+    set(best, "time_ms", now_ms + 48 * HOUR_MS);
+    assert_refused(document, now_ms, "/cases/2/best/time_ms",
+                   "is 2.0 days ahead of this machine's clock");
+    cJSON_Delete(document);
+}
+
+/* ---- the made-up history ---- */
+
+static void check_history(const struct schema *schema, const struct sample_plan *p)
+{
+    cJSON *newest = sample_run(p, p->n_runs - 1);
+    int64_t now_ms = json_integer(newest, "time_ms", 0);
+    struct schema_fault fault;
+    cJSON_Delete(newest);
+    for (int i = 0; i < p->n_runs; i++) {
+        cJSON *document = sample_run(p, i);
+        if (!schema_check(schema, document, &fault) || !run_check(document, now_ms, &fault))
+            fail_msg("run %d of %d on %d devices, seed %d: %s: %s", i, p->n_runs, p->n_devices,
+                     (int)p->seed, fault.pointer, fault.message);
+        cJSON_Delete(document);
+    }
+}
+
+static void a_made_up_history_is_accepted(void **state)
+{
+    (void)state;
+    struct schema *schema = schema_open("run.schema.json");
+    assert_non_null(schema);
+    for (int seed = 1; seed <= 4; seed++) {
+        for (int n_devices = 1; n_devices <= SAMPLE_MAX_DEVICES; n_devices++)
+            check_history(schema, &(struct sample_plan){.seed = (uint64_t)seed,
+                                                        .n_runs = 40,
+                                                        .n_cases = 14,
+                                                        .n_devices = n_devices});
+    }
+    schema_free(schema);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_is_of_no_time_before_2015),
+        cmocka_unit_test(a_run_is_not_of_the_future),
+        cmocka_unit_test(a_best_is_not_of_the_future),
+        cmocka_unit_test(a_made_up_history_is_accepted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
