@@ -399,5 +399,6 @@ enum gate_status store_move_alert(struct store *s, int64_t id, const struct new_
     bind_real(&q, to->before);
     bind_real(&q, to->after);
     bind_real(&q, to->change);
-    return store_finish(s, &q, err);
+    enum gate_status status = store_finish(s, &q, err);
+    return status == GATE_OK ? store_touch(s, err) : status;
 }

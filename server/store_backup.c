@@ -95,6 +95,9 @@ static enum gate_status settle(struct store_backup *b, struct gate_error *err)
 {
     int rc = sqlite3_backup_finish(b->backup);
     b->backup = NULL;
+    /* From here on it has states of its own, which no tag of the other's may name. */
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(b->db, store_sql[SQL_NAME_COPY], NULL, NULL, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_close(b->db);
     if (rc != SQLITE_OK)

@@ -13,7 +13,8 @@ struct store_backup;
  * Copies the file as it is to `path`, which must not exist; until it is whole it is PATH.part. The
  * writer does it in steps between its writes, which the copy then has too. Another process does it
  * in one step (n_pages -1), during which it sees one state; in smaller steps it would begin anew
- * with every write. End it whatever comes back: a copy that is not done is removed.
+ * with every write. store_state() of a copy is never that of another. End it whatever comes back: a
+ * copy that is not done is removed.
  */
 enum gate_status store_backup_begin(struct store *s, const char *path, struct store_backup **out,
                                     struct gate_error *err);

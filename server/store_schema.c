@@ -7,7 +7,7 @@
  * result    the verdict of one track in one run, timed or not
  * series    a track, a provider and a contract: numbers of one series may be compared, others not
  * point     one verified timing, clustered by series and time: a trend is one range of the table
- * identity  tells two files apart whose newest runs are the same
+ * identity  tells two histories apart whose newest runs are the same
  *
  * Times are ms since 1970 UTC in *_ms and nanoseconds in *_ns. NULL is "not known". The CHECKs are
  * a second line of defence: a document that breaks one is refused whole. 9e999 is infinity.

@@ -33,6 +33,7 @@
 
 const char store_schema_history[] =
     "ALTER TABLE identity ADD COLUMN n_writes INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE identity ADD COLUMN copy TEXT NOT NULL DEFAULT '';" /* another in each copy */
     "ALTER TABLE document RENAME TO old_document;"
     "DROP TABLE point;"
     "DROP TABLE series;"

@@ -66,7 +66,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_READ_BEGIN] = "BEGIN",
     [SQL_READ_END] = "END",
 
-    [SQL_STATE] = "SELECT i.value, i.n_writes, coalesce(r.uuid, '') "
+    [SQL_STATE] = "SELECT i.value || i.copy, i.n_writes, coalesce(r.uuid, '') "
                   "FROM identity i LEFT JOIN run r ON r.id = (SELECT max(id) FROM run)",
 
     [SQL_RUNS] = RUNS(""),
@@ -231,6 +231,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_SAVEPOINT] = "SAVEPOINT write",
     [SQL_RELEASE] = "RELEASE write",
     [SQL_ROLLBACK_TO] = "ROLLBACK TO write",
+    [SQL_NAME_COPY] = "UPDATE identity SET copy = lower(hex(randomblob(8))) WHERE only = 1",
     [SQL_TOUCH] = "UPDATE identity SET n_writes = n_writes + 1 WHERE only = 1",
 
     [SQL_RUN_EXISTS] = "SELECT t.sha256 FROM run r CROSS JOIN document t ON t.run_id = r.id "

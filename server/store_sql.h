@@ -74,6 +74,7 @@ enum store_sql {
     SQL_SAVEPOINT,
     SQL_RELEASE,
     SQL_ROLLBACK_TO,
+    SQL_NAME_COPY,
     SQL_TOUCH,
     SQL_RUN_EXISTS,
     SQL_PUT_DEVICE,

@@ -213,7 +213,7 @@ enum gate_status store_put_change(struct store *s, struct watch_change *c, struc
     enum gate_status status = store_finish(s, &q, err);
     if (status == GATE_OK && c->id == 0)
         c->id = sqlite3_last_insert_rowid(s->db);
-    return status;
+    return status == GATE_OK ? store_touch(s, err) : status;
 }
 
 static bool real_row(struct query *q, void *call)

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/schema.h"
 #include "server/store_backup.h"
+#include "server/store_outside.h"
 #include "server/store_private.h"
 #include "unit/store_fixture.h"
 
@@ -226,6 +227,40 @@ static void test_backup_by_a_reader_and_back(void **state)
     store_close(s);
 }
 
+static void state_of(struct store_fixture *f, const char *path, struct store_state *out)
+{
+    struct store *s = NULL;
+    assert_int_equal(store_open(path, STORE_READ_WRITE, &s, &f->err), GATE_OK);
+    assert_int_equal(store_state(s, out, &f->err), GATE_OK);
+    store_close(s);
+}
+
+/* After a restore other writes may be counted to the same number: a tag must not name both. */
+static void test_no_two_copies_have_a_state_in_common(void **state)
+{
+    struct store_fixture *f = *state;
+    struct faults faults = {0};
+    struct store_state original, copies[2];
+    char path[300], identity[2][STORE_IDENTITY_MAX];
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    fill(f, s, &plan);
+    assert_int_equal(store_identity(s, identity[0], &f->err), GATE_OK);
+    store_close(s);
+    state_of(f, f->path, &original);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof(path), "%s/copy%d.db", f->folder, i);
+        assert_int_equal(store_restore(f->path, path, note_fault, &faults, &f->err), GATE_OK);
+        state_of(f, path, &copies[i]);
+        assert_string_not_equal(copies[i].text, original.text);
+    }
+    assert_string_not_equal(copies[0].text, copies[1].text);
+    /* Feeds name their entries by this. */
+    assert_int_equal(store_open(path, STORE_READ_ONLY, &s, &f->err), GATE_OK);
+    assert_int_equal(store_identity(s, identity[1], &f->err), GATE_OK);
+    assert_string_equal(identity[0], identity[1]);
+    store_close(s);
+}
+
 static void test_what_is_there_stays(void **state)
 {
     struct store_fixture *f = *state;
@@ -276,6 +311,7 @@ int main(void)
         TEST(test_damaged_pages_are_found),
         TEST(test_backup_of_the_writer),
         TEST(test_backup_by_a_reader_and_back),
+        TEST(test_no_two_copies_have_a_state_in_common),
         TEST(test_what_is_there_stays),
         TEST(test_a_damaged_backup_is_not_restored),
     };

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <sha2.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,6 +176,30 @@ static void test_this_version(void **state)
         assert_int_equal(sums[i], sum_of(f->path, history[i]));
 }
 
+/*
+ * What each version's script is. A released version is never edited: files that have it would stay
+ * as they are and call themselves the same. Update a pin only before the version is released.
+ */
+static void test_scripts_of_versions_are_pinned(void **state)
+{
+    (void)state;
+    static const char *const pins[STORE_SCHEMA_VERSION] = {
+        "f0741bac9bed11b84292f9707c286a11f7a612c835204fc31c767ef712a93847",
+        "61ad67118b5ae1be382a41aff851bdda8c031a1d241390324705b89a74131ccf",
+        "4f59a689acf9494903dc8485bee076538545f241ff839f1b24d879f2ee2f7386",
+        "c5a6890b5b245609f6559ccda2b98adbd4a90668344197efe61d391519528374",
+    };
+    for (int v = 0; v < STORE_SCHEMA_VERSION; v++) {
+        char hex[65];
+        SHA2_CTX context;
+        SHA256Init(&context);
+        SHA256Update(&context, (const uint8_t *)store_migrations[v], strlen(store_migrations[v]));
+        SHA256End(&context, hex);
+        if (strcmp(hex, pins[v]) != 0)
+            fail_msg("the script of version %d is another one now: %s", v + 1, hex);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
@@ -182,6 +207,7 @@ int main(void)
         TEST(test_version_1),
         TEST(test_version_1_with_a_bad_document),
         TEST(test_this_version),
+        TEST(test_scripts_of_versions_are_pinned),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);

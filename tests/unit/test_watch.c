@@ -314,6 +314,27 @@ static void without_a_control_times_are_compared(void **state)
     end(&h);
 }
 
+/* Whoever read between a run and the look at it must not keep what he read. */
+static void what_a_look_moves_is_another_state(void **state)
+{
+    struct history h = begin(state);
+    add(&h, 60, 20000);
+    add(&h, 12, 21000);
+    assert_state(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    struct store_state before, after;
+    for (int i = 0; i < 5; i++) {
+        h.watched = false;
+        add(&h, 1, 21000);
+        store_state(h.s, &before, &h.f->err);
+        double was = alerts(&h).alert[0].after;
+        watch(h.f, h.s);
+        store_state(h.s, &after, &h.f->err);
+        assert_true(alerts(&h).alert[0].after != was);
+        assert_string_not_equal(before.text, after.text);
+    }
+    end(&h);
+}
+
 static void epochs_and_contracts_are_borders(void **state)
 {
     struct history h = begin(state);
@@ -541,6 +562,7 @@ int main(void)
         TEST(a_young_alert_vanishes_and_comes_back),
         TEST(what_the_control_does_too_is_no_change),
         TEST(without_a_control_times_are_compared),
+        TEST(what_a_look_moves_is_another_state),
         TEST(epochs_and_contracts_are_borders),
         TEST(a_border_does_not_take_a_young_change_back),
         TEST(a_late_run_takes_its_place),
