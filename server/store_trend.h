@@ -29,7 +29,8 @@ struct store_trend_query {
 };
 
 /*
- * One row, or the newest of a bucket with the bucket's median and extremes. Times are picoseconds;
+ * One row, or the newest of a bucket with the median and the extremes of the bucket's p50; all else
+ * of a bucket, its verdict and its quantiles too, is of the newest alone. Times are picoseconds;
  * 0, or -1 where 0 is a value, is not known.
  */
 struct store_trend_row {
