@@ -37,6 +37,8 @@ else ifeq ($(SANITIZE),address,undefined)
 B := build/asan
 else ifeq ($(SANITIZE),thread)
 B := build/tsan
+else ifeq ($(SANITIZE),fuzzer-no-link,address,undefined)
+B := build/fuzz
 else
 $(error SANITIZE is '$(SANITIZE)', expected 'address,undefined' or 'thread')
 endif
@@ -211,6 +213,20 @@ test: tests $(BROWSER_MODULES)
 HISTORY ?=
 bench-server: $(B)/bin/gate-server $(filter %/tools/history,$(TESTS_AND_TOOLS))
 	@python3 tests/bench/bench_server.py $(B) $(HISTORY)
+
+## fuzz: builds the fuzz targets with clang and runs each for SECONDS (default 5; KEEP=DIR)
+.PHONY: fuzz fuzz-targets
+SECONDS := 5
+KEEP ?=
+FUZZ_CC ?= clang
+fuzz: fuzz-targets
+	@tests/fuzz/fuzz.py --seconds $(SECONDS) $(if $(KEEP),--keep '$(KEEP)') build/fuzz
+
+FUZZ_C := $(wildcard tests/fuzz/fuzz_*.c)
+fuzz-targets:
+	@ci/deps.sh --check fuzz
+	@+$(MAKE) SANITIZE=fuzzer-no-link,address,undefined CC=$(FUZZ_CC) CFLAGS='-O1 -g' CUDA=0 \
+	    WEB=0 $(FUZZ_C:%.c=build/fuzz/%)
 
 ## mutants: holds the gate against broken kernels, prints recall and false alarms
 .PHONY: mutants mutant-table
@@ -471,6 +487,21 @@ $(B)/obj/tests.a: $(call object,$(TEST_SHARED_C) $(HOST_C)) $(CORE_O)
 $(TESTS_AND_TOOLS): $(B)/%: $(B)/obj/%.c.o $(B)/obj/tests.a
 	$(call say,LD)
 	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $^ $(TEST_LIBS) $(CUDA_LIBS) -o $@
+
+# A part of CORE_O and of the tests' shared code, so that the suite need not compile all of it.
+FUZZ_CORE_C := $(wildcard gate/base/*.c server/api*.c server/store*.c server/watch*.c) \
+    $(patsubst %,gate/%.c,best best_write decide problem report_csv report_run report_units \
+    run_check stats suite) $(patsubst %,server/%.c,alert_json badge changepoint emit feed log \
+    metrics number reply request trend_columns xml) $(wildcard tests/tools/sample_*.c) \
+    tests/fuzz/edits.c
+$(B)/obj/fuzz.a: $(call object,$(filter-out $(EMBED_C),$(FUZZ_CORE_C))) $(B)/gen/schemas.c.o \
+    $(B)/gen/api.c.o
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcsPT $@ $^
+
+$(B)/tests/fuzz/%: $(B)/obj/tests/fuzz/%.c.o $(B)/obj/fuzz.a
+	$(call say,LD)
+	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) -fsanitize=fuzzer $^ $(SERVER_LIBS) -o $@
 
 $(B)/tests/mutants/%.so: $(B)/obj/tests/mutants/%.c.o ci/kernel-library.map
 	$(call say,LD)

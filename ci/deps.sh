@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh [--check] build|test|lint: the Debian and Ubuntu packages that a step needs.
+# deps.sh [--check] build|test|lint|fuzz: the Debian and Ubuntu packages that a step needs.
 #
 # Says nothing and exits 0 when all are there. Else it installs what is missing where it may (as
 # root, or with sudo that asks for no password), and otherwise, or with --check, prints the one
@@ -7,7 +7,7 @@
 set -eu
 
 usage() {
-    echo "usage: ci/deps.sh [--check] build|test|lint" >&2
+    echo "usage: ci/deps.sh [--check] build|test|lint|fuzz" >&2
     exit 64
 }
 
@@ -54,6 +54,14 @@ test)
         need_command node nodejs
         need_command npm npm
         need_command chromium chromium
+    fi
+    ;;
+fuzz)
+    # libFuzzer is a part of clang's run-time libraries.
+    if ! echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | "${FUZZ_CC:-clang}" \
+        -fsanitize=fuzzer,address,undefined -x c -o /dev/null - 2>/dev/null; then
+        need clang
+        need libclang-rt-dev
     fi
     ;;
 lint)

@@ -1,0 +1,99 @@
+/*
+ * fuzz_best.c: a file of stored bests, baselines/DEVICE.json. What is let in can be written, and is
+ * let in again.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "edits.h"
+#include "gate/best.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define COMMIT "0123456789abcdef0123456789abcdef01234567"
+#define UUID "5a3b1e00-0000-4000-8000-000000000001"
+
+static const char case_id[] = "gemm/fp16/m4096-n4096-k4096";
+
+/* The gate's own writing of a best, with a log and a trend. */
+static cJSON *good_document(const char *path)
+{
+    const struct best_entry entry = {1000,          990, 1010,   1100, 5000, 0.01,
+                                     1735732800000, "k", COMMIT, UUID, SHA,  "580.1/13.0/700 W"};
+    const struct best_note note = {BEST_ACCEPT_NEW, "first", "a@example", 1735732800000};
+    const struct best_evidence evidence = {
+        .time_ms = 1735732800001, .run_uuid = UUID, .commit = COMMIT, .ratio = {0.99, 0.98, 1.0}};
+    struct gate_error err = {0};
+    struct best *best = NULL;
+    struct buf text;
+    buf_init(&text, (size_t)1 << 20);
+    bool made = best_load(path, "nvidia-h200", &best, &err) == GATE_OK &&
+                best_set(best, case_id, "paired-graph-v1", &entry, &note, &err) == GATE_OK &&
+                best_trend_add(best, case_id, &evidence, &err) == GATE_OK &&
+                best_save(best, path, &err) == GATE_OK && file_read(path, &text, &err) == GATE_OK;
+    fuzz_expect(made, "a good file", err.message);
+    cJSON *document = cJSON_Parse(text.data);
+    fuzz_expect(document != NULL, "a good file", text.data);
+    best_free(best);
+    buf_release(&text);
+    return document;
+}
+
+static void add_case(void *context, const char *id, const struct best_entry *entry)
+{
+    struct best_evidence trend[BEST_TREND_MAX];
+    const struct best *best = context;
+    struct best_entry found;
+    fuzz_expect(best_find(best, id, best_contract(best), &found) && found.p50_ns == entry->p50_ns,
+                "the case that was listed", id);
+    fuzz_expect(best_trend(best, id, trend) <= BEST_TREND_MAX, "a short trend", id);
+}
+
+static void add_change(void *context, const struct best_change *change)
+{
+    size_t *n = context;
+    *n += strlen(change->case_id) + strlen(best_action_name(change->action));
+}
+
+static void use(const struct best *best, const char *path)
+{
+    struct gate_error err = {0};
+    struct best *again = NULL;
+    size_t n = 0;
+    best_each(best, add_case, (void *)best);
+    best_each_change(best, add_change, &n);
+    if (best_contract(best)[0] == '\0')
+        return;
+    fuzz_expect(best_save(best, path, &err) == GATE_OK, "a file that can be written", err.message);
+    fuzz_expect(best_load(path, "nvidia-h200", &again, &err) == GATE_OK,
+                "the file that was written", err.message);
+    best_free(again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *path;
+    static cJSON *good;
+    struct gate_error err = {0};
+    struct best *best = NULL;
+    struct buf text;
+    if (!path) {
+        path = fuzz_file("best.json");
+        good = good_document(path);
+    }
+    buf_init(&text, (size_t)1 << 20);
+    edits_text(good, data, size, &text);
+    FILE *file = fopen(path, "w");
+    fuzz_expect(file && fwrite(text.data ? text.data : "", 1, text.len, file) == text.len &&
+                    fclose(file) == 0,
+                "a temporary file", path);
+    if (best_load(path, "nvidia-h200", &best, &err) == GATE_OK)
+        use(best, path);
+    else
+        fuzz_expect(err.message[0] != '\0', "a reason", "none");
+    best_free(best);
+    buf_release(&text);
+    return 0;
+}

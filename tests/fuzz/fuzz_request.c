@@ -1,0 +1,105 @@
+/*
+ * fuzz_request.c: the target of a GET, and all that it may name: the API, the badges, the feed. The
+ * store has a small history, so that names of the seeds are there.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "edits.h"
+#include "server/api.h"
+#include "server/badge.h"
+#include "server/feed.h"
+#include "tools/sample_runs.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct store *store;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    static const struct sample_plan plan = {.seed = 7, .n_runs = 6, .n_cases = 2, .n_devices = 2};
+    struct gate_error err = {0};
+    enum gate_status status = store_open(fuzz_file("gate.db"), STORE_READ_WRITE, &store, &err);
+    for (int i = 0; i < plan.n_runs && status == GATE_OK; i++) {
+        struct buf text;
+        bool existed;
+        cJSON *run = sample_run(&plan, i);
+        buf_init(&text, STORE_MAX_DOCUMENT);
+        json_write(run, false, &text);
+        status = store_put_run(store, run, text.data, text.len, &existed, &err);
+        buf_release(&text);
+        cJSON_Delete(run);
+    }
+    fuzz_expect(status == GATE_OK, "a store", err.message);
+    return 0;
+}
+
+/* What request.h promises of the parts of a target that it let in. */
+static void expect_clean(const char *text)
+{
+    for (const char *p = text; *p; p++)
+        fuzz_expect((unsigned char)*p >= 0x20 && *p != 0x7f, "no control character", text);
+}
+
+static void check_parts(const struct request *r)
+{
+    if (r->fault_status) {
+        fuzz_expect((r->fault_status == 400 || r->fault_status == 414) && r->fault != NULL,
+                    "a fault with a reason", r->target);
+        return;
+    }
+    fuzz_expect(r->path[0] == '/', "a path", r->path);
+    expect_clean(r->path);
+    fuzz_expect(r->n_parameters <= REQUEST_MAX_PARAMETERS, "few parameters", r->target);
+    for (size_t i = 0; i < r->n_parameters; i++) {
+        expect_clean(r->parameters[i].name);
+        expect_clean(r->parameters[i].value);
+        fuzz_expect(request_parameter(r, r->parameters[i].name) == r->parameters[i].value,
+                    "each name once", r->parameters[i].name);
+    }
+}
+
+/* 503 and 500 would be the store's or the server's fault, which no address may cause. */
+static void check_reply(const struct request *r, const struct reply *reply)
+{
+    struct gate_error err = {0};
+    cJSON *json = NULL;
+    fuzz_expect(reply->status == 200 || reply->status == 400 || reply->status == 404,
+                "status 200, 400 or 404", r->target);
+    if (!reply->type || !strstr(reply->type, "json") || reply->constant)
+        return;
+    fuzz_expect(json_parse("answer", reply->body.data, reply->body.len, GATE_IO, &json, &err) ==
+                    GATE_OK,
+                "an answer in JSON", err.message);
+    cJSON_Delete(json);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct request r;
+    struct reply reply;
+    char *target = malloc(size + 1);
+    memcpy(target, data, size);
+    target[size] = '\0';
+    request_parse(&r, target);
+    check_parts(&r);
+    reply_init(&reply);
+    bool asked = !r.fault_status;
+    if (asked && api_owns(r.path))
+        api_get(store, &r, &reply);
+    else if (asked && badge_owns(r.path))
+        badge_get(store, &r, &reply);
+    else if (asked && strcmp(r.path, FEED_PATH) == 0)
+        feed_get(store, &r, &reply);
+    else
+        asked = false;
+    if (asked)
+        check_reply(&r, &reply);
+    reply_release(&reply);
+    free(target);
+    return 0;
+}

@@ -1,0 +1,144 @@
+/*
+ * fuzz_run.c: POST /api/v1/runs without the server: the body is taken apart and checked, packed,
+ * and stored; then the store is asked for everything that the API shows. Each input finds the same
+ * store: what it wrote is undone.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "edits.h"
+#include "server/api_private.h"
+#include "server/api_write.h"
+#include "server/watch.h"
+#include "tools/sample_runs.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const struct sample_plan plan = {.seed = 7, .n_runs = 6, .n_cases = 2, .n_devices = 1};
+static cJSON *good;
+static struct store *store;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    struct gate_error err = {0};
+    enum gate_status status = store_open(fuzz_file("gate.db"), STORE_READ_WRITE, &store, &err);
+    for (int i = 0; i + 1 < plan.n_runs && status == GATE_OK; i++) {
+        struct buf text;
+        bool existed;
+        cJSON *run = sample_run(&plan, i);
+        buf_init(&text, STORE_MAX_DOCUMENT);
+        json_write(run, false, &text);
+        status = store_put_run(store, run, text.data, text.len, &existed, &err);
+        buf_release(&text);
+        cJSON_Delete(run);
+    }
+    fuzz_expect(status == GATE_OK, "a store", err.message);
+    good = sample_run(&plan, plan.n_runs - 1);
+    return 0;
+}
+
+static void expect_json(const struct reply *reply)
+{
+    struct gate_error err = {0};
+    cJSON *json = NULL;
+    if (!reply->type || !strstr(reply->type, "json") || reply->constant)
+        return;
+    fuzz_expect(json_parse("answer", reply->body.data, reply->body.len, GATE_IO, &json, &err) ==
+                    GATE_OK,
+                "an answer in JSON", err.message);
+    cJSON_Delete(json);
+}
+
+/* The batch that is open is a read transaction too: the handler is called without one. */
+static void ask(const char *target)
+{
+    static struct request request;
+    struct reply reply;
+    size_t n;
+    const struct route *routes = api_routes(&n);
+    request_parse(&request, target);
+    reply_init(&reply);
+    struct call c = {.store = store, .request = &request, .reply = &reply};
+    emit_init(&c.emit, &reply.body, EMIT_JSON);
+    buf_init(&c.rows, REPLY_MAX_BODY);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(request.path + strlen("/api/v1/"), routes[i].path) == 0)
+            fuzz_expect(routes[i].get(&c) == GATE_OK, target, c.err.message);
+    }
+    fuzz_expect(!reply.body.failed, target, "an answer that is too long");
+    fuzz_expect(reply.status == 200, target, reply.body.data ? reply.body.data : "no answer");
+    expect_json(&reply);
+    emit_release(&c.emit);
+    buf_release(&c.rows);
+    reply_release(&reply);
+}
+
+static bool same_bytes(void *context, const char *text, size_t len)
+{
+    const struct buf *stored = context;
+    fuzz_expect(stored->len == len && memcmp(stored->data, text, len) == 0,
+                "the document as it came", text);
+    return true;
+}
+
+static void read_all(const char *uuid, const struct buf *text)
+{
+    static const char *const targets[] = {
+        "/api/v1/runs",        "/api/v1/runs?format=csv",  "/api/v1/cases",
+        "/api/v1/leaderboard", "/api/v1/cases?format=csv", "/api/v1/bests",
+        "/api/v1/bests/log",   "/api/v1/devices",          "/api/v1/calibrations",
+        "/api/v1/alerts",
+    };
+    struct gate_error err = {0};
+    bool more = true;
+    fuzz_expect(store_document(store, uuid, same_bytes, (void *)text, &err) == GATE_OK,
+                "the run that was stored", err.message);
+    while (more) {
+        fuzz_expect(watch_pending(store, 100, &more, &err) == GATE_OK, "a look at what came",
+                    err.message);
+    }
+    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
+        ask(targets[i]);
+}
+
+/* Whatever was let in by the checks must not look like a failure of the database. */
+static void put(struct api_write *w, const char *uuid, const struct buf *text)
+{
+    struct gate_error err = {0};
+    fuzz_expect(store_batch_begin(store, &err) == GATE_OK, "a batch", err.message);
+    fuzz_expect(api_store_run(w, store, &err) == GATE_OK, "an answer of the document's own",
+                err.message);
+    expect_json(w->reply);
+    if (w->reply->status == 201)
+        read_all(uuid, text);
+    store_batch_rollback(store);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct buf text;
+    struct reply reply;
+    buf_init(&text, STORE_MAX_DOCUMENT);
+    edits_text(good, data, size, &text);
+    reply_init(&reply);
+    struct api_write w = {.body = text.data ? text.data : "", .len = text.len, .reply = &reply};
+    if (api_prepare_run(&w)) {
+        cJSON *document = NULL;
+        struct gate_error err = {0};
+        json_parse("document", text.data, text.len, GATE_IO, &document, &err);
+        put(&w, json_string(document, "uuid", ""), &text);
+        cJSON_Delete(document);
+    } else {
+        fuzz_expect(reply.status == 400 || reply.status == 413, "a refusal",
+                    reply.body.data ? reply.body.data : "no answer");
+        expect_json(&reply);
+    }
+    api_release_run(&w);
+    reply_release(&reply);
+    buf_release(&text);
+    return 0;
+}
