@@ -23,11 +23,12 @@ struct put {
     struct gate_error *err;
 };
 
-/* A track that the run has, as it was before. */
+/* A track that the run has, as it was before, and what the run's case says of all arms. */
 struct put_track {
     int64_t id;
     bool newest; /* no run of the track that is stored is newer than this one */
     int64_t point_ms;
+    double control_ns;
 };
 
 /* The cases, one by one: store_put_case.c. */

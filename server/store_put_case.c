@@ -127,8 +127,8 @@ static enum gate_status find_track(const struct put *p, int64_t case_id, struct 
     return store_finish_new(p->store, &q, &track->id, p->err);
 }
 
-static enum gate_status put_newest(const struct put *p, const cJSON *item, int64_t track_id,
-                                   int64_t series_id)
+static enum gate_status put_newest(const struct put *p, const cJSON *item,
+                                   const struct put_track *track, int64_t series_id)
 {
     const cJSON *arm = candidate_arm(item);
     const cJSON *timing = json_member(arm, "timing");
@@ -139,7 +139,7 @@ static enum gate_status put_newest(const struct put *p, const cJSON *item, int64
     double threshold = json_number(json_member(p->document, "policy"), "threshold", 0.0);
 
     struct query q = query_begin(p->store, SQL_NEWEST_OF_TRACK);
-    bind_int(&q, track_id);
+    bind_int(&q, track->id);
     bind_int(&q, p->time_ms);
     bind_int(&q, p->run_id);
     bind_int(&q, store_verdict_code(json_string(item, "verdict", "")));
@@ -159,7 +159,7 @@ static enum gate_status put_newest(const struct put *p, const cJSON *item, int64
     bind_positive_or_null(&q, json_number(item, "mde", 0.0));
     bind_text(&q, peer);
     bind_positive_or_null(&q, peer_ratio);
-    bind_positive_or_null(&q, control_ns(item));
+    bind_positive_or_null(&q, track->control_ns);
     bind_number_or_null(&q, json_member(json_member(arm, "verify"), "rel_fro"));
     return store_finish(p->store, &q, p->err);
 }
@@ -193,6 +193,7 @@ enum gate_status put_case(const struct put *p, const cJSON *item)
     enum gate_status status = find_case(p, item, &case_id);
     if (status == GATE_OK)
         status = find_track(p, case_id, &track);
+    track.control_ns = control_ns(item);
     if (status == GATE_OK)
         status = put_points(p, item, &track, &series_id, &arm);
     /* Before what follows, because it is this one that tells a case that comes twice. */
@@ -202,6 +203,6 @@ enum gate_status put_case(const struct put *p, const cJSON *item)
         return status;
     if (!track.newest)
         return count_track(p, track.id);
-    status = put_newest(p, item, track.id, series_id);
+    status = put_newest(p, item, &track, series_id);
     return status == GATE_OK ? put_best(p, item, track.id) : status;
 }

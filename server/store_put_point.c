@@ -47,16 +47,29 @@ static enum gate_status find_kernel(const struct put *p, const char *name, int64
     return store_finish_new(p->store, &q, id, p->err);
 }
 
+/* A series, and the p50 of its leader; 0: it has none. */
+struct put_series {
+    int64_t id;
+    int64_t leader_ps;
+};
+
+static bool series_row(struct query *q, void *call)
+{
+    *(struct put_series *)call = (struct put_series){column_int(q, 0), column_int(q, 1)};
+    return true;
+}
+
 static enum gate_status find_series(const struct put *p, const cJSON *arm, int64_t track_id,
-                                    int64_t *id)
+                                    struct put_series *series)
 {
     const char *provider = json_string(arm, "provider", "");
+    *series = (struct put_series){0};
     struct query q = query_begin(p->store, SQL_FIND_SERIES);
     bind_int(&q, track_id);
     bind_text(&q, provider);
     bind_text(&q, p->contract);
-    enum gate_status status = store_find_id(p->store, &q, id, p->err);
-    if (status != GATE_OK || *id != 0)
+    enum gate_status status = store_each_row(p->store, &q, series_row, series, p->err);
+    if (status != GATE_OK || series->id != 0)
         return status;
     const cJSON *timing = json_member(arm, "timing");
     double p50_ns = json_number(timing, "p50_ns", 0.0);
@@ -66,7 +79,7 @@ static enum gate_status find_series(const struct put *p, const cJSON *arm, int64
     bind_text(&q, p->contract);
     bind_real(&q, json_number(timing, "tflops", 0.0) * p50_ns * 1e3);
     bind_real(&q, json_number(timing, "gbps", 0.0) * p50_ns);
-    return store_finish_new(p->store, &q, id, p->err);
+    return store_finish_new(p->store, &q, &series->id, p->err);
 }
 
 /*
@@ -86,8 +99,8 @@ static void bind_known_picoseconds(struct query *q, double ns)
         bind_int(q, picoseconds(ns));
 }
 
-static enum gate_status put_row(const struct put *p, const cJSON *item, const cJSON *arm, int index,
-                                int64_t series_id, int64_t kernel_id)
+static enum gate_status put_row(const struct put *p, const cJSON *item, double case_control_ns,
+                                const cJSON *arm, int index, int64_t series_id, int64_t kernel_id)
 {
     const cJSON *timing = json_member(arm, "timing");
     bool candidate = has_role(arm, "candidate");
@@ -105,7 +118,7 @@ static enum gate_status put_row(const struct put *p, const cJSON *item, const cJ
     bind_int(&q, picoseconds(json_number(timing, "p50_hi_ns", 0.0)));
     bind_known_picoseconds(&q, json_number(timing, "p10_ns", 0.0));
     bind_int(&q, picoseconds(json_number(timing, "p90_ns", 0.0)));
-    bind_known_picoseconds(&q, control_ns(item));
+    bind_known_picoseconds(&q, case_control_ns);
     bind_known_picoseconds(&q, candidate ? best_p50_ns(item) : 0.0);
     bind_id_or_null(&q, clock_mhz > 0.0 && clock_mhz < 1e9 ? llround(clock_mhz * 1e3) : 0);
     bind_count_or_null(&q, json_member(timing, "registers"));
@@ -115,28 +128,35 @@ static enum gate_status put_row(const struct put *p, const cJSON *item, const cJ
     return store_finish(p->store, &q, p->err);
 }
 
+/* Mostly the leader is faster, and stays. */
 static enum gate_status put_leader(const struct put *p, const cJSON *arm, int index,
-                                   int64_t series_id)
+                                   const struct put_series *series)
 {
+    int64_t p50_ps = picoseconds(json_number(json_member(arm, "timing"), "p50_ns", 0.0));
+    if (series->leader_ps > 0 && series->leader_ps < p50_ps)
+        return GATE_OK;
     struct query q = query_begin(p->store, SQL_PUT_LEADER);
-    bind_int(&q, series_id);
-    bind_int(&q, picoseconds(json_number(json_member(arm, "timing"), "p50_ns", 0.0)));
+    bind_int(&q, series->id);
+    bind_int(&q, p50_ps);
     bind_int(&q, p->time_ms);
     bind_int(&q, p->run_id);
     bind_int(&q, index);
     return store_finish(p->store, &q, p->err);
 }
 
-static enum gate_status put_point(const struct put *p, const cJSON *item, const cJSON *arm,
-                                  int index, int64_t track_id, int64_t *series_id)
+static enum gate_status put_point(const struct put *p, const cJSON *item,
+                                  const struct put_track *track, const cJSON *arm, int index,
+                                  int64_t *series_id)
 {
     int64_t kernel_id = 0;
-    enum gate_status status = find_series(p, arm, track_id, series_id);
+    struct put_series series;
+    enum gate_status status = find_series(p, arm, track->id, &series);
     if (status == GATE_OK)
         status = find_kernel(p, json_string(arm, "kernel", ""), &kernel_id);
     if (status == GATE_OK)
-        status = put_row(p, item, arm, index, *series_id, kernel_id);
-    return status == GATE_OK ? put_leader(p, arm, index, *series_id) : status;
+        status = put_row(p, item, track->control_ns, arm, index, series.id, kernel_id);
+    *series_id = series.id;
+    return status == GATE_OK ? put_leader(p, arm, index, &series) : status;
 }
 
 static enum gate_status note_points(const struct put *p, int64_t track_id)
@@ -160,7 +180,7 @@ enum gate_status put_points(const struct put *p, const cJSON *item, const struct
         bool candidate = has_role(arm, "candidate") && candidate_counts;
         if ((candidate || has_role(arm, "provider")) && is_timed(arm)) {
             int64_t id = 0;
-            status = put_point(p, item, arm, index, track->id, &id);
+            status = put_point(p, item, track, arm, index, &id);
             if (status != GATE_OK)
                 return status;
             if (candidate && *series_id == 0) {

@@ -278,8 +278,9 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_POINTS_OF_TRACK] = "UPDATE track SET point_ms = ?2, point_contract = ?3 WHERE id = ?1",
     [SQL_PUT_RESULT] = "INSERT INTO result (run_id, track_id, verdict, series_id, arm) "
                        "VALUES (?1, ?2, ?3, ?4, ?5)",
-    [SQL_FIND_SERIES] = "SELECT id FROM series "
-                        "WHERE track_id = ?1 AND provider = ?2 AND contract = ?3",
+    [SQL_FIND_SERIES] = "SELECT s.id, l.p50_ps FROM series s "
+                        "LEFT JOIN leader l ON l.series_id = s.id "
+                        "WHERE s.track_id = ?1 AND s.provider = ?2 AND s.contract = ?3",
     [SQL_PUT_SERIES] = "INSERT INTO series (track_id, provider, contract, flops, bytes) "
                        "VALUES (?1, ?2, ?3, ?4, ?5)",
     [SQL_FIND_KERNEL] = "SELECT id FROM kernel WHERE name = ?1",
