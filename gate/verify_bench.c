@@ -407,7 +407,8 @@ static enum gate_status endure(struct trial *t, unsigned launches, struct gate_e
 enum gate_status bench_endure(struct bench *b, const struct kg_problem *p, unsigned launches,
                               struct gate_error *err)
 {
-    const struct check check = {*p, PROBE_NORMAL, IMAGE_DENSE};
+    const enum probe probe = probe_applies(PROBE_NORMAL, p) ? PROBE_NORMAL : PROBE_UNIFORM;
+    const struct check check = {*p, probe, IMAGE_DENSE};
     struct trial t = {.b = b, .check = &check};
     b->kernel = kernel_for(b, p);
     if (!b->kernel || !b->found->ok)

@@ -247,6 +247,19 @@ static void test_exact_probes_are_exact(void **state)
     }
 }
 
+static void test_a_sum_that_may_cancel_is_not_drawn(void **state)
+{
+    (void)state;
+    const struct kg_problem one = gemm_like(KG_OP_GEMV, KG_F32, 1, 0, 72),
+                            many = gemm_like(KG_OP_GEMV, KG_F32, 40, 0, 72),
+                            half = gemm_like(KG_OP_GEMV, KG_F16, 1, 0, 72),
+                            bias = gemm_like(KG_OP_LINEAR_RELU_BWD, KG_F32, 257, 1, 129);
+    assert_false(probe_applies(PROBE_NORMAL, &one) || probe_applies(PROBE_NAN, &one));
+    assert_true(probe_applies(PROBE_UNIFORM, &one) && probe_applies(PROBE_INTEGERS, &one));
+    assert_true(probe_applies(PROBE_NORMAL, &many) && probe_applies(PROBE_NORMAL, &half));
+    assert_false(probe_applies(PROBE_NORMAL, &bias)); /* a single db */
+}
+
 static void test_same_ends_differ_inside(void **state)
 {
     (void)state;
@@ -393,6 +406,7 @@ int main(void)
         cmocka_unit_test(test_layouts_are_what_kernels_may_be_given),
         cmocka_unit_test(test_a_poison_changes_all_but_the_inputs),
         cmocka_unit_test(test_exact_probes_are_exact),
+        cmocka_unit_test(test_a_sum_that_may_cancel_is_not_drawn),
         cmocka_unit_test(test_same_ends_differ_inside),
         cmocka_unit_test(test_retrieval_finds_keys),
         cmocka_unit_test(test_neighbours_are_problems),
