@@ -25,6 +25,7 @@ async function send(url, options) {
         return await fetch(url, { ...options, headers });
     } catch (error) {
         if (error.name === "AbortError") throw error;
+        window.dispatchEvent(new Event("unreachable")); // the page says so at once: news.js
         throw new ApiError(0, "The server cannot be reached. Is gate-server running?");
     }
 }

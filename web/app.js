@@ -66,8 +66,14 @@ function failure(error) {
 
 function markNavigation(name) {
     for (const link of document.querySelectorAll("#views a")) {
-        if (link.dataset.view === (PARENT[name] ?? name)) link.setAttribute("aria-current", "page");
-        else link.removeAttribute("aria-current");
+        if (link.dataset.view !== (PARENT[name] ?? name)) {
+            link.removeAttribute("aria-current");
+            continue;
+        }
+        link.setAttribute("aria-current", "page");
+        // On a narrow screen the names scroll sideways: this one into the middle.
+        const row = link.parentElement;
+        row.scrollLeft = link.offsetLeft - (row.clientWidth - link.offsetWidth) / 2;
     }
 }
 

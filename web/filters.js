@@ -19,9 +19,10 @@ const same = (names) => names.map((name) => [name, name]);
 
 /**
  * The filters with the state they start with. `changed(name, value)` is called for each change.
- * draw(counts, summary) shows what was found, fail(error) why nothing was.
+ * draw(counts, summary) shows what was found, fail(error) that the rows are still those of before,
+ * and why; `again()` is called by who wants to try again.
  */
-export function filters(state, devices, changed) {
+export function filters(state, devices, changed, again) {
     let timer = null;
     const search = h("input", {
         type: "search", name: "q", value: state.q, placeholder: "Search: gemm m4096",
@@ -32,6 +33,9 @@ export function filters(state, devices, changed) {
         },
     });
     const status = h("p", { class: "hidden", role: "status" });
+    const reason = h("span");
+    const failed = h("p", { class: "failed", role: "alert", hidden: true }, reason, " ",
+        h("button", { type: "button", click: again }, "Try again"));
     const verdicts = h("div", { class: "verdicts", role: "group", "aria-label": "Verdict" });
 
     const buttons = new Map([["", null], ...ORDER.map((v) => [v, null])].map(([verdict]) => {
@@ -52,7 +56,7 @@ export function filters(state, devices, changed) {
             devices.length > 1 && choice("device", "Device", "all devices",
                 devices.map((d) => [d.model, d.newest.device_name]), state.device,
                 (v) => changed("device", v)),
-            verdicts, status),
+            verdicts, status, failed),
         draw(counts, summary) {
             const sum = Object.values(counts).reduce((a, b) => a + b, 0);
             for (const [verdict, { button, number }] of buttons) {
@@ -62,9 +66,12 @@ export function filters(state, devices, changed) {
                 button.hidden = n === 0 && verdict !== "" && state.verdict !== verdict;
             }
             status.textContent = summary;
+            failed.hidden = true;
         },
         fail(error) {
-            status.textContent = error.message;
+            reason.textContent = "The rows below are not of these filters, but of those before. " +
+                error.message;
+            failed.hidden = false;
         },
     };
 }

@@ -22,9 +22,13 @@ export async function allCases(device, signal) {
     return all;
 }
 
-/** A table of `items`, whose rows beyond SHOWN come on request. `heads`: cells of the first row. */
-export function longTable(label, heads, items, row) {
-    const body = h("tbody");
+/**
+ * A table of `items`, whose rows beyond SHOWN come on request. `heads`: cells of the first row.
+ * `least`: so many rows at first. `grouped`: row() makes a tbody of its own for each item.
+ */
+export function longTable(label, heads, items, row, { least = 0, grouped = false } = {}) {
+    const box = tableBox(label, h("thead", {}, h("tr", {}, heads)), !grouped && h("tbody"));
+    const body = box.querySelector(grouped ? "table" : "tbody");
     const more = h("button", { type: "button", click: () => draw(count + SHOWN) });
     let count = 0;
 
@@ -36,13 +40,18 @@ export function longTable(label, heads, items, row) {
         more.textContent = `${plural(items.length - count, "more row")}`;
     }
 
-    draw(SHOWN);
-    return [tableBox(label, h("thead", {}, h("tr", {}, heads)), body), h("p", {}, more)];
+    draw(Math.max(SHOWN, least));
+    return [box, h("p", {}, more)];
 }
 
-/** A choice of one of many: `options` are [value, text]. */
+/**
+ * A choice of one of many: `options` are [value, text]. It is named, so that the focus finds it
+ * again in the view that a choice brings.
+ */
 export function picker(label, options, value, change) {
-    const select = h("select", { change: () => change(select.value) },
+    const select = h("select", {
+        name: label.toLowerCase().replaceAll(" ", "-"), change: () => change(select.value),
+    },
         options.map(([key, text]) =>
             h("option", { value: key, selected: key === value }, text)));
     return h("label", { class: "picker" }, h("span", {}, label), select);

@@ -39,9 +39,8 @@ export function watch(show) {
         let now;
         try {
             [now] = await Promise.all([state(), countAlerts()]);
-        } catch (error) {
-            if (error.status === 0) away();
-            return;
+        } catch {
+            return; // a server that is not there was told of by then
         }
         heard = Date.now();
         const back = !offline.hidden;
@@ -61,6 +60,7 @@ export function watch(show) {
     document.addEventListener("visibilitychange", look);
     window.addEventListener("online", look);
     window.addEventListener("offline", away);
+    window.addEventListener("unreachable", away);
     setInterval(look, INTERVAL_MS);
     look();
 }

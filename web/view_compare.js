@@ -126,7 +126,9 @@ function runForm(state, runs, devices, go) {
             state.device, (device) => go({ device, a: "", b: "" })),
         runChoice("A", "a", state.a, runs), runChoice("B", "b", state.b, runs),
         h("button", { type: "submit", class: "primary" }, "Compare"),
-        h("button", { type: "button", click: () => go({ a: state.b, b: state.a }) }, "Swap"));
+        h("button", {
+            type: "button", name: "swap", click: () => go({ a: state.b, b: state.a }),
+        }, "Swap"));
 }
 
 /** The two newest runs, unless the address names others; the caller has made sure of a device. */

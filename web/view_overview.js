@@ -68,7 +68,7 @@ function casesSection(first, state, { devices, alerts }, signal) {
     const bar = filters(state, devices, (name, value) => {
         Object.assign(state, { [name]: value, rows: PAGE });
         change(name === "q");
-    });
+    }, () => ask());
     const more = h("button", {
         type: "button",
         click: () => { state.rows += PAGE; change(); },
@@ -77,6 +77,7 @@ function casesSection(first, state, { devices, alerts }, signal) {
     let latest = 0;
 
     function draw(found) {
+        table.element.classList.remove("outdated");
         const shown = table.draw(found.cases, state);
         bar.draw(found.counts, summary(shown, found.total));
         rest.hidden = shown >= found.total;
@@ -86,12 +87,18 @@ function casesSection(first, state, { devices, alerts }, signal) {
 
     async function change(typing = false) {
         history[typing ? "replaceState" : "pushState"](null, "", address("", parametersOf(state)));
+        await ask();
+    }
+
+    async function ask() {
         const mine = ++latest;
         try {
             const found = await load(state, signal);
             if (mine === latest && !signal.aborted) draw(found);
         } catch (error) {
-            if (error.name !== "AbortError" && mine === latest) bar.fail(error);
+            if (error.name === "AbortError" || mine !== latest) return;
+            bar.fail(error);
+            table.element.classList.add("outdated");
         }
     }
 

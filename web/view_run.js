@@ -8,6 +8,7 @@ import {
     ago, change, durationCell, elapsed, factor, percent, plural, share, spread, time,
 } from "./format.js";
 import { head, term } from "./glossary.js";
+import { longTable } from "./lists.js";
 import { caseName, command, commitText, crumbs, download, tableBox } from "./parts.js";
 import { reproduce } from "./reproduce.js";
 import { caseDetail } from "./run_case.js";
@@ -130,20 +131,20 @@ function casesTable(run, query) {
 
     /** What is open is in the address. */
     function save() {
-        const open = bodies.filter((b) => b.querySelector("[aria-expanded=true]"))
-            .map((b) => `case=${encodeURIComponent(b.dataset.open)}`).join("&");
+        const open = [...table[0].querySelectorAll("[aria-expanded=true]")]
+            .map((e) => `case=${encodeURIComponent(e.closest("tbody").dataset.open)}`).join("&");
         history.replaceState(null, "", `${address(`run/${run.uuid}`)}${open ? `?${open}` : ""}`);
     }
 
-    const bodies = cases.map((item) => caseRows(item, run, wanted.has(item.id), save));
-    return tableBox("Cases of the run",
-        h("thead", {}, h("tr", {},
-            h("th", { scope: "col" }, h("span", { class: "symbol" }, term("verdict", "Verdict"))),
-            head("case", "Case"), head("process", "Evidence", { class: "minor" }),
-            head("p50", "p50", right), head("best", "Best", minor),
-            head("change", "Change", right), head("mde", "MDE", minor),
-            head("provider", "vs provider", minor), head("ceiling", "Ceiling", minor))),
-        bodies);
+    const table = longTable("Cases of the run", [
+        h("th", { scope: "col" }, h("span", { class: "symbol" }, term("verdict", "Verdict"))),
+        head("case", "Case"), head("process", "Evidence", { class: "minor" }),
+        head("p50", "p50", right), head("best", "Best", minor),
+        head("change", "Change", right), head("mde", "MDE", minor),
+        head("provider", "vs provider", minor), head("ceiling", "Ceiling", minor),
+    ], cases, (item) => caseRows(item, run, wanted.has(item.id), save),
+    { least: cases.findLastIndex((item) => wanted.has(item.id)) + 1, grouped: true });
+    return table;
 }
 
 export async function runView({ rest, query, signal }) {

@@ -57,6 +57,20 @@ describe("budget", { skip }, () => {
         });
     });
 
+    test("the page names all modules of the first view, which come at once", async () => {
+        await it.withPage({}, async (page) => {
+            const pending = record(page);
+            await it.open(page);
+            const named = new Set(await page.evaluate(() =>
+                [...document.querySelectorAll("[rel=modulepreload], script[src]")]
+                    .map((e) => new URL(e.href || e.src).pathname)));
+            const scripts = (await Promise.all(pending)).map((f) => f.name)
+                .filter((name) => name.endsWith(".js"));
+            assert.deepEqual(scripts.filter((name) => !named.has(name)), []);
+            assert.equal(named.size, new Set(scripts).size, "and no other");
+        });
+    });
+
     test("nothing jumps while a view is built up", async () => {
         await it.withPage({}, async (page) => {
             await page.addInitScript(() => {

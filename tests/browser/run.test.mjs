@@ -5,7 +5,7 @@ import path from "node:path";
 import { describe, test } from "node:test";
 
 import {
-    REGRESSED, SHOTS, dashboard, lowContrast, settled, shoot, skip, until,
+    REGRESSED, SHOTS, dashboard, lowContrast, serve, settled, shoot, skip, stop, until,
 } from "./harness.mjs";
 
 describe("run", { skip }, () => {
@@ -183,6 +183,32 @@ describe("run", { skip }, () => {
             await it.open(page, `#/run/${it.uuids[0]}`);
             assert.equal(await page.locator(".calibration").count(), 0);
         });
+    });
+
+    test("a run of many cases has its rows in pages, and opens what the address names", async () => {
+        const { file, uuids } = it.seed("large.db", 1, 700);
+        const large = await serve(file);
+        try {
+            await it.withPage({}, async (page) => {
+                const rows = () => page.locator("tr.item").count();
+                await it.open(page, `#/run/${uuids[0]}`, large.url);
+                assert.equal(await rows(), 200);
+                assert.equal(await page.locator("tbody[id^='case-'] > tr > td svg.evidence").count(),
+                    199); // one is wrong
+                await page.click("button:has-text('500 more rows')");
+                assert.equal(await rows(), 400);
+                const name = await page.locator("tr.item .case").last().innerText();
+                await page.locator(".opener").last().click();
+                await until(page, () => location.hash.includes("case="));
+                await page.reload();
+                await settled(page);
+                assert.equal(await rows(), 400);
+                const open = page.locator("tr.item:has([aria-expanded=true])");
+                assert.equal(await open.locator(".case").innerText(), name);
+            }, large.url);
+        } finally {
+            await stop(large);
+        }
     });
 
     test("dates are in the reader's zone, with UTC on hover", async () => {

@@ -7,7 +7,7 @@ import { describe, test } from "node:test";
 
 import {
     BUILD, GPU, REGRESSED, ROOT, SHOTS, assertFits, caseAddress, dashboard, lowContrast, serve,
-    shoot, skip, stop, views,
+    settled, shoot, skip, stop, until, views,
 } from "./harness.mjs";
 
 describe("shell", { skip }, () => {
@@ -31,6 +31,9 @@ describe("shell", { skip }, () => {
                     await it.open(page, hash);
                     await page.waitForSelector("table, .plot canvas", { state: "attached" });
                     await assertFits(page);
+                    const [link, row] = await Promise.all(["#views [aria-current]", "#views"]
+                        .map((where) => page.locator(where).boundingBox()));
+                    assert.ok(link.x >= row.x && link.x + link.width <= row.x + row.width, name);
                     await shoot(page, `${name}-narrow`);
                 }
             });
@@ -47,6 +50,13 @@ describe("shell", { skip }, () => {
                     .filter((e) => getComputedStyle(e).color !==
                         getComputedStyle(document.body).color && !e.closest("a")).length);
                 assert.equal(own, 0, name);
+                // The view at hand is told apart by the line below it alone: not by a hue.
+                const lines = await page.evaluate(() => [...document.querySelectorAll("#views a")]
+                    .map((e) => [e.hasAttribute("aria-current"), getComputedStyle(e)])
+                    .map(([current, style]) => [current, style.textDecorationLine,
+                        Number.parseInt(style.borderBottomWidth, 10)]));
+                for (const [current, line, width] of lines)
+                    assert.deepEqual([line, width], ["none", current ? 4 : 2], name);
                 await page.emulateMedia({ forcedColors: "none", media: "print" });
                 assert.equal(await page.locator("#views").isVisible(), false);
                 assert.equal(await page.locator("h1").first().isVisible(), true);
@@ -68,6 +78,25 @@ describe("shell", { skip }, () => {
             await page.keyboard.press("Enter");
             await page.waitForSelector(".chart");
             assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+        });
+    });
+
+    test("a choice keeps the focus in the view that it brings", async () => {
+        await it.withPage({}, async (page) => {
+            const focused = () => page.evaluate(() => document.activeElement.name ?? "none");
+            await it.open(page, `#/compare?device=${GPU}`);
+            await page.locator("button[name=swap]").focus();
+            await page.keyboard.press("Enter");
+            await until(page, () => location.hash.includes("a="));
+            await settled(page);
+            assert.equal(await focused(), "swap");
+            for (const hash of [`#/compare?device=${GPU}`, "#/compare?by=devices",
+                `#/calibration?device=${GPU}`, "#/runs", `#/leaderboard?device=${GPU}`,
+                `#/roofline?device=${GPU}`]) {
+                await it.open(page, hash);
+                const nameless = await page.locator("main select:not([name])").count();
+                assert.equal(nameless, 0, hash);
+            }
         });
     });
 

@@ -109,6 +109,26 @@ describe("wall", { skip }, () => {
         });
     });
 
+    test("a filter that the server does not answer says so, until it does", async () => {
+        await it.withPage({ allowFailures: true }, async (page) => {
+            await it.open(page, `#/?device=${GPU}`);
+            await page.route("**/api/v1/**", (route) => route.abort());
+            await page.selectOption("select[name=op]", "gemm");
+            const failed = page.locator(".tools .failed");
+            await failed.waitFor();
+            assert.match(await failed.innerText(), /not of these filters.*cannot be reached/s);
+            assert.ok(await page.locator("#offline").isVisible(), "at once, not with the next look");
+            assert.equal(await rows(page).count(), 12);
+            assert.equal(await page.locator(".outdated").count(), 1);
+            await shoot(page, "overview-away");
+            await page.unroute("**/api/v1/**");
+            await failed.locator("button").click();
+            await rowsAre(page, 3);
+            assert.equal(await failed.isVisible(), false);
+            assert.equal(await page.locator(".outdated").count(), 0);
+        });
+    });
+
     test("the search takes words, and the address has them", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/?device=${GPU}`);
