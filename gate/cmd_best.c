@@ -234,7 +234,8 @@ static enum gate_status find_run(struct search *s, struct store *store, const ch
                                  struct gate_error *err)
 {
     const struct store_case_query all = {.device_model = device_model,
-                                         .part = s->case_id,
+                                         .words = {s->case_id},
+                                         .n_words = 1,
                                          .sort = STORE_CASES_NAME,
                                          .limit = INT64_MAX};
     struct store_case_page page;

@@ -70,15 +70,30 @@ static bool case_row(void *context, const struct store_case *row)
     return c->status == GATE_OK;
 }
 
-/* A part of a case's name. */
-static bool take_part(struct call *c, const char **out)
+#define MAX_SEARCH 160
+
+/* Words in any order, apart by spaces. `text` has them for as long as the query is used. */
+static bool take_words(struct call *c, char text[MAX_SEARCH + 1], struct store_case_query *q)
 {
-    static const char good[] = "abcdefghijklmnopqrstuvwxyz0123456789_./+-";
-    *out = request_parameter(c->request, "q");
-    if (!*out || (strlen(*out) <= 160 && strspn(*out, good) == strlen(*out)))
+    static const char good[] = "abcdefghijklmnopqrstuvwxyz0123456789_./+- ";
+    const char *search = request_parameter(c->request, "q");
+    char *rest = text;
+    if (!search)
         return true;
-    reply_problem(c->reply, 400, "The parameter 'q' is no part of a name that can occur.");
-    return false;
+    if (strlen(search) > MAX_SEARCH || search[strspn(search, good)] != '\0') {
+        reply_problem(c->reply, 400, "The parameter 'q' has what no name can have.");
+        return false;
+    }
+    memcpy(text, search, strlen(search) + 1);
+    for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        if (q->n_words == STORE_MAX_WORDS) {
+            reply_problem(c->reply, 400, "The parameter 'q' has more than %d words.",
+                          STORE_MAX_WORDS);
+            return false;
+        }
+        q->words[q->n_words++] = word;
+    }
+    return true;
 }
 
 static bool take_sort(struct call *c, enum store_case_sort *out)
@@ -91,12 +106,12 @@ static bool take_sort(struct call *c, enum store_case_sort *out)
     return true;
 }
 
-static bool take_query(struct call *c, struct store_case_query *q)
+static bool take_query(struct call *c, char text[MAX_SEARCH + 1], struct store_case_query *q)
 {
     *q = (struct store_case_query){.after = request_parameter(c->request, "after")};
     return take_device(c, false, &q->device_model) && take_name(c, "op", "_", 64, false, &q->op) &&
            take_name(c, "dtype", "_", 64, false, &q->dtype) && take_verdict(c, &q->verdict) &&
-           take_part(c, &q->part) && take_sort(c, &q->sort) &&
+           take_words(c, text, q) && take_sort(c, &q->sort) &&
            take_number(c, "limit", CASES_DEFAULT, 1, CASES_MAX, &q->limit);
 }
 
@@ -104,7 +119,8 @@ enum gate_status get_cases(struct call *c)
 {
     struct store_case_query query;
     struct store_case_page page;
-    if (!take_format(c) || !take_query(c, &query))
+    char search[MAX_SEARCH + 1];
+    if (!take_format(c) || !take_query(c, search, &query))
         return GATE_OK;
     list_open(c, "cases");
     enum gate_status status = store_cases(c->store, &query, case_row, c, &page, &c->err);

@@ -119,12 +119,14 @@ struct store_case {
 };
 
 enum store_case_sort {
-    STORE_CASES_WORST, /* wrong, regression, environment, no-verdict, the others; by ratio, falling
-                        */
+    STORE_CASES_WORST, /* wrong, regression, environment, no-verdict, those that an open alert calls
+                          slower, the others; by ratio, falling */
     STORE_CASES_NAME,
     STORE_CASES_P50, /* longest first */
     STORE_CASES_TIME /* newest first */
 };
+
+#define STORE_MAX_WORDS 8
 
 /* Filters are NULL for "any". */
 struct store_case_query {
@@ -132,7 +134,8 @@ struct store_case_query {
     const char *op;
     const char *dtype;
     const char *verdict;
-    const char *part; /* of the case's name */
+    const char *words[STORE_MAX_WORDS]; /* each is in the name of the case or of the device */
+    int n_words;
     enum store_case_sort sort;
     int64_t limit;
     const char *after; /* the `next` of an earlier page, or NULL */

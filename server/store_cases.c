@@ -51,19 +51,22 @@ static int compare_rows(const void *a, const void *b)
     return compare_keys(&((const struct row *)a)->key, &((const struct row *)b)->key);
 }
 
-/* wrong, regression, environment, no-verdict, improvement and pass, by store_verdict_code() */
-static int badness(int verdict)
+/* wrong, regression, environment, no-verdict, with an open alert, improvement and pass, by
+ * store_verdict_code() */
+static int badness(int verdict, bool slower)
 {
-    static const int class_of[STORE_N_VERDICTS] = {4, 1, 4, 0, 3, 2};
-    return class_of[verdict];
+    static const int class_of[STORE_N_VERDICTS] = {5, 1, 5, 0, 3, 2};
+    int class = class_of[verdict];
+    return class == 5 && slower ? 4 : class;
 }
 
-/* Columns of TRACK_COLUMNS: id, name, op, dtype, device, verdict, ratio, p50, time. */
+/* Columns of TRACK_COLUMNS: id, name, op, dtype, device, verdict, ratio, p50, time, whether an open
+ * alert says that it is slower. */
 static void set_order(struct query *q, enum store_case_sort sort, struct key *key)
 {
     switch (sort) {
     case STORE_CASES_WORST:
-        key->class = badness((int)column_int(q, 5));
+        key->class = badness((int)column_int(q, 5), column_int(q, 9) != 0);
         key->value = -column_real(q, 6);
         break;
     case STORE_CASES_P50:
@@ -110,13 +113,21 @@ static bool is_or_any(const char *wanted, const char *value)
     return !wanted || strcmp(wanted, value) == 0;
 }
 
+static bool has_words(const struct store_case_query *w, const char *name, const char *device)
+{
+    for (int i = 0; i < w->n_words; i++)
+        if (!strstr(name, w->words[i]) && !strstr(device, w->words[i]))
+            return false;
+    return true;
+}
+
 static bool track_row(struct query *q, void *call)
 {
     struct cases *c = call;
     const struct store_case_query *w = c->query;
     int verdict = (int)column_int(q, 5);
     if (!is_or_any(w->op, column_text(q, 2)) || !is_or_any(w->dtype, column_text(q, 3)) ||
-        (w->part && !strstr(column_text(q, 1), w->part)))
+        !has_words(w, column_text(q, 1), column_text(q, 4)))
         return true;
     c->page->counts[verdict]++;
     if (!is_or_any(w->verdict, store_verdict_name(verdict)))
@@ -152,7 +163,7 @@ static bool parse_after(const char *text, struct key *key)
 {
     char *end;
     errno = 0;
-    if (text[0] < '0' || text[0] > '4' || text[1] != '.' ||
+    if (text[0] < '0' || text[0] > '5' || text[1] != '.' ||
         strspn(text + 2, "0123456789abcdef") != 16 || text[18] != '.' ||
         strspn(text + 19, "0123456789") != strlen(text + 19) || text[19] == '\0')
         return false;

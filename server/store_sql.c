@@ -21,7 +21,9 @@
     "ORDER BY r.time_ms DESC, r.uuid DESC LIMIT ?3"
 
 #define TRACK_COLUMNS                                                                              \
-    "t.id, c.name, c.op, c.dtype, d.model, t.verdict, t.ratio, t.p50_ns, t.time_ms "
+    "t.id, c.name, c.op, c.dtype, d.model, t.verdict, t.ratio, t.p50_ns, t.time_ms,"               \
+    " EXISTS (SELECT 1 FROM alert a INDEXED BY alert_open WHERE a.track_id = t.id"                 \
+    "  AND a.state IN ('new', 'acknowledged') AND a.kind = 'regression') "
 
 /* Of a point: what a curve is drawn of, which comes early in a row, and the rest. */
 #define POINT_LEVELS "p.time_ms, p.role, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps"

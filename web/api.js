@@ -14,7 +14,7 @@ export function apiUrl(path, parameters) {
     const query = new URLSearchParams();
     for (const [name, value] of Object.entries(parameters ?? {}))
         if (value !== null && value !== undefined && value !== "") query.set(name, value);
-    const text = query.toString();
+    const text = query.toString().replaceAll("+", "%20"); // the server takes + as itself
     return `api/v1/${path}${text ? `?${text}` : ""}`;
 }
 

@@ -5,8 +5,8 @@ import { count } from "./format.js";
 import { ORDER, icon, word } from "./verdict.js";
 
 // What a run document can name.
-export const OPS = ["attention_fwd", "gemm", "gemv", "linear_relu", "linear_relu_bwd"];
-export const DTYPES = ["fp16", "bf16", "fp32", "tf32"];
+const OPS = ["attention_fwd", "gemm", "gemv", "linear_relu", "linear_relu_bwd"];
+const DTYPES = ["fp16", "bf16", "fp32", "tf32"];
 const TYPING_MS = 120;
 
 function choice(name, label, any, values, value, change) {

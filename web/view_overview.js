@@ -3,13 +3,15 @@
 import { get } from "./api.js";
 import { caseTable } from "./case_table.js";
 import { address, h } from "./dom.js";
-import { DTYPES, OPS, filters } from "./filters.js";
+import { filters } from "./filters.js";
 import { count, plural } from "./format.js";
 import { nothingYet } from "./parts.js";
 import { deviceStrip } from "./strip.js";
 
 const PAGE = 100;
 const MOST = 1000; // of one answer
+const MOST_SEARCH = 160; // letters of a search, and its words
+const MOST_WORDS = 8;
 const DEFAULTS = { device: "", op: "", dtype: "", verdict: "", q: "", sort: "worst", rows: PAGE };
 /** Orders that the server has; others need all rows and are made here. */
 const SERVER_SORTS = ["worst", "name", "p50", "time"];
@@ -26,18 +28,10 @@ function parametersOf(state) {
     return Object.fromEntries(Object.entries(state).filter(([k, v]) => v !== DEFAULTS[k]));
 }
 
-/**
- * What is asked of the server. It takes one piece of a case's name; words that are an op or a type
- * are filters, and the others stand in a name in their order, between slashes.
- */
+/** What is asked of the server, which knows names in small letters and takes so many words. */
 function queryOf({ device, op, dtype, verdict, q }) {
-    const query = { device, op, dtype, verdict };
-    const rest = [];
-    for (const word of q.toLowerCase().replace(/[^a-z0-9_./+-]+/g, " ").trim().split(" "))
-        if (!query.op && OPS.includes(word)) query.op = word;
-        else if (!query.dtype && DTYPES.includes(word)) query.dtype = word;
-        else rest.push(word);
-    return { ...query, q: rest.join("/") };
+    const words = q.toLowerCase().slice(0, MOST_SEARCH).replace(/[^a-z0-9_./+-]+/g, " ").trim();
+    return { device, op, dtype, verdict, q: words.split(" ").slice(0, MOST_WORDS).join(" ") };
 }
 
 /** As many rows as are to be shown, or all where they are to be sorted here. */

@@ -10,6 +10,7 @@ import tempfile
 import unittest
 from urllib.parse import quote
 
+from test_alerts import watched
 from test_server import BUILD, GEMV, GPU, N_CASES, SeededCase, Server, seed
 
 HOST = "host-x86-64"
@@ -43,6 +44,7 @@ class History(SeededCase):
         cls.db = os.path.join(cls.folder.name, "gate.db")
         cls.uuids = seed(cls.db, 60)
         cls.server = Server(cls.db)
+        watched(cls.db)
 
     def get(self, path):
         return self.server.json("/api/v1/" + path)
@@ -318,6 +320,12 @@ class Cases(History):
                 ("dtype=bf16", lambda c: c["dtype"] == "bf16"),
                 ("verdict=pass", lambda c: c["verdict"] == "pass"),
                 ("q=-d128/", lambda c: "-d128/" in c["id"]),
+                ("q=fp16%20gemm", lambda c: "gemm" in c["id"] and "fp16" in c["id"]),
+                ("q=%20h200%20gemm%20%20fp16%20", lambda c: c["device"] == GPU and "fp16" in c["id"] and
+                 "gemm" in c["id"]),
+                ("q=a%20b%20c%20d%20e%20f%20g%20h", lambda c: all(w in c["id"] or w in c["device"]
+                                                    for w in "abcdefgh")),
+                ("q=gemm%20h100", lambda c: False), ("q=%20", lambda c: True),
                 (f"op=gemm&device={GPU}&dtype=fp16", lambda c: (c["op"], c["device"], c["dtype"])
                  == ("gemm", GPU, "fp16"))):
             self.assertEqual(self.get("cases?" + query)["cases"],
@@ -328,11 +336,18 @@ class Cases(History):
         self.assertEqual(self.get("cases?device=no-such")["cases"], [])
 
     def test_orders_and_pages(self):
-        keys = {"worst": lambda c: (RANK[c["verdict"]], -(c["ratio"] or 0), c["id"], c["device"]),
+        slower = {(a["case"], a["device"]) for a in
+                  self.get("alerts?kind=regression&state=new")["alerts"]}
+
+        def rank(c):
+            found = RANK[c["verdict"]]
+            return found - ((c["id"], c["device"]) in slower) / 2 if found == 4 else found
+        keys = {"worst": lambda c: (rank(c), -(c["ratio"] or 0), c["id"], c["device"]),
                 "name": lambda c: (c["id"], c["device"]),
                 "p50": lambda c: (-(c["p50_ns"] or 0), c["id"], c["device"]),
                 "time": lambda c: (-c["time_ms"], c["id"], c["device"])}
         every = self.get("cases")["cases"]
+        self.assertIn(3.5, [rank(c) for c in every], "a pass that is slower since a commit")
         for sort, key in keys.items():
             for limit in (5, 8, 24):
                 self.assertEqual([c["id"] + c["device"] for c in
@@ -341,7 +356,7 @@ class Cases(History):
 
     def test_refusals(self):
         for path in ("cases?sort=best", "cases?limit=0", "cases?limit=1001", "cases?verdict=good",
-                     "cases?q=%25", "cases?op=A", "cases?after=1", "cases?after=9.0.1",
+                     "cases?q=%25", "cases?q=a%20b%20c%20d%20e%20f%20g%20h%20i", "cases?q=GEMM", "cases?op=A", "cases?after=1", "cases?after=9.0.1",
                      "cases?after=0.0000000000000000.99999", "cases?format=yaml",
                      "cases?after=0.7ff8000000000000.1"):
             self.assert_problem(self.server.get("/api/v1/" + path), 400)

@@ -994,6 +994,9 @@ static void test_query_plans(void **state)
             n_steps++;
             if (strstr(detail, "SCAN") && !may_scan((enum store_sql)id, detail))
                 fail_msg("statement %d: %s", id, detail);
+            if ((id == SQL_TRACKS || id == SQL_TRACKS_OF_DEVICE) && strstr(detail, "SEARCH a"))
+                assert_non_null(
+                    strstr(detail, "alert_open")); /* for each row: the open ones only */
             assert_null(strstr(detail, "AUTOMATIC"));
             if (strstr(detail, "TEMP B-TREE") && !may_sort((enum store_sql)id))
                 fail_msg("statement %d: %s", id, detail);
