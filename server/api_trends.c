@@ -1,8 +1,11 @@
 /* api_trends.c: the points of one case; see api.h. */
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api_private.h"
+#include "base/utf8.h"
 #include "store_best.h"
 #include "store_change.h"
 #include "store_trend.h"
@@ -11,6 +14,7 @@
 #define POINTS_DEFAULT 1000
 #define POINTS_MAX 10000
 #define MAX_EVENTS 200
+#define MAX_WRONG 100
 
 /* ---- points ---- */
 
@@ -79,30 +83,70 @@ static bool change_row(void *context, const struct store_change *row)
 
 struct event {
     int64_t time_ms;
-    bool accepted;
-    char text[64];
+    const char *kind;
+    char text[256]; /* longer reasons end early */
     char commit[44];
+    char run[40];
 };
 
 struct events {
     size_t n;
-    struct event list[MAX_EVENTS]; /* newest first */
+    struct event list[MAX_EVENTS + MAX_WRONG];
 };
+
+static struct event *new_event(struct events *events, const char *kind, int64_t time_ms,
+                               const char *commit, const char *run)
+{
+    struct event *event = &events->list[events->n++];
+    event->kind = kind;
+    event->time_ms = time_ms;
+    snprintf(event->commit, sizeof(event->commit), "%s", commit);
+    snprintf(event->run, sizeof(event->run), "%s", run);
+    return event;
+}
 
 static bool event_row(void *context, const struct store_best_change *row)
 {
-    struct events *events = context;
-    struct event *event = &events->list[events->n++];
+    bool accepted = strcmp(row->kind, "raised") == 0;
+    struct event *event = new_event(context, accepted ? "accepted" : "best", row->time_ms,
+                                    row->commit, row->run_uuid);
     double percent = row->from_ns > 0 ? 100 * (row->to_ns / row->from_ns - 1) : 0;
-    event->time_ms = row->time_ms;
-    event->accepted = strcmp(row->kind, "raised") == 0;
     if (strcmp(row->kind, "first") == 0)
         snprintf(event->text, sizeof(event->text), "first best");
     else
-        snprintf(event->text, sizeof(event->text), "best %+.2f %%%s", percent,
-                 strcmp(row->kind, "epoch") == 0 ? ", another epoch" : "");
-    snprintf(event->commit, sizeof(event->commit), "%s", row->commit);
+        snprintf(event->text, sizeof(event->text), "%sbest %.2f %% %s%s",
+                 accepted ? "accepted: " : "", fabs(percent), percent > 0 ? "slower" : "faster",
+                 strcmp(row->kind, "epoch") == 0 ? ", in another epoch" : "");
     return true;
+}
+
+/* A text that was cut never ends within a code point. */
+static void put_text(char *out, size_t size, const char *text)
+{
+    uint32_t code;
+    size_t len = 0, left = strlen(text);
+    while (len < left) {
+        size_t n = utf8_decode(text + len, left - len, &code);
+        if (n == 0 || len + n >= size)
+            break;
+        len += n;
+    }
+    memcpy(out, text, len);
+    out[len] = '\0';
+}
+
+static bool wrong_row(void *context, const struct store_wrong *row)
+{
+    struct event *event = new_event(context, "wrong", row->time_ms, row->commit, row->run_uuid);
+    put_text(event->text, sizeof(event->text),
+             row->reason[0] ? row->reason : "the result was wrong, and so never timed");
+    return true;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct event *x = a, *y = b;
+    return (x->time_ms > y->time_ms) - (x->time_ms < y->time_ms);
 }
 
 static enum gate_status put_events(struct call *c, int64_t track)
@@ -112,14 +156,19 @@ static enum gate_status put_events(struct call *c, int64_t track)
     events.n = 0;
     enum gate_status status = store_best_log_of_track(c->store, track, INT64_MAX, MAX_EVENTS,
                                                       event_row, &events, &c->err);
+    if (status == GATE_OK)
+        status = store_wrong_results(c->store, track, MAX_WRONG, wrong_row, &events, &c->err);
+    qsort(events.list, events.n, sizeof(events.list[0]), by_time);
     emit_key(e, "events");
     emit_open(e, '[');
-    for (size_t i = events.n; i-- > 0;) {
+    for (size_t i = 0; i < events.n; i++) {
+        const struct event *event = &events.list[i];
         emit_open(e, '{');
-        emit_integer_member(e, "time_ms", events.list[i].time_ms);
-        emit_string_member(e, "kind", events.list[i].accepted ? "accepted" : "best");
-        emit_string_member(e, "text", events.list[i].text);
-        emit_known_string(e, "commit", events.list[i].commit);
+        emit_integer_member(e, "time_ms", event->time_ms);
+        emit_string_member(e, "kind", event->kind);
+        emit_string_member(e, "text", event->text);
+        emit_known_string(e, "commit", event->commit);
+        emit_string_member(e, "run", event->run);
         emit_close(e, '}');
     }
     emit_close(e, ']');

@@ -34,6 +34,33 @@ enum gate_status store_change_points(struct store *s, int64_t track, store_chang
     return store_each_row(s, &q, change_row, &call, err);
 }
 
+struct wrong_call {
+    store_wrong_fn fn;
+    void *context;
+};
+
+static bool wrong_row(struct query *q, void *call)
+{
+    const struct wrong_call *c = call;
+    struct store_wrong row = {
+        .time_ms = column_int(q, 0),
+        .run_uuid = column_text(q, 1),
+        .commit = column_text(q, 2),
+        .reason = column_text(q, 3),
+    };
+    return c->fn(c->context, &row);
+}
+
+enum gate_status store_wrong_results(struct store *s, int64_t track, int64_t limit,
+                                     store_wrong_fn fn, void *context, struct gate_error *err)
+{
+    struct wrong_call call = {fn, context};
+    struct query q = query_begin(s, SQL_WRONG_RESULTS);
+    bind_int(&q, track);
+    bind_int(&q, limit);
+    return store_each_row(s, &q, wrong_row, &call, err);
+}
+
 enum gate_status store_open_alert(struct store *s, int64_t track, int64_t *id,
                                   struct gate_error *err)
 {

@@ -21,6 +21,19 @@ typedef bool (*store_change_fn)(void *context, const struct store_change *row);
 /* Of one track (store_trend_result), oldest first. */
 enum gate_status store_change_points(struct store *s, int64_t track, store_change_fn fn,
                                      void *context, struct gate_error *err);
+/* A result that was wrong, and so never timed. */
+struct store_wrong {
+    int64_t time_ms;
+    const char *run_uuid;
+    const char *commit; /* "": not known */
+    const char *reason; /* the same */
+};
+
+typedef bool (*store_wrong_fn)(void *context, const struct store_wrong *row);
+
+/* Of one track, newest first. */
+enum gate_status store_wrong_results(struct store *s, int64_t track, int64_t limit,
+                                     store_wrong_fn fn, void *context, struct gate_error *err);
 /* The open alert of a track, 0: there is none. */
 enum gate_status store_open_alert(struct store *s, int64_t track, int64_t *id,
                                   struct gate_error *err);

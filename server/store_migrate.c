@@ -101,8 +101,8 @@ static enum gate_status use_wal(struct store *s, struct gate_error *err)
 static enum gate_status in_transaction(struct store *s, struct gate_error *err)
 {
     /* Numbers only, from this program's own constants. */
-    static const char stamp[] = "PRAGMA application_id = 0x4b474154; PRAGMA user_version = 4";
-    _Static_assert(STORE_APPLICATION_ID == 0x4b474154 && STORE_SCHEMA_VERSION == 4,
+    static const char stamp[] = "PRAGMA application_id = 0x4b474154; PRAGMA user_version = 5";
+    _Static_assert(STORE_APPLICATION_ID == 0x4b474154 && STORE_SCHEMA_VERSION == 5,
                    "the stamp names both");
     enum gate_status status = store_execute(s, "BEGIN IMMEDIATE", "write to", err);
     if (status != GATE_OK)

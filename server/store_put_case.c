@@ -184,6 +184,19 @@ static enum gate_status put_result(const struct put *p, const cJSON *item, int64
     return store_finish(p->store, &q, p->err);
 }
 
+/* No point tells of a wrong result. */
+static enum gate_status put_wrong(const struct put *p, const cJSON *item, int64_t track_id)
+{
+    if (strcmp(json_string(item, "verdict", ""), "wrong") != 0)
+        return GATE_OK;
+    struct query q = query_begin(p->store, SQL_PUT_WRONG);
+    bind_int(&q, track_id);
+    bind_int(&q, p->time_ms);
+    bind_int(&q, p->run_id);
+    bind_text(&q, json_string(item, "reason", ""));
+    return store_finish(p->store, &q, p->err);
+}
+
 enum gate_status put_case(const struct put *p, const cJSON *item)
 {
     int64_t case_id = 0;
@@ -199,6 +212,8 @@ enum gate_status put_case(const struct put *p, const cJSON *item)
     /* Before what follows, because it is this one that tells a case that comes twice. */
     if (status == GATE_OK)
         status = put_result(p, item, track.id, series_id, arm);
+    if (status == GATE_OK)
+        status = put_wrong(p, item, track.id);
     if (status != GATE_OK)
         return status;
     if (!track.newest)

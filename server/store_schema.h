@@ -13,6 +13,7 @@
 extern const char store_schema_history[]; /* 1 to 2 */
 extern const char store_schema_tokens[];  /* 2 to 3 */
 extern const char store_schema_alerts[];  /* 3 to 4 */
+extern const char store_schema_wrong[];   /* 4 to 5 */
 
 /*
  * The scripts from 2 on start the history empty, with the documents of version 1 put aside: those

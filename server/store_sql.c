@@ -365,6 +365,13 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "LEFT JOIN revision v ON v.id = r.revision_id "
         "LEFT JOIN alert a ON a.change_point_id = p.id "
         "WHERE s.track_id = ?1 AND p.stands = 1 ORDER BY s.provider, s.contract, p.time_ms, p.id",
+    /* ?1: track, ?2: limit */
+    [SQL_WRONG_RESULTS] =
+        "SELECT w.time_ms, r.uuid, coalesce(v.commit_id, ''), w.reason FROM wrong w "
+        "CROSS JOIN run r ON r.id = w.run_id LEFT JOIN revision v ON v.id = r.revision_id "
+        "WHERE w.track_id = ?1 ORDER BY w.time_ms DESC, w.run_id DESC LIMIT ?2",
+    [SQL_PUT_WRONG] =
+        "INSERT INTO wrong (track_id, time_ms, run_id, reason) VALUES (?1, ?2, ?3, ?4)",
     [SQL_OPEN_ALERT] = "SELECT id FROM alert WHERE track_id = ?1"
                        " AND state IN ('new', 'acknowledged') ORDER BY id DESC LIMIT 1",
     [SQL_IDENTITY] = "SELECT value FROM identity WHERE only = 1",
@@ -421,6 +428,10 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     /* ?1: track, ?2: run */
     [SQL_RAISED_BEST] = "SELECT to_ns FROM best_log "
                         "WHERE track_id = ?1 AND run_id = ?2 AND kind = 'raised'",
+    /* ?1: track, ?2: the earliest time, ?3: the least best */
+    [SQL_RAISED_SINCE] = "SELECT g.to_ns FROM best_log g CROSS JOIN run r ON r.id = g.run_id "
+                         "WHERE g.track_id = ?1 AND g.kind = 'raised' AND r.time_ms >= ?2"
+                         " AND g.to_ns >= ?3 ORDER BY g.id LIMIT 1",
     [SQL_PUT_ALERT] = "INSERT INTO alert (track_id, series_id, change_point_id, kind, state,"
                       " time_ms, run_id, before_run_id, before_value, after_value, change, reason,"
                       " who, updated_ms) VALUES (?1, ?2, nullif(?3, 0), ?4, 'new', ?5, ?6, ?7, ?8,"

@@ -231,3 +231,14 @@ enum gate_status store_raised_best(struct store *s, const struct watch_item *ite
     bind_int(&q, item->run_id);
     return store_each_row(s, &q, real_row, to_ns, err);
 }
+
+enum gate_status store_raised_since(struct store *s, int64_t track_id, int64_t time_ms,
+                                    double least_ns, double *to_ns, struct gate_error *err)
+{
+    *to_ns = 0;
+    struct query q = query_begin(s, SQL_RAISED_SINCE);
+    bind_int(&q, track_id);
+    bind_int(&q, time_ms);
+    bind_real(&q, least_ns);
+    return store_each_row(s, &q, real_row, to_ns, err);
+}

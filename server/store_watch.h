@@ -85,4 +85,11 @@ enum gate_status store_put_change(struct store *s, struct watch_change *c, struc
 enum gate_status store_raised_best(struct store *s, const struct watch_item *item, double *to_ns,
                                    struct gate_error *err);
 
+/*
+ * The first best of at least `least_ns` to which an accept raised the track in a run of that time
+ * or later, whether or not that run was watched; *to_ns is 0 when there is none.
+ */
+enum gate_status store_raised_since(struct store *s, int64_t track_id, int64_t time_ms,
+                                    double least_ns, double *to_ns, struct gate_error *err);
+
 #endif

@@ -90,6 +90,28 @@ static enum gate_status close_returned(struct look *l, const struct watch_change
     return status;
 }
 
+static enum gate_status accept_alert(const struct look *l, struct alert_row *alert, double best_ns)
+{
+    char reason[120], best[UNITS_MAX];
+    snprintf(reason, sizeof(reason), "the best was raised to %s by an accept",
+             units_duration(best_ns, best));
+    return step(l, alert, ALERT_ACCEPTED, 0, reason);
+}
+
+/* An alert is raised some runs after its change point, and somebody may have accepted meanwhile. */
+static enum gate_status accept_raised(const struct look *l, const struct watch_change *c)
+{
+    struct alert_row alert = {.id = 0};
+    bool found;
+    double best_ns = 0;
+    enum gate_status status = store_alert_of_change(l->store, c->id, &alert, &found, l->err);
+    if (status != GATE_OK || !found || alert.kind != ALERT_REGRESSION)
+        return status;
+    status = store_raised_since(l->store, l->item->track_id, alert.time_ms,
+                                alert.after / (1 + ACCEPTED_LEVEL), &best_ns, l->err);
+    return status == GATE_OK && best_ns > 0 ? accept_alert(l, &alert, best_ns) : status;
+}
+
 /* A change point that is new: an alert, unless it is the end of a regression. */
 static enum gate_status raise_change(struct look *l, const struct watch_change *c)
 {
@@ -98,7 +120,8 @@ static enum gate_status raise_change(struct look *l, const struct watch_change *
     enum gate_status status = close_returned(l, c, &fixed);
     if (status != GATE_OK || fixed)
         return status;
-    return store_raise_alert(l->store, &alert, l->now_ms, l->err);
+    status = store_raise_alert(l->store, &alert, l->now_ms, l->err);
+    return status == GATE_OK ? accept_raised(l, c) : status;
 }
 
 /* A change point that does not stand any more. */
@@ -278,15 +301,12 @@ enum gate_status watch_apply_error(struct look *l)
 enum gate_status watch_apply_accept(struct look *l)
 {
     double best_ns = 0;
-    char reason[120], best[UNITS_MAX];
     enum gate_status status = store_raised_best(l->store, l->item, &best_ns, l->err);
-    snprintf(reason, sizeof(reason), "the best was raised to %s by an accept",
-             units_duration(best_ns, best));
     for (size_t i = 0; i < l->n_alerts && status == GATE_OK && best_ns > 0; i++) {
         struct alert_row *alert = &l->alerts[i];
         if (is_open(alert) && alert->kind == ALERT_REGRESSION &&
             alert->after <= best_ns * (1 + ACCEPTED_LEVEL))
-            status = step(l, alert, ALERT_ACCEPTED, 0, reason);
+            status = accept_alert(l, alert, best_ns);
     }
     return status;
 }

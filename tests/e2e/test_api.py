@@ -262,7 +262,7 @@ class Trends(History):
         self.assertEqual(kinds[0], "best")
         self.assertIn("accepted", kinds)
         accepted = next(e for e in trend["events"] if e["kind"] == "accepted")
-        self.assertEqual(accepted["text"], "best +4.00 %")
+        self.assertEqual(accepted["text"], "accepted: best 4.00 % slower")
         self.assertEqual(trend["events"],
                          sorted(trend["events"], key=lambda e: e["time_ms"]))
         best = next(b for b in self.get(f"bests?device={GPU}")["bests"] if b["case"] == ACCEPTED)
@@ -276,6 +276,9 @@ class Trends(History):
         for series in trend["series"]:
             if series["role"] == "provider":
                 self.assertIn(wrong["run"], series["columns"]["run"])
+        event = trend["events"][-1]
+        self.assertEqual((event["kind"], event["run"], event["text"], event["time_ms"]),
+                         ("wrong", wrong["run"], wrong["reason"], wrong["time_ms"]))
 
     def test_refusals(self):
         trend = f"trends?case={GEMV}&device={GPU}"

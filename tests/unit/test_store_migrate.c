@@ -69,16 +69,25 @@ static void make_version_1(const char *path, int n_runs)
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-static const char *const history[] = {
-    "SELECT * FROM device ORDER BY 1, 2",      "SELECT * FROM revision ORDER BY 1, 2",
-    "SELECT * FROM run ORDER BY 1, 2",         "SELECT * FROM test_case ORDER BY 1, 2",
-    "SELECT * FROM track ORDER BY 1, 2",       "SELECT * FROM series ORDER BY 1, 2",
-    "SELECT * FROM result ORDER BY 1, 2",      "SELECT * FROM kernel ORDER BY 1, 2",
-    "SELECT * FROM point ORDER BY 1, 2",       "SELECT * FROM leader ORDER BY 1, 2",
-    "SELECT * FROM best ORDER BY 1, 2",        "SELECT * FROM best_log ORDER BY 1, 2",
-    "SELECT * FROM calibration ORDER BY 1, 2", "SELECT * FROM calibrated ORDER BY 1, 2",
-    "SELECT * FROM injected ORDER BY 1, 2",    "SELECT * FROM epoch ORDER BY 1, 2",
-    "SELECT * FROM document ORDER BY 1, 2",    NULL};
+static const char *const history[] = {"SELECT * FROM device ORDER BY 1, 2",
+                                      "SELECT * FROM revision ORDER BY 1, 2",
+                                      "SELECT * FROM run ORDER BY 1, 2",
+                                      "SELECT * FROM test_case ORDER BY 1, 2",
+                                      "SELECT * FROM track ORDER BY 1, 2",
+                                      "SELECT * FROM series ORDER BY 1, 2",
+                                      "SELECT * FROM result ORDER BY 1, 2",
+                                      "SELECT * FROM kernel ORDER BY 1, 2",
+                                      "SELECT * FROM point ORDER BY 1, 2",
+                                      "SELECT * FROM leader ORDER BY 1, 2",
+                                      "SELECT * FROM best ORDER BY 1, 2",
+                                      "SELECT * FROM best_log ORDER BY 1, 2",
+                                      "SELECT * FROM calibration ORDER BY 1, 2",
+                                      "SELECT * FROM calibrated ORDER BY 1, 2",
+                                      "SELECT * FROM injected ORDER BY 1, 2",
+                                      "SELECT * FROM epoch ORDER BY 1, 2",
+                                      "SELECT * FROM document ORDER BY 1, 2",
+                                      "SELECT * FROM wrong ORDER BY 1, 2",
+                                      NULL};
 
 /* A hash of rows. */
 static int64_t sum_of(const char *path, const char *sql)

@@ -521,6 +521,49 @@ static void an_accepted_best_accepts_the_alert(void **state)
     end(&h);
 }
 
+static void accept_after(void **state, bool watched, int n_slow)
+{
+    struct history h = begin(state);
+    h.watched = watched;
+    h.spec.best_ns = 20000;
+    add(&h, 60, 20000);
+    add(&h, n_slow, 21000);
+    h.spec.best_ns = 21000;
+    h.spec.best_ms = 1760000000000;
+    add(&h, 20, 21000);
+    watch(h.f, h.s);
+    assert_state(&h, 1, ALERT_REGRESSION, ALERT_ACCEPTED);
+    assert_non_null(strstr(alerts(&h).reason[0], "21.00 us"));
+    end(&h);
+}
+
+static void an_accept_before_the_watch_counts(void **state)
+{
+    accept_after(state, false, 10);
+}
+
+/* Of one slow run nobody knows whether more will follow; an accept may come at once. */
+static void an_accept_before_the_alert_counts(void **state)
+{
+    accept_after(state, true, 1);
+}
+
+/* An accept of another level, or of an earlier slowdown, is none of this one. */
+static void an_accept_of_another_level_leaves_the_alert(void **state)
+{
+    struct history h = begin(state);
+    h.watched = false;
+    h.spec.best_ns = 18000;
+    add(&h, 30, 20000);
+    h.spec.best_ns = 20000;
+    h.spec.best_ms = 1760000000000;
+    add(&h, 60, 20000);
+    add(&h, 20, 21000);
+    watch(h.f, h.s);
+    assert_state(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    end(&h);
+}
+
 /* What people did stays done, wherever the level goes. */
 static void an_ignored_alert_stays_ignored(void **state)
 {
@@ -574,6 +617,9 @@ int main(void)
         TEST(an_error_that_jumps_is_an_alert),
         TEST(an_ignored_error_does_not_come_up_again),
         TEST(an_accepted_best_accepts_the_alert),
+        TEST(an_accept_before_the_watch_counts),
+        TEST(an_accept_before_the_alert_counts),
+        TEST(an_accept_of_another_level_leaves_the_alert),
         TEST(an_ignored_alert_stays_ignored),
         TEST(a_long_history_is_watched_as_in_one_go),
     };
