@@ -1,8 +1,10 @@
-// chart_events.js: what happened to a case: steps, accepted changes, new bests, new epochs.
+// chart_events.js: what happened to a case: steps, wrong results, accepted changes, new bests, new
+// epochs.
 
 import { address, h } from "./dom.js";
 import { change, duration, plural, shortCommit, time } from "./format.js";
 import { eventSwatch } from "./chart_marks.js";
+import { runLink } from "./parts.js";
 
 const KINDS = { regression: "slower", improvement: "faster", error: "error" };
 const LIMIT = 12; // in the list until it is asked for more
@@ -24,8 +26,8 @@ export function eventsOf(trend) {
         kind: "epoch", time_ms: e.from_ms, text: e.epoch, words: `New epoch: ${e.epoch}`,
     }));
     const others = (trend.events ?? []).map((e) => ({
-        kind: e.kind, time_ms: e.time_ms, commit: e.commit,
-        text: e.kind === "best" ? "best" : "accepted", words: e.text,
+        kind: e.kind, time_ms: e.time_ms, commit: e.commit, run: e.run, text: e.kind,
+        words: e.kind === "wrong" ? `Wrong result: ${e.text}` : e.text,
     }));
     return [...epochs, ...others, ...(trend.change_points ?? []).map(stepEvent)]
         .sort((a, b) => a.time_ms - b.time_ms);
@@ -44,6 +46,7 @@ export function eventList(events, point) {
         }, eventSwatch(event.kind), h("span", {}, event.words));
         return h("li", {}, show, h("p", { class: "note" }, time(event.time_ms),
             event.commit && [", commit ", h("span", { class: "mono" }, shortCommit(event.commit))],
+            event.kind === "wrong" && [", run ", runLink(event.run)],
             event.alert && [", ", h("a", { href: address(`alerts/${event.alert}`) },
                 `alert ${event.alert}`)]));
     }
@@ -59,6 +62,6 @@ export function eventList(events, point) {
     return h("section", { class: "events" }, h("h2", {}, "Events"),
         newest.length === 0
             ? h("p", { class: "quiet" },
-                "No step, no accepted change, no new epoch in this range.")
+                "No step, no wrong result, no accepted change, no new epoch in this range.")
             : [list, more]);
 }

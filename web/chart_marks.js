@@ -22,6 +22,7 @@ const OUTLINES = [
 const OPEN = 3;
 const TRIANGLE_UP = "M0-5l5 8.5h-10Z"; // slower
 const TRIANGLE_DOWN = "M0 5l5-8.5h-10Z"; // faster
+const CROSS = "M-4-4l8 8m0-8l-8 8"; // a wrong result
 const DISC = "M3 0A3 3 0 1 1-3 0A3 3 0 1 1 3 0Z";
 
 const paths = new Map();
@@ -210,8 +211,8 @@ function label(u, palette, text, x, y, colour, limit) {
 export const FLAG_RAIL = 22;
 
 /**
- * The flags of `events` ({ x, kind: "slower" | "faster" | "error" | "epoch" | "accepted" | "best",
- * text }), in order of x: an upright line, and a shape with a word above it.
+ * The flags of `events` ({ x, kind: "slower" | "faster" | "error" | "wrong" | "epoch" | "accepted" |
+ * "best", text }), in order of x: an upright line, and a shape with a word above it.
  */
 export function paintEvents(u, palette, events) {
     const ratio = devicePixelRatio;
@@ -223,6 +224,7 @@ export function paintEvents(u, palette, events) {
         slower: { d: TRIANGLE_UP, colour: palette.regression, dash: [], fill: true },
         faster: { d: TRIANGLE_DOWN, colour: palette.improvement, dash: [], fill: true },
         error: { d: OUTLINES[3], colour: palette.wrong, dash: [], fill: false },
+        wrong: { d: CROSS, colour: palette.wrong, dash: [4, 2, 1, 2], fill: false },
         epoch: { d: "M0-4.5v9", colour: palette.quiet, dash: [2, 3], fill: false },
         accepted: { d: "M-4 0l3 3 5-6", colour: palette.ink, dash: [6, 3], fill: false },
         best: { d: DISC, colour: palette.best, dash: null, fill: true }, // the best's line has it
@@ -252,7 +254,8 @@ export function swatch(index) {
 
 export function eventSwatch(kind) {
     const d = {
-        slower: TRIANGLE_UP, faster: TRIANGLE_DOWN, error: OUTLINES[3], epoch: "M0-5v10",
+        slower: TRIANGLE_UP, faster: TRIANGLE_DOWN, error: OUTLINES[3], wrong: CROSS,
+        epoch: "M0-5v10",
         accepted: "M-4 0l3 3 5-6", best: DISC,
     }[kind];
     const box = { class: `event-swatch ${kind}`, viewBox: "-7 -7 14 14", "aria-hidden": "true" };

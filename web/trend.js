@@ -23,9 +23,11 @@ const REACH = 40; // CSS pixels around a line that take the pointer
 
 const clamp = (v, lo, hi) => Math.min(hi, Math.max(lo, v));
 
-/** The whole of x, with the ends free. */
-function fullRange({ x, byCommit }) {
-    const [first, last] = [x[0], x.at(-1)];
+/** The whole of x and of the events that are no points, with the ends free. */
+function fullRange({ x, byCommit, answer }) {
+    const wrong = byCommit ? [] : (answer.events ?? []).filter((e) => e.kind === "wrong")
+        .map((e) => e.time_ms);
+    const [first, last] = [Math.min(x[0], ...wrong), Math.max(x.at(-1), ...wrong)];
     const edge = byCommit ? 0.5 : last > first ? (last - first) * EDGE : 3600e3;
     return [first - edge, last + edge];
 }

@@ -20,7 +20,19 @@ function tile(name, label, known, value, note) {
         h("dd", {}, value, note && h("span", { class: "note" }, note)));
 }
 
-function tiles(c) {
+/** The error of a wrong result, which no trend has, and its limit; of others what the case says. */
+async function errorOf(c, signal) {
+    if (c.verdict !== "wrong") return { rel_err: c.rel_err, note: "relative, against fp64" };
+    const run = await get(`runs/${c.run}`, null, signal);
+    const arms = run.cases.find((one) => one.id === c.id)?.arms ?? [];
+    const verify = arms.find((arm) => arm.role === "candidate")?.verify;
+    return {
+        rel_err: verify?.rel_fro,
+        note: verify && `wrong: the limit is ${number(verify.limit, 2)}`,
+    };
+}
+
+function tiles(c, error) {
     return h("dl", { class: "tiles case-tiles" },
         tile("p50", "p50", c.p50_ns, duration(c.p50_ns),
             `${duration(c.p50_lo_ns)} to ${duration(c.p50_hi_ns)}`),
@@ -31,7 +43,7 @@ function tiles(c) {
         tile("tflops", "TFLOP/s", c.tflops, number(c.tflops),
             c.ceiling !== null && `${share(c.ceiling)} of the ceiling`),
         tile("gbps", "GB/s", c.gbps, number(c.gbps), "compulsory bytes"),
-        tile("error", "Error", c.rel_err, number(c.rel_err, 2), "relative, against fp64"),
+        tile("error", "Error", error.rel_err, number(error.rel_err, 2), error.note),
         tile("provider", `Against ${c.peer}`, c.peer_ratio, factor(c.peer_ratio),
             "its time, fastest provider"));
 }
@@ -83,6 +95,7 @@ export async function caseView({ query, signal }) {
         }));
     }
 
+    const error = await errorOf(found, signal);
     const timed = whole.series.some((s) => s.columns.time_ms.length > 0);
     const trend = timed ? trendChart({ whole, state, save, load, csv, signal }) : null;
     return {
@@ -95,7 +108,7 @@ export async function caseView({ query, signal }) {
                     runLink(found.run), `, of ${plural(found.runs, "run")}`,
                     found.alert && [", ", h("a", { href: address(`alerts/${found.alert}`) },
                         `open alert ${found.alert}`)])),
-            tiles(found),
+            tiles(found, error),
             h("div", { class: "case-page" },
                 h("section", {}, h("h2", {}, "Trend of p50"), trend ? trend.chart
                     : h("p", { class: "quiet" }, "No run has a verified timing of this case yet. " +

@@ -266,6 +266,22 @@ describe("case", { skip }, () => {
         });
     });
 
+    test("a wrong run leaves its mark, its reason, its error and the limit", async () => {
+        await it.withPage({}, async (page) => {
+            const answer = await (await fetch(
+                `${it.url}api/v1/cases?device=${GPU}&verdict=wrong`)).json();
+            await it.open(page, caseAddress(answer.cases[0].id));
+            await drawn(page);
+            const event = page.locator(".event-list li").first();
+            assert.match(await event.innerText(), /Wrong result: verification failed[\s\S]*run /);
+            assert.equal(await event.locator(".event-swatch.wrong").count(), 1);
+            assert.equal(await event.locator(`a[href="#/run/${answer.cases[0].run}"]`).count(), 1);
+            assert.match(await page.locator(".case-tiles").innerText(),
+                /Error\s+0\.073\s+wrong: the limit is 6\.0e-4/);
+            await shoot(page, "case-wrong");
+        });
+    });
+
     test("a case that was never timed says so", async () => {
         await it.withPage({}, async (page) => {
             await page.route("**/api/v1/trends?**", (route) => route.fulfill({ json: {
