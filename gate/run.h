@@ -35,7 +35,7 @@ enum run_stage { RUN_FIRST, RUN_CONFIRMATION, RUN_STAGES };
 /* What one process measured of one arm; all 0: it was not timed. */
 struct run_time {
     double p50_ns, p90_ns;
-    double p10_ns; /* 0: the worker did not say */
+    double p10_ns;     /* 0: the worker did not say */
     double half_width; /* of p50's interval in this process, over p50 */
     double sm_clock_mhz;
     double throttled_power_ns, throttled_thermal_ns;

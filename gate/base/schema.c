@@ -639,7 +639,7 @@ static bool check_rule(const struct rule *r, const cJSON *value, const struct st
         return false;
     if (r->type && !has_type(value, r->type))
         return fault && report(fault, at, "must be %s, is %s", type_phrase(r->type),
-                      describe(value, found, sizeof(found)));
+                               describe(value, found, sizeof(found)));
     if (r->constant && !cJSON_Compare(r->constant, value, true)) {
         char expected[128];
         return report(fault, at, "must be %s, is %s",
