@@ -65,6 +65,12 @@ static void digest_of(const char *secret, unsigned char digest[TOKEN_DIGEST_BYTE
     SHA256Final(digest, &context);
 }
 
+bool auth_is_bearer(const char *authorization)
+{
+    return authorization && strncasecmp(authorization, "Bearer", 6) == 0 &&
+           (authorization[6] == ' ' || authorization[6] == '\0');
+}
+
 /* Takes "Bearer kg_<id>_<secret>" apart; *secret points into the text. */
 static bool parse(const char *authorization, char id[TOKEN_ID_LENGTH + 1], const char **secret)
 {

@@ -39,6 +39,9 @@ bool identity_may(const struct identity *who, enum token_scope scope);
 enum gate_status auth_new_token(struct store_token *out, char text[AUTH_TOKEN_LENGTH + 1],
                                 struct gate_error *err);
 
+/* Is it of the scheme Bearer, good or bad? NULL is not. */
+bool auth_is_bearer(const char *authorization);
+
 /* Takes as long for equal bytes as for others, whichever of them differ. */
 bool auth_equal(const void *a, const void *b, size_t n);
 

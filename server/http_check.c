@@ -144,11 +144,11 @@ static bool refuse_token(struct reply *reply, unsigned status, const char *why)
     return true;
 }
 
-/* Who sends this? `required`: somebody must. */
+/* Who sends this? `required`: somebody must; else another scheme than ours is a proxy's matter. */
 static bool identify(struct http *h, struct exchange *x, bool required, struct reply *reply)
 {
     struct gate_error err = {0};
-    if (!x->headers.authorization && !required)
+    if (!required && !auth_is_bearer(x->headers.authorization))
         return false;
     struct store *store = http_take_store(h);
     enum auth_result result =
@@ -172,7 +172,7 @@ static bool identify(struct http *h, struct exchange *x, bool required, struct r
 
 bool http_refuse_reader(struct http *h, struct exchange *x, struct reply *reply)
 {
-    return identify(h, x, h->options.private_reads && !http_is_open(h, x->request.path), reply);
+    return !http_is_open(h, x->request.path) && identify(h, x, h->options.private_reads, reply);
 }
 
 bool http_refuse_writer(struct http *h, struct peer *peer, enum token_scope scope,

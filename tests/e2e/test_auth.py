@@ -67,10 +67,23 @@ class Writing(AuthCase):
             response = self.post(bad)
             self.assertEqual(response.status, 401, bad)
             self.assertNotIn(bad, response.bytes.decode())
-        for value in (good, f"Basic {good}", f"Bearer  {good}", "Bearer", f"Bearer {good} x"):
+        for value in (f"Bearer  {good}", "Bearer", "bearer x", f"Bearer {good} x"):
             response = self.get("/api/v1/whoami", Authorization=value)
             self.assertEqual(response.status, 401, value)
         self.assertEqual(self.post(good).status, 201)
+
+    def test_another_scheme_is_a_proxys_matter(self):
+        good = token(self.db, "--scope", "ingest")
+        for value in (good, f"Basic {good}", "Bearerx", "Negotiate"):
+            response = self.get("/api/v1/whoami", Authorization=value)
+            self.assertEqual(response.status, 200, value)
+            self.assertEqual(json.loads(response.bytes), {"scopes": ["read"], "name": None})
+            response = self.get("/api/v1/runs", method="POST", Authorization=value,
+                                Content_Length="0")
+            self.assertEqual(response.status, 401, value)
+        for value in ("Basic dTpw", "Bearer x", f"Bearer {good}"):
+            for path in ("/healthz", "/readyz", "/"):
+                self.assertEqual(self.get(path, Authorization=value).status, 200, (path, value))
 
     def test_it_takes_effect_without_a_restart(self):
         secret = token(self.db, "--scope", "ingest")
@@ -131,6 +144,10 @@ class Writing(AuthCase):
 
 class Private(AuthCase):
     options = ("--private",)
+
+    def test_another_scheme_is_no_token(self):
+        self.assertEqual(self.get("/api/v1/runs", Authorization="Basic dTpw").status, 401)
+        self.assertEqual(self.get("/healthz", Authorization="Basic dTpw").status, 200)
 
     def test_reading_takes_a_token(self):
         secret = token(self.db, "--scope", "read")
