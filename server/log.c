@@ -10,6 +10,7 @@
 #include "emit.h"
 
 #define MAX_LINE 8192
+#define MAX_METHOD 20 /* bytes that are logged: it is any word that the client likes */
 
 static enum log_level most_level = LOG_LEVEL_INFO;
 static bool as_json;
@@ -68,15 +69,24 @@ void log_message(enum log_level level, const char *format, ...)
     write_line(&line);
 }
 
+/* In quotes and escaped: the client's text. */
+static void put_quoted(struct buf *line, const char *text)
+{
+    struct emit e = {.out = line};
+    emit_string(&e, text);
+}
+
 void log_one_request(const struct log_request *r)
 {
     struct buf line;
     struct emit e = {.out = &line};
+    char method[MAX_METHOD + 1];
+    snprintf(method, sizeof(method), "%s", r->method);
     buf_init(&line, MAX_LINE * 2);
     if (as_json) {
         begin_json(&e, LOG_LEVEL_REQUEST);
         emit_string_member(&e, "address", r->address);
-        emit_string_member(&e, "method", r->method);
+        emit_string_member(&e, "method", method);
         emit_string_member(&e, "target", r->target);
         emit_integer_member(&e, "status", r->status);
         emit_integer_member(&e, "bytes", (int64_t)r->bytes);
@@ -84,11 +94,13 @@ void log_one_request(const struct log_request *r)
         emit_known_string(&e, "token", r->token);
         emit_close(&e, '}');
     } else {
-        buf_printf(&line, "gate-server: request time_ms=%lld address=%s method=%s status=%u bytes=",
-                   (long long)clock_wall_ms(), r->address, r->method, r->status);
-        buf_printf(&line, "%llu us=%lld token=%s target=", (unsigned long long)r->bytes,
-                   (long long)r->us, r->token[0] != '\0' ? r->token : "-");
-        emit_string(&e, r->target); /* in quotes and escaped: a target is the client's text */
+        buf_printf(&line, "gate-server: request time_ms=%lld address=%s method=",
+                   (long long)clock_wall_ms(), r->address);
+        put_quoted(&line, method);
+        buf_printf(&line, " status=%u bytes=%llu us=%lld token=%s target=", r->status,
+                   (unsigned long long)r->bytes, (long long)r->us,
+                   r->token[0] != '\0' ? r->token : "-");
+        put_quoted(&line, r->target);
     }
     write_line(&line);
 }

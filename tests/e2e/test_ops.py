@@ -372,10 +372,19 @@ class Logs(unittest.TestCase):
                         if " request " in line), key=lambda line: " status=404 " in line)
         self.assertEqual(len(lines), 2)
         self.assertRegex(lines[0], r"^gate-server: request time_ms=\d+ address=127\.0\.0\.1 "
-                                   r'method=GET status=200 bytes=\d+ us=\d+ token=- '
+                                   r'method="GET" status=200 bytes=\d+ us=\d+ token=- '
                                    r'target="/api/v1/runs\?limit=1"$')
         self.assertIn(r'status=404', lines[1])
         self.assertIn(r'target="/none\"x"', lines[1])
+
+    def test_a_method_is_the_clients_text(self):
+        with tempfile.TemporaryDirectory() as folder:
+            server = Server(os.path.join(folder, "gate.db"), "--log", "request")
+            server.raw(b"X\x1b[31m\"" + b"a" * 300 + b" / HTTP/1.1\r\nHost: x\r\n"
+                       b"Connection: close\r\n\r\n")
+            self.assertEqual(server.stop(), 0)
+        self.assertIn(r'method="X\u001b[31m\"' + "a" * 13 + '" ', server.log)
+        self.assertNotIn("\x1b", server.log)
 
     def test_json(self):
         # The first line is what the test waits for, so it is JSON too.
