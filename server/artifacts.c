@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sha2.h>
 #include <stdatomic.h>
@@ -103,6 +104,27 @@ enum gate_status artifacts_open(const char *path, struct artifacts **out, struct
     return GATE_OK;
 }
 
+/* The folder that one is in, with the slash behind it, as far as it fits. */
+static void parent_of(const char *path, char *out, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(out, size, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+}
+
+/* A folder's name is kept by the folder that it is in. False, with errno. */
+static bool sync_parent(const char *path)
+{
+    char parent[PATH_MAX];
+    parent_of(path, parent, sizeof(parent));
+    int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    int error = fsync(fd) < 0 ? errno : 0;
+    close(fd);
+    errno = error;
+    return error == 0;
+}
+
 /* Makes the folder, for the first artifact. */
 static enum gate_status make_folder(struct artifacts *a, struct gate_error *err)
 {
@@ -110,7 +132,7 @@ static enum gate_status make_folder(struct artifacts *a, struct gate_error *err)
     pthread_mutex_lock(&a->mutex);
     if (atomic_load(&a->fd) < 0) {
         bool made = mkdir(a->path, FOLDER_MODE) == 0 || errno == EEXIST;
-        if (!made || !use_folder(a))
+        if (!made || !sync_parent(a->path) || !use_folder(a))
             status = fail_folder(a, errno, err);
     }
     pthread_mutex_unlock(&a->mutex);
@@ -168,10 +190,8 @@ int artifacts_find(const struct artifacts *a, const char *name, uint64_t *size)
 int64_t artifacts_free_bytes(const struct artifacts *a)
 {
     struct statvfs fs;
-    char folder[4096] = ".";
-    const char *slash = strrchr(a->path, '/');
-    if (a->fd < 0 && slash)
-        snprintf(folder, sizeof(folder), "%.*s", (int)(slash - a->path) + 1, a->path);
+    char folder[PATH_MAX];
+    parent_of(a->path, folder, sizeof(folder));
     if (a->fd >= 0 ? fstatvfs(a->fd, &fs) < 0 : statvfs(folder, &fs) < 0)
         return -1;
     return (int64_t)fs.f_bavail * (int64_t)fs.f_frsize;
@@ -255,15 +275,19 @@ static void end_put(struct artifact_put *p)
     free(p);
 }
 
+/* One that is there is replaced by the same bytes: they are known to be right, and those on the
+ * disk may have been damaged. */
 enum artifact_result artifact_finish(struct artifact_put *p, struct gate_error *err)
 {
     enum artifact_result result = ARTIFACT_STORED;
     uint64_t size;
     int existing = artifacts_find(p->artifacts, p->name, &size);
+    if (existing >= 0) {
+        close(existing);
+        result = ARTIFACT_EXISTED;
+    }
     if (!has_the_hash(p)) {
         result = ARTIFACT_OTHER_HASH;
-    } else if (existing >= 0) {
-        result = ARTIFACT_EXISTED;
     } else {
         if (p->error == 0 && fsync(p->fd) < 0)
             p->error = errno;
@@ -277,8 +301,6 @@ enum artifact_result artifact_finish(struct artifact_put *p, struct gate_error *
             gate_fail(err, GATE_IO, "cannot store the artifact %s in '%s': %s", p->name,
                       p->artifacts->path, strerror(p->error));
     }
-    if (existing >= 0)
-        close(existing);
     end_put(p);
     return result;
 }

@@ -66,6 +66,12 @@ class Push(LibraryCase):
         self.assert_counts(self.push(), existed=1, libraries=1)
         self.assertEqual(len(tracker.asked("PUT")), 1)
 
+    def test_a_damaged_library_is_sent_again_and_runs_go_on(self):
+        tracker = self.tracker()
+        tracker.artifacts[OLD] = b"ol"
+        self.assert_counts(self.push(), created=1, libraries=1)
+        self.assertEqual(tracker.artifacts, {OLD: b"old"})
+
     def test_other_libraries_go_when_they_are_named(self):
         self.run_suite("new")
         tracker = self.tracker()

@@ -259,6 +259,13 @@ class Refused(PushCase):
     def test_by_400(self):
         self.refused(400)
 
+    def test_a_reason_is_said_once(self):
+        self.tracker(problem(400, "/cases/0/p50_ns: must be over 0.", errors=[
+            {"path": "/cases/0/p50_ns", "message": "must be over 0"}]))
+        done = self.push("--all", status=74)
+        refusal, = [line for line in done.err.splitlines() if "refused/" in line]
+        self.assertEqual(refusal.count("must be over 0"), 1)
+
     def test_by_409(self):
         self.refused(409)
 
