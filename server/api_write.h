@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "auth.h"
+#include "metrics.h"
 #include "reply.h"
 #include "request.h"
 #include "store.h"
@@ -29,7 +30,8 @@ struct api_write {
     bool gzipped;        /* Content-Encoding of the body */
     struct reply *reply; /* 200 with an empty body at first */
     void *state;         /* of prepare(), for run() */
-    size_t state_bytes;  /* about what it takes */
+    size_t state_bytes;  /* about what it takes, also where prepare() refuses */
+    enum metric counts;  /* of run(): what is counted once it is committed */
 };
 
 struct api_write_route {

@@ -77,6 +77,7 @@ static enum gate_status serve(struct serve_options *a, struct gate_error *err)
     sigaddset(&stop, SIGINT);
     pthread_sigmask(SIG_BLOCK, &stop, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk: an answer of 503 */
     log_setup(a->log, a->log_json);
 
     enum gate_status status = open_socket(a, url, err);

@@ -120,8 +120,11 @@ static void set_up(struct http *h, struct peer *peer, const struct api_write_rou
     u->peer = peer;
     u->route = route;
     u->max = route ? route->max_body : ARTIFACT_MAX_BYTES;
-    u->write = (struct api_write){
-        .request = &x->request, .rest = rest, .who = &x->who, .reply = &x->reply};
+    u->write = (struct api_write){.request = &x->request,
+                                  .rest = rest,
+                                  .who = &x->who,
+                                  .reply = &x->reply,
+                                  .counts = METRIC_COUNT};
     u->write.gzipped =
         x->headers.content_encoding && strcasecmp(x->headers.content_encoding, "gzip") == 0;
     buf_init(&u->body, route ? route->max_body : 0);
@@ -235,6 +238,8 @@ static bool prepare(void *context)
     u->job.bytes = u->write.state_bytes;
     u->write.body = NULL;
     give_back(u->http, u);
+    if (!good)
+        u->route->release(&u->write); /* before the memory is given back */
     return good;
 }
 
@@ -255,6 +260,8 @@ static void done(void *context, enum gate_status status, const struct gate_error
         reply_problem(u->write.reply, 503,
                       "This could not be stored now; the server's log says why.");
         u->write.reply->retry_after = RETRY_SECONDS;
+    } else if (u->write.counts != METRIC_COUNT) {
+        metrics_add(u->write.counts, 1);
     }
     peer->exchange.phase = PHASE_WRITTEN;
     MHD_resume_connection(peer->connection);

@@ -170,7 +170,10 @@ static void *prepare_jobs(void *context)
     while ((job = next_waiting(w)) != NULL) {
         bool goes_on = !job->prepare || job->prepare(job->context);
         if (!goes_on || !job->run) {
+            bool large = job->bytes >= TRIM_BYTES;
             end_job(w, job, GATE_OK, NULL);
+            if (large)
+                malloc_trim(0);
             continue;
         }
         pthread_mutex_lock(&w->mutex);

@@ -9,6 +9,8 @@ import http.client
 import json
 import os
 import random
+import re
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -21,8 +23,9 @@ import uuid
 import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from test_server import PATIENCE, SERVER, Server, seed  # noqa: E402
+from test_server import BUILD, PATIENCE, ROOT, SERVER, Server, seed  # noqa: E402
 
+SANITIZED = os.path.basename(BUILD) in ("asan", "tsan")
 KILLS = int(os.environ.get("KERNEL_GATE_KILLS", "25"))
 
 
@@ -175,8 +178,34 @@ class Runs(IngestCase):
         bomb = gzip.compress(b" " * (65 << 20), 9)
         self.assertLess(len(bomb), 100000)
         self.problem(self.post(bomb, Content_Encoding="gzip"), 413)
-        many = gzip.compress(b"[" + b"1," * (5 << 20) + b"1]", 9)
+        many = gzip.compress(b"[" + b"1," * (2 << 20) + b"1]", 9)
         self.problem(self.post(many, Content_Encoding="gzip"), 413)
+
+    def test_a_run_of_5000_cases(self):
+        with open(os.path.join(ROOT, "tests", "data", "run-h200.json"), encoding="utf-8") as file:
+            run = json.load(file)
+        case = max((c for c in run["cases"] if c["verdict"] == "pass"),
+                   key=lambda c: len(json.dumps(c)))
+        cases = [{**case, "id": f"gemm/fp16/m{i}-n8-k8", "op": "gemm"} for i in range(1, 5001)]
+        run.update(uuid=str(uuid.uuid4()), verdict="pass", exit_code=0, cases=cases)
+        body = json.dumps(run).encode()
+        self.assertLess(len(body), 64 << 20)
+        response = self.post(gzip.compress(body, 1), Content_Encoding="gzip")
+        self.assertEqual(response.status, 201, response.bytes)
+
+    @unittest.skipIf(SANITIZED, "a sanitizer keeps what was freed")
+    def test_memory_of_what_is_refused_is_given_back(self):
+        def resident():
+            with open(f"/proc/{self.server.process.pid}/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+        before = resident()
+        values = gzip.compress(b"[" + b"1," * ((2 << 20) - 9) + b"1]", 9)
+        self.problem(self.post(values, Content_Encoding="gzip"), 400)
+        until = time.monotonic() + PATIENCE
+        while resident() > before + (16 << 20):
+            self.assertLess(time.monotonic(), until, (before, resident()))
+            time.sleep(0.01)
 
     def test_types_and_encodings(self):
         body = self.documents[0]
@@ -346,6 +375,18 @@ class Artifacts(IngestCase):
         self.assertEqual(self.server.get(path, headers={"If-None-Match": tag}).status, 304)
         self.assertEqual(self.put(hashlib.sha256(b"").hexdigest(), b"").status, 201)
 
+    def test_what_is_damaged_is_mended(self):
+        body = b"mended" * 1000
+        name = hashlib.sha256(body).hexdigest()
+        self.assertEqual(self.put(name, body).status, 201)
+        path = os.path.join(self.db + "-artifacts", name[:2], name)
+        for damaged in (body[:-1], b"", body + b"x", b"M" + body[1:]):
+            with open(path, "wb") as file:
+                file.write(damaged)
+            self.problem(self.put(name, damaged), 422)
+            self.assertEqual(self.put(name, body).status, 200)
+            self.assertEqual(self.server.get(f"/api/v1/artifacts/{name}").bytes, body)
+
     def test_other_bytes(self):
         name = hashlib.sha256(b"a").hexdigest()
         self.problem(self.put(name, b"b"), 422)
@@ -392,6 +433,25 @@ class Artifacts(IngestCase):
         os.unlink(path)
         os.symlink("/etc/hostname", path)
         self.assertEqual(self.server.get(f"/api/v1/artifacts/{name}").status, 404)
+
+
+class FullDisk(IngestCase):
+    def count(self, name):
+        text = self.server.get("/metrics").bytes.decode()
+        return int(re.search(rf"^{name} (\d+)$", text, re.M).group(1))
+
+    def test_what_was_not_committed_is_not_counted(self):
+        _, first = renamed(self.documents[0])
+        _, second = renamed(self.documents[1])
+        self.assertEqual(self.post(first).status, 201)
+        self.assertEqual(self.count("gate_runs_stored_total"), 1)
+        pid, free = self.server.process.pid, resource.RLIM_INFINITY
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (4096, free))
+        self.problem(self.post(second), 503)
+        self.assertEqual(self.count("gate_runs_stored_total"), 1)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (free, free))
+        self.assertEqual(self.post(second).status, 201)
+        self.assertEqual(self.count("gate_runs_stored_total"), 2)
 
 
 class Kill(unittest.TestCase):
