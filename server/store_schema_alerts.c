@@ -2,8 +2,8 @@
  * store_schema_alerts.c: see store_schema.h. Version 4: where trends changed, and what was done.
  *
  * watch         the newest row of `result` that was watched, by its key
- * watched       where a series' last segment and level start (changepoint.h); no row: with the
- *               series, or with its newest epoch
+ * watched       where the last segment and level of a series in an epoch start (changepoint.h); no
+ *               row: with the epoch
  * change_point  where the level of a series changed. A young one may move, and may stop to stand
  *               and stand again; one that is settled stays as it is
  * alert         what somebody has to know; of a change point, or of an error that jumped
@@ -30,12 +30,14 @@ const char store_schema_alerts[] =
     "INSERT INTO watch (only, run_id, track_id) VALUES (1, 0, 0);"
 
     "CREATE TABLE watched ("
-    "  series_id INTEGER PRIMARY KEY REFERENCES series (id),"
+    "  series_id INTEGER NOT NULL REFERENCES series (id),"
+    "  epoch TEXT NOT NULL,"
     "  segment_ms INTEGER NOT NULL,"
     "  segment_run_id INTEGER NOT NULL,"
     "  cut_ms INTEGER NOT NULL,"
-    "  cut_run_id INTEGER NOT NULL"
-    ") STRICT;"
+    "  cut_run_id INTEGER NOT NULL,"
+    "  PRIMARY KEY (series_id, epoch)"
+    ") STRICT, WITHOUT ROWID;"
 
     "CREATE TABLE change_point ("
     "  id INTEGER PRIMARY KEY,"

@@ -62,6 +62,12 @@
 #define CHANGE_COLUMNS                                                                             \
     "id, series_id, time_ms, run_id, before_run_id, before_ns, after_ns, by_control, "             \
     "before_level, after_level, stands, settled, n_missed"
+#define IS_OF_EPOCH "?2 = (SELECT r.epoch FROM run r WHERE r.id = change_point.run_id) "
+#define WATCH_POINTS                                                                               \
+    "SELECT p.time_ms, p.run_id, p.p50_ps, p.control_ps, p.rel_err, r.epoch = ?6 "                 \
+    "FROM point p CROSS JOIN run r ON r.id = p.run_id "                                            \
+    "WHERE p.series_id = ?1 AND p.run_id <= ?2 AND p.role = 0"                                     \
+    " AND (p.time_ms, p.run_id) >= (?3, ?4) "
 
 const char *const store_sql[STORE_SQL_COUNT] = {
     /* Several queries that see one state. */
@@ -392,31 +398,31 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_WATCH_MARK] = "SELECT run_id, track_id FROM watch WHERE only = 1",
     /* ?1 ?2: run and track of the last one; a row of `result` is a run's, of one track */
     [SQL_WATCH_NEXT] = "SELECT e.run_id, e.track_id, coalesce(e.series_id, 0), r.device_id,"
-                       " r.time_ms FROM result e CROSS JOIN run r ON r.id = e.run_id "
+                       " r.epoch FROM result e CROSS JOIN run r ON r.id = e.run_id "
                        "WHERE (e.run_id, e.track_id) > (?1, ?2) "
                        "ORDER BY e.run_id, e.track_id LIMIT 1",
     [SQL_PUT_WATCH_MARK] = "UPDATE watch SET run_id = ?1, track_id = ?2 WHERE only = 1",
-    [SQL_WATCH_EPOCH] = "SELECT from_ms FROM epoch WHERE device_id = ?1 AND from_ms <= ?2 "
-                        "ORDER BY from_ms DESC LIMIT 1",
-    /* ?1: series, ?2: newest run, ?3: limit; role 0 is the candidate */
-    [SQL_WATCH_TAIL] = "SELECT time_ms, run_id, p50_ps, control_ps, rel_err FROM point "
-                       "WHERE series_id = ?1 AND run_id <= ?2 AND role = 0 "
-                       "ORDER BY time_ms DESC, run_id DESC, arm DESC LIMIT ?3",
-    /* ?1: series, ?2: newest run, ?3 ?4: time and run of the first, ?5: limit */
-    [SQL_WATCH_HEAD] = "SELECT time_ms, run_id, p50_ps, control_ps, rel_err FROM point "
-                       "WHERE series_id = ?1 AND run_id <= ?2 AND role = 0"
-                       " AND (time_ms, run_id) >= (?3, ?4) "
-                       "ORDER BY time_ms, run_id, arm LIMIT ?5",
+    [SQL_WATCH_EPOCH] = "SELECT from_ms FROM epoch WHERE device_id = ?1 AND epoch = ?2 "
+                        "ORDER BY from_ms LIMIT 1",
+    /*
+     * ?1: series, ?2: newest run, ?3 ?4: time and run of the first, ?5: limit, of all epochs, ?6:
+     * epoch; role 0 is the candidate
+     */
+    [SQL_WATCH_TAIL] = WATCH_POINTS "ORDER BY p.time_ms DESC, p.run_id DESC, p.arm DESC LIMIT ?5",
+    [SQL_WATCH_HEAD] = WATCH_POINTS "ORDER BY p.time_ms, p.run_id, p.arm LIMIT ?5",
+    /* ?1: series, ?2: epoch */
     [SQL_WATCH_SEGMENT] = "SELECT segment_ms, segment_run_id, cut_ms, cut_run_id FROM watched "
-                          "WHERE series_id = ?1",
+                          "WHERE series_id = ?1 AND epoch = ?2",
     [SQL_PUT_WATCH_SEGMENT] =
-        "INSERT INTO watched (series_id, segment_ms, segment_run_id, cut_ms, cut_run_id) "
-        "VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (series_id) DO UPDATE SET"
+        "INSERT INTO watched (series_id, epoch, segment_ms, segment_run_id, cut_ms, cut_run_id) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (series_id, epoch) DO UPDATE SET"
         " segment_ms = excluded.segment_ms, segment_run_id = excluded.segment_run_id,"
         " cut_ms = excluded.cut_ms, cut_run_id = excluded.cut_run_id",
-    [SQL_YOUNG_CHANGES] = "SELECT " CHANGE_COLUMNS " FROM change_point "
-                          "WHERE series_id = ?1 AND settled = 0 ORDER BY id LIMIT ?2",
-    [SQL_FIND_CHANGE] = "SELECT " CHANGE_COLUMNS " FROM change_point WHERE id = ?1",
+    [SQL_YOUNG_CHANGES] =
+        "SELECT " CHANGE_COLUMNS " FROM change_point "
+        "WHERE series_id = ?1 AND settled = 0 AND " IS_OF_EPOCH "ORDER BY id LIMIT ?3",
+    [SQL_FIND_CHANGE] =
+        "SELECT " CHANGE_COLUMNS " FROM change_point WHERE id = ?1 AND " IS_OF_EPOCH,
     [SQL_PUT_CHANGE] = "INSERT INTO change_point (series_id, time_ms, run_id, before_run_id,"
                        " before_ns, after_ns, by_control, before_level, after_level, stands,"
                        " settled, n_missed) "

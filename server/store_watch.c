@@ -1,6 +1,8 @@
 /* store_watch.c: see store_watch.h. */
 #include "store_watch.h"
 
+#include <stdio.h>
+
 #include "store_private.h"
 
 #define PS_PER_NS 1000.0
@@ -34,8 +36,11 @@ enum gate_status store_put_watch_mark(struct store *s, const struct watch_item *
 static bool item_row(struct query *q, void *call)
 {
     struct watch_item *item = call;
-    *item = (struct watch_item){column_int(q, 0), column_int(q, 1), column_int(q, 2),
-                                column_int(q, 3), column_int(q, 4)};
+    item->run_id = column_int(q, 0);
+    item->track_id = column_int(q, 1);
+    item->series_id = column_int(q, 2);
+    item->device_id = column_int(q, 3);
+    snprintf(item->epoch, sizeof(item->epoch), "%s", column_text(q, 4));
     return true;
 }
 
@@ -55,30 +60,16 @@ enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool
 
 /* ---- points ---- */
 
-static bool time_row(struct query *q, void *call)
-{
-    *(int64_t *)call = column_int(q, 0);
-    return true;
-}
-
-enum gate_status store_watch_epoch(struct store *s, int64_t device_id, int64_t time_ms,
-                                   int64_t *from_ms, struct gate_error *err)
-{
-    *from_ms = 0;
-    struct query q = query_begin(s, SQL_WATCH_EPOCH);
-    bind_int(&q, device_id);
-    bind_int(&q, time_ms);
-    return store_each_row(s, &q, time_row, from_ms, err);
-}
-
 struct point_call {
     watch_point_fn fn;
     void *context;
+    int limit, n;
+    bool all;
 };
 
 static bool point_row(struct query *q, void *call)
 {
-    const struct point_call *c = call;
+    struct point_call *c = call;
     bool error_known = sqlite3_column_type(q->stmt, 4) != SQLITE_NULL;
     struct watch_point point = {
         .key = {column_int(q, 0), column_int(q, 1)},
@@ -86,35 +77,52 @@ static bool point_row(struct query *q, void *call)
         .control_ns = column_real(q, 3) / PS_PER_NS,
         .rel_err = error_known ? column_real(q, 4) : -1,
     };
-    return c->fn(c->context, &point);
+    bool is_of_epoch = column_int(q, 5) != 0;
+    bool goes_on = !is_of_epoch || c->fn(c->context, &point);
+    c->all = c->all && goes_on && ++c->n < c->limit;
+    return goes_on;
 }
 
-enum gate_status store_watch_tail(struct store *s, int64_t series_id, int64_t run_id, int limit,
-                                  watch_point_fn fn, void *context, struct gate_error *err)
+static enum gate_status each_point(struct store *s, enum store_sql id,
+                                   const struct watch_item *item, struct watch_key from,
+                                   struct point_call *call, struct gate_error *err)
 {
-    struct point_call call = {fn, context};
-    struct query q = query_begin(s, SQL_WATCH_TAIL);
-    bind_int(&q, series_id);
-    bind_int(&q, run_id);
-    bind_int(&q, limit);
-    return store_each_row(s, &q, point_row, &call, err);
+    struct query q = query_begin(s, id);
+    bind_int(&q, item->series_id);
+    bind_int(&q, item->run_id);
+    bind_int(&q, from.time_ms);
+    bind_int(&q, from.run_id);
+    bind_int(&q, call->limit);
+    bind_text(&q, item->epoch);
+    return store_each_row(s, &q, point_row, call, err);
 }
 
-enum gate_status store_watch_head(struct store *s, int64_t series_id, int64_t run_id,
+enum gate_status store_watch_tail(struct store *s, const struct watch_item *item,
+                                  struct watch_key from, int limit, watch_point_fn fn,
+                                  void *context, bool *all, struct gate_error *err)
+{
+    struct point_call call = {fn, context, limit, 0, true};
+    enum gate_status status = each_point(s, SQL_WATCH_TAIL, item, from, &call, err);
+    *all = call.all;
+    return status;
+}
+
+enum gate_status store_watch_head(struct store *s, const struct watch_item *item,
                                   struct watch_key from, int limit, watch_point_fn fn,
                                   void *context, struct gate_error *err)
 {
-    struct point_call call = {fn, context};
-    struct query q = query_begin(s, SQL_WATCH_HEAD);
-    bind_int(&q, series_id);
-    bind_int(&q, run_id);
-    bind_int(&q, from.time_ms);
-    bind_int(&q, from.run_id);
-    bind_int(&q, limit);
-    return store_each_row(s, &q, point_row, &call, err);
+    struct point_call call = {fn, context, limit, 0, true};
+    return each_point(s, SQL_WATCH_HEAD, item, from, &call, err);
 }
 
 /* ---- segments ---- */
+
+static bool epoch_row(struct query *q, void *call)
+{
+    struct watch_segment *segment = call;
+    segment->segment.time_ms = segment->cut.time_ms = column_int(q, 0);
+    return true;
+}
 
 static bool segment_row(struct query *q, void *call)
 {
@@ -124,21 +132,29 @@ static bool segment_row(struct query *q, void *call)
     return true;
 }
 
-enum gate_status store_watch_segment(struct store *s, int64_t series_id, struct watch_segment *out,
-                                     struct gate_error *err)
+enum gate_status store_watch_segment(struct store *s, const struct watch_item *item,
+                                     struct watch_segment *out, struct gate_error *err)
 {
-    *out = (struct watch_segment){{0, 0}, {0, 0}};
+    *out = (struct watch_segment){{-1, 0}, {-1, 0}};
     struct query q = query_begin(s, SQL_WATCH_SEGMENT);
-    bind_int(&q, series_id);
-    return store_each_row(s, &q, segment_row, out, err);
+    bind_int(&q, item->series_id);
+    bind_text(&q, item->epoch);
+    enum gate_status status = store_each_row(s, &q, segment_row, out, err);
+    if (status != GATE_OK || out->cut.time_ms >= 0)
+        return status;
+    q = query_begin(s, SQL_WATCH_EPOCH);
+    bind_int(&q, item->device_id);
+    bind_text(&q, item->epoch);
+    return store_each_row(s, &q, epoch_row, out, err);
 }
 
-enum gate_status store_put_watch_segment(struct store *s, int64_t series_id,
+enum gate_status store_put_watch_segment(struct store *s, const struct watch_item *item,
                                          const struct watch_segment *segment,
                                          struct gate_error *err)
 {
     struct query q = query_begin(s, SQL_PUT_WATCH_SEGMENT);
-    bind_int(&q, series_id);
+    bind_int(&q, item->series_id);
+    bind_text(&q, item->epoch);
     bind_int(&q, segment->segment.time_ms);
     bind_int(&q, segment->segment.run_id);
     bind_int(&q, segment->cut.time_ms);
@@ -173,25 +189,28 @@ static bool change_row(struct query *q, void *call)
     return true;
 }
 
-enum gate_status store_young_changes(struct store *s, int64_t series_id, struct watch_change *out,
-                                     size_t max, size_t *n, struct gate_error *err)
+enum gate_status store_young_changes(struct store *s, const struct watch_item *item,
+                                     struct watch_change *out, size_t max, size_t *n,
+                                     struct gate_error *err)
 {
     struct changes_call call = {out, 0};
     struct query q = query_begin(s, SQL_YOUNG_CHANGES);
-    bind_int(&q, series_id);
+    bind_int(&q, item->series_id);
+    bind_text(&q, item->epoch);
     bind_int(&q, (int64_t)max);
     enum gate_status status = store_each_row(s, &q, change_row, &call, err);
     *n = call.n;
     return status;
 }
 
-enum gate_status store_find_change(struct store *s, int64_t id, struct watch_change *out,
-                                   struct gate_error *err)
+enum gate_status store_find_change(struct store *s, int64_t id, const char *epoch,
+                                   struct watch_change *out, struct gate_error *err)
 {
     struct changes_call call = {out, 0};
     *out = (struct watch_change){0};
     struct query q = query_begin(s, SQL_FIND_CHANGE);
     bind_int(&q, id);
+    bind_text(&q, epoch);
     return store_each_row(s, &q, change_row, &call, err);
 }
 

@@ -14,12 +14,14 @@ struct watch_key {
     int64_t run_id;
 };
 
+#define WATCH_EPOCH_MAX 1604 /* as long as the schema lets it be, in bytes */
+
 /* One track in one run. */
 struct watch_item {
     int64_t run_id, track_id;
     int64_t series_id; /* of the candidate's point; 0: it has none that counts */
     int64_t device_id;
-    int64_t time_ms;
+    char epoch[WATCH_EPOCH_MAX]; /* "": not known, an epoch of its own */
 };
 
 struct watch_point {
@@ -28,7 +30,7 @@ struct watch_point {
     double rel_err;            /* below 0: not known */
 };
 
-/* Where the last segment of a series starts, and its last level; zeros: with the series. */
+/* Where the last segment of a series in an epoch starts, and its last level. */
 struct watch_segment {
     struct watch_key segment, cut;
 };
@@ -53,31 +55,34 @@ enum gate_status store_watch_mark(struct store *s, struct watch_item *item, stru
 enum gate_status store_put_watch_mark(struct store *s, const struct watch_item *item,
                                       struct gate_error *err);
 
-/* From when on the device's epoch of that time lasts; 0: from the start. */
-enum gate_status store_watch_epoch(struct store *s, int64_t device_id, int64_t time_ms,
-                                   int64_t *from_ms, struct gate_error *err);
-
-/* The candidate's points that runs up to `run_id` brought, newest first, until fn says false. */
+/*
+ * The candidate's points of the item's series and epoch, from `from` on, that runs up to the item's
+ * brought, until fn says false: of the newest `limit` points of any epoch, newest first. *all: fn
+ * saw them all.
+ */
 typedef bool (*watch_point_fn)(void *context, const struct watch_point *point);
-enum gate_status store_watch_tail(struct store *s, int64_t series_id, int64_t run_id, int limit,
-                                  watch_point_fn fn, void *context, struct gate_error *err);
-/* The same from a place on, oldest first. */
-enum gate_status store_watch_head(struct store *s, int64_t series_id, int64_t run_id,
+enum gate_status store_watch_tail(struct store *s, const struct watch_item *item,
+                                  struct watch_key from, int limit, watch_point_fn fn,
+                                  void *context, bool *all, struct gate_error *err);
+/* The same of the oldest ones, oldest first. */
+enum gate_status store_watch_head(struct store *s, const struct watch_item *item,
                                   struct watch_key from, int limit, watch_point_fn fn,
                                   void *context, struct gate_error *err);
 
-enum gate_status store_watch_segment(struct store *s, int64_t series_id, struct watch_segment *out,
-                                     struct gate_error *err);
-enum gate_status store_put_watch_segment(struct store *s, int64_t series_id,
+/* Of the item's series and epoch. */
+enum gate_status store_watch_segment(struct store *s, const struct watch_item *item,
+                                     struct watch_segment *out, struct gate_error *err);
+enum gate_status store_put_watch_segment(struct store *s, const struct watch_item *item,
                                          const struct watch_segment *segment,
                                          struct gate_error *err);
 
-/* The change points of a series that are not settled: at most `max`, *n of them. */
-enum gate_status store_young_changes(struct store *s, int64_t series_id, struct watch_change *out,
-                                     size_t max, size_t *n, struct gate_error *err);
-/* One by its id. */
-enum gate_status store_find_change(struct store *s, int64_t id, struct watch_change *out,
-                                   struct gate_error *err);
+/* The change points of the item's series and epoch that are not settled: at most `max`, *n. */
+enum gate_status store_young_changes(struct store *s, const struct watch_item *item,
+                                     struct watch_change *out, size_t max, size_t *n,
+                                     struct gate_error *err);
+/* One by its id, if it is of that epoch; out->id is 0 when it is not. */
+enum gate_status store_find_change(struct store *s, int64_t id, const char *epoch,
+                                   struct watch_change *out, struct gate_error *err);
 /* Inserts when the id is 0, and sets it; updates otherwise. */
 enum gate_status store_put_change(struct store *s, struct watch_change *c, struct gate_error *err);
 

@@ -10,6 +10,13 @@
 #include "store_private.h"
 #include "watch_private.h"
 
+/*
+ * Points of all epochs that are read to find those of one: runners of one device model with several
+ * drivers take turns, and each has a trend of its own. Of one that was away for longer no more than
+ * the first points of its segment count.
+ */
+#define MAX_READ (4 * CHANGEPOINT_TAIL)
+
 /* What a look reads beside its tail. */
 struct reading {
     struct look look;
@@ -24,8 +31,6 @@ struct reading {
 static bool tail_row(void *context, const struct watch_point *point)
 {
     struct reading *r = context;
-    if (watch_compare(point->key, r->segment.cut) < 0)
-        return false;
     r->look.tail[r->look.n++] = *point;
     return r->look.n < CHANGEPOINT_TAIL;
 }
@@ -48,23 +53,6 @@ static void reverse(struct watch_point *x, size_t n)
     }
 }
 
-/* Leaves out what is older than the epoch of the newest point; nothing of a segment crosses it. */
-static enum gate_status cut_at_epoch(struct reading *r)
-{
-    struct look *l = &r->look;
-    enum gate_status status = store_watch_epoch(l->store, l->item->device_id,
-                                                l->tail[0].key.time_ms, &l->stretch_ms, l->err);
-    if (status != GATE_OK)
-        return status;
-    while (l->n > 0 && l->tail[l->n - 1].key.time_ms < l->stretch_ms)
-        l->n--;
-    if (r->segment.segment.time_ms < l->stretch_ms)
-        r->segment.segment = (struct watch_key){l->stretch_ms, 0};
-    if (r->segment.cut.time_ms < l->stretch_ms)
-        r->segment.cut = (struct watch_key){l->stretch_ms, 0};
-    return GATE_OK;
-}
-
 static bool all_have_control(const struct watch_point *x, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -77,20 +65,18 @@ static bool all_have_control(const struct watch_point *x, size_t n)
 static enum gate_status read_points(struct reading *r)
 {
     struct look *l = &r->look;
-    int64_t series_id = l->item->series_id, run_id = l->item->run_id;
-    enum gate_status status = store_watch_segment(l->store, series_id, &r->segment, l->err);
+    bool all = true;
+    enum gate_status status = store_watch_segment(l->store, l->item, &r->segment, l->err);
     if (status == GATE_OK)
-        status =
-            store_watch_tail(l->store, series_id, run_id, CHANGEPOINT_TAIL, tail_row, r, l->err);
+        status = store_watch_tail(l->store, l->item, r->segment.cut, MAX_READ, tail_row, r, &all,
+                                  l->err);
     if (status != GATE_OK || l->n == 0)
         return status;
-    status = cut_at_epoch(r);
     reverse(l->tail, l->n);
-    bool is_whole =
-        l->n < CHANGEPOINT_TAIL && watch_compare(r->segment.segment, r->segment.cut) == 0;
-    if (status == GATE_OK && !is_whole)
-        status = store_watch_head(l->store, series_id, run_id, r->segment.segment,
-                                  CHANGEPOINT_SETTLED, reference_row, r, l->err);
+    bool is_whole = all && watch_compare(r->segment.segment, r->segment.cut) == 0;
+    if (!is_whole)
+        status = store_watch_head(l->store, l->item, r->segment.segment, MAX_READ, reference_row, r,
+                                  l->err);
     r->by_control =
         all_have_control(l->tail, l->n) && all_have_control(r->reference, r->n_reference);
     return status;
@@ -193,7 +179,7 @@ static enum gate_status look_at_series(struct reading *r)
         return status;
     judge(r, &moved);
     if (moved)
-        status = store_put_watch_segment(l->store, l->item->series_id, &r->segment, l->err);
+        status = store_put_watch_segment(l->store, l->item, &r->segment, l->err);
     if (status == GATE_OK)
         status = watch_apply_changes(l);
     if (status == GATE_OK)

@@ -60,12 +60,10 @@ static struct new_alert alert_of(const struct look *l, const struct watch_change
 }
 
 /* Does `later` take the level back to where it was before `earlier`? */
-static bool returns(const struct look *l, const struct watch_change *earlier,
-                    const struct watch_change *later)
+static bool returns(const struct watch_change *earlier, const struct watch_change *later)
 {
     if (earlier->id == later->id || earlier->series_id != later->series_id ||
-        earlier->by_control != later->by_control || is_up(earlier) == is_up(later) ||
-        earlier->key.time_ms < l->stretch_ms)
+        earlier->by_control != later->by_control || is_up(earlier) == is_up(later))
         return false;
     double left = later->after_level / earlier->before_level - 1;
     return is_up(earlier) ? left <= SAME_LEVEL : left >= -SAME_LEVEL;
@@ -81,8 +79,8 @@ static enum gate_status close_returned(struct look *l, const struct watch_change
         struct watch_change opened = {.id = 0};
         if (!is_open(alert) || alert->change_id == 0)
             continue;
-        status = store_find_change(l->store, alert->change_id, &opened, l->err);
-        if (status != GATE_OK || !returns(l, &opened, c))
+        status = store_find_change(l->store, alert->change_id, l->item->epoch, &opened, l->err);
+        if (status != GATE_OK || opened.id == 0 || !returns(&opened, c))
             continue;
         *fixed |= alert->kind == ALERT_REGRESSION;
         status = step(l, alert, ALERT_FIXED, c->id, "the level returned");
@@ -207,8 +205,7 @@ enum gate_status watch_apply_changes(struct look *l)
     struct watch_change young[MAX_YOUNG];
     bool taken[MAX_YOUNG] = {false};
     size_t n, known[LOOK_MAX_FOUND];
-    enum gate_status status =
-        store_young_changes(l->store, l->item->series_id, young, MAX_YOUNG, &n, l->err);
+    enum gate_status status = store_young_changes(l->store, l->item, young, MAX_YOUNG, &n, l->err);
     if (status != GATE_OK)
         return status;
     for (size_t i = 0; i < l->n_found; i++) {

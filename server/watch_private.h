@@ -18,10 +18,9 @@ struct look {
     int64_t now_ms;
     struct gate_error *err;
 
-    /* the newest points of the last level, oldest first */
+    /* the newest points of the last level in the epoch of the run, oldest first */
     struct watch_point tail[CHANGEPOINT_TAIL];
     size_t n;
-    int64_t stretch_ms; /* start of the epoch that the newest point is in */
 
     /* what changepoint.h found in them, and where in `tail`; ids are not known yet */
     struct watch_change found[LOOK_MAX_FOUND];

@@ -196,7 +196,7 @@ static void test_scripts_of_versions_are_pinned(void **state)
         "f0741bac9bed11b84292f9707c286a11f7a612c835204fc31c767ef712a93847",
         "61ad67118b5ae1be382a41aff851bdda8c031a1d241390324705b89a74131ccf",
         "4f59a689acf9494903dc8485bee076538545f241ff839f1b24d879f2ee2f7386",
-        "c5a6890b5b245609f6559ccda2b98adbd4a90668344197efe61d391519528374",
+        "c8837502edf1b704a60420101ce82379d30a328442cc4afe1341230755640fe6",
     };
     for (int v = 0; v < STORE_SCHEMA_VERSION; v++) {
         char hex[65];

@@ -350,6 +350,54 @@ static void epochs_and_contracts_are_borders(void **state)
     end(&h);
 }
 
+/* Two runners of one model, each with a driver of its own. */
+static void epochs_that_take_turns_are_compared_each_with_itself(void **state)
+{
+    struct history h = begin(state);
+    for (int i = 0; i < 160; i++) {
+        bool is_old = i % 2 == 0;
+        h.spec.epoch = is_old ? "570.1/12.8/700 W" : "581.1/13.0/700 W";
+        /* They are 5 % apart; from the 100th run on both are 2 % slower. */
+        add(&h, 1, (is_old ? 20000 : 21000) * (i < 100 ? 1 : 1.02));
+        if (i == 99)
+            assert_state(&h, 0, 0, 0);
+    }
+    struct seen seen = alerts(&h);
+    assert_int_equal(seen.n, 2);
+    for (size_t i = 0; i < seen.n; i++) {
+        assert_int_equal(seen.alert[i].kind, ALERT_REGRESSION);
+        assert_int_equal(seen.alert[i].state, ALERT_NEW);
+        assert_true(fabs(seen.alert[i].change - 0.02) < 0.003);
+        assert_in_range(index_of(&seen.alert[i]), 100, 101);
+    }
+    /* The level returns for one of them only. */
+    for (int i = 0; i < 40; i++) {
+        h.spec.epoch = i % 2 == 0 ? "570.1/12.8/700 W" : "581.1/13.0/700 W";
+        add(&h, 1, i % 2 == 0 ? 20000 : 21420);
+    }
+    seen = alerts(&h);
+    assert_int_equal(seen.n, 2);
+    assert_int_equal((seen.alert[0].state == ALERT_FIXED) + (seen.alert[1].state == ALERT_FIXED),
+                     1);
+    end(&h);
+}
+
+static void a_switch_back_goes_on_with_the_old_epoch(void **state)
+{
+    struct history h = begin(state);
+    h.spec.epoch = "570.1/12.8/700 W";
+    add(&h, 40, 20000);
+    h.spec.epoch = "581.1/13.0/700 W";
+    add(&h, 40, 22000);
+    h.spec.epoch = "570.1/12.8/700 W";
+    add(&h, 10, 20600);
+    assert_state(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    struct seen seen = alerts(&h);
+    assert_int_equal(index_of(&seen.alert[0]), 80);
+    assert_true(fabs(seen.alert[0].change - 0.03) < 0.003);
+    end(&h);
+}
+
 /* What was young when the driver changed stays on record, and its alert open. */
 static void a_border_does_not_take_a_young_change_back(void **state)
 {
@@ -607,6 +655,8 @@ int main(void)
         TEST(without_a_control_times_are_compared),
         TEST(what_a_look_moves_is_another_state),
         TEST(epochs_and_contracts_are_borders),
+        TEST(epochs_that_take_turns_are_compared_each_with_itself),
+        TEST(a_switch_back_goes_on_with_the_old_epoch),
         TEST(a_border_does_not_take_a_young_change_back),
         TEST(a_late_run_takes_its_place),
         TEST(an_alert_moves_with_its_change_point),
