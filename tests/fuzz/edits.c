@@ -151,14 +151,17 @@ static void edit(cJSON *document, struct input *in)
         else if (at.parent)
             cJSON_AddItemToObject(at.parent, at.item->string, cJSON_Duplicate(at.item, true));
         break;
-    case 4:
-        become(at.item, take_double(in));
+    case 4: /* these keep the type, so that more documents are let in */
+        if (cJSON_IsNumber(at.item))
+            become(at.item, take_double(in));
         break;
     case 5:
-        become(at.item, take_string(in, argument));
+        if (cJSON_IsString(at.item))
+            become(at.item, take_string(in, argument));
         break;
     case 6:
-        become(at.item, cJSON_CreateNumber((double)argument - 256));
+        if (cJSON_IsNumber(at.item))
+            become(at.item, cJSON_CreateNumber((double)argument - 256));
         break;
     default:
         if (cJSON_IsNumber(at.item))
