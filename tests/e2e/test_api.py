@@ -369,8 +369,8 @@ class Cases(History):
     def test_refusals(self):
         for path in ("cases?sort=best", "cases?limit=0", "cases?limit=1001", "cases?verdict=good",
                      "cases?q=%25", "cases?q=a%20b%20c%20d%20e%20f%20g%20h%20i",
-                     "cases?q=GEMM",
-                     "cases?op=A", "cases?after=1", "cases?after=9.0.1", "cases?after=0.0000000000000000.99999", "cases?format=yaml",
+                     "cases?q=GEMM", "cases?op=A", "cases?after=1", "cases?after=9.0.1",
+                     "cases?after=0.0000000000000000.99999", "cases?format=yaml",
                      "cases?after=0.7ff8000000000000.1"):
             self.assert_problem(self.server.get("/api/v1/" + path), 400)
 
