@@ -5,6 +5,7 @@
 
 import { address, h, s } from "./dom.js";
 import { percent, plural } from "./format.js";
+import { head } from "./glossary.js";
 import { longTable } from "./lists.js";
 import { caseLink } from "./parts.js";
 
@@ -47,17 +48,20 @@ function order(a, b) {
 }
 
 export function calibrationTable({ cases, threshold, device }) {
+    const number = { class: "number" };
     const shares = sharesOf(cases);
-    const heads = ["Case", "MDE", `Resolves ${setPercent(threshold)}`, ...shares.map(shareName)];
-    return longTable("Calibration", heads.map((label, i) =>
-        h("th", { scope: "col", class: i > 0 && "number" }, label)),
+    return longTable("Calibration", [
+        head("case", "Case"), head("mde", "MDE", number),
+        head("resolves", `Resolves ${setPercent(threshold)}`, number),
+        ...shares.map((v) => head(v === 0 ? "false_alarm" : "red_share", shareName(v), number)),
+    ],
     [...cases].sort(order), (c) => h("tr", {},
         h("th", { scope: "row" }, caseLink(c.id, device)),
-        h("td", { class: "number" }, percent(c.mde)),
-        h("td", { class: "number" }, c.resolved ? "yes" : h("b", {}, "no")),
+        h("td", number, percent(c.mde)),
+        h("td", number, c.resolved ? "yes" : h("b", {}, "no")),
         shares.map((share) => {
             const { red, decisions } = tally([c], share);
-            return h("td", { class: "number" }, rate(red, decisions));
+            return h("td", number, rate(red, decisions));
         })));
 }
 

@@ -12,24 +12,36 @@ import { badge } from "./verdict.js";
 const up = (get) => (a, b) => (get(a) ?? Infinity) - (get(b) ?? Infinity);
 const down = (get) => (a, b) => (get(b) ?? -Infinity) - (get(a) ?? -Infinity);
 
-/** Columns: what the head says and explains, and the order that it makes where it makes one. */
+/**
+ * Columns: what the head says and explains, and the order that it makes where it makes one, with
+ * the way in which that goes unless it is reversed.
+ */
 const COLUMNS = [
     { key: "worst", term: "verdict", label: "Verdict", symbol: true, order: true },
-    { key: "name", term: "case", label: "Case", order: true },
-    { key: "device", label: "Device", kind: "minor device", only: (devices) => devices.length > 1 },
+    { key: "name", term: "case", label: "Case", order: true, way: "ascending" },
+    { key: "device", term: "device", label: "Device", kind: "minor device",
+        only: (devices) => devices.length > 1 },
     { key: "trend", term: "trend", label: "Trend", kind: "minor" },
-    { key: "p50", term: "p50", label: "p50", kind: "number", order: true },
-    { key: "change", term: "change", label: "Change", kind: "number",
-        order: down((c) => c.ratio) },
-    { key: "mde", term: "mde", label: "MDE", kind: "number minor", order: down((c) => c.mde) },
+    { key: "p50", term: "p50", label: "p50", kind: "number", order: true, way: "descending" },
+    { key: "change", term: "change", label: "Change", kind: "number changed",
+        order: down((c) => c.ratio), way: "descending" },
+    { key: "mde", term: "mde", label: "MDE", kind: "number minor",
+        order: down((c) => c.mde), way: "descending" },
     { key: "error", term: "verified", label: "Verified", kind: "number minor",
-        order: down((c) => c.rel_err) },
+        order: down((c) => c.rel_err), way: "descending" },
     { key: "provider", term: "provider", label: "vs provider", kind: "number minor",
-        order: down((c) => c.peer_ratio) },
+        order: down((c) => c.peer_ratio), way: "descending" },
     { key: "ceiling", term: "ceiling", label: "Ceiling", kind: "number minor",
-        order: up((c) => c.ceiling) },
-    { key: "time", term: "measured", label: "Measured", kind: "minor late", order: true },
+        order: up((c) => c.ceiling), way: "ascending" },
+    { key: "time", term: "measured", label: "Measured", kind: "minor late", order: true,
+        way: "descending" },
 ];
+
+/** As assistive technology is told. */
+function wayOf({ way = "other" }, reversed) {
+    if (!reversed || way === "other") return way;
+    return way === "ascending" ? "descending" : "ascending";
+}
 
 function verifiedCell(c) {
     if (c.verdict === "wrong") return h("b", { class: "verdict wrong" }, "failed");
@@ -43,16 +55,21 @@ function providerCell(c) {
         h("span", { class: "peer" }, c.peer ?? "")];
 }
 
-/** Since which commit it is so, where a change of the level was found. */
+/** "4.1 % slower": what an alert found. */
+function found({ kind, change: by }) {
+    if (kind === "error") return "error rose";
+    return `${percent(Math.abs(by), 1)} ${kind === "improvement" ? "faster" : "slower"}`;
+}
+
+/** What changed, and since which commit, where a change of the level was found. */
 function alertLink(c, alerts) {
     if (!c.alert) return null;
     const alert = alerts.get(c.alert);
-    const since = alert?.commit && `since ${shortCommit(alert.commit)}`;
-    const faster = alert?.kind === "improvement";
     return h("a", {
-        class: `alert ${faster ? "improvement" : "regression"}`,
+        class: `alert ${alert?.kind === "improvement" ? "improvement" : "regression"}`,
         href: address("alerts", { case: c.id, device: c.device }),
-    }, since ? `${faster ? "faster " : ""}${since}` : "open alert");
+    }, alert ? [found(alert), alert.commit && ` since ${shortCommit(alert.commit)}`]
+        : "open alert");
 }
 
 function runTitle(c) {
@@ -111,13 +128,16 @@ export function caseTable(devices, alerts, actions) {
     return {
         element,
         draw(cases, state) {
-            const column = columns.find((c) => c.order && c.key === state.sort) ?? columns[0];
+            const column = columns.find((c) => c.order && c.key === state.sort.replace("-", "")) ??
+                columns[0];
+            const reversed = state.sort === `-${column.key}`;
             const sorted = typeof column.order === "function"
                 ? [...cases].sort(column.order) : cases;
-            const shown = sorted.slice(0, state.rows);
+            const shown = (reversed ? [...sorted].reverse() : sorted).slice(0, state.rows);
             body.replaceChildren(...shown.map((c) => row(c, byModel.get(c.device), several, byId)));
             heads.forEach((head, i) => {
-                if (columns[i] === column) head.setAttribute("aria-sort", "other");
+                head.classList.toggle("reversed", reversed && columns[i] === column);
+                if (columns[i] === column) head.setAttribute("aria-sort", wayOf(column, reversed));
                 else head.removeAttribute("aria-sort");
             });
             nothing.hidden = shown.length > 0;

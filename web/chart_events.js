@@ -2,7 +2,7 @@
 // epochs.
 
 import { address, h } from "./dom.js";
-import { change, duration, plural, shortCommit, time } from "./format.js";
+import { change, duration, epochText, plural, shortCommit, time } from "./format.js";
 import { eventSwatch } from "./chart_marks.js";
 import { runLink } from "./parts.js";
 
@@ -23,7 +23,8 @@ function stepEvent(step) {
 /** All events of a trend, oldest first. */
 export function eventsOf(trend) {
     const epochs = (trend.epochs ?? []).map((e) => ({
-        kind: "epoch", time_ms: e.from_ms, text: e.epoch, words: `New epoch: ${e.epoch}`,
+        kind: "epoch", time_ms: e.from_ms, text: epochText(e.epoch),
+        words: `New epoch: ${epochText(e.epoch)}`,
     }));
     const others = (trend.events ?? []).map((e) => ({
         kind: e.kind, time_ms: e.time_ms, commit: e.commit, run: e.run, text: e.kind,

@@ -3,6 +3,7 @@
 import { h, s } from "./dom.js";
 import { change, duration, percent } from "./format.js";
 import { head, term } from "./glossary.js";
+import { detailWidth } from "./lists.js";
 import { tableBox } from "./parts.js";
 
 const round = (v) => Math.round(v * 100) / 100;
@@ -91,24 +92,25 @@ function level(name, v, text, y, { left, right, width }) {
 
 /** The processes in the order in which they ran, with the interval and the threshold. */
 function chart(processes, item, threshold) {
-    const { width, height, left, right, top, bottom } = CHART;
+    const size = { ...CHART, width: detailWidth(CHART.width) };
+    const { width, height, left, right, top, bottom } = size;
     const [lo, hi] = extent(processes, item.ratio, threshold);
     const place = (i) => i + (processes[i].stage === "confirmation" ? GAP : 0);
     const last = Math.max(1, place(processes.length - 1));
     const x = (i) => round(left + 14 + (place(i) / last) * (width - left - right - 28));
     const y = (v) => round(top + ((hi - v) / (hi - lo)) * (height - top - bottom));
     const { ratio } = item;
-    const every = processes.length > 24 ? 5 : 1;
+    const every = (width - left - right) / processes.length < 14 ? 5 : 1;
     return s("svg", {
         class: "evidence", viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
         "aria-label": sentence(processes),
     },
-    axis(lo, hi, y, CHART),
+    axis(lo, hi, y, size),
     ratio && s("rect", { class: "range", x: left, width: width - left - right,
         y: y(ratio.hi - 1), height: Math.max(1, round(y(ratio.lo - 1) - y(ratio.hi - 1))) }),
-    level("zero", 0, "best", y, CHART),
-    level("limit", threshold, `fails ${change(1 + threshold)}`, y, CHART),
-    level("gain", -threshold, `gain ${change(1 - threshold)}`, y, CHART),
+    level("zero", 0, "best", y, size),
+    level("limit", threshold, `fails ${change(1 + threshold)}`, y, size),
+    level("gain", -threshold, `gain ${change(1 - threshold)}`, y, size),
     processes.map((p, i) => p.d_cycles !== null && p.d_cycles !== undefined && s("line", {
         class: "cycles", x1: x(i) - 6, x2: x(i) + 6,
         y1: y(Math.exp(p.d_cycles) - 1), y2: y(Math.exp(p.d_cycles) - 1) })),
@@ -133,9 +135,10 @@ function table(item, processes) {
     const number = { class: "number" };
     return tableBox(`Processes of ${item.id}`,
         h("thead", {}, h("tr", {}, head("process", "Process"), head("stage", "Stage"),
-            head("swapped", "Order"), head("p50", "p50", number), head(null, "Best's p50", number),
-            head("change", "Change", number), head("cycles", "In cycles", number),
-            head("p90", "p90's change", number), head("control", "Control", number))),
+            head("swapped", "Order"), head("p50", "p50", number),
+            head("best", "Best's p50", number), head("change", "Change", number),
+            head("cycles", "In cycles", number), head("p90", "p90's change", number),
+            head("control", "Control", number))),
         h("tbody", {}, processes.map((p) => h("tr", {},
             h("th", { scope: "row" }, String(p.number)), h("td", {}, p.stage),
             h("td", {}, p.swapped ? "best first" : "candidate first"),

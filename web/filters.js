@@ -17,6 +17,12 @@ function choice(name, label, any, values, value, change) {
 
 const same = (names) => names.map((name) => [name, name]);
 
+/** What was chosen, for the paper, which has no controls. */
+function chosen({ q, op, dtype, device, verdict }) {
+    const all = [q && `"${q}"`, op, dtype, device, verdict && word(verdict)].filter(Boolean);
+    return all.length > 0 ? `: ${all.join(", ")}` : "";
+}
+
 /**
  * The filters with the state they start with. `changed(name, value)` is called for each change.
  * draw(counts, summary) shows what was found, fail(error) that the rows are still those of before,
@@ -32,7 +38,7 @@ export function filters(state, devices, changed, again) {
             timer = setTimeout(() => changed("q", search.value.trim()), TYPING_MS);
         },
     });
-    const status = h("p", { class: "hidden", role: "status" });
+    const status = h("p", { class: "hidden found", role: "status" });
     const reason = h("span");
     const failed = h("p", { class: "failed", role: "alert", hidden: true }, reason, " ",
         h("button", { type: "button", click: again }, "Try again"));
@@ -65,7 +71,7 @@ export function filters(state, devices, changed, again) {
                 button.setAttribute("aria-pressed", String(state.verdict === verdict));
                 button.hidden = n === 0 && verdict !== "" && state.verdict !== verdict;
             }
-            status.textContent = summary;
+            status.textContent = `${summary}${chosen(state)}`;
             failed.hidden = true;
         },
         fail(error) {

@@ -76,6 +76,11 @@ export function percent(value, decimals = 2) {
     return `${text}${NARROW_SPACE}%`;
 }
 
+/** "580.159.04/13.0/700 W": a run has the power limit in milliwatts. */
+export function epochText(epoch) {
+    return (epoch || DASH).replace(/\/(\d+)$/, (_, mw) => `/${mw / 1000}${NARROW_SPACE}W`);
+}
+
 export function shortCommit(commit) {
     return commit ? commit.slice(0, 9) : DASH;
 }
@@ -85,13 +90,14 @@ const absolute = new Intl.DateTimeFormat(undefined, {
 });
 const dayOnly = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+/** Units with their length, and from how many of them on they are used. */
 const STEPS = [
-    ["year", 31557600e3],
-    ["month", 2629800e3],
-    ["week", 604800e3],
-    ["day", 86400e3],
-    ["hour", 3600e3],
-    ["minute", 60e3],
+    ["year", 31557600e3, 2], // sixteen months are not "last year"
+    ["month", 2629800e3, 2],
+    ["week", 604800e3, 2],
+    ["day", 86400e3, 1],
+    ["hour", 3600e3, 1],
+    ["minute", 60e3, 1],
 ];
 
 export function dateText(ms) {
@@ -110,8 +116,9 @@ export function dayText(ms) {
 /** "3 hours ago" */
 export function ago(ms) {
     const distance = ms - Date.now();
-    for (const [unit, size] of STEPS)
-        if (Math.abs(distance) >= size) return relative.format(Math.round(distance / size), unit);
+    for (const [unit, size, least] of STEPS)
+        if (Math.abs(distance) >= size * least)
+            return relative.format(Math.round(distance / size), unit);
     return relative.format(0, "minute");
 }
 

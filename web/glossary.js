@@ -19,7 +19,7 @@ export function term(name, label) {
 
 /** The head of a column that explains itself. */
 export function head(name, label, attributes = {}) {
-    return h("th", { scope: "col", ...attributes }, name ? term(name, label) : label);
+    return h("th", { scope: "col", ...attributes }, term(name, label));
 }
 
 function hide() {

@@ -75,11 +75,19 @@ export const chosenDevice = (devices, model) => devices.find((d) => d.model === 
 
 const DRAWING = [640, 1200]; // pixels; a narrower page scrolls it, so that it stays legible
 
-/** How wide a drawing of the page's width is. */
-export function drawingWidth() {
+function inside() {
     const main = document.getElementById("main");
     const style = getComputedStyle(main);
-    const inside = main.clientWidth - parseFloat(style.paddingLeft) -
-        parseFloat(style.paddingRight);
-    return Math.round(Math.min(DRAWING[1], Math.max(DRAWING[0], inside)));
+    return main.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
 }
+
+/** How wide a drawing of the page's width is. */
+export function drawingWidth() {
+    return Math.round(Math.min(DRAWING[1], Math.max(DRAWING[0], inside())));
+}
+
+const DETAIL = [280, 29]; // the least width of a drawing in a row that opens, and its padding
+
+/** How wide a drawing in a row that opens is, which is `wide` where there is room. */
+export const detailWidth = (wide) =>
+    Math.round(Math.min(wide, Math.max(DETAIL[0], inside() - DETAIL[1])));

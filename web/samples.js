@@ -2,10 +2,11 @@
 
 import { h, s } from "./dom.js";
 import { duration, unitOf } from "./format.js";
-import { term } from "./glossary.js";
+import { head, term } from "./glossary.js";
+import { detailWidth } from "./lists.js";
 import { tableBox } from "./parts.js";
 
-const WIDTH = 480;
+const MOST_WIDTH = 480;
 const HEIGHT = 210;
 const PLOT = { left: 44, right: 14, top: 10, bottom: 30 };
 const QUANTILES = [["lowest", 0], ["p10", 0.1], ["p25", 0.25], ["p50", 0.5], ["p75", 0.75],
@@ -60,20 +61,21 @@ function stairs(values, x, y) {
 
 function picture(curves) {
     const { left, right, top, bottom } = PLOT;
+    const width = detailWidth(MOST_WIDTH);
     // The slowest percent may lie far out, and would press the rest together.
     const lo = Math.min(...curves.map((c) => c.values[0]));
     const far = Math.max(...curves.map((c) => quantile(c.values, 0.99)));
     const hi = far + (far - lo) * 0.08 || lo * 1.001;
-    const x = (v) => round(left + ((Math.min(v, hi) - lo) / (hi - lo)) * (WIDTH - left - right));
+    const x = (v) => round(left + ((Math.min(v, hi) - lo) / (hi - lo)) * (width - left - right));
     const y = (share) => round(HEIGHT - bottom - share * (HEIGHT - top - bottom));
     return s("svg", {
-        class: "ecdf", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT, role: "img",
+        class: "ecdf", viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img",
         "aria-label": `Share of samples by time: ${curves.map((c) =>
             `${c.name}, median ${duration(quantile(c.values, 0.5))}`).join("; ")}`,
     },
     s("g", { class: "axes" },
         [0, 0.5, 0.9, 1].map((share) => [
-            s("line", { class: "grid", x1: left, x2: WIDTH - right, y1: y(share), y2: y(share) }),
+            s("line", { class: "grid", x1: left, x2: width - right, y1: y(share), y2: y(share) }),
             s("text", { x: left - 8, y: y(share) + 4, "text-anchor": "end" }, `${share * 100} %`),
         ]),
         ticks(lo, hi).map(([v, text]) => [
@@ -103,10 +105,10 @@ export function samplesSection(item) {
         key(curves),
         h("details", { class: "data" }, h("summary", {}, "Numbers of the samples"),
             tableBox(`Samples of ${item.id}`,
-                h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Side"),
-                    h("th", { scope: "col", class: "number" }, "Samples"),
+                h("thead", {}, h("tr", {}, head("side", "Side"),
+                    head("samples", "Samples", { class: "number" }),
                     QUANTILES.map(([name]) =>
-                        h("th", { scope: "col", class: "number" }, name)))),
+                        head("quantile", name, { class: "number" })))),
                 h("tbody", {}, curves.map((c) => h("tr", {}, h("th", { scope: "row" }, c.name),
                     h("td", { class: "number" }, String(c.values.length)),
                     QUANTILES.map(([, q]) => h("td", { class: "number" },

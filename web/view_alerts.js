@@ -7,7 +7,7 @@ import { address, h } from "./dom.js";
 import { ago, plural, shortCommit, time } from "./format.js";
 import { head, term } from "./glossary.js";
 import { picker } from "./lists.js";
-import { caseLink, caseName, crumbs, runLink, tableBox } from "./parts.js";
+import { caseLink, caseName, crumbs, nothingYet, runLink, tableBox } from "./parts.js";
 
 const PAGE = 50;
 const AROUND_MS = 14 * 86400e3; // of the trend that is shown on either side of a step
@@ -63,6 +63,7 @@ async function listView(query, signal) {
         get("devices", null, signal),
         mayStep(signal),
     ]);
+    if (devices.length === 0) return { title: "Alerts", content: nothingYet() };
     const filtered = Object.values(filters).some(Boolean);
     const pick = (label, name, options) => picker(label, [["", "all"], ...options], filters[name],
         (value) => {
@@ -84,7 +85,7 @@ async function listView(query, signal) {
                     h("a", { href: here({ case: "" }) }, "all cases"))),
             alerts.length === 0 ? nothing(state, filtered) : tableBox("Alerts",
                 h("thead", {}, h("tr", {}, head("change_point", "Step"), head("case", "Case"),
-                    h("th", { scope: "col", class: "minor" }, "Since"),
+                    head("since", "Since", { class: "minor" }),
                     head("alert_state", "State"))),
                 h("tbody", {}, alerts.map(row))),
             h("p", { class: "pages" },

@@ -6,7 +6,7 @@ import {
 } from "./calibration.js";
 import { address, h } from "./dom.js";
 import { dateText, percent, plural, shortCommit, time } from "./format.js";
-import { term } from "./glossary.js";
+import { head, term } from "./glossary.js";
 import { chosenDevice, deviceTabs, drawingWidth, picker } from "./lists.js";
 import { nothingYet, runLink, tableBox } from "./parts.js";
 
@@ -44,16 +44,17 @@ function tiles({ cases, threshold, processes }) {
             "cases, on this machine"),
         mdes.length > 0 && tile("MDE", "mde", percent(mdes[mdes.length >> 1]),
             `median; from ${percent(mdes[0])} to ${percent(mdes.at(-1))}`),
-        h("div", {}, h("dt", {}, "Processes"), h("dd", {}, String(processes),
+        h("div", {}, h("dt", {}, term("process", "Processes")), h("dd", {}, String(processes),
             h("span", { class: "note" }, "measured a case; decisions are drawn from them"))));
 }
 
 function earlier(all, selected, link) {
+    const number = { class: "number" };
     return all.length > 1 && h("section", {}, h("h2", {}, "All calibrations of this device"),
         tableBox("Calibrations", h("thead", {}, h("tr", {},
-            ["When", "Commit", "Contract", "Cases", "False alarms", "Resolve the threshold", "Run"]
-                .map((label, i) =>
-                    h("th", { scope: "col", class: i > 2 && i < 6 && "number" }, label)))),
+            head("run_measured", "When"), head("commit", "Commit"), head("contract", "Contract"),
+            head("case", "Cases", number), head("false_alarm", "False alarms", number),
+            head("resolves", "Resolve the threshold", number), head("run", "Run"))),
         h("tbody", {}, all.map((c) => {
             const { red, decisions } = tally(c.cases, 0);
             return h("tr", { "aria-current": c === selected && "true" },

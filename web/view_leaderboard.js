@@ -115,7 +115,7 @@ export async function leaderboardView({ query, signal }) {
                 "No case of this kind has a verified time.")]
             : [standings(providers.map((p) => standing(some, p)).filter((s) => s.cases > 0)),
                 ...longTable("Leaderboard", [head("case", "Case"), ...providers.map((p) =>
-                    h("th", { scope: "col", class: "number" }, p))],
+                    head("leader", p, { class: "number" }))],
                 sorted(some, state.sort, providers), (row) => h("tr", {},
                     h("th", { scope: "row" }, caseLink(row.id, device)),
                     providers.map((p) => cell(row, p))))]));

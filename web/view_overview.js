@@ -36,9 +36,10 @@ function queryOf({ device, op, dtype, verdict, q }) {
 
 /** As many rows as are to be shown, or all where they are to be sorted here. */
 async function load(state, signal) {
-    const here = !SERVER_SORTS.includes(state.sort);
+    const here = !SERVER_SORTS.includes(state.sort); // what is reversed too
     const wanted = here ? Infinity : state.rows;
-    const sort = here ? "worst" : state.sort;
+    const base = state.sort.replace("-", "");
+    const sort = SERVER_SORTS.includes(base) ? base : "worst";
     const found = { cases: [], total: 0, counts: {}, next: null };
     do {
         const limit = Math.min(MOST, wanted - found.cases.length);
@@ -57,7 +58,10 @@ function summary(shown, total) {
 /** The filters, the table and what lies below it: drawn anew in place when a filter changes. */
 function casesSection(first, state, { devices, alerts }, signal) {
     const table = caseTable(devices, alerts, {
-        sort: (key) => { state.sort = key; change(); },
+        sort(key) { // the same head again: the other way round
+            state.sort = state.sort === key ? `-${key}` : key;
+            change();
+        },
     });
     const bar = filters(state, devices, (name, value) => {
         Object.assign(state, { [name]: value, rows: PAGE });

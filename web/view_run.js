@@ -5,7 +5,7 @@ import { calibrationSection } from "./calibration.js";
 import { address, h } from "./dom.js";
 import { evidenceDots } from "./evidence.js";
 import {
-    ago, change, durationCell, elapsed, factor, percent, plural, share, spread, time,
+    ago, change, durationCell, elapsed, epochText, factor, percent, plural, share, spread, time,
 } from "./format.js";
 import { head, term } from "./glossary.js";
 import { longTable } from "./lists.js";
@@ -28,16 +28,16 @@ function facts(run) {
     const power = device.power_limit_mw > 0 && `${device.power_limit_mw / 1000} W`;
     const clock = device.sm_clock_max_mhz > 0 && `up to ${device.sm_clock_max_mhz} MHz`;
     const rows = [
-        ["Device", null, [device.name,
+        ["Device", "device", [device.name,
             note(`${device.sm_count} ${units}`, device.capability, gib(device.memory_bytes))]],
-        ["Driver, runtime", null,
+        ["Driver, runtime", "driver",
             [[device.driver, device.runtime].filter(Boolean).join(", ") || "–",
                 note(power, clock)]],
-        ["Measured", null, [time(run.time_ms), note(ago(run.time_ms),
+        ["Measured", "run_measured", [time(run.time_ms), note(ago(run.time_ms),
             `took ${elapsed(run.duration_ms)}`)]],
         ["Commit", "commit", [commitText(git),
             note(git.branch, git.dirty && "with uncommitted changes")]],
-        ["Subject", null, git.subject || "–"],
+        ["Subject", "subject", git.subject || "–"],
         ["Suite", "suite", [run.suite, note(plural(run.cases.length, "case"))]],
         ["Against", "against", [policy.against || "–",
             note(run.n_processes && plural(run.n_processes, "process", "processes"))]],
@@ -45,13 +45,13 @@ function facts(run) {
             note(policy.p90_threshold && `p90: ${percent(policy.p90_threshold)}`)]],
         ["Control drift", "control", percent(run.control_drift)],
         ["Contract", "contract", h("span", { class: "mono" }, run.contract)],
-        ["Epoch", "epoch", run.epoch || "–"],
+        ["Epoch", "epoch", epochText(run.epoch)],
         ["Seed", "seed", h("span", { class: "mono" }, run.seed)],
-        ["Asked by", null, run.who || "–"],
-        ["Gate", null, run.gate_version],
+        ["Asked by", "who", run.who || "–"],
+        ["Gate", "gate", run.gate_version],
     ];
     return h("dl", { class: "facts" }, rows.map(([name, what, value]) =>
-        h("div", {}, h("dt", {}, what ? term(what, name) : name), h("dd", {}, value))));
+        h("div", {}, h("dt", {}, term(what, name)), h("dd", {}, value))));
 }
 
 function libraries(run) {
@@ -59,8 +59,9 @@ function libraries(run) {
         h("summary", {}, plural(run.libraries.length, "library", "libraries"),
             run.absent?.length ? `, ${run.absent.length} absent` : ""),
         tableBox("Libraries",
-            h("thead", {}, h("tr", {}, ["Provider", "Role", "Version", "File", "SHA-256"].map((t) =>
-                h("th", { scope: "col" }, t)))),
+            h("thead", {}, h("tr", {}, head("library", "Provider"), head("role", "Role"),
+                head("library_version", "Version"), head("file", "File"),
+                head("sha256", "SHA-256"))),
             h("tbody", {}, run.libraries.map((l) => h("tr", {},
                 h("th", { scope: "row" }, l.provider), h("td", {}, l.role), h("td", {}, l.version),
                 h("td", { class: "mono" }, l.file),

@@ -31,7 +31,7 @@ describe("run", { skip }, () => {
             assert.equal(await page.locator("tr.detail:not([hidden])").count(), 0);
             assert.match(await page.locator("tr.item").first().innerText(),
                 /wrong[\s\S]*not timed/);
-            assert.match(await page.locator("dl.facts").innerText(), /\d+\.\d+\/13.0\/700 W/);
+            assert.match(await page.locator("dl.facts").innerText(), /\d+\.\d+\/13.0\/700.W/);
             for (const opener of (await page.locator(".opener").all()).slice(0, 2))
                 await opener.click();
             assert.equal(await page.locator("tr.candidate").count(), 2);

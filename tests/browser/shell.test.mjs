@@ -144,6 +144,8 @@ describe("shell", { skip }, () => {
                 await shoot(page, "empty");
                 await it.open(page, "#/runs", other.url);
                 assert.match(await page.locator("main").innerText(), /make run/);
+                await it.open(page, "#/alerts", other.url);
+                assert.match(await page.locator("main").innerText(), /make run/);
                 await it.open(page, "", other.url);
                 it.seed("empty.db", 2);
                 await page.clock.runFor(31000);
@@ -222,6 +224,24 @@ describe("shell", { skip }, () => {
             assert.equal(await tip.count(), 0);
             await page.keyboard.press("Tab");
             assert.match(await tip.innerText(), /different contracts/);
+        });
+    });
+
+    test("every head of a column and every fact explains itself", async () => {
+        await it.withPage({}, async (page) => {
+            let heads = 0;
+            for (const [name, hash] of views(it)) {
+                await it.open(page, hash);
+                await page.waitForSelector("table, .plot canvas", { state: "attached" });
+                if (name === "run") await page.locator(".opener").nth(1).click();
+                const found = await page.evaluate(() => [...document.querySelectorAll(
+                    "main thead th, main .facts dt, main .tiles dt")].map((e) =>
+                    [e.textContent, e.querySelector("[data-term]") !== null]));
+                heads += found.length;
+                if (name === "case") continue; // its tiles and chart have words of their own
+                assert.deepEqual(found.filter(([, good]) => !good), [], name);
+            }
+            assert.ok(heads > 60, `${heads}`);
         });
     });
 

@@ -56,7 +56,8 @@ describe("wall", { skip }, () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/?device=${found.device}`);
             const since = page.locator("tbody tr", { hasText: REGRESSED }).locator(".alert");
-            assert.equal(await since.innerText(), `since ${found.commit.slice(0, 9)}`);
+            assert.match(await since.innerText(),
+                new RegExp(`^\\d+\\.\\d.% slower since ${found.commit.slice(0, 9)}$`));
             await until(page, () => Number.parseInt(
                 document.getElementById("alerts").textContent, 10) > 0);
             await since.click();
@@ -154,14 +155,19 @@ describe("wall", { skip }, () => {
             await it.open(page, `#/?device=${GPU}`);
             await page.click("thead button:text-is('p50')");
             await addressIs(page, `#/?device=${GPU}&sort=p50`);
-            await until(page, () => /b4-h16-s4096/.test(
-                document.querySelector("tbody th").innerText));
+            await page.waitForSelector("th[aria-sort=descending] button:text-is('p50')");
+            assert.match((await ids(page))[0], /b4-h16-s4096/);
             const byTime = await ids(page);
             await page.reload();
             await settled(page);
             assert.deepEqual(await ids(page), byTime);
             const head = page.locator("thead th:has(button:text-is('p50'))");
-            assert.equal(await head.getAttribute("aria-sort"), "other");
+            assert.equal(await head.getAttribute("aria-sort"), "descending");
+            await page.click("thead button:text-is('p50')");
+            await addressIs(page, `#/?device=${GPU}&sort=-p50`);
+            await until(page, () => document.querySelector("thead .reversed") !== null);
+            assert.equal(await head.getAttribute("aria-sort"), "ascending");
+            assert.deepEqual(await ids(page), [...byTime].reverse());
             await page.click("thead button:text-is('MDE')");
             await until(page, () => /m4096-n4096/.test(
                 document.querySelector("tbody th").innerText));

@@ -143,7 +143,7 @@ static void put_run(struct history *h, int64_t device, int64_t index)
     char d[33], uuid[40], epoch[40];
     hex(&state, 32, d);
     snprintf(uuid, sizeof(uuid), "%.8s-%.4s-4%.3s-8%.3s-%.12s", d, d + 8, d + 12, d + 15, d + 18);
-    snprintf(epoch, sizeof(epoch), "%" PRId64 ".10/13.0/700 W", 560 + epoch_of(h, index));
+    snprintf(epoch, sizeof(epoch), "%" PRId64 ".10/13.0/700000", 560 + epoch_of(h, index));
     struct query q = query_begin(h->store, SQL_PUT_RUN);
     bind_text(&q, uuid);
     bind_int(&q, time_of(device, index));

@@ -71,7 +71,7 @@ void sample_device_add_epoch(cJSON *o, const struct sample_device *d, bool late)
 {
     char epoch[80] = "host";
     if (d->power_limit_mw > 0)
-        snprintf(epoch, sizeof(epoch), "%s/%s/%.0f W", d->drivers[late], d->runtime,
-                 d->power_limit_mw / 1000);
+        snprintf(epoch, sizeof(epoch), "%s/%s/%.0f", d->drivers[late], d->runtime,
+                 d->power_limit_mw);
     cJSON_AddStringToObject(o, "epoch", epoch);
 }
