@@ -211,8 +211,8 @@ function label(u, palette, text, x, y, colour, limit) {
 export const FLAG_RAIL = 22;
 
 /**
- * The flags of `events` ({ x, kind: "slower" | "faster" | "error" | "wrong" | "epoch" | "accepted" |
- * "best", text }), in order of x: an upright line, and a shape with a word above it.
+ * The flags of `events` ({ x, kind: "slower" | "faster" | "error" | "wrong" | "epoch" | "best" |
+ * "accepted", text }), in order of x: an upright line, and a shape with a word above it.
  */
 export function paintEvents(u, palette, events) {
     const ratio = devicePixelRatio;

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { change, dateText, duration, number, plural, shortCommit } from "./format.js";
 import { eventSwatch, swatch } from "./chart_marks.js";
-import { RESOURCES } from "./chart_specs.js";
+import { RESOURCES, amountOf } from "./chart_specs.js";
 import { badge, word } from "./verdict.js";
 
 /** What a lane's row says; null where the lane has none at that place. */
@@ -33,9 +33,17 @@ function amount(p, control) {
     return control ? `${number(sized(p))}× control` : duration(p.p50);
 }
 
-const facts = (p) => [["Error", p.get("rel_err"), ""],
-    ...RESOURCES.map(({ column, label, unit }) => [label, p.get(column), unit])]
-    .filter(([, value]) => value !== null);
+const facts = (p) => [
+    p.get("rel_err") !== null && ["Error", number(p.get("rel_err"))],
+    ...RESOURCES.map((r) => p.get(r.column) !== null &&
+        [r.label, amountOf(r, p.get(r.column))]),
+].filter(Boolean);
+
+/** The best as the chart draws it. */
+function bestAmount(p, control) {
+    if (!control) return duration(p.best);
+    return p.get("control_ns") > 0 ? `${number(p.best / p.get("control_ns"))}× control` : "–";
+}
 
 export function pointTip({ main, all, candidate }, events, control) {
     const { best } = candidate;
@@ -46,18 +54,18 @@ export function pointTip({ main, all, candidate }, events, control) {
             main.n > 1 && h("span", {}, `median of ${plural(main.n, "run")}`)),
         events.map((e) => h("p", { class: "tip-event" },
             h("span", {}, eventSwatch(e.kind), " ", e.words))),
-        h("table", {}, h("tbody", {},
+        h("table", {}, best > 0 && h("thead", {}, h("tr", {}, h("td"),
+            h("th", { scope: "col" }, "p50"), h("th", { scope: "col" }, "to best"))),
+        h("tbody", {},
             all.map((p) => h("tr", { class: p === main && "chosen" },
                 h("th", { scope: "row" }, swatch(p.lane.index), p.lane.provider),
                 h("td", { class: "number" }, amount(p, control)),
                 h("td", { class: "number quiet" }, best > 0 ? change(p.p50 / best) : ""))),
             best > 0 && h("tr", {},
                 h("th", { scope: "row" }, h("span", { class: "key-best" }), "best"),
-                h("td", { class: "number" }, control ? "" : duration(best)), h("td", {})))),
-        h("dl", { class: "tip-facts" }, facts(candidate).map(([label, value, unit]) =>
-            h("div", {}, h("dt", {}, label),
-                h("dd", {}, Number.isInteger(value) ? `${value}` : number(value),
-                    unit && ` ${unit}`)))),
+                h("td", { class: "number" }, bestAmount(candidate, control)), h("td", {})))),
+        h("dl", { class: "tip-facts" }, facts(candidate).map(([label, text]) =>
+            h("div", {}, h("dt", {}, label), h("dd", {}, text)))),
     ];
 }
 

@@ -2,6 +2,7 @@
 
 import { colourOf, dashOf } from "./chart_palette.js";
 import { knows, values } from "./chart_data.js";
+import { number } from "./format.js";
 import {
     FLAG_RAIL, paintBand, paintEvents, paintLane, paintLevel, paintLonely,
 } from "./chart_marks.js";
@@ -10,7 +11,7 @@ import {
 export const RESOURCES = [
     { column: "sm_clock_mhz", label: "SM clock", unit: "MHz" },
     { column: "registers", label: "Registers", unit: "per thread" },
-    { column: "shared_bytes", label: "Shared memory", unit: "bytes" },
+    { column: "shared_bytes", label: "Shared memory", unit: "KiB", size: 1024 },
     { column: "spill_bytes", label: "Spills", unit: "bytes" },
 ];
 
@@ -153,6 +154,12 @@ export function onlyValue(model, { column }) {
     return only;
 }
 
+/** "192 KiB": a value of one of RESOURCES; the unit may be known from elsewhere. */
+export function amountOf({ unit, size = 1 }, value) {
+    const scaled = value / size;
+    return `${Number.isInteger(scaled) ? scaled : number(scaled)} ${unit}`;
+}
+
 /** One of RESOURCES; null when no row knows it, or all say the same. */
 export function resourceSpec(model, whole, resource) {
     const { column } = resource;
@@ -160,9 +167,11 @@ export function resourceSpec(model, whole, resource) {
     if (onlyValue(whole, resource) !== null) return null;
     const { data, series, add } = collector(model);
     const lane = model.lanes[0];
-    const number = add(ofCandidate(model, column, null),
-        { ...line(lane), stepped: true, width: 1.6 });
-    const drawn = [{ lane, column: number, candidate: false }];
+    const { size = 1 } = resource;
+    const scaled = ofCandidate(model, column, null)
+        .map((v) => (v === null || v === undefined ? v : v / size));
+    const place = add(scaled, { ...line(lane), stepped: true, width: 1.6 });
+    const drawn = [{ lane, column: place, candidate: false }];
     return {
         data, series, drawn, unit: "", log: false, bare: true,
         above: (u, colours) => paintLonely(u, colours, data, drawn[0]),

@@ -1,5 +1,6 @@
 // chart_tools.js: the controls around a chart.
 
+import { knows } from "./chart_data.js";
 import { h, s } from "./dom.js";
 import { percent } from "./format.js";
 import { term } from "./glossary.js";
@@ -37,11 +38,14 @@ function key(name, text, of) {
         term(of, text));
 }
 
-/** What the bands and dashed lines mean. */
-export function spreadKeys(bucketed, threshold) {
+/** What the bands and dashed lines mean, by what the candidate's runs know. */
+export function spreadKeys({ answer, lanes }, threshold) {
+    const ours = lanes.filter((l) => l.role === "candidate");
+    const tail = !knows(ours, "p90_ns") ? ""
+        : knows(ours, "p10_ns") ? ", p10 to p90" : ", median to p90";
     return [
-        bucketed ? key("band", "lowest to highest", "bucket")
-            : key("band", "interval of p50, p10 to p90", "spread"),
+        answer.bucketed ? key("band", "lowest to highest", "bucket")
+            : key("band", `interval of p50${tail}`, "spread"),
         key("best", "best", "best"),
         key("limit", `threshold, +${percent(threshold, threshold < 0.01 ? 1 : 0)}`, "threshold"),
     ];

@@ -28,7 +28,7 @@ async function errorOf(c, signal) {
     const verify = arms.find((arm) => arm.role === "candidate")?.verify;
     return {
         rel_err: verify?.rel_fro,
-        note: verify && `wrong: the limit is ${number(verify.limit, 2)}`,
+        note: verify && `wrong: the limit is ${number(verify.limit, 2).replace("-", "−")}`,
     };
 }
 

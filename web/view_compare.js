@@ -5,7 +5,9 @@ import {
     compareDevices, compareProviders, compareRuns, judge, meanRatio,
 } from "./compare_data.js";
 import { address, h, s } from "./dom.js";
-import { change, dateText, durationCell, plural, shortCommit, time } from "./format.js";
+import {
+    change, dateText, duration, durationCell, factor, plural, shortCommit, time,
+} from "./format.js";
 import { head, term } from "./glossary.js";
 import { chosenDevice, longTable, picker } from "./lists.js";
 import { caseLink, commitText, nothingYet, runLink } from "./parts.js";
@@ -56,8 +58,14 @@ function summary(rows) {
     return h("ul", { class: "compare-summary" },
         Object.keys(WORDS).filter((kind) => count(kind) > 0).map((kind) =>
             h("li", {}, h("b", {}, String(count(kind))), " ", mark(kind))),
-        mean !== null && h("li", {}, h("b", {}, change(mean)), " ",
+        mean !== null && h("li", {}, h("b", {}, changeText(mean)), " ",
             term("geomean", "mean change")));
+}
+
+/** A change that percent can tell, else how many times. */
+function changeText(ratio) {
+    if (!(ratio > 0) || (ratio >= 0.5 && ratio <= 1.5)) return change(ratio);
+    return ratio > 1 ? `${factor(ratio)} slower` : `${factor(1 / ratio)} faster`;
 }
 
 const size = (r) => (r.ratio > 0 ? Math.abs(Math.log(r.ratio)) : -1);
@@ -68,8 +76,8 @@ const SORTS = {
     time: (x, y) => (y.b?.p50_ns ?? 0) - (x.b?.p50_ns ?? 0),
 };
 
-function cell(one, more = "") {
-    return h("td", { class: `number ${more}` }, durationCell(one?.p50_ns ?? null),
+function cell(one, more, note) {
+    return h("td", { class: `number ${more}` }, durationCell(one?.p50_ns ?? null), note,
         one?.verdict && one.verdict !== "pass" && h("span", { class: "note" }, badge(one.verdict)));
 }
 
@@ -79,16 +87,18 @@ function table(rows, names) {
     const control = rows.some((r) => r.ratio_control !== null);
     const minor = { class: "number minor" };
     const heads = [head("case", "Case"), head("p50", names.a, minor), head("p50", names.b, number),
-        head("compare_change", "B against A", number), h("td", { class: "minor" }),
+        head("compare_change", "B against A", number),
+        h("th", { scope: "col", class: "minor" }, h("span", { class: "hidden" }, "Drawn")),
         control && head("compare_control", "÷ control", minor),
         head("compare_judged", "So B is")];
     return longTable("Comparison", heads, rows, (r) => h("tr", {},
         h("th", { scope: "row" }, caseLink(r.id, r.device),
             !r.comparable && r.why && h("span", { class: "note" }, r.why)),
-        cell(r.a, "minor"), cell(r.b),
-        h("td", number, r.comparable ? change(r.ratio) : "–"),
+        cell(r.a, "minor"), cell(r.b, "", r.a && h("span", { class: "note narrow" },
+            "A ", duration(r.a.p50_ns))),
+        h("td", number, r.comparable ? changeText(r.ratio) : "–"),
         h("td", { class: "minor" }, r.comparable && changeBar(r, limit)),
-        control && h("td", minor, change(r.ratio_control)),
+        control && h("td", minor, changeText(r.ratio_control)),
         h("td", {}, mark(judge(r, THRESHOLD)))));
 }
 

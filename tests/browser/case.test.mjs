@@ -204,6 +204,8 @@ describe("case", { skip }, () => {
             await page.locator(".plot").focus();
             await page.keyboard.press("End");
             assert.match(await spoken(page), /^ours [\d.]+× control/);
+            assert.match(await page.locator(".plot .tooltip").innerText(),
+                /p50\s+to best[\s\S]*best\s+[\d.]+× control[\s\S]*KiB/);
             await page.reload();
             await drawn(page);
             assert.equal(await page.locator("input[value=commit]").isChecked(), true);
@@ -258,7 +260,7 @@ describe("case", { skip }, () => {
             // The times and the error have plots; the kernel of the history never changed.
             assert.equal(await page.locator(".plot-part:visible").count(), 2);
             assert.match(await page.locator(".chart > p", { hasText: "In all runs" }).innerText(),
-                /SM clock 1755 MHz, Registers \d+ per thread, Shared memory \d+ bytes, Spills 0/);
+                /SM clock 1755 MHz, Registers \d+ per thread, Shared memory \d+ KiB, Spills 0/);
             await it.open(page, caseAddress(REGRESSED, HOST));
             await drawn(page);
             assert.match(await page.locator(".chart > p", { hasText: "Not recorded" }).innerText(),
@@ -277,7 +279,7 @@ describe("case", { skip }, () => {
             assert.equal(await event.locator(".event-swatch.wrong").count(), 1);
             assert.equal(await event.locator(`a[href="#/run/${answer.cases[0].run}"]`).count(), 1);
             assert.match(await page.locator(".case-tiles").innerText(),
-                /Error\s+0\.073\s+wrong: the limit is 6\.0e-4/);
+                /Error\s+0\.073\s+wrong: the limit is 6\.0e−4/);
             await shoot(page, "case-wrong");
         });
     });

@@ -197,6 +197,7 @@ static void test_scripts_of_versions_are_pinned(void **state)
         "61ad67118b5ae1be382a41aff851bdda8c031a1d241390324705b89a74131ccf",
         "4f59a689acf9494903dc8485bee076538545f241ff839f1b24d879f2ee2f7386",
         "c8837502edf1b704a60420101ce82379d30a328442cc4afe1341230755640fe6",
+        "2c5fa10e5b00991ef1440795142fd06e8aaf283aa50fbf57f5a0fad84deb09f6",
     };
     for (int v = 0; v < STORE_SCHEMA_VERSION; v++) {
         char hex[65];
