@@ -86,7 +86,7 @@ export function outcomeBars({ cases, threshold }) {
     ];
 }
 
-const STRIP = { left: 12, right: 12, height: 24, rows: 7, count: 34 };
+const STRIP = { left: 12, right: 12, height: 24, rows: 7, count: 34, tick: 40 };
 
 /** Each case at its minimum detectable effect, on a logarithmic line with the threshold;
  * `full`: its width in pixels. */
@@ -118,7 +118,8 @@ export function resolutionStrip({ cases, threshold, device }, full) {
             }));
     });
     const ticks = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1]
-        .filter((v) => v >= lo && v <= hi);
+        .filter((v) => v >= lo && v <= hi)
+        .filter((v, i, all) => i === 0 || x(v) - x(all[i - 1]) >= STRIP.tick);
     return h("div", { class: "box strip" }, s("svg", {
         viewBox: `0 0 ${full} ${floor + STRIP.height}`, width: full,
         height: floor + STRIP.height, role: "group",

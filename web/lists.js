@@ -73,7 +73,7 @@ export function deviceTabs(devices, selected, link) {
 export const chosenDevice = (devices, model) => devices.find((d) => d.model === model) ??
     devices.find((d) => !d.model.startsWith("host")) ?? devices[0];
 
-const DRAWING = [640, 1200]; // pixels; a narrower page scrolls it, so that it stays legible
+const DRAWING = [300, 1200]; // pixels
 
 function inside() {
     const main = document.getElementById("main");
@@ -81,9 +81,23 @@ function inside() {
     return main.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
 }
 
-/** How wide a drawing of the page's width is. */
-export function drawingWidth() {
+function drawingWidth() {
     return Math.round(Math.min(DRAWING[1], Math.max(DRAWING[0], inside())));
+}
+
+/** A drawing of the page's width, `make(width)`, anew whenever that changes. */
+export function drawing(make, signal) {
+    const box = h("div");
+    let drawn = 0;
+    const draw = () => {
+        const width = drawingWidth();
+        if (width === drawn) return;
+        drawn = width;
+        box.replaceChildren(make(width) ?? "");
+    };
+    draw();
+    addEventListener("resize", draw, { signal });
+    return box;
 }
 
 const DETAIL = [280, 29]; // the least width of a drawing in a row that opens, and its padding

@@ -9,6 +9,7 @@ const MARGIN = { left: 62, right: 24, top: 22, bottom: 48 };
 const LABEL_HEIGHT = 14; // in the units of the drawing
 const MAX_LABELS = 200; // that are tried: more would not be read, and take long to place
 const SAME = 1.02; // roofs that are nearer to each other than this are one
+const SLOPE_STEP = 6; // pixels between the pieces of the slope that labels keep off
 const R = 5;
 
 const round = (v) => Math.round(v * 100) / 100;
@@ -138,6 +139,26 @@ function measure() {
     return (text) => ctx.measureText(text).width * 1.06; // its figures have one width
 }
 
+/** n of the points, the first one first, each next one as far as can be from those before. */
+function spreadOut(points, at, n) {
+    const places = points.map(at);
+    const away = new Array(points.length).fill(Infinity);
+    const out = [];
+    for (let next = 0; next >= 0 && out.length < n;) {
+        out.push(points[next]);
+        const [px, py] = places[next];
+        away[next] = -1;
+        let furthest = -1;
+        for (let i = 0; i < points.length; i++) {
+            if (away[i] < 0) continue;
+            away[i] = Math.min(away[i], Math.hypot(places[i][0] - px, places[i][1] - py));
+            if (furthest < 0 || away[i] > away[furthest]) furthest = i;
+        }
+        next = furthest;
+    }
+    return out;
+}
+
 /** Places for the labels that fit: right, left, above or below their points, touching nothing. */
 function placeLabels(points, scale, text, roofs) {
     const { x, y, right, bottom } = scale;
@@ -152,8 +173,16 @@ function placeLabels(points, scale, text, roofs) {
         const width = widthOf(roofText(roof)) * 1.05;
         taken.push({ x: right - width, y: y(roof[1]) - 18, width, height: 20 });
     }
+    const low = slopeStart({ x, y }, roofs.gbps);
+    for (let px = x(low); px < right; px += SLOPE_STEP) { // the slope itself
+        const reached = low * (x.to / x.from) ** ((px - x(low)) / (x(x.to) - x(x.from)));
+        const py = y((reached * roofs.gbps) / 1e3);
+        if (py < y(Math.max(y.from, ...roofs.peaks.values()))) break;
+        const size = SLOPE_STEP + 4;
+        taken.push({ x: px - 2, y: py - SLOPE_STEP, width: size, height: size });
+    }
     const places = new Map();
-    for (const c of points.slice(0, MAX_LABELS)) {
+    for (const c of spreadOut(points, (p) => [x(intensity(p)), y(p.tflops)], MAX_LABELS)) {
         const [px, py] = [x(intensity(c)), y(c.tflops)];
         const width = widthOf(text(c)) + 2;
         const tries = [[px + 9, py - 8], [px - 11 - width, py - 8], [px - width / 2, py - 22],

@@ -12,6 +12,7 @@ import { plotPlace } from "./chart_plot.js";
 import {
     RESOURCES, amountOf, errorSpec, onlyValue, resourceSpec, timesSpec,
 } from "./chart_specs.js";
+import { placeTip } from "./chart_tip.js";
 import { choice, spreadKeys, zoomButtons } from "./chart_tools.js";
 import { address, h } from "./dom.js";
 import { dateText, duration, plural, shortCommit } from "./format.js";
@@ -21,8 +22,6 @@ const MIN_SPAN_MS = 60e3;
 const MIN_SPAN_PLACES = 3;
 const MARGIN = 0.5; // of the range that is fetched on either side of it
 const EDGE = 0.012; // of the whole history, left free at both ends
-const TIP_TOP = 30; // CSS pixels
-const TIP_BELOW = 12; // of the line that may be hidden before the tip goes below
 const REACH = 40; // CSS pixels around a line that take the pointer
 
 const clamp = (v, lo, hi) => Math.min(hi, Math.max(lo, v));
@@ -312,45 +311,9 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
         for (const [place, spec] of specs) if (spec && place !== times) place.at(x, null);
         tooltip.replaceChildren(...pointTip(at, marked, control()).flat());
         tooltip.hidden = false;
-        placeTip(u, x);
-    }
-
-    /** How far a box over [from, to] x [top, bottom] of the times covers the candidate's line. */
-    function covered(u, [from, to], [top, bottom]) {
         const { drawn, data } = specs.get(times);
         const ours = drawn.find((d) => d.candidate) ?? drawn[0];
-        let [high, low] = [Infinity, -Infinity];
-        const at = (px) => model.nearest(u.posToVal(px - u.over.offsetLeft, "x"));
-        for (let i = at(from) - 1, end = at(to) + 1; ours && i <= end; i++) {
-            const value = data[ours.column][i];
-            if (value === null || value === undefined) continue;
-            const py = u.over.offsetTop + u.valToPos(value, "y");
-            [high, low] = [Math.min(high, py), Math.max(low, py)];
-        }
-        return Math.max(0, Math.min(bottom, low + 8) - Math.max(top, high - 8));
-    }
-
-    /** Beside the point, where it hides least of the line that it speaks of; else below the times. */
-    function placeTip(u, x) {
-        const left = u.over.offsetLeft + u.valToPos(x, "x");
-        const { offsetWidth: wide, offsetHeight: high } = tooltip;
-        const room = Math.max(0, surface.clientWidth - wide);
-        const sides = [left + 16, left - 16 - wide].filter((v) => v >= 0 && v <= room);
-        if (sides.length === 0) sides.push(clamp(left + 16, 0, room));
-        const floor = u.over.offsetTop + u.over.clientHeight;
-        const tops = room < wide ? [null] : [TIP_TOP, floor - high];
-        const below = floor + TIP_TOP;
-        if (room >= wide && surface.getBoundingClientRect().top + below + high <= innerHeight)
-            tops.push(below);
-        let best = null;
-        for (const top of tops)
-            for (const side of sides) {
-                const cost = top === null ? 0 : covered(u, [side, side + wide], [top, top + high]) +
-                    (top > floor ? TIP_BELOW : 0);
-                if (!best || cost < best.cost) best = { side, top, cost };
-            }
-        tooltip.style.left = `${best.side}px`;
-        tooltip.style.top = best.top === null ? "" : `${best.top}px`;
+        placeTip({ tooltip, surface, u, x, near: model.nearest, line: data[ours.column] });
     }
 
     function speak() {

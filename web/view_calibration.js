@@ -7,7 +7,7 @@ import {
 import { address, h } from "./dom.js";
 import { dateText, percent, plural, shortCommit, time } from "./format.js";
 import { head, term } from "./glossary.js";
-import { chosenDevice, deviceTabs, drawingWidth, picker } from "./lists.js";
+import { chosenDevice, deviceTabs, drawing, picker } from "./lists.js";
 import { nothingYet, runLink, tableBox } from "./parts.js";
 
 const LIMIT = 50;
@@ -102,7 +102,7 @@ export async function calibrationView({ query, signal }) {
                 h("h2", {}, "Decisions by the share of time that was added"),
                 outcomeBars(shown),
                 h("h2", {}, "What it can resolve, case by case"),
-                resolutionStrip(shown, drawingWidth()),
+                drawing((width) => resolutionStrip(shown, width), signal),
                 calibrationTable(shown),
                 earlier(calibrations, one, link),
             ],

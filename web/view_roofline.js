@@ -5,7 +5,7 @@ import { address, h } from "./dom.js";
 import { durationCell, number, plural, share } from "./format.js";
 import { head, term } from "./glossary.js";
 import {
-    allCases, chosenDevice, deviceTabs, distinct, drawingWidth, longTable, picker,
+    allCases, chosenDevice, deviceTabs, distinct, drawing, longTable, picker,
 } from "./lists.js";
 import { caseLink, nothingYet } from "./parts.js";
 import {
@@ -61,7 +61,8 @@ export async function rooflineView({ query, signal }) {
         body.replaceChildren(
             h("p", { class: "legend" }, ops.filter((op) => points.some((c) => c.op === op))
                 .map((op) => h("span", { class: "key" }, opShape(ops.indexOf(op)), op))),
-            rooflineChart({ points, roofs: shown, ops, device, width: drawingWidth() }),
+            drawing((width) => rooflineChart({ points, roofs: shown, ops, device, width }),
+                signal),
             h("h2", {}, plural(points.length, "kernel"), ", furthest from the ceiling first"),
             ...table(points, roofs, device));
     }

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { GPU, HOST, dashboard, settled, shoot, skip, until } from "./harness.mjs";
+import { GPU, HOST, assertFits, dashboard, settled, shoot, skip, until } from "./harness.mjs";
 
 describe("roofline", { skip }, () => {
     const it = dashboard();
@@ -51,6 +51,24 @@ describe("roofline", { skip }, () => {
             await page.selectOption("label:has-text('Op') select", "");
             assert.equal(await page.locator(".kernel").count(), 11);
             assert.doesNotMatch(page.url(), /op=gemv/);
+        });
+    });
+
+    test("it is as wide as the page, also when that changes, and keeps the size of its text", async () => {
+        await it.withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
+            await it.open(page, `#/roofline?device=${GPU}`);
+            const widths = () => page.evaluate(() => {
+                const svg = document.querySelector(".roofline svg");
+                const { width } = svg.getBoundingClientRect();
+                return [width / svg.viewBox.baseVal.width, width,
+                    svg.closest(".box").clientWidth];
+            });
+            const fits = ([scale, width, box]) => scale === 1 && width <= box && width > box - 30;
+            assert.ok(fits(await widths()), await widths());
+            await page.setViewportSize({ width: 800, height: 844 });
+            await until(page, () => document.querySelector(".roofline svg").clientWidth > 700);
+            assert.ok(fits(await widths()), await widths());
+            await assertFits(page);
         });
     });
 
