@@ -65,7 +65,8 @@ static void put_run_link(struct buf *out, const char *uuid)
 
 static void put_heads(struct buf *out, const char *const *heads, size_t n, size_t first_number)
 {
-    buf_puts(out, "<table><thead><tr>");
+    buf_puts(out, "<div class=\"box\" role=\"region\" tabindex=\"0\" aria-label=\"Table\">"
+                  "<table><thead><tr>");
     for (size_t i = 0; i < n; i++)
         buf_printf(out, "<th scope=\"col\"%s>%s</th>", i >= first_number ? " class=\"number\"" : "",
                    heads[i]);
@@ -106,10 +107,51 @@ static bool run_row(void *context, const struct store_run *row)
     return true;
 }
 
+/* As the dashboard writes it: the reports are ASCII. */
+static const char *duration(double ns, char out[UNITS_MAX + 1])
+{
+    char text[UNITS_MAX];
+    const char *micro = strstr(units_duration(ns, text), " us");
+    if (micro)
+        snprintf(out, UNITS_MAX + 1, "%.*s \u00b5s", (int)(micro - text), text);
+    else
+        snprintf(out, UNITS_MAX + 1, "%s", text);
+    return out;
+}
+
+/* The change with half of its interval. */
+static void put_change(struct buf *out, const struct store_case *row)
+{
+    char text[2 * UNITS_MAX];
+    char change[UNITS_MAX];
+    units_change(row->ratio, change);
+    if (row->ratio_lo > 0 && row->ratio_hi > 0)
+        snprintf(text, sizeof(text), "%s \u00b1%.2f", change, 50 * (row->ratio_hi - row->ratio_lo));
+    else
+        snprintf(text, sizeof(text), "%s", change);
+    put_number(out, row->ratio > 0, text);
+}
+
+/* How far the result was from the reference, or that it was too far. */
+static void put_verified(struct buf *out, const struct store_case *row)
+{
+    char text[UNITS_MAX];
+    snprintf(text, sizeof(text), "%.1e", row->rel_err);
+    bool wrong = strcmp(row->verdict, "wrong") == 0;
+    put_number(out, wrong || row->rel_err > 0, wrong ? "failed" : text);
+}
+
+static void put_peer(struct buf *out, const struct store_case *row)
+{
+    char text[UNITS_MAX + 80];
+    snprintf(text, sizeof(text), "%.2f\u00d7 %.64s", row->peer_ratio, row->peer ? row->peer : "");
+    put_number(out, row->peer_ratio > 0, text);
+}
+
 static bool case_row(void *context, const struct store_case *row)
 {
     struct page *page = context;
-    char text[UNITS_MAX];
+    char text[UNITS_MAX + 1];
     if (++page->n_rows > N_CASES)
         return false;
     buf_puts(page->out, "<tr>");
@@ -118,9 +160,11 @@ static bool case_row(void *context, const struct store_case *row)
     xml_text(page->out, row->id);
     buf_puts(page->out, "</td>");
     put_cell(page->out, row->device_model);
-    put_number(page->out, row->p50_ns > 0, units_duration(row->p50_ns, text));
-    put_number(page->out, row->ratio > 0, units_change(row->ratio, text));
+    put_number(page->out, row->p50_ns > 0, duration(row->p50_ns, text));
+    put_change(page->out, row);
     put_number(page->out, row->mde > 0, units_percent(row->mde, text));
+    put_verified(page->out, row);
+    put_peer(page->out, row);
     put_number(page->out, row->ceiling > 0, units_share(row->ceiling, text));
     buf_puts(page->out, "</tr>\n");
     return true;
@@ -158,7 +202,7 @@ static enum gate_status put_tables(struct store *store, struct page *page, struc
     buf_puts(page->out, "<h2>Newest verdict of each device</h2>\n");
     PUT_HEADS(page->out, 9, "Verdict", "Device", "When", "Commit", "Subject", "Cases", "Run");
     enum gate_status status = store_devices(store, device_row, page, err);
-    buf_puts(page->out, "</tbody></table>\n");
+    buf_puts(page->out, "</tbody></table></div>\n");
     if (status != GATE_OK)
         return status;
     if (page->n_rows == 0) {
@@ -167,12 +211,13 @@ static enum gate_status put_tables(struct store *store, struct page *page, struc
         return GATE_OK;
     }
     buf_puts(page->out, "<h2>Cases, the newest result of each, worst first</h2>\n");
-    PUT_HEADS(page->out, 3, "Verdict", "Case", "Device", "p50", "Change", "MDE", "Of ceiling");
+    PUT_HEADS(page->out, 3, "Verdict", "Case", "Device", "p50", "Change", "MDE", "Verified",
+              "vs provider", "Of ceiling");
     page->n_rows = 0;
     const struct store_case_query query = {.sort = STORE_CASES_WORST, .limit = N_CASES + 1};
     struct store_case_page cases;
     status = store_cases(store, &query, case_row, page, &cases, err);
-    buf_puts(page->out, "</tbody></table>\n");
+    buf_puts(page->out, "</tbody></table></div>\n");
     if (page->n_rows > N_CASES)
         buf_puts(page->out, "<p>There are more; the API has them in pages.</p>\n");
     if (status != GATE_OK)
@@ -182,7 +227,7 @@ static enum gate_status put_tables(struct store *store, struct page *page, struc
     const struct store_run_filter any = {0};
     const struct store_run_key start = {INT64_MAX, ""};
     status = store_runs(store, &any, start, N_RUNS, run_row, page, err);
-    buf_puts(page->out, "</tbody></table>\n");
+    buf_puts(page->out, "</tbody></table></div>\n");
     return status;
 }
 

@@ -14,10 +14,10 @@ function row(run) {
             h("a", { href: address(`run/${run.uuid}`) }, time(run.time_ms)),
             h("span", { class: "aside" }, ago(run.time_ms)),
             h("span", { class: "note narrow-only" }, run.subject ?? "")),
-        h("td", {}, run.device_name, h("span", { class: "aside minor" }, `suite ${run.suite}`),
-            h("span", { class: "narrow-only" }, counts(run.verdicts, true))),
+        h("td", {}, run.device_name, h("span", { class: "aside minor" }, `suite ${run.suite}`)),
         h("td", { class: "minor" }, counts(run.verdicts, true)),
-        h("td", {}, commitText(run), h("span", { class: "aside" }, run.branch ?? "")),
+        h("td", {}, commitText(run), h("span", { class: "aside" }, run.branch ?? ""),
+            h("span", { class: "narrow-only" }, counts(run.verdicts, true))),
         h("td", { class: "minor subject", title: run.subject }, run.subject ?? ""),
         h("td", { class: "minor" }, runLink(run.uuid)));
 }

@@ -103,6 +103,10 @@ class Plain(base.SeededCase):
         order = re.findall(r'<span class="verdict ([a-z-]+)"', cases)
         self.assertEqual(order[0], "wrong")
         self.assertEqual(order.index("pass"), len(order) - order.count("pass"), "worst first")
+        self.assertEqual(cases.count("<tr>"), 1 + 24)
+        for number in ("\u00b5s<", " % \u00b10.06<", ">failed<", ">2.9e-04<", "\u00d7 cublas<"):
+            self.assertIn(number, cases)
+        self.assertNotIn(" us<", cases)
         style = re.search(r'href="([\w./]+\.css)"', text).group(1)
         self.assertEqual(self.server.get("/" + style).status, 200)
         tag = response.getheader("ETag")
