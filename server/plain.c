@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "report_units.h"
+#include "store_alert.h"
+#include "store_change.h"
 #include "xml.h"
 
 #define N_RUNS 25
@@ -13,6 +15,7 @@
 /* One page in the making. */
 struct page {
     struct buf *out;
+    struct store *store;
     int64_t n_rows; /* of the table at hand */
 };
 
@@ -148,6 +151,28 @@ static void put_peer(struct buf *out, const struct store_case *row)
     put_number(out, row->peer_ratio > 0, text);
 }
 
+static bool alert_row(void *context, const struct store_alert *alert)
+{
+    struct buf *out = context;
+    char text[UNITS_MAX];
+    xml_text(out, alert->kind == ALERT_ERROR ? "error" : units_change(1 + alert->change, text));
+    buf_puts(out, " since <span class=\"mono\">");
+    buf_printf(out, "%.9s</span>", alert->commit); /* hexadecimal digits: the schema says so */
+    return true;
+}
+
+/* What an open alert found, and since which commit. */
+static void put_since(const struct page *page, const struct store_case *row)
+{
+    struct gate_error err = {0};
+    int64_t id = 0;
+    bool found = false;
+    buf_puts(page->out, "<td class=\"number\">");
+    if (store_open_alert(page->store, row->track, &id, &err) == GATE_OK && id != 0)
+        store_find_alert(page->store, id, alert_row, page->out, &found, &err);
+    buf_puts(page->out, "</td>");
+}
+
 static bool case_row(void *context, const struct store_case *row)
 {
     struct page *page = context;
@@ -166,6 +191,7 @@ static bool case_row(void *context, const struct store_case *row)
     put_verified(page->out, row);
     put_peer(page->out, row);
     put_number(page->out, row->ceiling > 0, units_share(row->ceiling, text));
+    put_since(page, row);
     buf_puts(page->out, "</tr>\n");
     return true;
 }
@@ -212,7 +238,7 @@ static enum gate_status put_tables(struct store *store, struct page *page, struc
     }
     buf_puts(page->out, "<h2>Cases, the newest result of each, worst first</h2>\n");
     PUT_HEADS(page->out, 3, "Verdict", "Case", "Device", "p50", "Change", "MDE", "Verified",
-              "vs provider", "Of ceiling");
+              "vs provider", "Of ceiling", "Since");
     page->n_rows = 0;
     const struct store_case_query query = {.sort = STORE_CASES_WORST, .limit = N_CASES + 1};
     struct store_case_page cases;
@@ -234,7 +260,7 @@ static enum gate_status put_tables(struct store *store, struct page *page, struc
 void plain_get(struct store *store, const struct assets *assets, struct reply *reply)
 {
     struct gate_error err = {0};
-    struct page page = {.out = &reply->body};
+    struct page page = {.out = &reply->body, .store = store};
     reply->type = "text/html; charset=utf-8";
     put_start(page.out, assets);
     enum gate_status status = put_tables(store, &page, &err);

@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from test_alerts import watched  # noqa: E402
 import test_server as base  # noqa: E402
 
 FOREVER = "public, max-age=31536000, immutable"
@@ -86,7 +87,10 @@ class Page(base.SeededCase):
 
 
 class Plain(base.SeededCase):
+    runs = 60
+
     def test_it_has_the_essential(self):
+        watched(self.db)
         response = self.server.get("/plain")
         self.assertEqual(response.status, 200)
         self.assertEqual(response.getheader("Content-Type"), "text/html; charset=utf-8")
@@ -107,6 +111,7 @@ class Plain(base.SeededCase):
         for number in ("\u00b5s<", " % \u00b10.06<", ">failed<", ">2.9e-04<", "\u00d7 cublas<"):
             self.assertIn(number, cases)
         self.assertNotIn(" us<", cases)
+        self.assertRegex(cases, r">\+[3-9]\.\d\d % since <span class=\"mono\">[0-9a-f]{9}<")
         style = re.search(r'href="([\w./]+\.css)"', text).group(1)
         self.assertEqual(self.server.get("/" + style).status, 200)
         tag = response.getheader("ETag")
