@@ -25,9 +25,10 @@ describe("axe", { skip }, () => {
     const source = skip ? "" : readFileSync(
         createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-    for (const colorScheme of ["light", "dark"])
-        test(`no view breaks a rule, ${colorScheme}`, async () => {
-            await it.withPage({ colorScheme }, async (page) => {
+    for (const look of [{ colorScheme: "light" }, { colorScheme: "dark" },
+        { forcedColors: "active" }])
+        test(`no view breaks a rule, ${Object.values(look)} ${Object.keys(look)}`, async () => {
+            await it.withPage(look, async (page) => {
                 for (const [name, hash] of views(it)) {
                     await it.open(page, hash);
                     assert.deepEqual(await findings(page, source), [], name);
@@ -40,6 +41,28 @@ describe("axe", { skip }, () => {
             for (const [name, hash] of views(it)) {
                 await it.open(page, hash);
                 assert.deepEqual(await findings(page, source), [], name);
+            }
+        });
+    });
+
+    test("an alert, an empty history and a failure break no rule", async () => {
+        await it.withPage({}, async (page) => {
+            const { alerts } = await (await fetch(`${it.url}api/v1/alerts`)).json();
+            await it.open(page, `#/alerts/${alerts[0].id}`);
+            assert.deepEqual(await findings(page, source), [], "alert");
+        });
+        await it.withPage({ allowFailures: true }, async (page) => {
+            for (const hash of ["#/run/00000000-0000-4000-8000-000000000000", "#/nothing"]) {
+                await it.open(page, hash);
+                assert.deepEqual(await findings(page, source), [], hash);
+            }
+        });
+        await it.withPage({}, async (page) => {
+            await page.route("**/api/v1/devices*", (route) =>
+                route.fulfill({ json: { devices: [], next: null } }));
+            for (const name of ["", "roofline", "calibration", "compare", "leaderboard"]) {
+                await it.open(page, `#/${name}`);
+                assert.deepEqual(await findings(page, source), [], `empty ${name}`);
             }
         });
     });
