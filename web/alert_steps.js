@@ -3,7 +3,8 @@
 import { get, post } from "./api.js";
 import { NEXT, STEPS } from "./alert_parts.js";
 import { h } from "./dom.js";
-import { token, tokenForm } from "./token.js";
+import { token } from "./token.js";
+import { tokenForm } from "./token_form.js";
 
 /** Asks for a reason: resolves to the text, or null when the reader thinks better of it. */
 function askReason({ label, help, reason }) {

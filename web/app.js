@@ -4,7 +4,6 @@ import { ApiError } from "./api.js";
 import { h } from "./dom.js";
 import { listen } from "./glossary.js";
 import { watch } from "./news.js";
-import { tokenForm } from "./token.js";
 
 // Views are loaded when they are wanted. A module names what it needs itself.
 const VIEWS = {
@@ -47,11 +46,12 @@ async function viewOf(name) {
 }
 
 function failure(error) {
-    if (error.status === 401)
-        return h("section", { class: "empty" },
-            h("h1", {}, "This server is private"),
-            h("p", {}, error.message),
-            tokenForm(() => show()));
+    if (error.status === 401) {
+        const box = h("section", { class: "empty" },
+            h("h1", {}, "This server is private"), h("p", {}, error.message));
+        import("./token_form.js").then(({ tokenForm }) => box.append(tokenForm(() => show())));
+        return box;
+    }
     const unknown = error instanceof ApiError && error.status === 404;
     const title = unknown ? "There is no such thing here"
         : error.status === 0 ? "The server cannot be reached" : "This cannot be shown";

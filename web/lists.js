@@ -81,16 +81,12 @@ function inside() {
     return main.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
 }
 
-function drawingWidth() {
-    return Math.round(Math.min(DRAWING[1], Math.max(DRAWING[0], inside())));
-}
-
 /** A drawing of the page's width, `make(width)`, anew whenever that changes. */
 export function drawing(make, signal) {
     const box = h("div");
     let drawn = 0;
     const draw = () => {
-        const width = drawingWidth();
+        const width = Math.round(Math.min(DRAWING[1], Math.max(DRAWING[0], inside())));
         if (width === drawn) return;
         drawn = width;
         box.replaceChildren(make(width) ?? "");

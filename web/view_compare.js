@@ -88,7 +88,7 @@ function table(rows, names) {
     const minor = { class: "number minor" };
     const heads = [head("case", "Case"), head("p50", names.a, minor), head("p50", names.b, number),
         head("compare_change", "B against A", number),
-        h("th", { scope: "col", class: "minor" }, h("span", { class: "hidden" }, "Drawn")),
+        h("td", { class: "minor" }),
         control && head("compare_control", "÷ control", minor),
         head("compare_judged", "So B is")];
     return longTable("Comparison", heads, rows, (r) => h("tr", {},

@@ -93,9 +93,17 @@ static size_t without_comment(const char *line, size_t len)
     return len;
 }
 
+/* May the next line follow this one at once, in a script as in a style sheet? Not where a comment
+ * may have stayed. */
+static bool goes_on(const char *line, size_t len)
+{
+    return len > 0 && strchr("{(,;", line[len - 1]) && !memmem(line, len, "//", 2);
+}
+
 /*
- * Drops indentation, empty lines and comments. A block of comment counts where it begins a line, so
- * no string can be taken for one; the text of a template must not go over several lines.
+ * Drops indentation, empty lines and comments, and joins lines. A block of comment counts where it
+ * begins a line, so no string can be taken for one; the text of a template must not go over several
+ * lines.
  */
 static void strip_lines(struct file *file)
 {
@@ -116,9 +124,11 @@ static void strip_lines(struct file *file)
         bool dropped = !licence && (comment || len <= 1 || strncmp(in, "//", 2) == 0);
         if (!dropped) {
             size_t kept = licence ? len : without_comment(in, len);
-            memmove(out, in, kept);
-            out += kept;
-            if (kept < len)
+            size_t text = kept > 0 && in[kept - 1] == '\n' ? kept - 1 : kept;
+            bool joined = !licence && goes_on(in, text);
+            memmove(out, in, text);
+            out += text;
+            if (!joined && (stop || kept < len))
                 *out++ = '\n';
         }
         if (memmem(in, len, "*/", 2))

@@ -54,7 +54,7 @@ describe("calibration", { skip }, () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/calibration?device=${GPU}`);
             await page.keyboard.press("Tab");
-            await page.locator(".term", { hasText: "False alarms" }).focus();
+            await page.locator(".tiles .term", { hasText: "False alarms" }).focus();
             assert.match(await page.locator("[role=tooltip]").innerText(), /Unchanged code/);
         });
     });

@@ -54,7 +54,7 @@ describe("roofline", { skip }, () => {
         });
     });
 
-    test("it is as wide as the page, also when that changes, and keeps the size of its text", async () => {
+    test("it is as wide as the page, and keeps the size of its text", async () => {
         await it.withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
             await it.open(page, `#/roofline?device=${GPU}`);
             const widths = () => page.evaluate(() => {

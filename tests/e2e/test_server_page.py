@@ -160,10 +160,10 @@ class Embed(unittest.TestCase):
             with open(path, "w", encoding="utf-8") as file:
                 file.write("/*!\n  a licence // stays\n */\n// goes\n\n/**\n * goes\n */\n"
                            "const a = {\n    b: 1, // goes\n    c: \"x // stays\",\n"
-                           "    d: `it's // here`, e: '\"', // reader's\n};\n/* goes */\nlast;")
+                           "    d: `it's // here`, e: '\"', // reader's,\n};\n/* goes */\nlast;")
             self.assertEqual(self.bytes_of(self.embed(path), "file", 0).decode(),
-                             "/*!\n  a licence // stays\n */\nconst a = {\nb: 1,\n"
-                             "c: \"x // stays\",\nd: `it's // here`, e: '\"', // reader's\n};\n"
+                             "/*!\n  a licence // stays\n */\nconst a = {b: 1,"
+                             "c: \"x // stays\",\nd: `it's // here`, e: '\"', // reader's,\n};"
                              "last;")
 
     def test_versions(self):

@@ -1,0 +1,27 @@
+// token_form.js: asks for the reader's token. Few ever see it, so it is loaded when it is wanted.
+
+import { h } from "./dom.js";
+import { keepToken, token } from "./token.js";
+
+/** Takes a token, or shows that there is one and lets it go; `changed` is called then. */
+export function tokenForm(changed) {
+    const input = h("input", {
+        type: "password", name: "token", placeholder: "kg_…", autocomplete: "off",
+        spellcheck: "false", required: true,
+    });
+    const save = (event) => {
+        event.preventDefault();
+        keepToken(input.value.trim());
+        changed();
+    };
+    const forget = () => {
+        keepToken(null);
+        changed();
+    };
+    return h("form", { class: "token", submit: save },
+        h("label", {}, "Token ", input), " ",
+        h("button", { type: "submit" }, "Use it"), " ",
+        token() && h("button", { type: "button", click: forget }, "Forget the present one"),
+        h("p", { class: "quiet" }, "It is kept until this tab is closed. ",
+            h("code", {}, "gate-server token create"), " makes one."));
+}
