@@ -159,9 +159,15 @@ class Broken(Gate):
                 self.assertTrue(all(a["timing"] is None for a in case["arms"][1:]))
 
     def test_three_times_as_slow_is_a_regression(self):
+        """Where other work comes or goes meanwhile, the control moves and the gate rightly says so
+        (4, or 3): then once more. A pass it must never be."""
         self.run_smoke("--accept-new", cases="gemm/fp32/m96-*")
-        code, document, errors = self.run_smoke("--library", mutant("host_slow"),
-                                                cases="gemm/fp32/m96-*")
+        for _ in range(5):
+            code, document, errors = self.run_smoke("--library", mutant("host_slow"),
+                                                    cases="gemm/fp32/m96-*")
+            self.assertIn(code, (1, 3, 4), errors)
+            if code == 1:
+                break
         self.assertEqual(code, 1, errors)
         self.assertGreater(document["cases"][0]["ratio"]["lo"], 1.02)
 
