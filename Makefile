@@ -373,7 +373,7 @@ $(B)/gen/web.c: $(PAGE) $(B)/gen/page build/embed
 UPLOT := web/node_modules/uplot
 web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	$(call say,NPM,web)
-	$(Q)npm ci --ignore-scripts --no-audit --no-fund --silent --prefix $(@D)/.. || { \
+	$(Q)npm ci --ignore-scripts --prefer-offline --no-audit --no-fund --silent --prefix $(@D)/.. || { \
 	    echo "npm cannot bring uPlot; 'make WEB=0' builds a plain page without it" >&2; exit 1; }
 
 build/web/uplot.js: web/node_modules/.package-lock.json
@@ -474,7 +474,7 @@ endif
 $(BROWSER_MODULES): tests/browser/package-lock.json | packages
 	$(call say,NPM,$<)
 	$(Q)! command -v npm > /dev/null || \
-	    npm ci --ignore-scripts --no-audit --no-fund --silent --prefix $(<D) || true
+	    npm ci --ignore-scripts --prefer-offline --no-audit --no-fund --silent --prefix $(<D) || true
 
 $(B)/obj/tests/%.c.o: tests/%.c $(B)/gen/flags | packages $(B)/gen/version.h
 	$(call compile,-Itests -Iserver)
