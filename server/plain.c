@@ -66,17 +66,21 @@ static void put_run_link(struct buf *out, const char *uuid)
     buf_printf(out, "<td><a class=\"mono\" href=\"api/v1/runs/%s\">%.8s</a></td>", uuid, uuid);
 }
 
-static void put_heads(struct buf *out, const char *const *heads, size_t n, size_t first_number)
+/* A table in a box that scrolls; the box has a name of its own for readers of screens. */
+static void put_heads(struct buf *out, const char *name, const char *const *heads, size_t n,
+                      size_t first_number)
 {
-    buf_puts(out, "<div class=\"box\" role=\"region\" tabindex=\"0\" aria-label=\"Table\">"
-                  "<table><thead><tr>");
+    buf_printf(out,
+               "<div class=\"box\" role=\"region\" tabindex=\"0\" aria-label=\"%s\">"
+               "<table><thead><tr>",
+               name);
     for (size_t i = 0; i < n; i++)
         buf_printf(out, "<th scope=\"col\"%s>%s</th>", i >= first_number ? " class=\"number\"" : "",
                    heads[i]);
     buf_puts(out, "</tr></thead><tbody>\n");
 }
-#define PUT_HEADS(out, first_number, ...)                                                          \
-    put_heads(out, (const char *const[]){__VA_ARGS__},                                             \
+#define PUT_HEADS(out, name, first_number, ...)                                                    \
+    put_heads(out, name, (const char *const[]){__VA_ARGS__},                                       \
               sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *), first_number)
 
 static void put_run_cells(struct buf *out, const struct store_run *run)
@@ -226,7 +230,8 @@ static void put_start(struct buf *out, const struct assets *assets)
 static enum gate_status put_tables(struct store *store, struct page *page, struct gate_error *err)
 {
     buf_puts(page->out, "<h2>Newest verdict of each device</h2>\n");
-    PUT_HEADS(page->out, 9, "Verdict", "Device", "When", "Commit", "Subject", "Cases", "Run");
+    PUT_HEADS(page->out, "Devices", 9, "Verdict", "Device", "When", "Commit", "Subject", "Cases",
+              "Run");
     enum gate_status status = store_devices(store, device_row, page, err);
     buf_puts(page->out, "</tbody></table></div>\n");
     if (status != GATE_OK)
@@ -237,8 +242,8 @@ static enum gate_status put_tables(struct store *store, struct page *page, struc
         return GATE_OK;
     }
     buf_puts(page->out, "<h2>Cases, the newest result of each, worst first</h2>\n");
-    PUT_HEADS(page->out, 3, "Verdict", "Case", "Device", "p50", "Change", "MDE", "Verified",
-              "vs provider", "Of ceiling", "Since");
+    PUT_HEADS(page->out, "Cases", 3, "Verdict", "Case", "Device", "p50", "Change", "MDE",
+              "Verified", "vs provider", "Of ceiling", "Since");
     page->n_rows = 0;
     const struct store_case_query query = {.sort = STORE_CASES_WORST, .limit = N_CASES + 1};
     struct store_case_page cases;
@@ -249,7 +254,8 @@ static enum gate_status put_tables(struct store *store, struct page *page, struc
     if (status != GATE_OK)
         return status;
     buf_puts(page->out, "<h2>Newest runs</h2>\n");
-    PUT_HEADS(page->out, 9, "Verdict", "Device", "When", "Commit", "Subject", "Cases", "Run");
+    PUT_HEADS(page->out, "Runs", 9, "Verdict", "Device", "When", "Commit", "Subject", "Cases",
+              "Run");
     const struct store_run_filter any = {0};
     const struct store_run_key start = {INT64_MAX, ""};
     status = store_runs(store, &any, start, N_RUNS, run_row, page, err);
