@@ -20,6 +20,7 @@
 #include "../kernels/reference/reference.h"
 #include "base/file.h"
 #include "device_backend.h"
+#include "host_normal.h"
 #include "library.h"
 #include "problem.h"
 
@@ -109,28 +110,15 @@ static enum gate_status host_fill_bytes(struct device *d, void *to, unsigned cha
     return GATE_OK;
 }
 
-/* Uniform in (0, 1] from a counter: the finaliser of splitmix64. */
-static double uniform(uint64_t seed, uint64_t index)
-{
-    uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return ((double)((z ^ (z >> 31)) >> 11) + 1) * 0x1p-53;
-}
-
-/* Box and Muller: elements 2i and 2i + 1 share their two uniform numbers. */
 static enum gate_status host_fill_normal(struct device *d, void *to, enum kg_dtype dtype,
                                          int64_t count, uint64_t seed, struct gate_error *err)
 {
     (void)d;
     (void)err;
-    for (int64_t i = 0; i < count; i += 2) {
-        double radius = sqrt(-2 * log(uniform(seed, (uint64_t)i)));
-        double angle = 2 * M_PI * uniform(seed, (uint64_t)i + 1);
-        kg_store_float(to, dtype, i, (float)(radius * cos(angle)));
-        if (i + 1 < count)
-            kg_store_float(to, dtype, i + 1, (float)(radius * sin(angle)));
-    }
+    struct host_normal normal;
+    host_normal_seed(&normal, seed);
+    for (int64_t i = 0; i < count; i++)
+        kg_store_float(to, dtype, i, (float)host_normal_next(&normal));
     return GATE_OK;
 }
 

@@ -245,6 +245,28 @@ static void test_fill_has_the_moments_of_a_normal(void **state)
     free(x);
 }
 
+static int below(const float *x, int n, double edge)
+{
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += (double)x[i] < edge;
+    return count;
+}
+
+/* The far edges lie in the tail, which is drawn in another way; 6 standard errors here too. */
+static void test_fill_has_the_distribution_of_a_normal(void **state)
+{
+    enum { N = 1 << 22, EDGES = 82 };
+    float *x = filled(*state, KG_F32, N, 2026);
+    for (int i = 0; i <= EDGES; i++) {
+        double edge = 0.1 * (i - EDGES / 2);
+        double share = 0.5 * erfc(-edge / sqrt(2));
+        double error = sqrt(share * (1 - share) / N);
+        assert_true(fabs((double)below(x, N, edge) / N - share) < 6 * error);
+    }
+    free(x);
+}
+
 static void test_fill_depends_on_seed_and_index_alone(void **state)
 {
     enum { SHORT = 1001, LONG = 5003 };
@@ -435,6 +457,7 @@ int main(void)
         cmocka_unit_test(test_memory_is_aligned_and_copied),
         cmocka_unit_test(test_memory_shortage_is_the_environment),
         cmocka_unit_test(test_fill_has_the_moments_of_a_normal),
+        cmocka_unit_test(test_fill_has_the_distribution_of_a_normal),
         cmocka_unit_test(test_fill_depends_on_seed_and_index_alone),
         cmocka_unit_test(test_fill_rounds_to_the_dtype),
         cmocka_unit_test(test_compare_equal),
