@@ -387,12 +387,12 @@ class SourceRules(unittest.TestCase):
 class Runner(unittest.TestCase):
     """tests/run adds up honestly."""
 
-    def results(self, *programs):
+    def results(self, *programs, sources=()):
         tree = tempfile.mkdtemp(dir=SCRATCH)
         os.makedirs(os.path.join(tree, "tests/unit"))
         shutil.copy(os.path.join(TREE, "tests/run"), os.path.join(tree, "tests/run"))
         for i, program in enumerate(programs):
-            executable(os.path.join(tree, f"tests/unit/test_{i}.c"), "")
+            executable(os.path.join(tree, f"tests/unit/test_{i}.c"), "".join(sources[i:i + 1]))
             executable(os.path.join(tree, f"build/tests/unit/test_{i}"), "#!/bin/sh\n" + program)
         done = run("python3", "tests/run", "--timeout", "20", cwd=tree)
         return done.returncode, done.stdout.splitlines()[-1]
@@ -435,6 +435,11 @@ class Runner(unittest.TestCase):
         done = run("python3", "tests/run", cwd=tree)
         self.assertEqual((done.returncode, done.stdout.splitlines()[-1]),
                          (1, "0 passed, 1 failed, 0 skipped"))
+
+    def test_what_runs_alone_comes_last(self):
+        first, second = f"test -e done || exit 1; {self.GOOD}", f"touch done; {self.GOOD}"
+        self.assertEqual(self.results(first, second, sources=["/* runs alone: it measures */"]),
+                         (0, "4 passed, 0 failed, 0 skipped"))
 
     def test_left_over_children_are_ended(self):
         fifo = os.path.join(SCRATCH, "alive")

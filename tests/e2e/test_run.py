@@ -1,4 +1,7 @@
-"""`gate run` on the host device, with right and broken kernel libraries."""
+"""`gate run` on the host device, with right and broken kernel libraries.
+
+runs alone: some verdicts are asserted that a busy host does not give
+"""
 import csv
 import json
 import os
