@@ -1,0 +1,307 @@
+/* machine_code.c: see machine_code.h. Nothing in the file is believed before it was held against
+ * the bounds of what it lies in. */
+#include "machine_code.h"
+
+#include <elf.h>
+#include <sha2.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+
+#define FILE_MAX_BYTES ((size_t)1 << 30)
+#define KERNELS_MAX ((size_t)1 << 16)
+#define FATBIN_MAGIC 0xba55ed50u
+#define FATBIN_ELF 2      /* kind of an entry; 1 is PTX */
+#define CUBIN_ENTRY 0x10  /* in st_other: a function that the host may launch */
+#define CUBIN_MACHINE 190 /* EM_CUDA */
+
+struct bytes {
+    const unsigned char *at;
+    size_t n;
+};
+
+/* One kernel of one cubin. */
+struct kernel {
+    const char *name; /* in the file's bytes, and it ends there */
+    struct bytes cubin;
+    size_t text; /* index of its section */
+};
+
+struct machine_code {
+    struct buf file;
+    struct kernel *kernels;
+    size_t n, cap;
+};
+
+struct fatbin_header {
+    uint32_t magic;
+    uint16_t version, header_bytes;
+    uint64_t bytes; /* of the entries behind it */
+};
+
+struct fatbin_entry {
+    uint16_t kind, version;
+    uint32_t header_bytes;
+    uint64_t bytes; /* of what follows the header */
+};
+
+/* Copies a struct out, since nothing in a file need be aligned. */
+static bool take(struct bytes b, uint64_t offset, void *to, size_t n)
+{
+    if (offset > b.n || n > b.n - offset)
+        return false;
+    memcpy(to, b.at + offset, n);
+    return true;
+}
+
+static bool part(struct bytes b, uint64_t offset, uint64_t n, struct bytes *out)
+{
+    if (offset > b.n || n > b.n - offset)
+        return false;
+    *out = (struct bytes){b.at + offset, (size_t)n};
+    return true;
+}
+
+/* ---- ELF ---- */
+
+static bool elf_header(struct bytes elf, Elf64_Ehdr *h)
+{
+    return take(elf, 0, h, sizeof *h) && memcmp(h->e_ident, ELFMAG, SELFMAG) == 0 &&
+           h->e_ident[EI_CLASS] == ELFCLASS64 && h->e_ident[EI_DATA] == ELFDATA2LSB &&
+           h->e_shentsize == sizeof(Elf64_Shdr);
+}
+
+static bool elf_section(struct bytes elf, size_t i, Elf64_Shdr *s)
+{
+    Elf64_Ehdr h;
+    return elf_header(elf, &h) && i < h.e_shnum && h.e_shoff < elf.n &&
+           take(elf, h.e_shoff + i * sizeof *s, s, sizeof *s);
+}
+
+static bool elf_content(struct bytes elf, const Elf64_Shdr *s, struct bytes *out)
+{
+    if (s->sh_type == SHT_NOBITS) {
+        *out = (struct bytes){elf.at, 0};
+        return true;
+    }
+    return part(elf, s->sh_offset, s->sh_size, out);
+}
+
+/* A text of a table of texts; NULL: none begins there, or it does not end. */
+static const char *elf_text(struct bytes elf, size_t table, uint64_t offset)
+{
+    Elf64_Shdr s;
+    struct bytes texts;
+    if (!elf_section(elf, table, &s) || !elf_content(elf, &s, &texts) || offset >= texts.n ||
+        !memchr(texts.at + offset, '\0', texts.n - offset))
+        return NULL;
+    return (const char *)texts.at + offset;
+}
+
+static bool elf_find(struct bytes elf, const char *name, Elf64_Shdr *s)
+{
+    Elf64_Ehdr h;
+    if (!elf_header(elf, &h))
+        return false;
+    for (size_t i = 0; elf_section(elf, i, s); i++) {
+        const char *own = elf_text(elf, h.e_shstrndx, s->sh_name);
+        if (own && strcmp(own, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- cubins ---- */
+
+static bool add_kernel(struct machine_code *m, struct kernel k)
+{
+    if (m->n == KERNELS_MAX)
+        return false;
+    if (m->n == m->cap) {
+        size_t cap = m->cap ? 2 * m->cap : 64;
+        struct kernel *grown = realloc(m->kernels, cap * sizeof *grown);
+        if (!grown)
+            return false;
+        m->kernels = grown;
+        m->cap = cap;
+    }
+    m->kernels[m->n++] = k;
+    return true;
+}
+
+static bool is_entry(const Elf64_Sym *symbol)
+{
+    return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_other & CUBIN_ENTRY;
+}
+
+/* Symbol i of a cubin; false behind the last one, and where there is no table. */
+static bool cubin_symbol(struct bytes cubin, const Elf64_Shdr *table, size_t i, Elf64_Sym *symbol)
+{
+    struct bytes symbols;
+    return elf_content(cubin, table, &symbols) && i < symbols.n / sizeof *symbol &&
+           take(symbols, i * sizeof *symbol, symbol, sizeof *symbol);
+}
+
+static bool add_cubin(struct machine_code *m, struct bytes cubin)
+{
+    Elf64_Ehdr h;
+    Elf64_Shdr table;
+    Elf64_Sym symbol;
+    if (!elf_header(cubin, &h) || h.e_machine != CUBIN_MACHINE)
+        return false;
+    if (!elf_find(cubin, ".symtab", &table))
+        return false;
+    for (size_t i = 0; cubin_symbol(cubin, &table, i, &symbol); i++) {
+        if (!is_entry(&symbol))
+            continue;
+        const char *name = elf_text(cubin, table.sh_link, symbol.st_name);
+        if (!name || !add_kernel(m, (struct kernel){name, cubin, symbol.st_shndx}))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the container ---- */
+
+/* All entries of one container; *bytes: its length with its header. */
+static bool add_container(struct machine_code *m, struct bytes b, size_t *bytes)
+{
+    struct fatbin_header h;
+    struct bytes entries, content;
+    if (!take(b, 0, &h, sizeof h) || h.magic != FATBIN_MAGIC || h.version != 1 ||
+        h.header_bytes < sizeof h || !part(b, h.header_bytes, h.bytes, &entries))
+        return false;
+    *bytes = h.header_bytes + (size_t)h.bytes;
+    struct fatbin_entry e;
+    for (size_t at = 0; at < entries.n; at += e.header_bytes + (size_t)e.bytes) {
+        if (!take(entries, at, &e, sizeof e) || e.header_bytes < sizeof e ||
+            e.header_bytes > entries.n - at ||
+            !part(entries, at + e.header_bytes, e.bytes, &content))
+            return false;
+        if (e.kind == FATBIN_ELF && !add_cubin(m, content))
+            return false;
+    }
+    return true;
+}
+
+/* Containers stand one behind the other, each at a multiple of 8; zeros fill the gaps. */
+static bool add_containers(struct machine_code *m, struct bytes section)
+{
+    size_t at = 0;
+    while (at < section.n) {
+        struct bytes rest = {section.at + at, section.n - at};
+        uint32_t word;
+        size_t bytes = 8;
+        if (rest.n < 8)
+            break;
+        memcpy(&word, rest.at, sizeof word);
+        if (word != 0 && !add_container(m, rest, &bytes))
+            return false;
+        at += (bytes + 7) / 8 * 8;
+    }
+    return true;
+}
+
+enum gate_status machine_code_read(const char *path, struct machine_code **out,
+                                   struct gate_error *err)
+{
+    struct machine_code *m = calloc(1, sizeof *m);
+    if (!m)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    buf_init(&m->file, FILE_MAX_BYTES);
+    enum gate_status status = file_read(path, &m->file, err);
+    if (status) {
+        machine_code_free(m);
+        return status;
+    }
+    struct bytes file = {(const unsigned char *)m->file.data, m->file.len}, section;
+    Elf64_Shdr s;
+    if (elf_find(file, ".nv_fatbin", &s) &&
+        (!elf_content(file, &s, &section) || !add_containers(m, section)))
+        m->n = 0; /* a part that cannot be read may hold another kernel of the same name */
+    *out = m;
+    return GATE_OK;
+}
+
+void machine_code_free(struct machine_code *m)
+{
+    if (!m)
+        return;
+    buf_release(&m->file);
+    free(m->kernels);
+    free(m);
+}
+
+size_t machine_code_kernels(const struct machine_code *m)
+{
+    return m->n;
+}
+
+/* ---- hashes ---- */
+
+/* Is section i the code of a kernel? */
+static bool is_kernel_text(struct bytes cubin, size_t i)
+{
+    Elf64_Shdr table;
+    Elf64_Sym symbol;
+    if (!elf_find(cubin, ".symtab", &table))
+        return false;
+    for (size_t k = 0; cubin_symbol(cubin, &table, k, &symbol); k++)
+        if (is_entry(&symbol) && symbol.st_shndx == i)
+            return true;
+    return false;
+}
+
+/* Does section i go to the device with this kernel? What belongs to one kernel names its code as
+ * the section that it informs about; what names none is there for all. */
+static bool is_of_kernel(const struct kernel *k, size_t i, const Elf64_Shdr *s)
+{
+    if (!(s->sh_flags & SHF_ALLOC))
+        return false;
+    if (s->sh_flags & SHF_EXECINSTR)
+        return i == k->text || !is_kernel_text(k->cubin, i);
+    return s->sh_info == k->text || s->sh_info == 0;
+}
+
+static bool add_to_hash(SHA2_CTX *context, const struct kernel *k)
+{
+    Elf64_Ehdr h;
+    Elf64_Shdr s;
+    struct bytes content;
+    if (!elf_header(k->cubin, &h))
+        return false;
+    SHA256Update(context, (const uint8_t *)&h.e_flags, sizeof h.e_flags); /* the architecture */
+    for (size_t i = 0; elf_section(k->cubin, i, &s); i++) {
+        if (!is_of_kernel(k, i, &s))
+            continue;
+        const uint64_t about[] = {s.sh_type, s.sh_flags, s.sh_size, i == k->text};
+        if (!elf_content(k->cubin, &s, &content))
+            return false;
+        SHA256Update(context, (const uint8_t *)about, sizeof about);
+        SHA256Update(context, content.at, content.n);
+    }
+    return true;
+}
+
+bool machine_code_hash(const struct machine_code *m, const char *name, char hex[65])
+{
+    SHA2_CTX context;
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    bool found = false;
+    SHA256Init(&context);
+    for (size_t i = 0; i < m->n; i++) {
+        if (strcmp(m->kernels[i].name, name) != 0)
+            continue;
+        found = true;
+        if (!add_to_hash(&context, &m->kernels[i]))
+            return false;
+    }
+    SHA256Final(digest, &context);
+    for (size_t i = 0; i < sizeof digest; i++)
+        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    return found;
+}
