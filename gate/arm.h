@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "code.h"
 #include "device.h"
 #include "library.h"
 #include "operands.h"
@@ -55,6 +56,8 @@ struct measurement {
     struct estimate ratio;
     double ratio_cycles; /* median in SM cycles; 0: not measured */
     double ratio_p90;    /* of the p90s of the samples */
+    struct code code;
+    bool same_code; /* as the candidate's, launch by launch; see code_is_same() */
 };
 
 struct arm {

@@ -15,6 +15,7 @@
 struct device_replay {
     cudaGraphExec_t exec;
     uint64_t *delay_ns; /* on the device, read by the delay node; NULL: there is no such node */
+    struct device_kernels kernels;
 };
 
 /* Whatever goes wrong in the middle of a launch the launch is to blame, unless the device or the
@@ -66,9 +67,9 @@ static enum gate_status refuse_node(cudaGraphNodeType type, struct gate_error *e
 }
 
 /* A launch that left no node did its work, if any, where it would not be timed. `delayed`: one of
- * the nodes is the gate's own. */
+ * the nodes is the gate's own, and what the kernels are is not asked. */
 static enum gate_status check_nodes(cudaGraph_t graph, unsigned launches, bool delayed,
-                                    struct gate_error *err)
+                                    struct device_kernels *kernels, struct gate_error *err)
 {
     size_t count = 0;
     CUDA_TRY(cudaGraphGetNodes(graph, NULL, &count), err);
@@ -86,6 +87,8 @@ static enum gate_status check_nodes(cudaGraph_t graph, unsigned launches, bool d
         if (error == cudaSuccess)
             status = refuse_node(type, err);
     }
+    if (error == cudaSuccess && status == GATE_OK && !delayed)
+        *kernels = cuda_kernels_of(nodes, count);
     free(nodes);
     CUDA_TRY(error, err);
     return status;
@@ -190,7 +193,7 @@ static enum gate_status record(struct cuda_device *d, device_launch_fn launch, v
     if (delayed)
         GATE_TRY(make_delay(d, &r->delay_ns, err));
     GATE_TRY(capture(d, launch, context, n, r->delay_ns, &graph, err));
-    enum gate_status status = check_nodes(graph, n, delayed, err);
+    enum gate_status status = check_nodes(graph, n, delayed, &r->kernels, err);
     if (status == GATE_OK)
         status = instantiate(d, graph, &r->exec, err);
     (void)cudaGraphDestroy(graph);
@@ -223,6 +226,11 @@ enum gate_status cuda_replay_delay(struct device *device, struct device_replay *
     return write_delay(cuda_of(device), r->delay_ns, (uint64_t)(ns + 0.5), err);
 }
 
+struct device_kernels cuda_replay_kernels(const struct device_replay *r)
+{
+    return r->kernels;
+}
+
 void cuda_replay_free(struct device *device, struct device_replay *r)
 {
     (void)device;
@@ -232,6 +240,7 @@ void cuda_replay_free(struct device *device, struct device_replay *r)
         (void)cudaGraphExecDestroy(r->exec);
     if (r->delay_ns)
         (void)cudaFree(r->delay_ns);
+    free((void *)r->kernels.list);
     free(r);
 }
 

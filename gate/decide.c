@@ -393,8 +393,8 @@ static struct text objection_of_cycles(const struct decide_input *in, enum look 
  */
 static struct text objection(const struct decide_input *in, enum look look, enum figure f, double d)
 {
-    if (in->same_library)
-        return text("candidate and best are the same file");
+    if (in->same)
+        return text("candidate and best %s", in->same);
     if (in->confirmation.n && isnan(in->control_drift))
         return text("the control kernel was not timed beside it: the machine may have changed");
     if (in->control_drift > fmax(DECIDE_CONTROL_FLAT, DECIDE_CONTROL_SHARE * fabs(d)))
@@ -404,7 +404,7 @@ static struct text objection(const struct decide_input *in, enum look look, enum
 
 static enum verdict objected(const struct decide_input *in, enum look look)
 {
-    return look == LOOK_SLOWER || in->same_library ? VERDICT_ENVIRONMENT : VERDICT_PASS;
+    return look == LOOK_SLOWER || in->same ? VERDICT_ENVIRONMENT : VERDICT_PASS;
 }
 
 /* A difference that stands as far as the sequences go; `second` is NULL where one was enough. */
@@ -467,7 +467,7 @@ static void decide_alone(struct decision *out, const struct decide_input *in,
 
 static bool wants_confirmation(const struct decide_input *in, const struct view *first)
 {
-    bool faster_counts = in->confirm_faster || in->same_library;
+    bool faster_counts = in->confirm_faster || in->same;
     if (first->n < DECIDE_FIRST_LOOK)
         return false;
     return look_of(first) == LOOK_SLOWER || (look_of(first) == LOOK_FASTER && faster_counts);

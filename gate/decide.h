@@ -19,21 +19,21 @@
  * k = 1, 1, 2, 3, 4 (one-sided error 0.031, 0.0039, 0.0032, 0.0021, 0.0013 a look). Where processes
  * were lost, n lies between two looks: it is looked at with the k of the smaller one, which is the
  * wider interval. A suspicion, and a faster case when the best is to follow it or both libraries
- * are the same file, is confirmed by a second sequence of fresh processes after a pause:
+ * are the same, is confirmed by a second sequence of fresh processes after a pause:
  *   both agree                    it stands, if it is adjudicated to be the code's;
  *   the second passes clearly     pass, and the reason tells of the suspicion; a second that is
  *                                 faster without the first is no improvement;
  *   the second is open after 20   no verdict on a suspicion; a faster case passes unconfirmed,
  *                                 for its first sequence was a pass;
  *   faster, then suspected        no verdict.
- * Adjudication: the two libraries are not the same file, the control kernel stayed flat (it moved
- * by no more than DECIDE_CONTROL_FLAT, or than DECIDE_CONTROL_SHARE of the difference: a machine
- * that changed by 1 % does not make a kernel six times slower), and SM cycles say so too (median of
- * the cycle ratios of both sequences > ln(1 + T / 2), mirrored for faster). What is not known does
- * not speak for the code: a control that was not timed in both sequences, or a device that counts
- * cycles and gave them in less than half of the processes, is an objection as well. A slower case
- * that fails it is `environment`; a faster one passes, or is `environment` when the two are the
- * same file.
+ * Adjudication: the two are neither one file nor the same machine code for this case, the control
+ * kernel stayed flat (it moved by no more than DECIDE_CONTROL_FLAT, or than DECIDE_CONTROL_SHARE of
+ * the difference: a machine that changed by 1 % does not make a kernel six times slower), and SM
+ * cycles say so too (median of the cycle ratios of both sequences > ln(1 + T / 2), mirrored for
+ * faster). What is not known does not speak for the code: a control that was not timed in both
+ * sequences, or a device that counts cycles and gave them in less than half of the processes, is an
+ * objection as well. A slower case that fails it is `environment`; a faster one passes, or is
+ * `environment` when the two are the same.
  *
  * Where p90 is gated, it is judged by the same rule, at the same looks, with a threshold of its
  * own. A case passes when both figures do, and is a regression when either is suspected in both
@@ -80,7 +80,8 @@ struct decide_input {
     double control_drift; /* relative change of the control between the two sequences; NaN: it was
                              not timed in both */
     bool counts_cycles;   /* the device has a counter of cycles, so they must be there */
-    bool same_library;    /* candidate and best are the same file: an A/A control of this run */
+    const char *same;     /* what makes candidate and best an A/A control of this run: "are the same
+                             file",     "run the same machine code"; NULL: they are two */
     bool confirm_faster;  /* the best is to follow an improvement */
     double added_spread;  /* half-width in d that the bounds are widened by: number-only mode */
 };

@@ -69,6 +69,22 @@ typedef enum kg_status (*device_launch_fn)(void *context, unsigned index, void *
 /* A sequence of serial launches, recorded once and replayed many times. */
 struct device_replay;
 
+/* One of the kernels that a replay is made of, as the driver has it. */
+struct device_kernel {
+    const char *name; /* mangled; the library's, until it is closed */
+    unsigned grid[3], block[3];
+    unsigned registers, local_bytes; /* of a thread */
+    unsigned shared_bytes;           /* of a block, static and dynamic */
+};
+
+struct device_kernels {
+    const struct device_kernel
+        *list;         /* the different ones, in the order in which they come first */
+    size_t n;          /* 0: not known; the host's replays have none */
+    uint64_t sequence; /* a hash of all launches and their arguments, true within a process; 0: not
+                          known */
+};
+
 struct device_time {
     double device_ns;    /* from the first launch's start to the last one's end */
     double host_ns;      /* wall clock around the same, ended by a synchronisation of the device */
@@ -141,6 +157,8 @@ enum gate_status device_replay_delay(struct device *d, struct device_replay *r, 
                                      struct gate_error *err);
 enum gate_status device_replay_run(struct device *d, struct device_replay *r,
                                    struct device_time *out, struct gate_error *err);
+/* What the replay launches; the list is the replay's. */
+struct device_kernels device_replay_kernels(const struct device *d, const struct device_replay *r);
 void device_replay_free(struct device *d, struct device_replay *r); /* NULL is fine */
 
 /* One cold launch: caches are swept first, then a single launch is timed between two events. */

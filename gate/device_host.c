@@ -282,6 +282,12 @@ static enum gate_status host_replay_run(struct device *d, struct device_replay *
     return GATE_OK;
 }
 
+static struct device_kernels host_replay_kernels(const struct device_replay *r)
+{
+    (void)r;
+    return (struct device_kernels){0};
+}
+
 static void host_replay_free(struct device *d, struct device_replay *r)
 {
     (void)d;
@@ -388,6 +394,7 @@ static const struct device_backend host_backend = {
     .replay_delay = host_replay_delay,
     .control_run = host_control_run,
     .replay_run = host_replay_run,
+    .replay_kernels = host_replay_kernels,
     .replay_free = host_replay_free,
     .single_run = host_single_run,
     .rest = host_rest,

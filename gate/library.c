@@ -126,6 +126,8 @@ enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, st
         status = file_sha256(from, lib.sha256, err);
     const char *slash = strrchr(path, '/');
     snprintf(lib.file, sizeof lib.file, "%s", slash ? slash + 1 : path);
+    if (!status && kind == KG_DEVICE_CUDA)
+        status = machine_code_read(from, &lib.code, err);
     if (!status)
         status = load(from, kind, &lib, err);
     if (fd >= 0)
@@ -133,6 +135,7 @@ enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, st
     if (status) {
         if (lib.handle)
             dlclose(lib.handle);
+        machine_code_free(lib.code);
         return gate_fail_context(err, "kernel library '%s'", path);
     }
     *out = lib;

@@ -12,12 +12,14 @@
 
 #include "../kernels/kernel.h"
 #include "base/error.h"
+#include "machine_code.h"
 
 struct library {
     void *handle; /* of dlopen() */
     const struct kg_library *table;
     char file[256]; /* name without folder */
     char sha256[65];
+    struct machine_code *code; /* NULL: of no GPU */
 };
 
 /*

@@ -255,11 +255,22 @@ static enum gate_status note_throttle(struct session *s, const struct device_thr
     return status;
 }
 
+static void note_code(struct session *s)
+{
+    for (unsigned i = 0; i < s->n_arms; i++) {
+        struct measurement *m = &s->arms[i].measurement;
+        const struct device_kernels kernels = device_replay_kernels(s->device, s->series[i].replay);
+        m->code = code_of(&kernels, s->arms[i].library->code);
+        m->same_code = i > 0 && code_is_same(&s->arms[0].measurement.code, &m->code);
+    }
+}
+
 static enum gate_status measure_session(struct session *s, const struct measure_policy *policy,
                                         const struct operands **first, struct gate_error *err)
 {
     struct device_throttle before;
     enum gate_status status = device_throttle_read(s->device, &before, err);
+    note_code(s);
     if (!status)
         status = measure_groups(s, policy->budget_ns, err);
     if (!status)

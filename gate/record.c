@@ -111,6 +111,19 @@ static void add_samples(cJSON *o, const struct measurement *m)
     free(text);
 }
 
+static void add_code(cJSON *o, const struct measurement *m, bool is_candidate)
+{
+    if (m->code.has_resources) {
+        cJSON_AddNumberToObject(o, "registers", m->code.registers);
+        cJSON_AddNumberToObject(o, "shared_bytes", m->code.shared_bytes);
+        cJSON_AddNumberToObject(o, "spill_bytes", m->code.spill_bytes);
+    }
+    if (m->code.sha256[0])
+        cJSON_AddStringToObject(o, "code_sha256", m->code.sha256);
+    if (m->code.sha256[0] && !is_candidate)
+        cJSON_AddBoolToObject(o, "same_code", m->same_code);
+}
+
 static cJSON *record_measurement(const struct measurement *m, bool is_candidate,
                                  const struct kg_problem *p, const struct device_info *info)
 {
@@ -138,6 +151,7 @@ static cJSON *record_measurement(const struct measurement *m, bool is_candidate,
                           is_candidate ? cJSON_CreateNull() : record_estimate(m->ratio));
     add_number_or_null(o, "ratio_cycles", m->ratio_cycles, m->ratio_cycles > 0);
     add_number_or_null(o, "ratio_p90", m->ratio_p90, m->ratio_p90 > 0);
+    add_code(o, m, is_candidate);
     add_samples(o, m);
     return o;
 }

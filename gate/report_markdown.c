@@ -195,6 +195,8 @@ static void evidence(const cJSON *one_case, struct buf *out)
         buf_printf(out, "  - p90: %s\n", line.data);
     if (json_bool(one_case, "same_library", false))
         buf_puts(out, "  - candidate and best are the same file\n");
+    else if (json_bool(one_case, "same_code", false))
+        buf_puts(out, "  - candidate and best run the same machine code\n");
     buf_release(&line);
 }
 

@@ -220,6 +220,8 @@ static void evidence(const cJSON *one_case, const struct report_style *style, st
         evidence_line("p90", text.data, style, out);
     if (json_bool(one_case, "same_library", false))
         evidence_line("library", "candidate and best are the same file", style, out);
+    else if (json_bool(one_case, "same_code", false))
+        evidence_line("code", "candidate and best run the same machine code", style, out);
     buf_release(&text);
 }
 

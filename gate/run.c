@@ -64,6 +64,16 @@ bool run_same_library(const struct run *run, const struct run_case *c)
     return c->mode == RUN_PAIRED && !strcmp(candidate_sha256(run), best_sha256(run, c));
 }
 
+bool run_same_code(const struct run_case *c)
+{
+    size_t n = 0;
+    bool same = c->mode == RUN_PAIRED;
+    for (int stage = RUN_FIRST; stage < RUN_STAGES; stage++)
+        for (size_t i = 0; i < c->sequence[stage].n; i++, n++)
+            same &= c->sequence[stage].process[i].same_code;
+    return same && n > 0;
+}
+
 static double log_or_nan(double ratio)
 {
     return ratio > 0 ? log(ratio) : NAN;
@@ -97,6 +107,7 @@ static bool read_pair(const cJSON *arms, struct run_process *out)
     out->d = log(ratio);
     out->d_cycles = log_or_nan(json_number(timing, "ratio_cycles", 0));
     out->d_p90 = log_or_nan(json_number(timing, "ratio_p90", 0));
+    out->same_code = json_bool(timing, "same_code", false);
     return true;
 }
 
@@ -226,6 +237,14 @@ double run_threshold(const struct run *run, const struct run_case *c)
     return c->about->threshold > 0 ? c->about->threshold : run->policy.threshold;
 }
 
+/* How far candidate and best are one thing; NULL: they are two. */
+static const char *same_thing(const struct run *run, const struct run_case *c)
+{
+    return run_same_library(run, c) ? "are the same file"
+           : run_same_code(c)       ? "run the same machine code"
+                                    : NULL;
+}
+
 static void decide_measured(const struct run *run, struct run_case *c)
 {
     struct sequences flat;
@@ -240,7 +259,7 @@ static void decide_measured(const struct run *run, struct run_case *c)
         .floor_ns = floor_ns(c),
         .control_drift = run_control_drift(run),
         .counts_cycles = paired && run_counts_cycles(run),
-        .same_library = run_same_library(run, c),
+        .same = same_thing(run, c),
         .confirm_faster = run->policy.ratchet,
         .added_spread = paired ? 0 : NUMBER_SPREADS * spread,
     };

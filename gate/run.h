@@ -48,6 +48,7 @@ struct run_process {
     double d;                        /* ln of the ratio; 0 without a best */
     double d_cycles, d_p90;          /* NaN: not measured */
     double control_ns;
+    bool same_code; /* candidate and best launched the same machine code */
 };
 
 struct run_sequence {
@@ -145,6 +146,9 @@ bool run_counts_cycles(const struct run *run);
 
 /* The candidate and the library that it is paired with are one file. */
 bool run_same_library(const struct run *run, const struct run_case *c);
+
+/* They launched the same machine code in each process. */
+bool run_same_code(const struct run_case *c);
 
 void run_count_verdicts(struct run *run);
 

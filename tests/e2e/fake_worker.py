@@ -146,6 +146,8 @@ def best_arm(name, p50, d):
                          ratio_to_candidate=around(FAKE.get("ratio", {}).get(name, ratio),
                                                    FAKE.get("widths", {}).get(name, 0)),
                          ratio_cycles=FAKE.get("cycles", {}).get(name, ratio))
+    if "same_code" in FAKE:  # the cases whose code is the same
+        arm["timing"]["same_code"] = name in FAKE["same_code"]
     return arm
 
 

@@ -341,6 +341,17 @@ class Adjudication(Gate):
         self.assertEqual(case["verdict"], "environment")
         self.assertTrue(case["same_library"])
 
+    def test_the_same_machine_code_is_never_a_regression(self):
+        """The libraries are two files, and one kernel of them is the same in both."""
+        self.accept()
+        code, document, _ = self.run_gate(p50={FIRST: 1100.0, SECOND: 1100.0}, same_code=[SECOND])
+        self.assertEqual(code, 1)
+        first, second = (self.cases(document)[name] for name in (FIRST, SECOND))
+        self.assertEqual((first["verdict"], first["same_code"]), ("regression", False))
+        self.assertEqual((second["verdict"], second["same_code"]), ("environment", True))
+        self.assertFalse(second["same_library"])
+        self.assertIn("run the same machine code", second["reason"])
+
     def test_a_slowdown_without_cycles_is_the_clock(self):
         self.accept()
         code, document, _ = self.run_gate(p50={SECOND: 1100.0}, cycles={SECOND: 1.0})

@@ -77,6 +77,30 @@ class Right(Gate):
         self.assertEqual(document["cases"][0]["mode"], "paired")
         self.assertFalse(document["cases"][0]["same_library"])
 
+    def test_the_same_code_in_another_file_is_known_to_be(self):
+        other = shutil.copy(OURS, os.path.join(self.folder, "other.so"))
+        with open(other, "ab") as file:
+            file.write(b"another file")
+        self.run_suite("--accept-new", "--baselines", "bests")
+        code, document, errors = self.run_suite("--library", other, "--baselines", "bests")
+        self.assertEqual(code, 0, errors)
+        (case,) = document["cases"]
+        self.assertEqual((case["mode"], case["same_library"], case["same_code"]),
+                         ("paired", False, True))
+        candidate, best = (arm["timing"] for arm in case["arms"][:2])
+        self.assertRegex(candidate["code_sha256"], "^[0-9a-f]{64}$")
+        self.assertEqual(candidate["code_sha256"], best["code_sha256"])
+        for key in ("registers", "shared_bytes", "spill_bytes"):
+            self.assertEqual(candidate[key], best[key])
+        self.assertGreater(candidate["registers"], 0)
+
+    def test_code_of_another_library_is_not_the_same(self):
+        self.run_suite("--accept-new", "--baselines", "bests")
+        code, document, errors = self.run_suite("--library", mutant("right"), "--baselines",
+                                                "bests")
+        self.assertEqual(code, 0, errors)
+        self.assertFalse(document["cases"][0]["same_code"])
+
     def test_calibration_of_a_case(self):
         done = self.gate("calibrate", "--device", "cuda:0", "--suite", "canonical", "--filter",
                          CASE, "--processes", "5", "--json")

@@ -369,7 +369,7 @@ static struct decision adjudicated(double change, double drift, bool same, const
     struct decide_input in = policy;
     in.confirm_faster = true;
     in.control_drift = drift;
-    in.same_library = same;
+    in.same = same ? "are the same file" : NULL;
     in.first = make(&first, 5, change, 0.1);
     in.confirmation = make(&second, 5, change, 0.1);
     if (cycles) {
@@ -506,7 +506,7 @@ static struct decision decide_faster(bool confirm, bool same, size_t n, double c
     struct made first, second;
     struct decide_input in = policy;
     in.confirm_faster = confirm;
-    in.same_library = same;
+    in.same = same ? "are the same file" : NULL;
     in.first = make(&first, 5, -3, 0.1);
     in.confirmation = make(&second, n, centre, half);
     return decide(&in);
@@ -887,7 +887,7 @@ static void every_reason_is_a_sentence_with_its_figures(void **state)
         in.confirmation = with_cycles(&second, s->cycles);
         in.control_drift = s->drift;
         in.floor_ns = s->floor_ns;
-        in.same_library = s->same;
+        in.same = s->same ? "are the same file" : NULL;
         in.confirm_faster = s->confirm_faster;
         struct decision d = decide(&in);
         assert_string_equal(d.reason, s->reason);

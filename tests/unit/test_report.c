@@ -330,6 +330,20 @@ static void test_same_library_is_told(void **state)
     cJSON_Delete(document);
 }
 
+static void test_same_code_is_told(void **state)
+{
+    (void)state;
+    cJSON *document = load_sample();
+    cJSON_AddTrueToObject(case_at(document, 6), "same_code");
+    static const enum report_format formats[] = {REPORT_TEXT, REPORT_MARKDOWN};
+    for (size_t i = 0; i < 2; i++) {
+        char *text = report(document, formats[i], &plain);
+        assert_non_null(strstr(text, "candidate and best run the same machine code"));
+        free(text);
+    }
+    cJSON_Delete(document);
+}
+
 static void test_unresolved_cases_are_named(void **state)
 {
     (void)state;
@@ -773,6 +787,7 @@ int main(void)
         cmocka_unit_test(test_no_ratio_no_change),
         cmocka_unit_test(test_evidence),
         cmocka_unit_test(test_same_library_is_told),
+        cmocka_unit_test(test_same_code_is_told),
         cmocka_unit_test(test_unresolved_cases_are_named),
         cmocka_unit_test(test_policy_is_told),
         cmocka_unit_test(test_without_optional_keys),

@@ -1,0 +1,191 @@
+/*
+ * cuda_kernels.cu: what kernels a graph is made of, asked of the driver.
+ *
+ * The runtime knows only kernels that it launched itself, and vendors' libraries launch theirs by
+ * the driver. Its functions are looked up by name, since names and argument lists came with drivers
+ * of CUDA 12.3 and 12.4 only; without them nothing is known.
+ */
+#include "cuda_device.cuh"
+
+#include <cuda.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KERNELS_MAX 64 /* different ones in one replay */
+
+struct driver {
+    CUresult (*node)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2 *);
+    CUresult (*function)(CUfunction *, CUkernel);
+    CUresult (*name)(const char **, CUfunction);
+    CUresult (*attribute)(int *, CUfunction_attribute, CUfunction);
+    CUresult (*parameter)(CUfunction, size_t, size_t *, size_t *);
+};
+
+/* The kernels found so far. */
+struct kernel_list {
+    struct device_kernel kernel[KERNELS_MAX];
+    CUfunction function[KERNELS_MAX];
+    size_t n;
+    uint64_t sequence;
+};
+
+static bool load_symbol(void *library, const char *name, void *function)
+{
+    void *const symbol = dlsym(library, name);
+    memcpy(function, &symbol, sizeof(symbol));
+    return symbol != NULL;
+}
+
+/* The driver is loaded since the runtime uses it. */
+static bool load_driver(struct driver *d)
+{
+    void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    return library && load_symbol(library, "cuGraphKernelNodeGetParams_v2", &d->node) &&
+           load_symbol(library, "cuKernelGetFunction", &d->function) &&
+           load_symbol(library, "cuFuncGetName", &d->name) &&
+           load_symbol(library, "cuFuncGetAttribute", &d->attribute) &&
+           load_symbol(library, "cuFuncGetParamInfo", &d->parameter);
+}
+
+/* FNV-1a, Fowler, Noll and Vo: what is compared was made within one process. */
+static void mix(uint64_t *hash, const void *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        *hash = (*hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
+}
+
+/* The arguments of a launch, by value: that of a pointer is where it points to. */
+static bool mix_parameters(const struct driver *d, const CUDA_KERNEL_NODE_PARAMS_v2 *p,
+                           uint64_t *hash)
+{
+    size_t offset, bytes;
+    for (size_t i = 0; d->parameter(p->func, i, &offset, &bytes) == CUDA_SUCCESS; i++) {
+        if (!p->kernelParams)
+            return false;
+        mix(hash, p->kernelParams[i], bytes);
+    }
+    return true;
+}
+
+static bool ask(const struct driver *d, CUfunction_attribute what, CUfunction function,
+                unsigned *value)
+{
+    int number = 0;
+    if (d->attribute(&number, what, function) != CUDA_SUCCESS || number < 0)
+        return false;
+    *value = (unsigned)number;
+    return true;
+}
+
+static bool describe(const struct driver *d, const CUDA_KERNEL_NODE_PARAMS_v2 *p,
+                     struct device_kernel *k)
+{
+    const struct device_kernel shape = {.grid = {p->gridDimX, p->gridDimY, p->gridDimZ},
+                                        .block = {p->blockDimX, p->blockDimY, p->blockDimZ}};
+    *k = shape;
+    if (d->name(&k->name, p->func) != CUDA_SUCCESS || !k->name ||
+        !ask(d, CU_FUNC_ATTRIBUTE_NUM_REGS, p->func, &k->registers) ||
+        !ask(d, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, p->func, &k->local_bytes) ||
+        !ask(d, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, p->func, &k->shared_bytes))
+        return false;
+    k->shared_bytes += p->sharedMemBytes;
+    return true;
+}
+
+static bool is_same_launch(const struct device_kernel *a, const struct device_kernel *b)
+{
+    return memcmp(a->grid, b->grid, sizeof(a->grid)) == 0 &&
+           memcmp(a->block, b->block, sizeof(a->block)) == 0 && a->shared_bytes == b->shared_bytes;
+}
+
+/* Where in the list the launch's kernel is, behind the others if it is new; KERNELS_MAX: none. */
+static size_t place_of(const struct driver *d, const CUDA_KERNEL_NODE_PARAMS_v2 *p,
+                       struct kernel_list *list)
+{
+    struct device_kernel k;
+    if (!describe(d, p, &k))
+        return KERNELS_MAX;
+    for (size_t i = 0; i < list->n; i++)
+        if (list->function[i] == p->func && is_same_launch(&list->kernel[i], &k))
+            return i;
+    if (list->n < KERNELS_MAX) {
+        list->function[list->n] = p->func;
+        list->kernel[list->n] = k;
+        return list->n++;
+    }
+    return KERNELS_MAX;
+}
+
+static bool add_node(const struct driver *d, cudaGraphNode_t node, struct kernel_list *list)
+{
+    CUDA_KERNEL_NODE_PARAMS_v2 p;
+    memset(&p, 0, sizeof(p));
+    if (d->node((CUgraphNode)node, &p) != CUDA_SUCCESS ||
+        (!p.func && d->function(&p.func, p.kern) != CUDA_SUCCESS))
+        return false;
+    const size_t place = place_of(d, &p, list);
+    mix(&list->sequence, &place, sizeof(place));
+    return place < KERNELS_MAX && mix_parameters(d, &p, &list->sequence);
+}
+
+/* A node that is no kernel, with all that it was given; false: one whose work is not known. */
+static bool add_other(cudaGraphNode_t node, cudaGraphNodeType type, uint64_t *sequence)
+{
+    cudaMemsetParams fill;
+    cudaMemcpy3DParms copy;
+    memset(&fill, 0, sizeof(fill));
+    memset(&copy, 0, sizeof(copy));
+    switch (type) {
+    case cudaGraphNodeTypeEmpty:
+        return true;
+    case cudaGraphNodeTypeMemset:
+        if (cudaGraphMemsetNodeGetParams(node, &fill) != cudaSuccess)
+            return false;
+        mix(sequence, &fill, sizeof(fill));
+        return true;
+    case cudaGraphNodeTypeMemcpy:
+        if (cudaGraphMemcpyNodeGetParams(node, &copy) != cudaSuccess)
+            return false;
+        mix(sequence, &copy, sizeof(copy));
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool add_nodes(const struct driver *d, const cudaGraphNode_t *nodes, size_t n,
+                      struct kernel_list *list)
+{
+    for (size_t i = 0; i < n; i++) {
+        cudaGraphNodeType type;
+        if (cudaGraphNodeGetType(nodes[i], &type) != cudaSuccess)
+            return false;
+        mix(&list->sequence, &type, sizeof(type));
+        const bool known = type == cudaGraphNodeTypeKernel
+                               ? add_node(d, nodes[i], list)
+                               : add_other(nodes[i], type, &list->sequence);
+        if (!known)
+            return false;
+    }
+    return true;
+}
+
+struct device_kernels cuda_kernels_of(const cudaGraphNode_t *nodes, size_t n)
+{
+    struct device_kernels kernels = {};
+    struct driver driver;
+    struct kernel_list *const list = (struct kernel_list *)calloc(1, sizeof(*list));
+    if (!list)
+        return kernels;
+    list->sequence = 0xcbf29ce484222325u;
+    if (load_driver(&driver) && add_nodes(&driver, nodes, n, list)) {
+        kernels.list = list->kernel; /* its first member: freeing it frees the list */
+        kernels.n = list->n;
+        kernels.sequence = list->sequence;
+        return kernels;
+    }
+    (void)cudaGetLastError(); /* not knowing is no error of the launches */
+    free(list);
+    return kernels;
+}

@@ -1,0 +1,30 @@
+/*
+ * cubin_file.h: library files with GPU code in them, put together section by section.
+ */
+#ifndef TESTS_UNIT_CUBIN_FILE_H
+#define TESTS_UNIT_CUBIN_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gate/base/buf.h"
+#include "gate/machine_code.h"
+
+/* Two kernels, and what they share. Sections count from 2: the empty one and the names come first.
+ */
+struct cubin {
+    uint32_t architecture;
+    const char *names; /* "\0first\0second": they lie at 1 and behind the next NUL */
+    const char *first, *first_constants, *second, *data, *helper;
+};
+
+extern const struct cubin cubin_plain;
+
+/* A shared object with a container for each cubin; the buffer is initialised here. */
+void cubin_put_library(struct buf *out, const struct cubin *cubins, size_t n);
+
+/* What machine_code_read() makes of these bytes, or of such a library. */
+struct machine_code *cubin_read_bytes(const void *bytes, size_t n);
+struct machine_code *cubin_read(const struct cubin *cubins, size_t n);
+
+#endif

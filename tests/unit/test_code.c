@@ -1,0 +1,111 @@
+/* What a replay runs, of kernels that a file of nvcc's is not needed for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cubin_file.h"
+#include "gate/code.h"
+
+static const struct device_kernel two[] = {
+    {"one", {132, 1, 1}, {128, 1, 1}, 96, 0, 4096},
+    {"two", {64, 2, 1}, {256, 1, 1}, 40, 16, 65536},
+};
+
+static const struct device_kernels both = {two, 2, 77};
+
+static struct code code_in(const struct cubin *cubin, const struct device_kernels *kernels)
+{
+    struct machine_code *m = cubin_read(cubin, 1);
+    struct code code = code_of(kernels, m);
+    machine_code_free(m);
+    return code;
+}
+
+static void test_the_same_twice(void **state)
+{
+    (void)state;
+    struct code a = code_in(&cubin_plain, &both), b = code_in(&cubin_plain, &both);
+    assert_int_equal(strlen(a.sha256), 64);
+    assert_true(code_is_same(&a, &b));
+}
+
+static void test_what_makes_another(void **state)
+{
+    (void)state;
+    struct code was = code_in(&cubin_plain, &both), is;
+    struct cubin changed = cubin_plain;
+    changed.second = "another code";
+    is = code_in(&changed, &both);
+    assert_string_not_equal(was.sha256, is.sha256);
+    assert_false(code_is_same(&was, &is));
+
+    struct device_kernel wider[] = {two[0], two[1]};
+    wider[1].grid[0] = 65;
+    is = code_in(&cubin_plain, &(struct device_kernels){wider, 2, 77});
+    assert_string_not_equal(was.sha256, is.sha256);
+
+    is = code_in(&cubin_plain, &(struct device_kernels){two, 2, 78}); /* other arguments */
+    assert_string_equal(was.sha256, is.sha256);
+    assert_false(code_is_same(&was, &is));
+}
+
+/* A kernel that changed does not concern a replay that does without it. */
+static void test_other_kernels_do_not_count(void **state)
+{
+    (void)state;
+    struct cubin changed = cubin_plain;
+    changed.second = "another code";
+    const struct device_kernels first = {two, 1, 5};
+    struct code a = code_in(&cubin_plain, &first), b = code_in(&changed, &first);
+    assert_true(code_is_same(&a, &b));
+}
+
+static void test_not_known_is_not_the_same(void **state)
+{
+    (void)state;
+    const struct device_kernel foreign[] = {{"vendor_kernel", {1, 1, 1}, {1, 1, 1}, 8, 0, 0}};
+    const struct device_kernels cases[] = {
+        {foreign, 1, 77}, /* in another file */
+        {NULL, 0, 77},    /* the driver does not tell */
+    };
+    for (size_t i = 0; i < 2; i++) {
+        struct code code = code_in(&cubin_plain, &cases[i]);
+        assert_string_equal(code.sha256, "");
+        assert_false(code_is_same(&code, &code));
+    }
+    struct code code = code_of(&both, NULL);
+    assert_false(code_is_same(&code, &code));
+    code = code_in(&cubin_plain, &(struct device_kernels){two, 2, 0}); /* its arguments are not */
+    assert_false(code_is_same(&code, &code));
+}
+
+static void test_resources_are_the_most(void **state)
+{
+    (void)state;
+    struct code code = code_of(&both, NULL);
+    assert_true(code.has_resources);
+    assert_int_equal(code.registers, 96);
+    assert_int_equal(code.spill_bytes, 16);
+    assert_int_equal(code.shared_bytes, 65536);
+    code = code_of(&(struct device_kernels){NULL, 0, 0}, NULL);
+    assert_false(code.has_resources);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_same_twice),
+        cmocka_unit_test(test_what_makes_another),
+        cmocka_unit_test(test_other_kernels_do_not_count),
+        cmocka_unit_test(test_not_known_is_not_the_same),
+        cmocka_unit_test(test_resources_are_the_most),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
