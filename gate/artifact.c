@@ -64,26 +64,19 @@ static enum gate_status set_path(char path[PATHS_MAX], struct gate_error *err, c
 
 /* ---- folders ---- */
 
-static enum gate_status choose_cache(char path[PATHS_MAX], struct gate_error *err)
-{
-    const char *own = getenv("GATE_CACHE"), *xdg = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
-    if (own && own[0])
-        return set_path(path, err, "%s", own);
-    /* The XDG specification has relative paths ignored. */
-    if (xdg && xdg[0] == '/')
-        return set_path(path, err, "%s/kernel-gate", xdg);
-    if (home && home[0] == '/')
-        return set_path(path, err, "%s/.cache/kernel-gate", home);
-    return gate_fail(err, GATE_ENVIRONMENT,
-                     "there is no place for the artifact cache: set GATE_CACHE to a folder");
-}
+static const struct paths_kind cache_folder = {
+    .what = "the artifact cache",
+    .variable = "GATE_CACHE",
+    .xdg = "XDG_CACHE_HOME",
+    .below = ".cache",
+    .name = "",
+};
 
 enum gate_status artifact_cache_dir(char path[PATHS_MAX], struct gate_error *err)
 {
     char chosen[PATHS_MAX];
     struct stat st;
-    enum gate_status status = choose_cache(chosen, err);
+    enum gate_status status = paths_user_folder(&cache_folder, chosen, err);
     if (!status)
         status = file_make_folders(chosen, err);
     if (status)

@@ -1,6 +1,8 @@
 /* backoff.c: see backoff.h. */
 #include "backoff.h"
 
+#include "base/clock.h"
+
 #include <math.h>
 #include <sys/random.h>
 #include <time.h>
@@ -8,16 +10,9 @@
 #define FIRST_DELAY_S 0.5
 #define LONGEST_DELAY_S 30.0
 
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 struct backoff backoff_start(double patience_s)
 {
-    return (struct backoff){.deadline_s = now_s() + patience_s};
+    return (struct backoff){.deadline_s = clock_s() + patience_s};
 }
 
 double backoff_delay(const struct backoff *b, unsigned n, double asked_s)
@@ -27,7 +22,7 @@ double backoff_delay(const struct backoff *b, unsigned n, double asked_s)
     if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0)
         random = 0;
     double delay = fmax(whole * (0.5 + 0.5 * random / 4294967296.0), asked_s);
-    return now_s() + delay > b->deadline_s ? -1 : delay;
+    return clock_s() + delay > b->deadline_s ? -1 : delay;
 }
 
 void backoff_sleep(double seconds)

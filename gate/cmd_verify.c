@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "operands.h"
 #include "report_table.h"
@@ -71,13 +71,6 @@ static const char *const outcome_names[] = {[CASE_VERIFIED] = "right",
                                             [CASE_UNSUPPORTED] = "unsupported",
                                             [CASE_ENVIRONMENT] = "environment"};
 
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* ---- verifying ---- */
 
 static enum gate_status verify_cases(struct verify_run *v, struct gate_error *err)
@@ -85,7 +78,7 @@ static enum gate_status verify_cases(struct verify_run *v, struct gate_error *er
     const struct suite *suite = &v->setup.suite;
     char text[256];
     enum gate_status status = GATE_OK;
-    double start = now_s();
+    double start = clock_s();
     v->results = calloc(suite->n_cases, sizeof *v->results);
     if (!v->results)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
@@ -103,7 +96,7 @@ static enum gate_status verify_cases(struct verify_run *v, struct gate_error *er
         status = supervisor_run_case(v->setup.supervisor, &task, &v->results[v->n], err);
     }
     run_request_progress("");
-    v->seconds = now_s() - start;
+    v->seconds = clock_s() - start;
     return status;
 }
 

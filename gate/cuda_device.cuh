@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 extern "C" {
+#include "base/clock.h"
 #include "base/error.h"
 }
 #include "device_backend.h"

@@ -6,15 +6,6 @@
  */
 #include "cuda_device.cuh"
 
-#include <time.h>
-
-static double host_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-    return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
-}
-
 static enum gate_status enqueue_timed(struct cuda_device *d, cuda_enqueue_fn enqueue,
                                       const void *work, struct gate_error *err)
 {
@@ -30,11 +21,11 @@ enum gate_status cuda_time(struct cuda_device *d, cuda_enqueue_fn enqueue, const
 {
     GATE_TRY(cuda_hold(d, err));
     const enum gate_status enqueued = enqueue_timed(d, enqueue, work, err);
-    const double begin = host_now_ns();
+    const double begin = clock_ns();
     cuda_release(d);
     GATE_TRY(enqueued);
     CUDA_TRY(cudaDeviceSynchronize(), err);
-    const double end = host_now_ns();
+    const double end = clock_ns();
     GATE_TRY(cuda_hold_check(d, err));
     float ms;
     CUDA_TRY(cudaEventElapsedTime(&ms, d->start, d->stop), err);

@@ -18,6 +18,7 @@
 
 #include "../kernels/reference/half.h"
 #include "../kernels/reference/reference.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "device_backend.h"
 #include "host_normal.h"
@@ -52,13 +53,6 @@ struct device_replay {
     bool delayed;
     double delay_ns;
 };
-
-static double now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC_RAW, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 static void host_close(struct device *d)
 {
@@ -261,15 +255,15 @@ static enum gate_status host_replay_delay(struct device *d, struct device_replay
 /* Busy like a kernel: a thread that sleeps wakes up late and on a core that has clocked down. */
 static void delay(double ns)
 {
-    double begin = now_ns();
-    while (now_ns() - begin < ns)
+    double begin = clock_ns();
+    while (clock_ns() - begin < ns)
         continue;
 }
 
 static enum gate_status host_replay_run(struct device *d, struct device_replay *r,
                                         struct device_time *out, struct gate_error *err)
 {
-    double start = now_ns();
+    double start = clock_ns();
     for (unsigned i = 0; i < r->n; i++) {
         enum gate_status status = host_launch_checked(d, r->launch, r->context, i, err);
         if (status)
@@ -277,7 +271,7 @@ static enum gate_status host_replay_run(struct device *d, struct device_replay *
     }
     if (r->delayed)
         delay(r->delay_ns);
-    double ns = now_ns() - start;
+    double ns = clock_ns() - start;
     *out = (struct device_time){.device_ns = ns, .host_ns = ns};
     return GATE_OK;
 }
@@ -313,9 +307,9 @@ static enum gate_status host_single_run(struct device *d, device_launch_fn launc
     enum gate_status status = sweep_caches((struct host_device *)d, err);
     if (status)
         return status;
-    double start = now_ns();
+    double start = clock_ns();
     status = host_launch_checked(d, launch, context, index, err);
-    *device_ns = now_ns() - start;
+    *device_ns = clock_ns() - start;
     return status;
 }
 
@@ -351,10 +345,10 @@ static enum gate_status host_control_run(struct device *d, struct device_time *o
     enum gate_status status = prepare_control(h, err);
     if (status)
         return status;
-    double start = now_ns();
+    double start = clock_ns();
     h->control_value = dependent_steps(h->control_value);
     memcpy(h->control + CONTROL_COPY_BYTES, h->control, CONTROL_COPY_BYTES);
-    double ns = now_ns() - start;
+    double ns = clock_ns() - start;
     *out = (struct device_time){.device_ns = ns, .host_ns = ns};
     return GATE_OK;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,4 +48,25 @@ enum gate_status paths_suite(const char *name, char path[PATHS_MAX], struct gate
                          "as a path",
                          name, path);
     return status;
+}
+
+enum gate_status paths_user_folder(const struct paths_kind *kind, char path[PATHS_MAX],
+                                   struct gate_error *err)
+{
+    const char *own = getenv(kind->variable), *xdg = getenv(kind->xdg), *home = getenv("HOME");
+    int n;
+    if (own && own[0])
+        n = snprintf(path, PATHS_MAX, "%s", own);
+    else if (xdg && xdg[0] == '/')
+        n = snprintf(path, PATHS_MAX, "%s/kernel-gate%s", xdg, kind->name);
+    else if (home && home[0] == '/')
+        n = snprintf(path, PATHS_MAX, "%s/%s/kernel-gate%s", home, kind->below, kind->name);
+    else
+        return gate_fail(err, GATE_ENVIRONMENT, "there is no place for %s: set %s to a folder",
+                         kind->what, kind->variable);
+    if (n >= PATHS_MAX)
+        return gate_fail(err, GATE_ENVIRONMENT,
+                         "the path of %s is too long: set %s to a shorter one", kind->what,
+                         kind->variable);
+    return GATE_OK;
 }

@@ -17,4 +17,17 @@ enum gate_status paths_library(const char *file, char path[PATHS_MAX], struct ga
  * suite; GATE_USAGE when there is none of that name. */
 enum gate_status paths_suite(const char *name, char path[PATHS_MAX], struct gate_error *err);
 
+/*
+ * The user's folder for files of a kind: `variable` of the environment if it is set, else
+ * kernel-gate under the folder of the XDG base directory specification (`xdg`, "XDG_CACHE_HOME",
+ * which must be absolute, else `below` the home folder), and `name` in it ("" or "/spool").
+ * GATE_ENVIRONMENT: there is none, or its path is too long.
+ */
+struct paths_kind {
+    const char *what; /* for messages: "the artifact cache" */
+    const char *variable, *xdg, *below, *name;
+};
+enum gate_status paths_user_folder(const struct paths_kind *kind, char path[PATHS_MAX],
+                                   struct gate_error *err);
+
 #endif

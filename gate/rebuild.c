@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "artifact.h"
+#include "base/clock.h"
 #include "base/utf8.h"
 
 #define TIMEOUT_MAX_S 86400
@@ -40,13 +41,6 @@ struct rebuild {
     long timeout_s;
     double deadline;
 };
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* ---- a command, run to its end ---- */
 
@@ -103,10 +97,10 @@ static void become(char *const *argv, int log, bool in_worktree, pid_t parent)
 /* Waits up to `seconds` for the end; leaves a zombie, so that the id of its group stays taken. */
 static bool await_end(pid_t pid, double seconds, siginfo_t *end)
 {
-    double deadline = now_s() + seconds;
+    double deadline = clock_s() + seconds;
     int fd = pidfd_open(pid, 0);
     struct pollfd ended = {.fd = fd, .events = POLLIN};
-    for (double left = seconds; fd >= 0 && left > 0; left = deadline - now_s()) {
+    for (double left = seconds; fd >= 0 && left > 0; left = deadline - clock_s()) {
         int got = poll(&ended, 1, left > 60 ? 60000 : (int)(left * 1000) + 1);
         if (got > 0 || (got < 0 && errno != EINTR))
             break;
@@ -264,7 +258,7 @@ static enum gate_status add_worktree(struct rebuild *r, struct gate_error *err)
                    path,
                    (char *)r->commit,
                    NULL};
-    if (run_logged(r, add, false, r->deadline - now_s(), how, sizeof how))
+    if (run_logged(r, add, false, r->deadline - clock_s(), how, sizeof how))
         return GATE_OK;
     return rebuild_failed(r, "'git worktree add'", how, err);
 }
@@ -284,7 +278,7 @@ static enum gate_status build(struct rebuild *r, struct gate_error *err)
     snprintf(target, sizeof target, "build/lib/kernel-gate/%s", r->file_name);
     snprintf(parallel, sizeof parallel, "-j%d", jobs());
     char *make[] = {(char *)"make", (char *)"-C", r->worktree, parallel, target, NULL};
-    if (!run_logged(r, make, true, r->deadline - now_s(), how, sizeof how))
+    if (!run_logged(r, make, true, r->deadline - clock_s(), how, sizeof how))
         return rebuild_failed(r, "'make'", how, err);
     int n = snprintf(library, sizeof library, "%s/%s", r->worktree, target);
     if (n < 0 || (size_t)n >= sizeof library)
@@ -301,7 +295,7 @@ static enum gate_status take_lock(struct rebuild *r, struct gate_error *err)
 {
     char path[PATHS_MAX];
     const struct timespec pause = {.tv_nsec = LOCK_POLL_MS * 1000000L};
-    double deadline = now_s() + (double)r->timeout_s;
+    double deadline = clock_s() + (double)r->timeout_s;
     int n = snprintf(path, sizeof path, "%s/%s.lock", r->worktrees, r->commit);
     if (n < 0 || (size_t)n >= sizeof path)
         return gate_fail(err, GATE_ENVIRONMENT, "the path of the artifact cache is too long");
@@ -311,7 +305,7 @@ static enum gate_status take_lock(struct rebuild *r, struct gate_error *err)
     for (bool told = false; flock(r->lock, LOCK_EX | LOCK_NB); nanosleep(&pause, NULL)) {
         if (errno != EWOULDBLOCK && errno != EINTR)
             return gate_fail(err, GATE_IO, "cannot lock '%s': %s", path, strerror(errno));
-        if (now_s() > deadline)
+        if (clock_s() > deadline)
             return gate_fail(err, GATE_ENVIRONMENT,
                              "another process has been building commit %.12s for over %ld s "
                              "(it holds '%s')",
@@ -362,7 +356,7 @@ static enum gate_status build_in_worktree(struct rebuild *r, struct gate_error *
         return status;
     fprintf(stderr, "gate: building %s of commit %.12s (log: %s)\n", r->file_name, r->commit,
             r->log_path);
-    r->deadline = now_s() + (double)r->timeout_s;
+    r->deadline = clock_s() + (double)r->timeout_s;
     remove_stale_worktrees(r);
     status = add_worktree(r, err);
     if (!status)

@@ -34,19 +34,13 @@ static enum gate_status set_path(char path[PATHS_MAX], struct gate_error *err, c
 
 /* ---- folders ---- */
 
-static enum gate_status choose_folder(char path[PATHS_MAX], struct gate_error *err)
-{
-    const char *own = getenv("GATE_SPOOL"), *xdg = getenv("XDG_STATE_HOME");
-    const char *home = getenv("HOME");
-    if (own && own[0])
-        return set_path(path, err, "%s", own);
-    if (xdg && xdg[0] == '/')
-        return set_path(path, err, "%s/kernel-gate/spool", xdg);
-    if (home && home[0] == '/')
-        return set_path(path, err, "%s/.local/state/kernel-gate/spool", home);
-    return gate_fail(err, GATE_ENVIRONMENT,
-                     "there is no place for what is to be sent: set GATE_SPOOL to a folder");
-}
+static const struct paths_kind spool_folder = {
+    .what = "what is to be sent",
+    .variable = "GATE_SPOOL",
+    .xdg = "XDG_STATE_HOME",
+    .below = ".local/state",
+    .name = "/spool",
+};
 
 /* What lies there is sent in the name of whoever has the token. */
 static enum gate_status check_owner(const char *path, struct gate_error *err)
@@ -72,7 +66,7 @@ enum gate_status spool_open(const char *url, struct spool *out, struct gate_erro
         server[i] = url[i];
     for (char *c = server; *c; c++)
         *c = *c == '/' ? '+' : *c == ':' ? '%' : *c;
-    enum gate_status status = choose_folder(folder, err);
+    enum gate_status status = paths_user_folder(&spool_folder, folder, err);
     if (!status)
         status = set_path(out->path, err, "%s/%s", folder, server);
     if (!status)

@@ -12,7 +12,7 @@ int64_t clock_wall_ms(void)
 double clock_ns(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_MONOTONIC_RAW, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 int64_t clock_wall_ms(void); /* since 1970 (UTC); it may be set back */
-double clock_ns(void);       /* since some moment; never goes back */
+double clock_ns(void);       /* since some moment; never goes back, and NTP does not bend it */
 double clock_s(void);        /* the same in seconds */
 
 #endif
