@@ -10,6 +10,7 @@
 
 #include "code.h"
 #include "device.h"
+#include "fingerprints.h"
 #include "library.h"
 #include "operands.h"
 #include "stats.h"
@@ -35,7 +36,8 @@ struct verification {
     unsigned skipped;      /* that were not: too large, or a layout that the kernel refuses */
     char vendor[32];       /* the provider beside it; empty: none that is right */
     double vendor_rel_fro; /* of the vendor's own kernel on the same inputs */
-    char message[900];     /* empty when ok */
+    struct fingerprints fingerprints;
+    char message[900]; /* empty when ok */
 };
 
 /* What was measured of one kernel, per launch. */

@@ -118,7 +118,7 @@ static void reproduce(const struct verify_run *v, const char *id, char *text, si
                                   .library = v->request.target.library,
                                   .seed = v->request.seed,
                                   .tier = v->tier};
-    reproduce_command(&how, id, text, size);
+    reproduce_command(&how, id, false, text, size);
 }
 
 /* ---- output ---- */

@@ -67,6 +67,12 @@ enum gate_status device_download(struct device *d, void *to, const void *from, s
     return d->backend->download(d, to, from, bytes, err);
 }
 
+enum gate_status device_copy(struct device *d, void *to, const void *from, size_t bytes,
+                             struct gate_error *err)
+{
+    return d->backend->copy(d, to, from, bytes, err);
+}
+
 enum gate_status device_fill_bytes(struct device *d, void *to, unsigned char byte, size_t bytes,
                                    struct gate_error *err)
 {

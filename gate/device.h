@@ -111,6 +111,9 @@ enum gate_status device_upload(struct device *d, void *to, const void *from, siz
                                struct gate_error *err);
 enum gate_status device_download(struct device *d, void *to, const void *from, size_t bytes,
                                  struct gate_error *err);
+/* From device memory to device memory, which does not overlap. */
+enum gate_status device_copy(struct device *d, void *to, const void *from, size_t bytes,
+                             struct gate_error *err);
 enum gate_status device_fill_bytes(struct device *d, void *to, unsigned char byte, size_t bytes,
                                    struct gate_error *err);
 

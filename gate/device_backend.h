@@ -21,6 +21,8 @@ struct device_backend {
                                struct gate_error *err);
     enum gate_status (*download)(struct device *d, void *to, const void *from, size_t bytes,
                                  struct gate_error *err);
+    enum gate_status (*copy)(struct device *d, void *to, const void *from, size_t bytes,
+                             struct gate_error *err);
     enum gate_status (*fill_bytes)(struct device *d, void *to, unsigned char byte, size_t bytes,
                                    struct gate_error *err);
     enum gate_status (*fill_normal)(struct device *d, void *to, enum kg_dtype dtype, int64_t count,

@@ -90,6 +90,13 @@ static enum gate_status cuda_download(struct device *d, void *to, const void *fr
     return copy(cuda_of(d), to, from, bytes, cudaMemcpyDeviceToHost, err);
 }
 
+static enum gate_status cuda_copy(struct device *d, void *to, const void *from, size_t bytes,
+                                  struct gate_error *err)
+{
+    CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, cuda_of(d)->stream), err);
+    return GATE_OK;
+}
+
 static enum gate_status cuda_fill_bytes(struct device *d, void *to, unsigned char byte,
                                         size_t bytes, struct gate_error *err)
 {
@@ -135,6 +142,7 @@ static const struct device_backend cuda_backend = {
     .free = cuda_free,
     .upload = cuda_upload,
     .download = cuda_download,
+    .copy = cuda_copy,
     .fill_bytes = cuda_fill_bytes,
     .fill_normal = cuda_fill_normal,
     .reference = cuda_reference,

@@ -377,6 +377,7 @@ static const struct device_backend host_backend = {
     .free = host_free,
     .upload = host_copy,
     .download = host_copy,
+    .copy = host_copy,
     .fill_bytes = host_fill_bytes,
     .fill_normal = host_fill_normal,
     .reference = host_reference,

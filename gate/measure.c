@@ -220,24 +220,11 @@ static enum gate_status measure_groups(struct session *s, double budget_ns, stru
     return status;
 }
 
-/* The candidate's recorded launches once more, into poisoned outputs: what was timed is what is
- * handed out for the last look. */
-static enum gate_status replay_for_check(struct session *s, const struct operands **first,
-                                         struct gate_error *err)
-{
-    struct device_time unused;
-    s->at = 0;
-    enum gate_status status = operands_poison(s->device, &s->sets[0], 0xff, err);
-    if (!status)
-        status = device_replay_run(s->device, s->series[0].replay, &unused, err);
-    *first = &s->sets[0];
-    return status;
-}
-
 static void blame(struct session *s, const struct gate_error *err)
 {
     struct verification *v = &s->arms[s->at].verification;
     v->ok = false;
+    s->arms[s->at].timed = false;
     snprintf(v->message, sizeof v->message, "%.500s", err->message);
 }
 
@@ -266,7 +253,7 @@ static void note_code(struct session *s)
 }
 
 static enum gate_status measure_session(struct session *s, const struct measure_policy *policy,
-                                        const struct operands **first, struct gate_error *err)
+                                        struct gate_error *err)
 {
     struct device_throttle before;
     enum gate_status status = device_throttle_read(s->device, &before, err);
@@ -277,20 +264,20 @@ static enum gate_status measure_session(struct session *s, const struct measure_
         status = note_throttle(s, &before, err);
     if (!status && policy->single_budget_ns > 0)
         status = take_singles(s, policy->single_budget_ns, err);
-    return status ? status : replay_for_check(s, first, err);
+    return status;
 }
 
 enum gate_status measure_arms(struct device *d, const struct suite_case *c, uint64_t seed,
                               const struct measure_policy *policy, struct arm *arms, unsigned n,
-                              measure_check_fn check, void *context, struct gate_error *err)
+                              audit_check_fn check, void *context, struct gate_error *err)
 {
     struct session s = {.device = d, .c = c, .arms = arms, .n_arms = n, .swap = policy->swap};
-    const struct operands *first = NULL;
+    const struct audit audit = {&s, policy->single_budget_ns > 0, check, context};
     enum gate_status status = session_start(&s, seed, err);
     if (!status)
-        status = measure_session(&s, policy, &first, err);
+        status = measure_session(&s, policy, err);
     if (!status)
-        status = check(context, first, err);
+        status = audit_arms(&audit, err);
     if (status == GATE_WRONG)
         blame(&s, err);
     session_release(&s);

@@ -9,7 +9,7 @@
 #ifndef GATE_MEASURE_H
 #define GATE_MEASURE_H
 
-#include "arm.h"
+#include "audit.h"
 
 #define MEASURE_ROUNDS 8 /* even: half of each kind */
 
@@ -21,21 +21,17 @@ struct measure_policy {
 
 const char *measure_contract(const struct device *d);
 
-/* A last look at outputs that timed launches wrote; GATE_WRONG when they are wrong. */
-typedef enum gate_status (*measure_check_fn)(void *context, const struct operands *o,
-                                             struct gate_error *err);
-
 /*
  * Measures the first n arms (n >= 1, arms[0] the candidate, the best next if it is there), all of
  * them verified on this problem in this run; fills their `measurement` and sets `timed`. `seed` is
- * that of verify_arms(), whose set 0 is set 0 here: `check` is handed set 0 with the outputs of the
- * candidate's recorded launches. GATE_WRONG: a launch failed, cannot be recorded, or takes a time
- * that cannot be (work hidden on another stream, faster than the chip); the guilty arm's
- * verification says so.
+ * that of verify_arms(). Then audits what the arms that have fingerprints wrote (audit.h), by
+ * `check` where it must be looked at. GATE_WRONG: a launch failed, cannot be recorded, is wrong
+ * when timed, or takes a time that cannot be (work hidden on another stream, faster than the chip);
+ * the guilty arm's verification says so.
  */
 enum gate_status measure_arms(struct device *d, const struct suite_case *c, uint64_t seed,
                               const struct measure_policy *policy, struct arm *arms, unsigned n,
-                              measure_check_fn check, void *context, struct gate_error *err);
+                              audit_check_fn check, void *context, struct gate_error *err);
 
 /*
  * For calibration: arms[0] and arms[1] are the same kernel. For each share the candidate's replays

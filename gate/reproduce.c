@@ -17,14 +17,15 @@ static size_t add(char *text, size_t size, size_t used, const char *name, const 
            (size_t)snprintf(text + used, size - used, " --%s %s%s%s", name, quote, value, quote);
 }
 
-void reproduce_command(const struct reproduce *r, const char *case_id, char *text, size_t size)
+void reproduce_command(const struct reproduce *r, const char *case_id, bool timed, char *text,
+                       size_t size)
 {
-    size_t used = (size_t)snprintf(text, size, "gate verify");
+    size_t used = (size_t)snprintf(text, size, "gate %s", timed ? "run" : "verify");
     used = add(text, size, used, "device", r->device);
     used = add(text, size, used, "suite", r->suite);
     used = add(text, size, used, "library", r->library);
     used = add(text, size, used, "filter", case_id);
-    if (r->tier != VERIFY_COMMIT)
+    if (!timed && r->tier != VERIFY_COMMIT)
         used = add(text, size, used, "tier", verify_tier_name(r->tier));
     if (used < size)
         snprintf(text + used, size - used, " --seed %016" PRIx64, r->seed);

@@ -4,6 +4,7 @@
 #ifndef GATE_REPRODUCE_H
 #define GATE_REPRODUCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,7 +17,8 @@ struct reproduce {
     enum verify_tier tier;
 };
 
-/* `gate verify ...` for one case, with the same inputs. */
-void reproduce_command(const struct reproduce *r, const char *case_id, char *text, size_t size);
+/* `gate verify ...` for one case, with the same inputs; `timed`: `gate run ...`. */
+void reproduce_command(const struct reproduce *r, const char *case_id, bool timed, char *text,
+                       size_t size);
 
 #endif

@@ -281,7 +281,8 @@ static void plan_more(struct run_case *c)
 static void say_wrong(const struct run *run, struct run_case *c)
 {
     char command[500];
-    reproduce_command(&run->reproduce, c->about->id, command, sizeof command);
+    reproduce_command(&run->reproduce, c->about->id, c->result.while_measuring, command,
+                      sizeof command);
     int room = (int)(sizeof c->reason - strlen(command) - sizeof "; again: ");
     snprintf(c->reason, sizeof c->reason, "%.*s; again: %s", room, c->result.message, command);
 }
@@ -349,7 +350,8 @@ static void run_one(struct run *run, struct supervisor *s, struct run_case *c, e
                              .best = best_sha256(run, c),
                              .verify = first,
                              .providers = first,
-                             .swap = swap};
+                             .swap = swap,
+                             .fingerprints = c->result.fingerprints};
     struct case_result fresh;
     struct gate_error why = {0};
     if (supervisor_run_case(s, &task, &fresh, &why)) {

@@ -15,6 +15,7 @@
 #define REST_MAX_NS 5e6
 #define WARM_NS 20e6
 #define CONFIDENCE 0.99
+#define POISON 0xff /* a NaN of every dtype */
 
 /* ---- set-up ---- */
 
@@ -30,33 +31,71 @@ static unsigned wanted_sets(const struct device *d, const struct kg_problem *p)
     return (unsigned)wanted;
 }
 
-/* Literal values belong in every set; else one pass over the whole memory makes them all random,
- * and the first set is made to be the one that was verified. */
-static enum gate_status fill_sets(struct session *s, uint64_t seed, struct gate_error *err)
+unsigned session_content(const struct session *s, unsigned set)
 {
-    const struct kg_problem *p = &s->c->problem;
-    int64_t elements = (int64_t)(s->memory.bytes / problem_dtype_bytes(p->dtype));
-    bool literal = cJSON_GetObjectItemCaseSensitive(s->c->object, "inputs") != NULL;
-    enum gate_status status = device_fill_normal(s->device, s->memory.data, p->dtype, elements,
-                                                 operands_seed(seed, s->n_sets), err);
-    for (unsigned i = 0; i < (literal ? s->n_sets : 1) && !status; i++)
-        status = operands_fill(s->device, s->c, &s->sets[i], operands_seed(seed, i), err);
+    return (set + s->rotation) % VERIFY_SEEDS;
+}
+
+static enum gate_status make_masters(struct session *s, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    for (unsigned i = 0; i < VERIFY_SEEDS && !status; i++)
+        status = operands_fill(s->device, s->c, &s->masters[i], operands_seed(s->seed, i), err);
     return status;
 }
 
-/* One allocation for all sets: hundreds of small ones would take longer than the measurement. */
-static enum gate_status make_sets(struct session *s, uint64_t seed, struct gate_error *err)
+static enum gate_status load_inputs(struct session *s, unsigned set, struct gate_error *err)
+{
+    unsigned content = session_content(s, set);
+    struct operands *o = &s->sets[set], *master = &s->masters[content];
+    enum gate_status status = GATE_OK;
+    if (!s->has_masters)
+        return operands_fill(s->device, s->c, o, operands_seed(s->seed, content), err);
+    for (uint32_t i = 0; i < o->args.n_in && !status; i++)
+        status = device_copy(s->device, o->args.in[i].data, master->args.in[i].data,
+                             (size_t)problem_tensor_elements(&o->in[i]) *
+                                 problem_dtype_bytes(o->args.in[i].dtype),
+                             err);
+    return status;
+}
+
+enum gate_status session_poison(struct session *s, unsigned set, struct gate_error *err)
+{
+    return operands_poison(s->device, &s->sets[set], POISON, err);
+}
+
+enum gate_status session_load(struct session *s, unsigned rotation, bool poison,
+                              struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    s->rotation = rotation;
+    for (unsigned i = 0; i < s->n_sets && !status; i++) {
+        status = load_inputs(s, i, err);
+        if (!status && poison)
+            status = session_poison(s, i, err);
+    }
+    return status;
+}
+
+/* One allocation for all sets: hundreds of small ones would take longer than the measurement. A
+ * set that is alone is as large as the caches, so it has no masters: its contents are made anew. */
+static enum gate_status make_sets(struct session *s, struct gate_error *err)
 {
     const struct kg_problem *p = &s->c->problem;
     size_t bytes = operands_bytes(p);
     s->n_sets = wanted_sets(s->device, p);
+    s->has_masters = s->n_sets > 1;
     s->sets = calloc(s->n_sets, sizeof *s->sets);
     if (!s->sets)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    enum gate_status status = device_alloc(s->device, s->n_sets * bytes, &s->memory, err);
-    for (unsigned i = 0; i < s->n_sets && !status; i++)
-        s->sets[i] = operands_at(s->device, p, (char *)s->memory.data + i * bytes);
-    return status ? status : fill_sets(s, seed, err);
+    unsigned all = s->n_sets + (s->has_masters ? VERIFY_SEEDS : 0);
+    enum gate_status status = device_alloc(s->device, all * bytes, &s->memory, err);
+    for (unsigned i = 0; i < all && !status; i++)
+        *(i < s->n_sets ? &s->sets[i] : &s->masters[i - s->n_sets]) =
+            operands_at(s->device, p, (char *)s->memory.data + i * bytes);
+    if (!status && s->has_masters)
+        status = make_masters(s, err);
+    return status ? status : session_load(s, 0, true, err);
 }
 
 /* As large as the largest arm needs. */
@@ -88,8 +127,8 @@ static unsigned member_in_slot(const struct session *s, bool other_first, unsign
     return other_first && s->n_members > 1 && slot < 2 ? 1 - slot : slot;
 }
 
-static enum gate_status record(struct session *s, unsigned arm, unsigned n_launches,
-                               struct gate_error *err)
+enum gate_status session_record(struct session *s, unsigned arm, unsigned n_launches,
+                                struct gate_error *err)
 {
     struct series *x = &s->series[arm];
     s->at = arm;
@@ -105,7 +144,7 @@ static enum gate_status estimate_launch_ns(struct session *s, unsigned arm, unsi
                                            struct gate_error *err)
 {
     struct device_time t = {0};
-    enum gate_status status = record(s, arm, n, err);
+    enum gate_status status = session_record(s, arm, n, err);
     for (int i = 0; i < 2 && !status; i++)
         status = device_replay_run(s->device, s->series[arm].replay, &t, err);
     if (!status)
@@ -156,7 +195,8 @@ static enum gate_status plan_launches(struct session *s, double *launch_ns, stru
     }
     for (unsigned slot = 0; slot < s->n_arms; slot++) {
         unsigned i = s->members[member_in_slot(s, s->swap, slot)];
-        enum gate_status status = record(s, i, s->arms[i].role == ARM_BEST ? n[0] : n[i], err);
+        enum gate_status status =
+            session_record(s, i, s->arms[i].role == ARM_BEST ? n[0] : n[i], err);
         if (status)
             return status;
     }
@@ -179,7 +219,8 @@ static enum gate_status warm_up(struct session *s, struct gate_error *err)
 enum gate_status session_start(struct session *s, uint64_t seed, struct gate_error *err)
 {
     double launch_ns[ARMS_MAX];
-    enum gate_status status = make_sets(s, seed, err);
+    s->seed = seed;
+    enum gate_status status = make_sets(s, err);
     if (!status)
         status = make_workspace(s, err);
     if (!status)

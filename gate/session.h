@@ -3,7 +3,9 @@
  *
  * Contract paired-graph-v1 (CUDA) and paired-loop-v1 (host). All arms run in one process on the
  * same buffers. R input sets rotate so that one sample touches at least three times the L2; where
- * time or memory forbids it R is 1 and the sample is labelled warm. One sample is one replay of N
+ * time or memory forbids it R is 1 and the sample is labelled warm. The sets hold the VERIFY_SEEDS
+ * contents that were verified, in turn, so that what is right of every set is known. One sample is
+ * one replay of N
  * recorded serial launches, N a multiple of R, about 1 ms long (longer kernels: N = 1); the
  * candidate and the best have the same N. After about 5 ms of work the device rests in low-power
  * fills, so that its power limit is not what is measured.
@@ -39,9 +41,13 @@ struct session {
     bool swap;
     bool delayed; /* record a delay node with each replay */
 
-    struct device_memory memory; /* of all sets */
+    uint64_t seed;
+    struct device_memory memory;           /* of all sets, and the masters behind them */
+    struct operands masters[VERIFY_SEEDS]; /* whose inputs are copied */
+    bool has_masters;                      /* false: there is one set alone */
     struct operands *sets;
-    unsigned n_sets; /* that rotate */
+    unsigned n_sets;   /* that rotate */
+    unsigned rotation; /* set i holds content (i + rotation) % VERIFY_SEEDS */
     struct device_memory workspace;
     bool cold;
     struct series series[ARMS_MAX];
@@ -52,11 +58,20 @@ struct session {
 
 #define SESSION_ROUNDS_MAX 400
 
-/* Makes the input sets (set i from operands_seed(seed, i)), decides R and N, records every arm and
- * warms up. Fill device, c, arms, n_arms, swap and delayed first, the rest zero. Release whatever
- * it returns. */
+/* Makes the input sets (content i is from operands_seed(seed, i)), decides R and N, records every
+ * arm and warms up. Fill device, c, arms, n_arms, swap and delayed first, the rest zero. Release
+ * whatever it returns. */
 enum gate_status session_start(struct session *s, uint64_t seed, struct gate_error *err);
 void session_release(struct session *s);
+
+/* Gives every set its content after `rotation` steps; `poison`: and poisons the outputs. */
+enum gate_status session_load(struct session *s, unsigned rotation, bool poison,
+                              struct gate_error *err);
+enum gate_status session_poison(struct session *s, unsigned set, struct gate_error *err);
+/* Records n launches of an arm, for good. */
+enum gate_status session_record(struct session *s, unsigned arm, unsigned n_launches,
+                                struct gate_error *err);
+unsigned session_content(const struct session *s, unsigned set);
 
 /* One sample of each arm forth and one back. At most SESSION_ROUNDS_MAX rounds. */
 enum gate_status session_round(struct session *s, struct gate_error *err);

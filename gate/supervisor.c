@@ -320,6 +320,8 @@ static bool send_task(struct supervisor *s, struct attempt *a)
     cJSON_AddBoolToObject(task, "measure", !a->task->verify_only);
     cJSON_AddBoolToObject(task, "providers", a->task->providers);
     cJSON_AddBoolToObject(task, "swap", a->task->swap);
+    if (a->task->fingerprints.known)
+        cJSON_AddItemToObject(task, "fingerprints", fingerprints_write(&a->task->fingerprints));
     if (a->task->n_shares)
         cJSON_AddItemToObject(task, "shares",
                               cJSON_CreateDoubleArray(a->task->shares, (int)a->task->n_shares));
@@ -445,6 +447,7 @@ static bool read_done(struct supervisor *s, const struct case_task *task, cJSON 
     snprintf(out->message, sizeof out->message, "%s", json_string(done, "message", ""));
     cJSON_Delete(out->arms);
     out->arms = cJSON_DetachItemFromObjectCaseSensitive(done, "arms");
+    out->fingerprints = fingerprints_read(json_member(done, "fingerprints"));
     return true;
 }
 
@@ -549,6 +552,7 @@ enum gate_status supervisor_run_case(struct supervisor *s, const struct case_tas
             supervisor_retire_worker(s);
         }
         cJSON_Delete(done);
+        out->while_measuring = !strcmp(a.phase, "measure");
     }
     if (a.skip->child && is_done_right(out->outcome))
         say_skipped(&a, out, blamed);

@@ -12,6 +12,7 @@
 #include <cjson/cJSON.h>
 #include <stdint.h>
 
+#include "fingerprints.h"
 #include "protocol.h"
 #include "suite.h"
 #include "verify_tier.h"
@@ -51,15 +52,19 @@ struct case_task {
     bool verify_only;      /* nothing is measured */
     bool providers;        /* measured beside it */
     bool swap;             /* the best is recorded and started first */
-    const double *shares;  /* calibration: of the candidate's time, to be added; NULL */
+    struct fingerprints fingerprints; /* of the candidate; not known: another process told none */
+    const double *shares;             /* calibration: of the candidate's time, to be added; NULL */
     unsigned n_shares;
 };
 
 struct case_result {
     enum case_outcome outcome;
     char message[1000];
+    bool
+        while_measuring; /* the phase that it ended in: what is wrong need not show when verified */
     cJSON *arms; /* by run.schema.json; the caller's; never NULL, empty when the worker died */
-    double d[PROTOCOL_SHARES_MAX]; /* calibration: of each share */
+    struct fingerprints fingerprints; /* of the candidate */
+    double d[PROTOCOL_SHARES_MAX];    /* calibration: of each share */
 };
 
 /*

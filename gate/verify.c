@@ -225,21 +225,14 @@ static enum gate_status verify_output(struct device *d, const struct suite_case 
     return look_closely(d, &c->problem, o, r, i, rms, v, err);
 }
 
-static enum gate_status verify_all(struct device *d, const struct suite_case *c,
-                                   const struct operands *o, const struct reference *r,
-                                   bool closely, struct verification *v, struct gate_error *err)
+enum gate_status verify_outputs(struct device *d, const struct suite_case *c,
+                                const struct operands *o, const struct reference *r, bool closely,
+                                struct verification *v, struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
     for (uint32_t i = 0; i < o->args.n_out && !status; i++)
         status = verify_output(d, c, o, r, i, closely, v, err);
     return status;
-}
-
-enum gate_status verify_outputs(struct device *d, const struct suite_case *c,
-                                const struct operands *o, const struct reference *r,
-                                struct verification *v, struct gate_error *err)
-{
-    return verify_all(d, c, o, r, true, v, err);
 }
 
 /* ---- one arm ---- */
@@ -284,7 +277,8 @@ static enum gate_status repeat(const struct verify_job *job, struct arm *arm,
     for (int i = 0; i < REPEATS && !status && v->ok; i++) {
         status = launch_arm(job, arm, err);
         if (!status && (arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC)) {
-            status = verify_all(job->device, job->c, job->operands, job->reference, false, v, err);
+            status =
+                verify_outputs(job->device, job->c, job->operands, job->reference, false, v, err);
             continue;
         }
         if (!status)
@@ -325,7 +319,8 @@ static enum gate_status verify_once(const struct verify_job *job, struct arm *ar
     if (status)
         return status;
     arm->verification.seeds++;
-    status = verify_all(d, job->c, job->operands, job->reference, closely, &arm->verification, err);
+    status =
+        verify_outputs(d, job->c, job->operands, job->reference, closely, &arm->verification, err);
     return status ? status : check_zones(job, arm, poison, err);
 }
 
@@ -367,6 +362,9 @@ static enum gate_status verify_set(const struct verify_job *job, unsigned s, str
         job->notice(job->context, arm);
         if (arm->verification.ok)
             status = verify_once(job, arm, poison, closely, err);
+        if (!status && arm->verification.ok)
+            status =
+                operands_hash_outputs(d, job->operands, &arm->verification.fingerprints.of[s], err);
         if (!status && closely && arm->verification.ok)
             status = verify_further(job, arm, inputs, &before, err);
         say_inputs(&arm->verification, s, had);
@@ -392,6 +390,8 @@ enum gate_status verify_arms(const struct verify_job *job, struct gate_error *er
     enum gate_status status = GATE_OK;
     for (unsigned s = job->tier == VERIFY_SMALL ? 0 : VERIFY_SEEDS; s-- > 0 && !status;)
         status = verify_set(job, s, err);
+    for (unsigned i = 0; i < job->n_arms && !status && job->tier != VERIFY_SMALL; i++)
+        job->arms[i].verification.fingerprints.known = job->arms[i].verification.ok;
     note_vendor(job);
     if (status || !job->arms[0].verification.ok)
         return status;

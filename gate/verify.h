@@ -16,8 +16,6 @@
 #include "verify_reference.h"
 #include "verify_tier.h"
 
-#define VERIFY_SEEDS 3
-
 /* What is known of an arm before it was looked at; each arm's `verification` must start as this. */
 struct verification verification_start(const struct kg_problem *p);
 
@@ -48,9 +46,10 @@ struct verify_job {
  */
 enum gate_status verify_arms(const struct verify_job *job, struct gate_error *err);
 
-/* Compares the outputs in `o` with `r` once more and adds what it finds to `v`. */
+/* Compares the outputs in `o` with `r` once more, `closely` by tile and row too, and adds what it
+ * finds to `v`. */
 enum gate_status verify_outputs(struct device *d, const struct suite_case *c,
-                                const struct operands *o, const struct reference *r,
+                                const struct operands *o, const struct reference *r, bool closely,
                                 struct verification *v, struct gate_error *err);
 
 #endif

@@ -19,6 +19,7 @@
 #include "record.h"
 #include "protocol.h"
 #include "verify.h"
+#include "verify_timed.h"
 
 #define LIBRARIES_MAX 16
 #define CONTROL_RUNS 12         /* the first ones warm up */
@@ -219,6 +220,7 @@ struct task {
     double shares[PROTOCOL_SHARES_MAX]; /* calibration: of the time, to be added */
     unsigned n_shares;
     double d[PROTOCOL_SHARES_MAX];
+    struct fingerprints fingerprints; /* of the candidate, when another process verified it */
     struct arm arms[ARMS_MAX];
     unsigned n_arms;
     struct device_memory memory, workspace; /* of the verification */
@@ -311,6 +313,8 @@ static enum gate_status alloc_for_verification(struct worker *w, struct task *t,
 static enum gate_status verify_task(struct worker *w, struct task *t, struct gate_error *err)
 {
     enum gate_status status = prepare_arms(w, t, err);
+    if (!t->verify)
+        t->arms[0].verification.fingerprints = t->fingerprints;
     if (status || !t->verify)
         return status;
     status = alloc_for_verification(w, t, err);
@@ -332,27 +336,6 @@ static enum gate_status verify_task(struct worker *w, struct task *t, struct gat
     return status;
 }
 
-/* What the timed launches of the candidate wrote, against the reference of the same inputs. */
-struct timed_check {
-    struct worker *w;
-    struct task *t;
-};
-
-static enum gate_status check_timed(void *context, const struct operands *timed,
-                                    struct gate_error *err)
-{
-    struct timed_check *check = context;
-    struct task *t = check->t;
-    struct verification *v = &t->arms[0].verification;
-    if (!t->verify)
-        return GATE_OK;
-    enum gate_status status = verify_outputs(check->w->device, &t->c, timed, &t->reference, v, err);
-    if (status || v->ok)
-        return status;
-    t->arms[0].timed = false;
-    return gate_fail(err, GATE_WRONG, "right when verified, wrong when timed: %.500s", v->message);
-}
-
 static enum gate_status calibrate_task(struct worker *w, struct task *t,
                                        const struct measure_policy *policy, struct gate_error *err)
 {
@@ -368,12 +351,12 @@ static enum gate_status measure_task(struct worker *w, struct task *t, struct ga
                                     .single_budget_ns =
                                         t->verify ? SINGLE_BUDGET_SHARE * t->budget_ns : 0,
                                     .swap = t->swap};
-    struct timed_check check = {w, t};
+    struct timed_look look = {w->device, &t->c, &t->reference, 0}; /* verify_arms() ends with 0 */
     say_phase(w, "measure", "");
     if (t->n_shares)
         return calibrate_task(w, t, &policy, err);
-    return measure_arms(w->device, &t->c, t->seed, &policy, t->arms, keep_right_arms(t),
-                        check_timed, &check, err);
+    return measure_arms(w->device, &t->c, t->seed, &policy, t->arms, keep_right_arms(t), timed_look,
+                        &look, err);
 }
 
 /* Whom a GATE_WRONG of the device is put down to: the first arm with a message; the candidate when
@@ -441,6 +424,10 @@ static void say_done(struct worker *w, const struct task *t, const struct outcom
     cJSON_AddBoolToObject(o, "spoiled", outcome->spoiled);
     if (t->n_shares && !strcmp(outcome->name, "measured"))
         cJSON_AddItemToObject(o, "d", cJSON_CreateDoubleArray(t->d, (int)t->n_shares));
+    cJSON *fingerprints =
+        t->n_arms ? fingerprints_write(&t->arms[0].verification.fingerprints) : NULL;
+    if (fingerprints)
+        cJSON_AddItemToObject(o, "fingerprints", fingerprints);
     cJSON *arms = cJSON_AddArrayToObject(o, "arms");
     for (unsigned i = 0; i < t->n_arms; i++)
         cJSON_AddItemToArray(arms, record_arm(&t->arms[i], &t->c.problem, device_info(w->device)));
@@ -465,14 +452,16 @@ static void read_shares(const cJSON *line, struct task *t)
 static enum gate_status read_task(const cJSON *line, struct task *t, struct gate_error *err)
 {
     char pointer[256];
-    *t = (struct task){.budget_ns = json_number(line, "budget_ms", 150) * 1e6,
-                       .verify = json_bool(line, "verify", true),
-                       .providers = json_bool(line, "providers", true),
-                       .swap = json_bool(line, "swap", false),
-                       .measure = json_bool(line, "measure", true),
-                       .best = json_string(line, "best", ""),
-                       .nonce = json_string(line, "nonce", ""),
-                       .skip = cJSON_GetObjectItemCaseSensitive(line, "skip")};
+    *t = (struct task){
+        .budget_ns = json_number(line, "budget_ms", 150) * 1e6,
+        .verify = json_bool(line, "verify", true),
+        .providers = json_bool(line, "providers", true),
+        .swap = json_bool(line, "swap", false),
+        .measure = json_bool(line, "measure", true),
+        .best = json_string(line, "best", ""),
+        .nonce = json_string(line, "nonce", ""),
+        .skip = cJSON_GetObjectItemCaseSensitive(line, "skip"),
+        .fingerprints = fingerprints_read(cJSON_GetObjectItemCaseSensitive(line, "fingerprints"))};
     read_shares(line, t);
     if (!verify_tier_parse(json_string(line, "tier", "commit"), &t->tier))
         return gate_fail(err, GATE_USAGE, "the task's tier is none that this worker knows");

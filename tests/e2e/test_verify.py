@@ -110,6 +110,18 @@ class Wrong(Gate):
         again = self.gate(*shlex.split(command)[1:], "--json", fault=self.FAULT["fault"])
         self.assertEqual(json.loads(again.stdout)["cases"][0]["message"], message)
 
+    def test_a_fault_that_shows_when_it_is_timed_is_shown_again_by_a_run(self):
+        done = self.gate("run", "--device", "host", "--suite", "smoke", "--filter",
+                         self.FAULT["case"], "--library", mutant("host_timed"), "--json",
+                         fault="coarse")
+        reason = json.loads(done.stdout)["cases"][0]["reason"]
+        message, command = reason.split("; again: ")
+        words = shlex.split(command)
+        self.assertEqual(words[:2], ["gate", "run"])
+        again = self.gate(*words[1:], "--json", fault="coarse")
+        self.assertEqual(json.loads(again.stdout)["cases"][0]["reason"].split(";")[0],
+                         message.split(";")[0])
+
     def test_the_table(self):
         done = self.gate("verify", "--device", "host", "--suite", "smoke", "--seed", "12ab",
                          "--filter", "gemm/fp32/*", "--library", mutant("host_zeros"))

@@ -533,6 +533,25 @@ static void test_replay_time_scales_with_the_launches(void)
     CHECK(many >= 40.0 * 0.98 * (double)spin_ns && many < 2.0 * 40.0 * (double)spin_ns);
 }
 
+/* On the device's stream, so that what follows sees it. */
+static void test_copy(void)
+{
+    enum { BYTES = 3000 };
+    unsigned char sent[BYTES], got[BYTES];
+    struct device_memory from = new_memory(BYTES), to = new_memory(BYTES);
+    struct gate_error err;
+    for (size_t i = 0; i < BYTES; i++)
+        sent[i] = (unsigned char)(i * 7);
+    CHECK(is_ok(device_upload(device, from.data, sent, BYTES, &err), &err));
+    CHECK(is_ok(device_fill_bytes(device, to.data, 0xee, BYTES, &err), &err));
+    CHECK(is_ok(device_copy(device, (char *)to.data + 8, from.data, BYTES - 16, &err), &err));
+    CHECK(is_ok(device_download(device, got, to.data, BYTES, &err), &err));
+    CHECK(got[7] == 0xee && got[BYTES - 8] == 0xee);
+    CHECK(memcmp(got + 8, sent, BYTES - 16) == 0);
+    device_free(device, &from);
+    device_free(device, &to);
+}
+
 static void test_replay_runs_each_launch_once(void)
 {
     enum { N = 100, RUNS = 3 };
@@ -786,6 +805,7 @@ int main(int argc, char **argv)
         {"hash", test_hash},
         {"launch errors are told apart", test_launch_errors_are_told_apart},
         {"replay time scales with the launches", test_replay_time_scales_with_the_launches},
+        {"copy", test_copy},
         {"replay runs each launch once", test_replay_runs_each_launch_once},
         {"recording refuses more than enqueueing",
          test_recording_refuses_what_does_more_than_enqueue},

@@ -3,11 +3,12 @@
 
     tests/mutants/suite.py [--build DIR] [--device host|cuda:0] [--seed HEX] [--write] [NAME...]
 
-Each row is a kernel library with one fault, or an unusual one without, given to `gate verify`. A
-row whose outcome is not what it must be is printed with what was said; the last two lines are the
-recall (faults that were found, of all that must be) and the false alarms (right kernels that were
-called wrong). --write puts the table into README.md; what a GPU run saw is kept in seen-cuda.json,
-so that the table is the same on machines without one. Exit code: 0 when both figures are perfect.
+Each row is a kernel library with one fault, or an unusual one without, given to `gate verify`, or
+where it says "timed" to `gate run`, since it must be timed to be told. A row whose outcome is not
+what it must be is printed with what was said; the last two lines are the recall (faults that were
+found, of all that must be) and the false alarms (right kernels that were called wrong). --write
+puts the table into README.md; what a GPU run saw is kept in seen-cuda.json, so that the table is
+the same on machines without one. Exit code: 0 when both figures are perfect.
 """
 import argparse
 import collections
@@ -38,29 +39,45 @@ def title(row):
     return f"{row['library']}:{row['name']}" if row["name"] else row["library"]
 
 
+def command_of(row, folder):
+    if not row.get("timed"):
+        return ["verify"]
+    return ["run", "--accept-new", "--budget", "20", "--db", os.path.join(folder, "gate.db"),
+            "--baselines", os.path.join(folder, "baselines")]
+
+
+def answer(row, document):
+    """The outcome of the one case in it, and what was said of it."""
+    (case,) = document["cases"]
+    if row.get("timed"):
+        return case["verdict"], case["reason"]
+    return {"right": "pass"}.get(case["outcome"], case["outcome"]), case["message"]
+
+
 def judge(row, build, device, seed=None, timeout="10"):
-    """Gives one row to `gate verify`."""
+    """Gives one row to the gate."""
     original = "libhost.so" if device == "host" else "libours.so"
     env = dict(os.environ, GATE_MUTANT=row["name"],
                GATE_MUTANT_OF=os.path.join(build, "lib", "kernel-gate", original))
-    command = [os.path.join(build, "bin", "gate"), "verify", "--device", device, "--suite", "smoke",
-               "--filter", row["case"], "--json", "--timeout", row.get("timeout", timeout),
+    options = ["--device", device, "--suite", "smoke", "--filter", row["case"], "--json",
+               "--timeout", row.get("timeout", timeout),
                "--library", os.path.join(build, "tests", "mutants", row["library"] + ".so")]
     if seed:
-        command += ["--seed", seed]
+        options += ["--seed", seed]
     # On the host several run beside each other: gates keep apart by a lock in TMPDIR.
     with tempfile.TemporaryDirectory() as folder:
+        env["GATE_CACHE"] = os.path.join(folder, "cache")
         if device == "host":
             env["TMPDIR"] = folder
-        done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True,
+        done = subprocess.run([os.path.join(build, "bin", "gate"), *command_of(row, folder),
+                               *options], env=env, stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, check=False)
     try:
-        (case,) = json.loads(done.stdout)["cases"]
+        outcome, message = answer(row, json.loads(done.stdout))
     except ValueError:
         return Judgement(row, "nothing", done.stderr, False)
-    outcome = {"right": "pass"}.get(case["outcome"], case["outcome"])
-    fits = outcome == row["must"] and row.get("says", "") in case["message"]
-    return Judgement(row, outcome, case["message"], fits)
+    fits = outcome == row["must"] and row.get("says", "") in message
+    return Judgement(row, outcome, message, fits)
 
 
 def judge_all(build, device, seed=None, names=(), jobs=2):
@@ -101,7 +118,8 @@ def table(judgements):
     seen = seen_on_cuda()
     cuda = [(row, seen.get(f"{title(row)} {row['case']}", "not run here")) for row in rows("cuda")]
     for row, outcome in host + cuda:
-        text.append(f"| {title(row)} | {row['like']} | `{row['case']}` | {row['fault']} | "
+        timed = ", timed" if row.get("timed") else ""
+        text.append(f"| {title(row)} | {row['like']} | `{row['case']}`{timed} | {row['fault']} | "
                     f"{row['must']} | {outcome} |")
     return "\n".join(text + ["", END])
 

@@ -376,6 +376,20 @@ static void test_compare_reference_not_finite(void **state)
     assert_true(c.reference_sq == 4 && c.error_sq == 0 && c.max_abs == 0);
 }
 
+/* ---- bytes ---- */
+
+static void test_copy(void **state)
+{
+    unsigned char from[300], to[302];
+    struct gate_error err;
+    for (size_t i = 0; i < sizeof from; i++)
+        from[i] = (unsigned char)(i * 7);
+    memset(to, 0xee, sizeof to);
+    assert_int_equal(device_copy(*state, to + 1, from, sizeof from, &err), GATE_OK);
+    assert_memory_equal(to + 1, from, sizeof from);
+    assert_true(to[0] == 0xee && to[sizeof to - 1] == 0xee);
+}
+
 /* ---- hashes ---- */
 
 static uint64_t hash_of(struct device *d, const void *data, size_t bytes)
@@ -464,6 +478,7 @@ int main(void)
         cmocka_unit_test(test_compare_counts_by_tolerance),
         cmocka_unit_test(test_compare_output_not_finite),
         cmocka_unit_test(test_compare_reference_not_finite),
+        cmocka_unit_test(test_copy),
         cmocka_unit_test(test_hash_sees_every_byte_and_its_place),
         cmocka_unit_test(test_open),
         cmocka_unit_test(test_rest_and_throttle),

@@ -1,0 +1,271 @@
+/*
+ * test_audit.c: kernels that change their ways once they are timed, on the host device; its clock
+ * is a count of the elements that were computed, so that laziness shows to the last one.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gate/audit.h"
+#include "gate/device_backend.h"
+#include "gate/problem.h"
+#include "gate/suite.h"
+
+enum { M = 8, SETS_MAX = 64 };
+
+/* What the kernel under test does from its `from`-th launch on. */
+enum deed { NOTHING, SKIPS, ONE_SET, BY_POINTER, PREVIOUS, IF_STALE, OTHER_BITS, SINGLES };
+
+static struct {
+    enum deed deed;
+    unsigned from, launches;
+    unsigned computed; /* elements */
+    bool replaying;
+    const void *known[SETS_MAX];
+    float result[SETS_MAX][M], last[M];
+    unsigned n_known;
+} kernel;
+
+/* y = A x with A[M,1] and x[1]. */
+static void compute(const struct kg_args *args)
+{
+    const float *a = args->in[0].data, *x = args->in[1].data;
+    float *y = args->out[0].data;
+    for (int i = 0; i < M; i++)
+        y[i] = a[i] * x[0];
+    kernel.computed += M;
+}
+
+static unsigned find(const void *in)
+{
+    unsigned i = 0;
+    while (i < kernel.n_known && kernel.known[i] != in)
+        i++;
+    return i;
+}
+
+/* Gives the result that was remembered for these pointers, and computes what is not known. */
+static void by_pointer(const struct kg_args *args, bool if_stale)
+{
+    float *y = args->out[0].data;
+    unsigned i = find(args->in[0].data);
+    assert_true(i < SETS_MAX);
+    if (i < kernel.n_known && (!if_stale || !memcmp(y, kernel.result[i], sizeof *kernel.result))) {
+        memcpy(y, kernel.result[i], sizeof *kernel.result);
+        return;
+    }
+    compute(args);
+    kernel.known[i] = args->in[0].data;
+    memcpy(kernel.result[i], y, sizeof *kernel.result);
+    if (i == kernel.n_known)
+        kernel.n_known++;
+}
+
+static void misbehave(const struct kg_args *args)
+{
+    float *y = args->out[0].data;
+    switch (kernel.deed) {
+    case SKIPS:
+    case SINGLES:
+        break;
+    case ONE_SET:
+        if (kernel.launches % 2)
+            compute(args);
+        break;
+    case BY_POINTER:
+    case IF_STALE:
+        by_pointer(args, kernel.deed == IF_STALE);
+        break;
+    case PREVIOUS:
+        memcpy(y, kernel.last, sizeof kernel.last);
+        break;
+    case OTHER_BITS:
+        compute(args);
+        y[M - 1] *= 1 + 0x1p-20f;
+        break;
+    default:
+        compute(args);
+    }
+}
+
+static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+{
+    const float *a = args->in[0].data, *x = args->in[1].data;
+    bool timed = kernel.launches++ >= kernel.from;
+    (void)p;
+    if (kernel.deed == SINGLES ? timed && !kernel.replaying : timed && kernel.deed != NOTHING)
+        misbehave(args);
+    else
+        compute(args);
+    for (int i = 0; i < M; i++)
+        kernel.last[i] = a[i] * x[0];
+    return KG_OK;
+}
+
+/* ---- the device ---- */
+
+static const struct device_backend *real;
+
+static enum gate_status replay(struct device *d, struct device_replay *r, struct device_time *out,
+                               struct gate_error *err)
+{
+    unsigned before = kernel.computed;
+    kernel.replaying = true;
+    enum gate_status status = real->replay_run(d, r, out, err);
+    kernel.replaying = false;
+    out->device_ns = out->host_ns = 500 + 1000.0 * (kernel.computed - before);
+    return status;
+}
+
+static int open_device(void **state)
+{
+    static struct device_backend backend;
+    struct device *d = NULL;
+    if (device_open("host", &d, NULL))
+        return -1;
+    real = d->backend;
+    backend = *real;
+    backend.replay_run = replay;
+    d->backend = &backend;
+    d->info.kg.l2_bytes = 200; /* three times as much is some sets of this problem */
+    memset(&kernel, 0, sizeof kernel);
+    *state = d;
+    return 0;
+}
+
+static int close_device(void **state)
+{
+    device_close(*state);
+    return 0;
+}
+
+/* ---- an audit ---- */
+
+struct trial {
+    struct device *device;
+    struct suite_case c;
+    struct kg_kernel k;
+    struct arm arm;
+    unsigned looks;
+    struct gate_error err;
+};
+
+static enum gate_status look(void *context, struct arm *arm, const struct operands *o,
+                             unsigned content, struct gate_error *err)
+{
+    struct trial *t = context;
+    (void)o;
+    assert_true(content < VERIFY_SEEDS);
+    t->looks++;
+    if (arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC)
+        return GATE_OK;
+    return gate_fail(err, GATE_WRONG, "other bits");
+}
+
+/* The fingerprints of right outputs. */
+static void fingerprint(struct trial *t, uint64_t seed)
+{
+    struct device_memory m;
+    assert_int_equal(device_alloc(t->device, operands_bytes(&t->c.problem), &m, NULL), GATE_OK);
+    struct operands o = operands_at(t->device, &t->c.problem, m.data);
+    for (unsigned i = 0; i < VERIFY_SEEDS; i++) {
+        struct fingerprints *f = &t->arm.verification.fingerprints;
+        assert_int_equal(operands_fill(t->device, &t->c, &o, operands_seed(seed, i), NULL), 0);
+        compute(&o.args);
+        assert_int_equal(operands_hash_outputs(t->device, &o, &f->of[i], NULL), GATE_OK);
+        f->known = true;
+    }
+    device_free(t->device, &m);
+}
+
+/* The kernel is timed for a while; then it is audited. */
+static enum gate_status audit(struct trial *t, void **state)
+{
+    const uint64_t seed = 7;
+    cJSON *object = cJSON_CreateObject();
+    struct session s = {.device = t->device = *state, .c = &t->c, .arms = &t->arm, .n_arms = 1};
+    t->k.struct_bytes = sizeof t->k;
+    t->k.name = "k";
+    t->k.launch = launch;
+    t->arm.kernel = &t->k;
+    t->c.object = object;
+    t->c.problem = (struct kg_problem){
+        .struct_bytes = sizeof t->c.problem, .op = KG_OP_GEMV, .dtype = KG_F32, .m = M, .k = 1};
+    fingerprint(t, seed);
+    enum gate_status status = session_start(&s, seed, &t->err);
+    assert_int_equal(status, GATE_OK);
+    assert_true(s.n_sets > VERIFY_SEEDS);
+    if (kernel.deed != NOTHING)
+        assert_true(kernel.launches > kernel.from);
+    const struct audit a = {&s, true, look, t};
+    status = audit_arms(&a, &t->err);
+    session_release(&s);
+    cJSON_Delete(object);
+    return status;
+}
+
+static void one_that_works_passes_unseen(void **state)
+{
+    struct trial t = {.device = NULL};
+    assert_int_equal(audit(&t, state), GATE_OK);
+    assert_int_equal(t.looks, 0);
+}
+
+static void every_output_of_a_non_deterministic_one_is_looked_at(void **state)
+{
+    struct trial t = {.k.flags = KG_KERNEL_NONDETERMINISTIC};
+    assert_int_equal(audit(&t, state), GATE_OK);
+    assert_true(t.looks > 2 * VERIFY_SEEDS);
+}
+
+static void one_that_changes_its_ways_is_wrong(void **state)
+{
+    static const enum deed deeds[] = {SKIPS, ONE_SET, BY_POINTER, PREVIOUS, OTHER_BITS, SINGLES};
+    for (size_t i = 0; i < sizeof deeds / sizeof deeds[0]; i++) {
+        struct trial t = {.device = NULL};
+        memset(&kernel, 0, sizeof kernel);
+        kernel.deed = deeds[i];
+        kernel.from = 40;
+        assert_int_equal(audit(&t, state), GATE_WRONG);
+        assert_string_equal(t.err.message, "other bits");
+        assert_int_equal(t.looks, 1);
+    }
+}
+
+/* Its results are right whenever they are looked at. */
+static void one_that_is_idle_where_its_result_is_there_is_wrong(void **state)
+{
+    struct trial t = {.device = NULL};
+    kernel.deed = IF_STALE;
+    kernel.from = 40;
+    assert_int_equal(audit(&t, state), GATE_WRONG);
+    assert_int_equal(t.looks, 0);
+    assert_non_null(strstr(t.err.message, "does not work where its result is there already"));
+}
+
+static void without_fingerprints_there_is_no_audit(void **state)
+{
+    struct session s = {.device = *state, .n_arms = 1};
+    struct arm arm = {.verification.fingerprints.known = false};
+    const struct audit a = {.session = &s};
+    s.arms = &arm;
+    assert_int_equal(audit_arms(&a, NULL), GATE_OK);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, open_device, close_device)
+    const struct CMUnitTest tests[] = {
+        TEST(one_that_works_passes_unseen),
+        TEST(every_output_of_a_non_deterministic_one_is_looked_at),
+        TEST(one_that_changes_its_ways_is_wrong),
+        TEST(one_that_is_idle_where_its_result_is_there_is_wrong),
+        TEST(without_fingerprints_there_is_no_audit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
