@@ -55,6 +55,20 @@ void device_free(struct device *d, struct device_memory *m)
     *m = (struct device_memory){0};
 }
 
+enum gate_status device_guard_alloc(struct device *d, size_t bytes, const char *name,
+                                    struct device_memory *out, struct gate_error *err)
+{
+    *out = (struct device_memory){0};
+    return d->backend->guard_alloc(d, bytes, name, out, err);
+}
+
+void device_guard_free(struct device *d, struct device_memory *m)
+{
+    if (m->data)
+        d->backend->guard_free(d, m);
+    *m = (struct device_memory){0};
+}
+
 enum gate_status device_upload(struct device *d, void *to, const void *from, size_t bytes,
                                struct gate_error *err)
 {

@@ -107,6 +107,15 @@ enum gate_status device_alloc(struct device *d, size_t bytes, struct device_memo
                               struct gate_error *err);
 void device_free(struct device *d, struct device_memory *m); /* zeroes *m */
 
+/*
+ * Whole pages of memory, at least `bytes`, with nothing mapped before and behind them: what touches
+ * that ends the process or spoils the device, and on the host `name` is told first. out->data is
+ * NULL, with GATE_OK, where the device does not offer it.
+ */
+enum gate_status device_guard_alloc(struct device *d, size_t bytes, const char *name,
+                                    struct device_memory *out, struct gate_error *err);
+void device_guard_free(struct device *d, struct device_memory *m); /* zeroes *m */
+
 enum gate_status device_upload(struct device *d, void *to, const void *from, size_t bytes,
                                struct gate_error *err);
 enum gate_status device_download(struct device *d, void *to, const void *from, size_t bytes,

@@ -1,9 +1,9 @@
 /*
  * device_cuda.cu: the CUDA backend of device.h: opening a GPU, memory, and the table.
  *
- * Its other parts, by idea: cuda_error, cuda_fill, cuda_compare, cuda_hash, cuda_replay (launches
- * and graphs), cuda_time, cuda_hold and cuda_clock (what makes a time trustworthy), cuda_cold
- * (sweeps), cuda_control, cuda_peaks, cuda_users and nvml.
+ * Its other parts, by idea: cuda_error, cuda_fill, cuda_compare, cuda_hash, cuda_guard, cuda_replay
+ * (launches and graphs), cuda_time, cuda_hold and cuda_clock (what makes a time trustworthy),
+ * cuda_cold (sweeps), cuda_control, cuda_peaks, cuda_users and nvml.
  */
 #include "cuda_device.cuh"
 
@@ -140,6 +140,8 @@ static const struct device_backend cuda_backend = {
     .stream = cuda_stream,
     .alloc = cuda_alloc,
     .free = cuda_free,
+    .guard_alloc = cuda_guard_alloc,
+    .guard_free = cuda_guard_free,
     .upload = cuda_upload,
     .download = cuda_download,
     .copy = cuda_copy,

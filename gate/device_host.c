@@ -2,7 +2,8 @@
  * device_host.c: the CPU as a device.
  *
  * Launches run in the calling thread, so a replay is a loop and its time is wall clock. Memory is
- * plain memory; a kernel that writes out of bounds takes the worker process with it, not the gate.
+ * plain memory (host_guard.c has some between unmapped pages); a kernel that writes out of bounds
+ * takes the worker process with it, not the gate.
  */
 #include <ctype.h>
 #include <math.h>
@@ -21,6 +22,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "device_backend.h"
+#include "host_guard.h"
 #include "host_normal.h"
 #include "library.h"
 #include "problem.h"
@@ -227,6 +229,15 @@ static enum gate_status host_launch_checked(struct device *d, device_launch_fn l
     return GATE_OK;
 }
 
+static enum gate_status host_launch_watched(struct device *d, device_launch_fn launch,
+                                            void *context, unsigned index, struct gate_error *err)
+{
+    host_guard_watch();
+    enum gate_status status = host_launch_checked(d, launch, context, index, err);
+    host_guard_rest();
+    return status;
+}
+
 static enum gate_status host_replay_record(struct device *d, device_launch_fn launch, void *context,
                                            unsigned n, bool delayed, struct device_replay **out,
                                            struct gate_error *err)
@@ -375,6 +386,8 @@ static const struct device_backend host_backend = {
     .stream = host_stream,
     .alloc = host_alloc,
     .free = host_free,
+    .guard_alloc = host_guard_alloc,
+    .guard_free = host_guard_free,
     .upload = host_copy,
     .download = host_copy,
     .copy = host_copy,
@@ -384,7 +397,7 @@ static const struct device_backend host_backend = {
     .compare = host_compare,
     .hash = host_hash,
     .synchronize = host_synchronize,
-    .launch_checked = host_launch_checked,
+    .launch_checked = host_launch_watched,
     .replay_record = host_replay_record,
     .replay_delay = host_replay_delay,
     .control_run = host_control_run,

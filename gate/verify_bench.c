@@ -29,6 +29,7 @@ struct trial {
     unsigned char poison;
     unsigned launches;
     enum kg_status returned;
+    enum guard_side guard;
 };
 
 static const struct kg_kernel *kernel_for(const struct bench *b, const struct kg_problem *p)
@@ -59,6 +60,7 @@ void bench_release(struct bench *b)
     device_free(b->device, &b->slab);
     device_free(b->device, &b->reference);
     device_free(b->device, &b->workspace);
+    guard_release(b->device, &b->guard);
 }
 
 /* ---- what is wrong ---- */
@@ -76,9 +78,9 @@ __attribute__((format(printf, 2, 3))) static void say(const struct trial *t, con
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
     problem_id(&t->check->problem, id);
-    snprintf(v->message, sizeof v->message, "probe '%s' on %s (%s, launch %u): %s",
-             probe_name(t->check->probe), id, image_layout_name(t->check->layout), t->launches,
-             what);
+    snprintf(v->message, sizeof v->message, "probe '%s' on %s (%s%s, launch %u): %s",
+             probe_name(t->check->probe), id, image_layout_name(t->check->layout),
+             guard_side_name(t->guard), t->launches, what);
 }
 
 /* ---- launching ---- */
@@ -92,15 +94,30 @@ static enum kg_status launch(void *context, unsigned index, void *stream)
     args.stream = stream;
     args.workspace_bytes = b->workspace_bytes;
     args.workspace = b->workspace_bytes ? (char *)b->workspace.data + IMAGE_RED_ZONE : NULL;
+    if (t->guard)
+        guard_place(&b->guard, t->guard, &t->image, &args);
     t->returned = b->kernel->launch(&t->check->problem, &args);
     return t->returned;
+}
+
+/* A launch on guarded memory, whose contents come from the slab and go there again. */
+static enum gate_status launch_guarded(struct trial *t, struct gate_error *err)
+{
+    struct bench *b = t->b;
+    enum gate_status status =
+        guard_enter(b->device, &b->guard, t->guard, &t->image, b->slab.data, t->poison, err);
+    if (!status)
+        status = device_launch_checked(b->device, launch, t, 0, err);
+    return status ? status
+                  : guard_leave(b->device, &b->guard, t->guard, &t->image, b->slab.data, err);
 }
 
 static enum gate_status launch_once(struct trial *t, bool *refused, struct gate_error *err)
 {
     t->returned = KG_OK;
     t->launches++;
-    enum gate_status status = device_launch_checked(t->b->device, launch, t, 0, err);
+    enum gate_status status =
+        t->guard ? launch_guarded(t, err) : device_launch_checked(t->b->device, launch, t, 0, err);
     *refused =
         status == GATE_WRONG && t->returned == KG_UNSUPPORTED && t->check->layout != IMAGE_DENSE;
     if (*refused)
@@ -306,14 +323,18 @@ static enum gate_status set_up(struct trial *t, struct gate_error *err)
 {
     struct bench *b = t->b;
     const struct kg_problem *p = &t->check->problem;
+    bool guarded = false;
     t->poison = POISON_NAN;
     enum gate_status status = image_make(p, t->check->layout, t->poison, &t->image, err);
     if (!status)
         status = reserve(b, &b->slab, t->image.size, err);
     if (!status)
         status = make_host_memory(t, err);
+    if (!status && t->check->guard && t->check->layout == IMAGE_DENSE)
+        status = guard_make(b->device, &b->guard, &t->image, b->workspace_bytes, &guarded, err);
     if (status)
         return status;
+    t->guard = guarded ? t->check->guard : GUARD_NONE;
     probe_fill(t->check->probe, p, t->image.view, t->image.n_in, b->seed);
     status = put_on_device(t, err);
     return status ? status : make_reference(t, err);
@@ -408,7 +429,7 @@ enum gate_status bench_endure(struct bench *b, const struct kg_problem *p, unsig
                               struct gate_error *err)
 {
     const enum probe probe = probe_applies(PROBE_NORMAL, p) ? PROBE_NORMAL : PROBE_UNIFORM;
-    const struct check check = {*p, probe, IMAGE_DENSE};
+    const struct check check = {*p, probe, IMAGE_DENSE, GUARD_NONE};
     struct trial t = {.b = b, .check = &check};
     b->kernel = kernel_for(b, p);
     if (!b->kernel || !b->found->ok)

@@ -10,6 +10,7 @@
 #define GATE_VERIFY_BENCH_H
 
 #include "arm.h"
+#include "verify_guard.h"
 #include "verify_image.h"
 #include "verify_probe.h"
 
@@ -21,6 +22,7 @@ struct bench {
 
     struct verification *found; /* what checks add to: checks, skipped, and the first fault */
     struct device_memory slab, reference, workspace;
+    struct guard guard;
     const struct kg_kernel *kernel; /* of the problem in hand */
     uint64_t workspace_bytes;
 };
@@ -29,6 +31,7 @@ struct check {
     struct kg_problem problem;
     enum probe probe;
     enum image_layout layout;
+    enum guard_side guard; /* of a dense layout, where the device has memory to guard */
 };
 
 /* Does the kernel, or another of its library, serve the problem? */

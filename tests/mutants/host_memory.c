@@ -92,6 +92,19 @@ static enum kg_status read_past_end(const problem *p, const args_t *args)
     return status;
 }
 
+/* What lies there is read and not used. */
+static enum kg_status read_ahead(const problem *p, const args_t *args)
+{
+    (void)*(volatile unsigned char *)end_of(&args->in[0]);
+    return wrap_inner(p, args);
+}
+
+static enum kg_status read_back(const problem *p, const args_t *args)
+{
+    (void)*((volatile unsigned char *)args->in[1].data - 1);
+    return wrap_inner(p, args);
+}
+
 /* The bytes of the workspace before anything is written there go into the result. */
 static enum kg_status workspace_not_set(const problem *p, const args_t *args)
 {
@@ -355,7 +368,8 @@ FAULTS({"write_past_end", write_past_end, 0, NULL},
        {"write_before_begin", write_before_begin, 0, NULL},
        {"write_row_tail", write_row_tail, 0, NULL}, {"write_padding", write_padding, 0, NULL},
        {"write_far", write_far, 0, NULL}, {"scales_input", scales_input, 0, NULL},
-       {"read_past_end", read_past_end, 0, NULL}, {"workspace_not_set", workspace_not_set, 0, NULL},
+       {"read_past_end", read_past_end, 0, NULL}, {"read_ahead", read_ahead, 0, NULL},
+       {"read_back", read_back, 0, NULL}, {"workspace_not_set", workspace_not_set, 0, NULL},
        {"write_past_workspace", write_past_workspace, 0, NULL}, {"misaligned", misaligned, 0, NULL},
        {"odd_rows", odd_rows, 0, NULL}, {"accumulates", accumulates, 0, NULL},
        {"second_launch", second_launch, 0, NULL}, {"after_forty", after_forty, 0, NULL},

@@ -39,6 +39,10 @@ def title(row):
     return f"{row['library']}:{row['name']}" if row["name"] else row["library"]
 
 
+def key(row):
+    return f"{title(row)} {row['case']}{' timed' if row.get('timed') else ''}"
+
+
 def command_of(row, folder):
     if not row.get("timed"):
         return ["verify"]
@@ -116,7 +120,7 @@ def table(judgements):
             "| --- | --- | --- | --- | --- | --- |"]
     host = [(j.row, j.outcome) for j in judgements]
     seen = seen_on_cuda()
-    cuda = [(row, seen.get(f"{title(row)} {row['case']}", "not run here")) for row in rows("cuda")]
+    cuda = [(row, seen.get(key(row), "not run here")) for row in rows("cuda")]
     for row, outcome in host + cuda:
         timed = ", timed" if row.get("timed") else ""
         text.append(f"| {title(row)} | {row['like']} | `{row['case']}`{timed} | {row['fault']} | "
@@ -139,7 +143,7 @@ def write_readme(judgements):
 
 
 def write_seen_cuda(judgements):
-    seen = {f"{title(j.row)} {j.row['case']}": j.outcome for j in judgements}
+    seen = {key(j.row): j.outcome for j in judgements}
     with open(SEEN_CUDA, "w", encoding="utf-8") as file:
         json.dump({"seen": seen}, file, indent=1)
         file.write("\n")

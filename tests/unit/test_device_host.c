@@ -7,7 +7,10 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../../gate/device.h"
 #include "../../kernels/reference/half.h"
@@ -390,6 +393,62 @@ static void test_copy(void **state)
     assert_true(to[0] == 0xee && to[sizeof to - 1] == 0xee);
 }
 
+/* ---- guarded memory ---- */
+
+static enum kg_status touch(void *context, unsigned index, void *stream)
+{
+    (void)index, (void)stream;
+    (void)**(volatile char **)context;
+    return KG_OK;
+}
+
+/* What a process that touches `at` in a launch says before it dies; "" when it lives. */
+static void last_words(struct device *d, char *at, char *text, size_t size)
+{
+    int ends[2], how;
+    struct gate_error err;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) {
+        dup2(ends[1], STDERR_FILENO);
+        _exit(device_launch_checked(d, touch, &at, 0, &err) == GATE_OK ? 0 : 1);
+    }
+    close(ends[1]);
+    assert_int_equal(waitpid(child, &how, 0), child);
+    ssize_t n = read(ends[0], text, size - 1);
+    text[n > 0 ? n : 0] = '\0';
+    close(ends[0]);
+    assert_true(n > 0 ? WIFSIGNALED(how) && WTERMSIG(how) == SIGSEGV : how == 0);
+}
+
+static void test_guarded_memory(void **state)
+{
+    struct device_memory a, b;
+    struct sigaction before, after;
+    struct gate_error err;
+    char said[200], *begin;
+    sigaction(SIGSEGV, NULL, &before);
+    assert_int_equal(device_guard_alloc(*state, 5000, "a", &a, &err), GATE_OK);
+    assert_int_equal(device_guard_alloc(*state, 1, "b", &b, &err), GATE_OK);
+    assert_true(a.bytes >= 5000 && b.bytes >= 1);
+    memset(a.data, 1, a.bytes);
+    begin = a.data;
+    last_words(*state, begin, said, sizeof said);
+    assert_string_equal(said, "");
+    last_words(*state, begin + a.bytes - 1, said, sizeof said);
+    assert_string_equal(said, "");
+    last_words(*state, begin + a.bytes + 2, said, sizeof said);
+    assert_non_null(strstr(said, "3 bytes past the end of 'a'"));
+    last_words(*state, (char *)b.data - 7, said, sizeof said);
+    assert_non_null(strstr(said, "7 bytes before the begin of 'b'"));
+    device_guard_free(*state, &a);
+    device_guard_free(*state, &b);
+    assert_null(a.data);
+    sigaction(SIGSEGV, NULL, &after);
+    assert_true(before.sa_handler == after.sa_handler);
+}
+
 /* ---- hashes ---- */
 
 static uint64_t hash_of(struct device *d, const void *data, size_t bytes)
@@ -479,6 +538,7 @@ int main(void)
         cmocka_unit_test(test_compare_output_not_finite),
         cmocka_unit_test(test_compare_reference_not_finite),
         cmocka_unit_test(test_copy),
+        cmocka_unit_test(test_guarded_memory),
         cmocka_unit_test(test_hash_sees_every_byte_and_its_place),
         cmocka_unit_test(test_open),
         cmocka_unit_test(test_rest_and_throttle),

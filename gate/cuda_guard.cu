@@ -1,0 +1,126 @@
+/*
+ * cuda_guard.cu: device memory with addresses on both sides that nothing is mapped to.
+ *
+ * The runtime has no call for it, so that the driver is opened; one that is too old, or a device
+ * without virtual memory management, offers none.
+ */
+#include "cuda_device.cuh"
+
+#include <cuda.h>
+#include <dlfcn.h>
+#include <string.h>
+
+struct driver {
+    decltype(&cuMemGetAllocationGranularity) granularity;
+    decltype(&cuMemAddressReserve) reserve;
+    decltype(&cuMemAddressFree) unreserve;
+    decltype(&cuMemCreate) create;
+    decltype(&cuMemRelease) release;
+    decltype(&cuMemMap) map;
+    decltype(&cuMemUnmap) unmap;
+    decltype(&cuMemSetAccess) set_access;
+};
+
+static bool load_symbol(void *library, const char *name, void *function)
+{
+    void *symbol = dlsym(library, name);
+    memcpy(function, &symbol, sizeof(symbol));
+    return symbol != NULL;
+}
+
+static bool load_driver(struct driver *v)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    return library && load_symbol(library, "cuMemGetAllocationGranularity", &v->granularity) &&
+           load_symbol(library, "cuMemAddressReserve", &v->reserve) &&
+           load_symbol(library, "cuMemAddressFree", &v->unreserve) &&
+           load_symbol(library, "cuMemCreate", &v->create) &&
+           load_symbol(library, "cuMemRelease", &v->release) &&
+           load_symbol(library, "cuMemMap", &v->map) &&
+           load_symbol(library, "cuMemUnmap", &v->unmap) &&
+           load_symbol(library, "cuMemSetAccess", &v->set_access);
+}
+
+/* NULL: there is no such driver. It stays loaded, since the runtime holds it as well. */
+static const struct driver *driver(void)
+{
+    static struct driver v;
+    static enum { UNTRIED, PRESENT, ABSENT } state = UNTRIED;
+    if (state == UNTRIED)
+        state = load_driver(&v) ? PRESENT : ABSENT;
+    return state == PRESENT ? &v : NULL;
+}
+
+static CUmemAllocationProp properties(const struct cuda_device *d)
+{
+    CUmemAllocationProp p;
+    memset(&p, 0, sizeof(p));
+    p.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    p.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    p.location.id = d->base.info.kg.ordinal;
+    return p;
+}
+
+/* The unit of mapped memory, of which one stays unmapped on either side; 0: there is none. */
+static size_t unit(const struct driver *v, const struct cuda_device *d)
+{
+    const CUmemAllocationProp p = properties(d);
+    size_t bytes = 0;
+    return v->granularity(&bytes, &p, CU_MEM_ALLOC_GRANULARITY_MINIMUM) == CUDA_SUCCESS ? bytes : 0;
+}
+
+/* Memory for the middle of the addresses. The mapping keeps it, so its handle is let go. */
+static bool map_middle(const struct driver *v, const struct cuda_device *d, CUdeviceptr middle,
+                       size_t bytes)
+{
+    const CUmemAllocationProp p = properties(d);
+    CUmemAccessDesc access;
+    CUmemGenericAllocationHandle handle;
+    memset(&access, 0, sizeof(access));
+    access.location = p.location;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    if (v->create(&handle, bytes, &p, 0) != CUDA_SUCCESS)
+        return false;
+    bool mapped = v->map(middle, bytes, 0, handle, 0) == CUDA_SUCCESS;
+    (void)v->release(handle);
+    if (mapped && v->set_access(middle, bytes, &access, 1) == CUDA_SUCCESS)
+        return true;
+    if (mapped)
+        (void)v->unmap(middle, bytes);
+    return false;
+}
+
+enum gate_status cuda_guard_alloc(struct device *device, size_t bytes, const char *name,
+                                  struct device_memory *out, struct gate_error *err)
+{
+    struct cuda_device *d = cuda_of(device);
+    const struct driver *v = driver();
+    const size_t fence = v ? unit(v, d) : 0;
+    CUdeviceptr all = 0;
+    (void)name;
+    (void)err;
+    if (!fence)
+        return GATE_OK;
+    const size_t mapped = (bytes + fence - 1) / fence * fence;
+    if (v->reserve(&all, mapped + 2 * fence, fence, 0, 0) != CUDA_SUCCESS)
+        return GATE_OK;
+    if (map_middle(v, d, all + fence, mapped)) {
+        out->data = (void *)(all + fence);
+        out->bytes = mapped;
+    } else {
+        (void)v->unreserve(all, mapped + 2 * fence);
+    }
+    return GATE_OK;
+}
+
+/* After an error of the device this fails as well, and the worker is about to end. */
+void cuda_guard_free(struct device *device, struct device_memory *m)
+{
+    const struct driver *v = driver();
+    const size_t fence = unit(v, cuda_of(device));
+    const CUdeviceptr middle = (CUdeviceptr)m->data;
+    if (cudaDeviceSynchronize() != cudaSuccess)
+        (void)cudaGetLastError();
+    (void)v->unmap(middle, m->bytes);
+    (void)v->unreserve(middle - fence, m->bytes + 2 * fence);
+}

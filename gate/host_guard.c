@@ -1,0 +1,122 @@
+#include "host_guard.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define REGIONS_MAX 16
+#define FENCE ((size_t)1 << 20) /* of address space on either side */
+
+static struct region {
+    char *begin, *end;
+    char name[32];
+} regions[REGIONS_MAX];
+
+static struct sigaction before;
+static bool watching;
+
+/* ---- the fault ---- */
+
+static void put(const char *text)
+{
+    if (write(STDERR_FILENO, text, strlen(text)) < 0)
+        return;
+}
+
+static void put_number(size_t n)
+{
+    char digits[24], *at = digits + sizeof digits;
+    *--at = '\0';
+    do {
+        *--at = (char)('0' + n % 10);
+        n /= 10;
+    } while (n);
+    put(at);
+}
+
+static void say(const struct region *r, size_t distance, const char *where)
+{
+    put("the kernel touched memory that is not its own: ");
+    put_number(distance);
+    put(" bytes ");
+    put(where);
+    put(" '");
+    put(r->name);
+    put("'\n");
+}
+
+/* Returns to the instruction that failed, which then ends the process. */
+static void on_fault(int signal_number, siginfo_t *info, void *context)
+{
+    char *at = info->si_addr;
+    (void)context;
+    for (const struct region *r = regions; r < regions + REGIONS_MAX; r++) {
+        if (r->begin && at >= r->end && at < r->end + FENCE)
+            say(r, (size_t)(at - r->end) + 1, "past the end of");
+        else if (r->begin && at < r->begin && at >= r->begin - FENCE)
+            say(r, (size_t)(r->begin - at), "before the begin of");
+    }
+    signal(signal_number, SIG_DFL);
+}
+
+void host_guard_watch(void)
+{
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+    bool any = false;
+    for (int i = 0; i < REGIONS_MAX; i++)
+        any |= regions[i].begin != NULL;
+    watching = any && !sigaction(SIGSEGV, &action, &before);
+}
+
+void host_guard_rest(void)
+{
+    if (watching)
+        sigaction(SIGSEGV, &before, NULL);
+    watching = false;
+}
+
+/* ---- the memory ---- */
+
+static struct region *find(const void *begin)
+{
+    for (struct region *r = regions; r < regions + REGIONS_MAX; r++)
+        if (r->begin == begin)
+            return r;
+    return NULL;
+}
+
+enum gate_status host_guard_alloc(struct device *d, size_t bytes, const char *name,
+                                  struct device_memory *out, struct gate_error *err)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (bytes + page - 1) / page * page;
+    struct region *r = find(NULL);
+    (void)d;
+    if (!r)
+        return gate_fail(err, GATE_INTERNAL, "no more than %d pieces of memory can be guarded",
+                         REGIONS_MAX);
+    char *all =
+        mmap(NULL, size + 2 * FENCE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (all == MAP_FAILED)
+        return gate_fail(err, GATE_ENVIRONMENT, "the host has no %zu bytes of memory left", size);
+    if (mprotect(all + FENCE, size, PROT_READ | PROT_WRITE)) {
+        munmap(all, size + 2 * FENCE);
+        return gate_fail(err, GATE_ENVIRONMENT, "the host has no %zu bytes of memory left", size);
+    }
+    r->begin = all + FENCE;
+    r->end = r->begin + size;
+    snprintf(r->name, sizeof r->name, "%s", name);
+    *out = (struct device_memory){r->begin, size};
+    return GATE_OK;
+}
+
+void host_guard_free(struct device *d, struct device_memory *m)
+{
+    struct region *r = find(m->data);
+    (void)d;
+    if (!r)
+        return;
+    munmap((char *)m->data - FENCE, m->bytes + 2 * FENCE);
+    *r = (struct region){0};
+}
