@@ -147,6 +147,26 @@ static enum kg_status keys_backwards(const problem *p, const args_t *args)
     return attend(p, args, backwards);
 }
 
+/* Goes over all keys, and weighs the masked ones by zero. */
+static void zero_weights(struct query *q)
+{
+    double max = -INFINITY, total = 0;
+    int64_t visible = q->visible;
+    for (int64_t j = 0; j < q->p->seqlen_kv; j++)
+        q->scores[j] = score(q, j);
+    for (int64_t j = 0; j < visible; j++)
+        max = fmax(max, q->scores[j]);
+    for (int64_t j = 0; j < q->p->seqlen_kv; j++)
+        total += q->scores[j] = j < visible ? exp(q->scores[j] - max) : 0 * q->scores[j];
+    q->visible = visible ? q->p->seqlen_kv : 0;
+    weigh(q, q->scores, total);
+}
+
+static enum kg_status masked_by_zero(const problem *p, const args_t *args)
+{
+    return attend(p, args, zero_weights);
+}
+
 /* ---- launches ---- */
 
 struct part {
@@ -286,9 +306,9 @@ FAULTS({"split_k", split_k, 0, NULL}, {"stream_k", stream_k, 0, NULL},
        {"from_the_end", from_the_end, 0, NULL}, {"kahan", kahan, 0, NULL},
        {"fp64_sums", fp64_sums, 0, NULL}, {"weights_in_dtype", weights_in_dtype, 0, NULL},
        {"exp2_softmax", exp2_softmax, 0, NULL}, {"keys_backwards", keys_backwards, 0, NULL},
-       {"joined_thread", joined_thread, 0, NULL}, {"three_launches", three_launches, 0, NULL},
-       {"zeros_first", zeros_first, 0, NULL}, {"own_pool", own_pool, 0, NULL},
-       {"atomics", atomics, KG_KERNEL_NONDETERMINISTIC, NULL},
+       {"masked_by_zero", masked_by_zero, 0, NULL}, {"joined_thread", joined_thread, 0, NULL},
+       {"three_launches", three_launches, 0, NULL}, {"zeros_first", zeros_first, 0, NULL},
+       {"own_pool", own_pool, 0, NULL}, {"atomics", atomics, KG_KERNEL_NONDETERMINISTIC, NULL},
        {"multiples_of_8", right, 0, multiples_of_8}, {"dense_only", dense_only, 0, NULL},
        {"strided_loads", strided_loads, 0, NULL}, {"row_by_row", row_by_row, 0, NULL},
        {"many_barriers", many_barriers, 0, NULL})

@@ -247,6 +247,44 @@ static void test_exact_probes_are_exact(void **state)
     }
 }
 
+/* kernel.h promises finite inputs to all ops but GEMM and GEMV. */
+static void check_finite(const struct kg_problem *p, enum probe probe)
+{
+    struct image image;
+    assert_int_equal(image_make(p, IMAGE_DENSE, 0, &image, NULL), GATE_OK);
+    probe_fill(probe, p, image.view, image.n_in, 4711);
+    int64_t odd = 0;
+    for (unsigned i = 0; i < image.n_in; i++)
+        for (int64_t e = 0, n = problem_tensor_elements(&image.about[i]); e < n; e++)
+            odd += !isfinite(kg_load_float(image.view[i].data, p->dtype, e));
+    assert_int_equal(odd > 0, probe == PROBE_NAN);
+    image_release(&image);
+}
+
+static void test_inputs_are_as_finite_as_promised(void **state)
+{
+    const uint32_t dtypes[] = {KG_F16, KG_BF16, KG_F32};
+    const double scales[] = {1e-6, 1e-3, 2e-3, 0.01, 0.125, 1, 30, 1000, -0.125};
+    (void)state;
+    for (int d = 0; d < 3; d++)
+        for (int probe = 0; probe < PROBES; probe++) {
+            for (size_t s = 0; s < sizeof scales / sizeof scales[0]; s++) {
+                struct kg_problem p = attention(dtypes[d], KG_FLAG_CAUSAL, 4, 2, 65, 129, 64);
+                p.scale = scales[s];
+                assert_false(probe_applies(PROBE_NAN, &p));
+                if (probe_applies((enum probe)probe, &p))
+                    check_finite(&p, (enum probe)probe);
+            }
+            for (unsigned op = KG_OP_GEMM; op <= KG_OP_LINEAR_RELU_BWD; op++) {
+                const struct kg_problem p =
+                    gemm_like(op, dtypes[d], 33, op == KG_OP_GEMV ? 0 : 30, 513);
+                assert_true(!probe_applies(PROBE_NAN, &p) || op <= KG_OP_GEMV);
+                if (probe_applies((enum probe)probe, &p))
+                    check_finite(&p, (enum probe)probe);
+            }
+        }
+}
+
 static void test_a_sum_that_may_cancel_is_not_drawn(void **state)
 {
     (void)state;
@@ -406,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_layouts_are_what_kernels_may_be_given),
         cmocka_unit_test(test_a_poison_changes_all_but_the_inputs),
         cmocka_unit_test(test_exact_probes_are_exact),
+        cmocka_unit_test(test_inputs_are_as_finite_as_promised),
         cmocka_unit_test(test_a_sum_that_may_cancel_is_not_drawn),
         cmocka_unit_test(test_same_ends_differ_inside),
         cmocka_unit_test(test_retrieval_finds_keys),
