@@ -18,7 +18,6 @@
 
 /* ---- points ---- */
 
-typedef struct store_trend_row row_t;
 typedef struct store_trend_series series_t;
 
 static const char *role_of(const series_t *s)
@@ -38,28 +37,29 @@ static void put_series(struct emit *e, const series_t *s, trend_columns columns)
     emit_close(e, '}');
 }
 
-static void put_row(struct emit *e, const series_t *s, const row_t *r, trend_columns columns)
+static void put_row(struct emit *e, const series_t *s, size_t k, trend_columns columns)
 {
     emit_row_begin(e);
     emit_string_member(e, "provider", s->provider);
     emit_string_member(e, "role", role_of(s));
     emit_string_member(e, "contract", s->contract);
-    trend_put_row(e, s, r, columns);
+    trend_put_row(e, s, k, columns);
     emit_row_end(e);
 }
 
 static void put_rows(struct call *c, const struct store_trend_result *t, trend_columns columns)
 {
-    static const series_t no_series;
-    static const row_t no_row;
+    static struct store_trend_row no_row;
+    static struct store_trend_details no_details;
+    static const series_t no_series = {.rows = &no_row, .details = &no_details};
     list_open(c, "points");
     for (size_t i = 0; i < t->n_series; i++) {
         for (size_t k = 0; k < t->series[i].n; k++)
-            put_row(&c->emit, &t->series[i], &t->series[i].rows[k], columns);
+            put_row(&c->emit, &t->series[i], k, columns);
     }
     list_rows_end(c);
     if (list_lacks_header(c))
-        put_row(&c->emit, &no_series, &no_row, columns);
+        put_row(&c->emit, &no_series, 0, columns);
     list_close(c);
 }
 

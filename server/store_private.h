@@ -7,6 +7,8 @@
 #include <sqlite3.h>
 
 #include "store.h"
+#include "store_commit_order.h"
+#include "store_mark.h"
 #include "store_sql.h"
 
 /* What never changes of a run, for rows that name it. */
@@ -25,6 +27,10 @@ struct store {
     bool in_batch;
     sqlite3_stmt *statements[STORE_SQL_COUNT];
     struct run_name *names; /* STORE_N_NAMES, by the low bits of the id */
+    bool marked;            /* store_read_begin() took `mark`, just before the state that is read */
+    struct store_mark mark;
+    struct commit_order order;
+    const struct store_scan *scan; /* under way, or NULL */
 };
 
 /* The turn to write, among processes; waits up to 15 s. */
@@ -98,6 +104,23 @@ typedef bool (*store_row_fn)(struct query *q, void *call);
 /* Steps through the rows of a query whose values are bound, and ends it. */
 enum gate_status store_each_row(struct store *s, struct query *q, store_row_fn fn, void *call,
                                 struct gate_error *err);
+
+/*
+ * Rows of a statement that has take_row(...) as a condition, with its arguments as values; they
+ * live as long as the call. `take` returns true to end the statement. Where it has choose_row(...)
+ * too, `choose` is asked first, with that one's arguments, and `take` gets the rows that it wants.
+ */
+struct store_scan {
+    bool (*choose)(void *context, sqlite3_value **values);
+    bool (*take)(void *context, sqlite3_value **values);
+    void *context;
+};
+
+/* Makes the two functions known to SQLite; a result code. */
+int store_scan_register(struct store *s);
+/* Runs a statement whose values are bound, and ends it. */
+enum gate_status store_scan_rows(struct store *s, struct query *q, const struct store_scan *scan,
+                                 struct gate_error *err);
 
 /* GATE_USAGE below 1. */
 enum gate_status store_check_limit(int64_t limit, struct gate_error *err);

@@ -385,6 +385,7 @@ enum gate_status store_state(struct store *s, struct store_state *out, struct ga
 
 enum gate_status store_read_begin(struct store *s, struct gate_error *err)
 {
+    s->marked = store_mark(s, &s->mark);
     struct query q = query_begin(s, SQL_READ_BEGIN);
     return store_finish(s, &q, err);
 }
@@ -393,4 +394,5 @@ void store_read_end(struct store *s)
 {
     struct query q = query_begin(s, SQL_READ_END);
     store_finish(s, &q, NULL);
+    s->marked = false;
 }

@@ -25,11 +25,23 @@
     " EXISTS (SELECT 1 FROM alert a INDEXED BY alert_open WHERE a.track_id = t.id"                 \
     "  AND a.state IN ('new', 'acknowledged') AND a.kind = 'regression') "
 
-/* Of a point: what a curve is drawn of, which comes early in a row, and the rest. */
+/*
+ * Of a point: what a curve is drawn of, which comes early in a row, and the rest; the arguments of
+ * take_row() (store_trend_rows.c).
+ */
 #define POINT_LEVELS "p.time_ms, p.role, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps"
 #define POINT_DETAILS                                                                              \
     "p.run_id, p.arm, p.verdict, p.kernel_id, p.p10_ps, p.p90_ps, p.control_ps, p.best_p50_ps, "   \
     "p.rel_err, p.sm_clock_khz, p.registers, p.shared_bytes, p.spill_bytes"
+/* ?1: series, ?2 ?3: first and last time */
+#define TREND_ROWS(columns)                                                                        \
+    "SELECT 1 FROM point p WHERE p.series_id = ?1 AND p.time_ms BETWEEN ?2 AND ?3"                 \
+    " AND take_row(" columns ") ORDER BY p.time_ms, p.run_id, p.arm"
+/* The same, newest first, of those rows that choose_row() wants. */
+#define TREND_CHOSEN(columns)                                                                      \
+    "SELECT 1 FROM point p WHERE p.series_id = ?1 AND p.time_ms BETWEEN ?2 AND ?3"                 \
+    " AND CASE WHEN choose_row(p.time_ms, p.run_id, p.p50_ps) THEN take_row(" columns ") END "     \
+    "ORDER BY p.time_ms DESC, p.run_id DESC, p.arm DESC"
 
 #define BEST_LOG(first)                                                                            \
     "SELECT g.id, c.name, d.model, r.time_ms, r.uuid, g.from_ns, g.to_ns, g.commit_id, g.kind "    \
@@ -162,19 +174,13 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                         "WHERE series_id = ?1 AND time_ms BETWEEN ?2 AND ?3",
     [SQL_TREND_LAST] = "SELECT coalesce(max(time_ms), -1) FROM point "
                        "WHERE series_id = ?1 AND time_ms BETWEEN ?2 AND ?3",
-    [SQL_TREND_LEVELS] = "SELECT " POINT_LEVELS " FROM point p "
-                         "WHERE p.series_id = ?1 AND p.time_ms BETWEEN ?2 AND ?3 "
-                         "ORDER BY p.time_ms, p.run_id, p.arm",
-    [SQL_TREND_POINTS] = "SELECT " POINT_LEVELS ", " POINT_DETAILS " FROM point p "
-                         "WHERE p.series_id = ?1 AND p.time_ms BETWEEN ?2 AND ?3 "
-                         "ORDER BY p.time_ms, p.run_id, p.arm",
-    /* The same; runs outside of a repository come first. */
-    [SQL_TREND_BY_COMMIT] =
-        "SELECT " POINT_LEVELS ", " POINT_DETAILS ", coalesce(v.id, 0) FROM point p "
-        "CROSS JOIN run r ON r.id = p.run_id LEFT JOIN revision v ON v.id = r.revision_id "
-        "WHERE p.series_id = ?1 AND p.time_ms BETWEEN ?2 AND ?3 "
-        "ORDER BY coalesce(v.first_ms, 0), coalesce(v.id, 0), p.time_ms, p.run_id, p.arm",
+    [SQL_TREND_LEVELS] = TREND_ROWS(POINT_LEVELS),
+    [SQL_TREND_POINTS] = TREND_ROWS(POINT_LEVELS ", " POINT_DETAILS),
+    [SQL_TREND_CHOSEN_LEVELS] = TREND_CHOSEN(POINT_LEVELS),
+    [SQL_TREND_CHOSEN_POINTS] = TREND_CHOSEN(POINT_LEVELS ", " POINT_DETAILS),
     [SQL_COMMIT_ORDER] = "SELECT id FROM revision WHERE first_ms >= 0 ORDER BY first_ms, id",
+    /* ?1: the last run that is known; runs outside of a repository are of commit 0 */
+    [SQL_COMMIT_OF_RUNS] = "SELECT id, coalesce(revision_id, 0) FROM run WHERE id > ?1 ORDER BY id",
     [SQL_KERNEL] = "SELECT name FROM kernel WHERE id = ?1",
     [SQL_BEST_OF_TRACK] = "SELECT '', '', r.contract, b.p50_ns, b.commit_id, b.stored_ms, r.epoch,"
                           " r.uuid FROM best b CROSS JOIN run r ON r.id = b.run_id "

@@ -46,6 +46,16 @@ static enum gate_status find_page(const struct trend_reader *r, struct trend_key
     return GATE_OK;
 }
 
+/* The last row of series i ends the page. */
+static void name_next(struct trend_reader *r, size_t i)
+{
+    const struct store_trend_series *series = &r->result->series[i];
+    const struct store_trend_details *last = &series->details[series->n - 1];
+    snprintf(r->result->next, sizeof(r->result->next),
+             "%" PRId64 ".%" PRId64 ".%" PRId64 ".%" PRId64, r->series_id[i],
+             series->rows[series->n - 1].time_ms, last->run_id, last->arm);
+}
+
 static enum gate_status read_page(struct trend_reader *r)
 {
     struct store_trend_result *out = r->result;
@@ -60,8 +70,7 @@ static enum gate_status read_page(struct trend_reader *r)
         left -= (int64_t)out->series[i].n;
         after = NULL;
         if (left == 0)
-            snprintf(out->next, sizeof(out->next), "%" PRId64 ".%" PRId64 ".%" PRId64 ".%" PRId64,
-                     r->series_id[i], r->last.time_ms, r->last.run_id, r->last.arm);
+            name_next(r, i);
     }
     return status;
 }
@@ -143,36 +152,10 @@ static enum gate_status count_rows(struct trend_reader *r)
 
 /* ---- the axis ---- */
 
-static bool commit_row(struct query *q, void *call)
-{
-    struct trend_reader *r = call;
-    int64_t id = column_int(q, 0);
-    if (id >= r->n_places) {
-        int64_t n = 2 * id + 1024;
-        int64_t *place = realloc(r->place, (size_t)n * sizeof(*place));
-        if (!place)
-            return false;
-        memset(place + r->n_places, 0, (size_t)(n - r->n_places) * sizeof(*place));
-        r->place = place;
-        r->n_places = n;
-    }
-    r->place[id] = ++r->first;
-    return true;
-}
-
 static void set_width(struct trend_reader *r, int64_t first, int64_t last)
 {
     r->first = first;
     r->width = (last - first) / r->query->points + 1;
-}
-
-/* Numbers the commits from 1 on, in the order of their first runs; outside of one is 0. */
-static enum gate_status lay_commits(struct trend_reader *r)
-{
-    struct query q = query_begin(r->store, SQL_COMMIT_ORDER);
-    enum gate_status status = store_each_row(r->store, &q, commit_row, r, r->err);
-    set_width(r, 0, r->first + 1);
-    return status;
 }
 
 /* From the first row of all series to the last. */
@@ -197,6 +180,57 @@ static enum gate_status lay_times(struct trend_reader *r)
 
 /* ---- the rows ---- */
 
+struct placed {
+    int64_t place;
+    size_t row;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct placed *x = a, *y = b;
+    if (x->place != y->place)
+        return x->place < y->place ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static void put_in_order(struct store_trend_series *series, const struct placed *order,
+                         struct store_trend_row *rows, struct store_trend_details *details)
+{
+    for (size_t i = 0; i < series->n; i++) {
+        rows[i] = series->rows[order[i].row];
+        details[i] = series->details[order[i].row];
+    }
+    free(series->rows);
+    free(series->details);
+    series->rows = rows;
+    series->details = details;
+    series->cap = series->n;
+    series->is_candidate = details[series->n - 1].is_candidate;
+}
+
+/* From the order of time to that of commits. */
+static enum gate_status sort_rows(const struct trend_reader *r, struct store_trend_series *series)
+{
+    size_t n = series->n;
+    if (n == 0)
+        return GATE_OK;
+    struct placed *order = malloc(n * sizeof(*order));
+    struct store_trend_row *rows = malloc(n * sizeof(*rows));
+    struct store_trend_details *details = malloc(n * sizeof(*details));
+    if (!order || !rows || !details) {
+        free(order);
+        free(rows);
+        free(details);
+        return trend_no_memory(r);
+    }
+    for (size_t i = 0; i < n; i++)
+        order[i] = (struct placed){commit_order_place(r->order, series->details[i].run_id), i};
+    qsort(order, n, sizeof(*order), by_place);
+    put_in_order(series, order, rows, details);
+    free(order);
+    return GATE_OK;
+}
+
 /* All of them; unless there are more of a series than were asked for, when it says so. */
 static enum gate_status read_rows(struct trend_reader *r)
 {
@@ -205,13 +239,19 @@ static enum gate_status read_rows(struct trend_reader *r)
     for (size_t i = 0; i < out->n_series && status == GATE_OK && !out->bucketed; i++) {
         status = trend_read_rows(r, i, NULL, r->query->points, &out->bucketed);
         out->series[i].total = (int64_t)out->series[i].n;
+        if (status == GATE_OK && r->order)
+            status = sort_rows(r, &out->series[i]);
     }
     return status;
 }
 
 static enum gate_status read_buckets(struct trend_reader *r)
 {
-    enum gate_status status = r->query->by_commit ? lay_commits(r) : lay_times(r);
+    enum gate_status status = GATE_OK;
+    if (r->order)
+        set_width(r, 0, r->order->n_commits + 1);
+    else
+        status = lay_times(r);
     for (size_t i = 0; i < r->result->n_series && status == GATE_OK; i++)
         status = trend_read_buckets(r, i);
     return status;
@@ -220,7 +260,9 @@ static enum gate_status read_buckets(struct trend_reader *r)
 static enum gate_status read_series(struct trend_reader *r)
 {
     enum gate_status status = GATE_OK;
-    if (r->query->raw || r->query->by_commit)
+    if (r->query->by_commit)
+        status = store_commit_order(r->store, &r->order, r->err);
+    if (status == GATE_OK && (r->query->raw || r->query->by_commit))
         status = count_rows(r);
     if (status == GATE_OK && r->query->raw)
         return read_page(r);
@@ -229,6 +271,12 @@ static enum gate_status read_series(struct trend_reader *r)
     if (status == GATE_OK && r->result->bucketed)
         status = read_buckets(r);
     return status;
+}
+
+static void drop(struct store_trend_series *series)
+{
+    free(series->rows);
+    free(series->details);
 }
 
 /* Adds up the rows, and drops the series that have none. */
@@ -240,7 +288,7 @@ static void finish(struct store_trend_result *out)
         if (out->series[i].total > 0)
             out->series[n++] = out->series[i];
         else
-            free(out->series[i].rows);
+            drop(&out->series[i]);
     }
     out->n_series = n;
 }
@@ -256,7 +304,8 @@ enum gate_status store_trend_read(struct store *s, const struct store_trend_quer
     if (status == GATE_OK)
         status = read_series(&r);
     finish(out);
+    for (size_t i = 0; i < out->n_series && status == GATE_OK; i++)
+        status = trend_name_rows(&r, &out->series[i]);
     free(r.series_id);
-    free(r.place);
     return status;
 }

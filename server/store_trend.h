@@ -31,18 +31,26 @@ struct store_trend_query {
 /*
  * One row, or the newest of a bucket with the median and the extremes of the bucket's p50; all else
  * of a bucket, its verdict and its quantiles too, is of the newest alone. Times are picoseconds;
- * 0, or -1 where 0 is a value, is not known.
+ * 0, or -1 where 0 is a value, is not known. What a curve is drawn of stands apart from the rest,
+ * so that it lies close together.
  */
 struct store_trend_row {
     int64_t time_ms;
     int64_t n; /* rows in the bucket */
     int64_t p50_ps, min_ps, max_ps;
-    int64_t p50_lo_ps, p50_hi_ps, p10_ps, p90_ps, control_ps, best_p50_ps;
+    int64_t p50_lo_ps, p50_hi_ps;
+};
+
+struct store_trend_details {
+    int64_t run_id, arm;
+    bool is_candidate;
+    int64_t p10_ps, p90_ps, control_ps, best_p50_ps;
     double rel_err; /* -1: not known */
     int64_t sm_clock_khz;
     int64_t registers, shared_bytes, spill_bytes; /* -1: not known */
     const char *verdict;                          /* the case's */
-    const char *kernel;                           /* NULL: omitted */
+    int64_t kernel_id;
+    const char *kernel; /* NULL: omitted */
     char run[37];
     char commit[41];
 };
@@ -57,6 +65,7 @@ struct store_trend_series {
     size_t n;
     size_t cap;
     struct store_trend_row *rows;
+    struct store_trend_details *details; /* of each row; NULL where only levels were read */
 };
 
 struct store_trend_result {

@@ -10,23 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_BYTES 16384 /* of an array that grows: the rows of a small answer */
+#define FIRST_ROWS 128
+#define FIRST_ELEMENTS 8
 
 struct store_kernel {
     int64_t id;
     char *name;
 };
 
-static enum gate_status no_memory(struct gate_error *err)
+enum gate_status trend_no_memory(const struct trend_reader *r)
 {
-    return gate_fail(err, GATE_INTERNAL, "out of memory");
+    return gate_fail(r->err, GATE_INTERNAL, "out of memory");
 }
 
 bool trend_grow(void **array, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
         return true;
-    size_t more = *cap ? 2 * *cap : FIRST_BYTES / size;
+    size_t more = *cap ? 2 * *cap : FIRST_ELEMENTS;
     void *grown = realloc(*array, more * size);
     if (!grown)
         return false;
@@ -37,8 +38,10 @@ bool trend_grow(void **array, size_t n, size_t *cap, size_t size)
 
 void store_trend_release(struct store_trend_result *r)
 {
-    for (size_t i = 0; i < r->n_series; i++)
+    for (size_t i = 0; i < r->n_series; i++) {
         free(r->series[i].rows);
+        free(r->series[i].details);
+    }
     for (size_t i = 0; i < r->n_kernels; i++)
         free(r->kernels[i].name);
     free(r->series);
@@ -56,19 +59,18 @@ static bool name_row(struct query *q, void *call)
     return true;
 }
 
-static enum gate_status name_run(struct trend_reader *r, int64_t run_id,
-                                 struct store_trend_row *row)
+static enum gate_status name_run(struct trend_reader *r, struct store_trend_details *row)
 {
     struct store *s = r->store;
     if (!s->names && !(s->names = calloc(STORE_N_NAMES, sizeof(*s->names))))
-        return no_memory(r->err);
-    struct run_name *name = &s->names[(size_t)run_id & (STORE_N_NAMES - 1)];
+        return trend_no_memory(r);
+    struct run_name *name = &s->names[(size_t)row->run_id & (STORE_N_NAMES - 1)];
     enum gate_status status = GATE_OK;
-    if (name->id != run_id) {
+    if (name->id != row->run_id) {
         struct query q = query_begin(s, SQL_RUN_NAME);
-        bind_int(&q, run_id);
+        bind_int(&q, row->run_id);
         status = store_each_row(s, &q, name_row, name, r->err);
-        name->id = status == GATE_OK ? run_id : 0;
+        name->id = status == GATE_OK ? row->run_id : 0;
     }
     memcpy(row->run, name->uuid, sizeof(row->run));
     memcpy(row->commit, name->commit, sizeof(row->commit));
@@ -82,18 +84,18 @@ static bool kernel_row(struct query *q, void *call)
     return true;
 }
 
-static enum gate_status name_kernel(struct trend_reader *r, int64_t id, const char **name)
+static enum gate_status name_kernel(struct trend_reader *r, struct store_trend_details *row)
 {
     struct store_trend_result *out = r->result;
     for (size_t i = out->n_kernels; i-- > 0;) {
-        if (out->kernels[i].id == id) {
-            *name = out->kernels[i].name;
+        if (out->kernels[i].id == row->kernel_id) {
+            row->kernel = out->kernels[i].name;
             return GATE_OK;
         }
     }
     char *text = NULL;
     struct query q = query_begin(r->store, SQL_KERNEL);
-    bind_int(&q, id);
+    bind_int(&q, row->kernel_id);
     enum gate_status status = store_each_row(r->store, &q, kernel_row, &text, r->err);
     struct store_kernel *kernels =
         realloc(out->kernels, (out->n_kernels + 1) * sizeof(*out->kernels));
@@ -101,17 +103,31 @@ static enum gate_status name_kernel(struct trend_reader *r, int64_t id, const ch
         out->kernels = kernels;
     if (status != GATE_OK || !text || !kernels) {
         free(text);
-        return status == GATE_OK ? no_memory(r->err) : status;
+        return status == GATE_OK ? trend_no_memory(r) : status;
     }
-    kernels[out->n_kernels++] = (struct store_kernel){id, text};
-    *name = text;
+    kernels[out->n_kernels++] = (struct store_kernel){row->kernel_id, text};
+    row->kernel = text;
     return GATE_OK;
 }
 
-/* ---- rows ---- */
+enum gate_status trend_name_rows(struct trend_reader *r, struct store_trend_series *series)
+{
+    enum gate_status status = GATE_OK;
+    if (!series->details)
+        return status;
+    for (size_t i = 0; i < series->n && status == GATE_OK; i++) {
+        if (!(r->query->omit & STORE_TREND_NAMES))
+            status = name_run(r, &series->details[i]);
+        if (status == GATE_OK && !(r->query->omit & STORE_TREND_KERNEL))
+            status = name_kernel(r, &series->details[i]);
+    }
+    return status;
+}
 
-/* Of POINT_LEVELS, then of POINT_DETAILS, then the commit's id. */
-enum column {
+/* ---- a row ---- */
+
+/* As POINT_LEVELS and POINT_DETAILS in store_sql.c have them. */
+enum {
     TIME,
     ROLE,
     P50,
@@ -130,89 +146,89 @@ enum column {
     REGISTERS,
     SHARED,
     SPILL,
-    COMMIT
 };
 
-/* Are the levels all that is asked for? Then the rest of a row need not be taken apart. */
-static bool has_levels_only(const struct trend_reader *r)
+static int64_t integer(sqlite3_value **values, int which) /* 0 for NULL */
 {
-    return r->query->omit == STORE_TREND_ALL_PARTS && !r->query->raw && !r->query->by_commit;
+    return sqlite3_value_int64(values[which]);
 }
 
-static int64_t known_or_minus_1(struct query *q, int column)
+static int64_t known_or_minus_1(sqlite3_value **values, int which)
 {
-    return sqlite3_column_type(q->stmt, column) == SQLITE_NULL ? -1 : column_int(q, column);
+    return sqlite3_value_type(values[which]) == SQLITE_NULL ? -1 : integer(values, which);
 }
 
-static void read_levels(struct query *q, struct store_trend_row *row)
+bool trend_is_candidate(sqlite3_value **values)
 {
-    *row = (struct store_trend_row){
-        .time_ms = column_int(q, TIME),
-        .n = 1,
-        .p50_ps = column_int(q, P50),
-        .p50_lo_ps = column_int(q, P50_LO),
-        .p50_hi_ps = column_int(q, P50_HI),
+    return integer(values, ROLE) == 0;
+}
+
+static void fill_details(struct store_trend_details *row, sqlite3_value **values)
+{
+    *row = (struct store_trend_details){
+        .run_id = integer(values, RUN),
+        .arm = integer(values, ARM),
+        .is_candidate = trend_is_candidate(values),
+        .verdict = store_verdict_name((int)integer(values, VERDICT)),
+        .kernel_id = integer(values, KERNEL),
+        .p10_ps = integer(values, P10),
+        .p90_ps = integer(values, P90),
+        .control_ps = integer(values, CONTROL),
+        .best_p50_ps = integer(values, BEST),
         .rel_err = -1,
-        .registers = -1,
-        .shared_bytes = -1,
-        .spill_bytes = -1,
-        .verdict = "",
+        .sm_clock_khz = integer(values, CLOCK),
+        .registers = known_or_minus_1(values, REGISTERS),
+        .shared_bytes = known_or_minus_1(values, SHARED),
+        .spill_bytes = known_or_minus_1(values, SPILL),
     };
-    row->min_ps = row->max_ps = row->p50_ps;
+    if (sqlite3_value_type(values[REL_ERR]) != SQLITE_NULL)
+        row->rel_err = sqlite3_value_double(values[REL_ERR]);
 }
 
-static void read_details(struct query *q, struct store_trend_row *row)
+void trend_fill_row(struct store_trend_series *series, size_t k, sqlite3_value **values)
 {
-    row->verdict = store_verdict_name((int)column_int(q, VERDICT));
-    row->p10_ps = column_int(q, P10);
-    row->p90_ps = column_int(q, P90);
-    row->control_ps = column_int(q, CONTROL);
-    row->best_p50_ps = column_int(q, BEST);
-    if (sqlite3_column_type(q->stmt, REL_ERR) != SQLITE_NULL)
-        row->rel_err = column_real(q, REL_ERR);
-    row->sm_clock_khz = column_int(q, CLOCK);
-    row->registers = known_or_minus_1(q, REGISTERS);
-    row->shared_bytes = known_or_minus_1(q, SHARED);
-    row->spill_bytes = known_or_minus_1(q, SPILL);
+    int64_t p50_ps = integer(values, P50);
+    series->rows[k] = (struct store_trend_row){
+        .time_ms = integer(values, TIME),
+        .n = 1,
+        .p50_ps = p50_ps,
+        .min_ps = p50_ps,
+        .max_ps = p50_ps,
+        .p50_lo_ps = integer(values, P50_LO),
+        .p50_hi_ps = integer(values, P50_HI),
+    };
+    if (series->details)
+        fill_details(&series->details[k], values);
 }
 
-/* Puts what the statement shows behind the rows of the series, but for the names. */
-static enum gate_status add_row(struct trend_reader *r, struct query *q,
-                                struct store_trend_series *series)
+bool trend_add_row(struct store_trend_series *series, bool with_details)
 {
-    void *rows = series->rows;
-    bool room = trend_grow(&rows, series->n, &series->cap, sizeof(*series->rows));
+    if (series->n < series->cap)
+        return true;
+    size_t cap = series->cap ? 2 * series->cap : FIRST_ROWS;
+    void *rows = realloc(series->rows, cap * sizeof(*series->rows));
+    if (!rows)
+        return false;
     series->rows = rows;
-    if (!room)
-        return no_memory(r->err);
-    struct store_trend_row *row = &series->rows[series->n++];
-    series->is_candidate = column_int(q, ROLE) == 0;
-    read_levels(q, row);
-    if (has_levels_only(r))
-        return GATE_OK;
-    r->last = (struct trend_key){row->time_ms, column_int(q, RUN), column_int(q, ARM)};
-    r->kernel_id = column_int(q, KERNEL);
-    if (!(r->query->omit & STORE_TREND_DETAILS))
-        read_details(q, row);
-    return GATE_OK;
+    if (with_details) {
+        void *details = realloc(series->details, cap * sizeof(*series->details));
+        if (!details)
+            return false;
+        series->details = details;
+    }
+    series->cap = cap;
+    return true;
 }
 
-static enum gate_status name_last_row(struct trend_reader *r, struct store_trend_series *series)
+/* ---- all rows, or a page of them ---- */
+
+bool trend_is_of_levels(const struct trend_reader *r)
 {
-    struct store_trend_row *row = &series->rows[series->n - 1];
-    enum gate_status status = GATE_OK;
-    if (!(r->query->omit & STORE_TREND_NAMES))
-        status = name_run(r, r->last.run_id, row);
-    if (status == GATE_OK && !(r->query->omit & STORE_TREND_KERNEL))
-        status = name_kernel(r, r->kernel_id, &row->kernel);
-    return status;
+    return (r->query->omit & STORE_TREND_ALL_PARTS) == STORE_TREND_ALL_PARTS && !r->query->raw;
 }
 
-static struct query begin_points(struct trend_reader *r, size_t i, int64_t from_ms)
+struct query trend_begin(struct trend_reader *r, enum store_sql id, size_t i, int64_t from_ms)
 {
-    enum store_sql id = r->query->by_commit  ? SQL_TREND_BY_COMMIT
-                        : has_levels_only(r) ? SQL_TREND_LEVELS
-                                             : SQL_TREND_POINTS;
     struct query q = query_begin(r->store, id);
     bind_int(&q, r->series_id[i]);
     bind_int(&q, from_ms);
@@ -220,127 +236,60 @@ static struct query begin_points(struct trend_reader *r, size_t i, int64_t from_
     return q;
 }
 
-static enum gate_status end_points(struct trend_reader *r, struct query *q, int rc,
-                                   enum gate_status status)
-{
-    if (status == GATE_OK && rc != SQLITE_DONE && rc != SQLITE_ROW)
-        status = store_fail(r->store, rc, "read", r->err);
-    query_end(q);
-    return status;
-}
+struct page {
+    const struct trend_reader *reader;
+    struct store_trend_series *series;
+    const struct trend_key *after;
+    int64_t limit;
+    bool with_details;
+    bool more;
+    enum gate_status status;
+};
 
 /* Rows of one millisecond stand in the order of their runs. */
-static bool is_behind(struct query *q, const struct trend_key *after)
+static bool is_behind(sqlite3_value **values, const struct trend_key *after)
 {
-    int64_t run_id = column_int(q, RUN);
-    if (column_int(q, TIME) != after->time_ms)
+    int64_t run_id = integer(values, RUN);
+    if (integer(values, TIME) != after->time_ms)
         return true;
-    return run_id > after->run_id || (run_id == after->run_id && column_int(q, ARM) > after->arm);
+    return run_id > after->run_id || (run_id == after->run_id && integer(values, ARM) > after->arm);
+}
+
+static bool take_row(void *context, sqlite3_value **values)
+{
+    struct page *page = context;
+    struct store_trend_series *series = page->series;
+    if (page->after && !is_behind(values, page->after))
+        return false;
+    page->more = (int64_t)series->n == page->limit;
+    if (page->more)
+        return true;
+    if (!trend_add_row(series, page->with_details)) {
+        page->status = trend_no_memory(page->reader);
+        return true;
+    }
+    trend_fill_row(series, series->n++, values);
+    series->is_candidate = trend_is_candidate(values);
+    return false;
 }
 
 enum gate_status trend_read_rows(struct trend_reader *r, size_t i, const struct trend_key *after,
                                  int64_t limit, bool *more)
 {
-    struct store_trend_series *series = &r->result->series[i];
-    struct query q = begin_points(r, i, after ? after->time_ms : r->query->from_ms);
-    enum gate_status status = GATE_OK;
-    int rc = SQLITE_DONE;
-    *more = false;
-    while (status == GATE_OK && !*more && (rc = query_step(&q)) == SQLITE_ROW) {
-        if (after && !is_behind(&q, after))
-            continue;
-        *more = (int64_t)series->n == limit;
-        if (*more)
-            break;
-        status = add_row(r, &q, series);
-        if (status == GATE_OK)
-            status = name_last_row(r, series);
-    }
-    return end_points(r, &q, rc, status);
-}
-
-/* ---- buckets ---- */
-
-struct bucket {
-    int64_t index; /* -1: none is open */
-    size_t n;
-    size_t cap;
-    int64_t *p50_ps;
-};
-
-static int compare_integers(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a;
-    int64_t y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/*
- * Ends the bucket: the last row of the series, its newest, gets its names, and the median and the
- * extremes of them all.
- */
-static enum gate_status close_bucket(struct trend_reader *r, struct bucket *b,
-                                     struct store_trend_series *series)
-{
-    if (b->n == 0)
-        return GATE_OK;
-    struct store_trend_row *row = &series->rows[series->n - 1];
-    qsort(b->p50_ps, b->n, sizeof(*b->p50_ps), compare_integers);
-    row->n = (int64_t)b->n;
-    row->min_ps = b->p50_ps[0];
-    row->max_ps = b->p50_ps[b->n - 1];
-    int64_t low = b->p50_ps[(b->n - 1) / 2];
-    row->p50_ps = low + (b->p50_ps[b->n / 2] - low) / 2;
-    series->total += row->n;
-    b->n = 0;
-    return name_last_row(r, series);
-}
-
-/*
- * Where on the axis a row stands. The order of commits was read before; a commit that it does not
- * have yet is behind all.
- */
-static int64_t place_of(const struct trend_reader *r, struct query *q)
-{
-    if (!r->query->by_commit)
-        return column_int(q, TIME);
-    int64_t id = column_int(q, COMMIT);
-    return id < r->n_places ? r->place[id] : r->n_places;
-}
-
-/* A row into its bucket: it takes the place of the one before, unless it opens another bucket. */
-static enum gate_status fill_bucket(struct trend_reader *r, struct query *q, struct bucket *b,
-                                    struct store_trend_series *series)
-{
-    int64_t index = (place_of(r, q) - r->first) / r->width;
-    enum gate_status status = GATE_OK;
-    if (index == b->index)
-        series->n--;
-    else
-        status = close_bucket(r, b, series);
-    b->index = index;
-    void *values = b->p50_ps;
-    bool room = trend_grow(&values, b->n, &b->cap, sizeof(*b->p50_ps));
-    b->p50_ps = values;
-    if (status != GATE_OK || !room)
-        return room ? status : no_memory(r->err);
-    b->p50_ps[b->n++] = column_int(q, P50);
-    return add_row(r, q, series);
-}
-
-enum gate_status trend_read_buckets(struct trend_reader *r, size_t i)
-{
-    struct store_trend_series *series = &r->result->series[i];
-    struct bucket bucket = {.index = -1};
-    struct query q = begin_points(r, i, r->query->from_ms);
-    enum gate_status status = GATE_OK;
-    int rc = SQLITE_DONE;
-    series->n = 0;
-    series->total = 0;
-    while (status == GATE_OK && (rc = query_step(&q)) == SQLITE_ROW)
-        status = fill_bucket(r, &q, &bucket, series);
+    struct page page = {
+        .reader = r,
+        .series = &r->result->series[i],
+        .after = after,
+        .limit = limit,
+        /* The order of commits is found by the run. */
+        .with_details = !trend_is_of_levels(r) || r->order,
+    };
+    const struct store_scan scan = {.take = take_row, .context = &page};
+    struct query q = trend_begin(r, page.with_details ? SQL_TREND_POINTS : SQL_TREND_LEVELS, i,
+                                 after ? after->time_ms : r->query->from_ms);
+    enum gate_status status = store_scan_rows(r->store, &q, &scan, r->err);
+    *more = page.more;
     if (status == GATE_OK)
-        status = close_bucket(r, &bucket, series);
-    free(bucket.p50_ps);
-    return end_points(r, &q, rc, status);
+        status = page.status;
+    return status;
 }

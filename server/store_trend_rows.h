@@ -18,24 +18,36 @@ struct trend_reader {
     struct store_trend_result *result;
     int64_t *series_id; /* of each series of the result */
     size_t cap;
-    int64_t *place; /* of a commit in the order, by its id; NULL in the order of time */
-    int64_t n_places;
-    int64_t first, width; /* of the buckets */
-    struct trend_key last;
-    int64_t kernel_id; /* of the last row */
+    const struct commit_order *order; /* NULL in the order of time */
+    int64_t first, width;             /* of the buckets */
     struct gate_error *err;
 };
 
 /* Room for one more element, by doubling. */
 bool trend_grow(void **array, size_t n, size_t *cap, size_t size);
+enum gate_status trend_no_memory(const struct trend_reader *r);
 
 /*
- * Reads series `i`, row by row; r->last is then the key of its last row. `after`: NULL, or the row
- * behind which to begin. *more: there is a row beyond `limit`.
+ * Reads series `i`. `after`: NULL, or the row behind which to begin. *more: there is a row beyond
+ * `limit`.
  */
 enum gate_status trend_read_rows(struct trend_reader *r, size_t i, const struct trend_key *after,
                                  int64_t limit, bool *more);
-/* The same in buckets. */
+/* The same in buckets; store_trend_buckets.c. */
 enum gate_status trend_read_buckets(struct trend_reader *r, size_t i);
+
+/* ---- what both do: store_trend_rows.c ---- */
+
+/* Are only levels wanted of the rows? */
+bool trend_is_of_levels(const struct trend_reader *r);
+/* Binds series `i` with the range from `from_ms` on. */
+struct query trend_begin(struct trend_reader *r, enum store_sql id, size_t i, int64_t from_ms);
+/* Room for one more row of the series. */
+bool trend_add_row(struct store_trend_series *series, bool with_details);
+/* Fills row k from the arguments of take_row(). */
+void trend_fill_row(struct store_trend_series *series, size_t k, sqlite3_value **values);
+bool trend_is_candidate(sqlite3_value **values);
+/* Gives all rows the names that are wanted. */
+enum gate_status trend_name_rows(struct trend_reader *r, struct store_trend_series *series);
 
 #endif

@@ -24,13 +24,14 @@ enum kind {
 };
 
 typedef struct store_trend_row row_t;
+typedef struct store_trend_details details_t;
 typedef struct store_trend_series series_t;
 
 static const struct column {
     const char *name;
     enum kind kind;
-    size_t offset; /* in a row */
-    unsigned part; /* 0: of the levels, which are always read */
+    size_t offset; /* in a row, or in its details */
+    unsigned part; /* of the details; 0: of the row, which is always read */
 } columns[] = {
     {"time_ms", INTEGER, offsetof(row_t, time_ms), 0},
     {"n", INTEGER, offsetof(row_t, n), 0},
@@ -39,21 +40,21 @@ static const struct column {
     {"max_ns", THOUSANDTHS, offsetof(row_t, max_ps), 0},
     {"p50_lo_ns", THOUSANDTHS, offsetof(row_t, p50_lo_ps), 0},
     {"p50_hi_ns", THOUSANDTHS, offsetof(row_t, p50_hi_ps), 0},
-    {"p10_ns", THOUSANDTHS, offsetof(row_t, p10_ps), STORE_TREND_DETAILS},
-    {"p90_ns", THOUSANDTHS, offsetof(row_t, p90_ps), STORE_TREND_DETAILS},
-    {"control_ns", THOUSANDTHS, offsetof(row_t, control_ps), STORE_TREND_DETAILS},
-    {"best_p50_ns", THOUSANDTHS, offsetof(row_t, best_p50_ps), STORE_TREND_DETAILS},
-    {"rel_err", ERROR, offsetof(row_t, rel_err), STORE_TREND_DETAILS},
-    {"sm_clock_mhz", THOUSANDTHS, offsetof(row_t, sm_clock_khz), STORE_TREND_DETAILS},
-    {"registers", COUNT, offsetof(row_t, registers), STORE_TREND_DETAILS},
-    {"shared_bytes", COUNT, offsetof(row_t, shared_bytes), STORE_TREND_DETAILS},
-    {"spill_bytes", COUNT, offsetof(row_t, spill_bytes), STORE_TREND_DETAILS},
+    {"p10_ns", THOUSANDTHS, offsetof(details_t, p10_ps), STORE_TREND_DETAILS},
+    {"p90_ns", THOUSANDTHS, offsetof(details_t, p90_ps), STORE_TREND_DETAILS},
+    {"control_ns", THOUSANDTHS, offsetof(details_t, control_ps), STORE_TREND_DETAILS},
+    {"best_p50_ns", THOUSANDTHS, offsetof(details_t, best_p50_ps), STORE_TREND_DETAILS},
+    {"rel_err", ERROR, offsetof(details_t, rel_err), STORE_TREND_DETAILS},
+    {"sm_clock_mhz", THOUSANDTHS, offsetof(details_t, sm_clock_khz), STORE_TREND_DETAILS},
+    {"registers", COUNT, offsetof(details_t, registers), STORE_TREND_DETAILS},
+    {"shared_bytes", COUNT, offsetof(details_t, shared_bytes), STORE_TREND_DETAILS},
+    {"spill_bytes", COUNT, offsetof(details_t, spill_bytes), STORE_TREND_DETAILS},
     {"tflops", TFLOPS, offsetof(row_t, p50_ps), 0},
     {"gbps", GBPS, offsetof(row_t, p50_ps), 0},
-    {"run", TEXT, offsetof(row_t, run), STORE_TREND_NAMES},
-    {"commit", TEXT, offsetof(row_t, commit), STORE_TREND_NAMES},
-    {"verdict", NAMED, offsetof(row_t, verdict), STORE_TREND_DETAILS},
-    {"kernel", NAMED, offsetof(row_t, kernel), STORE_TREND_KERNEL},
+    {"run", TEXT, offsetof(details_t, run), STORE_TREND_NAMES},
+    {"commit", TEXT, offsetof(details_t, commit), STORE_TREND_NAMES},
+    {"verdict", NAMED, offsetof(details_t, verdict), STORE_TREND_DETAILS},
+    {"kernel", NAMED, offsetof(details_t, kernel), STORE_TREND_KERNEL},
 };
 #define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
 #define ALL_COLUMNS (((trend_columns)1 << N_COLUMNS) - 1)
@@ -93,23 +94,35 @@ unsigned trend_columns_omit(trend_columns set)
 
 /* ---- values ---- */
 
-static int64_t integer_of(const struct column *column, const row_t *r)
+/* Where the values of a column are: of row k at `first + k * stride`. */
+struct source {
+    const char *first;
+    size_t stride;
+};
+
+static struct source source_of(const struct column *column, const series_t *s)
+{
+    if (column->part == 0)
+        return (struct source){(const char *)s->rows + column->offset, sizeof(*s->rows)};
+    return (struct source){(const char *)s->details + column->offset, sizeof(*s->details)};
+}
+
+static int64_t integer_at(const char *at)
 {
     int64_t value;
-    memcpy(&value, (const char *)r + column->offset, sizeof(value));
+    memcpy(&value, at, sizeof(value));
     return value;
 }
 
-static double error_of(const struct column *column, const row_t *r)
+static double error_at(const char *at)
 {
     double value;
-    memcpy(&value, (const char *)r + column->offset, sizeof(value));
+    memcpy(&value, at, sizeof(value));
     return value;
 }
 
-static const char *text_of(const struct column *column, const row_t *r)
+static const char *text_at(const struct column *column, const char *at)
 {
-    const char *at = (const char *)r + column->offset;
     const char *named;
     if (column->kind == TEXT)
         return at;
@@ -118,10 +131,11 @@ static const char *text_of(const struct column *column, const row_t *r)
 }
 
 /* 0: not known. */
-static double rate_of(const struct column *column, const series_t *s, const row_t *r)
+static double rate_at(const struct column *column, const series_t *s, const char *at)
 {
     double per_ps = column->kind == TFLOPS ? s->flops : 1e3 * s->bytes;
-    return r->p50_ps > 0 ? per_ps / (double)r->p50_ps : 0;
+    int64_t p50_ps = integer_at(at);
+    return p50_ps > 0 ? per_ps / (double)p50_ps : 0;
 }
 
 /* ---- columns ---- */
@@ -194,29 +208,27 @@ static void put_text(struct chunk *c, const char *text)
 }
 
 static void put_value(struct chunk *c, const struct column *column, const series_t *s,
-                      const row_t *r)
+                      const char *at)
 {
-    int64_t value;
     switch (column->kind) {
     case INTEGER:
-        put_integer(c, integer_of(column, r), true);
+        put_integer(c, integer_at(at), true);
         break;
     case THOUSANDTHS:
-        put_thousandths(c, integer_of(column, r));
+        put_thousandths(c, integer_at(at));
         break;
     case COUNT:
-        value = integer_of(column, r);
-        put_integer(c, value, value >= 0);
+        put_integer(c, integer_at(at), integer_at(at) >= 0);
         break;
     case ERROR:
-        put_real(c, error_of(column, r), error_of(column, r) >= 0);
+        put_real(c, error_at(at), error_at(at) >= 0);
         break;
     case TFLOPS:
     case GBPS:
-        put_real(c, rate_of(column, s, r), rate_of(column, s, r) > 0);
+        put_real(c, rate_at(column, s, at), rate_at(column, s, at) > 0);
         break;
     default:
-        put_text(c, text_of(column, r));
+        put_text(c, text_at(column, at));
     }
 }
 
@@ -231,10 +243,11 @@ void trend_put_columns(struct emit *e, const struct store_trend_series *s, trend
             continue;
         emit_key(e, columns[i].name);
         emit_open(e, '[');
+        struct source source = source_of(&columns[i], s);
         for (size_t k = 0; k < s->n; k++) {
             if (k > 0)
                 c.bytes[c.n++] = ',';
-            put_value(&c, &columns[i], s, &s->rows[k]);
+            put_value(&c, &columns[i], s, source.first + k * source.stride);
             if (c.n > CHUNK - LONGEST - 8)
                 flush(&c);
         }
@@ -246,23 +259,24 @@ void trend_put_columns(struct emit *e, const struct store_trend_series *s, trend
 
 /* ---- one object a row ---- */
 
-void trend_put_row(struct emit *e, const struct store_trend_series *s,
-                   const struct store_trend_row *r, trend_columns set)
+void trend_put_row(struct emit *e, const struct store_trend_series *s, size_t k, trend_columns set)
 {
     for (size_t i = 0; i < N_COLUMNS; i++) {
         const struct column *column = &columns[i];
         if (!(set >> i & 1))
             continue;
+        struct source source = source_of(column, s);
+        const char *at = source.first + k * source.stride;
         if (column->kind == THOUSANDTHS)
-            emit_known_real(e, column->name, (double)integer_of(column, r) / 1e3);
+            emit_known_real(e, column->name, (double)integer_at(at) / 1e3);
         else if (column->kind == TFLOPS || column->kind == GBPS)
-            emit_known_real(e, column->name, rate_of(column, s, r));
+            emit_known_real(e, column->name, rate_at(column, s, at));
         else if (column->kind == TEXT || column->kind == NAMED)
-            emit_known_string(e, column->name, text_of(column, r));
-        else if (column->kind == ERROR && error_of(column, r) >= 0)
-            emit_real_member(e, column->name, error_of(column, r));
-        else if (column->kind != ERROR && (column->kind == INTEGER || integer_of(column, r) >= 0))
-            emit_integer_member(e, column->name, integer_of(column, r));
+            emit_known_string(e, column->name, text_at(column, at));
+        else if (column->kind == ERROR && error_at(at) >= 0)
+            emit_real_member(e, column->name, error_at(at));
+        else if (column->kind != ERROR && (column->kind == INTEGER || integer_at(at) >= 0))
+            emit_integer_member(e, column->name, integer_at(at));
         else
             emit_string_member(e, column->name, NULL);
     }

@@ -23,8 +23,7 @@ unsigned trend_columns_omit(trend_columns set);
 /* An object with an array for each column. */
 void trend_put_columns(struct emit *e, const struct store_trend_series *s, trend_columns set);
 
-/* The members of an object. */
-void trend_put_row(struct emit *e, const struct store_trend_series *s,
-                   const struct store_trend_row *r, trend_columns set);
+/* The members of an object, of row k. */
+void trend_put_row(struct emit *e, const struct store_trend_series *s, size_t k, trend_columns set);
 
 #endif

@@ -975,8 +975,8 @@ static bool may_scan(enum store_sql id, const char *detail)
 /* Those that may sort: what they sort is as many rows as there are cases, or one trend. */
 static bool may_sort(enum store_sql id)
 {
-    return id == SQL_DEVICES || id == SQL_TREND || id == SQL_TREND_BY_COMMIT ||
-           id == SQL_LEADERBOARD || id == SQL_BESTS || id == SQL_TOKENS;
+    return id == SQL_DEVICES || id == SQL_TREND || id == SQL_LEADERBOARD || id == SQL_BESTS ||
+           id == SQL_TOKENS;
 }
 
 static void test_query_plans(void **state)

@@ -254,7 +254,7 @@ static void test_what_a_point_does_not_have(void **state)
                                       .points = 100};
     struct store_trend_result trend;
     assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
-    const struct store_trend_row *row = trend.series[0].rows;
+    const struct store_trend_details *row = trend.series[0].details;
     assert_true(row[0].registers == -1 && row[0].shared_bytes == -1 && row[0].spill_bytes == 0);
     assert_true(row[0].control_ps == 0 && row[0].sm_clock_khz == 0 && row[0].rel_err == -1);
     assert_true(row[1].registers == 0 && row[1].spill_bytes == 16 && row[1].control_ps > 0);
@@ -288,7 +288,7 @@ static void test_pages_of_one_time(void **state)
         assert_int_equal(trend.series[0].n, i < 4);
         if (i < 4) {
             cJSON *run = run_at(i, 0);
-            assert_string_equal(trend.series[0].rows[0].run, json_string(run, "uuid", ""));
+            assert_string_equal(trend.series[0].details[0].run, json_string(run, "uuid", ""));
             cJSON_Delete(run);
         }
         snprintf(next, sizeof(next), "%s", trend.next);
@@ -322,7 +322,7 @@ static void test_names_of_many_runs(void **state)
         assert_int_equal(trend.series[0].n, 40);
         for (int i = 0; i < 40; i++) {
             cJSON *run = run_at(i, 100 + i);
-            assert_string_equal(trend.series[0].rows[i].run, json_string(run, "uuid", ""));
+            assert_string_equal(trend.series[0].details[i].run, json_string(run, "uuid", ""));
             cJSON_Delete(run);
         }
         store_trend_release(&trend);
