@@ -89,36 +89,67 @@ static void test_epochs_in_any_order(void **state)
 
 /* ---- commits ---- */
 
-static void test_commits_are_ordered_by_their_first_run(void **state)
+static void must_put_commit(struct store_fixture *f, struct store *s, int index, char letter,
+                            int64_t time_ms)
 {
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    static const struct {
-        char commit;
-        int time;
-    } runs[] = {{'c', 30}, {'a', 40}, {'b', 20}, {'a', 10}, {'c', 50}};
-    for (int i = 0; i < 5; i++) {
-        char commit[41];
-        memset(commit, runs[i].commit, 40);
-        commit[40] = '\0';
-        cJSON *run = run_at(i, runs[i].time);
-        set_string(cJSON_GetObjectItem(run, "git"), "commit", commit);
-        must_put(f, s, run);
-    }
+    char commit[41];
+    memset(commit, letter, 40);
+    commit[40] = '\0';
+    cJSON *run = run_at(index, time_ms);
+    set_string(cJSON_GetObjectItem(run, "git"), "commit", commit);
+    must_put(f, s, run);
+}
+
+/* `times`: of the rows in the order of commits, 0 ends them. */
+static void assert_by_commit(struct store_fixture *f, struct store *s, int64_t points,
+                             const int64_t *times)
+{
     struct store_trend_query query = {.case_id = CASE,
                                       .device_model = GPU,
                                       .provider = "ours",
                                       .to_ms = INT64_MAX,
                                       .by_commit = true,
-                                      .points = 100};
+                                      .points = points};
     struct store_trend_result trend;
+    assert_int_equal(store_read_begin(s, &f->err), GATE_OK);
     assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
+    store_read_end(s);
     assert_int_equal(trend.n_series, 1);
-    assert_int_equal(trend.series[0].n, 5);
-    static const int64_t expected[] = {10, 40, 20, 30, 50};
-    for (size_t i = 0; i < 5; i++)
-        assert_int_equal(trend.series[0].rows[i].time_ms, expected[i]);
+    size_t n = 0;
+    for (; times[n] != 0; n++) {
+        assert_true(n < trend.series[0].n);
+        assert_int_equal(trend.series[0].rows[n].time_ms, times[n]);
+    }
+    assert_int_equal(trend.series[0].n, n);
     store_trend_release(&trend);
+}
+
+/* The reader keeps the order from one trend to the next, and each run that comes changes it. */
+static void test_commits_are_ordered_by_their_first_run(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    struct store *reader = open_store(f, STORE_READ_ONLY);
+    static const struct {
+        char commit;
+        int64_t time;
+        int64_t expected[6];
+    } runs[] = {
+        {'c', 30, {30}},
+        {'a', 40, {30, 40}},
+        {'b', 20, {20, 30, 40}},
+        {'a', 10, {10, 40, 20, 30}},
+        {'c', 50, {10, 40, 20, 30, 50}},
+    };
+    for (int i = 0; i < 5; i++) {
+        must_put_commit(f, s, i, runs[i].commit, runs[i].time);
+        for (int again = 0; again < 2; again++)
+            assert_by_commit(f, reader, 100, runs[i].expected);
+    }
+    /* The last of a bucket in that order, though the run of 40 came later than that of 20. */
+    assert_by_commit(f, reader, 2, (const int64_t[]){20, 50, 0});
+    assert_by_commit(f, reader, 1, (const int64_t[]){50, 0});
+    store_close(reader);
     store_close(s);
 }
 
