@@ -149,15 +149,17 @@ static int by_time(const void *a, const void *b)
     return (x->time_ms > y->time_ms) - (x->time_ms < y->time_ms);
 }
 
-static enum gate_status put_events(struct call *c, int64_t track)
+static enum gate_status put_events(struct call *c, const struct store_trend_result *t)
 {
     struct emit *e = &c->emit;
     struct events events;
     events.n = 0;
-    enum gate_status status = store_best_log_of_track(c->store, track, INT64_MAX, MAX_EVENTS,
-                                                      event_row, &events, &c->err);
-    if (status == GATE_OK)
-        status = store_wrong_results(c->store, track, MAX_WRONG, wrong_row, &events, &c->err);
+    enum gate_status status = GATE_OK;
+    if (t->has_best_log)
+        status = store_best_log_of_track(c->store, t->track, INT64_MAX, MAX_EVENTS, event_row,
+                                         &events, &c->err);
+    if (status == GATE_OK && t->has_wrong)
+        status = store_wrong_results(c->store, t->track, MAX_WRONG, wrong_row, &events, &c->err);
     qsort(events.list, events.n, sizeof(events.list[0]), by_time);
     emit_key(e, "events");
     emit_open(e, '[');
@@ -175,37 +177,33 @@ static enum gate_status put_events(struct call *c, int64_t track)
     return status;
 }
 
-static bool best_row(void *context, const struct store_best *row)
+static void put_best(struct emit *e, const struct store_trend_best *best)
 {
-    struct emit *e = context;
+    emit_key(e, "best");
+    if (best->p50_ns == 0) {
+        emit_null(e);
+        return;
+    }
     emit_open(e, '{');
-    emit_real_member(e, "p50_ns", row->p50_ns);
-    emit_known_string(e, "commit", row->commit);
-    emit_integer_member(e, "time_ms", row->time_ms);
+    emit_real_member(e, "p50_ns", best->p50_ns);
+    emit_known_string(e, "commit", best->commit);
+    emit_integer_member(e, "time_ms", best->time_ms);
     emit_close(e, '}');
-    return false;
 }
 
-static enum gate_status put_best(struct call *c, int64_t track)
-{
-    emit_key(&c->emit, "best");
-    enum gate_status status = store_best_of_track(c->store, track, best_row, &c->emit, &c->err);
-    if (c->emit.key)
-        emit_null(&c->emit); /* no row came */
-    return status;
-}
-
-static enum gate_status put_context(struct call *c, const char *device, int64_t track)
+static enum gate_status put_context(struct call *c, const char *device,
+                                    const struct store_trend_result *t)
 {
     enum gate_status status = put_epochs(c, device);
     emit_key(&c->emit, "change_points");
     emit_open(&c->emit, '[');
-    if (status == GATE_OK)
-        status = store_change_points(c->store, track, change_row, &c->emit, &c->err);
+    if (status == GATE_OK && t->has_changes)
+        status = store_change_points(c->store, t->track, change_row, &c->emit, &c->err);
     emit_close(&c->emit, ']');
     if (status == GATE_OK)
-        status = put_events(c, track);
-    return status == GATE_OK ? put_best(c, track) : status;
+        status = put_events(c, t);
+    put_best(&c->emit, &t->best);
+    return status;
 }
 
 static enum gate_status put_answer(struct call *c, const struct store_trend_query *q,
@@ -226,7 +224,7 @@ static enum gate_status put_answer(struct call *c, const struct store_trend_quer
             put_series(e, &t->series[i], columns);
     }
     emit_close(e, ']');
-    enum gate_status status = put_context(c, q->device_model, t->track);
+    enum gate_status status = put_context(c, q->device_model, t);
     emit_known_string(e, "next", t->next);
     emit_close(e, '}');
     buf_putc(e->out, '\n');

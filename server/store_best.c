@@ -32,15 +32,6 @@ enum gate_status store_bests(struct store *s, const char *device_model, store_be
     return store_each_row(s, &q, best_row, &call, err);
 }
 
-enum gate_status store_best_of_track(struct store *s, int64_t track, store_best_fn fn,
-                                     void *context, struct gate_error *err)
-{
-    struct best_call call = {fn, context};
-    struct query q = query_begin(s, SQL_BEST_OF_TRACK);
-    bind_int(&q, track);
-    return store_each_row(s, &q, best_row, &call, err);
-}
-
 struct change_call {
     store_best_change_fn fn;
     void *context;
@@ -97,7 +88,7 @@ enum gate_status store_best_log_of_track(struct store *s, int64_t track, int64_t
 enum gate_status store_track(struct store *s, const char *case_id, const char *device_model,
                              int64_t *track, struct gate_error *err)
 {
-    struct query q = query_begin(s, SQL_TREND_TRACK);
+    struct query q = query_begin(s, SQL_TRACK);
     bind_text(&q, case_id);
     bind_text(&q, device_model);
     return store_find_id(s, &q, track, err);

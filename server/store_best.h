@@ -45,10 +45,6 @@ enum gate_status store_best_log(struct store *s, const char *device_model, int64
 enum gate_status store_best_log_of_track(struct store *s, int64_t track, int64_t before,
                                          int64_t limit, store_best_change_fn fn, void *context,
                                          struct gate_error *err);
-/* The best of one track; its case and device are "". No row: none. */
-enum gate_status store_best_of_track(struct store *s, int64_t track, store_best_fn fn,
-                                     void *context, struct gate_error *err);
-
 /* The track of a case on a device model, 0: there is none. */
 enum gate_status store_track(struct store *s, const char *case_id, const char *device_model,
                              int64_t *track, struct gate_error *err);

@@ -159,14 +159,26 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                   "WHERE c.name = ?1 AND d.model = ?2 AND (?3 IS NULL OR s.provider = ?3) "
                   "ORDER BY p.time_ms DESC, p.run_id DESC, p.arm LIMIT ?4",
 
-    [SQL_TREND_TRACK] =
-        "SELECT t.id, t.threshold, t.device_id FROM test_case c CROSS JOIN device d "
+    [SQL_TRACK] = "SELECT t.id FROM test_case c CROSS JOIN device d "
+                  "CROSS JOIN track t ON t.case_id = c.id AND t.device_id = d.id "
+                  "WHERE c.name = ?1 AND d.model = ?2",
+    /*
+     * ?1: case, ?2: device model, ?3: provider or NULL, ?4: contract or NULL. A row for each
+     * series, or one with none; and what there is to be asked for besides, which mostly is nothing.
+     */
+    [SQL_TREND_SERIES] =
+        "SELECT t.id, t.threshold, b.p50_ns, b.commit_id, b.stored_ms,"
+        " EXISTS (SELECT 1 FROM series x CROSS JOIN change_point p ON p.series_id = x.id"
+        "  WHERE x.track_id = t.id AND p.stands = 1),"
+        " EXISTS (SELECT 1 FROM best_log g WHERE g.track_id = t.id),"
+        " EXISTS (SELECT 1 FROM wrong w WHERE w.track_id = t.id),"
+        " s.id, s.provider, s.contract, s.flops, s.bytes "
+        "FROM test_case c CROSS JOIN device d "
         "CROSS JOIN track t ON t.case_id = c.id AND t.device_id = d.id "
-        "WHERE c.name = ?1 AND d.model = ?2",
-    /* ?1: track, ?2: provider or NULL, ?3: contract or NULL */
-    [SQL_TREND_SERIES] = "SELECT id, provider, contract, flops, bytes FROM series "
-                         "WHERE track_id = ?1 AND (?2 IS NULL OR provider = ?2) "
-                         "AND (?3 IS NULL OR contract = ?3) ORDER BY provider, contract",
+        "LEFT JOIN best b ON b.track_id = t.id "
+        "LEFT JOIN series s ON s.track_id = t.id AND (?3 IS NULL OR s.provider = ?3)"
+        " AND (?4 IS NULL OR s.contract = ?4) "
+        "WHERE c.name = ?1 AND d.model = ?2 ORDER BY s.provider, s.contract",
     /* ?1: series, ?2 ?3: first and last time */
     [SQL_TREND_TOTAL] = "SELECT count(*) FROM point "
                         "WHERE series_id = ?1 AND time_ms BETWEEN ?2 AND ?3",
@@ -182,9 +194,6 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     /* ?1: the last run that is known; runs outside of a repository are of commit 0 */
     [SQL_COMMIT_OF_RUNS] = "SELECT id, coalesce(revision_id, 0) FROM run WHERE id > ?1 ORDER BY id",
     [SQL_KERNEL] = "SELECT name FROM kernel WHERE id = ?1",
-    [SQL_BEST_OF_TRACK] = "SELECT '', '', r.contract, b.p50_ns, b.commit_id, b.stored_ms, r.epoch,"
-                          " r.uuid FROM best b CROSS JOIN run r ON r.id = b.run_id "
-                          "WHERE b.track_id = ?1",
 
     /* ?1: device model or NULL. The contract of a track is that of its newest point. */
     [SQL_LEADERBOARD] =

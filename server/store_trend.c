@@ -39,7 +39,7 @@ static enum gate_status find_page(const struct trend_reader *r, struct trend_key
     if (!r->query->after)
         return GATE_OK;
     bool good = parse_after(r->query->after, &series_id, after);
-    while (good && *i < r->result->n_series && r->series_id[*i] != series_id)
+    while (good && *i < r->result->n_series && r->result->series[*i].id != series_id)
         ++*i;
     if (!good || *i == r->result->n_series)
         return gate_fail(r->err, GATE_USAGE, "'%.80s' is not the end of a page", r->query->after);
@@ -52,7 +52,7 @@ static void name_next(struct trend_reader *r, size_t i)
     const struct store_trend_series *series = &r->result->series[i];
     const struct store_trend_details *last = &series->details[series->n - 1];
     snprintf(r->result->next, sizeof(r->result->next),
-             "%" PRId64 ".%" PRId64 ".%" PRId64 ".%" PRId64, r->series_id[i],
+             "%" PRId64 ".%" PRId64 ".%" PRId64 ".%" PRId64, series->id,
              series->rows[series->n - 1].time_ms, last->run_id, last->arm);
 }
 
@@ -77,55 +77,79 @@ static enum gate_status read_page(struct trend_reader *r)
 
 /* ---- what there is ---- */
 
-static bool track_row(struct query *q, void *call)
+static void copy(char *out, size_t size, const char *text)
 {
-    struct store_trend_result *out = call;
-    out->track = column_int(q, 0);
-    out->threshold = column_real(q, 1);
-    return true;
+    size_t n = strnlen(text, size - 1);
+    memcpy(out, text, n);
+    out[n] = '\0';
 }
 
-static bool series_row(struct query *q, void *call)
+/* As SQL_TREND_SERIES has them. */
+enum {
+    TRACK,
+    THRESHOLD,
+    BEST,
+    BEST_COMMIT,
+    BEST_TIME,
+    HAS_CHANGES,
+    HAS_BEST_LOG,
+    HAS_WRONG,
+    SERIES,
+    PROVIDER,
+    CONTRACT,
+    FLOPS,
+    BYTES,
+};
+
+static void read_track(struct query *q, struct store_trend_result *out)
 {
-    struct trend_reader *r = call;
+    out->track = column_int(q, TRACK);
+    out->threshold = column_real(q, THRESHOLD);
+    out->best.p50_ns = column_real(q, BEST);
+    out->best.time_ms = column_int(q, BEST_TIME);
+    copy(out->best.commit, sizeof(out->best.commit), column_text(q, BEST_COMMIT));
+    out->has_changes = column_int(q, HAS_CHANGES) != 0;
+    out->has_best_log = column_int(q, HAS_BEST_LOG) != 0;
+    out->has_wrong = column_int(q, HAS_WRONG) != 0;
+}
+
+static enum gate_status read_series_row(struct trend_reader *r, struct query *q)
+{
     struct store_trend_result *out = r->result;
-    size_t n = out->n_series;
-    size_t cap = r->cap;
-    void *series = out->series;
-    void *ids = r->series_id;
-    bool room = trend_grow(&series, n, &r->cap, sizeof(*out->series));
-    out->series = series;
-    if (room && r->cap != cap) {
-        ids = realloc(ids, r->cap * sizeof(*r->series_id));
-        room = ids != NULL;
-        r->series_id = room ? ids : r->series_id;
-    }
-    if (!room)
-        return false;
-    r->series_id[n] = column_int(q, 0);
-    out->series[n] = (struct store_trend_series){
-        .flops = column_real(q, 3),
-        .bytes = column_real(q, 4),
+    if (out->track == 0)
+        read_track(q, out);
+    if (sqlite3_column_type(q->stmt, SERIES) == SQLITE_NULL)
+        return GATE_OK;
+    void *grown = out->series;
+    if (!trend_grow(&grown, out->n_series, &r->cap, sizeof(*out->series)))
+        return trend_no_memory(r);
+    out->series = grown;
+    struct store_trend_series *series = &out->series[out->n_series++];
+    *series = (struct store_trend_series){
+        .id = column_int(q, SERIES),
+        .flops = column_real(q, FLOPS),
+        .bytes = column_real(q, BYTES),
     };
-    snprintf(out->series[n].provider, sizeof(out->series[n].provider), "%s", column_text(q, 1));
-    snprintf(out->series[n].contract, sizeof(out->series[n].contract), "%s", column_text(q, 2));
-    out->n_series++;
-    return true;
+    copy(series->provider, sizeof(series->provider), column_text(q, PROVIDER));
+    copy(series->contract, sizeof(series->contract), column_text(q, CONTRACT));
+    return GATE_OK;
 }
 
 static enum gate_status find_series(struct trend_reader *r)
 {
-    struct query q = query_begin(r->store, SQL_TREND_TRACK);
+    struct query q = query_begin(r->store, SQL_TREND_SERIES);
     bind_text(&q, r->query->case_id);
     bind_text(&q, r->query->device_model);
-    enum gate_status status = store_each_row(r->store, &q, track_row, r->result, r->err);
-    if (status != GATE_OK)
-        return status;
-    q = query_begin(r->store, SQL_TREND_SERIES);
-    bind_int(&q, r->result->track);
     bind_text_or_null(&q, r->query->provider);
     bind_text_or_null(&q, r->query->contract);
-    return store_each_row(r->store, &q, series_row, r, r->err);
+    enum gate_status status = GATE_OK;
+    int rc;
+    while ((rc = query_step(&q)) == SQLITE_ROW && status == GATE_OK)
+        status = read_series_row(r, &q);
+    if (status == GATE_OK && rc != SQLITE_DONE)
+        status = store_fail(r->store, rc, "read", r->err);
+    query_end(&q);
+    return status;
 }
 
 /* What a statement says of the range of a series. */
@@ -133,7 +157,7 @@ static enum gate_status ask_range(struct trend_reader *r, enum store_sql id, siz
                                   int64_t *value)
 {
     struct query q = query_begin(r->store, id);
-    bind_int(&q, r->series_id[i]);
+    bind_int(&q, r->result->series[i].id);
     bind_int(&q, r->query->from_ms);
     bind_int(&q, r->query->to_ms);
     return store_find_id(r->store, &q, value, r->err);
@@ -306,6 +330,5 @@ enum gate_status store_trend_read(struct store *s, const struct store_trend_quer
     finish(out);
     for (size_t i = 0; i < out->n_series && status == GATE_OK; i++)
         status = trend_name_rows(&r, &out->series[i]);
-    free(r.series_id);
     return status;
 }

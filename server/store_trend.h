@@ -56,6 +56,7 @@ struct store_trend_details {
 };
 
 struct store_trend_series {
+    int64_t id;
     char provider[65];
     char contract[65];
     bool is_candidate; /* by its newest row here; else a provider */
@@ -68,9 +69,19 @@ struct store_trend_series {
     struct store_trend_details *details; /* of each row; NULL where only levels were read */
 };
 
+/* What the newest run was held against (store_best.h). */
+struct store_trend_best {
+    double p50_ns; /* 0: there is none */
+    int64_t time_ms;
+    char commit[41]; /* "": not known */
+};
+
 struct store_trend_result {
     int64_t track; /* 0: there is no such case on such a device */
     double threshold;
+    struct store_trend_best best;
+    /* Is there any of the track, of whatever series? store_change.h, store_best.h */
+    bool has_changes, has_best_log, has_wrong;
     int64_t total;
     bool bucketed;
     char next[80]; /* of raw rows; "": this was the last page */

@@ -230,7 +230,7 @@ bool trend_is_of_levels(const struct trend_reader *r)
 struct query trend_begin(struct trend_reader *r, enum store_sql id, size_t i, int64_t from_ms)
 {
     struct query q = query_begin(r->store, id);
-    bind_int(&q, r->series_id[i]);
+    bind_int(&q, r->result->series[i].id);
     bind_int(&q, from_ms);
     bind_int(&q, r->query->to_ms);
     return q;

@@ -16,8 +16,7 @@ struct trend_reader {
     struct store *store;
     const struct store_trend_query *query;
     struct store_trend_result *result;
-    int64_t *series_id; /* of each series of the result */
-    size_t cap;
+    size_t cap;                       /* of the series of the result */
     const struct commit_order *order; /* NULL in the order of time */
     int64_t first, width;             /* of the buckets */
     struct gate_error *err;
