@@ -379,6 +379,7 @@ void store_close(struct store *s)
         close(s->lock_fd);
     free(s->names);
     commit_order_release(&s->order);
+    store_memo_release(s);
     free(s->path);
     free(s);
 }

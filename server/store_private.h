@@ -6,6 +6,7 @@
 
 #include <sqlite3.h>
 
+#include "base/buf.h"
 #include "store.h"
 #include "store_commit_order.h"
 #include "store_mark.h"
@@ -20,6 +21,15 @@ struct run_name {
 
 #define STORE_N_NAMES 16384 /* a power of two */
 
+/* A text of one state (store_memo.h). */
+struct memo {
+    char *key; /* NULL: nothing is here */
+    struct store_mark mark;
+    struct buf text;
+};
+
+#define STORE_N_MEMOS 8
+
 struct store {
     sqlite3 *db;
     char *path;  /* as the caller gave it, for messages */
@@ -30,8 +40,18 @@ struct store {
     bool marked;            /* store_read_begin() took `mark`, just before the state that is read */
     struct store_mark mark;
     struct commit_order order;
+    struct memo memos[STORE_N_MEMOS];
+    size_t next_memo;
     const struct store_scan *scan; /* under way, or NULL */
 };
+
+/*
+ * Is the state that is read surely that of `mark`? What was made of it may then be kept under the
+ * mark, and what was kept under it be used. Not before the first row was read, which fixes the
+ * state, and not when something was written since store_read_begin().
+ */
+bool store_is_at_mark(struct store *s);
+void store_memo_release(struct store *s);
 
 /* The turn to write, among processes; waits up to 15 s. */
 enum gate_status store_lock(struct store *s, struct gate_error *err);
