@@ -10,50 +10,46 @@ static const char pairs[] = "000102030405060708091011121314151617181920212223242
                             "62636465666768697071727374757677787980818283848586878889909192"
                             "93949596979899";
 
-static size_t count_digits(uint64_t value)
+#define EIGHT 100000000u /* values below have eight digits at most */
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first digit is the lowest byte");
+
+/*
+ * The eight digits of a value below EIGHT, a byte each, the first lowest. All at once: the two
+ * halves of four are halved to two and to one, each time by a multiplication that divides.
+ */
+static uint64_t eight_digits(uint64_t value)
 {
-    static const uint64_t power[] = {
-        1,
-        10,
-        100,
-        1000,
-        10000,
-        100000,
-        1000000,
-        10000000,
-        100000000,
-        1000000000,
-        10000000000,
-        100000000000,
-        1000000000000,
-        10000000000000,
-        100000000000000,
-        1000000000000000,
-        10000000000000000,
-        100000000000000000,
-        1000000000000000000,
-        10000000000000000000u,
-    };
-    value |= 1; /* 0 has a digit; no other count changes */
-    /* log10 from the highest bit: this many or one more. */
-    size_t n = (size_t)(64 - __builtin_clzll(value)) * 1233 >> 12;
-    return n + (value >= power[n]);
+    uint64_t fours = value / 10000 | value % 10000 << 32;
+    uint64_t hundreds = (fours * 10486 >> 20) & 0x7f0000007f;
+    uint64_t twos = hundreds | (fours - 100 * hundreds) << 16;
+    uint64_t tens = (twos * 103 >> 10) & 0x000f000f000f000f;
+    return tens | (twos - 10 * tens) << 8;
+}
+
+static void put_eight(uint64_t value, char *out)
+{
+    uint64_t text = eight_digits(value) + 0x3030303030303030;
+    memcpy(out, &text, sizeof(text));
+}
+
+/* Without the zeros in front; it writes eight bytes all the same, as do its callers. */
+static size_t put_below_eight(uint64_t value, char *out)
+{
+    uint64_t digits = eight_digits(value);
+    unsigned zeros = value ? (unsigned)__builtin_ctzll(digits) / 8 : 7;
+    uint64_t text = (digits + 0x3030303030303030) >> 8 * zeros;
+    memcpy(out, &text, sizeof(text));
+    return 8 - zeros;
 }
 
 static size_t put_digits(uint64_t value, char *out)
 {
-    size_t n = count_digits(value);
-    char *end = out + n;
-    while (value >= 100) {
-        end -= 2;
-        memcpy(end, pairs + 2 * (value % 100), 2);
-        value /= 100;
-    }
-    if (value >= 10)
-        memcpy(end - 2, pairs + 2 * value, 2);
-    else
-        end[-1] = (char)('0' + value);
-    return n;
+    if (value < EIGHT)
+        return put_below_eight(value, out);
+    size_t n = put_digits(value / EIGHT, out);
+    put_eight(value % EIGHT, out + n);
+    return n + 8;
 }
 
 static uint64_t put_sign(int64_t value, char *out)
@@ -96,10 +92,11 @@ static uint64_t nine_digits(double value, int *exponent)
     static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    int binary;
-    frexp(value, &binary);
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    int binary = (int)(bits >> 52) - 1023; /* of a value that is normal and has no sign */
     /* log10 from the binary exponent: this one or the next. */
-    int e = (int)floor((binary - 1) * 0.30102999566398120);
+    int e = (binary * 1233 + (1 << 20)) / 4096 - 256;
     if (value >= (e + 1 >= 0 ? power[e + 1] : 1 / power[-e - 1]))
         e++;
     int shift = N_DIGITS - 1 - e;
@@ -113,24 +110,28 @@ static uint64_t nine_digits(double value, int *exponent)
     return n;
 }
 
-/* 0.00123, 12.3 or 12300: the digits with the point where the exponent puts it. */
-static size_t place(const char *text, int n_digits, int exponent, char *out)
+/*
+ * 0.00123, 12.3 or 12300: the digits with the point where the exponent puts it. All nine are
+ * copied, which is faster than as many as count; what is too many is behind the end.
+ */
+static size_t place(const char text[NUMBER_MAX], int n_digits, int exponent, char *out)
 {
-    size_t n = 0;
+    static const char zeros[] = "0.0000000000000";
     if (exponent < 0) {
-        out[n++] = '0';
-        out[n++] = '.';
-        for (int i = exponent + 1; i < 0; i++)
-            out[n++] = '0';
-        memcpy(out + n, text, (size_t)n_digits);
+        size_t n = (size_t)(1 - exponent);
+        memcpy(out, zeros, 8);
+        memcpy(out + n, text, N_DIGITS);
         return n + (size_t)n_digits;
     }
-    for (int i = 0; i <= exponent || i < n_digits; i++) {
-        if (i == exponent + 1)
-            out[n++] = '.';
-        out[n++] = i < n_digits ? text[i] : '0';
+    size_t whole = (size_t)exponent + 1;
+    memcpy(out, text, N_DIGITS);
+    if (exponent >= n_digits - 1) {
+        memset(out + n_digits, '0', whole - (size_t)n_digits);
+        return whole;
     }
-    return n;
+    out[whole] = '.';
+    memcpy(out + whole + 1, text + whole, N_DIGITS);
+    return (size_t)n_digits + 1;
 }
 
 size_t number_real(double value, char out[NUMBER_MAX])
@@ -152,6 +153,7 @@ size_t number_real(double value, char out[NUMBER_MAX])
         return (size_t)snprintf(out, NUMBER_MAX, "%.9g", value);
     if (sign)
         out[0] = '-';
+    memset(text, 0, sizeof(text));
     put_digits(nine_digits(magnitude, &exponent), text);
     int n_digits = N_DIGITS;
     while (n_digits > 1 && text[n_digits - 1] == '0')
