@@ -20,6 +20,7 @@
 /* Of the request line, the headers and those of the answer; libmicrohttpd clears it each time. */
 #define CONNECTION_BYTES ((size_t)16 << 10)
 #define CACHE_BYTES ((size_t)8 << 20)
+#define PAGE_BYTES ((size_t)24 << 20) /* of the database, for all stores that are read from */
 #define MAX_PEM ((size_t)1 << 20)
 #define WATCH_TRACKS 256 /* at a time; a job that comes waits for no more */
 #define THIN_RUNS 4
@@ -83,6 +84,7 @@ static enum gate_status open_stores(struct http *h, struct gate_error *err)
             store_open(h->options.db, STORE_READ_ONLY, &h->stores[h->n_free], err);
         if (status != GATE_OK)
             return status;
+        store_cache_pages(h->stores[h->n_free], PAGE_BYTES / h->n_threads);
     }
     return GATE_OK;
 }

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -335,10 +337,18 @@ static enum gate_status make_ready(struct store *s, enum store_mode mode, bool f
     return mode == STORE_READ_ONLY ? refuse_older(s, err) : create_or_migrate(s, err);
 }
 
+/* SQLite need not count its memory, which takes a lock at each call for some. */
+static void configure(void)
+{
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 enum gate_status store_open(const char *path, enum store_mode mode, struct store **out,
                             struct gate_error *err)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     *out = NULL;
+    pthread_once(&once, configure);
     if (path[0] == '\0')
         return gate_fail(err, GATE_IO, "cannot open the database: its path is empty");
     struct store *s = calloc(1, sizeof(*s));
@@ -361,6 +371,13 @@ enum gate_status store_open(const char *path, enum store_mode mode, struct store
     }
     *out = s;
     return GATE_OK;
+}
+
+void store_cache_pages(struct store *s, size_t bytes)
+{
+    char sql[64];
+    snprintf(sql, sizeof(sql), "PRAGMA cache_size = -%zu", bytes >> 10);
+    sqlite3_exec(s->db, sql, NULL, NULL, NULL);
 }
 
 void store_close(struct store *s)

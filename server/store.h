@@ -39,6 +39,8 @@ enum store_mode {
 enum gate_status store_open(const char *path, enum store_mode mode, struct store **out,
                             struct gate_error *err);
 void store_close(struct store *s); /* NULL is fine */
+/* How much of the file it may keep in memory; SQLite's default is 2 MB. */
+void store_cache_pages(struct store *s, size_t bytes);
 
 /*
  * Stores a run document that schema_check() accepted. `text` is the document's bytes. A run whose
