@@ -1,4 +1,7 @@
 /* api_devices.c: the device models with their epochs; see api.h. */
+#include <stdio.h>
+#include <string.h>
+
 #include "api_private.h"
 #include "store_memo.h"
 
@@ -16,17 +19,20 @@ static bool epoch_row(void *context, int64_t from_ms, const char *epoch)
 enum gate_status put_epochs(struct call *c, const char *device)
 {
     struct emit *e = &c->emit;
+    enum gate_status status = GATE_OK;
+    char key[128];
+    size_t n;
+    snprintf(key, sizeof(key), "epochs %s", device);
     emit_key(e, "epochs");
     emit_open(e, '[');
-    enum gate_status status = GATE_OK;
-    const struct buf *kept = store_memo(c->store, device);
+    const void *kept = store_memo(c->store, key, &n);
     if (kept) {
-        buf_append(e->out, kept->data, kept->len);
+        buf_append(e->out, kept, n);
     } else {
         size_t start = e->out->len;
         status = store_epochs(c->store, device, epoch_row, e, &c->err);
-        if (status == GATE_OK && !e->out->failed)
-            store_memo_put(c->store, device, e->out->data + start, e->out->len - start);
+        if (status == GATE_OK && !e->out->failed && strlen(key) < sizeof(key) - 1)
+            store_memo_put(c->store, key, e->out->data + start, e->out->len - start);
     }
     emit_close(e, ']');
     return status;

@@ -12,6 +12,8 @@
 #define N_WAYS 4u
 #define MAX_TARGET 512          /* of addresses that are kept */
 #define OVERHEAD ((size_t)2048) /* of an answer beside its body */
+#define N_SEEN 1024u
+#define LONG_BODY ((size_t)64 << 10)
 
 /*
  * libmicrohttpd has no call that only takes another reference, so an answer is queued, which does,
@@ -33,9 +35,15 @@ struct set {
     struct entry *ways[N_WAYS];
 };
 
+/*
+ * An answer is kept when it is asked for again. Most never are, and to keep each would have them
+ * all written to memory that has left the processor's caches. Long ones are kept at once, since
+ * they take long to make.
+ */
 struct cache {
     size_t max_bytes;
     atomic_size_t bytes;
+    atomic_uint_fast64_t seen[N_SEEN]; /* hashes of what was asked for, by their low bits */
     struct set sets[N_SETS];
 };
 
@@ -81,15 +89,18 @@ void cache_close(struct cache *c)
     free(c);
 }
 
-/* Spreads well enough for a choice of set; equality is decided by the strings. */
+/* The tag is one of the address too, mostly; equality is decided by the strings. */
 static uint64_t hash_of(const struct cache_key *key)
 {
     uint64_t h = 0xcbf29ce484222325u ^ key->status;
     for (const char *p = key->tag; *p; p++)
         h = (h ^ (unsigned char)*p) * 0x100000001b3u;
-    for (const char *p = key->target; *p; p++)
-        h = (h ^ (unsigned char)*p) * 0x100000001b3u;
-    return h;
+    return h ^ h >> 32;
+}
+
+static bool was_seen(struct cache *c, uint64_t hash)
+{
+    return atomic_exchange_explicit(&c->seen[hash % N_SEEN], hash, memory_order_relaxed) == hash;
 }
 
 static struct set *set_of(struct cache *c, uint64_t hash)
@@ -139,6 +150,9 @@ static struct entry **choose(struct set *set)
 bool cache_put(struct cache *c, const struct cache_key *key, struct MHD_Response *response,
                size_t size)
 {
+    uint64_t hash = hash_of(key);
+    if (size < LONG_BODY && !was_seen(c, hash))
+        return false;
     size += OVERHEAD;
     if (size > c->max_bytes / 16 || strlen(key->target) >= MAX_TARGET)
         return false;
@@ -146,7 +160,7 @@ bool cache_put(struct cache *c, const struct cache_key *key, struct MHD_Response
     if (!e)
         return false;
     e->response = response;
-    e->hash = hash_of(key);
+    e->hash = hash;
     e->status = key->status;
     e->size = size;
     snprintf(e->tag, sizeof(e->tag), "%s", key->tag);

@@ -27,7 +27,8 @@ bool cache_queue(struct cache *c, const struct cache_key *key, struct MHD_Connec
                  enum MHD_Result *result, size_t *bytes);
 
 /* Keeps an answer, whose body has `size` bytes, and with it the caller's reference. False: it is
- * too large, or memory is short; the reference stays the caller's. */
+ * short and was not asked for before, it is too large, or memory is short; the reference stays the
+ * caller's. */
 bool cache_put(struct cache *c, const struct cache_key *key, struct MHD_Response *response,
                size_t size);
 

@@ -89,12 +89,11 @@ enum gate_status store_commit_order(struct store *s, const struct commit_order *
 {
     struct commit_order *o = &s->order;
     *out = o;
-    bool marked = store_is_at_mark(s);
-    if (o->known && marked && memcmp(&o->mark, &s->mark, sizeof(o->mark)) == 0)
+    if (o->known && s->at_mark && memcmp(&o->mark, &s->mark, sizeof(o->mark)) == 0)
         return GATE_OK;
     o->known = false;
     enum gate_status status = read_order(s, err);
-    if (status == GATE_OK && marked) {
+    if (status == GATE_OK && s->at_mark) {
         o->mark = s->mark;
         o->known = true;
     }

@@ -1,4 +1,9 @@
-/* store_memo.c: see store_memo.h. */
+/*
+ * store_memo.c: see store_memo.h.
+ *
+ * The tables of a trend's track, its series and its best are large, and those of a page of curves
+ * far from each other; between two runs the same ones are asked for again and again.
+ */
 #include "store_memo.h"
 
 #include <stdlib.h>
@@ -6,53 +11,59 @@
 
 #include "store_private.h"
 
-#define MAX_TEXT ((size_t)64 << 10)
+#define N_MEMOS 512u
+#define MAX_BYTES ((size_t)4 << 10)
 
-bool store_is_at_mark(struct store *s)
+struct memo {
+    struct store_mark mark;
+    size_t key_len;
+    size_t n;
+    char *bytes; /* the key, then what is kept; NULL: nothing is here */
+};
+
+static struct memo *place_of(const struct store *s, const char *key, size_t len)
 {
-    struct store_mark now;
-    return s->marked && sqlite3_txn_state(s->db, "main") != SQLITE_TXN_NONE &&
-           store_mark(s, &now) && memcmp(&now, &s->mark, sizeof(now)) == 0;
+    uint32_t hash = 0x811c9dc5u;
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char)key[i]) * 0x01000193u;
+    return &s->memos[(hash ^ hash >> 16) % N_MEMOS];
 }
 
-const struct buf *store_memo(struct store *s, const char *key)
+const void *store_memo(struct store *s, const char *key, size_t *n)
 {
-    if (!store_is_at_mark(s))
+    if (!s->at_mark || !s->memos)
         return NULL;
-    for (size_t i = 0; i < STORE_N_MEMOS; i++) {
-        const struct memo *m = &s->memos[i];
-        if (m->key && memcmp(&m->mark, &s->mark, sizeof(m->mark)) == 0 && strcmp(m->key, key) == 0)
-            return &m->text;
-    }
-    return NULL;
+    size_t len = strlen(key);
+    const struct memo *m = place_of(s, key, len);
+    if (!m->bytes || memcmp(&m->mark, &s->mark, sizeof(m->mark)) != 0 || m->key_len != len ||
+        memcmp(m->bytes, key, len) != 0)
+        return NULL;
+    *n = m->n;
+    return m->bytes + len;
 }
 
-static void forget(struct memo *m)
+void store_memo_put(struct store *s, const char *key, const void *bytes, size_t n)
 {
-    if (m->key)
-        buf_release(&m->text);
-    free(m->key);
-    m->key = NULL;
-}
-
-void store_memo_put(struct store *s, const char *key, const char *text, size_t n)
-{
-    if (n > MAX_TEXT || !store_is_at_mark(s))
+    size_t len = strlen(key);
+    if (!s->at_mark || len + n > MAX_BYTES ||
+        (!s->memos && !(s->memos = calloc(N_MEMOS, sizeof(*s->memos)))))
         return;
-    struct memo *m = &s->memos[s->next_memo++ % STORE_N_MEMOS];
-    forget(m);
-    m->key = strdup(key);
-    if (!m->key)
+    struct memo *m = place_of(s, key, len);
+    free(m->bytes);
+    m->bytes = malloc(len + n);
+    if (!m->bytes)
         return;
     m->mark = s->mark;
-    buf_init(&m->text, MAX_TEXT);
-    buf_append(&m->text, text, n);
-    if (m->text.failed)
-        forget(m);
+    m->key_len = len;
+    m->n = n;
+    memcpy(m->bytes, key, len);
+    memcpy(m->bytes + len, bytes, n);
 }
 
 void store_memo_release(struct store *s)
 {
-    for (size_t i = 0; i < STORE_N_MEMOS; i++)
-        forget(&s->memos[i]);
+    for (size_t i = 0; s->memos && i < N_MEMOS; i++)
+        free(s->memos[i].bytes);
+    free(s->memos);
+    s->memos = NULL;
 }

@@ -6,7 +6,6 @@
 
 #include <sqlite3.h>
 
-#include "base/buf.h"
 #include "store.h"
 #include "store_commit_order.h"
 #include "store_mark.h"
@@ -21,14 +20,7 @@ struct run_name {
 
 #define STORE_N_NAMES 16384 /* a power of two */
 
-/* A text of one state (store_memo.h). */
-struct memo {
-    char *key; /* NULL: nothing is here */
-    struct store_mark mark;
-    struct buf text;
-};
-
-#define STORE_N_MEMOS 8
+struct memo; /* store_memo.c */
 
 struct store {
     sqlite3 *db;
@@ -37,20 +29,15 @@ struct store {
     bool in_batch;
     sqlite3_stmt *statements[STORE_SQL_COUNT];
     struct run_name *names; /* STORE_N_NAMES, by the low bits of the id */
-    bool marked;            /* store_read_begin() took `mark`, just before the state that is read */
+    /* The state that store_read_begin() holds is that of `mark`: what is made of it may be kept
+     * under the mark, and what was kept under an equal one be used. */
+    bool at_mark;
     struct store_mark mark;
     struct commit_order order;
-    struct memo memos[STORE_N_MEMOS];
-    size_t next_memo;
+    struct memo *memos;            /* or NULL */
     const struct store_scan *scan; /* under way, or NULL */
 };
 
-/*
- * Is the state that is read surely that of `mark`? What was made of it may then be kept under the
- * mark, and what was kept under it be used. Not before the first row was read, which fixes the
- * state, and not when something was written since store_read_begin().
- */
-bool store_is_at_mark(struct store *s);
 void store_memo_release(struct store *s);
 
 /* The turn to write, among processes; waits up to 15 s. */

@@ -9,8 +9,7 @@
 
 enum store_sql {
     /* queries */
-    SQL_READ_BEGIN,
-    SQL_READ_END,
+    SQL_HOLD_STATE,
     SQL_STATE,
     SQL_RUNS,
     SQL_RUNS_OF_DEVICE,

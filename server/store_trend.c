@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "store_memo.h"
+
 /* ---- pages of raw rows ---- */
 
 /* The row behind which a page begins: "<series>.<time>.<run>.<arm>". */
@@ -135,7 +138,7 @@ static enum gate_status read_series_row(struct trend_reader *r, struct query *q)
     return GATE_OK;
 }
 
-static enum gate_status find_series(struct trend_reader *r)
+static enum gate_status read_series(struct trend_reader *r)
 {
     struct query q = query_begin(r->store, SQL_TREND_SERIES);
     bind_text(&q, r->query->case_id);
@@ -149,6 +152,52 @@ static enum gate_status find_series(struct trend_reader *r)
     if (status == GATE_OK && rc != SQLITE_DONE)
         status = store_fail(r->store, rc, "read", r->err);
     query_end(&q);
+    return status;
+}
+
+/* What read_series() found, as one piece: the result as it was then, and its series behind it. */
+static void keep_series(const struct trend_reader *r, const char *key)
+{
+    const struct store_trend_result *out = r->result;
+    struct buf piece;
+    buf_init(&piece, SIZE_MAX);
+    buf_append(&piece, out, sizeof(*out));
+    buf_append(&piece, out->series, out->n_series * sizeof(*out->series));
+    if (!piece.failed)
+        store_memo_put(r->store, key, piece.data, piece.len);
+    buf_release(&piece);
+}
+
+static enum gate_status take_series(struct trend_reader *r, const char *piece, size_t n)
+{
+    struct store_trend_result *out = r->result;
+    size_t rest = n - sizeof(*out);
+    memcpy(out, piece, sizeof(*out));
+    out->series = malloc(rest + 1);
+    if (!out->series) {
+        out->n_series = 0;
+        return trend_no_memory(r);
+    }
+    memcpy(out->series, piece + sizeof(*out), rest);
+    return GATE_OK;
+}
+
+static enum gate_status find_series(struct trend_reader *r)
+{
+    const struct store_trend_query *query = r->query;
+    const char *provider = query->provider ? query->provider : "*";
+    const char *contract = query->contract ? query->contract : "*";
+    char key[512];
+    size_t n;
+    int len = snprintf(key, sizeof(key), "series\n%s\n%s\n%s\n%s", query->case_id,
+                       query->device_model, provider, contract);
+    bool fits = len > 0 && (size_t)len < sizeof(key);
+    const void *kept = fits ? store_memo(r->store, key, &n) : NULL;
+    if (kept)
+        return take_series(r, kept, n);
+    enum gate_status status = read_series(r);
+    if (status == GATE_OK && fits)
+        keep_series(r, key);
     return status;
 }
 
@@ -281,7 +330,7 @@ static enum gate_status read_buckets(struct trend_reader *r)
     return status;
 }
 
-static enum gate_status read_series(struct trend_reader *r)
+static enum gate_status read_points(struct trend_reader *r)
 {
     enum gate_status status = GATE_OK;
     if (r->query->by_commit)
@@ -326,7 +375,7 @@ enum gate_status store_trend_read(struct store *s, const struct store_trend_quer
     if (status == GATE_OK)
         status = find_series(&r);
     if (status == GATE_OK)
-        status = read_series(&r);
+        status = read_points(&r);
     finish(out);
     for (size_t i = 0; i < out->n_series && status == GATE_OK; i++)
         status = trend_name_rows(&r, &out->series[i]);
