@@ -2,7 +2,7 @@
  * trend_columns.c: see trend_columns.h.
  *
  * An answer has up to some ten thousand numbers, and no time for printf(): each column is written
- * in one loop into a chunk, which goes into the body when it is full.
+ * in one loop, straight into the body.
  */
 #include "trend_columns.h"
 
@@ -140,118 +140,97 @@ static double rate_at(const struct column *column, const series_t *s, const char
 
 /* ---- columns ---- */
 
-#define CHUNK 8192
-#define LONGEST 1024 /* of a value: a kernel's name of 64 characters, escaped */
+#define ROOM (NUMBER_MAX + 1) /* of a number and its comma */
 
-struct chunk {
-    struct buf *out;
-    size_t n;
-    char bytes[CHUNK];
-};
-
-static void flush(struct chunk *c)
+static size_t put_null(char *out)
 {
-    buf_append(c->out, c->bytes, c->n);
-    c->n = 0;
+    memcpy(out, "null", 4);
+    return 4;
 }
 
-static void put_bytes(struct chunk *c, const char *bytes, size_t n)
+static size_t put_real(double value, bool known, char *out)
 {
-    memcpy(c->bytes + c->n, bytes, n);
-    c->n += n;
+    return known ? number_real(value, out) : put_null(out);
 }
 
-static void put_null(struct chunk *c)
+static size_t put_number(const struct column *column, const series_t *s, const char *at, char *out)
 {
-    put_bytes(c, "null", 4);
+    double rate;
+    int64_t value;
+    switch (column->kind) {
+    case INTEGER:
+        return number_integer(integer_at(at), out);
+    case THOUSANDTHS:
+        value = integer_at(at);
+        return value > 0 ? number_thousandths(value, out) : put_null(out);
+    case COUNT:
+        value = integer_at(at);
+        return value >= 0 ? number_integer(value, out) : put_null(out);
+    case ERROR:
+        return put_real(error_at(at), error_at(at) >= 0, out);
+    default:
+        rate = rate_at(column, s, at);
+        return put_real(rate, rate > 0, out);
+    }
 }
 
-static void put_integer(struct chunk *c, int64_t value, bool known)
+/* All in one go, behind which the last comma is taken back. */
+static void put_numbers(struct buf *out, const struct column *column, const series_t *s)
 {
-    if (known)
-        c->n += number_integer(value, c->bytes + c->n);
-    else
-        put_null(c);
+    struct source source = source_of(column, s);
+    char *room = buf_room(out, s->n * ROOM);
+    char *end = room;
+    if (!room)
+        return;
+    for (size_t k = 0; k < s->n; k++) {
+        end += put_number(column, s, source.first + k * source.stride, end);
+        *end++ = ',';
+    }
+    buf_used(out, (size_t)(end - room) - (s->n > 0));
 }
 
-static void put_thousandths(struct chunk *c, int64_t value)
-{
-    if (value > 0)
-        c->n += number_thousandths(value, c->bytes + c->n);
-    else
-        put_null(c);
-}
-
-static void put_real(struct chunk *c, double value, bool known)
-{
-    if (known)
-        c->n += number_real(value, c->bytes + c->n);
-    else
-        put_null(c);
-}
-
-static void put_text(struct chunk *c, const char *text)
+static void put_text(struct buf *out, const char *text)
 {
     size_t n = strlen(text);
     if (n == 0) {
-        put_null(c);
+        buf_append(out, "null", 4);
         return;
     }
-    c->bytes[c->n++] = '"';
-    if (n < LONGEST && json_is_plain(text, n)) {
-        put_bytes(c, text, n);
-    } else {
-        flush(c);
-        json_escape(text, c->out);
+    char *room = buf_room(out, n + 2);
+    if (room && json_is_plain(text, n)) {
+        room[0] = room[n + 1] = '"';
+        memcpy(room + 1, text, n);
+        buf_used(out, n + 2);
+        return;
     }
-    c->bytes[c->n++] = '"';
+    buf_putc(out, '"');
+    json_escape(text, out);
+    buf_putc(out, '"');
 }
 
-static void put_value(struct chunk *c, const struct column *column, const series_t *s,
-                      const char *at)
+static void put_texts(struct buf *out, const struct column *column, const series_t *s)
 {
-    switch (column->kind) {
-    case INTEGER:
-        put_integer(c, integer_at(at), true);
-        break;
-    case THOUSANDTHS:
-        put_thousandths(c, integer_at(at));
-        break;
-    case COUNT:
-        put_integer(c, integer_at(at), integer_at(at) >= 0);
-        break;
-    case ERROR:
-        put_real(c, error_at(at), error_at(at) >= 0);
-        break;
-    case TFLOPS:
-    case GBPS:
-        put_real(c, rate_at(column, s, at), rate_at(column, s, at) > 0);
-        break;
-    default:
-        put_text(c, text_at(column, at));
+    struct source source = source_of(column, s);
+    for (size_t k = 0; k < s->n; k++) {
+        if (k > 0)
+            buf_putc(out, ',');
+        put_text(out, text_at(column, source.first + k * source.stride));
     }
 }
 
 void trend_put_columns(struct emit *e, const struct store_trend_series *s, trend_columns set)
 {
-    struct chunk c;
-    c.out = e->out;
-    c.n = 0;
     emit_open(e, '{');
     for (size_t i = 0; i < N_COLUMNS; i++) {
+        const struct column *column = &columns[i];
         if (!(set >> i & 1))
             continue;
-        emit_key(e, columns[i].name);
+        emit_key(e, column->name);
         emit_open(e, '[');
-        struct source source = source_of(&columns[i], s);
-        for (size_t k = 0; k < s->n; k++) {
-            if (k > 0)
-                c.bytes[c.n++] = ',';
-            put_value(&c, &columns[i], s, source.first + k * source.stride);
-            if (c.n > CHUNK - LONGEST - 8)
-                flush(&c);
-        }
-        flush(&c);
+        if (column->kind == TEXT || column->kind == NAMED)
+            put_texts(e->out, column, s);
+        else
+            put_numbers(e->out, column, s);
         emit_close(e, ']');
     }
     emit_close(e, '}');

@@ -54,6 +54,17 @@ static bool reserve(struct buf *b, size_t n)
     return true;
 }
 
+char *buf_room(struct buf *b, size_t n)
+{
+    return reserve(b, n) ? b->data + b->len : NULL;
+}
+
+void buf_used(struct buf *b, size_t n)
+{
+    b->len += n;
+    b->data[b->len] = '\0';
+}
+
 void buf_append(struct buf *b, const void *bytes, size_t n)
 {
     if (n == 0 || !reserve(b, n))

@@ -29,6 +29,12 @@ void buf_putc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *b, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
+/*
+ * To write in place: room for n bytes at the end, or NULL when that failed; then how many were used,
+ * no more than that.
+ */
+char *buf_room(struct buf *b, size_t n);
+void buf_used(struct buf *b, size_t n);
 char *buf_detach(struct buf *b); /* hands the memory to the caller (free()); NULL if failed */
 
 #endif
