@@ -1,7 +1,4 @@
 /* api_devices.c: the device models with their epochs; see api.h. */
-#include <stdio.h>
-#include <string.h>
-
 #include "api_private.h"
 #include "store_memo.h"
 
@@ -20,18 +17,18 @@ enum gate_status put_epochs(struct call *c, const char *device)
 {
     struct emit *e = &c->emit;
     enum gate_status status = GATE_OK;
-    char key[128];
+    char key[STORE_MEMO_KEY];
     size_t n;
-    snprintf(key, sizeof(key), "epochs %s", device);
+    bool fits = store_memo_key(key, "epochs", &device, 1);
     emit_key(e, "epochs");
     emit_open(e, '[');
-    const void *kept = store_memo(c->store, key, &n);
+    const void *kept = fits ? store_memo(c->store, key, &n) : NULL;
     if (kept) {
         buf_append(e->out, kept, n);
     } else {
         size_t start = e->out->len;
         status = store_epochs(c->store, device, epoch_row, e, &c->err);
-        if (status == GATE_OK && !e->out->failed && strlen(key) < sizeof(key) - 1)
+        if (status == GATE_OK && !e->out->failed && fits)
             store_memo_put(c->store, key, e->out->data + start, e->out->len - start);
     }
     emit_close(e, ']');

@@ -8,13 +8,17 @@
 
 #define MAX_TEXT 400
 
+static bool is_alphanumeric(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
 bool is_name(const char *s, const char *more, size_t max)
 {
-    static const char alphanumeric[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-    size_t len = strlen(s);
-    char good[64];
-    snprintf(good, sizeof(good), "%s%s", alphanumeric, more);
-    return len >= 1 && len <= max && strchr(alphanumeric, s[0]) && strspn(s, good) == len;
+    size_t len = 0;
+    while (is_alphanumeric(s[len]) || (s[len] != '\0' && strchr(more, s[len])))
+        len++;
+    return len >= 1 && len <= max && s[len] == '\0' && is_alphanumeric(s[0]);
 }
 
 bool take_name(struct call *c, const char *parameter, const char *more, size_t max, bool required,

@@ -28,7 +28,7 @@ static bool is_utf8(const char *s, size_t len)
 {
     uint32_t code;
     while (len > 0) {
-        size_t n = utf8_decode(s, len, &code);
+        size_t n = (unsigned char)*s < 0x80 ? 1 : utf8_decode(s, len, &code);
         if (n == 0)
             return false;
         s += n;

@@ -29,6 +29,23 @@ static struct memo *place_of(const struct store *s, const char *key, size_t len)
     return &s->memos[(hash ^ hash >> 16) % N_MEMOS];
 }
 
+/* A name has no control characters, so each has one before it that says whether there is one. */
+bool store_memo_key(char key[STORE_MEMO_KEY], const char *kind, const char *const names[], size_t n)
+{
+    size_t at = strlen(kind);
+    memcpy(key, kind, at);
+    for (size_t i = 0; i < n; i++) {
+        size_t len = names[i] ? strlen(names[i]) : 0;
+        if (len + 3 > STORE_MEMO_KEY - at)
+            return false;
+        key[at++] = names[i] ? '\n' : '\t';
+        memcpy(key + at, names[i] ? names[i] : "", len);
+        at += len;
+    }
+    key[at] = '\0';
+    return true;
+}
+
 const void *store_memo(struct store *s, const char *key, size_t *n)
 {
     if (!s->at_mark || !s->memos)

@@ -4,15 +4,18 @@
 #ifndef SERVER_STORE_MEMO_H
 #define SERVER_STORE_MEMO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "store.h"
 
-/*
- * Between store_read_begin() and store_read_end(). The keys of one kind start with a word of
- * theirs.
- */
+#define STORE_MEMO_KEY 512
 
+/* Between store_read_begin() and store_read_end(). */
+
+/* The key of a kind of things and its n names, of which some may be NULL. False: it is too long. */
+bool store_memo_key(char key[STORE_MEMO_KEY], const char *kind, const char *const names[],
+                    size_t n);
 /* The n bytes that were kept under the key, of this same state; NULL: nothing. They live until the
  * next call of store_memo_put(). */
 const void *store_memo(struct store *s, const char *key, size_t *n);

@@ -185,13 +185,11 @@ static enum gate_status take_series(struct trend_reader *r, const char *piece, s
 static enum gate_status find_series(struct trend_reader *r)
 {
     const struct store_trend_query *query = r->query;
-    const char *provider = query->provider ? query->provider : "*";
-    const char *contract = query->contract ? query->contract : "*";
-    char key[512];
+    const char *const names[] = {query->case_id, query->device_model, query->provider,
+                                 query->contract};
+    char key[STORE_MEMO_KEY];
     size_t n;
-    int len = snprintf(key, sizeof(key), "series\n%s\n%s\n%s\n%s", query->case_id,
-                       query->device_model, provider, contract);
-    bool fits = len > 0 && (size_t)len < sizeof(key);
+    bool fits = store_memo_key(key, "series", names, 4);
     const void *kept = fits ? store_memo(r->store, key, &n) : NULL;
     if (kept)
         return take_series(r, kept, n);
