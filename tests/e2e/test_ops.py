@@ -267,6 +267,12 @@ class Answers(SeededCase):
             if path != "/metrics":
                 self.assertEqual(head.getheader("Content-Length"), str(len(whole.bytes)))
 
+    def test_an_answer_is_kept_when_it_is_asked_for_again(self):
+        before = self.counter("gate_cache_hits")
+        for hits in (0, 0, 1, 2):
+            self.server.get("/api/v1/runs?limit=11")
+            self.assertEqual(self.counter("gate_cache_hits") - before, hits)
+
     def test_kept_answers_are_of_their_address_and_state(self):
         paths = [f"/api/v1/runs?limit={n}" for n in range(1, 8)]
         first = [self.server.get(p).bytes for p in paths]

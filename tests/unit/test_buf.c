@@ -40,6 +40,24 @@ static void test_maximum_is_exact(void **state)
     buf_release(&b);
 }
 
+static void test_written_in_place(void **state)
+{
+    (void)state;
+    struct buf b;
+    buf_init(&b, 300);
+    buf_puts(&b, "ab");
+    for (int i = 0; i < 3; i++) {
+        memcpy(buf_room(&b, 90), "cdef", 4);
+        buf_used(&b, 2);
+    }
+    assert_string_equal(b.data, "abcdcdcd");
+    assert_int_equal(b.len, 8);
+    assert_null(buf_room(&b, 293));
+    assert_true(b.failed);
+    assert_string_equal(b.data, "abcdcdcd");
+    buf_release(&b);
+}
+
 static void test_failure_sticks_until_cleared(void **state)
 {
     (void)state;
@@ -166,6 +184,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_grows_and_terminates),
         cmocka_unit_test(test_maximum_is_exact),
+        cmocka_unit_test(test_written_in_place),
         cmocka_unit_test(test_failure_sticks_until_cleared),
         cmocka_unit_test(test_binary),
         cmocka_unit_test(test_detach),
