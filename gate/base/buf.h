@@ -30,8 +30,7 @@ void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(pr
 void buf_vprintf(struct buf *b, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 /*
- * To write in place: room for n bytes at the end, or NULL when that failed; then how many were used,
- * no more than that.
+ * To write in place: room for n bytes at the end, NULL when that failed; then how many were used.
  */
 char *buf_room(struct buf *b, size_t n);
 void buf_used(struct buf *b, size_t n);
