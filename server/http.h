@@ -36,7 +36,8 @@ struct http_options {
 enum gate_status http_start(const struct http_options *options, struct http **out,
                             struct gate_error *err);
 
-/* To be called about once a second: closes the connections that are past their deadline. */
+/* To be called about once a second: closes the connections that are past their deadline, and lets
+ * go of the states of the database that idle readers hold. */
 void http_tick(struct http *h);
 
 /* Does the writer go on? What a watchdog wants to know. */

@@ -251,8 +251,14 @@ enum gate_status store_epochs(struct store *s, const char *device_model, store_e
                               void *context, struct gate_error *err);
 enum gate_status store_state(struct store *s, struct store_state *out, struct gate_error *err);
 
-/* What is read between the two is of one state. */
+/*
+ * What is read between the two is of one state, the newest. A store that is read from only may keep
+ * it afterwards: so let it go of what is past before other reads, and of all within a second or so,
+ * for while a reader has a state, the log cannot be moved into the file.
+ */
 enum gate_status store_read_begin(struct store *s, struct gate_error *err);
 void store_read_end(struct store *s);
+void store_let_go_of_past(struct store *s);
+void store_let_go(struct store *s);
 
 #endif

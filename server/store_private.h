@@ -33,6 +33,7 @@ struct store {
      * under the mark, and what was kept under an equal one be used. */
     bool at_mark;
     struct store_mark mark;
+    bool holds; /* SQL_HOLD_STATE is under way */
     struct commit_order order;
     struct memo *memos;            /* or NULL */
     const struct store_scan *scan; /* under way, or NULL */

@@ -384,27 +384,54 @@ enum gate_status store_state(struct store *s, struct store_state *out, struct ga
 }
 
 /*
- * A statement that is under way keeps the state that it reads from, for all others too, and takes
- * less than BEGIN and END do.
+ * A statement that is under way keeps the state that it reads from, for all others too. It goes on
+ * after store_read_end(), for the next to find it: to begin anew takes some locks and calls of the
+ * system, and mostly nothing was written.
  */
+void store_let_go(struct store *s)
+{
+    struct query q = query_begin(s, SQL_HOLD_STATE);
+    if (s->holds)
+        query_end(&q);
+    s->holds = false;
+}
+
+static bool is_newest(struct store *s)
+{
+    struct store_mark now;
+    return store_mark(s, &now) && memcmp(&now, &s->mark, sizeof(now)) == 0;
+}
+
+void store_let_go_of_past(struct store *s)
+{
+    if (s->holds && !is_newest(s))
+        store_let_go(s);
+}
+
 enum gate_status store_read_begin(struct store *s, struct gate_error *err)
 {
-    struct store_mark after;
+    store_let_go_of_past(s);
+    s->at_mark = s->holds;
+    if (s->holds)
+        return GATE_OK;
     struct query q = query_begin(s, SQL_HOLD_STATE);
     bool marked = store_mark(s, &s->mark);
     int rc = query_step(&q);
+    s->holds = true;
+    if (rc != SQLITE_ROW) {
+        enum gate_status status =
+            store_fail(s, rc == SQLITE_DONE ? SQLITE_CORRUPT : rc, "read", err);
+        store_let_go(s);
+        return status;
+    }
     /* Nothing was written meanwhile, so the state is the one of the mark. */
-    s->at_mark = marked && store_mark(s, &after) && memcmp(&after, &s->mark, sizeof(after)) == 0;
-    if (rc == SQLITE_ROW)
-        return GATE_OK;
-    enum gate_status status = store_fail(s, rc == SQLITE_DONE ? SQLITE_CORRUPT : rc, "read", err);
-    store_read_end(s);
-    return status;
+    s->at_mark = marked && is_newest(s);
+    return GATE_OK;
 }
 
 void store_read_end(struct store *s)
 {
-    struct query q = query_begin(s, SQL_HOLD_STATE);
-    query_end(&q);
+    if (!s->at_mark || s->lock_fd >= 0) /* one that writes must not look back */
+        store_let_go(s);
     s->at_mark = false;
 }

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -272,6 +273,14 @@ class Answers(SeededCase):
         for hits in (0, 0, 1, 2):
             self.server.get("/api/v1/runs?limit=11")
             self.assertEqual(self.counter("gate_cache_hits") - before, hits)
+
+    def test_idle_readers_let_the_log_go(self):
+        """A state that was read is held, but not for long: who moves the log waits for that."""
+        self.server.get("/api/v1/runs?limit=12")
+        db = sqlite3.connect(self.db, timeout=PATIENCE)
+        busy, _, _ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        db.close()
+        self.assertEqual(busy, 0)
 
     def test_kept_answers_are_of_their_address_and_state(self):
         paths = [f"/api/v1/runs?limit={n}" for n in range(1, 8)]

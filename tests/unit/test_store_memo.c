@@ -128,6 +128,51 @@ static void test_trends_go_with_the_time(void **state)
     store_close(s);
 }
 
+/* Can the log be moved into the file, as far as readers let it? */
+static bool is_log_free(struct store *s)
+{
+    int in_log = -1, moved = -1;
+    return sqlite3_wal_checkpoint_v2(s->db, "main", SQLITE_CHECKPOINT_TRUNCATE, &in_log, &moved) ==
+           SQLITE_OK;
+}
+
+/* A reader goes on with its state, until that is past or it is told to let go. */
+static void test_a_state_is_held_and_let_go(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    struct store *reader = open_store(f, STORE_READ_ONLY);
+    struct store_state before, after;
+    sqlite3_busy_timeout(s->db, 0);
+    must_put(f, s, 0);
+    begin(f, reader);
+    store_read_end(reader);
+    begin(f, reader);
+    assert_int_equal(store_state(reader, &before, &f->err), GATE_OK);
+    store_read_end(reader);
+    must_put(f, s, 1);
+    assert_false(is_log_free(s));
+    store_let_go_of_past(reader);
+    assert_int_equal(store_state(reader, &after, &f->err), GATE_OK);
+    assert_string_not_equal(before.text, after.text);
+    assert_true(is_log_free(s));
+
+    begin(f, reader);
+    store_read_end(reader);
+    must_put(f, s, 2);
+    assert_false(is_log_free(s));
+    store_let_go(reader);
+    assert_true(is_log_free(s));
+
+    /* One that writes holds nothing. */
+    begin(f, s);
+    store_read_end(s);
+    must_put(f, s, 3);
+    assert_true(is_log_free(s));
+    store_close(reader);
+    store_close(s);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
@@ -135,6 +180,7 @@ int main(void)
         TEST(test_a_memo_ends_with_its_state),
         TEST(test_keys),
         TEST(test_trends_go_with_the_time),
+        TEST(test_a_state_is_held_and_let_go),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);
