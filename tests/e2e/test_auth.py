@@ -145,6 +145,15 @@ class Writing(AuthCase):
 class Private(AuthCase):
     options = ("--private",)
 
+    def test_a_revoked_token_reads_no_more(self):
+        """Though the readers go on with the state that they have read."""
+        secret = token(self.db, "--scope", "read")
+        for limit in range(1, 9):
+            self.assertEqual(self.get(f"/api/v1/runs?limit={limit}", secret).status, 200)
+        self.assertEqual(run("revoke", "--db", self.db, secret[3:15]).returncode, 0)
+        for limit in range(1, 9):
+            self.assertEqual(self.get(f"/api/v1/runs?limit={limit}", secret).status, 401)
+
     def test_another_scheme_is_no_token(self):
         self.assertEqual(self.get("/api/v1/runs", Authorization="Basic dTpw").status, 401)
         self.assertEqual(self.get("/healthz", Authorization="Basic dTpw").status, 200)
