@@ -11,8 +11,9 @@
 
 #include "store_private.h"
 
-#define N_MEMOS 512u
-#define MAX_BYTES ((size_t)4 << 10)
+#define N_MEMOS 1024u
+#define N_WAYS 4u /* places for a key */
+#define MAX_BYTES ((size_t)2 << 10)
 
 struct memo {
     struct store_mark mark;
@@ -21,12 +22,33 @@ struct memo {
     char *bytes; /* the key, then what is kept; NULL: nothing is here */
 };
 
-static struct memo *place_of(const struct store *s, const char *key, size_t len)
+static uint32_t hash_of(const char *key, size_t len)
 {
     uint32_t hash = 0x811c9dc5u;
     for (size_t i = 0; i < len; i++)
         hash = (hash ^ (unsigned char)key[i]) * 0x01000193u;
-    return &s->memos[(hash ^ hash >> 16) % N_MEMOS];
+    return hash ^ hash >> 16;
+}
+
+static bool is_of_state(const struct memo *m, const struct store *s)
+{
+    return m->bytes && memcmp(&m->mark, &s->mark, sizeof(m->mark)) == 0;
+}
+
+static bool is_it(const struct memo *m, const char *key, size_t len)
+{
+    return m->key_len == len && memcmp(m->bytes, key, len) == 0;
+}
+
+/* Where to put a key: over what is past, else over one of the others. */
+static struct memo *choose(const struct store *s, uint32_t hash)
+{
+    for (uint32_t i = 0; i < N_WAYS; i++) {
+        struct memo *m = &s->memos[(hash + i) % N_MEMOS];
+        if (!is_of_state(m, s))
+            return m;
+    }
+    return &s->memos[(hash + hash / N_MEMOS % N_WAYS) % N_MEMOS];
 }
 
 /* A name has no control characters, so each has one before it that says whether there is one. */
@@ -51,12 +73,15 @@ const void *store_memo(struct store *s, const char *key, size_t *n)
     if (!s->at_mark || !s->memos)
         return NULL;
     size_t len = strlen(key);
-    const struct memo *m = place_of(s, key, len);
-    if (!m->bytes || memcmp(&m->mark, &s->mark, sizeof(m->mark)) != 0 || m->key_len != len ||
-        memcmp(m->bytes, key, len) != 0)
-        return NULL;
-    *n = m->n;
-    return m->bytes + len;
+    uint32_t hash = hash_of(key, len);
+    for (uint32_t i = 0; i < N_WAYS; i++) {
+        const struct memo *m = &s->memos[(hash + i) % N_MEMOS];
+        if (is_of_state(m, s) && is_it(m, key, len)) {
+            *n = m->n;
+            return m->bytes + len;
+        }
+    }
+    return NULL;
 }
 
 void store_memo_put(struct store *s, const char *key, const void *bytes, size_t n)
@@ -65,7 +90,7 @@ void store_memo_put(struct store *s, const char *key, const void *bytes, size_t 
     if (!s->at_mark || len + n > MAX_BYTES ||
         (!s->memos && !(s->memos = calloc(N_MEMOS, sizeof(*s->memos)))))
         return;
-    struct memo *m = place_of(s, key, len);
+    struct memo *m = choose(s, hash_of(key, len));
     free(m->bytes);
     m->bytes = malloc(len + n);
     if (!m->bytes)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "server/store_memo.h"
@@ -61,6 +62,42 @@ static void test_a_memo_ends_with_its_state(void **state)
     begin(f, reader);
     assert_null(store_memo(reader, "word", &n));
     store_read_end(reader);
+    store_close(reader);
+    store_close(s);
+}
+
+/* Some hundred keys stand beside each other, and more than there is room for do no harm. */
+static void test_many_keys(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    struct store *reader = open_store(f, STORE_READ_ONLY);
+    must_put(f, s, 0);
+    begin(f, reader);
+    store_read_end(reader);
+    static const int n_keys[] = {200, 5000};
+    for (int round = 0; round < 2; round++) {
+        int n_kept = 0;
+        begin(f, reader);
+        for (int i = 0; i < 2 * n_keys[round]; i++) {
+            char key[32];
+            int k = i % n_keys[round];
+            snprintf(key, sizeof(key), "round %d key %d", round, k);
+            size_t n = 0;
+            const void *kept = store_memo(reader, key, &n);
+            if (kept) {
+                assert_int_equal(n, sizeof(k));
+                assert_memory_equal(kept, &k, sizeof(k));
+                n_kept++;
+            } else {
+                store_memo_put(reader, key, &k, sizeof(k));
+            }
+        }
+        store_read_end(reader);
+        if (round == 0)
+            assert_in_range(n_kept, 190, 200);
+        must_put(f, s, 1 + round);
+    }
     store_close(reader);
     store_close(s);
 }
@@ -178,6 +215,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
     const struct CMUnitTest tests[] = {
         TEST(test_a_memo_ends_with_its_state),
+        TEST(test_many_keys),
         TEST(test_keys),
         TEST(test_trends_go_with_the_time),
         TEST(test_a_state_is_held_and_let_go),
