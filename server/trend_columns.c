@@ -142,10 +142,15 @@ static double rate_at(const struct column *column, const series_t *s, const char
 
 #define ROOM (NUMBER_MAX + 1) /* of a number and its comma */
 
+static size_t put_bytes(const char *bytes, size_t n, char *out)
+{
+    memcpy(out, bytes, n);
+    return n;
+}
+
 static size_t put_null(char *out)
 {
-    memcpy(out, "null", 4);
-    return 4;
+    return put_bytes("null", 4, out);
 }
 
 static size_t put_real(double value, bool known, char *out)
@@ -199,8 +204,7 @@ static void put_text(struct buf *out, const char *text)
     char *room = buf_room(out, n + 2);
     if (room && json_is_plain(text, n)) {
         room[0] = room[n + 1] = '"';
-        memcpy(room + 1, text, n);
-        buf_used(out, n + 2);
+        buf_used(out, put_bytes(text, n, room + 1) + 2);
         return;
     }
     buf_putc(out, '"');
