@@ -4,8 +4,12 @@ that build/tests/tools/history made. It writes into DATABASE.
 
 Reads are asked for one by one, each time of another case, so that little of them is in a cache of
 the server's. Then runs of 2,500 cases with a candidate and a provider are posted, one after
-another, while two readers go on asking. What is told of these is the time from the first byte of
-the request to the 201, on the same machine: parsing, checking and the commit to the disk.
+another: with nobody beside them, with two readers that ask 100 times a second in all, and with two
+that ask as fast as they are answered. What is told of these is the time from the first byte of the
+request to the 201, on the same machine: parsing, checking and the commit to the disk. The readers
+and the client take processors too, those in tight loops all that there are, so beside it stands
+what each run took of the server's own processor time, all threads, the watch that follows it and
+what it read meanwhile included.
 """
 
 import gzip
@@ -136,39 +140,78 @@ def run_document(cases, index, first_ms):
             "cases": [case(c) for c in cases]}
 
 
-def read_on(port, ids, stop, results):
+def read_on(port, ids, stop, results, per_second):
+    """Asks until it is to stop; per_second: how often, None: as fast as it is answered."""
     client, draw, seconds = Client(port), random.Random(os.getpid()), []
+    due = time.perf_counter()
     while not stop.is_set():
         seconds.append(client.timed(
             f"/api/v1/trends?device={DEVICE}&case={draw.choice(ids)}")[0])
+        if per_second:
+            due += 1 / per_second
+            stop.wait(max(0, due - time.perf_counter()))
     results.put(seconds)
 
 
-def measure_writes(build, db, port, cases):
+def cpu_seconds(pid):
+    """User and system time of all threads of a process, by the clock tick."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_until_idle(pid):
+    """Until a tenth of a second passes that the process has no use for: the watch has seen all."""
+    before = -1
+    while before != cpu_seconds(pid):
+        before = cpu_seconds(pid)
+        time.sleep(.1)
+
+
+def token_headers(build, db):
     token = subprocess.run([os.path.join(build, "bin", "gate-server"), "token", "create", "--db",
                             db, "--name", "bench", "--scope", "ingest"], check=True,
                            stdout=subprocess.PIPE).stdout.decode()
-    headers = {"Authorization": f"Bearer {re.search('kg_[0-9A-Za-z_]+', token).group()}",
-               "Content-Type": "application/json", "Content-Encoding": "gzip"}
-    first_ms = int(time.time() * 1000) - N_RUNS * 60000 - 3600000
-    bodies = [json.dumps(run_document(cases, i, first_ms)).encode() for i in range(N_RUNS)]
-    packed = [gzip.compress(b, 1) for b in bodies]
-    print(f"a run: {2 * len(cases)} series, {len(bodies[0]) / 1e6:.1f} MB, "
-          f"{len(packed[0]) / 1e6:.2f} MB packed")
+    return {"Authorization": f"Bearer {re.search('kg_[0-9A-Za-z_]+', token).group()}",
+            "Content-Type": "application/json", "Content-Encoding": "gzip"}
+
+
+def post_beside(pid, port, ids, headers, bodies, readers_per_second):
+    """Posts all while so many readers ask, each so often; the times of both, and the server's."""
     stop, results = multiprocessing.Event(), multiprocessing.Queue()
-    readers = [multiprocessing.Process(target=read_on, args=(port, [c["id"] for c in cases], stop,
-                                                             results)) for _ in range(2)]
+    readers = [multiprocessing.Process(target=read_on, args=(port, ids, stop, results, rate))
+               for rate in readers_per_second]
     for reader in readers:
         reader.start()
-    client = Client(port)
+    client, before = Client(port), cpu_seconds(pid)
     try:
-        told("a run, to its 201", [client.timed("/api/v1/runs", "POST", body, headers)[0]
-                                   for body in packed])
+        seconds = [client.timed("/api/v1/runs", "POST", body, headers)[0] for body in bodies]
     finally:
         stop.set()
-    told("trends beside it", sum((results.get(timeout=60) for _ in readers), []))
+    reads = sum((results.get(timeout=60) for _ in readers), [])
     for reader in readers:
         reader.join()
+    wait_until_idle(pid)
+    return seconds, reads, cpu_seconds(pid) - before
+
+
+def measure_writes(build, db, pid, port, cases):
+    headers, ids = token_headers(build, db), [c["id"] for c in cases]
+    modes = (("alone", ()), ("with 100 reads/s", (50, 50)), ("with tight loops", (None, None)))
+    first_ms = int(time.time() * 1000) - len(modes) * N_RUNS * 60000 - 3600000
+    for number, (name, rates) in enumerate(modes):
+        bodies = [json.dumps(run_document(cases, number * N_RUNS + i, first_ms)).encode()
+                  for i in range(N_RUNS)]
+        packed = [gzip.compress(b, 1) for b in bodies]
+        if number == 0:
+            print(f"a run: {2 * len(cases)} series, {len(bodies[0]) / 1e6:.1f} MB, "
+                  f"{len(packed[0]) / 1e6:.2f} MB packed")
+        seconds, reads, cpu = post_beside(pid, port, ids, headers, packed, rates)
+        told(f"a run to its 201, {name}", seconds)
+        print(f"  the server's CPU {1e3 * cpu / len(seconds):.0f} ms a run, {len(reads)} reads "
+              f"included; load {os.getloadavg()[0]:.1f}; {resident_mib(pid)}", flush=True)
+        if reads:
+            told("  trends beside it", reads)
 
 
 def resident_mib(pid):
@@ -188,8 +231,7 @@ def main():
         cases = all_cases(client)
         measure_reads(client, cases)
         print("after reads:", resident_mib(process.pid))
-        measure_writes(build, db, port, cases[:2500])
-        print("after writes:", resident_mib(process.pid))
+        measure_writes(build, db, process.pid, port, cases[:2500])
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)
