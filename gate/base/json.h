@@ -30,6 +30,23 @@ enum gate_status json_parse_at(const char *name, unsigned first_line, const char
                                enum gate_status status, cJSON **out, struct gate_error *err);
 
 /*
+ * Memory of trees that are read and then forgotten whole: a third less of it, and of the time, than
+ * on the heap, and keys are there once. Starts as {0}.
+ */
+struct json_pool {
+    struct json_block *blocks;
+    char *at, *end;
+    char *keys[256]; /* by hash; the newest of each */
+};
+
+/* Like json_parse(). The tree is the pool's until its release: not one for cJSON to delete or
+ * change. What a text that is refused took of the pool stays there. */
+enum gate_status json_parse_pooled(const char *name, const char *text, size_t len,
+                                   enum gate_status status, struct json_pool *pool,
+                                   const cJSON **out, struct gate_error *err);
+void json_pool_release(struct json_pool *pool);
+
+/*
  * Line and column (1-based) of the value that a JSON pointer ("/cases/3/m") names in `text`, which
  * json_parse() accepted. `of_key`: the position of the last token's key rather than its value.
  * Returns false when there is no such value.

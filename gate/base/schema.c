@@ -48,8 +48,9 @@ struct rule {
     unsigned type; /* one of TYPE_*, 0: any */
     struct property *properties;
     size_t n_properties;
-    const cJSON *required; /* array of strings, or NULL */
-    bool closed;           /* additionalProperties: false */
+    const cJSON *required;  /* array of strings, or NULL */
+    uint64_t required_bits; /* of its properties by their place, where all required ones have one */
+    bool closed;            /* additionalProperties: false */
     const struct rule *additional;
     const struct rule *items;
     double min_items, max_items;
@@ -260,6 +261,39 @@ static bool compile_keyword(struct schema *s, struct rule *r, const cJSON *value
     return compile_limit(r, value, err);
 }
 
+/* The place of a property, looked for from `guess` on and then from the start; n: there is none. */
+static size_t place_of(const struct property *list, size_t n, const char *name, size_t guess)
+{
+    for (size_t i = guess; i < n; i++) {
+        if (strcmp(list[i].name, name) == 0)
+            return i;
+    }
+    for (size_t i = 0; i < guess && i < n; i++) {
+        if (strcmp(list[i].name, name) == 0)
+            return i;
+    }
+    return n;
+}
+
+/* The bit of a property's place; 0: it has none. */
+static uint64_t bit_of(size_t place)
+{
+    return place < 64 ? (uint64_t)1 << place : 0;
+}
+
+static void find_required_bits(struct rule *r)
+{
+    const cJSON *item;
+    uint64_t bits = 0;
+    cJSON_ArrayForEach (item, r->required) {
+        size_t place = place_of(r->properties, r->n_properties, item->valuestring, 0);
+        if (place == r->n_properties || bit_of(place) == 0)
+            return;
+        bits |= bit_of(place);
+    }
+    r->required_bits = bits;
+}
+
 static const struct rule *compile_rule(struct schema *s, const cJSON *from, struct gate_error *err)
 {
     const cJSON *item;
@@ -276,16 +310,14 @@ static const struct rule *compile_rule(struct schema *s, const cJSON *from, stru
         if (!compile_keyword(s, r, item, err))
             return NULL;
     }
+    find_required_bits(r);
     return r;
 }
 
 static const struct rule *find_property(const struct property *list, size_t n, const char *name)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(list[i].name, name) == 0)
-            return list[i].rule;
-    }
-    return NULL;
+    size_t i = place_of(list, n, name, 0);
+    return i < n ? list[i].rule : NULL;
 }
 
 /* A definition that is itself only a reference is refused: a ring of them would have no end. */
@@ -559,25 +591,39 @@ static bool unknown_key(const struct step *at, const char *key, struct schema_fa
     return false;
 }
 
-static bool check_object(const struct rule *r, const cJSON *value, const struct step *at,
-                         struct schema_fault *fault)
+static bool has_required(const struct rule *r, const cJSON *value, uint64_t seen,
+                         const struct step *at, struct schema_fault *fault)
 {
     const cJSON *item;
-    cJSON_ArrayForEach (item, value) {
-        const struct step step = {.parent = at, .key = item->string};
-        const struct rule *rule = find_property(r->properties, r->n_properties, item->string);
-        if (!rule && r->closed)
-            return unknown_key(at, item->string, fault);
-        if (!rule)
-            rule = r->additional;
-        if (rule && !check_rule(rule, item, &step, fault))
-            return false;
-    }
+    if (r->required_bits != 0 && (r->required_bits & ~seen) == 0)
+        return true;
     cJSON_ArrayForEach (item, r->required) {
         if (!cJSON_GetObjectItemCaseSensitive(value, item->valuestring))
             return report(fault, at, "missing key '%s'", item->valuestring);
     }
     return true;
+}
+
+/* Documents mostly have their keys in the order of the schema, so each is looked for from there. */
+static bool check_object(const struct rule *r, const cJSON *value, const struct step *at,
+                         struct schema_fault *fault)
+{
+    const cJSON *item;
+    uint64_t seen = 0;
+    size_t guess = 0;
+    cJSON_ArrayForEach (item, value) {
+        const struct step step = {.parent = at, .key = item->string};
+        size_t place = place_of(r->properties, r->n_properties, item->string, guess);
+        bool known = place < r->n_properties;
+        if (!known && r->closed)
+            return unknown_key(at, item->string, fault);
+        const struct rule *rule = known ? r->properties[place].rule : r->additional;
+        seen |= known ? bit_of(place) : 0;
+        guess = known ? place + 1 : guess;
+        if (rule && !check_rule(rule, item, &step, fault))
+            return false;
+    }
+    return has_required(r, value, seen, at, fault);
 }
 
 static bool type_fits(const struct rule *r, const cJSON *value)

@@ -159,6 +159,114 @@ static void test_many_keys(void **state)
     buf_release(&b);
 }
 
+/* Few keys and many are looked at in different ways; the fault is the first key that comes again.
+ */
+static void test_keys_that_come_again(void **state)
+{
+    (void)state;
+    for (int n = 1; n < 80; n++) {
+        for (int again = 0; again < n; again++) {
+            struct buf b;
+            char expected[100];
+            buf_init(&b, 1 << 16);
+            buf_putc(&b, '{');
+            for (int i = 0; i < n; i++)
+                buf_printf(&b, "\"k%d\":0,", i);
+            size_t at = b.len;
+            buf_printf(&b, "\"k%d\":0,\"k0\":0}", again);
+            snprintf(expected, sizeof(expected), "t:1:%zu: key that this object has already",
+                     at + 1);
+            assert_refused(b.data, b.len, expected);
+            buf_release(&b);
+        }
+    }
+}
+
+static void test_pool(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"a\":[1,-2.5e-3,{\"a\":null,\"\":\"\"},true,\"\\u20ac\"],"
+                               "\"b\":{\"a\":[],\"c\":{}},\"c\":123456789012345678}";
+    struct json_pool pool = {0};
+    struct gate_error err = {0};
+    const cJSON *value = NULL;
+    cJSON *other = parse(text);
+    assert_int_equal(json_parse_pooled("t", text, strlen(text), GATE_IO, &pool, &value, &err),
+                     GATE_OK);
+    assert_true(cJSON_Compare(value, other, true));
+    assert_ptr_equal(value->child->string, json_member(value, "b")->child->string);
+    /* What was made of a text that is cut is the pool's too. */
+    for (size_t len = 0; len < strlen(text); len++)
+        assert_int_equal(json_parse_pooled("t", text, len, GATE_IO, &pool, &value, &err), GATE_IO);
+    cJSON_Delete(other);
+    json_pool_release(&pool);
+    json_pool_release(&pool);
+}
+
+/* More than one block, and strings longer than a block. */
+static void test_large_pool(void **state)
+{
+    (void)state;
+    struct json_pool pool = {0};
+    struct gate_error err = {0};
+    const cJSON *value = NULL, *item;
+    struct buf b;
+    int n = 0;
+    buf_init(&b, 1 << 25);
+    buf_putc(&b, '[');
+    for (int i = 0; i < 20000; i++)
+        buf_printf(&b, "%d,\"%0*d\",", i, i % 5000 == 7 ? 1500000 : i % 40, i);
+    buf_puts(&b, "0]");
+    assert_int_equal(json_parse_pooled("t", b.data, b.len, GATE_IO, &pool, &value, &err), GATE_OK);
+    cJSON_ArrayForEach (item, value) {
+        int number =
+            cJSON_IsString(item) ? (int)strtol(item->valuestring, NULL, 10) : item->valueint;
+        assert_int_equal(number, n < 40000 ? n / 2 : 0);
+        n++;
+    }
+    assert_int_equal(n, 40001);
+    buf_release(&b);
+    json_pool_release(&pool);
+}
+
+/* A tree on the heap is one that cJSON made, also for who adds to it. */
+static void test_tree_that_grows(void **state)
+{
+    (void)state;
+    cJSON *v = parse("[1,{\"a\":1}]");
+    cJSON_AddNumberToObject(cJSON_GetArrayItem(v, 1), "b", 2);
+    cJSON_AddItemToArray(v, cJSON_CreateNumber(3));
+    char *text = cJSON_PrintUnformatted(v);
+    assert_string_equal(text, "[1,{\"a\":1,\"b\":2},3]");
+    cJSON_free(text);
+    cJSON_Delete(v);
+}
+
+/* Short ones are not read by strtod(), but are the same to the last bit. */
+static void test_numbers_are_strtods(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"0",   "-0",    "-0.0",  "0.1",
+                                        "0.3", "1e22",  "1E-22", "999999999999999",
+                                        "-1",  "1e-05", "4.35",  "0.000000000000001"};
+    uint64_t state_of = 1;
+    char text[64];
+    for (unsigned i = 0; i < 200000; i++) {
+        state_of = state_of * 6364136223846793005u + 1442695040888963407u;
+        unsigned digits = 1 + (unsigned)(state_of >> 60), point = (unsigned)(state_of >> 40) % 18;
+        snprintf(text, sizeof(text), "%s%u.%0*llu", state_of >> 33 & 1 ? "-" : "",
+                 (unsigned)(state_of >> 34) % 1000, (int)(1 + point % digits),
+                 (unsigned long long)(state_of >> 20 & 0xffffff));
+        if (i < sizeof(texts) / sizeof(texts[0]))
+            snprintf(text, sizeof(text), "%s", texts[i]);
+        cJSON *v = parse(text);
+        double expected = strtod(text, NULL);
+        if (memcmp(&v->valuedouble, &expected, sizeof(expected)) != 0)
+            fail_msg("%s became %.17g", text, v->valuedouble);
+        cJSON_Delete(v);
+    }
+}
+
 static void test_accepted(void **state)
 {
     (void)state;
@@ -330,13 +438,25 @@ static void test_plain_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),         cmocka_unit_test(test_nul_bytes),
-        cmocka_unit_test(test_depth),           cmocka_unit_test(test_long_number),
-        cmocka_unit_test(test_truncated),       cmocka_unit_test(test_many_keys),
-        cmocka_unit_test(test_accepted),        cmocka_unit_test(test_first_line),
-        cmocka_unit_test(test_look_ups),        cmocka_unit_test(test_numbers_round_trip),
-        cmocka_unit_test(test_no_json_for_nan), cmocka_unit_test(test_write),
-        cmocka_unit_test(test_locate),          cmocka_unit_test(test_plain_text),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_nul_bytes),
+        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_long_number),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_many_keys),
+        cmocka_unit_test(test_accepted),
+        cmocka_unit_test(test_first_line),
+        cmocka_unit_test(test_look_ups),
+        cmocka_unit_test(test_numbers_round_trip),
+        cmocka_unit_test(test_no_json_for_nan),
+        cmocka_unit_test(test_write),
+        cmocka_unit_test(test_keys_that_come_again),
+        cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_large_pool),
+        cmocka_unit_test(test_tree_that_grows),
+        cmocka_unit_test(test_numbers_are_strtods),
+        cmocka_unit_test(test_locate),
+        cmocka_unit_test(test_plain_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -40,6 +41,34 @@ static void assert_fault(const char *schema, const char *text, const char *messa
     schema_free(s);
 }
 
+/* More properties than a word has bits, in each order. */
+static void test_many_properties(void **state)
+{
+    (void)state;
+    for (int missing = 0; missing <= 70; missing++) {
+        struct buf schema, text;
+        char message[64];
+        buf_init(&schema, 1 << 16);
+        buf_init(&text, 1 << 16);
+        buf_puts(&schema, "{\"additionalProperties\":false,\"required\":[\"k0\"");
+        for (int i = 1; i < 70; i++)
+            buf_printf(&schema, ",\"k%d\"", i);
+        buf_puts(&schema, "],\"properties\":{\"k0\":{}");
+        for (int i = 1; i < 70; i++)
+            buf_printf(&schema, ",\"k%d\":{\"maximum\":%d}", i, i);
+        buf_puts(&schema, "}}");
+        for (int i = 69; i >= 0; i--) {
+            if (i != missing)
+                buf_printf(&text, "%c\"k%d\":%d", text.len ? ',' : '{', i, i);
+        }
+        buf_putc(&text, '}');
+        snprintf(message, sizeof(message), "t:1:1: missing key 'k%d'", missing);
+        assert_fault(schema.data, text.data, missing < 70 ? message : NULL);
+        buf_release(&schema);
+        buf_release(&text);
+    }
+}
+
 static void test_keywords(void **state)
 {
     (void)state;
@@ -73,6 +102,12 @@ static void test_keywords(void **state)
         {"{\"maxItems\":1}", "[1,2]", "t:1:1: must have at most 1 items, has 2"},
         {"{\"items\":{\"type\":\"null\"}}", "[null,\n 7]", "t:2:2: /1: must be null, is 7"},
         {"{\"required\":[\"a\"]}", "{\"b\":1}", "t:1:1: missing key 'a'"},
+        {"{\"required\":[\"a\",\"b\"],\"properties\":{\"a\":{},\"b\":{},\"c\":{}}}",
+         "{\"c\":1,\"b\":1,\"a\":1}", NULL},
+        {"{\"required\":[\"a\",\"b\"],\"properties\":{\"a\":{},\"b\":{},\"c\":{}}}",
+         "{\"c\":1,\"x\":1,\"a\":1}", "t:1:1: missing key 'b'"},
+        {"{\"required\":[\"a\",\"x\"],\"properties\":{\"a\":{}}}", "{\"a\":1}",
+         "t:1:1: missing key 'x'"},
         {"{\"properties\":{\"a\":{}},\"additionalProperties\":false}", "{\"a\":1,\n\"b\":2}",
          "t:2:1: /b: unknown key 'b'"},
         {"{\"properties\":{\"a\":{}},\"additionalProperties\":{\"type\":\"null\"}}",
@@ -206,6 +241,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keywords),
+        cmocka_unit_test(test_many_properties),
         cmocka_unit_test(test_bad_schemas),
         cmocka_unit_test(test_recursive_definition),
         cmocka_unit_test(test_embedded_schema),

@@ -1,0 +1,153 @@
+/* json_tree.c: see json_tree.h. */
+#include "base/json_tree.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_BLOCK ((size_t)16 << 10)
+#define LARGE_BLOCK ((size_t)1 << 20)
+#define N_KEYS (sizeof(((struct json_pool *)NULL)->keys) / sizeof(char *))
+
+/* ---- memory ---- */
+
+struct json_block {
+    struct json_block *next;
+    max_align_t bytes[];
+};
+
+static bool add_block(struct json_pool *pool, size_t least)
+{
+    size_t size = pool->blocks ? LARGE_BLOCK : FIRST_BLOCK;
+    if (size < least)
+        size = least;
+    struct json_block *block = malloc(sizeof(*block) + size);
+    if (!block)
+        return false;
+    block->next = pool->blocks;
+    pool->blocks = block;
+    pool->at = (char *)block->bytes;
+    pool->end = pool->at + size;
+    return true;
+}
+
+/* Each size is rounded up, so what follows is aligned for a node. */
+static void *take_bytes(struct json_pool *pool, size_t n)
+{
+    n = (n + _Alignof(cJSON) - 1) / _Alignof(cJSON) * _Alignof(cJSON);
+    if ((size_t)(pool->end - pool->at) < n && !add_block(pool, n))
+        return NULL;
+    void *bytes = pool->at;
+    pool->at += n;
+    return bytes;
+}
+
+void json_pool_release(struct json_pool *pool)
+{
+    while (pool->blocks) {
+        struct json_block *block = pool->blocks;
+        pool->blocks = block->next;
+        free(block);
+    }
+    *pool = (struct json_pool){0};
+}
+
+/* ---- nodes ---- */
+
+cJSON *json_new_node(struct json_pool *pool)
+{
+    cJSON *node = pool ? take_bytes(pool, sizeof(*node)) : cJSON_malloc(sizeof(*node));
+    if (node)
+        *node = (cJSON){0};
+    return node;
+}
+
+/* As cJSON does it: the first child's `prev` is the last one. */
+cJSON *json_add_node(struct json_pool *pool, cJSON *parent)
+{
+    cJSON *node = json_new_node(pool);
+    if (!node)
+        return NULL;
+    if (!parent->child) {
+        parent->child = node->prev = node;
+        return node;
+    }
+    node->prev = parent->child->prev;
+    node->prev->next = node;
+    parent->child->prev = node;
+    return node;
+}
+
+char *json_keep(struct json_pool *pool, const char *s, size_t len)
+{
+    char *copy = pool ? take_bytes(pool, len + 1) : cJSON_malloc(len + 1);
+    if (!copy)
+        return NULL;
+    if (len > 0)
+        memcpy(copy, s, len);
+    copy[len] = '\0';
+    return copy;
+}
+
+char *json_keep_key(struct json_pool *pool, struct json_name name)
+{
+    char **key = pool ? &pool->keys[name.hash % N_KEYS] : NULL;
+    if (key && *key && strcmp(*key, name.text) == 0)
+        return *key;
+    char *copy = json_keep(pool, name.text, name.len);
+    if (key && copy)
+        *key = copy;
+    return copy;
+}
+
+/* ---- values ---- */
+
+void json_set_number(cJSON *node, double value)
+{
+    node->type = cJSON_Number;
+    node->valuedouble = value;
+    node->valueint = value >= INT_MAX ? INT_MAX : value <= INT_MIN ? INT_MIN : (int)value;
+}
+
+void json_set_word(cJSON *node, int type)
+{
+    node->type = type;
+    node->valueint = type == cJSON_True;
+}
+
+/*
+ * A number of up to 15 digits, and a power of ten of up to 22, are doubles both, so one operation
+ * on them rounds once, as strtod() does, which takes five times as long.
+ */
+static bool small_number(const char *p, const char *end, double *value)
+{
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    bool negative = *p == '-', behind_point = false;
+    uint64_t digits = 0;
+    unsigned n = 0, decimals = 0;
+    for (p += negative; p < end; p++) {
+        if (*p == '.') {
+            behind_point = true;
+            continue;
+        }
+        if (*p < '0' || *p > '9' || ++n > 15)
+            return false;
+        digits = digits * 10 + (uint64_t)(*p - '0');
+        decimals += behind_point;
+    }
+    *value = (negative ? -1.0 : 1.0) * (double)digits / powers[decimals];
+    return true;
+}
+
+double json_number_value(const char *text, size_t len)
+{
+    char copy[64];
+    double value;
+    if (small_number(text, text + len, &value))
+        return value;
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    return strtod(copy, NULL);
+}
