@@ -7,6 +7,8 @@
  */
 #include "store_private.h"
 
+#define CHECKPOINT_PAGES 1000 /* of the log; what SQLite does by itself */
+
 static enum gate_status run_sql(struct store *s, enum store_sql id, struct gate_error *err)
 {
     struct query q = query_begin(s, id);
@@ -59,6 +61,7 @@ enum gate_status store_batch_begin(struct store *s, struct gate_error *err)
         return gate_fail(err, GATE_INTERNAL, "a batch is open already");
     enum gate_status status = begin(s, err);
     s->in_batch = status == GATE_OK;
+    s->changes_before = sqlite3_total_changes64(s->db);
     return status;
 }
 
@@ -80,12 +83,31 @@ void store_batch_rollback(struct store *s)
     s->in_batch = false;
 }
 
+/*
+ * The first part of a batch: there is nothing else to lose yet, so the transaction itself is what
+ * undoes it. For a savepoint SQLite would first copy each page that changes to a file.
+ */
+static enum gate_status as_first(struct store *s, store_write_fn fn, void *context,
+                                 struct gate_error *err)
+{
+    enum gate_status status = fn(context, err);
+    if (status == GATE_OK || sqlite3_get_autocommit(s->db))
+        return status;
+    /* Without a transaction the batch is lost, which the next part and the commit will find. */
+    if (run_sql(s, SQL_ROLLBACK, NULL) == GATE_OK)
+        run_sql(s, SQL_BEGIN, NULL);
+    s->changes_before = sqlite3_total_changes64(s->db);
+    return status;
+}
+
 /* A part of a batch, which the batch outlives. */
-static enum gate_status in_savepoint(struct store *s, store_write_fn fn, void *context,
-                                     struct gate_error *err)
+static enum gate_status as_part(struct store *s, store_write_fn fn, void *context,
+                                struct gate_error *err)
 {
     if (sqlite3_get_autocommit(s->db))
         return batch_lost(s, err);
+    if (sqlite3_total_changes64(s->db) == s->changes_before)
+        return as_first(s, fn, context, err);
     enum gate_status status = run_sql(s, SQL_SAVEPOINT, err);
     if (status != GATE_OK)
         return status;
@@ -102,7 +124,7 @@ enum gate_status store_atomically(struct store *s, store_write_fn fn, void *cont
                                   struct gate_error *err)
 {
     if (s->in_batch)
-        return in_savepoint(s, fn, context, err);
+        return as_part(s, fn, context, err);
     enum gate_status status = begin(s, err);
     if (status != GATE_OK)
         return status;
@@ -110,5 +132,37 @@ enum gate_status store_atomically(struct store *s, store_write_fn fn, void *cont
     if (status == GATE_OK)
         return commit(s, err);
     roll_back(s);
+    return status;
+}
+
+/* ---- the log ---- */
+
+static int on_commit(void *context, sqlite3 *db, const char *name, int n_pages)
+{
+    struct store *s = context;
+    (void)db;
+    (void)name;
+    s->n_log_pages = n_pages;
+    return SQLITE_OK;
+}
+
+void store_defer_checkpoints(struct store *s)
+{
+    sqlite3_wal_hook(s->db, on_commit, s);
+    s->n_log_pages = CHECKPOINT_PAGES; /* who ended without a close may have left a long one */
+}
+
+enum gate_status store_checkpoint(struct store *s, struct gate_error *err)
+{
+    if (s->n_log_pages < CHECKPOINT_PAGES)
+        return GATE_OK;
+    enum gate_status status = store_lock(s, err);
+    if (status != GATE_OK)
+        return status;
+    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY)
+        status = store_fail(s, rc, "write to", err);
+    s->n_log_pages = 0; /* what readers held back is counted again by the next commit */
+    store_unlock(s);
     return status;
 }

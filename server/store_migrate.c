@@ -47,6 +47,7 @@ static enum gate_status refill(struct store *s, struct gate_error *err)
         return store_fail(s, rc, "read", err);
     /* This transaction is the batch that store_put_run() finds itself in. */
     s->in_batch = true;
+    s->changes_before = -1; /* the tables that it made before must outlive a document */
     status = put_all_old(s, stmt, err);
     s->in_batch = false;
     sqlite3_finalize(stmt);

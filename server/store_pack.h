@@ -25,6 +25,13 @@ struct store_packed {
  */
 enum gate_status store_pack(const char *text, size_t len, struct store_packed *out,
                             struct gate_error *err);
+/*
+ * The same of a text that gzip_inflate() took out of `gzip`: what is between its head and its tail
+ * is kept, where that is a quarter of the text or less, so that nobody fills the disk with what is
+ * badly packed.
+ */
+enum gate_status store_pack_again(const void *gzip, size_t gzip_len, const char *text, size_t len,
+                                  struct store_packed *out, struct gate_error *err);
 void store_packed_release(struct store_packed *p);
 
 /* Appends the document to `out`. GATE_IO when the bytes are damaged. */

@@ -27,6 +27,8 @@ struct store {
     char *path;  /* as the caller gave it, for messages */
     int lock_fd; /* of PATH-lock, -1 when reading */
     bool in_batch;
+    int64_t changes_before; /* of a batch: SQLite's count of rows, -1: always more than these */
+    int n_log_pages;        /* of the WAL, after the last commit of this connection */
     sqlite3_stmt *statements[STORE_SQL_COUNT];
     struct run_name *names; /* STORE_N_NAMES, by the low bits of the id */
     /* The state that store_read_begin() holds is that of `mark`: what is made of it may be kept
@@ -49,7 +51,7 @@ typedef enum gate_status (*store_write_fn)(void *context, struct gate_error *err
 
 /*
  * Calls `fn`, which writes, so that all of it happens or nothing: in a transaction of its own, or
- * in a savepoint when a batch is open. Savepoints may be nested.
+ * as a part of the batch that is open. Parts may be nested.
  */
 enum gate_status store_atomically(struct store *s, store_write_fn fn, void *context,
                                   struct gate_error *err);

@@ -101,23 +101,6 @@ static enum gate_status find_run(const struct put *p)
     return status;
 }
 
-/* Refuses what the tables could not tell apart, with the name of the case. */
-static enum gate_status put_cases(const struct put *p)
-{
-    const cJSON *item = NULL;
-    cJSON_ArrayForEach (item, json_member(p->document, "cases")) {
-        enum gate_status status = put_case(p, item);
-        if (status != GATE_OK) {
-            if (sqlite3_extended_errcode(p->store->db) == SQLITE_CONSTRAINT_PRIMARYKEY)
-                return gate_fail(p->err, GATE_IO, "run %s has the case '%s' twice", p->uuid,
-                                 json_string(item, "id", ""));
-            gate_fail_context(p->err, "run %s, case '%s'", p->uuid, json_string(item, "id", ""));
-            return status;
-        }
-    }
-    return GATE_OK;
-}
-
 /* Within a transaction; what it leaves behind when it fails is undone by that. */
 static enum gate_status put_whole(void *context, struct gate_error *err)
 {
@@ -144,7 +127,9 @@ enum gate_status store_put_packed(struct store *s, const cJSON *document,
                                   const struct store_packed *packed,
                                   enum store_put_outcome *outcome, struct gate_error *err)
 {
+    struct put_kernel kernels[PUT_N_KERNELS] = {{0}};
     struct put p = {
+        .kernels = kernels,
         .store = s,
         .document = document,
         .packed = packed,

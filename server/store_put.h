@@ -8,6 +8,14 @@
 #include "store_pack.h"
 #include "store_private.h"
 
+#define PUT_N_KERNELS 8 /* arms of a case */
+
+/* A kernel of the run, by its name in the document. */
+struct put_kernel {
+    const char *name;
+    int64_t id;
+};
+
 /* One run on its way in. */
 struct put {
     struct store *store;
@@ -20,21 +28,26 @@ struct put {
     int64_t time_ms;
     int64_t run_id;
     int64_t device_id;
+    struct put_kernel *kernels; /* PUT_N_KERNELS, of the last case, by arm */
     struct gate_error *err;
 };
 
 /* A track that the run has, as it was before, and what the run's case says of all arms. */
 struct put_track {
     int64_t id;
-    bool newest; /* no run of the track that is stored is newer than this one */
-    int64_t point_ms;
+    bool newest;      /* no run of the track that is stored is newer than this one */
+    int64_t point_ms; /* -1: it has none */
+    bool moves_point; /* this run has its newest point */
     double control_ns;
 };
 
-/* The cases, one by one: store_put_case.c. */
-enum gate_status put_case(const struct put *p, const cJSON *item);
+/* store_put_case.c: the track of a case, made where there is none, and the case's rows of it. */
+enum gate_status put_case_track(const struct put *p, const cJSON *item, struct put_track *track);
+enum gate_status put_case(const struct put *p, const cJSON *item, struct put_track *track);
+/* All cases of the run: store_put_cases.c. */
+enum gate_status put_cases(const struct put *p);
 /* The verified timings of a case, store_put_point.c. The candidate's series and arm, 0 for none. */
-enum gate_status put_points(const struct put *p, const cJSON *item, const struct put_track *track,
+enum gate_status put_points(const struct put *p, const cJSON *item, struct put_track *track,
                             int64_t *series_id, int *arm);
 /* What the case was held against, store_put_best.c; called for the newest run of a track. */
 enum gate_status put_best(const struct put *p, const cJSON *item, int64_t track_id);

@@ -77,54 +77,59 @@ static const char *fastest_peer(const cJSON *item, double candidate_p50_ns, doub
     return peer;
 }
 
-static enum gate_status find_case(const struct put *p, const cJSON *item, int64_t *id)
+struct found_track {
+    const struct put *put;
+    struct put_track *track;
+    int64_t case_id;
+};
+
+static bool track_row(struct query *q, void *call)
 {
-    const char *name = json_string(item, "id", "");
-    struct query q = query_begin(p->store, SQL_FIND_CASE);
-    bind_text(&q, name);
-    enum gate_status status = store_find_id(p->store, &q, id, p->err);
-    if (status != GATE_OK || *id != 0)
-        return status;
-    q = query_begin(p->store, SQL_PUT_CASE);
-    bind_text(&q, name);
+    struct found_track *f = call;
+    int64_t time_ms = column_int(q, 2);
+    f->case_id = column_int(q, 0);
+    f->track->id = column_int(q, 1);
+    if (f->track->id == 0)
+        return true;
+    f->track->newest = f->put->time_ms > time_ms ||
+                       (f->put->time_ms == time_ms && f->put->run_id > column_int(q, 3));
+    if (sqlite3_column_type(q->stmt, 4) != SQLITE_NULL)
+        f->track->point_ms = column_int(q, 4);
+    return true;
+}
+
+static enum gate_status make_case(const struct put *p, const cJSON *item, int64_t *id)
+{
+    struct query q = query_begin(p->store, SQL_PUT_CASE);
+    bind_text(&q, json_string(item, "id", ""));
     bind_text(&q, json_string(item, "op", ""));
     bind_text(&q, json_string(item, "dtype", ""));
     return store_finish_new(p->store, &q, id, p->err);
 }
 
-struct found_track {
-    const struct put *put;
-    struct put_track *track;
-};
-
-static bool track_row(struct query *q, void *call)
+static enum gate_status make_track(const struct put *p, int64_t case_id, int64_t *id)
 {
-    const struct found_track *f = call;
-    int64_t time_ms = column_int(q, 1);
-    f->track->id = column_int(q, 0);
-    f->track->newest = f->put->time_ms > time_ms ||
-                       (f->put->time_ms == time_ms && f->put->run_id > column_int(q, 2));
-    if (sqlite3_column_type(q->stmt, 3) != SQLITE_NULL)
-        f->track->point_ms = column_int(q, 3);
-    return true;
-}
-
-static enum gate_status find_track(const struct put *p, int64_t case_id, struct put_track *track)
-{
-    struct found_track found = {p, track};
-    *track = (struct put_track){.newest = true, .point_ms = -1};
-    struct query q = query_begin(p->store, SQL_FIND_TRACK);
-    bind_int(&q, case_id);
-    bind_int(&q, p->device_id);
-    enum gate_status status = store_each_row(p->store, &q, track_row, &found, p->err);
-    if (status != GATE_OK || track->id != 0)
-        return status;
-    q = query_begin(p->store, SQL_PUT_TRACK);
+    struct query q = query_begin(p->store, SQL_PUT_TRACK);
     bind_int(&q, case_id);
     bind_int(&q, p->device_id);
     bind_int(&q, p->time_ms);
     bind_int(&q, p->run_id);
-    return store_finish_new(p->store, &q, &track->id, p->err);
+    return store_finish_new(p->store, &q, id, p->err);
+}
+
+enum gate_status put_case_track(const struct put *p, const cJSON *item, struct put_track *track)
+{
+    struct found_track found = {p, track, 0};
+    *track = (struct put_track){.newest = true, .point_ms = -1};
+    struct query q = query_begin(p->store, SQL_FIND_TRACK);
+    bind_text(&q, json_string(item, "id", ""));
+    bind_int(&q, p->device_id);
+    enum gate_status status = store_each_row(p->store, &q, track_row, &found, p->err);
+    if (status == GATE_OK && found.case_id == 0)
+        status = make_case(p, item, &found.case_id);
+    if (status == GATE_OK && track->id == 0)
+        status = make_track(p, found.case_id, &track->id);
+    return status;
 }
 
 static enum gate_status put_newest(const struct put *p, const cJSON *item,
@@ -161,13 +166,25 @@ static enum gate_status put_newest(const struct put *p, const cJSON *item,
     bind_positive_or_null(&q, peer_ratio);
     bind_positive_or_null(&q, track->control_ns);
     bind_number_or_null(&q, json_member(json_member(arm, "verify"), "rel_fro"));
+    if (track->moves_point) {
+        bind_int(&q, p->time_ms);
+        bind_text(&q, p->contract);
+    }
     return store_finish(p->store, &q, p->err);
 }
 
-static enum gate_status count_track(const struct put *p, int64_t track_id)
+/* A run that is older than the newest of the track, which may have no points. */
+static enum gate_status put_late(const struct put *p, const struct put_track *track)
 {
     struct query q = query_begin(p->store, SQL_COUNT_TRACK);
-    bind_int(&q, track_id);
+    bind_int(&q, track->id);
+    enum gate_status status = store_finish(p->store, &q, p->err);
+    if (status != GATE_OK || !track->moves_point)
+        return status;
+    q = query_begin(p->store, SQL_POINTS_OF_TRACK);
+    bind_int(&q, track->id);
+    bind_int(&q, p->time_ms);
+    bind_text(&q, p->contract);
     return store_finish(p->store, &q, p->err);
 }
 
@@ -197,27 +214,18 @@ static enum gate_status put_wrong(const struct put *p, const cJSON *item, int64_
     return store_finish(p->store, &q, p->err);
 }
 
-enum gate_status put_case(const struct put *p, const cJSON *item)
+enum gate_status put_case(const struct put *p, const cJSON *item, struct put_track *track)
 {
-    int64_t case_id = 0;
     int64_t series_id = 0;
     int arm = 0;
-    struct put_track track = {0};
-    enum gate_status status = find_case(p, item, &case_id);
-    if (status == GATE_OK)
-        status = find_track(p, case_id, &track);
-    track.control_ns = control_ns(item);
-    if (status == GATE_OK)
-        status = put_points(p, item, &track, &series_id, &arm);
+    track->control_ns = control_ns(item);
+    enum gate_status status = put_points(p, item, track, &series_id, &arm);
     /* Before what follows, because it is this one that tells a case that comes twice. */
     if (status == GATE_OK)
-        status = put_result(p, item, track.id, series_id, arm);
+        status = put_result(p, item, track->id, series_id, arm);
     if (status == GATE_OK)
-        status = put_wrong(p, item, track.id);
+        status = put_wrong(p, item, track->id);
     if (status != GATE_OK)
         return status;
-    if (!track.newest)
-        return count_track(p, track.id);
-    status = put_newest(p, item, &track, series_id);
-    return status == GATE_OK ? put_best(p, item, track.id) : status;
+    return track->newest ? put_newest(p, item, track, series_id) : put_late(p, track);
 }

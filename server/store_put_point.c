@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_PROCESSES 64
 
@@ -35,7 +36,7 @@ double control_ns(const cJSON *item)
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-static enum gate_status find_kernel(const struct put *p, const char *name, int64_t *id)
+static enum gate_status find_or_make_kernel(const struct put *p, const char *name, int64_t *id)
 {
     struct query q = query_begin(p->store, SQL_FIND_KERNEL);
     bind_text(&q, name);
@@ -45,6 +46,20 @@ static enum gate_status find_kernel(const struct put *p, const char *name, int64
     q = query_begin(p->store, SQL_PUT_KERNEL);
     bind_text(&q, name);
     return store_finish_new(p->store, &q, id, p->err);
+}
+
+/* Mostly it is that of the same arm of the case before. */
+static enum gate_status find_kernel(const struct put *p, const char *name, int index, int64_t *id)
+{
+    struct put_kernel *last = &p->kernels[index % PUT_N_KERNELS];
+    enum gate_status status = GATE_OK;
+    if (!last->name || strcmp(last->name, name) != 0) {
+        status = find_or_make_kernel(p, name, id);
+        if (status == GATE_OK)
+            *last = (struct put_kernel){name, *id};
+    }
+    *id = last->id;
+    return status;
 }
 
 /* A series, and the p50 of its leader; 0: it has none. */
@@ -152,23 +167,14 @@ static enum gate_status put_point(const struct put *p, const cJSON *item,
     struct put_series series;
     enum gate_status status = find_series(p, arm, track->id, &series);
     if (status == GATE_OK)
-        status = find_kernel(p, json_string(arm, "kernel", ""), &kernel_id);
+        status = find_kernel(p, json_string(arm, "kernel", ""), index, &kernel_id);
     if (status == GATE_OK)
         status = put_row(p, item, track->control_ns, arm, index, series.id, kernel_id);
     *series_id = series.id;
     return status == GATE_OK ? put_leader(p, arm, index, &series) : status;
 }
 
-static enum gate_status note_points(const struct put *p, int64_t track_id)
-{
-    struct query q = query_begin(p->store, SQL_POINTS_OF_TRACK);
-    bind_int(&q, track_id);
-    bind_int(&q, p->time_ms);
-    bind_text(&q, p->contract);
-    return store_finish(p->store, &q, p->err);
-}
-
-enum gate_status put_points(const struct put *p, const cJSON *item, const struct put_track *track,
+enum gate_status put_points(const struct put *p, const cJSON *item, struct put_track *track,
                             int64_t *series_id, int *candidate_arm)
 {
     bool candidate_counts = candidate_timing(item) != NULL;
@@ -191,7 +197,6 @@ enum gate_status put_points(const struct put *p, const cJSON *item, const struct
         }
         index++;
     }
-    if (n > 0 && p->time_ms >= track->point_ms)
-        status = note_points(p, track->id);
+    track->moves_point = n > 0 && p->time_ms >= track->point_ms;
     return status;
 }

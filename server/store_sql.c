@@ -281,10 +281,11 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_NEXT_RUN] = "SELECT time_ms, epoch FROM run WHERE device_id = ?1 AND time_ms > ?2"
                      " AND epoch <> '' ORDER BY time_ms, uuid LIMIT 1",
 
-    [SQL_FIND_CASE] = "SELECT id FROM test_case WHERE name = ?1",
     [SQL_PUT_CASE] = "INSERT INTO test_case (name, op, dtype) VALUES (?1, ?2, ?3)",
-    [SQL_FIND_TRACK] = "SELECT id, time_ms, run_id, point_ms FROM track "
-                       "WHERE case_id = ?1 AND device_id = ?2",
+    /* ?1: case, ?2: device; a row of NULLs where the case has no track on it */
+    [SQL_FIND_TRACK] = "SELECT c.id, t.id, t.time_ms, t.run_id, t.point_ms FROM test_case c "
+                       "LEFT JOIN track t ON t.case_id = c.id AND t.device_id = ?2 "
+                       "WHERE c.name = ?1",
     [SQL_PUT_TRACK] = "INSERT INTO track (case_id, device_id, n_runs, time_ms, run_id, verdict,"
                       " reason, peer) VALUES (?1, ?2, 0, ?3, ?4, 0, '', '')",
     [SQL_COUNT_TRACK] = "UPDATE track SET n_runs = n_runs + 1 WHERE id = ?1",
@@ -294,7 +295,8 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "= ?9,"
         " p50_hi_ns = ?10, tflops = ?11, gbps = ?12, ceiling = ?13, best_p50_ns = ?14, ratio = ?15,"
         " ratio_lo = ?16, ratio_hi = ?17, mde = ?18, peer = ?19, peer_ratio = ?20,"
-        " control_ns = ?21, rel_err = ?22 WHERE id = ?1",
+        " control_ns = ?21, rel_err = ?22, point_ms = coalesce(?23, point_ms),"
+        " point_contract = coalesce(?24, point_contract) WHERE id = ?1",
     [SQL_POINTS_OF_TRACK] = "UPDATE track SET point_ms = ?2, point_contract = ?3 WHERE id = ?1",
     [SQL_PUT_RESULT] = "INSERT INTO result (run_id, track_id, verdict, series_id, arm) "
                        "VALUES (?1, ?2, ?3, ?4, ?5)",

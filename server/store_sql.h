@@ -87,7 +87,6 @@ enum store_sql {
     SQL_PUT_EPOCH,
     SQL_DROP_EPOCH,
     SQL_NEXT_RUN,
-    SQL_FIND_CASE,
     SQL_PUT_CASE,
     SQL_FIND_TRACK,
     SQL_PUT_TRACK,

@@ -241,6 +241,14 @@ static void do_batch(struct writer *w, struct list *batch)
         malloc_trim(0);
 }
 
+/* Whoever waited for the commit has been told. */
+static void tidy_log(struct writer *w)
+{
+    struct gate_error err = {0};
+    if (store_checkpoint(w->store, &err) != GATE_OK)
+        log_message(LOG_LEVEL_ERROR, "%s", err.message);
+}
+
 static bool do_chore(struct writer *w)
 {
     struct gate_error err = {0};
@@ -271,6 +279,8 @@ static void *run_jobs(void *context)
         beat(w);
         if (wrote)
             do_batch(w, &batch);
+        tidy_log(w);
+        beat(w);
         if (w->chore && (wrote || more || (int64_t)clock_ns() >= chore_ns)) {
             more = do_chore(w);
             chore_ns = (int64_t)clock_ns() + w->period_ms * 1000000;
@@ -328,6 +338,8 @@ enum gate_status writer_open(const struct writer_options *options, struct writer
     init_locks(w);
     beat(w);
     enum gate_status status = store_open(options->db, STORE_READ_WRITE, &w->store, err);
+    if (status == GATE_OK)
+        store_defer_checkpoints(w->store);
     if (status == GATE_OK && pthread_create(&w->preparer, NULL, prepare_jobs, w) != 0)
         status = gate_fail(err, GATE_INTERNAL, "cannot start a thread");
     if (status == GATE_OK && pthread_create(&w->runner, NULL, run_jobs, w) != 0) {

@@ -5,7 +5,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdlib.h>
+#include <sys/stat.h>
+
 #include "server/store_private.h"
+#include "server/store_token.h"
 #include "unit/store_fixture.h"
 
 static int64_t runs_in(const struct store_fixture *f)
@@ -71,6 +75,87 @@ static void test_bad_run_in_a_batch(void **state)
     assert_sound(f->path);
 }
 
+/* The first of a batch is undone in a way of its own, unless somebody else wrote before it. */
+static void test_bad_run_comes_first(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    struct store_token token = {.id = "0123456789ab", .name = "t", .scopes = TOKEN_READ};
+    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    for (int i = 0; i < 2; i++) {
+        cJSON *bad = sample_run(&plan, 2);
+        set_string(item_of(bad, 4), "id", "attention_fwd/fp16/b8-h16-s512-d64/causal");
+        assert_int_equal(put(f, s, bad, NULL), GATE_IO);
+    }
+    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
+    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
+    assert_int_equal(runs_in(f), 1);
+
+    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    assert_int_equal(store_put_token(s, &token, &f->err), GATE_OK);
+    cJSON *bad = sample_run(&plan, 2);
+    set_string(item_of(bad, 4), "id", "attention_fwd/fp16/b8-h16-s512-d64/causal");
+    assert_int_equal(put(f, s, bad, NULL), GATE_IO);
+    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM token"), 1);
+    assert_int_equal(runs_in(f), 1);
+    store_close(s);
+    assert_sound(f->path);
+}
+
+/* ---- the log ---- */
+
+static int64_t size_of(const char *path)
+{
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_size;
+}
+
+/* A run whose document does not get smaller, of more pages than a log may have. */
+static void put_long(struct store_fixture *f, struct store *s, int index)
+{
+    const size_t len = 10000000;
+    char *text = malloc(len);
+    uint64_t x = (uint64_t)index + 1;
+    bool existed;
+    assert_non_null(text);
+    for (size_t i = 0; i < len; i++) {
+        x = x * 6364136223846793005u + 1442695040888963407u;
+        text[i] = (char)(x >> 56);
+    }
+    cJSON *run = sample_run(&plan, index);
+    assert_int_equal(store_put_run(s, run, text, len, &existed, &f->err), GATE_OK);
+    cJSON_Delete(run);
+    free(text);
+}
+
+static void test_checkpoints_wait(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    put_long(f, s, 0);
+    int64_t bytes = size_of(f->path);
+    assert_true(bytes > 10000000); /* SQLite did it itself */
+    store_defer_checkpoints(s);
+    put_long(f, s, 1);
+    assert_int_equal(size_of(f->path), bytes);
+    assert_int_equal(store_checkpoint(s, &f->err), GATE_OK);
+    assert_true(size_of(f->path) > 2 * bytes - 1000000);
+    bytes = size_of(f->path);
+    put_long(f, s, 2);
+    assert_int_equal(size_of(f->path), bytes);
+    /* A log that is long when the file is opened, as after a crash, is moved by the first call. */
+    struct store *next = open_store(f, STORE_READ_WRITE);
+    store_defer_checkpoints(next);
+    assert_int_equal(size_of(f->path), bytes);
+    assert_int_equal(store_checkpoint(next, &f->err), GATE_OK);
+    assert_true(size_of(f->path) > bytes);
+    store_close(next);
+    store_close(s);
+    assert_sound(f->path);
+}
+
 /*
  * SQLite ends the transaction by itself when the disk is full. What comes after in the batch must
  * not be written outside of it, and the commit must not claim that anything was stored.
@@ -111,6 +196,8 @@ int main(void)
         TEST(test_commit),
         TEST(test_rollback),
         TEST(test_bad_run_in_a_batch),
+        TEST(test_bad_run_comes_first),
+        TEST(test_checkpoints_wait),
         TEST(test_batch_that_sqlite_ended),
         TEST(test_misuse),
     };

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "base/buf.h"
 #include "base/json.h"
@@ -211,6 +212,43 @@ static void test_best_log(void **state)
     store_close(s);
 }
 
+static bool add_case(void *context, const struct store_best_change *row)
+{
+    buf_printf(context, "%s ", row->case_id);
+    return true;
+}
+
+/* The cases of a run are written in the order of their tracks, the log in that of the document. */
+static void test_best_log_is_in_the_order_of_the_document(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    must_put(f, s, sample_run(&plan, 0));
+    execute(f->path, "DELETE FROM best_log; DELETE FROM best");
+    cJSON *run = sample_run(&plan, plan.n_devices), *cases = cJSON_GetObjectItem(run, "cases");
+    struct buf expected;
+    buf_init(&expected, 10000);
+    int n = cJSON_GetArraySize(cases);
+    for (int i = 0; i < n; i++)
+        cJSON_InsertItemInArray(cases, i, cJSON_DetachItemFromArray(cases, n - 1));
+    for (int i = 0; i < n; i++) {
+        /* The newest entry comes first. */
+        const cJSON *item = cJSON_GetArrayItem(cases, n - 1 - i);
+        if (cJSON_IsObject(json_member(item, "best")))
+            buf_printf(&expected, "%s ", json_string(item, "id", ""));
+    }
+    must_put(f, s, run);
+    struct buf got;
+    buf_init(&got, 10000);
+    assert_int_equal(store_best_log(s, NULL, INT64_MAX, 1000, add_case, &got, &f->err), GATE_OK);
+    assert_true(got.len > 0);
+    assert_string_equal(got.data, expected.data);
+    buf_release(&got);
+    buf_release(&expected);
+    store_close(s);
+    assert_sound(f->path);
+}
+
 /* ---- newest results and leaders, in any order ---- */
 
 struct leaders {
@@ -384,6 +422,60 @@ static void test_outcomes(void **state)
     store_close(s);
 }
 
+/* ---- documents that came packed ---- */
+
+/* Packs LENGTH bytes of text as a client does, and says how long what is kept of it is. */
+static size_t kept_of(int level, const char *name, bool random)
+{
+    enum { LENGTH = 100000 };
+    static char text[LENGTH];
+    static unsigned char gzip[2 * LENGTH];
+    struct gate_error err = {0};
+    struct store_packed packed, other;
+    struct buf out;
+    uint32_t x = 1;
+    for (size_t i = 0; i < LENGTH; i++) {
+        x = x * 1664525u + 1013904223u;
+        text[i] = (char)(random ? x >> 24 : 'a' + i % 13);
+    }
+    z_stream z = {0};
+    gz_header header = {.name = (Bytef *)(size_t)name, .os = 3};
+    assert_int_equal(deflateInit2(&z, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    if (name)
+        assert_int_equal(deflateSetHeader(&z, &header), Z_OK);
+    z.next_in = (Bytef *)text;
+    z.avail_in = LENGTH;
+    z.next_out = gzip;
+    z.avail_out = sizeof(gzip);
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    size_t gzip_len = sizeof(gzip) - z.avail_out;
+    deflateEnd(&z);
+    assert_int_equal(store_pack_again(gzip, gzip_len, text, LENGTH, &packed, &err), GATE_OK);
+    assert_int_equal(store_pack(text, LENGTH, &other, &err), GATE_OK);
+    assert_memory_equal(packed.sha256, other.sha256, sizeof(packed.sha256));
+    assert_int_equal(packed.n_bytes, LENGTH);
+    buf_init(&out, LENGTH);
+    assert_int_equal(store_unpack(packed.bytes, packed.len, LENGTH, &out, &err), GATE_OK);
+    assert_memory_equal(out.data, text, LENGTH);
+    buf_release(&out);
+    size_t len = packed.len == other.len ? 0 : packed.len;
+    if (len != 0)
+        assert_int_equal(len, gzip_len - 18 + 6);
+    store_packed_release(&packed);
+    store_packed_release(&other);
+    return len;
+}
+
+static void test_packed_documents(void **state)
+{
+    (void)state;
+    assert_int_not_equal(kept_of(9, NULL, false), 0);
+    /* These are packed anew: with a name in the head, and not worth keeping. */
+    assert_int_equal(kept_of(9, "run.json", false), 0);
+    assert_int_equal(kept_of(0, NULL, false), 0);
+    assert_int_equal(kept_of(9, NULL, true), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
@@ -391,6 +483,8 @@ int main(void)
         TEST(test_epochs_in_any_order),
         TEST(test_commits_are_ordered_by_their_first_run),
         TEST(test_best_log),
+        TEST(test_best_log_is_in_the_order_of_the_document),
+        TEST(test_packed_documents),
         TEST(test_late_runs_change_nothing_newer),
         TEST(test_what_a_point_does_not_have),
         TEST(test_pages_of_one_time),
