@@ -134,6 +134,7 @@ enum gate_status api_store_run(struct api_write *w, struct store *store, struct 
     enum store_put_outcome outcome;
     const char *uuid = json_string(in->document, "uuid", "");
     enum gate_status status = store_put_packed(store, in->document, &in->packed, &outcome, err);
+    store_packed_release(&in->packed);
     if (outcome == STORE_PUT_REFUSED) {
         refuse(w, 400, "", err->message);
         return GATE_OK;
@@ -144,6 +145,7 @@ enum gate_status api_store_run(struct api_write *w, struct store *store, struct 
         refuse(w, 409, "/uuid", "there is a run of this uuid already, and it is another document");
     else
         say_stored(w, uuid, outcome == STORE_PUT_CREATED);
+    json_pool_release(&in->pool); /* not only when the answer is sent: the next one may wait */
     return GATE_OK;
 }
 

@@ -1,6 +1,7 @@
 /* cmd_serve.c: gate-server --db FILE: serves until a signal asks it to end. */
 #include "server_commands.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +16,11 @@
 #include "serve_options.h"
 
 #define TICK_MS 1000
+/*
+ * Buffers of this size are the system's again when they are freed. Left to itself the limit goes up
+ * with what is freed, and each thread keeps a heap as large as the largest document that it had.
+ */
+#define LARGE_BYTES (512 << 10)
 
 static const char usage[] =
     "usage: gate-server --db FILE [OPTION]...\n"
@@ -79,6 +85,7 @@ static enum gate_status serve(struct serve_options *a, struct gate_error *err)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk: an answer of 503 */
     log_setup(a->log, a->log_json);
+    mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 
     enum gate_status status = open_socket(a, url, err);
     if (status == GATE_OK)

@@ -4,30 +4,34 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-#define FIRST_BLOCK ((size_t)16 << 10)
-#define LARGE_BLOCK ((size_t)1 << 20)
+#define BLOCK_BYTES ((size_t)1 << 20)
 #define N_KEYS (sizeof(((struct json_pool *)NULL)->keys) / sizeof(char *))
 
 /* ---- memory ---- */
 
+/* Straight from the system, which gets all of it back at the end, whichever thread that is on. */
 struct json_block {
     struct json_block *next;
+    size_t size; /* with this head */
     max_align_t bytes[];
 };
 
 static bool add_block(struct json_pool *pool, size_t least)
 {
-    size_t size = pool->blocks ? LARGE_BLOCK : FIRST_BLOCK;
-    if (size < least)
-        size = least;
-    struct json_block *block = malloc(sizeof(*block) + size);
-    if (!block)
+    size_t size = sizeof(struct json_block) + least;
+    if (size < BLOCK_BYTES)
+        size = BLOCK_BYTES;
+    struct json_block *block =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (block == MAP_FAILED)
         return false;
     block->next = pool->blocks;
+    block->size = size;
     pool->blocks = block;
     pool->at = (char *)block->bytes;
-    pool->end = pool->at + size;
+    pool->end = (char *)block + size;
     return true;
 }
 
@@ -47,7 +51,7 @@ void json_pool_release(struct json_pool *pool)
     while (pool->blocks) {
         struct json_block *block = pool->blocks;
         pool->blocks = block->next;
-        free(block);
+        munmap(block, block->size);
     }
     *pool = (struct json_pool){0};
 }
