@@ -76,27 +76,43 @@ static enum gate_status migrate_locked(struct store *s, int64_t *version, struct
     return status;
 }
 
-/* SQLite answers with the old mode, and no error, where the file system cannot do it. */
-static enum gate_status use_wal(struct store *s, struct gate_error *err)
+/* Runs a pragma of the journal's mode: is it WAL then? SQLite answers with the old mode, and no
+ * error, where the file system cannot do it. */
+static int ask_for_wal(struct store *s, const char *pragma, bool *wal)
 {
     sqlite3_stmt *stmt = NULL;
-    bool wal = false;
-    int rc = sqlite3_prepare_v2(s->db, "PRAGMA journal_mode = WAL", -1, &stmt, NULL);
+    *wal = false;
+    int rc = sqlite3_prepare_v2(s->db, pragma, -1, &stmt, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_step(stmt);
     if (rc == SQLITE_ROW) {
         const unsigned char *mode = sqlite3_column_text(stmt, 0);
-        wal = mode && sqlite3_stricmp((const char *)mode, "wal") == 0;
+        *wal = mode && sqlite3_stricmp((const char *)mode, "wal") == 0;
         rc = SQLITE_OK;
     }
-    enum gate_status status = GATE_OK;
-    if (rc != SQLITE_OK)
-        status = store_fail(s, rc, "write to", err);
-    else if (!wal)
-        status = gate_fail(err, GATE_IO,
-                           "cannot keep '%s' in WAL mode: put it on a local file system", s->path);
     sqlite3_finalize(stmt);
-    return status;
+    return rc;
+}
+
+static enum gate_status use_wal(struct store *s, struct gate_error *err)
+{
+    bool wal;
+    int rc = ask_for_wal(s, "PRAGMA journal_mode = WAL", &wal);
+    if (rc != SQLITE_OK)
+        return store_fail(s, rc, "write to", err);
+    if (!wal)
+        return gate_fail(err, GATE_IO,
+                         "cannot keep '%s' in WAL mode: put it on a local file system", s->path);
+    return GATE_OK;
+}
+
+bool store_is_current(struct store *s)
+{
+    int64_t version = 0;
+    bool wal;
+    return store_pragma(s->db, "PRAGMA user_version", &version) == SQLITE_OK &&
+           version == STORE_SCHEMA_VERSION &&
+           ask_for_wal(s, "PRAGMA journal_mode", &wal) == SQLITE_OK && wal;
 }
 
 static enum gate_status in_transaction(struct store *s, struct gate_error *err)

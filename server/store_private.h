@@ -71,6 +71,8 @@ enum gate_status store_refuse_newer(const struct store *s, int64_t version, stru
 enum gate_status store_prepare(struct store *s, enum store_mode mode, struct gate_error *err);
 /* Creates the tables, or brings those of an older file up to date, and sets WAL mode. Locked. */
 enum gate_status store_migrate(struct store *s, struct gate_error *err);
+/* True where store_migrate() has nothing to do, which takes no lock. */
+bool store_is_current(struct store *s);
 
 /*
  * A use of one prepared statement. Columns are bound from the left by bind_*(); the first error

@@ -175,6 +175,22 @@ static void test_batch_that_sqlite_ended(void **state)
     store_close(s);
 }
 
+/* A server starts while a long write of another process goes on; its own writes wait for theirs. */
+static void test_open_beside_a_writer(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
+    struct store *other = open_store(f, STORE_READ_WRITE);
+    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
+    assert_int_equal(put(f, other, sample_run(&plan, 1), NULL), GATE_OK);
+    store_close(other);
+    store_close(s);
+    assert_int_equal(runs_in(f), 2);
+    assert_sound(f->path);
+}
+
 static void test_misuse(void **state)
 {
     struct store_fixture *f = *state;
@@ -198,6 +214,7 @@ int main(void)
         TEST(test_bad_run_in_a_batch),
         TEST(test_bad_run_comes_first),
         TEST(test_checkpoints_wait),
+        TEST(test_open_beside_a_writer),
         TEST(test_batch_that_sqlite_ended),
         TEST(test_misuse),
     };
