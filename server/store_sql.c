@@ -76,8 +76,7 @@
     "before_level, after_level, stands, settled, n_missed"
 #define IS_OF_EPOCH "?2 = (SELECT r.epoch FROM run r WHERE r.id = change_point.run_id) "
 #define WATCH_POINTS                                                                               \
-    "SELECT p.time_ms, p.run_id, p.p50_ps, p.control_ps, p.rel_err, r.epoch = ?6 "                 \
-    "FROM point p CROSS JOIN run r ON r.id = p.run_id "                                            \
+    "SELECT p.time_ms, p.run_id, p.p50_ps, p.control_ps, p.rel_err FROM point p "                  \
     "WHERE p.series_id = ?1 AND p.run_id <= ?2 AND p.role = 0"                                     \
     " AND (p.time_ms, p.run_id) >= (?3, ?4) "
 
@@ -419,11 +418,13 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_WATCH_EPOCH] = "SELECT from_ms FROM epoch WHERE device_id = ?1 AND epoch = ?2 "
                         "ORDER BY from_ms LIMIT 1",
     /*
-     * ?1: series, ?2: newest run, ?3 ?4: time and run of the first, ?5: limit, of all epochs, ?6:
-     * epoch; role 0 is the candidate
+     * ?1: series, ?2: newest run, ?3 ?4: time and run of the first, ?5: limit, of all epochs; role
+     * 0 is the candidate
      */
     [SQL_WATCH_TAIL] = WATCH_POINTS "ORDER BY p.time_ms DESC, p.run_id DESC, p.arm DESC LIMIT ?5",
     [SQL_WATCH_HEAD] = WATCH_POINTS "ORDER BY p.time_ms, p.run_id, p.arm LIMIT ?5",
+    /* ?1: run, ?2: epoch */
+    [SQL_WATCH_IS_OF_EPOCH] = "SELECT epoch = ?2 FROM run WHERE id = ?1",
     /* ?1: series, ?2: epoch */
     [SQL_WATCH_SEGMENT] = "SELECT segment_ms, segment_run_id, cut_ms, cut_run_id FROM watched "
                           "WHERE series_id = ?1 AND epoch = ?2",

@@ -2,6 +2,8 @@
 #include "store_watch.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "store_private.h"
 
@@ -60,12 +62,69 @@ enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool
 
 /* ---- points ---- */
 
+#define N_EPOCHS 1024 /* a power of two */
+
+/* Which runs are of one epoch: the points of all tracks are of the same few runs. */
+struct watch_epochs {
+    char epoch[WATCH_EPOCH_MAX];
+    struct {
+        int64_t run_id; /* 0: nobody is here */
+        bool is_of_epoch;
+    } runs[N_EPOCHS]; /* by the low bits of the id */
+};
+
+void store_watch_forget(struct store *s)
+{
+    if (s->epochs)
+        memset(s->epochs, 0, sizeof(*s->epochs));
+}
+
+/* Makes s->epochs that of the item's epoch. */
+static enum gate_status use_epoch(struct store *s, const struct watch_item *item,
+                                  struct gate_error *err)
+{
+    if (!s->epochs)
+        s->epochs = calloc(1, sizeof(*s->epochs));
+    if (!s->epochs)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    if (strcmp(s->epochs->epoch, item->epoch) != 0) {
+        store_watch_forget(s);
+        snprintf(s->epochs->epoch, sizeof(s->epochs->epoch), "%s", item->epoch);
+    }
+    return GATE_OK;
+}
+
 struct point_call {
+    struct store *store;
     watch_point_fn fn;
     void *context;
     int limit, n;
     bool all;
+    enum gate_status status;
+    struct gate_error *err;
 };
+
+static bool flag_row(struct query *q, void *call)
+{
+    *(bool *)call = column_int(q, 0) != 0;
+    return true;
+}
+
+static bool is_of_epoch(struct point_call *c, int64_t run_id)
+{
+    struct watch_epochs *epochs = c->store->epochs;
+    size_t at = (size_t)run_id & (N_EPOCHS - 1);
+    if (epochs->runs[at].run_id == run_id)
+        return epochs->runs[at].is_of_epoch;
+    bool is = false;
+    struct query q = query_begin(c->store, SQL_WATCH_IS_OF_EPOCH);
+    bind_int(&q, run_id);
+    bind_text(&q, epochs->epoch);
+    c->status = store_each_row(c->store, &q, flag_row, &is, c->err);
+    epochs->runs[at].run_id = c->status == GATE_OK ? run_id : 0;
+    epochs->runs[at].is_of_epoch = is;
+    return is;
+}
 
 static bool point_row(struct query *q, void *call)
 {
@@ -77,31 +136,33 @@ static bool point_row(struct query *q, void *call)
         .control_ns = column_real(q, 3) / PS_PER_NS,
         .rel_err = error_known ? column_real(q, 4) : -1,
     };
-    bool is_of_epoch = column_int(q, 5) != 0;
-    bool goes_on = !is_of_epoch || c->fn(c->context, &point);
+    bool goes_on = !is_of_epoch(c, point.key.run_id) || c->fn(c->context, &point);
     c->all = c->all && goes_on && ++c->n < c->limit;
-    return goes_on;
+    return goes_on && c->status == GATE_OK;
 }
 
 static enum gate_status each_point(struct store *s, enum store_sql id,
                                    const struct watch_item *item, struct watch_key from,
                                    struct point_call *call, struct gate_error *err)
 {
+    enum gate_status status = use_epoch(s, item, err);
+    if (status != GATE_OK)
+        return status;
     struct query q = query_begin(s, id);
     bind_int(&q, item->series_id);
     bind_int(&q, item->run_id);
     bind_int(&q, from.time_ms);
     bind_int(&q, from.run_id);
     bind_int(&q, call->limit);
-    bind_text(&q, item->epoch);
-    return store_each_row(s, &q, point_row, call, err);
+    status = store_each_row(s, &q, point_row, call, err);
+    return status == GATE_OK ? call->status : status;
 }
 
 enum gate_status store_watch_tail(struct store *s, const struct watch_item *item,
                                   struct watch_key from, int limit, watch_point_fn fn,
                                   void *context, bool *all, struct gate_error *err)
 {
-    struct point_call call = {fn, context, limit, 0, true};
+    struct point_call call = {s, fn, context, limit, 0, true, GATE_OK, err};
     enum gate_status status = each_point(s, SQL_WATCH_TAIL, item, from, &call, err);
     *all = call.all;
     return status;
@@ -111,7 +172,7 @@ enum gate_status store_watch_head(struct store *s, const struct watch_item *item
                                   struct watch_key from, int limit, watch_point_fn fn,
                                   void *context, struct gate_error *err)
 {
-    struct point_call call = {fn, context, limit, 0, true};
+    struct point_call call = {s, fn, context, limit, 0, true, GATE_OK, err};
     return each_point(s, SQL_WATCH_HEAD, item, from, &call, err);
 }
 

@@ -50,6 +50,10 @@ struct watch_change {
 /* The next track that was not watched, behind the item; *found: there is one. */
 enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool *found,
                                   struct gate_error *err);
+/* To be called before the points of tracks are read, in each transaction: forgets which runs are of
+ * which epoch, which is asked once for a run and not for each of its points. */
+void store_watch_forget(struct store *s);
+
 /* Where to go on: the run and track of the last item. */
 enum gate_status store_watch_mark(struct store *s, struct watch_item *item, struct gate_error *err);
 enum gate_status store_put_watch_mark(struct store *s, const struct watch_item *item,

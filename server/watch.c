@@ -263,6 +263,7 @@ enum gate_status watch_pending(struct store *s, int max_tracks, bool *more, stru
     struct watch_item item;
     bool own_batch = !s->in_batch;
     *more = false;
+    store_watch_forget(s);
     enum gate_status status = store_watch_mark(s, &item, err);
     /* Where there is nothing to do, nothing is written. */
     if (status == GATE_OK)
