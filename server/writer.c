@@ -274,7 +274,8 @@ static void *run_jobs(void *context)
     bool more = false;
     list_init(&batch);
     beat(w);
-    while (take_ready(w, &batch, more ? 0 : BEAT_MS)) {
+    /* What the chore has left waits for a job that is being prepared: both would get less done. */
+    while (take_ready(w, &batch, more && writer_jobs(w) == 0 ? 0 : BEAT_MS)) {
         bool wrote = batch.n > 0;
         beat(w);
         if (wrote)

@@ -229,8 +229,11 @@ static void test_best_log_is_in_the_order_of_the_document(void **state)
     struct buf expected;
     buf_init(&expected, 10000);
     int n = cJSON_GetArraySize(cases);
-    for (int i = 0; i < n; i++)
-        cJSON_InsertItemInArray(cases, i, cJSON_DetachItemFromArray(cases, n - 1));
+    cJSON *turned = cJSON_CreateArray();
+    for (int i = n - 1; i >= 0; i--)
+        cJSON_AddItemToArray(turned, cJSON_DetachItemFromArray(cases, i));
+    cJSON_ReplaceItemInObject(run, "cases", turned);
+    cases = turned;
     for (int i = 0; i < n; i++) {
         /* The newest entry comes first. */
         const cJSON *item = cJSON_GetArrayItem(cases, n - 1 - i);

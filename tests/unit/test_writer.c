@@ -291,6 +291,58 @@ static void test_chores(void **state)
         assert_true(is_visible(f, 1000 + i));
 }
 
+/* A job whose preparation takes until the chore was called twice, or for a third of a second. */
+static bool prepare_long(void *context)
+{
+    unsigned before = atomic_load(&n_chores), *n = context;
+    for (unsigned i = 0; i < 333 && atomic_load(&n_chores) < before + 2; i++)
+        usleep(1000);
+    *n = atomic_load(&n_chores) - before;
+    return false;
+}
+
+static enum gate_status endless_chore(void *context, struct store *store, bool *more,
+                                      struct gate_error *err)
+{
+    (void)context;
+    (void)store;
+    (void)err;
+    atomic_fetch_add(&n_chores, 1);
+    *more = true;
+    return GATE_OK;
+}
+
+static void ignore(void *context, enum gate_status status, const struct gate_error *err)
+{
+    (void)context;
+    (void)status;
+    (void)err;
+}
+
+/* One call may be under way when the job comes. */
+static void test_chores_wait_for_a_preparation(void **state)
+{
+    struct fixture *f = *state;
+    struct writer_options options = {
+        .db = f->path, .chore = endless_chore, .context = f, .period_ms = 3600000};
+    unsigned n_meanwhile = 0;
+    struct writer_job job = {.context = &n_meanwhile, .prepare = prepare_long, .done = ignore};
+    writer_close(f->writer);
+    atomic_store(&n_chores, 0);
+    assert_int_equal(writer_open(&options, &f->writer, NULL), GATE_OK);
+    while (atomic_load(&n_chores) == 0)
+        usleep(1000);
+    assert_true(writer_reserve(f->writer));
+    writer_submit(f->writer, &job);
+    while (writer_jobs(f->writer) > 0)
+        usleep(1000);
+    assert_in_range(n_meanwhile, 0, 1);
+    unsigned before = atomic_load(&n_chores);
+    while (atomic_load(&n_chores) < before + 3) /* it goes on afterwards */
+        usleep(1000);
+    writer_drain(f->writer);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -301,6 +353,7 @@ int main(void)
         TEST(test_room_is_bounded),
         TEST(test_draining_ends_what_was_taken),
         TEST(test_chores),
+        TEST(test_chores_wait_for_a_preparation),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);
