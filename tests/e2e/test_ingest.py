@@ -475,9 +475,13 @@ class Kill(unittest.TestCase):
                         while True:
                             name, body = renamed(templates[seed_of_thread % 3])
                             sent.add(name)
-                            connection.request("POST", "/api/v1/runs", body,
-                                               {"Authorization": f"Bearer {secret}",
-                                                "Content-Type": "application/json"})
+                            headers = {"Authorization": f"Bearer {secret}",
+                                       "Content-Type": "application/json"}
+                            if seed_of_thread % 2:
+                                headers["Content-Encoding"] = "gzip"
+                            connection.request(
+                                "POST", "/api/v1/runs",
+                                gzip.compress(body) if seed_of_thread % 2 else body, headers)
                             response = connection.getresponse()
                             response.read()
                             if response.status == 201:
