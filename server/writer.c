@@ -273,6 +273,7 @@ static void *run_jobs(void *context)
     int64_t chore_ns = (int64_t)clock_ns(); /* when it is due */
     bool more = false;
     list_init(&batch);
+    tidy_log(w); /* what a server that was killed left, which each start has to read */
     beat(w);
     /* What the chore has left waits for a job that is being prepared: both would get less done. */
     while (take_ready(w, &batch, more && writer_jobs(w) == 0 ? 0 : BEAT_MS)) {
