@@ -35,6 +35,7 @@ struct check {
     int64_t now_ms;
     int n_faults, n_warnings;
     int n_writers; /* tokens that let runs in */
+    int n_branches, n_watched;
 };
 
 static void fault(struct check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -140,6 +141,14 @@ static bool check_token(void *context, const struct store_token *t)
 
 /* ---- the database ---- */
 
+static bool check_branch(void *context, const char *branch)
+{
+    struct check *c = context;
+    c->n_branches++;
+    c->n_watched += watch_has_branch(&c->options->http.watch, branch);
+    return true;
+}
+
 static void on_store_fault(void *context, const char *text)
 {
     fault(context, "database: %s", text);
@@ -157,6 +166,12 @@ static enum gate_status check_store(struct check *c, struct gate_error *err)
         status = store_tokens(store, check_token, c, err);
     if (status == GATE_OK && c->n_writers == 0)
         warning(c, "tokens: there is none that lets runs in");
+    if (status == GATE_OK)
+        status = store_branches(store, check_branch, c, err);
+    if (status == GATE_OK && c->n_branches > 0 && c->n_watched == 0)
+        warning(c,
+                "watch: no run is of a branch that is watched, so none raises an alert: name the "
+                "main branch by --watch-branch");
     store_close(store);
     return status;
 }

@@ -147,7 +147,7 @@ static enum gate_status do_chores(void *context, struct store *store, bool *more
 {
     const struct http *h = context;
     int64_t n_thinned = 0;
-    enum gate_status status = watch_pending(store, WATCH_TRACKS, more, err);
+    enum gate_status status = watch_pending(store, &h->options.watch, WATCH_TRACKS, more, err);
     if (status != GATE_OK || *more || h->options.keep_samples_ms == 0)
         return status;
     int64_t now_ms = clock_wall_ms();

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "watch_branches.h"
 
 struct http;
 
@@ -21,6 +22,7 @@ struct http_options {
     const char *artifacts; /* folder of the artifacts, made when it is not there */
     const char *tls_cert;  /* PEM files, both or none */
     const char *tls_key;
+    struct watch_branches watch;
     const char *webhook;        /* an address that is told of alerts (webhook.h), or NULL */
     const char *webhook_secret; /* file */
     int64_t keep_samples_ms;    /* raw samples of older runs are dropped; 0: never */

@@ -400,7 +400,7 @@ void store_close(struct store *s)
     free(s->names);
     commit_order_release(&s->order);
     store_memo_release(s);
-    free(s->epochs);
+    free(s->watch_runs);
     free(s->path);
     free(s);
 }

@@ -202,6 +202,7 @@ typedef bool (*store_point_fn)(void *context, const struct store_point *row);
 typedef bool (*store_leader_fn)(void *context, const struct store_leader *row);
 typedef bool (*store_device_fn)(void *context, const struct store_device *row);
 typedef bool (*store_epoch_fn)(void *context, int64_t from_ms, const char *epoch);
+typedef bool (*store_branch_fn)(void *context, const char *branch);
 typedef bool (*store_document_fn)(void *context, const char *text, size_t len);
 
 /* A position in the list of runs, newest first; rows start after it. {INT64_MAX, ""}: the start. */
@@ -222,6 +223,9 @@ struct store_run_filter {
 enum gate_status store_runs(struct store *s, const struct store_run_filter *filter,
                             struct store_run_key after, int64_t limit, store_run_fn fn,
                             void *context, struct gate_error *err);
+/* The branches that runs are of, by name; "" is of those that name none. */
+enum gate_status store_branches(struct store *s, store_branch_fn fn, void *context,
+                                struct gate_error *err);
 /*
  * One run, by its uuid (a unique prefix of at least 4 characters will do), or by a prefix of at
  * least 7 digits of its commit: then the newest run of that on the device model (NULL: on any).

@@ -203,6 +203,7 @@ static bool server_row(struct query *q, void *call)
         .before = column_real(q, 6),
         .after = column_real(q, 7),
         .by_server = strcmp(column_text(q, 8), ALERT_SERVER) == 0,
+        .before_run_id = column_int(q, 9),
     };
     return true;
 }

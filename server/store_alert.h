@@ -127,6 +127,7 @@ struct alert_row {
     int64_t change_id, closed_by; /* 0: none */
     double before, after;
     bool by_server; /* its last step was the server's own */
+    int64_t before_run_id;
 };
 
 /* The open alerts of a track, at most `max`, *n of them. */

@@ -30,8 +30,8 @@ struct store {
     int64_t changes_before; /* of a batch: SQLite's count of rows, -1: always more than these */
     int n_log_pages;        /* of the WAL, after the last commit of this connection */
     sqlite3_stmt *statements[STORE_SQL_COUNT];
-    struct run_name *names;      /* STORE_N_NAMES, by the low bits of the id */
-    struct watch_epochs *epochs; /* store_watch.c's */
+    struct run_name *names;        /* STORE_N_NAMES, by the low bits of the id */
+    struct watch_runs *watch_runs; /* store_watch.c's */
     /* The state that store_read_begin() holds is that of `mark`: what is made of it may be kept
      * under the mark, and what was kept under an equal one be used. */
     bool at_mark;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MAX_BRANCH 1603 /* bytes, as the schema of a run has it */
+
 static int count(struct query *q, int column)
 {
     return sqlite3_column_int(q->stmt, column);
@@ -92,6 +94,39 @@ enum gate_status store_runs(struct store *s, const struct store_run_filter *filt
     if (filter->commit)
         bind_text(&q, filter->commit);
     return store_each_row(s, &q, run_row, &call, err);
+}
+
+struct branch_call {
+    store_branch_fn fn;
+    void *context;
+    bool goes_on;
+    char next[MAX_BRANCH + 2]; /* the least name behind the one that was told */
+};
+
+static bool branch_row(struct query *q, void *call)
+{
+    struct branch_call *c = call;
+    const char *branch = column_text(q, 0);
+    snprintf(c->next, sizeof(c->next), "%s\x01", branch);
+    c->goes_on = c->fn(c->context, branch);
+    return false;
+}
+
+/* Each is searched for, which takes no walk through all runs. */
+enum gate_status store_branches(struct store *s, store_branch_fn fn, void *context,
+                                struct gate_error *err)
+{
+    struct branch_call call = {fn, context, .goes_on = true};
+    enum gate_status status = GATE_OK;
+    while (status == GATE_OK && call.goes_on) {
+        char from[sizeof(call.next)];
+        memcpy(from, call.next, sizeof(from));
+        call.goes_on = false;
+        struct query q = query_begin(s, SQL_NEXT_BRANCH);
+        bind_text(&q, from);
+        status = store_each_row(s, &q, branch_row, &call, err);
+    }
+    return status;
 }
 
 struct found_run {

@@ -70,13 +70,13 @@
     "a.after_value, a.reason, a.who, a.updated_ms, coalesce(a.closed_ms, 0)"
 #define ALERT_ROW_COLUMNS                                                                          \
     "id, kind, state, time_ms, coalesce(change_point_id, 0), coalesce(closed_by, 0), "             \
-    "before_value, after_value, who"
+    "before_value, after_value, who, before_run_id"
 #define CHANGE_COLUMNS                                                                             \
     "id, series_id, time_ms, run_id, before_run_id, before_ns, after_ns, by_control, "             \
     "before_level, after_level, stands, settled, n_missed"
 #define IS_OF_EPOCH "?2 = (SELECT r.epoch FROM run r WHERE r.id = change_point.run_id) "
 #define WATCH_POINTS                                                                               \
-    "SELECT p.time_ms, p.run_id, p.p50_ps, p.control_ps, p.rel_err FROM point p "                  \
+    "SELECT p.time_ms, p.run_id, p.p50_ps, p.control_ps, p.rel_err, p.best_p50_ps FROM point p "   \
     "WHERE p.series_id = ?1 AND p.run_id <= ?2 AND p.role = 0"                                     \
     " AND (p.time_ms, p.run_id) >= (?3, ?4) "
 
@@ -92,6 +92,8 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     /* ?7: the whole commit */
     [SQL_RUNS_OF_COMMIT] =
         RUNS("r.revision_id = (SELECT id FROM revision WHERE commit_id = ?7) AND"),
+
+    [SQL_NEXT_BRANCH] = "SELECT branch FROM run WHERE branch >= ?1 ORDER BY branch LIMIT 1",
 
     [SQL_RUN] = "SELECT " RUN_COLUMNS " FROM run r " RUN_TABLES "WHERE r.id = ?1",
     [SQL_RUN_NAME] = "SELECT r.uuid, coalesce(v.commit_id, '') "
@@ -411,20 +413,20 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_WATCH_MARK] = "SELECT run_id, track_id FROM watch WHERE only = 1",
     /* ?1 ?2: run and track of the last one; a row of `result` is a run's, of one track */
     [SQL_WATCH_NEXT] = "SELECT e.run_id, e.track_id, coalesce(e.series_id, 0), r.device_id,"
-                       " r.epoch FROM result e CROSS JOIN run r ON r.id = e.run_id "
+                       " r.epoch, r.branch FROM result e CROSS JOIN run r ON r.id = e.run_id "
                        "WHERE (e.run_id, e.track_id) > (?1, ?2) "
                        "ORDER BY e.run_id, e.track_id LIMIT 1",
     [SQL_PUT_WATCH_MARK] = "UPDATE watch SET run_id = ?1, track_id = ?2 WHERE only = 1",
     [SQL_WATCH_EPOCH] = "SELECT from_ms FROM epoch WHERE device_id = ?1 AND epoch = ?2 "
                         "ORDER BY from_ms LIMIT 1",
     /*
-     * ?1: series, ?2: newest run, ?3 ?4: time and run of the first, ?5: limit, of all epochs; role
+     * ?1: series, ?2: newest run, ?3 ?4: time and run of the first, ?5: limit, of all runs; role
      * 0 is the candidate
      */
     [SQL_WATCH_TAIL] = WATCH_POINTS "ORDER BY p.time_ms DESC, p.run_id DESC, p.arm DESC LIMIT ?5",
     [SQL_WATCH_HEAD] = WATCH_POINTS "ORDER BY p.time_ms, p.run_id, p.arm LIMIT ?5",
     /* ?1: run, ?2: epoch */
-    [SQL_WATCH_IS_OF_EPOCH] = "SELECT epoch = ?2 FROM run WHERE id = ?1",
+    [SQL_WATCH_RUN] = "SELECT epoch = ?2, branch FROM run WHERE id = ?1",
     /* ?1: series, ?2: epoch */
     [SQL_WATCH_SEGMENT] = "SELECT segment_ms, segment_run_id, cut_ms, cut_run_id FROM watched "
                           "WHERE series_id = ?1 AND epoch = ?2",
@@ -446,13 +448,12 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                         " before_ns = ?5, after_ns = ?6, by_control = ?7, before_level = ?8,"
                         " after_level = ?9, stands = ?10, settled = ?11, n_missed = ?12 "
                         "WHERE id = ?1",
-    /* ?1: track, ?2: run */
-    [SQL_RAISED_BEST] = "SELECT to_ns FROM best_log "
-                        "WHERE track_id = ?1 AND run_id = ?2 AND kind = 'raised'",
-    /* ?1: track, ?2: the earliest time, ?3: the least best */
-    [SQL_RAISED_SINCE] = "SELECT g.to_ns FROM best_log g CROSS JOIN run r ON r.id = g.run_id "
-                         "WHERE g.track_id = ?1 AND g.kind = 'raised' AND r.time_ms >= ?2"
-                         " AND g.to_ns >= ?3 ORDER BY g.id LIMIT 1",
+    /* ?1: track, ?2: a run before it, ?3: the run up to which, ?4: the least best */
+    [SQL_RAISED_BEST] = "SELECT g.to_ns FROM best_log g CROSS JOIN run r ON r.id = g.run_id "
+                        "WHERE g.track_id = ?1 AND g.kind = 'raised'"
+                        " AND r.time_ms > (SELECT b.time_ms FROM run b WHERE b.id = ?2)"
+                        " AND r.time_ms <= (SELECT i.time_ms FROM run i WHERE i.id = ?3)"
+                        " AND g.to_ns >= ?4 ORDER BY g.id LIMIT 1",
     [SQL_PUT_ALERT] = "INSERT INTO alert (track_id, series_id, change_point_id, kind, state,"
                       " time_ms, run_id, before_run_id, before_value, after_value, change, reason,"
                       " who, updated_ms) VALUES (?1, ?2, nullif(?3, 0), ?4, 'new', ?5, ?6, ?7, ?8,"

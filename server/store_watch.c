@@ -21,7 +21,7 @@ static bool mark_row(struct query *q, void *call)
 
 enum gate_status store_watch_mark(struct store *s, struct watch_item *item, struct gate_error *err)
 {
-    *item = (struct watch_item){0};
+    *item = (struct watch_item){.branches = item->branches};
     struct query q = query_begin(s, SQL_WATCH_MARK);
     return store_each_row(s, &q, mark_row, item, err);
 }
@@ -43,13 +43,14 @@ static bool item_row(struct query *q, void *call)
     item->series_id = column_int(q, 2);
     item->device_id = column_int(q, 3);
     snprintf(item->epoch, sizeof(item->epoch), "%s", column_text(q, 4));
+    snprintf(item->branch, sizeof(item->branch), "%s", column_text(q, 5));
     return true;
 }
 
 enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool *found,
                                   struct gate_error *err)
 {
-    struct watch_item next = {0};
+    struct watch_item next = {.branches = item->branches};
     struct query q = query_begin(s, SQL_WATCH_NEXT);
     bind_int(&q, item->run_id);
     bind_int(&q, item->track_id);
@@ -62,40 +63,42 @@ enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool
 
 /* ---- points ---- */
 
-#define N_EPOCHS 1024 /* a power of two */
+#define N_RUNS 4096 /* a power of two */
 
-/* Which runs are of one epoch: the points of all tracks are of the same few runs. */
-struct watch_epochs {
-    char epoch[WATCH_EPOCH_MAX];
+/* Which runs are of one epoch and of a watched branch: the points of all tracks are of the same few
+ * runs. */
+struct watch_runs {
+    char epoch[WATCH_TEXT_MAX];
     struct {
-        int64_t run_id; /* 0: nobody is here */
-        bool is_of_epoch;
-    } runs[N_EPOCHS]; /* by the low bits of the id */
+        int64_t id; /* 0: nobody is here */
+        bool counts;
+    } run[N_RUNS]; /* by the low bits of the id */
 };
 
 void store_watch_forget(struct store *s)
 {
-    if (s->epochs)
-        memset(s->epochs, 0, sizeof(*s->epochs));
+    if (s->watch_runs)
+        memset(s->watch_runs, 0, sizeof(*s->watch_runs));
 }
 
-/* Makes s->epochs that of the item's epoch. */
+/* Makes s->watch_runs that of the item's epoch. */
 static enum gate_status use_epoch(struct store *s, const struct watch_item *item,
                                   struct gate_error *err)
 {
-    if (!s->epochs)
-        s->epochs = calloc(1, sizeof(*s->epochs));
-    if (!s->epochs)
+    if (!s->watch_runs)
+        s->watch_runs = calloc(1, sizeof(*s->watch_runs));
+    if (!s->watch_runs)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    if (strcmp(s->epochs->epoch, item->epoch) != 0) {
+    if (strcmp(s->watch_runs->epoch, item->epoch) != 0) {
         store_watch_forget(s);
-        snprintf(s->epochs->epoch, sizeof(s->epochs->epoch), "%s", item->epoch);
+        snprintf(s->watch_runs->epoch, sizeof(s->watch_runs->epoch), "%s", item->epoch);
     }
     return GATE_OK;
 }
 
 struct point_call {
     struct store *store;
+    const struct watch_branches *branches;
     watch_point_fn fn;
     void *context;
     int limit, n;
@@ -104,26 +107,32 @@ struct point_call {
     struct gate_error *err;
 };
 
-static bool flag_row(struct query *q, void *call)
+struct run_call {
+    const struct watch_branches *branches;
+    bool counts;
+};
+
+static bool run_row(struct query *q, void *call)
 {
-    *(bool *)call = column_int(q, 0) != 0;
+    struct run_call *c = call;
+    c->counts = column_int(q, 0) != 0 && watch_has_branch(c->branches, column_text(q, 1));
     return true;
 }
 
-static bool is_of_epoch(struct point_call *c, int64_t run_id)
+static bool counts(struct point_call *c, int64_t run_id)
 {
-    struct watch_epochs *epochs = c->store->epochs;
-    size_t at = (size_t)run_id & (N_EPOCHS - 1);
-    if (epochs->runs[at].run_id == run_id)
-        return epochs->runs[at].is_of_epoch;
-    bool is = false;
-    struct query q = query_begin(c->store, SQL_WATCH_IS_OF_EPOCH);
+    struct watch_runs *runs = c->store->watch_runs;
+    size_t at = (size_t)run_id & (N_RUNS - 1);
+    if (runs->run[at].id == run_id)
+        return runs->run[at].counts;
+    struct run_call call = {c->branches, false};
+    struct query q = query_begin(c->store, SQL_WATCH_RUN);
     bind_int(&q, run_id);
-    bind_text(&q, epochs->epoch);
-    c->status = store_each_row(c->store, &q, flag_row, &is, c->err);
-    epochs->runs[at].run_id = c->status == GATE_OK ? run_id : 0;
-    epochs->runs[at].is_of_epoch = is;
-    return is;
+    bind_text(&q, runs->epoch);
+    c->status = store_each_row(c->store, &q, run_row, &call, c->err);
+    runs->run[at].id = c->status == GATE_OK ? run_id : 0;
+    runs->run[at].counts = call.counts;
+    return call.counts;
 }
 
 static bool point_row(struct query *q, void *call)
@@ -135,8 +144,9 @@ static bool point_row(struct query *q, void *call)
         .p50_ns = column_real(q, 2) / PS_PER_NS,
         .control_ns = column_real(q, 3) / PS_PER_NS,
         .rel_err = error_known ? column_real(q, 4) : -1,
+        .best_ns = column_real(q, 5) / PS_PER_NS,
     };
-    bool goes_on = !is_of_epoch(c, point.key.run_id) || c->fn(c->context, &point);
+    bool goes_on = !counts(c, point.key.run_id) || c->fn(c->context, &point);
     c->all = c->all && goes_on && ++c->n < c->limit;
     return goes_on && c->status == GATE_OK;
 }
@@ -162,7 +172,7 @@ enum gate_status store_watch_tail(struct store *s, const struct watch_item *item
                                   struct watch_key from, int limit, watch_point_fn fn,
                                   void *context, bool *all, struct gate_error *err)
 {
-    struct point_call call = {s, fn, context, limit, 0, true, GATE_OK, err};
+    struct point_call call = {s, item->branches, fn, context, limit, 0, true, GATE_OK, err};
     enum gate_status status = each_point(s, SQL_WATCH_TAIL, item, from, &call, err);
     *all = call.all;
     return status;
@@ -172,7 +182,7 @@ enum gate_status store_watch_head(struct store *s, const struct watch_item *item
                                   struct watch_key from, int limit, watch_point_fn fn,
                                   void *context, struct gate_error *err)
 {
-    struct point_call call = {s, fn, context, limit, 0, true, GATE_OK, err};
+    struct point_call call = {s, item->branches, fn, context, limit, 0, true, GATE_OK, err};
     return each_point(s, SQL_WATCH_HEAD, item, from, &call, err);
 }
 
@@ -302,23 +312,15 @@ static bool real_row(struct query *q, void *call)
     return true;
 }
 
-enum gate_status store_raised_best(struct store *s, const struct watch_item *item, double *to_ns,
+enum gate_status store_raised_best(struct store *s, const struct watch_item *item,
+                                   int64_t after_run_id, double least_ns, double *to_ns,
                                    struct gate_error *err)
 {
     *to_ns = 0;
     struct query q = query_begin(s, SQL_RAISED_BEST);
     bind_int(&q, item->track_id);
+    bind_int(&q, after_run_id);
     bind_int(&q, item->run_id);
-    return store_each_row(s, &q, real_row, to_ns, err);
-}
-
-enum gate_status store_raised_since(struct store *s, int64_t track_id, int64_t time_ms,
-                                    double least_ns, double *to_ns, struct gate_error *err)
-{
-    *to_ns = 0;
-    struct query q = query_begin(s, SQL_RAISED_SINCE);
-    bind_int(&q, track_id);
-    bind_int(&q, time_ms);
     bind_real(&q, least_ns);
     return store_each_row(s, &q, real_row, to_ns, err);
 }

@@ -7,6 +7,7 @@
 #define SERVER_STORE_WATCH_H
 
 #include "store.h"
+#include "watch_branches.h"
 
 /* The place of a point in its series. */
 struct watch_key {
@@ -14,19 +15,22 @@ struct watch_key {
     int64_t run_id;
 };
 
-#define WATCH_EPOCH_MAX 1604 /* as long as the schema lets it be, in bytes */
+#define WATCH_TEXT_MAX 1604 /* as long as the schema lets a text be, in bytes */
 
 /* One track in one run. */
 struct watch_item {
+    const struct watch_branches *branches; /* the watched ones: set before all else */
     int64_t run_id, track_id;
     int64_t series_id; /* of the candidate's point; 0: it has none that counts */
     int64_t device_id;
-    char epoch[WATCH_EPOCH_MAX]; /* "": not known, an epoch of its own */
+    char epoch[WATCH_TEXT_MAX];  /* "": not known, an epoch of its own */
+    char branch[WATCH_TEXT_MAX]; /* "": not known */
 };
 
 struct watch_point {
     struct watch_key key;
     double p50_ns, control_ns; /* 0: not known */
+    double best_ns;            /* what the run was held against; the same */
     double rel_err;            /* below 0: not known */
 };
 
@@ -50,8 +54,8 @@ struct watch_change {
 /* The next track that was not watched, behind the item; *found: there is one. */
 enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool *found,
                                   struct gate_error *err);
-/* To be called before the points of tracks are read, in each transaction: forgets which runs are of
- * which epoch, which is asked once for a run and not for each of its points. */
+/* To be called before the points of tracks are read, in each transaction: forgets which runs
+ * count, which is asked once for a run and not for each of its points. */
 void store_watch_forget(struct store *s);
 
 /* Where to go on: the run and track of the last item. */
@@ -60,9 +64,9 @@ enum gate_status store_put_watch_mark(struct store *s, const struct watch_item *
                                       struct gate_error *err);
 
 /*
- * The candidate's points of the item's series and epoch, from `from` on, that runs up to the item's
- * brought, until fn says false: of the newest `limit` points of any epoch, newest first. *all: fn
- * saw them all.
+ * The candidate's points of the item's series and epoch, from `from` on, that runs of watched
+ * branches up to the item's brought, until fn says false: of the newest `limit` points of any run,
+ * newest first. *all: fn saw them all.
  */
 typedef bool (*watch_point_fn)(void *context, const struct watch_point *point);
 enum gate_status store_watch_tail(struct store *s, const struct watch_item *item,
@@ -90,15 +94,12 @@ enum gate_status store_find_change(struct store *s, int64_t id, const char *epoc
 /* Inserts when the id is 0, and sets it; updates otherwise. */
 enum gate_status store_put_change(struct store *s, struct watch_change *c, struct gate_error *err);
 
-/* Did this run raise the best of the track by an accept? *to_ns is 0 when it did not. */
-enum gate_status store_raised_best(struct store *s, const struct watch_item *item, double *to_ns,
-                                   struct gate_error *err);
-
 /*
- * The first best of at least `least_ns` to which an accept raised the track in a run of that time
- * or later, whether or not that run was watched; *to_ns is 0 when there is none.
+ * The first best of at least `least_ns` to which an accept raised the track in a run of any branch,
+ * newer than `after_run_id` and not newer than the item's; *to_ns is 0 when there is none.
  */
-enum gate_status store_raised_since(struct store *s, int64_t track_id, int64_t time_ms,
-                                    double least_ns, double *to_ns, struct gate_error *err);
+enum gate_status store_raised_best(struct store *s, const struct watch_item *item,
+                                   int64_t after_run_id, double least_ns, double *to_ns,
+                                   struct gate_error *err);
 
 #endif

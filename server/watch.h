@@ -1,11 +1,12 @@
 /*
  * watch.h: looks at what runs brought, finds where a level changed, and opens and closes alerts.
  *
- * Each track of a run is looked at once, in the order in which the runs were stored: the newest
- * values of the candidate's series (changepoint.h), over the control's time where all of them have
- * one. A new contract is another series and a new epoch another stretch: nothing crosses them. A
- * run that comes late takes its place among the newest values; one that is older than those, or
- * than the last change, is history and no longer looked at.
+ * Each track of a run of a watched branch is looked at once, in the order in which the runs were
+ * stored and as if there were no other branches: the newest values of the candidate's series
+ * (changepoint.h), over the control's time where all of them have one. A new contract is another
+ * series and a new epoch another stretch: nothing crosses them. A run that comes late takes its
+ * place among the newest values; one that is older than those, or than the last change, is history
+ * and no longer looked at.
  *
  * Alerts: one for each change point, by its direction; it follows a young one that moves. A
  * regression whose level returns is fixed, and that return is no alert of its own; so is one whose
@@ -17,6 +18,7 @@
 #define SERVER_WATCH_H
 
 #include "store.h"
+#include "watch_branches.h"
 
 /*
  * Looks at up to `max_tracks` tracks of runs; *more: there are others. What was looked at is marked
@@ -24,6 +26,7 @@
  * once; one that the tables refuse is told in the log and left out, so that the others go on. A
  * track whose tail is full takes about 50 us of a 2020s x86 core, a run of 5,000 series 0.25 s.
  */
-enum gate_status watch_pending(struct store *s, int max_tracks, bool *more, struct gate_error *err);
+enum gate_status watch_pending(struct store *s, const struct watch_branches *branches,
+                               int max_tracks, bool *more, struct gate_error *err);
 
 #endif

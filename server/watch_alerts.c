@@ -96,18 +96,40 @@ static enum gate_status accept_alert(const struct look *l, struct alert_row *ale
     return step(l, alert, ALERT_ACCEPTED, 0, reason);
 }
 
-/* An alert is raised some runs after its change point, and somebody may have accepted meanwhile. */
+/* What the run of the look was held against; 0: not known. */
+static double best_of_run(const struct look *l)
+{
+    for (size_t i = l->n; i-- > 0;) {
+        if (l->tail[i].key.run_id == l->item->run_id)
+            return l->tail[i].best_ns;
+    }
+    return 0;
+}
+
+/*
+ * Accepts the alert of a level that somebody accepted as best behind a run, if the run of the look
+ * is held against such a best: what was accepted in a merge request counts when that is merged.
+ */
+static enum gate_status accept_if_raised(const struct look *l, struct alert_row *alert,
+                                         int64_t after_run_id)
+{
+    double best_ns = 0, least_ns = alert->after / (1 + ACCEPTED_LEVEL);
+    if (!is_open(alert) || alert->kind != ALERT_REGRESSION || best_of_run(l) < least_ns)
+        return GATE_OK;
+    enum gate_status status =
+        store_raised_best(l->store, l->item, after_run_id, least_ns, &best_ns, l->err);
+    return status == GATE_OK && best_ns > 0 ? accept_alert(l, alert, best_ns) : status;
+}
+
+/* An alert is raised some runs after its change point, and somebody may have accepted since. */
 static enum gate_status accept_raised(const struct look *l, const struct watch_change *c)
 {
     struct alert_row alert = {.id = 0};
     bool found;
-    double best_ns = 0;
     enum gate_status status = store_alert_of_change(l->store, c->id, &alert, &found, l->err);
-    if (status != GATE_OK || !found || alert.kind != ALERT_REGRESSION)
+    if (status != GATE_OK || !found)
         return status;
-    status = store_raised_since(l->store, l->item->track_id, alert.time_ms,
-                                alert.after / (1 + ACCEPTED_LEVEL), &best_ns, l->err);
-    return status == GATE_OK && best_ns > 0 ? accept_alert(l, &alert, best_ns) : status;
+    return accept_if_raised(l, &alert, c->before_run_id);
 }
 
 /* A change point that is new: an alert, unless it is the end of a regression. */
@@ -295,15 +317,24 @@ enum gate_status watch_apply_error(struct look *l)
 
 /* ---- accepts ---- */
 
+/* The watched run before that of the look, 0: none is known. */
+static int64_t run_before(const struct look *l)
+{
+    for (size_t i = l->n; i-- > 1;) {
+        if (l->tail[i].key.run_id == l->item->run_id)
+            return l->tail[i - 1].key.run_id;
+    }
+    return 0;
+}
+
+/* An alert that somebody opened again is not accepted by what was accepted before. */
 enum gate_status watch_apply_accept(struct look *l)
 {
-    double best_ns = 0;
-    enum gate_status status = store_raised_best(l->store, l->item, &best_ns, l->err);
-    for (size_t i = 0; i < l->n_alerts && status == GATE_OK && best_ns > 0; i++) {
+    enum gate_status status = GATE_OK;
+    for (size_t i = 0; i < l->n_alerts && status == GATE_OK; i++) {
         struct alert_row *alert = &l->alerts[i];
-        if (is_open(alert) && alert->kind == ALERT_REGRESSION &&
-            alert->after <= best_ns * (1 + ACCEPTED_LEVEL))
-            status = accept_alert(l, alert, best_ns);
+        bool reopened = alert->state == ALERT_NEW && !alert->by_server;
+        status = accept_if_raised(l, alert, reopened ? run_before(l) : alert->before_run_id);
     }
     return status;
 }

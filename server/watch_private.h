@@ -46,7 +46,7 @@ enum gate_status watch_apply_changes(struct look *l);
 /* Opens and closes the alert of an error that jumped, by the newest point. */
 enum gate_status watch_apply_error(struct look *l);
 
-/* Accepts the alerts of a level that somebody accepted as best with this run. */
+/* Accepts the alerts of a level that somebody accepted as best, also in other branches. */
 enum gate_status watch_apply_accept(struct look *l);
 
 #endif

@@ -20,13 +20,15 @@ describe("alerts", { skip }, () => {
 
     /** A server of its own, as the tests change what it has. */
     async function withAlerts(number, options, body) {
-        const history = it.seed(`alerts-${number}.db`, 120, 4, number);
+        const history = it.seed(`alerts-${number}.db`, 160, 4, number);
         const server = await serve(history.file);
         try {
             await it.withPage(options, async (page) => {
                 await it.open(page, "#/alerts", server.url);
-                for (let i = 0; await page.locator("tbody tr").count() === 0; i++) {
-                    assert.ok(i < 300, "the server found no step");
+                const row = page.locator("tbody tr", { hasText: REGRESSED })
+                    .filter({ hasText: GPU });
+                for (let i = 0; await row.count() === 0; i++) {
+                    assert.ok(i < 300, "the server did not find the step");
                     await page.reload();
                     await settled(page);
                 }

@@ -60,7 +60,7 @@ def watched(db):
     """Waits until a server has looked at the newest run."""
     with contextlib.closing(sqlite3.connect(db)) as connection:
         until(lambda: connection.execute(
-            "SELECT w.run_id = (SELECT max(id) FROM run) AND w.track_id = (SELECT max(track_id)"
+            "SELECT w.run_id = (SELECT max(id) FROM run) AND w.track_id >= (SELECT max(track_id)"
             " FROM result e WHERE e.run_id = w.run_id) FROM watch w").fetchone()[0],
             "all is watched")
 
@@ -99,17 +99,18 @@ class Case(unittest.TestCase):
         return cls.send(f"/api/v1/alerts/{number}", body, server=server)
 
     @classmethod
-    def runs_of_another_level(cls, case, factor, n, server):
+    def runs_of_another_level(cls, case, factor, n, server, branch="main"):
         """Stores n runs more, in which a case takes so many times as long."""
         for i in range(n):
             run = copy.deepcopy(cls.newest)
             run["uuid"] = str(uuid.uuid4())
+            run["git"]["branch"] = branch
             run["time_ms"] += (i + 1) * 60000
             for item in run["cases"]:
                 if item["id"] == case:
                     timing = item["arms"][0]["timing"]
                     for key in ("p50_ns", "p50_lo_ns", "p50_hi_ns", "p90_ns"):
-                        timing[key] *= factor
+                        timing[key] *= factor * (1 + 0.001 * (i * 7 % 5 - 2))
             response = cls.send("/api/v1/runs", run, "ingest", server)
             if response.status != 201:
                 raise AssertionError(response.bytes)
@@ -179,6 +180,20 @@ class Found(Case):
         lines = self.server.get("/api/v1/alerts?format=csv").bytes.decode().split("\r\n")
         self.assertEqual(lines[0].split(",")[:3], ["id", "case", "device"])
         self.assertEqual(len(lines), len(rows) + 2)
+
+
+class Branches(Case):
+    options = ("--watch-branch", "tune-*", "--watch-branch", "next")
+
+    def test_only_runs_of_watched_branches_raise_alerts(self):
+        for branch, factor, n in (("next", 1, 0), ("main", 1.3, 0), ("next", 1, 1)):
+            self.runs_of_another_level(FLAT, factor, 12, self.server, branch)
+            found = [a for a in self.alerts()["alerts"] if a["case"] == FLAT]
+            self.assertEqual(len(found), n)
+        self.assertEqual(found[0]["kind"], "regression")
+        branches = {self.server.json(f"/api/v1/runs/{a['run']}")["git"]["branch"]
+                    for a in self.alerts()["alerts"]}
+        self.assertLessEqual(branches, {"tune-tiles", "next"})
 
 
 class Steps(Case):

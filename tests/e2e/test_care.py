@@ -77,6 +77,19 @@ class Check(CareCase):
         connection.close()
         self.assertRegex(self.check().stdout, r"was not used for \d+ days")
 
+    def test_branches(self):
+        words = "no run is of a branch that is watched"
+        self.assertNotIn(words, self.check().stdout if run("token", "create", "--db", self.db,
+                         "--name", "ci", "--scope", "ingest").returncode == 0 else words)
+        seed(self.db, 6)
+        self.assertNotIn(words, self.check().stdout)
+        self.assertIn(words, self.check("--watch-branch", "trunk").stdout)
+        self.assertNotIn(words, self.check("--watch-branch", "trunk", "--watch-branch",
+                                           "tune-*").stdout)
+        done = self.check(*["--watch-branch", "x"] * 17)
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("--watch-branch may be given 16 times", done.stderr)
+
     def test_damage(self):
         seed(self.db, 6)
         connection = sqlite3.connect(self.db)

@@ -87,7 +87,7 @@ class Page(base.SeededCase):
 
 
 class Plain(base.SeededCase):
-    runs = 60
+    runs = 80
 
     def test_it_has_the_essential(self):
         watched(self.db)

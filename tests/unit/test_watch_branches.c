@@ -1,0 +1,133 @@
+/* test_watch_branches.c: runs of merge requests come in between those that are watched. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "unit/watch_history.h"
+
+/* Each time n runs of merge requests, whose levels are anything, then one of the main branch. */
+static void add_among_others(struct history *h, int times, int n, double p50_ns)
+{
+    for (int i = 0; i < times; i++) {
+        h->spec.branch = i % 2 ? "tune-tiles" : "faster-softmax";
+        history_add(h, n, 20000 * (0.6 + 0.2 * (i % 5)));
+        h->spec.branch = NULL;
+        history_add(h, 1, p50_ns);
+    }
+}
+
+static void runs_of_merge_requests_raise_nothing(void **state)
+{
+    struct history h = history_begin(state);
+    h.spec.rel_err = 3e-5;
+    history_add(&h, 60, 20000);
+    h.spec.branch = "tune-tiles";
+    h.spec.rel_err = 5e-4;
+    history_add(&h, 60, 21000);
+    assert_alerts(&h, 0, 0, 0);
+    assert_int_equal(history_n_changes(&h), 0);
+    history_end(&h);
+}
+
+static void the_main_branch_is_compared_with_itself(void **state)
+{
+    struct history h = history_begin(state);
+    add_among_others(&h, 40, 4, 20000);
+    assert_alerts(&h, 0, 0, 0);
+    int first = h.spec.index + 4;
+    add_among_others(&h, 15, 4, 21000);
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    struct seen seen = history_alerts(&h);
+    assert_int_equal(history_index_of(&seen.alert[0]), first);
+    assert_true(fabs(seen.alert[0].change - 0.05) < 0.003);
+    assert_int_equal(history_n_changes(&h), 1);
+    history_end(&h);
+}
+
+/* The best is raised where the slower code is made; then that is merged. */
+static void an_accept_in_a_merge_request_counts(void **state)
+{
+    struct history h = history_begin(state);
+    h.spec.best_ns = 20000;
+    history_add(&h, 60, 20000);
+    h.spec.branch = "tune-tiles";
+    h.spec.best_ns = 21000;
+    h.spec.best_ms = 1760000000000;
+    history_add(&h, 1, 21000);
+    assert_alerts(&h, 0, 0, 0);
+    h.spec.branch = NULL;
+    history_add(&h, 20, 21000);
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_ACCEPTED);
+    history_end(&h);
+}
+
+/* What is accepted in a merge request counts for the trend when that is merged. */
+static void an_accept_that_is_not_merged_leaves_the_alert(void **state)
+{
+    struct history h = history_begin(state);
+    h.spec.best_ns = 20000;
+    history_add(&h, 60, 20000);
+    history_add(&h, 10, 21000);
+    for (int i = 0; i < 2; i++) {
+        h.spec.branch = "tune-tiles";
+        h.spec.best_ns = 21000;
+        h.spec.best_ms = 1760000000000;
+        history_add(&h, 2, 21000);
+        assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+        h.spec.branch = NULL;
+        h.spec.best_ns = i == 0 ? 20000 : 21000;
+        h.spec.best_ms = i == 0 ? 0 : 1760000000000;
+        history_add(&h, 2, 21000);
+        assert_alerts(&h, 1, ALERT_REGRESSION, i == 0 ? ALERT_NEW : ALERT_ACCEPTED);
+    }
+    history_end(&h);
+}
+
+/* So many runs of merge requests that those of the main branch are few among the newest. */
+static void a_main_branch_that_is_rare_is_watched(void **state)
+{
+    struct history h = history_begin(state);
+    history_add(&h, 60, 20000);
+    add_among_others(&h, 6, 150, 21000);
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    history_end(&h);
+}
+
+static void branches_are_names_and_patterns(void **state)
+{
+    static const struct watch_branches some = {3, {"release/*", "v[0-9]", "next"}};
+    static const struct watch_branches all = {1, {"*"}};
+    (void)state;
+    assert_true(watch_has_branch(&usual_branches, "main"));
+    assert_true(watch_has_branch(&usual_branches, "master"));
+    assert_true(watch_has_branch(&usual_branches, ""));
+    assert_false(watch_has_branch(&usual_branches, "maintenance"));
+    assert_false(watch_has_branch(&usual_branches, "fix/main"));
+    assert_true(watch_has_branch(&some, "release/2.1/gpu"));
+    assert_true(watch_has_branch(&some, "next"));
+    assert_true(watch_has_branch(&some, "v2"));
+    assert_false(watch_has_branch(&some, "v22"));
+    assert_false(watch_has_branch(&some, "main"));
+    assert_false(watch_has_branch(&some, ""));
+    assert_true(watch_has_branch(&all, "fix/main"));
+    assert_true(watch_has_branch(&all, ""));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(runs_of_merge_requests_raise_nothing),
+        TEST(the_main_branch_is_compared_with_itself),
+        TEST(an_accept_in_a_merge_request_counts),
+        TEST(an_accept_that_is_not_merged_leaves_the_alert),
+        TEST(a_main_branch_that_is_rare_is_watched),
+        TEST(branches_are_names_and_patterns),
+    };
+#undef TEST
+    return cmocka_run_group_tests_name("watch branches", tests, NULL, NULL);
+}

@@ -1,0 +1,156 @@
+/* watch_history.c: see watch_history.h. */
+#include "unit/watch_history.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "server/store_best.h"
+#include "server/store_change.h"
+
+#define CASE "attention_fwd/fp16/b8-h16-s512-d64/causal"
+#define DEVICE "nvidia-h200"
+
+static const struct sample_plan long_plan = {
+    .seed = 7, .n_runs = 100000, .n_cases = 1, .n_devices = 1};
+
+const struct watch_branches usual_branches;
+
+static void put_run(struct store_fixture *f, struct store *s, const struct spec *spec)
+{
+    cJSON *document = sample_run(&long_plan, spec->index);
+    cJSON *item = item_of(document, 0), *process = NULL;
+    cJSON *best = cJSON_GetObjectItemCaseSensitive(item, "best");
+    cJSON *verify = cJSON_GetObjectItemCaseSensitive(arm_of(document, 0, CANDIDATE), "verify");
+    set_number(timing_of(document, 0, CANDIDATE), "p50_ns", spec->p50_ns);
+    cJSON_ArrayForEach (process, cJSON_GetObjectItemCaseSensitive(item, "processes"))
+        set_number(process, "control_ns", spec->control_ns);
+    if (spec->rel_err > 0)
+        set_number(verify, "rel_fro", spec->rel_err);
+    if (spec->best_ns > 0) {
+        set_number(best, "p50_ns", spec->best_ns);
+        set_number(timing_of(document, 0, BEST), "p50_ns", spec->best_ns);
+    }
+    if (spec->best_ms > 0)
+        set_number(best, "time_ms", (double)spec->best_ms);
+    if (spec->epoch)
+        set_string(document, "epoch", spec->epoch);
+    if (spec->contract)
+        set_string(document, "contract", spec->contract);
+    set_string(cJSON_GetObjectItemCaseSensitive(document, "git"), "branch",
+               spec->branch ? spec->branch : "main");
+    if (put(f, s, document, NULL) != GATE_OK)
+        fail_msg("%s", f->err.message);
+}
+
+void history_watch(struct store_fixture *f, struct store *s)
+{
+    bool more = true;
+    while (more) {
+        if (watch_pending(s, &usual_branches, 7, &more, &f->err) != GATE_OK)
+            fail_msg("%s", f->err.message);
+    }
+}
+
+struct history history_begin(void **state)
+{
+    struct history h = {.f = *state, .sd = 0.002, .watched = true};
+    h.s = open_store(h.f, STORE_READ_WRITE);
+    h.spec = (struct spec){.p50_ns = 20000, .control_ns = 1e6};
+    rng_seed(&h.rng, 5);
+    return h;
+}
+
+void history_add(struct history *h, int n, double p50_ns)
+{
+    for (int i = 0; i < n; i++) {
+        h->spec.p50_ns = p50_ns * exp(h->sd * rng_normal(&h->rng));
+        put_run(h->f, h->s, &h->spec);
+        h->spec.index++;
+        if (h->watched)
+            history_watch(h->f, h->s);
+    }
+}
+
+static bool see_alert(void *context, const struct store_alert *row)
+{
+    struct seen *seen = context;
+    assert_true(seen->n < MAX_ALERTS);
+    assert_string_equal(row->case_id, CASE);
+    assert_string_equal(row->device_model, DEVICE);
+    snprintf(seen->reason[seen->n], sizeof(seen->reason[0]), "%s", row->reason);
+    seen->alert[seen->n] = *row;
+    seen->alert[seen->n].reason = seen->reason[seen->n];
+    seen->n++;
+    return true;
+}
+
+static const struct alert_filter any = {.state = -1, .kind = -1};
+
+struct seen history_alerts(const struct history *h)
+{
+    struct seen seen = {.n = 0};
+    if (store_alerts(h->s, &any, INT64_MAX, MAX_ALERTS, see_alert, &seen, &h->f->err) != GATE_OK)
+        fail_msg("%s", h->f->err.message);
+    return seen;
+}
+
+static bool count_change(void *context, const struct store_change *row)
+{
+    (void)row;
+    (*(size_t *)context)++;
+    return true;
+}
+
+size_t history_n_changes(const struct history *h)
+{
+    size_t n = 0;
+    int64_t track;
+    assert_int_equal(store_track(h->s, CASE, DEVICE, &track, &h->f->err), GATE_OK);
+    if (store_change_points(h->s, track, count_change, &n, &h->f->err) != GATE_OK)
+        fail_msg("%s", h->f->err.message);
+    return n;
+}
+
+int64_t history_index_of(const struct store_alert *a)
+{
+    cJSON *document = sample_run(&long_plan, 0);
+    int64_t first = (int64_t)cJSON_GetObjectItem(document, "time_ms")->valuedouble;
+    cJSON_Delete(document);
+    return (a->time_ms - first) / 21600000;
+}
+
+void assert_alerts(const struct history *h, size_t n, enum alert_kind kind, enum alert_state state)
+{
+    struct seen seen = history_alerts(h);
+    if (seen.n != n)
+        fail_msg("%zu alerts, not %zu", seen.n, n);
+    if (n > 0) {
+        assert_int_equal(seen.alert[0].kind, kind);
+        assert_int_equal(seen.alert[0].state, state);
+    }
+}
+
+void history_end(struct history *h)
+{
+    bool more = true;
+    assert_int_equal(watch_pending(h->s, &usual_branches, 1, &more, &h->f->err), GATE_OK);
+    assert_false(more);
+    store_close(h->s);
+    assert_sound(h->f->path);
+}
+
+void history_step(const struct history *h, int64_t id, enum alert_state to,
+                  enum alert_step expected)
+{
+    enum alert_step step;
+    assert_int_equal(store_step_alert(h->s, id, to, "ada", "because", 1000, &step, &h->f->err),
+                     GATE_OK);
+    assert_int_equal(step, expected);
+}

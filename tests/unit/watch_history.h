@@ -1,0 +1,61 @@
+/*
+ * watch_history.h: a history of one case in the making, which is watched as it grows; for the tests
+ * of the watch. What cannot be done fails the test.
+ */
+#ifndef TESTS_UNIT_WATCH_HISTORY_H
+#define TESTS_UNIT_WATCH_HISTORY_H
+
+#include "server/store_alert.h"
+#include "server/watch.h"
+#include "unit/noise.h"
+#include "unit/store_fixture.h"
+
+#define MAX_ALERTS 20
+
+/* A run to be: what a test changes of it, 0 for what it does not. */
+struct spec {
+    int index; /* place in time */
+    double p50_ns, control_ns, rel_err, best_ns;
+    int64_t best_ms;
+    const char *epoch, *contract, *branch; /* NULL: main */
+};
+
+/* A history in the making. */
+struct history {
+    struct store_fixture *f;
+    struct store *s;
+    struct rng rng;
+    struct spec spec; /* of the next run */
+    double sd;
+    bool watched; /* after each run */
+};
+
+struct history history_begin(void **state);
+/* n runs around a level. */
+void history_add(struct history *h, int n, double p50_ns);
+/* Looks at all that was not looked at. */
+void history_watch(struct store_fixture *f, struct store *s);
+/* Nothing is left to do, and the file is sound. */
+void history_end(struct history *h);
+
+/* What is on record. */
+struct seen {
+    struct store_alert alert[MAX_ALERTS];
+    size_t n;
+    char reason[MAX_ALERTS][200];
+};
+
+/* Newest first. */
+struct seen history_alerts(const struct history *h);
+size_t history_n_changes(const struct history *h);
+/* The place of an alert among the runs. */
+int64_t history_index_of(const struct store_alert *a);
+/* So many alerts, the newest of which is of this kind and in this state. */
+void assert_alerts(const struct history *h, size_t n, enum alert_kind kind, enum alert_state state);
+/* What somebody does to an alert. */
+void history_step(const struct history *h, int64_t id, enum alert_state to,
+                  enum alert_step expected);
+
+extern const struct watch_branches usual_branches; /* none named */
+
+#endif
