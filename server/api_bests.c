@@ -4,6 +4,8 @@
 #include "api_private.h"
 #include "store_best.h"
 
+#define BESTS_DEFAULT 1000
+#define BESTS_MAX 10000
 #define LOG_DEFAULT 200
 #define LOG_MAX 1000
 
@@ -21,20 +23,41 @@ static void put_best(struct emit *e, const struct store_best *row)
     emit_row_end(e);
 }
 
+struct best_page {
+    struct call *call;
+    int64_t n, limit;
+    char next[API_MAX_KEY + 1]; /* of the last row */
+};
+
 static bool best_row(void *context, const struct store_best *row)
 {
-    put_best(&((struct call *)context)->emit, row);
+    struct best_page *p = context;
+    if (p->n++ == p->limit)
+        return false;
+    snprintf(p->next, sizeof(p->next), "%s,%s", row->case_id, row->device_model);
+    put_best(&p->call->emit, row);
     return true;
 }
 
 enum gate_status get_bests(struct call *c)
 {
     const char *device;
-    if (!take_format(c) || !take_device(c, false, &device))
+    struct best_page page = {.call = c};
+    char text[API_MAX_KEY + 1];
+    const char *parts[2];
+    bool found;
+    if (!take_format(c) || !take_device(c, false, &device) ||
+        !take_number(c, "limit", BESTS_DEFAULT, 1, BESTS_MAX, &page.limit) ||
+        !take_key(c, text, parts, 2, &found))
         return GATE_OK;
+    struct store_best_key after = {0};
+    if (found)
+        after = (struct store_best_key){parts[0], parts[1]};
     list_open(c, "bests");
-    enum gate_status status = store_bests(c->store, device, best_row, c, &c->err);
-    list_rows_end(c);
+    enum gate_status status =
+        store_bests(c->store, device, after, page.limit + 1, best_row, &page, &c->err);
+    if (list_rows_end(c))
+        list_next(c, page.n > page.limit ? page.next : "");
     if (list_lacks_header(c))
         put_best(&c->emit, &(struct store_best){0});
     list_close(c);

@@ -125,8 +125,7 @@ enum gate_status get_cases(struct call *c)
     list_open(c, "cases");
     enum gate_status status = store_cases(c->store, &query, case_row, c, &page, &c->err);
     if (status == GATE_USAGE) {
-        reply_problem(c->reply, 400,
-                      "The parameter 'after' is not the 'next' of an earlier answer.");
+        refuse_after(c);
         return GATE_OK;
     }
     if (list_rows_end(c)) {

@@ -80,7 +80,7 @@ static bool take_after(struct call *c, struct store_run_key *after)
         after->uuid = uuid + 1;
         return true;
     }
-    reply_problem(c->reply, 400, "The parameter 'after' is not the 'next' of an earlier answer.");
+    refuse_after(c);
     return false;
 }
 

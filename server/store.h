@@ -180,9 +180,18 @@ struct store_leader {
     const char *commit;
     const char *run_uuid;
     int64_t time_ms;
+    int64_t p50_ps;
     double p50_ns, tflops, gbps;
     const char *contract;
     const char *role; /* "candidate" or "provider" */
+};
+
+/* A position in the leaderboard; rows start after it. case_id NULL: the start. */
+struct store_leader_key {
+    const char *case_id;
+    const char *device_model;
+    int64_t p50_ps;
+    const char *provider;
 };
 
 struct store_device {
@@ -246,8 +255,10 @@ int store_verdict_code(const char *verdict);
 enum gate_status store_trend(struct store *s, const char *case_id, const char *device_model,
                              const char *provider, int64_t limit, store_point_fn fn, void *context,
                              struct gate_error *err);
-/* For each case, device model and provider the lowest verified p50 of the newest contract. */
-enum gate_status store_leaderboard(struct store *s, const char *device_model, store_leader_fn fn,
+/* For each case, device model and provider the lowest verified p50 of the newest contract, by case,
+ * device model and time; device_model NULL: any. */
+enum gate_status store_leaderboard(struct store *s, const char *device_model,
+                                   struct store_leader_key after, int64_t limit, store_leader_fn fn,
                                    void *context, struct gate_error *err);
 /* The document of one run; GATE_USAGE when there is none of that uuid (a unique prefix of at
  * least 4 characters will do). */

@@ -23,12 +23,18 @@ static bool best_row(struct query *q, void *call)
     return c->fn(c->context, &row);
 }
 
-enum gate_status store_bests(struct store *s, const char *device_model, store_best_fn fn,
-                             void *context, struct gate_error *err)
+enum gate_status store_bests(struct store *s, const char *device_model, struct store_best_key after,
+                             int64_t limit, store_best_fn fn, void *context, struct gate_error *err)
 {
     struct best_call call = {fn, context};
+    enum gate_status status = store_check_limit(limit, err);
+    if (status != GATE_OK)
+        return status;
     struct query q = query_begin(s, SQL_BESTS);
     bind_text_or_null(&q, device_model);
+    bind_int(&q, limit);
+    bind_text_or_null(&q, after.case_id);
+    bind_text_or_null(&q, after.device_model);
     return store_each_row(s, &q, best_row, &call, err);
 }
 

@@ -35,9 +35,16 @@ struct store_best_change {
 typedef bool (*store_best_fn)(void *context, const struct store_best *row);
 typedef bool (*store_best_change_fn)(void *context, const struct store_best_change *row);
 
-/* By case; device_model NULL: any. */
-enum gate_status store_bests(struct store *s, const char *device_model, store_best_fn fn,
-                             void *context, struct gate_error *err);
+/* A position in the list of bests; rows start after it. case_id NULL: the start. */
+struct store_best_key {
+    const char *case_id;
+    const char *device_model;
+};
+
+/* By case and device model; device_model NULL: any. */
+enum gate_status store_bests(struct store *s, const char *device_model, struct store_best_key after,
+                             int64_t limit, store_best_fn fn, void *context,
+                             struct gate_error *err);
 /* Newest first, those with an id below `before` (INT64_MAX: all); device_model NULL: any. */
 enum gate_status store_best_log(struct store *s, const char *device_model, int64_t before,
                                 int64_t limit, store_best_change_fn fn, void *context,

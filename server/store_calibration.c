@@ -23,7 +23,8 @@ static bool calibration_row(struct query *q, void *call)
     return c->fn(c->context, &row);
 }
 
-enum gate_status store_calibrations(struct store *s, const char *device_model, int64_t limit,
+enum gate_status store_calibrations(struct store *s, const char *device_model,
+                                    struct store_calibration_key after, int64_t limit,
                                     store_calibration_fn fn, void *context, struct gate_error *err)
 {
     struct calibration_call call = {fn, context};
@@ -32,6 +33,8 @@ enum gate_status store_calibrations(struct store *s, const char *device_model, i
         return status;
     struct query q = query_begin(s, device_model ? SQL_CALIBRATIONS_OF_DEVICE : SQL_CALIBRATIONS);
     bind_int(&q, limit);
+    bind_int(&q, after.time_ms);
+    bind_int(&q, after.id);
     if (device_model)
         bind_text(&q, device_model);
     return store_each_row(s, &q, calibration_row, &call, err);

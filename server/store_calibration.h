@@ -36,9 +36,16 @@ typedef bool (*store_calibration_fn)(void *context, const struct store_calibrati
 typedef bool (*store_calibrated_fn)(void *context, const struct store_calibrated *row);
 typedef bool (*store_injected_fn)(void *context, const struct store_injected *row);
 
+/* A position in the list, newest first; rows start after it. */
+struct store_calibration_key {
+    int64_t time_ms; /* INT64_MAX: the start */
+    int64_t id;
+};
+
 /* Newest first; device_model NULL: any. A callback may ask for the cases of its row, and that of a
  * case for what was injected. */
-enum gate_status store_calibrations(struct store *s, const char *device_model, int64_t limit,
+enum gate_status store_calibrations(struct store *s, const char *device_model,
+                                    struct store_calibration_key after, int64_t limit,
                                     store_calibration_fn fn, void *context, struct gate_error *err);
 enum gate_status store_calibrated(struct store *s, int64_t calibration, store_calibrated_fn fn,
                                   void *context, struct gate_error *err);

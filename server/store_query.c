@@ -383,6 +383,7 @@ static bool leader_row(struct query *q, void *call)
         .commit = column_text(q, 4),
         .run_uuid = column_text(q, 5),
         .time_ms = column_int(q, 6),
+        .p50_ps = column_int(q, 7),
         .p50_ns = ns(q, 7),
         .tflops = column_real(q, 8) / p50_ps,
         .gbps = column_real(q, 9) / p50_ps * 1e3,
@@ -392,12 +393,21 @@ static bool leader_row(struct query *q, void *call)
     return c->fn(c->context, &row);
 }
 
-enum gate_status store_leaderboard(struct store *s, const char *device_model, store_leader_fn fn,
+enum gate_status store_leaderboard(struct store *s, const char *device_model,
+                                   struct store_leader_key after, int64_t limit, store_leader_fn fn,
                                    void *context, struct gate_error *err)
 {
     struct leader_call call = {fn, context};
+    enum gate_status status = store_check_limit(limit, err);
+    if (status != GATE_OK)
+        return status;
     struct query q = query_begin(s, SQL_LEADERBOARD);
     bind_text_or_null(&q, device_model);
+    bind_int(&q, limit);
+    bind_text_or_null(&q, after.case_id);
+    bind_text_or_null(&q, after.device_model);
+    bind_int(&q, after.p50_ps);
+    bind_text_or_null(&q, after.provider);
     return store_each_row(s, &q, leader_row, &call, err);
 }
 

@@ -50,11 +50,12 @@
     "CROSS JOIN test_case c ON c.id = t.case_id "                                                  \
     "WHERE " first " g.id < ?1 ORDER BY g.id DESC LIMIT ?2"
 
+/* ?1: limit, ?2 ?3: the key before the first row */
 #define CALIBRATIONS(first)                                                                        \
     "SELECT b.run_id, r.uuid, b.time_ms, d.model, coalesce(v.commit_id, ''), r.contract, "         \
     "b.threshold, b.processes "                                                                    \
-    "FROM calibration b CROSS JOIN run r ON r.id = b.run_id " RUN_TABLES first                     \
-    " ORDER BY b.time_ms DESC, b.run_id DESC LIMIT ?1"
+    "FROM calibration b CROSS JOIN run r ON r.id = b.run_id " RUN_TABLES "WHERE " first            \
+    " (b.time_ms, b.run_id) < (?2, ?3) ORDER BY b.time_ms DESC, b.run_id DESC LIMIT ?1"
 
 #define TOKEN_COLUMNS "id, name, scopes, digest, created_ms, expires_ms, last_used_ms, revoked_ms"
 
@@ -193,7 +194,10 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_COMMIT_OF_RUNS] = "SELECT id, coalesce(revision_id, 0) FROM run WHERE id > ?1 ORDER BY id",
     [SQL_KERNEL] = "SELECT name FROM kernel WHERE id = ?1",
 
-    /* ?1: device model or NULL. The contract of a track is that of its newest point. */
+    /*
+     * ?1: device model or NULL, ?2: limit, ?3 to ?6: the key before the first row, or NULL. The
+     * contract of a track is that of its newest point.
+     */
     [SQL_LEADERBOARD] =
         "SELECT c.name, d.model, s.provider, k.name, coalesce(v.commit_id, ''),"
         " r.uuid, l.time_ms, l.p50_ps, s.flops, s.bytes, s.contract, p.role "
@@ -206,8 +210,9 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "CROSS JOIN run r ON r.id = l.run_id "
         "CROSS JOIN kernel k ON k.id = p.kernel_id "
         "LEFT JOIN revision v ON v.id = r.revision_id "
-        "WHERE ?1 IS NULL OR d.model = ?1 "
-        "ORDER BY c.name, d.model, l.p50_ps, s.provider",
+        "WHERE (?1 IS NULL OR d.model = ?1)"
+        " AND (?3 IS NULL OR (c.name, d.model, l.p50_ps, s.provider) > (?3, ?4, ?5, ?6)) "
+        "ORDER BY c.name, d.model, l.p50_ps, s.provider LIMIT ?2",
 
     /* ?1: run */
     [SQL_RESULTS] = "SELECT c.name, e.verdict, e.series_id, e.arm, r.time_ms "
@@ -218,12 +223,15 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_RESULT_POINT] = "SELECT p50_ps, p50_lo_ps, p50_hi_ps, control_ps, rel_err FROM point "
                          "WHERE series_id = ?1 AND time_ms = ?2 AND run_id = ?3 AND arm = ?4",
 
+    /* ?1: device model or NULL, ?2: limit, ?3 ?4: the key before the first row, or NULL */
     [SQL_BESTS] = "SELECT c.name, d.model, r.contract, b.p50_ns, b.commit_id, b.stored_ms, r.epoch,"
                   " r.uuid FROM track t CROSS JOIN best b ON b.track_id = t.id "
                   "CROSS JOIN test_case c ON c.id = t.case_id "
                   "CROSS JOIN device d ON d.id = t.device_id "
                   "CROSS JOIN run r ON r.id = b.run_id "
-                  "WHERE ?1 IS NULL OR d.model = ?1 ORDER BY c.name, d.model",
+                  "WHERE (?1 IS NULL OR d.model = ?1)"
+                  " AND (?3 IS NULL OR (c.name, d.model) > (?3, ?4)) "
+                  "ORDER BY c.name, d.model LIMIT ?2",
     /* ?1: the id before the first row, ?2: limit */
     [SQL_BEST_LOG] = BEST_LOG(""),
     [SQL_BEST_LOG_OF_DEVICE] =
@@ -232,7 +240,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
 
     [SQL_CALIBRATIONS] = CALIBRATIONS(""),
     [SQL_CALIBRATIONS_OF_DEVICE] =
-        CALIBRATIONS("WHERE b.device_id = (SELECT id FROM device WHERE model = ?2)"),
+        CALIBRATIONS("b.device_id = (SELECT id FROM device WHERE model = ?4) AND"),
     [SQL_CALIBRATED] = "SELECT place, name, mde, resolved FROM calibrated WHERE run_id = ?1 "
                        "ORDER BY place",
     [SQL_INJECTED] = "SELECT share, decisions, red, pass, no_verdict FROM injected "

@@ -4,7 +4,7 @@
 // are { p50_ns, p50_lo_ns, p50_hi_ns, verdict, rel_err }, or null where that side has no time.
 
 import { get } from "./api.js";
-import { allCases } from "./lists.js";
+import { allCases, allLeaders } from "./lists.js";
 
 const side = (c) => c && c.p50_ns !== null ? {
     p50_ns: c.p50_ns, p50_lo_ns: c.p50_lo_ns ?? null, p50_hi_ns: c.p50_hi_ns ?? null,
@@ -37,7 +37,7 @@ export async function compareDevices({ a, b }, signal) {
 }
 
 export async function compareProviders({ device, a, b }, signal) {
-    const { leaders } = await get("leaderboard", { device }, signal);
+    const leaders = await allLeaders(device, signal);
     const of = (provider) => new Map(leaders.filter((l) => l.provider === provider)
         .map((l) => [l.case, l]));
     return { rows: join(of(a), of(b), device, "not timed by both providers") };

@@ -9,18 +9,21 @@ const PAGE = 1000; // rows of an answer
 const MAX_PAGES = 20;
 const SHOWN = 200; // rows of a table, until more are asked for
 
-/** All cases of a device: the server gives them in pages. */
-export async function allCases(device, signal) {
+/* All rows of a device: the server gives them in pages. */
+async function allRows(path, name, device, signal) {
     const all = [];
     let after = null;
     for (let page = 0; page < MAX_PAGES; page++) {
-        const { cases, next } = await get("cases", { device, limit: PAGE, after }, signal);
-        all.push(...cases);
-        after = next ?? null;
+        const answer = await get(path, { device, limit: PAGE, after }, signal);
+        all.push(...answer[name]);
+        after = answer.next ?? null;
         if (after === null) break;
     }
     return all;
 }
+
+export const allCases = (device, signal) => allRows("cases", "cases", device, signal);
+export const allLeaders = (device, signal) => allRows("leaderboard", "leaders", device, signal);
 
 /**
  * A table of `items`, whose rows beyond SHOWN come on request. `heads`: cells of the first row.

@@ -9,7 +9,7 @@ import {
     change, dateText, duration, durationCell, factor, plural, shortCommit, time,
 } from "./format.js";
 import { head, term } from "./glossary.js";
-import { chosenDevice, longTable, picker } from "./lists.js";
+import { allLeaders, chosenDevice, longTable, picker } from "./lists.js";
 import { caseLink, commitText, nothingYet, runLink } from "./parts.js";
 import { badge } from "./verdict.js";
 import { eventSwatch } from "./chart_marks.js";
@@ -176,7 +176,7 @@ async function devicesPart(state, devices, signal, go) {
 }
 
 async function providersPart(state, devices, signal, go) {
-    const { leaders } = await get("leaderboard", { device: state.device }, signal);
+    const leaders = await allLeaders(state.device, signal);
     const names = [...new Set(leaders.map((l) => l.provider))].sort();
     const ours = leaders.find((l) => l.role === "candidate")?.provider ?? names[0] ?? "";
     const other = names.find((n) => n !== ours) ?? ours;

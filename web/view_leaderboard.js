@@ -4,7 +4,9 @@ import { get } from "./api.js";
 import { address, h } from "./dom.js";
 import { durationCell, plural, share, shortCommit } from "./format.js";
 import { head, term } from "./glossary.js";
-import { allCases, chosenDevice, deviceTabs, distinct, longTable, picker } from "./lists.js";
+import {
+    allCases, allLeaders, chosenDevice, deviceTabs, distinct, longTable, picker,
+} from "./lists.js";
 import { caseLink, nothingYet } from "./parts.js";
 
 /** [{ id, op, dtype, floor_ns, byProvider, fastest }]; floor: no launch can take less. */
@@ -99,8 +101,8 @@ export async function leaderboardView({ query, signal }) {
     if (devices.length === 0) return { title: "Leaderboard", content: nothingYet() };
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
-    const [{ leaders }, cases] = await Promise.all([
-        get("leaderboard", { device }, signal), allCases(device, signal),
+    const [leaders, cases] = await Promise.all([
+        allLeaders(device, signal), allCases(device, signal),
     ]);
     const rows = rowsOf(leaders, cases);
     const providers = providersOf(leaders);

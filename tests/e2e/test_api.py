@@ -444,7 +444,8 @@ class Lists(History):
         for leader in leaders:
             if leader["case"] == GEMV:
                 self.assertEqual(leader["p50_ns"], min(trend[leader["provider"]]))
-        self.assertEqual(len(self.get("leaderboard")["leaders"]), 4 * N_CASES)
+        whole = self.get("leaderboard")
+        self.assertEqual((len(whole["leaders"]), whole["next"]), (4 * N_CASES, None))
 
     def test_bests(self):
         bests = {b["case"]: b for b in self.get(f"bests?device={GPU}")["bests"]}
@@ -454,6 +455,23 @@ class Lists(History):
             self.assertEqual((best["p50_ns"], best["commit"], best["time_ms"]),
                              (case["best"]["p50_ns"], case["best"]["commit"],
                               case["best"]["time_ms"]))
+
+    def test_pages_of_leaders_bests_and_calibrations(self):
+        for path, name, limit in (("leaderboard", "leaders", 5), ("bests", "bests", 4),
+                                  (f"leaderboard?device={GPU}", "leaders", 7),
+                                  (f"bests?device={HOST}", "bests", 1),
+                                  ("calibrations", "calibrations", 1),
+                                  (f"calibrations?device={GPU}", "calibrations", 1)):
+            whole = self.get(path)
+            self.assertIsNone(whole["next"])
+            self.assertGreater(len(whole[name]), limit)
+            self.assertEqual(self.pages(path, name, limit), whole[name])
+        for path in ("leaderboard?after=a,b,c", "leaderboard?after=a,b,0,c",
+                     "leaderboard?after=a,b,1,c,d", "leaderboard?limit=10001",
+                     "leaderboard?limit=0", "bests?after=a", "bests?after=" + "a" * 401,
+                     "bests?limit=0", "calibrations?after=1", "calibrations?after=1,x",
+                     "calibrations?after=-1,1"):
+            self.assert_problem(self.server.get("/api/v1/" + path), 400)
 
     def test_best_log(self):
         log = self.pages("bests/log", "log", 7)

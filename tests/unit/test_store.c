@@ -25,6 +25,7 @@
 #include "unit/store_fixture.h"
 
 static const struct store_run_filter any;
+static const struct store_leader_key first_leader;
 static const struct store_run_key start = {INT64_MAX, ""};
 
 /* ---- the sample itself ---- */
@@ -406,7 +407,8 @@ static void test_leaderboard(void **state)
         GATE_OK);
 
     struct leader_tally t = {0};
-    assert_int_equal(store_leaderboard(s, NULL, see_leader, &t, &f->err), GATE_OK);
+    assert_int_equal(store_leaderboard(s, NULL, first_leader, 1000, see_leader, &t, &f->err),
+                     GATE_OK);
     assert_int_equal(t.n, plan.n_cases * (3 + 1));
     assert_true(t.attention_ours == trend.lowest);
     assert_string_equal(t.contract, "graph-abba-v1");
@@ -418,7 +420,8 @@ static void test_leaderboard(void **state)
     set_number(run, "time_ms", 1900000000000.0);
     set_number(timing_of(run, 0, CANDIDATE), "p50_ns", 99999999.0);
     assert_int_equal(put(f, s, run, NULL), GATE_OK);
-    assert_int_equal(store_leaderboard(s, "nvidia-h200", see_leader, &t, &f->err), GATE_OK);
+    assert_int_equal(
+        store_leaderboard(s, "nvidia-h200", first_leader, 1000, see_leader, &t, &f->err), GATE_OK);
     assert_true(t.attention_ours == 99999999.0);
     assert_string_equal(t.contract, "graph-abba-v2");
     store_close(s);
@@ -436,7 +439,8 @@ static void test_best_is_a_line_and_no_rival(void **state)
     assert_int_equal(scalar(f->path, "SELECT count(*) FROM point WHERE best_p50_ps = 1000000"), 1);
     assert_int_equal(scalar(f->path, "SELECT count(*) FROM track WHERE peer = 'ours'"), 0);
     struct leader_tally t = {0};
-    assert_int_equal(store_leaderboard(s, NULL, see_leader, &t, &f->err), GATE_OK);
+    assert_int_equal(store_leaderboard(s, NULL, first_leader, 1000, see_leader, &t, &f->err),
+                     GATE_OK);
     assert_int_equal(t.n, 3 * plan.n_cases);
     assert_true(t.attention_ours > 1000);
 

@@ -184,7 +184,8 @@ static void assert_bests(struct store_fixture *f, struct store *s, const char *e
     struct buf text;
     buf_init(&text, 1000);
     assert_int_equal(store_best_log(s, GPU, INT64_MAX, 100, add_change, &text, &f->err), GATE_OK);
-    assert_int_equal(store_bests(s, GPU, add_best, &text, &f->err), GATE_OK);
+    assert_int_equal(
+        store_bests(s, GPU, (struct store_best_key){0}, 1000, add_best, &text, &f->err), GATE_OK);
     assert_string_equal(text.data, expected);
     buf_release(&text);
 }
@@ -287,7 +288,9 @@ static void test_late_runs_change_nothing_newer(void **state)
                      1);
     /* Nor does it change by which contract the leaders are measured. */
     struct leaders leaders = {0};
-    assert_int_equal(store_leaderboard(s, GPU, see_leader, &leaders, &f->err), GATE_OK);
+    assert_int_equal(store_leaderboard(s, GPU, (struct store_leader_key){0}, 1000, see_leader,
+                                       &leaders, &f->err),
+                     GATE_OK);
     assert_int_equal(leaders.n, 3);
     assert_true(leaders.ours_ns == 500);
 
@@ -295,7 +298,9 @@ static void test_late_runs_change_nothing_newer(void **state)
     late = run_at(3, 150);
     set_number(timing_of(late, 0, CANDIDATE), "p50_ns", 450);
     must_put(f, s, late);
-    assert_int_equal(store_leaderboard(s, GPU, see_leader, &leaders, &f->err), GATE_OK);
+    assert_int_equal(store_leaderboard(s, GPU, (struct store_leader_key){0}, 1000, see_leader,
+                                       &leaders, &f->err),
+                     GATE_OK);
     assert_true(leaders.ours_ns == 450);
     store_close(s);
 }
