@@ -22,7 +22,7 @@ import xml.etree.ElementTree as ElementTree
 import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from test_server import GEMV, GPU, PATIENCE, SERVER, Server, seed  # noqa: E402
+from test_server import GEMV, GPU, PATIENCE, ROOT, SERVER, Server, seed  # noqa: E402
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -180,6 +180,36 @@ class Found(Case):
         lines = self.server.get("/api/v1/alerts?format=csv").bytes.decode().split("\r\n")
         self.assertEqual(lines[0].split(",")[:3], ["id", "case", "device"])
         self.assertEqual(len(lines), len(rows) + 2)
+
+
+class Grafana(Case):
+    """The panels of server/README.md: Infinity takes named members out of an array of rows."""
+
+    TYPES = {"Time (UNIX ms)": int, "Number": (int, float), "String": str}
+
+    def panels(self):
+        """(address, [(selector, type)]) of each."""
+        with open(os.path.join(ROOT, "server", "README.md"), encoding="utf-8") as file:
+            section = file.read().split("\n## Grafana\n")[1].split("\n## ")[0]
+        for part in section.split("\n    /api/v1/")[1:]:
+            yield (part.split("\n")[0],
+                   re.findall(r"^\| `(\w+)` \| \w+ \| (.+) \|$", part, re.MULTILINE))
+
+    def test_what_is_documented_is_there(self):
+        panels = list(self.panels())
+        self.assertEqual([len(columns) for _, columns in panels], [4, 4])
+        for address, columns in panels:
+            address = address.replace("${__from}", "1600000000000").replace("${__to}",
+                                                                            "1900000000000")
+            self.assertNotIn("$", address)
+            rows = self.server.json("/api/v1/" + address)
+            self.assertIsInstance(rows, list)
+            self.assertTrue(rows, address)
+            for row in rows:
+                for selector, kind in columns:
+                    self.assertIsInstance(row[selector], self.TYPES[kind], selector)
+                    if kind.startswith("Time"):
+                        self.assertGreater(row[selector], 1600000000000)
 
 
 class Branches(Case):
