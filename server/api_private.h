@@ -14,7 +14,7 @@
 #include "request.h"
 #include "store.h"
 
-#define API_MAX_NAMES 13 /* parameters of one address */
+#define API_MAX_NAMES 16 /* parameters of one address */
 
 /* One answer in the making. */
 struct call {

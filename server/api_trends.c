@@ -65,9 +65,19 @@ static void put_rows(struct call *c, const struct store_trend_result *t, trend_c
 
 /* ---- what stands beside the points ---- */
 
+/* Is this of the branch that was asked for, where one was? */
+static bool is_of_branch(const struct call *c, const char *branch)
+{
+    const char *wanted = request_parameter(c->request, "branch");
+    return !wanted || strcmp(wanted, branch) == 0;
+}
+
 static bool change_row(void *context, const struct store_change *row)
 {
-    struct emit *e = context;
+    struct call *c = context;
+    struct emit *e = &c->emit;
+    if (!is_of_branch(c, row->branch))
+        return true;
     emit_open(e, '{');
     emit_integer_member(e, "id", row->id);
     emit_integer_member(e, "time_ms", row->time_ms);
@@ -90,6 +100,7 @@ struct event {
 };
 
 struct events {
+    const struct call *call;
     size_t n;
     struct event list[MAX_EVENTS + MAX_WRONG];
 };
@@ -107,6 +118,9 @@ static struct event *new_event(struct events *events, const char *kind, int64_t 
 
 static bool event_row(void *context, const struct store_best_change *row)
 {
+    const struct events *events = context;
+    if (!is_of_branch(events->call, row->branch))
+        return true;
     bool accepted = strcmp(row->kind, "raised") == 0;
     struct event *event = new_event(context, accepted ? "accepted" : "best", row->time_ms,
                                     row->commit, row->run_uuid);
@@ -137,6 +151,9 @@ static void put_text(char *out, size_t size, const char *text)
 
 static bool wrong_row(void *context, const struct store_wrong *row)
 {
+    const struct events *events = context;
+    if (!is_of_branch(events->call, row->branch))
+        return true;
     struct event *event = new_event(context, "wrong", row->time_ms, row->commit, row->run_uuid);
     put_text(event->text, sizeof(event->text),
              row->reason[0] ? row->reason : "the result was wrong, and so never timed");
@@ -153,6 +170,7 @@ static enum gate_status put_events(struct call *c, const struct store_trend_resu
 {
     struct emit *e = &c->emit;
     struct events events;
+    events.call = c;
     events.n = 0;
     enum gate_status status = GATE_OK;
     if (t->has_best_log)
@@ -198,7 +216,7 @@ static enum gate_status put_context(struct call *c, const char *device,
     emit_key(&c->emit, "change_points");
     emit_open(&c->emit, '[');
     if (status == GATE_OK && t->has_changes)
-        status = store_change_points(c->store, t->track, change_row, &c->emit, &c->err);
+        status = store_change_points(c->store, t->track, change_row, c, &c->err);
     emit_close(&c->emit, ']');
     if (status == GATE_OK)
         status = put_events(c, t);
@@ -243,6 +261,37 @@ static bool take_columns(struct call *c, trend_columns *columns)
     return false;
 }
 
+/* The commit that a parameter names; *id is 0 where it is missing. */
+static bool take_end(struct call *c, const char *parameter, int64_t *id, enum gate_status *status)
+{
+    const char *digits = request_parameter(c->request, parameter);
+    *id = 0;
+    if (!digits)
+        return true;
+    size_t n = strspn(digits, "0123456789abcdef");
+    if (n >= 7 && n <= 40 && digits[n] == '\0')
+        *status = store_commit(c->store, digits, id, &c->err);
+    if (*status == GATE_OK && *id == 0)
+        reply_problem(c->reply, 400,
+                      "The parameter '%s' must be 7 to 40 digits of a commit that has a run, "
+                      "and of no other.",
+                      parameter);
+    return *id != 0;
+}
+
+/* False: *status says that the store could not be read, or a problem was written. */
+static bool take_commits(struct call *c, struct store_trend_query *q, enum gate_status *status)
+{
+    *status = GATE_OK;
+    if (!take_end(c, "from_commit", &q->from_commit, status) ||
+        !take_end(c, "to_commit", &q->to_commit, status))
+        return false;
+    if (q->by_commit || (q->from_commit == 0 && q->to_commit == 0))
+        return true;
+    reply_problem(c->reply, 400, "A range of commits is one of their order: order=commit.");
+    return false;
+}
+
 static bool take_query(struct call *c, struct store_trend_query *q, trend_columns *columns)
 {
     static const char *const orders[] = {"time", "commit"};
@@ -253,7 +302,7 @@ static bool take_query(struct call *c, struct store_trend_query *q, trend_column
     const char *limit = request_parameter(c->request, "limit");
     if (!take_case(c, true, &q->case_id) || !take_device(c, true, &q->device_model) ||
         !take_provider(c, &q->provider) || !take_contract(c, &q->contract) ||
-        !take_number(c, "from", 0, 0, INT64_MAX, &q->from_ms) ||
+        !take_branch(c, &q->branch) || !take_number(c, "from", 0, 0, INT64_MAX, &q->from_ms) ||
         !take_number(c, "to", INT64_MAX, 0, INT64_MAX, &q->to_ms) ||
         !take_word(c, "order", orders, 2, 0, &order) || !take_number(c, "raw", 0, 0, 1, &raw) ||
         !take_number(c, raw ? "limit" : "points", POINTS_DEFAULT, 1, POINTS_MAX, &q->points) ||
@@ -278,12 +327,14 @@ enum gate_status get_trends(struct call *c)
     struct store_trend_query query;
     struct store_trend_result trend;
     trend_columns columns;
+    enum gate_status status;
     if (!take_format(c) || !take_query(c, &query, &columns))
         return GATE_OK;
-    enum gate_status status = store_trend_read(c->store, &query, &trend, &c->err);
+    if (!take_commits(c, &query, &status))
+        return status;
+    status = store_trend_read(c->store, &query, &trend, &c->err);
     if (status == GATE_USAGE)
-        reply_problem(c->reply, 400,
-                      "The parameter 'after' is not the 'next' of an earlier answer.");
+        refuse_after(c);
     else if (status == GATE_OK && c->emit.form == EMIT_JSON)
         status = put_answer(c, &query, &trend, columns);
     else if (status == GATE_OK)

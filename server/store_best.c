@@ -56,6 +56,7 @@ static bool change_row(struct query *q, void *call)
         .to_ns = column_real(q, 6),
         .commit = column_text(q, 7),
         .kind = column_text(q, 8),
+        .branch = column_text(q, 9),
     };
     return c->fn(c->context, &row);
 }

@@ -30,6 +30,7 @@ struct store_best_change {
     const char *commit;
     const char
         *kind; /* "first", "lowered", "raised" or, when the run's epoch is another, "epoch" */
+    const char *branch; /* of the run */
 };
 
 typedef bool (*store_best_fn)(void *context, const struct store_best *row);

@@ -21,6 +21,7 @@ static bool change_row(struct query *q, void *call)
         .after_ns = column_real(q, 5),
         .change = change,
         .kind = change > 0 ? "regression" : "improvement",
+        .branch = column_text(q, 8),
     };
     return c->fn(c->context, &row);
 }
@@ -47,6 +48,7 @@ static bool wrong_row(struct query *q, void *call)
         .run_uuid = column_text(q, 1),
         .commit = column_text(q, 2),
         .reason = column_text(q, 3),
+        .branch = column_text(q, 4),
     };
     return c->fn(c->context, &row);
 }

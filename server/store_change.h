@@ -14,6 +14,7 @@ struct store_change {
     double before_ns, after_ns;
     double change; /* after over before, less 1 */
     const char *kind;
+    const char *branch; /* of the run */
 };
 
 typedef bool (*store_change_fn)(void *context, const struct store_change *row);
@@ -27,6 +28,7 @@ struct store_wrong {
     const char *run_uuid;
     const char *commit; /* "": not known */
     const char *reason; /* the same */
+    const char *branch; /* of the run */
 };
 
 typedef bool (*store_wrong_fn)(void *context, const struct store_wrong *row);

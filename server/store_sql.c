@@ -44,7 +44,8 @@
     "ORDER BY p.time_ms DESC, p.run_id DESC, p.arm DESC"
 
 #define BEST_LOG(first)                                                                            \
-    "SELECT g.id, c.name, d.model, r.time_ms, r.uuid, g.from_ns, g.to_ns, g.commit_id, g.kind "    \
+    "SELECT g.id, c.name, d.model, r.time_ms, r.uuid, g.from_ns, g.to_ns, g.commit_id, g.kind, "   \
+    "r.branch "                                                                                    \
     "FROM best_log g CROSS JOIN run r ON r.id = g.run_id "                                         \
     "CROSS JOIN device d ON d.id = g.device_id CROSS JOIN track t ON t.id = g.track_id "           \
     "CROSS JOIN test_case c ON c.id = t.case_id "                                                  \
@@ -94,6 +95,10 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_RUNS_OF_COMMIT] =
         RUNS("r.revision_id = (SELECT id FROM revision WHERE commit_id = ?7) AND"),
 
+    [SQL_BRANCH_RUNS] = "SELECT id FROM run WHERE branch = ?1",
+    /* ?1: a prefix of hex digits */
+    [SQL_FIND_COMMIT] = "SELECT id FROM revision WHERE commit_id >= ?1 AND commit_id < ?1 || '~' "
+                        "LIMIT 2",
     [SQL_NEXT_BRANCH] = "SELECT branch FROM run WHERE branch >= ?1 ORDER BY branch LIMIT 1",
 
     [SQL_RUN] = "SELECT " RUN_COLUMNS " FROM run r " RUN_TABLES "WHERE r.id = ?1",
@@ -389,14 +394,14 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     /* ?1: track; 0 is of one that has no alert */
     [SQL_CHANGE_POINTS] =
         "SELECT coalesce(a.id, 0), p.time_ms, r.uuid, coalesce(v.commit_id, ''), p.before_ns,"
-        " p.after_ns, p.before_level, p.after_level FROM series s "
+        " p.after_ns, p.before_level, p.after_level, r.branch FROM series s "
         "CROSS JOIN change_point p ON p.series_id = s.id CROSS JOIN run r ON r.id = p.run_id "
         "LEFT JOIN revision v ON v.id = r.revision_id "
         "LEFT JOIN alert a ON a.change_point_id = p.id "
         "WHERE s.track_id = ?1 AND p.stands = 1 ORDER BY s.provider, s.contract, p.time_ms, p.id",
     /* ?1: track, ?2: limit */
     [SQL_WRONG_RESULTS] =
-        "SELECT w.time_ms, r.uuid, coalesce(v.commit_id, ''), w.reason FROM wrong w "
+        "SELECT w.time_ms, r.uuid, coalesce(v.commit_id, ''), w.reason, r.branch FROM wrong w "
         "CROSS JOIN run r ON r.id = w.run_id LEFT JOIN revision v ON v.id = r.revision_id "
         "WHERE w.track_id = ?1 ORDER BY w.time_ms DESC, w.run_id DESC LIMIT ?2",
     [SQL_PUT_WRONG] =

@@ -4,7 +4,7 @@
  * Whether a series has more rows than are asked for is found by reading them: mostly it has not,
  * and then it was read once. Only pages and the order of commits count first.
  */
-#include "store_trend_rows.h"
+#include "store_trend_filter.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -210,12 +210,22 @@ static enum gate_status ask_range(struct trend_reader *r, enum store_sql id, siz
     return store_find_id(r->store, &q, value, r->err);
 }
 
+static enum gate_status count_series(struct trend_reader *r, size_t i, int64_t *total)
+{
+    struct trend_extent extent;
+    if (!r->filter.is_set)
+        return ask_range(r, SQL_TREND_TOTAL, i, total);
+    enum gate_status status = trend_filter_extent(r, i, &extent);
+    *total = extent.n;
+    return status;
+}
+
 static enum gate_status count_rows(struct trend_reader *r)
 {
     struct store_trend_result *out = r->result;
     enum gate_status status = GATE_OK;
     for (size_t i = 0; i < out->n_series && status == GATE_OK; i++) {
-        status = ask_range(r, SQL_TREND_TOTAL, i, &out->series[i].total);
+        status = count_series(r, i, &out->series[i].total);
         out->bucketed |= !r->query->raw && out->series[i].total > r->query->points;
     }
     return status;
@@ -229,6 +239,21 @@ static void set_width(struct trend_reader *r, int64_t first, int64_t last)
     r->width = (last - first) / r->query->points + 1;
 }
 
+/* When the first and the last row of a series was; -1: there is none. */
+static enum gate_status ask_times(struct trend_reader *r, size_t i, int64_t *from, int64_t *to)
+{
+    struct trend_extent extent;
+    enum gate_status status;
+    if (r->filter.is_set) {
+        status = trend_filter_extent(r, i, &extent);
+        *from = extent.n > 0 ? extent.first_ms : -1;
+        *to = extent.n > 0 ? extent.last_ms : -1;
+        return status;
+    }
+    status = ask_range(r, SQL_TREND_FIRST, i, from);
+    return status == GATE_OK ? ask_range(r, SQL_TREND_LAST, i, to) : status;
+}
+
 /* From the first row of all series to the last. */
 static enum gate_status lay_times(struct trend_reader *r)
 {
@@ -237,9 +262,7 @@ static enum gate_status lay_times(struct trend_reader *r)
     for (size_t i = 0; i < r->result->n_series; i++) {
         int64_t from = 0;
         int64_t to = 0;
-        enum gate_status status = ask_range(r, SQL_TREND_FIRST, i, &from);
-        if (status == GATE_OK)
-            status = ask_range(r, SQL_TREND_LAST, i, &to);
+        enum gate_status status = ask_times(r, i, &from, &to);
         if (status != GATE_OK)
             return status;
         first = from >= 0 && from < first ? from : first;
@@ -319,7 +342,9 @@ static enum gate_status read_rows(struct trend_reader *r)
 static enum gate_status read_buckets(struct trend_reader *r)
 {
     enum gate_status status = GATE_OK;
-    if (r->order)
+    if (r->filter.order)
+        set_width(r, r->filter.first_place, r->filter.last_place);
+    else if (r->order)
         set_width(r, 0, r->order->n_commits + 1);
     else
         status = lay_times(r);
@@ -333,6 +358,8 @@ static enum gate_status read_points(struct trend_reader *r)
     enum gate_status status = GATE_OK;
     if (r->query->by_commit)
         status = store_commit_order(r->store, &r->order, r->err);
+    if (status == GATE_OK)
+        status = trend_filter_open(r);
     if (status == GATE_OK && (r->query->raw || r->query->by_commit))
         status = count_rows(r);
     if (status == GATE_OK && r->query->raw)
@@ -377,5 +404,30 @@ enum gate_status store_trend_read(struct store *s, const struct store_trend_quer
     finish(out);
     for (size_t i = 0; i < out->n_series && status == GATE_OK; i++)
         status = trend_name_rows(&r, &out->series[i]);
+    trend_filter_release(&r.filter);
+    return status;
+}
+
+struct commit_call {
+    int64_t id;
+    int n;
+};
+
+static bool commit_row(struct query *q, void *call)
+{
+    struct commit_call *c = call;
+    c->id = column_int(q, 0);
+    c->n++;
+    return true;
+}
+
+enum gate_status store_commit(struct store *s, const char *digits, int64_t *id,
+                              struct gate_error *err)
+{
+    struct commit_call call = {0};
+    struct query q = query_begin(s, SQL_FIND_COMMIT);
+    bind_text(&q, digits);
+    enum gate_status status = store_each_row(s, &q, commit_row, &call, err);
+    *id = call.n == 1 ? call.id : 0;
     return status;
 }

@@ -19,13 +19,16 @@ struct store_trend_query {
     const char *device_model;
     const char *provider; /* NULL: all */
     const char *contract; /* NULL: all */
+    const char *branch;   /* of the run; NULL: all */
     int64_t from_ms;      /* both included */
     int64_t to_ms;
-    bool by_commit;    /* in the order of the commits' first runs; else of time */
-    int64_t points;    /* more rows of a series than this come in as many buckets at most */
-    bool raw;          /* never in buckets, but in pages of `points` rows; in the order of time */
-    const char *after; /* the `next` of an earlier page of raw rows, or NULL */
-    unsigned omit;     /* of enum store_trend_part: read as "not known" where that saves work */
+    int64_t from_commit; /* both included, in the order of commits: ids of store_commit() */
+    int64_t to_commit;   /* 0: open */
+    bool by_commit;      /* in the order of the commits' first runs; else of time */
+    int64_t points;      /* more rows of a series than this come in as many buckets at most */
+    bool raw;            /* never in buckets, but in pages of `points` rows; in the order of time */
+    const char *after;   /* the `next` of an earlier page of raw rows, or NULL */
+    unsigned omit;       /* of enum store_trend_part: read as "not known" where that saves work */
 };
 
 /*
@@ -98,5 +101,10 @@ struct store_trend_result {
 enum gate_status store_trend_read(struct store *s, const struct store_trend_query *query,
                                   struct store_trend_result *out, struct gate_error *err);
 void store_trend_release(struct store_trend_result *r);
+
+/* The commit of a run, by at least 7 of its hexadecimal digits; *id is 0 when there is none, or
+ * more than one. */
+enum gate_status store_commit(struct store *s, const char *digits, int64_t *id,
+                              struct gate_error *err);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store_trend_rows.h"
+#include "store_trend_filter.h"
 
 struct bucket {
     size_t n;      /* rows */
@@ -46,6 +46,9 @@ static bool choose_row(void *context, sqlite3_value **values)
 {
     struct filler *f = context;
     const struct commit_order *order = f->reader->order;
+    const struct trend_filter *filter = &f->reader->filter;
+    if (filter->is_set && !trend_filter_wants(filter, sqlite3_value_int64(values[1])))
+        return false;
     int64_t place = order ? commit_order_place(order, sqlite3_value_int64(values[1]))
                           : sqlite3_value_int64(values[0]);
     void *grown = f->values;

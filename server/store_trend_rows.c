@@ -4,7 +4,7 @@
  * The rows of a series are one range of the table. What is told of a run, its uuid and commit,
  * never changes, and is looked up for the rows that are shown only, past a small cache.
  */
-#include "store_trend_rows.h"
+#include "store_trend_filter.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -240,6 +240,7 @@ struct page {
     const struct trend_reader *reader;
     struct store_trend_series *series;
     const struct trend_key *after;
+    const struct trend_filter *filter; /* or NULL */
     int64_t limit;
     bool with_details;
     bool more;
@@ -261,6 +262,8 @@ static bool take_row(void *context, sqlite3_value **values)
     struct store_trend_series *series = page->series;
     if (page->after && !is_behind(values, page->after))
         return false;
+    if (page->filter && !trend_filter_wants(page->filter, integer(values, RUN)))
+        return false;
     page->more = (int64_t)series->n == page->limit;
     if (page->more)
         return true;
@@ -281,8 +284,9 @@ enum gate_status trend_read_rows(struct trend_reader *r, size_t i, const struct 
         .series = &r->result->series[i],
         .after = after,
         .limit = limit,
-        /* The order of commits is found by the run. */
-        .with_details = !trend_is_of_levels(r) || r->order,
+        .filter = r->filter.is_set ? &r->filter : NULL,
+        /* The order of commits and what is wanted are found by the run. */
+        .with_details = !trend_is_of_levels(r) || r->order || r->filter.is_set,
     };
     const struct store_scan scan = {.take = take_row, .context = &page};
     struct query q = trend_begin(r, page.with_details ? SQL_TREND_POINTS : SQL_TREND_LEVELS, i,

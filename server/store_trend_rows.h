@@ -12,13 +12,23 @@ struct trend_key {
     int64_t time_ms, run_id, arm;
 };
 
+/* store_trend_filter.h */
+struct trend_filter {
+    bool is_set;
+    bool *of_branch; /* by the run's id, n_runs of them; NULL: of any */
+    int64_t n_runs;
+    const struct commit_order *order; /* NULL: of any commit */
+    int64_t first_place, last_place;
+};
+
 struct trend_reader {
     struct store *store;
     const struct store_trend_query *query;
     struct store_trend_result *result;
     size_t cap;                       /* of the series of the result */
     const struct commit_order *order; /* NULL in the order of time */
-    int64_t first, width;             /* of the buckets */
+    struct trend_filter filter;
+    int64_t first, width; /* of the buckets */
     struct gate_error *err;
 };
 

@@ -280,6 +280,78 @@ class Trends(History):
         self.assertEqual((event["kind"], event["run"], event["text"], event["time_ms"]),
                          ("wrong", wrong["run"], wrong["reason"], wrong["time_ms"]))
 
+    def of(self, whole, wanted):
+        """The rows of a trend's series whose run is wanted, as {series: [(run, p50)]}."""
+        return {s["provider"]: [(run, p50) for run, p50 in zip(s["columns"]["run"],
+                                                               s["columns"]["p50_ns"])
+                                if run in wanted] for s in whole["series"]}
+
+    def test_one_branch(self):
+        runs = self.pages("runs", "runs", 50)
+        whole = self.trend(case=ATTENTION)
+        for branch in ("main", "tune-tiles"):
+            wanted = {r["uuid"] for r in runs if r["branch"] == branch}
+            rows = self.of(whole, wanted)
+            n = sum(map(len, rows.values()))
+            trend = self.trend(case=ATTENTION, branch=branch)
+            self.assertEqual(self.of(trend, wanted), rows)
+            self.assertEqual(trend["total"], n)
+            by_commit = self.trend(case=ATTENTION, branch=branch, order="commit")
+            self.assertEqual({k: sorted(v) for k, v in self.of(by_commit, wanted).items()},
+                             {k: sorted(v) for k, v in rows.items()})
+            self.assertEqual(by_commit["total"], n)
+            pages = []
+            for page in self.raw_pages(f"&branch={branch}", 7):
+                self.assertEqual(page["total"], n)
+                pages += [row for s in self.of(page, wanted).values() for row in s]
+            self.assertEqual(pages, [row for s in rows.values() for row in s])
+            for more in ({}, {"order": "commit"}, {"columns": "n,min_ns,max_ns"}):
+                trend = self.trend(case=ATTENTION, branch=branch, points=3, **more)
+                self.assertTrue(trend["bucketed"])
+                for series in trend["series"]:
+                    numbers = [p50 for _, p50 in rows[series["provider"]]]
+                    columns = series["columns"]
+                    self.assertEqual((sum(columns["n"]), min(columns["min_ns"]),
+                                      max(columns["max_ns"])),
+                                     (len(numbers), min(numbers), max(numbers)))
+            for name in ("events", "change_points"):
+                self.assertEqual(trend[name], [e for e in whole[name] if e["run"] in wanted])
+        self.assertEqual(self.trend(branch="none")["total"], 0)
+
+    def raw_pages(self, more, limit):
+        after = ""
+        while after is not None:
+            page = self.get(f"trends?case={ATTENTION}&device={GPU}&raw=1&limit={limit}{more}"
+                            + (f"&after={after}" if after else ""))
+            yield page
+            after = page["next"]
+
+    def test_a_range_of_commits(self):
+        whole = self.ours(self.trend(order="commit"))
+        commits = list(dict.fromkeys(whole["commit"]))
+        first, last = commits[10], commits[-11]
+        wanted = {run for run, commit in zip(whole["run"], whole["commit"])
+                  if commit in commits[10:-10]}
+        self.assertGreater(len(wanted), 5)
+        for parameters, kept in (({"from_commit": first, "to_commit": last[:10]}, commits[10:-10]),
+                                 ({"from_commit": first[:7]}, commits[10:]),
+                                 ({"to_commit": last}, commits[:-10]),
+                                 ({"from_commit": last, "to_commit": first}, [])):
+            n = sum(c in kept for c in whole["commit"])
+            trend = self.trend(order="commit", provider="ours", **parameters)
+            self.assertEqual(trend["total"], n)
+            if n > 0:
+                self.assertEqual(self.ours(trend)["commit"],
+                                 [c for c in whole["commit"] if c in kept])
+                buckets = self.ours(self.trend(order="commit", points=4, **parameters))
+                self.assertEqual(sum(buckets["n"]), n)
+                self.assertEqual(len(buckets["n"]), 4)
+        trend = f"/api/v1/trends?case={GEMV}&device={GPU}"
+        for more in (f"&from_commit={first}", f"&order=commit&from_commit={first[:6]}",
+                     f"&order=commit&to_commit={first.upper()}x", "&order=commit&to_commit=0000000",
+                     f"&order=commit&from_commit={first}0", "&branch=" + "x" * 401):
+            self.assert_problem(self.server.get(trend + more), 400)
+
     def test_refusals(self):
         trend = f"trends?case={GEMV}&device={GPU}"
         for path in ("trends", f"trends?case={GEMV}", f"trends?device={GPU}",
