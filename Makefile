@@ -208,7 +208,7 @@ tests: all $(TESTS_AND_TOOLS) $(MUTANTS)
 test: tests $(BROWSER_MODULES)
 	@tests/run --build $(B) $(TESTS)
 
-## bench-server: holds gate-server against nginx (wrk and nginx; HISTORY=FILE takes a history)
+## bench-server: all targets of gate-server (needs wrk, nginx; HISTORY=FILE is used, and added to)
 .PHONY: bench-server
 HISTORY ?=
 bench-server: $(B)/bin/gate-server $(filter %/tools/history,$(TESTS_AND_TOOLS))

@@ -4,7 +4,11 @@
 Both run on one processor, wrk on another, in turns, in one session of this machine; what counts is
 the ratio. Each line says requests a second of both, and their ratio; then what a request cost both
 in microseconds of the server's processor time, and that ratio, which other work on the machine
-disturbs less. Without DATABASE a history is made by build/tests/tools/history.
+disturbs less. Then latency.py says how long single answers take, and runs that are posted, which go
+into the database. The last lines are the targets, and whether each was met.
+
+Without DATABASE a history of 10,000 series and 50 million points is made by
+build/tests/tools/history.
 """
 
 import json
@@ -42,6 +46,16 @@ http {{
     server {{ listen 127.0.0.1:{port}; root {folder}/www; }}
 }}
 """
+
+
+MAX_START_MS, MAX_RESIDENT_MIB = 200, 64
+MAX_TREND_P99_MS, MAX_RUN_MS = 20, 300  # of latency.py
+judged = []  # (what, what was seen, the target, was it met?)
+
+
+def judge(what, seen, target, unit="", at_least=False):
+    judged.append((what, f"{seen:.2f}{unit}", f"{'>=' if at_least else '<'} {target:g}{unit}",
+                   seen >= target if at_least else seen < target))
 
 
 def free_port():
@@ -105,6 +119,8 @@ def compare(name, gate, nginx, processor, gate_load, nginx_load):
     ratio = median(lambda g, n: g["rate"] / n["rate"])
     cost = median(lambda g, n: n["cost"] / g["cost"])
     target = TARGETS.get(name)
+    if target:
+        judge(f"{name}, times nginx", ratio, target, at_least=True)
     columns = (f"{median(lambda g, n: g['rate']):>9.0f} {median(lambda g, n: n['rate']):>9.0f}",
                f"{ratio:>6.2f}", f"{median(lambda g, n: g['cost'] * 1e6):>8.2f}",
                f"{median(lambda g, n: n['cost'] * 1e6):>8.2f} {cost:>6.2f}",
@@ -146,6 +162,7 @@ def start_gate(build, db, processor):
     if not found:
         raise SystemExit(f"bench: gate-server did not start: {line}")
     print(f"start: {took * 1000:.0f} ms")
+    judge("start", took * 1000, MAX_START_MS, " ms")
     return process, found.group(1)
 
 
@@ -230,11 +247,39 @@ def measure(build, db, folder):
             compare(f"{name}, SQLite", gate, nginx, client_on, {"path": "/", "script": script},
                     {"path": f"/{name}"})
         print(f"resident: {resident_mib(gate_process.pid):.1f} MiB")
+        judge("resident", resident_mib(gate_process.pid), MAX_RESIDENT_MIB, " MiB")
     finally:
         for process in (gate_process, nginx_process):
             if process:
                 process.send_signal(signal.SIGTERM)
                 process.wait(30)
+
+
+def measure_latency(build, db):
+    """Runs latency.py, shows what it says, and judges that."""
+    print(flush=True)
+    process = subprocess.Popen([sys.executable, os.path.join(os.path.dirname(__file__),
+                                                             "latency.py"), build, db],
+                               stdout=subprocess.PIPE, text=True)
+    for line in process.stdout:
+        print(line, end="", flush=True)
+        timed = re.match(r"(.+?) +p50 .* p99 +([\d.]+) ms ", line)
+        after_reads = re.match(r"after reads: VmRSS ([\d.]+) MiB", line)
+        if timed and timed.group(1).startswith("trend,"):
+            judge(f"{timed.group(1)}, p99", float(timed.group(2)), MAX_TREND_P99_MS, " ms")
+        elif timed and timed.group(1).startswith("a run to its 201, with"):
+            judge(f"{timed.group(1)}, p99", float(timed.group(2)), MAX_RUN_MS, " ms")
+        elif after_reads:
+            judge("resident, after reads of all kinds", float(after_reads.group(1)),
+                  MAX_RESIDENT_MIB, " MiB")
+    if process.wait() != 0:
+        raise SystemExit("bench: latency.py failed")
+
+
+def show_targets():
+    print("\ntargets")
+    for what, seen, target, met in judged:
+        print(f"  {what:<46} {seen:>12}  {target:>11}  {'met' if met else 'MISSED'}")
 
 
 def main():
@@ -249,6 +294,8 @@ def main():
             subprocess.run([os.path.join(build, "tests", "tools", "history"), "--db", db,
                             "--series", "10000", "--points", "50000000"], check=True)
         measure(build, db, folder)
+        measure_latency(build, db)
+        show_targets()
 
 
 if __name__ == "__main__":
