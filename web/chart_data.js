@@ -23,6 +23,8 @@ function merge(a, b) {
     return out;
 }
 
+const same = (a, b) => a.length === b.length && a.every((v, i) => v === b[i]);
+
 /** Candidate first, then by name; of one provider the contract with the newest row first. */
 function orderLanes(a, b) {
     const newest = (s) => s.columns.time_ms.at(-1);
@@ -61,22 +63,27 @@ function nearest(sorted, value) {
     return value - sorted[lo] <= sorted[hi] - value ? lo : hi;
 }
 
+/** Most often all providers ran in the same runs: then x is theirs, and each row is in its place. */
 function byTime(lanes) {
-    const x = lanes.map((l) => l.columns.time_ms).reduce(merge, []);
+    const x = lanes.map((l) => l.columns.time_ms).reduce((a, b) => (same(a, b) ? a : merge(a, b)));
+    const inPlace = new Int32Array(x.length).map((_, i) => i);
     for (const lane of lanes) {
         const times = lane.columns.time_ms;
-        let row = 0;
-        for (let i = 0; i < x.length && row < times.length; i++)
-            if (x[i] === times[row]) lane.at[i] = row++;
         lane.straight = times.length === x.length;
+        lane.at = lane.straight ? inPlace : new Int32Array(x.length).fill(-1);
+        if (lane.straight) continue;
+        for (let i = 0, row = 0; i < x.length && row < times.length; i++)
+            if (x[i] === times[row]) lane.at[i] = row++;
     }
     return { x, toX: (time) => time, toTime: (value) => value };
 }
 
 function byCommit(lanes) {
     const { indexOf, times } = placesByCommit(lanes);
-    for (const lane of lanes)
+    for (const lane of lanes) {
+        lane.at = new Int32Array(times.length).fill(-1);
         lane.columns.run.forEach((run, row) => { lane.at[indexOf.get(run)] = row; });
+    }
     return {
         x: times.map((_, i) => i),
         toX: (time, run) => indexOf.get(run) ?? nearest(times, time),
@@ -100,10 +107,7 @@ export function arrange(trend, order) {
             if (!former) colours.set(s.provider, colours.size);
             return { ...s, index: colours.get(s.provider), former, at: null, straight: false };
         });
-    const size = lanes.reduce((n, l) => n + l.columns.time_ms.length, 0);
-    for (const lane of lanes) lane.at = new Int32Array(size).fill(-1);
     const axis = order === "commit" ? byCommit(lanes) : byTime(lanes);
-    for (const lane of lanes) lane.at = lane.at.subarray(0, axis.x.length);
     return { ...axis, lanes, nearest: (value) => nearest(axis.x, value) };
 }
 

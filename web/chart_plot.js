@@ -7,13 +7,14 @@ import uPlot from "./uplot.js";
 
 import { readPalette, watchPalette } from "./chart_palette.js";
 import { h } from "./dom.js";
-import { envelope, firstFrom, thin } from "./chart_thin.js";
+import { changes, envelope, firstFrom, thin } from "./chart_thin.js";
 import { dayText, number as digits, unitOf } from "./format.js";
 
 const DAY = 86400e3;
 const AXIS_LEFT = 62; // CSS pixels; all plots of a page have it, so that they line up
 const AXIS_BOTTOM = 26;
 const STEPPED = uPlot.paths.stepped({ align: 1 });
+const CROWDED = 1.5; // points a pixel, above which a line is a mass: wide or dashed only takes longer
 
 const hourText = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const monthText = new Intl.DateTimeFormat(undefined, { month: "short", year: "numeric" });
@@ -116,7 +117,23 @@ export function plotPlace({ height, signal, drawn }) {
     let colours = null;
     let wanted = null; // the range of x
 
-    const some = (width) => thin(spec.data, spec.drawn.map((d) => d.column), wanted, width);
+    /** What is drawn in `width` pixels of all data. */
+    function some(width) {
+        const data = thin(spec.data, spec.drawn.map((d) => d.column), wanted, width);
+        return data === spec.data ? data : data.map((column, i) =>
+            (spec.series[i - 1]?.stepped ? changes(column) : column));
+    }
+
+    /** Gives each line the width and the dashes that it has room for. */
+    function setPens([x], width) {
+        const crowded = x.length > CROWDED * width;
+        spec.series.forEach((line, i) => {
+            const solid = crowded && !line.stepped;
+            Object.assign(u.series[i + 1],
+                { width: solid ? 1 : line.width, dash: solid ? undefined : line.dash });
+        });
+    }
+
     /** Makes room for the bands in sight, which uPlot does not know. */
     function within(lo, hi) {
         const [x] = spec.data;
@@ -198,9 +215,11 @@ export function plotPlace({ height, signal, drawn }) {
         };
         u?.destroy();
         canvas.replaceChildren();
-        u = new uPlot(options, some(width), (self, init) => {
+        const data = some(width);
+        u = new uPlot(options, data, (self, init) => {
             u = self;
             canvas.append(self.root);
+            setPens(data, width);
             init();
         });
     }
@@ -239,7 +258,10 @@ export function plotPlace({ height, signal, drawn }) {
             if (!u) return;
             u.batch(() => {
                 const data = some(u.width);
-                if (data !== u.data) u.setData(data, false);
+                if (data !== u.data) {
+                    u.setData(data, false);
+                    setPens(data, u.width);
+                }
                 u.setScale("x", { min: lo, max: hi });
             });
         },
