@@ -70,5 +70,5 @@ export function thin(data, tracked, [lo, hi], width) {
 /** A column that is drawn in steps without what only repeats: undefined, where the level goes on. */
 export function changes(column) {
     const last = column.length - 1;
-    return column.map((v, i) => (i > 0 && i < last && v === column[i - 1] ? undefined : v));
+    return column.map((v, i) => (i < last && v === column[i - 1] ? undefined : v));
 }

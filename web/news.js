@@ -21,6 +21,8 @@ async function countAlerts() {
     const { counts } = await get("alerts", { limit: 1 });
     alerts.replaceChildren(...(counts.new > 0
         ? [String(counts.new), h("span", { class: "hidden" }, " new")] : []));
+    // On a narrow screen the number may end beside the row of names.
+    alerts.closest("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
 /** Looks from time to time; `show` draws the view anew. */
