@@ -11,7 +11,7 @@
 
 static const struct route routes[] = {
     {"runs", {"device", "commit", "branch", "verdict", "limit", "after", "format"}, get_runs},
-    {"runs/", {"format"}, get_document},
+    {"runs/", {"case", "format"}, get_document},
     {"cases",
      {"device", "op", "dtype", "verdict", "q", "sort", "limit", "after", "format"},
      get_cases},

@@ -110,23 +110,53 @@ enum gate_status get_runs(struct call *c)
     return status;
 }
 
-static bool document_row(void *context, const char *text, size_t len)
+/* How a document is wanted. */
+struct wanted {
+    struct call *call;
+    const char *case_id; /* NULL: all cases */
+    bool csv;
+};
+
+/* Of a run, or of its calibration. */
+static void drop_other_cases(cJSON *of, const char *id)
 {
-    struct call *c = context;
-    buf_append(c->emit.out, text, len);
-    return true;
+    cJSON *cases = cJSON_GetObjectItemCaseSensitive(of, "cases");
+    for (cJSON *item = cases ? cases->child : NULL, *next; item; item = next) {
+        next = item->next;
+        if (strcmp(json_string(item, "id", ""), id) != 0)
+            cJSON_Delete(cJSON_DetachItemViaPointer(cases, item));
+    }
 }
 
-/* The document's cases, as `gate export` and the reports have them. */
-static bool csv_row(void *context, const char *text, size_t len)
+/* With CSV the document's cases, as `gate export` and the reports have them. */
+static void put_parsed(const struct wanted *w, const char *text, size_t len)
 {
-    struct call *c = context;
+    struct buf *out = w->call->emit.out;
     cJSON *document = NULL;
-    c->reply->type = "text/csv; charset=utf-8; header=present";
-    report_csv_header(c->emit.out);
-    if (json_parse("the document", text, len, GATE_IO, &document, NULL) == GATE_OK)
-        report_csv_rows(document, c->emit.out);
+    if (w->csv)
+        report_csv_header(out);
+    if (json_parse("the document", text, len, GATE_IO, &document, NULL) == GATE_OK) {
+        if (w->case_id) {
+            drop_other_cases(document, w->case_id);
+            drop_other_cases(cJSON_GetObjectItemCaseSensitive(document, "calibration"), w->case_id);
+        }
+        if (w->csv)
+            report_csv_rows(document, out);
+        else
+            json_write(document, false, out);
+    }
     cJSON_Delete(document);
+}
+
+static bool document_row(void *context, const char *text, size_t len)
+{
+    const struct wanted *w = context;
+    if (w->csv)
+        w->call->reply->type = "text/csv; charset=utf-8; header=present";
+    if (w->csv || w->case_id)
+        put_parsed(w, text, len);
+    else
+        buf_append(w->call->emit.out, text, len);
     return true;
 }
 
@@ -134,11 +164,11 @@ enum gate_status get_document(struct call *c)
 {
     static const char *const formats[] = {"json", "csv"};
     int format;
-    if (!take_word(c, "format", formats, 2, 0, &format))
+    struct wanted wanted = {.call = c};
+    if (!take_word(c, "format", formats, 2, 0, &format) || !take_case(c, false, &wanted.case_id))
         return GATE_OK;
-    enum gate_status status = format == 0
-                                  ? store_document(c->store, c->rest, document_row, c, &c->err)
-                                  : store_document(c->store, c->rest, csv_row, c, &c->err);
+    wanted.csv = format == 1;
+    enum gate_status status = store_document(c->store, c->rest, document_row, &wanted, &c->err);
     if (status != GATE_USAGE)
         return status;
     reply_problem(c->reply, 404, "No run, or more than one, has this uuid.");

@@ -595,6 +595,18 @@ class Lists(History):
         document = self.get(f"runs/{self.uuids[0]}")
         self.assertEqual(len(table), sum(len(c["arms"]) for c in document["cases"]))
 
+    def test_one_case_of_a_run(self):
+        path = f"runs/{self.get(f'calibrations?device={GPU}')['calibrations'][0]['run']}"
+        document = self.get(path)
+        for part in (document, document["calibration"]):
+            part["cases"] = [c for c in part["cases"] if c["id"] == GEMV]
+            self.assertEqual(len(part["cases"]), 1)
+        self.assertEqual(self.get(f"{path}?case={GEMV}"), document)
+        self.assertEqual(self.get(f"{path}?case=gemv/fp16/none")["cases"], [])
+        table = self.server.get(f"/api/v1/{path}?case={GEMV}&format=csv").bytes.decode()
+        self.assertEqual({row["case"] for row in csv.DictReader(io.StringIO(table, newline=""))},
+                         {GEMV})
+
 
 class Generated(unittest.TestCase):
     """A history of tests/tools/history, as make bench-server has it, but small."""
