@@ -63,7 +63,7 @@ function nearest(sorted, value) {
     return value - sorted[lo] <= sorted[hi] - value ? lo : hi;
 }
 
-/** Most often all providers ran in the same runs: then x is theirs, and each row is in its place. */
+/** Most often all providers ran in the same runs: x is theirs then, and each row in its place. */
 function byTime(lanes) {
     const x = lanes.map((l) => l.columns.time_ms).reduce((a, b) => (same(a, b) ? a : merge(a, b)));
     const inPlace = new Int32Array(x.length).map((_, i) => i);

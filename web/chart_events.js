@@ -34,17 +34,18 @@ export function eventsOf(trend) {
         .sort((a, b) => a.time_ms - b.time_ms);
 }
 
-/** The list beside a chart; `point(event)` shows one in the chart. */
-export function eventList(events, point) {
+/** The list beside a chart; `point(event)` shows one in the chart, where there is one. */
+export function eventList(events, point = null) {
     const newest = [...events].reverse();
     const list = h("ol", { class: "event-list" });
     const more = h("button", { type: "button" });
 
     function item(event) {
-        const show = h("button", {
+        const words = [eventSwatch(event.kind), h("span", {}, event.words)];
+        const show = point ? h("button", {
             type: "button", class: "event", click: () => point(event),
             title: "Show in the chart",
-        }, eventSwatch(event.kind), h("span", {}, event.words));
+        }, words) : h("div", { class: "event" }, words);
         return h("li", {}, show, h("p", { class: "note" }, time(event.time_ms),
             event.commit && [", commit ", h("span", { class: "mono" }, shortCommit(event.commit))],
             event.kind === "wrong" && [", run ", runLink(event.run)],

@@ -161,19 +161,25 @@ export function paintLonely(u, palette, data, { lane, column }) {
         { fill: colourOf(palette, lane.index), stroke: colourOf(palette, lane.index) });
 }
 
-/** A level over the whole width, for a history of one run, which gives no line. */
-export function paintLevel(u, value, colour, dash) {
+/** A level over the whole width, with `words` below its end. */
+export function paintLevel(u, value, colour, dash, words = "") {
     if (!(value > 0)) return;
     const { ctx, bbox } = u;
+    const ratio = devicePixelRatio;
+    const right = bbox.left + bbox.width;
     const y = u.valToPos(value, "y", true);
     ctx.save();
     ctx.beginPath();
-    ctx.setLineDash(dash.map((d) => d * devicePixelRatio));
+    ctx.setLineDash(dash.map((d) => d * ratio));
     ctx.strokeStyle = colour;
-    ctx.lineWidth = 1.4 * devicePixelRatio;
+    ctx.lineWidth = 1.4 * ratio;
     ctx.moveTo(bbox.left, y);
-    ctx.lineTo(bbox.left + bbox.width, y);
+    ctx.lineTo(right, y);
     ctx.stroke();
+    ctx.font = `${11 * ratio}px ${getComputedStyle(u.root).fontFamily}`;
+    ctx.textAlign = "right";
+    ctx.fillStyle = colour;
+    ctx.fillText(words, right, y + 12 * ratio);
     ctx.restore();
 }
 

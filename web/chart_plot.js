@@ -14,7 +14,8 @@ const DAY = 86400e3;
 const AXIS_LEFT = 62; // CSS pixels; all plots of a page have it, so that they line up
 const AXIS_BOTTOM = 26;
 const STEPPED = uPlot.paths.stepped({ align: 1 });
-const CROWDED = 1.5; // points a pixel, above which a line is a mass: wide or dashed only takes longer
+const SMALL = 200; // CSS pixels; a plot that is no higher has few ticks
+const CROWDED = 1.5; // points a pixel, above which a line is a mass: a wide pen only takes longer
 
 const hourText = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const monthText = new Intl.DateTimeFormat(undefined, { month: "short", year: "numeric" });
@@ -48,7 +49,7 @@ function logTicks(u, axis, lo, hi) {
     }
     const out = [];
     for (let power = 10 ** Math.floor(Math.log10(lo)); power <= hi; power *= 10)
-        for (const factor of hi / lo < 1000 ? [1, 2, 5] : [1])
+        for (const factor of hi / lo < 1000 && u.height > SMALL ? [1, 2, 5] : [1])
             if (factor * power >= lo && factor * power <= hi) out.push(factor * power);
     return out;
 }
@@ -60,6 +61,8 @@ function plainLabels(splits, size = 1) {
     const largest = Math.max(...splits.map(Math.abs)) / size;
     if (largest < 0.01 && largest > 0) {
         const digits = Math.max(0, decimals + Math.floor(Math.log10(largest)));
+        if (splits[0] > 0 && largest * size > 9 * splits[0]) // decades
+            return splits.map((v) => Number((v / size).toPrecision(3)).toExponential());
         return splits.map((v) => (v === 0 ? "0" : (v / size).toExponential(Math.min(4, digits))));
     }
     return splits.map((v) => (v / size).toFixed(Number.isFinite(decimals) ? decimals : 3));
@@ -101,8 +104,9 @@ function padded(log, within) {
  * `height` in CSS pixels; `signal` ends it. `drawn(u)` is called after each draw.
  *
  * A spec: { data, drawn ([{ column }], whose peaks stay), series, bands, spreads ([{ lo, hi }],
- * columns that must be in sight), order ("time" | "commit"), log, unit ("ns" | ""), labels (of the
- * places of order "commit"), least (0.1: a range below a tenth is not blown up),
+ * columns that must be in sight), levels (values that must be), order ("time" | "commit"), log,
+ * unit ("ns" | ""), labels (of the places of order "commit"), least (0.1: a range below a tenth is
+ * not blown up),
  * behind(u, colours), above(u, colours), range: [lo, hi] }. Strokes and fills of series and bands
  * are functions of the colours.
  */
@@ -143,6 +147,8 @@ export function plotPlace({ height, signal, drawn }) {
             const band = envelope(spread.lo, spread.hi, from, to);
             if (band && lo !== null) [lo, hi] = [Math.min(lo, band[0]), Math.max(hi, band[1])];
         }
+        for (const level of spec.levels ?? [])
+            if (lo !== null) [lo, hi] = [Math.min(lo, level), Math.max(hi, level)];
         if (spec.least && lo > 0 && hi < lo * (1 + spec.least)) {
             const middle = (lo + hi) / 2; // else the axis would blow up what means nothing
             [lo, hi] = [middle * (1 - spec.least / 2), middle * (1 + spec.least / 2)];
@@ -181,7 +187,7 @@ export function plotPlace({ height, signal, drawn }) {
             : (_, splits) => (splits.length ? plainLabels(splits) : []);
         return axisOf({
             size: AXIS_LEFT,
-            space: height > 200 ? 44 : 28,
+            space: height > SMALL ? 44 : 28,
             values: labels,
             ...(spec.log ? { splits: logTicks, filter: (_, splits) => splits } : {}),
         });

@@ -9,10 +9,10 @@ import {
 
 /** Plots of one column each below the times, for the candidate. */
 export const RESOURCES = [
-    { column: "sm_clock_mhz", label: "SM clock", unit: "MHz" },
-    { column: "registers", label: "Registers", unit: "per thread" },
-    { column: "shared_bytes", label: "Shared memory", unit: "KiB", size: 1024 },
-    { column: "spill_bytes", label: "Spills", unit: "bytes" },
+    { column: "sm_clock_mhz", term: "clock", label: "SM clock", unit: "MHz" },
+    { column: "registers", term: "resources", label: "Registers", unit: "per thread" },
+    { column: "shared_bytes", term: "resources", label: "Shared memory", unit: "KiB", size: 1024 },
+    { column: "spill_bytes", term: "resources", label: "Spills", unit: "bytes" },
 ];
 
 const BEST_DASH = [7, 4];
@@ -124,18 +124,24 @@ function extremes(columns) {
     return [lo, hi];
 }
 
-/** The error against the reference of every lane; null when no row knows one. */
-export function errorSpec(model, lanes) {
+/**
+ * The error against the reference of every lane; null when no row knows one. `limit`: of the newest
+ * run, above which a result is wrong; null while it is not known.
+ */
+export function errorSpec(model, lanes, limit) {
     if (!knows(model.lanes, "rel_err")) return null;
     const { data, series, add } = collector(model);
     const drawn = [...lanes].reverse().map((lane) => ({
         lane, candidate: false,
         column: add(values(model, lane, "rel_err", null), line(lane)),
     }));
-    const [lo, hi] = extremes(data.slice(1));
+    const levels = limit > 0 ? [limit] : [];
+    const [lo, hi] = extremes([...data.slice(1), levels]);
     return {
-        data, series, drawn, unit: "", log: hi > 10 * lo, least: 0.2,
+        data, series, drawn, levels, unit: "", log: hi > 10 * lo, least: 0.2,
         above(u, colours) {
+            for (const level of levels)
+                paintLevel(u, level, colours.wrong, LIMIT_DASH, `limit ${number(level, 2)}`);
             for (const one of drawn) paintLane(u, colours, data, one);
             for (const one of drawn) paintLonely(u, colours, data, one);
         },

@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { durationCell, number, plural, shortCommit, time } from "./format.js";
+import { head } from "./glossary.js";
 import { download, runLink, tableBox } from "./parts.js";
 import { badge } from "./verdict.js";
 import { knows } from "./chart_data.js";
@@ -12,18 +13,20 @@ export const PAGE = 200; // rows; the rest come on request
 /** Columns of the candidate that at least one row knows. */
 function columnsOf(candidates) {
     const all = [
-        { name: "n", label: "Runs", show: (v) => v },
-        { name: "p50_lo_ns", label: "p50 from", show: durationCell },
-        { name: "p50_hi_ns", label: "p50 to", show: durationCell },
-        { name: "p10_ns", label: "p10", show: durationCell },
-        { name: "p90_ns", label: "p90", show: durationCell },
-        { name: "best_p50_ns", label: "Best", show: durationCell },
-        { name: "control_ns", label: "Control", show: durationCell },
-        { name: "rel_err", label: "Error", show: (v) => number(v, 3) },
-        { name: "tflops", label: "TFLOP/s", show: (v) => number(v) },
-        { name: "gbps", label: "GB/s", show: (v) => number(v) },
-        ...RESOURCES.map(({ column, label, unit }) =>
-            ({ name: column, label: `${label}, ${unit}`, show: (v) => v ?? "–" })),
+        { name: "n", term: "bucket", label: "Runs", show: (v) => v },
+        { name: "p50_lo_ns", term: "interval", label: "p50 from", show: durationCell },
+        { name: "p50_hi_ns", term: "interval", label: "p50 to", show: durationCell },
+        { name: "p10_ns", term: "quantile", label: "p10", show: durationCell },
+        { name: "p90_ns", term: "p90", label: "p90", show: durationCell },
+        { name: "best_p50_ns", term: "best", label: "Best", show: durationCell },
+        { name: "control_ns", term: "control", label: "Control", show: durationCell },
+        { name: "rel_err", term: "error", label: "Error", show: (v) => number(v, 3) },
+        { name: "tflops", term: "tflops", label: "TFLOP/s", show: (v) => number(v) },
+        { name: "gbps", term: "gbps", label: "GB/s", show: (v) => number(v) },
+        ...RESOURCES.map(({ column, term, label, unit, size = 1 }) => ({
+            name: column, term, label: `${label}, ${unit}`,
+            show: (v) => (v === null ? "–" : number(v / size)),
+        })),
     ];
     return all.filter(({ name }) => (name === "n" ? candidates.some((l) =>
         l.columns.n?.some((n) => n > 1)) : knows(candidates, name)));
@@ -51,14 +54,15 @@ export function trendTable(model, count, csv, more) {
             h("td", { class: "mono" }, known("kernel") ?? "–"),
             h("td", {}, runLink(any.columns.run[row]))));
     }
-    const heads = ["When", "Commit", "Verdict", ...model.lanes.map((l) => `${name(l)} p50`),
-        ...columns.map((c) => c.label), "Kernel", "Run"];
-    const numbers = 3 + model.lanes.length + columns.length;
+    const right = { class: "number" };
+    const heads = [head("run_measured", "When"), head("commit", "Commit"),
+        head("verdict", "Verdict"), model.lanes.map((l) => head("p50", `${name(l)} p50`, right)),
+        columns.map((c) => head(c.term, c.label, right)), head("kernel", "Kernel"),
+        head("run", "Run")];
     const left = model.x.length - body.length;
     return [
         tableBox("Numbers of the chart",
-            h("thead", {}, h("tr", {}, heads.map((text, i) =>
-                h("th", { scope: "col", class: i > 2 && i < numbers && "number" }, text)))),
+            h("thead", {}, h("tr", {}, heads)),
             h("tbody", {}, body)),
         h("p", {}, left > 0 && h("button", { type: "button", click: () => more(count + PAGE) },
             plural(left, "older row")), " ", download("CSV", csv, "trend.csv")),

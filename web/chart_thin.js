@@ -67,7 +67,7 @@ export function thin(data, tracked, [lo, hi], width) {
     return data.map((column) => indices.map((i) => column[i]));
 }
 
-/** A column that is drawn in steps without what only repeats: undefined, where the level goes on. */
+/** A column of steps without what only repeats: undefined, where the level goes on. */
 export function changes(column) {
     const last = column.length - 1;
     return column.map((v, i) => (i < last && v === column[i - 1] ? undefined : v));

@@ -36,7 +36,8 @@ function fullRange({ x, byCommit, answer }) {
 }
 
 /**
- * The chart and its events: { chart, events }. `whole`: the answer of /trends without a range.
+ * The chart and its events: { chart, events, limit(of the error) }. `whole`: the answer of /trends
+ * without a range.
  * `state`: { order, y, log, hide (Set), span ([from, to] in ms, or null) }, changed in place;
  * `save()` is called when it has. `load(order, span, signal)` fetches, `csv(order, span)` is
  * the address of the same as CSV.
@@ -57,16 +58,18 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
     const error = plotPlace({ height: 130, signal });
     const resources = RESOURCES.map((r) => ({ ...r, place: plotPlace({ height: 74, signal }) }));
     const sections = new Map();
-    const part = (place, ...label) => {
+    // The words of a part are explained to the pointer; the keys meet them in the table's heads.
+    const part = (place, term, label, unit) => {
         const box = h("div", { class: "plot-part" },
-            label.length > 0 && h("p", { class: "plot-label", "aria-hidden": "true" }, label),
+            label && h("p", { class: "plot-label", "aria-hidden": "true" },
+                h("b", { class: "term", "data-term": term }, label), ` ${unit}`),
             place.element);
         sections.set(place, box);
         return box;
     };
     surface.append(part(times),
-        part(error, h("b", {}, "Error against the reference"), " relative, Frobenius norm"),
-        ...resources.map((r) => part(r.place, h("b", {}, r.label), ` ${r.unit}`)), tooltip);
+        part(error, "error", "Error against the reference", "relative, Frobenius norm"),
+        ...resources.map((r) => part(r.place, r.term, r.label, r.unit)), tooltip);
 
     let answers = { whole, detail: null };
     let model = null; // of the answer that is drawn
@@ -74,6 +77,7 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
     let specs = new Map();
     let events = [];
     let range = null; // of x
+    let errorLimit = null;
     let point = null; // { lane, i }
     let pointing = false;
     let timer = 0;
@@ -115,7 +119,7 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
         specs = new Map([[times, timesSpec(model, {
             lanes, events, state, threshold: answers.whole.threshold,
             spread: model.answer.bucketed ? "bucket" : "run",
-        })], [error, errorSpec(model, lanes)],
+        })], [error, errorSpec(model, lanes, errorLimit)],
         ...resources.map((r) => [r.place, resourceSpec(model, wholeModel, r)])]);
         for (const [place, spec] of specs) {
             sections.get(place).hidden = spec === null;
@@ -486,6 +490,16 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
                 "Lower is faster. A click or Enter opens the run. Drag, + and − zoom; Shift and " +
                 "an arrow key pan; 0 shows all; the arrow keys choose a run and a series."),
             table),
+        /** The error above which a result is wrong, which may be known late. */
+        limit(value) {
+            if (!(value > 0) || signal.aborted) return;
+            errorLimit = value;
+            const spec = errorSpec(model, shown(), value);
+            if (!spec) return;
+            specs.set(error, spec);
+            error.show({ ...spec, order: state.order, range, labels: placeLabel });
+            error.element.dataset.limit = value;
+        },
         events: eventList(events, (event) => {
             choose({ lane: shown()[0], i: shown()[0] ? nearestOf(shown()[0],
                 model.nearest(model.toX(event.time_ms, event.run))) : -1 });

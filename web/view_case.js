@@ -1,10 +1,11 @@
 // view_case.js: one case on one device: its trend, and the numbers behind it.
 
 import { ApiError, apiUrl, get } from "./api.js";
+import { eventList, eventsOf } from "./chart_events.js";
 import { trendChart } from "./trend.js";
 import { address, h } from "./dom.js";
 import {
-    change, duration, factor, number, percent, plural, share, spread, time,
+    change, duration, factor, number, percent, plural, share, shortCommit, spread, time,
 } from "./format.js";
 import { term } from "./glossary.js";
 import { caseName, crumbs, runLink } from "./parts.js";
@@ -20,15 +21,20 @@ function tile(name, label, known, value, note) {
         h("dd", {}, value, note && h("span", { class: "note" }, note)));
 }
 
-/** The error of a wrong result, which no trend has, and its limit; of others what the case says. */
+/** How the newest result was verified: undefined, where no worker came so far. */
+async function verifyOf(c, signal) {
+    const { cases } = await get(`runs/${c.run}`, { case: c.id }, signal);
+    return cases[0]?.arms.find((arm) => arm.role === "candidate")?.verify;
+}
+
+const limitText = (limit) => number(limit, 2).replace("-", "−");
+
+/** A wrong result's error is in no trend, but in its run. */
 async function errorOf(c, signal) {
     if (c.verdict !== "wrong") return { rel_err: c.rel_err, note: "relative, against fp64" };
-    const run = await get(`runs/${c.run}`, null, signal);
-    const arms = run.cases.find((one) => one.id === c.id)?.arms ?? [];
-    const verify = arms.find((arm) => arm.role === "candidate")?.verify;
+    const verify = await verifyOf(c, signal);
     return {
-        rel_err: verify?.rel_fro,
-        note: verify && `wrong: the limit is ${number(verify.limit, 2).replace("-", "−")}`,
+        rel_err: verify?.rel_fro, note: verify && `wrong: the limit is ${limitText(verify.limit)}`,
     };
 }
 
@@ -47,6 +53,28 @@ function tiles(c, error) {
         tile("provider", `Against ${c.peer}`, c.peer_ratio, factor(c.peer_ratio),
             "its time, fastest provider"));
 }
+
+/** Since when the verdict is a regression: the first such run after one of another verdict. */
+function since({ verdict }, { bucketed, series }) {
+    const [ours] = series.filter((s) => s.role === "candidate")
+        .sort((a, b) => b.columns.time_ms.at(-1) - a.columns.time_ms.at(-1));
+    if (verdict !== "regression" || bucketed || !ours) return null;
+    const { run, commit, time_ms: times, verdict: verdicts } = ours.columns;
+    const before = verdicts.findLastIndex((v) => v !== verdict);
+    const first = before + 1;
+    if (before < 0 || first === run.length) return null;
+    return h("span", { class: "note" }, "in ", plural(run.length - first, "run"), " since ",
+        time(times[first]), commit[first] &&
+            [", commit ", h("span", { class: "mono" }, shortCommit(commit[first]))], ": ",
+        h("a", { href: address("compare", { a: run[before], b: run[first] }) }, "what it changed"));
+}
+
+/** What is there where no result was ever right, and so none was timed. */
+const untimed = (whole) => ({
+    chart: h("p", { class: "quiet" }, "No run has a verified timing of this case yet. " +
+        "A wrong result is never timed."),
+    events: eventList(eventsOf(whole)),
+});
 
 /** [from, to] of the address, or null when there is no such range. */
 function spanOf(query) {
@@ -96,8 +124,11 @@ export async function caseView({ query, signal }) {
     }
 
     const error = await errorOf(found, signal);
-    const timed = whole.series.some((s) => s.columns.time_ms.length > 0);
-    const trend = timed ? trendChart({ whole, state, save, load, csv, signal }) : null;
+    const timed = whole.series.some((s) => ["candidate", "provider"].includes(s.role) &&
+        s.columns.time_ms.length > 0);
+    const trend = timed ? trendChart({ whole, state, save, load, csv, signal }) : untimed(whole);
+    if (timed) // it comes late, as it is in a document that may be large
+        verifyOf(found, signal).then((verify) => trend.limit(verify?.limit), () => {});
     return {
         title: id,
         content: [
@@ -107,13 +138,11 @@ export async function caseView({ query, signal }) {
                 h("span", { class: "note" }, "newest result: ", time(found.time_ms), ", run ",
                     runLink(found.run), `, of ${plural(found.runs, "run")}`,
                     found.alert && [", ", h("a", { href: address(`alerts/${found.alert}`) },
-                        `open alert ${found.alert}`)])),
+                        `open alert ${found.alert}`)]),
+                since(found, whole)),
             tiles(found, error),
             h("div", { class: "case-page" },
-                h("section", {}, h("h2", {}, "Trend of p50"), trend ? trend.chart
-                    : h("p", { class: "quiet" }, "No run has a verified timing of this case yet. " +
-                        "A wrong result is never timed.")),
-                trend?.events),
+                h("section", {}, h("h2", {}, "Trend of p50"), trend.chart), trend.events),
         ],
     };
 }

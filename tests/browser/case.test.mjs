@@ -284,15 +284,61 @@ describe("case", { skip }, () => {
         });
     });
 
-    test("a case that was never timed says so", async () => {
+    test("the error's chart has the limit that the newest run was verified with", async () => {
         await it.withPage({}, async (page) => {
+            await page.addInitScript(() => {
+                globalThis.written = [];
+                const { prototype } = CanvasRenderingContext2D;
+                const { fillText } = prototype;
+                prototype.fillText = function (text, ...rest) {
+                    globalThis.written.push(text);
+                    return fillText.call(this, text, ...rest);
+                };
+            });
+            await openCase(page);
+            await until(page, () => globalThis.written.includes("limit 6.0e-4"));
+            const run = await (await fetch(`${it.url}api/v1/runs/${it.uuids.at(-2)}`)).json();
+            const { arms } = run.cases.find((c) => c.id === REGRESSED);
+            assert.equal(arms.find((a) => a.role === "candidate").verify.limit, 6e-4);
+            await page.evaluate(() => { globalThis.written = []; });
+            await page.check("input[value=log]"); // what is drawn anew has it too
+            await until(page, () => globalThis.written.includes("limit 6.0e-4"));
+        });
+    });
+
+    test("a regression says since which commit, and leads to what that changed", async () => {
+        await it.withPage({}, async (page) => {
+            await openCase(page);
+            const trend = await (await fetch(`${it.url}api/v1/trends?device=${GPU}&case=` +
+                encodeURIComponent(REGRESSED))).json();
+            const { verdict, run, commit } = trend.series.find((s) =>
+                s.role === "candidate").columns;
+            const first = verdict.lastIndexOf("pass") + 1;
+            const said = await page.locator("main").innerText();
+            assert.ok(said.includes(`in ${run.length - first} runs since `));
+            assert.ok(said.includes(`commit ${commit[first].slice(0, 9)}: what it changed`));
+            await page.click("text=what it changed");
+            await settled(page);
+            await until(page, ([a, b]) => location.hash.includes(`a=${a}&b=${b}`),
+                [run[first - 1], run[first]]);
+        });
+    });
+
+    test("a case that was never timed says so, and why", async () => {
+        await it.withPage({}, async (page) => {
+            const columns = { time_ms: [1750000000000], p50_ns: [1000] };
             await page.route("**/api/v1/trends?**", (route) => route.fulfill({ json: {
-                order: "time", total: 0, bucketed: false, threshold: 0.02, series: [], epochs: [],
-                change_points: [], events: [], best: null,
+                order: "time", total: 0, bucketed: false, threshold: 0.02,
+                series: [{ provider: "ours", role: "best", contract: "v1", total: 1, columns }],
+                epochs: [], change_points: [], best: null,
+                events: [{ kind: "wrong", time_ms: 1750000000000, commit: null,
+                    run: it.uuids[0], text: "relative error over the limit" }],
             } }));
             await it.open(page, caseAddress(REGRESSED));
             assert.match(await page.locator("main").innerText(), /No run has a verified timing/);
-            assert.equal(await page.locator(".plot").count(), 0);
+            assert.match(await page.locator(".event-list").innerText(),
+                /Wrong result: relative error over the limit[\s\S]*run/);
+            assert.equal(await page.locator(".plot, .event-list button").count(), 0);
         });
     });
 
