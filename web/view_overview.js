@@ -8,18 +8,19 @@ import { count, plural } from "./format.js";
 import { nothingYet } from "./parts.js";
 import { deviceStrip } from "./strip.js";
 
-const PAGE = 100;
+const FIRST = 60; // rows: about two screens, as each row takes time until the first is seen
+const MORE = 100; // on request
 const MOST = 1000; // of one answer
 const MOST_SEARCH = 160; // letters of a search, and its words
 const MOST_WORDS = 8;
-const DEFAULTS = { device: "", op: "", dtype: "", verdict: "", q: "", sort: "worst", rows: PAGE };
+const DEFAULTS = { device: "", op: "", dtype: "", verdict: "", q: "", sort: "worst", rows: FIRST };
 /** Orders that the server has; others need all rows and are made here. */
 const SERVER_SORTS = ["worst", "name", "p50", "time"];
 
 function stateOf(query) {
     const state = { ...DEFAULTS };
     for (const name of Object.keys(DEFAULTS)) if (query.has(name)) state[name] = query.get(name);
-    state.rows = Math.max(PAGE, Number(state.rows) || 0);
+    state.rows = Math.max(FIRST, Number(state.rows) || 0);
     return state;
 }
 
@@ -64,12 +65,12 @@ function casesSection(first, state, { devices, alerts }, signal) {
         },
     });
     const bar = filters(state, devices, (name, value) => {
-        Object.assign(state, { [name]: value, rows: PAGE });
+        Object.assign(state, { [name]: value, rows: FIRST });
         change(name === "q");
     }, () => ask());
     const more = h("button", {
         type: "button",
-        click: () => { state.rows += PAGE; change(); },
+        click: () => { state.rows += MORE; change(); },
     });
     const rest = h("div", { class: "pages" }, more, h("p", { class: "quiet" }));
     let latest = 0;
@@ -79,7 +80,7 @@ function casesSection(first, state, { devices, alerts }, signal) {
         const shown = table.draw(found.cases, state);
         bar.draw(found.counts, summary(shown, found.total));
         rest.hidden = shown >= found.total;
-        more.textContent = `Show ${count(Math.min(PAGE, found.total - shown))} more`;
+        more.textContent = `Show ${count(Math.min(MORE, found.total - shown))} more`;
         rest.lastChild.textContent = summary(shown, found.total);
     }
 
