@@ -7,7 +7,7 @@ import { tableBox } from "./parts.js";
 
 const PAGE = 1000; // rows of an answer
 const MAX_PAGES = 20;
-const SHOWN = 200; // rows of a table, until more are asked for
+const SHOWN = 100; // rows of a table, until more are asked for
 
 /* All rows of a device: the server gives them in pages. */
 async function allRows(path, name, device, signal) {
@@ -39,8 +39,9 @@ export function longTable(label, heads, items, row, { least = 0, grouped = false
         const from = count;
         count = Math.min(wanted, items.length);
         body.append(...items.slice(from, count).map(row));
-        more.hidden = count === items.length;
-        more.textContent = `${plural(items.length - count, "more row")}`;
+        const left = items.length - count;
+        more.hidden = left === 0;
+        more.textContent = `Show ${Math.min(left, SHOWN)} of ${plural(left, "more row")}`;
     }
 
     draw(Math.max(SHOWN, least));

@@ -71,9 +71,9 @@ describe("calibration of many cases", { skip }, () => {
             assert.ok(rest.length > 0);
             assert.equal(dots + rest.reduce((n, text) => n + Number(text), 0), 400);
             const rows = page.locator("[aria-label='Calibration'] tbody tr");
+            assert.equal(await rows.count(), 100);
+            await page.locator("button", { hasText: "Show 100 of 300" }).click();
             assert.equal(await rows.count(), 200);
-            await page.locator("button", { hasText: "200 more rows" }).click();
-            assert.equal(await rows.count(), 400);
             await assertFits(page);
             await shoot(page, "calibration-many");
         });
