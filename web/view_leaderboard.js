@@ -41,13 +41,19 @@ function providersOf(leaders) {
 
 const over = (leader, fastest) => leader.p50_ns / fastest.p50_ns;
 
-/** How often each leads, and its geometric mean of the time over the fastest's. */
+const alone = (row) => row.byProvider.size === 1;
+
+/**
+ * How often each leads, and its geometric mean of the time over the fastest's, of the cases that
+ * another provider has too: to be first of one is no lead.
+ */
 function standing(rows, provider) {
     const mine = rows.filter((r) => r.byProvider.has(provider));
-    const logs = mine.map((r) => Math.log(over(r.byProvider.get(provider), r.fastest)));
+    const shared = mine.filter((r) => !alone(r));
+    const logs = shared.map((r) => Math.log(over(r.byProvider.get(provider), r.fastest)));
     return {
-        provider, cases: mine.length,
-        leads: mine.filter((r) => r.fastest.provider === provider).length,
+        provider, cases: mine.length, shared: shared.length,
+        leads: shared.filter((r) => r.fastest.provider === provider).length,
         mean: Math.exp(logs.reduce((a, b) => a + b, 0) / Math.max(1, logs.length)),
     };
 }
@@ -61,16 +67,19 @@ function meter(value) {
 function standings(all) {
     return h("ul", { class: "standings" }, all.map((s) => h("li", {},
         h("b", {}, s.provider),
-        h("span", {}, `fastest in ${s.leads} of ${plural(s.cases, "case")}`),
-        meter(s.leads / s.cases),
-        h("span", { class: "quiet" }, `${s.mean.toFixed(2)}× the fastest, `,
-            term("geomean", "mean")))));
+        s.shared === 0 ? h("span", { class: "quiet" }, `alone in ${plural(s.cases, "case")}`) : [
+            h("span", {}, `fastest in ${s.leads} of ${plural(s.shared, "case")}`,
+                s.cases > s.shared && `, alone in ${s.cases - s.shared}`),
+            meter(s.leads / s.shared),
+            h("span", { class: "quiet" }, `${s.mean.toFixed(2)}× the fastest, `,
+                term("geomean", "mean")),
+        ])));
 }
 
 function cell(row, provider) {
     const leader = row.byProvider.get(provider);
     if (!leader) return h("td", { class: "number" }, h("span", { class: "none" }, "–"));
-    const first = leader === row.fastest;
+    const first = leader === row.fastest && !alone(row);
     const ratio = over(leader, row.fastest);
     const reached = row.floor_ns && row.floor_ns / leader.p50_ns;
     return h("td", { class: `number ${first ? "first" : ""}` },
@@ -79,7 +88,8 @@ function cell(row, provider) {
             title: `Kernel ${leader.kernel}, commit ${shortCommit(leader.commit)}: open its run`,
         }, durationCell(leader.p50_ns)),
         h("span", { class: "reached" },
-            h("span", {}, first ? "fastest" : `${ratio.toFixed(ratio < 10 ? 2 : 1)}×`),
+            h("span", {}, alone(row) ? "alone" : first ? "fastest"
+                : `${ratio.toFixed(ratio < 10 ? 2 : 1)}×`),
             reached && [meter(reached), h("span", { class: "reached-share" }, share(reached))]));
 }
 
@@ -88,7 +98,8 @@ const SORTS = [
 ];
 
 function sorted(rows, order, [ours]) {
-    const behind = (r) => (r.byProvider.has(ours) ? over(r.byProvider.get(ours), r.fastest) : 0);
+    const behind = (r) => (r.byProvider.has(ours) && !alone(r)
+        ? over(r.byProvider.get(ours), r.fastest) : 0);
     const reached = (r) => (r.floor_ns ? r.floor_ns / r.fastest.p50_ns : 2);
     const by = {
         behind: (a, b) => behind(b) - behind(a), ceiling: (a, b) => reached(a) - reached(b),

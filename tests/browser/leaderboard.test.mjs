@@ -23,6 +23,10 @@ describe("leaderboard", { skip }, () => {
             await page.click(".tabs a:not([aria-current])");
             await until(page, (m) => location.hash.endsWith(m), HOST);
             await until(page, () => document.querySelectorAll("thead th").length === 2);
+            // Where nobody else was timed, nobody leads.
+            assert.match(await page.locator(".standings").innerText(),
+                /^ours\s+alone in 12 cases$/);
+            assert.equal(await page.locator("td.first").count(), 0);
         });
     });
 
