@@ -30,6 +30,9 @@ function stateTabs(counts, state, query) {
         STATES.map((s) => tab(s, s, counts[s] ?? 0)), tab("all", "all", total));
 }
 
+/** Who took a step, and when. */
+const whoWhen = (who, ms) => [who || "the server", ", ", time(ms)];
+
 function row(alert) {
     return h("tr", {},
         h("td", {}, h("a", { href: address(`alerts/${alert.id}`) }, alertKind(alert)),
@@ -38,8 +41,9 @@ function row(alert) {
             h("span", { class: "note" }, alert.device, alert.provider && `, ${alert.provider}`)),
         h("td", { class: "minor" }, time(alert.time_ms, ago(alert.time_ms)),
             h("span", { class: "note mono" }, shortCommit(alert.commit))),
-        h("td", {}, stateBadge(alert.state),
-            alert.reason && h("span", { class: "note" }, alert.reason)));
+        h("td", {}, stateBadge(alert.state), alert.state !== "new" &&
+            h("span", { class: "note" }, whoWhen(alert.who, alert.updated_ms)),
+        alert.reason && h("span", { class: "note" }, alert.reason)));
 }
 
 function nothing(state, filtered) {
@@ -100,8 +104,8 @@ async function listView(query, signal) {
 
 function logList(log) {
     return h("ol", { class: "alert-log" }, [...log].reverse().map((entry) => h("li", {},
-        stateBadge(entry.to), " ", h("span", { class: "quiet" }, entry.who || "the server", ", ",
-            time(entry.time_ms)),
+        stateBadge(entry.to), " ",
+        h("span", { class: "quiet" }, whoWhen(entry.who, entry.time_ms)),
         entry.reason && h("p", {}, entry.reason))));
 }
 
@@ -113,7 +117,8 @@ function detail(alert, may, changed) {
     return [
         h("h1", {}, alertKind(alert)),
         h("p", {}, caseLink(alert.case, alert.device)),
-        h("p", {}, stateBadge(alert.state), " ", alert.reason ?? ""),
+        h("p", {}, stateBadge(alert.state), " ", alert.reason ?? "", alert.state !== "new" &&
+            h("span", { class: "note" }, whoWhen(alert.who, alert.updated_ms))),
         stepButtons(alert, may, changed),
         h("dl", { class: "facts" },
             fact(alert.kind === "error" ? "Error" : "p50", alertStep(alert) || "–"),

@@ -81,12 +81,16 @@ describe("alerts", { skip }, () => {
             await page.fill("dialog textarea", "needed for the mask");
             await page.click("dialog button[type=submit]");
             await page.waitForSelector("main p > .state.accepted");
+            assert.match(await page.locator("main p:has(> .state)").innerText(),
+                /accepted needed for the mask\s+ana, \d+ \w+ \d{4}, \d\d:\d\d/);
             assert.match(await page.locator(".alert-log").innerText(),
                 /accepted[\s\S]*ana[\s\S]*needed for the mask[\s\S]*acknowledged[\s\S]*new/);
             assert.deepEqual(await page.locator(".steps button").allInnerTexts(), ["Open again…"]);
             await page.click("a:text-is('Alerts')");
             await page.click(".tabs a:has-text('accepted')");
-            await page.waitForSelector("tbody .state.accepted");
+            const accepted = page.locator("td:has(.state.accepted)", { hasText: "the mask" });
+            assert.match(await accepted.innerText(),
+                /accepted\s*ana, \d+ \w+ \d{4}, \d\d:\d\d\s+needed for the mask/);
         });
     });
 
