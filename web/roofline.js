@@ -99,7 +99,10 @@ function flatRoofs(peaks) {
     return out;
 }
 
-const roofText = ([names, peak]) => `${names.sort().join(", ")}: ${number(peak, 3)} TFLOP/s`;
+const NARROW = 500; // pixels, below which a roof leaves its unit to the axis
+
+const roofText = ([names, peak], { width }) =>
+    `${names.sort().join(", ")}: ${number(peak, 3)}${width < NARROW ? "" : " TFLOP/s"}`;
 
 /** The least intensity at which the slope is in the drawing. */
 const slopeStart = ({ x, y }, gbps) => Math.max(x.from, (y.from * 1e3) / gbps);
@@ -108,7 +111,8 @@ const slopeStart = ({ x, y }, gbps) => Math.max(x.from, (y.from * 1e3) / gbps);
 const bandwidthLabel = ({ x, y }, gbps, low) =>
     [x(low * 1.35), y((low * 1.35 * gbps) / 1e3) - 8];
 
-function roofLines({ x, y, right }, { gbps, peaks }) {
+function roofLines(scale, { gbps, peaks }) {
+    const { x, y, right } = scale;
     const flat = flatRoofs(peaks);
     const bandwidth = (tflops) => (tflops * 1e3) / gbps; // the intensity where the roofs meet
     const highest = flat[0]?.[1] ?? y.to;
@@ -126,7 +130,7 @@ function roofLines({ x, y, right }, { gbps, peaks }) {
         flat.map((roof, i) => s("g", { class: `roof-${Math.min(i, 3)}` },
             s("path", { d: `M${x(bandwidth(roof[1]))} ${y(roof[1])}H${right}` }),
             s("text", { x: right, y: y(roof[1]) - 6, "text-anchor": "end" },
-                roofText(roof)))));
+                roofText(roof, scale)))));
 }
 
 const overlap = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width &&
@@ -170,8 +174,10 @@ function placeLabels(points, scale, text, roofs) {
     for (let i = 0; i < 4; i++) // the words lie on a slope
         taken.push({ x: lx + 14 * i, y: ly - 22 - 9 * i, width: 22, height: 26 });
     for (const roof of flatRoofs(roofs.peaks)) {
-        const width = widthOf(roofText(roof)) * 1.05;
-        taken.push({ x: right - width, y: y(roof[1]) - 18, width, height: 20 });
+        const width = widthOf(roofText(roof, scale)) * 1.05;
+        const ridge = x((roof[1] * 1e3) / roofs.gbps);
+        taken.push({ x: right - width, y: y(roof[1]) - 18, width, height: 20 },
+            { x: ridge, y: y(roof[1]) - 2, width: right - ridge, height: 4 });
     }
     const low = slopeStart({ x, y }, roofs.gbps);
     for (let px = x(low); px < right; px += SLOPE_STEP) { // the slope itself

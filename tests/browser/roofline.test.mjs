@@ -72,6 +72,47 @@ describe("roofline", { skip }, () => {
         });
     });
 
+    /** 90 cases under three flat roofs and a slope of 4.8 TB/s, close to both. */
+    const crowd = (template) => Array.from({ length: 90 }, (_, i) => {
+        const [dtype, peak] = [["fp16", 989], ["tf32", 495], ["fp32", 67]][i % 3];
+        const intensity = 10 ** ((i % 18) / 5);
+        const ceiling = 0.95 * 0.87 ** Math.floor(i / 6);
+        const tflops = ceiling * Math.min(peak, intensity * 4.8);
+        return {
+            ...template, id: `gemm/${dtype}/m${64 * (i + 1)}-n512-k512`, dtype, tflops, ceiling,
+            gbps: (tflops * 1e3) / intensity,
+        };
+    });
+
+    test("no label is on another, or on a flat roof", async () => {
+        const { cases: [template] } = await (await fetch(`${it.url}api/v1/cases`)).json();
+        for (const width of [390, 1280])
+            await it.withPage({ viewport: { width, height: 844 } }, async (page) => {
+                await page.route("**/api/v1/cases?**", (route) => route.fulfill({ json: {
+                    cases: crowd({ ...template, device: GPU, verdict: "pass", rel_err: 1e-4 }),
+                    total: 90, counts: {}, next: null,
+                } }));
+                await it.open(page, `#/roofline?device=${GPU}`);
+                const { labels, roofs } = await page.evaluate(() => {
+                    const all = (where) => [...document.querySelectorAll(where)].map((e) => {
+                        const { x, y, width: w, height: h } = e.getBoundingClientRect();
+                        return { x, y, w, h, text: e.textContent };
+                    });
+                    return {
+                        labels: all(".kernel text, .roofs g text"), roofs: all(".roofs g path"),
+                    };
+                });
+                assert.equal(roofs.length, 3);
+                assert.ok(labels.length > 5, `${labels.length}`);
+                const apart = (a, b) => a.x + a.w < b.x + 1 || b.x + b.w < a.x + 1 ||
+                    a.y + a.h < b.y + 3 || b.y + b.h < a.y + 3;
+                for (const [i, label] of labels.entries())
+                    for (const other of [...labels.slice(i + 1), ...roofs])
+                        assert.ok(apart(label, other), JSON.stringify([width, label, other]));
+                await shoot(page, `roofline-crowded-${width}`);
+            });
+    });
+
     test("another device has roofs of its own", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/roofline?device=${GPU}`);
