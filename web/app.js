@@ -87,6 +87,7 @@ async function show() {
     const fresh = followed;
     followed = false;
     main.setAttribute("aria-busy", "true");
+    markNavigation(name);
     let shown;
     try {
         const view = await viewOf(name);
@@ -101,7 +102,6 @@ async function show() {
     const control = main.contains(document.activeElement) ? document.activeElement.name : "";
     main.replaceChildren(...[shown.content].flat(Infinity).filter(Boolean));
     document.title = shown.title ? `${shown.title} · Kernel Gate` : "Kernel Gate";
-    markNavigation(name);
     main.removeAttribute("aria-busy");
     if (first) return;
     announcer.textContent = document.title;

@@ -205,6 +205,20 @@ describe("shell", { skip }, () => {
         }
     });
 
+    test("a server that takes its time is waited for, in words and in the navigation", async () => {
+        await it.withPage({}, async (page) => {
+            let answer = null;
+            await page.route(/v1\/runs/, (route) => { answer = () => route.continue(); });
+            await page.goto(`${it.url}#/runs`);
+            await page.locator(".waiting").waitFor();
+            assert.equal(await page.locator("#views [aria-current]").innerText(), "Runs");
+            assert.equal(await page.locator("main").getAttribute("aria-busy"), "true");
+            answer();
+            await settled(page);
+            assert.equal(await page.locator(".waiting").count(), 0);
+        });
+    });
+
     test("a server that goes away is missed, and its return noticed", async () => {
         await it.withPage({ allowFailures: true }, async (page) => {
             await page.clock.install();
