@@ -45,7 +45,7 @@ function tiles(c, error) {
         tile("best", "Best", c.best_p50_ns, duration(c.best_p50_ns)),
         tile("change", "Change", c.ratio, change(c.ratio),
             `${spread(c.ratio_lo, c.ratio_hi)}, + is slower`),
-        tile("mde", "MDE", c.mde, percent(c.mde), "smallest change it resolves"),
+        tile("mde", "MDE", c.mde, percent(c.mde), "it resolves this much"),
         tile("tflops", "TFLOP/s", c.tflops, number(c.tflops),
             c.ceiling !== null && `${share(c.ceiling)} of the ceiling`),
         tile("gbps", "GB/s", c.gbps, number(c.gbps), "compulsory bytes"),
