@@ -46,6 +46,26 @@ describe("wall", { skip }, () => {
         });
     });
 
+    test("libraries of others that a run has are held against ours", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/?device=${GPU}`);
+            const row = page.locator("tbody tr", { hasText: REGRESSED });
+            assert.match(await row.innerText(), /1\.0\d×\s*cudnn/);
+            const peers = new Set(await page.locator("tbody .peer").allInnerTexts());
+            assert.deepEqual([...peers].sort(), ["", "cublas", "cudnn", "torch"]);
+            await row.locator("a.case").click();
+            await page.waitForSelector(".plot canvas");
+            assert.match(await page.locator(".case-tiles").innerText(), /Against cudnn\s+1\.0\d×/);
+            assert.deepEqual(await page.locator(".legend button").allInnerTexts(),
+                ["ours", "cudnn", "torch"]);
+            await it.open(page, `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
+            await page.waitForSelector(".detail tr.provider");
+            const arms = await page.locator(".detail tr.provider").allInnerTexts();
+            assert.match(arms[0], /^cudnn\s+default\s/);
+            assert.match(arms[1], /^torch\s+sdpa\s/);
+        });
+    });
+
     test("a case that changed says since which commit; new alerts are counted", async () => {
         // The server looks at a history in its own time.
         let found = null;
