@@ -498,7 +498,6 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
             if (!spec) return;
             specs.set(error, spec);
             error.show({ ...spec, order: state.order, range, labels: placeLabel });
-            error.element.dataset.limit = value;
         },
         events: eventList(events, (event) => {
             choose({ lane: shown()[0], i: shown()[0] ? nearestOf(shown()[0],

@@ -27,15 +27,15 @@ async function verifyOf(c, signal) {
     return cases[0]?.arms.find((arm) => arm.role === "candidate")?.verify;
 }
 
-const limitText = (limit) => number(limit, 2).replace("-", "−");
-
-/** A wrong result's error is in no trend, but in its run. */
-async function errorOf(c, signal) {
-    if (c.verdict !== "wrong") return { rel_err: c.rel_err, note: "relative, against fp64" };
-    const verify = await verifyOf(c, signal);
-    return {
-        rel_err: verify?.rel_fro, note: verify && `wrong: the limit is ${limitText(verify.limit)}`,
-    };
+/** A wrong result's error is in no trend, but in its run. The note gets the limit when it comes. */
+async function errorOf(c, verified) {
+    const note = h("span", {}, "relative, against fp64");
+    const wrong = c.verdict === "wrong";
+    verified.then((verify) => {
+        if (verify) note.textContent = `${wrong ? "wrong" : "relative"}; limit ` +
+            number(verify.limit, 2).replace("-", "−");
+    }, () => {});
+    return { rel_err: wrong ? (await verified)?.rel_fro : c.rel_err, note };
 }
 
 function tiles(c, error) {
@@ -123,12 +123,12 @@ export async function caseView({ query, signal }) {
         }));
     }
 
-    const error = await errorOf(found, signal);
+    const verified = verifyOf(found, signal); // late, as the document may be large
+    const error = await errorOf(found, verified);
     const timed = whole.series.some((s) => ["candidate", "provider"].includes(s.role) &&
         s.columns.time_ms.length > 0);
     const trend = timed ? trendChart({ whole, state, save, load, csv, signal }) : untimed(whole);
-    if (timed) // it comes late, as it is in a document that may be large
-        verifyOf(found, signal).then((verify) => trend.limit(verify?.limit), () => {});
+    if (timed) verified.then((verify) => trend.limit(verify?.limit), () => {});
     return {
         title: id,
         content: [
