@@ -22,9 +22,9 @@ static const char help[] =
     "The library of a best comes from the cache, else from the tracking server $GATE_SERVER, else\n"
     "it is built from its commit. `gate push` sends the run there.\n"
     "\n"
-    "Exit codes: 0 pass, 1 regression, 2 wrong result, crash or hang, 3 no verdict or incomplete,\n"
-    "4 environment refused, 64 usage, 70 internal, 74 input/output. With several, the first of\n"
-    "2, 1, 4, 3 wins.\n";
+    "Exit codes: 0 pass, 1 regression (of speed or accuracy), 2 wrong result, crash or hang,\n"
+    "3 no verdict or incomplete, 4 environment refused, 64 usage, 70 internal, 74 input/output.\n"
+    "With several, the first of 2, 1, 4, 3 wins.\n";
 
 static const struct option options[] = {
     REQUEST_TARGET_OPTIONS,

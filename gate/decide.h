@@ -53,6 +53,9 @@
 #define DECIDE_CONTROL_FLAT 0.005
 #define DECIDE_CONTROL_SHARE 0.1
 
+/* A relative error of more than so many times the best's is a regression, whatever the speed. */
+#define DECIDE_ERROR_JUMP 2.0
+
 enum verdict {
     VERDICT_PASS,
     VERDICT_IMPROVEMENT,

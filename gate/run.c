@@ -48,6 +48,7 @@ static const char *best_sha256(const struct run *run, const struct run_case *c)
     return run->against_sha256 ? run->against_sha256 : c->best.library_sha256;
 }
 
+/* NULL: none has that role. */
 static const cJSON *arm_of(const cJSON *arms, const char *role)
 {
     const cJSON *arm;
@@ -55,6 +56,11 @@ static const cJSON *arm_of(const cJSON *arms, const char *role)
         if (!strcmp(json_string(arm, "role", ""), role))
             return arm;
     return NULL;
+}
+
+const cJSON *run_arm(const struct run_case *c, const char *role)
+{
+    return arm_of(c->result.arms, role);
 }
 
 /* ---- what a process measured ---- */
@@ -445,6 +451,7 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
     }
     for (size_t i = 0; i < run->suite->n_cases; i++) {
         run_summarise(&run->cases[i]);
+        run_judge_error(run, &run->cases[i]);
         complete_reason(&run->cases[i]);
         run_remeasure_best(run, &run->cases[i]);
     }

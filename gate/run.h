@@ -150,6 +150,17 @@ bool run_same_library(const struct run *run, const struct run_case *c);
 /* They launched the same machine code in each process. */
 bool run_same_code(const struct run_case *c);
 
+/* The arm of a case by its role, as the first process reported it; NULL: there is none. */
+const cJSON *run_arm(const struct run_case *c, const char *role);
+
+/* The candidate's error over the best's, or over what rounding alone comes to where that is more;
+ * 0: not both were verified. */
+double run_error_ratio(const struct run *run, const struct run_case *c);
+bool run_error_jumped(const struct run *run, const struct run_case *c);
+
+/* Makes a case whose error jumped a regression that says so. */
+void run_judge_error(const struct run *run, struct run_case *c);
+
 void run_count_verdicts(struct run *run);
 
 /*

@@ -96,6 +96,7 @@ static cJSON *case_object(const struct run *run, const struct run_case *c)
     add_known(o, "mde", c->decision.mde, c->decision.mde > 0);
     cJSON_AddBoolToObject(o, "same_library", run_same_library(run, c));
     cJSON_AddBoolToObject(o, "same_code", run_same_code(c));
+    add_known(o, "error_ratio", run_error_ratio(run, c), run_error_ratio(run, c) > 0);
     if (c->about->threshold > 0)
         cJSON_AddNumberToObject(o, "threshold", c->about->threshold);
     cJSON_AddItemToObject(o, "processes", processes_array(c));

@@ -149,11 +149,11 @@ static enum gate_status keep_new(const struct run *run, struct run_case *c, cons
     return GATE_OK;
 }
 
-static bool is_judged(const struct run_case *c)
+static bool is_judged(const struct run *run, const struct run_case *c)
 {
     return c->mode == RUN_PAIRED && c->result.outcome == CASE_MEASURED &&
            c->sequence[RUN_FIRST].n >= DECIDE_FIRST_LOOK && c->verdict != VERDICT_WRONG &&
-           c->verdict != VERDICT_ENVIRONMENT;
+           c->verdict != VERDICT_ENVIRONMENT && !run_error_jumped(run, c);
 }
 
 /* The best of a case that has one, moved as far as this run moves it. */
@@ -163,7 +163,7 @@ static enum gate_status keep_moved(const struct run *run, struct run_case *c, co
     struct ratchet_run found = {.again = c->again,
                                 .ratio = c->decision.ratio,
                                 .threshold = run_threshold(run, c),
-                                .judged = is_judged(c),
+                                .judged = is_judged(run, c),
                                 .time_ms = run->end_ms,
                                 .author = run->origin.who};
     struct ratchet_end end;

@@ -32,10 +32,10 @@
  * returns when the result is written. The contents of `out` and `workspace` on entry are garbage.
  *
  * What is in memory. The elements of all inputs are finite, but in GEMM and GEMV, where a NaN or an
- * infinity must reach each sum that it is part of. So a kernel may weigh keys that are masked by
- * zero. What lies between rows, before a tensor and behind it may be anything, a NaN or nothing at
- * all: launch() touches no byte there, but those that share an aligned 16 bytes with an element may
- * be read, and no result may depend on them.
+ * infinity must reach each sum that it is part of. So a kernel may weigh keys that the mask hides
+ * by zero. What lies between rows, before a tensor and behind it may be anything, a NaN or nothing
+ * at all: launch() touches no byte there, but those that share an aligned 16 bytes with an element
+ * may be read, and no result may depend on them.
  */
 #ifndef KG_KERNEL_H
 #define KG_KERNEL_H

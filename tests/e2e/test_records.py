@@ -147,6 +147,7 @@ class Import(Records):
                         ratio={"value": 1, "lo": 1.01, "hi": 1.02})
         self.lying_case("is 'regression' of a ratio of 1.0029, below the threshold",
                         verdict="regression")
+        self.lying_case("is 'pass' of an error that is 2.5 times the best's", error_ratio=2.5)
 
     def test_no_case_and_a_case_twice(self):
         self.assert_a_lie(dict(document(2), cases=[], verdict="pass", exit_code=0),

@@ -42,6 +42,31 @@ class Gate(unittest.TestCase):
         return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
 
 
+class Accuracy(Gate):
+    """A kernel within the limits, but thirty times less accurate than the best."""
+
+    def against(self, candidate, best, **env):
+        done = self.gate("run", "--device", "host", "--suite", "smoke", "--json", "--budget", "20",
+                         "--threshold", "90%", "--filter", "gemm/fp32/m96-*",
+                         "--library", candidate, "--against", best, **env)
+        return done.returncode, json.loads(done.stdout)["cases"][0]
+
+    def test_a_jump_of_the_error_is_a_regression_whatever_the_speed(self):
+        code, case = self.against(mutant("host_unusual"), HOST, GATE_MUTANT="short_factors")
+        self.assertEqual((code, case["verdict"]), (1, "regression"))
+        self.assertGreater(case["error_ratio"], 10)
+        self.assertRegex(case["reason"], r"^less accurate: the relative error is \S+, \S+ times "
+                                         r"what the best has on the same inputs.* Its speed: ")
+
+    def test_unchanged_and_better_arithmetic_is_none(self):
+        _, same = self.against(mutant("right"), HOST)
+        self.assertEqual(same["error_ratio"], 1)
+        _, better = self.against(mutant("host_unusual"), HOST, GATE_MUTANT="kahan")
+        self.assertLess(better["error_ratio"], 1)
+        for case in (same, better):
+            self.assertNotIn("less accurate", case["reason"])
+
+
 class Right(Gate):
     def test_every_smoke_case_is_verified_timed_and_accepted(self):
         code, document, errors = self.run_smoke("--accept-new", cases="*")

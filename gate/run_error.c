@@ -1,0 +1,66 @@
+/*
+ * run_error.c: how accurate the candidate is, beside the best.
+ *
+ * A result within its limits may still be much less accurate than what it replaces: that is a
+ * regression like a slowdown, which someone may want and then accepts. The first process verifies
+ * candidate and best on the same inputs, so that unchanged code gives the same error to the bit,
+ * and the vendor's own error cancels. An error is not held against less than what rounding the
+ * outputs alone comes to: below it there is nothing but luck.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/json.h"
+#include "run.h"
+
+/* Relative Frobenius error of a result that is rounded once, in units of the dtype's last place:
+ * measured, 0.41; the worst of few elements is up to 1. */
+#define ROUNDED_SHARE 0.41
+
+static double unit_roundoff(uint32_t dtype)
+{
+    return dtype == KG_F16 ? 0x1p-11 : dtype == KG_BF16 ? 0x1p-8 : 0x1p-24;
+}
+
+/* What rounding the smallest output comes to. */
+static double least_error(const struct kg_problem *p)
+{
+    struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
+    double n = INFINITY;
+    for (unsigned i = problem_tensors(p, tensors); i-- > 0;)
+        if (tensors[i].is_output)
+            n = fmin(n, (double)problem_tensor_elements(&tensors[i]));
+    return unit_roundoff(p->dtype) * (ROUNDED_SHARE + 1 / sqrt(n));
+}
+
+double run_error_ratio(const struct run *run, const struct run_case *c)
+{
+    const cJSON *candidate = json_member(run_arm(c, "candidate"), "verify");
+    const cJSON *best = json_member(run_arm(c, "best"), "verify");
+    double own = json_number(candidate, "rel_fro", NAN), other = json_number(best, "rel_fro", NAN);
+    if (c->mode != RUN_PAIRED || c->result.outcome != CASE_MEASURED || !(own >= 0 && other >= 0) ||
+        !(json_number(best, "seeds", 0) > 0))
+        return 0;
+    return run_same_library(run, c) ? 1 : own / fmax(other, least_error(&c->about->problem));
+}
+
+bool run_error_jumped(const struct run *run, const struct run_case *c)
+{
+    return run_error_ratio(run, c) > DECIDE_ERROR_JUMP;
+}
+
+void run_judge_error(const struct run *run, struct run_case *c)
+{
+    char speed[sizeof c->reason];
+    double ratio = run_error_ratio(run, c);
+    if (!(ratio > DECIDE_ERROR_JUMP))
+        return;
+    c->verdict = VERDICT_REGRESSION;
+    snprintf(speed, sizeof speed, "%s", c->reason);
+    snprintf(c->reason, sizeof c->reason,
+             "less accurate: the relative error is %.3g, %.3g times what the best has on the same "
+             "inputs, over the %g times that pass; 'gate best accept' takes it, with a reason. Its "
+             "speed: %.500s",
+             json_number(json_member(run_arm(c, "candidate"), "verify"), "rel_fro", 0), ratio,
+             DECIDE_ERROR_JUMP, speed);
+}
