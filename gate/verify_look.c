@@ -161,8 +161,7 @@ double look_rel_fro(const struct look *look)
 {
     if (look->nonfinite)
         return NAN;
-    return look->reference_sq > 0 ? sqrt(look->error_sq / look->reference_sq)
-                                  : sqrt(look->error_sq);
+    return part_error(look, look->error_sq, look->reference_sq, look->seen);
 }
 
 /* "; first bad element [3, 17], row 3, tile (0, 0): expected 1, got 2" */

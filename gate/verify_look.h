@@ -23,8 +23,8 @@ struct look {
     uint32_t op, dtype;
     double limit;
     bool exact;
-    double
-        rms; /* of the reference: what rows and tiles of small norm are measured by; 0: unknown */
+    double rms; /* of the reference, or what it is as a rule where it is less by chance: what rows
+                   and tiles of small norm are measured by, and a product as a whole; 0: unknown */
 
     int64_t rows, columns;
     int64_t seen, bad, nonfinite;

@@ -52,6 +52,18 @@ class Right(Gate):
             self.assertGreaterEqual(arm["verify"]["checks"], 25, case["id"])
             self.assertEqual(arm["verify"]["skipped"], 0, case["id"])
 
+    def test_a_single_sum_that_nearly_cancels(self):
+        """Seeds whose one element is small by chance, so that rounding is no small share of it."""
+        suite = os.path.join(self.folder, "single.json")
+        cases = [{"op": "gemm", "dtype": "fp32", "m": 1, "n": 1, "k": 4096},
+                 {"op": "linear_relu", "dtype": "fp32", "m": 1, "n": 1, "k": 4096}]
+        with open(suite, "w", encoding="utf-8") as file:
+            json.dump({"schema": "gate-suite/1", "name": "single", "description": "one element",
+                       "cases": cases}, file)
+        for seed in ("c", "10", "18", "2c", "36"):
+            done = self.gate("verify", "--device", "host", "--suite", suite, "--seed", seed)
+            self.assertEqual(done.returncode, 0, done.stdout)
+
     def test_the_nightly_tier_looks_at_more(self):
         case = "gemm/fp32/m4-n1-k3"
         _, commit, _ = self.verify(case=case)
