@@ -134,6 +134,8 @@ enum gate_status cuda_single_run(struct device *d, device_launch_fn launch, void
                                  unsigned index, double *device_ns, struct gate_error *err);
 enum gate_status cuda_control_run(struct device *d, struct device_time *out,
                                   struct gate_error *err);
+enum gate_status cuda_state_read(struct device *d, struct device_state *out,
+                                 struct gate_error *err);
 enum gate_status cuda_rest(struct device *d, double ns, struct gate_error *err);
 
 #endif

@@ -182,3 +182,10 @@ enum gate_status device_throttle_read(struct device *d, struct device_throttle *
 {
     return d->backend->throttle_read(d, out, err);
 }
+
+enum gate_status device_state_read(struct device *d, struct device_state *out,
+                                   struct gate_error *err)
+{
+    *out = (struct device_state){0};
+    return d->backend->state_read(d, out, err);
+}

@@ -96,6 +96,13 @@ struct device_throttle {
     int64_t power_ns, thermal_ns;
 };
 
+/* What all that runs on a device shares; all 0 on the host, whose state is the process's. */
+struct device_state {
+    int current; /* ordinal of the device that calls go to */
+    size_t memory_free_bytes;
+    size_t malloc_heap_bytes, printf_bytes, persisting_l2_bytes; /* limits */
+};
+
 /* `spec` is "host" or "cuda:N". */
 enum gate_status device_open(const char *spec, struct device **out, struct gate_error *err);
 void device_close(struct device *d); /* NULL is fine */
@@ -187,6 +194,9 @@ enum gate_status device_control_run(struct device *d, struct device_time *out,
 
 /* Keeps the device busy with low-power work (memory fills) for about `ns`. */
 enum gate_status device_rest(struct device *d, double ns, struct gate_error *err);
+
+enum gate_status device_state_read(struct device *d, struct device_state *out,
+                                   struct gate_error *err);
 
 enum gate_status device_throttle_read(struct device *d, struct device_throttle *out,
                                       struct gate_error *err);

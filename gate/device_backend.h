@@ -55,6 +55,8 @@ struct device_backend {
     enum gate_status (*single_run)(struct device *d, device_launch_fn launch, void *context,
                                    unsigned index, double *device_ns, struct gate_error *err);
     enum gate_status (*rest)(struct device *d, double ns, struct gate_error *err);
+    enum gate_status (*state_read)(struct device *d, struct device_state *out,
+                                   struct gate_error *err);
     enum gate_status (*throttle_read)(struct device *d, struct device_throttle *out,
                                       struct gate_error *err);
 };

@@ -3,7 +3,7 @@
  *
  * Its other parts, by idea: cuda_error, cuda_fill, cuda_compare, cuda_hash, cuda_guard, cuda_replay
  * (launches and graphs), cuda_time, cuda_hold and cuda_clock (what makes a time trustworthy),
- * cuda_cold (sweeps), cuda_control, cuda_peaks, cuda_users and nvml.
+ * cuda_cold (sweeps), cuda_control, cuda_state, cuda_peaks, cuda_users and nvml.
  */
 #include "cuda_device.cuh"
 
@@ -160,6 +160,7 @@ static const struct device_backend cuda_backend = {
     .replay_free = cuda_replay_free,
     .single_run = cuda_single_run,
     .rest = cuda_rest,
+    .state_read = cuda_state_read,
     .throttle_read = cuda_throttle_read,
 };
 

@@ -381,6 +381,15 @@ static enum gate_status host_throttle_read(struct device *d, struct device_throt
     return GATE_OK;
 }
 
+static enum gate_status host_state_read(struct device *d, struct device_state *out,
+                                        struct gate_error *err)
+{
+    (void)d;
+    (void)out;
+    (void)err;
+    return GATE_OK;
+}
+
 static const struct device_backend host_backend = {
     .close = host_close,
     .stream = host_stream,
@@ -406,6 +415,7 @@ static const struct device_backend host_backend = {
     .replay_free = host_replay_free,
     .single_run = host_single_run,
     .rest = host_rest,
+    .state_read = host_state_read,
     .throttle_read = host_throttle_read,
 };
 

@@ -62,7 +62,7 @@ static double max_nan(double a, double b)
 /*
  * What an output's elements are at least, as a root mean square over many: half of what sums of
  * products of random inputs come to. A single sum may nearly cancel, and the rounding of its terms
- * is no small share of it then: in 5 of 100 verifications of one element, which are right. 0: not
+ * is no small share of it then: in 8 of 120 verifications of one element, all right. 0: not
  * known, since inputs are the case's own; or the rows of an attention, which are averages.
  */
 static double least_rms(const struct suite_case *c, const struct problem_tensor *t)

@@ -15,6 +15,7 @@
 
 #define LEAK_BYTES 64           /* of the heap, a launch */
 #define LEAK_ADDRESS_BYTES 4096 /* of the address space */
+#define LEAK_DEVICE_BYTES ((size_t)128 << 10)
 
 static unsigned float_control(void)
 {
@@ -92,14 +93,19 @@ void state_read(bool counted, struct state *out)
     out->children = count_children();
 }
 
-static void say(struct verification *v, const char *what)
+static void say_of(struct verification *v, const char *whose, const char *what)
 {
     v->ok = false;
     if (!v->message[0])
         snprintf(v->message, sizeof v->message,
-                 "the kernel changed the state of the process: %s is not what it was before its "
+                 "the kernel changed the state of the %s: %s is not what it was before its "
                  "launches",
-                 what);
+                 whose, what);
+}
+
+static void say(struct verification *v, const char *what)
+{
+    say_of(v, "process", what);
 }
 
 void state_compare(const struct state *before, const struct state *now, struct verification *v)
@@ -158,4 +164,38 @@ void state_find_leak(const struct state_memory *before, const struct state_memor
                  "the kernel loses memory: %zu bytes of the heap and %zu of the address space in "
                  "%u launches",
                  heap, address, launches);
+}
+
+void state_compare_device(const struct device_state *before, const struct device_state *now,
+                          struct verification *v)
+{
+    if (before->current != now->current)
+        say_of(v, "device", "the device that is current");
+    if (before->malloc_heap_bytes != now->malloc_heap_bytes)
+        say_of(v, "device", "the limit of its malloc() heap");
+    if (before->printf_bytes != now->printf_bytes)
+        say_of(v, "device", "the limit of its printf() buffer");
+    if (before->persisting_l2_bytes != now->persisting_l2_bytes)
+        say_of(v, "device", "the part of the L2 that is set aside");
+}
+
+static size_t lost_bytes(const struct device_state *before, const struct device_state *now)
+{
+    return before->memory_free_bytes > now->memory_free_bytes
+               ? before->memory_free_bytes - now->memory_free_bytes
+               : 0;
+}
+
+void state_find_device_leak(const struct device_state at[3], unsigned launches,
+                            struct verification *v)
+{
+    size_t first = lost_bytes(&at[0], &at[1]), then = lost_bytes(&at[1], &at[2]);
+    size_t least = launches / 2 * LEAK_DEVICE_BYTES;
+    if (first < least || then < least)
+        return;
+    v->ok = false;
+    if (!v->message[0])
+        snprintf(v->message, sizeof v->message,
+                 "the kernel loses device memory: %zu bytes in %u launches", first + then,
+                 launches);
 }

@@ -36,6 +36,18 @@ struct state_memory {
 
 struct state_memory state_memory(void);
 
+/* Has a kernel changed the device, but for its memory? Then says so in v. */
+void state_compare_device(const struct device_state *before, const struct device_state *now,
+                          struct verification *v);
+
+/*
+ * Does each of so many launches lose device memory? Then says so in v. `at`: before them, after the
+ * first half and at the end; another process that starts takes memory in one of the halves. The
+ * driver hands it out in pieces of MiB, so that small losses stay unseen.
+ */
+void state_find_device_leak(const struct device_state at[3], unsigned launches,
+                            struct verification *v);
+
 /* Does each of so many launches lose memory? Then says so in v. */
 void state_find_leak(const struct state_memory *before, const struct state_memory *now,
                      unsigned launches, struct verification *v);

@@ -150,6 +150,7 @@ enum gate_status tier_checks(struct device *d, const struct kg_problem *p, uint6
                              void *context, struct gate_error *err)
 {
     struct state before, now;
+    struct device_state device_before, device_now;
     bool counted = device_info(d)->kg.kind == KG_DEVICE_HOST;
     struct round r = {.bench = {.device = d,
                                 .arm = arm,
@@ -161,13 +162,19 @@ enum gate_status tier_checks(struct device *d, const struct kg_problem *p, uint6
                       .notice = notice,
                       .context = context};
     state_read(counted, &before);
-    enum gate_status status = check_own(&r, p, err);
+    enum gate_status status = device_state_read(d, &device_before, err);
+    if (!status)
+        status = check_own(&r, p, err);
     if (!status)
         status = check_neighbours(&r, p, err);
     if (!status && arm->verification.ok)
         status = check_endurance(&r, p, err);
     state_read(counted, &now);
     state_compare(&before, &now, &arm->verification);
+    if (!status)
+        status = device_state_read(d, &device_now, err);
+    if (!status)
+        state_compare_device(&device_before, &device_now, &arm->verification);
     bench_release(&r.bench);
     return status;
 }

@@ -353,6 +353,53 @@ static void test_retrieval_finds_keys(void **state)
     free(o);
 }
 
+/* ---- what belongs to the device ---- */
+
+static struct verification after_change(size_t at)
+{
+    struct device_state before = {0, 1 << 30, 8 << 20, 1 << 20, 0}, now = before;
+    struct verification v = {.ok = true};
+    now.memory_free_bytes /= 2; /* of which others take as well */
+    now.current += at == 1;
+    now.malloc_heap_bytes += at == 2;
+    now.printf_bytes += at == 3;
+    now.persisting_l2_bytes += at == 4;
+    state_compare_device(&before, &now, &v);
+    return v;
+}
+
+static void test_a_device_is_as_it_was(void **state)
+{
+    static const char *const says[] = {"", "that is current", "heap", "printf() buffer", "the L2"};
+    (void)state;
+    assert_true(after_change(0).ok);
+    for (size_t i = 1; i < 5; i++) {
+        struct verification v = after_change(i);
+        assert_false(v.ok);
+        assert_non_null(strstr(v.message, says[i]));
+    }
+}
+
+/* 50 launches; `first` and `then` MiB are lost in either half. */
+static bool is_leak(size_t first, size_t then)
+{
+    const size_t all = (size_t)1 << 40, mib = (size_t)1 << 20;
+    const struct device_state at[3] = {{.memory_free_bytes = all},
+                                       {.memory_free_bytes = all - first * mib},
+                                       {.memory_free_bytes = all - first * mib - then * mib}};
+    struct verification v = {.ok = true};
+    state_find_device_leak(at, 50, &v);
+    return !v.ok;
+}
+
+static void test_device_memory_is_not_lost(void **state)
+{
+    (void)state;
+    assert_true(is_leak(25, 25) && is_leak(4, 4));
+    assert_false(is_leak(0, 0) || is_leak(2, 2));
+    assert_false(is_leak(500, 0) || is_leak(0, 500)); /* another process */
+}
+
 /* ---- shapes ---- */
 
 static void test_neighbours_are_problems(void **state)
@@ -467,6 +514,8 @@ int main(void)
         cmocka_unit_test(test_a_sum_that_may_cancel_is_not_drawn),
         cmocka_unit_test(test_same_ends_differ_inside),
         cmocka_unit_test(test_retrieval_finds_keys),
+        cmocka_unit_test(test_a_device_is_as_it_was),
+        cmocka_unit_test(test_device_memory_is_not_lost),
         cmocka_unit_test(test_neighbours_are_problems),
         cmocka_unit_test(test_reports_are_counted),
     };

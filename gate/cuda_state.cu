@@ -1,0 +1,20 @@
+/*
+ * cuda_state.cu: what belongs to the whole device, and is no kernel's to change.
+ *
+ * The stack limit is not among it: the driver raises that by itself.
+ */
+#include "cuda_device.cuh"
+
+enum gate_status cuda_state_read(struct device *device, struct device_state *out,
+                                 struct gate_error *err)
+{
+    (void)device;
+    size_t total = 0;
+    CUDA_TRY(cudaDeviceSynchronize(), err);
+    CUDA_TRY(cudaGetDevice(&out->current), err);
+    CUDA_TRY(cudaMemGetInfo(&out->memory_free_bytes, &total), err);
+    CUDA_TRY(cudaDeviceGetLimit(&out->malloc_heap_bytes, cudaLimitMallocHeapSize), err);
+    CUDA_TRY(cudaDeviceGetLimit(&out->printf_bytes, cudaLimitPrintfFifoSize), err);
+    CUDA_TRY(cudaDeviceGetLimit(&out->persisting_l2_bytes, cudaLimitPersistingL2CacheSize), err);
+    return GATE_OK;
+}

@@ -1,0 +1,21 @@
+/* CUDA: launches that leave the device other than they found it. */
+#include <cuda_runtime.h>
+
+#include "faults.h"
+
+static enum kg_status persisting_l2(const struct kg_problem *p, const struct kg_args *args)
+{
+    if (cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, (size_t)4 << 20) != cudaSuccess)
+        return KG_LAUNCH_FAILED;
+    return wrap_inner(p, args);
+}
+
+static enum kg_status leak(const struct kg_problem *p, const struct kg_args *args)
+{
+    void *lost = NULL;
+    if (cudaMalloc(&lost, (size_t)1 << 20) != cudaSuccess)
+        return KG_LAUNCH_FAILED;
+    return wrap_inner(p, args);
+}
+
+FAULTS({"persisting_l2", persisting_l2, 0, NULL}, {"leak", leak, 0, NULL})
