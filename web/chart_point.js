@@ -19,11 +19,17 @@ function read(lane, i) {
     };
 }
 
-/** The point: that of `lane`, and those of the others at the same place. */
-export function pointAt(model, lanes, lane, i) {
+/**
+ * The point: that of `lane`, and those of the others at the same place. `branches`: of runs, by
+ * their names; the runs of a bucket may be of several.
+ */
+export function pointAt(model, lanes, lane, i, branches = new Map()) {
     const all = lanes.map((l) => read(l, i)).filter(Boolean);
     const main = all.find((p) => p.lane === lane) ?? all[0] ?? null;
-    return main && { main, all, candidate: all.find((p) => p.lane.role === "candidate") ?? main };
+    const branch = main && main.n <= 1 ? branches.get(main.run) ?? null : null;
+    return main && {
+        main, all, branch, candidate: all.find((p) => p.lane.role === "candidate") ?? main,
+    };
 }
 
 const sized = (p) => (p.get("control_ns") > 0 ? p.p50 / p.get("control_ns") : null);
@@ -45,12 +51,12 @@ function bestAmount(p, control) {
     return p.get("control_ns") > 0 ? `${number(p.best / p.get("control_ns"))}× control` : "–";
 }
 
-export function pointTip({ main, all, candidate }, events, control) {
+export function pointTip({ main, all, candidate, branch }, events, control) {
     const { best } = candidate;
     return [
         h("p", {}, candidate.verdict && badge(candidate.verdict),
             h("span", { class: "mono" }, shortCommit(candidate.commit))),
-        h("p", { class: "quiet" }, dateText(main.time),
+        h("p", { class: "quiet" }, dateText(main.time), branch && h("span", {}, branch),
             main.n > 1 && h("span", {}, `median of ${plural(main.n, "run")}`)),
         events.map((e) => h("p", { class: "tip-event" },
             h("span", {}, eventSwatch(e.kind), " ", e.words))),
@@ -69,12 +75,13 @@ export function pointTip({ main, all, candidate }, events, control) {
     ];
 }
 
-export function pointSpoken({ main, all, candidate }, events, control, place) {
+export function pointSpoken({ main, all, candidate, branch }, events, control, place) {
     const parts = [`${main.lane.provider} ${amount(main, control)}`];
     if (main.n > 1) parts.push(`median of ${plural(main.n, "run")}`);
     if (candidate.best > 0) parts.push(`${change(main.p50 / candidate.best)} against the best`);
     if (main.verdict) parts.push(word(main.verdict));
     parts.push(dateText(main.time), `commit ${shortCommit(main.commit)}`);
+    if (branch) parts.push(`branch ${branch}`);
     for (const e of events) parts.push(e.words);
     if (all.length > 1)
         parts.push(all.filter((p) => p !== main)

@@ -34,8 +34,12 @@ function columnsOf(candidates) {
 
 const name = (lane) => (lane.former ? `${lane.provider}, ${lane.contract}` : lane.provider);
 
-/** The newest `count` rows of the model; `more(n)` shows n. `csv`: where they are as CSV. */
-export function trendTable(model, count, csv, more) {
+/**
+ * The newest `count` rows of the model; `more(n)` shows n. `csv`: where they are as CSV.
+ * `branches`: of the newest runs, by the runs' names.
+ */
+export function trendTable(model, count, csv, more, branches) {
+    const branched = branches.size > 0;
     const candidates = model.lanes.filter((l) => l.role === "candidate");
     const columns = columnsOf(candidates);
     const body = [];
@@ -47,6 +51,8 @@ export function trendTable(model, count, csv, more) {
         body.push(h("tr", {},
             h("th", { scope: "row" }, time(any.columns.time_ms[row])),
             h("td", { class: "mono" }, shortCommit(any.columns.commit[row])),
+            branched && h("td", {}, any.columns.n?.[row] > 1 ? "–"
+                : branches.get(any.columns.run[row]) ?? "–"),
             h("td", {}, known("verdict") && badge(known("verdict"), "short")),
             model.lanes.map((l) => h("td", { class: "number" },
                 durationCell(l.at[i] < 0 ? null : l.columns.p50_ns[l.at[i]]))),
@@ -56,7 +62,8 @@ export function trendTable(model, count, csv, more) {
     }
     const right = { class: "number" };
     const heads = [head("run_measured", "When"), head("commit", "Commit"),
-        head("verdict", "Verdict"), model.lanes.map((l) => head("p50", `${name(l)} p50`, right)),
+        branched && head("branch", "Branch"), head("verdict", "Verdict"),
+        model.lanes.map((l) => head("p50", `${name(l)} p50`, right)),
         columns.map((c) => head(c.term, c.label, right)), head("kernel", "Kernel"),
         head("run", "Run")];
     const left = model.x.length - body.length;

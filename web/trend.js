@@ -40,9 +40,10 @@ function fullRange({ x, byCommit, answer }) {
  * without a range.
  * `state`: { order, y, log, hide (Set), span ([from, to] in ms, or null) }, changed in place;
  * `save()` is called when it has. `load(order, span, signal)` fetches, `csv(order, span)` is
- * the address of the same as CSV.
+ * the address of the same as CSV. `branches`: a promise of the runs' branches, by the runs' names;
+ * `choices`: what else there is to choose, among the tools.
  */
-export function trendChart({ whole, state, save, load, csv, signal }) {
+export function trendChart({ whole, state, save, load, csv, signal, branches, choices }) {
     const surface = h("div", {
         class: "plot", tabindex: "0", role: "application", "aria-roledescription": "chart",
         "aria-describedby": "chart-help",
@@ -82,6 +83,8 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
     let pointing = false;
     let timer = 0;
     let asked = null; // AbortController of the fetch under way
+    let branchOf = new Map();
+    branches.then((known) => { branchOf = known; });
 
     const shown = () => model.lanes.filter((l) => !state.hide.has(l.provider));
     const control = () => state.y === "control";
@@ -153,7 +156,7 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
         if (!table.open) return;
         const { PAGE, trendTable } = await import("./chart_table.js");
         table.lastChild.replaceChildren(...trendTable(model, count ?? PAGE,
-            csv(state.order, state.span), fillTable));
+            csv(state.order, state.span), fillTable, await branches));
     }
 
     // ---- range ----
@@ -250,7 +253,8 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
             ? " A point is the median of several runs, the band their extremes; zoom in for " +
               "single runs." : "";
         note.textContent = `${dateText(from)} to ${dateText(to)}` +
-            `${state.span ? "" : `, ${plural(total, "run")}`}.${bucket}`;
+            `${state.span ? "" : `, ${plural(total, "run")}`}` +
+            `${state.branch ? ` of ${state.branch}` : ""}.${bucket}`;
         const [lane] = wholeModel.lanes;
         surface.setAttribute("aria-label", `Trend of p50: ${plural(total, "run")}, newest ` +
             `${lane.provider} ${duration(lane.columns.p50_ns.at(-1))}`);
@@ -296,7 +300,7 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
         const x = model.x[point.i];
         const near = (range[1] - range[0]) / 160;
         return {
-            at: pointAt(model, shown(), point.lane, point.i),
+            at: pointAt(model, shown(), point.lane, point.i, branchOf),
             y: spec.data[spec.drawn.find((d) => d.lane === point.lane)?.column]?.[point.i],
             x, events: events.filter((e) => Math.abs(e.x - x) <= near),
         };
@@ -479,7 +483,7 @@ export function trendChart({ whole, state, save, load, csv, signal }) {
         choice("Scale", "scale", state.log ? "log" : "linear",
             [["linear", "Linear", "linear"], ["log", "Log", "log"]],
             (scale) => redraw(() => { state.log = scale === "log"; })()),
-        zoomButtons({ zoom, pan, all }));
+        choices, zoomButtons({ zoom, pan, all }));
 
     render();
     if (state.span) refine();

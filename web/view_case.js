@@ -1,6 +1,7 @@
 // view_case.js: one case on one device: its trend, and the numbers behind it.
 
 import { ApiError, apiUrl, get } from "./api.js";
+import { branchChoice, branchesOf } from "./branches.js";
 import { eventList, eventsOf } from "./chart_events.js";
 import { trendChart } from "./trend.js";
 import { address, h } from "./dom.js";
@@ -70,9 +71,11 @@ function since({ verdict }, { bucketed, series }) {
 }
 
 /** What is there where no result was ever right, and so none was timed. */
-const untimed = (whole) => ({
-    chart: h("p", { class: "quiet" }, "No run has a verified timing of this case yet. " +
-        "A wrong result is never timed."),
+const untimed = (whole, branch, anyBranch) => ({
+    chart: h("p", { class: "quiet" }, branch
+        ? [`No run of the branch ${branch} has a verified timing of this case. `,
+            h("a", { href: anyBranch }, "Show all branches")]
+        : "No run has a verified timing of this case yet. A wrong result is never timed."),
     events: eventList(eventsOf(whole)),
 });
 
@@ -100,9 +103,10 @@ export async function caseView({ query, signal }) {
         log: query.get("scale") === "log",
         hide: new Set((query.get("hide") ?? "").split(",").filter(Boolean)),
         span: spanOf(query),
+        branch: query.get("branch") ?? "",
     };
     const asked = (order, span) => ({
-        case: id, device, order, from: span?.[0], to: span?.[1],
+        case: id, device, branch: state.branch, order, from: span?.[0], to: span?.[1],
     });
     const load = (order, span, stop) =>
         get("trends", { ...asked(order, span), points: POINTS }, stop);
@@ -112,22 +116,25 @@ export async function caseView({ query, signal }) {
         findCase(id, device, signal), load(state.order, null, signal),
     ]);
 
-    function save() {
-        history.replaceState(null, "", address("case", {
-            id, device,
-            order: state.order === "time" ? null : state.order,
-            y: state.y === "raw" ? null : state.y,
-            scale: state.log ? "log" : null,
-            hide: [...state.hide].join(","),
-            from: state.span?.[0], to: state.span?.[1],
-        }));
-    }
+    const here = (branch) => address("case", {
+        id, device, branch,
+        order: state.order === "time" ? null : state.order,
+        y: state.y === "raw" ? null : state.y,
+        scale: state.log ? "log" : null,
+        hide: [...state.hide].join(","),
+        from: state.span?.[0], to: state.span?.[1],
+    });
+    const save = () => history.replaceState(null, "", here(state.branch));
+    const branches = branchesOf(device, signal); // late too, as the trend is drawn without
 
     const verified = verifyOf(found, signal); // late, as the document may be large
     const error = await errorOf(found, verified);
     const timed = whole.series.some((s) => ["candidate", "provider"].includes(s.role) &&
         s.columns.time_ms.length > 0);
-    const trend = timed ? trendChart({ whole, state, save, load, csv, signal }) : untimed(whole);
+    const trend = !timed ? untimed(whole, state.branch, here("")) : trendChart({
+        whole, state, save, load, csv, signal, branches,
+        choices: branchChoice(state.branch, branches, (name) => { location.hash = here(name); }),
+    });
     if (timed) verified.then((verify) => trend.limit(verify?.limit), () => {});
     return {
         title: id,
@@ -139,7 +146,10 @@ export async function caseView({ query, signal }) {
                     runLink(found.run), `, of ${plural(found.runs, "run")}`,
                     found.alert && [", ", h("a", { href: address(`alerts/${found.alert}`) },
                         `open alert ${found.alert}`)]),
-                since(found, whole)),
+                since(found, whole),
+                state.branch && h("span", { class: "note" }, "The verdict and the numbers are of ",
+                    "the newest run of all; the trend and its events of the branch ",
+                    h("b", {}, state.branch), ".")),
             tiles(found, error),
             h("div", { class: "case-page" },
                 h("section", {}, h("h2", {}, "Trend of p50"), trend.chart), trend.events),

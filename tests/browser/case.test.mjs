@@ -326,6 +326,47 @@ describe("case", { skip }, () => {
         });
     });
 
+    test("a branch is told of each run, and one alone is shown by choice", async () => {
+        await it.withPage({}, async (page) => {
+            await openCase(page);
+            const select = page.locator("select[name=branch]");
+            await select.locator("option[value=tune-tiles]").waitFor({ state: "attached" });
+            assert.deepEqual(await select.locator("option").allInnerTexts(),
+                ["all branches", "main", "tune-tiles"]);
+            const { runs } = await (await fetch(`${it.url}api/v1/runs?device=${GPU}`)).json();
+            await page.locator(".plot").focus();
+            await page.keyboard.press("End");
+            assert.match(await spoken(page), new RegExp(`branch ${runs[0].branch}`));
+            assert.ok((await page.locator(".tooltip").innerText()).includes(runs[0].branch));
+            await page.click("summary:has-text('Numbers')");
+            const cells = page.locator("details.data tbody tr td:nth-child(3)");
+            await cells.first().waitFor();
+            assert.deepEqual(await cells.allInnerTexts(), runs.map((r) => r.branch));
+            await select.focus();
+            await select.selectOption("tune-tiles");
+            await until(page, () => location.hash.includes("branch=tune-tiles"));
+            await settled(page);
+            const alone = runs.filter((r) => r.branch === "tune-tiles").length;
+            assert.match(await note(page), new RegExp(`, ${alone} runs of tune-tiles\\.$`));
+            assert.match(await page.locator("main").innerText(), /newest run of all; the trend/);
+            assert.equal(await select.inputValue(), "tune-tiles");
+            assert.equal(await page.evaluate(() => document.activeElement.name), "branch");
+            await page.check("input[value=log]");
+            assert.equal(parameter(page, "branch"), "tune-tiles");
+            await page.click("summary:has-text('Numbers')");
+            assert.match(await page.locator("details.data :text-is('CSV')").getAttribute("href"),
+                /branch=tune-tiles/);
+            await shoot(page, "case-branch");
+            await page.goBack();
+            await until(page, () => !location.hash.includes("branch="));
+            await settled(page);
+            assert.match(await note(page), new RegExp(`, ${runs.length} runs\\.$`));
+            await page.evaluate(() => { location.hash += "&branch=none"; });
+            await page.click("text=Show all branches");
+            await drawn(page);
+        });
+    });
+
     test("a case that was never timed says so, and why", async () => {
         await it.withPage({}, async (page) => {
             const columns = { time_ms: [1750000000000], p50_ns: [1000] };
