@@ -91,6 +91,7 @@ static void put_run_cells(struct buf *out, const struct store_run *run)
     put_cell(out, run->device_name);
     put_time(out, run->time_ms);
     put_commit(out, run);
+    put_cell(out, run->branch);
     put_cell(out, run->subject);
     put_cell(out, counts);
     put_run_link(out, run->uuid);
@@ -230,8 +231,8 @@ static void put_start(struct buf *out, const struct assets *assets)
 static enum gate_status put_tables(struct store *store, struct page *page, struct gate_error *err)
 {
     buf_puts(page->out, "<h2>Newest verdict of each device</h2>\n");
-    PUT_HEADS(page->out, "Devices", 9, "Verdict", "Device", "When", "Commit", "Subject", "Cases",
-              "Run");
+    PUT_HEADS(page->out, "Devices", 9, "Verdict", "Device", "When", "Commit", "Branch", "Subject",
+              "Cases", "Run");
     enum gate_status status = store_devices(store, device_row, page, err);
     buf_puts(page->out, "</tbody></table></div>\n");
     if (status != GATE_OK)
@@ -254,8 +255,8 @@ static enum gate_status put_tables(struct store *store, struct page *page, struc
     if (status != GATE_OK)
         return status;
     buf_puts(page->out, "<h2>Newest runs</h2>\n");
-    PUT_HEADS(page->out, "Runs", 9, "Verdict", "Device", "When", "Commit", "Subject", "Cases",
-              "Run");
+    PUT_HEADS(page->out, "Runs", 9, "Verdict", "Device", "When", "Commit", "Branch", "Subject",
+              "Cases", "Run");
     const struct store_run_filter any = {0};
     const struct store_run_key start = {INT64_MAX, ""};
     status = store_runs(store, &any, start, N_RUNS, run_row, page, err);

@@ -103,6 +103,8 @@ class Plain(base.SeededCase):
             self.assertIn(piece, text)
         for address in re.findall(r'href="(api/[^"]*)"', text):
             self.assertEqual(self.server.get("/" + address).status, 200, address)
+        runs = text[text.index("Newest runs"):]
+        self.assertEqual(runs.count("<td>tune-tiles</td>"), 5, "of 25 runs, one in five")
         cases = text[text.index("worst first"):text.index("Newest runs")]
         order = re.findall(r'<span class="verdict ([a-z-]+)"', cases)
         self.assertEqual(order[0], "wrong")
