@@ -4,6 +4,7 @@ import { ApiError } from "./api.js";
 import { h } from "./dom.js";
 import { listen } from "./glossary.js";
 import { watch } from "./news.js";
+import { token } from "./token.js";
 
 // Views are loaded when they are wanted. A module names what it needs itself.
 const VIEWS = {
@@ -48,7 +49,8 @@ async function viewOf(name) {
 function failure(error) {
     if (error.status === 401) {
         const box = h("section", { class: "empty" },
-            h("h1", {}, "This server is private"), h("p", {}, error.message));
+            h("h1", {}, "This server is private"), h("p", {}, token() ? error.message
+                : "Reading it takes a token, which whoever runs the server gives you."));
         import("./token_form.js").then(({ tokenForm }) => box.append(tokenForm(() => show())));
         return box;
     }

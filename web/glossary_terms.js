@@ -9,7 +9,7 @@ export const TERMS = {
     p50: "The median time of one launch.",
     p90: "Nine of ten samples took at most this long.",
     best: "The stored best: the lowest confirmed p50, with the library that made it, until a " +
-        "slower one is accepted in its place.",
+        "slower one is accepted in its place. Each run times that library anew.",
     change: "Time against the stored best, measured in the same processes; + is slower. ± is " +
         "half of the 99 % interval. The picture has the interval between marks at the threshold.",
     mde: "Minimum detectable effect: the smallest change that this case could have told apart " +

@@ -39,11 +39,17 @@ async function errorOf(c, verified) {
     return { rel_err: wrong ? (await verified)?.rel_fro : c.rel_err, note };
 }
 
-function tiles(c, error) {
+/** What is stored, which the newest run timed anew, and who made it. */
+function storedBest({ best }) {
+    return best && ["stored ", duration(best.p50_ns),
+        best.commit && `, ${shortCommit(best.commit)}`];
+}
+
+function tiles(c, whole, error) {
     return h("dl", { class: "tiles case-tiles" },
         tile("p50", "p50", c.p50_ns, duration(c.p50_ns),
             `${duration(c.p50_lo_ns)} to ${duration(c.p50_hi_ns)}`),
-        tile("best", "Best", c.best_p50_ns, duration(c.best_p50_ns)),
+        tile("best", "Best", c.best_p50_ns, duration(c.best_p50_ns), storedBest(whole)),
         tile("change", "Change", c.ratio, change(c.ratio),
             `${spread(c.ratio_lo, c.ratio_hi)}, + is slower`),
         tile("mde", "MDE", c.mde, percent(c.mde), "it resolves this much"),
@@ -150,7 +156,7 @@ export async function caseView({ query, signal }) {
                 state.branch && h("span", { class: "note" }, "The verdict and the numbers are of ",
                     "the newest run of all; the trend and its events of the branch ",
                     h("b", {}, state.branch), ".")),
-            tiles(found, error),
+            tiles(found, whole, error),
             h("div", { class: "case-page" },
                 h("section", {}, h("h2", {}, "Trend of p50"), trend.chart), trend.events),
         ],

@@ -318,6 +318,8 @@ describe("case", { skip }, () => {
             const first = verdict.lastIndexOf("pass") + 1;
             const said = await page.locator("main").innerText();
             assert.ok(said.includes(`in ${run.length - first} runs since `));
+            assert.match(said, new RegExp(`Best\\s+18\\.60.µs\\s+stored 18\\.51.µs, ` +
+                trend.best.commit.slice(0, 9)));
             assert.ok(said.includes(`commit ${commit[first].slice(0, 9)}: what it changed`));
             await page.click("text=what it changed");
             await settled(page);

@@ -247,9 +247,12 @@ describe("shell", { skip }, () => {
             await it.withPage({ allowFailures: true }, async (page) => {
                 await it.open(page, "", other.url);
                 await page.waitForSelector("h1:text-is('This server is private')");
+                assert.match(await page.locator("main").innerText(),
+                    /Reading it takes a token, .*\n/);
                 await page.fill("input[name=token]", "kg_wrong");
                 await page.click("button:text-is('Use it')");
                 await page.waitForSelector("button:has-text('Forget')");
+                assert.match(await page.locator("main").innerText(), /The token is not known/);
                 await page.fill("input[name=token]", ` ${token} `);
                 await page.click("button:text-is('Use it')");
                 await page.waitForSelector(".card");
