@@ -490,6 +490,18 @@ void best_each(const struct best *b, best_case_fn fn, void *context)
     }
 }
 
+const char *best_made_by(const struct best *b, const char *case_id, const struct best_entry *entry)
+{
+    const char *action = NULL;
+    const cJSON *item;
+    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(b->document, "log"))
+        if (strcmp(json_string(item, "case", ""), case_id) == 0 &&
+            strcmp(json_string(item, "run_uuid", ""), entry->run_uuid) == 0 &&
+            json_number(item, "to_ns", 0) == entry->p50_ns)
+            action = best_action_name(action_of_name(json_string(item, "action", "")));
+    return action;
+}
+
 void best_each_change(const struct best *b, best_change_fn fn, void *context)
 {
     const cJSON *item;

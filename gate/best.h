@@ -132,6 +132,9 @@ enum gate_status best_save(const struct best *b, const char *path, struct gate_e
 bool best_put_entry(cJSON *to, const struct best_entry *entry);
 bool best_put_change(cJSON *to, const struct best_change *change);
 
+/* What made the record of a case what it is, by the log; NULL: the log does not tell. */
+const char *best_made_by(const struct best *b, const char *case_id, const struct best_entry *entry);
+
 /* Calls fn for each case, sorted by id, and for each change, oldest first. */
 typedef void (*best_case_fn)(void *context, const char *case_id, const struct best_entry *entry);
 typedef void (*best_change_fn)(void *context, const struct best_change *change);

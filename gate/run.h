@@ -63,6 +63,7 @@ struct run_case {
                                   times in the end are those of run_summarise() */
     bool has_best;
     struct best_entry best; /* its texts are the three below: they outlive a change of the bests */
+    const char *best_made_by; /* the name of an action of best.h; NULL: not known */
     char best_commit[41], best_library[65], best_epoch[200];
     struct best_entry again; /* the best's library as this run measured it; p50_ns 0: it did not */
     bool best_is_off;        /* by ratchet_is_off(): the record is of another epoch */

@@ -106,6 +106,7 @@ static enum gate_status find_best(struct run *run, struct run_case *c, struct li
     c->has_best = best_find(run->best, c->about->id, contract, &c->best);
     if (!c->has_best)
         return GATE_OK;
+    c->best_made_by = best_made_by(run->best, c->about->id, &c->best);
     copy_texts(c);
     return open_library(run, c, l, err);
 }

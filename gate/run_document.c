@@ -35,6 +35,8 @@ static cJSON *best_object(const struct run_case *c)
     cJSON_AddStringToObject(o, "commit", c->best.commit);
     cJSON_AddNumberToObject(o, "time_ms", (double)c->best.time_ms);
     cJSON_AddStringToObject(o, "library_sha256", c->best.library_sha256);
+    if (c->best_made_by)
+        cJSON_AddStringToObject(o, "made_by", c->best_made_by);
     add_known(o, "again_ns", c->again.p50_ns, c->again.p50_ns > 0);
     cJSON_AddBoolToObject(o, "off", c->best_is_off);
     return o;

@@ -126,7 +126,7 @@ static bool event_row(void *context, const struct store_best_change *row)
                                     row->commit, row->run_uuid);
     double percent = row->from_ns > 0 ? 100 * (row->to_ns / row->from_ns - 1) : 0;
     if (strcmp(row->kind, "first") == 0)
-        snprintf(event->text, sizeof(event->text), "first best");
+        snprintf(event->text, sizeof(event->text), "first best of its store");
     else
         snprintf(event->text, sizeof(event->text), "%sbest %.2f %% %s%s",
                  accepted ? "accepted: " : "", fabs(percent), percent > 0 ? "slower" : "faster",

@@ -37,20 +37,27 @@ static bool best_row(struct query *q, void *call)
     return true;
 }
 
-static const char *kind_of(const struct logged *before, double p50_ns)
+/*
+ * Only an accept raises a best. A slower one that none made, or the first one of its store, does
+ * not follow from what was logged: a runner without the stored bests began anew.
+ */
+static const char *kind_of(const struct logged *before, const cJSON *best)
 {
-    if (!before->known || before->other_contract)
+    const char *made_by = json_string(best, "made_by", "");
+    if (!before->known || before->other_contract || strcmp(made_by, "accept-new") == 0)
         return "first";
     if (before->other_epoch)
         return "epoch";
-    return p50_ns < before->p50_ns ? "lowered" : "raised";
+    if (json_number(best, "p50_ns", 0.0) < before->p50_ns)
+        return "lowered";
+    return strcmp(made_by, "accept") == 0 ? "raised" : "first";
 }
 
 static enum gate_status put_log(const struct put *p, const cJSON *best, int64_t track_id,
                                 const struct logged *before)
 {
     double p50_ns = json_number(best, "p50_ns", 0.0);
-    const char *kind = kind_of(before, p50_ns);
+    const char *kind = kind_of(before, best);
     struct query q = query_begin(p->store, SQL_PUT_BEST_LOG);
     bind_int(&q, p->device_id);
     bind_int(&q, track_id);

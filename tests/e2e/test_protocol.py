@@ -99,7 +99,7 @@ class Verdicts(Gate):
         self.assertEqual([p["stage"] for p in case["processes"]],
                          ["first"] * 5 + ["confirmation"] * 5)
         self.assertAlmostEqual(case["ratio"]["value"], 1.1)
-        self.assertEqual(case["mode"], "paired")
+        self.assertEqual((case["mode"], case["best"]["made_by"]), ("paired", "accept-new"))
         first = self.cases(document)[FIRST]
         self.assertEqual(first["verdict"], "pass")
         self.assertEqual(len(first["processes"]), 5)

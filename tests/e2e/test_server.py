@@ -448,7 +448,7 @@ class Life(unittest.TestCase):
         server = Server(self.db)
         self.assertEqual(server.json("/api/v1/runs"), {"runs": [], "next": None})
         for name, key in (("devices", "devices"), ("leaderboard", "leaders")):
-            self.assertEqual(server.json(f"/api/v1/{name}"), {key: []})
+            self.assertEqual(server.json(f"/api/v1/{name}")[key], [])
         self.assertEqual(server.stop(), 0)
 
     def test_signals_end_it(self):

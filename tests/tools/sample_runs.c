@@ -333,6 +333,10 @@ static void add_best(cJSON *o, const struct sample_plan *plan, const struct samp
     num(b, "p50_ns", best_ns * ON_RECORD);
     text(b, "commit", commit);
     num(b, "time_ms", (double)time_of(m->best_index));
+    if (m->best_index < 0)
+        text(b, "made_by", "accept-new");
+    else
+        text(b, "made_by", m->best > 1 ? "accept" : "ratchet");
 }
 
 static void add_case(cJSON *cases, const struct sample_plan *plan, int index, int k,

@@ -45,6 +45,12 @@ static enum gate_status record(struct device *d, device_launch_fn launch, void *
     return GATE_OK;
 }
 
+static struct device_kernels no_kernels(const struct device_replay *r)
+{
+    (void)r;
+    return (struct device_kernels){0};
+}
+
 static enum gate_status replay(struct device *d, struct device_replay *r, struct device_time *out,
                                struct gate_error *err)
 {
@@ -88,6 +94,7 @@ static int open_scripted(void **state)
     backend.replay_run = replay;
     backend.replay_delay = delay;
     backend.replay_free = replay_free;
+    backend.replay_kernels = no_kernels;
     backend.rest = rest;
     d->backend = &backend;
     script = (struct script){.factor = {1, 1}, .sm_clock_mhz = 1980};
@@ -119,6 +126,7 @@ struct pair {
 static enum gate_status measure(struct device *d, const struct measure_policy *policy,
                                 struct pair *p)
 {
+    static const struct library library = {.file = "k.so"};
     static const struct kg_kernel kernel = {.struct_bytes = sizeof kernel, .name = "k"};
     cJSON *object = cJSON_CreateObject();
     struct suite_case c = {.id = "gemm/fp32/m4-n4-k4", .object = object};
@@ -128,8 +136,8 @@ static enum gate_status measure(struct device *d, const struct measure_policy *p
                                     .m = 4,
                                     .n = 4,
                                     .k = 4};
-    *p = (struct pair){
-        .arm = {{.kernel = &kernel, .role = ARM_CANDIDATE}, {.kernel = &kernel, .role = ARM_BEST}}};
+    *p = (struct pair){.arm = {{.library = &library, .kernel = &kernel, .role = ARM_CANDIDATE},
+                               {.library = &library, .kernel = &kernel, .role = ARM_BEST}}};
     enum gate_status status = measure_arms(d, &c, 1, policy, p->arm, 2, look, NULL, &p->err);
     cJSON_Delete(object);
     return status;
@@ -176,12 +184,13 @@ static void a_clock_that_stops_or_jumps_is_told(void **state)
 /* A calibration has no summary; a stopped clock must not pass for "no difference" there. */
 static void a_calibration_tells_it_too(void **state)
 {
+    static const struct library library = {.file = "k.so"};
     static const struct kg_kernel kernel = {.struct_bytes = sizeof kernel, .name = "k"};
     const struct measure_policy policy = {.budget_ns = 0};
     static const double shares[] = {0};
     struct suite_case c = {.id = "x", .object = NULL};
-    struct arm arms[2] = {{.kernel = &kernel, .role = ARM_CANDIDATE},
-                          {.kernel = &kernel, .role = ARM_BEST}};
+    struct arm arms[2] = {{.library = &library, .kernel = &kernel, .role = ARM_CANDIDATE},
+                          {.library = &library, .kernel = &kernel, .role = ARM_BEST}};
     struct gate_error err = {0};
     double d = 1;
     c.problem = (struct kg_problem){.struct_bytes = sizeof c.problem,
