@@ -20,6 +20,12 @@ struct badge {
     const char *color; /* white on it is at least 4.5 : 1 */
 };
 
+struct badge_path {
+    char device[65];
+    char id[161]; /* of the case; "": none */
+    bool svg;
+};
+
 /* ---- what it says ---- */
 
 /* The words are there for who cannot tell the colours. */
@@ -45,12 +51,12 @@ static void say_verdict(struct badge *b, const char *verdict, const char *more)
     b->color = color_of(verdict);
 }
 
-static enum gate_status ask_device(struct store *store, const char *device, struct badge *b,
-                                   struct gate_error *err)
+static enum gate_status ask_device(struct store *store, const struct watch_branches *branches,
+                                   const char *device, struct badge *b, struct gate_error *err)
 {
     struct badge_facts facts;
     char more[40] = "";
-    enum gate_status status = store_badge_of_device(store, device, &facts, err);
+    enum gate_status status = store_badge_of_device(store, branches, device, &facts, err);
     snprintf(b->label, sizeof(b->label), "kernels on %s", device);
     if (status != GATE_OK || facts.verdict[0] == '\0')
         return status;
@@ -61,13 +67,15 @@ static enum gate_status ask_device(struct store *store, const char *device, stru
     return GATE_OK;
 }
 
-static enum gate_status ask_case(struct store *store, const char *device, const char *id,
-                                 struct badge *b, struct gate_error *err)
+static enum gate_status ask_case(struct store *store, const struct watch_branches *branches,
+                                 const struct badge_path *path, struct badge *b,
+                                 struct gate_error *err)
 {
     struct badge_facts facts;
     char more[UNITS_MAX + 2] = ", ";
-    enum gate_status status = store_badge_of_case(store, device, id, &facts, err);
-    snprintf(b->label, sizeof(b->label), "%s", id);
+    enum gate_status status =
+        store_badge_of_case(store, branches, path->device, path->id, &facts, err);
+    snprintf(b->label, sizeof(b->label), "%s", path->id);
     if (status != GATE_OK || facts.verdict[0] == '\0')
         return status;
     if (facts.p50_ns > 0)
@@ -136,12 +144,6 @@ static void put_json(struct buf *out, const struct badge *b)
 
 /* ---- the address ---- */
 
-struct badge_path {
-    char device[65];
-    char id[161]; /* of the case; "": none */
-    bool svg;
-};
-
 bool badge_owns(const char *path)
 {
     return strncmp(path, PREFIX, strlen(PREFIX)) == 0;
@@ -174,7 +176,8 @@ static bool parse(const char *path, struct badge_path *out)
            (device_len == len || is_name(out->id, "_./+-", 160));
 }
 
-void badge_get(struct store *store, const struct request *request, struct reply *reply)
+void badge_get(struct store *store, const struct watch_branches *branches,
+               const struct request *request, struct reply *reply)
 {
     struct call c = {.store = store, .request = request, .reply = reply};
     struct badge badge = {.message = "unknown", .color = "#5f6773"};
@@ -189,8 +192,8 @@ void badge_get(struct store *store, const struct request *request, struct reply 
     if (!api_parameters_are_known(&c, &route))
         return;
     enum gate_status status = path.id[0] != '\0'
-                                  ? ask_case(store, path.device, path.id, &badge, &c.err)
-                                  : ask_device(store, path.device, &badge, &c.err);
+                                  ? ask_case(store, branches, &path, &badge, &c.err)
+                                  : ask_device(store, branches, path.device, &badge, &c.err);
     if (status != GATE_OK) {
         log_message(LOG_LEVEL_ERROR, "%s", c.err.message);
         reply_problem(reply, 503, "The database cannot be read now; the server's log says why.");

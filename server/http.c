@@ -168,10 +168,28 @@ static enum gate_status open_webhook(struct http *h, struct gate_error *err)
     return options.url ? webhook_open(&options, &h->webhook, err) : GATE_OK;
 }
 
+/* Answers depend on the program, and badges on what is watched. */
+static enum gate_status open_tagger(struct http *h, struct gate_error *err)
+{
+    const struct watch_branches *watch = &h->options.watch;
+    char program[65];
+    struct buf speaker;
+    enum gate_status status = file_sha256("/proc/self/exe", program, err);
+    if (status != GATE_OK)
+        return status;
+    buf_init(&speaker, (size_t)4 << 20); /* more than arguments may have */
+    buf_puts(&speaker, program);
+    for (size_t i = 0; i < watch->n; i++)
+        buf_printf(&speaker, "\n%s", watch->pattern[i]);
+    status = speaker.failed ? gate_fail(err, GATE_INTERNAL, "out of memory")
+                            : tagger_open(h->options.db, speaker.data, &h->tagger, err);
+    buf_release(&speaker);
+    return status;
+}
+
 /* The writer comes first: it makes or migrates the file that the others read. */
 static enum gate_status open_parts(struct http *h, struct gate_error *err)
 {
-    char build[65];
     struct writer_options writer = {
         .db = h->options.db, .chore = do_chores, .context = h, .period_ms = WATCH_MS};
     enum gate_status status = assets_open(h->options.web_root, &h->assets, err);
@@ -186,9 +204,7 @@ static enum gate_status open_parts(struct http *h, struct gate_error *err)
     if (status == GATE_OK)
         artifacts_clean(h->artifacts);
     if (status == GATE_OK)
-        status = file_sha256("/proc/self/exe", build, err);
-    if (status == GATE_OK)
-        status = tagger_open(h->options.db, build, &h->tagger, err);
+        status = open_tagger(h, err);
     if (status == GATE_OK)
         status = open_webhook(h, err);
     return status;

@@ -79,7 +79,7 @@ static void answer_from_store(struct http *h, const struct exchange *x, const st
     if (api_owns(x->request.path))
         api_get(store, &x->request, reply);
     else if (badge_owns(x->request.path))
-        badge_get(store, &x->request, reply);
+        badge_get(store, &h->options.watch, &x->request, reply);
     else if (strcmp(x->request.path, FEED_PATH) == 0)
         feed_get(store, &x->request, reply);
     else

@@ -409,17 +409,25 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_OPEN_ALERT] = "SELECT id FROM alert WHERE track_id = ?1"
                        " AND state IN ('new', 'acknowledged') ORDER BY id DESC LIMIT 1",
     [SQL_IDENTITY] = "SELECT value FROM identity WHERE only = 1",
-    /* ?1: device; the newest run and what is not dealt with */
-    [SQL_BADGE_DEVICE] = "SELECT r.verdict, (SELECT count(*) FROM track t CROSS JOIN alert a"
-                         "  ON a.track_id = t.id AND a.state IN ('new', 'acknowledged')"
-                         "  AND a.kind <> 'improvement' WHERE t.device_id = d.id) "
-                         "FROM device d CROSS JOIN run r ON r.id = (SELECT n.id FROM run n"
-                         "  WHERE n.device_id = d.id ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1) "
+    /* ?1: device, ?2: limit, of runs of any branch */
+    [SQL_BADGE_DEVICE] = "SELECT r.branch, r.verdict FROM device d "
+                         "CROSS JOIN run r ON r.device_id = d.id WHERE d.model = ?1 "
+                         "ORDER BY r.time_ms DESC, r.uuid DESC LIMIT ?2",
+    /* ?1: device; what is not dealt with */
+    [SQL_BADGE_ALERTS] = "SELECT count(*) FROM device d CROSS JOIN track t ON t.device_id = d.id "
+                         "CROSS JOIN alert a ON a.track_id = t.id"
+                         " AND a.state IN ('new', 'acknowledged') AND a.kind <> 'improvement' "
                          "WHERE d.model = ?1",
-    /* ?1: device, ?2: case */
-    [SQL_BADGE_CASE] = "SELECT t.verdict, t.p50_ns FROM test_case c CROSS JOIN device d "
+    /* ?1: device, ?2: limit, of runs of any branch; NULLs of those that do not have the case,
+     * ?3: case */
+    [SQL_BADGE_CASE] = "SELECT r.branch, x.verdict, p.p50_ps FROM test_case c CROSS JOIN device d "
                        "CROSS JOIN track t ON t.case_id = c.id AND t.device_id = d.id "
-                       "WHERE d.model = ?1 AND c.name = ?2",
+                       "CROSS JOIN run r ON r.device_id = d.id "
+                       "LEFT JOIN result x ON x.run_id = r.id AND x.track_id = t.id "
+                       "LEFT JOIN point p ON p.series_id = x.series_id AND p.time_ms = r.time_ms"
+                       " AND p.run_id = r.id AND p.arm = x.arm "
+                       "WHERE d.model = ?1 AND c.name = ?3 "
+                       "ORDER BY r.time_ms DESC, r.uuid DESC LIMIT ?2",
     [SQL_WEBHOOK_MARK] = "SELECT event_id FROM webhook WHERE target = ?1",
     [SQL_NEWEST_EVENT] = "SELECT coalesce(max(id), 0) FROM alert_event",
 

@@ -11,7 +11,7 @@
 #include "store_mark.h"
 
 struct tagger {
-    char build[65];
+    char *speaker;
     pthread_mutex_t mutex; /* of what follows */
     struct store *store;
     bool known; /* the state at `mark` */
@@ -19,16 +19,17 @@ struct tagger {
     uint64_t state;
 };
 
-enum gate_status tagger_open(const char *db, const char *build, struct tagger **out,
+enum gate_status tagger_open(const char *db, const char *speaker, struct tagger **out,
                              struct gate_error *err)
 {
     struct tagger *t = calloc(1, sizeof(*t));
     *out = NULL;
     if (!t)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    snprintf(t->build, sizeof(t->build), "%s", build);
     pthread_mutex_init(&t->mutex, NULL);
-    enum gate_status status = store_open(db, STORE_READ_ONLY, &t->store, err);
+    t->speaker = strdup(speaker);
+    enum gate_status status = t->speaker ? store_open(db, STORE_READ_ONLY, &t->store, err)
+                                         : gate_fail(err, GATE_INTERNAL, "out of memory");
     if (status != GATE_OK) {
         tagger_close(t);
         return status;
@@ -43,16 +44,17 @@ void tagger_close(struct tagger *t)
         return;
     store_close(t->store);
     pthread_mutex_destroy(&t->mutex);
+    free(t->speaker);
     free(t);
 }
 
-static uint64_t hash_state(const char *build, const char *state)
+static uint64_t hash_state(const char *speaker, const char *state)
 {
     uint8_t digest[SHA256_DIGEST_LENGTH];
     uint64_t hash;
     SHA2_CTX context;
     SHA256Init(&context);
-    SHA256Update(&context, (const uint8_t *)build, strlen(build) + 1);
+    SHA256Update(&context, (const uint8_t *)speaker, strlen(speaker) + 1);
     SHA256Update(&context, (const uint8_t *)state, strlen(state));
     SHA256Final(digest, &context);
     memcpy(&hash, digest, sizeof(hash));
@@ -70,7 +72,7 @@ static enum gate_status refresh(struct tagger *t, struct gate_error *err)
     enum gate_status status = store_state(t->store, &state, err);
     if (status != GATE_OK)
         return status;
-    t->state = hash_state(t->build, state.text);
+    t->state = hash_state(t->speaker, state.text);
     t->mark = mark;
     t->known = marked;
     return GATE_OK;

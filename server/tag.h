@@ -9,8 +9,8 @@
 
 struct tagger;
 
-/* `build` names this program: another build may say the same things otherwise. */
-enum gate_status tagger_open(const char *db, const char *build, struct tagger **out,
+/* `speaker` names this program and its settings: another one may say the same things otherwise. */
+enum gate_status tagger_open(const char *db, const char *speaker, struct tagger **out,
                              struct gate_error *err);
 void tagger_close(struct tagger *t); /* NULL is fine */
 

@@ -318,7 +318,7 @@ class Feed(Case):
 
 class Badges(Case):
     def test_pictures(self):
-        for path, words in ((GPU, "wrong, 1 alert"), (f"{GPU}/{GEMV}", "pass, "),
+        for path, words in ((GPU, "regression, 1 alert"), (f"{GPU}/{GEMV}", "pass, "),
                             (f"{GPU}/no/such", "unknown"), ("no-such", "unknown")):
             response = self.server.get(f"/badge/{path}.svg")
             self.assertEqual(response.status, 200)
@@ -347,6 +347,30 @@ class Badges(Case):
                      "x" * 70 + ".svg", f"{GPU}/" + "x" * 170 + ".json", "%3Csvg.svg"):
             self.assertEqual(self.server.get(f"/badge/{path}").status, 404, path)
         self.problem(self.server.get(f"/badge/{GPU}.svg?style=flat"), 400)
+
+
+class BadgesOfBranches(Case):
+    def test_a_merge_request_is_not_the_projects_state(self):
+        paths = [f"/badge/{GPU}{case}.json" for case in ("", f"/{FLAT}")]
+        before = [self.server.json(path) for path in paths]
+        run = copy.deepcopy(self.newest)
+        run |= {"uuid": str(uuid.uuid4()), "time_ms": run["time_ms"] + 1,
+                "verdict": "environment", "exit_code": 4}
+        run["git"]["branch"] = "mr/1"
+        for item in run["cases"]:
+            item["verdict"] = "environment"
+        answer = self.send("/api/v1/runs", run, "ingest")
+        self.assertEqual(answer.status, 201, answer.bytes)
+        self.assertEqual([self.server.json(path) for path in paths], before)
+        tag = self.server.get(paths[0]).getheader("ETag")
+        # Another setting is another badge, also for whom has the old one.
+        other = Server(self.db, "--watch-branch", "mr/*")
+        try:
+            for path in paths:
+                self.assertTrue(other.json(path)["message"].startswith("environment"), path)
+            self.assertEqual(other.get(paths[0], headers={"If-None-Match": tag}).status, 200)
+        finally:
+            other.stop()
 
 
 class Receiver:
