@@ -215,7 +215,8 @@ static enum gate_status open_tables(struct http *h, struct gate_error *err)
     h->cache = cache_open(CACHE_BYTES);
     h->read_limits = limits_open(h->options.read_rate, h->options.read_rate * BURST_SECONDS);
     h->write_limits = limits_open(h->options.write_rate, h->options.write_rate * BURST_SECONDS);
-    if (!h->cache || !h->read_limits || !h->write_limits)
+    h->touch_limits = limits_open(1, 1);
+    if (!h->cache || !h->read_limits || !h->write_limits || !h->touch_limits)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     return GATE_OK;
 }
@@ -314,6 +315,7 @@ void http_stop(struct http *h)
     cache_close(h->cache);
     limits_close(h->read_limits);
     limits_close(h->write_limits);
+    limits_close(h->touch_limits);
     free(h->tls_cert);
     if (h->tls_key)
         explicit_bzero(h->tls_key, strlen(h->tls_key));

@@ -120,12 +120,13 @@ static void touch_done(void *context, enum gate_status status, const struct gate
     free(context);
 }
 
-/* Has the token's last use written down, without waiting for it; once a second at most. */
+/* Has the token's last use written down, without waiting for it; each token's once a second at
+ * most, while what was said before is not in the database yet. */
 static void touch(struct http *h, const char *id)
 {
-    int_fast64_t last = atomic_load(&h->touched_ms);
-    int64_t now_ms = http_now_ms();
-    if (now_ms - last < 1000 || !atomic_compare_exchange_strong(&h->touched_ms, &last, now_ms))
+    unsigned retry_after;
+    uint64_t key = limits_key(h->touch_limits, id, TOKEN_ID_LENGTH);
+    if (!limits_take(h->touch_limits, key, http_now_ms(), &retry_after))
         return;
     struct touch *t = calloc(1, sizeof(*t));
     if (!t || !writer_reserve(h->writer)) {

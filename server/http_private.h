@@ -84,14 +84,14 @@ struct http {
     struct tagger *tagger;
     struct cache *cache;
     struct limits *read_limits, *write_limits;
+    struct limits *touch_limits; /* how often a token's use is written down */
     struct writer *writer;
     struct webhook *webhook;
     unsigned n_threads;
     atomic_bool stopping;
     atomic_uint n_requests; /* under way */
     atomic_uint n_connections;
-    atomic_size_t body_bytes;       /* held for all uploads together */
-    atomic_int_fast64_t touched_ms; /* when a token's use was last written down */
+    atomic_size_t body_bytes; /* held for all uploads together */
 
     pthread_mutex_t mutex; /* of what follows */
     struct peer *peers;

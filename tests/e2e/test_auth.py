@@ -105,9 +105,11 @@ class Writing(AuthCase):
         self.assertIn(" expired ", run("list", "--db", self.db).stdout.decode())
 
     def test_last_use_is_written(self):
-        secret = token(self.db, "--scope", "ingest")
+        # Of each: also of one that is used once, and at the time of others.
+        secrets = [token(self.db, "--scope", "ingest") for _ in range(3)]
         self.assertIn("used never", run("list", "--db", self.db).stdout.decode())
-        self.assertEqual(self.get("/api/v1/whoami", secret).status, 200)
+        for secret in secrets:
+            self.assertEqual(self.get("/api/v1/whoami", secret).status, 200)
         until = time.monotonic() + PATIENCE
         while "used never" in run("list", "--db", self.db).stdout.decode():
             self.assertLess(time.monotonic(), until)
