@@ -43,6 +43,14 @@ static bool is_cut(const struct exchange *x, const char *version)
     return next > end + 1 && next - end < MAX_LINE;
 }
 
+/* Characters of a host and a port; "" is of a target that has none (RFC 9112, 3.2). */
+static bool is_host(const char *host)
+{
+    static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                               "-._~!$&'()*+,;=%:[]";
+    return strspn(host, good) == strlen(host);
+}
+
 bool http_refuse_shape(const struct exchange *x, const char *version, struct reply *reply)
 {
     const struct headers *h = &x->headers;
@@ -65,6 +73,8 @@ bool http_refuse_shape(const struct exchange *x, const char *version, struct rep
         return refuse_shape(reply, "Content-Length is no number.");
     if (is_1_1 && !h->host)
         return refuse_shape(reply, "The header Host is missing.");
+    if (h->host && !is_host(h->host))
+        return refuse_shape(reply, "The header Host is no name or address with a port.");
     if (!http_is_write(x->request.path, x->method) && !reads) {
         reply_problem(reply, 405, "This address does not serve that method.");
         reply->allow = http_methods(x->request.path);

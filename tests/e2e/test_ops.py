@@ -112,6 +112,11 @@ class Shapes(SeededCase):
     def test_host(self):
         self.refused(b"GET /healthz HTTP/1.1\r\n\r\n")
         self.refused(b"GET /healthz HTTP/1.1\r\nHost : x\r\n\r\n")
+        for host in (b"a b", b"x, y", b"a/b", b"a@b", b"a\\b", b"<x>", b"\xc3\xa4"):
+            self.refused(b"GET /healthz HTTP/1.1\r\nHost: %s\r\n\r\n" % host)
+        for host in (b"", b"x", b"X-1.example:80", b"[::1]:8731", b"a_b"):
+            answer = self.server.raw(b"GET /healthz HTTP/1.1\r\nHost: %s\r\n\r\n" % host)
+            self.assertIn(b" 200 ", answer[:13], host)
         answer = self.server.raw(b"GET /healthz HTTP/1.0\r\n\r\n")
         self.assertRegex(answer, rb"^HTTP/1\.[01] 200 ")
 
