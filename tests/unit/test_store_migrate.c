@@ -170,6 +170,68 @@ static void test_version_1_with_a_bad_document(void **state)
     assert_int_equal(scalar(f->path, "SELECT count(*) FROM run"), 2);
 }
 
+static const char schema[] = "SELECT type, name, sql FROM sqlite_schema ORDER BY 1, 2";
+
+/* What an empty file of a version has, by the scripts of that time. */
+static int64_t schema_of_version(const struct store_fixture *f, int version)
+{
+    char path[sizeof(f->path) + 8];
+    sqlite3 *db = NULL;
+    snprintf(path, sizeof(path), "%s-%d", f->path, version);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    for (int v = 0; v < version; v++)
+        assert_int_equal(sqlite3_exec(db, store_migrations[v], NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, store_schema_no_old_documents, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    return sum_of(path, schema);
+}
+
+/* Takes a file of this version back to an older one, whose tables hold the same. */
+static void take_back(const struct store_fixture *f, int version)
+{
+    static const char *const undo[STORE_SCHEMA_VERSION] = {
+        [2] = "DROP TABLE token",
+        [3] = "DROP TABLE alert_event; DROP TABLE alert; DROP TABLE change_point;"
+              "DROP TABLE watched; DROP TABLE watch; DROP TABLE webhook",
+        [4] = "DROP TABLE wrong",
+    };
+    char stamp[40];
+    for (int v = STORE_SCHEMA_VERSION - 1; v >= version; v--)
+        execute(f->path, undo[v]);
+    snprintf(stamp, sizeof(stamp), "PRAGMA user_version = %d", version);
+    execute(f->path, stamp);
+    if (sum_of(f->path, schema) != schema_of_version(f, version))
+        fail_msg("this is no file of version %d", version);
+}
+
+/* Versions 2 to the last but one: all rows stay, and those of new tables come from old ones. */
+static void test_versions_between(void **state)
+{
+    static const char wrong[] = "SELECT track_id, time_ms, run_id FROM wrong ORDER BY 1, 2, 3";
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    fill(f, s, &plan);
+    store_close(s);
+    int64_t sums[sizeof(history) / sizeof(history[0])];
+    int64_t of_schema = sum_of(f->path, schema), of_wrong = sum_of(f->path, wrong);
+    for (int i = 0; history[i]; i++)
+        sums[i] = sum_of(f->path, history[i]);
+    for (int version = STORE_SCHEMA_VERSION - 1; version >= 2; version--) {
+        take_back(f, version);
+        store_close(open_store(f, STORE_READ_WRITE));
+        assert_sound(f->path);
+        assert_int_equal(scalar(f->path, "PRAGMA user_version"), STORE_SCHEMA_VERSION);
+        assert_int_equal(sum_of(f->path, schema), of_schema);
+        for (int i = 0; history[i]; i++)
+            if (!strstr(history[i], "FROM wrong"))
+                assert_int_equal(sum_of(f->path, history[i]), sums[i]);
+        assert_int_equal(sum_of(f->path, wrong), of_wrong);
+        assert_true(scalar(f->path, "SELECT count(*) FROM wrong w JOIN track t"
+                                    " ON t.id = w.track_id AND t.run_id = w.run_id"
+                                    " AND t.reason = w.reason AND t.reason <> ''") > 0);
+    }
+}
+
 /* Opening a file of this version again changes no table. */
 static void test_this_version(void **state)
 {
@@ -216,6 +278,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_version_1),
         TEST(test_version_1_with_a_bad_document),
+        TEST(test_versions_between),
         TEST(test_this_version),
         TEST(test_scripts_of_versions_are_pinned),
     };
