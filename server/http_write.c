@@ -71,9 +71,11 @@ static bool refuse_type(const struct exchange *x, const struct upload *u, struct
         reply_problem(reply, 415, "The Content-Type of this must be %s.", type);
         return true;
     }
+    bool may_gzip = u->route && u->route->may_gzip;
     if (encoding && strcasecmp(encoding, "identity") != 0 &&
-        !(u->route && u->route->may_gzip && strcasecmp(encoding, "gzip") == 0)) {
-        reply_problem(reply, 415, "This Content-Encoding is not served here.");
+        !(may_gzip && strcasecmp(encoding, "gzip") == 0)) {
+        reply_problem(reply, 415, "This Content-Encoding is not taken here: send the bytes %s.",
+                      may_gzip ? "as gzip, or as they are" : "as they are");
         return true;
     }
     return false;

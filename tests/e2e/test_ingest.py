@@ -212,7 +212,8 @@ class Runs(IngestCase):
         for kind in (None, "text/plain", "application/jsonp", "application/x-www-form-urlencoded"):
             self.problem(self.post(body, Content_Type=kind), 415)
         for encoding in ("br", "deflate", "gzip, gzip", "x-gzip"):
-            self.problem(self.post(body, Content_Encoding=encoding), 415)
+            problem = self.problem(self.post(body, Content_Encoding=encoding), 415)
+            self.assertIn("as gzip, or as they are", problem["detail"])
 
     def test_too_long(self):
         # The answer comes before the body is sent.
