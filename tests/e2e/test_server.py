@@ -447,8 +447,10 @@ class Life(unittest.TestCase):
         seed(self.db, 0)
         server = Server(self.db)
         self.assertEqual(server.json("/api/v1/runs"), {"runs": [], "next": None})
-        for name, key in (("devices", "devices"), ("leaderboard", "leaders")):
-            self.assertEqual(server.json(f"/api/v1/{name}")[key], [])
+        self.assertEqual(server.json("/api/v1/devices"), {"devices": []})
+        for name, key in (("leaderboard", "leaders"), ("bests", "bests"),
+                          ("calibrations", "calibrations")):
+            self.assertEqual(server.json(f"/api/v1/{name}"), {key: [], "next": None})
         self.assertEqual(server.stop(), 0)
 
     def test_signals_end_it(self):
