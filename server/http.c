@@ -22,6 +22,7 @@
 #define CACHE_BYTES ((size_t)8 << 20)
 #define PAGE_BYTES ((size_t)24 << 20) /* of the database, for all stores that are read from */
 #define MAX_PEM ((size_t)1 << 20)
+#define LOG_LINES 10     /* of libmicrohttpd in a second: nobody fills the disk by knocking */
 #define WATCH_TRACKS 256 /* at a time; a job that comes waits for no more */
 #define THIN_RUNS 4
 #define WATCH_MS 5000 /* between looks for runs that another process stored */
@@ -63,7 +64,16 @@ static void on_log(void *context, const char *format, va_list args)
 static void on_log(void *context, const char *format, va_list args)
 {
     char line[1024];
-    (void)context;
+    struct http *h = context;
+    int64_t second = http_now_ms() / 1000;
+    if (atomic_exchange(&h->log_second, second) != second) {
+        unsigned n = atomic_exchange(&h->log_lines, 0);
+        if (n > LOG_LINES)
+            log_message(LOG_LEVEL_WARNING, "http: %u messages like the last were left out",
+                        n - LOG_LINES);
+    }
+    if (atomic_fetch_add(&h->log_lines, 1) >= LOG_LINES)
+        return;
     vsnprintf(line, sizeof(line), format, args);
     log_message(LOG_LEVEL_WARNING, "%s", line);
 }
@@ -128,7 +138,7 @@ static enum gate_status start_daemon(struct http *h, struct gate_error *err)
     else
         tls[0].option = MHD_OPTION_END;
     h->daemon = MHD_start_daemon(
-        flags, 0, NULL, NULL, http_on_request, h, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
+        flags, 0, NULL, NULL, http_on_request, h, MHD_OPTION_EXTERNAL_LOGGER, on_log, h,
         MHD_OPTION_LISTEN_SOCKET, o->listen_fd, MHD_OPTION_THREAD_POOL_SIZE, h->n_threads,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)o->max_connections,
         MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)o->max_per_address,

@@ -91,7 +91,9 @@ struct http {
     atomic_bool stopping;
     atomic_uint n_requests; /* under way */
     atomic_uint n_connections;
-    atomic_size_t body_bytes; /* held for all uploads together */
+    atomic_size_t body_bytes;   /* held for all uploads together */
+    _Atomic int64_t log_second; /* in which libmicrohttpd spoke last, */
+    atomic_uint log_lines;      /* and how often */
 
     pthread_mutex_t mutex; /* of what follows */
     struct peer *peers;

@@ -1,6 +1,7 @@
 /* main.c: the gate-server command. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "server_commands.h"
 #include "version.h"
@@ -27,10 +28,12 @@ static enum gate_status dispatch(int argc, char **argv, struct gate_error *err)
     return server_serve(argc, argv, err);
 }
 
-/* What was printed into a full disk or a closed pipe was not printed. */
+/* What was printed into a full disk or a closed pipe was not printed. A database holds hashes of
+ * tokens and what a team measured: files are made for their owner and its group. */
 int main(int argc, char **argv)
 {
     struct gate_error err = {0};
+    umask(umask(0) | S_IRWXO);
     enum gate_status status = dispatch(argc, argv, &err);
     if (status != GATE_OK)
         fprintf(stderr, "gate-server: %s\n", err.message);

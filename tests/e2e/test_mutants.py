@@ -44,8 +44,8 @@ class Mutants(unittest.TestCase):
     def test_a_wrong_result_says_where_and_under_which_probe(self):
         for j in self.judgements:
             if "first bad element" in j.message:
-                self.assertRegex(j.message, r"^(probe '[a-zA-Z0-9 \[\],)]+' on |right when verified, "
-                                            r"wrong when timed: )")
+                self.assertRegex(j.message, r"^(probe '[a-zA-Z0-9 \[\],)]+' on |"
+                                            r"right when verified, wrong when timed: )")
                 self.assertRegex(j.message, r"\[[0-9, ]+\], in row \d+ and tile \(\d+, \d+\): "
                                             r"expected \S+, got \S+$")
 

@@ -234,9 +234,20 @@ class Connections(unittest.TestCase):
                                              source_address=("127.0.0.2", 0))
             other.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
             self.assertIn(b" 200 ", other.recv(4096))
-            for s in (*held, other):
+            other.close()
+            # Who knocks on and on does not fill the log.
+            n_knocks = 300
+            for _ in range(n_knocks):
+                with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as s:
+                    try:
+                        self.assertEqual(s.recv(1), b"")
+                    except ConnectionError:
+                        pass
+            for s in held:
                 s.close()
-            self.assertEqual(server.stop(), 0)
+            self.assertEqual(server.stop(), 0, server.log)
+            self.assertLess(server.log.count("\n"), n_knocks / 2, server.log)
+            self.assertTrue(server.log, "the first ones are told")
 
 
 class Answers(SeededCase):
