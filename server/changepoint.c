@@ -9,8 +9,10 @@
 #define SPLIT_P 1e-4    /* of a split that is tried */
 #define FINAL_P 1e-5    /* of one that stays */
 #define RANK_P 1e-6     /* of the same by ranks */
+#define NEVER_P 1e-30   /* what is less probable differs by rounding */
 #define SUPERIORITY 0.9 /* share of pairs of values that go the way of the change */
 #define MAX_CORRELATION 0.95
+#define CLEAR_STEP 10.0 /* standard deviations of what remains, which does not wander that far */
 #define CUSUM_SLACK 0.5 /* in standard deviations */
 #define CUSUM_LIMIT 8.0
 #define SMALLEST_SD 1e-9 /* of a series of equal values */
@@ -139,6 +141,13 @@ static double correlation(const struct side *l, const struct side *r)
     return rho < 0 ? 0 : rho > MAX_CORRELATION ? MAX_CORRELATION : rho;
 }
 
+/* So much higher than what remains that the order of that does not matter. */
+static bool is_clear(const struct side *l, const struct side *r)
+{
+    double sd = sqrt((l->squares + r->squares) / (double)(l->n + r->n - 2));
+    return fabs(r->mean - l->mean) > CLEAR_STEP * sd;
+}
+
 /* p of the difference of the means when `worth` values count as one. */
 static double mean_p(const struct side *l, const struct side *r, double worth)
 {
@@ -183,14 +192,16 @@ static bool is_separate(const struct side *l, const struct side *r, bool up)
 
 /*
  * Is there a change of level between two segments? A correlation rho makes (1 + rho) / (1 - rho)
- * values worth one, both in the test and for the shortest segment that is believed.
+ * values worth one, both in the test and for the shortest segment that is believed. Where values
+ * are as good as constant, what remains is the clock's rounding or two levels of it in long rows:
+ * that is correlated as can be, and says nothing about a step a hundred times as high.
  */
 static struct judgement judge(const double *left, size_t n_left, const double *right,
                               size_t n_right)
 {
     struct side l = side_of(left, n_left), r = side_of(right, n_right);
     struct judgement j = {.before = median(left, n_left), .after = median(right, n_right)};
-    double rho = correlation(&l, &r), worth = (1 + rho) / (1 - rho);
+    double rho = is_clear(&l, &r) ? 0 : correlation(&l, &r), worth = (1 + rho) / (1 - rho);
     double shift = j.after - j.before;
     double shorter = (double)(n_left < n_right ? n_left : n_right);
     j.p = mean_p(&l, &r, worth);
@@ -274,12 +285,19 @@ static void judge_split(const double *x, size_t n, struct splits *s, size_t i)
     s->judged[i] = judge(x + from, s->at[i] - from, x + s->at[i], to - s->at[i]);
 }
 
-/* The least probable of the splits that do not stay; s->n: all do. */
+/* Less surely a change; between constant values, where each is sure, the lower step. */
+static bool is_weaker(const struct judgement *a, const struct judgement *b)
+{
+    double pa = fmax(a->p, NEVER_P), pb = fmax(b->p, NEVER_P);
+    return pa != pb ? pa > pb : fabs(a->after - a->before) < fabs(b->after - b->before);
+}
+
+/* Of the splits that do not stay; s->n: all do. */
 static size_t weakest(const struct splits *s)
 {
     size_t worst = s->n;
     for (size_t i = 0; i < s->n; i++) {
-        if (!s->judged[i].stays && (worst == s->n || s->judged[i].p > s->judged[worst].p))
+        if (!s->judged[i].stays && (worst == s->n || is_weaker(&s->judged[i], &s->judged[worst])))
             worst = i;
     }
     return worst;

@@ -112,6 +112,25 @@ static void a_step_is_found_with_its_size(void **state)
     }
 }
 
+/* Values as a coarse clock gives them: rows of equal ones, of two levels that hardly differ. */
+static void a_step_between_rows_of_equal_values_is_found(void **state)
+{
+    static const struct {
+        int row;
+        double height;
+    } rows[] = {{12, 0}, {6, 1e-4}, {4, 1e-3}, {3, 1e-3}, {2, 1e-5}};
+    struct play p;
+    (void)state;
+    for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+        begin(&p, 1);
+        for (int i = 0; i < 24; i++)
+            add(&p, 10.0625 + (i < 12 ? 0 : log1p(0.30)) + i / rows[k].row % 2 * rows[k].height);
+        assert_int_equal(p.n_last, 1);
+        assert_int_equal(p.last[0].position, 12);
+        assert_true(fabs(p.last[0].after - p.last[0].before - log1p(0.30)) < 0.002);
+    }
+}
+
 static void a_step_under_much_noise_is_found(void **state)
 {
     struct play p;
@@ -391,6 +410,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flat_is_nothing),
         cmocka_unit_test(a_step_is_found_with_its_size),
+        cmocka_unit_test(a_step_between_rows_of_equal_values_is_found),
         cmocka_unit_test(a_step_under_much_noise_is_found),
         cmocka_unit_test(a_small_step_is_nothing),
         cmocka_unit_test(small_steps_add_up),
