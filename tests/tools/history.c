@@ -4,7 +4,8 @@
  *     history --db FILE --series N --points M [--seed S]
  *
  * Two devices of the same cases, each case with a candidate and a provider, so N/4 cases; each
- * device has M/N runs, of two commits a day. The rows go straight into the tables of the store, in
+ * device has M/N runs, of two commits a day, up to the end of 2024: what is stored now is newer.
+ * The rows go straight into the tables of the store, in
  * their order, because taking millions of documents apart would take days; what is not there is
  * marked as such: the documents have no cases, and the watch has seen all of it. Series have noise,
  * a slow component, steps up and down, epochs, and two modes for one in eight; everything follows
@@ -23,8 +24,9 @@
 #include "server/store_private.h"
 
 #define N_DEVICES 2
-#define FIRST_MS 1600000000000LL
+#define END_MS 1735689600000LL
 #define INTERVAL_MS 43200000LL
+#define MAX_RUNS (END_MS / INTERVAL_MS) /* of a device: times are after 1970 */
 #define N_EPOCHS 5
 #define N_STEPS 4
 
@@ -94,9 +96,9 @@ static int64_t run_id(const struct history *h, int64_t device, int64_t index)
     return index * N_DEVICES + device + 1;
 }
 
-static int64_t time_of(int64_t device, int64_t index)
+static int64_t time_of(const struct history *h, int64_t device, int64_t index)
 {
-    return FIRST_MS + index * INTERVAL_MS + device * 1000;
+    return END_MS - (h->plan.n_runs - index) * INTERVAL_MS + device * 1000;
 }
 
 static int64_t epoch_of(const struct history *h, int64_t index)
@@ -116,7 +118,7 @@ static void put_commit(struct history *h, int64_t index)
     bind_text(&q, commit);
     bind_text(&q, index > 0 ? parent : "");
     bind_text(&q, "main");
-    bind_int(&q, time_of(0, index));
+    bind_int(&q, time_of(h, 0, index));
     must(h, store_finish_id(h->store, &q, &id, &h->err));
 }
 
@@ -146,7 +148,7 @@ static void put_run(struct history *h, int64_t device, int64_t index)
     snprintf(epoch, sizeof(epoch), "%" PRId64 ".10/13.0/700000", 560 + epoch_of(h, index));
     struct query q = query_begin(h->store, SQL_PUT_RUN);
     bind_text(&q, uuid);
-    bind_int(&q, time_of(device, index));
+    bind_int(&q, time_of(h, device, index));
     bind_int(&q, index + 1);
     bind_text(&q, index % 7 == 3 ? "tune" : "main");
     bind_text(&q, "gemm: another tile");
@@ -167,7 +169,7 @@ static void put_run(struct history *h, int64_t device, int64_t index)
     if (index == 0 || epoch_of(h, index) != epoch_of(h, index - 1)) {
         q = query_begin(h->store, SQL_PUT_EPOCH);
         bind_int(&q, device + 1);
-        bind_int(&q, time_of(device, index));
+        bind_int(&q, time_of(h, device, index));
         bind_text(&q, epoch);
         finish(h, &q);
     }
@@ -273,7 +275,7 @@ static void put_point(struct history *h, struct series *s, int64_t index, struct
     int64_t ps = llround(1e3 * p50_of(s, index));
     struct query q = query_begin(h->store, SQL_PUT_POINT);
     bind_int(&q, s->id);
-    bind_int(&q, time_of(s->device, index));
+    bind_int(&q, time_of(h, s->device, index));
     bind_int(&q, run_id(h, s->device, index));
     bind_int(&q, s->candidate ? 0 : 2);
     bind_int(&q, s->candidate ? 0 : 1);
@@ -312,7 +314,7 @@ static void put_series(struct history *h, int64_t id)
     q = query_begin(h->store, SQL_PUT_LEADER);
     bind_int(&q, id);
     bind_int(&q, lowest.ps);
-    bind_int(&q, time_of(s.device, lowest.index));
+    bind_int(&q, time_of(h, s.device, lowest.index));
     bind_int(&q, run_id(h, s.device, lowest.index));
     bind_int(&q, s.candidate ? 0 : 2);
     finish(h, &q);
@@ -345,7 +347,7 @@ static void put_newest(struct history *h, int64_t track)
     struct series s = series_of(h, 2 * track - 1);
     struct query q = query_begin(h->store, SQL_NEWEST_OF_TRACK);
     bind_int(&q, track);
-    bind_int(&q, time_of(device, last));
+    bind_int(&q, time_of(h, device, last));
     bind_int(&q, run_id(h, device, last));
     bind_int(&q, 0);
     bind_text(&q, "within 2 % of the stored best, 5 processes");
@@ -369,17 +371,17 @@ static void put_newest(struct history *h, int64_t track)
     finish(h, &q);
     q = query_begin(h->store, SQL_POINTS_OF_TRACK);
     bind_int(&q, track);
-    bind_int(&q, time_of(device, last));
+    bind_int(&q, time_of(h, device, last));
     bind_text(&q, "paired-loop-v1");
     finish(h, &q);
     q = query_begin(h->store, SQL_PUT_BEST);
     bind_int(&q, track);
-    bind_int(&q, time_of(device, last));
+    bind_int(&q, time_of(h, device, last));
     bind_int(&q, run_id(h, device, last));
     bind_real(&q, s.p50_ns);
     bind_text(&q, "");
-    bind_int(&q, FIRST_MS);
-    bind_int(&q, FIRST_MS);
+    bind_int(&q, time_of(h, device, 0));
+    bind_int(&q, time_of(h, device, 0));
     bind_real(&q, s.p50_ns);
     bind_int(&q, run_id(h, device, 0));
     finish(h, &q);
@@ -450,9 +452,12 @@ static void parse_arguments(int argc, char **argv, struct plan *plan)
     }
     plan->n_cases = plan->n_series / (2 * N_DEVICES);
     plan->n_runs = plan->n_series > 0 ? plan->n_points / plan->n_series : 0;
-    if (!plan->db || plan->n_cases < 1 || plan->n_runs < 1 || optind < argc) {
-        fprintf(stderr, "usage: history --db FILE --series N --points M [--seed S]\n"
-                        "N at least 4, M at least N\n");
+    if (!plan->db || plan->n_cases < 1 || plan->n_runs < 1 || plan->n_runs > MAX_RUNS ||
+        optind < argc) {
+        fprintf(stderr,
+                "usage: history --db FILE --series N --points M [--seed S]\n"
+                "N at least 4, M at least N and at most %lld N\n",
+                MAX_RUNS);
         exit(GATE_USAGE);
     }
 }
