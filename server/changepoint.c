@@ -263,15 +263,22 @@ struct splits {
     struct judgement judged[CHANGEPOINT_MAX];
 };
 
-static void find_splits(const struct distances *d, const double *x, size_t lo, size_t hi,
-                        struct splits *out)
+/* The best split, if it is improbable enough to be tried; 0: it is not. */
+static size_t likely_split(const struct distances *d, const double *x, size_t lo, size_t hi)
 {
     size_t end = hi;
     size_t split = best_split(d, lo, hi, &end);
     if (split == 0)
-        return;
+        return 0;
     struct side l = side_of(x + lo, split - lo), r = side_of(x + split, end - split);
-    if (mean_p(&l, &r, 1) > SPLIT_P)
+    return mean_p(&l, &r, 1) > SPLIT_P ? 0 : split;
+}
+
+static void find_splits(const struct distances *d, const double *x, size_t lo, size_t hi,
+                        struct splits *out)
+{
+    size_t split = likely_split(d, x, lo, hi);
+    if (split == 0)
         return;
     find_splits(d, x, lo, split, out);
     if (out->n < CHANGEPOINT_MAX)
@@ -456,4 +463,23 @@ size_t changepoint_append(struct changepoint_tail *t, double value, struct chang
     if (cut_at > segment_at)
         cut(t, cut_at - segment_at, false);
     return n_out;
+}
+
+/* The shift that judge() finds between the segment's first and newest values would not count. */
+static bool is_near(const double *start, const double *newest)
+{
+    struct side l = side_of(start, CHANGEPOINT_SETTLED), r = side_of(newest, CHANGEPOINT_SETTLED);
+    if (!(fabs(r.mean - l.mean) >= CHANGEPOINT_MIN_SHIFT))
+        return true;
+    double shift = median(newest, CHANGEPOINT_SETTLED) - median(start, CHANGEPOINT_SETTLED);
+    return !(fabs(shift) >= CHANGEPOINT_MIN_SHIFT);
+}
+
+bool changepoint_is_quiet(const double *newest, size_t n, const double *start)
+{
+    struct distances distances;
+    if (start && !is_near(start, newest + n - CHANGEPOINT_SETTLED))
+        return false;
+    measure_distances(&distances, newest, n);
+    return likely_split(&distances, newest, 0, n) == 0;
 }

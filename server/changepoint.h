@@ -75,4 +75,11 @@ void changepoint_push(struct changepoint_tail *t, double value);
  */
 size_t changepoint_append(struct changepoint_tail *t, double value, struct changepoint *out);
 
+/*
+ * Of less than a tail: true when changepoint_append() of the last of these values finds nothing and
+ * cuts nothing. `newest` are the newest CHANGEPOINT_WINDOW ones, or all of a segment that has
+ * fewer; `start`, the first CHANGEPOINT_SETTLED of the segment, is NULL in that case only.
+ */
+bool changepoint_is_quiet(const double *newest, size_t n, const double *start);
+
 #endif

@@ -25,34 +25,18 @@ struct reading {
     struct watch_segment segment;
     struct watch_point reference[CHANGEPOINT_SETTLED]; /* the segment's first, before the tail */
     size_t n_reference;
-    bool by_control; /* all points have a control */
+    struct watch_key before; /* where the reference ends */
+    bool is_whole;           /* the tail is all of the segment */
+    bool by_control;         /* all points have a control */
+    bool quiet;              /* there is nothing to find, so not all of the tail was read */
+    enum gate_status status; /* of what was read between two points */
 };
 
-/* ---- reading ---- */
+/* ---- values ---- */
 
-static bool tail_row(void *context, const struct watch_point *point)
+static double value_of(const struct watch_point *p, bool by_control)
 {
-    struct reading *r = context;
-    r->look.tail[r->look.n++] = *point;
-    return r->look.n < CHANGEPOINT_TAIL;
-}
-
-static bool reference_row(void *context, const struct watch_point *point)
-{
-    struct reading *r = context;
-    if (watch_compare(point->key, r->look.tail[0].key) >= 0)
-        return false;
-    r->reference[r->n_reference++] = *point;
-    return r->n_reference < CHANGEPOINT_SETTLED;
-}
-
-static void reverse(struct watch_point *x, size_t n)
-{
-    for (size_t i = 0; i < n / 2; i++) {
-        struct watch_point swapped = x[i];
-        x[i] = x[n - 1 - i];
-        x[n - 1 - i] = swapped;
-    }
+    return log(by_control ? p->p50_ns / p->control_ns : p->p50_ns);
 }
 
 static bool all_have_control(const struct watch_point *x, size_t n)
@@ -64,6 +48,88 @@ static bool all_have_control(const struct watch_point *x, size_t n)
     return true;
 }
 
+static bool have_control(const struct reading *r)
+{
+    return all_have_control(r->look.tail, r->look.n) &&
+           all_have_control(r->reference, r->n_reference);
+}
+
+/* ---- a glance ---- */
+
+static bool reference_row(void *context, const struct watch_point *point)
+{
+    struct reading *r = context;
+    if (watch_compare(point->key, r->before) >= 0)
+        return false;
+    r->reference[r->n_reference++] = *point;
+    return r->n_reference < CHANGEPOINT_SETTLED;
+}
+
+static enum gate_status read_reference(struct reading *r, struct watch_key before)
+{
+    struct look *l = &r->look;
+    r->n_reference = 0;
+    r->before = before;
+    return store_watch_head(l->store, l->item, r->segment.segment, MAX_READ, reference_row, r,
+                            l->err);
+}
+
+/* The tail is newest first. */
+static bool values_are_quiet(const struct reading *r, bool by_control)
+{
+    size_t n = r->look.n;
+    bool is_long = n + r->n_reference >= CHANGEPOINT_WINDOW;
+    double newest[CHANGEPOINT_WINDOW], start[CHANGEPOINT_SETTLED];
+    for (size_t i = 0; i < n; i++)
+        newest[n - 1 - i] = value_of(&r->look.tail[i], by_control);
+    for (size_t i = 0; i < r->n_reference; i++)
+        start[i] = value_of(&r->reference[i], by_control);
+    return changepoint_is_quiet(newest, n, is_long ? start : NULL);
+}
+
+/*
+ * With a window of the tail read, newest first, or all that there is: is it plain that nothing will
+ * be found in the whole? Whether all of that has a control is not known yet, so both must be quiet.
+ */
+static enum gate_status glance(struct reading *r)
+{
+    struct look *l = &r->look;
+    struct watch_change young;
+    size_t n_young = 0;
+    if (l->tail[0].key.run_id != l->item->run_id)
+        return GATE_OK;
+    enum gate_status status = store_young_changes(l->store, l->item, &young, 1, &n_young, l->err);
+    if (status != GATE_OK || n_young > 0)
+        return status;
+    if (!r->is_whole)
+        status = read_reference(r, l->tail[l->n - 1].key);
+    if (status == GATE_OK && (r->is_whole || r->n_reference == CHANGEPOINT_SETTLED))
+        r->quiet = values_are_quiet(r, false) && (!have_control(r) || values_are_quiet(r, true));
+    return status;
+}
+
+/* ---- reading ---- */
+
+/* Most looks find nothing, and a glance at a third of the tail is enough to know. */
+static bool tail_row(void *context, const struct watch_point *point)
+{
+    struct reading *r = context;
+    struct look *l = &r->look;
+    l->tail[l->n++] = *point;
+    if (l->n == CHANGEPOINT_WINDOW)
+        r->status = glance(r);
+    return l->n < CHANGEPOINT_TAIL && !r->quiet && r->status == GATE_OK;
+}
+
+static void reverse(struct watch_point *x, size_t n)
+{
+    for (size_t i = 0; i < n / 2; i++) {
+        struct watch_point swapped = x[i];
+        x[i] = x[n - 1 - i];
+        x[n - 1 - i] = swapped;
+    }
+}
+
 static enum gate_status read_points(struct reading *r)
 {
     struct look *l = &r->look;
@@ -72,24 +138,24 @@ static enum gate_status read_points(struct reading *r)
     if (status == GATE_OK)
         status = store_watch_tail(l->store, l->item, r->segment.cut, MAX_READ, tail_row, r, &all,
                                   l->err);
+    if (status == GATE_OK)
+        status = r->status;
     if (status != GATE_OK || l->n == 0)
         return status;
+    r->is_whole = all && watch_compare(r->segment.segment, r->segment.cut) == 0;
+    if (l->n < CHANGEPOINT_WINDOW)
+        status = glance(r);
     reverse(l->tail, l->n);
-    bool is_whole = all && watch_compare(r->segment.segment, r->segment.cut) == 0;
-    if (!is_whole)
-        status = store_watch_head(l->store, l->item, r->segment.segment, MAX_READ, reference_row, r,
-                                  l->err);
-    r->by_control =
-        all_have_control(l->tail, l->n) && all_have_control(r->reference, r->n_reference);
+    if (status == GATE_OK && !r->quiet) {
+        r->n_reference = 0;
+        if (!r->is_whole)
+            status = read_reference(r, l->tail[0].key);
+        r->by_control = have_control(r);
+    }
     return status;
 }
 
 /* ---- judging ---- */
-
-static double value_of(const struct reading *r, const struct watch_point *p)
-{
-    return log(r->by_control ? p->p50_ns / p->control_ns : p->p50_ns);
-}
 
 static double median_ns(const struct watch_point *x, size_t n)
 {
@@ -145,11 +211,11 @@ static void judge(struct reading *r, bool *moved)
     struct changepoint found[CHANGEPOINT_MAX];
     double reference[CHANGEPOINT_SETTLED];
     for (size_t i = 0; i < r->n_reference; i++)
-        reference[i] = value_of(r, &r->reference[i]);
+        reference[i] = value_of(&r->reference[i], r->by_control);
     changepoint_resume(&tail, 0, reference, r->n_reference, 0, (int64_t)r->n_reference);
     for (size_t i = 0; i + 1 < l->n; i++)
-        changepoint_push(&tail, value_of(r, &l->tail[i]));
-    l->n_found = changepoint_append(&tail, value_of(r, &l->tail[l->n - 1]), found);
+        changepoint_push(&tail, value_of(&l->tail[i], r->by_control));
+    l->n_found = changepoint_append(&tail, value_of(&l->tail[l->n - 1], r->by_control), found);
     for (size_t i = 0; i < l->n_found; i++)
         l->at[i] = (size_t)found[i].position - r->n_reference;
     for (size_t i = 0; i < l->n_found; i++)
@@ -172,21 +238,26 @@ static bool is_in_tail(const struct look *l)
     return false;
 }
 
-static enum gate_status look_at_series(struct reading *r)
+static enum gate_status find_changes(struct reading *r)
 {
     struct look *l = &r->look;
     bool moved = false;
-    enum gate_status status = read_points(r);
-    if (status != GATE_OK || !is_in_tail(l))
-        return status;
+    enum gate_status status = GATE_OK;
     judge(r, &moved);
     if (moved)
         status = store_put_watch_segment(l->store, l->item, &r->segment, l->err);
-    if (status == GATE_OK)
-        status = watch_apply_changes(l);
-    if (status == GATE_OK)
-        status = watch_apply_error(l);
-    return status;
+    return status == GATE_OK ? watch_apply_changes(l) : status;
+}
+
+static enum gate_status look_at_series(struct reading *r)
+{
+    struct look *l = &r->look;
+    enum gate_status status = read_points(r);
+    if (status != GATE_OK || !is_in_tail(l))
+        return status;
+    if (!r->quiet)
+        status = find_changes(r);
+    return status == GATE_OK ? watch_apply_error(l) : status;
 }
 
 static enum gate_status look_at(struct store *s, const struct watch_item *item, int64_t now_ms,
@@ -199,6 +270,8 @@ static enum gate_status look_at(struct store *s, const struct watch_item *item, 
     l->now_ms = now_ms;
     l->err = err;
     l->n = l->n_found = r.n_reference = 0;
+    r.is_whole = r.quiet = false;
+    r.status = GATE_OK;
     enum gate_status status =
         store_open_alerts(s, item->track_id, l->alerts, LOOK_MAX_ALERTS, &l->n_alerts, err);
     if (status == GATE_OK && item->series_id != 0)

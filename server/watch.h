@@ -24,7 +24,9 @@
  * Looks at up to `max_tracks` tracks of runs; *more: there are others. What was looked at is marked
  * in the same batch (the one that is open, or one of its own), so that each is looked at exactly
  * once; one that the tables refuse is told in the log and left out, so that the others go on. A
- * track whose tail is full takes about 50 us of a 2020s x86 core, a run of 5,000 series 0.25 s.
+ * look begins with a glance at the newest CHANGEPOINT_WINDOW values and the segment's first ones;
+ * the others are read only when these leave something to find. A track takes 40 us of a 2020s x86
+ * core, the 2,500 of a run of 5,000 series 0.1 s.
  */
 enum gate_status watch_pending(struct store *s, const struct watch_branches *branches,
                                int max_tracks, bool *more, struct gate_error *err);

@@ -252,12 +252,12 @@ enum gate_status watch_apply_changes(struct look *l)
 
 /* ---- errors ---- */
 
-/* The median error of the points before the newest; false: too few are known. */
+/* The median error of the points of a window before the newest; false: too few are known. */
 static bool usual_error(const struct look *l, double *usual)
 {
-    double known[CHANGEPOINT_TAIL];
+    double known[CHANGEPOINT_WINDOW];
     size_t n = 0;
-    for (size_t i = 0; i + 1 < l->n; i++) {
+    for (size_t i = l->n > CHANGEPOINT_WINDOW ? l->n - CHANGEPOINT_WINDOW : 0; i + 1 < l->n; i++) {
         if (l->tail[i].rel_err >= 0)
             known[n++] = l->tail[i].rel_err;
     }

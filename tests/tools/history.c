@@ -42,6 +42,7 @@ struct history {
     struct plan plan;
     struct store *store;
     struct gate_error err;
+    int64_t *newest_ps; /* of each series, by its id */
 };
 
 /* ---- numbers ---- */
@@ -294,6 +295,7 @@ static void put_point(struct history *h, struct series *s, int64_t index, struct
     bind_int(&q, 0);
     bind_real(&q, 2.9e-4 * (1 + 1e-3 * noise(&s->state)));
     finish(h, &q);
+    h->newest_ps[s->id] = ps;
     if (ps < lowest->ps)
         *lowest = (struct lowest){ps, index};
 }
@@ -345,6 +347,7 @@ static void put_newest(struct history *h, int64_t track)
     int64_t device = (track - 1) / h->plan.n_cases;
     int64_t last = h->plan.n_runs - 1;
     struct series s = series_of(h, 2 * track - 1);
+    double p50_ns = (double)h->newest_ps[s.id] / 1000;
     struct query q = query_begin(h->store, SQL_NEWEST_OF_TRACK);
     bind_int(&q, track);
     bind_int(&q, time_of(h, device, last));
@@ -353,9 +356,9 @@ static void put_newest(struct history *h, int64_t track)
     bind_text(&q, "within 2 % of the stored best, 5 processes");
     bind_int(&q, 2 * track - 1);
     bind_real(&q, 0.02);
-    bind_real(&q, s.p50_ns);
-    bind_real(&q, s.p50_ns * 0.999);
-    bind_real(&q, s.p50_ns * 1.001);
+    bind_real(&q, p50_ns);
+    bind_real(&q, p50_ns * 0.999);
+    bind_real(&q, p50_ns * 1.001);
     bind_real(&q, 500);
     bind_real(&q, 900);
     bind_real(&q, 0.5);
@@ -467,7 +470,11 @@ int main(int argc, char **argv)
     struct history h = {.plan = {.seed = 1}};
     parse_arguments(argc, argv, &h.plan);
     must(&h, store_open(h.plan.db, STORE_READ_WRITE, &h.store, &h.err));
+    h.newest_ps = calloc((size_t)h.plan.n_series + 1, sizeof(*h.newest_ps));
+    if (!h.newest_ps)
+        return GATE_INTERNAL;
     fill(&h);
+    free(h.newest_ps);
     store_close(h.store);
     int64_t n_series = 2 * N_DEVICES * h.plan.n_cases;
     printf("%" PRId64 " series, %" PRId64 " points, %" PRId64 " runs, %" PRId64 " cases\n",

@@ -363,6 +363,38 @@ static void a_tail_is_resumed_exactly(void **state)
     assert_int_equal(p.n_settled, 5);
 }
 
+/* What the newest values of a tail say to be quiet, the whole of it says too. */
+static void what_is_quiet_finds_nothing(void **state)
+{
+    static double value[MAX_VALUES];
+    size_t n_quiet = 0, n_seen = 0;
+    struct play p;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        begin(&p, seed);
+        for (int i = 0; i < MAX_VALUES; i++) {
+            double level = i / 250 % 2 ? 0.03 : i >= 600 && i < 700 ? (i - 600) * 2e-4 : 0.02;
+            value[i] = level + 0.002 * rng_normal(&p.rng);
+            int64_t segment = p.tail.segment, cut = p.tail.cut;
+            size_t n = (size_t)(i + 1 - cut);
+            bool whole = segment == cut && n < CHANGEPOINT_WINDOW;
+            if (n > CHANGEPOINT_WINDOW)
+                n = CHANGEPOINT_WINDOW;
+            bool quiet =
+                i + 1 - segment >= CHANGEPOINT_SETTLED + CHANGEPOINT_WINDOW || whole
+                    ? changepoint_is_quiet(value + i + 1 - n, n, whole ? NULL : value + segment)
+                    : false;
+            add(&p, value[i]);
+            n_quiet += quiet;
+            n_seen += p.n_last > 0;
+            assert_true(!quiet || p.n_last == 0);
+            assert_true(!quiet || (p.tail.segment == segment && p.tail.cut == cut));
+        }
+    }
+    assert_true(n_seen > 100);
+    assert_true(n_quiet > MAX_VALUES * 2);
+}
+
 /* Simpson's rule over the density, as an oracle. */
 static double tail_of_student(double t, double df)
 {
@@ -425,6 +457,7 @@ int main(void)
         cmocka_unit_test(a_young_change_point_may_vanish_from_the_newest_values),
         cmocka_unit_test(no_segment_crosses_a_border),
         cmocka_unit_test(a_tail_is_resumed_exactly),
+        cmocka_unit_test(what_is_quiet_finds_nothing),
         cmocka_unit_test(p_is_that_of_students_t),
         cmocka_unit_test(strange_values_do_no_harm),
     };
