@@ -11,8 +11,9 @@
  * Alerts: one for each change point, by its direction; it follows a young one that moves. A
  * regression whose level returns is fixed, and that return is no alert of its own; so is one whose
  * change point vanishes. Each is opened again when the later runs take that back. An error
- * (relative, of the verification) of more than ten times the usual one is an alert too. Somebody's
- * audited accept of a slower best accepts the regressions up to that level.
+ * (relative, of the verification) of more than ten times the usual one, the median of
+ * the other newest CHANGEPOINT_WINDOW ones, is an alert too. Somebody's audited accept of a slower
+ * best accepts the regressions up to that level.
  */
 #ifndef SERVER_WATCH_H
 #define SERVER_WATCH_H

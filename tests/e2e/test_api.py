@@ -621,6 +621,10 @@ class Generated(unittest.TestCase):
             try:
                 cases = server.json(f"/api/v1/cases?device={GPU}&limit=2")
                 self.assertEqual((cases["total"], cases["cases"][0]["runs"]), (2, 3000))
+                newest = server.json(f"/api/v1/trends?device={GPU}&provider=ours&raw=1&limit=10000"
+                                     f"&case={cases['cases'][0]['id']}")["series"][0]["columns"]
+                self.assertLess(newest["time_ms"][-1], 1735689600000)  # runs of now come behind
+                self.assertAlmostEqual(newest["p50_ns"][-1] / cases["cases"][0]["p50_ns"], 1, 6)
                 path = f"/api/v1/trends?device={GPU}&case={cases['cases'][0]['id']}"
                 for order in ("time", "commit"):
                     trend = server.json(f"{path}&order={order}&points=100")

@@ -129,6 +129,20 @@ static void a_young_alert_vanishes_and_comes_back(void **state)
     history_end(&h);
 }
 
+/* Two modes far apart leave nothing to find in the window, and a young change point is missed. */
+static void a_young_alert_is_missed_where_nothing_is_found(void **state)
+{
+    struct history h = history_begin(state);
+    history_add(&h, 80, 20000);
+    history_add(&h, 5, 20600);
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    for (int i = 0; i < 18; i++)
+        history_add(&h, 1, i % 2 ? 18000 : 22000);
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_FIXED);
+    assert_string_equal(history_alerts(&h).reason[0], "later runs do not bear it out");
+    history_end(&h);
+}
+
 static void what_the_control_does_too_is_no_change(void **state)
 {
     struct history h = history_begin(state);
@@ -484,6 +498,7 @@ int main(void)
         TEST(half_a_return_fixes_nothing),
         TEST(a_lost_improvement_is_a_regression),
         TEST(a_young_alert_vanishes_and_comes_back),
+        TEST(a_young_alert_is_missed_where_nothing_is_found),
         TEST(what_the_control_does_too_is_no_change),
         TEST(without_a_control_times_are_compared),
         TEST(what_a_look_moves_is_another_state),
