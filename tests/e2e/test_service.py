@@ -250,7 +250,8 @@ class Stop(unittest.TestCase):
 
             thread = threading.Thread(target=send)
             thread.start()
-            wait_until(lambda: b"gate_queue_jobs 1" in server.get("/metrics").bytes, "the job")
+            # The run, and that the token was used.
+            wait_until(lambda: b"gate_queue_jobs 2" in server.get("/metrics").bytes, "the jobs")
             for _ in range(50):
                 self.assertEqual(server.get("/api/v1/runs").status, 200)
             self.assertEqual(answers, [])
