@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 import threading
 import unittest
 
@@ -376,7 +377,14 @@ class Concurrency(unittest.TestCase):
                        for _ in range(300)]
             for s in sockets:
                 s.close()
-            self.assertEqual(server.get("/healthz").status, 200)
+            # There is room again when the server has seen that they are gone.
+            until = time.monotonic() + PATIENCE
+            while True:
+                try:
+                    self.assertEqual(server.get("/healthz").status, 200)
+                    break
+                except ConnectionError:
+                    self.assertLess(time.monotonic(), until, "there is no room any more")
             self.assertEqual(server.stop(), 0)
 
 
