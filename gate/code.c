@@ -1,7 +1,6 @@
 #include "code.h"
 
 #include <sha2.h>
-#include <stdio.h>
 #include <string.h>
 
 static unsigned larger(unsigned a, unsigned b)
@@ -39,10 +38,8 @@ struct code code_of(const struct device_kernels *kernels, const struct machine_c
         if (known)
             add_kernel(&context, k, hex);
     }
-    unsigned char digest[SHA256_DIGEST_LENGTH];
-    SHA256Final(digest, &context);
-    for (size_t i = 0; known && i < sizeof digest; i++)
-        snprintf(code.sha256 + 2 * i, 3, "%02x", digest[i]);
+    if (known)
+        SHA256End(&context, code.sha256);
     return code;
 }
 

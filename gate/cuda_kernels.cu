@@ -25,7 +25,7 @@ struct driver {
 /* The kernels found so far. */
 struct kernel_list {
     struct device_kernel kernel[KERNELS_MAX];
-    CUfunction function[KERNELS_MAX];
+    CUDA_KERNEL_NODE_PARAMS_v2 launch[KERNELS_MAX]; /* the first of each */
     size_t n;
     uint64_t sequence;
 };
@@ -93,28 +93,25 @@ static bool describe(const struct driver *d, const CUDA_KERNEL_NODE_PARAMS_v2 *p
     return true;
 }
 
-static bool is_same_launch(const struct device_kernel *a, const struct device_kernel *b)
+static bool is_same_launch(const CUDA_KERNEL_NODE_PARAMS_v2 *a, const CUDA_KERNEL_NODE_PARAMS_v2 *b)
 {
-    return memcmp(a->grid, b->grid, sizeof(a->grid)) == 0 &&
-           memcmp(a->block, b->block, sizeof(a->block)) == 0 && a->shared_bytes == b->shared_bytes;
+    return a->func == b->func && a->gridDimX == b->gridDimX && a->gridDimY == b->gridDimY &&
+           a->gridDimZ == b->gridDimZ && a->blockDimX == b->blockDimX &&
+           a->blockDimY == b->blockDimY && a->blockDimZ == b->blockDimZ &&
+           a->sharedMemBytes == b->sharedMemBytes;
 }
 
 /* Where in the list the launch's kernel is, behind the others if it is new; KERNELS_MAX: none. */
 static size_t place_of(const struct driver *d, const CUDA_KERNEL_NODE_PARAMS_v2 *p,
                        struct kernel_list *list)
 {
-    struct device_kernel k;
-    if (!describe(d, p, &k))
-        return KERNELS_MAX;
     for (size_t i = 0; i < list->n; i++)
-        if (list->function[i] == p->func && is_same_launch(&list->kernel[i], &k))
+        if (is_same_launch(&list->launch[i], p))
             return i;
-    if (list->n < KERNELS_MAX) {
-        list->function[list->n] = p->func;
-        list->kernel[list->n] = k;
-        return list->n++;
-    }
-    return KERNELS_MAX;
+    if (list->n == KERNELS_MAX || !describe(d, p, &list->kernel[list->n]))
+        return KERNELS_MAX;
+    list->launch[list->n] = *p;
+    return list->n++;
 }
 
 static bool add_node(const struct driver *d, cudaGraphNode_t node, struct kernel_list *list)

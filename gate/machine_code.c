@@ -5,7 +5,6 @@
 #include <elf.h>
 #include <sha2.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,27 +242,32 @@ size_t machine_code_kernels(const struct machine_code *m)
 
 /* ---- hashes ---- */
 
-/* Is section i the code of a kernel? */
-static bool is_kernel_text(struct bytes cubin, size_t i)
+/* Which sections are the code of a kernel; a cubin of thousands is looked through once. */
+struct texts {
+    unsigned char is_kernel[(UINT16_MAX + 1) / 8]; /* a bit for each section */
+};
+
+static void find_texts(struct bytes cubin, struct texts *texts)
 {
     Elf64_Shdr table;
     Elf64_Sym symbol;
+    memset(texts, 0, sizeof *texts);
     if (!elf_find(cubin, ".symtab", &table))
-        return false;
+        return;
     for (size_t k = 0; cubin_symbol(cubin, &table, k, &symbol); k++)
-        if (is_entry(&symbol) && symbol.st_shndx == i)
-            return true;
-    return false;
+        if (is_entry(&symbol))
+            texts->is_kernel[symbol.st_shndx / 8] |= (unsigned char)(1u << symbol.st_shndx % 8);
 }
 
 /* Does section i go to the device with this kernel? What belongs to one kernel names its code as
  * the section that it informs about; what names none is there for all. */
-static bool is_of_kernel(const struct kernel *k, size_t i, const Elf64_Shdr *s)
+static bool is_of_kernel(const struct kernel *k, const struct texts *texts, size_t i,
+                         const Elf64_Shdr *s)
 {
     if (!(s->sh_flags & SHF_ALLOC))
         return false;
     if (s->sh_flags & SHF_EXECINSTR)
-        return i == k->text || !is_kernel_text(k->cubin, i);
+        return i == k->text || !(texts->is_kernel[i / 8] & 1u << i % 8);
     return s->sh_info == k->text || s->sh_info == 0;
 }
 
@@ -272,11 +276,13 @@ static bool add_to_hash(SHA2_CTX *context, const struct kernel *k)
     Elf64_Ehdr h;
     Elf64_Shdr s;
     struct bytes content;
+    struct texts texts;
     if (!elf_header(k->cubin, &h))
         return false;
+    find_texts(k->cubin, &texts);
     SHA256Update(context, (const uint8_t *)&h.e_flags, sizeof h.e_flags); /* the architecture */
     for (size_t i = 0; elf_section(k->cubin, i, &s); i++) {
-        if (!is_of_kernel(k, i, &s))
+        if (!is_of_kernel(k, &texts, i, &s))
             continue;
         const uint64_t about[] = {s.sh_type, s.sh_flags, s.sh_size, i == k->text};
         if (!elf_content(k->cubin, &s, &content))
@@ -290,7 +296,6 @@ static bool add_to_hash(SHA2_CTX *context, const struct kernel *k)
 bool machine_code_hash(const struct machine_code *m, const char *name, char hex[65])
 {
     SHA2_CTX context;
-    unsigned char digest[SHA256_DIGEST_LENGTH];
     bool found = false;
     SHA256Init(&context);
     for (size_t i = 0; i < m->n; i++) {
@@ -300,8 +305,6 @@ bool machine_code_hash(const struct machine_code *m, const char *name, char hex[
         if (!add_to_hash(&context, &m->kernels[i]))
             return false;
     }
-    SHA256Final(digest, &context);
-    for (size_t i = 0; i < sizeof digest; i++)
-        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    SHA256End(&context, hex);
     return found;
 }

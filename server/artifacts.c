@@ -240,11 +240,8 @@ void artifact_add(struct artifact_put *p, const void *bytes, size_t n)
 
 static bool has_the_hash(struct artifact_put *p)
 {
-    uint8_t digest[SHA256_DIGEST_LENGTH];
     char hex[ARTIFACT_NAME_LENGTH + 1];
-    SHA256Final(digest, &p->context);
-    for (size_t i = 0; i < sizeof(digest); i++)
-        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    SHA256End(&p->context, hex);
     return strcmp(hex, p->name) == 0;
 }
 

@@ -291,7 +291,6 @@ enum gate_status file_make_folders(const char *path, struct gate_error *err)
 enum gate_status file_sha256(const char *path, char hex[65], struct gate_error *err)
 {
     unsigned char chunk[READ_CHUNK];
-    unsigned char digest[SHA256_DIGEST_LENGTH];
     SHA2_CTX context;
     ssize_t got;
 
@@ -305,8 +304,6 @@ enum gate_status file_sha256(const char *path, char hex[65], struct gate_error *
     close(fd);
     if (got < 0)
         return gate_fail(err, GATE_IO, "cannot read '%s': %s", path, strerror(error));
-    SHA256Final(digest, &context);
-    for (size_t i = 0; i < sizeof(digest); i++)
-        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    SHA256End(&context, hex);
     return GATE_OK;
 }
