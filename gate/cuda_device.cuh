@@ -105,7 +105,7 @@ enum gate_status cuda_time(struct cuda_device *d, cuda_enqueue_fn enqueue, const
  * cuda_kernels.cu: what the kernel nodes of a graph are. Nothing is known (n is 0) where the driver
  * does not tell, or a kernel is none that it can name. The list is the caller's, to be freed.
  */
-struct device_kernels cuda_kernels_of(const cudaGraphNode_t *nodes, size_t n);
+struct device_kernels cuda_kernels_of(cudaGraph_t graph);
 
 /* Members of the backend's table, each the function of device.h. */
 enum gate_status cuda_fill_normal(struct device *d, void *to, enum kg_dtype dtype, int64_t count,
@@ -128,7 +128,7 @@ enum gate_status cuda_replay_delay(struct device *d, struct device_replay *r, do
                                    struct gate_error *err);
 enum gate_status cuda_replay_run(struct device *d, struct device_replay *r, struct device_time *out,
                                  struct gate_error *err);
-struct device_kernels cuda_replay_kernels(const struct device_replay *r);
+struct device_kernels cuda_replay_kernels(struct device_replay *r);
 void cuda_replay_free(struct device *d, struct device_replay *r);
 enum gate_status cuda_single_run(struct device *d, device_launch_fn launch, void *context,
                                  unsigned index, double *device_ns, struct gate_error *err);

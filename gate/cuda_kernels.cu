@@ -168,7 +168,19 @@ static bool add_nodes(const struct driver *d, const cudaGraphNode_t *nodes, size
     return true;
 }
 
-struct device_kernels cuda_kernels_of(const cudaGraphNode_t *nodes, size_t n)
+static bool add_graph(const struct driver *d, cudaGraph_t graph, struct kernel_list *list)
+{
+    size_t n = 0;
+    if (cudaGraphGetNodes(graph, NULL, &n) != cudaSuccess || n == 0)
+        return false;
+    cudaGraphNode_t *const nodes = (cudaGraphNode_t *)calloc(n, sizeof(*nodes));
+    const bool known =
+        nodes && cudaGraphGetNodes(graph, nodes, &n) == cudaSuccess && add_nodes(d, nodes, n, list);
+    free(nodes);
+    return known;
+}
+
+struct device_kernels cuda_kernels_of(cudaGraph_t graph)
 {
     struct device_kernels kernels = {};
     struct driver driver;
@@ -176,7 +188,7 @@ struct device_kernels cuda_kernels_of(const cudaGraphNode_t *nodes, size_t n)
     if (!list)
         return kernels;
     list->sequence = 0xcbf29ce484222325u;
-    if (load_driver(&driver) && add_nodes(&driver, nodes, n, list)) {
+    if (load_driver(&driver) && add_graph(&driver, graph, list)) {
         kernels.list = list->kernel; /* its first member: freeing it frees the list */
         kernels.n = list->n;
         kernels.sequence = list->sequence;

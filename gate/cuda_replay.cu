@@ -13,6 +13,7 @@
 #define DELAY_MAX_NS 1e9
 
 struct device_replay {
+    cudaGraph_t graph; /* kept for those who ask what it is made of */
     cudaGraphExec_t exec;
     uint64_t *delay_ns; /* on the device, read by the delay node; NULL: there is no such node */
     struct device_kernels kernels;
@@ -67,9 +68,9 @@ static enum gate_status refuse_node(cudaGraphNodeType type, struct gate_error *e
 }
 
 /* A launch that left no node did its work, if any, where it would not be timed. `delayed`: one of
- * the nodes is the gate's own, and what the kernels are is not asked. */
+ * the nodes is the gate's own. */
 static enum gate_status check_nodes(cudaGraph_t graph, unsigned launches, bool delayed,
-                                    struct device_kernels *kernels, struct gate_error *err)
+                                    struct gate_error *err)
 {
     size_t count = 0;
     CUDA_TRY(cudaGraphGetNodes(graph, NULL, &count), err);
@@ -87,8 +88,6 @@ static enum gate_status check_nodes(cudaGraph_t graph, unsigned launches, bool d
         if (error == cudaSuccess)
             status = refuse_node(type, err);
     }
-    if (error == cudaSuccess && status == GATE_OK && !delayed)
-        *kernels = cuda_kernels_of(nodes, count);
     free(nodes);
     CUDA_TRY(error, err);
     return status;
@@ -189,15 +188,11 @@ static enum gate_status record(struct cuda_device *d, device_launch_fn launch, v
                                unsigned n, bool delayed, struct device_replay *r,
                                struct gate_error *err)
 {
-    cudaGraph_t graph = NULL;
     if (delayed)
         GATE_TRY(make_delay(d, &r->delay_ns, err));
-    GATE_TRY(capture(d, launch, context, n, r->delay_ns, &graph, err));
-    enum gate_status status = check_nodes(graph, n, delayed, &r->kernels, err);
-    if (status == GATE_OK)
-        status = instantiate(d, graph, &r->exec, err);
-    (void)cudaGraphDestroy(graph);
-    return status;
+    GATE_TRY(capture(d, launch, context, n, r->delay_ns, &r->graph, err));
+    GATE_TRY(check_nodes(r->graph, n, delayed, err));
+    return instantiate(d, r->graph, &r->exec, err);
 }
 
 enum gate_status cuda_replay_record(struct device *device, device_launch_fn launch, void *context,
@@ -226,8 +221,11 @@ enum gate_status cuda_replay_delay(struct device *device, struct device_replay *
     return write_delay(cuda_of(device), r->delay_ns, (uint64_t)(ns + 0.5), err);
 }
 
-struct device_kernels cuda_replay_kernels(const struct device_replay *r)
+/* Most recordings are not asked: they are made to see how long a launch takes. */
+struct device_kernels cuda_replay_kernels(struct device_replay *r)
 {
+    if (!r->kernels.list)
+        r->kernels = cuda_kernels_of(r->graph);
     return r->kernels;
 }
 
@@ -238,6 +236,8 @@ void cuda_replay_free(struct device *device, struct device_replay *r)
         return;
     if (r->exec)
         (void)cudaGraphExecDestroy(r->exec);
+    if (r->graph)
+        (void)cudaGraphDestroy(r->graph);
     if (r->delay_ns)
         (void)cudaFree(r->delay_ns);
     free((void *)r->kernels.list);

@@ -155,7 +155,7 @@ enum gate_status device_replay_run(struct device *d, struct device_replay *r,
     return d->backend->replay_run(d, r, out, err);
 }
 
-struct device_kernels device_replay_kernels(const struct device *d, const struct device_replay *r)
+struct device_kernels device_replay_kernels(const struct device *d, struct device_replay *r)
 {
     return d->backend->replay_kernels(r);
 }

@@ -177,7 +177,7 @@ enum gate_status device_replay_delay(struct device *d, struct device_replay *r, 
 enum gate_status device_replay_run(struct device *d, struct device_replay *r,
                                    struct device_time *out, struct gate_error *err);
 /* What the replay launches; the list is the replay's. */
-struct device_kernels device_replay_kernels(const struct device *d, const struct device_replay *r);
+struct device_kernels device_replay_kernels(const struct device *d, struct device_replay *r);
 void device_replay_free(struct device *d, struct device_replay *r); /* NULL is fine */
 
 /* One cold launch: caches are swept first, then a single launch is timed between two events. */

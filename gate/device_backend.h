@@ -50,7 +50,7 @@ struct device_backend {
                                     struct gate_error *err);
     enum gate_status (*replay_run)(struct device *d, struct device_replay *r,
                                    struct device_time *out, struct gate_error *err);
-    struct device_kernels (*replay_kernels)(const struct device_replay *r);
+    struct device_kernels (*replay_kernels)(struct device_replay *r);
     void (*replay_free)(struct device *d, struct device_replay *r);
     enum gate_status (*single_run)(struct device *d, device_launch_fn launch, void *context,
                                    unsigned index, double *device_ns, struct gate_error *err);

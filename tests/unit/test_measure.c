@@ -45,7 +45,7 @@ static enum gate_status record(struct device *d, device_launch_fn launch, void *
     return GATE_OK;
 }
 
-static struct device_kernels no_kernels(const struct device_replay *r)
+static struct device_kernels no_kernels(struct device_replay *r)
 {
     (void)r;
     return (struct device_kernels){0};
