@@ -5,10 +5,9 @@
  * same buffers. R input sets rotate so that one sample touches at least three times the L2; where
  * time or memory forbids it R is 1 and the sample is labelled warm. The sets hold the VERIFY_SEEDS
  * contents that were verified, in turn, so that what is right of every set is known. One sample is
- * one replay of N
- * recorded serial launches, N a multiple of R, about 1 ms long (longer kernels: N = 1); the
- * candidate and the best have the same N. After about 5 ms of work the device rests in low-power
- * fills, so that its power limit is not what is measured.
+ * one replay of N recorded serial launches, N a multiple of R, about 1 ms long (longer kernels: N =
+ * 1); the candidate and the best have the same N. After about 5 ms of work the device rests in
+ * low-power fills, so that its power limit is not what is measured.
  *
  * Rounds go forth and back over two arms, A B B A and then B A A B, and neighbouring samples are
  * paired, which a change of the clock between rounds leaves alone. With `swap` the best is recorded

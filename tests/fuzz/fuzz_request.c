@@ -7,10 +7,10 @@
 
 #include "base/json.h"
 #include "edits.h"
+#include "history.h"
 #include "server/api.h"
 #include "server/badge.h"
 #include "server/feed.h"
-#include "tools/sample_runs.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -22,19 +22,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     (void)argc;
     (void)argv;
     static const struct sample_plan plan = {.seed = 7, .n_runs = 6, .n_cases = 2, .n_devices = 2};
-    struct gate_error err = {0};
-    enum gate_status status = store_open(fuzz_file("gate.db"), STORE_READ_WRITE, &store, &err);
-    for (int i = 0; i < plan.n_runs && status == GATE_OK; i++) {
-        struct buf text;
-        bool existed;
-        cJSON *run = sample_run(&plan, i);
-        buf_init(&text, STORE_MAX_DOCUMENT);
-        json_write(run, false, &text);
-        status = store_put_run(store, run, text.data, text.len, &existed, &err);
-        buf_release(&text);
-        cJSON_Delete(run);
-    }
-    fuzz_expect(status == GATE_OK, "a store", err.message);
+    store = fuzz_history(&plan, plan.n_runs);
     return 0;
 }
 
