@@ -81,6 +81,13 @@ enum gate_status device_download(struct device *d, void *to, const void *from, s
     return d->backend->download(d, to, from, bytes, err);
 }
 
+enum gate_status device_download_rows(struct device *d, void *to, const void *from,
+                                      size_t row_bytes, size_t stride_bytes, size_t rows,
+                                      struct gate_error *err)
+{
+    return d->backend->download_rows(d, to, from, row_bytes, stride_bytes, rows, err);
+}
+
 enum gate_status device_copy(struct device *d, void *to, const void *from, size_t bytes,
                              struct gate_error *err)
 {

@@ -127,6 +127,10 @@ enum gate_status device_upload(struct device *d, void *to, const void *from, siz
                                struct gate_error *err);
 enum gate_status device_download(struct device *d, void *to, const void *from, size_t bytes,
                                  struct gate_error *err);
+/* The first `row_bytes` of each of `rows` rows that begin `stride_bytes` apart, without gaps. */
+enum gate_status device_download_rows(struct device *d, void *to, const void *from,
+                                      size_t row_bytes, size_t stride_bytes, size_t rows,
+                                      struct gate_error *err);
 /* From device memory to device memory, which does not overlap. */
 enum gate_status device_copy(struct device *d, void *to, const void *from, size_t bytes,
                              struct gate_error *err);

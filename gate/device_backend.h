@@ -24,6 +24,9 @@ struct device_backend {
                                struct gate_error *err);
     enum gate_status (*download)(struct device *d, void *to, const void *from, size_t bytes,
                                  struct gate_error *err);
+    enum gate_status (*download_rows)(struct device *d, void *to, const void *from,
+                                      size_t row_bytes, size_t stride_bytes, size_t rows,
+                                      struct gate_error *err);
     enum gate_status (*copy)(struct device *d, void *to, const void *from, size_t bytes,
                              struct gate_error *err);
     enum gate_status (*fill_bytes)(struct device *d, void *to, unsigned char byte, size_t bytes,

@@ -90,6 +90,20 @@ static enum gate_status cuda_download(struct device *d, void *to, const void *fr
     return copy(cuda_of(d), to, from, bytes, cudaMemcpyDeviceToHost, err);
 }
 
+static enum gate_status cuda_download_rows(struct device *device, void *to, const void *from,
+                                           size_t row_bytes, size_t stride_bytes, size_t rows,
+                                           struct gate_error *err)
+{
+    struct cuda_device *d = cuda_of(device);
+    if (rows == 1) /* which may be longer than the driver's limit of a stride */
+        return cuda_download(device, to, from, row_bytes, err);
+    CUDA_TRY(cudaMemcpy2DAsync(to, row_bytes, from, stride_bytes, row_bytes, rows,
+                               cudaMemcpyDeviceToHost, d->stream),
+             err);
+    CUDA_TRY(cudaStreamSynchronize(d->stream), err);
+    return GATE_OK;
+}
+
 static enum gate_status cuda_copy(struct device *d, void *to, const void *from, size_t bytes,
                                   struct gate_error *err)
 {
@@ -144,6 +158,7 @@ static const struct device_backend cuda_backend = {
     .guard_free = cuda_guard_free,
     .upload = cuda_upload,
     .download = cuda_download,
+    .download_rows = cuda_download_rows,
     .copy = cuda_copy,
     .fill_bytes = cuda_fill_bytes,
     .fill_normal = cuda_fill_normal,

@@ -97,6 +97,17 @@ static enum gate_status host_copy(struct device *d, void *to, const void *from, 
     return GATE_OK;
 }
 
+static enum gate_status host_download_rows(struct device *d, void *to, const void *from,
+                                           size_t row_bytes, size_t stride_bytes, size_t rows,
+                                           struct gate_error *err)
+{
+    (void)d;
+    (void)err;
+    for (size_t i = 0; i < rows; i++)
+        memcpy((char *)to + i * row_bytes, (const char *)from + i * stride_bytes, row_bytes);
+    return GATE_OK;
+}
+
 static enum gate_status host_fill_bytes(struct device *d, void *to, unsigned char byte,
                                         size_t bytes, struct gate_error *err)
 {
@@ -399,6 +410,7 @@ static const struct device_backend host_backend = {
     .guard_free = host_guard_free,
     .upload = host_copy,
     .download = host_copy,
+    .download_rows = host_download_rows,
     .copy = host_copy,
     .fill_bytes = host_fill_bytes,
     .fill_normal = host_fill_normal,

@@ -4,13 +4,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "protocol.h"
 #include "session.h"
 #include "base/clock.h"
 
+#define ROUNDS_MIN (PROTOCOL_SAMPLES_MIN / 2) /* enough if the intervals are very sharp */
+#define VERY_SHARP 0.5
 #define BEST_HALF_WIDTH 0.001 /* of the ratio to the best, and of p50 when nothing is beside it */
 #define PROVIDER_HALF_WIDTH 0.005
 #define PROVIDER_BUDGET_SHARE 0.5
-#define SINGLE_LAUNCHES 200
+#define SINGLE_LAUNCHES 100
 #define SINGLE_LAUNCHES_MIN 10
 
 /* Wall time that a replay may take beyond its device time when nothing hides on another stream. */
@@ -43,8 +46,9 @@ double measure_floor_ns(const struct kg_problem *p, const struct device_peaks *p
     return fmax(problem_flops(p) / flops, problem_bytes(p) / peaks->bytes_per_s) * 1e9;
 }
 
-/* Is every interval as narrow as its arm asks for? */
-static enum gate_status is_sharp(const struct session *s, bool *sharp, struct gate_error *err)
+/* Is every interval as narrow as `times` what its arm asks for? */
+static enum gate_status is_sharp(const struct session *s, double times, bool *sharp,
+                                 struct gate_error *err)
 {
     *sharp = true;
     for (unsigned m = s->n_members > 1 ? 1 : 0; m < s->n_members && *sharp; m++) {
@@ -55,7 +59,7 @@ static enum gate_status is_sharp(const struct session *s, bool *sharp, struct ga
         if (status)
             return status;
         double wanted = s->arms[i].role == ARM_PROVIDER ? PROVIDER_HALF_WIDTH : BEST_HALF_WIDTH;
-        *sharp = stats_half_width(q.p50) < wanted;
+        *sharp = stats_half_width(q.p50) < times * wanted;
     }
     return GATE_OK;
 }
@@ -67,11 +71,11 @@ static enum gate_status take_rounds(struct session *s, double budget_ns, struct 
     enum gate_status status = GATE_OK;
     for (unsigned round = 1; round <= SESSION_ROUNDS_MAX && !status && !sharp; round++) {
         status = session_round(s, err);
-        if (status || round < MEASURE_ROUNDS)
+        if (status || round < ROUNDS_MIN || round % 2)
             continue;
-        if (clock_ns() - start > budget_ns)
+        if (round >= MEASURE_ROUNDS && clock_ns() - start > budget_ns)
             break;
-        status = is_sharp(s, &sharp, err);
+        status = is_sharp(s, round < MEASURE_ROUNDS ? VERY_SHARP : 1, &sharp, err);
     }
     return status;
 }

@@ -1,8 +1,9 @@
 /*
  * measure.h: how long does it take, and how much longer than the other?
  *
- * What a sample is stands in session.h. At least MEASURE_ROUNDS rounds are taken, then more until
- * the intervals are narrow or the budget is spent. All intervals are order statistics (99 %).
+ * What a sample is stands in session.h. At least MEASURE_ROUNDS rounds are taken, or half of
+ * them where the intervals are very narrow by then, then more until they are narrow or the budget
+ * is spent. All intervals are order statistics (99 %).
  * Beside it single cold launches are timed, one by one (contract cold-launch-v1): their p50 and p90
  * are what a caller sees who launches once.
  */

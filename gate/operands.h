@@ -45,7 +45,10 @@ enum gate_status operands_hash_outputs(struct device *d, const struct operands *
 enum gate_status operands_fill(struct device *d, const struct suite_case *c, struct operands *o,
                                uint64_t seed, struct gate_error *err);
 
-/* Fills the outputs with a byte; 0xff makes a NaN of every dtype, 0x5a a large finite number. */
+/* Bytes that make a NaN, and a large finite number, of every dtype: what was not written shows. */
+enum { POISON_NAN = 0xff, POISON_LARGE = 0x5a };
+
+/* Fills the outputs with a byte. */
 enum gate_status operands_poison(struct device *d, struct operands *o, unsigned char byte,
                                  struct gate_error *err);
 

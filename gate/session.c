@@ -15,7 +15,6 @@
 #define REST_MAX_NS 5e6
 #define WARM_NS 20e6
 #define CONFIDENCE 0.99
-#define POISON 0xff /* a NaN of every dtype */
 
 /* ---- set-up ---- */
 
@@ -61,7 +60,7 @@ static enum gate_status load_inputs(struct session *s, unsigned set, struct gate
 
 enum gate_status session_poison(struct session *s, unsigned set, struct gate_error *err)
 {
-    return operands_poison(s->device, &s->sets[set], POISON, err);
+    return operands_poison(s->device, &s->sets[set], POISON_NAN, err);
 }
 
 enum gate_status session_load(struct session *s, unsigned rotation, bool poison,

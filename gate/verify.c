@@ -8,6 +8,7 @@
 #include "../kernels/reference/half.h"
 #include "verify_look.h"
 #include "verify_probe.h"
+#include "verify_spot.h"
 #include "verify_state.h"
 
 /* Elements of an output that are looked at one by one; of a larger one every piece is compared by
@@ -262,6 +263,15 @@ static void say(struct verification *v, const char *text)
         snprintf(v->message, sizeof v->message, "%.890s", text);
 }
 
+/* Puts "where: " before what is said already. */
+static void say_before(struct verification *v, const char *where)
+{
+    char what[sizeof v->message];
+    memcpy(what, v->message, sizeof what);
+    snprintf(v->message, sizeof v->message, "%s: %.*s", where,
+             (int)(sizeof what - strlen(where) - 3), what);
+}
+
 /* One launch, and what the device says of it. */
 static enum gate_status launch_arm(const struct verify_job *job, struct arm *arm,
                                    struct gate_error *err)
@@ -308,19 +318,83 @@ static enum gate_status repeat(const struct verify_job *job, struct arm *arm,
     return status;
 }
 
-/* The candidate has left its inputs and the process alone; its launches give the same again. */
-static enum gate_status verify_further(const struct verify_job *job, struct arm *arm,
-                                       uint64_t inputs_before, const struct state *before,
-                                       struct gate_error *err)
+/*
+ * One launch as it will be timed: recorded, then replayed into poisoned outputs. What hides on
+ * another stream is not in the recording, or has run before the outputs were poisoned.
+ */
+static enum gate_status replay_once(const struct verify_job *job, struct arm *arm,
+                                    struct gate_error *err)
 {
-    uint64_t inputs;
-    struct state now;
-    state_read(false, &now);
-    state_compare(before, &now, &arm->verification);
-    enum gate_status status = operands_hash_inputs(job->device, job->operands, &inputs, err);
-    if (!status && inputs != inputs_before)
+    struct arm_launch launch = {arm, &job->c->problem, job->operands, 1, job->workspace};
+    struct device_replay *recording = NULL;
+    struct device_time unused;
+    enum gate_status status =
+        device_replay_record(job->device, arm_launch, &launch, 1, false, &recording, err);
+    if (!status)
+        status = device_synchronize(job->device, err);
+    if (!status)
+        status = operands_poison(job->device, job->operands, POISON_NAN, err);
+    if (!status)
+        status = device_replay_run(job->device, recording, &unused, err);
+    device_replay_free(job->device, recording);
+    return status;
+}
+
+/* What the replay wrote: the bits of the launches, or, declared otherwise, something right. */
+static enum gate_status verify_replayed(const struct verify_job *job, struct arm *arm,
+                                        struct gate_error *err)
+{
+    struct verification *v = &arm->verification;
+    uint64_t launched, replayed;
+    enum gate_status status = operands_hash_outputs(job->device, job->operands, &launched, err);
+    if (!status)
+        status = replay_once(job, arm, err);
+    if (status == GATE_WRONG)
+        say(v, err->message);
+    if (!status)
+        status = operands_hash_outputs(job->device, job->operands, &replayed, err);
+    if (status || replayed == launched)
+        return status;
+    status = verify_outputs(job->device, job->c, job->operands, job->reference, true, v, err);
+    if (!status && !v->ok)
+        say_before(v, "right when launched, wrong when replayed from a recording");
+    else if (!status && !(arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC))
+        say(v, "gives other bits when replayed from a recording than when launched; the kernel "
+               "does not declare itself non-deterministic");
+    return status;
+}
+
+/* What belongs to nobody's launches: the process's state and the device's. */
+struct surroundings {
+    struct state process;
+    struct device_state device;
+    uint64_t inputs; /* their hash */
+};
+
+static enum gate_status read_surroundings(const struct verify_job *job, struct surroundings *out,
+                                          struct gate_error *err)
+{
+    state_read(false, &out->process);
+    enum gate_status status = device_state_read(job->device, &out->device, err);
+    return status ? status : operands_hash_inputs(job->device, job->operands, &out->inputs, err);
+}
+
+/* The candidate has left its inputs, the process and the device alone; its launches give the same
+ * again, and so does their recording. */
+static enum gate_status verify_further(const struct verify_job *job, struct arm *arm,
+                                       const struct surroundings *before, struct gate_error *err)
+{
+    struct surroundings now;
+    enum gate_status status = read_surroundings(job, &now, err);
+    if (status)
+        return status;
+    state_compare(&before->process, &now.process, &arm->verification);
+    state_compare_device(&before->device, &now.device, &arm->verification);
+    if (now.inputs != before->inputs)
         say(&arm->verification, "wrote where it must not: an input is not what it was");
-    return status || !arm->verification.ok ? status : repeat(job, arm, err);
+    if (arm->verification.ok)
+        status = repeat(job, arm, err);
+    return status || !arm->verification.ok ? status : verify_replayed(job, arm, err);
 }
 
 /* One launch into poisoned outputs between poisoned red zones, compared. */
@@ -345,13 +419,12 @@ static enum gate_status verify_once(const struct verify_job *job, struct arm *ar
 /* Says under which inputs the fault showed that `v` has and did not have before. */
 static void say_inputs(struct verification *v, unsigned set, bool had)
 {
-    char what[sizeof v->message];
+    char where[100];
     if (had || !v->message[0])
         return;
-    memcpy(what, v->message, sizeof what);
-    snprintf(v->message, sizeof v->message,
-             "probe '%s' on the problem itself (input set %u): %.800s", probe_name(PROBE_NORMAL),
-             set, what);
+    snprintf(where, sizeof where, "probe '%s' on the problem itself (input set %u)",
+             probe_name(PROBE_NORMAL), set);
+    say_before(v, where);
 }
 
 /* All arms on input set `s`. */
@@ -359,21 +432,19 @@ static enum gate_status verify_set(const struct verify_job *job, unsigned s, str
 {
     struct device *d = job->device;
     const struct kg_problem *p = &job->c->problem;
-    uint64_t set_seed = operands_seed(job->seed, s), inputs = 0;
+    uint64_t set_seed = operands_seed(job->seed, s);
     bool first = s == VERIFY_SEEDS - 1;
-    /* 0xff.. is a NaN, 0x5a.. a large number: what is not written shows either way. */
-    unsigned char poison = s % 2 ? 0x5a : 0xff;
-    struct state before;
-    state_read(false, &before);
+    unsigned char poison = s % 2 ? POISON_LARGE : POISON_NAN;
+    struct surroundings before;
     enum gate_status status = operands_fill(d, job->c, job->operands, set_seed, err);
     if (!status)
         status = operands_fill_zones(d, job->operands, poison, err);
     if (!status)
         status = reference_compute(d, p, job->operands, job->reference, err);
     if (!status && first)
-        status = reference_spot_check(d, p, job->operands, job->reference, set_seed, err);
+        status = spot_check(d, p, job->operands, job->reference, set_seed, err);
     if (!status && first)
-        status = operands_hash_inputs(d, job->operands, &inputs, err);
+        status = read_surroundings(job, &before, err);
     for (unsigned i = 0; i < job->n_arms && !status; i++) {
         struct arm *arm = &job->arms[i];
         bool closely = first && i == 0, had = arm->verification.message[0];
@@ -384,7 +455,7 @@ static enum gate_status verify_set(const struct verify_job *job, unsigned s, str
             status =
                 operands_hash_outputs(d, job->operands, &arm->verification.fingerprints.of[s], err);
         if (!status && closely && arm->verification.ok)
-            status = verify_further(job, arm, inputs, &before, err);
+            status = verify_further(job, arm, &before, err);
         say_inputs(&arm->verification, s, had);
     }
     return status;

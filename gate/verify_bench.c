@@ -9,10 +9,6 @@
 #include "verify_look.h"
 #include "verify_state.h"
 
-/* The NaN of all dtypes, and a large number of all dtypes. */
-#define POISON_NAN 0xff
-#define POISON_LARGE 0x5a
-
 #define WORKSPACE_MAX ((uint64_t)1 << 30)
 #define STEADY_AFTER 10 /* launches that may still fill a pool; of more that endure */
 

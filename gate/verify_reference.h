@@ -20,9 +20,4 @@ enum gate_status reference_compute(struct device *d, const struct kg_problem *p,
                                    const struct operands *o, struct reference *r,
                                    struct gate_error *err);
 
-/* Holds some elements of each output against the CPU's own; GATE_INTERNAL when they differ. */
-enum gate_status reference_spot_check(struct device *d, const struct kg_problem *p,
-                                      const struct operands *o, const struct reference *r,
-                                      uint64_t seed, struct gate_error *err);
-
 #endif

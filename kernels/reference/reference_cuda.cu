@@ -17,12 +17,15 @@
 
 #include "signature.h"
 
-/* A block of SIDE x SIDE threads computes a TILE x TILE piece of a product, STEP terms at a time;
- * each thread has EACH x EACH sums, SIDE apart. */
-enum { SIDE = 16, THREADS = SIDE * SIDE, TILE = 64, EACH = TILE / SIDE, STEP = 16 };
+/* A block of SIDE x SIDE threads computes an N x N piece of a product, STEP terms at a time; each
+ * thread has N / SIDE times N / SIDE sums, SIDE apart. A product alone has room for a large N, so
+ * that an element which was brought in and converted once serves many sums. */
+enum { SIDE = 16, THREADS = SIDE * SIDE, STEP = 16, LARGE = 128, TILE = 64, EACH = TILE / SIDE };
 
-/* One more than TILE, so that a column of the tile lies in different banks. */
-typedef double tile[STEP][TILE + 1];
+/* One more than N, so that a column of the tile lies in different banks. */
+template <int N> struct tile {
+    double at[STEP][N + 1];
+};
 
 /* One operand of a product: element (i, l) is data[i * outer + l * inner], where the product sums
  * over l. Where `gate` is set, elements whose gate is not positive are 0. */
@@ -48,8 +51,18 @@ static __device__ double to_double(__nv_bfloat16 x)
     return (double)__bfloat162float(x);
 }
 
+/* Element (i, l) of the view that begins at (i0, l0) of `v`. */
 template <typename T>
-static __device__ double element(const struct view<T> &v, int64_t i, int64_t l)
+static __device__ struct view<T> from(const struct view<T> &v, int64_t i0, int64_t l0) {
+    struct view<T> rest = v;
+    rest.data += i0 * v.outer + l0 * v.inner;
+    if (v.gate)
+        rest.gate += i0 * v.gate_outer + l0 * v.gate_inner;
+    return rest;
+}
+
+template <typename T>
+static __device__ double element(const struct view<T> &v, int i, int l)
 {
     if (v.gate && !(to_double(v.gate[i * v.gate_outer + l * v.gate_inner]) > 0.0))
         return 0.0;
@@ -58,30 +71,35 @@ static __device__ double element(const struct view<T> &v, int64_t i, int64_t l)
 
 /* Loads elements (i0 .., l0 ..) of a view whose sizes are n_i and n_l; 0 outside of it.
  * Neighbouring threads take neighbouring elements of memory. */
-template <typename T>
-static __device__ void load_tile(tile to, const struct view<T> &v, int64_t i0, int64_t l0,
-                                 int64_t n_i, int64_t n_l)
+template <typename T, int N>
+static __device__ void load_tile(struct tile<N> &to, const struct view<T> &v, int64_t i0,
+                                 int64_t l0, int64_t n_i, int64_t n_l)
 {
-    for (int e = (int)threadIdx.x; e < TILE * STEP; e += THREADS) {
-        const int i = v.inner == 1 ? e / STEP : e % TILE;
-        const int l = v.inner == 1 ? e % STEP : e / TILE;
-        const bool inside = i0 + i < n_i && l0 + l < n_l;
-        to[l][i] = inside ? element(v, i0 + i, l0 + l) : 0.0;
+    const struct view<T> here = from(v, i0, l0);
+    const int height = (int)min(n_i - i0, (int64_t)N), width = (int)min(n_l - l0, (int64_t)STEP);
+#pragma unroll
+    for (int turn = 0; turn < N * STEP / THREADS; turn++) {
+        const int e = turn * THREADS + (int)threadIdx.x;
+        const int i = v.inner == 1 ? e / STEP : e % N;
+        const int l = v.inner == 1 ? e % STEP : e / N;
+        to.at[l][i] = i < height && l < width ? element(here, i, l) : 0.0;
     }
 }
 
 /* sum[r][c] += a . b over STEP terms, for row y + r * SIDE and column x + c * SIDE of the tiles. */
-static __device__ void multiply_tiles(double sum[EACH][EACH], const tile a, const tile b, int y,
-                                      int x)
+template <int N>
+static __device__ void multiply_tiles(double sum[N / SIDE][N / SIDE], const struct tile<N> &a,
+                                      const struct tile<N> &b, int y, int x)
 {
+#pragma unroll 2 /* more of it spills registers */
     for (int l = 0; l < STEP; l++) {
-        double row[EACH], column[EACH];
-        for (int e = 0; e < EACH; e++) {
-            row[e] = a[l][y + e * SIDE];
-            column[e] = b[l][x + e * SIDE];
+        double row[N / SIDE], column[N / SIDE];
+        for (int e = 0; e < N / SIDE; e++) {
+            row[e] = a.at[l][y + e * SIDE];
+            column[e] = b.at[l][x + e * SIDE];
         }
-        for (int r = 0; r < EACH; r++)
-            for (int c = 0; c < EACH; c++)
+        for (int r = 0; r < N / SIDE; r++)
+            for (int c = 0; c < N / SIDE; c++)
                 sum[r][c] = fma(row[r], column[c], sum[r][c]);
     }
 }
@@ -94,16 +112,16 @@ static __device__ double relu(double x)
 
 /* c[m, n] = a[m, k] b[n, k]^T; with a bias, the ReLU of that plus bias[n]. */
 template <typename T>
-static __global__ void __launch_bounds__(THREADS, 2)
+static __global__ void __launch_bounds__(THREADS)
     product(struct view<T> a, struct view<T> b, const T *bias, double *c, int64_t m, int64_t n,
             int64_t k)
 {
-    __shared__ tile a_tile, b_tile;
+    __shared__ struct tile<LARGE> a_tile, b_tile;
     const int y = (int)threadIdx.x / SIDE, x = (int)threadIdx.x % SIDE;
-    const int64_t tiles_across = (n + TILE - 1) / TILE;
-    const int64_t i0 = blockIdx.x / tiles_across * TILE;
-    const int64_t j0 = blockIdx.x % tiles_across * TILE;
-    double sum[EACH][EACH] = {};
+    const int64_t tiles_across = (n + LARGE - 1) / LARGE;
+    const int64_t i0 = blockIdx.x / tiles_across * LARGE;
+    const int64_t j0 = blockIdx.x % tiles_across * LARGE;
+    double sum[LARGE / SIDE][LARGE / SIDE] = {};
 
     for (int64_t l0 = 0; l0 < k; l0 += STEP) {
         __syncthreads();
@@ -112,8 +130,8 @@ static __global__ void __launch_bounds__(THREADS, 2)
         __syncthreads();
         multiply_tiles(sum, a_tile, b_tile, y, x);
     }
-    for (int r = 0; r < EACH; r++) {
-        for (int s = 0; s < EACH; s++) {
+    for (int r = 0; r < LARGE / SIDE; r++) {
+        for (int s = 0; s < LARGE / SIDE; s++) {
             const int64_t i = i0 + y + r * SIDE, j = j0 + x + s * SIDE;
             if (i < m && j < n)
                 c[i * n + j] = bias ? relu(sum[r][s] + to_double(bias[j])) : sum[r][s];
@@ -132,15 +150,15 @@ static __global__ void __launch_bounds__(THREADS)
     double sum = 0.0;
 #pragma unroll 8
     for (int64_t l = 0; l < n_l; l++)
-        sum += element(v, i, l);
+        sum += element(from(v, i, l), 0, 0);
     out[i] = sum;
 }
 
 /* A block computes CHUNK dimensions of the output of TILE queries of one head. It walks the keys
  * TILE at a time: scores, their exponentials against the largest score so far, and the weighted sum
  * of the values, which is scaled down whenever a larger score turns up. A head that is wider than
- * CHUNK is computed in several blocks, each of which computes the scores anew. */
-enum { CHUNK = 128, WIDE = CHUNK / SIDE };
+ * the largest CHUNK is computed in several blocks, each of which computes the scores anew. */
+enum { CHUNK_SMALL = 64, CHUNK_LARGE = 128 };
 
 template <typename T> struct heads {
     const T *data;
@@ -156,10 +174,10 @@ template <typename T> struct attention {
     bool causal;
 };
 
-struct attention_shared {
+template <int CHUNK> struct attention_shared {
     union {
         struct {
-            tile q, k;
+            struct tile<TILE> q, k;
         };
         double v[STEP][CHUNK];
     };
@@ -208,40 +226,47 @@ static __device__ double weigh_row(double score[EACH], const bool seen[EACH], do
     return factor;
 }
 
-/* sum[r][c] += weight . v over STEP keys, of which row r sees those below seen[r]: the value of a
+/* sum[r][c] += weight . v over STEP keys, of which row r sees the first `seen[r]`: the value of a
  * key that is not seen must not come in even as 0 times NaN. */
-static __device__ void add_values(double sum[EACH][WIDE], const struct attention_shared &shared,
-                                  const int64_t seen[EACH], int64_t j0, int step, int y, int x)
+template <int CHUNK>
+static __device__ void add_values(double sum[EACH][CHUNK / SIDE],
+                                  const struct attention_shared<CHUNK> &shared,
+                                  const int seen[EACH], int step, int y, int x)
 {
+#pragma unroll 2
     for (int l = 0; l < STEP; l++) {
-        double value[WIDE];
-        for (int c = 0; c < WIDE; c++)
+        double value[CHUNK / SIDE];
+        for (int c = 0; c < CHUNK / SIDE; c++)
             value[c] = shared.v[l][x + c * SIDE];
         for (int r = 0; r < EACH; r++) {
             const double weight = shared.weight[y + r * SIDE][step + l];
-            if (j0 + step + l < seen[r])
-                for (int c = 0; c < WIDE; c++)
+            if (l < seen[r])
+                for (int c = 0; c < CHUNK / SIDE; c++)
                     sum[r][c] = fma(weight, value[c], sum[r][c]);
         }
     }
 }
 
-template <typename T>
-static __device__ void load_values(struct attention_shared &shared, const struct view<T> &v,
+template <typename T, int CHUNK>
+static __device__ void load_values(struct attention_shared<CHUNK> &shared, const struct view<T> &v,
                                    int64_t j0, int64_t d0, int64_t n_j, int64_t n_d)
 {
-    for (int e = (int)threadIdx.x; e < STEP * CHUNK; e += THREADS) {
-        const int j = e / CHUNK, d = e % CHUNK;
-        const bool inside = j0 + j < n_j && d0 + d < n_d;
-        shared.v[j][d] = inside ? element(v, j0 + j, d0 + d) : 0.0;
+    const struct view<T> here = from(v, j0, d0);
+    const int height = (int)min(n_j - j0, (int64_t)STEP);
+    const int width = (int)min(n_d - d0, (int64_t)CHUNK);
+#pragma unroll
+    for (int turn = 0; turn < STEP * CHUNK / THREADS; turn++) {
+        const int e = turn * THREADS + (int)threadIdx.x, j = e / CHUNK, d = e % CHUNK;
+        shared.v[j][d] = j < height && d < width ? element(here, j, d) : 0.0;
     }
 }
 
-template <typename T>
-static __global__ void __launch_bounds__(THREADS) attend(struct attention<T> a)
+template <typename T, int CHUNK>
+static __global__ void __launch_bounds__(THREADS, 2) attend(struct attention<T> a)
 {
+    enum { WIDE = CHUNK / SIDE };
     extern __shared__ double shared_memory[];
-    struct attention_shared &shared = *(struct attention_shared *)shared_memory;
+    struct attention_shared<CHUNK> &shared = *(struct attention_shared<CHUNK> *)shared_memory;
     const int y = (int)threadIdx.x / SIDE, x = (int)threadIdx.x % SIDE;
     const int64_t d0 = blockIdx.x % a.chunks * CHUNK;
     const int64_t i0 = blockIdx.x / a.chunks % a.query_tiles * TILE;
@@ -252,11 +277,11 @@ static __global__ void __launch_bounds__(THREADS) attend(struct attention<T> a)
     const struct view<T> v = rows_of(a.v, batch, head / a.heads_a_kv_head);
 
     int64_t seen[EACH]; /* row r sees the keys below this */
-    double max[EACH], total[EACH], sum[EACH][WIDE] = {};
+    double top[EACH], total[EACH], sum[EACH][WIDE] = {};
     for (int r = 0; r < EACH; r++) {
         const int64_t last = i0 + y + r * SIDE + a.seqlen_kv - a.seqlen_q;
         seen[r] = a.causal ? min(last + 1, a.seqlen_kv) : a.seqlen_kv;
-        max[r] = -INFINITY;
+        top[r] = -INFINITY;
         total[r] = 0.0;
     }
     const int64_t last_of_tile = i0 + TILE - 1 + a.seqlen_kv - a.seqlen_q;
@@ -277,7 +302,7 @@ static __global__ void __launch_bounds__(THREADS) attend(struct attention<T> a)
                 is_seen[c] = j0 + x + c * SIDE < seen[r];
                 score[r][c] *= a.scale;
             }
-            const double factor = weigh_row(score[r], is_seen, &max[r], &total[r]);
+            const double factor = weigh_row(score[r], is_seen, &top[r], &total[r]);
             for (int c = 0; c < EACH; c++)
                 shared.weight[y + r * SIDE][x + c * SIDE] = score[r][c];
             for (int c = 0; c < WIDE; c++)
@@ -287,7 +312,10 @@ static __global__ void __launch_bounds__(THREADS) attend(struct attention<T> a)
             __syncthreads();
             load_values(shared, v, j0 + step, d0, a.seqlen_kv, a.head_dim);
             __syncthreads();
-            add_values(sum, shared, seen, j0, step, y, x);
+            int seen_here[EACH];
+            for (int r = 0; r < EACH; r++)
+                seen_here[r] = (int)max((int64_t)0, min(seen[r] - j0 - step, (int64_t)STEP));
+            add_values(sum, shared, seen_here, step, y, x);
         }
     }
     for (int r = 0; r < EACH; r++) {
@@ -331,7 +359,7 @@ template <typename T>
 static cudaError_t enqueue_product(struct view<T> a, struct view<T> b, const T *bias, double *c,
                                    int64_t m, int64_t n, int64_t k, cudaStream_t stream)
 {
-    const int64_t blocks = tiles_of(m, TILE) * tiles_of(n, TILE);
+    const int64_t blocks = tiles_of(m, LARGE) * tiles_of(n, LARGE);
     if (!fits_grid(blocks))
         return cudaErrorInvalidValue;
     product<T><<<(unsigned)blocks, THREADS, 0, stream>>>(a, b, bias, c, m, n, k);
@@ -359,6 +387,23 @@ template <typename T> static struct heads<T> heads_of(const struct kg_tensor &t)
     return {(const T *)t.data, t.stride[0], t.stride[1], t.stride[2]};
 }
 
+template <typename T, int CHUNK>
+static cudaError_t enqueue_attention(struct attention<T> a, int64_t heads, cudaStream_t stream)
+{
+    a.query_tiles = tiles_of(a.seqlen_q, TILE);
+    a.chunks = tiles_of(a.head_dim, CHUNK);
+    const int64_t blocks = heads * a.query_tiles * a.chunks;
+    if (!fits_grid(blocks))
+        return cudaErrorInvalidValue;
+    const int shared_bytes = (int)sizeof(struct attention_shared<CHUNK>);
+    const cudaError_t error = cudaFuncSetAttribute(
+        attend<T, CHUNK>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+    if (error != cudaSuccess)
+        return error;
+    attend<T, CHUNK><<<(unsigned)blocks, THREADS, shared_bytes, stream>>>(a);
+    return cudaGetLastError();
+}
+
 template <typename T>
 static cudaError_t attention_fwd(const struct kg_problem *p, const struct kg_tensor *in,
                                  double *out, cudaStream_t stream)
@@ -374,20 +419,11 @@ static cudaError_t attention_fwd(const struct kg_problem *p, const struct kg_ten
     a.seqlen_q = p->seqlen_q;
     a.seqlen_kv = p->seqlen_kv;
     a.head_dim = p->head_dim;
-    a.query_tiles = tiles_of(p->seqlen_q, TILE);
-    a.chunks = tiles_of(p->head_dim, CHUNK);
     a.scale = p->scale;
     a.causal = (p->flags & KG_FLAG_CAUSAL) != 0;
-    const int64_t blocks = p->batch * p->heads * a.query_tiles * a.chunks;
-    if (!fits_grid(blocks))
-        return cudaErrorInvalidValue;
-    const int shared_bytes = (int)sizeof(struct attention_shared);
-    const cudaError_t error =
-        cudaFuncSetAttribute(attend<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
-    if (error != cudaSuccess)
-        return error;
-    attend<T><<<(unsigned)blocks, THREADS, shared_bytes, stream>>>(a);
-    return cudaGetLastError();
+    return p->head_dim <= CHUNK_SMALL
+               ? enqueue_attention<T, CHUNK_SMALL>(a, p->batch * p->heads, stream)
+               : enqueue_attention<T, CHUNK_LARGE>(a, p->batch * p->heads, stream);
 }
 
 template <typename T>

@@ -560,8 +560,8 @@ class BadWorkers(Gate):
                 self.assert_costs_its_case_only(says, timing={"p50_ns": p50})
 
     def test_too_few_samples(self):
-        self.assert_costs_its_case_only("it took 15 samples of 'fake', at least 16 count",
-                                        timing={"samples": 15})
+        self.assert_costs_its_case_only("it took 7 samples of 'fake', at least 8 count",
+                                        timing={"samples": 7})
 
     def test_a_ratio_that_cannot_be(self):
         """It comes from the second process on, as the first one has no best yet."""

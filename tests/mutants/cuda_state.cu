@@ -10,10 +10,14 @@ static enum kg_status persisting_l2(const struct kg_problem *p, const struct kg_
     return wrap_inner(p, args);
 }
 
+/* Not while it is recorded, which the driver would refuse. */
 static enum kg_status leak(const struct kg_problem *p, const struct kg_args *args)
 {
     void *lost = NULL;
-    if (cudaMalloc(&lost, (size_t)1 << 20) != cudaSuccess)
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    if (cudaStreamIsCapturing((cudaStream_t)args->stream, &capture) != cudaSuccess)
+        return KG_LAUNCH_FAILED;
+    if (capture == cudaStreamCaptureStatusNone && cudaMalloc(&lost, (size_t)1 << 20) != cudaSuccess)
         return KG_LAUNCH_FAILED;
     return wrap_inner(p, args);
 }

@@ -9,10 +9,10 @@
 
 enum {
     THREADS = 128,
-    VERIFIED = 2000,      /* launches; verification asks for fewer, and a few samples for more */
+    VERIFIED = 600,       /* launches; verification asks for fewer, and a few samples for more */
     RESULT_MAX = 1 << 16, /* elements */
     SEEN_MAX = 8192,
-    SLOWLY = 40, /* times that a sum is made, where idleness is to show */
+    SLOWLY = 20, /* times that a sum is made, where idleness is to show */
 };
 
 enum how { RIGHT, SKIPS, PREVIOUS, IF_STALE };

@@ -15,6 +15,7 @@
 #include "gate/device_backend.h"
 #include "gate/measure.h"
 #include "gate/problem.h"
+#include "gate/protocol.h"
 #include "unit/noise.h"
 
 #define LAUNCH_NS 1000.0
@@ -159,7 +160,18 @@ static void a_known_ratio_is_found(void **state)
     assert_true(p.arm[0].timed && p.arm[1].timed);
     assert_true(fabs(best->ratio.value - 1.03) < 1e-9 && fabs(best->ratio_cycles - 1.03) < 1e-9);
     assert_true(fabs(best->p50_ns.value - LAUNCH_NS) < 1e-6);
-    assert_int_equal(best->n_samples, 2 * MEASURE_ROUNDS);
+    assert_int_equal(best->n_samples, PROTOCOL_SAMPLES_MIN); /* there is no doubt */
+    release(&p);
+}
+
+/* Eight rounds in any case, though there is no time, unless the first four leave no doubt. */
+static void noise_takes_more_rounds(void **state)
+{
+    const struct measure_policy policy = {.budget_ns = 0};
+    struct pair p;
+    script.noise = 0.003;
+    assert_int_equal(measure(*state, &policy, &p), GATE_OK);
+    assert_int_equal(p.arm[1].measurement.n_samples, 2 * MEASURE_ROUNDS);
     release(&p);
 }
 
@@ -223,6 +235,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_scripted, close_scripted)
     const struct CMUnitTest tests[] = {
         TEST(a_known_ratio_is_found),
+        TEST(noise_takes_more_rounds),
         TEST(a_clock_that_stops_or_jumps_is_told),
         TEST(a_calibration_tells_it_too),
         TEST(without_the_counter_there_are_no_cycles),

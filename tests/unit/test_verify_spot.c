@@ -1,0 +1,144 @@
+/* test_verify_spot.c: a device whose reference is not the CPU's is found out, on every op. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/verify_spot.h"
+#include "problem_tensors.h"
+
+/* A problem with its inputs and reference, on the host device. */
+struct referred {
+    struct device *device;
+    struct suite_case c;
+    struct device_memory memory;
+    struct operands o;
+    struct reference r;
+};
+
+static struct referred refer(const struct kg_problem *p)
+{
+    struct referred x = {.c = {.object = NULL, .problem = *p}};
+    assert_int_equal(device_open("host", &x.device, NULL), GATE_OK);
+    assert_int_equal(device_alloc(x.device, operands_bytes(p), &x.memory, NULL), GATE_OK);
+    x.o = operands_at(x.device, p, x.memory.data);
+    assert_int_equal(operands_fill(x.device, &x.c, &x.o, 1, NULL), GATE_OK);
+    assert_int_equal(reference_alloc(x.device, &x.o, &x.r, NULL), GATE_OK);
+    assert_int_equal(reference_compute(x.device, p, &x.o, &x.r, NULL), GATE_OK);
+    return x;
+}
+
+static void release(struct referred *x)
+{
+    reference_free(x->device, &x->r);
+    device_free(x->device, &x->memory);
+    device_close(x->device);
+}
+
+static enum gate_status check(struct referred *x, uint64_t seed, struct gate_error *err)
+{
+    return spot_check(x->device, &x->c.problem, &x->o, &x->r, seed, err);
+}
+
+static void assert_agrees(const struct kg_problem *p)
+{
+    struct gate_error err = {0};
+    struct referred x = refer(p);
+    for (uint64_t seed = 0; seed < 20; seed++)
+        if (check(&x, seed, &err))
+            fail_msg("%s", err.message);
+    release(&x);
+}
+
+/* One element of output `out` is off by a millionth. */
+static void assert_is_found(const struct kg_problem *p, uint32_t out, int64_t at)
+{
+    struct gate_error err = {0};
+    struct referred x = refer(p);
+    double *value = (double *)x.r.out[out].data + at;
+    *value += 1e-6 * (1 + (*value > 0 ? *value : -*value));
+    assert_int_equal(check(&x, 3, &err), GATE_INTERNAL);
+    assert_non_null(strstr(err.message, "this device cannot verify"));
+    assert_non_null(strstr(err.message, x.o.out[out].name));
+    release(&x);
+}
+
+static const uint32_t products[] = {KG_OP_GEMM, KG_OP_GEMV, KG_OP_LINEAR_RELU,
+                                    KG_OP_LINEAR_RELU_BWD};
+#define PRODUCTS (sizeof products / sizeof products[0])
+
+static void products_agree(void **state)
+{
+    static const int64_t sizes[][3] = {{37, 29, 23}, {5, 3, 7}, {1, 1, 1}, {3, 64, 2}, {70, 1, 9}};
+    (void)state;
+    for (size_t i = 0; i < PRODUCTS; i++)
+        for (size_t j = 0; j < sizeof sizes / sizeof sizes[0]; j++) {
+            struct kg_problem p =
+                gemm_like(products[i], KG_F16, sizes[j][0], sizes[j][1], sizes[j][2]);
+            assert_agrees(&p);
+        }
+}
+
+/* Whatever the seed is; a wrong tail is what a reference would have first. */
+static void the_ends_of_a_product_are_looked_at(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < PRODUCTS; i++) {
+        struct kg_problem p = gemm_like(products[i], KG_F32, 37, 29, 23);
+        struct problem_tensor t[PROBLEM_MAX_TENSORS];
+        unsigned n = problem_tensors(&p, t), out = 0;
+        for (unsigned j = 0; j < n; j++)
+            if (t[j].is_output) {
+                assert_is_found(&p, out, 0);
+                assert_is_found(&p, out++, problem_tensor_elements(&t[j]) - 1);
+            }
+    }
+}
+
+/* Two batches of six heads, which share two KV heads. */
+static struct kg_problem heads(uint32_t flags, int64_t seqlen_q)
+{
+    struct kg_problem p = attention(KG_F16, flags, 6, 2, seqlen_q, 33, 16);
+    p.batch = 2;
+    return p;
+}
+
+static void heads_agree(void **state)
+{
+    struct kg_problem full = heads(0, 19), causal = heads(KG_FLAG_CAUSAL, 33);
+    (void)state;
+    assert_agrees(&full);
+    assert_agrees(&causal);
+}
+
+/* Every head in turn, by the seed; each has its own part of the inputs. */
+static void a_wrong_head_is_found(void **state)
+{
+    struct kg_problem p = heads(0, 1);
+    struct gate_error err = {0};
+    struct referred x = refer(&p);
+    unsigned found = 0;
+    double *out = x.r.out[0].data;
+    (void)state;
+    for (int64_t i = 0; i < p.head_dim; i++)
+        out[7 * p.head_dim + i] += 1;
+    for (uint64_t seed = 0; seed < 200; seed++)
+        found += check(&x, seed, &err) == GATE_INTERNAL;
+    assert_in_range(found, 1, 60); /* one head of twelve */
+    release(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_agree),
+        cmocka_unit_test(the_ends_of_a_product_are_looked_at),
+        cmocka_unit_test(heads_agree),
+        cmocka_unit_test(a_wrong_head_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
