@@ -10,10 +10,11 @@
 #define ROTATION_MAX_NS 10e6   /* a rotation that takes longer is not worth its cold label */
 #define REPLAY_NS 1.0e6
 #define LAUNCHES_MAX 20000
-#define WORK_IN_A_ROW_NS 5e6 /* then a rest as long, at most REST_MAX_NS */
+#define WORK_IN_A_ROW_NS 5e6 /* then a rest of half as long, at most REST_MAX_NS */
 #define LONG_SAMPLE_NS 2.5e6 /* a sample over this rests at once */
-#define REST_MAX_NS 5e6
-#define WARM_NS 20e6
+#define REST_SHARE 0.5
+#define REST_MAX_NS 2.5e6
+#define WARM_NS 10e6
 #define CONFIDENCE 0.99
 
 /* ---- set-up ---- */
@@ -285,7 +286,7 @@ enum gate_status session_round(struct session *s, struct gate_error *err)
         work_ns += sample_ns;
         bool last = i + 1 == 2 * n;
         if (sample_ns > LONG_SAMPLE_NS || (last && work_ns > WORK_IN_A_ROW_NS)) {
-            status = device_rest(s->device, fmin(work_ns, REST_MAX_NS), err);
+            status = device_rest(s->device, fmin(REST_SHARE * work_ns, REST_MAX_NS), err);
             if (status)
                 return status;
             work_ns = 0;

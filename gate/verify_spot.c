@@ -5,10 +5,10 @@
 
 #include "../kernels/reference/reference.h"
 
-#define TOLERANCE 1e-9   /* both sides are fp64; only the order of summation differs */
-#define HEAD_ELEMENTS 16 /* that are looked at of an attention's head */
-#define BAND 4           /* rows, and columns, of a product that are looked at together */
-#define PLACES 4         /* where they lie: first, last and two between */
+#define TOLERANCE 1e-9  /* both sides are fp64; only the order of summation differs */
+#define HEAD_ELEMENTS 8 /* that are looked at of an attention's head */
+#define BAND 4          /* rows, and columns, of a product that are looked at together */
+#define PLACES 3        /* where they lie: first, last and one between */
 
 /* A problem that is part of another one: its inputs are few enough to bring to the host. */
 struct part {

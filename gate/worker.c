@@ -23,7 +23,7 @@
 
 #define LIBRARIES_MAX 16
 #define CONTROL_RUNS 12         /* the first ones warm up */
-#define SINGLE_BUDGET_SHARE 0.5 /* of the budget for samples */
+#define SINGLE_BUDGET_SHARE 0.2 /* of the budget for samples */
 
 struct worker {
     FILE *out; /* the protocol; standard output itself belongs to whatever kernels print */
