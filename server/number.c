@@ -5,51 +5,62 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930"
-                            "31323334353637383940414243444546474849505152535455565758596061"
-                            "62636465666768697071727374757677787980818283848586878889909192"
-                            "93949596979899";
-
-#define EIGHT 100000000u /* values below have eight digits at most */
+#define BILLION 1000000000u
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first digit is the lowest byte");
 
-/*
- * The eight digits of a value below EIGHT, a byte each, the first lowest. All at once: the two
- * halves of four are halved to two and to one, each time by a multiplication that divides.
- */
-static uint64_t eight_digits(uint64_t value)
+/* "000001002...999": a number takes one division for three digits. */
+/* clang-format off */
+#define ONES(x) x "0" x "1" x "2" x "3" x "4" x "5" x "6" x "7" x "8" x "9"
+#define TENS(x) ONES(x "0") ONES(x "1") ONES(x "2") ONES(x "3") ONES(x "4") \
+                ONES(x "5") ONES(x "6") ONES(x "7") ONES(x "8") ONES(x "9")
+static const char triples[] = TENS("0") TENS("1") TENS("2") TENS("3") TENS("4")
+                              TENS("5") TENS("6") TENS("7") TENS("8") TENS("9");
+/* clang-format on */
+
+/* Three digits; it writes four bytes all the same, as do its callers. */
+static void put_triple(uint32_t value, char *out)
 {
-    uint64_t fours = value / 10000 | value % 10000 << 32;
-    uint64_t hundreds = (fours * 10486 >> 20) & 0x7f0000007f;
-    uint64_t twos = hundreds | (fours - 100 * hundreds) << 16;
-    uint64_t tens = (twos * 103 >> 10) & 0x000f000f000f000f;
-    return tens | (twos - 10 * tens) << 8;
+    memcpy(out, triples + 3 * (size_t)value, 4);
 }
 
-static void put_eight(uint64_t value, char *out)
+/* The same without the zeros in front. */
+static size_t put_first(uint32_t value, char *out)
 {
-    uint64_t text = eight_digits(value) + 0x3030303030303030;
-    memcpy(out, &text, sizeof(text));
+    size_t zeros = (value < 100) + (value < 10);
+    memcpy(out, triples + 3 * (size_t)value + zeros, 4);
+    return 3 - zeros;
 }
 
-/* Without the zeros in front; it writes eight bytes all the same, as do its callers. */
-static size_t put_below_eight(uint64_t value, char *out)
+/* Below 1e9. */
+static size_t put_three(uint32_t value, char *out)
 {
-    uint64_t digits = eight_digits(value);
-    unsigned zeros = value ? (unsigned)__builtin_ctzll(digits) / 8 : 7;
-    uint64_t text = (digits + 0x3030303030303030) >> 8 * zeros;
-    memcpy(out, &text, sizeof(text));
-    return 8 - zeros;
+    uint32_t thousands = value / 1000;
+    uint32_t millions = thousands / 1000;
+    size_t n;
+    if (thousands == 0)
+        return put_first(value, out);
+    if (millions == 0) {
+        n = put_first(thousands, out);
+    } else {
+        n = put_first(millions, out);
+        put_triple(thousands - 1000 * millions, out + n);
+        n += 3;
+    }
+    put_triple(value - 1000 * thousands, out + n);
+    return n + 3;
 }
 
 static size_t put_digits(uint64_t value, char *out)
 {
-    if (value < EIGHT)
-        return put_below_eight(value, out);
-    size_t n = put_digits(value / EIGHT, out);
-    put_eight(value % EIGHT, out + n);
-    return n + 8;
+    if (value < BILLION)
+        return put_three((uint32_t)value, out);
+    size_t n = put_digits(value / BILLION, out);
+    uint32_t rest = (uint32_t)(value % BILLION);
+    put_triple(rest / 1000000, out + n);
+    put_triple(rest / 1000 % 1000, out + n + 3);
+    put_triple(rest % 1000, out + n + 6);
+    return n + 9;
 }
 
 static uint64_t put_sign(int64_t value, char *out)
@@ -64,18 +75,23 @@ size_t number_integer(int64_t value, char out[NUMBER_MAX])
     return sign + put_digits(put_sign(value, out), out + sign);
 }
 
+/* A point and the digits of a value below 1000, without the zeros at the end. */
+static size_t put_part(uint32_t value, char *out)
+{
+    uint32_t digits;
+    memcpy(&digits, triples + 3 * (size_t)value, 4);
+    digits = (digits - 0x303030) << 8; /* the last is the highest byte */
+    uint32_t text = digits + 0x3030302e;
+    memcpy(out, &text, sizeof(text));
+    return digits ? 4 - (size_t)__builtin_clz(digits) / 8 : 0;
+}
+
 size_t number_thousandths(int64_t value, char out[NUMBER_MAX])
 {
     size_t n = value < 0;
     uint64_t magnitude = put_sign(value, out);
-    unsigned part = (unsigned)(magnitude % 1000);
     n += put_digits(magnitude / 1000, out + n);
-    if (part == 0)
-        return n;
-    out[n] = '.';
-    out[n + 1] = (char)('0' + part / 100);
-    memcpy(out + n + 2, pairs + 2 * (part % 100), 2);
-    return n + (part % 10 != 0 ? 4 : part % 100 != 0 ? 3 : 2);
+    return n + put_part((uint32_t)(magnitude % 1000), out + n);
 }
 
 #define N_DIGITS 9

@@ -32,6 +32,14 @@ static void test_integers(void **state)
             assert_integer(-power - d);
         }
     }
+    /* Each three digits, at each place. */
+    for (int64_t i = 0; i < 1000; i++) {
+        for (int64_t place = 1; place <= 1000000000000000; place *= 1000) {
+            assert_integer(i * place);
+            assert_integer(i * place + 7);
+            assert_integer(i * place + 123456789012345678);
+        }
+    }
 }
 
 static void test_thousandths(void **state)
@@ -59,6 +67,16 @@ static void test_thousandths(void **state)
         char text[NUMBER_MAX + 1];
         text[number_thousandths(cases[i].value, text)] = '\0';
         assert_string_equal(text, cases[i].text);
+    }
+    for (int64_t i = 0; i < 1000000; i++) {
+        char text[NUMBER_MAX + 1], expected[NUMBER_MAX];
+        size_t n = (size_t)snprintf(expected, sizeof(expected), "%d.%03d", (int)(i / 1000),
+                                    (int)(i % 1000));
+        while (expected[n - 1] == '0')
+            n--;
+        expected[n - (expected[n - 1] == '.')] = '\0';
+        text[number_thousandths(i, text)] = '\0';
+        assert_string_equal(text, expected);
     }
 }
 
