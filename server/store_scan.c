@@ -2,15 +2,16 @@
  * store_scan.c: rows that are handed over while a statement looks for them; see store_private.h.
  *
  * To step to a row and fetch its columns takes as long again as finding them. So a statement of
- * many rows has a function of ours as its last condition, which takes the columns as arguments; it
- * is false as a rule, and SQLite goes on to the next row.
+ * many rows has a function of ours as its last condition, which takes the columns as arguments. As
+ * a rule it says nothing, which is NULL and no match, and SQLite goes on to the next row.
  */
 #include "store_private.h"
 
 static void answer(sqlite3_context *context, bool (*row)(void *, sqlite3_value **),
                    const struct store_scan *scan, sqlite3_value **values)
 {
-    sqlite3_result_int(context, row(scan->context, values));
+    if (row(scan->context, values))
+        sqlite3_result_int(context, 1);
 }
 
 static void choose_row(sqlite3_context *context, int n, sqlite3_value **values)

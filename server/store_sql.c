@@ -29,15 +29,16 @@
  * Of a point: what a curve is drawn of, which comes early in a row, and the rest; the arguments of
  * take_row() (store_trend_rows.c).
  */
-#define POINT_LEVELS "p.time_ms, p.role, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps"
+#define POINT_LEVELS "p.time_ms, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps"
 #define POINT_DETAILS                                                                              \
     "p.run_id, p.arm, p.verdict, p.kernel_id, p.p10_ps, p.p90_ps, p.control_ps, p.best_p50_ps, "   \
     "p.rel_err, p.sm_clock_khz, p.registers, p.shared_bytes, p.spill_bytes"
-/* ?1: series, ?2 ?3: first and last time */
+/* ?1: series, ?2: first time. Behind the last take_row() ends it, cheaper than a comparison here.
+ */
 #define TREND_ROWS(columns)                                                                        \
-    "SELECT 1 FROM point p WHERE p.series_id = ?1 AND p.time_ms BETWEEN ?2 AND ?3"                 \
+    "SELECT 1 FROM point p WHERE p.series_id = ?1 AND p.time_ms >= ?2"                             \
     " AND take_row(" columns ") ORDER BY p.time_ms, p.run_id, p.arm"
-/* The same, newest first, of those rows that choose_row() wants. */
+/* ?1: series, ?2 ?3: first and last time; newest first, of those rows that choose_row() wants. */
 #define TREND_CHOSEN(columns)                                                                      \
     "SELECT 1 FROM point p WHERE p.series_id = ?1 AND p.time_ms BETWEEN ?2 AND ?3"                 \
     " AND CASE WHEN choose_row(p.time_ms, p.run_id, p.p50_ps) THEN take_row(" columns ") END "     \
@@ -168,7 +169,8 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                   "WHERE c.name = ?1 AND d.model = ?2",
     /*
      * ?1: case, ?2: device model, ?3: provider or NULL, ?4: contract or NULL. A row for each
-     * series, or one with none; and what there is to be asked for besides, which mostly is nothing.
+     * series, or one with none, and the role of its newest point; and what there is to be asked
+     * for besides, which mostly is nothing.
      */
     [SQL_TREND_SERIES] =
         "SELECT t.id, t.threshold, b.p50_ns, b.commit_id, b.stored_ms,"
@@ -176,7 +178,9 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "  WHERE x.track_id = t.id AND p.stands = 1),"
         " EXISTS (SELECT 1 FROM best_log g WHERE g.track_id = t.id),"
         " EXISTS (SELECT 1 FROM wrong w WHERE w.track_id = t.id),"
-        " s.id, s.provider, s.contract, s.flops, s.bytes "
+        " s.id, s.provider, s.contract, s.flops, s.bytes,"
+        " (SELECT p.role FROM point p WHERE p.series_id = s.id"
+        "  ORDER BY p.time_ms DESC, p.run_id DESC, p.arm DESC LIMIT 1) "
         "FROM test_case c CROSS JOIN device d "
         "CROSS JOIN track t ON t.case_id = c.id AND t.device_id = d.id "
         "LEFT JOIN best b ON b.track_id = t.id "

@@ -102,6 +102,7 @@ enum {
     CONTRACT,
     FLOPS,
     BYTES,
+    ROLE,
 };
 
 static void read_track(struct query *q, struct store_trend_result *out)
@@ -130,6 +131,7 @@ static enum gate_status read_series_row(struct trend_reader *r, struct query *q)
     struct store_trend_series *series = &out->series[out->n_series++];
     *series = (struct store_trend_series){
         .id = column_int(q, SERIES),
+        .is_candidate = column_int(q, ROLE) == 0,
         .flops = column_real(q, FLOPS),
         .bytes = column_real(q, BYTES),
     };
@@ -299,7 +301,6 @@ static void put_in_order(struct store_trend_series *series, const struct placed 
     series->rows = rows;
     series->details = details;
     series->cap = series->n;
-    series->is_candidate = details[series->n - 1].is_candidate;
 }
 
 /* From the order of time to that of commits. */

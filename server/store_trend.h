@@ -46,7 +46,6 @@ struct store_trend_row {
 
 struct store_trend_details {
     int64_t run_id, arm;
-    bool is_candidate;
     int64_t p10_ps, p90_ps, control_ps, best_p50_ps;
     double rel_err; /* -1: not known */
     int64_t sm_clock_khz;
@@ -62,7 +61,7 @@ struct store_trend_series {
     int64_t id;
     char provider[65];
     char contract[65];
-    bool is_candidate; /* by its newest row here; else a provider */
+    bool is_candidate; /* by its newest row of all; else a provider */
     int64_t total;     /* rows in the range */
     double flops;      /* of a launch, 0: not known; TFLOP/s is flops / p50_ps */
     double bytes;      /* GB/s is 1000 * bytes / p50_ps */

@@ -14,8 +14,7 @@ struct bucket {
     size_t n;      /* rows */
     size_t shown;  /* which row of the series it shows */
     int64_t place; /* of that row on the axis */
-    bool is_candidate;
-    size_t at; /* its place among the values that are sorted by bucket */
+    size_t at;     /* its place among the values that are sorted by bucket */
 };
 
 struct value {
@@ -80,7 +79,6 @@ static bool take_row(void *context, sqlite3_value **values)
     if (f->status != GATE_OK)
         return true;
     trend_fill_row(series, f->open->shown, values);
-    f->open->is_candidate = trend_is_candidate(values);
     return false;
 }
 
@@ -132,7 +130,6 @@ static enum gate_status lay_out(struct filler *f, struct store_trend_series *out
         if (f->with_details)
             out->details[out->n] = f->series->details[bucket->shown];
         sum_up(&out->rows[out->n], sorted + bucket->at - bucket->n, bucket->n);
-        out->is_candidate = bucket->is_candidate;
         out->n++;
     }
     out->total = (int64_t)f->n_values;
@@ -164,9 +161,8 @@ enum gate_status trend_read_buckets(struct trend_reader *r, size_t i)
     if (!f.buckets)
         return trend_no_memory(r);
     const struct store_scan scan = {.choose = choose_row, .take = take_row, .context = &f};
-    struct query q =
-        trend_begin(r, f.with_details ? SQL_TREND_CHOSEN_POINTS : SQL_TREND_CHOSEN_LEVELS, i,
-                    r->query->from_ms);
+    struct query q = trend_begin_chosen(
+        r, f.with_details ? SQL_TREND_CHOSEN_POINTS : SQL_TREND_CHOSEN_LEVELS, i);
     enum gate_status status = store_scan_rows(r->store, &q, &scan, r->err);
     if (status == GATE_OK)
         status = f.status;

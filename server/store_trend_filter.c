@@ -93,6 +93,6 @@ enum gate_status trend_filter_extent(struct trend_reader *r, size_t i, struct tr
     struct measure m = {&r->filter, out};
     const struct store_scan scan = {.choose = measure_row, .context = &m};
     *out = (struct trend_extent){0};
-    struct query q = trend_begin(r, SQL_TREND_CHOSEN_LEVELS, i, r->query->from_ms);
+    struct query q = trend_begin_chosen(r, SQL_TREND_CHOSEN_LEVELS, i);
     return store_scan_rows(r->store, &q, &scan, r->err);
 }

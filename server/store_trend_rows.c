@@ -129,7 +129,6 @@ enum gate_status trend_name_rows(struct trend_reader *r, struct store_trend_seri
 /* As POINT_LEVELS and POINT_DETAILS in store_sql.c have them. */
 enum {
     TIME,
-    ROLE,
     P50,
     P50_LO,
     P50_HI,
@@ -158,17 +157,11 @@ static int64_t known_or_minus_1(sqlite3_value **values, int which)
     return sqlite3_value_type(values[which]) == SQLITE_NULL ? -1 : integer(values, which);
 }
 
-bool trend_is_candidate(sqlite3_value **values)
-{
-    return integer(values, ROLE) == 0;
-}
-
 static void fill_details(struct store_trend_details *row, sqlite3_value **values)
 {
     *row = (struct store_trend_details){
         .run_id = integer(values, RUN),
         .arm = integer(values, ARM),
-        .is_candidate = trend_is_candidate(values),
         .verdict = store_verdict_name((int)integer(values, VERDICT)),
         .kernel_id = integer(values, KERNEL),
         .p10_ps = integer(values, P10),
@@ -227,11 +220,11 @@ bool trend_is_of_levels(const struct trend_reader *r)
     return (r->query->omit & STORE_TREND_ALL_PARTS) == STORE_TREND_ALL_PARTS && !r->query->raw;
 }
 
-struct query trend_begin(struct trend_reader *r, enum store_sql id, size_t i, int64_t from_ms)
+struct query trend_begin_chosen(struct trend_reader *r, enum store_sql id, size_t i)
 {
     struct query q = query_begin(r->store, id);
     bind_int(&q, r->result->series[i].id);
-    bind_int(&q, from_ms);
+    bind_int(&q, r->query->from_ms);
     bind_int(&q, r->query->to_ms);
     return q;
 }
@@ -260,6 +253,8 @@ static bool take_row(void *context, sqlite3_value **values)
 {
     struct page *page = context;
     struct store_trend_series *series = page->series;
+    if (integer(values, TIME) > page->reader->query->to_ms)
+        return true;
     if (page->after && !is_behind(values, page->after))
         return false;
     if (page->filter && !trend_filter_wants(page->filter, integer(values, RUN)))
@@ -272,7 +267,6 @@ static bool take_row(void *context, sqlite3_value **values)
         return true;
     }
     trend_fill_row(series, series->n++, values);
-    series->is_candidate = trend_is_candidate(values);
     return false;
 }
 
@@ -289,8 +283,9 @@ enum gate_status trend_read_rows(struct trend_reader *r, size_t i, const struct 
         .with_details = !trend_is_of_levels(r) || r->order || r->filter.is_set,
     };
     const struct store_scan scan = {.take = take_row, .context = &page};
-    struct query q = trend_begin(r, page.with_details ? SQL_TREND_POINTS : SQL_TREND_LEVELS, i,
-                                 after ? after->time_ms : r->query->from_ms);
+    struct query q = query_begin(r->store, page.with_details ? SQL_TREND_POINTS : SQL_TREND_LEVELS);
+    bind_int(&q, page.series->id);
+    bind_int(&q, after ? after->time_ms : r->query->from_ms);
     enum gate_status status = store_scan_rows(r->store, &q, &scan, r->err);
     *more = page.more;
     if (status == GATE_OK)

@@ -49,13 +49,12 @@ enum gate_status trend_read_buckets(struct trend_reader *r, size_t i);
 
 /* Are only levels wanted of the rows? */
 bool trend_is_of_levels(const struct trend_reader *r);
-/* Binds series `i` with the range from `from_ms` on. */
-struct query trend_begin(struct trend_reader *r, enum store_sql id, size_t i, int64_t from_ms);
+/* Binds series `i` with the range. */
+struct query trend_begin_chosen(struct trend_reader *r, enum store_sql id, size_t i);
 /* Room for one more row of the series. */
 bool trend_add_row(struct store_trend_series *series, bool with_details);
 /* Fills row k from the arguments of take_row(). */
 void trend_fill_row(struct store_trend_series *series, size_t k, sqlite3_value **values);
-bool trend_is_candidate(sqlite3_value **values);
 /* Gives all rows the names that are wanted. */
 enum gate_status trend_name_rows(struct trend_reader *r, struct store_trend_series *series);
 

@@ -361,6 +361,80 @@ static void test_what_a_point_does_not_have(void **state)
     store_close(s);
 }
 
+/* A range ends with its last time, whatever is read of the rows and however. */
+static void test_end_of_range(void **state)
+{
+    static const struct {
+        unsigned omit;
+        bool by_commit, raw;
+        const char *branch;
+    } ways[] = {
+        {STORE_TREND_ALL_PARTS, false, false, NULL},
+        {STORE_TREND_ALL_PARTS, false, false, "main"},
+        {STORE_TREND_ALL_PARTS, true, false, NULL},
+        {0, false, false, NULL},
+        {0, false, true, NULL},
+    };
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    for (int i = 0; i < 6; i++) {
+        cJSON *run = run_at(i, 100 * i + 100);
+        set_string(cJSON_GetObjectItem(run, "git"), "branch", "main");
+        must_put(f, s, run);
+    }
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        for (int64_t points = 3; points <= 100; points += 97) {
+            struct store_trend_query query = {.case_id = CASE,
+                                              .device_model = GPU,
+                                              .provider = "ours",
+                                              .branch = ways[i].branch,
+                                              .from_ms = 200,
+                                              .to_ms = 400,
+                                              .by_commit = ways[i].by_commit,
+                                              .raw = ways[i].raw,
+                                              .omit = ways[i].omit,
+                                              .points = points};
+            struct store_trend_result trend;
+            assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
+            assert_true(trend.total == 3 && trend.series[0].n == 3 && !trend.bucketed);
+            assert_int_equal(trend.series[0].rows[0].time_ms, 200);
+            assert_int_equal(trend.series[0].rows[2].time_ms, 400);
+            store_trend_release(&trend);
+        }
+    }
+    store_close(s);
+}
+
+/* A series is drawn as what its newest point is, also where that one is out of the range. */
+static void test_role_of_a_series(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    struct store_trend_query query = {
+        .case_id = CASE, .device_model = GPU, .to_ms = 150, .points = 100};
+    struct store_trend_result trend;
+    must_put(f, s, run_at(1, 100));
+    assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
+    for (size_t i = 0; i < trend.n_series; i++)
+        assert_int_equal(trend.series[i].is_candidate,
+                         strcmp(trend.series[i].provider, "ours") == 0);
+    assert_true(trend.n_series > 1);
+    store_trend_release(&trend);
+
+    must_put(f, s, run_at(2, 200));
+    execute(f->path, "UPDATE point SET role = 1 - role WHERE time_ms = 200");
+    for (unsigned i = 0; i < 2; i++) {
+        query.omit = i == 0 ? 0 : STORE_TREND_ALL_PARTS;
+        query.points = i == 0 ? 100 : 1; /* rows and buckets */
+        assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
+        for (size_t k = 0; k < trend.n_series; k++)
+            assert_int_equal(trend.series[k].is_candidate,
+                             strcmp(trend.series[k].provider, "ours") != 0);
+        store_trend_release(&trend);
+    }
+    store_close(s);
+}
+
 /* Runs of one millisecond are apart on pages too, and each comes once. */
 static void test_pages_of_one_time(void **state)
 {
@@ -513,6 +587,8 @@ int main(void)
         TEST(test_packed_documents),
         TEST(test_late_runs_change_nothing_newer),
         TEST(test_what_a_point_does_not_have),
+        TEST(test_end_of_range),
+        TEST(test_role_of_a_series),
         TEST(test_pages_of_one_time),
         TEST(test_names_of_many_runs),
         TEST(test_outcomes),
