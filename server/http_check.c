@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "bytes.h"
 #include "log.h"
 #include "metrics.h"
 
@@ -43,12 +44,10 @@ static bool is_cut(const struct exchange *x, const char *version)
     return next > end + 1 && next - end < MAX_LINE;
 }
 
-/* Characters of a host and a port; "" is of a target that has none (RFC 9112, 3.2). */
+/* "" is of a target that has none (RFC 9112, 3.2). */
 static bool is_host(const char *host)
 {
-    static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                               "-._~!$&'()*+,;=%:[]";
-    return strspn(host, good) == strlen(host);
+    return host[bytes_span(host, BYTE_OF_HOST)] == '\0';
 }
 
 bool http_refuse_shape(const struct exchange *x, const char *version, struct reply *reply)

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "bytes.h"
+
 #define LINE_END 2 /* bytes of CR and LF, of which libmicrohttpd makes NUL */
 
 struct reading {
@@ -66,30 +68,6 @@ static void keep_known(struct headers *h, const char *name, const char *value)
     }
 }
 
-/* A token of RFC 9110. */
-static bool is_name(const char *name, size_t len)
-{
-    static const char others[] = "!#$%&'*+-.^_`|~";
-    for (size_t i = 0; i < len; i++) {
-        char c = name[i];
-        bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                    (c != '\0' && strchr(others, c));
-        if (!good)
-            return false;
-    }
-    return len > 0;
-}
-
-static bool is_value(const char *value, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)value[i];
-        if ((c < ' ' && c != '\t') || c == 0x7f)
-            return false;
-    }
-    return true;
-}
-
 /* Does the value stand behind its name, in the same line? */
 static bool is_behind(const char *name, size_t name_len, const char *value)
 {
@@ -106,8 +84,9 @@ static enum MHD_Result on_header(void *context, enum MHD_ValueKind kind, const c
 {
     struct reading *r = context;
     (void)kind;
-    if (!name || !value || (uintptr_t)name != r->next || !is_name(name, name_len) ||
-        !is_value(value, value_len) || !is_behind(name, name_len, value)) {
+    if (!name || !value || (uintptr_t)name != r->next || name_len == 0 ||
+        bytes_span(name, BYTE_OF_NAME) != name_len ||
+        bytes_span(value, BYTE_OF_VALUE) != value_len || !is_behind(name, name_len, value)) {
         r->headers->malformed = true;
         return MHD_NO;
     }

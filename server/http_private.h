@@ -141,8 +141,9 @@ bool http_refuse_writer(struct http *h, struct peer *peer, enum token_scope scop
  * say nothing of the history, and what a load balancer asks. */
 bool http_is_open(const struct http *h, const char *path);
 
-/* Answers a GET or HEAD: sends. */
-enum MHD_Result http_answer(struct http *h, struct MHD_Connection *connection, struct exchange *x);
+/* Answers a GET or HEAD: sends. The reply is empty, and stays the caller's. */
+enum MHD_Result http_answer(struct http *h, struct MHD_Connection *connection, struct exchange *x,
+                            struct reply *reply);
 
 /* ---- http_ops.c: /healthz, /readyz, /metrics ---- */
 

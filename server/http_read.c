@@ -130,28 +130,24 @@ static bool answer_asset_cached(struct http *h, struct MHD_Connection *connectio
            http_send_cached(h, connection, x, &reply->etag, reply->status, result);
 }
 
-enum MHD_Result http_answer(struct http *h, struct MHD_Connection *connection, struct exchange *x)
+enum MHD_Result http_answer(struct http *h, struct MHD_Connection *connection, struct exchange *x,
+                            struct reply *reply)
 {
     const char *path = x->request.path;
     enum MHD_Result result = MHD_NO;
     bool sent = false;
-    struct reply reply;
-    reply_init(&reply);
-    reply.embedded = badge_owns(path);
+    reply->embedded = badge_owns(path);
     if (strcmp(path, "/api/v1/whoami") == 0 && x->request.n_parameters == 0) {
-        answer_whoami(x, &reply);
+        answer_whoami(x, reply);
     } else if (strncmp(path, ARTIFACTS, strlen(ARTIFACTS)) == 0) {
-        answer_artifact(h, path + strlen(ARTIFACTS), &reply);
-        if (etag_matches(&reply.etag, x->headers.if_none_match))
-            reply.status = 304;
+        answer_artifact(h, path + strlen(ARTIFACTS), reply);
+        if (etag_matches(&reply->etag, x->headers.if_none_match))
+            reply->status = 304;
     } else if (is_of_store(h, path)) {
-        sent = answer_by_tag(h, connection, x, &reply, &result);
-    } else if (!http_answer_ops(h, x, &reply)) {
-        answer_asset(h, x, &reply);
-        sent = answer_asset_cached(h, connection, x, &reply, &result);
+        sent = answer_by_tag(h, connection, x, reply, &result);
+    } else if (!http_answer_ops(h, x, reply)) {
+        answer_asset(h, x, reply);
+        sent = answer_asset_cached(h, connection, x, reply, &result);
     }
-    if (!sent)
-        result = http_send(h, connection, x, &reply);
-    reply_release(&reply);
-    return result;
+    return sent ? result : http_send(h, connection, x, reply);
 }

@@ -160,7 +160,9 @@ static enum MHD_Result on_read(struct http *h, struct peer *peer)
     reply_init(&reply);
     if (http_refuse_rate(h, peer, &reply) || http_refuse_reader(h, x, &reply))
         return send_and_release(h, peer, &reply);
-    return http_answer(h, peer->connection, x);
+    enum MHD_Result result = http_answer(h, peer->connection, x, &reply);
+    reply_release(&reply);
+    return result;
 }
 
 /* libmicrohttpd calls it when the headers are there, for each piece of a body, when the request is

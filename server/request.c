@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "bytes.h"
 
 static int hex_digit(char c)
 {
@@ -37,31 +38,48 @@ static bool is_utf8(const char *s, size_t len)
     return true;
 }
 
-/* Unescapes `s` in place; it never grows. */
-static void unescape(struct request *r, char *s)
+/* The byte that *s stands for, and moves behind it; -1: it was refused. */
+static int take_byte(struct request *r, const char **s)
 {
-    char *start = s;
-    char *out = s;
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '%') {
-            int high = hex_digit(s[1]);
-            int low = high < 0 ? -1 : hex_digit(s[2]);
-            if (low < 0) {
-                refuse(r, 400, "The address has a '%' without two hexadecimal digits.");
-                return;
-            }
-            c = (unsigned char)(high * 16 + low);
-            s += 2;
+    int c = (unsigned char)*(*s)++;
+    if (c == '%') {
+        int high = hex_digit((*s)[0]);
+        int low = high < 0 ? -1 : hex_digit((*s)[1]);
+        if (low < 0) {
+            refuse(r, 400, "The address has a '%' without two hexadecimal digits.");
+            return -1;
         }
-        if (c < 0x20 || c == 0x7f) {
-            refuse(r, 400, "The address has a control character.");
+        c = high * 16 + low;
+        *s += 2;
+    }
+    if (c < 0x20 || c == 0x7f) {
+        refuse(r, 400, "The address has a control character.");
+        return -1;
+    }
+    return c;
+}
+
+/* Unescapes `text` in place; it never grows. */
+static void unescape(struct request *r, char *text)
+{
+    const char *s = text;
+    char *out = text;
+    bool is_ascii = true;
+    for (;;) {
+        size_t n_plain = bytes_span(s, BYTE_PLAIN);
+        memmove(out, s, n_plain);
+        s += n_plain;
+        out += n_plain;
+        if (*s == '\0')
+            break;
+        int c = take_byte(r, &s);
+        if (c < 0)
             return;
-        }
+        is_ascii &= c < 0x80;
         *out++ = (char)c;
     }
     *out = '\0';
-    if (!is_utf8(start, (size_t)(out - start)))
+    if (!is_ascii && !is_utf8(text, (size_t)(out - text)))
         refuse(r, 400, "The address is not UTF-8.");
 }
 
