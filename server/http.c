@@ -79,13 +79,12 @@ static void on_log(void *context, const char *format, va_list args)
     log_message(LOG_LEVEL_WARNING, "%s", line);
 }
 
-/* One a processor that may be used, and two at least, so that a long query stops no one else. */
+/* One a processor that may be used. Two on one would take turns of milliseconds, in which the
+ * connections of the other wait, and halve what the store's page cache holds. */
 static unsigned count_threads(void)
 {
     cpu_set_t set;
     int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-    if (n < 2)
-        return 2;
     return n > (int)HTTP_MAX_THREADS ? HTTP_MAX_THREADS : (unsigned)n;
 }
 
@@ -134,19 +133,25 @@ static enum gate_status start_daemon(struct http *h, struct gate_error *err)
         {MHD_OPTION_HTTPS_PRIORITIES, 0, priorities},
         {MHD_OPTION_END, 0, NULL},
     };
+    struct MHD_OptionItem pool[] = {
+        {MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)h->n_threads, NULL},
+        {MHD_OPTION_END, 0, NULL},
+    };
     if (h->tls_cert)
         flags |= MHD_USE_TLS;
     else
         tls[0].option = MHD_OPTION_END;
+    if (h->n_threads < 2) /* libmicrohttpd warns of a pool of one */
+        pool[0].option = MHD_OPTION_END;
     h->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, http_on_request, h, MHD_OPTION_EXTERNAL_LOGGER, on_log, h,
-        MHD_OPTION_LISTEN_SOCKET, o->listen_fd, MHD_OPTION_THREAD_POOL_SIZE, h->n_threads,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)o->max_connections,
-        MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)o->max_per_address,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)o->timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        CONNECTION_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK,
-        http_on_target, h, MHD_OPTION_NOTIFY_COMPLETED, http_on_completed, h,
-        MHD_OPTION_NOTIFY_CONNECTION, http_on_connection, h, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+        MHD_OPTION_LISTEN_SOCKET, o->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)o->max_connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        (unsigned)o->max_per_address, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)o->timeout_s,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_URI_LOG_CALLBACK, http_on_target, h, MHD_OPTION_NOTIFY_COMPLETED,
+        http_on_completed, h, MHD_OPTION_NOTIFY_CONNECTION, http_on_connection, h, MHD_OPTION_ARRAY,
+        tls, MHD_OPTION_ARRAY, pool, MHD_OPTION_END);
     if (h->daemon)
         return GATE_OK;
     return gate_fail(err, GATE_IO, "cannot start the HTTP server%s",

@@ -20,6 +20,8 @@ from test_ingest import documents, renamed, token  # noqa: E402
 from test_ops import wait_until  # noqa: E402
 from test_server import PATIENCE, ROOT, SERVER, Server  # noqa: E402
 
+MAX_THREADS = 8  # that serve
+
 
 class Systemd(unittest.TestCase):
     def setUp(self):
@@ -186,6 +188,16 @@ class Tls(unittest.TestCase):
             self.assertIn(words, done.stderr)
 
 
+def n_serving(server):
+    """How many of its threads are libmicrohttpd's; each names itself when it starts to run."""
+    folder = f"/proc/{server.process.pid}/task"
+    names = []
+    for thread in os.listdir(folder):
+        with open(os.path.join(folder, thread, "comm"), encoding="ascii") as file:
+            names.append(file.read())
+    return sum(name.startswith("MHD-") for name in names)
+
+
 class Stop(unittest.TestCase):
     def test_what_was_taken_is_stored(self):
         """SIGTERM while runs come in: each gets its answer, or its connection was closed."""
@@ -232,12 +244,23 @@ class Stop(unittest.TestCase):
             self.assertEqual(server.stop(signal.SIGINT), 0)
 
     def test_a_database_that_is_busy(self):
-        """Another process has the turn to write: runs wait for it, reading goes on."""
+        """Another process has the turn to write: runs wait for it, reading goes on, also where one
+        thread serves all."""
+        processors = os.sched_getaffinity(0)
+        for allowed in (processors, {min(processors)}):
+            with self.subTest(processors=len(allowed)):
+                self.write_to_a_busy_database(processors, allowed)
+
+    def write_to_a_busy_database(self, processors, allowed):
         with tempfile.TemporaryDirectory() as folder:
             db = os.path.join(folder, "gate.db")
             _, body = renamed(documents(folder, 1)[0])
             secret = token(db, "--scope", "ingest")
-            server = Server(db)
+            os.sched_setaffinity(0, allowed)
+            try:
+                server = Server(db)
+            finally:
+                os.sched_setaffinity(0, processors)
             lock = subprocess.Popen(["flock", db + "-lock", "sh", "-c", "echo held; read x"],
                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             self.assertEqual(lock.stdout.readline(), b"held\n")
@@ -258,7 +281,9 @@ class Stop(unittest.TestCase):
             lock.communicate(b"\n", timeout=PATIENCE)
             thread.join(PATIENCE)
             self.assertEqual(answers, [201])
+            self.assertEqual(n_serving(server), min(len(allowed), MAX_THREADS))
             self.assertEqual(server.stop(), 0)
+            self.assertEqual(server.log.count("\n"), 1, server.log)
 
 
 if __name__ == "__main__":
