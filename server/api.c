@@ -57,14 +57,21 @@ static const struct route *find_route(const char *path, const char **rest)
     return NULL;
 }
 
+static bool has_parameter(const struct route *route, const char *name)
+{
+    for (size_t i = 0; i < API_MAX_NAMES && route->parameters[i]; i++) {
+        const char *other = route->parameters[i];
+        if (other[0] == name[0] && strcmp(other, name) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The first parameter that the route does not have, or NULL. */
 static const char *unknown_parameter(const struct route *route, const struct request *request)
 {
     for (size_t i = 0; i < request->n_parameters; i++) {
-        bool known = false;
-        for (size_t k = 0; k < API_MAX_NAMES && route->parameters[k]; k++)
-            known |= strcmp(route->parameters[k], request->parameters[i].name) == 0;
-        if (!known)
+        if (!has_parameter(route, request->parameters[i].name))
             return request->parameters[i].name;
     }
     return NULL;

@@ -36,6 +36,20 @@ static void put_name(const struct emit *e, struct buf *out)
     buf_puts(out, e->key);
 }
 
+/* In JSON objects lie within each other, so a key is its own name. */
+static void put_key(struct emit *e)
+{
+    size_t n = strlen(e->key);
+    char *room = buf_room(e->out, n + 3);
+    if (!room)
+        return;
+    room[0] = '"';
+    memcpy(room + 1, e->key, n);
+    room[n + 1] = '"';
+    room[n + 2] = ':';
+    buf_used(e->out, n + 3);
+}
+
 /* What comes before a value. */
 static void separate(struct emit *e)
 {
@@ -46,9 +60,7 @@ static void separate(struct emit *e)
             buf_putc(&e->header, ',');
         put_name(e, &e->header);
     } else if (e->form != EMIT_CSV && e->key) {
-        buf_putc(e->out, '"');
-        put_name(e, e->out);
-        buf_puts(e->out, "\":");
+        put_key(e);
     }
     e->comma = true;
     e->key = NULL;

@@ -148,7 +148,8 @@ void request_parse(struct request *r, const char *target)
 const char *request_parameter(const struct request *r, const char *name)
 {
     for (size_t i = 0; i < r->n_parameters; i++) {
-        if (strcmp(r->parameters[i].name, name) == 0)
+        const char *other = r->parameters[i].name;
+        if (other[0] == name[0] && strcmp(other, name) == 0)
             return r->parameters[i].value;
     }
     return NULL;
