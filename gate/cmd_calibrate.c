@@ -10,7 +10,6 @@
 #include "run_request.h"
 
 #define DEFAULT_PROCESSES 10
-#define SHARE_BUDGET_MS 120.0 /* for the samples of one case and share in one process */
 
 static const char help[] =
     "Usage: gate calibrate [OPTION]...\n"
@@ -20,7 +19,7 @@ static const char help[] =
     "1, 2, 2.5, 3 and 5 %), and says for each case how often the gate would fail unchanged code, "
     "how\n"
     "often it would catch each slowdown, and what it can resolve on this machine. The result is\n"
-    "stored in the history and printed.\n"
+    "stored in the history and printed. The budget is that of a case with one share added.\n"
     "\n" REQUEST_TARGET_HELP
     "  --library FILE          the kernel library; default: the one shipped\n"
     "  --processes N           fresh processes, 5 to 200; default 10\n"
@@ -77,7 +76,7 @@ static enum gate_status calibrate_case(struct calibration *c, size_t i, size_t p
     struct calibrated_case *to = &c->cases[i];
     struct case_task task = {.c = about,
                              .seed = c->run.seed + i,
-                             .budget_ms = SHARE_BUDGET_MS,
+                             .budget_ms = c->run.policy.budget_ms,
                              .best = c->sha256,
                              .verify = process == 0,
                              .swap = process % 2,
