@@ -492,7 +492,7 @@ $(TESTS_AND_TOOLS): $(B)/%: $(B)/obj/%.c.o $(B)/obj/tests.a
 FUZZ_CORE_C := $(wildcard gate/base/*.c server/api*.c server/store*.c server/watch*.c) \
     $(patsubst %,gate/%.c,best best_write decide problem report_csv report_run report_units \
     run_check stats suite) $(patsubst %,server/%.c,alert_json badge changepoint emit feed log \
-    metrics number reply request trend_columns xml) $(wildcard tests/tools/sample_*.c) \
+    metrics number reply request run_rows trend_columns xml) $(wildcard tests/tools/sample_*.c) \
     tests/fuzz/edits.c tests/fuzz/history.c
 $(B)/obj/fuzz.a: $(call object,$(filter-out $(EMBED_C),$(FUZZ_CORE_C))) $(B)/gen/schemas.c.o \
     $(B)/gen/api.c.o

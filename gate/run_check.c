@@ -91,48 +91,7 @@ static bool check_verdict(const cJSON *document, const cJSON *one_case, int at,
     return true;
 }
 
-/* ---- all cases ---- */
-
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* An id that two cases have; NULL: none, or out of memory, when nothing can be said. */
-static const char *find_twice(const cJSON *cases)
-{
-    size_t n = 0;
-    const char **ids = calloc((size_t)cJSON_GetArraySize(cases) + 1, sizeof *ids), *twice = NULL;
-    const cJSON *one_case;
-    if (!ids)
-        return NULL;
-    cJSON_ArrayForEach (one_case, cases)
-        ids[n++] = json_string(one_case, "id", "");
-    qsort(ids, n, sizeof *ids, compare_texts);
-    for (size_t i = 1; i < n && !twice; i++)
-        if (!strcmp(ids[i - 1], ids[i]))
-            twice = ids[i];
-    free(ids);
-    return twice;
-}
-
-static bool check_cases(const cJSON *document, size_t counts[VERDICT_COUNT],
-                        struct schema_fault *fault)
-{
-    const cJSON *one_case, *cases = json_member(document, "cases");
-    int at = 0;
-    cJSON_ArrayForEach (one_case, cases) {
-        if (!check_intervals(one_case, at, fault) || !check_verdict(document, one_case, at, fault))
-            return false;
-        counts[report_verdict(one_case)]++;
-        at++;
-    }
-    const char *twice = find_twice(cases);
-    return twice ? fail(fault, "/cases", -1, "'%s' is there twice", twice) : true;
-}
-
-/* ---- times ---- */
-
+/* A best from the future would be the newest for ever, and one run of 1970 a trend of 50 years. */
 static bool check_ahead(int64_t time_ms, int64_t now_ms, const char *pointer, int at,
                         struct schema_fault *fault)
 {
@@ -142,24 +101,88 @@ static bool check_ahead(int64_t time_ms, int64_t now_ms, const char *pointer, in
                 (double)ahead_ms / (24 * 3600e3));
 }
 
-/* A best from the future would be the newest for ever, and one run of 1970 a trend of 50 years. */
-static bool check_times(const cJSON *document, int64_t now_ms, struct schema_fault *fault)
+/* ---- all cases ---- */
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* An id that two cases have; NULL: none. */
+static const char *find_twice(const char **ids, size_t n)
+{
+    if (n > 1)
+        qsort(ids, n, sizeof *ids, compare_texts);
+    for (size_t i = 1; i < n; i++)
+        if (!strcmp(ids[i - 1], ids[i]))
+            return ids[i];
+    return NULL;
+}
+
+static bool has_room(struct run_check *c)
+{
+    if (c->n_ids < c->n_room)
+        return true;
+    size_t n = c->n_room ? 2 * c->n_room : 64;
+    const char **ids = realloc(c->ids, n * sizeof *ids);
+    if (!ids)
+        return false;
+    c->ids = ids;
+    c->n_room = n;
+    return true;
+}
+
+void run_check_begin(struct run_check *c, int64_t now_ms)
+{
+    *c = (struct run_check){.now_ms = now_ms};
+}
+
+void run_check_case(struct run_check *c, const cJSON *document, const cJSON *one_case,
+                    const char *id)
+{
+    int at = (int)c->n_ids;
+    int64_t best_ms = json_integer(json_member(one_case, "best"), "time_ms", 0);
+    if (!has_room(c)) {
+        c->failed = true;
+        return;
+    }
+    c->ids[c->n_ids++] = id;
+    c->counts[report_verdict(one_case)]++;
+    if (!c->is_ahead)
+        c->is_ahead = !check_ahead(best_ms, c->now_ms, "best/time_ms", at, &c->ahead);
+    if (!c->is_wrong)
+        c->is_wrong = !check_intervals(one_case, at, &c->wrong) ||
+                      !check_verdict(document, one_case, at, &c->wrong);
+}
+
+static bool check_cases(struct run_check *c, const cJSON *document, struct schema_fault *fault)
+{
+    const char *twice;
+    if (c->n_ids == 0 && !json_member(document, "calibration"))
+        return fail(fault, "/cases", -1, "is empty, and there is no calibration");
+    if (c->is_wrong) {
+        *fault = c->wrong;
+        return false;
+    }
+    twice = find_twice(c->ids, c->n_ids);
+    return !twice || fail(fault, "/cases", -1, "'%s' is there twice", twice);
+}
+
+/* ---- times ---- */
+
+static bool check_times(const struct run_check *c, const cJSON *document,
+                        struct schema_fault *fault)
 {
     int64_t time_ms = json_integer(document, "time_ms", 0);
-    const cJSON *one_case;
-    int at = 0;
     if (time_ms < RUN_CHECK_FIRST_MS)
         return fail(fault, "/time_ms", -1,
                     "is %lld, before 2015: set the clock of the machine that ran it",
                     (long long)time_ms);
-    if (!check_ahead(time_ms, now_ms, "/time_ms", -1, fault))
+    if (!check_ahead(time_ms, c->now_ms, "/time_ms", -1, fault))
         return false;
-    cJSON_ArrayForEach (one_case, json_member(document, "cases")) {
-        int64_t best_ms = json_integer(json_member(one_case, "best"), "time_ms", 0);
-        if (!check_ahead(best_ms, now_ms, "best/time_ms", at++, fault))
-            return false;
-    }
-    return true;
+    if (c->is_ahead)
+        *fault = c->ahead;
+    return !c->is_ahead;
 }
 
 /* ---- the run ---- */
@@ -172,17 +195,10 @@ static void count_unresolved(const cJSON *calibration, size_t counts[VERDICT_COU
         counts[VERDICT_NO_VERDICT] += !json_bool(calibrated, "resolved", false);
 }
 
-bool run_check(const cJSON *document, int64_t now_ms, struct schema_fault *fault)
+/* What the cases give. */
+static bool check_result(const size_t counts[VERDICT_COUNT], const cJSON *document,
+                         struct schema_fault *fault)
 {
-    size_t counts[VERDICT_COUNT] = {0};
-    const cJSON *calibration = json_member(document, "calibration");
-    if (!check_times(document, now_ms, fault))
-        return false;
-    if (!json_member(document, "cases")->child && !calibration)
-        return fail(fault, "/cases", -1, "is empty, and there is no calibration");
-    if (!check_cases(document, counts, fault))
-        return false;
-    count_unresolved(calibration, counts);
     const char *verdict = verdict_name(verdict_of_run(counts));
     int code = verdict_exit_code(counts);
     if (strcmp(json_string(document, "verdict", ""), verdict) != 0)
@@ -192,4 +208,32 @@ bool run_check(const cJSON *document, int64_t now_ms, struct schema_fault *fault
         return fail(fault, "/exit_code", -1, "is %lld, but the cases give %d",
                     (long long)json_integer(document, "exit_code", -1), code);
     return true;
+}
+
+bool run_check_end(struct run_check *c, const cJSON *document, struct schema_fault *fault)
+{
+    if (c->failed)
+        return fail(fault, "", -1, "cannot be checked: out of memory");
+    if (!check_times(c, document, fault) || !check_cases(c, document, fault))
+        return false;
+    count_unresolved(json_member(document, "calibration"), c->counts);
+    return check_result(c->counts, document, fault);
+}
+
+void run_check_release(struct run_check *c)
+{
+    free(c->ids);
+    *c = (struct run_check){.now_ms = c->now_ms};
+}
+
+bool run_check(const cJSON *document, int64_t now_ms, struct schema_fault *fault)
+{
+    struct run_check c;
+    const cJSON *one_case;
+    run_check_begin(&c, now_ms);
+    cJSON_ArrayForEach (one_case, json_member(document, "cases"))
+        run_check_case(&c, document, one_case, json_string(one_case, "id", ""));
+    bool agrees = run_check_end(&c, document, fault);
+    run_check_release(&c);
+    return agrees;
 }

@@ -13,21 +13,31 @@
 #include "base/gzip.h"
 #include "metrics.h"
 #include "run_check.h"
+#include "run_rows.h"
 #include "store_pack.h"
 
 /*
- * Of a document's values, before it is parsed: each takes a node of the tree then. A case of four
- * arms in ten processes has 300 of them, for its samples are one string: 5,000 such cases in one
- * run take 1.5 million, 5,000 series (a case and a provider) a quarter of that.
+ * Of the tree of a document. Mostly there is never more of it than one case, with 300 values where
+ * it has four arms in ten processes, for its samples are one string; but a document may have its
+ * policy, which cases are held against, behind them.
  */
-#define MAX_VALUES ((size_t)2 << 20)
-#define VALUE_BYTES sizeof(cJSON)
+#define MAX_TREE_BYTES ((size_t)160 << 20)
 
 struct ingest {
-    struct buf text; /* inflated; empty when the body was not gzip */
-    struct json_pool pool;
-    const cJSON *document; /* in the pool */
+    struct buf text;       /* inflated; empty when the body was not gzip */
+    struct json_pool pool; /* of what follows */
+    const cJSON *document; /* without its cases */
+    struct run_rows rows;  /* what is stored of these */
     struct store_packed packed;
+};
+
+/* The cases of a document, while they come. */
+struct checking {
+    struct ingest *ingest;
+    struct run_check check;
+    size_t n;
+    struct schema_fault fault; /* the first, by the schema */
+    bool is_faulty, failed;    /* failed: out of memory */
 };
 
 static struct schema *run_schema;
@@ -46,36 +56,69 @@ static bool refuse(struct api_write *w, unsigned status, const char *path, const
     return false;
 }
 
-/* No fewer than the values of the text; those in strings are counted too. */
-static size_t count_values(const char *text, size_t len)
+/* Checks a case and takes what is stored of it. */
+static void take_case(void *context, const cJSON *document, const cJSON *one_case)
 {
-    size_t n = 1;
-    for (size_t i = 0; i < len; i++)
-        n += text[i] == ',' || text[i] == '[' || text[i] == '{';
-    return n;
+    struct checking *k = context;
+    if (k->is_faulty || k->failed)
+        return;
+    if (!schema_check_element(run_schema, "cases", k->n++, one_case, &k->fault)) {
+        k->is_faulty = true;
+        return;
+    }
+    const struct run_case *row = run_rows_add(&k->ingest->rows, one_case);
+    k->failed = !row;
+    if (row)
+        run_check_case(&k->check, document, one_case, row->id);
+}
+
+/* What is wrong with the head of a document is told before what is with a case. */
+static bool is_right(struct checking *k, struct schema_fault *fault)
+{
+    if (!schema_check(run_schema, k->ingest->document, fault))
+        return false;
+    if (k->is_faulty)
+        *fault = k->fault;
+    return !k->is_faulty && run_check_end(&k->check, k->ingest->document, fault);
+}
+
+static enum gate_status read_cases(const struct api_write *w, struct checking *k,
+                                   struct gate_error *err)
+{
+    const struct json_elements cases = {"cases", "policy", take_case, k};
+    struct ingest *in = k->ingest;
+    const cJSON *one_case = NULL;
+    enum gate_status status = json_parse_elements("document", w->body, w->len, GATE_USAGE,
+                                                  &in->pool, &cases, &in->document, err);
+    cJSON_ArrayForEach (one_case, json_member(in->document, "cases"))
+        take_case(k, in->document, one_case);
+    return status;
+}
+
+static bool check(struct api_write *w, struct checking *k)
+{
+    struct gate_error err = {0};
+    struct schema_fault fault;
+    enum gate_status status = read_cases(w, k, &err);
+    if (k->ingest->pool.full)
+        return refuse(w, 413, "", "the document has too many values");
+    if (status != GATE_OK)
+        return refuse(w, 400, "", err.message);
+    if (k->failed || k->check.failed)
+        return refuse(w, 503, "", "the server is out of memory");
+    return is_right(k, &fault) || refuse(w, 400, fault.pointer, fault.message);
 }
 
 static bool parse(struct api_write *w, struct ingest *in)
 {
-    struct gate_error err = {0};
-    struct schema_fault fault;
-    size_t n_values = count_values(w->body, w->len);
-    w->state_bytes = w->len;
-    if (n_values > MAX_VALUES)
-        return refuse(w, 413, "", "the document has too many values");
-    w->state_bytes += n_values * VALUE_BYTES;
-    if (json_parse_pooled("document", w->body, w->len, GATE_USAGE, &in->pool, &in->document,
-                          &err) != GATE_OK)
-        return refuse(w, 400, "", err.message);
-    pthread_once(&once, open_schema);
-    if (!run_schema) {
-        reply_problem(w->reply, 500, "The schema of the run document cannot be read.");
-        return false;
-    }
-    if (!schema_check(run_schema, in->document, &fault) ||
-        !run_check(in->document, clock_wall_ms(), &fault))
-        return refuse(w, 400, fault.pointer, fault.message);
-    return true;
+    struct checking k = {.ingest = in};
+    in->pool.max_bytes = MAX_TREE_BYTES;
+    run_rows_begin(&in->rows, &in->pool);
+    run_check_begin(&k.check, clock_wall_ms());
+    bool good = check(w, &k);
+    run_check_release(&k.check);
+    w->state_bytes = w->len + in->pool.bytes;
+    return good;
 }
 
 static bool pack(struct api_write *w, struct ingest *in, const char *body, size_t len)
@@ -113,6 +156,11 @@ bool api_prepare_run(struct api_write *w)
     }
     if (w->len == 0)
         return refuse(w, 400, "", "the body is empty");
+    pthread_once(&once, open_schema);
+    if (!run_schema) {
+        reply_problem(w->reply, 500, "The schema of the run document cannot be read.");
+        return false;
+    }
     return parse(w, in) && pack(w, in, body, len);
 }
 
@@ -133,7 +181,8 @@ enum gate_status api_store_run(struct api_write *w, struct store *store, struct 
     struct ingest *in = w->state;
     enum store_put_outcome outcome;
     const char *uuid = json_string(in->document, "uuid", "");
-    enum gate_status status = store_put_packed(store, in->document, &in->packed, &outcome, err);
+    enum gate_status status =
+        store_put_packed(store, in->document, &in->rows, &in->packed, &outcome, err);
     store_packed_release(&in->packed);
     if (outcome == STORE_PUT_REFUSED) {
         refuse(w, 400, "", err->message);

@@ -50,7 +50,8 @@ enum gate_status store_put_run(struct store *s, const cJSON *document, const cha
                                bool *existed, struct gate_error *err);
 
 /*
- * The same in two steps, so that the longer one, store_pack(), need not hold up other writers.
+ * The same in steps, so that the longer ones, run_rows_add() and store_pack(), need not hold up
+ * other writers. The document's cases are those of `rows`, and need not be in its tree.
  */
 enum store_put_outcome {
     STORE_PUT_CREATED,
@@ -59,8 +60,9 @@ enum store_put_outcome {
     STORE_PUT_REFUSED  /* with a failure: it is the document's own, and will be so again */
 };
 struct store_packed; /* store_pack.h */
+struct run_rows;     /* run_rows.h */
 enum gate_status store_put_packed(struct store *s, const cJSON *document,
-                                  const struct store_packed *packed,
+                                  const struct run_rows *rows, const struct store_packed *packed,
                                   enum store_put_outcome *outcome, struct gate_error *err);
 
 /*

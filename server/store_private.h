@@ -95,7 +95,6 @@ void bind_real(struct query *q, double value);
 void bind_null(struct query *q);
 void bind_id_or_null(struct query *q, int64_t id);              /* 0: NULL */
 void bind_number_or_null(struct query *q, const cJSON *number); /* no number: NULL */
-void bind_count_or_null(struct query *q, const cJSON *number);  /* the same, whole */
 void bind_blob(struct query *q, const void *bytes, size_t len); /* not copied */
 int query_step(struct query *q); /* SQLITE_ROW, SQLITE_DONE or an error */
 

@@ -3,16 +3,6 @@
 
 #include <string.h>
 
-static int count_verdict(const cJSON *cases, const char *verdict)
-{
-    int n = 0;
-    const cJSON *item = NULL;
-    cJSON_ArrayForEach (item, cases) {
-        n += strcmp(json_string(item, "verdict", ""), verdict) == 0;
-    }
-    return n;
-}
-
 /* The commit's id, 0 outside of a repository. */
 static enum gate_status put_revision(const struct put *p, int64_t *id)
 {
@@ -33,7 +23,6 @@ static void bind_run(const struct put *p, struct query *q, int64_t revision_id)
 {
     const cJSON *device = json_member(p->document, "device");
     const cJSON *git = json_member(p->document, "git");
-    const cJSON *cases = json_member(p->document, "cases");
     bind_text(q, p->uuid);
     bind_int(q, p->time_ms);
     bind_id_or_null(q, revision_id);
@@ -47,13 +36,9 @@ static void bind_run(const struct put *p, struct query *q, int64_t revision_id)
     bind_text(q, p->epoch);
     bind_text(q, json_string(p->document, "verdict", ""));
     bind_int(q, json_integer(p->document, "exit_code", 0));
-    bind_int(q, cJSON_GetArraySize(cases));
-    bind_int(q, count_verdict(cases, "pass"));
-    bind_int(q, count_verdict(cases, "regression"));
-    bind_int(q, count_verdict(cases, "improvement"));
-    bind_int(q, count_verdict(cases, "wrong"));
-    bind_int(q, count_verdict(cases, "no-verdict"));
-    bind_int(q, count_verdict(cases, "environment"));
+    bind_int(q, (int64_t)p->rows->n);
+    for (int i = 0; i < STORE_N_VERDICTS; i++)
+        bind_int(q, p->rows->n_verdicts[i]);
 }
 
 static enum gate_status put_run_row(struct put *p)
@@ -124,7 +109,7 @@ static enum gate_status put_whole(void *context, struct gate_error *err)
 }
 
 enum gate_status store_put_packed(struct store *s, const cJSON *document,
-                                  const struct store_packed *packed,
+                                  const struct run_rows *rows, const struct store_packed *packed,
                                   enum store_put_outcome *outcome, struct gate_error *err)
 {
     struct put_kernel kernels[PUT_N_KERNELS] = {{0}};
@@ -132,6 +117,7 @@ enum gate_status store_put_packed(struct store *s, const cJSON *document,
         .kernels = kernels,
         .store = s,
         .document = document,
+        .rows = rows,
         .packed = packed,
         .outcome = outcome,
         .uuid = json_string(document, "uuid", ""),
@@ -147,11 +133,17 @@ enum gate_status store_put_run(struct store *s, const cJSON *document, const cha
                                bool *existed, struct gate_error *err)
 {
     struct store_packed packed;
+    struct json_pool pool = {0};
+    struct run_rows rows;
     enum store_put_outcome outcome = STORE_PUT_CREATED;
     enum gate_status status = store_pack(text, len, &packed, err);
+    run_rows_begin(&rows, &pool);
+    if (status == GATE_OK && !run_rows_add_all(&rows, document))
+        status = gate_fail(err, GATE_INTERNAL, "out of memory");
     if (status == GATE_OK)
-        status = store_put_packed(s, document, &packed, &outcome, err);
+        status = store_put_packed(s, document, &rows, &packed, &outcome, err);
     *existed = outcome != STORE_PUT_CREATED;
+    json_pool_release(&pool);
     store_packed_release(&packed);
     return status;
 }

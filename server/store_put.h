@@ -5,6 +5,7 @@
 #define SERVER_STORE_PUT_H
 
 #include "base/json.h"
+#include "run_rows.h"
 #include "store_pack.h"
 #include "store_private.h"
 
@@ -19,7 +20,8 @@ struct put_kernel {
 /* One run on its way in. */
 struct put {
     struct store *store;
-    const cJSON *document;
+    const cJSON *document; /* whose cases may be gone */
+    const struct run_rows *rows;
     const struct store_packed *packed;
     enum store_put_outcome *outcome;
     const char *uuid;
@@ -32,39 +34,28 @@ struct put {
     struct gate_error *err;
 };
 
-/* A track that the run has, as it was before, and what the run's case says of all arms. */
+/* A track that the run has, as it was before. */
 struct put_track {
     int64_t id;
     bool newest;      /* no run of the track that is stored is newer than this one */
     int64_t point_ms; /* -1: it has none */
     bool moves_point; /* this run has its newest point */
-    double control_ns;
 };
 
 /* store_put_case.c: the track of a case, made where there is none, and the case's rows of it. */
-enum gate_status put_case_track(const struct put *p, const cJSON *item, struct put_track *track);
-enum gate_status put_case(const struct put *p, const cJSON *item, struct put_track *track);
+enum gate_status put_case_track(const struct put *p, const struct run_case *c,
+                                struct put_track *track);
+enum gate_status put_case(const struct put *p, const struct run_case *c, struct put_track *track);
 /* All cases of the run: store_put_cases.c. */
 enum gate_status put_cases(const struct put *p);
-/* The verified timings of a case, store_put_point.c. The candidate's series and arm, 0 for none. */
-enum gate_status put_points(const struct put *p, const cJSON *item, struct put_track *track,
-                            int64_t *series_id, int *arm);
+/* The timings of a case, store_put_point.c. The series of its candidate, 0: it has none. */
+enum gate_status put_points(const struct put *p, const struct run_case *c, struct put_track *track,
+                            int64_t *series_id);
 /* What the case was held against, store_put_best.c; called for the newest run of a track. */
-enum gate_status put_best(const struct put *p, const cJSON *item, int64_t track_id);
+enum gate_status put_best(const struct put *p, const struct run_case *c, int64_t track_id);
 /* From when on the device had which epoch, store_put_epoch.c; the run is stored already. */
 enum gate_status put_epoch(const struct put *p);
 /* store_put_calibration.c; a document without one is fine. */
 enum gate_status put_calibration(const struct put *p);
-
-/* The arm of a case that has this role, is verified and was timed; NULL: none that counts. */
-const cJSON *timed_arm(const cJSON *item, const char *role);
-bool is_timed(const cJSON *arm);
-bool has_role(const cJSON *arm, const char *role);
-/* The candidate's timing; NULL when there is none that counts. */
-const cJSON *candidate_timing(const cJSON *item);
-/* p50 of the best: as measured in this run, else as it was on record. 0: there is none. */
-double best_p50_ns(const cJSON *item);
-/* Median over the processes of the case. 0: not known. */
-double control_ns(const cJSON *item);
 
 #endif

@@ -41,40 +41,38 @@ static bool best_row(struct query *q, void *call)
  * Only an accept raises a best. A slower one that none made, or the first one of its store, does
  * not follow from what was logged: a runner without the stored bests began anew.
  */
-static const char *kind_of(const struct logged *before, const cJSON *best)
+static const char *kind_of(const struct logged *before, const struct run_best *best)
 {
-    const char *made_by = json_string(best, "made_by", "");
-    if (!before->known || before->other_contract || strcmp(made_by, "accept-new") == 0)
+    if (!before->known || before->other_contract || strcmp(best->made_by, "accept-new") == 0)
         return "first";
     if (before->other_epoch)
         return "epoch";
-    if (json_number(best, "p50_ns", 0.0) < before->p50_ns)
+    if (best->p50_ns < before->p50_ns)
         return "lowered";
-    return strcmp(made_by, "accept") == 0 ? "raised" : "first";
+    return strcmp(best->made_by, "accept") == 0 ? "raised" : "first";
 }
 
-static enum gate_status put_log(const struct put *p, const cJSON *best, int64_t track_id,
+static enum gate_status put_log(const struct put *p, const struct run_best *best, int64_t track_id,
                                 const struct logged *before)
 {
-    double p50_ns = json_number(best, "p50_ns", 0.0);
     const char *kind = kind_of(before, best);
     struct query q = query_begin(p->store, SQL_PUT_BEST_LOG);
     bind_int(&q, p->device_id);
     bind_int(&q, track_id);
     bind_int(&q, p->run_id);
     bind_positive_or_null(&q, strcmp(kind, "first") == 0 ? 0.0 : before->p50_ns);
-    bind_real(&q, p50_ns);
-    bind_text(&q, json_string(best, "commit", ""));
+    bind_real(&q, best->p50_ns);
+    bind_text(&q, best->commit);
     bind_text(&q, kind);
     return store_finish(p->store, &q, p->err);
 }
 
-enum gate_status put_best(const struct put *p, const cJSON *item, int64_t track_id)
+enum gate_status put_best(const struct put *p, const struct run_case *c, int64_t track_id)
 {
-    const cJSON *best = json_member(item, "best");
+    const struct run_best *best = &c->best;
     struct logged logged = {0};
     struct find find = {p, &logged};
-    if (!cJSON_IsObject(best))
+    if (!best->is_there)
         return GATE_OK;
     struct query q = query_begin(p->store, SQL_FIND_BEST);
     bind_int(&q, track_id);
@@ -82,13 +80,12 @@ enum gate_status put_best(const struct put *p, const cJSON *item, int64_t track_
     if (status != GATE_OK)
         return status;
 
-    double p50_ns = json_number(best, "p50_ns", 0.0);
-    int64_t stored_ms = json_integer(best, "time_ms", -1);
     bool changed = !logged.known || logged.other_contract ||
-                   (stored_ms > logged.stored_ms && p50_ns != logged.p50_ns);
+                   (best->stored_ms > logged.stored_ms && best->p50_ns != logged.p50_ns);
     if (changed) {
         status = put_log(p, best, track_id, &logged);
-        logged = (struct logged){.stored_ms = stored_ms, .p50_ns = p50_ns, .run_id = p->run_id};
+        logged = (struct logged){
+            .stored_ms = best->stored_ms, .p50_ns = best->p50_ns, .run_id = p->run_id};
     }
     if (status != GATE_OK)
         return status;
@@ -96,9 +93,9 @@ enum gate_status put_best(const struct put *p, const cJSON *item, int64_t track_
     bind_int(&q, track_id);
     bind_int(&q, p->time_ms);
     bind_int(&q, p->run_id);
-    bind_real(&q, p50_ns);
-    bind_text(&q, json_string(best, "commit", ""));
-    bind_int(&q, stored_ms);
+    bind_real(&q, best->p50_ns);
+    bind_text(&q, best->commit);
+    bind_int(&q, best->stored_ms);
     bind_int(&q, logged.stored_ms);
     bind_real(&q, logged.p50_ns);
     bind_int(&q, logged.run_id);

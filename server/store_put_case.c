@@ -3,79 +3,7 @@
  */
 #include "store_put.h"
 
-#include <string.h>
-
-bool is_timed(const cJSON *arm)
-{
-    return cJSON_IsObject(json_member(arm, "timing")) &&
-           json_bool(json_member(arm, "verify"), "ok", false);
-}
-
-bool has_role(const cJSON *arm, const char *role)
-{
-    return strcmp(json_string(arm, "role", ""), role) == 0;
-}
-
-const cJSON *timed_arm(const cJSON *item, const char *role)
-{
-    const cJSON *arm = NULL;
-    cJSON_ArrayForEach (arm, json_member(item, "arms")) {
-        if (has_role(arm, role) && is_timed(arm))
-            return arm;
-    }
-    return NULL;
-}
-
-static const cJSON *candidate_arm(const cJSON *item)
-{
-    bool wrong = strcmp(json_string(item, "verdict", "wrong"), "wrong") == 0;
-    return wrong ? NULL : timed_arm(item, "candidate");
-}
-
-const cJSON *candidate_timing(const cJSON *item)
-{
-    return json_member(candidate_arm(item), "timing");
-}
-
-double best_p50_ns(const cJSON *item)
-{
-    const cJSON *arm = timed_arm(item, "best");
-    if (arm)
-        return json_number(json_member(arm, "timing"), "p50_ns", 0.0);
-    return json_number(json_member(item, "best"), "p50_ns", 0.0);
-}
-
-/*
- * Candidate over this provider: from pairs of samples where there are any, since those drift
- * together. 0: the provider has no timing.
- */
-static double ratio_to(const cJSON *arm, double candidate_p50_ns)
-{
-    const cJSON *timing = json_member(arm, "timing");
-    double paired = json_number(json_member(timing, "ratio_to_candidate"), "value", 0.0);
-    if (paired > 0.0)
-        return paired;
-    double p50_ns = json_number(timing, "p50_ns", 0.0);
-    return p50_ns > 0.0 ? candidate_p50_ns / p50_ns : 0.0;
-}
-
-/* The provider that is hardest to beat. */
-static const char *fastest_peer(const cJSON *item, double candidate_p50_ns, double *ratio)
-{
-    const char *peer = "";
-    const cJSON *arm = NULL;
-    *ratio = 0.0;
-    cJSON_ArrayForEach (arm, json_member(item, "arms")) {
-        if (!has_role(arm, "provider") || !is_timed(arm))
-            continue;
-        double r = ratio_to(arm, candidate_p50_ns);
-        if (r > *ratio) {
-            *ratio = r;
-            peer = json_string(arm, "provider", "");
-        }
-    }
-    return peer;
-}
+#include <math.h>
 
 struct found_track {
     const struct put *put;
@@ -98,12 +26,12 @@ static bool track_row(struct query *q, void *call)
     return true;
 }
 
-static enum gate_status make_case(const struct put *p, const cJSON *item, int64_t *id)
+static enum gate_status make_case(const struct put *p, const struct run_case *c, int64_t *id)
 {
     struct query q = query_begin(p->store, SQL_PUT_CASE);
-    bind_text(&q, json_string(item, "id", ""));
-    bind_text(&q, json_string(item, "op", ""));
-    bind_text(&q, json_string(item, "dtype", ""));
+    bind_text(&q, c->id);
+    bind_text(&q, c->op);
+    bind_text(&q, c->dtype);
     return store_finish_new(p->store, &q, id, p->err);
 }
 
@@ -117,55 +45,52 @@ static enum gate_status make_track(const struct put *p, int64_t case_id, int64_t
     return store_finish_new(p->store, &q, id, p->err);
 }
 
-enum gate_status put_case_track(const struct put *p, const cJSON *item, struct put_track *track)
+enum gate_status put_case_track(const struct put *p, const struct run_case *c,
+                                struct put_track *track)
 {
     struct found_track found = {p, track, 0};
     *track = (struct put_track){.newest = true, .point_ms = -1};
     struct query q = query_begin(p->store, SQL_FIND_TRACK);
-    bind_text(&q, json_string(item, "id", ""));
+    bind_text(&q, c->id);
     bind_int(&q, p->device_id);
     enum gate_status status = store_each_row(p->store, &q, track_row, &found, p->err);
     if (status == GATE_OK && found.case_id == 0)
-        status = make_case(p, item, &found.case_id);
+        status = make_case(p, c, &found.case_id);
     if (status == GATE_OK && track->id == 0)
         status = make_track(p, found.case_id, &track->id);
     return status;
 }
 
-static enum gate_status put_newest(const struct put *p, const cJSON *item,
+static enum gate_status put_newest(const struct put *p, const struct run_case *c,
                                    const struct put_track *track, int64_t series_id)
 {
-    const cJSON *arm = candidate_arm(item);
-    const cJSON *timing = json_member(arm, "timing");
-    const cJSON *ratio = json_member(item, "ratio");
-    double p50_ns = json_number(timing, "p50_ns", 0.0);
-    double peer_ratio = 0.0;
-    const char *peer = timing ? fastest_peer(item, p50_ns, &peer_ratio) : "";
+    static const struct run_arm none = {.rel_fro = NAN};
+    const struct run_arm *arm = c->candidate ? c->candidate : &none;
     double threshold = json_number(json_member(p->document, "policy"), "threshold", 0.0);
 
     struct query q = query_begin(p->store, SQL_NEWEST_OF_TRACK);
     bind_int(&q, track->id);
     bind_int(&q, p->time_ms);
     bind_int(&q, p->run_id);
-    bind_int(&q, store_verdict_code(json_string(item, "verdict", "")));
-    bind_text(&q, json_string(item, "reason", ""));
+    bind_int(&q, c->verdict);
+    bind_text(&q, c->reason);
     bind_id_or_null(&q, series_id);
-    bind_positive_or_null(&q, json_number(item, "threshold", threshold));
-    bind_positive_or_null(&q, p50_ns);
-    bind_positive_or_null(&q, json_number(timing, "p50_lo_ns", 0.0));
-    bind_positive_or_null(&q, json_number(timing, "p50_hi_ns", 0.0));
-    bind_positive_or_null(&q, json_number(timing, "tflops", 0.0));
-    bind_positive_or_null(&q, json_number(timing, "gbps", 0.0));
-    bind_positive_or_null(&q, json_number(timing, "ceiling", 0.0));
-    bind_positive_or_null(&q, best_p50_ns(item));
-    bind_positive_or_null(&q, json_number(ratio, "value", 0.0));
-    bind_positive_or_null(&q, json_number(ratio, "lo", 0.0));
-    bind_positive_or_null(&q, json_number(ratio, "hi", 0.0));
-    bind_positive_or_null(&q, json_number(item, "mde", 0.0));
-    bind_text(&q, peer);
-    bind_positive_or_null(&q, peer_ratio);
-    bind_positive_or_null(&q, track->control_ns);
-    bind_number_or_null(&q, json_member(json_member(arm, "verify"), "rel_fro"));
+    bind_positive_or_null(&q, c->threshold != 0.0 ? c->threshold : threshold);
+    bind_positive_or_null(&q, arm->p50_ns);
+    bind_positive_or_null(&q, arm->p50_lo_ns);
+    bind_positive_or_null(&q, arm->p50_hi_ns);
+    bind_positive_or_null(&q, arm->tflops);
+    bind_positive_or_null(&q, arm->gbps);
+    bind_positive_or_null(&q, arm->ceiling);
+    bind_positive_or_null(&q, c->best_p50_ns);
+    bind_positive_or_null(&q, c->ratio);
+    bind_positive_or_null(&q, c->ratio_lo);
+    bind_positive_or_null(&q, c->ratio_hi);
+    bind_positive_or_null(&q, c->mde);
+    bind_text(&q, c->peer);
+    bind_positive_or_null(&q, c->peer_ratio);
+    bind_positive_or_null(&q, c->control_ns);
+    bind_real(&q, arm->rel_fro);
     if (track->moves_point) {
         bind_int(&q, p->time_ms);
         bind_text(&q, p->contract);
@@ -188,44 +113,42 @@ static enum gate_status put_late(const struct put *p, const struct put_track *tr
     return store_finish(p->store, &q, p->err);
 }
 
-static enum gate_status put_result(const struct put *p, const cJSON *item, int64_t track_id,
-                                   int64_t series_id, int arm)
+static enum gate_status put_result(const struct put *p, const struct run_case *c, int64_t track_id,
+                                   int64_t series_id)
 {
     struct query q = query_begin(p->store, SQL_PUT_RESULT);
     bind_int(&q, p->run_id);
     bind_int(&q, track_id);
-    bind_int(&q, store_verdict_code(json_string(item, "verdict", "")));
+    bind_int(&q, c->verdict);
     bind_id_or_null(&q, series_id);
     if (series_id != 0)
-        bind_int(&q, arm);
+        bind_int(&q, c->candidate->index);
     return store_finish(p->store, &q, p->err);
 }
 
 /* No point tells of a wrong result. */
-static enum gate_status put_wrong(const struct put *p, const cJSON *item, int64_t track_id)
+static enum gate_status put_wrong(const struct put *p, const struct run_case *c, int64_t track_id)
 {
-    if (strcmp(json_string(item, "verdict", ""), "wrong") != 0)
+    if (c->verdict != store_verdict_code("wrong"))
         return GATE_OK;
     struct query q = query_begin(p->store, SQL_PUT_WRONG);
     bind_int(&q, track_id);
     bind_int(&q, p->time_ms);
     bind_int(&q, p->run_id);
-    bind_text(&q, json_string(item, "reason", ""));
+    bind_text(&q, c->reason);
     return store_finish(p->store, &q, p->err);
 }
 
-enum gate_status put_case(const struct put *p, const cJSON *item, struct put_track *track)
+enum gate_status put_case(const struct put *p, const struct run_case *c, struct put_track *track)
 {
     int64_t series_id = 0;
-    int arm = 0;
-    track->control_ns = control_ns(item);
-    enum gate_status status = put_points(p, item, track, &series_id, &arm);
+    enum gate_status status = put_points(p, c, track, &series_id);
     /* Before what follows, because it is this one that tells a case that comes twice. */
     if (status == GATE_OK)
-        status = put_result(p, item, track->id, series_id, arm);
+        status = put_result(p, c, track->id, series_id);
     if (status == GATE_OK)
-        status = put_wrong(p, item, track->id);
+        status = put_wrong(p, c, track->id);
     if (status != GATE_OK)
         return status;
-    return track->newest ? put_newest(p, item, track, series_id) : put_late(p, track);
+    return track->newest ? put_newest(p, c, track, series_id) : put_late(p, track);
 }

@@ -12,19 +12,19 @@
 #include <stdlib.h>
 
 struct placed {
-    const cJSON *item;
+    const struct run_case *row;
     struct put_track track;
 };
 
 /* Tells of which case an error is, and refuses what the tables could not tell apart. */
-static enum gate_status name_case(const struct put *p, const cJSON *item, enum gate_status status)
+static enum gate_status name_case(const struct put *p, const struct run_case *c,
+                                  enum gate_status status)
 {
     if (status == GATE_OK)
         return status;
     if (sqlite3_extended_errcode(p->store->db) == SQLITE_CONSTRAINT_PRIMARYKEY)
-        return gate_fail(p->err, GATE_IO, "run %s has the case '%s' twice", p->uuid,
-                         json_string(item, "id", ""));
-    gate_fail_context(p->err, "run %s, case '%s'", p->uuid, json_string(item, "id", ""));
+        return gate_fail(p->err, GATE_IO, "run %s has the case '%s' twice", p->uuid, c->id);
+    gate_fail_context(p->err, "run %s, case '%s'", p->uuid, c->id);
     return status;
 }
 
@@ -41,30 +41,28 @@ static enum gate_status put_placed(const struct put *p, struct placed *cases,
     enum gate_status status = GATE_OK;
     for (size_t i = 0; i < n && status == GATE_OK; i++) {
         by_track[i] = &cases[i];
-        status = name_case(p, cases[i].item, put_case_track(p, cases[i].item, &cases[i].track));
+        status = name_case(p, cases[i].row, put_case_track(p, cases[i].row, &cases[i].track));
     }
     if (status == GATE_OK)
         qsort(by_track, n, sizeof(struct placed *), compare_tracks);
     for (size_t i = 0; i < n && status == GATE_OK; i++)
-        status =
-            name_case(p, by_track[i]->item, put_case(p, by_track[i]->item, &by_track[i]->track));
+        status = name_case(p, by_track[i]->row, put_case(p, by_track[i]->row, &by_track[i]->track));
     for (size_t i = 0; i < n && status == GATE_OK; i++) {
         if (cases[i].track.newest)
-            status = name_case(p, cases[i].item, put_best(p, cases[i].item, cases[i].track.id));
+            status = name_case(p, cases[i].row, put_best(p, cases[i].row, cases[i].track.id));
     }
     return status;
 }
 
 enum gate_status put_cases(const struct put *p)
 {
-    const cJSON *list = json_member(p->document, "cases"), *item = NULL;
-    size_t n = 0, room = (size_t)cJSON_GetArraySize(list) + 1;
+    size_t n = 0, room = p->rows->n + 1;
     struct placed *cases = calloc(room, sizeof(*cases));
     struct placed **by_track = calloc(room, sizeof(struct placed *));
     enum gate_status status = GATE_OK;
     if (cases && by_track) {
-        cJSON_ArrayForEach (item, list)
-            cases[n++].item = item;
+        for (const struct run_case *c = p->rows->first; c; c = c->next)
+            cases[n++].row = c;
         status = put_placed(p, cases, by_track, n);
     } else {
         status = gate_fail(p->err, GATE_INTERNAL, "out of memory");

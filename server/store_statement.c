@@ -1,7 +1,6 @@
 /* store_statement.c: uses of prepared statements; see store_private.h. */
 #include "store_private.h"
 
-#include <math.h>
 #include <string.h>
 
 struct query query_begin(struct store *s, enum store_sql id)
@@ -69,16 +68,6 @@ void bind_number_or_null(struct query *q, const cJSON *number)
         bind_real(q, number->valuedouble);
     else
         bind_null(q);
-}
-
-void bind_count_or_null(struct query *q, const cJSON *number)
-{
-    /* A number that is no count is one that the tables refuse. */
-    double value = cJSON_IsNumber(number) ? number->valuedouble : 0.0;
-    if (!cJSON_IsNumber(number))
-        bind_null(q);
-    else
-        bind_int(q, value >= 0.0 && value < 9e15 && floor(value) == value ? (int64_t)value : -1);
 }
 
 void bind_blob(struct query *q, const void *bytes, size_t len)

@@ -36,7 +36,10 @@ enum gate_status json_parse_at(const char *name, unsigned first_line, const char
 struct json_pool {
     struct json_block *blocks;
     char *at, *end;
-    char *keys[256]; /* by hash; the newest of each */
+    char *keys[256];  /* by hash; the newest of each */
+    size_t max_bytes; /* of the system's memory; 0: any */
+    size_t bytes;     /* that it has of it */
+    bool full;        /* it was asked for more than max_bytes */
 };
 
 /* Like json_parse(). The tree is the pool's until its release: not one for cJSON to delete or
@@ -44,7 +47,29 @@ struct json_pool {
 enum gate_status json_parse_pooled(const char *name, const char *text, size_t len,
                                    enum gate_status status, struct json_pool *pool,
                                    const cJSON **out, struct gate_error *err);
-void json_pool_release(struct json_pool *pool);
+void json_pool_release(struct json_pool *pool); /* of what it has; its limit stays */
+
+/* Memory for something else that is to live as long as the tree; NULL when it is short. */
+void *json_pool_take(struct json_pool *pool, size_t n);
+
+/*
+ * The elements of a long array, each as soon as it is read, so that the tree of all of them is
+ * never there: the array is the root's member `key`. Those that come before the root's member
+ * `after` has been read stay in the tree.
+ */
+struct json_elements {
+    const char *key, *after;
+    /* `root` is what has been read of it. Neither is there any more when this returns. */
+    void (*take)(void *context, const cJSON *root, const cJSON *element);
+    void *context;
+};
+
+/* Like json_parse_pooled(), but for those elements: they were taken and are not in the tree. Of a
+ * text that turns out to be refused some may have been taken. */
+enum gate_status json_parse_elements(const char *name, const char *text, size_t len,
+                                     enum gate_status status, struct json_pool *pool,
+                                     const struct json_elements *elements, const cJSON **out,
+                                     struct gate_error *err);
 
 /*
  * Line and column (1-based) of the value that a JSON pointer ("/cases/3/m") names in `text`, which

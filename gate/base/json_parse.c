@@ -24,9 +24,12 @@ struct scan {
     size_t at;
     unsigned depth;
     struct json_keys keys;
-    struct buf decoded;     /* the last string that is a value */
-    struct json_pool *pool; /* of the tree; NULL: on the heap */
-    const char *fault;      /* NULL, or what is wrong at fault_at */
+    struct buf decoded;                   /* the last string that is a value */
+    struct json_pool *pool;               /* of the tree; NULL: on the heap */
+    const struct json_elements *elements; /* to be handed over, or NULL */
+    const cJSON *root, *array;            /* that they are in, once it is met */
+    struct json_pool element;             /* of the tree of one of them */
+    const char *fault;                    /* NULL, or what is wrong at fault_at */
     size_t fault_at;
     bool out_of_memory;
 };
@@ -59,6 +62,7 @@ static void scan_release(struct scan *s)
 {
     json_keys_release(&s->keys);
     buf_release(&s->decoded);
+    json_pool_release(&s->element);
 }
 
 /* The byte at the cursor, -1 at the end. */
@@ -290,6 +294,8 @@ static bool scan_member(struct scan *s, cJSON *object)
         return no_memory(s);
     if (item && !(item->string = json_keep_key(s->pool, json_keys_last(&s->keys))))
         return no_memory(s);
+    if (s->depth == 1 && s->elements && strcmp(item->string, s->elements->key) == 0)
+        s->array = item;
     skip_space(s);
     if (!take(s, ':'))
         return unexpected(s, "expected ':' after a key");
@@ -324,15 +330,42 @@ static bool scan_object(struct scan *s, cJSON *into)
     }
 }
 
-static bool scan_array(struct scan *s, cJSON *into)
+/* One that is handed over: the next one uses its memory again. */
+static bool scan_element(struct scan *s)
+{
+    struct json_pool *pool = s->pool;
+    json_pool_clear(&s->element);
+    cJSON *element = json_new_node(&s->element);
+    if (!element)
+        return no_memory(s);
+    s->pool = &s->element;
+    bool good = scan_value(s, element);
+    s->pool = pool;
+    if (good)
+        s->elements->take(s->elements->context, s->root, element);
+    return good;
+}
+
+static bool are_taken(const struct scan *s, const cJSON *array)
+{
+    return array && array == s->array && json_member(s->root, s->elements->after);
+}
+
+static bool scan_item(struct scan *s, cJSON *array)
 {
     cJSON *item;
+    return add_item(s, array, &item) && scan_value(s, item);
+}
+
+static bool scan_array(struct scan *s, cJSON *into)
+{
+    bool taken = are_taken(s, into);
     s->at++;
     skip_space(s);
     if (take(s, ']'))
         return true;
     for (;;) {
-        if (!add_item(s, into, &item) || !scan_value(s, item))
+        if (!(taken ? scan_element(s) : scan_item(s, into)))
             return false;
         skip_space(s);
         if (take(s, ']'))
@@ -407,35 +440,29 @@ static void line_and_column(const char *text, size_t at, unsigned *line, unsigne
     }
 }
 
-/* Into `root`; what it made of a text that is refused is left there. */
-static enum gate_status parse_into(const char *name, unsigned first_line, const char *text,
-                                   size_t len, enum gate_status status, struct json_pool *pool,
-                                   cJSON *root, struct gate_error *err)
+static enum gate_status tell(const struct scan *s, const char *name, unsigned first_line,
+                             enum gate_status status, struct gate_error *err)
 {
-    struct scan s;
-    scan_start(&s, text, len);
-    s.pool = pool;
-    bool good = scan_document(&s, root);
-    scan_release(&s);
-    if (good)
-        return GATE_OK;
-    if (!s.fault)
-        return gate_fail(err, GATE_INTERNAL, "%s: out of memory", name);
     unsigned line, column;
-    line_and_column(text, s.fault_at, &line, &column);
-    return gate_fail(err, status, "%s:%u:%u: %s", name, first_line + line - 1, column, s.fault);
+    if (!s->fault)
+        return gate_fail(err, GATE_INTERNAL, "%s: out of memory", name);
+    line_and_column(s->text, s->fault_at, &line, &column);
+    return gate_fail(err, status, "%s:%u:%u: %s", name, first_line + line - 1, column, s->fault);
 }
 
 enum gate_status json_parse_at(const char *name, unsigned first_line, const char *text, size_t len,
                                enum gate_status status, cJSON **out, struct gate_error *err)
 {
     cJSON *root = json_new_node(NULL);
+    struct scan s;
     if (!root)
         return gate_fail(err, GATE_INTERNAL, "%s: out of memory", name);
-    status = parse_into(name, first_line, text, len, status, NULL, root, err);
-    if (status != GATE_OK) {
+    scan_start(&s, text, len);
+    bool good = scan_document(&s, root);
+    scan_release(&s);
+    if (!good) {
         cJSON_Delete(root);
-        return status;
+        return tell(&s, name, first_line, status, err);
     }
     *out = root;
     return GATE_OK;
@@ -451,13 +478,30 @@ enum gate_status json_parse_pooled(const char *name, const char *text, size_t le
                                    enum gate_status status, struct json_pool *pool,
                                    const cJSON **out, struct gate_error *err)
 {
+    return json_parse_elements(name, text, len, status, pool, NULL, out, err);
+}
+
+enum gate_status json_parse_elements(const char *name, const char *text, size_t len,
+                                     enum gate_status status, struct json_pool *pool,
+                                     const struct json_elements *elements, const cJSON **out,
+                                     struct gate_error *err)
+{
     cJSON *root = json_new_node(pool);
+    struct scan s;
     if (!root)
         return gate_fail(err, GATE_INTERNAL, "%s: out of memory", name);
-    status = parse_into(name, 1, text, len, status, pool, root, err);
-    if (status == GATE_OK)
-        *out = root;
-    return status;
+    scan_start(&s, text, len);
+    s.pool = pool;
+    s.elements = elements;
+    s.root = root;
+    s.element.max_bytes = pool->max_bytes;
+    bool good = scan_document(&s, root);
+    pool->full |= s.element.full;
+    scan_release(&s);
+    if (!good)
+        return tell(&s, name, 1, status, err);
+    *out = root;
+    return GATE_OK;
 }
 
 /* Copies the first token of `pointer` to `token`, unescaped, and returns what follows it. */

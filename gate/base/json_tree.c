@@ -18,25 +18,35 @@ struct json_block {
     max_align_t bytes[];
 };
 
+static void use_block(struct json_pool *pool, struct json_block *block)
+{
+    pool->blocks = block;
+    pool->at = (char *)block->bytes;
+    pool->end = (char *)block + block->size;
+}
+
 static bool add_block(struct json_pool *pool, size_t least)
 {
     size_t size = sizeof(struct json_block) + least;
     if (size < BLOCK_BYTES)
         size = BLOCK_BYTES;
+    if (pool->max_bytes > 0 && size > pool->max_bytes - pool->bytes) {
+        pool->full = true;
+        return false;
+    }
     struct json_block *block =
         mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (block == MAP_FAILED)
         return false;
     block->next = pool->blocks;
     block->size = size;
-    pool->blocks = block;
-    pool->at = (char *)block->bytes;
-    pool->end = (char *)block + size;
+    pool->bytes += size;
+    use_block(pool, block);
     return true;
 }
 
 /* Each size is rounded up, so what follows is aligned for a node. */
-static void *take_bytes(struct json_pool *pool, size_t n)
+void *json_pool_take(struct json_pool *pool, size_t n)
 {
     n = (n + _Alignof(cJSON) - 1) / _Alignof(cJSON) * _Alignof(cJSON);
     if ((size_t)(pool->end - pool->at) < n && !add_block(pool, n))
@@ -46,21 +56,38 @@ static void *take_bytes(struct json_pool *pool, size_t n)
     return bytes;
 }
 
-void json_pool_release(struct json_pool *pool)
+static void drop_blocks(struct json_pool *pool, struct json_block *kept)
 {
-    while (pool->blocks) {
+    while (pool->blocks != kept) {
         struct json_block *block = pool->blocks;
         pool->blocks = block->next;
+        pool->bytes -= block->size;
         munmap(block, block->size);
     }
-    *pool = (struct json_pool){0};
+}
+
+void json_pool_release(struct json_pool *pool)
+{
+    drop_blocks(pool, NULL);
+    *pool = (struct json_pool){.max_bytes = pool->max_bytes, .full = pool->full};
+}
+
+void json_pool_clear(struct json_pool *pool)
+{
+    struct json_block *first = pool->blocks;
+    while (first && first->next)
+        first = first->next;
+    drop_blocks(pool, first);
+    if (first)
+        use_block(pool, first);
+    memset(pool->keys, 0, sizeof(pool->keys));
 }
 
 /* ---- nodes ---- */
 
 cJSON *json_new_node(struct json_pool *pool)
 {
-    cJSON *node = pool ? take_bytes(pool, sizeof(*node)) : cJSON_malloc(sizeof(*node));
+    cJSON *node = pool ? json_pool_take(pool, sizeof(*node)) : cJSON_malloc(sizeof(*node));
     if (node)
         *node = (cJSON){0};
     return node;
@@ -84,7 +111,7 @@ cJSON *json_add_node(struct json_pool *pool, cJSON *parent)
 
 char *json_keep(struct json_pool *pool, const char *s, size_t len)
 {
-    char *copy = pool ? take_bytes(pool, len + 1) : cJSON_malloc(len + 1);
+    char *copy = pool ? json_pool_take(pool, len + 1) : cJSON_malloc(len + 1);
     if (!copy)
         return NULL;
     if (len > 0)

@@ -9,6 +9,9 @@
 #include "base/json.h"
 #include "base/json_keys.h"
 
+/* Forgets what is in the pool, but keeps a block of memory for what comes. */
+void json_pool_clear(struct json_pool *pool);
+
 /* These return NULL when memory is short. */
 cJSON *json_new_node(struct json_pool *pool);
 cJSON *json_add_node(struct json_pool *pool, cJSON *parent); /* behind its last child */

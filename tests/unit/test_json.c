@@ -229,6 +229,101 @@ static void test_large_pool(void **state)
     json_pool_release(&pool);
 }
 
+/* ---- elements ---- */
+
+struct taken {
+    struct buf text;
+    int policy; /* of the root, when the last one came */
+};
+
+static void take_element(void *context, const cJSON *root, const cJSON *element)
+{
+    struct taken *t = context;
+    json_write(element, false, &t->text);
+    t->policy = (int)json_number(root, "policy", -1);
+}
+
+static enum gate_status parse_elements(const char *text, size_t len, struct json_pool *pool,
+                                       struct taken *t, const cJSON **out)
+{
+    const struct json_elements elements = {"cases", "policy", take_element, t};
+    struct gate_error err = {0};
+    buf_clear(&t->text);
+    return json_parse_elements("t", text, len, GATE_IO, pool, &elements, out, &err);
+}
+
+static void test_elements(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"a\":{\"cases\":[7]},\"policy\":3,"
+                               "\"cases\":[{\"id\":\"x\",\"cases\":[1]},[2],null],\"b\":1}";
+    struct json_pool pool = {0};
+    struct taken t = {.policy = 0};
+    const cJSON *value = NULL;
+    buf_init(&t.text, 1000);
+    assert_int_equal(parse_elements(text, strlen(text), &pool, &t, &value), GATE_OK);
+    assert_string_equal(t.text.data, "{\"id\":\"x\",\"cases\":[1]}\n[2]\nnull\n");
+    assert_int_equal(t.policy, 3);
+    char *rest = cJSON_PrintUnformatted(value);
+    assert_string_equal(rest, "{\"a\":{\"cases\":[7]},\"policy\":3,\"cases\":[],\"b\":1}");
+    free(rest);
+    for (size_t len = 0; len < strlen(text); len++)
+        assert_int_equal(parse_elements(text, len, &pool, &t, &value), GATE_IO);
+    json_pool_release(&pool);
+    buf_release(&t.text);
+}
+
+static void test_elements_that_stay(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"{\"cases\":[1,{\"a\":2}],\"policy\":3}",
+                                        "{\"policy\":3,\"cases\":{\"a\":[2]}}",
+                                        "[{\"cases\":[1]}]"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        struct json_pool pool = {0};
+        struct taken t = {.policy = 0};
+        const cJSON *value = NULL;
+        buf_init(&t.text, 1000);
+        assert_int_equal(parse_elements(texts[i], strlen(texts[i]), &pool, &t, &value), GATE_OK);
+        assert_int_equal(t.text.len, 0);
+        char *all = cJSON_PrintUnformatted(value);
+        assert_string_equal(all, texts[i]);
+        free(all);
+        json_pool_release(&pool);
+        buf_release(&t.text);
+    }
+}
+
+/* Many elements take no more memory than one, and one that takes too much is refused. */
+static void test_memory_of_elements(void **state)
+{
+    (void)state;
+    struct json_pool pool = {.max_bytes = (size_t)4 << 20};
+    struct taken t = {.policy = 0};
+    const cJSON *value = NULL;
+    struct buf b;
+    buf_init(&t.text, 1 << 25);
+    buf_init(&b, 1 << 25);
+    buf_puts(&b, "{\"policy\":1,\"cases\":[[]");
+    for (int i = 0; i < 200; i++)
+        buf_printf(&b, ",[\"%0*d\",{\"k%d\":%d}]", i % 2 ? 1500000 / 50 : 5, i, i, i);
+    size_t len = b.len;
+    buf_puts(&b, "]}");
+    assert_int_equal(parse_elements(b.data, b.len, &pool, &t, &value), GATE_OK);
+    assert_true(pool.bytes <= (size_t)1 << 20);
+    assert_false(pool.full);
+    b.len = len;
+    buf_puts(&b, ",[1");
+    for (int i = 0; i < 100000; i++)
+        buf_puts(&b, ",1");
+    buf_puts(&b, "]]}");
+    assert_int_equal(parse_elements(b.data, b.len, &pool, &t, &value), GATE_INTERNAL);
+    assert_true(pool.full);
+    json_pool_release(&pool);
+    buf_release(&b);
+    buf_release(&t.text);
+}
+
 /* A tree on the heap is one that cJSON made, also for who adds to it. */
 static void test_tree_that_grows(void **state)
 {
@@ -453,6 +548,9 @@ int main(void)
         cmocka_unit_test(test_keys_that_come_again),
         cmocka_unit_test(test_pool),
         cmocka_unit_test(test_large_pool),
+        cmocka_unit_test(test_elements),
+        cmocka_unit_test(test_elements_that_stay),
+        cmocka_unit_test(test_memory_of_elements),
         cmocka_unit_test(test_tree_that_grows),
         cmocka_unit_test(test_numbers_are_strtods),
         cmocka_unit_test(test_locate),

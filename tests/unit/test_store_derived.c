@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "server/store_best.h"
+#include "server/run_rows.h"
 #include "server/store_pack.h"
 #include "server/store_private.h"
 #include "server/store_trend.h"
@@ -508,15 +509,20 @@ static void test_outcomes(void **state)
     static const char *const texts[] = {"{}", "{}", "{ }"};
     static const enum store_put_outcome outcomes[] = {STORE_PUT_CREATED, STORE_PUT_EXISTED,
                                                       STORE_PUT_DIFFERS};
+    struct json_pool pool = {0};
+    struct run_rows rows;
+    run_rows_begin(&rows, &pool);
+    assert_true(run_rows_add_all(&rows, run));
     for (int i = 0; i < 3; i++) {
         struct store_packed packed;
         enum store_put_outcome outcome;
         assert_int_equal(store_pack(texts[i], strlen(texts[i]), &packed, &f->err), GATE_OK);
-        assert_int_equal(store_put_packed(s, run, &packed, &outcome, &f->err), GATE_OK);
+        assert_int_equal(store_put_packed(s, run, &rows, &packed, &outcome, &f->err), GATE_OK);
         assert_int_equal(outcome, outcomes[i]);
         store_packed_release(&packed);
     }
     assert_int_equal(scalar(f->path, "SELECT count(*) FROM run"), 1);
+    json_pool_release(&pool);
     cJSON_Delete(run);
     store_close(s);
 }
