@@ -79,7 +79,7 @@ void store_batch_rollback(struct store *s); /* nothing to undo is fine */
  * SQLite moves a long WAL into the file within the commit that made it long, which then takes
  * several times as long though it is durable before. After store_defer_checkpoints() it does not:
  * store_checkpoint() is to be called after commits, in no batch, when nobody waits for them any
- * more. It is quick where there is nothing to do.
+ * more. It is quick where there is nothing to do. What is written to the log is gathered then.
  */
 void store_defer_checkpoints(struct store *s);
 enum gate_status store_checkpoint(struct store *s, struct gate_error *err);

@@ -6,6 +6,7 @@
  * of the transaction that the caller still believes in.
  */
 #include "store_private.h"
+#include "store_wal.h"
 
 #define CHECKPOINT_PAGES 1000 /* of the log; what SQLite does by itself */
 
@@ -149,6 +150,7 @@ static int on_commit(void *context, sqlite3 *db, const char *name, int n_pages)
 void store_defer_checkpoints(struct store *s)
 {
     sqlite3_wal_hook(s->db, on_commit, s);
+    store_wal_gather(s->db);
     s->n_log_pages = CHECKPOINT_PAGES; /* who ended without a close may have left a long one */
 }
 
