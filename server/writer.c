@@ -266,26 +266,35 @@ static bool do_chore(struct writer *w)
     return status == GATE_OK && more;
 }
 
+/* What a job has left to do waits while others are in hand, but not for ever. */
+static bool chore_may_run(struct writer *w, int64_t since_ns)
+{
+    return writer_jobs(w) == 0 || (int64_t)clock_ns() - since_ns >= (int64_t)BEAT_MS * 1000000;
+}
+
 static void *run_jobs(void *context)
 {
     struct writer *w = context;
     struct list batch;
-    int64_t chore_ns = (int64_t)clock_ns(); /* when it is due */
+    int64_t since_ns = 0; /* when the chore was last called */
     bool more = false;
     list_init(&batch);
     tidy_log(w); /* what a server that was killed left, which each start has to read */
     beat(w);
     /* What the chore has left waits for a job that is being prepared: both would get less done. */
     while (take_ready(w, &batch, more && writer_jobs(w) == 0 ? 0 : BEAT_MS)) {
-        bool wrote = batch.n > 0;
         beat(w);
-        if (wrote)
+        if (batch.n > 0) {
             do_batch(w, &batch);
+            more = true;
+        }
         tidy_log(w);
         beat(w);
-        if (w->chore && (wrote || more || (int64_t)clock_ns() >= chore_ns)) {
+        if (since_ns == 0 || (int64_t)clock_ns() - since_ns >= w->period_ms * 1000000)
+            more = true;
+        if (w->chore && more && chore_may_run(w, since_ns)) {
             more = do_chore(w);
-            chore_ns = (int64_t)clock_ns() + w->period_ms * 1000000;
+            since_ns = (int64_t)clock_ns();
         }
         beat(w);
     }

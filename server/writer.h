@@ -42,7 +42,8 @@ struct writer_job {
 
 /*
  * Work between jobs, in a batch of its own: after commits and once in a period. *more: there is
- * more to do, so it is called again as soon as there is no job, or one that takes long to prepare.
+ * more to do, so it is called again. While there are jobs, also such as are being prepared, it is
+ * called once in a second.
  */
 typedef enum gate_status (*writer_chore)(void *context, struct store *store, bool *more,
                                          struct gate_error *err);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "server/auth.h"
 #include "server/store_private.h"
 #include "server/store_token.h"
@@ -258,7 +259,7 @@ static void test_draining_ends_what_was_taken(void **state)
 
 /* ---- work between jobs ---- */
 
-static atomic_uint n_chores;
+static atomic_uint n_chores, n_behind;
 
 static enum gate_status chore(void *context, struct store *store, bool *more,
                               struct gate_error *err)
@@ -312,6 +313,17 @@ static enum gate_status endless_chore(void *context, struct store *store, bool *
     return GATE_OK;
 }
 
+static enum gate_status last_chore(void *context, struct store *store, bool *more,
+                                   struct gate_error *err)
+{
+    (void)context;
+    (void)store;
+    (void)err;
+    atomic_fetch_add(&n_chores, 1);
+    *more = false;
+    return GATE_OK;
+}
+
 static void ignore(void *context, enum gate_status status, const struct gate_error *err)
 {
     (void)context;
@@ -343,6 +355,43 @@ static void test_chores_wait_for_a_preparation(void **state)
     writer_drain(f->writer);
 }
 
+/* The same of what comes after a commit: `f` counts the jobs that are done. */
+static bool prepare_after_another(void *context)
+{
+    struct fixture *f = context;
+    wait_for(f, 1);
+    for (unsigned i = 0; i < 333 && atomic_load(&n_chores) == 1; i++)
+        usleep(1000);
+    atomic_store(&n_behind, atomic_load(&n_chores) - 1);
+    return false;
+}
+
+static void test_chores_wait_for_what_comes_behind(void **state)
+{
+    struct fixture *f = *state;
+    struct writer_options options = {
+        .db = f->path, .chore = last_chore, .context = f, .period_ms = 3600000};
+    struct writer_job job = {.context = f, .prepare = prepare_after_another, .done = ignore};
+    writer_close(f->writer);
+    atomic_store(&n_chores, 0);
+    atomic_store(&n_behind, 100);
+    assert_int_equal(writer_open(&options, &f->writer, NULL), GATE_OK);
+    while (atomic_load(&n_chores) == 0)
+        usleep(1000);
+    int64_t start_ns = (int64_t)clock_ns();
+    assert_true(writer_reserve(f->writer));
+    assert_true(submit(f, 0));
+    writer_submit(f->writer, &job);
+    while (writer_jobs(f->writer) > 0)
+        usleep(1000);
+    /* Once in a second, so not at all, but on a machine that is very slow. */
+    assert_in_range(atomic_load(&n_behind), 0, ((int64_t)clock_ns() - start_ns) / 1000000000);
+    while (atomic_load(&n_chores) < 2) /* it is called afterwards */
+        usleep(1000);
+    writer_drain(f->writer);
+    assert_int_equal(atomic_load(&n_chores), 2);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -354,6 +403,7 @@ int main(void)
         TEST(test_draining_ends_what_was_taken),
         TEST(test_chores),
         TEST(test_chores_wait_for_a_preparation),
+        TEST(test_chores_wait_for_what_comes_behind),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);
