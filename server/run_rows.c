@@ -26,14 +26,19 @@ static struct reader read_object(const cJSON *object)
     return (struct reader){first, first};
 }
 
+static bool is_key(const cJSON *item, const char *key)
+{
+    return item->string[0] == key[0] && strcmp(item->string, key) == 0;
+}
+
 static const cJSON *member(struct reader *r, const char *key)
 {
     const cJSON *item = r->next;
-    while (item && strcmp(item->string, key) != 0)
+    while (item && !is_key(item, key))
         item = item->next;
     if (!item) {
         item = r->first;
-        while (item != r->next && strcmp(item->string, key) != 0)
+        while (item != r->next && !is_key(item, key))
             item = item->next;
         if (item == r->next)
             return NULL;

@@ -261,15 +261,21 @@ static bool compile_keyword(struct schema *s, struct rule *r, const cJSON *value
     return compile_limit(r, value, err);
 }
 
+/* Mostly the first character tells. */
+static bool same_text(const char *a, const char *b)
+{
+    return a[0] == b[0] && strcmp(a, b) == 0;
+}
+
 /* The place of a property, looked for from `guess` on and then from the start; n: there is none. */
 static size_t place_of(const struct property *list, size_t n, const char *name, size_t guess)
 {
     for (size_t i = guess; i < n; i++) {
-        if (strcmp(list[i].name, name) == 0)
+        if (same_text(list[i].name, name))
             return i;
     }
     for (size_t i = 0; i < guess && i < n; i++) {
-        if (strcmp(list[i].name, name) == 0)
+        if (same_text(list[i].name, name))
             return i;
     }
     return n;
@@ -458,24 +464,30 @@ static bool report(struct schema_fault *fault, const struct step *at, const char
     return false;
 }
 
+/* cJSON's own questions are calls into a library, of which a document would take a million. */
+static bool is(const cJSON *value, int kind)
+{
+    return (value->type & 0xff) == kind;
+}
+
 static bool has_type(const cJSON *value, unsigned type)
 {
     switch (type) {
     case TYPE_NULL:
-        return cJSON_IsNull(value);
+        return is(value, cJSON_NULL);
     case TYPE_BOOLEAN:
-        return cJSON_IsBool(value);
+        return is(value, cJSON_True) || is(value, cJSON_False);
     case TYPE_NUMBER:
-        return cJSON_IsNumber(value) && isfinite(value->valuedouble);
+        return is(value, cJSON_Number) && isfinite(value->valuedouble);
     case TYPE_INTEGER:
-        return cJSON_IsNumber(value) && isfinite(value->valuedouble) &&
+        return is(value, cJSON_Number) && isfinite(value->valuedouble) &&
                value->valuedouble == floor(value->valuedouble);
     case TYPE_STRING:
-        return cJSON_IsString(value);
+        return is(value, cJSON_String);
     case TYPE_ARRAY:
-        return cJSON_IsArray(value);
+        return is(value, cJSON_Array);
     default:
-        return cJSON_IsObject(value);
+        return is(value, cJSON_Object);
     }
 }
 
@@ -514,7 +526,9 @@ static bool check_enum(const struct rule *r, const cJSON *value, const struct st
     const cJSON *item;
 
     cJSON_ArrayForEach (item, r->enumeration) {
-        if (cJSON_Compare(item, value, true))
+        if (is(item, cJSON_String) && is(value, cJSON_String)
+                ? same_text(item->valuestring, value->valuestring)
+                : cJSON_Compare(item, value, true))
             return true;
     }
     if (!fault)
@@ -694,13 +708,13 @@ static bool check_rule(const struct rule *r, const cJSON *value, const struct st
     }
     if (r->enumeration && !check_enum(r, value, at, fault))
         return false;
-    if (cJSON_IsNumber(value) && !check_number(r, value, at, fault))
+    if (is(value, cJSON_Number) && !check_number(r, value, at, fault))
         return false;
-    if (cJSON_IsString(value) && !check_string(r, value, at, fault))
+    if (is(value, cJSON_String) && !check_string(r, value, at, fault))
         return false;
-    if (cJSON_IsArray(value) && !check_array(r, value, at, fault))
+    if (is(value, cJSON_Array) && !check_array(r, value, at, fault))
         return false;
-    if (cJSON_IsObject(value) && !check_object(r, value, at, fault))
+    if (is(value, cJSON_Object) && !check_object(r, value, at, fault))
         return false;
     return !r->one_of || check_one_of(r, value, at, fault);
 }
