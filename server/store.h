@@ -79,10 +79,12 @@ void store_batch_rollback(struct store *s); /* nothing to undo is fine */
  * SQLite moves a long WAL into the file within the commit that made it long, which then takes
  * several times as long though it is durable before. After store_defer_checkpoints() it does not:
  * store_checkpoint() is to be called after commits, in no batch, when nobody waits for them any
- * more. It is quick where there is nothing to do. What is written to the log is gathered then.
+ * more. It is quick where there is nothing to do. `is_busy`: others wait to be written, so the log
+ * may become longer first; a page that several of them write is moved once. What is written to the
+ * log is gathered then (store_wal.h).
  */
 void store_defer_checkpoints(struct store *s);
-enum gate_status store_checkpoint(struct store *s, struct gate_error *err);
+enum gate_status store_checkpoint(struct store *s, bool is_busy, struct gate_error *err);
 
 struct store_run {
     const char *uuid;

@@ -9,6 +9,7 @@
 #include "store_wal.h"
 
 #define CHECKPOINT_PAGES 1000 /* of the log; what SQLite does by itself */
+#define BUSY_PAGES 16384      /* 64 MiB, which who starts after a crash has to read */
 
 static enum gate_status run_sql(struct store *s, enum store_sql id, struct gate_error *err)
 {
@@ -154,9 +155,9 @@ void store_defer_checkpoints(struct store *s)
     s->n_log_pages = CHECKPOINT_PAGES; /* who ended without a close may have left a long one */
 }
 
-enum gate_status store_checkpoint(struct store *s, struct gate_error *err)
+enum gate_status store_checkpoint(struct store *s, bool is_busy, struct gate_error *err)
 {
-    if (s->n_log_pages < CHECKPOINT_PAGES)
+    if (s->n_log_pages < (is_busy ? BUSY_PAGES : CHECKPOINT_PAGES))
         return GATE_OK;
     enum gate_status status = store_lock(s, err);
     if (status != GATE_OK)

@@ -245,7 +245,7 @@ static void do_batch(struct writer *w, struct list *batch)
 static void tidy_log(struct writer *w)
 {
     struct gate_error err = {0};
-    if (store_checkpoint(w->store, &err) != GATE_OK)
+    if (store_checkpoint(w->store, writer_jobs(w) > 0, &err) != GATE_OK)
         log_message(LOG_LEVEL_ERROR, "%s", err.message);
 }
 

@@ -140,7 +140,9 @@ static void test_checkpoints_wait(void **state)
     store_defer_checkpoints(s);
     put_long(f, s, 1);
     assert_int_equal(size_of(f->path), bytes);
-    assert_int_equal(store_checkpoint(s, &f->err), GATE_OK);
+    assert_int_equal(store_checkpoint(s, true, &f->err), GATE_OK);
+    assert_int_equal(size_of(f->path), bytes);
+    assert_int_equal(store_checkpoint(s, false, &f->err), GATE_OK);
     assert_true(size_of(f->path) > 2 * bytes - 1000000);
     bytes = size_of(f->path);
     put_long(f, s, 2);
@@ -149,9 +151,26 @@ static void test_checkpoints_wait(void **state)
     struct store *next = open_store(f, STORE_READ_WRITE);
     store_defer_checkpoints(next);
     assert_int_equal(size_of(f->path), bytes);
-    assert_int_equal(store_checkpoint(next, &f->err), GATE_OK);
+    assert_int_equal(store_checkpoint(next, false, &f->err), GATE_OK);
     assert_true(size_of(f->path) > bytes);
     store_close(next);
+    store_close(s);
+    assert_sound(f->path);
+}
+
+/* Who is busy lets the log grow, but not for ever. */
+static void test_checkpoints_of_the_busy(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    store_defer_checkpoints(s);
+    int64_t bytes = size_of(f->path);
+    int n = 0;
+    while (size_of(f->path) == bytes && n < 12) {
+        put_long(f, s, n++);
+        assert_int_equal(store_checkpoint(s, true, &f->err), GATE_OK);
+    }
+    assert_in_range(n, 5, 8); /* of 10 MB each */
     store_close(s);
     assert_sound(f->path);
 }
@@ -214,6 +233,7 @@ int main(void)
         TEST(test_bad_run_in_a_batch),
         TEST(test_bad_run_comes_first),
         TEST(test_checkpoints_wait),
+        TEST(test_checkpoints_of_the_busy),
         TEST(test_open_beside_a_writer),
         TEST(test_batch_that_sqlite_ended),
         TEST(test_misuse),
