@@ -10,10 +10,13 @@
 #define PREFIX "/api/v1/"
 
 static const struct route routes[] = {
-    {"runs", {"device", "commit", "branch", "verdict", "limit", "after", "format"}, get_runs},
+    {"runs",
+     {"device", "commit", "branch", "watched", "verdict", "limit", "after", "format"},
+     get_runs},
     {"runs/", {"case", "format"}, get_document},
     {"cases",
-     {"device", "op", "dtype", "verdict", "q", "sort", "limit", "after", "format"},
+     {"device", "branch", "watched", "op", "dtype", "verdict", "q", "sort", "limit", "after",
+      "format"},
      get_cases},
     {"trends",
      {"case", "device", "provider", "contract", "branch", "from", "to", "from_commit", "to_commit",
@@ -23,7 +26,8 @@ static const struct route routes[] = {
     {"leaderboard", {"device", "limit", "after", "format"}, get_leaderboard},
     {"bests", {"device", "limit", "after", "format"}, get_bests},
     {"bests/log", {"device", "case", "limit", "after", "format"}, get_best_log},
-    {"devices", {"format"}, get_devices},
+    {"devices", {"branch", "watched", "format"}, get_devices},
+    {"branches", {"limit", "format"}, get_branches},
     {"calibrations", {"device", "limit", "after", "format"}, get_calibrations},
     {"alerts", {"state", "device", "case", "kind", "limit", "after", "format"}, get_alerts},
     {"alerts/", {NULL}, get_alert},
@@ -86,9 +90,10 @@ bool api_parameters_are_known(struct call *c, const struct route *route)
     return !unknown;
 }
 
-void api_get(struct store *store, const struct request *request, struct reply *reply)
+void api_get(struct store *store, const struct watch_branches *watched,
+             const struct request *request, struct reply *reply)
 {
-    struct call c = {.store = store, .request = request, .reply = reply};
+    struct call c = {.store = store, .watched = watched, .request = request, .reply = reply};
     const struct route *route = find_route(request->path, &c.rest);
     if (!route) {
         reply_problem(reply, 404, "There is no such address in the API.");

@@ -1,6 +1,10 @@
-/* api_devices.c: the device models with their epochs; see api.h. */
+/* api_devices.c: the device models with their epochs, and the branches; see api.h. */
 #include "api_private.h"
 #include "store_memo.h"
+#include "watch_branches.h"
+
+#define BRANCHES_DEFAULT 200
+#define BRANCHES_MAX 1000
 
 static bool epoch_row(void *context, int64_t from_ms, const char *epoch)
 {
@@ -59,13 +63,48 @@ static bool device_row(void *context, const struct store_device *row)
 
 enum gate_status get_devices(struct call *c)
 {
-    if (!take_format(c))
+    struct store_scope scope;
+    if (!take_format(c) || !take_scope(c, &scope))
         return GATE_OK;
     list_open(c, "devices");
-    enum gate_status status = store_devices(c->store, device_row, c, &c->err);
+    enum gate_status status = store_devices(c->store, &scope, device_row, c, &c->err);
     list_rows_end(c);
     if (list_lacks_header(c))
         put_device(c, &(struct store_device){0});
     list_close(c);
     return status == GATE_OK ? c->status : status;
+}
+
+static void put_branch(struct call *c, const struct store_branch *row)
+{
+    struct emit *e = &c->emit;
+    emit_row_begin(e);
+    emit_known_string(e, "branch", row->name);
+    emit_bool_member(e, "watched", row->name && watch_has_branch(c->watched, row->name));
+    emit_key(e, "newest");
+    emit_open(e, '{');
+    emit_string_member(e, "run", row->run_uuid);
+    emit_integer_member(e, "time_ms", row->time_ms);
+    emit_close(e, '}');
+    emit_row_end(e);
+}
+
+static bool branch_row(void *context, const struct store_branch *row)
+{
+    put_branch(context, row);
+    return true;
+}
+
+enum gate_status get_branches(struct call *c)
+{
+    int64_t limit;
+    if (!take_format(c) || !take_number(c, "limit", BRANCHES_DEFAULT, 1, BRANCHES_MAX, &limit))
+        return GATE_OK;
+    list_open(c, "branches");
+    enum gate_status status = store_newest_branches(c->store, limit, branch_row, c, &c->err);
+    list_rows_end(c);
+    if (list_lacks_header(c))
+        put_branch(c, &(struct store_branch){0});
+    list_close(c);
+    return status;
 }

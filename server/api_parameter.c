@@ -83,6 +83,20 @@ bool take_branch(struct call *c, const char **out)
     return false;
 }
 
+bool take_scope(struct call *c, struct store_scope *out)
+{
+    static const char *const words[] = {"0", "1"};
+    int watched = 0;
+    *out = (struct store_scope){.watched = c->watched};
+    if (!take_branch(c, &out->branch) || !take_word(c, "watched", words, 2, 0, &watched))
+        return false;
+    out->watched_only = watched == 1;
+    if (!out->branch || !out->watched_only)
+        return true;
+    reply_problem(c->reply, 400, "The parameters 'branch' and 'watched' exclude each other.");
+    return false;
+}
+
 void refuse_after(struct call *c)
 {
     reply_problem(c->reply, 400, "The parameter 'after' is not the 'next' of an earlier answer.");

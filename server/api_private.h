@@ -19,6 +19,7 @@
 /* One answer in the making. */
 struct call {
     struct store *store;
+    const struct watch_branches *watched;
     const struct request *request;
     const char *rest; /* of the path, behind the route's */
     struct reply *reply;
@@ -54,8 +55,9 @@ bool take_case(struct call *c, bool required, const char **out);
 bool take_provider(struct call *c, const char **out);
 bool take_contract(struct call *c, const char **out);
 bool take_verdict(struct call *c, const char **out);
-bool take_commit(struct call *c, const char **out); /* all 40 digits */
-bool take_branch(struct call *c, const char **out); /* any text that a document may have */
+bool take_commit(struct call *c, const char **out);       /* all 40 digits */
+bool take_branch(struct call *c, const char **out);       /* any text that a document may have */
+bool take_scope(struct call *c, struct store_scope *out); /* branch= or watched= */
 
 /* A whole number from `min` to `max`. */
 bool take_number(struct call *c, const char *parameter, int64_t otherwise, int64_t min, int64_t max,
@@ -111,6 +113,7 @@ enum gate_status get_leaderboard(struct call *c);
 enum gate_status get_bests(struct call *c);
 enum gate_status get_best_log(struct call *c);
 enum gate_status get_devices(struct call *c);
+enum gate_status get_branches(struct call *c);
 enum gate_status get_calibrations(struct call *c);
 enum gate_status get_alerts(struct call *c);
 enum gate_status get_alert(struct call *c);

@@ -77,13 +77,13 @@ static void answer_from_store(struct http *h, const struct exchange *x, const st
     struct store *store = http_take_store(h);
     reply->etag = *tag;
     if (api_owns(x->request.path))
-        api_get(store, &x->request, reply);
+        api_get(store, &h->options.watch, &x->request, reply);
     else if (badge_owns(x->request.path))
         badge_get(store, &h->options.watch, &x->request, reply);
     else if (strcmp(x->request.path, FEED_PATH) == 0)
         feed_get(store, &x->request, reply);
     else
-        plain_get(store, h->assets, reply);
+        plain_get(store, h->assets, &h->options.watch, &x->request, reply);
     http_give_store(h, store);
     if (reply->status == 200)
         reply->etag = *tag;

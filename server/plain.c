@@ -16,6 +16,7 @@
 struct page {
     struct buf *out;
     struct store *store;
+    struct store_scope scope;
     int64_t n_rows; /* of the table at hand */
 };
 
@@ -166,7 +167,7 @@ static bool alert_row(void *context, const struct store_alert *alert)
     return true;
 }
 
-/* What an open alert found, and since which commit. */
+/* What an open alert found, and since which commit; or since when the verdict is what it is. */
 static void put_since(const struct page *page, const struct store_case *row)
 {
     struct gate_error err = {0};
@@ -175,6 +176,8 @@ static void put_since(const struct page *page, const struct store_case *row)
     buf_puts(page->out, "<td class=\"number\">");
     if (store_open_alert(page->store, row->track, &id, &err) == GATE_OK && id != 0)
         store_find_alert(page->store, id, alert_row, page->out, &found, &err);
+    else if (row->since.commit[0] != '\0')
+        buf_printf(page->out, "since <span class=\"mono\">%.9s</span>", row->since.commit);
     buf_puts(page->out, "</td>");
 }
 
@@ -228,49 +231,114 @@ static void put_start(struct buf *out, const struct assets *assets)
     buf_puts(out, ".</p>\n");
 }
 
-static enum gate_status put_tables(struct store *store, struct page *page, struct gate_error *err)
+/* Which runs are shown, and the way to the others. */
+static void put_scope(struct page *page, bool none_watched)
 {
-    buf_puts(page->out, "<h2>Newest verdict of each device</h2>\n");
-    PUT_HEADS(page->out, "Devices", 9, "Verdict", "Device", "When", "Commit", "Branch", "Subject",
-              "Cases", "Run");
-    enum gate_status status = store_devices(store, device_row, page, err);
-    buf_puts(page->out, "</tbody></table></div>\n");
-    if (status != GATE_OK)
-        return status;
-    if (page->n_rows == 0) {
-        buf_puts(page->out, "<p>There are no runs yet. <code>make run</code>, or <code>gate run "
-                            "--device auto --db FILE</code>, brings the first.</p>\n");
+    if (page->scope.watched_only)
+        buf_puts(page->out, "<p>Of runs of the watched branches. <a href=\"plain?all=1\">Of all "
+                            "branches</a></p>\n");
+    else if (none_watched)
+        buf_puts(page->out, "<p>No run is of a watched branch (--watch-branch): this is of all "
+                            "branches.</p>\n");
+    else
+        buf_puts(page->out, "<p>Of runs of all branches. <a href=\"plain\">Of the watched ones "
+                            "only</a></p>\n");
+}
+
+static bool any_row(void *context, const struct store_device *row)
+{
+    (void)row;
+    *(bool *)context = true;
+    return false;
+}
+
+/* The watched branches, unless all are asked for or none of them has a run. */
+static enum gate_status choose_scope(struct page *page, const struct watch_branches *watched,
+                                     const struct request *request, bool *none_watched,
+                                     struct gate_error *err)
+{
+    bool found = false;
+    page->scope = (struct store_scope){.watched = watched};
+    *none_watched = false;
+    if (request_parameter(request, "all"))
         return GATE_OK;
-    }
+    page->scope.watched_only = true;
+    enum gate_status status = store_devices(page->store, &page->scope, any_row, &found, err);
+    page->scope.watched_only = found;
+    *none_watched = !found;
+    return status;
+}
+
+static enum gate_status put_cases(struct page *page, struct gate_error *err)
+{
     buf_puts(page->out, "<h2>Cases, the newest result of each, worst first</h2>\n");
     PUT_HEADS(page->out, "Cases", 3, "Verdict", "Case", "Device", "p50", "Change", "MDE",
               "Verified", "vs provider", "Of ceiling", "Since");
     page->n_rows = 0;
-    const struct store_case_query query = {.sort = STORE_CASES_WORST, .limit = N_CASES + 1};
+    const struct store_case_query query = {
+        .scope = page->scope, .sort = STORE_CASES_WORST, .limit = N_CASES + 1};
     struct store_case_page cases;
-    status = store_cases(store, &query, case_row, page, &cases, err);
+    enum gate_status status = store_cases(page->store, &query, case_row, page, &cases, err);
     buf_puts(page->out, "</tbody></table></div>\n");
     if (page->n_rows > N_CASES)
         buf_puts(page->out, "<p>There are more; the API has them in pages.</p>\n");
-    if (status != GATE_OK)
-        return status;
+    return status;
+}
+
+static enum gate_status put_runs(struct page *page, struct gate_error *err)
+{
+    const struct store_run_filter filter = {.scope = page->scope};
+    const struct store_run_key start = {INT64_MAX, ""};
     buf_puts(page->out, "<h2>Newest runs</h2>\n");
     PUT_HEADS(page->out, "Runs", 9, "Verdict", "Device", "When", "Commit", "Branch", "Subject",
               "Cases", "Run");
-    const struct store_run_filter any = {0};
-    const struct store_run_key start = {INT64_MAX, ""};
-    status = store_runs(store, &any, start, N_RUNS, run_row, page, err);
+    enum gate_status status = store_runs(page->store, &filter, start, N_RUNS, run_row, page, err);
     buf_puts(page->out, "</tbody></table></div>\n");
     return status;
 }
 
-void plain_get(struct store *store, const struct assets *assets, struct reply *reply)
+static enum gate_status put_tables(struct page *page, bool none_watched, struct gate_error *err)
+{
+    put_scope(page, none_watched);
+    buf_puts(page->out, "<h2>Newest verdict of each device</h2>\n");
+    PUT_HEADS(page->out, "Devices", 9, "Verdict", "Device", "When", "Commit", "Branch", "Subject",
+              "Cases", "Run");
+    enum gate_status status = store_devices(page->store, &page->scope, device_row, page, err);
+    buf_puts(page->out, "</tbody></table></div>\n");
+    if (status == GATE_OK)
+        status = put_cases(page, err);
+    return status == GATE_OK ? put_runs(page, err) : status;
+}
+
+/* Of one state of the store. */
+static enum gate_status put_history(struct page *page, const struct watch_branches *watched,
+                                    const struct request *request, struct gate_error *err)
+{
+    bool has_runs = false, none_watched = false;
+    enum gate_status status =
+        store_devices(page->store, &(struct store_scope){NULL}, any_row, &has_runs, err);
+    if (status == GATE_OK && has_runs)
+        status = choose_scope(page, watched, request, &none_watched, err);
+    if (status == GATE_OK && has_runs)
+        return put_tables(page, none_watched, err);
+    buf_puts(page->out, "<p>There are no runs yet. <code>make run</code>, or <code>gate run "
+                        "--device auto --db FILE</code>, brings the first.</p>\n");
+    return status;
+}
+
+void plain_get(struct store *store, const struct assets *assets,
+               const struct watch_branches *watched, const struct request *request,
+               struct reply *reply)
 {
     struct gate_error err = {0};
     struct page page = {.out = &reply->body, .store = store};
     reply->type = "text/html; charset=utf-8";
     put_start(page.out, assets);
-    enum gate_status status = put_tables(store, &page, &err);
+    enum gate_status status = store_read_begin(store, &err);
+    if (status == GATE_OK) {
+        status = put_history(&page, watched, request, &err);
+        store_read_end(store);
+    }
     buf_puts(page.out, "</main></body></html>\n");
     if (status != GATE_OK || page.out->failed) {
         fprintf(stderr, "gate-server: %s\n", err.message);

@@ -8,9 +8,13 @@
 
 #include "assets.h"
 #include "reply.h"
+#include "request.h"
 #include "store.h"
+#include "watch_branches.h"
 
 /* Answers with the page, whose style sheet is one of the assets. */
-void plain_get(struct store *store, const struct assets *assets, struct reply *reply);
+void plain_get(struct store *store, const struct assets *assets,
+               const struct watch_branches *watched, const struct request *request,
+               struct reply *reply);
 
 #endif

@@ -18,7 +18,7 @@
 #include "base/error.h"
 
 #define STORE_APPLICATION_ID 0x4b474154 /* "KGAT" */
-#define STORE_SCHEMA_VERSION 5
+#define STORE_SCHEMA_VERSION 6
 
 struct store;
 
@@ -86,6 +86,15 @@ void store_batch_rollback(struct store *s); /* nothing to undo is fine */
 void store_defer_checkpoints(struct store *s);
 enum gate_status store_checkpoint(struct store *s, bool is_busy, struct gate_error *err);
 
+struct watch_branches; /* watch_branches.h */
+
+/* Of which branches something is told; {NULL}: of all. */
+struct store_scope {
+    const struct watch_branches *watched; /* which are; needed by who asks about them */
+    bool watched_only;
+    const char *branch; /* this one only, "" is of runs that name none; NULL: any */
+};
+
 struct store_run {
     const char *uuid;
     int64_t time_ms;
@@ -106,6 +115,13 @@ struct store_run {
 
 #define STORE_SPARK 24
 
+/* Since when a result is what it is: the first run of the stretch. */
+struct store_since {
+    int64_t time_ms;
+    char run_uuid[37]; /* "": not known */
+    char commit[41];
+};
+
 /* A case on a device model, with its newest result. Numbers are 0 where they are not known. */
 struct store_case {
     int64_t track; /* names the case on this device model, see store_track() */
@@ -113,12 +129,14 @@ struct store_case {
     const char *op;
     const char *dtype;
     const char *device_model;
-    int64_t n_runs;
-    /* of the newest run that has the case; p50_ns is 0 when it was not timed */
+    int64_t n_runs; /* of any branch */
+    /* of the newest run of the scope that has the case; p50_ns is 0 when it was not timed */
     int64_t time_ms;
     const char *run_uuid;
     const char *commit;
+    const char *branch;
     const char *verdict;
+    struct store_since since; /* store_since.h; of a regression and of a wrong result */
     double p50_ns, best_p50_ns, tflops, ceiling; /* the best's as measured in that run, if it was */
     const char *contract;
     const char *reason; /* why the verdict */
@@ -128,7 +146,7 @@ struct store_case {
     const char *peer;                 /* the fastest provider of that run, "" for none */
     double peer_ratio;                /* p50 over that provider's, paired where it was; 0: none */
     double gbps, control_ns, rel_err, threshold;
-    /* p50 of the candidate's newest points in that contract, oldest first */
+    /* p50 of the candidate's newest points in that contract and scope, oldest first */
     int n_spark;
     double spark_ns[STORE_SPARK];
 };
@@ -145,6 +163,7 @@ enum store_case_sort {
 
 /* Filters are NULL for "any". */
 struct store_case_query {
+    struct store_scope scope;
     const char *device_model;
     const char *op;
     const char *dtype;
@@ -200,8 +219,15 @@ struct store_leader_key {
 
 struct store_device {
     const char *model;
-    int64_t n_runs;
-    struct store_run newest; /* its newest run */
+    int64_t n_runs;          /* of any branch */
+    struct store_run newest; /* its newest run of the scope */
+};
+
+/* A branch with its newest run. */
+struct store_branch {
+    const char *name; /* "": of runs that name none */
+    int64_t time_ms;
+    const char *run_uuid;
 };
 
 /* Names a state of the store: as long as it is the same, every query has the same answer. */
@@ -226,9 +252,9 @@ struct store_run_key {
 
 /* Filters are NULL for "any". The commit is a whole one. */
 struct store_run_filter {
+    struct store_scope scope;
     const char *device_model;
     const char *commit;
-    const char *branch;
     const char *verdict;
 };
 
@@ -239,6 +265,10 @@ enum gate_status store_runs(struct store *s, const struct store_run_filter *filt
 /* The branches that runs are of, by name; "" is of those that name none. */
 enum gate_status store_branches(struct store *s, store_branch_fn fn, void *context,
                                 struct gate_error *err);
+/* The `limit` branches of the newest runs, newest first. */
+typedef bool (*store_branch_row_fn)(void *context, const struct store_branch *row);
+enum gate_status store_newest_branches(struct store *s, int64_t limit, store_branch_row_fn fn,
+                                       void *context, struct gate_error *err);
 /*
  * One run, by its uuid (a unique prefix of at least 4 characters will do), or by a prefix of at
  * least 7 digits of its commit: then the newest run of that on the device model (NULL: on any).
@@ -271,9 +301,9 @@ enum gate_status store_document(struct store *s, const char *uuid, store_documen
 /* All documents, oldest first. */
 enum gate_status store_documents(struct store *s, store_document_fn fn, void *context,
                                  struct gate_error *err);
-/* All device models, the one with the newest run first. */
-enum gate_status store_devices(struct store *s, store_device_fn fn, void *context,
-                               struct gate_error *err);
+/* The device models that have runs of the scope, the one with the newest of these first. */
+enum gate_status store_devices(struct store *s, const struct store_scope *scope, store_device_fn fn,
+                               void *context, struct gate_error *err);
 /* From when on a device model had which epoch (driver, runtime, power limit), oldest first. */
 enum gate_status store_epochs(struct store *s, const char *device_model, store_epoch_fn fn,
                               void *context, struct gate_error *err);

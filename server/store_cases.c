@@ -2,10 +2,13 @@
  * store_cases.c: the cases with their newest results, filtered, sorted and in pages; see store.h.
  *
  * The tracks are read whole, because they are counted by verdict too, but only the columns that
- * the order needs; the rest is read for the rows of the page. Where a page ends is told by the key
- * of its last row, so that results which come in between neither repeat nor hide a case.
+ * the order needs; the rest is read for the rows of the page. A track has its newest result of any
+ * branch; where that is not within the scope, the branches of the scope may have kept one. Where a
+ * page ends is told by the key of its last row, so that results which come in between neither
+ * repeat nor hide a case.
  */
 #include "store_private.h"
+#include "store_since.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -25,11 +28,17 @@ struct key {
 struct row {
     struct key key;
     char *names; /* name, NUL, device, NUL; owned */
+    int verdict;
+    int64_t time_ms, run_id;
+    const char *branch; /* that keeps it; NULL: it is the track's own */
 };
 
 struct cases {
     const struct store_case_query *query;
     struct store_case_page *page;
+    struct scope_runs scope;
+    struct buf branches; /* of the scope */
+    const char *branch;  /* whose results are being read, or NULL */
     struct row *rows;
     size_t n;
     size_t cap;
@@ -61,7 +70,7 @@ static int badness(int verdict, bool slower)
 }
 
 /* Columns of TRACK_COLUMNS: id, name, op, dtype, device, verdict, ratio, p50, time, whether an open
- * alert says that it is slower. */
+ * alert says that it is slower, run, the track's own run. */
 static void set_order(struct query *q, enum store_case_sort sort, struct key *key)
 {
     switch (sort) {
@@ -103,6 +112,10 @@ static bool keep(struct cases *c, struct query *q)
     *row = (struct row){
         .key = {.name = names, .device = names + len + 1, .track = column_int(q, 0)},
         .names = names,
+        .verdict = (int)column_int(q, 5),
+        .time_ms = column_int(q, 8),
+        .run_id = column_int(q, 10),
+        .branch = c->branch,
     };
     set_order(q, c->query->sort, &row->key);
     return true;
@@ -121,20 +134,85 @@ static bool has_words(const struct store_case_query *w, const char *name, const 
     return true;
 }
 
+/* Of the results of branches those of a track whose own is within the scope are older. */
+static bool is_within(struct cases *c, struct query *q)
+{
+    return scope_has_run(&c->scope, column_int(q, 11)) == (c->branch == NULL);
+}
+
 static bool track_row(struct query *q, void *call)
 {
     struct cases *c = call;
     const struct store_case_query *w = c->query;
-    int verdict = (int)column_int(q, 5);
-    if (!is_or_any(w->op, column_text(q, 2)) || !is_or_any(w->dtype, column_text(q, 3)) ||
-        !has_words(w, column_text(q, 1), column_text(q, 4)))
-        return true;
-    c->page->counts[verdict]++;
-    if (!is_or_any(w->verdict, store_verdict_name(verdict)))
-        return true;
-    c->page->total++;
-    c->no_memory = !keep(c, q);
-    return !c->no_memory;
+    if (is_or_any(w->op, column_text(q, 2)) && is_or_any(w->dtype, column_text(q, 3)) &&
+        has_words(w, column_text(q, 1), column_text(q, 4)) && is_within(c, q))
+        c->no_memory = !keep(c, q);
+    return !c->no_memory && c->scope.status == GATE_OK;
+}
+
+static enum gate_status read_rows(struct store *s, struct query *q, struct cases *c,
+                                  struct gate_error *err)
+{
+    enum gate_status status = store_each_row(s, q, track_row, c, err);
+    if (status == GATE_OK && c->no_memory)
+        status = gate_fail(err, GATE_INTERNAL, "out of memory");
+    return status == GATE_OK ? c->scope.status : status;
+}
+
+/* The newest of each track first. */
+static int compare_tracks(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    if (x->key.track != y->key.track)
+        return x->key.track < y->key.track ? -1 : 1;
+    if (x->time_ms != y->time_ms)
+        return x->time_ms < y->time_ms ? 1 : -1;
+    return (x->run_id < y->run_id) - (x->run_id > y->run_id);
+}
+
+/* Where a track has results of several branches. */
+static void keep_newest(struct cases *c)
+{
+    size_t n = 0;
+    if (c->n > 0)
+        qsort(c->rows, c->n, sizeof(*c->rows), compare_tracks);
+    for (size_t i = 0; i < c->n; i++) {
+        if (n > 0 && c->rows[i].key.track == c->rows[n - 1].key.track)
+            free(c->rows[i].names);
+        else
+            c->rows[n++] = c->rows[i];
+    }
+    c->n = n;
+}
+
+/* The results that branches of the scope have where the track's own is of another one. */
+static enum gate_status read_branches(struct store *s, struct cases *c, struct gate_error *err)
+{
+    enum gate_status status = scope_branches(s, &c->query->scope, &c->branches, err);
+    const char *name = NULL;
+    while (status == GATE_OK && (name = scope_next_branch(&c->branches, name))) {
+        c->branch = name;
+        struct query q = query_begin(s, SQL_TRACKS_OF_BRANCH);
+        bind_text(&q, name);
+        bind_text_or_null(&q, c->query->device_model);
+        status = read_rows(s, &q, c, err);
+    }
+    keep_newest(c);
+    return status;
+}
+
+static void count_verdicts(struct cases *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        c->page->counts[c->rows[i].verdict]++;
+        if (is_or_any(c->query->verdict, store_verdict_name(c->rows[i].verdict)))
+            c->rows[n++] = c->rows[i];
+        else
+            free(c->rows[i].names);
+    }
+    c->n = n;
+    c->page->total = (int64_t)n;
 }
 
 static enum gate_status read_tracks(struct store *s, struct cases *c, struct gate_error *err)
@@ -143,9 +221,10 @@ static enum gate_status read_tracks(struct store *s, struct cases *c, struct gat
     struct query q = query_begin(s, device ? SQL_TRACKS_OF_DEVICE : SQL_TRACKS);
     if (device)
         bind_text(&q, device);
-    enum gate_status status = store_each_row(s, &q, track_row, c, err);
-    if (status == GATE_OK && c->no_memory)
-        status = gate_fail(err, GATE_INTERNAL, "out of memory");
+    enum gate_status status = read_rows(s, &q, c, err);
+    if (status == GATE_OK && !scope_is_open(&c->query->scope))
+        status = read_branches(s, c, err);
+    count_verdicts(c);
     return status;
 }
 
@@ -216,31 +295,14 @@ static enum gate_status find_start(struct store *s, const struct cases *c, size_
 
 struct one_case {
     struct store *store;
+    struct scope_runs *spark; /* runs of these scopes count */
+    struct scope_runs *since;
     store_case_fn fn;
     void *context;
     bool go_on;
     enum gate_status status;
     struct gate_error *err;
 };
-
-static bool spark_row(struct query *q, void *call)
-{
-    struct store_case *row = call;
-    row->spark_ns[STORE_SPARK - ++row->n_spark] = (double)column_int(q, 0) / 1e3;
-    return true;
-}
-
-static enum gate_status read_spark(struct store *s, int64_t series_id, struct store_case *row,
-                                   struct gate_error *err)
-{
-    struct query q = query_begin(s, SQL_SPARK);
-    bind_int(&q, series_id);
-    bind_int(&q, STORE_SPARK);
-    enum gate_status status = store_each_row(s, &q, spark_row, row, err);
-    memmove(row->spark_ns, row->spark_ns + STORE_SPARK - row->n_spark,
-            (size_t)row->n_spark * sizeof(row->spark_ns[0]));
-    return status;
-}
 
 static bool case_row(struct query *q, void *call)
 {
@@ -274,23 +336,45 @@ static bool case_row(struct query *q, void *call)
         .rel_err = column_real(q, 25),
         .threshold = column_real(q, 26),
         .track = column_int(q, 28),
+        .branch = column_text(q, 29),
     };
-    c->status = read_spark(c->store, column_int(q, 27), &row, c->err);
+    int64_t series_id = column_int(q, 27);
+    c->status = store_spark(c->store, c->spark, series_id, &row, c->err);
+    if (c->status == GATE_OK)
+        c->status = store_since(c->store, c->since, series_id, &row, c->err);
     c->go_on = c->status == GATE_OK && c->fn(c->context, &row);
     return false;
 }
 
-static enum gate_status tell_rows(struct store *s, const struct cases *c, size_t start,
-                                  store_case_fn fn, void *context, struct gate_error *err)
+static struct query begin_case(struct store *s, const struct row *row)
 {
-    struct one_case one = {.store = s, .fn = fn, .context = context, .go_on = true, .err = err};
+    struct query q = query_begin(s, row->branch ? SQL_CASE_OF_BRANCH : SQL_CASE);
+    bind_int(&q, row->key.track);
+    if (row->branch)
+        bind_text(&q, row->branch);
+    return q;
+}
+
+static enum gate_status tell_rows(struct store *s, struct cases *c, size_t start, store_case_fn fn,
+                                  void *context, struct gate_error *err)
+{
+    /* Who asks for all branches wants to know since when it is so in the watched ones. */
+    struct store_scope since_scope = c->query->scope;
+    since_scope.watched_only = !since_scope.branch && since_scope.watched;
+    struct scope_runs since = {.store = s, .scope = &since_scope, .err = err};
+    struct one_case one = {.store = s,
+                           .spark = &c->scope,
+                           .since = &since,
+                           .fn = fn,
+                           .context = context,
+                           .go_on = true,
+                           .err = err};
     enum gate_status status = GATE_OK;
     size_t end = start;
     for (; end < c->n && (int64_t)(end - start) < c->query->limit; end++) {
         if (!one.go_on || status != GATE_OK)
             break;
-        struct query q = query_begin(s, SQL_CASE);
-        bind_int(&q, c->rows[end].key.track);
+        struct query q = begin_case(s, &c->rows[end]);
         status = store_each_row(s, &q, case_row, &one, err);
         if (status == GATE_OK)
             status = one.status;
@@ -304,7 +388,8 @@ enum gate_status store_cases(struct store *s, const struct store_case_query *que
                              store_case_fn fn, void *context, struct store_case_page *page,
                              struct gate_error *err)
 {
-    struct cases c = {.query = query, .page = page};
+    struct cases c = {
+        .query = query, .page = page, .scope = {.store = s, .scope = &query->scope, .err = err}};
     size_t start = 0;
     *page = (struct store_case_page){0};
     enum gate_status status = store_check_limit(query->limit, err);
@@ -319,5 +404,6 @@ enum gate_status store_cases(struct store *s, const struct store_case_query *que
     for (size_t i = 0; i < c.n; i++)
         free(c.rows[i].names);
     free(c.rows);
+    buf_release(&c.branches);
     return status;
 }

@@ -134,6 +134,9 @@ int store_scan_register(struct store *s);
 enum gate_status store_scan_rows(struct store *s, struct query *q, const struct store_scan *scan,
                                  struct gate_error *err);
 
+/* A row of RUN_COLUMNS (store_sql.c), as long as that row lives. */
+struct store_run store_read_run(struct query *q);
+
 /* GATE_USAGE below 1. */
 enum gate_status store_check_limit(int64_t limit, struct gate_error *err);
 

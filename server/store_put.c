@@ -14,7 +14,7 @@ static enum gate_status put_revision(const struct put *p, int64_t *id)
     struct query q = query_begin(p->store, SQL_PUT_REVISION);
     bind_text(&q, commit);
     bind_text(&q, json_string(git, "parent", ""));
-    bind_text(&q, json_string(git, "branch", ""));
+    bind_text(&q, p->branch);
     bind_int(&q, p->time_ms);
     return store_finish_id(p->store, &q, id, p->err);
 }
@@ -26,7 +26,7 @@ static void bind_run(const struct put *p, struct query *q, int64_t revision_id)
     bind_text(q, p->uuid);
     bind_int(q, p->time_ms);
     bind_id_or_null(q, revision_id);
-    bind_text(q, json_string(git, "branch", ""));
+    bind_text(q, p->branch);
     bind_text(q, json_string(git, "subject", ""));
     bind_int(q, json_bool(git, "dirty", false));
     bind_text(q, json_string(p->document, "suite", ""));
@@ -121,6 +121,7 @@ enum gate_status store_put_packed(struct store *s, const cJSON *document,
         .packed = packed,
         .outcome = outcome,
         .uuid = json_string(document, "uuid", ""),
+        .branch = json_string(json_member(document, "git"), "branch", ""),
         .contract = json_string(document, "contract", ""),
         .epoch = json_string(document, "epoch", ""),
         .time_ms = json_integer(document, "time_ms", -1),

@@ -1,7 +1,8 @@
-/* store_query.c: runs, documents, devices, leaders; see store.h. Columns are those of store_sql.c.
+/* store_query.c: runs, documents, leaders; see store.h. Columns are those of store_sql.c.
  */
 #include "store_pack.h"
 #include "store_private.h"
+#include "store_scope.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,7 @@ static int count(struct query *q, int column)
     return sqlite3_column_int(q->stmt, column);
 }
 
-static struct store_run read_run(struct query *q)
+struct store_run store_read_run(struct query *q)
 {
     return (struct store_run){
         .uuid = column_text(q, 0),
@@ -53,15 +54,43 @@ enum gate_status store_check_limit(int64_t limit, struct gate_error *err)
 struct run_call {
     store_run_fn fn;
     void *context;
-    int n;
+    int64_t n;
+    const struct store_scope *scope; /* NULL: it is known */
+    int64_t limit;                   /* 0: none */
+    bool goes_on;
+    struct store *store; /* of runs that are read one by one */
+    enum gate_status status;
+    struct gate_error *err;
 };
 
 static bool run_row(struct query *q, void *call)
 {
     struct run_call *c = call;
-    struct store_run row = read_run(q);
+    struct store_run row = store_read_run(q);
+    if (c->scope && !scope_has_branch(c->scope, row.branch))
+        return true;
     c->n++;
-    return c->fn(c->context, &row);
+    c->goes_on = c->fn(c->context, &row) && c->n != c->limit;
+    return c->goes_on;
+}
+
+static bool one_run(void *context, int64_t run_id, int64_t time_ms)
+{
+    (void)time_ms;
+    struct run_call *c = context;
+    struct query q = query_begin(c->store, SQL_RUN);
+    bind_int(&q, run_id);
+    c->status = store_each_row(c->store, &q, run_row, c, c->err);
+    return c->status == GATE_OK && c->goes_on;
+}
+
+static enum gate_status runs_of_scope(struct store *s, const struct store_run_filter *filter,
+                                      struct store_run_key after, int64_t limit, store_run_fn fn,
+                                      void *context, struct gate_error *err)
+{
+    struct run_call call = {.fn = fn, .context = context, .store = s, .err = err};
+    enum gate_status status = scope_each_run(s, filter, after, limit, one_run, &call, err);
+    return status == GATE_OK ? call.status : status;
 }
 
 /* The index that leaves the fewest runs to look at. */
@@ -69,7 +98,7 @@ static enum store_sql runs_by(const struct store_run_filter *f)
 {
     if (f->commit)
         return SQL_RUNS_OF_COMMIT;
-    if (f->branch)
+    if (f->scope.branch)
         return SQL_RUNS_OF_BRANCH;
     if (f->verdict)
         return SQL_RUNS_OF_VERDICT;
@@ -83,13 +112,16 @@ enum gate_status store_runs(struct store *s, const struct store_run_filter *filt
     enum gate_status status = store_check_limit(limit, err);
     if (status != GATE_OK)
         return status;
-    struct run_call call = {fn, context, 0};
+    if (filter->scope.watched_only && !filter->commit)
+        return runs_of_scope(s, filter, after, limit, fn, context, err);
+    struct run_call call = {.fn = fn, .context = context, .scope = &filter->scope, .limit = limit};
     struct query q = query_begin(s, runs_by(filter));
     bind_int(&q, after.time_ms);
     bind_text(&q, after.uuid);
-    bind_int(&q, limit);
+    /* Runs of a commit that are not watched are passed over here. */
+    bind_int(&q, filter->scope.watched_only ? INT64_MAX : limit);
     bind_text_or_null(&q, filter->device_model);
-    bind_text_or_null(&q, filter->branch);
+    bind_text_or_null(&q, filter->scope.branch);
     bind_text_or_null(&q, filter->verdict);
     if (filter->commit)
         bind_text(&q, filter->commit);
@@ -202,7 +234,7 @@ static enum gate_status read_run_of(struct store *s, int64_t id, struct run_call
 enum gate_status store_find_run(struct store *s, const char *name, const char *device_model,
                                 store_run_fn fn, void *context, int64_t *id, struct gate_error *err)
 {
-    struct run_call call = {fn, context, 0};
+    struct run_call call = {.fn = fn, .context = context};
     struct gate_error no_run = {0};
     int64_t found = 0;
     enum gate_status status = find_by_uuid(s, name, &found, &no_run);
@@ -264,49 +296,6 @@ enum gate_status store_documents(struct store *s, store_document_fn fn, void *co
 {
     struct query q = query_begin(s, SQL_DOCUMENTS);
     return each_document(s, &q, fn, context, err);
-}
-
-/* ---- devices ---- */
-
-struct device_call {
-    store_device_fn fn;
-    void *context;
-};
-
-static bool device_row(struct query *q, void *call)
-{
-    const struct device_call *c = call;
-    struct store_device row = {.newest = read_run(q), .n_runs = column_int(q, 22)};
-    row.model = row.newest.device_model;
-    return c->fn(c->context, &row);
-}
-
-enum gate_status store_devices(struct store *s, store_device_fn fn, void *context,
-                               struct gate_error *err)
-{
-    struct device_call call = {fn, context};
-    struct query q = query_begin(s, SQL_DEVICES);
-    return store_each_row(s, &q, device_row, &call, err);
-}
-
-struct epoch_call {
-    store_epoch_fn fn;
-    void *context;
-};
-
-static bool epoch_row(struct query *q, void *call)
-{
-    const struct epoch_call *c = call;
-    return c->fn(c->context, column_int(q, 0), column_text(q, 1));
-}
-
-enum gate_status store_epochs(struct store *s, const char *device_model, store_epoch_fn fn,
-                              void *context, struct gate_error *err)
-{
-    struct epoch_call call = {fn, context};
-    struct query q = query_begin(s, SQL_EPOCHS);
-    bind_text(&q, device_model);
-    return store_each_row(s, &q, epoch_row, &call, err);
 }
 
 /* ---- rows of `gate history` and `gate best` ---- */

@@ -10,10 +10,11 @@
  * Element i takes a file from schema version i to i + 1; one script runs in one transaction.
  * A script that was ever released is never edited.
  */
-extern const char store_schema_history[]; /* 1 to 2 */
-extern const char store_schema_tokens[];  /* 2 to 3 */
-extern const char store_schema_alerts[];  /* 3 to 4 */
-extern const char store_schema_wrong[];   /* 4 to 5 */
+extern const char store_schema_history[];  /* 1 to 2 */
+extern const char store_schema_tokens[];   /* 2 to 3 */
+extern const char store_schema_alerts[];   /* 3 to 4 */
+extern const char store_schema_wrong[];    /* 4 to 5 */
+extern const char store_schema_branches[]; /* 5 to 6 */
 
 /*
  * The scripts from 2 on start the history empty, with the documents of version 1 put aside: those

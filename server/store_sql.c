@@ -20,10 +20,26 @@
     " AND (?5 IS NULL OR r.branch = ?5) AND (?6 IS NULL OR r.verdict = ?6) "                       \
     "ORDER BY r.time_ms DESC, r.uuid DESC LIMIT ?3"
 
-#define TRACK_COLUMNS                                                                              \
-    "t.id, c.name, c.op, c.dtype, d.model, t.verdict, t.ratio, t.p50_ns, t.time_ms,"               \
-    " EXISTS (SELECT 1 FROM alert a INDEXED BY alert_open WHERE a.track_id = t.id"                 \
-    "  AND a.state IN ('new', 'acknowledged') AND a.kind = 'regression') "
+/* `n` has the newest result: that of the track, or of a branch. */
+#define TRACK_COLUMNS(n)                                                                           \
+    "t.id, c.name, c.op, c.dtype, d.model, " n ".verdict, " n ".ratio, " n ".p50_ns, " n           \
+    ".time_ms, EXISTS (SELECT 1 FROM alert a INDEXED BY alert_open WHERE a.track_id = t.id"        \
+    "  AND a.state IN ('new', 'acknowledged') AND a.kind = 'regression'), " n ".run_id, t.run_id "
+#define CASE_COLUMNS(n)                                                                            \
+    "c.name, c.op, c.dtype, d.model, t.n_runs, " n                                                 \
+    ".time_ms, r.uuid, coalesce(v.commit_id, ''), " n ".verdict, " n ".p50_ns, " n                 \
+    ".best_p50_ns, " n ".tflops, " n ".ceiling, r.contract, " n ".reason, " n ".p50_lo_ns, " n     \
+    ".p50_hi_ns, " n ".ratio, " n ".ratio_lo, " n ".ratio_hi, " n ".peer, " n ".peer_ratio, " n    \
+    ".mde, " n ".gbps, " n ".control_ns, " n ".rel_err, " n ".threshold, " n                       \
+    ".series_id, t.id, r.branch "
+#define CASE_TABLES(n)                                                                             \
+    "CROSS JOIN test_case c ON c.id = t.case_id CROSS JOIN device d ON d.id = t.device_id "        \
+    "CROSS JOIN run r ON r.id = " n ".run_id LEFT JOIN revision v ON v.id = r.revision_id "
+/* What a result of a track is, in the order of branch_result. */
+#define RESULT_COLUMNS                                                                             \
+    "track_id, time_ms, run_id, verdict, reason, series_id, threshold, p50_ns, p50_lo_ns,"         \
+    " p50_hi_ns, tflops, gbps, ceiling, best_p50_ns, ratio, ratio_lo, ratio_hi, mde, peer,"        \
+    " peer_ratio, control_ns, rel_err, branch"
 
 /*
  * Of a point: what a curve is drawn of, which comes early in a row, and the rest; the arguments of
@@ -43,6 +59,12 @@
     "SELECT 1 FROM point p WHERE p.series_id = ?1 AND p.time_ms BETWEEN ?2 AND ?3"                 \
     " AND CASE WHEN choose_row(p.time_ms, p.run_id, p.p50_ps) THEN take_row(" columns ") END "     \
     "ORDER BY p.time_ms DESC, p.run_id DESC, p.arm DESC"
+
+/* Runs of a branch, newest first, by which lists of several branches are made. */
+#define BRANCH_KEYS(first)                                                                         \
+    "SELECT id, time_ms, uuid FROM run WHERE " first " branch = ?1"                                \
+    " AND (time_ms, uuid) < (?2, ?3) AND (?5 IS NULL OR verdict = ?5) "                            \
+    "ORDER BY time_ms DESC, uuid DESC LIMIT ?4"
 
 #define BEST_LOG(first)                                                                            \
     "SELECT g.id, c.name, d.model, r.time_ms, r.uuid, g.from_ns, g.to_ns, g.commit_id, g.kind, "   \
@@ -103,7 +125,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_NEXT_BRANCH] = "SELECT branch FROM run WHERE branch >= ?1 ORDER BY branch LIMIT 1",
 
     [SQL_RUN] = "SELECT " RUN_COLUMNS " FROM run r " RUN_TABLES "WHERE r.id = ?1",
-    [SQL_RUN_NAME] = "SELECT r.uuid, coalesce(v.commit_id, '') "
+    [SQL_RUN_NAME] = "SELECT r.uuid, coalesce(v.commit_id, ''), r.branch, r.time_ms "
                      "FROM run r LEFT JOIN revision v ON v.id = r.revision_id WHERE r.id = ?1",
 
     /* ?1: a prefix of hex digits and hyphens, all of which sort before '~' */
@@ -127,23 +149,40 @@ const char *const store_sql[STORE_SQL_COUNT] = {
 
     /* What the list of cases is filtered and sorted by. */
     [SQL_TRACKS] =
-        "SELECT " TRACK_COLUMNS "FROM track t CROSS JOIN test_case c ON c.id = t.case_id "
-        "CROSS JOIN device d ON d.id = t.device_id",
+        "SELECT " TRACK_COLUMNS("t") "FROM track t CROSS JOIN test_case c ON c.id = t.case_id "
+                                     "CROSS JOIN device d ON d.id = t.device_id",
     [SQL_TRACKS_OF_DEVICE] =
-        "SELECT " TRACK_COLUMNS "FROM device d CROSS JOIN track t ON t.device_id = d.id "
-        "CROSS JOIN test_case c ON c.id = t.case_id WHERE d.model = ?1",
+        "SELECT " TRACK_COLUMNS("t") "FROM device d CROSS JOIN track t ON t.device_id = d.id "
+                                     "CROSS JOIN test_case c ON c.id = t.case_id "
+                                     "WHERE d.model = ?1",
+    /* ?1: branch, ?2: device model or NULL; those whose newest result is of another branch */
+    [SQL_TRACKS_OF_BRANCH] =
+        "SELECT " TRACK_COLUMNS("n") "FROM branch_result n CROSS JOIN track t ON t.id = n.track_id "
+                                     "CROSS JOIN test_case c ON c.id = t.case_id "
+                                     "CROSS JOIN device d ON d.id = t.device_id "
+                                     "WHERE n.branch = ?1 AND (?2 IS NULL OR d.model = ?2)",
     /* ?1: track */
-    [SQL_CASE] = "SELECT c.name, c.op, c.dtype, d.model, t.n_runs, t.time_ms, r.uuid,"
-                 " coalesce(v.commit_id, ''), t.verdict, t.p50_ns, t.best_p50_ns, t.tflops,"
-                 " t.ceiling, r.contract, t.reason, t.p50_lo_ns, t.p50_hi_ns, t.ratio, t.ratio_lo,"
-                 " t.ratio_hi, t.peer, t.peer_ratio, t.mde, t.gbps, t.control_ns, t.rel_err,"
-                 " t.threshold, t.series_id, t.id "
-                 "FROM track t CROSS JOIN test_case c ON c.id = t.case_id "
-                 "CROSS JOIN device d ON d.id = t.device_id "
-                 "CROSS JOIN run r ON r.id = t.run_id "
-                 "LEFT JOIN revision v ON v.id = r.revision_id WHERE t.id = ?1",
-    [SQL_SPARK] = "SELECT p50_ps FROM point WHERE series_id = ?1 AND role = 0 "
-                  "ORDER BY time_ms DESC, run_id DESC, arm DESC LIMIT ?2",
+    [SQL_CASE] = "SELECT " CASE_COLUMNS("t") "FROM track t " CASE_TABLES("t") "WHERE t.id = ?1",
+    /* ?1: track, ?2: branch */
+    [SQL_CASE_OF_BRANCH] = "SELECT " CASE_COLUMNS(
+        "n") "FROM branch_result n CROSS JOIN track t ON t.id = "
+             "n.track_id " CASE_TABLES("n") "WHERE n.track_id = ?1 AND n.branch = ?2",
+    /* ?1: series, ?2: limit, of points of any branch */
+    [SQL_NEWEST_POINTS] = "SELECT run_id, time_ms, p50_ps, verdict FROM point "
+                          "WHERE series_id = ?1 AND role = 0 "
+                          "ORDER BY time_ms DESC, run_id DESC, arm DESC LIMIT ?2",
+    /* ?1: track, ?2: after this time, ?3: limit */
+    [SQL_WRONG_RUNS] = "SELECT run_id FROM wrong WHERE track_id = ?1 AND time_ms > ?2 "
+                       "ORDER BY time_ms DESC, run_id DESC LIMIT ?3",
+    [SQL_RUN_BRANCH] = "SELECT branch FROM run WHERE id = ?1",
+    /* ?1: branch; its newest run */
+    [SQL_NEWEST_OF_BRANCH] = "SELECT id, time_ms, uuid FROM run WHERE branch = ?1 "
+                             "ORDER BY time_ms DESC, uuid DESC LIMIT 1",
+    /* ?1: branch, ?2 ?3: the key before the first row, ?4: limit, ?5: verdict or NULL */
+    [SQL_BRANCH_KEYS] = BRANCH_KEYS(""),
+    /* ?6: device model */
+    [SQL_BRANCH_KEYS_OF_DEVICE] =
+        BRANCH_KEYS("device_id = (SELECT id FROM device WHERE model = ?6) AND"),
 
     /*
      * ?1: case, ?2: device model, ?3: provider or NULL, ?4: limit. Of each series no more than the
@@ -300,10 +339,11 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                      " AND epoch <> '' ORDER BY time_ms, uuid LIMIT 1",
 
     [SQL_PUT_CASE] = "INSERT INTO test_case (name, op, dtype) VALUES (?1, ?2, ?3)",
-    /* ?1: case, ?2: device; a row of NULLs where the case has no track on it */
-    [SQL_FIND_TRACK] = "SELECT c.id, t.id, t.time_ms, t.run_id, t.point_ms FROM test_case c "
+    /* ?1: case, ?2: device, ?3: branch; a row of NULLs where the case has no track on it */
+    [SQL_FIND_TRACK] = "SELECT c.id, t.id, t.time_ms, t.run_id, t.point_ms, r.branch <> ?3 "
+                       "FROM test_case c "
                        "LEFT JOIN track t ON t.case_id = c.id AND t.device_id = ?2 "
-                       "WHERE c.name = ?1",
+                       "LEFT JOIN run r ON r.id = t.run_id WHERE c.name = ?1",
     [SQL_PUT_TRACK] = "INSERT INTO track (case_id, device_id, n_runs, time_ms, run_id, verdict,"
                       " reason, peer) VALUES (?1, ?2, 0, ?3, ?4, 0, '', '')",
     [SQL_COUNT_TRACK] = "UPDATE track SET n_runs = n_runs + 1 WHERE id = ?1",
@@ -315,6 +355,32 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         " ratio_lo = ?16, ratio_hi = ?17, mde = ?18, peer = ?19, peer_ratio = ?20,"
         " control_ns = ?21, rel_err = ?22, point_ms = coalesce(?23, point_ms),"
         " point_contract = coalesce(?24, point_contract) WHERE id = ?1",
+    /* ?1: track; its newest result, before one of another branch takes its place */
+    [SQL_KEEP_RESULT] = "INSERT OR REPLACE INTO branch_result (" RESULT_COLUMNS ") "
+                        "SELECT t.id, t.time_ms, t.run_id, t.verdict, t.reason, t.series_id,"
+                        " t.threshold, t.p50_ns, t.p50_lo_ns, t.p50_hi_ns, t.tflops, t.gbps,"
+                        " t.ceiling, t.best_p50_ns, t.ratio, t.ratio_lo, t.ratio_hi, t.mde, t.peer,"
+                        " t.peer_ratio, t.control_ns, t.rel_err, r.branch "
+                        "FROM track t CROSS JOIN run r ON r.id = t.run_id WHERE t.id = ?1",
+    /* One that comes late, in the order of RESULT_COLUMNS; the newest of its branch stays. */
+    [SQL_PUT_LATE_RESULT] =
+        "INSERT INTO branch_result (" RESULT_COLUMNS ") "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,"
+        " ?19, ?20, ?21, ?22, ?23) ON CONFLICT (branch, track_id) DO UPDATE SET"
+        " time_ms = excluded.time_ms, run_id = excluded.run_id, verdict = excluded.verdict,"
+        " reason = excluded.reason, series_id = coalesce(excluded.series_id, series_id),"
+        " threshold = excluded.threshold, p50_ns = excluded.p50_ns,"
+        " p50_lo_ns = excluded.p50_lo_ns, p50_hi_ns = excluded.p50_hi_ns,"
+        " tflops = excluded.tflops, gbps = excluded.gbps, ceiling = excluded.ceiling,"
+        " best_p50_ns = excluded.best_p50_ns, ratio = excluded.ratio,"
+        " ratio_lo = excluded.ratio_lo, ratio_hi = excluded.ratio_hi, mde = excluded.mde,"
+        " peer = excluded.peer, peer_ratio = excluded.peer_ratio,"
+        " control_ns = excluded.control_ns, rel_err = excluded.rel_err "
+        "WHERE (excluded.time_ms, excluded.run_id) > (time_ms, run_id)",
+    /* ?1: the branch before it */
+    [SQL_NEXT_KEPT_BRANCH] = "SELECT branch FROM branch_result WHERE branch > ?1 "
+                             "ORDER BY branch LIMIT 1",
+    [SQL_DROP_KEPT] = "DELETE FROM branch_result WHERE branch = ?1",
     [SQL_POINTS_OF_TRACK] = "UPDATE track SET point_ms = ?2, point_contract = ?3 WHERE id = ?1",
     [SQL_PUT_RESULT] = "INSERT INTO result (run_id, track_id, verdict, series_id, arm) "
                        "VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -501,29 +567,4 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                          "WHERE series_id = ?1 AND kind = ?2 ORDER BY id DESC LIMIT 1",
     [SQL_PUT_WEBHOOK_MARK] = "INSERT INTO webhook (target, event_id) VALUES (?1, ?2) "
                              "ON CONFLICT (target) DO UPDATE SET event_id = excluded.event_id",
-};
-
-const struct store_check store_checks[] = {
-    {"the file is damaged", "PRAGMA integrity_check(100)"},
-    {"a row points at nothing, of table", "SELECT \"table\" FROM pragma_foreign_key_check"},
-    {"a run has no document", "SELECT uuid FROM run WHERE id NOT IN (SELECT run_id FROM document)"},
-    {"a run does not have as many results as cases",
-     "SELECT uuid FROM run r "
-     "WHERE n_cases <> (SELECT count(*) FROM result e WHERE e.run_id = r.id)"},
-    {"a device does not have as many runs as it says",
-     "SELECT model FROM device d"
-     " WHERE n_runs <> (SELECT count(*) FROM run r WHERE r.device_id = d.id)"},
-    {"a case does not have as many runs as it says",
-     "SELECT c.name FROM track t JOIN test_case c ON c.id = t.case_id"
-     " LEFT JOIN (SELECT track_id, count(*) AS n FROM result GROUP BY track_id) e"
-     " ON e.track_id = t.id WHERE t.n_runs <> coalesce(e.n, 0)"},
-    {"the newest result of a case is not of its newest run",
-     "SELECT c.name FROM track t JOIN test_case c ON c.id = t.case_id"
-     " JOIN (SELECT e.track_id, max(r.time_ms) AS time_ms FROM result e"
-     "  JOIN run r ON r.id = e.run_id GROUP BY e.track_id) n ON n.track_id = t.id"
-     " WHERE t.time_ms <> n.time_ms"},
-    {"the lowest point of a series is not its leader",
-     "SELECT s.id FROM series s LEFT JOIN leader l ON l.series_id = s.id "
-     "WHERE l.p50_ps IS NOT (SELECT min(p.p50_ps) FROM point p WHERE p.series_id = s.id)"},
-    {NULL, NULL},
 };

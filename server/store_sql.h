@@ -27,8 +27,15 @@ enum store_sql {
     SQL_EPOCHS,
     SQL_TRACKS,
     SQL_TRACKS_OF_DEVICE,
+    SQL_TRACKS_OF_BRANCH,
     SQL_CASE,
-    SQL_SPARK,
+    SQL_CASE_OF_BRANCH,
+    SQL_NEWEST_POINTS,
+    SQL_WRONG_RUNS,
+    SQL_RUN_BRANCH,
+    SQL_NEWEST_OF_BRANCH,
+    SQL_BRANCH_KEYS,
+    SQL_BRANCH_KEYS_OF_DEVICE,
     SQL_TREND,
     SQL_TRACK,
     SQL_TREND_SERIES,
@@ -96,6 +103,10 @@ enum store_sql {
     SQL_PUT_TRACK,
     SQL_COUNT_TRACK,
     SQL_NEWEST_OF_TRACK,
+    SQL_KEEP_RESULT,
+    SQL_PUT_LATE_RESULT,
+    SQL_NEXT_KEPT_BRANCH,
+    SQL_DROP_KEPT,
     SQL_POINTS_OF_TRACK,
     SQL_PUT_RESULT,
     SQL_FIND_SERIES,
@@ -146,8 +157,8 @@ enum store_sql {
 extern const char *const store_sql[STORE_SQL_COUNT];
 
 /*
- * What must not be: each row of such a statement is a fault. They walk through the whole file, and
- * are prepared when it is checked. The last has no statement.
+ * What must not be, store_sql_checks.c: each row of such a statement is a fault. They walk through
+ * the whole file, and are prepared when it is checked. The last has no statement.
  */
 struct store_check {
     const char *what;

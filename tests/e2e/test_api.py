@@ -381,6 +381,56 @@ class Cases(History):
                 self.assertAlmostEqual(case["spark"][-1], case["p50_ns"], delta=0.00051)
                 self.assertIn(case["peer"], ("cublas", "cudnn", "torch"))
 
+    def test_the_newest_result_of_a_branch(self):
+        runs = {r["uuid"]: r for r in self.get("runs?limit=500")["runs"]}
+        for query, branch in (("branch=tune-tiles", "tune-tiles"), ("branch=main", "main"),
+                              ("watched=1", "main"), ("", None)):
+            newest = {}
+            for run in runs.values():
+                if branch in (None, run["branch"]):
+                    newest.setdefault(run["device"], run)
+            devices = {d["model"]: d["newest"] for d in self.get("devices?" + query)["devices"]}
+            self.assertEqual(devices, newest, query)
+            cases = self.get("cases?" + query)["cases"]
+            self.assertEqual(len(cases), 2 * N_CASES)
+            for case in cases:
+                run = newest[case["device"]]
+                self.assertEqual((case["run"], case["branch"]), (run["uuid"], run["branch"]))
+                found = self.ours(self.trend(case=case["id"], device=case["device"],
+                                             **({"branch": branch} if branch else {})))
+                self.assertEqual(len(case["spark"]), min(24, len(found["p50_ns"])))
+                for value, p50_ns in zip(case["spark"][::-1], found["p50_ns"][::-1]):
+                    self.assertAlmostEqual(value, p50_ns, delta=p50_ns * 1e-8)
+        self.assertEqual(self.get("cases?branch=none")["cases"], [])
+        self.assertEqual(self.get("devices?branch=none")["devices"], [])
+        first = self.get("cases?watched=1&limit=7&sort=worst")
+        rest = self.get(f"cases?watched=1&limit=99&sort=worst&after={first['next']}")
+        self.assertEqual(first["cases"] + rest["cases"],
+                         self.get("cases?watched=1&sort=worst")["cases"])
+
+    def test_since_when(self):
+        """The oldest run of the end of main's trend that has no other verdict."""
+        for case in self.get("cases?watched=1")["cases"]:
+            if case["verdict"] != "regression":
+                self.assertEqual(case["since"]["run"] is None, case["verdict"] != "wrong")
+                continue
+            trend = self.ours(self.trend(case=case["id"], device=case["device"], branch="main"))
+            told = [i for i, v in enumerate(trend["verdict"]) if v not in ("no-verdict",)]
+            while len(told) > 1 and trend["verdict"][told[-2]] == "regression":
+                told.pop()
+            self.assertEqual(case["since"], {n: trend[m][told[-1]] for n, m in (
+                ("run", "run"), ("commit", "commit"), ("time_ms", "time_ms"))})
+
+    def test_branches(self):
+        branches = self.get("branches")["branches"]
+        newest = self.get("runs")["runs"]
+        self.assertEqual([(b["branch"], b["watched"]) for b in branches],
+                         sorted([("main", True), ("tune-tiles", False)],
+                                key=lambda b: b[0] != newest[0]["branch"]))
+        self.assertEqual(branches[0]["newest"], {"run": newest[0]["uuid"],
+                                                 "time_ms": newest[0]["time_ms"]})
+        self.assertEqual(self.get("branches?limit=1")["branches"], branches[:1])
+
     def test_the_spark_is_the_end_of_the_trend(self):
         for case in self.get(f"cases?device={GPU}")["cases"]:
             trend = self.ours(self.trend(case=case["id"]))["p50_ns"]
@@ -454,6 +504,10 @@ class Lists(History):
         self.assertEqual(sorted(r["uuid"] for r in every), sorted(self.uuids))
         for query, test in ((f"device={GPU}", lambda r: r["device"] == GPU),
                             ("branch=tune-tiles", lambda r: r["branch"] == "tune-tiles"),
+                            ("watched=1", lambda r: r["branch"] == "main"),
+                            (f"watched=1&verdict=regression&device={GPU}",
+                             lambda r: (r["branch"], r["verdict"], r["device"]) ==
+                             ("main", "regression", GPU)),
                             ("verdict=wrong", lambda r: r["verdict"] == "wrong"),
                             (f"verdict=regression&device={HOST}&branch=main",
                              lambda r: (r["verdict"], r["device"], r["branch"]) ==
@@ -462,7 +516,8 @@ class Lists(History):
                              lambda r: r["commit"] == every[3]["commit"])):
             self.assertEqual(self.pages("runs?" + query, "runs", 4),
                              [r for r in every if test(r)], query)
-        for path in ("runs?commit=abc", "runs?verdict=x", "runs?branch=" + "x" * 401):
+        for path in ("runs?commit=abc", "runs?verdict=x", "runs?branch=" + "x" * 401,
+                     "runs?branch=main&watched=1", "cases?watched=2", "devices?watched="):
             self.assert_problem(self.server.get("/api/v1/" + path), 400)
 
     def test_parents_lead_back(self):

@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     reply_init(&reply);
     bool asked = !r.fault_status;
     if (asked && api_owns(r.path))
-        api_get(store, &r, &reply);
+        api_get(store, &branches, &r, &reply);
     else if (asked && badge_owns(r.path))
         badge_get(store, &branches, &r, &reply);
     else if (asked && strcmp(r.path, FEED_PATH) == 0)
