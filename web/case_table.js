@@ -2,7 +2,7 @@
 
 import { address, h } from "./dom.js";
 import {
-    ago, change, durationCell, factor, number, percent, share, shortCommit, spread, time,
+    ago, change, dateText, durationCell, factor, number, percent, share, shortCommit, spread, time,
 } from "./format.js";
 import { explain } from "./glossary.js";
 import { changeGlyph, shareBar, spark } from "./glyphs.js";
@@ -72,18 +72,29 @@ function alertLink(c, alerts) {
         : "open alert");
 }
 
+/** Since which run it is red, where no alert says so. */
+function sinceLink(c, alerts) {
+    const { run, commit, time_ms: ms } = c.since;
+    if (!run || (c.alert && alerts.get(c.alert)?.kind !== "improvement")) return null;
+    return h("a", {
+        class: `alert ${c.verdict}`, href: address(`run/${run}`, { case: c.id }),
+        title: `First run that was so: ${dateText(ms)}`,
+    }, `since ${commit ? shortCommit(commit) : ago(ms)}`);
+}
+
 function runTitle(c) {
     return `Run ${c.run.slice(0, 8)}${c.commit ? ` of ${shortCommit(c.commit)}` : ""}`;
 }
 
-function row(c, device, several, alerts) {
+function row(c, device, { several, branches, alerts }) {
     const stale = device && c.run !== device.newest.uuid;
     const wide = c.mde > (c.threshold ?? Infinity);
     return h("tr", { class: stale && "stale" },
         h("td", {}, badge(c.verdict, "short")),
         h("th", { scope: "row" }, caseLink(c.id, c.device),
-            (c.alert || c.verdict !== "pass") && h("span", { class: "note" },
-                alertLink(c, alerts), c.verdict !== "pass" && c.reason)),
+            (c.alert || c.verdict !== "pass" || branches) && h("span", { class: "note" },
+                branches && c.branch && h("span", { class: "branch" }, c.branch, " "),
+                alertLink(c, alerts), sinceLink(c, alerts), c.verdict !== "pass" && c.reason)),
         several && h("td", { class: "minor device" }, c.device),
         h("td", { class: "minor glyph" }, spark(c.spark, c.verdict)),
         h("td", { class: "number" }, durationCell(c.p50_ns)),
@@ -103,13 +114,14 @@ function row(c, device, several, alerts) {
 }
 
 /**
- * The cases of `devices`, with the open `alerts`. draw(cases, state) shows them in the state's
- * order, `state.rows` at most, and returns how many; `actions.sort(key)` is called when a head is
- * pressed.
+ * The cases of `devices`, with the open `alerts`, and each with its branch where `branches` is set.
+ * draw(cases, state) shows them in the state's order, `state.rows` at most, and returns how many;
+ * `actions.sort(key)` is called when a head is pressed.
  */
-export function caseTable(devices, alerts, actions) {
-    const several = devices.length > 1;
-    const byId = new Map(alerts.map((a) => [a.id, a]));
+export function caseTable(devices, alerts, branches, actions) {
+    const shows = {
+        several: devices.length > 1, branches, alerts: new Map(alerts.map((a) => [a.id, a])),
+    };
     const byModel = new Map(devices.map((d) => [d.model, d]));
     const columns = COLUMNS.filter((c) => !c.only || c.only(devices));
     const body = h("tbody");
@@ -134,7 +146,7 @@ export function caseTable(devices, alerts, actions) {
             const sorted = typeof column.order === "function"
                 ? [...cases].sort(column.order) : cases;
             const shown = (reversed ? [...sorted].reverse() : sorted).slice(0, state.rows);
-            body.replaceChildren(...shown.map((c) => row(c, byModel.get(c.device), several, byId)));
+            body.replaceChildren(...shown.map((c) => row(c, byModel.get(c.device), shows)));
             heads.forEach((head, i) => {
                 head.classList.toggle("reversed", reversed && columns[i] === column);
                 if (columns[i] === column) head.setAttribute("aria-sort", wayOf(column, reversed));

@@ -1,7 +1,8 @@
-// filters.js: the row of filters above the cases: search, op, dtype, device, verdict.
+// filters.js: the row of filters above the cases: search, op, dtype, device, branch, verdict.
 
 import { h } from "./dom.js";
 import { count } from "./format.js";
+import { ALL, scopeChoice } from "./scope.js";
 import { ORDER, icon, word } from "./verdict.js";
 
 // What a run document can name.
@@ -18,8 +19,9 @@ function choice(name, label, any, values, value, change) {
 const same = (names) => names.map((name) => [name, name]);
 
 /** What was chosen, for the paper, which has no controls. */
-function chosen({ q, op, dtype, device, verdict }) {
-    const all = [q && `"${q}"`, op, dtype, device, verdict && word(verdict)].filter(Boolean);
+function chosen({ q, op, dtype, device, branch, verdict }) {
+    const all = [q && `"${q}"`, op, dtype, device, branch === ALL ? "all branches" : branch,
+        verdict && word(verdict)].filter(Boolean);
     return all.length > 0 ? `: ${all.join(", ")}` : "";
 }
 
@@ -28,7 +30,7 @@ function chosen({ q, op, dtype, device, verdict }) {
  * draw(counts, summary) shows what was found, fail(error) that the rows are still those of before,
  * and why; `again()` is called by who wants to try again.
  */
-export function filters(state, devices, changed, again) {
+export function filters(state, devices, signal, changed, again) {
     let timer = null;
     const search = h("input", {
         type: "search", name: "q", value: state.q, placeholder: "Search: gemm m4096",
@@ -62,6 +64,7 @@ export function filters(state, devices, changed, again) {
             devices.length > 1 && choice("device", "Device", "all devices",
                 devices.map((d) => [d.model, d.newest.device_name]), state.device,
                 (v) => changed("device", v)),
+            scopeChoice(state.branch, signal, (v) => changed("branch", v)),
             verdicts, status, failed),
         draw(counts, summary) {
             const sum = Object.values(counts).reduce((a, b) => a + b, 0);

@@ -4,7 +4,7 @@
 // Beside those that all views need, which the page itself names.
 const MARKS = "chart_marks chart_palette chart_thin";
 const MODULES = {
-    "": "view_overview case_table filters glyphs strip",
+    "": "view_overview case_table filters glyphs scope strip",
     alerts: `view_alerts alert_parts alert_steps lists token_form ${MARKS}`,
     calibration: "view_calibration calibration lists",
     case: "view_case branches trend uplot chart_data chart_events chart_input chart_plot " +

@@ -5,6 +5,7 @@ import { address, h } from "./dom.js";
 import { ago, dateText, plural, shortCommit, time } from "./format.js";
 import { term } from "./glossary.js";
 import { commitText, runLink } from "./parts.js";
+import { scopeOf } from "./scope.js";
 import { ORDER, badge, counts, icon, word } from "./verdict.js";
 
 const N_TICKS = 28;
@@ -16,10 +17,11 @@ function tally(runs) {
 }
 
 /** The runs of a device as a row of marks that leads to their list; they come later. */
-function history(device, signal) {
+function history(device, scope, signal) {
     const row = h("a", { class: "ticks", href: address("runs", { device: device.model }),
         "aria-label": `Runs on ${device.model}` });
-    get("runs", { device: device.model, limit: N_TICKS }, signal).then(({ runs }) => {
+    const newest = { ...scopeOf(scope), device: device.model, limit: N_TICKS };
+    get("runs", newest, signal).then(({ runs }) => {
         row.setAttribute("aria-label",
             `Runs on ${device.model}; the last ${runs.length}: ${tally(runs)}`);
         row.append(...runs.reverse().map((run) => h("span", {
@@ -30,23 +32,26 @@ function history(device, signal) {
     return row;
 }
 
-function card(device, selected, signal) {
+function card(device, state, scope, signal) {
     const run = device.newest;
-    return h("article", { class: `card ${run.verdict}`, "aria-current": selected && "true" },
+    return h("article", { class: `card ${run.verdict}`, "aria-current":
+        device.model === state.device && "true" },
         h("header", {},
             badge(run.verdict, "large"),
             h("span", { class: "quiet" }, time(run.time_ms, ago(run.time_ms)))),
-        h("h2", {}, h("a", { href: address("", { device: device.model }) }, run.device_name),
+        h("h2", {}, h("a", { href: address("", { device: device.model, branch: state.branch }) },
+            run.device_name),
             h("span", { class: "quiet" }, `${plural(device.runs, "run")}, suite ${run.suite}`)),
         h("p", {}, counts(run.verdicts)),
         h("p", { class: "line" }, commitText(run), " ",
             run.branch && h("span", { class: "quiet" }, run.branch), " ",
             h("span", { class: "subject", title: run.subject ?? "" }, run.subject ?? "")),
-        h("div", { class: "before" }, term("history", "History"), history(device, signal),
+        h("div", { class: "before" }, term("history", "History"), history(device, scope, signal),
             runLink(run.uuid)));
 }
 
-export function deviceStrip(devices, selected, signal) {
+/** `scope`: the branch that the state names, or all where none is watched. */
+export function deviceStrip(devices, state, scope, signal) {
     return h("section", { class: "cards", "aria-label": "Devices" },
-        devices.map((d) => card(d, d.model === selected, signal)));
+        devices.map((d) => card(d, state, scope, signal)));
 }

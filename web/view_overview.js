@@ -6,6 +6,7 @@ import { address, h } from "./dom.js";
 import { filters } from "./filters.js";
 import { count, plural } from "./format.js";
 import { nothingYet } from "./parts.js";
+import { ALL, effective, noneWatched, scopeOf } from "./scope.js";
 import { deviceStrip } from "./strip.js";
 
 const FIRST = 60; // rows: about two screens, as each row takes time until the first is seen
@@ -13,7 +14,9 @@ const MORE = 100; // on request
 const MOST = 1000; // of one answer
 const MOST_SEARCH = 160; // letters of a search, and its words
 const MOST_WORDS = 8;
-const DEFAULTS = { device: "", op: "", dtype: "", verdict: "", q: "", sort: "worst", rows: FIRST };
+const DEFAULTS = {
+    device: "", branch: "", op: "", dtype: "", verdict: "", q: "", sort: "worst", rows: FIRST,
+};
 /** Orders that the server has; others need all rows and are made here. */
 const SERVER_SORTS = ["worst", "name", "p50", "time"];
 
@@ -30,9 +33,10 @@ function parametersOf(state) {
 }
 
 /** What is asked of the server, which knows names in small letters and takes so many words. */
-function queryOf({ device, op, dtype, verdict, q }) {
+function queryOf({ device, branch, op, dtype, verdict, q }) {
     const words = q.toLowerCase().slice(0, MOST_SEARCH).replace(/[^a-z0-9_./+-]+/g, " ").trim();
-    return { device, op, dtype, verdict, q: words.split(" ").slice(0, MOST_WORDS).join(" ") };
+    return { ...scopeOf(branch), device, op, dtype, verdict,
+        q: words.split(" ").slice(0, MOST_WORDS).join(" ") };
 }
 
 /** As many rows as are to be shown, or all where they are to be sorted here. */
@@ -56,17 +60,21 @@ function summary(shown, total) {
     return shown < total ? `${count(shown)} of ${plural(total, "case")}` : plural(total, "case");
 }
 
+/** The address of the state; another branch changes the devices as well. */
+const addressOf = (state) => address("", parametersOf(state));
+
 /** The filters, the table and what lies below it: drawn anew in place when a filter changes. */
-function casesSection(first, state, { devices, alerts }, signal) {
-    const table = caseTable(devices, alerts, {
+function casesSection(first, state, { devices, alerts, scope }, signal) {
+    const table = caseTable(devices, alerts, scope === ALL, {
         sort(key) { // the same head again: the other way round
             state.sort = state.sort === key ? `-${key}` : key;
             change();
         },
     });
-    const bar = filters(state, devices, (name, value) => {
+    const bar = filters(state, devices, signal, (name, value) => {
         Object.assign(state, { [name]: value, rows: FIRST });
-        change(name === "q");
+        if (name === "branch") location.hash = addressOf(state);
+        else change(name === "q");
     }, () => ask());
     const more = h("button", {
         type: "button",
@@ -85,14 +93,14 @@ function casesSection(first, state, { devices, alerts }, signal) {
     }
 
     async function change(typing = false) {
-        history[typing ? "replaceState" : "pushState"](null, "", address("", parametersOf(state)));
+        history[typing ? "replaceState" : "pushState"](null, "", addressOf(state));
         await ask();
     }
 
     async function ask() {
         const mine = ++latest;
         try {
-            const found = await load(state, signal);
+            const found = await load({ ...state, branch: scope }, signal);
             if (mine === latest && !signal.aborted) draw(found);
         } catch (error) {
             if (error.name === "AbortError" || mine !== latest) return;
@@ -105,17 +113,26 @@ function casesSection(first, state, { devices, alerts }, signal) {
     return h("section", {}, bar.element, table.element, rest);
 }
 
+/** What the wall shows of a branch, all, or the watched ones. */
+const fetchAll = (state, branch, signal) => Promise.all([
+    get("devices", scopeOf(branch), signal),
+    get("alerts", { state: "new", limit: MOST }, signal), load({ ...state, branch }, signal),
+]);
+
 export async function overviewView({ query, signal }) {
     const state = stateOf(query);
-    const [{ devices }, { alerts }, found] = await Promise.all([get("devices", null, signal),
-        get("alerts", { state: "new", limit: MOST }, signal), load(state, signal)]);
-    if (devices.length === 0) return { title: "", content: nothingYet() };
+    let answers = await fetchAll(state, state.branch, signal);
+    const scope = await effective(state.branch, answers[0].devices, signal);
+    if (scope !== state.branch) answers = await fetchAll(state, scope, signal);
+    const [{ devices }, { alerts }, found] = answers;
+    if (devices.length === 0 && state.branch === "") return { title: "", content: nothingYet() };
     return {
         title: state.device,
         content: [
             h("h1", { class: "hidden" }, "Newest verdicts"),
-            deviceStrip(devices, state.device, signal),
-            casesSection(found, state, { devices, alerts }, signal),
+            scope !== state.branch && noneWatched(),
+            deviceStrip(devices, state, scope, signal),
+            casesSection(found, state, { devices, alerts, scope }, signal),
         ],
     };
 }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import {
-    GPU, HOST, REGRESSED, dashboard, lowContrast, settled, shoot, skip, until,
+    GPU, HOST, REGRESSED, dashboard, lowContrast, serve, settled, shoot, skip, stop, until,
 } from "./harness.mjs";
 
 const rows = (page) => page.locator("tbody tr");
@@ -26,18 +26,19 @@ describe("wall", { skip }, () => {
             assert.equal(await page.title(), "Kernel Gate");
             assert.equal(await page.locator(".card").count(), 2);
             for (const card of await page.locator(".card").all()) {
-                assert.match(await card.innerText(), /wrong[\s\S]*1 regression/);
+                assert.match(await card.innerText(), /(wrong|regression)[\s\S]*1 regression/);
                 await card.locator(".ticks .verdict").nth(27).waitFor();
                 assert.match(await card.locator(".ticks").getAttribute("aria-label"),
-                    /the last 28: 1 wrong, \d+ regression, \d+ pass/);
+                    /the last 28: (1 wrong, )?\d+ regression, \d+ pass/);
                 assert.match(await card.locator(".ticks .verdict").last().getAttribute("title"),
-                    /^wrong, [0-9a-f]{9}, /);
+                    /^(wrong|regression), [0-9a-f]{9}, /);
             }
             const verdicts = await page.locator("tbody td .verdict.short .word").allInnerTexts();
-            assert.deepEqual(verdicts.slice(0, 7), ["wrong", "wrong", "regression", "regression",
-                "no verdict", "no verdict", "pass"]);
+            assert.deepEqual(verdicts.slice(0, 5),
+                ["wrong", "regression", "regression", "no verdict", "pass"]);
             assert.equal(verdicts.length, 24);
-            const regressed = page.locator("tbody tr", { hasText: REGRESSED }).first();
+            const regressed = page.locator("tbody tr", { hasText: REGRESSED })
+                .filter({ hasText: GPU });
             assert.match(await regressed.innerText(), /\+\d\.\d\d.%[\s\S]*\d\.\d\d×/);
             assert.match(await regressed.locator(".spark path").getAttribute("d"), /^M.*(L.*){20}/);
             assert.equal(await regressed.locator(".change .point.regression").count(), 1);
@@ -83,6 +84,81 @@ describe("wall", { skip }, () => {
             await since.click();
             await page.waitForSelector("h1:text-is('Alerts')");
         });
+    });
+
+    test("a case that no alert tells of says since which commit it is red", async () => {
+        const { cases } = await (await fetch(
+            `${it.url}api/v1/cases?watched=1&verdict=wrong&device=${GPU}`)).json();
+        assert.ok(cases[0].since.commit);
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/?device=${GPU}&verdict=wrong`);
+            const since = page.locator("tbody tr .alert.wrong");
+            assert.equal(await since.innerText(), `since ${cases[0].since.commit.slice(0, 9)}`);
+            await since.click();
+            await until(page, (run) => location.hash.startsWith(`#/run/${run}`),
+                cases[0].since.run);
+        });
+    });
+
+    test("the wall is of watched branches, of another one, or of all", async () => {
+        const ask = async (path) => (await fetch(`${it.url}api/v1/${path}`)).json();
+        const newest = async (scope) => (await ask(`devices?${scope}`)).devices
+            .map((d) => d.newest.uuid.slice(0, 8)).sort();
+        const shown = async (page) => (await page.locator(".card .before > a.mono")
+            .allInnerTexts()).sort();
+        const [main, tuned, all] = await Promise.all(
+            ["watched=1", "branch=tune-tiles", ""].map(newest));
+        assert.notDeepEqual(main, all);
+        await it.withPage({}, async (page) => {
+            await it.open(page);
+            assert.deepEqual(await shown(page), main);
+            for (const part of [".cards", "table"])
+                assert.ok(!(await page.locator(part).innerText()).includes("tune-tiles"), part);
+            const branch = page.locator("select[name=branch]");
+            await until(page, () =>
+                document.querySelector("select[name=branch]").options.length === 4);
+            assert.deepEqual(await branch.locator("option").allInnerTexts(),
+                ["watched branches", "all branches", "main", "tune-tiles"]);
+            await branch.focus();
+            await branch.selectOption("tune-tiles");
+            await addressIs(page, "#/?branch=tune-tiles");
+            await until(page, () =>
+                /: tune-tiles/.test(document.querySelector(".found").textContent));
+            assert.deepEqual(await shown(page), tuned);
+            assert.equal(await page.evaluate(() => document.activeElement.name), "branch");
+            const run = await rows(page).first().locator("td.late a").getAttribute("title");
+            assert.ok(tuned.some((uuid) => run.includes(uuid)), run);
+            await page.click(".card h2 a:text-is('NVIDIA H200')");
+            await addressIs(page, `#/?device=${GPU}&branch=tune-tiles`);
+            await rowsAre(page, 12);
+            await branch.selectOption("all branches");
+            await addressIs(page, `#/?device=${GPU}&branch=*`);
+            await until(page, () =>
+                /all branches/.test(document.querySelector(".found").textContent));
+            assert.deepEqual(await shown(page), all);
+            assert.equal(await page.locator("tbody th .note .branch").count(), 12);
+            await page.goBack();
+            await page.goBack();
+            await rowsAre(page, 24);
+            assert.deepEqual(await shown(page), tuned);
+            await page.goBack();
+            await until(page, () =>
+                !/tune-tiles/.test(document.querySelector(".found").textContent));
+            assert.deepEqual(await shown(page), main);
+        });
+    });
+
+    test("where no run is of a watched branch all are shown, and it says so", async () => {
+        const { file } = it.seed("unwatched.db", 4);
+        const server = await serve(file, "--watch-branch", "release-*");
+        await it.withPage({}, async (page) => {
+            await it.open(page, "", server.url);
+            assert.match(await page.locator("main > p").innerText(), /No run is of a watched/);
+            assert.equal(await rows(page).count(), 24);
+            await page.selectOption("select[name=op]", "gemm");
+            await rowsAre(page, 6);
+        }, server.url);
+        await stop(server);
     });
 
     test("a card selects its device, and the back button lets it go", async () => {
