@@ -398,6 +398,7 @@ void store_close(struct store *s)
     if (s->lock_fd >= 0)
         close(s->lock_fd);
     free(s->names);
+    store_intern_release(s);
     commit_order_release(&s->order);
     store_memo_release(s);
     free(s->watch_runs);

@@ -16,6 +16,7 @@ struct run_name {
     int64_t id; /* 0: nobody is here */
     char uuid[37];
     char commit[41];
+    const char *branch; /* of store_intern() */
 };
 
 #define STORE_N_NAMES 16384 /* a power of two */
@@ -30,7 +31,9 @@ struct store {
     int64_t changes_before; /* of a batch: SQLite's count of rows, -1: always more than these */
     int n_log_pages;        /* of the WAL, after the last commit of this connection */
     sqlite3_stmt *statements[STORE_SQL_COUNT];
-    struct run_name *names;        /* STORE_N_NAMES, by the low bits of the id */
+    struct run_name *names; /* STORE_N_NAMES, by the low bits of the id */
+    char **interned;        /* sorted */
+    size_t n_interned;
     struct watch_runs *watch_runs; /* store_watch.c's */
     /* The state that store_read_begin() holds is that of `mark`: what is made of it may be kept
      * under the mark, and what was kept under an equal one be used. */
@@ -43,6 +46,11 @@ struct store {
 };
 
 void store_memo_release(struct store *s);
+
+/* The one copy of a text, which lives until the store is closed; for those that are few, such as
+ * names of branches. NULL: memory is short. */
+const char *store_intern(struct store *s, const char *text);
+void store_intern_release(struct store *s);
 
 /* The turn to write, among processes; waits up to 15 s. */
 enum gate_status store_lock(struct store *s, struct gate_error *err);

@@ -8,7 +8,7 @@
 
 /* What a row may do without, if nobody asks for it: it takes longer than the rest. */
 enum store_trend_part {
-    STORE_TREND_NAMES = 1,   /* run, commit */
+    STORE_TREND_NAMES = 1,   /* run, commit, branch */
     STORE_TREND_KERNEL = 2,  /* kernel */
     STORE_TREND_DETAILS = 4, /* all but time, n, p50 with its interval and extremes */
 };
@@ -53,6 +53,7 @@ struct store_trend_details {
     const char *verdict;                          /* the case's */
     int64_t kernel_id;
     const char *kernel; /* NULL: omitted */
+    const char *branch; /* the same; lives as long as the store is open */
     char run[37];
     char commit[41];
 };

@@ -51,11 +51,18 @@ void store_trend_release(struct store_trend_result *r)
 
 /* ---- names ---- */
 
+struct name_call {
+    struct store *store;
+    struct run_name *name;
+};
+
 static bool name_row(struct query *q, void *call)
 {
-    struct run_name *name = call;
+    const struct name_call *c = call;
+    struct run_name *name = c->name;
     snprintf(name->uuid, sizeof(name->uuid), "%s", column_text(q, 0));
     snprintf(name->commit, sizeof(name->commit), "%s", column_text(q, 1));
+    name->branch = store_intern(c->store, column_text(q, 2));
     return true;
 }
 
@@ -69,11 +76,13 @@ static enum gate_status name_run(struct trend_reader *r, struct store_trend_deta
     if (name->id != row->run_id) {
         struct query q = query_begin(s, SQL_RUN_NAME);
         bind_int(&q, row->run_id);
-        status = store_each_row(s, &q, name_row, name, r->err);
+        struct name_call call = {s, name};
+        status = store_each_row(s, &q, name_row, &call, r->err);
         name->id = status == GATE_OK ? row->run_id : 0;
     }
     memcpy(row->run, name->uuid, sizeof(row->run));
     memcpy(row->commit, name->commit, sizeof(row->commit));
+    row->branch = name->branch;
     return status;
 }
 

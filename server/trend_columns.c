@@ -53,6 +53,7 @@ static const struct column {
     {"gbps", GBPS, offsetof(row_t, p50_ps), 0},
     {"run", TEXT, offsetof(details_t, run), STORE_TREND_NAMES},
     {"commit", TEXT, offsetof(details_t, commit), STORE_TREND_NAMES},
+    {"branch", NAMED, offsetof(details_t, branch), STORE_TREND_NAMES},
     {"verdict", NAMED, offsetof(details_t, verdict), STORE_TREND_DETAILS},
     {"kernel", NAMED, offsetof(details_t, kernel), STORE_TREND_KERNEL},
 };

@@ -19,14 +19,12 @@ function read(lane, i) {
     };
 }
 
-/**
- * The point: that of `lane`, and those of the others at the same place. `branches`: of runs, by
- * their names; the runs of a bucket may be of several.
- */
-export function pointAt(model, lanes, lane, i, branches = new Map()) {
+/** The point: that of `lane`, and those of the others at the same place. The runs of a bucket may
+ * be of several branches. */
+export function pointAt(model, lanes, lane, i) {
     const all = lanes.map((l) => read(l, i)).filter(Boolean);
     const main = all.find((p) => p.lane === lane) ?? all[0] ?? null;
-    const branch = main && main.n <= 1 ? branches.get(main.run) ?? null : null;
+    const branch = main && main.n <= 1 ? main.get("branch") : null;
     return main && {
         main, all, branch, candidate: all.find((p) => p.lane.role === "candidate") ?? main,
     };

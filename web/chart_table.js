@@ -34,12 +34,9 @@ function columnsOf(candidates) {
 
 const name = (lane) => (lane.former ? `${lane.provider}, ${lane.contract}` : lane.provider);
 
-/**
- * The newest `count` rows of the model; `more(n)` shows n. `csv`: where they are as CSV.
- * `branches`: of the newest runs, by the runs' names.
- */
-export function trendTable(model, count, csv, more, branches) {
-    const branched = branches.size > 0;
+/** The newest `count` rows of the model; `more(n)` shows n. `csv`: where they are as CSV. */
+export function trendTable(model, count, csv, more) {
+    const branched = knows(model.lanes, "branch");
     const candidates = model.lanes.filter((l) => l.role === "candidate");
     const columns = columnsOf(candidates);
     const body = [];
@@ -52,7 +49,7 @@ export function trendTable(model, count, csv, more, branches) {
             h("th", { scope: "row" }, time(any.columns.time_ms[row])),
             h("td", { class: "mono" }, shortCommit(any.columns.commit[row])),
             branched && h("td", {}, any.columns.n?.[row] > 1 ? "–"
-                : branches.get(any.columns.run[row]) ?? "–"),
+                : any.columns.branch[row] ?? "–"),
             h("td", {}, known("verdict") && badge(known("verdict"), "short")),
             model.lanes.map((l) => h("td", { class: "number" },
                 durationCell(l.at[i] < 0 ? null : l.columns.p50_ns[l.at[i]]))),

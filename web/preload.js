@@ -7,7 +7,7 @@ const MODULES = {
     "": "view_overview case_table filters glyphs scope strip",
     alerts: `view_alerts alert_parts alert_steps lists token_form ${MARKS}`,
     calibration: "view_calibration calibration lists",
-    case: "view_case branches trend uplot chart_data chart_events chart_input chart_plot " +
+    case: "view_case branches scope trend uplot chart_data chart_events chart_input chart_plot " +
         `chart_point chart_specs chart_tip chart_tools ${MARKS}`,
     compare: `view_compare compare_data lists ${MARKS}`,
     leaderboard: "view_leaderboard lists",

@@ -16,6 +16,16 @@ export async function effective(branch, devices, signal) {
     return branches.length > 0 ? ALL : branch;
 }
 
+/** The branches of the newest runs, by name; none where they cannot be told. */
+export async function branchNames(signal) {
+    try {
+        const { branches } = await get("branches", null, signal);
+        return branches.map((b) => b.branch).filter(Boolean).sort();
+    } catch {
+        return []; // the other choices are there without them
+    }
+}
+
 /** A choice of watched branches, all, or one of them; the names come late. */
 export function scopeChoice(value, signal, change) {
     const option = (name) => h("option", { value: name, selected: name === value }, name);
@@ -25,9 +35,8 @@ export function scopeChoice(value, signal, change) {
     }, h("option", { value: "" }, "watched branches"),
     h("option", { value: ALL, selected: value === ALL }, "all branches"),
     value !== "" && value !== ALL && option(value));
-    get("branches", null, signal).then(({ branches }) => select.append(
-        ...branches.map((b) => b.branch).filter((b) => b && b !== value).sort().map(option)),
-    () => {}); // the other choices are there without them
+    branchNames(signal).then((names) => select.append(
+        ...names.filter((name) => name !== value).map(option)));
     return select;
 }
 

@@ -40,10 +40,9 @@ function fullRange({ x, byCommit, answer }) {
  * without a range.
  * `state`: { order, y, log, hide (Set), span ([from, to] in ms, or null) }, changed in place;
  * `save()` is called when it has. `load(order, span, signal)` fetches, `csv(order, span)` is
- * the address of the same as CSV. `branches`: a promise of the runs' branches, by the runs' names;
- * `choices`: what else there is to choose, among the tools.
+ * the address of the same as CSV. `choices`: what else there is to choose, among the tools.
  */
-export function trendChart({ whole, state, save, load, csv, signal, branches, choices }) {
+export function trendChart({ whole, state, save, load, csv, signal, choices }) {
     const surface = h("div", {
         class: "plot", tabindex: "0", role: "application", "aria-roledescription": "chart",
         "aria-describedby": "chart-help",
@@ -83,8 +82,6 @@ export function trendChart({ whole, state, save, load, csv, signal, branches, ch
     let pointing = false;
     let timer = 0;
     let asked = null; // AbortController of the fetch under way
-    let branchOf = new Map();
-    branches.then((known) => { branchOf = known; });
 
     const shown = () => model.lanes.filter((l) => !state.hide.has(l.provider));
     const control = () => state.y === "control";
@@ -156,7 +153,7 @@ export function trendChart({ whole, state, save, load, csv, signal, branches, ch
         if (!table.open) return;
         const { PAGE, trendTable } = await import("./chart_table.js");
         table.lastChild.replaceChildren(...trendTable(model, count ?? PAGE,
-            csv(state.order, state.span), fillTable, await branches));
+            csv(state.order, state.span), fillTable));
     }
 
     // ---- range ----
@@ -300,7 +297,7 @@ export function trendChart({ whole, state, save, load, csv, signal, branches, ch
         const x = model.x[point.i];
         const near = (range[1] - range[0]) / 160;
         return {
-            at: pointAt(model, shown(), point.lane, point.i, branchOf),
+            at: pointAt(model, shown(), point.lane, point.i),
             y: spec.data[spec.drawn.find((d) => d.lane === point.lane)?.column]?.[point.i],
             x, events: events.filter((e) => Math.abs(e.x - x) <= near),
         };

@@ -1,7 +1,7 @@
 // view_case.js: one case on one device: its trend, and the numbers behind it.
 
 import { ApiError, apiUrl, get } from "./api.js";
-import { branchChoice, branchesOf } from "./branches.js";
+import { branchChoice } from "./branches.js";
 import { eventList, eventsOf } from "./chart_events.js";
 import { trendChart } from "./trend.js";
 import { address, h } from "./dom.js";
@@ -10,7 +10,8 @@ import {
 } from "./format.js";
 import { term } from "./glossary.js";
 import { caseName, crumbs, runLink } from "./parts.js";
-import { badge } from "./verdict.js";
+import { scopeOf } from "./scope.js";
+import { badge, word } from "./verdict.js";
 
 const POINTS = 1500; // of a series; above it, the server makes buckets
 const CSV_POINTS = 10000; // the most that the server gives of a series at once
@@ -61,19 +62,19 @@ function tiles(c, whole, error) {
             "its time, fastest provider"));
 }
 
-/** Since when the verdict is a regression: the first such run after one of another verdict. */
-function since({ verdict }, { bucketed, series }) {
-    const [ours] = series.filter((s) => s.role === "candidate")
-        .sort((a, b) => b.columns.time_ms.at(-1) - a.columns.time_ms.at(-1));
-    if (verdict !== "regression" || bucketed || !ours) return null;
-    const { run, commit, time_ms: times, verdict: verdicts } = ours.columns;
-    const before = verdicts.findLastIndex((v) => v !== verdict);
-    const first = before + 1;
-    if (before < 0 || first === run.length) return null;
-    return h("span", { class: "note" }, "in ", plural(run.length - first, "run"), " since ",
-        time(times[first]), commit[first] &&
-            [", commit ", h("span", { class: "mono" }, shortCommit(commit[first]))], ": ",
-        h("a", { href: address("compare", { a: run[before], b: run[first] }) }, "what it changed"));
+/** Since when it is as red as it is, and what that run changed: against the one before it. */
+function since(found, { bucketed, series }) {
+    const { run, commit, time_ms: ms } = found.since;
+    if (!run) return null;
+    const mine = series.filter((s) => s.role === "candidate").flatMap(({ columns: c }) =>
+        c.run.map((name, i) => ({ name, time_ms: c.time_ms[i], branch: c.branch[i] })))
+        .filter((r) => r.branch === found.branch && r.time_ms < ms)
+        .sort((a, b) => a.time_ms - b.time_ms);
+    const before = bucketed ? null : mine.at(-1)?.name;
+    return h("span", { class: "note" }, `${word(found.verdict)} since `, time(ms),
+        commit && [", commit ", h("span", { class: "mono" }, shortCommit(commit))], ": ",
+        before ? h("a", { href: address("compare", { a: before, b: run }) }, "what it changed")
+            : h("a", { href: address(`run/${run}`, { case: found.id }) }, "its run"));
 }
 
 /** What is there where no result was ever right, and so none was timed. */
@@ -93,9 +94,15 @@ function spanOf(query) {
 }
 
 /** The case among those of its device; the search narrows the answer to those that contain it. */
-async function findCase(id, device, signal) {
-    const { cases } = await get("cases", { device, q: id, limit: PAGE }, signal);
-    const found = cases.find((c) => c.id === id);
+async function look(id, device, scope, signal) {
+    const { cases } = await get("cases", { ...scope, device, q: id, limit: PAGE }, signal);
+    return cases.find((c) => c.id === id);
+}
+
+/** Its newest result of the branch, or of the watched ones; where there is none, of any. */
+async function findCase(id, device, branch, signal) {
+    const found = await look(id, device, scopeOf(branch), signal) ??
+        await look(id, device, {}, signal);
     if (!found) throw new ApiError(404, `No run on ${device} has the case ${id}.`);
     return found;
 }
@@ -119,7 +126,7 @@ export async function caseView({ query, signal }) {
     const csv = (order, span) =>
         apiUrl("trends", { ...asked(order, span), points: CSV_POINTS, format: "csv" });
     const [found, whole] = await Promise.all([
-        findCase(id, device, signal), load(state.order, null, signal),
+        findCase(id, device, state.branch, signal), load(state.order, null, signal),
     ]);
 
     const here = (branch) => address("case", {
@@ -131,15 +138,14 @@ export async function caseView({ query, signal }) {
         from: state.span?.[0], to: state.span?.[1],
     });
     const save = () => history.replaceState(null, "", here(state.branch));
-    const branches = branchesOf(device, signal); // late too, as the trend is drawn without
 
     const verified = verifyOf(found, signal); // late, as the document may be large
     const error = await errorOf(found, verified);
     const timed = whole.series.some((s) => ["candidate", "provider"].includes(s.role) &&
         s.columns.time_ms.length > 0);
     const trend = !timed ? untimed(whole, state.branch, here("")) : trendChart({
-        whole, state, save, load, csv, signal, branches,
-        choices: branchChoice(state.branch, branches, (name) => { location.hash = here(name); }),
+        whole, state, save, load, csv, signal,
+        choices: branchChoice(state.branch, signal, (name) => { location.hash = here(name); }),
     });
     if (timed) verified.then((verify) => trend.limit(verify?.limit), () => {});
     return {
@@ -149,13 +155,13 @@ export async function caseView({ query, signal }) {
             h("h1", { class: "case" }, caseName(id)),
             h("p", {}, badge(found.verdict, "large"), " ", found.reason,
                 h("span", { class: "note" }, "newest result: ", time(found.time_ms), ", run ",
-                    runLink(found.run), `, of ${plural(found.runs, "run")}`,
+                    runLink(found.run), found.branch && ` on ${found.branch}`, `, of ${plural(found.runs, "run")}`,
                     found.alert && [", ", h("a", { href: address(`alerts/${found.alert}`) },
                         `open alert ${found.alert}`)]),
                 since(found, whole),
-                state.branch && h("span", { class: "note" }, "The verdict and the numbers are of ",
-                    "the newest run of all; the trend and its events of the branch ",
-                    h("b", {}, state.branch), ".")),
+                state.branch && h("span", { class: "note" }, "The trend and its events are of ",
+                    "the branch ", h("b", {}, state.branch), state.branch !== found.branch &&
+                        "; the verdict and the numbers are of another one", ".")),
             tiles(found, whole, error),
             h("div", { class: "case-page" },
                 h("section", {}, h("h2", {}, "Trend of p50"), trend.chart), trend.events),

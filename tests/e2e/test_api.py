@@ -19,7 +19,7 @@ IMPROVED = "attention_fwd/fp16/b4-h16-s4096-d128/causal"  # whose best was lower
 ACCEPTED = "gemv/fp16/m8192-k8192"  # whose best was raised
 COLUMNS = ("time_ms n p50_ns min_ns max_ns p50_lo_ns p50_hi_ns p10_ns p90_ns control_ns "
            "best_p50_ns rel_err sm_clock_mhz registers shared_bytes spill_bytes tflops gbps run "
-           "commit verdict kernel").split()
+           "commit branch verdict kernel").split()
 RANK = {"wrong": 0, "regression": 1, "environment": 2, "no-verdict": 3, "improvement": 4,
         "pass": 4}
 
