@@ -55,14 +55,15 @@ static void answer_artifact(const struct http *h, const char *name, struct reply
 /* ---- what is of the database ---- */
 
 /* A page that needs no script: also what "/" is in a build without the dashboard. */
-static bool is_plain(const struct http *h, const char *path)
+bool http_is_plain(const struct http *h, const char *path)
 {
     return strcmp(path, "/plain") == 0 || (strcmp(path, "/") == 0 && !assets_has_page(h->assets));
 }
 
 static bool is_of_store(const struct http *h, const char *path)
 {
-    return api_owns(path) || badge_owns(path) || strcmp(path, FEED_PATH) == 0 || is_plain(h, path);
+    return api_owns(path) || badge_owns(path) || strcmp(path, FEED_PATH) == 0 ||
+           http_is_plain(h, path);
 }
 
 bool http_is_open(const struct http *h, const char *path)

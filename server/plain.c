@@ -7,6 +7,7 @@
 #include "report_units.h"
 #include "store_alert.h"
 #include "store_change.h"
+#include "store_result.h"
 #include "xml.h"
 
 #define N_RUNS 25
@@ -64,7 +65,7 @@ static void put_commit(struct buf *out, const struct store_run *run)
 /* The uuid is hex digits and dashes: the schema says so. */
 static void put_run_link(struct buf *out, const char *uuid)
 {
-    buf_printf(out, "<td><a class=\"mono\" href=\"api/v1/runs/%s\">%.8s</a></td>", uuid, uuid);
+    buf_printf(out, "<td><a class=\"mono\" href=\"plain?run=%s\">%.8s</a></td>", uuid, uuid);
 }
 
 /* A table in a box that scrolls; the box has a name of its own for readers of screens. */
@@ -204,7 +205,7 @@ static bool case_row(void *context, const struct store_case *row)
     return true;
 }
 
-static void put_start(struct buf *out, const struct assets *assets)
+static void put_head(struct buf *out, const struct assets *assets)
 {
     buf_printf(out,
                "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
@@ -216,6 +217,11 @@ static void put_start(struct buf *out, const struct assets *assets)
                "<link rel=\"stylesheet\" href=\"%s\"></head>\n<body class=\"plain\"><main>"
                "<h1>Kernel Gate</h1>\n<p>",
                assets_address(assets, "style.css").text);
+}
+
+static void put_start(struct buf *out, const struct assets *assets)
+{
+    put_head(out, assets);
     buf_puts(out, assets_has_page(assets)
                       ? "The page without scripts; <a href=\"./\">the dashboard</a> needs "
                         "JavaScript."
@@ -310,11 +316,97 @@ static enum gate_status put_tables(struct page *page, bool none_watched, struct 
     return status == GATE_OK ? put_runs(page, err) : status;
 }
 
+/* ---- one run ---- */
+
+/* Worst first: the results come in no order. */
+static const int order_of_verdicts[STORE_N_VERDICTS] = {3, 1, 5, 4, 2, 0};
+
+struct results {
+    struct buf rows[STORE_N_VERDICTS];
+};
+
+static bool result_row(void *context, const struct store_result *row)
+{
+    struct results *results = context;
+    struct buf *out = &results->rows[store_verdict_code(row->verdict)];
+    char text[UNITS_MAX + 1];
+    char error[UNITS_MAX];
+    snprintf(error, sizeof(error), "%.1e", row->rel_err);
+    buf_puts(out, "<tr>");
+    put_verdict(out, row->verdict);
+    buf_puts(out, "<td class=\"case\">");
+    xml_text(out, row->case_id);
+    buf_puts(out, "</td>");
+    put_number(out, row->p50_ns > 0, duration(row->p50_ns, text));
+    put_number(out, row->p50_lo_ns > 0, duration(row->p50_lo_ns, text));
+    put_number(out, row->p50_hi_ns > 0, duration(row->p50_hi_ns, text));
+    put_number(out, row->rel_err >= 0, error);
+    buf_puts(out, "</tr>\n");
+    return true;
+}
+
+static enum gate_status put_results(struct page *page, int64_t run, struct gate_error *err)
+{
+    struct results results;
+    for (int i = 0; i < STORE_N_VERDICTS; i++)
+        buf_init(&results.rows[i], REPLY_MAX_BODY);
+    enum gate_status status = store_results(page->store, run, result_row, &results, err);
+    PUT_HEADS(page->out, "Cases", 2, "Verdict", "Case", "p50", "from", "to", "Verified");
+    for (int i = 0; i < STORE_N_VERDICTS; i++) {
+        struct buf *rows = &results.rows[order_of_verdicts[i]];
+        buf_append(page->out, rows->data, rows->len);
+        page->out->failed |= rows->failed;
+    }
+    for (int i = 0; i < STORE_N_VERDICTS; i++)
+        buf_release(&results.rows[i]);
+    buf_puts(page->out, "</tbody></table></div>\n");
+    return status;
+}
+
+static bool named_run(void *context, const struct store_run *run)
+{
+    struct page *page = context;
+    page->n_rows++;
+    buf_puts(page->out, "<h2>Run ");
+    xml_text(page->out, run->uuid);
+    buf_puts(page->out, "</h2>\n");
+    PUT_HEADS(page->out, "Run", 9, "Verdict", "Device", "When", "Commit", "Branch", "Subject",
+              "Cases", "Run");
+    run_row(page, run);
+    buf_printf(
+        page->out,
+        "</tbody></table></div>\n<p><a href=\"plain\">All cases</a>. All that it measured, as "
+        "<a href=\"api/v1/runs/%s\">JSON</a> and <a href=\"api/v1/runs/%s?format=csv\">CSV</a>"
+        ".</p>\n",
+        run->uuid, run->uuid);
+    return true;
+}
+
+/* `name`: its uuid or the beginning of it, or of its commit. */
+static enum gate_status put_run(struct page *page, const char *name, struct reply *reply,
+                                struct gate_error *err)
+{
+    int64_t id = 0;
+    enum gate_status status = store_find_run(page->store, name, NULL, named_run, page, &id, err);
+    if (status == GATE_OK)
+        return put_results(page, id, err);
+    if (status != GATE_USAGE)
+        return status;
+    reply->status = 404;
+    buf_puts(page->out, "<p>There is no such run, or more than one. "
+                        "<a href=\"plain\">All runs</a></p>\n");
+    return GATE_OK;
+}
+
 /* Of one state of the store. */
 static enum gate_status put_history(struct page *page, const struct watch_branches *watched,
-                                    const struct request *request, struct gate_error *err)
+                                    const struct request *request, struct reply *reply,
+                                    struct gate_error *err)
 {
     bool has_runs = false, none_watched = false;
+    const char *run = request_parameter(request, "run");
+    if (run)
+        return put_run(page, run, reply, err);
     enum gate_status status =
         store_devices(page->store, &(struct store_scope){NULL}, any_row, &has_runs, err);
     if (status == GATE_OK && has_runs)
@@ -336,7 +428,7 @@ void plain_get(struct store *store, const struct assets *assets,
     put_start(page.out, assets);
     enum gate_status status = store_read_begin(store, &err);
     if (status == GATE_OK) {
-        status = put_history(&page, watched, request, &err);
+        status = put_history(&page, watched, request, reply, &err);
         store_read_end(store);
     }
     buf_puts(page.out, "</main></body></html>\n");
@@ -346,4 +438,24 @@ void plain_get(struct store *store, const struct assets *assets,
         return;
     }
     reply->etag = etag_of(page.out->data, page.out->len);
+}
+
+void plain_refuse(const struct assets *assets, const char *why, struct reply *reply)
+{
+    struct buf *out = &reply->body;
+    buf_clear(out);
+    reply->type = "text/html; charset=utf-8";
+    put_head(out, assets);
+    buf_puts(out, "This server is private: reading it takes a token, which whoever runs it gives "
+                  "you (<code>gate-server token create --scope read</code>). ");
+    xml_text(out, why);
+    buf_puts(out, "</p>\n");
+    if (assets_has_page(assets))
+        buf_puts(out,
+                 "<p>With JavaScript <a href=\"./\">the dashboard</a> asks for it, and keeps it "
+                 "in this browser.</p>\n");
+    buf_puts(out, "<p>Without, a page can send none. A program can:</p>\n"
+                  "<pre tabindex=\"0\"><code>curl -H \"Authorization: Bearer $TOKEN\" "
+                  "http://SERVER/plain &gt; plain.html</code></pre>\n"
+                  "</main></body></html>\n");
 }

@@ -12,9 +12,15 @@
 #include "store.h"
 #include "watch_branches.h"
 
-/* Answers with the page, whose style sheet is one of the assets. */
+/*
+ * Answers with the page, whose style sheet is one of the assets: of the watched branches where
+ * there are any, all=1 of all; run=UUID: that run with its cases.
+ */
 void plain_get(struct store *store, const struct assets *assets,
                const struct watch_branches *watched, const struct request *request,
                struct reply *reply);
+
+/* Makes a refusal for want of a token (its status and headers stay) a page that says what to do. */
+void plain_refuse(const struct assets *assets, const char *why, struct reply *reply);
 
 #endif

@@ -24,6 +24,9 @@ const WORDS = {
 const RANK = { slower: 0, unclear: 1, faster: 2, same: 3, none: 4 };
 const KINDS = [["runs", "Runs or commits"], ["devices", "Devices"], ["providers", "Providers"]];
 
+/** "b has no verified time" as the beginning of a sentence. */
+const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
+
 function mark(verdict) {
     return h("span", { class: `judged ${verdict}` },
         ["slower", "faster"].includes(verdict) && eventSwatch(verdict), WORDS[verdict]);
@@ -93,7 +96,7 @@ function table(rows, names) {
         head("compare_judged", "So B is")];
     return longTable("Comparison", heads, rows, (r) => h("tr", {},
         h("th", { scope: "row" }, caseLink(r.id, r.device),
-            !r.comparable && r.why && h("span", { class: "note" }, r.why)),
+            !r.comparable && r.why && h("span", { class: "note" }, sentence(r.why))),
         cell(r.a, "minor"), cell(r.b, "", r.a && h("span", { class: "note narrow" },
             "A ", duration(r.a.p50_ns))),
         h("td", number, r.comparable ? changeText(r.ratio) : "–"),

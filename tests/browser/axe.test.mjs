@@ -36,14 +36,16 @@ describe("axe", { skip }, () => {
             });
         });
 
-    test("no view breaks a rule on a telephone", async () => {
-        await it.withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
-            for (const [name, hash] of views(it)) {
-                await it.open(page, hash);
-                assert.deepEqual(await findings(page, source), [], name);
-            }
+    for (const colorScheme of ["light", "dark"])
+        test(`no view breaks a rule on a telephone, ${colorScheme}`, async () => {
+            const look = { viewport: { width: 390, height: 844 }, colorScheme };
+            await it.withPage(look, async (page) => {
+                for (const [name, hash] of views(it)) {
+                    await it.open(page, hash);
+                    assert.deepEqual(await findings(page, source), [], name);
+                }
+            });
         });
-    });
 
     test("an alert, an empty history and a failure break no rule", async () => {
         await it.withPage({}, async (page) => {

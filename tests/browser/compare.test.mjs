@@ -37,7 +37,7 @@ describe("compare", { skip }, () => {
             assert.equal(await page.inputValue("input[name=b]"),
                 runOf(39).slice(0, 8));
             // A wrong case has no time to be compared.
-            assert.match(await page.locator("tbody").innerText(), /no verified time/);
+            assert.match(await page.locator("tbody").innerText(), /[AB] has no verified time/);
         });
     });
 
@@ -82,7 +82,7 @@ describe("compare", { skip }, () => {
             await until(page, () => location.hash.includes("a=cublas"));
             await settled(page);
             assert.match(await page.locator("thead").innerText(), /cublas\s+ours/);
-            assert.match(await page.locator("tbody").innerText(), /not timed by both providers/);
+            assert.match(await page.locator("tbody").innerText(), /Not timed by both providers/);
         });
     });
 });

@@ -335,4 +335,18 @@ describe("shell", { skip }, () => {
             await shoot(page, "plain");
         });
     });
+
+    test("on a narrow screen a shade says that there are more columns", async () => {
+        await it.withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
+            for (const name of ["leaderboard", "roofline", "calibration"]) {
+                await it.open(page, `#/${name}?device=${GPU}`);
+                const box = page.locator(".box").last();
+                const [beyond, shades] = await box.evaluate((e) => [e.scrollWidth - e.clientWidth,
+                    getComputedStyle(e).backgroundAttachment]);
+                assert.ok(beyond > 100, `${name}: ${beyond}`);
+                // Two stay at the edges, two that hide them go along with what scrolls.
+                assert.equal(shades, "local, local, scroll, scroll", name);
+            }
+        });
+    });
 });

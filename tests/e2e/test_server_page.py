@@ -121,6 +121,27 @@ class Plain(base.SeededCase):
         tag = response.getheader("ETag")
         self.assertEqual(self.server.get("/plain", headers={"If-None-Match": tag}).status, 304)
 
+    def test_a_run(self):
+        uuid = self.uuids[-2]
+        self.assertIn(f'href="plain?run={uuid}"', self.server.get("/plain").bytes.decode())
+        page = self.server.get(f"/plain?run={uuid}")
+        text = page.bytes.decode()
+        self.assertEqual((page.status, text.count("<table>")), (200, 2))
+        run = self.server.json(f"/api/v1/runs/{uuid}")
+        order = ["wrong", "regression", "environment", "no-verdict", "improvement", "pass"]
+        expected = sorted((c["verdict"] for c in run["cases"]), key=order.index)
+        cases = text[text.index("All cases"):]
+        self.assertEqual(re.findall(r'<span class="verdict ([a-z-]+)"', cases), expected)
+        for case in run["cases"]:
+            self.assertEqual(cases.count(f'<td class="case">{case["id"]}</td>'), 1)
+        for address in re.findall(r'href="(api/[^"]*)"', text):
+            self.assertEqual(self.server.get("/" + address).status, 200, address)
+        for none in ("0000", "%3Cscript", "", "x" * 300):
+            page = self.server.get(f"/plain?run={none}")
+            self.assertEqual(page.status, 404, none)
+            self.assertIn("no such run", page.bytes.decode())
+            self.assertNotIn("<script", page.bytes.decode())
+
     def test_branches(self):
         text = self.server.get("/plain").bytes.decode()
         self.assertIn('<a href="plain?all=1">', text)
