@@ -113,6 +113,22 @@ function row(c, device, { several, branches, alerts }) {
             stale && h("span", { class: "note" }, "not in the newest run")));
 }
 
+const SCREEN = 20; // rows that the first screen can show
+
+let isFirst = true; // nothing was drawn since the page was loaded
+
+/** Puts the rows in; those below the first screen of a new page when that is seen. */
+function fill(body, rows) {
+    const now = isFirst ? SCREEN : rows.length;
+    isFirst = false;
+    body.replaceChildren(...rows.slice(0, now).map((make) => make()));
+    const last = body.lastChild;
+    if (now < rows.length)
+        requestAnimationFrame(() => setTimeout(() => {
+            if (last.parentNode === body) body.append(...rows.slice(now).map((make) => make()));
+        }));
+}
+
 /**
  * The cases of `devices`, with the open `alerts`, and each with its branch where `branches` is set.
  * draw(cases, state) shows them in the state's order, `state.rows` at most, and returns how many;
@@ -146,7 +162,7 @@ export function caseTable(devices, alerts, branches, actions) {
             const sorted = typeof column.order === "function"
                 ? [...cases].sort(column.order) : cases;
             const shown = (reversed ? [...sorted].reverse() : sorted).slice(0, state.rows);
-            body.replaceChildren(...shown.map((c) => row(c, byModel.get(c.device), shows)));
+            fill(body, shown.map((c) => () => row(c, byModel.get(c.device), shows)));
             heads.forEach((head, i) => {
                 head.classList.toggle("reversed", reversed && columns[i] === column);
                 if (columns[i] === column) head.setAttribute("aria-sort", wayOf(column, reversed));

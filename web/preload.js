@@ -1,5 +1,6 @@
 // preload.js: fetches all modules of the view that the address names at once, which else would ask
-// for one after the other; and none of another view. It runs before app.js, as it needs nothing.
+// for one after the other; and none of another view. For the first view of all, the wall without a
+// choice, also what it asks the server. It runs before app.js, as it needs nothing.
 
 // Beside those that all views need, which the page itself names.
 const MARKS = "chart_marks chart_palette chart_thin";
@@ -16,17 +17,29 @@ const MODULES = {
     runs: "view_runs",
 };
 
+/** As view_overview.js asks for it; api.js finds it on its way. */
+const ANSWERS = ["devices?watched=1", "alerts?state=new&limit=1000",
+    "cases?watched=1&sort=worst&limit=60"];
+
+function hint(attributes) {
+    document.head.append(Object.assign(document.createElement("link"), attributes));
+}
+
 function preload() {
     const [name] = location.hash.replace(/^#\/?/, "").split(/[/?]/, 1);
     if (!Object.hasOwn(MODULES, name)) return;
-    for (const module of MODULES[name].split(" ")) {
-        const link = document.createElement("link");
-        link.rel = "modulepreload";
-        link.href = new URL(`${module}.js`, import.meta.url);
-        document.head.append(link);
-    }
+    for (const module of MODULES[name].split(" "))
+        hint({ rel: "modulepreload", href: new URL(`${module}.js`, import.meta.url) });
     delete MODULES[name];
 }
 
+/** A token, which is all that the page stores, goes in a header that no hint can have. */
+function preloadAnswers() {
+    if (!["", "#/"].includes(location.hash) || sessionStorage.length > 0) return;
+    for (const answer of ANSWERS)
+        hint({ rel: "preload", as: "fetch", crossOrigin: "anonymous", href: `api/v1/${answer}` });
+}
+
 addEventListener("hashchange", preload);
+preloadAnswers();
 preload();

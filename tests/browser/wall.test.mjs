@@ -161,6 +161,22 @@ describe("wall", { skip }, () => {
         await stop(server);
     });
 
+    test("what the wall asks first is asked once, before its modules are there", async () => {
+        await it.withPage({}, async (page) => {
+            const asked = [];
+            page.on("request", (request) => asked.push(request.url().slice(it.url.length)));
+            await it.open(page);
+            await page.waitForLoadState("networkidle");
+            const answers = asked.filter((url) => /^api.v1.(cases|devices.w|alerts.s)/.test(url));
+            assert.deepEqual(answers.sort(), ["api/v1/alerts?state=new&limit=1000",
+                "api/v1/cases?watched=1&sort=worst&limit=60", "api/v1/devices?watched=1"]);
+            const order = await page.evaluate(() => performance.getEntriesByType("resource")
+                .map((e) => [e.initiatorType, e.name.split("/").at(-1)]));
+            const hinted = order.filter(([by]) => by === "link").map(([, name]) => name);
+            assert.ok(hinted.includes("cases?watched=1&sort=worst&limit=60"), hinted.join());
+        });
+    });
+
     test("a card selects its device, and the back button lets it go", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page);
