@@ -99,7 +99,7 @@ static enum gate_status leaderboard(const char *db, const char *device, bool jso
     b.table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
     enum gate_status status = store_open(db, STORE_READ_ONLY, &store, err);
     if (status == GATE_OK)
-        status = store_leaderboard(store, device, (struct store_leader_key){0}, INT64_MAX,
+        status = store_leaderboard(store, NULL, device, (struct store_leader_key){0}, INT64_MAX,
                                    add_leader, &b, err);
     if (status == GATE_OK && (b.no_memory || !b.leaders))
         status = gate_fail(err, GATE_INTERNAL, "out of memory");

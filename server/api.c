@@ -23,7 +23,7 @@ static const struct route routes[] = {
       "order", "points", "columns", "raw", "limit", "after", "format"},
      get_trends},
     {"compare", {"a", "b", "device", "format"}, get_compare},
-    {"leaderboard", {"device", "limit", "after", "format"}, get_leaderboard},
+    {"leaderboard", {"device", "branch", "watched", "limit", "after", "format"}, get_leaderboard},
     {"bests", {"device", "limit", "after", "format"}, get_bests},
     {"bests/log", {"device", "case", "limit", "after", "format"}, get_best_log},
     {"devices", {"branch", "watched", "format"}, get_devices},

@@ -14,7 +14,7 @@
  *                        all of them, in pages
  *     compare?a=&b=&device=
  *                        two runs, or the newest runs of two commits, case by case
- *     leaderboard?device=
+ *     leaderboard?device=&branch=&watched=
  *                        lowest verified p50 of each provider
  *     bests?device=      what the newest run of each case was held against
  *     bests/log?device=&case=&limit=&after=
@@ -29,8 +29,8 @@
  *     alerts/ID          one with its log; POST takes it a step further (api_write.h)
  *     openapi.json       all of this for programs
  *
- * With branch= or watched=1 what is newest is so among the runs of that branch, or of the watched
- * ones. Lists and trends take format=json|rows|csv: rows is the array alone.
+ * With branch= or watched=1 what is newest, or lowest, is so among the runs of that branch, or of
+ * the watched ones. Lists and trends take format=json|rows|csv: rows is the array alone.
  *
  * Times are integers of ms since 1970 UTC (*_ms), durations nanoseconds (*_ns), ratios candidate
  * over other; null is "not known". A parameter that an address does not have is refused, so that a

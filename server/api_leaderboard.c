@@ -17,6 +17,7 @@ static void put_leader(struct emit *e, const struct store_leader *row)
     emit_string_member(e, "kernel", row->kernel);
     emit_string_member(e, "contract", row->contract);
     emit_known_string(e, "commit", row->commit);
+    emit_known_string(e, "branch", row->branch);
     emit_string_member(e, "run", row->run_uuid);
     emit_integer_member(e, "time_ms", row->time_ms);
     emit_known_real(e, "p50_ns", row->p50_ns);
@@ -63,16 +64,17 @@ static bool take_leader_key(struct call *c, char text[API_MAX_KEY + 1],
 enum gate_status get_leaderboard(struct call *c)
 {
     const char *device;
+    struct store_scope scope;
     struct store_leader_key after;
     struct page page = {.call = c};
     char text[API_MAX_KEY + 1];
-    if (!take_format(c) || !take_device(c, false, &device) ||
+    if (!take_format(c) || !take_scope(c, &scope) || !take_device(c, false, &device) ||
         !take_number(c, "limit", LEADERS_DEFAULT, 1, LEADERS_MAX, &page.limit) ||
         !take_leader_key(c, text, &after))
         return GATE_OK;
     list_open(c, "leaders");
-    enum gate_status status =
-        store_leaderboard(c->store, device, after, page.limit + 1, leader_row, &page, &c->err);
+    enum gate_status status = store_leaderboard(c->store, &scope, device, after, page.limit + 1,
+                                                leader_row, &page, &c->err);
     if (list_rows_end(c))
         list_next(c, page.n > page.limit ? page.next : "");
     if (list_lacks_header(c))

@@ -206,7 +206,8 @@ struct store_leader {
     int64_t p50_ps;
     double p50_ns, tflops, gbps;
     const char *contract;
-    const char *role; /* "candidate" or "provider" */
+    const char *role;   /* "candidate" or "provider" */
+    const char *branch; /* of the run */
 };
 
 /* A position in the leaderboard; rows start after it. case_id NULL: the start. */
@@ -290,10 +291,11 @@ enum gate_status store_trend(struct store *s, const char *case_id, const char *d
                              const char *provider, int64_t limit, store_point_fn fn, void *context,
                              struct gate_error *err);
 /* For each case, device model and provider the lowest verified p50 of the newest contract, by case,
- * device model and time; device_model NULL: any. */
-enum gate_status store_leaderboard(struct store *s, const char *device_model,
-                                   struct store_leader_key after, int64_t limit, store_leader_fn fn,
-                                   void *context, struct gate_error *err);
+ * device model and time; device_model NULL: any; scope NULL: of all branches. */
+enum gate_status store_leaderboard(struct store *s, const struct store_scope *scope,
+                                   const char *device_model, struct store_leader_key after,
+                                   int64_t limit, store_leader_fn fn, void *context,
+                                   struct gate_error *err);
 /* The document of one run; GATE_USAGE when there is none of that uuid (a unique prefix of at
  * least 4 characters will do). */
 enum gate_status store_document(struct store *s, const char *uuid, store_document_fn fn,

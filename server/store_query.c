@@ -1,5 +1,6 @@
 /* store_query.c: runs, documents, leaders; see store.h. Columns are those of store_sql.c.
  */
+#include "base/json.h"
 #include "store_pack.h"
 #include "store_private.h"
 #include "store_scope.h"
@@ -378,26 +379,58 @@ static bool leader_row(struct query *q, void *call)
         .gbps = column_real(q, 9) / p50_ps * 1e3,
         .contract = column_text(q, 10),
         .role = role_name(q, 11),
+        .branch = column_text(q, 12),
     };
     return c->fn(c->context, &row);
 }
 
-enum gate_status store_leaderboard(struct store *s, const char *device_model,
-                                   struct store_leader_key after, int64_t limit, store_leader_fn fn,
-                                   void *context, struct gate_error *err)
+/* The branches of the scope as JSON, for the statement. */
+static enum gate_status list_branches(struct store *s, const struct store_scope *scope,
+                                      struct buf *json, struct gate_error *err)
+{
+    struct buf names;
+    enum gate_status status = scope_branches(s, scope, &names, err);
+    const char *name = NULL;
+    while (status == GATE_OK && (name = scope_next_branch(&names, name))) {
+        buf_puts(json, json->len > 0 ? ",\"" : "[\"");
+        json_escape(name, json);
+        buf_putc(json, '"');
+    }
+    buf_puts(json, json->len > 0 ? "]" : "[]");
+    buf_release(&names);
+    if (status == GATE_OK && json->failed)
+        status = gate_fail(err, GATE_INTERNAL, "out of memory");
+    return status;
+}
+
+enum gate_status store_leaderboard(struct store *s, const struct store_scope *scope,
+                                   const char *device_model, struct store_leader_key after,
+                                   int64_t limit, store_leader_fn fn, void *context,
+                                   struct gate_error *err)
 {
     struct leader_call call = {fn, context};
+    struct buf branches;
     enum gate_status status = store_check_limit(limit, err);
+    bool is_open = !scope || scope_is_open(scope);
     if (status != GATE_OK)
         return status;
-    struct query q = query_begin(s, SQL_LEADERBOARD);
-    bind_text_or_null(&q, device_model);
-    bind_int(&q, limit);
-    bind_text_or_null(&q, after.case_id);
-    bind_text_or_null(&q, after.device_model);
-    bind_int(&q, after.p50_ps);
-    bind_text_or_null(&q, after.provider);
-    return store_each_row(s, &q, leader_row, &call, err);
+    buf_init(&branches, STORE_MAX_DOCUMENT);
+    if (!is_open)
+        status = list_branches(s, scope, &branches, err);
+    if (status == GATE_OK) {
+        struct query q = query_begin(s, is_open ? SQL_LEADERBOARD : SQL_LEADERBOARD_OF_BRANCHES);
+        bind_text_or_null(&q, device_model);
+        bind_int(&q, limit);
+        bind_text_or_null(&q, after.case_id);
+        bind_text_or_null(&q, after.device_model);
+        bind_int(&q, after.p50_ps);
+        bind_text_or_null(&q, after.provider);
+        if (!is_open)
+            bind_text(&q, branches.data);
+        status = store_each_row(s, &q, leader_row, &call, err);
+    }
+    buf_release(&branches);
+    return status;
 }
 
 /* ---- the state ---- */

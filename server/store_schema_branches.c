@@ -7,14 +7,25 @@
  * branch_result  the newest result of a track on a branch, where the track's own is newer and of
  *                another one; it may be older than the track's own of the same branch
  *
+ * branch_leader  the lowest point of each series on a branch
+ *
  * Of older files the newest run of each device on each of the newest 64 branches is taken, by what
  * its points tell: how sure it was, the fastest provider and the verdict's reason are not known.
+ * The leaders of main, master and of runs that name no branch are looked for, which reads all
+ * points; of other branches those are known that lead all.
  */
 #include "store_schema.h"
 
 /* clang-format off */
 
 #define TIME_RANGE "BETWEEN 0 AND 9007199254740991" /* integers that a double holds */
+/* Of one branch: a point of the lowest p50 of each series, which are read in their order. */
+#define LEADERS_OF(branch)                                                                         \
+    "INSERT OR REPLACE INTO branch_leader (branch, series_id, p50_ps, time_ms, run_id, arm) "      \
+    "SELECT " branch ", p.series_id, min(p.p50_ps), p.time_ms, p.run_id, p.arm "                   \
+    "FROM point p CROSS JOIN run r ON r.id = p.run_id AND r.branch = " branch                      \
+    " WHERE EXISTS (SELECT 1 FROM run WHERE branch = " branch ") GROUP BY p.series_id;"
+
 #define POSITIVE(column) column " REAL CHECK (" column " > 0 AND " column " < 9e999)"
 #define NOT_NEGATIVE(column) column " REAL CHECK (" column " >= 0 AND " column " < 9e999)"
 
@@ -66,6 +77,22 @@ const char store_schema_branches[] =
     "CROSS JOIN run o ON o.id = t.run_id AND o.branch <> r.branch "
     "LEFT JOIN series s ON s.id = e.series_id "
     "LEFT JOIN point p ON p.series_id = e.series_id AND p.time_ms = r.time_ms"
-    "  AND p.run_id = r.id AND p.arm = e.arm;";
+    "  AND p.run_id = r.id AND p.arm = e.arm;"
+
+    "CREATE TABLE branch_leader ("
+    "  branch TEXT NOT NULL,"
+    "  series_id INTEGER NOT NULL REFERENCES series (id),"
+    "  p50_ps INTEGER NOT NULL CHECK (p50_ps > 0),"
+    "  time_ms INTEGER NOT NULL,"
+    "  run_id INTEGER NOT NULL REFERENCES run (id),"
+    "  arm INTEGER NOT NULL,"
+    "  PRIMARY KEY (branch, series_id)"
+    ") STRICT, WITHOUT ROWID;"
+    "INSERT INTO branch_leader (branch, series_id, p50_ps, time_ms, run_id, arm) "
+    "SELECT r.branch, l.series_id, l.p50_ps, l.time_ms, l.run_id, l.arm "
+    "FROM leader l CROSS JOIN run r ON r.id = l.run_id;"
+    LEADERS_OF("'main'")
+    LEADERS_OF("'master'")
+    LEADERS_OF("''");
 
 /* clang-format on */

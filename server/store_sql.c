@@ -66,6 +66,19 @@
     " AND (time_ms, uuid) < (?2, ?3) AND (?5 IS NULL OR verdict = ?5) "                            \
     "ORDER BY time_ms DESC, uuid DESC LIMIT ?4"
 
+#define LEADERBOARD(leader)                                                                        \
+    "SELECT c.name, d.model, s.provider, k.name, coalesce(v.commit_id, ''),"                       \
+    " r.uuid, l.time_ms, l.p50_ps, s.flops, s.bytes, s.contract, p.role, r.branch "                \
+    "FROM track t CROSS JOIN test_case c ON c.id = t.case_id "                                     \
+    "CROSS JOIN device d ON d.id = t.device_id "                                                   \
+    "CROSS JOIN series s ON s.track_id = t.id AND s.contract = t.point_contract "                  \
+    "CROSS JOIN " leader "CROSS JOIN point p ON p.series_id = s.id AND p.time_ms = l.time_ms"      \
+    " AND p.run_id = l.run_id AND p.arm = l.arm CROSS JOIN run r ON r.id = l.run_id "              \
+    "CROSS JOIN kernel k ON k.id = p.kernel_id LEFT JOIN revision v ON v.id = r.revision_id "      \
+    "WHERE (?1 IS NULL OR d.model = ?1)"                                                           \
+    " AND (?3 IS NULL OR (c.name, d.model, l.p50_ps, s.provider) > (?3, ?4, ?5, ?6)) "             \
+    "ORDER BY c.name, d.model, l.p50_ps, s.provider LIMIT ?2"
+
 #define BEST_LOG(first)                                                                            \
     "SELECT g.id, c.name, d.model, r.time_ms, r.uuid, g.from_ns, g.to_ns, g.commit_id, g.kind, "   \
     "r.branch "                                                                                    \
@@ -80,6 +93,12 @@
     "b.threshold, b.processes "                                                                    \
     "FROM calibration b CROSS JOIN run r ON r.id = b.run_id " RUN_TABLES "WHERE " first            \
     " (b.time_ms, b.run_id) < (?2, ?3) ORDER BY b.time_ms DESC, b.run_id DESC LIMIT ?1"
+
+#define LOWER_LEADS                                                                                \
+    " DO UPDATE SET p50_ps = excluded.p50_ps, time_ms = excluded.time_ms,"                         \
+    " run_id = excluded.run_id, arm = excluded.arm "                                               \
+    "WHERE (excluded.p50_ps, excluded.time_ms, excluded.run_id, excluded.arm)"                     \
+    " < (p50_ps, time_ms, run_id, arm)"
 
 #define TOKEN_COLUMNS "id, name, scopes, digest, created_ms, expires_ms, last_used_ms, revoked_ms"
 
@@ -246,21 +265,13 @@ const char *const store_sql[STORE_SQL_COUNT] = {
      * ?1: device model or NULL, ?2: limit, ?3 to ?6: the key before the first row, or NULL. The
      * contract of a track is that of its newest point.
      */
-    [SQL_LEADERBOARD] =
-        "SELECT c.name, d.model, s.provider, k.name, coalesce(v.commit_id, ''),"
-        " r.uuid, l.time_ms, l.p50_ps, s.flops, s.bytes, s.contract, p.role "
-        "FROM track t CROSS JOIN test_case c ON c.id = t.case_id "
-        "CROSS JOIN device d ON d.id = t.device_id "
-        "CROSS JOIN series s ON s.track_id = t.id AND s.contract = t.point_contract "
-        "CROSS JOIN leader l ON l.series_id = s.id "
-        "CROSS JOIN point p ON p.series_id = s.id AND p.time_ms = l.time_ms"
-        " AND p.run_id = l.run_id AND p.arm = l.arm "
-        "CROSS JOIN run r ON r.id = l.run_id "
-        "CROSS JOIN kernel k ON k.id = p.kernel_id "
-        "LEFT JOIN revision v ON v.id = r.revision_id "
-        "WHERE (?1 IS NULL OR d.model = ?1)"
-        " AND (?3 IS NULL OR (c.name, d.model, l.p50_ps, s.provider) > (?3, ?4, ?5, ?6)) "
-        "ORDER BY c.name, d.model, l.p50_ps, s.provider LIMIT ?2",
+    [SQL_LEADERBOARD] = LEADERBOARD("leader l ON l.series_id = s.id "),
+    /* ?7: branches, an array of JSON; of each series the lowest of these */
+    [SQL_LEADERBOARD_OF_BRANCHES] =
+        LEADERBOARD("branch_leader l ON l.series_id = s.id AND l.branch = ("
+                    "  SELECT b.branch FROM json_each(?7) n CROSS JOIN branch_leader b"
+                    "   ON b.branch = n.value AND b.series_id = s.id"
+                    "  ORDER BY b.p50_ps, b.time_ms, b.run_id LIMIT 1) "),
 
     /* ?1: run */
     [SQL_RESULTS] = "SELECT c.name, e.verdict, e.series_id, e.arm, r.time_ms "
@@ -378,14 +389,17 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         " control_ns = excluded.control_ns, rel_err = excluded.rel_err "
         "WHERE (excluded.time_ms, excluded.run_id) > (time_ms, run_id)",
     /* ?1: the branch before it */
-    [SQL_NEXT_KEPT_BRANCH] = "SELECT branch FROM branch_result WHERE branch > ?1 "
-                             "ORDER BY branch LIMIT 1",
-    [SQL_DROP_KEPT] = "DELETE FROM branch_result WHERE branch = ?1",
+    [SQL_NEXT_KEPT_BRANCH] =
+        "SELECT min(name) FROM (SELECT min(branch) AS name FROM branch_result WHERE branch > ?1 "
+        "UNION ALL SELECT min(branch) FROM branch_leader WHERE branch > ?1)",
+    [SQL_DROP_RESULTS] = "DELETE FROM branch_result WHERE branch = ?1",
+    [SQL_DROP_LEADERS] = "DELETE FROM branch_leader WHERE branch = ?1",
     [SQL_POINTS_OF_TRACK] = "UPDATE track SET point_ms = ?2, point_contract = ?3 WHERE id = ?1",
     [SQL_PUT_RESULT] = "INSERT INTO result (run_id, track_id, verdict, series_id, arm) "
                        "VALUES (?1, ?2, ?3, ?4, ?5)",
+    /* ?4: branch */
     [SQL_FIND_SERIES] = "SELECT s.id, l.p50_ps FROM series s "
-                        "LEFT JOIN leader l ON l.series_id = s.id "
+                        "LEFT JOIN branch_leader l ON l.branch = ?4 AND l.series_id = s.id "
                         "WHERE s.track_id = ?1 AND s.provider = ?2 AND s.contract = ?3",
     [SQL_PUT_SERIES] = "INSERT INTO series (track_id, provider, contract, flops, bytes) "
                        "VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -396,13 +410,13 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                       " best_p50_ps, sm_clock_khz, registers, shared_bytes, spill_bytes, rel_err) "
                       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
                       " ?16, ?17, ?18, ?19)",
-    /* ?1: series, then the point; of equal ones the oldest leads */
+    /* ?1: series, then the point, ?6: branch; of equal ones the oldest leads */
     [SQL_PUT_LEADER] =
         "INSERT INTO leader (series_id, p50_ps, time_ms, run_id, arm) VALUES (?1, ?2, ?3, ?4, ?5) "
-        "ON CONFLICT (series_id) DO UPDATE SET p50_ps = excluded.p50_ps,"
-        " time_ms = excluded.time_ms, run_id = excluded.run_id, arm = excluded.arm "
-        "WHERE (excluded.p50_ps, excluded.time_ms, excluded.run_id, excluded.arm)"
-        " < (p50_ps, time_ms, run_id, arm)",
+        "ON CONFLICT (series_id)" LOWER_LEADS,
+    [SQL_PUT_BRANCH_LEADER] =
+        "INSERT INTO branch_leader (series_id, p50_ps, time_ms, run_id, arm, branch) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (branch, series_id)" LOWER_LEADS,
 
     [SQL_FIND_BEST] = "SELECT b.time_ms, b.run_id, b.logged_ms, b.logged_ns, r.epoch, r.contract,"
                       " b.logged_run_id "

@@ -28,5 +28,8 @@ const struct store_check store_checks[] = {
     {"the lowest point of a series is not its leader",
      "SELECT s.id FROM series s LEFT JOIN leader l ON l.series_id = s.id "
      "WHERE l.p50_ps IS NOT (SELECT min(p.p50_ps) FROM point p WHERE p.series_id = s.id)"},
+    {"the leader of a branch is not of that branch",
+     "SELECT l.branch FROM branch_leader l JOIN run r ON r.id = l.run_id"
+     " WHERE r.branch <> l.branch"},
     {NULL, NULL},
 };

@@ -59,8 +59,8 @@ enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool
 void store_watch_forget(struct store *s);
 
 /*
- * Drops what is kept of branches that are not watched, all but the `n` ones of the newest runs: of
- * others than these the wall shows a case only where its newest result is of that branch.
+ * Drops the newest results and the leaders of branches that are not watched, all but the `n` ones
+ * of the newest runs: of others the wall shows a case only where its newest result is of that one.
  */
 enum gate_status store_drop_branches(struct store *s, const struct watch_branches *watched,
                                      size_t n, struct gate_error *err);

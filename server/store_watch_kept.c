@@ -1,4 +1,5 @@
-/* store_watch_kept.c: lets go of the newest results of old branches; see store_watch.h. */
+/* store_watch_kept.c: lets go of the newest results and the leaders of old branches; see
+ * store_watch.h. */
 #include "store_watch.h"
 
 #include <stdio.h>
@@ -74,6 +75,14 @@ static int newest_first(const void *a, const void *b)
     return (x->time_ms < y->time_ms) - (x->time_ms > y->time_ms);
 }
 
+static enum gate_status drop(struct store *s, enum store_sql id, const char *branch,
+                             struct gate_error *err)
+{
+    struct query q = query_begin(s, id);
+    bind_text(&q, branch);
+    return store_finish(s, &q, err);
+}
+
 enum gate_status store_drop_branches(struct store *s, const struct watch_branches *watched,
                                      size_t n, struct gate_error *err)
 {
@@ -82,9 +91,9 @@ enum gate_status store_drop_branches(struct store *s, const struct watch_branche
     if (c.n > n)
         qsort(c.kept, c.n, sizeof(*c.kept), newest_first);
     for (size_t i = n; i < c.n && status == GATE_OK; i++) {
-        struct query q = query_begin(s, SQL_DROP_KEPT);
-        bind_text(&q, c.kept[i].name);
-        status = store_finish(s, &q, err);
+        status = drop(s, SQL_DROP_RESULTS, c.kept[i].name, err);
+        if (status == GATE_OK)
+            status = drop(s, SQL_DROP_LEADERS, c.kept[i].name, err);
     }
     if (status == GATE_OK && c.n > n)
         status = store_touch(s, err);

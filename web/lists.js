@@ -9,12 +9,12 @@ const PAGE = 1000; // rows of an answer
 const MAX_PAGES = 20;
 const SHOWN = 100; // rows of a table, until more are asked for
 
-/* All rows of a device: the server gives them in pages. */
-async function allRows(path, name, device, signal) {
+/* All rows of a device and a scope (scope.js): the server gives them in pages. */
+async function allRows(path, name, device, signal, scope) {
     const all = [];
     let after = null;
     for (let page = 0; page < MAX_PAGES; page++) {
-        const answer = await get(path, { device, limit: PAGE, after }, signal);
+        const answer = await get(path, { ...scope, device, limit: PAGE, after }, signal);
         all.push(...answer[name]);
         after = answer.next ?? null;
         if (after === null) break;
@@ -22,8 +22,10 @@ async function allRows(path, name, device, signal) {
     return all;
 }
 
-export const allCases = (device, signal) => allRows("cases", "cases", device, signal);
-export const allLeaders = (device, signal) => allRows("leaderboard", "leaders", device, signal);
+export const allCases = (device, signal, scope) =>
+    allRows("cases", "cases", device, signal, scope);
+export const allLeaders = (device, signal, scope) =>
+    allRows("leaderboard", "leaders", device, signal, scope);
 
 /**
  * A table of `items`, whose rows beyond SHOWN come on request. `heads`: cells of the first row.

@@ -11,7 +11,7 @@ const MODULES = {
     case: "view_case branches scope trend uplot chart_data chart_events chart_input chart_plot " +
         `chart_point chart_specs chart_tip chart_tools ${MARKS}`,
     compare: `view_compare compare_data lists ${MARKS}`,
-    leaderboard: "view_leaderboard lists",
+    leaderboard: "view_leaderboard lists scope",
     roofline: "view_roofline lists roofline",
     run: "view_run calibration evidence lists reproduce run_case samples",
     runs: "view_runs",

@@ -8,6 +8,7 @@ import {
     allCases, allLeaders, chosenDevice, deviceTabs, distinct, longTable, picker,
 } from "./lists.js";
 import { caseLink, nothingYet } from "./parts.js";
+import { effective, noneWatched, scopeChoice, scopeOf } from "./scope.js";
 
 /** [{ id, op, dtype, floor_ns, byProvider, fastest }]; floor: no launch can take less. */
 function rowsOf(leaders, cases) {
@@ -85,7 +86,8 @@ function cell(row, provider) {
     return h("td", { class: `number ${first ? "first" : ""}` },
         h("a", {
             class: "quantity-link", href: address(`run/${leader.run}`),
-            title: `Kernel ${leader.kernel}, commit ${shortCommit(leader.commit)}: open its run`,
+            title: `Kernel ${leader.kernel}, commit ${shortCommit(leader.commit)}` +
+                `${leader.branch ? ` on ${leader.branch}` : ""}: open its run`,
         }, durationCell(leader.p50_ns)),
         h("span", { class: "reached" },
             h("span", {}, alone(row) ? "alone" : first ? "fastest"
@@ -108,12 +110,15 @@ function sorted(rows, order, [ours]) {
 }
 
 export async function leaderboardView({ query, signal }) {
-    const { devices } = await get("devices", null, signal);
+    const branch = query.get("branch") ?? "";
+    const [{ devices }, { devices: within }] = await Promise.all([
+        get("devices", null, signal), get("devices", scopeOf(branch), signal)]);
     if (devices.length === 0) return { title: "Leaderboard", content: nothingYet() };
+    const shown = await effective(branch, within, signal);
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
     const [leaders, cases] = await Promise.all([
-        allLeaders(device, signal), allCases(device, signal),
+        allLeaders(device, signal, scopeOf(shown)), allCases(device, signal, scopeOf(shown)),
     ]);
     const rows = rowsOf(leaders, cases);
     const providers = providersOf(leaders);
@@ -136,7 +141,7 @@ export async function leaderboardView({ query, signal }) {
 
     const pick = (label, name, options) => picker(label, options, state[name], (value) => {
         state[name] = value;
-        history.replaceState(null, "", address("leaderboard", { device, ...state }));
+        history.replaceState(null, "", address("leaderboard", { device, branch, ...state }));
         draw();
     });
     const some = (name) => [["", "all"], ...distinct(rows, name).map((v) => [v, v])];
@@ -145,13 +150,18 @@ export async function leaderboardView({ query, signal }) {
         title: `Leaderboard of ${device}`,
         content: [
             h("h1", {}, "Leaderboard"),
-            deviceTabs(devices, selected, (model) => address("leaderboard", { device: model })),
+            deviceTabs(devices, selected, (model) =>
+                address("leaderboard", { device: model, branch })),
+            shown !== branch && noneWatched(),
             h("p", { class: "quiet" },
                 "The lowest p50 that each provider ever reached with a verified result, under " +
                 "the newest contract of the case. The bar is the share of the ",
                 term("ceiling", "ceiling"), "; a time leads to its run."),
             h("div", { class: "tools" }, pick("Op", "op", some("op")),
-                pick("Type", "dtype", some("dtype")), pick("Sort by", "sort", SORTS)),
+                pick("Type", "dtype", some("dtype")), pick("Sort by", "sort", SORTS),
+                scopeChoice(branch, signal, (name) => {
+                    location.hash = address("leaderboard", { device, branch: name, ...state });
+                })),
             body,
         ],
     };

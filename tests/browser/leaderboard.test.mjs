@@ -56,4 +56,28 @@ describe("leaderboard", { skip }, () => {
             await until(page, () => location.hash.startsWith("#/run/"));
         });
     });
+
+    test("it is of watched branches, of another one, or of all", async () => {
+        const lowest = async (scope) => {
+            const { leaders } = await (await fetch(
+                `${it.url}api/v1/leaderboard?device=${GPU}&${scope}`)).json();
+            return leaders.filter((l) => l.provider === "ours").map((l) => l.run).sort();
+        };
+        const shown = async (page) => (await page.locator("tbody tr td:nth-child(2) a")
+            .evaluateAll((links) => links.map((a) => a.hash.replace("#/run/", "")))).sort();
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/leaderboard?device=${GPU}`);
+            assert.deepEqual(await shown(page), await lowest("watched=1"));
+            assert.notDeepEqual(await lowest("watched=1"), await lowest("limit=1000"));
+            for (const [choice, scope] of [["tune-tiles", "branch=tune-tiles"],
+                ["*", "limit=1000"], ["", "watched=1"]]) {
+                await page.locator("select[name=branch] option").nth(3)
+                    .waitFor({ state: "attached" });
+                const before = await page.evaluateHandle(() => document.querySelector("tbody"));
+                await page.selectOption("select[name=branch]", choice);
+                await until(page, (old) => document.querySelector("tbody") !== old, before);
+                assert.deepEqual(await shown(page), await lowest(scope));
+            }
+        });
+    });
 });

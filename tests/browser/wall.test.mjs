@@ -126,6 +126,9 @@ describe("wall", { skip }, () => {
                 /: tune-tiles/.test(document.querySelector(".found").textContent));
             assert.deepEqual(await shown(page), tuned);
             assert.equal(await page.evaluate(() => document.activeElement.name), "branch");
+            await page.locator(".ticks").first().locator(".verdict").nth(7).waitFor();
+            assert.deepEqual(await page.locator(".ticks").evaluateAll((all) =>
+                all.map((e) => e.childElementCount)), [8, 8]); // one in five of 40
             const run = await rows(page).first().locator("td.late a").getAttribute("title");
             assert.ok(tuned.some((uuid) => run.includes(uuid)), run);
             await page.click(".card h2 a:text-is('NVIDIA H200')");

@@ -564,6 +564,16 @@ class Lists(History):
                              (f"compare?a={uuid}&b={host['commit']}&device={GPU}", 404)):
             self.assert_problem(self.server.get("/api/v1/" + path), status)
 
+    def test_leaders_of_branches(self):
+        for query, branches in (("watched=1", ("main",)), ("branch=tune-tiles", ("tune-tiles",)),
+                                ("limit=1000", ("main", "tune-tiles"))):
+            for leader in self.get(f"leaderboard?device={GPU}&{query}")["leaders"]:
+                series = next(s for s in self.trend(case=leader["case"])["series"]
+                              if s["provider"] == leader["provider"])["columns"]
+                self.assertIn(leader["branch"], branches)
+                self.assertEqual(leader["p50_ns"], min(
+                    t for t, b in zip(series["p50_ns"], series["branch"]) if b in branches))
+
     def test_leaderboard(self):
         leaders = self.get(f"leaderboard?device={GPU}")["leaders"]
         self.assertEqual(len(leaders), 3 * N_CASES)

@@ -407,7 +407,7 @@ static void test_leaderboard(void **state)
         GATE_OK);
 
     struct leader_tally t = {0};
-    assert_int_equal(store_leaderboard(s, NULL, first_leader, 1000, see_leader, &t, &f->err),
+    assert_int_equal(store_leaderboard(s, NULL, NULL, first_leader, 1000, see_leader, &t, &f->err),
                      GATE_OK);
     assert_int_equal(t.n, plan.n_cases * (3 + 1));
     assert_true(t.attention_ours == trend.lowest);
@@ -421,7 +421,8 @@ static void test_leaderboard(void **state)
     set_number(timing_of(run, 0, CANDIDATE), "p50_ns", 99999999.0);
     assert_int_equal(put(f, s, run, NULL), GATE_OK);
     assert_int_equal(
-        store_leaderboard(s, "nvidia-h200", first_leader, 1000, see_leader, &t, &f->err), GATE_OK);
+        store_leaderboard(s, NULL, "nvidia-h200", first_leader, 1000, see_leader, &t, &f->err),
+        GATE_OK);
     assert_true(t.attention_ours == 99999999.0);
     assert_string_equal(t.contract, "graph-abba-v2");
     store_close(s);
@@ -439,7 +440,7 @@ static void test_best_is_a_line_and_no_rival(void **state)
     assert_int_equal(scalar(f->path, "SELECT count(*) FROM point WHERE best_p50_ps = 1000000"), 1);
     assert_int_equal(scalar(f->path, "SELECT count(*) FROM track WHERE peer = 'ours'"), 0);
     struct leader_tally t = {0};
-    assert_int_equal(store_leaderboard(s, NULL, first_leader, 1000, see_leader, &t, &f->err),
+    assert_int_equal(store_leaderboard(s, NULL, NULL, first_leader, 1000, see_leader, &t, &f->err),
                      GATE_OK);
     assert_int_equal(t.n, 3 * plan.n_cases);
     assert_true(t.attention_ours > 1000);
@@ -968,8 +969,12 @@ static bool may_scan(enum store_sql id, const char *detail)
     if (strcmp(detail, "SCAN token") == 0) /* few */
         return id == SQL_TOKENS;
     if (strcmp(detail, "SCAN t") == 0 || strncmp(detail, "SCAN t USING", 12) == 0) /* track */
-        return id == SQL_TRACKS || id == SQL_LEADERBOARD || id == SQL_BESTS;
-    if (strcmp(detail, "SCAN r") == 0 || strncmp(detail, "SCAN r ", 7) == 0) /* run */
+        return id == SQL_TRACKS || id == SQL_LEADERBOARD || id == SQL_LEADERBOARD_OF_BRANCHES ||
+               id == SQL_BESTS;
+    if (strncmp(detail, "SCAN n VIRTUAL TABLE", 20) == 0 ||
+        strcmp(detail, "SCAN (subquery-1)") == 0)
+        return id == SQL_LEADERBOARD_OF_BRANCHES || id == SQL_NEXT_KEPT_BRANCH; /* few */
+    if (strcmp(detail, "SCAN r") == 0 || strncmp(detail, "SCAN r ", 7) == 0)    /* run */
         return id == SQL_DOCUMENTS || id == SQL_CHECK_DOCUMENTS;
     if (strncmp(detail, "SCAN b USING INDEX calibration_by_time", 38) == 0)
         return id == SQL_CALIBRATIONS; /* as many as the limit */
@@ -979,8 +984,8 @@ static bool may_scan(enum store_sql id, const char *detail)
 /* Those that may sort: what they sort is as many rows as there are cases, or one trend. */
 static bool may_sort(enum store_sql id)
 {
-    return id == SQL_DEVICES || id == SQL_TREND || id == SQL_LEADERBOARD || id == SQL_BESTS ||
-           id == SQL_TOKENS;
+    return id == SQL_DEVICES || id == SQL_TREND || id == SQL_LEADERBOARD ||
+           id == SQL_LEADERBOARD_OF_BRANCHES || id == SQL_BESTS || id == SQL_TOKENS;
 }
 
 static void test_query_plans(void **state)

@@ -121,6 +121,8 @@ static void test_faults_are_found(void **state)
         {"UPDATE branch_result SET run_id = run_id + 2 WHERE branch = 'main' AND track_id = 3",
          "UPDATE branch_result SET run_id = run_id - 2 WHERE branch = 'main' AND track_id = 3",
          "the newest result of a branch"},
+        {"UPDATE branch_leader SET branch = 'x' WHERE branch = 'main' AND series_id = 2",
+         "UPDATE branch_leader SET branch = 'main' WHERE branch = 'x'", "the leader of a branch"},
         {"UPDATE leader SET p50_ps = p50_ps + 1 WHERE series_id = 2",
          "UPDATE leader SET p50_ps = p50_ps - 1 WHERE series_id = 2", "the lowest point"},
         {"UPDATE run SET n_cases = n_cases + 1 WHERE id = 2",

@@ -194,7 +194,7 @@ static void take_back(const struct store_fixture *f, int version)
         [3] = "DROP TABLE alert_event; DROP TABLE alert; DROP TABLE change_point;"
               "DROP TABLE watched; DROP TABLE watch; DROP TABLE webhook",
         [4] = "DROP TABLE wrong",
-        [5] = "DROP TABLE branch_result; DROP INDEX run_by_device_branch",
+        [5] = "DROP TABLE branch_leader; DROP TABLE branch_result; DROP INDEX run_by_device_branch",
     };
     char stamp[40];
     for (int v = STORE_SCHEMA_VERSION - 1; v >= version; v--)
@@ -221,7 +221,8 @@ static void test_versions_between(void **state)
     store_close(s);
     int64_t sums[sizeof(history) / sizeof(history[0])];
     int64_t of_schema = sum_of(f->path, schema), of_wrong = sum_of(f->path, wrong);
-    int64_t of_branches = sum_of(f->path, of_branch);
+    static const char leaders[] = "SELECT * FROM branch_leader WHERE branch = 'main' ORDER BY 1, 2";
+    int64_t of_branches = sum_of(f->path, of_branch), of_leaders = sum_of(f->path, leaders);
     assert_true(scalar(f->path, "SELECT count(*) FROM branch_result") > 0);
     for (int i = 0; history[i]; i++)
         sums[i] = sum_of(f->path, history[i]);
@@ -236,6 +237,7 @@ static void test_versions_between(void **state)
                 assert_int_equal(sum_of(f->path, history[i]), sums[i]);
         assert_int_equal(sum_of(f->path, wrong), of_wrong);
         assert_int_equal(sum_of(f->path, of_branch), of_branches);
+        assert_int_equal(sum_of(f->path, leaders), of_leaders);
         assert_true(scalar(f->path, "SELECT count(*) FROM wrong w JOIN track t"
                                     " ON t.id = w.track_id AND t.run_id = w.run_id"
                                     " AND t.reason = w.reason AND t.reason <> ''") > 0);
@@ -270,7 +272,7 @@ static void test_scripts_of_versions_are_pinned(void **state)
         "4f59a689acf9494903dc8485bee076538545f241ff839f1b24d879f2ee2f7386",
         "c8837502edf1b704a60420101ce82379d30a328442cc4afe1341230755640fe6",
         "2c5fa10e5b00991ef1440795142fd06e8aaf283aa50fbf57f5a0fad84deb09f6",
-        "5059e7f1f59923ba54673a1fe5df5c5bbfb44262c960696f6b599ed7412fbb1f",
+        "9cf4096b1733f6a08087a29b70aee93680961a0c6361a000b843ecd22c45140e",
     };
     for (int v = 0; v < STORE_SCHEMA_VERSION; v++) {
         char hex[65];

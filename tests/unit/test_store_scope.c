@@ -265,6 +265,60 @@ static void test_watched_runs_of_a_commit(void **state)
     store_close(s);
 }
 
+static bool see_leader(void *context, const struct store_leader *row)
+{
+    struct told *t = context;
+    if (strcmp(row->provider, "ours") == 0)
+        buf_printf(&t->text, "%.0f %s %lld", row->p50_ns, row->branch, (long long)row->time_ms);
+    return true;
+}
+
+static void assert_leader(struct store_fixture *f, struct store *s, struct store_scope scope,
+                          const char *expected)
+{
+    struct told t;
+    const struct store_leader_key start = {0};
+    buf_init(&t.text, 4096);
+    assert_int_equal(store_leaderboard(s, &scope, NULL, start, 100, see_leader, &t, &f->err),
+                     GATE_OK);
+    assert_string_equal(t.text.data, expected);
+    buf_release(&t.text);
+}
+
+static void put_time(struct store_fixture *f, struct store *s, int index, const char *branch,
+                     double p50_ns)
+{
+    static const struct sample_plan flat = {
+        .seed = 5, .n_runs = 1000, .n_cases = 1, .n_devices = 1};
+    cJSON *run = sample_run(&flat, index);
+    set_number(run, "time_ms", 100.0 * index);
+    set_string(cJSON_GetObjectItem(run, "git"), "branch", branch);
+    set_number(timing_of(run, 0, CANDIDATE), "p50_ns", p50_ns);
+    if (put(f, s, run, NULL) != GATE_OK)
+        fail_msg("%s", f->err.message);
+}
+
+/* The fastest of a branch, whoever else was faster before or after. */
+static void test_leaders_of_branches(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    const struct store_scope several = {.watched = &releases, .watched_only = true};
+    assert_leader(f, s, watched, "");
+    put_time(f, s, 1, "main", 900);
+    put_time(f, s, 2, "mine", 500);
+    put_time(f, s, 3, "main", 800);
+    put_time(f, s, 4, "main", 850);
+    put_time(f, s, 5, "mine", 600);
+    put_time(f, s, 6, "release-\"1\"", 700);
+    assert_leader(f, s, all, "500 mine 200");
+    assert_leader(f, s, watched, "800 main 300");
+    assert_leader(f, s, several, "700 release-\"1\" 600");
+    assert_leader(f, s, of_branch("mine"), "500 mine 200");
+    assert_leader(f, s, of_branch("none"), "");
+    store_close(s);
+}
+
 /* What is kept of branches that nobody watches does not grow for ever. */
 static void test_old_branches_are_dropped(void **state)
 {
@@ -285,6 +339,7 @@ static void test_old_branches_are_dropped(void **state)
     assert_int_equal(scalar(f->path, "SELECT min(time_ms) FROM branch_result"
                                      " WHERE branch <> 'main'"),
                      1600);
+    assert_int_equal(scalar(f->path, "SELECT count(DISTINCT branch) FROM branch_leader"), 66);
     assert_case(f, s, of_branch("main"), "run 1 100 main since -, 1; ");
     store_close(s);
 }
@@ -298,6 +353,7 @@ int main(void)
         TEST(test_since_when),
         TEST(test_devices_runs_and_branches),
         TEST(test_watched_runs_of_a_commit),
+        TEST(test_leaders_of_branches),
         TEST(test_old_branches_are_dropped),
     };
 #undef TEST
