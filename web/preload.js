@@ -12,7 +12,7 @@ const MODULES = {
         `chart_point chart_specs chart_tip chart_tools ${MARKS}`,
     compare: `view_compare compare_data lists ${MARKS}`,
     leaderboard: "view_leaderboard lists scope",
-    roofline: "view_roofline lists roofline",
+    roofline: "view_roofline lists roofline scope",
     run: "view_run calibration evidence lists reproduce run_case samples",
     runs: "view_runs",
 };

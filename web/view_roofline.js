@@ -11,6 +11,7 @@ import { caseLink, nothingYet } from "./parts.js";
 import {
     boundBy, intensityText, opShape, rooflineChart, roofsOf,
 } from "./roofline.js";
+import { ALL, scopeOf } from "./scope.js";
 
 const usable = (c) => c.ceiling > 0 && c.tflops > 0 && c.gbps > 0;
 
@@ -36,7 +37,8 @@ export async function rooflineView({ query, signal }) {
     if (devices.length === 0) return { title: "Roofline", content: nothingYet() };
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
-    const cases = await allCases(device, signal);
+    const watched = await allCases(device, signal, scopeOf(""));
+    const cases = watched.length > 0 ? watched : await allCases(device, signal, scopeOf(ALL));
     const all = cases.filter(usable);
     const roofs = roofsOf(all);
     const ops = distinct(all, "op");
@@ -79,7 +81,8 @@ export async function rooflineView({ query, signal }) {
         content: [
             h("h1", {}, "Roofline"),
             deviceTabs(devices, selected, (model) => address("roofline", { device: model })),
-            h("p", { class: "quiet" }, "The newest verified result of each case, under the ",
+            h("p", { class: "quiet" }, "The newest verified result of each case",
+                watched.length > 0 && " on the watched branches", ", under the ",
                 term("roofline", "roofs"), " of the device. The roofs follow from the recorded " +
                 "rates and their share of the ceiling; a point leads to its case."),
             all.length > 0 && h("div", { class: "tools" }, pick("Op", "op"), pick("Type", "dtype")),

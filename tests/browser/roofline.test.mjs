@@ -119,7 +119,8 @@ describe("roofline", { skip }, () => {
             await page.click(".tabs a:not([aria-current])");
             await until(page, (m) => location.hash.endsWith(m), HOST);
             await settled(page);
-            assert.equal(await page.locator(".kernel").count(), 11);
+            // Its newest run is a merge request's, with a wrong result; main's has none.
+            assert.equal(await page.locator(".kernel").count(), 12);
         });
     });
 });
