@@ -171,7 +171,9 @@ static enum gate_status audit_arm(const struct audit *a, struct gate_error *err)
     if (!status)
         status = check_sets(a, err);
     bool on_trial = s->arms[s->at].role == ARM_CANDIDATE;
-    return status || !on_trial || !a->thorough ? status : audit_thoroughly(a, err);
+    if (status || !on_trial)
+        return status;
+    return a->thorough ? audit_thoroughly(a, err) : audit_idleness(a, err);
 }
 
 enum gate_status audit_arms(const struct audit *a, struct gate_error *err)

@@ -8,11 +8,11 @@
  * is of use: each output of each set must have the fingerprint of the verified output of the same
  * inputs.
  *
- * A thorough audit looks further at the candidate. It records as many launches with the outputs
- * poisoned before the last rotation over the sets, for whoever works in the first one alone. It
- * records one launch for each set and replays that twice, on fresh contents and poisoned outputs,
- * and on the same inputs once more with the results there already: both must take about as long.
- * It looks at a single launch too.
+ * Of the candidate one launch for each set is recorded too and replayed twice, on fresh contents
+ * and poisoned outputs, and on the same inputs once more with the results there already: both must
+ * take about as long. A thorough audit also records as many launches with the outputs poisoned
+ * before the last rotation over the sets, for whoever works in the first one alone, and looks at a
+ * single launch.
  */
 #ifndef GATE_AUDIT_H
 #define GATE_AUDIT_H

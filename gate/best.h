@@ -20,7 +20,8 @@ struct best;
 struct best_entry {
     double p50_ns, p50_lo_ns, p50_hi_ns, p90_ns;
     double control_ns; /* of the control kernel when the best was measured */
-    double spread;     /* SD over processes of ln(p50 / control), for a best without its library */
+    double spread;     /* for a best without its library: SD over processes of ln(p50 / control), or
+                          what a process knows its p50 within, whichever is more */
     int64_t time_ms;   /* start of the run that measured it */
     const char *kernel;
     const char *commit; /* 40 hex digits, or "" */

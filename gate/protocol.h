@@ -9,6 +9,6 @@
 #define PROTOCOL_LINE_MAX ((size_t)16 << 20)
 #define PROTOCOL_BESTS_MAX 6
 #define PROTOCOL_SHARES_MAX 16
-#define PROTOCOL_SAMPLES_MIN 8  /* of an arm that is timed: four rounds */
+#define PROTOCOL_SAMPLES_MIN 8 /* of an arm that is timed: four rounds */
 
 #endif

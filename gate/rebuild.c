@@ -29,7 +29,7 @@
 #define REAP_S 20.0      /* a killed process that does not end by then is left behind */
 #define LOCK_POLL_MS 100 /* flock() knows no time-out */
 #define JOBS_MAX 8       /* a CUDA compiler takes 1 to 2 GB of memory */
-#define TAIL_BYTES 600   /* of the log in a message, which holds 1023 */
+#define TAIL_BYTES 320   /* of the log in a message, which is one line and may be cut */
 #define EXEC_FAILED 127
 
 struct rebuild {
@@ -165,7 +165,7 @@ static size_t copy_text(char *to, const char *from, size_t n)
     return len;
 }
 
-/* The last lines of the log, whole ones where there are any; "" for an empty log. */
+/* The last lines of the log, whole ones where there are any, as one; "" for an empty log. */
 static void read_tail(const struct rebuild *r, char tail[TAIL_BYTES + 1])
 {
     char bytes[TAIL_BYTES];
@@ -182,6 +182,8 @@ static void read_tail(const struct rebuild *r, char tail[TAIL_BYTES + 1])
     const char *newline = from ? memchr(bytes, '\n', (size_t)n) : NULL;
     size_t start = newline ? (size_t)(newline - bytes) + 1 : 0;
     tail[copy_text(tail, bytes + start, (size_t)n - start)] = '\0';
+    for (char *c = tail; (c = strchr(c, '\n'));)
+        *c = '|';
 }
 
 static enum gate_status rebuild_failed(const struct rebuild *r, const char *what, const char *how,
@@ -191,7 +193,7 @@ static enum gate_status rebuild_failed(const struct rebuild *r, const char *what
     read_tail(r, tail);
     return gate_fail(err, GATE_ENVIRONMENT,
                      "commit %.12s cannot be built here: %s %s (log: %s)%s%s", r->commit, what, how,
-                     r->log_path, tail[0] ? ":\n" : "", tail);
+                     r->log_path, tail[0] ? ": " : "", tail);
 }
 
 /* ---- worktrees ---- */

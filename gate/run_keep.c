@@ -81,6 +81,15 @@ static const char no_control[] =
 static const char number_only[] =
     "faster than the best's number, which moves no best: that takes its library";
 
+/* How well a process knows its p50: the median over the processes of half of its interval. */
+static double median_half_width(const struct run_sequence *q)
+{
+    double x[DECIDE_LAST_LOOK];
+    for (size_t i = 0; i < q->n; i++)
+        x[i] = q->process[i].candidate.half_width;
+    return decide_bounds(x, q->n).value;
+}
+
 /* The candidate as a best, by a sequence of its processes; false: without the control. */
 static bool candidate_entry(const struct run *run, const struct run_case *c, enum run_stage stage,
                             struct best_entry *out)
@@ -94,7 +103,10 @@ static bool candidate_entry(const struct run *run, const struct run_case *c, enu
                                .run_uuid = run->origin.uuid,
                                .library_sha256 = json_string(candidate_library(run), "sha256", ""),
                                .epoch = run->epoch};
-    return medians(&c->sequence[stage], false, out);
+    if (!medians(&c->sequence[stage], false, out))
+        return false;
+    out->spread = fmax(out->spread, median_half_width(&c->sequence[stage]));
+    return true;
 }
 
 static bool is_new(const struct run *run, const struct run_case *c)
@@ -109,15 +121,6 @@ struct kept {
     bool candidate; /* the candidate's library is a best's now */
 };
 
-/* How well a process knows its p50: the median over the processes of half of its interval. */
-static double median_half_width(const struct run_sequence *q)
-{
-    double x[DECIDE_LAST_LOOK];
-    for (size_t i = 0; i < q->n; i++)
-        x[i] = q->process[i].candidate.half_width;
-    return decide_bounds(x, q->n).value;
-}
-
 static enum gate_status keep_new(const struct run *run, struct run_case *c, const char *contract,
                                  struct best *best, struct kept *kept, struct gate_error *err)
 {
@@ -130,8 +133,7 @@ static enum gate_status keep_new(const struct run *run, struct run_case *c, cons
         add_reason(c, "%s", no_control);
         return GATE_OK;
     }
-    /* The pairs with its library carry the verdict. A number alone is as blunt as it is known. */
-    entry.spread = fmax(entry.spread, half_width);
+    /* The pairs with its library carry the verdict. */
     if (half_width > run_threshold(run, c) / 2)
         snprintf(width, sizeof width, ", though its p50 is known within %.2f %% only",
                  half_width * 100);

@@ -147,6 +147,8 @@ static enum gate_status estimate_launch_ns(struct session *s, unsigned arm, unsi
     enum gate_status status = session_record(s, arm, n, err);
     for (int i = 0; i < 2 && !status; i++)
         status = device_replay_run(s->device, s->series[arm].replay, &t, err);
+    if (!status && !clock_can_be(t.device_ns))
+        return gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "a replay", t.device_ns);
     if (!status)
         *ns = fmax(t.device_ns / n, 1.0);
     return status;

@@ -7,7 +7,8 @@
  * contents that were verified, in turn, so that what is right of every set is known. One sample is
  * one replay of N recorded serial launches, N a multiple of R, about 1 ms long (longer kernels: N =
  * 1); the candidate and the best have the same N. After about 5 ms of work the device rests in
- * low-power fills, so that its power limit is not what is measured.
+ * low-power fills, half as long and at most 2.5 ms, so that its power limit is not what is
+ * measured.
  *
  * Rounds go forth and back over two arms, A B B A and then B A A B, and neighbouring samples are
  * paired, which a change of the clock between rounds leaves alone. With `swap` the best is recorded
@@ -56,6 +57,10 @@ struct session {
 };
 
 #define SESSION_ROUNDS_MAX 400
+
+/* What is said of a time that cannot be, clock_can_be(): of what it was, and the ns. */
+#define SESSION_CLOCK_BROKEN                                                                       \
+    "the clock stopped or jumped: %s took %g ns; nothing can be timed on this machine"
 
 /* Makes the input sets (content i is from operands_seed(seed, i)), decides R and N, records every
  * arm and warms up. Fill device, c, arms, n_arms, swap and delayed first, the rest zero. Release

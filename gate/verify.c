@@ -379,10 +379,10 @@ static enum gate_status read_surroundings(const struct verify_job *job, struct s
     return status ? status : operands_hash_inputs(job->device, job->operands, &out->inputs, err);
 }
 
-/* The candidate has left its inputs, the process and the device alone; its launches give the same
- * again, and so does their recording. */
-static enum gate_status verify_further(const struct verify_job *job, struct arm *arm,
-                                       const struct surroundings *before, struct gate_error *err)
+/* The candidate has left its inputs, the process and the device alone. */
+static enum gate_status check_surroundings(const struct verify_job *job, struct arm *arm,
+                                           const struct surroundings *before,
+                                           struct gate_error *err)
 {
     struct surroundings now;
     enum gate_status status = read_surroundings(job, &now, err);
@@ -392,9 +392,24 @@ static enum gate_status verify_further(const struct verify_job *job, struct arm 
     state_compare_device(&before->device, &now.device, &arm->verification);
     if (now.inputs != before->inputs)
         say(&arm->verification, "wrote where it must not: an input is not what it was");
-    if (arm->verification.ok)
+    return GATE_OK;
+}
+
+/* Its launches give the same again, and so does their recording, which leaves all else alone too.
+ */
+static enum gate_status verify_further(const struct verify_job *job, struct arm *arm,
+                                       unsigned char poison, const struct surroundings *before,
+                                       struct gate_error *err)
+{
+    const struct verification *v = &arm->verification;
+    enum gate_status status = check_surroundings(job, arm, before, err);
+    if (!status && v->ok)
         status = repeat(job, arm, err);
-    return status || !arm->verification.ok ? status : verify_replayed(job, arm, err);
+    if (!status && v->ok)
+        status = verify_replayed(job, arm, err);
+    if (!status && v->ok)
+        status = check_zones(job, arm, poison, err);
+    return status || !v->ok ? status : check_surroundings(job, arm, before, err);
 }
 
 /* One launch into poisoned outputs between poisoned red zones, compared. */
@@ -455,7 +470,7 @@ static enum gate_status verify_set(const struct verify_job *job, unsigned s, str
             status =
                 operands_hash_outputs(d, job->operands, &arm->verification.fingerprints.of[s], err);
         if (!status && closely && arm->verification.ok)
-            status = verify_further(job, arm, &before, err);
+            status = verify_further(job, arm, poison, &before, err);
         say_inputs(&arm->verification, s, had);
     }
     return status;

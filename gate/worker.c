@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "cuda_users.h"
 #include "commands.h"
@@ -181,8 +182,11 @@ static enum gate_status run_control(struct worker *w, struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
     for (int i = 0; i < CONTROL_RUNS && !status; i++) {
-        struct device_time t;
+        struct device_time t = {0};
         status = device_control_run(w->device, &t, err);
+        if (!status && !clock_can_be(t.device_ns))
+            status =
+                gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "the control", t.device_ns);
         if (!status && (w->control_ns <= 0 || t.device_ns < w->control_ns))
             w->control_ns = t.device_ns;
     }
@@ -389,6 +393,7 @@ static struct outcome run_task(struct worker *w, struct task *t)
     enum gate_status status = verify_task(w, t, &err);
     if (!status && !t->arms[0].verification.ok) {
         o.name = "wrong";
+        o.spoiled = true; /* who knows what else it did to the process */
         snprintf(o.message, sizeof o.message, "%s", t->arms[0].verification.message);
         return o;
     }

@@ -19,9 +19,9 @@
 
 /* Of the request line, the headers and those of the answer; libmicrohttpd clears it each time. */
 #define CONNECTION_BYTES ((size_t)16 << 10)
-/* A run of 5,000 series takes 35 MiB beside these, and all is to stay below 64. */
+/* A run of 5,000 series takes some 10 MiB beside these, and all is to stay below 64. */
 #define CACHE_BYTES ((size_t)4 << 20)
-#define PAGE_BYTES ((size_t)6 << 20) /* of the database, for all stores that are read from */
+#define PAGE_BYTES ((size_t)20 << 20) /* of the database, for all stores that are read from */
 #define MAX_PEM ((size_t)1 << 20)
 #define LOG_LINES 10     /* of libmicrohttpd in a second: nobody fills the disk by knocking */
 #define WATCH_TRACKS 256 /* at a time; a job that comes waits for no more */

@@ -2,6 +2,8 @@
 
 #include <time.h>
 
+#define SPAN_MAX_NS 1e15
+
 int64_t clock_wall_ms(void)
 {
     struct timespec t;
@@ -19,4 +21,9 @@ double clock_ns(void)
 double clock_s(void)
 {
     return clock_ns() * 1e-9;
+}
+
+bool clock_can_be(double ns)
+{
+    return ns > 0 && ns <= SPAN_MAX_NS;
 }

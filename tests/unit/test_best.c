@@ -294,13 +294,18 @@ static void test_empty_set_is_not_saved(void **state)
     best_free(b);
 }
 
-static void assert_load_refused(const char *text, const char *message)
+static void assert_load_fails(const char *text, enum gate_status status, const char *message)
 {
     struct gate_error err = {0};
     struct best *b = NULL;
     assert_int_equal(file_write_atomic("b.json", text, strlen(text), &err), GATE_OK);
-    assert_int_equal(best_load("b.json", "nvidia-h200", &b, &err), GATE_IO);
+    assert_int_equal(best_load("b.json", "nvidia-h200", &b, &err), status);
     assert_string_equal(err.message, message);
+}
+
+static void assert_load_refused(const char *text, const char *message)
+{
+    assert_load_fails(text, GATE_IO, message);
 }
 
 static void test_load_refused(void **state)
@@ -311,9 +316,10 @@ static void test_load_refused(void **state)
     assert_load_refused("{\"schema\": \"gate-best/2\"}",
                         "b.json:1:12: /schema: must be 'gate-best/1', is 'gate-best/2'");
     assert_load_refused("{\"schema\": \"gate-best/1\"}", "b.json:1:1: missing key 'device_model'");
-    assert_load_refused("{\"schema\": \"gate-best/1\",\n \"device_model\": \"nvidia-a100\",\n"
-                        " \"contract\": \"c\", \"cases\": {}, \"log\": []}",
-                        "b.json:2:18: these bests are of 'nvidia-a100', not of 'nvidia-h200'");
+    assert_load_fails("{\"schema\": \"gate-best/1\",\n \"device_model\": \"nvidia-a100\",\n"
+                      " \"contract\": \"c\", \"cases\": {}, \"log\": []}",
+                      GATE_ENVIRONMENT,
+                      "b.json:2:18: these bests are of 'nvidia-a100', not of 'nvidia-h200'");
     assert_load_refused(
         "{\"schema\": \"gate-best/1\",\n \"device_model\": \"nvidia-h200\",\n"
         " \"contract\": \"c\", \"log\": [],\n \"cases\": {\"a~/b\":\n {\"p50\": 1}}}",

@@ -193,6 +193,19 @@ static void a_clock_that_stops_or_jumps_is_told(void **state)
     }
 }
 
+/* From the first estimate on: without a time, nobody could say how many launches make a sample. */
+static void a_clock_that_never_ran_is_told_at_once(void **state)
+{
+    const struct measure_policy policy = {.budget_ns = 0};
+    struct pair p;
+    script.bad_from = 1;
+    script.bad_ns = 0;
+    assert_int_equal(measure(*state, &policy, &p), GATE_ENVIRONMENT);
+    assert_non_null(strstr(p.err.message, "the clock stopped or jumped: a replay took 0 ns"));
+    assert_in_range(script.replays[1], 1, 2);
+    release(&p);
+}
+
 /* A calibration has no summary; a stopped clock must not pass for "no difference" there. */
 static void a_calibration_tells_it_too(void **state)
 {
@@ -237,6 +250,7 @@ int main(void)
         TEST(a_known_ratio_is_found),
         TEST(noise_takes_more_rounds),
         TEST(a_clock_that_stops_or_jumps_is_told),
+        TEST(a_clock_that_never_ran_is_told_at_once),
         TEST(a_calibration_tells_it_too),
         TEST(without_the_counter_there_are_no_cycles),
     };

@@ -128,7 +128,7 @@ static void a_wrong_head_is_found(void **state)
         out[7 * p.head_dim + i] += 1;
     for (uint64_t seed = 0; seed < 200; seed++)
         found += check(&x, seed, &err) == GATE_INTERNAL;
-    assert_in_range(found, 1, 60); /* one head of twelve */
+    assert_in_range(found, 5, 40); /* one head of twelve */
     release(&x);
 }
 

@@ -1,0 +1,144 @@
+/*
+ * test_verify_recorded.c: a kernel that is right when it is launched, and something else where its
+ * recording is replayed, as it can be on a GPU. On the host device a recording only calls launch(),
+ * so here the device tells the kernel that it is replayed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "../../kernels/reference/reference.h"
+#include "gate/device_backend.h"
+#include "gate/verify.h"
+#include "problem_tensors.h"
+
+enum fault { NONE, IDLE, OTHER_BITS, OUT_OF_BOUNDS, INPUT };
+
+static enum fault fault;
+static bool replayed;
+static enum gate_status (*host_replay_run)(struct device *, struct device_replay *,
+                                           struct device_time *, struct gate_error *);
+
+static enum gate_status replay_run(struct device *d, struct device_replay *r,
+                                   struct device_time *out, struct gate_error *err)
+{
+    replayed = true;
+    enum gate_status status = host_replay_run(d, r, out, err);
+    replayed = false;
+    return status;
+}
+
+static int supports(const struct kg_problem *p, const struct kg_device *where)
+{
+    (void)where;
+    return p->op == KG_OP_GEMM && p->m == 4 && p->n == 4 && p->k == 4 && p->dtype == KG_F32;
+}
+
+static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+{
+    float *c = args->out[0].data;
+    if (replayed && fault == IDLE)
+        return KG_OK;
+    for (int64_t i = 0; i < 16; i++)
+        c[i] = (float)kg_reference_host_element(p, args->in, 0, i);
+    if (replayed && fault == OTHER_BITS)
+        c[5] = nextafterf(c[5], 100);
+    if (replayed && fault == OUT_OF_BOUNDS)
+        c[16] = 1;
+    if (replayed && fault == INPUT)
+        *(float *)args->in[0].data += 1;
+    return KG_OK;
+}
+
+static void notice(void *context, const struct arm *arm)
+{
+    (void)context, (void)arm;
+}
+
+/* What the verification says of the kernel with this fault; "": it is right. */
+static const char *verify(enum fault f, uint32_t flags)
+{
+    static struct arm arm;
+    static struct device_backend backend;
+    const struct kg_kernel kernel = {.struct_bytes = sizeof kernel,
+                                     .name = "k",
+                                     .flags = flags,
+                                     .supports = supports,
+                                     .launch = launch};
+    const struct kg_kernel *kernels[] = {&kernel};
+    const struct kg_library table = {.provider = "unit", .kernels = kernels, .n_kernels = 1};
+    const struct library library = {.table = &table};
+    const struct suite_case c = {.id = "c", .problem = gemm_like(KG_OP_GEMM, KG_F32, 4, 4, 4)};
+    struct device_memory memory;
+    struct reference reference;
+    struct gate_error err = {0};
+    struct device *d = NULL;
+    assert_int_equal(device_open("host", &d, &err), GATE_OK);
+    backend = *d->backend;
+    host_replay_run = backend.replay_run;
+    backend.replay_run = replay_run;
+    d->backend = &backend;
+    fault = f;
+    arm = (struct arm){
+        .library = &library, .kernel = &kernel, .verification = verification_start(&c.problem)};
+    assert_int_equal(device_alloc(d, operands_bytes_in_zones(&c.problem), &memory, &err), GATE_OK);
+    struct operands o = operands_in_zones(d, &c.problem, memory.data);
+    assert_int_equal(reference_alloc(d, &o, &reference, &err), GATE_OK);
+    const struct verify_job job = {.device = d,
+                                   .c = &c,
+                                   .seed = 1,
+                                   .operands = &o,
+                                   .reference = &reference,
+                                   .arms = &arm,
+                                   .n_arms = 1,
+                                   .notice = notice};
+    assert_int_equal(verify_arms(&job, &err), GATE_OK);
+    assert_int_equal(arm.verification.ok, !arm.verification.message[0]);
+    reference_free(d, &reference);
+    device_free(d, &memory);
+    device_close(d);
+    return arm.verification.message;
+}
+
+static void who_does_the_same_is_right(void **state)
+{
+    (void)state;
+    assert_string_equal(verify(NONE, 0), "");
+}
+
+static void who_does_nothing_is_found(void **state)
+{
+    (void)state;
+    assert_non_null(strstr(verify(IDLE, 0), "right when launched, wrong when replayed"));
+    assert_non_null(strstr(verify(IDLE, KG_KERNEL_NONDETERMINISTIC), "wrong when replayed"));
+}
+
+static void other_bits_are_found_unless_they_are_declared(void **state)
+{
+    (void)state;
+    assert_non_null(strstr(verify(OTHER_BITS, 0), "gives other bits when replayed"));
+    assert_string_equal(verify(OTHER_BITS, KG_KERNEL_NONDETERMINISTIC), "");
+}
+
+static void what_else_it_writes_is_found(void **state)
+{
+    (void)state;
+    assert_non_null(strstr(verify(OUT_OF_BOUNDS, 0), "red zone behind tensor 'c'"));
+    assert_non_null(strstr(verify(INPUT, 0), "an input is not what it was"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_does_the_same_is_right),
+        cmocka_unit_test(who_does_nothing_is_found),
+        cmocka_unit_test(other_bits_are_found_unless_they_are_declared),
+        cmocka_unit_test(what_else_it_writes_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
