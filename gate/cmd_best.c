@@ -11,7 +11,7 @@
 #include "best_fetch.h"
 #include "best_files.h"
 #include "cmd_common.h"
-#include "decide.h"
+#include "decide_bounds.h"
 #include "origin.h"
 #include "report_run.h"
 #include "report_table.h"

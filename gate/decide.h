@@ -45,26 +45,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "stats.h"
+#include "decide_bounds.h"
+#include "verdict.h"
 
-#define DECIDE_FIRST_LOOK 5
-#define DECIDE_LAST_LOOK 20
-#define DECIDE_MAX_PROCESSES 64 /* in one sequence */
 #define DECIDE_CONTROL_FLAT 0.005
 #define DECIDE_CONTROL_SHARE 0.1
 
 /* A relative error of more than so many times the best's is a regression, whatever the speed. */
 #define DECIDE_ERROR_JUMP 2.0
-
-enum verdict {
-    VERDICT_PASS,
-    VERDICT_IMPROVEMENT,
-    VERDICT_REGRESSION,
-    VERDICT_WRONG,
-    VERDICT_NO_VERDICT,
-    VERDICT_ENVIRONMENT,
-    VERDICT_COUNT
-};
 
 /* One sequence of processes: d of each, in time and in SM cycles, and ln of the ratio of p90s. */
 struct decide_sequence {
@@ -83,10 +71,10 @@ struct decide_input {
     double control_drift; /* relative change of the control between the two sequences; NaN: it was
                              not timed in both */
     bool counts_cycles;   /* the device has a counter of cycles, so they must be there */
-    const char *same;     /* what makes candidate and best an A/A control of this run: "are the same
-                             file",     "run the same machine code"; NULL: they are two */
-    bool confirm_faster;  /* the best is to follow an improvement */
-    double added_spread;  /* half-width in d that the bounds are widened by: number-only mode */
+    const char *same; /* what makes candidate and best an A/A control of this run, such as "are the
+                         same file" or "run the same machine code"; NULL: they are two */
+    bool confirm_faster; /* the best is to follow an improvement */
+    double added_spread; /* half-width in d that the bounds are widened by: number-only mode */
 };
 
 enum decide_next {
@@ -114,32 +102,5 @@ struct decision {
  * fault as the reason; `ratio` and all else is then 0.
  */
 struct decision decide(const struct decide_input *in);
-
-/*
- * Median of n values with its bounds at the ranks above; n below 5 gives the whole range. `d` need
- * not be sorted. n is 1 to DECIDE_MAX_PROCESSES; for any other n all is 0.
- */
-struct estimate decide_bounds(const double *d, size_t n);
-
-/*
- * Minimum detectable effect: the smallest threshold T (0.005 is 0.5 %) that five processes of this
- * spread resolve. With s the standard deviation of d between processes (estimated from the range:
- * range / d2(n), Tippett 1925) the extreme of five lies within 2.88 s of the middle in 99 % of
- * sequences, and it must stay below T on one side and above T / 2 on the other: T = 2 * 2.88 s.
- * So in 99 % of sequences of five unchanged code lies below T, a slowdown of T lies above T / 2
- * with its whole interval, and one of 1.25 T is suspected; at T itself the median is above T in
- * half of them. 0 for n below 2, which tells nothing; beyond 25 values d2(25), which errs to the
- * safe side.
- */
-double decide_mde(const double *d, size_t n);
-
-const char *verdict_name(enum verdict v);
-
-/* Exit code of a run from how many cases have each verdict: the first of wrong (2), regression (1),
- * environment (4), no-verdict (3) that occurs, else 0. */
-int verdict_exit_code(const size_t counts[VERDICT_COUNT]);
-
-/* The verdict of a run with that exit code: the verdict that led to it; pass for 0. */
-enum verdict verdict_of_run(const size_t counts[VERDICT_COUNT]);
 
 #endif

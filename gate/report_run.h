@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
-#include "decide.h"
+#include "verdict.h"
 #include "report.h"
 
 #define REPORT_MAX_PROVIDERS 6   /* that get columns of their own */

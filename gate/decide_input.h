@@ -1,0 +1,12 @@
+/*
+ * decide_input.h: input that no measurement gives.
+ */
+#ifndef GATE_DECIDE_INPUT_H
+#define GATE_DECIDE_INPUT_H
+
+#include "decide_text.h"
+
+/* What is wrong with the input; empty: nothing. */
+struct decide_text decide_fault(const struct decide_input *in);
+
+#endif
