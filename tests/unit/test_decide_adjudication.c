@@ -1,0 +1,237 @@
+/* test_decide_adjudication.c: what is held against a difference before it is the code's. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "decide_made.h"
+
+/* ---- adjudication ---------------------------------------------------------------------------- */
+
+static struct decision adjudicated(double change, double drift, bool same, const double *cycles)
+{
+    struct made first, second;
+    struct decide_input in = made_policy;
+    in.confirm_faster = true;
+    in.control_drift = drift;
+    in.same = same ? "are the same file" : NULL;
+    in.first = make_sequence(&first, 5, change, 0.1);
+    in.confirmation = make_sequence(&second, 5, change, 0.1);
+    if (cycles) {
+        in.first = with_cycles(&first, cycles[0]);
+        in.confirmation = with_cycles(&second, cycles[1]);
+    }
+    return decide(&in);
+}
+
+static void a_regression_is_adjudicated(void **state)
+{
+    static const struct {
+        double drift;
+        bool same;
+        double cycles[2];
+        enum verdict verdict;
+    } rows[] = {
+        {0, false, {3, 3}, VERDICT_REGRESSION},
+        {0.005, false, {3, 3}, VERDICT_REGRESSION},
+        {0.0051, false, {3, 3}, VERDICT_ENVIRONMENT},
+        {0, true, {3, 3}, VERDICT_ENVIRONMENT},
+        {0, false, {0, 0}, VERDICT_ENVIRONMENT},
+        {0, false, {-3, -3}, VERDICT_ENVIRONMENT},
+        {0, false, {1, 1}, VERDICT_ENVIRONMENT}, /* over T / 2, not at it */
+        {0, false, {1.001, 1.001}, VERDICT_REGRESSION},
+        {0, false, {0, 2.1}, VERDICT_REGRESSION}, /* the middle of both sequences is 1.05 */
+        {0, false, {2.1, 0}, VERDICT_REGRESSION},
+        {0, false, {0, 1.9}, VERDICT_ENVIRONMENT},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct decision d = adjudicated(3, rows[i].drift, rows[i].same, rows[i].cycles);
+        assert_decided(&d, rows[i].verdict);
+    }
+}
+
+/* ln(1.6) = 0.47: a tenth of it is what the control may move then. */
+static void a_large_difference_is_not_put_down_to_a_small_drift(void **state)
+{
+    static const double cycles[2] = {60, 60};
+    (void)state;
+    struct decision d = adjudicated(60, 0.046, false, cycles);
+    assert_decided(&d, VERDICT_REGRESSION);
+    d = adjudicated(60, 0.048, false, cycles);
+    assert_decided(&d, VERDICT_ENVIRONMENT);
+}
+
+/* A host has no cycles to ask; what else is asked stays. */
+static void without_cycles_their_rule_is_skipped(void **state)
+{
+    (void)state;
+    struct decision d = adjudicated(3, 0, false, NULL);
+    assert_decided(&d, VERDICT_REGRESSION);
+    d = adjudicated(3, 0.01, false, NULL);
+    assert_decided(&d, VERDICT_ENVIRONMENT);
+}
+
+static void cycles_of_one_sequence_are_asked_alone(void **state)
+{
+    struct made first, second;
+    struct decide_input in = made_policy;
+    (void)state;
+    in.first = make_sequence(&first, 5, 3, 0.1);
+    make_sequence(&second, 5, 3, 0.1);
+    in.confirmation = with_cycles(&second, 0);
+    struct decision d = decide(&in);
+    assert_decided(&d, VERDICT_ENVIRONMENT);
+    in.confirmation = with_cycles(&second, 3);
+    d = decide(&in);
+    assert_decided(&d, VERDICT_REGRESSION);
+}
+
+/* What was not measured does not speak for the code. */
+static void a_control_that_was_not_timed_is_an_objection(void **state)
+{
+    static const double cycles[2] = {3, 3}, faster[2] = {-3, -3};
+    struct made m;
+    struct decide_input in = made_policy;
+    (void)state;
+    struct decision d = adjudicated(3, NAN, false, cycles);
+    assert_decided(&d, VERDICT_ENVIRONMENT);
+    assert_non_null(strstr(d.reason, "the control kernel was not timed"));
+    d = adjudicated(-3, NAN, false, faster);
+    assert_decided(&d, VERDICT_PASS);
+    d = adjudicated(0, NAN, false, cycles);
+    assert_decided(&d, VERDICT_PASS);
+    in.control_drift = NAN; /* one sequence has no other to drift from */
+    in.first = make_sequence(&m, 5, -3, 0.1);
+    d = decide(&in);
+    assert_decided(&d, VERDICT_IMPROVEMENT);
+}
+
+static void a_device_with_cycles_must_give_them(void **state)
+{
+    struct made first, second;
+    struct decide_input in = made_policy;
+    (void)state;
+    in.counts_cycles = true;
+    in.first = make_sequence(&first, 5, 3, 0.1);
+    in.confirmation = make_sequence(&second, 5, 3, 0.1);
+    struct decision d = decide(&in);
+    assert_decided(&d, VERDICT_ENVIRONMENT);
+    assert_non_null(strstr(d.reason, "SM cycles were counted in 0 of 10 processes"));
+    in.first = with_cycles(&first, 3);
+    d = decide(&in);
+    assert_decided(&d, VERDICT_REGRESSION);
+    first.cycles[1] = NAN;
+    d = decide(&in);
+    assert_decided(&d, VERDICT_ENVIRONMENT);
+    assert_non_null(strstr(d.reason, "in 4 of 10 processes"));
+    in.confirmation = with_cycles(&second, 3);
+    second.cycles[0] = NAN; /* eight of ten agree */
+    d = decide(&in);
+    assert_decided(&d, VERDICT_REGRESSION);
+    in.counts_cycles = false; /* a host */
+    in.first.d_cycles = in.confirmation.d_cycles = NULL;
+    d = decide(&in);
+    assert_decided(&d, VERDICT_REGRESSION);
+}
+
+/* A machine that is off does not make red of a case that nobody suspects. */
+static void only_what_is_confirmed_is_adjudicated(void **state)
+{
+    static const double cycles[2] = {3, 3};
+    (void)state;
+    struct decision d = adjudicated(0, 0.02, true, cycles);
+    assert_decided(&d, VERDICT_PASS);
+}
+
+/* ---- improvements ---------------------------------------------------------------------------- */
+
+static struct decision decide_faster(bool confirm, bool same, size_t n, double centre, double half)
+{
+    struct made first, second;
+    struct decide_input in = made_policy;
+    in.confirm_faster = confirm;
+    in.same = same ? "are the same file" : NULL;
+    in.first = make_sequence(&first, 5, -3, 0.1);
+    in.confirmation = make_sequence(&second, n, centre, half);
+    return decide(&in);
+}
+
+static void an_improvement_that_moves_nothing_is_final_at_once(void **state)
+{
+    (void)state;
+    struct decision d = decide_faster(false, false, 0, 0, 0);
+    assert_decided(&d, VERDICT_IMPROVEMENT);
+    assert_true(d.confirmed_ratio == 0);
+    assert_near(d.ratio.value, 0.97);
+    assert_true(d.ratio.lo < d.ratio.value && d.ratio.value < d.ratio.hi);
+}
+
+static void an_improvement_that_moves_the_best_is_confirmed(void **state)
+{
+    (void)state;
+    struct decision d = decide_faster(true, false, 0, 0, 0);
+    assert_asks(&d, DECIDE_CONFIRM, 5);
+    assert_int_equal(d.verdict, VERDICT_PASS);
+    d = decide_faster(true, false, 5, -2.5, 0.1);
+    assert_decided(&d, VERDICT_IMPROVEMENT);
+    assert_near(d.confirmed_ratio, 0.975);
+    d = decide_faster(true, false, 5, -1, 0.1);
+    assert_decided(&d, VERDICT_PASS);
+    d = decide_faster(true, false, 5, 1.5, 3);
+    assert_asks(&d, DECIDE_CONFIRM, 8);
+    d = decide_faster(true, false, 20, 1.5, 3); /* its first sequence was a pass */
+    assert_decided(&d, VERDICT_PASS);
+    d = decide_faster(true, false, 5, 3, 0.1); /* faster, then slower */
+    assert_decided(&d, VERDICT_NO_VERDICT);
+}
+
+static void the_same_file_is_never_an_improvement(void **state)
+{
+    (void)state;
+    struct decision d = decide_faster(false, true, 0, 0, 0);
+    assert_asks(&d, DECIDE_CONFIRM, 5);
+    d = decide_faster(false, true, 5, -3, 0.1);
+    assert_decided(&d, VERDICT_ENVIRONMENT);
+    d = decide_faster(false, true, 5, 0, 0.1);
+    assert_decided(&d, VERDICT_PASS);
+}
+
+static void an_improvement_of_the_machine_is_a_pass(void **state)
+{
+    static const double same[2] = {0, 0}, faster[2] = {-3, -3}, at_margin[2] = {-0.98, -0.98},
+                        slower[2] = {3, 3};
+    (void)state;
+    struct decision d = adjudicated(-3, 0, false, faster);
+    assert_decided(&d, VERDICT_IMPROVEMENT);
+    d = adjudicated(-3, 0.01, false, faster);
+    assert_decided(&d, VERDICT_PASS);
+    d = adjudicated(-3, 0, false, same);
+    assert_decided(&d, VERDICT_PASS);
+    d = adjudicated(-3, 0, false, at_margin);
+    assert_decided(&d, VERDICT_PASS);
+    d = adjudicated(-3, 0, false, slower);
+    assert_decided(&d, VERDICT_PASS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_regression_is_adjudicated),
+        cmocka_unit_test(a_large_difference_is_not_put_down_to_a_small_drift),
+        cmocka_unit_test(without_cycles_their_rule_is_skipped),
+        cmocka_unit_test(cycles_of_one_sequence_are_asked_alone),
+        cmocka_unit_test(a_control_that_was_not_timed_is_an_objection),
+        cmocka_unit_test(a_device_with_cycles_must_give_them),
+        cmocka_unit_test(only_what_is_confirmed_is_adjudicated),
+        cmocka_unit_test(an_improvement_that_moves_nothing_is_final_at_once),
+        cmocka_unit_test(an_improvement_that_moves_the_best_is_confirmed),
+        cmocka_unit_test(the_same_file_is_never_an_improvement),
+        cmocka_unit_test(an_improvement_of_the_machine_is_a_pass),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,70 @@
+/* test_decide_bounds.c: bounds and the minimum detectable effect. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "decide_made.h"
+
+static void bounds_have_the_ranks_of_the_looks(void **state)
+{
+    static const struct {
+        size_t n, rank;
+    } rows[] = {{1, 1},  {4, 1},  {5, 1},  {7, 1},  {8, 1},  {11, 1}, {12, 2},
+                {15, 2}, {16, 3}, {19, 3}, {20, 4}, {21, 4}, {64, 4}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        double d[DECIDE_MAX_PROCESSES];
+        size_t n = rows[i].n;
+        for (size_t j = 0; j < n; j++)
+            d[j] = (double)(n - j);
+        struct estimate e = decide_bounds(d, n);
+        assert_near(e.value, ((double)n + 1) / 2);
+        assert_near(e.lo, (double)rows[i].rank);
+        assert_near(e.hi, (double)(n + 1 - rows[i].rank));
+        assert_near(d[0], (double)n);
+    }
+}
+
+static void bounds_of_no_sequence_are_zero(void **state)
+{
+    double d[ROOM];
+    (void)state;
+    fill_changes(d, ROOM, 1, 1);
+    const size_t n[] = {0, ROOM};
+    for (size_t i = 0; i < COUNT(n); i++) {
+        struct estimate e = decide_bounds(d, n[i]);
+        assert_true(e.value == 0 && e.lo == 0 && e.hi == 0);
+    }
+}
+
+/* d2 of the tables of control charts: a range of d2(n) means a standard deviation of one. */
+static void mde_follows_the_range(void **state)
+{
+    static const struct {
+        size_t n;
+        double d2;
+    } rows[] = {{2, 1.128},  {3, 1.693},  {5, 2.326},  {8, 2.847},  {12, 3.258},
+                {16, 3.532}, {20, 3.735}, {25, 3.931}, {26, 3.931}, {64, 3.931}};
+    double d[DECIDE_MAX_PROCESSES] = {0};
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        memset(d, 0, sizeof d);
+        d[rows[i].n / 2] = rows[i].d2 * 0.001;
+        assert_near(decide_mde(d, rows[i].n), 2 * 2.88 * 0.001);
+    }
+    assert_true(decide_mde(d, 1) == 0 && decide_mde(d, 0) == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bounds_have_the_ranks_of_the_looks),
+        cmocka_unit_test(bounds_of_no_sequence_are_zero),
+        cmocka_unit_test(mde_follows_the_range),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,121 @@
+/* test_decide_input.c: input that no measurement gives. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "decide_made.h"
+
+static void assert_fault(const struct decide_input *in, const char *reason)
+{
+    struct decision d = decide(in);
+    assert_decided(&d, VERDICT_NO_VERDICT);
+    assert_string_equal(d.reason, reason);
+    assert_true(d.ratio.value == 0 && d.ratio_p90.value == 0 && d.mde == 0);
+    assert_true(d.confirmed_ratio == 0);
+}
+
+static void absurd_policies_are_no_verdict(void **state)
+{
+    static const double bad[] = {-1, -INFINITY, INFINITY, NAN};
+    struct made m;
+    struct decide_input in;
+    (void)state;
+    make_sequence(&m, 5, 0, 0.1);
+    struct decide_input good = made_policy;
+    good.first = m.s;
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        in = good;
+        in.best_p50_ns = bad[i];
+        assert_fault(&in, "no comparable best was measured");
+        in = good;
+        in.threshold = bad[i];
+        assert_fault(&in, "the threshold is not between 0 and 1000 %");
+        in = good;
+        in.p90_threshold = bad[i];
+        assert_fault(&in, "the threshold of p90 is not between 0 and 1000 %");
+        in = good;
+        in.floor_ns = bad[i];
+        assert_fault(&in, "the floor is no time");
+        in = good;
+        in.control_drift = bad[i];
+        if (!isnan(bad[i])) /* which is the control that was not timed: see above */
+            assert_fault(&in, "the change of the control kernel is not known");
+        in = good;
+        in.added_spread = bad[i];
+        assert_fault(&in, "the spread of the stored best is not known");
+    }
+    in = good;
+    in.best_p50_ns = 0;
+    assert_fault(&in, "no comparable best was measured");
+    in = good;
+    in.threshold = 0;
+    assert_fault(&in, "the threshold is not between 0 and 1000 %");
+    in.threshold = 10.1;
+    assert_fault(&in, "the threshold is not between 0 and 1000 %");
+}
+
+static void absurd_sequences_are_no_verdict(void **state)
+{
+    struct made m, again;
+    struct decide_input in = made_policy;
+    (void)state;
+    assert_fault(&in, "no process measured this case");
+    in.first = make_sequence(&m, DECIDE_MAX_PROCESSES + 1, 0, 0.1);
+    assert_fault(&in, "there are more than 64 processes in a sequence");
+    in.first.n = SIZE_MAX;
+    assert_fault(&in, "there are more than 64 processes in a sequence");
+    in.first = (struct decide_sequence){.n = 5};
+    assert_fault(&in, "the processes gave no ratios");
+    in.first = make_sequence(&m, 5, 3, 0.1);
+    in.confirmation = make_sequence(&again, DECIDE_MAX_PROCESSES + 1, 3, 0.1);
+    assert_fault(&in, "there are more than 64 processes in a sequence");
+    in.confirmation.n = 0;
+    in.p90_threshold = 0.05;
+    assert_fault(&in, "p90 is gated but was not measured");
+}
+
+static void absurd_figures_are_no_verdict(void **state)
+{
+    static const double bad[] = {INFINITY, -INFINITY, 14, -14, 1e300, NAN};
+    struct made m, again;
+    struct decide_input in = made_policy;
+    (void)state;
+    in.first = make_sequence(&m, 5, 3, 0.1);
+    in.first = with_cycles(&m, 3);
+    in.first = with_p90(&m, 3, 0.1);
+    in.confirmation = make_sequence(&again, 5, 3, 0.1);
+    in.confirmation = with_p90(&again, 3, 0.1);
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        double kept = m.d[2];
+        m.d[2] = bad[i];
+        assert_fault(&in, "process 3 of the first sequence gave a ratio in time that is no "
+                          "measurement");
+        m.d[2] = kept;
+        m.cycles[0] = bad[i];
+        if (!isnan(bad[i])) /* which is a process without them */
+            assert_fault(&in, "process 1 of the first sequence gave a ratio in cycles that is no "
+                              "measurement");
+        m.cycles[0] = 0.03;
+        again.p90[4] = bad[i];
+        assert_fault(&in, "process 5 of the confirmation gave a ratio in p90 that is no "
+                          "measurement");
+        again.p90[4] = 0.03;
+    }
+    m.d[0] = m.d[1] = m.d[2] = m.d[3] = m.d[4] = 13; /* half a million times slower is slower */
+    struct decision d = decide(&in);
+    assert_decided(&d, VERDICT_REGRESSION);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(absurd_policies_are_no_verdict),
+        cmocka_unit_test(absurd_sequences_are_no_verdict),
+        cmocka_unit_test(absurd_figures_are_no_verdict),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
