@@ -1,0 +1,86 @@
+/* report_sample.c: see report_sample.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/schema.h"
+#include "report_sample.h"
+
+#define SAMPLE "tests/data/run-h200.json"
+#define MAX_REPORT (64u * 1024 * 1024)
+
+const struct report_style report_plain = {0};
+
+cJSON *report_sample(void)
+{
+    struct gate_error err = {0};
+    struct buf text;
+    cJSON *document = NULL;
+    struct schema *schema = schema_open("run.schema.json");
+    assert_non_null(schema);
+    buf_init(&text, MAX_REPORT);
+    if (file_read(SAMPLE, &text, &err) != GATE_OK ||
+        schema_parse(schema, SAMPLE, 1, text.data, text.len, GATE_IO, &document, &err) != GATE_OK)
+        fail_msg("%s", err.message);
+    buf_release(&text);
+    schema_free(schema);
+    return document;
+}
+
+void assert_fits_run_schema(const cJSON *document)
+{
+    struct schema_fault fault;
+    struct schema *schema = schema_open("run.schema.json");
+    assert_non_null(schema);
+    if (!schema_check(schema, document, &fault))
+        fail_msg("%s: %s", fault.pointer, fault.message);
+    schema_free(schema);
+}
+
+char *report_made(const cJSON *document, enum report_format format,
+                  const struct report_style *style)
+{
+    struct buf out;
+    buf_init(&out, MAX_REPORT);
+    report_write(document, format, style, &out);
+    char *text = buf_detach(&out);
+    assert_non_null(text);
+    return text;
+}
+
+cJSON *sample_case(cJSON *document, int i)
+{
+    cJSON *one_case = cJSON_GetArrayItem(cJSON_GetObjectItem(document, "cases"), i);
+    assert_non_null(one_case);
+    return one_case;
+}
+
+void set_member(cJSON *object, const char *key, const char *text)
+{
+    assert_true(cJSON_ReplaceItemInObjectCaseSensitive(object, key, cJSON_CreateString(text)));
+}
+
+void assert_golden(const char *name, const char *text)
+{
+    char path[256];
+    struct buf expected;
+    struct gate_error err = {0};
+    snprintf(path, sizeof(path), "tests/golden/%s", name);
+    if (getenv("GATE_UPDATE_GOLDEN")) {
+        if (file_write_atomic(path, text, strlen(text), &err) != GATE_OK)
+            fail_msg("%s", err.message);
+        return;
+    }
+    buf_init(&expected, MAX_REPORT);
+    if (file_read(path, &expected, &err) != GATE_OK)
+        fail_msg("%s", err.message);
+    assert_string_equal(text, expected.data);
+    buf_release(&expected);
+}

@@ -1,0 +1,33 @@
+/*
+ * report_sample.h: a sample run document, changes to it, and what the report writers make of it.
+ * Each function fails the running test where it cannot do what it says.
+ */
+#ifndef TESTS_UNIT_REPORT_SAMPLE_H
+#define TESTS_UNIT_REPORT_SAMPLE_H
+
+#include <cjson/cJSON.h>
+
+#include "report.h"
+
+extern const struct report_style report_plain; /* no colour, of any width */
+
+/* The caller's, cJSON_Delete(). */
+cJSON *report_sample(void);
+
+/* The i-th case of a document, from 0. */
+cJSON *sample_case(cJSON *document, int i);
+
+/* Replaces a member that is there by a text. */
+void set_member(cJSON *object, const char *key, const char *text);
+
+/* What a test changed must still be a document that the gate takes. */
+void assert_fits_run_schema(const cJSON *document);
+
+/* The report of a document; the caller's, free(). */
+char *report_made(const cJSON *document, enum report_format format,
+                  const struct report_style *style);
+
+/* Holds `text` against tests/golden/NAME, or writes it there with GATE_UPDATE_GOLDEN=1. */
+void assert_golden(const char *name, const char *text);
+
+#endif

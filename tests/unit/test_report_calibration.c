@@ -1,0 +1,153 @@
+/* test_report_calibration.c: how a calibration is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "report_calibration.h"
+#include "report_units.h"
+#include "report_sample.h"
+
+/* What `gate calibrate` writes: no cases, and what the machine can tell of each. */
+static const char calibration_text[] =
+    "{\"processes\": 20, \"cases\": ["
+    "{\"id\": \"gemm/good\", \"mde\": 0.0031, \"resolved\": true, \"injected\": ["
+    " {\"share\": 0.025, \"d\": [0.0247, 0.0248], \"decisions\": 1000, \"red\": 1000,"
+    "  \"pass\": 0, \"no_verdict\": 0},"
+    " {\"share\": 0, \"d\": [0.0001, -0.0002], \"decisions\": 1000, \"red\": 0,"
+    "  \"pass\": 1000, \"no_verdict\": 0},"
+    " {\"share\": 0.01, \"d\": [], \"decisions\": 0, \"red\": 0, \"pass\": 0,"
+    "  \"no_verdict\": 0}]},"
+    "{\"id\": \"gemm/better\", \"mde\": 0.0015, \"resolved\": true, \"injected\": ["
+    " {\"share\": 0, \"d\": [], \"decisions\": 1000, \"red\": 0, \"pass\": 1000,"
+    "  \"no_verdict\": 0},"
+    " {\"share\": 0.025, \"d\": [], \"decisions\": 1000000, \"red\": 999999, \"pass\": 0,"
+    "  \"no_verdict\": 1}]},"
+    "{\"id\": \"gemv/noisy\", \"mde\": 0.0412, \"resolved\": false, \"injected\": ["
+    " {\"share\": 0, \"d\": [], \"decisions\": 1000, \"red\": 2, \"pass\": 900,"
+    "  \"no_verdict\": 98},"
+    " {\"share\": 0.025, \"d\": [], \"decisions\": 1000, \"red\": 317, \"pass\": 3,"
+    "  \"no_verdict\": 680}]},"
+    "{\"id\": \"gemv/unknown\", \"mde\": null, \"resolved\": false, \"injected\": []},"
+    "{\"id\": \"gemm/lies\", \"mde\": 0.001, \"resolved\": true, \"injected\": ["
+    " {\"share\": 0, \"d\": [], \"decisions\": 1000, \"red\": 1, \"pass\": 999,"
+    "  \"no_verdict\": 0}]}]}";
+
+static cJSON *calibration_document(void)
+{
+    struct gate_error err = {0};
+    cJSON *document = report_sample(), *calibration = NULL;
+    if (json_parse("calibration", calibration_text, strlen(calibration_text), GATE_IO, &calibration,
+                   &err) != GATE_OK)
+        fail_msg("%s", err.message);
+    cJSON_ReplaceItemInObjectCaseSensitive(document, "cases", cJSON_CreateArray());
+    cJSON_AddItemToObject(document, "calibration", calibration);
+    set_member(document, "verdict", "pass");
+    assert_fits_run_schema(document);
+    return document;
+}
+
+static void test_calibration(void **state)
+{
+    (void)state;
+    cJSON *document = calibration_document();
+    char *text = report_made(document, REPORT_TEXT, &report_plain);
+    assert_golden("calibration.txt", text);
+    free(text);
+    text = report_made(document, REPORT_MARKDOWN, &report_plain);
+    assert_golden("calibration.md", text);
+    free(text);
+    for (int format = REPORT_TEXT; format <= REPORT_JUNIT; format++)
+        free(report_made(document, (enum report_format)format, &report_plain));
+    cJSON_Delete(document);
+}
+
+static void test_calibration_rates(void **state)
+{
+    (void)state;
+    static const struct {
+        double red, decisions;
+        const char *text;
+    } rates[] = {
+        {0, 0, "-"},
+        {0, 1000, "0 %"},
+        {1000, 1000, "100 %"},
+        {1, 1000, "0.10 %"},
+        {999, 1000, "99.90 %"},
+        {1, 1e6, "<0.01 %"}, /* not the "0 %" of a machine that never errs */
+        {999999, 1e6, ">99.99 %"},
+        {9999, 10000, "99.99 %"},
+    };
+    char text[UNITS_MAX];
+    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
+        assert_string_equal(calibration_rate(rates[i].red, rates[i].decisions, text),
+                            rates[i].text);
+}
+
+/* The schema's most shares, in any order, and one case that has each twice. */
+static void test_calibration_shares(void **state)
+{
+    (void)state;
+    struct calibration c;
+    cJSON *calibration = cJSON_CreateObject();
+    cJSON *cases = cJSON_AddArrayToObject(calibration, "cases");
+    for (int i = 0; i < 40; i++) {
+        cJSON *one_case = cJSON_CreateObject();
+        cJSON *injected = cJSON_AddArrayToObject(one_case, "injected");
+        for (int k = 0; k < 2; k++) {
+            cJSON *entry = cJSON_CreateObject();
+            cJSON_AddNumberToObject(entry, "share", (i * 7 % 20) / 100.0);
+            cJSON_AddNumberToObject(entry, "red", 1);
+            cJSON_AddNumberToObject(entry, "decisions", 10);
+            cJSON_AddItemToArray(injected, entry);
+        }
+        cJSON_AddItemToArray(cases, one_case);
+    }
+    assert_true(calibration_read(calibration, &c));
+    assert_int_equal(c.n_shares, CALIBRATION_MAX_SHARES);
+    for (size_t i = 0; i < c.n_shares; i++) {
+        assert_true(i == 0 || c.shares[i] > c.shares[i - 1]);
+        assert_true(c.red[i] == 4 && c.decisions[i] == 40);
+    }
+    calibration_release(&c);
+    cJSON_Delete(calibration);
+}
+
+static void test_large_calibration_in_markdown(void **state)
+{
+    (void)state;
+    cJSON *document = calibration_document();
+    cJSON *cases = cJSON_GetObjectItem(cJSON_GetObjectItem(document, "calibration"), "cases");
+    char id[200];
+    for (int i = cJSON_GetArraySize(cases); i < 10000; i++) {
+        cJSON *one_case = cJSON_Duplicate(cJSON_GetArrayItem(cases, 0), true);
+        snprintf(id, sizeof(id), "gemm/fp16/%0140d", i);
+        set_member(one_case, "id", id);
+        cJSON_AddItemToArray(cases, one_case);
+    }
+    assert_fits_run_schema(document);
+    char *text = report_made(document, REPORT_MARKDOWN, &report_plain);
+    assert_true(strlen(text) <= REPORT_MARKDOWN_MAX);
+    assert_true(strlen(text) > REPORT_MARKDOWN_MAX / 2);
+    assert_non_null(strstr(text, " of 10000 calibrated cases are left out"));
+    assert_non_null(strstr(text, "gemv/noisy"));
+    free(text);
+    cJSON_Delete(document);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_calibration),
+        cmocka_unit_test(test_calibration_rates),
+        cmocka_unit_test(test_calibration_shares),
+        cmocka_unit_test(test_large_calibration_in_markdown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,275 @@
+/*
+ * test_report_hostile.c: documents that no gate writes: hostile texts, read back by other programs'
+ * parsers, and numbers and sizes without bounds.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "report_sample.h"
+
+/* Runs a Python program with `text` as its standard input; its exit status. */
+static int python(const char *program, const char *text)
+{
+    char command[2048];
+    snprintf(command, sizeof(command), "python3 -c '%s'", program);
+    FILE *pipe = popen(command, "w");
+    assert_non_null(pipe);
+    fwrite(text, 1, strlen(text), pipe);
+    int status = pclose(pipe);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Texts that try to leave their place in each of the formats. */
+static const char *const hostile_texts[] = {
+    "\x1b[2J\x1b]0;owned\x07 \x7f \xc2\x9b 31m",
+    "</details><script>alert(1)</script> | a | b | `code` **bold** [x](javascript:y) ![i](u)\n# h",
+    "\"/><evil a='1'>&amp;]]></system-out>\x01\x02\x0b\xef\xbf\xbf\xef\xbf\xbe\r\n\t",
+    "=cmd|'/C calc'!A0,\"quoted\",\r\nnew,row",
+    "\xe2\x80\xae"
+    "desrever \xe5\xb9\x85\xe5\xba\x83 \xf0\x9f\x9a\x80",
+    "",
+};
+
+static cJSON *hostile_document(const char *text)
+{
+    cJSON *document = report_sample();
+    cJSON *git = cJSON_GetObjectItem(document, "git");
+    cJSON *device = cJSON_GetObjectItem(document, "device");
+    set_member(git, "branch", text);
+    set_member(git, "subject", text);
+    set_member(device, "name", text);
+    set_member(device, "driver", text);
+    set_member(document, "who", text);
+    set_member(document, "epoch", text);
+    set_member(cJSON_GetObjectItem(document, "policy"), "against", text);
+    set_member(cJSON_GetArrayItem(cJSON_GetObjectItem(document, "absent"), 0), "reason", text);
+    for (int i = 0; i < 10; i++)
+        set_member(sample_case(document, i), "reason", text);
+    assert_fits_run_schema(document);
+    return document;
+}
+
+static size_t count(const char *text, const char *needle)
+{
+    size_t n = 0;
+    for (; (text = strstr(text, needle)); text += strlen(needle))
+        n++;
+    return n;
+}
+
+static void test_hostile_text_on_a_terminal(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(hostile_texts) / sizeof(hostile_texts[0]); i++) {
+        cJSON *document = hostile_document(hostile_texts[i]);
+        cJSON *sample = report_sample();
+        char *text = report_made(document, REPORT_TEXT, &report_plain);
+        char *clean = report_made(sample, REPORT_TEXT, &report_plain);
+        for (const char *p = text; *p; p++)
+            assert_true((unsigned char)*p >= 0x20 || *p == '\n');
+        assert_null(strstr(text, "\xc2\x9b"));
+        assert_null(strstr(text, "\xe2\x80\xae"));
+        assert_int_equal(count(text, "\n"), count(clean, "\n"));
+        free(text);
+        free(clean);
+        cJSON_Delete(document);
+        cJSON_Delete(sample);
+    }
+}
+
+static void test_hostile_text_in_markdown(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(hostile_texts) / sizeof(hostile_texts[0]); i++) {
+        cJSON *document = hostile_document(hostile_texts[i]);
+        cJSON *sample = report_sample();
+        char *text = report_made(document, REPORT_MARKDOWN, &report_plain);
+        char *clean = report_made(sample, REPORT_MARKDOWN, &report_plain);
+        assert_int_equal(count(text, "<"), 4); /* details, summary and their ends */
+        assert_null(strstr(text, " **bold"));
+        assert_null(strstr(text, " [x]"));
+        assert_null(strstr(text, " | a | "));
+        assert_int_equal(count(text, "\n"), count(clean, "\n"));
+        free(text);
+        free(clean);
+        cJSON_Delete(document);
+        cJSON_Delete(sample);
+    }
+}
+
+static void test_junit_is_xml(void **state)
+{
+    (void)state;
+    static const char program[] =
+        "import sys, xml.etree.ElementTree as E\n"
+        "root = E.fromstring(sys.stdin.buffer.read())\n"
+        "suite = root.find(\"testsuite\")\n"
+        "cases = suite.findall(\"testcase\")\n"
+        "assert root.tag == \"testsuites\" and len(cases) == 10 == int(suite.get(\"tests\"))\n"
+        "failures = suite.findall(\"testcase/failure\")\n"
+        "assert len(failures) == 3 == int(suite.get(\"failures\")), failures\n"
+        "types = sorted(f.get(\"type\") for f in failures)\n"
+        "assert types == [\"parity\", \"parity\", \"regression\"], types\n"
+        "assert len(suite.findall(\"testcase/skipped\")) == 1 == int(suite.get(\"skipped\"))\n"
+        "assert not suite.findall(\"testcase/error\") and suite.get(\"errors\") == \"0\"\n"
+        "allowed = {\"properties\", \"property\", \"testcase\", \"failure\", \"skipped\",\n"
+        "           \"system-out\", \"testsuite\"}\n"
+        "assert {e.tag for e in root.iter()} - {\"testsuites\"} <= allowed\n";
+    for (size_t i = 0; i < sizeof(hostile_texts) / sizeof(hostile_texts[0]); i++) {
+        cJSON *document = hostile_document(hostile_texts[i]);
+        char *text = report_made(document, REPORT_JUNIT, &report_plain);
+        assert_int_equal(python(program, text), 0);
+        free(text);
+        cJSON_Delete(document);
+    }
+}
+
+static void test_csv_is_csv(void **state)
+{
+    (void)state;
+    static const char program[] =
+        "import csv, io, sys\n"
+        "text = sys.stdin.buffer.read().decode()\n"
+        "rows = list(csv.DictReader(io.StringIO(text, newline=\"\"), strict=True))\n"
+        "assert len(rows) == 25, len(rows)\n"
+        "assert all(None not in r and None not in r.values() for r in rows)\n"
+        "assert rows[0][\"p50_ns\"] == \"10420\" and rows[0][\"role\"] == \"candidate\"\n"
+        "assert rows[0][\"d_first\"].count(\";\") == 4 and rows[0][\"mde\"] == \"0.0031\"\n"
+        "assert rows[1][\"role\"] == \"best\"\n"
+        "assert rows[2][\"provider\"] == \"cudnn\" and rows[2][\"ratio_to_candidate\"]\n"
+        "assert rows[-1][\"provider\"] == \"\" and rows[-1][\"verdict\"] == \"wrong\"\n"
+        "assert all(r[\"reason\"][:1] not in (\"=\", \"+\", \"-\", \"@\") for r in rows)\n";
+    for (size_t i = 0; i < sizeof(hostile_texts) / sizeof(hostile_texts[0]); i++) {
+        cJSON *document = hostile_document(hostile_texts[i]);
+        char *text = report_made(document, REPORT_CSV, &report_plain);
+        assert_int_equal(python(program, text), 0);
+        free(text);
+        cJSON_Delete(document);
+    }
+}
+
+/* Sets every number of the document that the schema lets be that large or small. */
+static void set_numbers(cJSON *value, double number)
+{
+    static const char *const names[] = {"p50_ns", "p50_lo_ns", "p50_hi_ns",    "p90_ns", "tflops",
+                                        "gbps",   "ceiling",   "value",        "lo",     "hi",
+                                        "mde",    "d",         "control_drift"};
+    cJSON *item;
+    cJSON_ArrayForEach (item, value) {
+        for (size_t i = 0; item->string && i < sizeof(names) / sizeof(names[0]); i++) {
+            if (cJSON_IsNumber(item) && strcmp(item->string, names[i]) == 0)
+                cJSON_SetNumberValue(item, number);
+        }
+        set_numbers(item, number);
+    }
+}
+
+/* Beyond what the schema lets in: a report stands it all the same. */
+static void test_extreme_numbers(void **state)
+{
+    (void)state;
+    static const double numbers[] = {5e-324, 1e-300, 1e300, 1.7976931348623157e308};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        cJSON *document = report_sample();
+        set_numbers(document, numbers[i]);
+        cJSON_SetNumberValue(cJSON_GetObjectItem(document, "time_ms"), JSON_MAX_SAFE_INTEGER);
+        for (int format = REPORT_TEXT; format <= REPORT_JUNIT; format++)
+            free(report_made(document, (enum report_format)format, &report_plain));
+        cJSON_Delete(document);
+    }
+}
+
+static void test_empty_document(void **state)
+{
+    (void)state;
+    cJSON *document = report_sample();
+    cJSON_ReplaceItemInObjectCaseSensitive(document, "cases", cJSON_CreateArray());
+    assert_fits_run_schema(document);
+    for (int format = REPORT_TEXT; format <= REPORT_JUNIT; format++)
+        free(report_made(document, (enum report_format)format, &report_plain));
+    char *text = report_made(document, REPORT_TEXT, &report_plain);
+    assert_non_null(strstr(text, "no cases"));
+    free(text);
+    cJSON_Delete(document);
+}
+
+/* As many cases and as different providers as the schema lets be. */
+static cJSON *large_document(int n)
+{
+    cJSON *document = report_sample();
+    cJSON *cases = cJSON_GetObjectItem(document, "cases");
+    const cJSON *pass = sample_case(document, 0), *regression = sample_case(document, 2);
+    char id[200], provider[32], reason[1001];
+    memset(reason, '|', 1000);
+    reason[1000] = '\0';
+    for (int i = 10; i < n; i++) {
+        cJSON *one_case = cJSON_Duplicate(i == n - 1 ? regression : pass, true);
+        snprintf(id, sizeof(id), "gemm/fp16/%0140d", i);
+        snprintf(provider, sizeof(provider), "provider-%d", i);
+        set_member(one_case, "id", id);
+        set_member(one_case, "reason", reason);
+        if (i % 1000 == 0)
+            set_member(cJSON_GetArrayItem(cJSON_GetObjectItem(one_case, "arms"), 2), "provider",
+                       provider);
+        cJSON_AddItemToArray(cases, one_case);
+    }
+    return document;
+}
+
+static void test_markdown_stays_under_the_limit(void **state)
+{
+    (void)state;
+    cJSON *document = large_document(10000);
+    assert_fits_run_schema(document);
+    char *text = report_made(document, REPORT_MARKDOWN, &report_plain);
+    assert_true(strlen(text) <= REPORT_MARKDOWN_MAX);
+    assert_true(strlen(text) > REPORT_MARKDOWN_MAX / 2);
+    assert_non_null(strstr(text, " of 10000 cases are left out; the worst come first."));
+    assert_non_null(strstr(text, "Only the first 6 providers have columns."));
+    /* The last case of the document is red, so it must be there. */
+    assert_non_null(strstr(text, "9999` | "));
+    assert_true(strstr(text, "regression |") < strstr(text, "pass |"));
+    assert_true(strstr(text, "wrong |") < strstr(text, "regression |"));
+    free(text);
+    for (int format = REPORT_TEXT; format <= REPORT_JUNIT; format++)
+        free(report_made(document, (enum report_format)format, &report_plain));
+    cJSON_Delete(document);
+}
+
+static void test_output_limit(void **state)
+{
+    (void)state;
+    cJSON *document = report_sample();
+    for (int format = REPORT_TEXT; format <= REPORT_JUNIT; format++) {
+        struct buf out;
+        buf_init(&out, 500);
+        report_write(document, (enum report_format)format, &report_plain, &out);
+        assert_true(out.failed);
+        buf_release(&out);
+    }
+    cJSON_Delete(document);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hostile_text_on_a_terminal),
+        cmocka_unit_test(test_hostile_text_in_markdown),
+        cmocka_unit_test(test_junit_is_xml),
+        cmocka_unit_test(test_csv_is_csv),
+        cmocka_unit_test(test_extreme_numbers),
+        cmocka_unit_test(test_empty_document),
+        cmocka_unit_test(test_markdown_stays_under_the_limit),
+        cmocka_unit_test(test_output_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
