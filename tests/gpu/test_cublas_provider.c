@@ -6,21 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../gate/device.h"
 #include "../../gate/library.h"
 #include "../unit/problem_tensors.h"
-#include "tap.h"
+#include "gpu_device.h"
 
-static struct device *device;
 static struct library library;
 static bool is_absent; /* cuBLAS is not there */
-
-static bool is_ok(enum gate_status status, const struct gate_error *err)
-{
-    if (status != GATE_OK)
-        printf("# status %d: %s\n", (int)status, err->message);
-    return status == GATE_OK;
-}
 
 /* A problem with its operands on the device. */
 struct call {
@@ -38,15 +29,6 @@ static enum kg_status launch(void *context, unsigned index, void *stream)
     (void)index;
     call->args.stream = stream;
     return call->kernel->launch(&call->problem, &call->args);
-}
-
-static struct device_memory new_memory(size_t bytes)
-{
-    struct device_memory m = {0};
-    struct gate_error err;
-    if (!is_ok(device_alloc(device, bytes, &m, &err), &err))
-        exit(GATE_ENVIRONMENT);
-    return m;
 }
 
 static struct kg_tensor new_tensor(const struct kg_shape *shape, uint32_t dtype, enum layout layout,

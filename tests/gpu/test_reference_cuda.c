@@ -1,0 +1,210 @@
+/*
+ * test_reference_cuda.c: the reference on a GPU against the one on the host.
+ *
+ * Without arguments it runs the tests; `time` times the two largest references instead.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../../kernels/reference/reference.h"
+#include "../unit/problem_tensors.h"
+#include "gpu_device.h"
+
+static struct kg_tensor upload_tensor(const struct kg_tensor *host, struct device_memory *memory)
+{
+    struct kg_tensor t = *host;
+    struct gate_error err;
+    *memory = new_memory(tensor_bytes(host));
+    CHECK(is_ok(device_upload(device, memory->data, host->data, memory->bytes, &err), &err));
+    t.data = memory->data;
+    return t;
+}
+
+static bool same_number(double x, double y)
+{
+    return fabs(x - y) <= 1e-12 + 1e-11 * fabs(y) || (isnan(x) && isnan(y)) || x == y;
+}
+
+static bool same_output(const struct device_memory *on_device, const double *expected)
+{
+    struct gate_error err;
+    const size_t n = on_device->bytes / sizeof(double);
+    double *got = malloc(on_device->bytes);
+    bool same = is_ok(device_download(device, got, on_device->data, on_device->bytes, &err), &err);
+    for (size_t i = 0; i < n && same; i++) {
+        same = same_number(got[i], expected[i]);
+        if (!same)
+            printf("# element %zu is %.17g, expected %.17g\n", i, got[i], expected[i]);
+    }
+    free(got);
+    return same;
+}
+
+/* Computes `p` by both references from the same inputs. */
+static void check_reference(const struct kg_problem *p, const struct kg_tensor *in,
+                            const struct kg_signature *s)
+{
+    struct gate_error err;
+    struct kg_tensor on_device[KG_MAX_TENSORS];
+    struct device_memory in_memory[KG_MAX_TENSORS], out_memory[KG_MAX_TENSORS];
+    double *expected[KG_MAX_TENSORS], *out[KG_MAX_TENSORS];
+    for (uint32_t i = 0; i < s->n_in; i++)
+        on_device[i] = upload_tensor(&in[i], &in_memory[i]);
+    for (uint32_t i = 0; i < s->n_out; i++) {
+        const size_t bytes = (size_t)kg_shape_elements(&s->out[i]) * sizeof(double);
+        out_memory[i] = new_memory(bytes);
+        out[i] = out_memory[i].data;
+        expected[i] = malloc(bytes);
+        CHECK(is_ok(device_fill_bytes(device, out[i], 0xff, bytes, &err), &err));
+    }
+    bool good = CHECK(kg_reference_host(p, in, s->n_in, expected, 1) == KG_OK);
+    good &= CHECK(is_ok(device_reference(device, p, on_device, out, &err), &err));
+    for (uint32_t i = 0; i < s->n_out; i++)
+        good &= CHECK(same_output(&out_memory[i], expected[i]));
+    if (!good)
+        printf(
+            "# op %u dtype %u flags %u: m %lld n %lld k %lld, heads %lld/%lld, seqlen %lld/%lld, "
+            "dim %lld\n",
+            p->op, p->dtype, p->flags, (long long)p->m, (long long)p->n, (long long)p->k,
+            (long long)p->heads, (long long)p->kv_heads, (long long)p->seqlen_q,
+            (long long)p->seqlen_kv, (long long)p->head_dim);
+    for (uint32_t i = 0; i < s->n_in; i++)
+        device_free(device, &in_memory[i]);
+    for (uint32_t i = 0; i < s->n_out; i++) {
+        device_free(device, &out_memory[i]);
+        free(expected[i]);
+    }
+}
+
+/* `poison`: the last element of the last input is a NaN. */
+static void check_problem(const struct kg_problem *p, enum layout layout, bool poison)
+{
+    static uint64_t random = 88172645463325252u;
+    struct kg_signature s;
+    struct kg_tensor in[KG_MAX_TENSORS];
+    if (!CHECK(kg_signature_of(p, &s)))
+        return;
+    for (uint32_t i = 0; i < s.n_in; i++) {
+        in[i] = tensor_new(&s.in[i], p->dtype, layout, 0xff);
+        tensor_fill_normal(&in[i], &random);
+    }
+    if (poison)
+        tensor_set(&in[s.n_in - 1], tensor_elements(&in[s.n_in - 1]) - 1, NAN);
+    check_reference(p, in, &s);
+    for (uint32_t i = 0; i < s.n_in; i++)
+        free(in[i].data);
+}
+
+static void check_everywhere(struct kg_problem p, bool poison)
+{
+    for (p.dtype = KG_F16; p.dtype <= KG_F32; p.dtype++)
+        for (int layout = 0; layout < N_LAYOUTS; layout++)
+            check_problem(&p, (enum layout)layout, poison);
+}
+
+static void test_reference_of_the_gemm_family(void)
+{
+    static const int64_t sizes[][3] = {
+        {1, 1, 1}, {3, 5, 7}, {64, 64, 16}, {65, 63, 17}, {1, 130, 40}, {131, 70, 33},
+    };
+    static const enum kg_op ops[] = {KG_OP_GEMM, KG_OP_GEMV, KG_OP_LINEAR_RELU,
+                                     KG_OP_LINEAR_RELU_BWD};
+    for (size_t o = 0; o < sizeof(ops) / sizeof(ops[0]); o++)
+        for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+            const int64_t n = ops[o] == KG_OP_GEMV ? 0 : sizes[i][1];
+            check_everywhere(gemm_like(ops[o], KG_F16, sizes[i][0], n, sizes[i][2]), false);
+        }
+    check_everywhere(gemm_like(KG_OP_LINEAR_RELU, KG_F16, 5, 9, 6), true);
+}
+
+static void test_reference_of_attention(void)
+{
+    static const struct {
+        int64_t heads, kv_heads, seqlen_q, seqlen_kv, head_dim;
+    } sizes[] = {
+        {1, 1, 1, 1, 1},    {2, 1, 3, 5, 8},     {4, 2, 64, 64, 16}, {2, 2, 65, 129, 40},
+        {3, 1, 70, 33, 64}, {2, 2, 5, 200, 130}, {6, 2, 1, 77, 128},
+    };
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        for (uint32_t flags = 0; flags <= KG_FLAG_CAUSAL; flags += KG_FLAG_CAUSAL) {
+            struct kg_problem p =
+                attention(KG_F16, flags, sizes[i].heads, sizes[i].kv_heads, sizes[i].seqlen_q,
+                          sizes[i].seqlen_kv, sizes[i].head_dim);
+            p.batch = 2;
+            check_everywhere(p, false);
+            check_everywhere(p, true);
+        }
+}
+
+/* ---- `time`: how long the largest references take ---- */
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void time_reference(const char *name, const struct kg_problem *p)
+{
+    struct kg_signature s;
+    struct gate_error err;
+    struct kg_tensor in[KG_MAX_TENSORS] = {0};
+    struct device_memory in_memory[KG_MAX_TENSORS], out_memory;
+    if (!kg_signature_of(p, &s))
+        return;
+    for (uint32_t i = 0; i < s.n_in; i++) {
+        in[i].dtype = p->dtype;
+        in[i].rank = s.in[i].rank;
+        memcpy(in[i].shape, s.in[i].size, sizeof(in[i].shape));
+        lay_out_tensor(&in[i], LAYOUT_DENSE);
+        in_memory[i] = new_memory(tensor_bytes(&in[i]));
+        in[i].data = in_memory[i].data;
+        is_ok(device_fill_normal(device, in[i].data, (enum kg_dtype)p->dtype,
+                                 tensor_elements(&in[i]), i, &err),
+              &err);
+    }
+    out_memory = new_memory((size_t)kg_shape_elements(&s.out[0]) * sizeof(double));
+    double *out = out_memory.data;
+    is_ok(device_synchronize(device, &err), &err);
+    const double begin = seconds();
+    is_ok(device_reference(device, p, in, &out, &err), &err);
+    printf("# %s: %.3f s\n", name, seconds() - begin);
+    device_free(device, &out_memory);
+    for (uint32_t i = 0; i < s.n_in; i++)
+        device_free(device, &in_memory[i]);
+}
+
+static int time_references(void)
+{
+    struct gate_error err = {0};
+    if (device_open("cuda:0", &device, &err) != GATE_OK) {
+        printf("%s\n", err.message);
+        return (int)err.status;
+    }
+    struct kg_problem gemm = gemm_like(KG_OP_GEMM, KG_F16, 8192, 8192, 8192);
+    struct kg_problem gemv = gemm_like(KG_OP_GEMV, KG_F16, 8192, 0, 8192);
+    struct kg_problem sdpa = attention(KG_F16, 0, 32, 32, 8192, 8192, 128);
+    sdpa.batch = 2;
+    time_reference("warm-up", &gemm);
+    time_reference("gemm 8192^3", &gemm);
+    time_reference("gemv 8192^2", &gemv);
+    time_reference("attention B=2 H=32 S=8192 D=128", &sdpa);
+    sdpa.flags = KG_FLAG_CAUSAL;
+    time_reference("the same, causal", &sdpa);
+    device_close(device);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct tap_test tests[] = {
+        {"reference of the GEMM family", test_reference_of_the_gemm_family},
+        {"reference of attention", test_reference_of_attention},
+    };
+    if (argc > 1 && strcmp(argv[1], "time") == 0)
+        return time_references();
+    return run_on_device(tests, sizeof(tests) / sizeof(tests[0]));
+}
