@@ -1,6 +1,7 @@
 /* cmd_common.c: see cmd_common.h. */
 #include "cmd_common.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,6 +25,40 @@ int command_option(struct command *c, int argc, char **argv)
     else if (opt == '?')
         command_usage(c, "unknown or unexpected option '%s'", argv[optind - 1]);
     return opt == ':' ? '?' : opt;
+}
+
+/* The table of getopt_long() of some slots; the i-th has the letter i + 1. */
+static void options_of(const struct command_slot *slots, struct option *out)
+{
+    int n = 0;
+    for (; slots[n].name; n++) {
+        assert(n < COMMAND_SLOTS_MAX);
+        bool has_value = slots[n].text && !slots[n].constant;
+        out[n] = (struct option){slots[n].name, has_value ? required_argument : no_argument, NULL,
+                                 n + 1};
+    }
+    out[n] = (struct option){"help", no_argument, NULL, 'h'};
+    out[n + 1] = (struct option){0};
+}
+
+bool command_read(const struct command *c, const struct command_slot *slots, int argc, char **argv,
+                  int *exit_code)
+{
+    struct option options[COMMAND_SLOTS_MAX + 2];
+    struct command reader = {.name = c->name, .help = c->help, .options = options};
+    options_of(slots, options);
+    for (int letter; (letter = command_option(&reader, argc, argv)) != -1;) {
+        if (letter == 'h' || letter == '?') {
+            *exit_code = letter == 'h' ? command_help(c) : GATE_USAGE;
+            return false;
+        }
+        const struct command_slot *slot = &slots[letter - 1];
+        if (slot->text)
+            *slot->text = slot->constant ? slot->constant : optarg;
+        else
+            *slot->flag = true;
+    }
+    return true;
 }
 
 int command_help(const struct command *c)

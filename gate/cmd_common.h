@@ -30,6 +30,24 @@ struct command {
  */
 int command_option(struct command *c, int argc, char **argv);
 
+#define COMMAND_SLOTS_MAX 8
+
+/* Where the value of an option goes. */
+struct command_slot {
+    const char *name; /* of the option; NULL ends the table */
+    const char **text;
+    const char *constant; /* NULL, or what *text becomes by an option that has no value */
+    bool *flag;           /* in place of `text`: becomes true */
+};
+
+/*
+ * Reads the options of a command that has no others than these and --help; `options` of *c is not
+ * used, and the last of two equal ones counts. True: the command goes on, and optind is its first
+ * operand. False: it ends with *exit_code, after its help or a complaint.
+ */
+bool command_read(const struct command *c, const struct command_slot *slots, int argc, char **argv,
+                  int *exit_code);
+
 /* Each prints and returns the exit code. */
 int command_help(const struct command *c);
 int command_usage(const struct command *c, const char *format, ...)

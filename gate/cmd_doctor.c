@@ -73,28 +73,19 @@ static void print_json(const cJSON *greeting)
     cJSON_Delete(all);
 }
 
-static const struct option options[] = {{"device", required_argument, NULL, 'd'},
-                                        {"json", no_argument, NULL, 'j'},
-                                        {"help", no_argument, NULL, 'h'},
-                                        {0}};
-
 int cmd_doctor(int argc, char **argv)
 {
-    struct command command = {.name = "doctor", .help = help, .options = options};
+    const struct command command = {.name = "doctor", .help = help};
     struct target_choice choice = {0};
     struct target target = {0};
     struct supervisor *s = NULL;
     struct gate_error err = {0};
     bool json = false;
-    for (int c; (c = command_option(&command, argc, argv)) != -1;) {
-        if (c == 'h')
-            return command_help(&command);
-        if (c == '?')
-            return GATE_USAGE;
-        if (c == 'd')
-            choice.device = optarg;
-        json |= c == 'j';
-    }
+    const struct command_slot slots[] = {
+        {"device", .text = &choice.device}, {"json", .flag = &json}, {0}};
+    int exit_code;
+    if (!command_read(&command, slots, argc, argv, &exit_code))
+        return exit_code;
     if (optind < argc)
         return command_usage(&command, "unexpected argument '%s'", argv[optind]);
     enum gate_status status = target_resolve(&choice, &target, &err);

@@ -21,16 +21,6 @@ static const char help[] =
     "  --db FILE        the database (default: $GATE_DB, else gate.db)\n"
     "  -h, --help       this text\n";
 
-static const struct option options[] = {
-    {"run", required_argument, NULL, 'r'},
-    {"format", required_argument, NULL, 'f'},
-    {"json", no_argument, NULL, 'j'},
-    {"output", required_argument, NULL, 'o'},
-    {"db", required_argument, NULL, 'd'},
-    {"help", no_argument, NULL, 'h'},
-    {0},
-};
-
 enum export_format { EXPORT_NDJSON, EXPORT_JSON, EXPORT_CSV };
 
 struct exporter {
@@ -138,36 +128,22 @@ static bool parse_format(const char *name, enum export_format *out)
 
 int cmd_export(int argc, char **argv)
 {
-    struct command self = {.name = "export", .help = help, .options = options};
-    const char *db = NULL, *run = NULL, *output = NULL;
-    enum export_format format = EXPORT_NDJSON;
+    const struct command self = {.name = "export", .help = help};
+    const char *db = NULL, *run = NULL, *output = NULL, *format_name = "ndjson";
+    const struct command_slot slots[] = {{"run", .text = &run},
+                                         {"format", .text = &format_name},
+                                         {"json", .text = &format_name, .constant = "json"},
+                                         {"output", .text = &output},
+                                         {"db", .text = &db},
+                                         {0}};
+    enum export_format format;
     struct gate_error err;
-    int opt;
+    int exit_code;
 
-    while ((opt = command_option(&self, argc, argv)) != -1) {
-        switch (opt) {
-        case 'h':
-            return command_help(&self);
-        case 'r':
-            run = optarg;
-            break;
-        case 'f':
-            if (!parse_format(optarg, &format))
-                return command_usage(&self, "unknown format '%s'", optarg);
-            break;
-        case 'j':
-            format = EXPORT_JSON;
-            break;
-        case 'o':
-            output = optarg;
-            break;
-        case 'd':
-            db = optarg;
-            break;
-        default:
-            return GATE_USAGE;
-        }
-    }
+    if (!command_read(&self, slots, argc, argv, &exit_code))
+        return exit_code;
+    if (!parse_format(format_name, &format))
+        return command_usage(&self, "unknown format '%s'", format_name);
     if (optind < argc)
         return command_usage(&self, "unexpected argument '%s'", argv[optind]);
     if (format == EXPORT_JSON && !run)

@@ -20,12 +20,6 @@ static const char help[] =
     "  --db FILE       the database (default: $GATE_DB, else gate.db)\n"
     "  -h, --help      this text\n";
 
-static const struct option options[] = {
-    {"device", required_argument, NULL, 'm'}, {"limit", required_argument, NULL, 'n'},
-    {"json", no_argument, NULL, 'j'},         {"db", required_argument, NULL, 'd'},
-    {"help", no_argument, NULL, 'h'},         {0},
-};
-
 struct history {
     const char *case_id;
     int64_t limit;
@@ -181,33 +175,21 @@ static enum gate_status history(struct history *h, const char *db, const char *d
 
 int cmd_history(int argc, char **argv)
 {
-    struct command self = {.name = "history", .help = help, .options = options};
-    struct history h = {.limit = 20};
-    const char *db = NULL, *device = NULL;
+    const struct command self = {.name = "history", .help = help};
+    struct history h = {0};
+    const char *db = NULL, *device = NULL, *limit = "20";
+    const struct command_slot slots[] = {{"device", .text = &device},
+                                         {"limit", .text = &limit},
+                                         {"json", .flag = &h.json},
+                                         {"db", .text = &db},
+                                         {0}};
     struct gate_error err;
-    int opt;
+    int exit_code;
 
-    while ((opt = command_option(&self, argc, argv)) != -1) {
-        switch (opt) {
-        case 'h':
-            return command_help(&self);
-        case 'm':
-            device = optarg;
-            break;
-        case 'n':
-            if (!command_integer(optarg, 1, 1000000, &h.limit))
-                return command_usage(&self, "--limit must be 1 to 1000000, is '%s'", optarg);
-            break;
-        case 'j':
-            h.json = true;
-            break;
-        case 'd':
-            db = optarg;
-            break;
-        default:
-            return GATE_USAGE;
-        }
-    }
+    if (!command_read(&self, slots, argc, argv, &exit_code))
+        return exit_code;
+    if (!command_integer(limit, 1, 1000000, &h.limit))
+        return command_usage(&self, "--limit must be 1 to 1000000, is '%s'", limit);
     if (argc - optind != 1)
         return command_usage(&self, optind == argc ? "which CASE?" : "one CASE at a time");
     h.case_id = argv[optind];

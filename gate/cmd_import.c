@@ -34,13 +34,6 @@ static const char help[] =
     "  --db FILE   the database, made when it is not there (default: $GATE_DB, else gate.db)\n"
     "  -h, --help  this text\n";
 
-static const struct option options[] = {
-    {"json", no_argument, NULL, 'j'},
-    {"db", required_argument, NULL, 'd'},
-    {"help", no_argument, NULL, 'h'},
-    {0},
-};
-
 struct import {
     const char *name; /* of the input, for messages */
     FILE *in;
@@ -201,27 +194,16 @@ static int print_counts(const struct import *im, bool json)
 
 int cmd_import(int argc, char **argv)
 {
-    struct command self = {.name = "import", .help = help, .options = options};
+    const struct command self = {.name = "import", .help = help};
     struct import im = {0};
     const char *db = NULL;
     bool json = false;
+    const struct command_slot slots[] = {{"json", .flag = &json}, {"db", .text = &db}, {0}};
     struct gate_error err;
-    int opt;
+    int exit_code;
 
-    while ((opt = command_option(&self, argc, argv)) != -1) {
-        switch (opt) {
-        case 'h':
-            return command_help(&self);
-        case 'j':
-            json = true;
-            break;
-        case 'd':
-            db = optarg;
-            break;
-        default:
-            return GATE_USAGE;
-        }
-    }
+    if (!command_read(&self, slots, argc, argv, &exit_code))
+        return exit_code;
     if (argc - optind != 1)
         return command_usage(&self, optind == argc ? "which FILE?" : "one FILE at a time");
     enum gate_status status = import_file(&im, command_db(db), argv[optind], &err);

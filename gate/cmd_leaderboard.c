@@ -19,14 +19,6 @@ static const char help[] =
     "  --db FILE       the database (default: $GATE_DB, else gate.db)\n"
     "  -h, --help      this text\n";
 
-static const struct option options[] = {
-    {"device", required_argument, NULL, 'm'},
-    {"json", no_argument, NULL, 'j'},
-    {"db", required_argument, NULL, 'd'},
-    {"help", no_argument, NULL, 'h'},
-    {0},
-};
-
 struct leaderboard {
     bool json;
     cJSON *leaders; /* for --json */
@@ -119,29 +111,16 @@ static enum gate_status leaderboard(const char *db, const char *device, bool jso
 
 int cmd_leaderboard(int argc, char **argv)
 {
-    struct command self = {.name = "leaderboard", .help = help, .options = options};
+    const struct command self = {.name = "leaderboard", .help = help};
     const char *db = NULL, *device = NULL;
     bool json = false;
+    const struct command_slot slots[] = {
+        {"device", .text = &device}, {"json", .flag = &json}, {"db", .text = &db}, {0}};
     struct gate_error err;
-    int opt;
+    int exit_code;
 
-    while ((opt = command_option(&self, argc, argv)) != -1) {
-        switch (opt) {
-        case 'h':
-            return command_help(&self);
-        case 'm':
-            device = optarg;
-            break;
-        case 'j':
-            json = true;
-            break;
-        case 'd':
-            db = optarg;
-            break;
-        default:
-            return GATE_USAGE;
-        }
-    }
+    if (!command_read(&self, slots, argc, argv, &exit_code))
+        return exit_code;
     if (optind < argc)
         return command_usage(&self, "unexpected argument '%s'", argv[optind]);
     if (leaderboard(command_db(db), device, json, &err) != GATE_OK)

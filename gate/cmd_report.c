@@ -15,16 +15,6 @@ static const char help[] =
     "  --db FILE        the database (default: $GATE_DB, else gate.db)\n"
     "  -h, --help       this text\n";
 
-static const struct option options[] = {
-    {"run", required_argument, NULL, 'r'},
-    {"format", required_argument, NULL, 'f'},
-    {"json", no_argument, NULL, 'j'},
-    {"output", required_argument, NULL, 'o'},
-    {"db", required_argument, NULL, 'd'},
-    {"help", no_argument, NULL, 'h'},
-    {0},
-};
-
 static enum gate_status report(const char *db, const char *run, enum report_format format,
                                const char *output, struct gate_error *err)
 {
@@ -55,36 +45,22 @@ static enum gate_status report(const char *db, const char *run, enum report_form
 
 int cmd_report(int argc, char **argv)
 {
-    struct command self = {.name = "report", .help = help, .options = options};
-    const char *db = NULL, *run = "latest", *output = NULL;
-    enum report_format format = REPORT_TEXT;
+    const struct command self = {.name = "report", .help = help};
+    const char *db = NULL, *run = "latest", *output = NULL, *format_name = "text";
+    const struct command_slot slots[] = {{"run", .text = &run},
+                                         {"format", .text = &format_name},
+                                         {"json", .text = &format_name, .constant = "json"},
+                                         {"output", .text = &output},
+                                         {"db", .text = &db},
+                                         {0}};
+    enum report_format format;
     struct gate_error err;
-    int opt;
+    int exit_code;
 
-    while ((opt = command_option(&self, argc, argv)) != -1) {
-        switch (opt) {
-        case 'h':
-            return command_help(&self);
-        case 'r':
-            run = optarg;
-            break;
-        case 'f':
-            if (!report_format_parse(optarg, &format))
-                return command_usage(&self, "unknown format '%s'", optarg);
-            break;
-        case 'j':
-            format = REPORT_JSON;
-            break;
-        case 'o':
-            output = optarg;
-            break;
-        case 'd':
-            db = optarg;
-            break;
-        default:
-            return GATE_USAGE;
-        }
-    }
+    if (!command_read(&self, slots, argc, argv, &exit_code))
+        return exit_code;
+    if (!report_format_parse(format_name, &format))
+        return command_usage(&self, "unknown format '%s'", format_name);
     if (optind < argc)
         return command_usage(&self, "unexpected argument '%s'", argv[optind]);
     if (report(command_db(db), run, format, output, &err) != GATE_OK)
