@@ -1,0 +1,296 @@
+/*
+ * cuda_arithmetic.cuh: plain products and attentions by a thread for each result, and what a fault
+ * does to them.
+ */
+#ifndef TESTS_MUTANTS_CUDA_ARITHMETIC_CUH
+#define TESTS_MUTANTS_CUDA_ARITHMETIC_CUH
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+#include <math.h>
+#include <stdint.h>
+
+#include "../../kernels/kernel.h"
+
+/* What is done to the plain computation. */
+enum how {
+    PLAIN,
+    K_TAIL,
+    ONE_K,
+    M_TAIL,
+    ONE_TILE,
+    FP16_SUMS,
+    TRUNCATED,
+    LAST_SPLIT,
+    ADD_TO_OUTPUT,
+    WHEN_POISONED,
+    VECTOR_LOADS,
+    IN_SPLITS,
+    BACKWARDS,
+    DOWN_THE_COLUMNS,
+    DIVERGENT,
+    SPILLING,
+    MASK_ONE_MORE,
+    MASK_TOP_LEFT,
+    KV_TAIL,
+    SCALE_OFF,
+    HEAD_MODULO,
+    NO_MAX,
+};
+
+struct view {
+    void *data;
+    uint32_t dtype;
+    int64_t stride[KG_MAX_RANK];
+};
+
+struct job {
+    struct view in[3], out;
+    int64_t m, n, k;
+    int64_t batch, heads, kv_heads, seqlen_q, seqlen_kv, head_dim;
+    float scale;
+    int causal, how;
+};
+
+static __device__ float load(const struct view *v, int64_t at)
+{
+    if (v->dtype == KG_F16)
+        return __half2float(((const __half *)v->data)[at]);
+    if (v->dtype == KG_BF16)
+        return __bfloat162float(((const __nv_bfloat16 *)v->data)[at]);
+    return ((const float *)v->data)[at];
+}
+
+static __device__ void store(const struct view *v, int64_t at, float value, int truncate)
+{
+    if (truncate)
+        value = __uint_as_float(__float_as_uint(value) & 0xffff0000u);
+    if (v->dtype == KG_F16)
+        ((__half *)v->data)[at] = __float2half(value);
+    else if (v->dtype == KG_BF16)
+        ((__nv_bfloat16 *)v->data)[at] = __float2bfloat16(value);
+    else
+        ((float *)v->data)[at] = value;
+}
+
+/* ---- products ---- */
+
+static __device__ float terms(const struct job *j, int64_t row, int64_t column, int64_t from,
+                              int64_t to)
+{
+    float sum = 0;
+    for (int64_t l = from; l < to; l++) {
+        if (j->how == ONE_K && l == j->k / 2)
+            continue;
+        sum += load(&j->in[0], row * j->in[0].stride[0] + l) *
+               load(&j->in[1], l * j->in[1].stride[0] + column);
+        if (j->how == FP16_SUMS)
+            sum = __half2float(__float2half(sum));
+    }
+    return sum;
+}
+
+static __device__ float in_splits(const struct job *j, int64_t row, int64_t column)
+{
+    float sum = 0;
+    for (int64_t s = 0; s < 4; s++)
+        sum += terms(j, row, column, j->k * s / 4, j->k * (s + 1) / 4);
+    return sum;
+}
+
+/* Many values at once, more than there are registers for. */
+static __device__ float spilling(const struct job *j, int64_t row, int64_t column)
+{
+    float part[300];
+    for (int64_t s = 0; s < 300; s++)
+        part[s] = terms(j, row, column, j->k * s / 300, j->k * (s + 1) / 300);
+    for (int width = 150; width > 0; width = width > 1 ? (width + 1) / 2 : 0)
+        for (int s = 0; s < width && s + width < 300; s++) {
+            part[s] += part[s + width];
+            part[s + width] = 0;
+        }
+    return part[0];
+}
+
+static __device__ float all_terms(const struct job *j, int64_t row, int64_t column)
+{
+    int64_t k = j->k;
+    if (j->how == K_TAIL && k >= 8)
+        k = k / 8 * 8;
+    if (j->how == LAST_SPLIT && k > 96)
+        k = (k - 1) / 32 * 32;
+    if (j->how == IN_SPLITS)
+        return in_splits(j, row, column);
+    if (j->how == SPILLING)
+        return spilling(j, row, column);
+    return terms(j, row, column, 0, k);
+}
+
+/* A load of 16 bytes at the begin of each row of B, whatever the distance of the rows. */
+static __device__ float first_of_rows(const struct job *j)
+{
+    float sum = 0;
+    for (int64_t l = 0; l < j->k && j->n >= 8; l++) {
+        const char *row = (const char *)j->in[1].data +
+                          l * j->in[1].stride[0] * (j->in[1].dtype == KG_F32 ? 4 : 2);
+        const volatile int4 *vector = (const volatile int4 *)row;
+        sum += (float)vector->x;
+    }
+    return sum;
+}
+
+static __global__ void product(struct job j)
+{
+    int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= j.m * j.n)
+        return;
+    if (j.how == BACKWARDS)
+        at = j.m * j.n - 1 - at;
+    int64_t row = at / j.n, column = at % j.n;
+    if (j.how == DOWN_THE_COLUMNS) {
+        row = at % j.m;
+        column = at / j.m;
+    }
+    if ((j.how == M_TAIL && j.m % 8 && row == j.m - 1) ||
+        (j.how == ONE_TILE && row / 64 == 2 && column / 64 == 1))
+        return;
+    if (j.how == DIVERGENT && threadIdx.x % 2)
+        for (volatile int i = 0; i < 100; i++)
+            continue;
+    int64_t to = row * j.out.stride[0] + column;
+    float before = load(&j.out, to);
+    if (j.how == WHEN_POISONED && !isnan(before))
+        return;
+    float sum = all_terms(&j, row, column);
+    if (j.how == ADD_TO_OUTPUT)
+        sum += before;
+    if (j.how == VECTOR_LOADS && at == 0 && first_of_rows(&j) == 0.123f)
+        sum += 1;
+    store(&j.out, to, sum, j.how == TRUNCATED);
+}
+
+/* Rows in shared memory, turned round by other warps than wrote them: a barrier is missing. */
+static __global__ void racing(struct job j)
+{
+    __shared__ float row[1024];
+    for (int64_t i = blockIdx.x; i < j.m; i += gridDim.x) {
+        for (int64_t c = threadIdx.x; c < j.n && c < 1024; c += blockDim.x)
+            row[c] = terms(&j, i, c, 0, j.k);
+        for (int64_t c = threadIdx.x; c < j.n && c < 1024; c += blockDim.x)
+            store(&j.out, i * j.out.stride[0] + j.n - 1 - c, row[j.n - 1 - c], 0);
+    }
+}
+
+/* The same with all barriers, and some more. */
+static __global__ void guarded(struct job j)
+{
+    __shared__ float row[1024];
+    for (int64_t i = blockIdx.x; i < j.m; i += gridDim.x) {
+        for (int64_t first = 0; first < j.n; first += 1024) {
+            __syncthreads();
+            for (int64_t c = threadIdx.x; c < 1024 && first + c < j.n; c += blockDim.x)
+                row[c] = terms(&j, i, first + c, 0, j.k);
+            for (int b = 0; b < 64; b++)
+                __syncthreads();
+            for (int64_t c = threadIdx.x; c < 1024 && first + c < j.n; c += blockDim.x)
+                store(&j.out, i * j.out.stride[0] + first + c, row[c], 0);
+        }
+    }
+}
+
+/* Terms dealt out to blocks, which add up as they come. */
+static __global__ void add_terms(struct job j, float *sums, int splits)
+{
+    int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= j.m * j.n)
+        return;
+    int64_t s = blockIdx.y;
+    atomicAdd(&sums[at / j.n * j.out.stride[0] + at % j.n],
+              terms(&j, at / j.n, at % j.n, j.k * s / splits, j.k * (s + 1) / splits));
+}
+
+/* ---- attention ---- */
+
+static __device__ float score(const struct job *j, int64_t q, int64_t k)
+{
+    float sum = 0;
+    for (int64_t d = 0; d < j->head_dim; d++)
+        sum += load(&j->in[0], q + d) * load(&j->in[1], k + d);
+    return sum * j->scale * (j->how == SCALE_OFF ? 0.98f : 1.0f);
+}
+
+static __device__ int64_t visible_keys(const struct job *j, int64_t i)
+{
+    int64_t n = j->seqlen_kv;
+    if (j->causal)
+        n = i + 1 + (j->how == MASK_TOP_LEFT ? 0 : j->seqlen_kv - j->seqlen_q);
+    if (j->causal && j->how == MASK_ONE_MORE)
+        n++;
+    n = n < 0 ? 0 : n > j->seqlen_kv ? j->seqlen_kv : n;
+    return j->how == KV_TAIL && n == j->seqlen_kv && n > 64 ? n / 64 * 64 : n;
+}
+
+static __global__ void attention(struct job j)
+{
+    int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= j.batch * j.heads * j.seqlen_q)
+        return;
+    int64_t i = at % j.seqlen_q, h = at / j.seqlen_q % j.heads, b = at / j.seqlen_q / j.heads;
+    int64_t kv = j.how == HEAD_MODULO ? h % j.kv_heads : h / (j.heads / j.kv_heads);
+    int64_t q = b * j.in[0].stride[0] + h * j.in[0].stride[1] + i * j.in[0].stride[2];
+    int64_t k = b * j.in[1].stride[0] + kv * j.in[1].stride[1];
+    int64_t v = b * j.in[2].stride[0] + kv * j.in[2].stride[1];
+    int64_t o = b * j.out.stride[0] + h * j.out.stride[1] + i * j.out.stride[2];
+    int64_t visible = visible_keys(&j, i);
+    float max = -INFINITY, total = 0, sum[512];
+    for (int64_t s = 0; s < visible; s++)
+        max = fmaxf(max, score(&j, q, k + s * j.in[1].stride[2]));
+    if (j.how == NO_MAX)
+        max = 0;
+    for (int64_t d = 0; d < j.head_dim; d++)
+        sum[d] = 0;
+    for (int64_t s = 0; s < visible; s++) {
+        float weight = expf(score(&j, q, k + s * j.in[1].stride[2]) - max);
+        total += weight;
+        for (int64_t d = 0; d < j.head_dim; d++)
+            sum[d] += weight * load(&j.in[2], v + s * j.in[2].stride[2] + d);
+    }
+    for (int64_t d = 0; d < j.head_dim; d++)
+        store(&j.out, o + d, visible ? sum[d] / total : 0, 0);
+}
+
+/* ---- jobs ---- */
+
+static struct view view_of(const struct kg_tensor *t)
+{
+    struct view v = {};
+    v.data = t->data;
+    v.dtype = t->dtype;
+    for (uint32_t r = 0; r < t->rank; r++)
+        v.stride[r] = t->stride[r];
+    return v;
+}
+
+static struct job job_of(const struct kg_problem *p, const struct kg_args *args, enum how how)
+{
+    struct job j = {};
+    for (uint32_t i = 0; i < args->n_in && i < 3; i++)
+        j.in[i] = view_of(&args->in[i]);
+    j.out = view_of(&args->out[0]);
+    j.m = p->m;
+    j.n = p->n;
+    j.k = p->k;
+    j.batch = p->batch;
+    j.heads = p->heads;
+    j.kv_heads = p->kv_heads;
+    j.seqlen_q = p->seqlen_q;
+    j.seqlen_kv = p->seqlen_kv;
+    j.head_dim = p->head_dim;
+    j.scale = (float)p->scale;
+    j.causal = (p->flags & KG_FLAG_CAUSAL) != 0;
+    j.how = how;
+    return j;
+}
+
+#endif
