@@ -4,8 +4,6 @@
 #ifndef GATE_BACKOFF_H
 #define GATE_BACKOFF_H
 
-#include <stdbool.h>
-
 struct backoff {
     double deadline_s; /* on the monotonic clock */
 };

@@ -1,7 +1,6 @@
 /* best_fetch.c: see best_fetch.h. */
 #include "best_fetch.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,5 @@
 #include "calibrate.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "decide.h"
 #include "operands.h"
 
@@ -38,10 +35,15 @@ static enum verdict play_once(const double *d, size_t n, double threshold, uint6
     return decision.verdict;
 }
 
-struct calibrate_counts calibrate_play(const double *d, size_t n, double threshold,
-                                       size_t decisions, uint64_t seed)
+/* Outcomes of `decisions` protocols whose processes are drawn from n values of d. */
+struct counts {
+    size_t decisions, red, pass, no_verdict;
+};
+
+static struct counts play(const double *d, size_t n, double threshold, size_t decisions,
+                          uint64_t seed)
 {
-    struct calibrate_counts counts = {.decisions = decisions};
+    struct counts counts = {.decisions = decisions};
     uint64_t state = 0;
     for (size_t i = 0; i < decisions; i++) {
         switch (play_once(d, n, threshold, seed, &state)) {
@@ -61,8 +63,7 @@ struct calibrate_counts calibrate_play(const double *d, size_t n, double thresho
 
 static cJSON *share_object(const struct calibrated_case *c, size_t share)
 {
-    struct calibrate_counts n =
-        calibrate_play(c->d[share], c->n, c->threshold, c->n ? DECISIONS : 0, share + 1);
+    struct counts n = play(c->d[share], c->n, c->threshold, c->n ? DECISIONS : 0, share + 1);
     cJSON *o = cJSON_CreateObject();
     cJSON_AddNumberToObject(o, "share", calibrate_shares[share]);
     cJSON_AddItemToObject(o, "d", cJSON_CreateDoubleArray(c->d[share], (int)c->n));

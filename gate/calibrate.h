@@ -28,14 +28,6 @@ struct calibrated_case {
     size_t n;
 };
 
-/* Outcomes of `decisions` sequences drawn from n values of d. */
-struct calibrate_counts {
-    size_t decisions, red, pass, no_verdict;
-};
-
-struct calibrate_counts calibrate_play(const double *d, size_t n, double threshold,
-                                       size_t decisions, uint64_t seed);
-
 /* The object `calibration` of run.schema.json; the caller's. Sets *unresolved to the number of
  * cases whose minimum detectable effect is over their threshold. */
 cJSON *calibrate_document(const struct calibrated_case *cases, size_t n_cases, size_t *unresolved);

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -126,7 +125,7 @@ static cJSON *document_of(struct calibration *c, int *code)
     }
     cJSON *calibration = calibrate_document(c->cases, n, &unresolved);
     c->run.counts[VERDICT_NO_VERDICT] = unresolved;
-    *code = run_exit_code(&c->run);
+    *code = verdict_exit_code(c->run.counts);
     c->setup.suite.n_cases = 0;
     cJSON *document = run_document(&c->run);
     c->setup.suite.n_cases = n;

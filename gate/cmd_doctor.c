@@ -1,5 +1,4 @@
 #include <stdio.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "cmd_common.h"

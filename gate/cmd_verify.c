@@ -1,6 +1,5 @@
 #include "commands.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -123,11 +122,6 @@ static void reproduce(const struct verify_run *v, const char *id, char *text, si
 
 /* ---- output ---- */
 
-static const cJSON *member(const cJSON *object, const char *key)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 static cJSON *case_object(const struct verify_run *v, size_t i)
 {
     const struct case_result *result = &v->results[i];
@@ -154,8 +148,9 @@ static void write_json(const struct verify_run *v, struct buf *out)
     cJSON_AddStringToObject(o, "tier", verify_tier_name(v->tier));
     cJSON_AddStringToObject(o, "seed", seed);
     cJSON_AddNumberToObject(o, "seconds", v->seconds);
-    cJSON_AddItemToObject(o, "device", cJSON_Duplicate(member(greeting, "device"), true));
-    cJSON_AddItemToObject(o, "libraries", cJSON_Duplicate(member(greeting, "libraries"), true));
+    cJSON_AddItemToObject(o, "device", cJSON_Duplicate(json_member(greeting, "device"), true));
+    cJSON_AddItemToObject(o, "libraries",
+                          cJSON_Duplicate(json_member(greeting, "libraries"), true));
     cJSON *cases = cJSON_AddArrayToObject(o, "cases");
     for (size_t i = 0; i < v->n; i++)
         cJSON_AddItemToArray(cases, case_object(v, i));
@@ -167,7 +162,7 @@ static void write_json(const struct verify_run *v, struct buf *out)
 static void number_cell(struct table *t, const cJSON *object, const char *key, int digits)
 {
     char text[32] = "";
-    const cJSON *value = member(object, key);
+    const cJSON *value = json_member(object, key);
     if (cJSON_IsNumber(value))
         snprintf(text, sizeof text, "%.*g", digits, value->valuedouble);
     table_cell(t, TERM_PLAIN, text);
@@ -176,7 +171,7 @@ static void number_cell(struct table *t, const cJSON *object, const char *key, i
 static void write_row(struct table *t, const struct verify_run *v, size_t i)
 {
     const struct case_result *result = &v->results[i];
-    const cJSON *arm = result->arms->child, *verify = member(arm, "verify");
+    const cJSON *arm = result->arms->child, *verify = json_member(arm, "verify");
     bool right = result->outcome == CASE_VERIFIED, wrong = result->outcome == CASE_WRONG;
     table_cell(t, TERM_PLAIN, v->setup.suite.cases[i].id);
     table_cell(t,

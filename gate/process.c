@@ -1,17 +1,18 @@
 #include "process.h"
-#include "base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "protocol.h"
 
 /* A process in uninterruptible sleep (a broken driver) is left behind after this long. */
 #define REAP_S 20.0

@@ -9,7 +9,6 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "protocol.h"
 
 #define PROCESS_COMPLAINT_MAX 2048
 

@@ -93,11 +93,6 @@ const cJSON *report_candidate(const cJSON *one_case)
     return arm_of_role(one_case, "candidate");
 }
 
-const cJSON *report_best_arm(const cJSON *one_case)
-{
-    return arm_of_role(one_case, "best");
-}
-
 const cJSON *report_provider(const cJSON *one_case, const char *provider)
 {
     const cJSON *arm;
@@ -132,7 +127,7 @@ double report_half_width(const cJSON *one_case)
 
 double report_best_ns(const cJSON *one_case, bool *stored)
 {
-    const cJSON *timing = report_timing(report_best_arm(one_case));
+    const cJSON *timing = report_timing(arm_of_role(one_case, "best"));
     *stored = !timing;
     return json_number(timing ? timing : object_member(one_case, "best"), "p50_ns", 0);
 }

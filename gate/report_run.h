@@ -40,10 +40,8 @@ bool report_is_told(const cJSON *one_case);
 /* Order for "worst first": wrong, regression, environment, no-verdict, improvement, pass. */
 int report_severity(enum verdict v);
 
-/* The arm of the candidate, of the best that was measured beside it, or of a provider; NULL: none.
- */
+/* The arm of the candidate or of a provider; NULL: none. */
 const cJSON *report_candidate(const cJSON *one_case);
-const cJSON *report_best_arm(const cJSON *one_case);
 const cJSON *report_provider(const cJSON *one_case, const char *provider);
 
 /* Members of an arm; NULL when null or when `arm` is. */

@@ -1,7 +1,6 @@
 /* report_table.c: see report_table.h. */
 #include "report_table.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 
 #define GAP 2 /* spaces between columns */

@@ -233,7 +233,8 @@ double run_control_drift(const struct run *run)
     return first > 0 && then > 0 ? fabs(then / first - 1) : NAN;
 }
 
-bool run_counts_cycles(const struct run *run)
+/* The device has a counter of cycles: only the host has none. */
+static bool counts_cycles(const struct run *run)
 {
     return strcmp(json_string(json_member(run->greeting, "device"), "kind", ""), "host") != 0;
 }
@@ -264,7 +265,7 @@ static void decide_measured(const struct run *run, struct run_case *c)
         .best_p50_ns = paired ? median_best_ns(&c->sequence[RUN_FIRST]) : c->best.p50_ns,
         .floor_ns = floor_ns(c),
         .control_drift = run_control_drift(run),
-        .counts_cycles = paired && run_counts_cycles(run),
+        .counts_cycles = paired && counts_cycles(run),
         .same = same_thing(run, c),
         .confirm_faster = run->policy.ratchet,
         .added_spread = paired ? 0 : NUMBER_SPREADS * spread,
@@ -459,11 +460,6 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
     run->end_ms = clock_wall_ms();
     free(order);
     return GATE_OK;
-}
-
-int run_exit_code(const struct run *run)
-{
-    return verdict_exit_code(run->counts);
 }
 
 void run_release(struct run *run)

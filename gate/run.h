@@ -142,9 +142,6 @@ void run_remeasure_best(const struct run *run, struct run_case *c);
 /* The threshold of a case: its own, or that of the policy. */
 double run_threshold(const struct run *run, const struct run_case *c);
 
-/* The device has a counter of cycles: only the host has none. */
-bool run_counts_cycles(const struct run *run);
-
 /* The candidate and the library that it is paired with are one file. */
 bool run_same_library(const struct run *run, const struct run_case *c);
 
@@ -179,7 +176,6 @@ cJSON *run_document(const struct run *run);
  * was not timed in both. Single processes differ by up to 0.7 % on an H200 that nothing disturbs
  * (where the control's memory lies), so they are not held against each other. */
 double run_control_drift(const struct run *run);
-int run_exit_code(const struct run *run);
 void run_release(struct run *run);
 
 #endif

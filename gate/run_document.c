@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "run.h"
@@ -148,7 +147,7 @@ cJSON *run_document(const struct run *run)
     cJSON_AddNumberToObject(o, "n_processes", (double)run->n_processes);
     cJSON_AddStringToObject(o, "seed", seed);
     cJSON_AddStringToObject(o, "verdict", verdict_name(verdict_of_run(run->counts)));
-    cJSON_AddNumberToObject(o, "exit_code", run_exit_code(run));
+    cJSON_AddNumberToObject(o, "exit_code", verdict_exit_code(run->counts));
     cJSON *cases = cJSON_AddArrayToObject(o, "cases");
     for (size_t i = 0; i < run->suite->n_cases; i++)
         cJSON_AddItemToArray(cases, case_object(run, &run->cases[i]));

@@ -389,7 +389,7 @@ int run_request_execute(const struct command *command, struct run_request *r)
         start(r, &s);
         status = measure_and_write(r, &s, &err);
     }
-    int code = status ? command_failed(command, &err) : run_exit_code(&s.run);
+    int code = status ? command_failed(command, &err) : verdict_exit_code(s.run.counts);
     run_release(&s.run);
     run_setup_close(&s.setup);
     best_free(s.best);

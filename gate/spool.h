@@ -17,7 +17,6 @@
 #ifndef GATE_SPOOL_H
 #define GATE_SPOOL_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -5,7 +5,6 @@
 #define GATE_TERM_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/buf.h"
 

@@ -14,15 +14,10 @@ const char *image_layout_name(enum image_layout layout)
     return names[layout];
 }
 
-static size_t element_bytes(const struct kg_problem *p)
-{
-    return problem_dtype_bytes(p->dtype);
-}
-
 /* Elements from one row to the next. */
 static int64_t row_stride(const struct kg_problem *p, int64_t columns, enum image_layout layout)
 {
-    int64_t sixteen = OFFSET_BYTES / (int64_t)element_bytes(p);
+    int64_t sixteen = OFFSET_BYTES / (int64_t)problem_dtype_bytes(p->dtype);
     switch (layout) {
     case IMAGE_PADDED:
     case IMAGE_HEADS:

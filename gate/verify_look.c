@@ -157,7 +157,7 @@ enum gate_status look_rows(struct look *look, const void *got, const double *ref
     return GATE_OK;
 }
 
-double look_rel_fro(const struct look *look)
+static double whole_error(const struct look *look)
 {
     if (look->nonfinite)
         return NAN;
@@ -183,7 +183,7 @@ bool look_is_right(const struct look *look, char *text, size_t size)
     char first[256] = "";
     const char *name = look->about->name;
     long long bad = (long long)look->bad, seen = (long long)look->seen;
-    double whole = look_rel_fro(look), part = LOOK_PART_LIMIT * look->limit;
+    double whole = whole_error(look), part = LOOK_PART_LIMIT * look->limit;
     say_first(look, first, sizeof first);
     if (look->nonfinite) {
         snprintf(text, size,

@@ -46,8 +46,6 @@ enum gate_status look_rows(struct look *look, const void *got, const double *ref
 /* Is all that was seen right? `text` says what is wrong; untouched when it is right. */
 bool look_is_right(const struct look *look, char *text, size_t size);
 
-double look_rel_fro(const struct look *look);
-
 /* "3, 17" of a flat index into a dense tensor. */
 void look_index(const struct problem_tensor *t, int64_t index, char *text, size_t size);
 

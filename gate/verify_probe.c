@@ -1,7 +1,6 @@
 #include "verify_probe.h"
 
 #include <math.h>
-#include <stddef.h>
 
 #include "../kernels/reference/half.h"
 #include "operands.h"

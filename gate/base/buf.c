@@ -1,6 +1,7 @@
 /* buf.c: see buf.h. */
 #include "base/buf.h"
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +85,8 @@ void buf_putc(struct buf *b, char c)
     buf_append(b, &c, 1);
 }
 
-void buf_vprintf(struct buf *b, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void append_formatted(struct buf *b,
+                                                                   const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);
@@ -102,7 +104,7 @@ void buf_printf(struct buf *b, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    buf_vprintf(b, format, args);
+    append_formatted(b, format, args);
     va_end(args);
 }
 

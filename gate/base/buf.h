@@ -9,7 +9,6 @@
 #define GATE_BASE_BUF_H
 
 #include <stdbool.h>
-#include <stdarg.h>
 #include <stddef.h>
 
 struct buf {
@@ -27,8 +26,6 @@ void buf_append(struct buf *b, const void *bytes, size_t n);
 void buf_puts(struct buf *b, const char *s);
 void buf_putc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void buf_vprintf(struct buf *b, const char *format, va_list args)
-    __attribute__((format(printf, 2, 0)));
 /*
  * To write in place: room for n bytes at the end, NULL when that failed; then how many were used.
  */
