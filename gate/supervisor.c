@@ -296,6 +296,7 @@ struct attempt {
     char phase[16], provider[64];
     char nonce[17]; /* fresh for each task: what a kernel writes into the pipe does not know it */
     cJSON *skip;
+    char blamed[400]; /* what was seen when a provider was left out last */
 };
 
 static bool send_task(struct supervisor *s, struct attempt *a)
@@ -490,7 +491,7 @@ static bool leave_out_providers(const struct supervisor *s, struct attempt *a)
     return left_out;
 }
 
-static void say_skipped(const struct attempt *a, struct case_result *out, const char *why)
+static void say_skipped(const struct attempt *a, struct case_result *out)
 {
     size_t used = strlen(out->message);
     const cJSON *name;
@@ -500,7 +501,7 @@ static void say_skipped(const struct attempt *a, struct case_result *out, const 
                                      "%sleft out '%s'", used ? "; " : "", name->valuestring);
     }
     if (used < sizeof out->message && a->skip->child)
-        snprintf(out->message + used, sizeof out->message - used, ", which %.300s", why);
+        snprintf(out->message + used, sizeof out->message - used, ", which %.300s", a->blamed);
 }
 
 /* "hung: ... (in phase verify)" as the message of a wrong case. */
@@ -511,51 +512,77 @@ static void say_died(const struct attempt *a, const char *message, struct case_r
              a->phase[0] ? "in phase" : "before its first phase", a->phase);
 }
 
+/* A worker that talked nonsense is not heard any more. */
+static void dismiss(struct supervisor *s, const struct attempt *a, const char *message,
+                    struct case_result *out)
+{
+    char how[96];
+    kill_worker(s, how, sizeof how);
+    say_died(a, message, out);
+}
+
+/* The worker names the provider that failed in front of what happened: "cublas: ...". */
+static bool take_blame(struct supervisor *s, struct attempt *a, const char *what,
+                       struct case_result *out)
+{
+    snprintf(a->provider, sizeof a->provider, "%.*s", (int)strcspn(what, ":"), what);
+    snprintf(a->blamed, sizeof a->blamed, "failed: %.380s", what);
+    supervisor_retire_worker(s);
+    if (leave_out_providers(s, a))
+        return true;
+    say_died(a, "blamed a provider that it was not to use", out);
+    return false;
+}
+
+/* Takes a worker's last record; true: the task is to be tried again without a provider. */
+static bool take_answer(struct supervisor *s, struct attempt *a, cJSON *done,
+                        struct case_result *out)
+{
+    char message[900];
+    if (strcmp(json_string(done, "nonce", ""), a->nonce) != 0)
+        dismiss(s, a, "talked nonsense: it answered without the task's nonce", out);
+    else if (!strcmp(json_string(done, "outcome", ""), "provider"))
+        return take_blame(s, a, json_string(done, "message", ""), out);
+    else if (!read_done(s, a->task, done, out, message, sizeof message))
+        dismiss(s, a, message, out);
+    else if (json_bool(done, "spoiled", false))
+        supervisor_retire_worker(s);
+    return false;
+}
+
+/* Gives the task to the worker at hand; true: it is to be tried again without a provider. */
+static bool attempt_task(struct supervisor *s, struct attempt *a, struct case_result *out)
+{
+    char message[900] = "";
+    cJSON *done = NULL;
+    bool again = false;
+    a->phase[0] = a->provider[0] = '\0';
+    if (send_task(s, a) && await_done(s, a, &done, message, sizeof message) == TALK_OK) {
+        again = take_answer(s, a, done, out);
+    } else {
+        if (!message[0])
+            describe_failure(s, PROCESS_END, 0, message, sizeof message);
+        snprintf(a->blamed, sizeof a->blamed, "%.390s", message);
+        again = leave_out_providers(s, a);
+        if (!again)
+            say_died(a, message, out);
+    }
+    cJSON_Delete(done);
+    out->while_measuring = !strcmp(a->phase, "measure");
+    return again;
+}
+
 enum gate_status supervisor_run_case(struct supervisor *s, const struct case_task *task,
                                      struct case_result *out, struct gate_error *err)
 {
     struct attempt a = {.task = task, .skip = cJSON_CreateArray()};
-    char message[900] = "", blamed[400] = "";
     *out = (struct case_result){.arms = cJSON_CreateArray()};
-    enum gate_status status = GATE_OK;
-    for (bool again = true; again;) {
-        cJSON *done = NULL;
-        again = false;
-        a.phase[0] = a.provider[0] = '\0';
+    enum gate_status status;
+    do
         status = s->process.pid ? GATE_OK : start_worker(s, err);
-        if (status)
-            break;
-        if (!send_task(s, &a) || await_done(s, &a, &done, message, sizeof message)) {
-            if (!message[0])
-                describe_failure(s, PROCESS_END, 0, message, sizeof message);
-            again = leave_out_providers(s, &a);
-            snprintf(blamed, sizeof blamed, "%.390s", message);
-            if (!again)
-                say_died(&a, message, out);
-        } else if (strcmp(json_string(done, "nonce", ""), a.nonce) != 0) {
-            char how[96];
-            kill_worker(s, how, sizeof how);
-            say_died(&a, "talked nonsense: it answered without the task's nonce", out);
-        } else if (!strcmp(json_string(done, "outcome", ""), "provider")) {
-            const char *what = json_string(done, "message", "");
-            snprintf(a.provider, sizeof a.provider, "%.*s", (int)strcspn(what, ":"), what);
-            snprintf(blamed, sizeof blamed, "failed: %.380s", what);
-            supervisor_retire_worker(s);
-            again = leave_out_providers(s, &a);
-            if (!again)
-                say_died(&a, "blamed a provider that it was not to use", out);
-        } else if (!read_done(s, task, done, out, message, sizeof message)) {
-            char how[96];
-            kill_worker(s, how, sizeof how);
-            say_died(&a, message, out);
-        } else if (json_bool(done, "spoiled", false)) {
-            supervisor_retire_worker(s);
-        }
-        cJSON_Delete(done);
-        out->while_measuring = !strcmp(a.phase, "measure");
-    }
+    while (!status && attempt_task(s, &a, out));
     if (a.skip->child && is_done_right(out->outcome))
-        say_skipped(&a, out, blamed);
+        say_skipped(&a, out);
     cJSON_Delete(a.skip);
     return status;
 }
