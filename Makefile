@@ -491,7 +491,7 @@ $(TESTS_AND_TOOLS): $(B)/%: $(B)/obj/%.c.o $(B)/obj/tests.a
 # A part of CORE_O and of the tests' shared code, so that the suite need not compile all of it.
 FUZZ_CORE_C := $(wildcard gate/base/*.c gate/decide*.c server/api*.c server/store*.c \
     server/watch*.c) $(patsubst %,gate/%.c,best best_write problem report_csv report_run \
-    report_units run_check stats suite verdict) $(patsubst %,server/%.c,alert_json badge \
+    report_units run_check stats suite verdict) $(patsubst %,server/%.c,alert_json badge bytes \
     changepoint emit feed log metrics number reply request run_rows trend_columns xml) \
     $(wildcard tests/tools/sample_*.c) tests/fuzz/edits.c tests/fuzz/history.c
 $(B)/obj/fuzz.a: $(call object,$(filter-out $(EMBED_C),$(FUZZ_CORE_C))) $(B)/gen/schemas.c.o \
