@@ -15,14 +15,22 @@
  * The page runs its own scripts and nothing else, talks to its own server only, and is not shown
  * within another page.
  */
-static const char *const security_headers[][2] = {
+static const char *const page_headers[][2] = {
     {"Content-Security-Policy",
      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
-    {"X-Content-Type-Options", "nosniff"},
     {"Referrer-Policy", "no-referrer"},
     {"Cross-Origin-Opener-Policy", "same-origin"},
 };
+
+/* Data may do nothing at all, wherever a browser shows it. */
+static const char data_policy[] = "default-src 'none'; frame-ancestors 'none'";
+
+static bool is_data(const char *type)
+{
+    return strncmp(type, "application/json", 16) == 0 || strncmp(type, "text/csv", 8) == 0 ||
+           strcmp(type, "application/problem+json") == 0;
+}
 
 static bool is_text(const char *type)
 {
@@ -102,9 +110,13 @@ static void add(struct MHD_Response *response, bool *good, const char *name, con
 static void add_headers_of_body(struct MHD_Response *response, bool *good,
                                 const struct reply *reply)
 {
-    size_t n = sizeof(security_headers) / sizeof(security_headers[0]);
-    for (size_t i = 0; i < n; i++)
-        add(response, good, security_headers[i][0], security_headers[i][1]);
+    size_t n = sizeof(page_headers) / sizeof(page_headers[0]);
+    if (is_data(reply->type))
+        add(response, good, "Content-Security-Policy", data_policy);
+    else
+        for (size_t i = 0; i < n; i++)
+            add(response, good, page_headers[i][0], page_headers[i][1]);
+    add(response, good, "X-Content-Type-Options", "nosniff");
     add(response, good, "Cross-Origin-Resource-Policy",
         reply->embedded ? "cross-origin" : "same-origin");
     add(response, good, "Content-Type", reply->type);

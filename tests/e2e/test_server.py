@@ -150,18 +150,27 @@ class Endpoints(SeededCase):
         response = self.server.get("/healthz")
         self.assertEqual((response.status, json.loads(response.bytes)), (200, {"status": "ok"}))
 
-    def test_security_headers_are_everywhere(self):
-        for path in ("/", "/plain", "/api/v1/runs", "/api/v1/none", "/none", "/healthz",
-                     "/api/v1/runs?x=1"):
+    def test_pages_run_their_own_scripts_alone(self):
+        for path in ("/", "/plain", "/none"):
             response = self.server.get(path)
             policy = response.getheader("Content-Security-Policy")
             for part in ("default-src 'none'", "script-src 'self'", "style-src 'self'",
                          "img-src 'self'", "connect-src 'self'", "base-uri 'none'",
                          "frame-ancestors 'none'"):
-                self.assertIn(part, policy)
+                self.assertIn(part, policy, path)
             self.assertNotIn("unsafe", policy)
             self.assertEqual(response.getheader("X-Content-Type-Options"), "nosniff")
             self.assertEqual(response.getheader("Referrer-Policy"), "no-referrer")
+            self.assertEqual(response.getheader("Cross-Origin-Opener-Policy"), "same-origin")
+
+    def test_data_runs_nothing(self):
+        for path in ("/api/v1/runs", "/api/v1/none", "/healthz", "/api/v1/runs?x=1",
+                     "/api/v1/leaderboard?format=csv"):
+            response = self.server.get(path)
+            self.assertEqual(response.getheader("Content-Security-Policy"),
+                             "default-src 'none'; frame-ancestors 'none'", path)
+            self.assertEqual(response.getheader("X-Content-Type-Options"), "nosniff")
+            self.assertEqual(response.getheader("Cross-Origin-Resource-Policy"), "same-origin")
 
 
 class Tags(SeededCase):
