@@ -345,7 +345,7 @@ static enum gate_status verify_replayed(const struct verify_job *job, struct arm
                                         struct gate_error *err)
 {
     struct verification *v = &arm->verification;
-    uint64_t launched, replayed;
+    uint64_t launched = 0, replayed = 0;
     enum gate_status status = operands_hash_outputs(job->device, job->operands, &launched, err);
     if (!status)
         status = replay_once(job, arm, err);
