@@ -71,21 +71,23 @@ function libraries(run) {
                 h("td", { colspan: "4" }, `absent: ${a.reason}`))))));
 }
 
-/** The candidate, the best and the fastest provider of a case; null where there is none. */
+/** The candidate, the best and the fastest provider of a case, null where there is none; and the
+ * candidate over that one, from pairs of samples where there are any, as on the wall. */
 function armsOf(item) {
     const timed = (role) => item.arms.filter((a) => a.role === role && a.timing);
     const [ours = null] = timed("candidate");
     const [best = null] = timed("best");
-    const peer = timed("provider").sort((a, b) => a.timing.p50_ns - b.timing.p50_ns)[0] ?? null;
-    return { ours, best, peer };
+    const over = ({ timing: t }) =>
+        t.ratio_to_candidate?.value ?? (ours ? ours.timing.p50_ns / t.p50_ns : 0);
+    const [peer = null] = timed("provider").sort((a, b) => over(b) - over(a));
+    return { ours, best, peer, over: peer && ours ? over(peer) : null };
 }
 
 /** One case: a row that says it all in short, and opens. */
 function caseRows(item, run, opened, toggled) {
-    const { ours, best, peer } = armsOf(item);
+    const { ours, best, peer, over } = armsOf(item);
     const threshold = item.threshold ?? run.policy.threshold;
     const { ratio } = item;
-    const over = peer && ours ? ours.timing.p50_ns / peer.timing.p50_ns : null;
     const cell = (...content) => h("td", { class: "number" }, content);
     const minor = (...content) => h("td", { class: "number minor" }, content);
     const detail = h("tr", { class: "detail", hidden: true }, h("td", { colspan: N_COLUMNS },

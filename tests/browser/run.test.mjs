@@ -47,6 +47,25 @@ describe("run", { skip }, () => {
         });
     });
 
+    test("a case is held against the provider by pairs of samples, as on the wall", async () => {
+        await it.withPage({}, async (page) => {
+            const uuid = it.uuids.at(-2);
+            // The p50s say another thing than the pairs here.
+            await page.route(`**/api/v1/runs/${uuid}`, async (route) => {
+                const response = await route.fetch();
+                const run = await response.json();
+                for (const { arms } of run.cases)
+                    for (const { role, timing } of arms)
+                        if (role === "provider" && timing)
+                            timing.ratio_to_candidate = { value: 7.25, lo: 7, hi: 7.5 };
+                await route.fulfill({ response, json: run });
+            });
+            await it.open(page, `#/run/${uuid}`);
+            const row = page.locator("tr.item", { hasText: REGRESSED });
+            assert.match(await row.innerText(), /7\.25×/);
+        });
+    });
+
     test("what is open is in the address, and the keyboard opens it", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/run/${it.uuids.at(-2)}`);
