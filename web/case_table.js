@@ -67,7 +67,7 @@ function alertLink(c, alerts) {
     const alert = alerts.get(c.alert);
     return h("a", {
         class: `alert ${alert?.kind === "improvement" ? "improvement" : "regression"}`,
-        href: address("alerts", { case: c.id, device: c.device }),
+        href: address("alerts", { case: c.id, device: c.device, state: alert?.state ?? "all" }),
     }, alert ? [found(alert), alert.commit && ` since ${shortCommit(alert.commit)}`]
         : "open alert");
 }

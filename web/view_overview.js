@@ -113,10 +113,11 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
     return h("section", {}, bar.element, table.element, rest);
 }
 
-/** What the wall shows of a branch, all, or the watched ones. */
+/** What the wall shows of a branch, all, or the watched ones; open alerts are of two states. */
 const fetchAll = (state, branch, signal) => Promise.all([
-    get("devices", scopeOf(branch), signal),
-    get("alerts", { state: "new", limit: MOST }, signal), load({ ...state, branch }, signal),
+    get("devices", scopeOf(branch), signal), load({ ...state, branch }, signal),
+    ...["new", "acknowledged"].map((open) =>
+        get("alerts", { state: open, limit: MOST }, signal)),
 ]);
 
 export async function overviewView({ query, signal }) {
@@ -124,7 +125,8 @@ export async function overviewView({ query, signal }) {
     let answers = await fetchAll(state, state.branch, signal);
     const scope = await effective(state.branch, answers[0].devices, signal);
     if (scope !== state.branch) answers = await fetchAll(state, scope, signal);
-    const [{ devices }, { alerts }, found] = answers;
+    const [{ devices }, found, ...open] = answers;
+    const alerts = open.flatMap((answer) => answer.alerts);
     if (devices.length === 0 && state.branch === "") return { title: "", content: nothingYet() };
     return {
         title: state.device,

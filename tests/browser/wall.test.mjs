@@ -86,6 +86,28 @@ describe("wall", { skip }, () => {
         });
     });
 
+    test("an alert that somebody took up tells as much, and is found by its link", async () => {
+        const { alerts: found } = await (await fetch(
+            `${it.url}api/v1/alerts?state=new&kind=regression`)).json();
+        const { device } = found.find((a) => a.case === REGRESSED);
+        await it.withPage({}, async (page) => {
+            await page.route("**/api/v1/alerts?*", async (route) => {
+                const asked = new URL(route.request().url());
+                const state = asked.searchParams.get("state");
+                asked.searchParams.set("state", "new");
+                const response = await route.fetch({ url: asked.href });
+                const { alerts, ...rest } = await response.json();
+                const taken = alerts.map((a) => ({ ...a, state }));
+                await route.fulfill({ response,
+                    json: { ...rest, alerts: state === "acknowledged" ? taken : [] } });
+            });
+            await it.open(page, `#/?device=${device}`);
+            const since = page.locator("tbody tr", { hasText: REGRESSED }).locator(".alert");
+            assert.match(await since.innerText(), /% slower since [0-9a-f]{9}$/);
+            assert.match(await since.getAttribute("href"), /state=acknowledged/);
+        });
+    });
+
     test("a case that no alert tells of says since which commit it is red", async () => {
         const { cases } = await (await fetch(
             `${it.url}api/v1/cases?watched=1&verdict=wrong&device=${GPU}`)).json();
@@ -171,7 +193,8 @@ describe("wall", { skip }, () => {
             await it.open(page);
             await page.waitForLoadState("networkidle");
             const answers = asked.filter((url) => /^api.v1.(cases|devices.w|alerts.s)/.test(url));
-            assert.deepEqual(answers.sort(), ["api/v1/alerts?state=new&limit=1000",
+            assert.deepEqual(answers.sort(), ["api/v1/alerts?state=acknowledged&limit=1000",
+                "api/v1/alerts?state=new&limit=1000",
                 "api/v1/cases?watched=1&sort=worst&limit=60", "api/v1/devices?watched=1"]);
             const order = await page.evaluate(() => performance.getEntriesByType("resource")
                 .map((e) => [e.initiatorType, e.name.split("/").at(-1)]));
