@@ -1,10 +1,11 @@
 /*
  * effort.h: how long each case of a process is sampled for.
  *
- * Eight rounds are enough for most kernels; in a few, neighbouring samples differ so much that the
- * process itself does not know its d to 0.1 %. More rounds help these and are lost on the others,
- * so the time that a process may spend beyond its eight rounds is one pot, which is shared out
- * by what the process before saw. A whole run stays as long as it was, to within five pots.
+ * Eight rounds (four, where these leave no doubt) are enough for most kernels; in a few,
+ * neighbouring samples differ so much that the process itself does not know its d to 0.1 %. More
+ * rounds help these and are lost on the others, so the time that a process may spend beyond its
+ * eight rounds is one pot, which is shared out by what the process before saw. A whole run stays as
+ * long as it was, to within five pots.
  */
 #ifndef GATE_EFFORT_H
 #define GATE_EFFORT_H

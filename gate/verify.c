@@ -364,7 +364,7 @@ static enum gate_status verify_replayed(const struct verify_job *job, struct arm
     return status;
 }
 
-/* What belongs to nobody's launches: the process's state and the device's. */
+/* What no launch may change: the state of the process and of the device, and the inputs. */
 struct surroundings {
     struct state process;
     struct device_state device;

@@ -30,6 +30,7 @@ static struct script {
     unsigned bad_from; /* replays of arm 1 from this one on take `bad_ns`; 0: none do */
     double bad_ns;
     double sm_clock_mhz;
+    double single_ns; /* of a launch by itself */
     unsigned replays[2];
     struct rng rng;
 } script;
@@ -84,6 +85,14 @@ static enum gate_status rest(struct device *d, double ns, struct gate_error *err
     return GATE_OK;
 }
 
+static enum gate_status single(struct device *d, device_launch_fn launch, void *context,
+                               unsigned index, double *ns, struct gate_error *err)
+{
+    (void)d, (void)launch, (void)context, (void)index, (void)err;
+    *ns = script.single_ns;
+    return GATE_OK;
+}
+
 static int open_scripted(void **state)
 {
     static struct device_backend backend;
@@ -97,6 +106,7 @@ static int open_scripted(void **state)
     backend.replay_free = replay_free;
     backend.replay_kernels = no_kernels;
     backend.rest = rest;
+    backend.single_run = single;
     d->backend = &backend;
     script = (struct script){.factor = {1, 1}, .sm_clock_mhz = 1980};
     rng_seed(&script.rng, 8);
@@ -206,6 +216,20 @@ static void a_clock_that_never_ran_is_told_at_once(void **state)
     release(&p);
 }
 
+static void a_single_launch_of_no_time_is_told(void **state)
+{
+    const struct measure_policy policy = {.single_budget_ns = 1};
+    struct pair p;
+    script.single_ns = 2 * LAUNCH_NS;
+    assert_int_equal(measure(*state, &policy, &p), GATE_OK);
+    assert_true(p.arm[0].measurement.single_p50_ns == script.single_ns);
+    release(&p);
+    script.single_ns = 0;
+    assert_int_equal(measure(*state, &policy, &p), GATE_ENVIRONMENT);
+    assert_non_null(strstr(p.err.message, "a single launch took 0 ns"));
+    release(&p);
+}
+
 /* A calibration has no summary; a stopped clock must not pass for "no difference" there. */
 static void a_calibration_tells_it_too(void **state)
 {
@@ -251,6 +275,7 @@ int main(void)
         TEST(noise_takes_more_rounds),
         TEST(a_clock_that_stops_or_jumps_is_told),
         TEST(a_clock_that_never_ran_is_told_at_once),
+        TEST(a_single_launch_of_no_time_is_told),
         TEST(a_calibration_tells_it_too),
         TEST(without_the_counter_there_are_no_cycles),
     };
