@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define SYNCHRONOUS_FULL 2
 #define PIECE_BYTES ((size_t)64 << 10)      /* of 128 KiB SQLite would write nothing */
 #define SENT_BYTES ((sqlite3_int64)2 << 20) /* at once: small ones cost more than they save */
 
@@ -155,9 +156,21 @@ static int close_all(sqlite3_file *f)
     return rc;
 }
 
+/* Does each commit sync the log? With less, others would be told of what is gathered here still. */
+static bool syncs_commits(sqlite3 *db)
+{
+    sqlite3_stmt *stmt = NULL;
+    bool full = sqlite3_prepare_v2(db, "PRAGMA synchronous", -1, &stmt, NULL) == SQLITE_OK &&
+                sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_int(stmt, 0) >= SYNCHRONOUS_FULL;
+    sqlite3_finalize(stmt);
+    return full;
+}
+
 void store_wal_gather(sqlite3 *db)
 {
     sqlite3_file *file = NULL;
+    if (!syncs_commits(db))
+        return;
     int rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
     struct wal *w = rc == SQLITE_OK && file && file->pMethods ? malloc(sizeof(*w)) : NULL;
     if (!w)

@@ -236,12 +236,31 @@ static void test_no_log(void **state)
     sqlite3_close(db);
 }
 
+/* Where a commit does not sync the log, nothing is gathered that others may want to read. */
+static void test_commits_without_a_sync(void **state)
+{
+    struct fixture *f = *state;
+    sqlite3 *db = open_db(f->path);
+    sqlite3_file *log = NULL;
+    run_on(db, "PRAGMA synchronous = NORMAL");
+    assert_int_equal(sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log), 0);
+    const sqlite3_io_methods *methods = log->pMethods;
+    store_wal_gather(db);
+    assert_ptr_equal(log->pMethods, methods);
+    run_on(db, "PRAGMA synchronous = FULL");
+    store_wal_gather(db);
+    assert_ptr_not_equal(log->pMethods, methods);
+    sqlite3_close(db);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_transactions),     TEST(test_what_is_undone),  TEST(test_full_disk),
-        TEST(test_writes_that_fail), TEST(test_syncs_that_fail), cmocka_unit_test(test_no_log),
+        TEST(test_transactions),       TEST(test_what_is_undone),
+        TEST(test_full_disk),          TEST(test_writes_that_fail),
+        TEST(test_syncs_that_fail),    TEST(test_commits_without_a_sync),
+        cmocka_unit_test(test_no_log),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);
