@@ -207,13 +207,14 @@ describe("shell", { skip }, () => {
 
     test("a server that takes its time is waited for, in words and in the navigation", async () => {
         await it.withPage({}, async (page) => {
-            let answer = null;
-            await page.route(/v1\/runs/, (route) => { answer = () => route.continue(); });
+            const asked = new Promise((resolve) => {
+                page.route(/v1\/runs/, resolve, { times: 1 });
+            });
             await page.goto(`${it.url}#/runs`);
             await page.locator(".waiting").waitFor();
             assert.equal(await page.locator("#views [aria-current]").innerText(), "Runs");
             assert.equal(await page.locator("main").getAttribute("aria-busy"), "true");
-            answer();
+            await (await asked).continue(); // the view's own module may come later than the page
             await settled(page);
             assert.equal(await page.locator(".waiting").count(), 0);
         });
