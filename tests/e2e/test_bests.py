@@ -1,0 +1,224 @@
+"""Stored bests: what runs in a row do to them, what a run records of a case, and the libraries."""
+import glob
+import json
+import math
+import os
+import statistics
+import subprocess
+import unittest
+
+from fake_runs import FIRST, GATE, SECOND, Gate
+
+
+class Bests(Gate):
+    """What several runs in a row do to a best (gate/ratchet.h)."""
+
+    def best_log(self):
+        done = subprocess.run([GATE, "best", "log", "--json", "--baselines",
+                               self.path("baselines")], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, check=True)
+        return [(c["case"], c["action"], c["reason"]) for c in json.loads(done.stdout)[2:]]
+
+    def test_small_improvements_in_a_row_move_the_best(self):
+        self.accept()
+        for run in range(1, 5):
+            code, document, errors = self.run_gate("--ratchet", p50={SECOND: 990.0})
+            self.assertEqual(code, 0, errors)
+            self.assertIn(f"run {run} of 5", self.cases(document)[SECOND]["reason"])
+            self.assertEqual(self.best_log(), [])
+        self.assertEqual(self.run_gate(p50={SECOND: 990.0})[0], 0)  # without --ratchet: no part
+        code, document, errors = self.run_gate("--ratchet", p50={SECOND: 990.0})
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(self.cases(document)[SECOND]["verdict"], "pass")
+        ((case, action, reason),) = self.best_log()
+        self.assertEqual((case, action), (SECOND, "trend"))
+        self.assertIn("5 runs in a row found it faster, this one by 1.00 %", reason)
+        best = self.cases(self.run_gate()[1])[SECOND]["best"]
+        self.assertEqual(best["p50_ns"], 990.0)
+
+    def test_a_run_that_is_not_faster_ends_the_trend(self):
+        self.accept()
+        for p50 in [990.0] * 4 + [1000.0] + [990.0] * 4:
+            self.assertEqual(self.run_gate("--ratchet", p50={SECOND: p50})[0], 0)
+        self.assertEqual(self.best_log(), [])
+
+    def slow_hour(self, *args):
+        return self.run_gate(*args, best_p50=1050.0, p50={FIRST: 1050.0, SECOND: 1050.0})
+
+    def test_a_best_that_measures_slower_is_an_epoch_and_no_red(self):
+        self.accept()
+        for run in range(1, 6):
+            code, document, errors = self.slow_hour("--ratchet")
+            self.assertEqual(code, 0, errors)
+            case = self.cases(document)[SECOND]
+            self.assertEqual(case["verdict"], "pass")
+            self.assertIn("re-measures 5.00 % slower than its record", case["reason"])
+            self.assertEqual((case["best"]["p50_ns"], case["best"]["again_ns"]), (1000.0, 1050.0))
+            self.assertTrue(case["best"]["off"])
+            self.assertEqual(len(self.best_log()), 2 * (run == 5))
+        self.assertIn("a new epoch", case["reason"])
+        self.assertEqual({action for _, action, _ in self.best_log()}, {"epoch"})
+        case = self.cases(self.slow_hour()[1])[SECOND]
+        self.assertFalse(case["best"]["off"])
+        self.assertEqual(case["best"]["p50_ns"], 1050.0)
+
+    def test_a_record_that_is_off_is_told_without_the_ratchet_too(self):
+        self.accept()
+        code, document, _ = self.slow_hour("--report", "text=r.txt", "--report", "markdown=r.md")
+        self.assertEqual(code, 0)
+        self.assertTrue(self.cases(document)[SECOND]["best"]["off"])
+        for name in ("r.txt", "r.md"):
+            with open(self.path(name), encoding="utf-8") as file:
+                self.assertIn("slower than its record", file.read())
+        self.assertEqual(self.best_log(), [])
+
+    def test_another_driver_begins_an_epoch_at_once(self):
+        self.accept()
+        code, _, errors = self.run_gate("--ratchet", greeting={"device": {"driver": "2"}})
+        self.assertEqual(code, 0, errors)
+        self.assertEqual([action for _, action, _ in self.best_log()], ["epoch", "epoch"])
+        self.assertIn("the epoch was 1/1/0 and is 2/1/0", self.best_log()[0][2])
+
+
+class Records(Gate):
+    """What the record says of a case is what all of its processes found."""
+
+    TIMES = [1500.0, 1010.0, 1000.0, 990.0, 1005.0]
+
+    def test_the_time_of_a_case_is_the_median_over_its_processes(self):
+        self.accept()
+        code, document, errors = self.run_gate(count=self.path("count"), d={SECOND: [0.0]},
+                                               p50s={SECOND: self.TIMES})
+        self.assertEqual(code, 0, errors)
+        case = self.cases(document)[SECOND]
+        timing, best = (arm["timing"] for arm in case["arms"][:2])
+        self.assertEqual([p["p50_ns"] for p in case["processes"]], self.TIMES)
+        self.assertEqual((timing["p50_ns"], timing["p50_lo_ns"], timing["p50_hi_ns"]),
+                         (1005.0, 990.0, 1500.0))
+        self.assertAlmostEqual(timing["p90_ns"], 1005.0 * 1.01)
+        self.assertAlmostEqual(timing["p10_ns"], 1005.0 * 0.995)
+        self.assertEqual(timing["processes"], 5)
+        logs = [math.log(t) for t in self.TIMES]
+        self.assertAlmostEqual(timing["spread"], statistics.stdev(logs))
+        # The fake's first process said 1 TFLOP/s at 1500 ns.
+        self.assertAlmostEqual(timing["tflops"], 1500 / 1005)
+        self.assertIsNone(timing["ceiling"])
+        self.assertEqual((best["p50_ns"], best["processes"], best["spread"]), (1000.0, 5, 0.0))
+
+    def test_the_median_takes_the_confirmation_in(self):
+        self.accept()
+        _, document, _ = self.run_gate(count=self.path("count"),
+                                       p50s={SECOND: [1100.0] * 4 + [1110.0] * 6})
+        timing = self.cases(document)[SECOND]["arms"][0]["timing"]
+        self.assertEqual((timing["p50_ns"], timing["processes"]), (1110.0, 10))
+
+    def test_one_process_keeps_the_interval_of_its_samples(self):
+        _, document, _ = self.run_gate(p50={SECOND: 1100.0})
+        timing = self.cases(document)[SECOND]["arms"][0]["timing"]
+        self.assertEqual((timing["p50_lo_ns"], timing["processes"]), (1100.0 * 0.999, 1))
+        self.assertNotIn("spread", timing)
+
+
+class Libraries(Gate):
+    """The library of the best: artifact, number, refusal."""
+
+    def artifacts(self):
+        return glob.glob(self.path("cache/artifacts/*.so"))
+
+    def drop_artifacts(self):
+        for name in self.artifacts():
+            os.unlink(name)
+
+    def test_a_best_is_kept_with_its_library(self):
+        self.accept()
+        (name,) = self.artifacts()
+        with open(name, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "old")
+
+    def test_without_its_library_the_number_is_held_against(self):
+        self.accept()
+        self.drop_artifacts()
+        code, document, errors = self.run_gate()
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(document["cases"][0]["mode"], "number")
+        self.assertIn("held against its number", document["cases"][0]["reason"])
+
+    def test_a_number_goes_red_for_a_large_excess(self):
+        self.accept()
+        self.drop_artifacts()
+        code, document, _ = self.run_gate(p50={SECOND: 1300.0})
+        self.assertEqual(code, 1)
+        self.assertEqual(self.cases(document)[SECOND]["verdict"], "regression")
+
+    def test_a_number_that_is_beaten_moves_no_best(self):
+        """It is of other hours of the machine; only the best's own library tells."""
+        self.accept()
+        self.drop_artifacts()
+        code, document, errors = self.run_gate("--ratchet", p50={FIRST: 700.0, SECOND: 700.0})
+        self.assertEqual(code, 0, errors)
+        case = document["cases"][0]
+        self.assertEqual((case["mode"], case["verdict"]), ("number", "improvement"))
+        self.assertIn("moves no best: that takes its library", case["reason"])
+        self.assertEqual(self.run_gate()[1]["cases"][0]["best"]["p50_ns"], 1000.0)
+
+    def test_a_number_of_another_epoch_is_not_compared(self):
+        self.accept()
+        self.drop_artifacts()
+        code, document, _ = self.run_gate(greeting={"device": {"driver": "2"}})
+        self.assertEqual(code, 3)
+        self.assertIn("another epoch", document["cases"][0]["reason"])
+
+    def test_a_pair_is_compared_in_another_epoch(self):
+        self.accept()
+        code, document, _ = self.run_gate(greeting={"device": {"driver": "2"}})
+        self.assertEqual(code, 0)
+        self.assertEqual(document["cases"][0]["mode"], "paired")
+
+    def test_a_damaged_artifact_is_refused(self):
+        self.accept()
+        (name,) = self.artifacts()
+        os.chmod(name, 0o644)
+        with open(name, "a", encoding="utf-8") as file:
+            file.write("x")
+        code, document, errors = self.run_gate()
+        self.assertEqual((code, document), (4, None))
+        self.assertIn("refused", errors)
+
+    def test_a_best_that_fails_here_leaves_its_number(self):
+        self.accept()
+        code, document, _ = self.run_gate(best_fails="it is all zeros")
+        self.assertEqual(code, 0)
+        self.assertEqual(document["cases"][0]["mode"], "number")
+        self.assertIn("it is all zeros", document["cases"][0]["reason"])
+
+    def test_a_best_that_is_lost_again_and_again_ends_without_a_verdict(self):
+        self.accept()
+        code, document, errors = self.run_gate(best_is_lost=True)
+        self.assertEqual(code, 3, errors)
+        for case in document["cases"]:
+            self.assertEqual(case["verdict"], "no-verdict")
+            self.assertEqual(len(case["processes"]), 1)
+            self.assertIn("only 1 of at least 5 processes", case["reason"])
+            self.assertIn("the best could not be measured in 3 processes", case["reason"])
+        self.assertEqual(document["n_processes"], 4)
+
+    def test_against_a_file(self):
+        with open(self.path("other.so"), "w", encoding="utf-8") as file:
+            file.write("other")
+        code, document, errors = self.run_gate("--against", self.path("other.so"),
+                                               p50={SECOND: 1100.0})
+        self.assertEqual(code, 1, errors)
+        self.assertEqual(self.cases(document)[FIRST]["verdict"], "pass")
+
+    def test_against_what_is_neither_file_nor_commit(self):
+        code, document, errors = self.run_gate("--against", "no-such-thing")
+        self.assertEqual((code, document), (64, None), errors)
+        self.assertIn("no-such-thing", errors)
+
+    def test_accepting_goes_with_the_stored_best_alone(self):
+        code, document, _ = self.run_gate("--against", self.suite, "--accept-new")
+        self.assertEqual((code, document), (64, None))
+
+
+if __name__ == "__main__":
+    unittest.main()

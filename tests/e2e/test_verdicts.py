@@ -1,0 +1,233 @@
+"""What processes measured becomes a verdict, an exit code and a reason."""
+import glob
+import json
+import os
+import unittest
+
+from fake_runs import FIRST, SECOND, SUITE, Gate
+
+
+class Verdicts(Gate):
+    """p50 is 1000 ns in all runs unless said, so that verdicts are known."""
+
+    def test_without_a_best_there_is_no_verdict(self):
+        code, document, _ = self.run_gate()
+        self.assertEqual(code, 3)
+        self.assertEqual({c["verdict"] for c in document["cases"]}, {"no-verdict"})
+        self.assertFalse(os.path.exists(self.path("baselines")))
+
+    def test_first_measurements_are_taken_when_asked(self):
+        self.accept()
+        code, document, _ = self.run_gate()
+        self.assertEqual(code, 0)
+        self.assertEqual(document["verdict"], "pass")
+        self.assertEqual(document["cases"][0]["best"]["p50_ns"], 1000.0)
+
+    def test_a_time_that_is_hardly_known_is_a_best_that_says_so(self):
+        """The pairs carry the verdict. The fake's interval is 0.1 % to either side; half of the
+        threshold is 1 %."""
+        for lo, says in ((985.0, True), (995.0, False)):
+            with self.subTest(lo=lo):
+                wide = {"p50_lo_ns": lo, "p50_hi_ns": 1007.0}
+                code, document, errors = self.run_gate("--accept-new", only=FIRST, timing=wide)
+                self.assertEqual(code, 0, errors)
+                case = self.cases(document)[FIRST]
+                self.assertEqual("though its p50 is known within 1.10 % only" in case["reason"],
+                                 says, case["reason"])
+                self.assertIsNotNone(self.cases(self.run_gate()[1])[FIRST]["best"])
+                os.remove(glob.glob(self.path("baselines/*.json"))[0])
+
+    def test_a_regression_is_confirmed_in_fresh_processes(self):
+        self.accept()
+        code, document, _ = self.run_gate(p50={SECOND: 1100.0})
+        case = self.cases(document)[SECOND]
+        self.assertEqual((code, document["verdict"], case["verdict"]), (1, "regression",
+                                                                        "regression"))
+        self.assertEqual([p["stage"] for p in case["processes"]],
+                         ["first"] * 5 + ["confirmation"] * 5)
+        self.assertAlmostEqual(case["ratio"]["value"], 1.1)
+        self.assertEqual((case["mode"], case["best"]["made_by"]), ("paired", "accept-new"))
+        first = self.cases(document)[FIRST]
+        self.assertEqual(first["verdict"], "pass")
+        self.assertEqual(len(first["processes"]), 5)
+
+    def test_roles_are_swapped_in_every_other_process(self):
+        self.accept()
+        _, document, _ = self.run_gate()
+        self.assertEqual([p["swapped"] for p in document["cases"][0]["processes"]],
+                         [False, True, False, True, False])
+
+    def test_the_threshold_can_be_moved(self):
+        self.accept()
+        self.assertEqual(self.run_gate("--threshold", "15%", p50={SECOND: 1100.0})[0], 0)
+        self.assertEqual(self.run_gate("--threshold", "5 %", p50={SECOND: 1100.0})[0], 1)
+
+    def test_a_suite_can_set_the_threshold_of_a_case(self):
+        self.accept()
+        SUITE["cases"][1]["threshold"] = 0.15
+        try:
+            self.setUp_suite()
+            self.assertEqual(self.run_gate(p50={SECOND: 1100.0})[0], 0)
+            self.assertEqual(self.run_gate(p50={FIRST: 1100.0})[0], 1)
+        finally:
+            del SUITE["cases"][1]["threshold"]
+
+    def test_on_the_threshold_there_is_no_verdict_after_twenty_processes(self):
+        self.accept()
+        code, document, _ = self.run_gate(p50={SECOND: 1020.0})
+        self.assertEqual(code, 3)
+        case = self.cases(document)[SECOND]
+        self.assertEqual(case["verdict"], "no-verdict")
+        self.assertEqual(len(case["processes"]), 20)
+
+    def test_p90_is_gated_when_asked(self):
+        self.accept()
+        code, document, _ = self.run_gate("--threshold", "15%", "--p90-threshold", "2%",
+                                          p50={SECOND: 1100.0})
+        self.assertEqual(code, 1)
+        self.assertIn("p90", self.cases(document)[SECOND]["reason"])
+
+    def test_faster_is_an_improvement_and_the_best_stays(self):
+        self.accept()
+        code, document, _ = self.run_gate(p50={SECOND: 900.0})
+        self.assertEqual(code, 0)
+        self.assertEqual(self.cases(document)[SECOND]["verdict"], "improvement")
+        self.assertEqual(self.cases(self.run_gate()[1])[SECOND]["best"]["p50_ns"], 1000.0)
+
+    def test_the_ratchet_follows_a_confirmed_improvement(self):
+        self.accept()
+        code, document, errors = self.run_gate("--ratchet", p50={SECOND: 900.0})
+        self.assertEqual(code, 0, errors)
+        case = self.cases(document)[SECOND]
+        self.assertEqual(len(case["processes"]), 10)
+        best = self.cases(self.run_gate()[1])
+        self.assertEqual(best[SECOND]["best"]["p50_ns"], 900.0)
+        self.assertEqual(best[FIRST]["best"]["p50_ns"], 1000.0)
+        self.assertNotEqual(best[FIRST]["best"]["library_sha256"],
+                            best[SECOND]["best"]["library_sha256"])
+
+
+class Noise(Gate):
+    """Unchanged code on a noisy host: d of each process of a CPU kernel, recorded on two shared
+    cores with busy loops beside the gate."""
+
+    BUSY = [0.0002, -0.0024, -0.8012, 0.0255, 0.0289, -0.0017, -0.0007, -0.4432, 0.0065, 0.1204,
+            -0.35, 0.478, 0.0034, -0.01, 0.1921, 0.069, -0.174, -0.1192, -0.0014, 0.2207]
+    BUSY_TOO = [-0.017, -0.0006, 0.6123, -0.1571, 0.0072, -0.0012, 0.3555, 0.0028, 0.0003, 0.0182,
+                -0.0119, -0.0032, 0.4787, 0.0057, -0.0043, -0.4355, -0.0772, -0.8172, -0.3966,
+                0.2581]
+    NOT_SLOW = [0.0013, -0.0026, -0.6102, -0.2293, 0.0031]
+
+    def run_noisy(self, *args, **d):
+        self.accept()
+        code, document, errors = self.run_gate(*args, count=self.path("count"), d=d)
+        self.assertIsNotNone(document, errors)
+        return code, self.cases(document)
+
+    def test_a_busy_host_is_no_verdict_and_no_red(self):
+        for threshold in ("2%", "0.5%"):
+            with self.subTest(threshold=threshold):
+                code, cases = self.run_noisy("--threshold", threshold,
+                                             **{FIRST: self.BUSY, SECOND: self.BUSY_TOO})
+                self.assertEqual(code, 3)
+                for case in cases.values():
+                    self.assertEqual(case["verdict"], "no-verdict")
+                    self.assertEqual(len(case["processes"]), 20)
+                    self.assertIn("this machine resolves", case["reason"])
+                    self.assertGreater(case["mde"], 1)
+                os.unlink(self.path("count"))
+
+    def test_in_any_order(self):
+        """Also where the slow ones come first and a suspicion is raised."""
+        self.accept()
+        for order in (sorted(self.BUSY), sorted(self.BUSY, reverse=True), self.BUSY[9:] +
+                      self.BUSY[:9]):
+            code, document, _ = self.run_gate(count=self.path("count"), d={SECOND: order * 2})
+            self.assertIn(code, (0, 3))
+            self.assertNotEqual(self.cases(document)[SECOND]["verdict"], "regression")
+            os.unlink(self.path("count"))
+
+    def test_five_wild_processes_are_no_pass_though_none_is_slow(self):
+        _, cases = self.run_noisy(**{SECOND: self.NOT_SLOW})
+        self.assertEqual(len(cases[FIRST]["processes"]), 5)
+        self.assertGreaterEqual(len(cases[SECOND]["processes"]), 8)
+
+
+class Effort(Gate):
+    def test_later_processes_sample_longer_where_a_process_did_not_know_its_ratio(self):
+        """A replay of the fake lasts 10 us, so eight rounds are 0.384 ms."""
+        self.accept()
+        code, _, errors = self.run_gate("--budget", "77", budgets=self.path("budgets"),
+                                        widths={FIRST: 0.002, SECOND: 0.0005})
+        self.assertEqual(code, 0, errors)
+        with open(self.path("budgets"), encoding="utf-8") as file:
+            budgets = [json.loads(line) for line in file]
+        of = {name: [ms for n, ms in budgets if n == name] for name in (FIRST, SECOND)}
+        self.assertEqual(of[SECOND], [77] + [0] * 4)
+        # 40 samples with twice the width: 80 rounds would do, 72 of them beyond the eight.
+        self.assertEqual(of[FIRST][0], 77)
+        for ms in of[FIRST][1:]:
+            self.assertAlmostEqual(ms, 80 * 0.048)
+
+
+class Adjudication(Gate):
+    def test_the_same_file_is_never_a_regression(self):
+        self.accept()
+        code, document, _ = self.run_gate(library="old", p50={SECOND: 1100.0})
+        self.assertEqual(code, 4)
+        case = self.cases(document)[SECOND]
+        self.assertEqual(case["verdict"], "environment")
+        self.assertTrue(case["same_library"])
+
+    def test_the_same_machine_code_is_never_a_regression(self):
+        """The libraries are two files, and one kernel of them is the same in both."""
+        self.accept()
+        code, document, _ = self.run_gate(p50={FIRST: 1100.0, SECOND: 1100.0}, same_code=[SECOND])
+        self.assertEqual(code, 1)
+        first, second = (self.cases(document)[name] for name in (FIRST, SECOND))
+        self.assertEqual((first["verdict"], first["same_code"]), ("regression", False))
+        self.assertEqual((second["verdict"], second["same_code"]), ("environment", True))
+        self.assertFalse(second["same_library"])
+        self.assertIn("run the same machine code", second["reason"])
+
+    def test_a_slowdown_without_cycles_is_the_clock(self):
+        self.accept()
+        code, document, _ = self.run_gate(p50={SECOND: 1100.0}, cycles={SECOND: 1.0})
+        self.assertEqual(code, 4)
+        self.assertIn("cycles", self.cases(document)[SECOND]["reason"])
+
+    def test_a_control_that_moves_is_the_machine(self):
+        self.accept()
+        code, document, _ = self.run_gate(p50={SECOND: 1100.0}, drift=self.path("drift"))
+        self.assertEqual(code, 4)
+        self.assertGreater(document["control_drift"], 0.005)
+        self.assertIn("control", self.cases(document)[SECOND]["reason"])
+
+    def test_a_control_that_was_not_timed_is_the_machine(self):
+        self.accept()
+        code, document, _ = self.run_gate(p50={SECOND: 1100.0}, greeting={"control_ns": 0})
+        self.assertEqual(code, 4)
+        self.assertIsNone(document["control_drift"])
+        self.assertIn("control kernel was not timed", self.cases(document)[SECOND]["reason"])
+
+    def test_without_the_control_nothing_is_kept(self):
+        code, document, _ = self.run_gate("--accept-new", greeting={"control_ns": 0})
+        self.assertEqual(code, 3)
+        for case in document["cases"]:
+            self.assertEqual(case["verdict"], "no-verdict")
+            self.assertIn("control could not be timed", case["reason"])
+
+    def test_a_slowdown_whose_cycles_were_not_counted_is_the_clock(self):
+        self.accept()
+        code, document, _ = self.run_gate(p50={SECOND: 1100.0}, cycles={SECOND: None})
+        self.assertEqual(code, 4)
+        self.assertIn("SM cycles were counted in 0 of 10 processes",
+                      self.cases(document)[SECOND]["reason"])
+
+    def test_a_control_that_moves_does_not_fail_what_passes(self):
+        self.accept()
+        self.assertEqual(self.run_gate(drift=self.path("drift"))[0], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
