@@ -35,17 +35,16 @@ static enum verdict play_once(const double *d, size_t n, double threshold, uint6
     return decision.verdict;
 }
 
-/* Outcomes of `decisions` protocols whose processes are drawn from n values of d. */
+/* Outcomes of protocols whose processes are drawn from n values of d. */
 struct counts {
     size_t decisions, red, pass, no_verdict;
 };
 
-static struct counts play(const double *d, size_t n, double threshold, size_t decisions,
-                          uint64_t seed)
+static struct counts play(const double *d, size_t n, double threshold, uint64_t seed)
 {
-    struct counts counts = {.decisions = decisions};
+    struct counts counts = {.decisions = DECISIONS};
     uint64_t state = 0;
-    for (size_t i = 0; i < decisions; i++) {
+    for (size_t i = 0; i < counts.decisions; i++) {
         switch (play_once(d, n, threshold, seed, &state)) {
         case VERDICT_REGRESSION:
             counts.red++;
@@ -63,7 +62,7 @@ static struct counts play(const double *d, size_t n, double threshold, size_t de
 
 static cJSON *share_object(const struct calibrated_case *c, size_t share)
 {
-    struct counts n = play(c->d[share], c->n, c->threshold, c->n ? DECISIONS : 0, share + 1);
+    struct counts n = play(c->d[share], c->n, c->threshold, share + 1);
     cJSON *o = cJSON_CreateObject();
     cJSON_AddNumberToObject(o, "share", calibrate_shares[share]);
     cJSON_AddItemToObject(o, "d", cJSON_CreateDoubleArray(c->d[share], (int)c->n));
@@ -74,28 +73,59 @@ static cJSON *share_object(const struct calibrated_case *c, size_t share)
     return o;
 }
 
-cJSON *calibrate_document(const struct calibrated_case *cases, size_t n_cases, size_t *unresolved)
+bool calibrate_has_figures(const struct calibrated_case *c)
+{
+    return c->n >= DECIDE_FIRST_LOOK && c->lacks != VERDICT_WRONG;
+}
+
+static cJSON *case_object(const struct calibrated_case *c, double mde, bool resolved)
 {
     cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "id", c->id);
+    cJSON_AddItemToObject(o, "mde", mde > 0 ? cJSON_CreateNumber(mde) : cJSON_CreateNull());
+    cJSON_AddBoolToObject(o, "resolved", resolved);
+    cJSON *injected = cJSON_AddArrayToObject(o, "injected");
+    for (size_t s = 0; s < CALIBRATE_SHARES; s++)
+        cJSON_AddItemToArray(injected, share_object(c, s));
+    return o;
+}
+
+static cJSON *incomplete_object(const struct calibrated_case *c, size_t wanted)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "id", c->id);
+    cJSON_AddNumberToObject(o, "processes", (double)c->n);
+    cJSON_AddNumberToObject(o, "wanted", (double)wanted);
+    cJSON_AddStringToObject(o, "verdict", verdict_name(c->lacks));
+    cJSON_AddStringToObject(o, "reason", c->reason);
+    return o;
+}
+
+cJSON *calibrate_document(const struct calibrated_case *cases, size_t n_cases, size_t wanted,
+                          size_t counts[VERDICT_COUNT])
+{
+    cJSON *o = cJSON_CreateObject(), *incomplete = cJSON_CreateArray();
     size_t processes = 0;
-    *unresolved = 0;
     for (size_t i = 0; i < n_cases; i++)
         processes = cases[i].n > processes ? cases[i].n : processes;
     cJSON_AddNumberToObject(o, "processes", (double)processes);
     cJSON *list = cJSON_AddArrayToObject(o, "cases");
     for (size_t i = 0; i < n_cases; i++) {
         const struct calibrated_case *c = &cases[i];
-        double mde = decide_mde(c->d[0], c->n);
-        bool resolved = mde > 0 && mde <= c->threshold;
-        cJSON *one = cJSON_CreateObject();
-        cJSON_AddStringToObject(one, "id", c->id);
-        cJSON_AddItemToObject(one, "mde", mde > 0 ? cJSON_CreateNumber(mde) : cJSON_CreateNull());
-        cJSON_AddBoolToObject(one, "resolved", resolved);
-        cJSON *injected = cJSON_AddArrayToObject(one, "injected");
-        for (size_t s = 0; s < CALIBRATE_SHARES; s++)
-            cJSON_AddItemToArray(injected, share_object(c, s));
-        cJSON_AddItemToArray(list, one);
-        *unresolved += !resolved;
+        if (calibrate_has_figures(c)) {
+            double mde = decide_mde(c->d[0], c->n);
+            bool resolved = mde > 0 && mde <= c->threshold;
+            cJSON_AddItemToArray(list, case_object(c, mde, resolved));
+            counts[VERDICT_NO_VERDICT] += !resolved;
+        }
+        if (c->lacks != VERDICT_PASS) {
+            cJSON_AddItemToArray(incomplete, incomplete_object(c, wanted));
+            counts[c->lacks]++;
+        }
     }
+    if (incomplete->child)
+        cJSON_AddItemToObject(o, "incomplete", incomplete);
+    else
+        cJSON_Delete(incomplete);
     return o;
 }

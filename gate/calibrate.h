@@ -10,10 +10,11 @@
 #define GATE_CALIBRATE_H
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
+#include "verdict.h"
 
 #define CALIBRATE_SHARES 7
 #define CALIBRATE_PROCESSES_MAX 200
@@ -26,10 +27,20 @@ struct calibrated_case {
     double threshold;
     double d[CALIBRATE_SHARES][CALIBRATE_PROCESSES_MAX];
     size_t n;
+    enum verdict lacks; /* why n is less than was wanted; VERDICT_PASS: it is not */
+    char reason[1000];  /* of that */
 };
 
-/* The object `calibration` of run.schema.json; the caller's. Sets *unresolved to the number of
- * cases whose minimum detectable effect is over their threshold. */
-cJSON *calibrate_document(const struct calibrated_case *cases, size_t n_cases, size_t *unresolved);
+/* Enough processes of a kernel that was right in all of them: fewer give no decision. */
+bool calibrate_has_figures(const struct calibrated_case *c);
+
+/*
+ * The object `calibration` of run.schema.json; the caller's. Figures are of the cases that have
+ * them, and of each case that lacks processes of `wanted` it is said why. Adds to `counts` what a
+ * run's exit code follows: a no-verdict for each case whose minimum detectable effect is over its
+ * threshold, and what each incomplete case lacks.
+ */
+cJSON *calibrate_document(const struct calibrated_case *cases, size_t n_cases, size_t wanted,
+                          size_t counts[VERDICT_COUNT]);
 
 #endif

@@ -10,6 +10,11 @@ static bool within(double x, double lo, double hi)
     return x >= lo && x <= hi; /* and is a number */
 }
 
+bool decide_is_measured(double d)
+{
+    return within(d, -D_MAX, D_MAX);
+}
+
 static const char *fault_of_policy(const struct decide_input *in)
 {
     if (!isfinite(in->best_p50_ns) || in->best_p50_ns <= 0)
@@ -44,7 +49,7 @@ static const char *fault_of_shape(const struct decide_input *in, const struct de
 static size_t faulty_value(const double *d, size_t n, bool may_lack)
 {
     for (size_t i = 0; d && i < n; i++)
-        if (!within(d[i], -D_MAX, D_MAX) && !(may_lack && isnan(d[i])))
+        if (!decide_is_measured(d[i]) && !(may_lack && isnan(d[i])))
             return i + 1;
     return 0;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "interrupt.h"
 #include "protocol.h"
 
 /* A process in uninterruptible sleep (a broken driver) is left behind after this long. */
@@ -151,12 +152,18 @@ enum process_event process_read_line(struct process *p, double timeout_s, struct
         double left = deadline - clock_s();
         if (left <= 0)
             return PROCESS_SILENCE;
-        struct pollfd fds[3] = {{.fd = p->from, .events = POLLIN},
+        struct pollfd fds[4] = {{.fd = p->from, .events = POLLIN},
                                 {.fd = p->complaints, .events = POLLIN},
-                                {.fd = p->end, .events = POLLIN}};
+                                {.fd = p->end, .events = POLLIN},
+                                {.fd = interrupt_fd(), .events = POLLIN}};
         int wait_ms = left > 60 ? 60000 : (int)(left * 1000) + 1;
-        if (poll(fds, 3, wait_ms) < 0 && errno != EINTR)
-            return PROCESS_END;
+        if (poll(fds, 4, wait_ms) < 0) {
+            if (errno != EINTR)
+                return PROCESS_END;
+            continue; /* nothing was filled in */
+        }
+        if (fds[3].revents)
+            return PROCESS_INTERRUPTED;
         if (fds[1].revents) {
             read_complaints(p);
             if (fds[1].revents & (POLLHUP | POLLERR))
@@ -189,7 +196,8 @@ static bool await_end(const struct process *p, double seconds, char *how, size_t
     int fd = pidfd_open(p->pid, 0);
     struct pollfd ended = {.fd = fd, .events = POLLIN};
     if (fd >= 0) {
-        poll(&ended, 1, (int)(seconds * 1000));
+        while (poll(&ended, 1, (int)(seconds * 1000)) < 0 && errno == EINTR)
+            continue;
         close(fd);
     }
     if (waitid(P_PID, (id_t)p->pid, &end, WEXITED | WNOHANG | WNOWAIT) || end.si_pid != p->pid) {

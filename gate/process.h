@@ -23,10 +23,11 @@ struct process {
 };
 
 enum process_event {
-    PROCESS_LINE,    /* a line is in *line */
-    PROCESS_END,     /* it ended, or closed its output */
-    PROCESS_SILENCE, /* the time is over */
-    PROCESS_FLOOD,   /* a line over PROTOCOL_LINE_MAX */
+    PROCESS_LINE,        /* a line is in *line */
+    PROCESS_END,         /* it ended, or closed its output */
+    PROCESS_SILENCE,     /* the time is over */
+    PROCESS_FLOOD,       /* a line over PROTOCOL_LINE_MAX */
+    PROCESS_INTERRUPTED, /* this program is to end: see interrupt.h */
 };
 
 /* Starts argv[0] (looked up in PATH unless it has a slash) with pipes on its standard streams; it

@@ -153,3 +153,23 @@ void calibration_summary(const struct calibration *c, double threshold, struct b
             buf_printf(out, " (%.0f of %.0f decisions)", c->red[i], c->decisions[i]);
     }
 }
+
+void calibration_incomplete(const cJSON *calibration, const char *bullet,
+                            void (*put)(const char *text, struct buf *out), struct buf *out)
+{
+    const cJSON *one, *list = json_member(calibration, "incomplete");
+    int n = cJSON_GetArraySize(list), told = 0;
+    cJSON_ArrayForEach (one, list) {
+        if (told++ == CALIBRATION_MAX_INCOMPLETE)
+            break;
+        long long processes = json_integer(one, "processes", 0);
+        buf_puts(out, bullet);
+        put(json_string(one, "id", ""), out);
+        buf_printf(out, ": %s, %lld of %lld processes: ", json_string(one, "verdict", ""),
+                   processes, (long long)json_integer(one, "wanted", 0));
+        put(json_string(one, "reason", ""), out);
+        buf_putc(out, '\n');
+    }
+    if (n > CALIBRATION_MAX_INCOMPLETE)
+        buf_printf(out, "%sand %d more\n", bullet, n - CALIBRATION_MAX_INCOMPLETE);
+}

@@ -35,6 +35,12 @@ const char *calibration_share_name(double share, char out[UNITS_MAX]);
 const char *calibration_rate(double red, double decisions, char out[UNITS_MAX]);
 const char *calibration_case_rate(const cJSON *one_case, double share, char out[UNITS_MAX]);
 
+/* Which cases lack processes, and why: a line each, of at most CALIBRATION_MAX_INCOMPLETE of them,
+ * with the text put by `put`. Nothing where all are complete. */
+#define CALIBRATION_MAX_INCOMPLETE 20
+void calibration_incomplete(const cJSON *calibration, const char *bullet,
+                            void (*put)(const char *text, struct buf *out), struct buf *out);
+
 /* "38 of 40 cases resolve 2 %; red: unchanged 0 % (0 of 40000 decisions), +2.5 % 99.98 %". */
 void calibration_summary(const struct calibration *c, double threshold, struct buf *out);
 

@@ -257,6 +257,10 @@ static void calibration(const struct report_run *run, const struct calibration *
     if (n_shown < c->n_cases)
         buf_printf(out, "\n%zu of %zu calibrated cases are left out; the worst come first.\n",
                    c->n_cases - n_shown, c->n_cases);
+    if (json_member(run->calibration, "incomplete")) {
+        buf_puts(out, "\nIncomplete:\n\n");
+        calibration_incomplete(run->calibration, "- ", put_text, out);
+    }
 }
 
 static size_t at_most(size_t n, size_t limit)

@@ -315,6 +315,7 @@ static void calibration_table(const struct report_run *run, const struct report_
     buf_append(out, line.data, line.len);
     buf_putc(out, '\n');
     buf_release(&line);
+    calibration_incomplete(run->calibration, "incomplete: ", term_puts, out);
     calibration_release(&c);
 }
 

@@ -187,12 +187,14 @@ static bool check_times(const struct run_check *c, const cJSON *document,
 
 /* ---- the run ---- */
 
-/* A calibration has no verdicts but says what it cannot resolve. */
-static void count_unresolved(const cJSON *calibration, size_t counts[VERDICT_COUNT])
+/* A calibration says what it cannot resolve, and of which cases it lacks processes and why. */
+static void count_calibrated(const cJSON *calibration, size_t counts[VERDICT_COUNT])
 {
-    const cJSON *calibrated;
+    const cJSON *calibrated, *incomplete;
     cJSON_ArrayForEach (calibrated, json_member(calibration, "cases"))
         counts[VERDICT_NO_VERDICT] += !json_bool(calibrated, "resolved", false);
+    cJSON_ArrayForEach (incomplete, json_member(calibration, "incomplete"))
+        counts[report_verdict(incomplete)]++;
 }
 
 /* What the cases give. */
@@ -216,7 +218,7 @@ bool run_check_end(struct run_check *c, const cJSON *document, struct schema_fau
         return fail(fault, "", -1, "cannot be checked: out of memory");
     if (!check_times(c, document, fault) || !check_cases(c, document, fault))
         return false;
-    count_unresolved(json_member(document, "calibration"), c->counts);
+    count_calibrated(json_member(document, "calibration"), c->counts);
     return check_result(c->counts, document, fault);
 }
 

@@ -223,9 +223,8 @@ enum gate_status run_request_report(const struct run_request *r, const cJSON *do
     return status;
 }
 
-/* Checks the document by its own schema before anybody else sees it, and stores it. */
-static enum gate_status store_run(struct store *store, const cJSON *document,
-                                  struct gate_error *err)
+enum gate_status run_request_store(struct store *store, const cJSON *document,
+                                   struct gate_error *err)
 {
     struct schema *schema;
     struct schema_fault fault;
@@ -245,17 +244,6 @@ static enum gate_status store_run(struct store *store, const cJSON *document,
         status = store_put_run(store, document, text.data, text.len, &existed, err);
     buf_release(&text);
     schema_free(schema);
-    return status;
-}
-
-enum gate_status run_request_store(const struct run_request *r, const cJSON *document,
-                                   struct gate_error *err)
-{
-    struct store *store = NULL;
-    enum gate_status status = store_open(command_db(r->db), STORE_READ_WRITE, &store, err);
-    if (!status)
-        status = store_run(store, document, err);
-    store_close(store);
     return status;
 }
 
@@ -346,7 +334,7 @@ static enum gate_status measure_and_write(const struct run_request *r, struct se
     if (status)
         return status;
     cJSON *document = run_document(run);
-    status = store_run(s->store, document, err);
+    status = run_request_store(s->store, document, err);
     if (!status)
         status = run_request_report(r, document, err);
     cJSON_Delete(document);

@@ -79,8 +79,9 @@ enum gate_status run_setup_open(const struct run_request *r, struct run_setup *o
                                 struct gate_error *err);
 void run_setup_close(struct run_setup *s);
 
-/* Checks a run document by its schema and puts it into the history. */
-enum gate_status run_request_store(const struct run_request *r, const cJSON *document,
+/* Checks a run document by its schema, before anybody else sees it, and puts it into the history
+ * (NULL: there is none). */
+enum gate_status run_request_store(struct store *store, const cJSON *document,
                                    struct gate_error *err);
 
 /* Stores nothing: writes the reports that were asked for and prints the table or the document. */

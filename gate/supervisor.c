@@ -13,6 +13,8 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/schema.h"
+#include "decide_input.h"
+#include "interrupt.h"
 #include "process.h"
 
 #define GREETING_MIN_S 60.0 /* opening a GPU takes seconds, whatever the time-out for cases */
@@ -88,6 +90,8 @@ static void describe_failure(struct supervisor *s, enum process_event event, dou
         snprintf(what, sizeof what, "hung: no sign of life for %.3g s", timeout_s);
     else if (event == PROCESS_FLOOD)
         snprintf(what, sizeof what, "wrote a line of more than %zu MiB", PROTOCOL_LINE_MAX >> 20);
+    else if (event == PROCESS_INTERRUPTED)
+        snprintf(what, sizeof what, "was killed: the gate is to end");
     else
         snprintf(what, sizeof what, "died: the worker process %s", how);
     char *last = s->process.complaint;
@@ -412,7 +416,7 @@ static bool read_injected(const struct case_task *task, const cJSON *done, struc
         return false;
     for (unsigned i = 0; i < task->n_shares; i++) {
         const cJSON *value = cJSON_GetArrayItem(d, (int)i);
-        if (!cJSON_IsNumber(value))
+        if (!cJSON_IsNumber(value) || !decide_is_measured(value->valuedouble))
             return false;
         out->d[i] = value->valuedouble;
     }
@@ -476,6 +480,8 @@ static bool skip_provider(struct attempt *a, const char *provider)
 static bool leave_out_providers(const struct supervisor *s, struct attempt *a)
 {
     const char *candidate = candidate_provider(s);
+    if (a->task->n_shares)
+        return false; /* both arms are the candidate */
     if (a->provider[0])
         return strcmp(a->provider, candidate) != 0 && skip_provider(a, a->provider);
     if (strcmp(a->phase, "measure") != 0)
@@ -563,7 +569,7 @@ static bool attempt_task(struct supervisor *s, struct attempt *a, struct case_re
         if (!message[0])
             describe_failure(s, PROCESS_END, 0, message, sizeof message);
         snprintf(a->blamed, sizeof a->blamed, "%.390s", message);
-        again = leave_out_providers(s, a);
+        again = !interrupt_signal() && leave_out_providers(s, a);
         if (!again)
             say_died(a, message, out);
     }

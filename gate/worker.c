@@ -408,7 +408,8 @@ static struct outcome run_task(struct worker *w, struct task *t)
     o.spoiled = true;
     if (status == GATE_WRONG) {
         const struct arm *arm = guilty_arm(t);
-        bool candidate = arm->role == ARM_CANDIDATE;
+        /* A calibration has but one library, twice. */
+        bool candidate = arm->role == ARM_CANDIDATE || t->n_shares;
         o.name = candidate ? "wrong" : "provider";
         snprintf(o.message, sizeof o.message, "%s%s%.500s", candidate ? "" : arm_label(arm),
                  candidate ? "" : ": ", err.message);

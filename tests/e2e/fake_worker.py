@@ -5,7 +5,8 @@ FAKE is a JSON object: "greeting" and "record" are merged into the answers, "bef
 standard output before the record, "act" is what to do instead of answering a case:
 die, silence, end, flood, phases. "starts" is a file that counts starts: after "starts_max" of them
 the GPU is busy. "only" restricts "act" and "record" to one case id; "marker" names a
-file: the act happens only while it does not exist, and creates it. "p50" maps case ids to the
+file: the act happens only while it does not exist, and creates it; "act_from" is the number of the
+first process that acts ("count"). "p50" maps case ids to the
 candidate's time (1000 ns), "cycles" to its ratio to the best in cycles (that of the times),
 "ratio" to its ratio to the best and "widths" to the half-width of that; "budgets" is a file that
 takes case and budget of each task; "timing" is merged into what is said of the candidate's times,
@@ -13,7 +14,8 @@ takes case and budget of each task; "timing" is merged into what is said of the 
 all but the first process. "drift" is a file that counts processes: the
 control of each is 1 % slower than that of the one before. "count" is a file that counts processes
 that are given cases; of the n-th one "p50s" maps case ids to lists of the candidate's time, "d" to
-lists of ln of its ratio to the best (the last entry stays).
+lists of ln of its ratio to the best (the last entry stays). In a calibration each process is a
+little slower than the last, by turns of three; "noise" maps case ids to how much (0.0005).
 """
 import hashlib
 import json
@@ -151,6 +153,11 @@ def best_arm(name, p50, d):
     return arm
 
 
+def injected(name, shares, process):
+    step = FAKE.get("noise", {}).get(name, 0.0005)
+    return [math.log1p(share) + step * (process % 3) for share in shares]
+
+
 def is_busy():
     if "starts" not in FAKE:
         return False
@@ -175,7 +182,8 @@ def main():
         mine = FAKE.get("only", name) == name
         say({"phase": FAKE.get("phase", "verify"), "provider": FAKE.get("at_work", "fake")})
         skipped = set(FAKE.get("providers", [])) & set(task["skip"])
-        if mine and FAKE.get("act") and not skipped and first_time():
+        if mine and FAKE.get("act") and process >= FAKE.get("act_from", 0) and not skipped \
+                and first_time():
             act(FAKE["act"])
         p50 = of_process("p50s", name, process, FAKE.get("p50", {}).get(name, 1000.0))
         arms = [{"provider": "fake", "role": "candidate", "kernel": "k", "timing": timing(p50),
@@ -186,6 +194,8 @@ def main():
             arms.append(best_arm(name, p50, of_process("d", name, process, None)))
         record = {"done": name, "nonce": task["nonce"], "outcome": "measured", "message": "",
                   "spoiled": False, "arms": arms}
+        if "shares" in task:
+            record["d"] = injected(name, task["shares"], process)
         if mine:
             merge(record, FAKE.get("record", {}))
             sys.stdout.write(FAKE.get("before", ""))

@@ -141,6 +141,38 @@ static void test_large_calibration_in_markdown(void **state)
     cJSON_Delete(document);
 }
 
+static void test_incomplete_cases(void **state)
+{
+    (void)state;
+    cJSON *document = calibration_document(), *one;
+    cJSON *list =
+        cJSON_AddArrayToObject(cJSON_GetObjectItem(document, "calibration"), "incomplete");
+    char id[32];
+    for (int i = 0; i < CALIBRATION_MAX_INCOMPLETE + 3; i++) {
+        snprintf(id, sizeof(id), "gemm/case_%d", i);
+        cJSON_AddItemToArray(list, one = cJSON_CreateObject());
+        cJSON_AddStringToObject(one, "id", id);
+        cJSON_AddNumberToObject(one, "processes", i);
+        cJSON_AddNumberToObject(one, "wanted", 40);
+        cJSON_AddStringToObject(one, "verdict", "environment");
+        cJSON_AddStringToObject(one, "reason", "it \x1b[31mwas\x1b[0m *busy*");
+    }
+    assert_fits_run_schema(document);
+    char *text = report_made(document, REPORT_TEXT, &report_plain);
+    assert_non_null(
+        strstr(text, "\nincomplete: gemm/case_19: environment, 19 of 40 processes: it "));
+    assert_null(strchr(text, '\x1b'));
+    assert_null(strstr(text, "gemm/case_20"));
+    assert_non_null(strstr(text, "\nincomplete: and 3 more\n"));
+    free(text);
+    text = report_made(document, REPORT_MARKDOWN, &report_plain);
+    assert_non_null(strstr(text, "\nIncomplete:\n\n- gemm/case\\_0: environment, 0 of 40 "));
+    assert_non_null(strstr(text, "\\*busy\\*\n"));
+    assert_non_null(strstr(text, "\n- and 3 more\n"));
+    free(text);
+    cJSON_Delete(document);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +180,7 @@ int main(void)
         cmocka_unit_test(test_calibration_rates),
         cmocka_unit_test(test_calibration_shares),
         cmocka_unit_test(test_large_calibration_in_markdown),
+        cmocka_unit_test(test_incomplete_cases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,6 +85,47 @@ static void a_best_is_not_of_the_future(void **state)
     cJSON_Delete(document);
 }
 
+/* ---- calibrations ---- */
+
+/* Its cases give the verdict: what does not resolve, and what was not measured as often as wanted.
+ */
+static void a_calibration_says_what_its_cases_give(void **state)
+{
+    static const struct {
+        bool resolved;
+        const char *lacks; /* NULL: nothing */
+        const char *verdict;
+        int exit_code;
+    } rows[] = {{true, NULL, "pass", 0},
+                {false, NULL, "no-verdict", 3},
+                {true, "no-verdict", "no-verdict", 3},
+                {true, "environment", "environment", 4},
+                {false, "wrong", "wrong", 2}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        cJSON *document = sample_run(&plan, 1), *calibration, *one;
+        int64_t now_ms = json_integer(document, "time_ms", 0);
+        cJSON_ReplaceItemInObject(document, "cases", cJSON_CreateArray());
+        calibration = cJSON_AddObjectToObject(document, "calibration");
+        cJSON_AddItemToArray(cJSON_AddArrayToObject(calibration, "cases"),
+                             one = cJSON_CreateObject());
+        cJSON_AddBoolToObject(one, "resolved", rows[i].resolved);
+        if (rows[i].lacks) {
+            cJSON_AddItemToArray(cJSON_AddArrayToObject(calibration, "incomplete"),
+                                 one = cJSON_CreateObject());
+            cJSON_AddStringToObject(one, "verdict", rows[i].lacks);
+        }
+        cJSON_ReplaceItemInObject(document, "verdict", cJSON_CreateString(rows[i].verdict));
+        set(document, "exit_code", rows[i].exit_code);
+        assert_accepted(document, now_ms);
+        set(document, "exit_code", 1);
+        struct schema_fault fault;
+        assert_false(run_check(document, now_ms, &fault));
+        assert_string_equal(fault.pointer, "/exit_code");
+        cJSON_Delete(document);
+    }
+}
+
 /* ---- the made-up history ---- */
 
 static void check_history(const struct schema *schema, const struct sample_plan *p)
@@ -123,6 +164,7 @@ int main(void)
         cmocka_unit_test(a_run_is_of_no_time_before_2015),
         cmocka_unit_test(a_run_is_not_of_the_future),
         cmocka_unit_test(a_best_is_not_of_the_future),
+        cmocka_unit_test(a_calibration_says_what_its_cases_give),
         cmocka_unit_test(a_made_up_history_is_accepted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
