@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "base/schema.h"
 #include "best_write.h"
+#include "decide_bounds.h"
 #include "stats.h"
 
 #define MAX_FILE (64u * 1024 * 1024)
@@ -65,6 +66,11 @@ bool best_control(struct best_entry *entry, const double *p50_ns, const double *
     entry->control_ns = stats_quantile(x, n, 0.5);
     free(x);
     return true;
+}
+
+void best_allow_for(struct best_entry *entry, const double *half_width, size_t n)
+{
+    entry->spread = fmax(entry->spread, decide_bounds(half_width, n).value);
 }
 
 char *best_path(const char *folder, const char *device_model)

@@ -37,6 +37,10 @@ struct best_entry {
 bool best_control(struct best_entry *entry, const double *p50_ns, const double *control_ns,
                   size_t n);
 
+/* Raises `spread` to what a process knows its p50 within: the median over n processes of half of
+ * its interval. 0 of a process: it did not tell. */
+void best_allow_for(struct best_entry *entry, const double *half_width, size_t n);
+
 enum best_action {
     BEST_ACCEPT_NEW, /* the case had none */
     BEST_ACCEPT,     /* someone decided; the one way to a slower best */

@@ -267,21 +267,26 @@ static const char *library_of(const cJSON *document, const cJSON *arm)
     return "";
 }
 
-/* The measured times of each process of one stage, at most MAX_PROCESSES; returns how many. */
-static size_t read_processes(const cJSON *one_case, const char *stage, double p50_ns[MAX_PROCESSES],
-                             double control_ns[MAX_PROCESSES])
+/* What each process of one stage measured. */
+struct measured {
+    double p50_ns[MAX_PROCESSES], control_ns[MAX_PROCESSES], half_width[MAX_PROCESSES];
+    size_t n;
+};
+
+/* At most MAX_PROCESSES of them. */
+static void read_processes(const cJSON *one_case, const char *stage, struct measured *out)
 {
-    size_t n = 0;
+    out->n = 0;
     const cJSON *process, *processes = cJSON_GetObjectItemCaseSensitive(one_case, "processes");
     cJSON_ArrayForEach (process, processes) {
-        if (n == MAX_PROCESSES)
+        if (out->n == MAX_PROCESSES)
             break;
         if (strcmp(json_string(process, "stage", ""), stage) != 0)
             continue;
-        p50_ns[n] = json_number(process, "p50_ns", 0);
-        control_ns[n++] = json_number(process, "control_ns", 0);
+        out->p50_ns[out->n] = json_number(process, "p50_ns", 0);
+        out->control_ns[out->n] = json_number(process, "control_ns", 0);
+        out->half_width[out->n++] = json_number(process, "half_width", 0);
     }
-    return n;
 }
 
 /* The case in which the candidate was verified, timed and not disturbed; NULL: there is none. */
@@ -304,13 +309,14 @@ static const cJSON *find_measured(const cJSON *document, const char *case_id)
  */
 static bool read_medians(const cJSON *one_case, struct best_entry *out)
 {
-    double p50_ns[MAX_PROCESSES], control_ns[MAX_PROCESSES];
-    size_t n = read_processes(one_case, "confirmation", p50_ns, control_ns);
-    if (n == 0)
-        n = read_processes(one_case, "first", p50_ns, control_ns);
-    if (!best_control(out, p50_ns, control_ns, n))
+    struct measured m;
+    read_processes(one_case, "confirmation", &m);
+    if (m.n == 0)
+        read_processes(one_case, "first", &m);
+    if (!best_control(out, m.p50_ns, m.control_ns, m.n))
         return false;
-    struct estimate p50 = decide_bounds(p50_ns, n);
+    best_allow_for(out, m.half_width, m.n);
+    struct estimate p50 = decide_bounds(m.p50_ns, m.n);
     out->p50_ns = p50.value;
     out->p50_lo_ns = p50.lo;
     out->p50_hi_ns = p50.hi;

@@ -59,6 +59,8 @@ static cJSON *process_object(const struct run_process *p, enum run_stage stage, 
     cJSON_AddStringToObject(o, "stage", stage == RUN_FIRST ? "first" : "confirmation");
     cJSON_AddBoolToObject(o, "swapped", p->swapped);
     cJSON_AddNumberToObject(o, "p50_ns", p->candidate.p50_ns);
+    if (p->candidate.half_width > 0)
+        cJSON_AddNumberToObject(o, "half_width", p->candidate.half_width);
     add_known(o, "best_p50_ns", p->best.p50_ns, paired && p->best.p50_ns > 0);
     add_known(o, "d", p->d, mode != RUN_NONE);
     add_known(o, "d_cycles", p->d_cycles, paired && isfinite(p->d_cycles));

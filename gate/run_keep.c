@@ -81,13 +81,12 @@ static const char no_control[] =
 static const char number_only[] =
     "faster than the best's number, which moves no best: that takes its library";
 
-/* How well a process knows its p50: the median over the processes of half of its interval. */
-static double median_half_width(const struct run_sequence *q)
+/* How well each process knows its p50. */
+static const double *half_widths(const struct run_sequence *q, double out[DECIDE_LAST_LOOK])
 {
-    double x[DECIDE_LAST_LOOK];
     for (size_t i = 0; i < q->n; i++)
-        x[i] = q->process[i].candidate.half_width;
-    return decide_bounds(x, q->n).value;
+        out[i] = q->process[i].candidate.half_width;
+    return out;
 }
 
 /* The candidate as a best, by a sequence of its processes; false: without the control. */
@@ -96,6 +95,7 @@ static bool candidate_entry(const struct run *run, const struct run_case *c, enu
 {
     const cJSON *arm = c->result.arms->child;
     const cJSON *timing = cJSON_GetObjectItemCaseSensitive(arm, "timing");
+    double x[DECIDE_LAST_LOOK];
     *out = (struct best_entry){.time_ms = run->start_ms,
                                .p90_ns = json_number(timing, "p90_ns", 0),
                                .kernel = json_string(arm, "kernel", ""),
@@ -105,7 +105,7 @@ static bool candidate_entry(const struct run *run, const struct run_case *c, enu
                                .epoch = run->epoch};
     if (!medians(&c->sequence[stage], false, out))
         return false;
-    out->spread = fmax(out->spread, median_half_width(&c->sequence[stage]));
+    best_allow_for(out, half_widths(&c->sequence[stage], x), c->sequence[stage].n);
     return true;
 }
 
@@ -128,7 +128,9 @@ static enum gate_status keep_new(const struct run *run, struct run_case *c, cons
                                    run->origin.who, run->end_ms};
     struct best_entry entry;
     char width[120] = "";
-    double half_width = median_half_width(&c->sequence[RUN_FIRST]);
+    double x[DECIDE_LAST_LOOK];
+    const struct run_sequence *q = &c->sequence[RUN_FIRST];
+    double half_width = decide_bounds(half_widths(q, x), q->n).value;
     if (!candidate_entry(run, c, RUN_FIRST, &entry)) {
         add_reason(c, "%s", no_control);
         return GATE_OK;

@@ -93,6 +93,8 @@ class Records(Gate):
         case = self.cases(document)[SECOND]
         timing, best = (arm["timing"] for arm in case["arms"][:2])
         self.assertEqual([p["p50_ns"] for p in case["processes"]], self.TIMES)
+        for process in case["processes"]:
+            self.assertAlmostEqual(process["half_width"], 0.001)
         self.assertEqual((timing["p50_ns"], timing["p50_lo_ns"], timing["p50_hi_ns"]),
                          (1005.0, 990.0, 1500.0))
         self.assertAlmostEqual(timing["p90_ns"], 1005.0 * 1.01)

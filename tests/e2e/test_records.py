@@ -3,10 +3,12 @@
 import csv
 import io
 import json
+import math
 import os
 import resource
 import shutil
 import signal
+import statistics
 import subprocess
 import tempfile
 import time
@@ -409,6 +411,21 @@ class Best(Records):
         self.accept("--reason", "r")
         best = json.loads(self.read("baselines/nvidia-h200.json"))["cases"][CASE]
         self.assertEqual((best["p50_ns"], best["control_ns"]), (3000, 7000))
+
+    def test_a_best_tells_how_well_its_time_is_known(self):
+        """As `gate run` keeps it: what a process knows its p50 within counts where it is more than
+        the processes differ by."""
+        for number, half_widths in enumerate(((0.04, 0.07, 0.05, 0.06, 0.03), (1e-9,) * 5)):
+            run = document(number)
+            case = next(c for c in run["cases"] if c["id"] == CASE)
+            case["processes"] = case["processes"][:5]
+            for process, half_width in zip(case["processes"], half_widths):
+                process["half_width"] = half_width
+            self.import_runs(run)
+            self.accept("--reason", "r")
+            spread = json.loads(self.read("baselines/nvidia-h200.json"))["cases"][CASE]["spread"]
+            logs = [math.log(p["p50_ns"] / p["control_ns"]) for p in case["processes"]]
+            self.assertAlmostEqual(spread, max(statistics.stdev(logs), sorted(half_widths)[2]))
 
     def test_without_the_control_there_is_no_best(self):
         for number, faulty in enumerate((None, [], 0)):
