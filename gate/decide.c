@@ -251,8 +251,10 @@ static void report(struct decision *out, const struct decide_sequence *s,
                    const struct decide_view *v)
 {
     out->ratio = ratio_of(v->d[FIGURE_TIME]);
-    if (s->d_p90)
+    if (s->d_p90) {
         out->ratio_p90 = ratio_of(v->d[FIGURE_P90]);
+        out->mde_p90 = v->mde[FIGURE_P90];
+    }
     out->mde = v->mde[FIGURE_TIME];
 }
 

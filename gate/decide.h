@@ -37,7 +37,12 @@
  *
  * Where p90 is gated, it is judged by the same rule, at the same looks, with a threshold of its
  * own. A case passes when both figures do, and is a regression when either is suspected in both
- * sequences. Cycles do not adjudicate p90: they are counted of the median.
+ * sequences. Cycles do not adjudicate p90: they are counted of the median. It is the p90 of single
+ * cold launches, 100 of each side in a process (measure.h). How far those 100 leave it in the dark
+ * shows in the spread between processes, so the bounds allow for it and its own minimum detectable
+ * effect tells it; that is several times the median's, and rates are in tests/unit/
+ * test_decide_singles.c. By nature p90 moves by about half when one launch in ten is slower, and
+ * not at all when one in twenty is.
  */
 #ifndef GATE_DECIDE_H
 #define GATE_DECIDE_H
@@ -54,7 +59,8 @@
 /* A relative error of more than so many times the best's is a regression, whatever the speed. */
 #define DECIDE_ERROR_JUMP 2.0
 
-/* One sequence of processes: d of each, in time and in SM cycles, and ln of the ratio of p90s. */
+/* One sequence of processes: d of each, in time and in SM cycles, and ln of the ratio of the p90s
+ * of single launches. */
 struct decide_sequence {
     const double *d;
     const double *d_cycles; /* NULL: cycles were not measured (the host); NaN: in that process */
@@ -90,6 +96,7 @@ struct decision {
     struct estimate ratio; /* exp of median and bounds of all processes of the deciding sequence */
     struct estimate ratio_p90; /* all 0: not measured */
     double mde; /* decide_mde() of the deciding sequence, with added spread and floor; 0: unknown */
+    double mde_p90;         /* the same of p90; 0: not measured */
     double confirmed_ratio; /* exp(median) of the confirmation; 0: none */
     char reason[400];       /* one sentence with its figures */
 };

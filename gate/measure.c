@@ -13,7 +13,6 @@
 #define BEST_HALF_WIDTH 0.001 /* of the ratio to the best, and of p50 when nothing is beside it */
 #define PROVIDER_HALF_WIDTH 0.005
 #define PROVIDER_BUDGET_SHARE 0.5
-#define SINGLE_LAUNCHES 100
 #define SINGLE_LAUNCHES_MIN 10
 
 /* Wall time that a replay may take beyond its device time when nothing hides on another stream. */
@@ -78,35 +77,57 @@ static enum gate_status take_rounds(struct session *s, double budget_ns, struct 
     return status;
 }
 
-/* Cold launches, one by one, the arms in turn and the candidate last of each turn. */
-static enum gate_status take_singles(struct session *s, double budget_ns, struct gate_error *err)
+/* Cold launches of all arms, ns[arm][0] to ns[arm][*n - 1]. */
+static enum gate_status time_singles(struct session *s, const struct measure_policy *policy,
+                                     double (*ns)[MEASURE_SINGLES], size_t *n,
+                                     struct gate_error *err)
 {
-    double *ns = malloc(s->n_arms * SINGLE_LAUNCHES * sizeof *ns);
-    if (!ns)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
     double start = clock_ns();
     enum gate_status status = GATE_OK;
-    size_t n = 0;
-    while (n < SINGLE_LAUNCHES && !status) {
-        if (n >= SINGLE_LAUNCHES_MIN && clock_ns() - start > budget_ns)
+    for (*n = 0; *n < MEASURE_SINGLES && !status; ++*n) {
+        if (*n >= SINGLE_LAUNCHES_MIN && !policy->all_singles &&
+            clock_ns() - start > policy->single_budget_ns)
             break;
-        for (unsigned i = s->n_arms; i-- > 0 && !status;) {
-            s->at = i;
-            double *taken = &ns[i * SINGLE_LAUNCHES + n];
-            status = device_single_run(s->device, arm_launch, &s->series[i].launch, (unsigned)n,
-                                       taken, err);
+        bool forth = *n % 2 == 0;
+        for (unsigned slot = 0; slot < s->n_arms && !status; slot++) {
+            s->at = forth ? slot : s->n_arms - 1 - slot;
+            double *taken = &ns[s->at][*n];
+            status = device_single_run(s->device, arm_launch, &s->series[s->at].launch,
+                                       (unsigned)*n, taken, err);
             if (!status && !clock_can_be(*taken))
                 status = gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "a single launch",
                                    *taken);
         }
-        n++;
     }
+    return status;
+}
+
+static double weighted(const double *x, const double *weights, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += weights[i] * x[i];
+    return sum;
+}
+
+static enum gate_status take_singles(struct session *s, const struct measure_policy *policy,
+                                     struct gate_error *err)
+{
+    double weights[MEASURE_SINGLES], (*ns)[MEASURE_SINGLES] = malloc(s->n_arms * sizeof *ns);
+    size_t n;
+    if (!ns)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    enum gate_status status = time_singles(s, policy, ns, &n, err);
+    if (!status)
+        stats_quantile_weights(n, 0.9, weights);
     for (unsigned i = 0; i < s->n_arms && !status; i++) {
         struct measurement *m = &s->arms[i].measurement;
-        stats_sort(&ns[i * SINGLE_LAUNCHES], n);
+        stats_sort(ns[i], n);
         m->n_single = n;
-        m->single_p50_ns = stats_quantile(&ns[i * SINGLE_LAUNCHES], n, 0.5);
-        m->single_p90_ns = stats_quantile(&ns[i * SINGLE_LAUNCHES], n, 0.9);
+        m->single_p50_ns = stats_quantile(ns[i], n, 0.5);
+        m->single_p90_ns = stats_quantile(ns[i], n, 0.9);
+        if (i > 0)
+            m->ratio_single_p90 = weighted(ns[0], weights, n) / weighted(ns[i], weights, n);
     }
     free(ns);
     return status;
@@ -266,8 +287,8 @@ static enum gate_status measure_session(struct session *s, const struct measure_
         status = measure_groups(s, policy->budget_ns, err);
     if (!status)
         status = note_throttle(s, &before, err);
-    if (!status && policy->single_budget_ns > 0)
-        status = take_singles(s, policy->single_budget_ns, err);
+    if (!status && (policy->single_budget_ns > 0 || policy->all_singles))
+        status = take_singles(s, policy, err);
     return status;
 }
 

@@ -5,18 +5,22 @@
  * them where the intervals are very narrow by then, then more until they are narrow or the budget
  * is spent. All intervals are order statistics (99 %).
  * Beside it single cold launches are timed, one by one (contract cold-launch-v1): their p50 and p90
- * are what a caller sees who launches once.
+ * are what a caller sees who launches once. The arms take turns, in alternating order, so that the
+ * p90s of two of them can be held against each other: a replay of a millisecond averages over what
+ * one launch in ten takes longer. That ratio is of the p90s by stats_quantile_weights().
  */
 #ifndef GATE_MEASURE_H
 #define GATE_MEASURE_H
 
 #include "audit.h"
 
-#define MEASURE_ROUNDS 8 /* even: half of each kind */
+#define MEASURE_ROUNDS 8    /* even: half of each kind */
+#define MEASURE_SINGLES 100 /* launches of an arm, one by one, at most */
 
 struct measure_policy {
     double budget_ns;        /* for the rounds of one case */
     double single_budget_ns; /* for its single launches; 0: none */
+    bool all_singles;        /* MEASURE_SINGLES of them, whatever they take: their p90 is gated */
     bool swap;               /* the best is recorded and started first */
 };
 

@@ -113,6 +113,7 @@ static bool read_pair(const cJSON *arms, struct run_process *out)
     out->d = log(ratio);
     out->d_cycles = log_or_nan(json_number(timing, "ratio_cycles", 0));
     out->d_p90 = log_or_nan(json_number(timing, "ratio_p90", 0));
+    out->d_single_p90 = log_or_nan(json_number(timing, "ratio_single_p90", 0));
     out->same_code = json_bool(timing, "same_code", false);
     return true;
 }
@@ -135,7 +136,7 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
 {
     struct run_sequence *q = &c->sequence[stage];
     p.candidate = time_of(arm_of(result->arms, "candidate"));
-    p.d_cycles = p.d_p90 = NAN;
+    p.d_cycles = p.d_p90 = p.d_single_p90 = NAN;
     if (c->mode == RUN_PAIRED && !read_pair(result->arms, &p)) {
         const cJSON *verify = json_member(arm_of(result->arms, "best"), "verify");
         const char *said = json_string(verify, "message", result->message);
@@ -192,14 +193,29 @@ static struct decide_sequence flatten(const struct run_sequence *q, struct seque
     for (size_t i = 0; i < q->n; i++) {
         to->d[stage][i] = q->process[i].d;
         to->cycles[stage][i] = q->process[i].d_cycles;
-        to->p90[stage][i] = q->process[i].d_p90;
+        to->p90[stage][i] = q->process[i].d_single_p90;
         cycles |= !isnan(q->process[i].d_cycles);
-        p90 &= !isnan(q->process[i].d_p90);
+        p90 &= !isnan(q->process[i].d_single_p90);
     }
     return (struct decide_sequence){.d = to->d[stage],
                                     .d_cycles = cycles ? to->cycles[stage] : NULL,
                                     .d_p90 = p90 ? to->p90[stage] : NULL,
                                     .n = q->n};
+}
+
+/* p90 of the samples, which is told and not gated: over the sequence that decides. */
+static struct estimate ratio_of_p90s(const struct run_case *c)
+{
+    bool confirmed = c->sequence[RUN_CONFIRMATION].n >= DECIDE_FIRST_LOOK;
+    const struct run_sequence *q = &c->sequence[confirmed ? RUN_CONFIRMATION : RUN_FIRST];
+    double d[DECIDE_LAST_LOOK];
+    for (size_t i = 0; i < q->n; i++) {
+        if (isnan(q->process[i].d_p90))
+            return (struct estimate){0};
+        d[i] = q->process[i].d_p90;
+    }
+    struct estimate e = decide_bounds(d, q->n);
+    return q->n ? (struct estimate){exp(e.value), exp(e.lo), exp(e.hi)} : e;
 }
 
 static double median_best_ns(const struct run_sequence *q)
@@ -271,6 +287,7 @@ static void decide_measured(const struct run *run, struct run_case *c)
         .added_spread = paired ? 0 : NUMBER_SPREADS * spread,
     };
     c->decision = decide(&in);
+    c->ratio_p90 = ratio_of_p90s(c);
     c->verdict = c->decision.verdict;
     snprintf(c->reason, sizeof c->reason, "%s", c->decision.reason);
 }
@@ -358,6 +375,7 @@ static void run_one(struct run *run, struct supervisor *s, struct run_case *c, e
                              .verify = first,
                              .providers = first,
                              .swap = swap,
+                             .singles = run->policy.p90_threshold > 0,
                              .fingerprints = c->result.fingerprints};
     struct case_result fresh;
     struct gate_error why = {0};

@@ -215,7 +215,7 @@ struct task {
     struct suite_case c;
     uint64_t seed;
     double budget_ns;
-    bool verify, providers, swap;
+    bool verify, providers, swap, singles;
     enum verify_tier tier;
     bool measure;      /* false: the task ends when everything is verified */
     const char *best;  /* SHA-256 of the library of the best; "": none */
@@ -354,6 +354,7 @@ static enum gate_status measure_task(struct worker *w, struct task *t, struct ga
     struct measure_policy policy = {.budget_ns = t->budget_ns,
                                     .single_budget_ns =
                                         t->verify ? SINGLE_BUDGET_SHARE * t->budget_ns : 0,
+                                    .all_singles = t->singles,
                                     .swap = t->swap};
     struct timed_look look = {w->device, &t->c, &t->reference, 0}; /* verify_arms() ends with 0 */
     say_phase(w, "measure", "");
@@ -463,6 +464,7 @@ static enum gate_status read_task(const cJSON *line, struct task *t, struct gate
         .verify = json_bool(line, "verify", true),
         .providers = json_bool(line, "providers", true),
         .swap = json_bool(line, "swap", false),
+        .singles = json_bool(line, "singles", false),
         .measure = json_bool(line, "measure", true),
         .best = json_string(line, "best", ""),
         .nonce = json_string(line, "nonce", ""),
