@@ -14,11 +14,21 @@
 
 /* ---- before ---- */
 
+#define LOST_LIBRARIES_MAX 64
+
+/* A library that is not to be had: a build that fails takes minutes, and one is enough. */
+struct lost_library {
+    char sha256[65], commit[41];
+    char why[300];
+};
+
 /* The libraries of the bests of a suite, each once. */
 struct libraries {
     char sha256[PROTOCOL_BESTS_MAX][65];
     char path[PROTOCOL_BESTS_MAX][PATHS_MAX];
     unsigned n;
+    struct lost_library lost[LOST_LIBRARIES_MAX];
+    unsigned n_lost;
     struct fetch fetch;
 };
 
@@ -28,6 +38,25 @@ static bool is_open(const struct libraries *l, const char *sha256)
         if (!strcmp(l->sha256[i], sha256))
             return true;
     return false;
+}
+
+/* NULL: not looked for yet. */
+static const struct lost_library *find_lost(const struct libraries *l, const struct best_entry *e)
+{
+    for (unsigned i = 0; i < l->n_lost; i++)
+        if (!strcmp(l->lost[i].sha256, e->library_sha256) && !strcmp(l->lost[i].commit, e->commit))
+            return &l->lost[i];
+    return NULL;
+}
+
+static void note_lost(struct libraries *l, const struct best_entry *e, const char *why)
+{
+    if (l->n_lost == LOST_LIBRARIES_MAX)
+        return;
+    struct lost_library *lost = &l->lost[l->n_lost++];
+    snprintf(lost->sha256, sizeof lost->sha256, "%s", e->library_sha256);
+    snprintf(lost->commit, sizeof lost->commit, "%s", e->commit);
+    snprintf(lost->why, sizeof lost->why, "%.299s", why);
 }
 
 void run_fall_back(const struct run *run, struct run_case *c, const char *why)
@@ -69,6 +98,11 @@ static enum gate_status open_library(const struct run *run, struct run_case *c, 
         run_fall_back(run, c, "the bests of this suite come from too many libraries");
         return GATE_OK;
     }
+    const struct lost_library *lost = find_lost(l, &c->best);
+    if (lost) {
+        run_fall_back(run, c, lost->why);
+        return GATE_OK;
+    }
     enum gate_status status = artifact_get(sha256, found.path, &why);
     if (status == GATE_ENVIRONMENT)
         return gate_fail(err, status, "%s", why.message);
@@ -78,6 +112,7 @@ static enum gate_status open_library(const struct run *run, struct run_case *c, 
         status = revision_resolve_best(sha256, c->best.commit, host ? "libhost.so" : "libours.so",
                                        &found, &why);
     if (status) {
+        note_lost(l, &c->best, why.message);
         run_fall_back(run, c, why.message);
         return GATE_OK;
     }
