@@ -235,11 +235,6 @@ void machine_code_free(struct machine_code *m)
     free(m);
 }
 
-size_t machine_code_kernels(const struct machine_code *m)
-{
-    return m->n;
-}
-
 /* ---- hashes ---- */
 
 /* Which sections are the code of a kernel; a cubin of thousands is looked through once. */

@@ -37,9 +37,6 @@ void machine_code_free(struct machine_code *m); /* NULL is fine */
  * digits and a NUL; false: not known. */
 bool machine_code_hash(const struct machine_code *m, const char *name, char hex[65]);
 
-/* How many kernels there are, counted once an architecture. */
-size_t machine_code_kernels(const struct machine_code *m);
-
 #ifdef __cplusplus
 }
 #endif
