@@ -78,19 +78,9 @@ int report_severity(enum verdict v)
     return severity[v];
 }
 
-static const cJSON *arm_of_role(const cJSON *one_case, const char *role)
-{
-    const cJSON *arm;
-    cJSON_ArrayForEach (arm, json_member(one_case, "arms")) {
-        if (strcmp(json_string(arm, "role", ""), role) == 0)
-            return arm;
-    }
-    return NULL;
-}
-
 const cJSON *report_candidate(const cJSON *one_case)
 {
-    return arm_of_role(one_case, "candidate");
+    return json_find(json_member(one_case, "arms"), "role", "candidate");
 }
 
 const cJSON *report_provider(const cJSON *one_case, const char *provider)
@@ -127,7 +117,7 @@ double report_half_width(const cJSON *one_case)
 
 double report_best_ns(const cJSON *one_case, bool *stored)
 {
-    const cJSON *timing = report_timing(arm_of_role(one_case, "best"));
+    const cJSON *timing = report_timing(json_find(json_member(one_case, "arms"), "role", "best"));
     *stored = !timing;
     return json_number(timing ? timing : object_member(one_case, "best"), "p50_ns", 0);
 }

@@ -48,19 +48,9 @@ static const char *best_sha256(const struct run *run, const struct run_case *c)
     return run->against_sha256 ? run->against_sha256 : c->best.library_sha256;
 }
 
-/* NULL: none has that role. */
-static const cJSON *arm_of(const cJSON *arms, const char *role)
-{
-    const cJSON *arm;
-    cJSON_ArrayForEach (arm, arms)
-        if (!strcmp(json_string(arm, "role", ""), role))
-            return arm;
-    return NULL;
-}
-
 const cJSON *run_arm(const struct run_case *c, const char *role)
 {
-    return arm_of(c->result.arms, role);
+    return json_find(c->result.arms, "role", role);
 }
 
 /* ---- what a process measured ---- */
@@ -105,7 +95,7 @@ static struct run_time time_of(const cJSON *arm)
 /* d from the pair; false when the best was not measured. */
 static bool read_pair(const cJSON *arms, struct run_process *out)
 {
-    const cJSON *best = arm_of(arms, "best"), *timing = json_member(best, "timing");
+    const cJSON *best = json_find(arms, "role", "best"), *timing = json_member(best, "timing");
     double ratio = json_number(json_member(timing, "ratio_to_candidate"), "value", 0);
     if (ratio <= 0)
         return false;
@@ -135,10 +125,10 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
                         const struct case_result *result, struct run_process p)
 {
     struct run_sequence *q = &c->sequence[stage];
-    p.candidate = time_of(arm_of(result->arms, "candidate"));
+    p.candidate = time_of(json_find(result->arms, "role", "candidate"));
     p.d_cycles = p.d_p90 = p.d_single_p90 = NAN;
     if (c->mode == RUN_PAIRED && !read_pair(result->arms, &p)) {
-        const cJSON *verify = json_member(arm_of(result->arms, "best"), "verify");
+        const cJSON *verify = json_member(json_find(result->arms, "role", "best"), "verify");
         const char *said = json_string(verify, "message", result->message);
         char why[400];
         if (stage != RUN_FIRST || q->n > 0) {
@@ -153,7 +143,7 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
         run_fall_back(run, c, why);
     }
     if (c->mode == RUN_PAIRED)
-        c->effort = effort_of(arm_of(result->arms, "best"));
+        c->effort = effort_of(json_find(result->arms, "role", "best"));
     if (c->mode == RUN_NUMBER)
         p.d = log(p.candidate.p50_ns / p.control_ns) - log(c->best.p50_ns / c->best.control_ns);
     q->process[q->n++] = p;
@@ -229,7 +219,7 @@ static double median_best_ns(const struct run_sequence *q)
 
 static double floor_ns(const struct run_case *c)
 {
-    const cJSON *timing = json_member(arm_of(c->result.arms, "candidate"), "timing");
+    const cJSON *timing = json_member(json_find(c->result.arms, "role", "candidate"), "timing");
     double mhz = json_number(timing, "sm_clock_mhz", 0);
     return mhz > 0 ? FLOOR_CYCLES * 1e3 / mhz : HOST_FLOOR_NS;
 }
