@@ -1,6 +1,7 @@
 #include "problem.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -180,20 +181,31 @@ enum gate_status problem_from_json(const cJSON *object, struct kg_problem *out, 
     return GATE_OK;
 }
 
+/* Ids of sizes that problem_from_json() lets through fit. */
+__attribute__((format(printf, 2, 3))) static void append(char id[PROBLEM_ID_MAX],
+                                                         const char *format, ...)
+{
+    size_t used = strlen(id);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(id + used, PROBLEM_ID_MAX - used, format, args);
+    va_end(args);
+}
+
 static void attention_id(const struct kg_problem *p, char id[PROBLEM_ID_MAX])
 {
-    char kv[32] = "", s[64], scale[40] = "";
+    id[0] = '\0';
+    append(id, "attention_fwd/%s/b%lld-h%lld", problem_dtype_name(p), (long long)p->batch,
+           (long long)p->heads);
     if (p->kv_heads != p->heads)
-        snprintf(kv, sizeof kv, "-kv%lld", (long long)p->kv_heads);
+        append(id, "-kv%lld", (long long)p->kv_heads);
     if (p->seqlen_q == p->seqlen_kv)
-        snprintf(s, sizeof s, "s%lld", (long long)p->seqlen_q);
+        append(id, "-s%lld", (long long)p->seqlen_q);
     else
-        snprintf(s, sizeof s, "sq%lld-s%lld", (long long)p->seqlen_q, (long long)p->seqlen_kv);
+        append(id, "-sq%lld-s%lld", (long long)p->seqlen_q, (long long)p->seqlen_kv);
+    append(id, "-d%lld/%s", (long long)p->head_dim, p->flags & KG_FLAG_CAUSAL ? "causal" : "full");
     if (p->scale != default_scale(p))
-        snprintf(scale, sizeof scale, "-scale%.9g", p->scale);
-    snprintf(id, PROBLEM_ID_MAX, "attention_fwd/%s/b%lld-h%lld%s-%s-d%lld/%s%s",
-             problem_dtype_name(p), (long long)p->batch, (long long)p->heads, kv, s,
-             (long long)p->head_dim, p->flags & KG_FLAG_CAUSAL ? "causal" : "full", scale);
+        append(id, "-scale%.9g", p->scale);
 }
 
 void problem_id(const struct kg_problem *p, char id[PROBLEM_ID_MAX])
