@@ -72,6 +72,21 @@ class Bests(Gate):
                 self.assertIn("slower than its record", file.read())
         self.assertEqual(self.best_log(), [])
 
+    def test_a_best_of_another_device_model(self):
+        """Each model has a file; one under another's name is refused before anything runs."""
+        self.accept()
+        other = {"device": {"model": "other-gpu"}}
+        code, document, _ = self.run_gate(greeting=other)
+        self.assertEqual(code, 3)
+        for case in document["cases"]:
+            self.assertEqual((case["best"], case["mode"]), (None, "none"))
+            self.assertIn("no comparable best", case["reason"])
+        os.rename(self.path("baselines/fake-gpu.json"), self.path("baselines/other-gpu.json"))
+        code, document, errors = self.run_gate(greeting=other)
+        self.assertEqual((code, document), (4, None), errors)
+        self.assertIn("other-gpu.json", errors)
+        self.assertIn("fake-gpu", errors)
+
     def test_another_driver_begins_an_epoch_at_once(self):
         self.accept()
         code, _, errors = self.run_gate("--ratchet", greeting={"device": {"driver": "2"}})

@@ -1,0 +1,64 @@
+"""The clock of a machine stops or jumps while its kernels are timed."""
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+from fake_runs import BUILD, GATE
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+HOST = os.path.join(BUILD, "lib", "kernel-gate", "libhost.so")
+CASE = "gemm/fp32/m4-n1-k3"
+SAYS = "the clock stopped or jumped: "
+
+
+class Clock(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.preload = os.path.join(cls.folder, "clock.so")
+        subprocess.run(["cc", "-shared", "-fPIC", os.path.join(HERE, "fake_clock.c"), "-o",
+                        cls.preload, "-ldl"], check=True)
+
+    def gate(self, clock, command, *args):
+        """ASan wants to be loaded first, and does not mind here."""
+        asan = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+        return subprocess.run(
+            [GATE, command, "--device", "host", "--suite", "smoke", "--filter", CASE, "--budget",
+             "1", "--timeout", "600", "--json", *args], cwd=self.folder,
+            env=dict(os.environ, FAKE_CLOCK=clock, LD_PRELOAD=self.preload, ASAN_OPTIONS=asan),
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+    def test_one_that_stands_still_is_told_at_once(self):
+        for command in (("run", "--accept-new"), ("calibrate",), ("compare", HOST, HOST)):
+            with self.subTest(command[0]):
+                done = self.gate("stops", *command)
+                self.assertEqual((done.returncode, done.stdout), (4, ""), done.stderr)
+                self.assertIn(SAYS + "the control took 0 ns", done.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "baselines")))
+
+    def test_one_that_jumps_costs_the_case(self):
+        done = self.gate("jumps", "run", "--accept-new", "--baselines", "jumps")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        if done.stdout:  # else it jumped in the control
+            (case,) = json.loads(done.stdout)["cases"]
+            self.assertEqual(case["verdict"], "environment")
+            self.assertIn(SAYS, case["reason"])
+        else:
+            self.assertIn(SAYS, done.stderr)
+        self.assertEqual(os.listdir(os.path.join(self.folder, "jumps")), [])
+
+    def test_one_that_jumps_is_no_calibration(self):
+        done = self.gate("jumps", "calibrate", "--processes", "5")
+        self.assertEqual((done.returncode, done.stdout), (4, ""), done.stderr)
+        self.assertIn(SAYS, done.stderr)
+
+    def test_without_a_fault_the_same_measures(self):
+        done = self.gate("works", "run")
+        self.assertIn(done.returncode, (0, 3), done.stderr)
+        self.assertNotIn(SAYS, done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
