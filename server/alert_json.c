@@ -18,6 +18,9 @@ void emit_alert_members(struct emit *e, const struct store_alert *alert)
     emit_real_member(e, "change", alert->change);
     emit_known_real(e, "before_ns", in_ns ? alert->before : 0.0);
     emit_known_real(e, "after_ns", in_ns ? alert->after : 0.0);
+    emit_known_real(e, "before_error", in_ns ? 0.0 : alert->before);
+    emit_known_real(e, "after_error", in_ns ? 0.0 : alert->after);
+    emit_bool_member(e, "by_vendor", alert->by_vendor);
     emit_string_member(e, "reason", alert->reason);
     emit_string_member(e, "who", alert->who);
     emit_integer_member(e, "updated_ms", alert->updated_ms);

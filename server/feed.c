@@ -72,7 +72,9 @@ static void put_content(struct buf *out, const struct store_alert *a)
     char from[UNITS_MAX], to[UNITS_MAX];
     buf_puts(out, "<content type=\"text\">");
     if (a->kind == ALERT_ERROR)
-        buf_printf(out, "Relative error %.3g to %.3g", a->before, a->after);
+        buf_printf(out, "%s %.3g to %.3g",
+                   a->by_vendor ? "Error over the vendor's" : "Relative error", a->before,
+                   a->after);
     else
         buf_printf(out, "%s to %s", units_duration(a->before, from), units_duration(a->after, to));
     put_commit(out, " since commit ", a->commit);

@@ -147,7 +147,8 @@ static void read_arm(struct run_case *c, const cJSON *item, int index, bool is_w
                             .kernel = kernel,
                             .index = index,
                             .is_candidate = is_candidate,
-                            .rel_fro = json_number(verify, "rel_fro", NAN)};
+                            .rel_fro = json_number(verify, "rel_fro", NAN),
+                            .vendor_ratio = json_number(verify, "vendor_ratio", NAN)};
     read_timing(arm, timing);
     if (is_candidate && !c->candidate)
         c->candidate = arm;

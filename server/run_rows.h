@@ -26,6 +26,7 @@ struct run_arm {
     double tflops, gbps, ceiling, sm_clock_mhz;
     double ratio_to_candidate; /* the candidate's over this one, from pairs */
     double rel_fro;            /* NAN: not known */
+    double vendor_ratio;       /* its error over the vendor's; NAN: not known */
     int64_t registers, shared_bytes, spill_bytes;
 };
 

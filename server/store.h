@@ -18,7 +18,7 @@
 #include "base/error.h"
 
 #define STORE_APPLICATION_ID 0x4b474154 /* "KGAT" */
-#define STORE_SCHEMA_VERSION 6
+#define STORE_SCHEMA_VERSION 7
 
 struct store;
 

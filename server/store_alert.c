@@ -92,6 +92,7 @@ static bool alert_row(struct query *q, void *call)
         .who = column_text(q, 15),
         .updated_ms = column_int(q, 16),
         .closed_ms = column_int(q, 17),
+        .by_vendor = column_int(q, 18) != 0,
     };
     c->found = true;
     return c->fn(c->context, &row);
@@ -204,6 +205,7 @@ static bool server_row(struct query *q, void *call)
         .after = column_real(q, 7),
         .by_server = strcmp(column_text(q, 8), ALERT_SERVER) == 0,
         .before_run_id = column_int(q, 9),
+        .by_vendor = column_int(q, 10) != 0,
     };
     return true;
 }
@@ -374,6 +376,7 @@ enum gate_status store_raise_alert(struct store *s, const struct new_alert *aler
     bind_real(&q, alert->change);
     bind_text(&q, ALERT_SERVER);
     bind_int(&q, now_ms);
+    bind_int(&q, alert->by_vendor);
     enum gate_status status = store_finish(s, &q, err);
     if (status != GATE_OK)
         return status;

@@ -45,6 +45,7 @@ struct store_alert {
     const char *before_commit; /* of the run before it */
     double change;             /* 0.02 is +2 %, over the control where that was measured */
     double before, after;      /* medians in ns; of an error alert, relative errors */
+    bool by_vendor;            /* or of an error alert, errors over the vendor's */
     const char *reason;        /* of the last step; who took it, and when */
     const char *who;
     int64_t updated_ms;
@@ -111,6 +112,7 @@ struct new_alert {
     enum alert_kind kind;
     int64_t time_ms, run_id, before_run_id;
     double before, after, change;
+    bool by_vendor;
 };
 
 enum gate_status store_raise_alert(struct store *s, const struct new_alert *alert, int64_t now_ms,
@@ -126,6 +128,7 @@ struct alert_row {
     int64_t time_ms;
     int64_t change_id, closed_by; /* 0: none */
     double before, after;
+    bool by_vendor;
     bool by_server; /* its last step was the server's own */
     int64_t before_run_id;
 };

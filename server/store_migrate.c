@@ -118,8 +118,8 @@ bool store_is_current(struct store *s)
 static enum gate_status in_transaction(struct store *s, struct gate_error *err)
 {
     /* Numbers only, from this program's own constants. */
-    static const char stamp[] = "PRAGMA application_id = 0x4b474154; PRAGMA user_version = 6";
-    _Static_assert(STORE_APPLICATION_ID == 0x4b474154 && STORE_SCHEMA_VERSION == 6,
+    static const char stamp[] = "PRAGMA application_id = 0x4b474154; PRAGMA user_version = 7";
+    _Static_assert(STORE_APPLICATION_ID == 0x4b474154 && STORE_SCHEMA_VERSION == 7,
                    "the stamp names both");
     enum gate_status status = store_execute(s, "BEGIN IMMEDIATE", "write to", err);
     if (status != GATE_OK)

@@ -80,6 +80,15 @@ static void bind_known_picoseconds(struct query *q, double ns)
         bind_int(q, picoseconds(ns));
 }
 
+/* What is too long for the integers that a double holds is told as the longest of them. */
+static void bind_known_millionths(struct query *q, double value)
+{
+    if (isnan(value))
+        bind_null(q);
+    else
+        bind_int(q, llround(fmin(value * 1e6, 9e15)));
+}
+
 static void bind_known_count(struct query *q, int64_t count)
 {
     if (count == RUN_NO_COUNT)
@@ -112,6 +121,7 @@ static enum gate_status put_row(const struct put *p, const struct run_case *c,
     bind_known_count(&q, arm->shared_bytes);
     bind_known_count(&q, arm->spill_bytes);
     bind_real(&q, arm->rel_fro);
+    bind_known_millionths(&q, arm->vendor_ratio);
     return store_finish(p->store, &q, p->err);
 }
 

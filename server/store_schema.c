@@ -128,6 +128,6 @@ static const char version_1[] =
 /* clang-format on */
 
 const char *const store_migrations[STORE_SCHEMA_VERSION] = {
-    version_1,           store_schema_history, store_schema_tokens,
-    store_schema_alerts, store_schema_wrong,   store_schema_branches,
+    version_1,          store_schema_history,  store_schema_tokens, store_schema_alerts,
+    store_schema_wrong, store_schema_branches, store_schema_errors,
 };

@@ -15,6 +15,7 @@ extern const char store_schema_tokens[];   /* 2 to 3 */
 extern const char store_schema_alerts[];   /* 3 to 4 */
 extern const char store_schema_wrong[];    /* 4 to 5 */
 extern const char store_schema_branches[]; /* 5 to 6 */
+extern const char store_schema_errors[];   /* 6 to 7 */
 
 /*
  * The scripts from 2 on start the history empty, with the documents of version 1 put aside: those

@@ -48,7 +48,7 @@
 #define POINT_LEVELS "p.time_ms, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps"
 #define POINT_DETAILS                                                                              \
     "p.run_id, p.arm, p.verdict, p.kernel_id, p.p10_ps, p.p90_ps, p.control_ps, p.best_p50_ps, "   \
-    "p.rel_err, p.sm_clock_khz, p.registers, p.shared_bytes, p.spill_bytes"
+    "p.rel_err, p.sm_clock_khz, p.registers, p.shared_bytes, p.spill_bytes, p.vendor_ppm"
 /* ?1: series, ?2: first time. Behind the last take_row() ends it, cheaper than a comparison here.
  */
 #define TREND_ROWS(columns)                                                                        \
@@ -111,16 +111,17 @@
 #define ALERT_COLUMNS                                                                              \
     "a.id, c.name, d.model, s.provider, s.contract, a.kind, a.state, a.time_ms, r.uuid, "          \
     "coalesce(v.commit_id, ''), coalesce(w.commit_id, ''), a.change, a.before_value, "             \
-    "a.after_value, a.reason, a.who, a.updated_ms, coalesce(a.closed_ms, 0)"
+    "a.after_value, a.reason, a.who, a.updated_ms, coalesce(a.closed_ms, 0), a.by_vendor"
 #define ALERT_ROW_COLUMNS                                                                          \
     "id, kind, state, time_ms, coalesce(change_point_id, 0), coalesce(closed_by, 0), "             \
-    "before_value, after_value, who, before_run_id"
+    "before_value, after_value, who, before_run_id, by_vendor"
 #define CHANGE_COLUMNS                                                                             \
     "id, series_id, time_ms, run_id, before_run_id, before_ns, after_ns, by_control, "             \
     "before_level, after_level, stands, settled, n_missed"
 #define IS_OF_EPOCH "?2 = (SELECT r.epoch FROM run r WHERE r.id = change_point.run_id) "
 #define WATCH_POINTS                                                                               \
-    "SELECT p.time_ms, p.run_id, p.p50_ps, p.control_ps, p.rel_err, p.best_p50_ps FROM point p "   \
+    "SELECT p.time_ms, p.run_id, p.p50_ps, p.control_ps, p.rel_err, p.best_p50_ps, p.vendor_ppm "  \
+    "FROM point p "                                                                                \
     "WHERE p.series_id = ?1 AND p.run_id <= ?2 AND p.role = 0"                                     \
     " AND (p.time_ms, p.run_id) >= (?3, ?4) "
 
@@ -407,9 +408,10 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_PUT_KERNEL] = "INSERT INTO kernel (name) VALUES (?1)",
     [SQL_PUT_POINT] = "INSERT INTO point (series_id, time_ms, run_id, arm, role, verdict,"
                       " kernel_id, p50_ps, p50_lo_ps, p50_hi_ps, p10_ps, p90_ps, control_ps,"
-                      " best_p50_ps, sm_clock_khz, registers, shared_bytes, spill_bytes, rel_err) "
+                      " best_p50_ps, sm_clock_khz, registers, shared_bytes, spill_bytes, rel_err,"
+                      " vendor_ppm) "
                       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
-                      " ?16, ?17, ?18, ?19)",
+                      " ?16, ?17, ?18, ?19, ?20)",
     /* ?1: series, then the point, ?6: branch; of equal ones the oldest leads */
     [SQL_PUT_LEADER] =
         "INSERT INTO leader (series_id, p50_ps, time_ms, run_id, arm) VALUES (?1, ?2, ?3, ?4, ?5) "
@@ -559,10 +561,11 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                         " AND r.time_ms > (SELECT b.time_ms FROM run b WHERE b.id = ?2)"
                         " AND r.time_ms <= (SELECT i.time_ms FROM run i WHERE i.id = ?3)"
                         " AND g.to_ns >= ?4 ORDER BY g.id LIMIT 1",
-    [SQL_PUT_ALERT] = "INSERT INTO alert (track_id, series_id, change_point_id, kind, state,"
-                      " time_ms, run_id, before_run_id, before_value, after_value, change, reason,"
-                      " who, updated_ms) VALUES (?1, ?2, nullif(?3, 0), ?4, 'new', ?5, ?6, ?7, ?8,"
-                      " ?9, ?10, '', ?11, ?12)",
+    [SQL_PUT_ALERT] =
+        "INSERT INTO alert (track_id, series_id, change_point_id, kind, state,"
+        " time_ms, run_id, before_run_id, before_value, after_value, change, reason,"
+        " who, updated_ms, by_vendor) VALUES (?1, ?2, nullif(?3, 0), ?4, 'new', ?5, ?6,"
+        " ?7, ?8, ?9, ?10, '', ?11, ?12, ?13)",
     [SQL_PUT_ALERT_EVENT] =
         "INSERT INTO alert_event (alert_id, time_ms, who, from_state, to_state, reason) "
         "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",

@@ -47,7 +47,8 @@ struct store_trend_row {
 struct store_trend_details {
     int64_t run_id, arm;
     int64_t p10_ps, p90_ps, control_ps, best_p50_ps;
-    double rel_err; /* -1: not known */
+    double rel_err;      /* -1: not known */
+    double vendor_ratio; /* the error over the vendor's; the same */
     int64_t sm_clock_khz;
     int64_t registers, shared_bytes, spill_bytes; /* -1: not known */
     const char *verdict;                          /* the case's */

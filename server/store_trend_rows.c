@@ -154,6 +154,7 @@ enum {
     REGISTERS,
     SHARED,
     SPILL,
+    VENDOR,
 };
 
 static int64_t integer(sqlite3_value **values, int which) /* 0 for NULL */
@@ -178,6 +179,7 @@ static void fill_details(struct store_trend_details *row, sqlite3_value **values
         .control_ps = integer(values, CONTROL),
         .best_p50_ps = integer(values, BEST),
         .rel_err = -1,
+        .vendor_ratio = -1,
         .sm_clock_khz = integer(values, CLOCK),
         .registers = known_or_minus_1(values, REGISTERS),
         .shared_bytes = known_or_minus_1(values, SHARED),
@@ -185,6 +187,8 @@ static void fill_details(struct store_trend_details *row, sqlite3_value **values
     };
     if (sqlite3_value_type(values[REL_ERR]) != SQLITE_NULL)
         row->rel_err = sqlite3_value_double(values[REL_ERR]);
+    if (sqlite3_value_type(values[VENDOR]) != SQLITE_NULL)
+        row->vendor_ratio = sqlite3_value_double(values[VENDOR]) / 1e6;
 }
 
 void trend_fill_row(struct store_trend_series *series, size_t k, sqlite3_value **values)

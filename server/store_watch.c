@@ -139,12 +139,14 @@ static bool point_row(struct query *q, void *call)
 {
     struct point_call *c = call;
     bool error_known = sqlite3_column_type(q->stmt, 4) != SQLITE_NULL;
+    bool vendor_known = sqlite3_column_type(q->stmt, 6) != SQLITE_NULL;
     struct watch_point point = {
         .key = {column_int(q, 0), column_int(q, 1)},
         .p50_ns = column_real(q, 2) / PS_PER_NS,
         .control_ns = column_real(q, 3) / PS_PER_NS,
         .rel_err = error_known ? column_real(q, 4) : -1,
         .best_ns = column_real(q, 5) / PS_PER_NS,
+        .vendor_ratio = vendor_known ? column_real(q, 6) / 1e6 : -1,
     };
     bool goes_on = !counts(c, point.key.run_id) || c->fn(c->context, &point);
     c->all = c->all && goes_on && ++c->n < c->limit;

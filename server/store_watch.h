@@ -32,6 +32,7 @@ struct watch_point {
     double p50_ns, control_ns; /* 0: not known */
     double best_ns;            /* what the run was held against; the same */
     double rel_err;            /* below 0: not known */
+    double vendor_ratio;       /* its error over the vendor's; the same */
 };
 
 /* Where the last segment of a series in an epoch starts, and its last level. */

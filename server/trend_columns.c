@@ -16,7 +16,7 @@ enum kind {
     INTEGER,
     THOUSANDTHS, /* 0: not known */
     COUNT,       /* -1: not known */
-    ERROR,       /* the same */
+    ERROR,       /* of a result, or over the vendor's; the same */
     TFLOPS,
     GBPS,
     TEXT,  /* "": not known */
@@ -45,6 +45,7 @@ static const struct column {
     {"control_ns", THOUSANDTHS, offsetof(details_t, control_ps), STORE_TREND_DETAILS},
     {"best_p50_ns", THOUSANDTHS, offsetof(details_t, best_p50_ps), STORE_TREND_DETAILS},
     {"rel_err", ERROR, offsetof(details_t, rel_err), STORE_TREND_DETAILS},
+    {"vendor_ratio", ERROR, offsetof(details_t, vendor_ratio), STORE_TREND_DETAILS},
     {"sm_clock_mhz", THOUSANDTHS, offsetof(details_t, sm_clock_khz), STORE_TREND_DETAILS},
     {"registers", COUNT, offsetof(details_t, registers), STORE_TREND_DETAILS},
     {"shared_bytes", COUNT, offsetof(details_t, shared_bytes), STORE_TREND_DETAILS},

@@ -12,8 +12,11 @@
  * regression whose level returns is fixed, and that return is no alert of its own; so is one whose
  * change point vanishes. Each is opened again when the later runs take that back. An error
  * (relative, of the verification) of more than ten times the usual one, the median of
- * the other newest CHANGEPOINT_WINDOW ones, is an alert too. Somebody's audited accept of a slower
- * best accepts the regressions up to that level.
+ * the other newest CHANGEPOINT_WINDOW ones, is an alert too, and so is one that is, over the
+ * vendor's own error on the same inputs, more than twice the usual: of a case with a few outputs,
+ * whose errors scatter, by more than six standard deviations. A track has one open alert of an
+ * error at most. Somebody's audited accept of a slower best accepts the regressions up to that
+ * level.
  */
 #ifndef SERVER_WATCH_H
 #define SERVER_WATCH_H

@@ -11,9 +11,9 @@
 
 #define SAME_LEVEL 0.01              /* a level this near to the old one has returned */
 #define ACCEPTED_LEVEL 0.02          /* a best this near to a level accepts it */
-#define ERROR_JUMP 10.0              /* times the usual error */
-#define ERROR_FLOOR 1e-8             /* below the rounding of every dtype; what less counts as */
 #define ERROR_MIN_KNOWN 3            /* points that make an error usual */
+#define ERROR_DEVIATIONS 6.0         /* standard deviations that a jump is more than */
+#define ERROR_MAD 1.4826             /* a normal one over the median distance from the median */
 #define MOVE_MAX CHANGEPOINT_SETTLED /* points that a change point moves at most between looks */
 /*
  * Looks that may miss a change point before it is taken back: the first runs of a third level blur
@@ -252,20 +252,60 @@ enum gate_status watch_apply_changes(struct look *l)
 
 /* ---- errors ---- */
 
-/* The median error of the points of a window before the newest; false: too few are known. */
-static bool usual_error(const struct look *l, double *usual)
+/* What of an error is told, and how many times the usual one is a jump. */
+struct error_rule {
+    bool by_vendor;
+    double jump;
+    double least; /* what is below counts as this */
+};
+
+/*
+ * The vendor's kernel had the same inputs, so their luck is not in the ratio to its error, and less
+ * of a jump tells. Nobody minds a ratio below one.
+ */
+static const struct error_rule by_vendor = {true, 2.0, 0.5};
+/* Below the least are the roundings of all dtypes. */
+static const struct error_rule by_reference = {false, 10.0, 1e-8};
+
+/* Below 0: not known. */
+static double error_of(const struct error_rule *rule, const struct watch_point *point)
 {
-    double known[CHANGEPOINT_WINDOW];
+    return rule->by_vendor ? point->vendor_ratio : point->rel_err;
+}
+
+/* Of n logarithms, which it puts in order: their median, and their standard deviation as the
+ * median of their distances from that tells it. */
+static double median_of_logs(double *logs, size_t n, double *deviation)
+{
+    stats_sort(logs, n);
+    double median = stats_quantile(logs, n, 0.5);
+    for (size_t i = 0; i < n; i++)
+        logs[i] = fabs(logs[i] - median);
+    stats_sort(logs, n);
+    *deviation = ERROR_MAD * stats_quantile(logs, n, 0.5);
+    return median;
+}
+
+/*
+ * Did the error of the newest point jump, over those of a window before it? *usual: their median.
+ * Where the error is the luck of a few elements it scatters, and more is asked of a jump.
+ */
+static bool has_jumped(const struct look *l, const struct error_rule *rule, double *usual)
+{
+    double logs[CHANGEPOINT_WINDOW], deviation;
+    double now = error_of(rule, &l->tail[l->n - 1]);
     size_t n = 0;
+    if (now <= rule->jump * rule->least)
+        return false;
     for (size_t i = l->n > CHANGEPOINT_WINDOW ? l->n - CHANGEPOINT_WINDOW : 0; i + 1 < l->n; i++) {
-        if (l->tail[i].rel_err >= 0)
-            known[n++] = l->tail[i].rel_err;
+        double error = error_of(rule, &l->tail[i]);
+        if (error >= 0)
+            logs[n++] = log(fmax(error, rule->least));
     }
     if (n < ERROR_MIN_KNOWN)
         return false;
-    stats_sort(known, n);
-    *usual = fmax(stats_quantile(known, n, 0.5), ERROR_FLOOR);
-    return true;
+    *usual = exp(median_of_logs(logs, n, &deviation));
+    return log(now / *usual) > fmax(log(rule->jump), ERROR_DEVIATIONS * deviation);
 }
 
 static struct alert_row *open_error(struct look *l)
@@ -277,16 +317,31 @@ static struct alert_row *open_error(struct look *l)
     return NULL;
 }
 
-static enum gate_status raise_error(const struct look *l, double usual, double now)
+static const struct error_rule *rule_of(const struct alert_row *alert)
+{
+    return alert->by_vendor ? &by_vendor : &by_reference;
+}
+
+/* Is the newest error within what somebody accepted or ignored before? It does not come up again.
+ */
+static bool is_dealt_with(const struct look *l, const struct alert_row *alert)
+{
+    const struct error_rule *rule = rule_of(alert);
+    return alert->state != ALERT_FIXED &&
+           error_of(rule, &l->tail[l->n - 1]) <= rule->jump * alert->after;
+}
+
+static enum gate_status raise_error(const struct look *l, const struct error_rule *rule,
+                                    double usual)
 {
     const struct watch_point *newest = &l->tail[l->n - 1];
     struct alert_row row = {.id = 0};
     bool found;
     enum gate_status status =
         store_newest_alert(l->store, l->item->series_id, ALERT_ERROR, &row, &found, l->err);
-    /* What somebody accepted or ignored before does not come up again. */
-    if (status != GATE_OK || (found && row.state != ALERT_FIXED && now <= ERROR_JUMP * row.after))
+    if (status != GATE_OK || (found && is_dealt_with(l, &row)))
         return status;
+    double now = error_of(rule, newest);
     struct new_alert alert = {
         .track_id = l->item->track_id,
         .series_id = l->item->series_id,
@@ -297,22 +352,32 @@ static enum gate_status raise_error(const struct look *l, double usual, double n
         .before = usual,
         .after = now,
         .change = fmin(now / usual - 1, DBL_MAX),
+        .by_vendor = rule->by_vendor,
     };
     return store_raise_alert(l->store, &alert, l->now_ms, l->err);
 }
 
+/* It returned, as far as the newest point tells. */
+static bool is_usual_again(const struct look *l, const struct alert_row *alert)
+{
+    const struct error_rule *rule = rule_of(alert);
+    double now = error_of(rule, &l->tail[l->n - 1]);
+    return now >= 0 && now <= rule->jump * alert->before;
+}
+
 enum gate_status watch_apply_error(struct look *l)
 {
-    const struct watch_point *newest = &l->tail[l->n - 1];
     struct alert_row *open = open_error(l);
     double usual;
-    if (newest->key.run_id != l->item->run_id || newest->rel_err < 0)
+    if (l->tail[l->n - 1].key.run_id != l->item->run_id)
         return GATE_OK;
-    if (open && newest->rel_err <= ERROR_JUMP * open->before)
+    if (open && is_usual_again(l, open))
         return step(l, open, ALERT_FIXED, 0, "the error returned to its usual size");
-    if (open || !usual_error(l, &usual) || newest->rel_err <= ERROR_JUMP * usual)
+    if (open)
         return GATE_OK;
-    return raise_error(l, usual, newest->rel_err);
+    if (has_jumped(l, &by_vendor, &usual))
+        return raise_error(l, &by_vendor, usual);
+    return has_jumped(l, &by_reference, &usual) ? raise_error(l, &by_reference, usual) : GATE_OK;
 }
 
 /* ---- accepts ---- */

@@ -42,9 +42,11 @@ export function alertKind(alert, extra = "") {
 export const stateBadge = (state) =>
     h("span", { class: `state ${STATES.includes(state) ? state : ""}` }, state);
 
-/** "24.95 µs to 26.15 µs"; of an error both are relative errors. */
+/** "24.95 µs to 26.15 µs"; of an error both are relative errors, or over the vendor's. */
 export function alertStep(alert) {
+    if (alert.kind === "error")
+        return `${number(alert.before_error, 2)} to ${number(alert.after_error, 2)}` +
+            `${alert.by_vendor ? " times the vendor's" : ""}`;
     if (alert.before_ns === null || alert.after_ns === null) return "";
-    const show = alert.kind === "error" ? (v) => number(v, 2) : duration;
-    return `${show(alert.before_ns)} to ${show(alert.after_ns)}`;
+    return `${duration(alert.before_ns)} to ${duration(alert.after_ns)}`;
 }

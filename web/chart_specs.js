@@ -9,6 +9,10 @@ import {
 
 /** Plots of one column each below the times, for the candidate. */
 export const RESOURCES = [
+    {
+        column: "vendor_ratio", term: "vendor_error", label: "Error over the vendor's",
+        unit: "times",
+    },
     { column: "sm_clock_mhz", term: "clock", label: "SM clock", unit: "MHz" },
     { column: "registers", term: "resources", label: "Registers", unit: "per thread" },
     { column: "shared_bytes", term: "resources", label: "Shared memory", unit: "KiB", size: 1024 },

@@ -18,6 +18,8 @@ export const TERMS = {
         "timed. The number is the largest relative error.",
     error: "Relative error against the reference (Frobenius norm), worst over all seeds; and " +
         "the limit of the data type.",
+    vendor_error: "The relative error over that of the vendor's own kernel on the same inputs, " +
+        "the first other library that is right: 1 is as accurate, 2 is twice as wrong.",
     provider: "Time over the fastest other library's in the same run, such as cuBLAS or " +
         "cuDNN: 1.27× takes 27 % longer, below 1 is faster.",
     ceiling: "Share of the speed of light: the time that the memory traffic or the arithmetic " +

@@ -2,7 +2,7 @@
 
 import { fetchFile } from "./api.js";
 import { address, h } from "./dom.js";
-import { shortCommit } from "./format.js";
+import { factor, shortCommit } from "./format.js";
 import { token } from "./token.js";
 
 /** A case id, which may be broken at its slashes; the op stands out. */
@@ -25,6 +25,11 @@ export function commitText(run) {
     if (!run.commit) return h("span", { class: "none" }, "no commit");
     return h("span", { class: "mono", title: run.commit }, shortCommit(run.commit),
         run.dirty && h("span", { class: "dirty", title: "The tree had uncommitted changes" }, "+"));
+}
+
+/** ", 1.04× cublas's": the error of a `verify` over the vendor's; "" where no vendor was right. */
+export function overVendor({ vendor, vendor_ratio: ratio }) {
+    return ratio === undefined ? "" : `, ${factor(ratio)} ${vendor}'s`;
 }
 
 /** A table in a box of its own, which scrolls when it is wider than the page. */

@@ -6,7 +6,7 @@ import {
     change, dateText, duration, durationCell, number, percent, plural, share, spread,
 } from "./format.js";
 import { head } from "./glossary.js";
-import { caseLink, command, tableBox } from "./parts.js";
+import { caseLink, command, overVendor, tableBox } from "./parts.js";
 import { reproduce } from "./reproduce.js";
 import { samplesSection } from "./samples.js";
 import { badge } from "./verdict.js";
@@ -23,7 +23,7 @@ function verifyCells(verify) {
                 verify.nonfinite > 0 && `, ${verify.nonfinite} not finite`)),
         h("td", { class: "number", title: closeness },
             verify.rel_fro === null ? "not a number" : number(verify.rel_fro, 3),
-            h("span", { class: "aside" }, `of ${number(verify.limit, 2)}`)),
+            h("span", { class: "aside" }, `of ${number(verify.limit, 2)}`, overVendor(verify))),
     ];
 }
 

@@ -9,7 +9,7 @@ import {
     change, duration, factor, number, percent, plural, share, shortCommit, spread, time,
 } from "./format.js";
 import { term } from "./glossary.js";
-import { caseName, crumbs, runLink } from "./parts.js";
+import { caseName, crumbs, overVendor, runLink } from "./parts.js";
 import { scopeOf } from "./scope.js";
 import { badge, word } from "./verdict.js";
 
@@ -35,7 +35,7 @@ async function errorOf(c, verified) {
     const wrong = c.verdict === "wrong";
     verified.then((verify) => {
         if (verify) note.textContent = `${wrong ? "wrong" : "relative"}; limit ` +
-            number(verify.limit, 2).replace("-", "−");
+            number(verify.limit, 2).replace("-", "−") + overVendor(verify);
     }, () => {});
     return { rel_err: wrong ? (await verified)?.rel_fro : c.rel_err, note };
 }

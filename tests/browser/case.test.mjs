@@ -257,14 +257,31 @@ describe("case", { skip }, () => {
     test("what never changed, and what the runs did not record, is named", async () => {
         await it.withPage({}, async (page) => {
             await openCase(page);
-            // The times and the error have plots; the kernel of the history never changed.
-            assert.equal(await page.locator(".plot-part:visible").count(), 2);
+            // The times and the errors have plots; the kernel of the history never changed.
+            assert.equal(await page.locator(".plot-part:visible").count(), 3);
             assert.match(await page.locator(".chart > p", { hasText: "In all runs" }).innerText(),
                 /SM clock 1755 MHz, Registers \d+ per thread, Shared memory \d+ KiB, Spills 0/);
             await it.open(page, caseAddress(REGRESSED, HOST));
             await drawn(page);
             assert.match(await page.locator(".chart > p", { hasText: "Not recorded" }).innerText(),
                 /Not recorded in these runs: .*Registers/);
+        });
+    });
+
+    test("the error over the vendor's is drawn, and is among the numbers", async () => {
+        await it.withPage({}, async (page) => {
+            await openCase(page);
+            const label = page.locator(".plot-label", { hasText: "Error over the vendor's" });
+            assert.equal(await label.isVisible(), true);
+            assert.match(await label.locator(".term").getAttribute("data-term"), /^vendor_error$/);
+            await page.click("summary:has-text('Numbers of the chart')");
+            const table = page.locator("details.data table");
+            await table.waitFor();
+            const heads = await table.locator("th[scope=col], thead th").allInnerTexts();
+            const at = heads.findIndex((text) => /Error over the vendor's/.test(text));
+            assert.ok(at > 0, heads.join());
+            const row = table.locator("tbody tr").first().locator("th, td");
+            assert.match(await row.nth(at).innerText(), /^1\.0\d+$/);
         });
     });
 
@@ -301,7 +318,7 @@ describe("case", { skip }, () => {
             const { arms } = run.cases.find((c) => c.id === REGRESSED);
             assert.equal(arms.find((a) => a.role === "candidate").verify.limit, 6e-4);
             assert.match(await page.locator(".case-tiles").innerText(),
-                /Error\s+2\.\de-4\s+relative; limit 6\.0e−4/);
+                /Error\s+2\.\de-4\s+relative; limit 6\.0e−4, 1\.0\d× cudnn's/);
             await page.evaluate(() => { globalThis.written = []; });
             await page.check("input[value=log]"); // what is drawn anew has it too
             await until(page, () => globalThis.written.includes("limit 6.0e-4"));

@@ -40,6 +40,8 @@ describe("run", { skip }, () => {
             assert.match(await page.locator("tr.reference").innerText(),
                 /\d+ registers, [\d.]+ KiB shared, no spills/);
             assert.match(await page.locator(".message").innerText(), /relative error/);
+            assert.match(await page.locator("tr.candidate").last().innerText(),
+                /of 6\.0e-4, 1\.0\d× \w+'s/);
             assert.match(await page.locator("tr.candidate").first().innerText(), /not timed/);
             await page.click("summary:has-text('5 libraries')");
             assert.deepEqual(await lowContrast(page), []);

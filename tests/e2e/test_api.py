@@ -18,8 +18,8 @@ ATTENTION = "attention_fwd/fp16/b8-h16-s512-d64/causal"  # a step that stays
 IMPROVED = "attention_fwd/fp16/b4-h16-s4096-d128/causal"  # whose best was lowered
 ACCEPTED = "gemv/fp16/m8192-k8192"  # whose best was raised
 COLUMNS = ("time_ms n p50_ns min_ns max_ns p50_lo_ns p50_hi_ns p10_ns p90_ns control_ns "
-           "best_p50_ns rel_err sm_clock_mhz registers shared_bytes spill_bytes tflops gbps run "
-           "commit branch verdict kernel").split()
+           "best_p50_ns rel_err vendor_ratio sm_clock_mhz registers shared_bytes spill_bytes "
+           "tflops gbps run commit branch verdict kernel").split()
 RANK = {"wrong": 0, "regression": 1, "environment": 2, "no-verdict": 3, "improvement": 4,
         "pass": 4}
 
@@ -138,7 +138,8 @@ class Trends(History):
         self.assertAlmostEqual(
             row["control_ns"], statistics.median(p["control_ns"] for p in case["processes"]),
             delta=0.00051)
-        self.assertEqual(row["rel_err"], arm["verify"]["rel_fro"])
+        self.assertAlmostEqual(row["rel_err"], arm["verify"]["rel_fro"], delta=1e-12)
+        self.assertAlmostEqual(row["vendor_ratio"], arm["verify"]["vendor_ratio"], delta=5.1e-7)
         self.assertEqual((row["time_ms"], row["commit"], row["verdict"], row["kernel"]),
                          (document["time_ms"], document["git"]["commit"], case["verdict"],
                           arm["kernel"]))

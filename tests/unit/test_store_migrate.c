@@ -195,6 +195,7 @@ static void take_back(const struct store_fixture *f, int version)
               "DROP TABLE watched; DROP TABLE watch; DROP TABLE webhook",
         [4] = "DROP TABLE wrong",
         [5] = "DROP TABLE branch_leader; DROP TABLE branch_result; DROP INDEX run_by_device_branch",
+        [6] = "ALTER TABLE alert DROP COLUMN by_vendor; ALTER TABLE point DROP COLUMN vendor_ppm",
     };
     char stamp[40];
     for (int v = STORE_SCHEMA_VERSION - 1; v >= version; v--)
@@ -224,6 +225,7 @@ static void test_versions_between(void **state)
     static const char leaders[] = "SELECT * FROM branch_leader WHERE branch = 'main' ORDER BY 1, 2";
     int64_t of_branches = sum_of(f->path, of_branch), of_leaders = sum_of(f->path, leaders);
     assert_true(scalar(f->path, "SELECT count(*) FROM branch_result") > 0);
+    assert_true(scalar(f->path, "SELECT count(DISTINCT vendor_ppm) FROM point") > 10);
     for (int i = 0; history[i]; i++)
         sums[i] = sum_of(f->path, history[i]);
     for (int version = STORE_SCHEMA_VERSION - 1; version >= 2; version--) {
@@ -273,6 +275,7 @@ static void test_scripts_of_versions_are_pinned(void **state)
         "c8837502edf1b704a60420101ce82379d30a328442cc4afe1341230755640fe6",
         "2c5fa10e5b00991ef1440795142fd06e8aaf283aa50fbf57f5a0fad84deb09f6",
         "9cf4096b1733f6a08087a29b70aee93680961a0c6361a000b843ecd22c45140e",
+        "7f026d596d54342318ea0021b2319be20d98854f2a05c10f99cbf385d14a6cfc",
     };
     for (int v = 0; v < STORE_SCHEMA_VERSION; v++) {
         char hex[65];

@@ -33,6 +33,8 @@ static void put_run(struct store_fixture *f, struct store *s, const struct spec 
         set_number(process, "control_ns", spec->control_ns);
     if (spec->rel_err > 0)
         set_number(verify, "rel_fro", spec->rel_err);
+    if (spec->vendor_ratio > 0)
+        set_number(verify, "vendor_ratio", spec->vendor_ratio);
     if (spec->best_ns > 0) {
         set_number(best, "p50_ns", spec->best_ns);
         set_string(best, "made_by", "accept");

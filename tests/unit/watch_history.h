@@ -15,7 +15,7 @@
 /* A run to be: what a test changes of it, 0 for what it does not. */
 struct spec {
     int index; /* place in time */
-    double p50_ns, control_ns, rel_err, best_ns;
+    double p50_ns, control_ns, rel_err, vendor_ratio, best_ns;
     int64_t best_ms;
     const char *epoch, *contract, *branch; /* NULL: main */
 };
