@@ -73,6 +73,17 @@ void best_allow_for(struct best_entry *entry, const double *half_width, size_t n
     entry->spread = fmax(entry->spread, decide_bounds(half_width, n).value);
 }
 
+struct best_error best_error_of(const cJSON *verify)
+{
+    struct best_error e = {
+        .known = cJSON_IsNumber(json_member(verify, "rel_fro")),
+        .rel_fro = json_number(verify, "rel_fro", 0),
+        .vendor_ratio = json_number(verify, "vendor_ratio", 0),
+    };
+    snprintf(e.vendor, sizeof e.vendor, "%s", json_string(verify, "vendor", ""));
+    return e;
+}
+
 char *best_path(const char *folder, const char *device_model)
 {
     char *path;
@@ -188,6 +199,7 @@ static void read_entry(const cJSON *item, struct best_entry *out)
         .run_uuid = json_string(item, "run_uuid", ""),
         .library_sha256 = json_string(item, "library_sha256", ""),
         .epoch = json_string(item, "epoch", ""),
+        .error = best_error_of(item),
     };
 }
 
@@ -200,6 +212,17 @@ bool best_find(const struct best *b, const char *case_id, const char *contract,
         return false;
     read_entry(item, out);
     return true;
+}
+
+static bool put_error(cJSON *to, const struct best_error *e)
+{
+    if (!e->known)
+        return true;
+    if (!cJSON_AddNumberToObject(to, "rel_fro", e->rel_fro))
+        return false;
+    return e->vendor[0] == '\0' || e->vendor_ratio == 0 ||
+           (cJSON_AddStringToObject(to, "vendor", e->vendor) &&
+            cJSON_AddNumberToObject(to, "vendor_ratio", e->vendor_ratio));
 }
 
 bool best_put_entry(cJSON *to, const struct best_entry *e)
@@ -215,7 +238,8 @@ bool best_put_entry(cJSON *to, const struct best_entry *e)
            cJSON_AddStringToObject(to, "run_uuid", e->run_uuid) &&
            cJSON_AddNumberToObject(to, "time_ms", (double)e->time_ms) &&
            cJSON_AddStringToObject(to, "epoch", e->epoch) &&
-           cJSON_AddStringToObject(to, "library_sha256", e->library_sha256);
+           cJSON_AddStringToObject(to, "library_sha256", e->library_sha256) &&
+           put_error(to, &e->error);
 }
 
 bool best_put_change(cJSON *to, const struct best_change *c)

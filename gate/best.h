@@ -17,6 +17,14 @@
 
 struct best;
 
+/* How wrong the best was in the run that measured it, by its verification. */
+struct best_error {
+    bool known;
+    double rel_fro;
+    double vendor_ratio; /* over the vendor's on the same inputs; 0: not known */
+    char vendor[65];     /* "": no vendor's was right */
+};
+
 struct best_entry {
     double p50_ns, p50_lo_ns, p50_hi_ns, p90_ns;
     double control_ns; /* of the control kernel when the best was measured */
@@ -28,6 +36,7 @@ struct best_entry {
     const char *run_uuid;
     const char *library_sha256; /* 64 hex digits */
     const char *epoch;          /* of the run, "" when it told none */
+    struct best_error error;
 };
 
 /*
@@ -40,6 +49,9 @@ bool best_control(struct best_entry *entry, const double *p50_ns, const double *
 /* Raises `spread` to what a process knows its p50 within: the median over n processes of half of
  * its interval. 0 of a process: it did not tell. */
 void best_allow_for(struct best_entry *entry, const double *half_width, size_t n);
+
+/* Of an object that names them as the `verify` of a run document does. */
+struct best_error best_error_of(const cJSON *verify);
 
 enum best_action {
     BEST_ACCEPT_NEW, /* the case had none */

@@ -340,6 +340,7 @@ static enum gate_status read_measurement(const cJSON *document, const char *case
         .run_uuid = uuid,
         .library_sha256 = library_of(document, arm),
         .epoch = json_string(document, "epoch", ""),
+        .error = best_error_of(report_verify(arm)),
     };
     if (!read_medians(one_case, out))
         return gate_fail(err, GATE_IO,

@@ -75,6 +75,7 @@ static enum gate_status begin_epoch(struct best *b, const char *case_id, const c
     fresh.kernel = record->kernel;
     fresh.commit = record->commit;
     fresh.library_sha256 = record->library_sha256;
+    fresh.error = record->error;
     enum gate_status status = best_set(b, case_id, contract, &fresh, &note, err);
     if (status)
         return status;

@@ -152,8 +152,8 @@ bool run_same_code(const struct run_case *c);
 /* The arm of a case by its role, as the first process reported it; NULL: there is none. */
 const cJSON *run_arm(const struct run_case *c, const char *role);
 
-/* The candidate's error over the best's, or over what rounding alone comes to where that is more;
- * 0: not both were verified. */
+/* The candidate's error over the best's, verified beside it or by its record, or over what rounding
+ * alone comes to where that is more; 0: not both are known. */
 double run_error_ratio(const struct run *run, const struct run_case *c);
 bool run_error_jumped(const struct run *run, const struct run_case *c);
 

@@ -102,7 +102,8 @@ static bool candidate_entry(const struct run *run, const struct run_case *c, enu
                                .commit = run->origin.commit,
                                .run_uuid = run->origin.uuid,
                                .library_sha256 = json_string(candidate_library(run), "sha256", ""),
-                               .epoch = run->epoch};
+                               .epoch = run->epoch,
+                               .error = best_error_of(json_member(arm, "verify"))};
     if (!medians(&c->sequence[stage], false, out))
         return false;
     best_allow_for(out, half_widths(&c->sequence[stage], x), c->sequence[stage].n);

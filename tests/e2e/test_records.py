@@ -355,6 +355,8 @@ class Best(Records):
         self.assertEqual(best["cases"][CASE]["p50_ns"], SLOW)
         self.assertEqual(best["cases"][CASE]["commit"], "2" * 40)
         self.assertEqual(best["cases"][CASE]["library_sha256"], "a1" * 32)
+        measured = next(c for c in document(2)["cases"] if c["id"] == CASE)["arms"][0]
+        self.assertEqual(best["cases"][CASE]["rel_fro"], measured["verify"]["rel_fro"])
         self.assertEqual(best["cases"][CASE]["epoch"], "580.159/13.0/700 W")
         self.assertAlmostEqual(best["cases"][CASE]["control_ns"] / 1002300, 1, places=3)
         self.assertGreater(best["cases"][CASE]["spread"], 0.0001)

@@ -67,6 +67,29 @@ class Accuracy(Gate):
             self.assertNotIn("less accurate", case["reason"])
 
 
+class AccuracyByRecord(Gate):
+    """The same, where the best's library is not at hand, and only its numbers are."""
+
+    def smoke(self, library, *args, **env):
+        copy = shutil.copy(HOST, self.path("copy.so"))
+        done = self.gate("run", "--device", "host", "--suite", "smoke", "--json", "--budget", "20",
+                         "--threshold", "90%", "--filter", "gemm/fp32/m96-*", "--pause", "0",
+                         "--library", library, "--provider", copy, *args, **env)
+        return done.returncode, json.loads(done.stdout)["cases"][0]
+
+    def test_a_jump_of_the_error_is_a_regression_here_too(self):
+        self.smoke(mutant("right"), "--accept-new")
+        shutil.rmtree(self.path("cache"))
+        _, same = self.smoke(mutant("right"))
+        self.assertEqual(same["mode"], "number")
+        self.assertAlmostEqual(same["error_ratio"], 1, delta=0.15)
+        self.assertNotIn("less accurate", same["reason"])
+        code, case = self.smoke(mutant("host_unusual"), GATE_MUTANT="short_factors")
+        self.assertEqual((code, case["verdict"], case["mode"]), (1, "regression", "number"))
+        self.assertGreater(case["error_ratio"], 10)
+        self.assertRegex(case["reason"], "^less accurate: .* what the best has by its record")
+
+
 class Right(Gate):
     def test_every_smoke_case_is_verified_timed_and_accepted(self):
         code, document, errors = self.run_smoke("--accept-new", cases="*")

@@ -51,6 +51,7 @@ static struct best_entry entry(double p50_ns)
         .run_uuid = UUID,
         .library_sha256 = SHA,
         .epoch = "580.159/13.0/700 W",
+        .error = {.known = true, .rel_fro = 2.9e-4, .vendor_ratio = 1.04, .vendor = "cublas"},
     };
 }
 
@@ -107,6 +108,8 @@ static void test_round_trip(void **state)
     assert_true(e.control_ns == 1000000);
     assert_true(e.spread == 0.0012);
     assert_string_equal(e.epoch, "580.159/13.0/700 W");
+    assert_true(e.error.known && e.error.rel_fro == 2.9e-4 && e.error.vendor_ratio == 1.04);
+    assert_string_equal(e.error.vendor, "cublas");
     assert_false(best_find(b, "gemm/a", "other-v1", &e));
     assert_false(best_find(b, "gemm/d", CONTRACT, &e));
     best_free(b);
@@ -128,8 +131,10 @@ static void test_file_is_reviewable(void **state)
         "    \"gemm/a\": {\"p50_ns\": 1100, \"p50_lo_ns\": 1098.9, \"p50_hi_ns\": ";
     assert_memory_equal(text.data, expected, strlen(expected));
     assert_non_null(strstr(text.data, "\"control_ns\": 1000000, \"spread\": 0.0012, "));
-    assert_non_null(strstr(text.data, "\"epoch\": \"580.159/13.0/700 W\", \"library_sha256\": "
-                                      "\"" SHA "\"},\n    \"gemm/b\": {"));
+    assert_non_null(strstr(text.data,
+                           "\"epoch\": \"580.159/13.0/700 W\", \"library_sha256\": \"" SHA "\", "
+                           "\"rel_fro\": 0.00029, \"vendor\": \"cublas\", \"vendor_ratio\": 1.04},"
+                           "\n    \"gemm/b\": {"));
     assert_non_null(strstr(
         text.data, "{\"time_ms\": 1735819200000, \"case\": \"gemm/a\", \"action\": \"accept\", "
                    "\"from_ns\": 1000.5, \"to_ns\": 1100, \"reason\": \"new driver\", "

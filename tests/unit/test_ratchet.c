@@ -37,7 +37,8 @@ static struct best_entry entry(const char *sha256, double p50_ns)
                                .commit = COMMIT,
                                .run_uuid = UUID,
                                .library_sha256 = sha256,
-                               .epoch = "580/13.0/700000"};
+                               .epoch = "580/13.0/700000",
+                               .error = {.known = true, .rel_fro = p50_ns / 1e7}};
 }
 
 static struct best *set_of(double p50_ns)
@@ -189,6 +190,7 @@ static void a_best_that_measures_otherwise_in_five_runs_begins_an_epoch(void **s
     assert_near(e.p50_ns, 1031);
     assert_near(e.control_ns, 1.002e6);
     assert_string_equal(e.library_sha256, OLD);
+    assert_true(e.error.known && e.error.rel_fro == 1e-4); /* its speed was measured anew */
     /* Once it is written down, it is not off any more. */
     assert_false(ratchet_is_off(&e, &run.again, why, sizeof why));
     assert_false(move(b, &run).changed);

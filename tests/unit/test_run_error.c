@@ -1,0 +1,161 @@
+/* test_run_error.c: a candidate that is less accurate than the best, beside it or by its record. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "gate/run.h"
+
+/* A case that was measured, and what it is held against. */
+struct scene {
+    struct run run;
+    struct suite_case about;
+    struct run_case c;
+};
+
+static cJSON *parse(const char *text)
+{
+    cJSON *document = NULL;
+    struct gate_error err = {0};
+    if (json_parse("the test", text, strlen(text), GATE_IO, &document, &err) != GATE_OK)
+        fail_msg("%s", err.message);
+    return document;
+}
+
+static void begin(struct scene *s, enum run_mode mode, uint32_t m, const char *arms)
+{
+    *s = (struct scene){.about.problem = {.op = KG_OP_GEMM, .dtype = KG_F16}};
+    s->about.problem.m = m;
+    s->about.problem.n = m;
+    s->about.problem.k = 64;
+    s->run.greeting = parse("{\"libraries\": [{\"role\": \"candidate\", \"sha256\": \"new\"}]}");
+    s->c = (struct run_case){.about = &s->about,
+                             .mode = mode,
+                             .best.library_sha256 = "old",
+                             .verdict = VERDICT_PASS,
+                             .reason = "as fast"};
+    s->c.result = (struct case_result){.outcome = CASE_MEASURED, .arms = parse(arms)};
+}
+
+static void end(struct scene *s)
+{
+    cJSON_Delete(s->run.greeting);
+    cJSON_Delete(s->c.result.arms);
+}
+
+#define CANDIDATE "[{\"role\": \"candidate\", \"verify\": {\"seeds\": 3, \"rel_fro\": "
+#define OF_CUBLAS ", \"vendor\": \"cublas\", \"vendor_ratio\": "
+#define END "}}]"
+
+/* Holds a candidate of 512 x 512 outputs against a record. */
+static double by_record(const char *arms, struct best_error record)
+{
+    struct scene s;
+    begin(&s, RUN_NUMBER, 512, arms);
+    s.c.best.error = record;
+    double ratio = run_error_ratio(&s.run, &s.c);
+    run_judge_error(&s.run, &s.c);
+    assert_int_equal(s.c.verdict, ratio > 2 ? VERDICT_REGRESSION : VERDICT_PASS);
+    assert_int_equal(strstr(s.c.reason, "what the best has by its record") != NULL, ratio > 2);
+    end(&s);
+    return ratio;
+}
+
+static void a_jump_over_the_record_is_a_regression(void **state)
+{
+    (void)state;
+    const struct best_error record = {.known = true, .rel_fro = 3e-4};
+    double same = by_record(CANDIDATE "3e-4" END, record);
+    assert_true(same > 0.98 && same < 1); /* what other inputs may do to a quarter million */
+    assert_true(by_record(CANDIDATE "5.9e-4" END, record) < 2);
+    assert_true(by_record(CANDIDATE "6.2e-4" END, record) > 2);
+}
+
+/* The inputs of this run made both twice as wrong, or half. */
+static void the_vendors_error_cancels_the_inputs(void **state)
+{
+    (void)state;
+    struct best_error record = {
+        .known = true, .rel_fro = 3e-4, .vendor_ratio = 1, .vendor = "cublas"};
+    double same = by_record(CANDIDATE "9e-4" OF_CUBLAS "1" END, record);
+    assert_true(same > 0.98 && same < 1);
+    assert_true(by_record(CANDIDATE "5e-4" OF_CUBLAS "2.2" END, record) > 2);
+    /* Another vendor's says nothing. */
+    assert_true(
+        by_record(CANDIDATE "9e-4, \"vendor\": \"torch\", \"vendor_ratio\": 1" END, record) > 2.9);
+    record.vendor_ratio = 0;
+    assert_true(by_record(CANDIDATE "9e-4" OF_CUBLAS "1" END, record) > 2.9);
+}
+
+static void rounding_alone_is_no_jump(void **state)
+{
+    (void)state;
+    const struct best_error exact = {.known = true};
+    assert_true(by_record(CANDIDATE "2e-4" END, exact) < 1.1);
+    assert_true(by_record(CANDIDATE "0" END, exact) == 0);
+    assert_true(by_record(CANDIDATE "5e-4" END, exact) > 2);
+}
+
+/* Nothing is said where there is nothing to say it by. */
+static void what_is_not_known_is_no_jump(void **state)
+{
+    (void)state;
+    const struct best_error record = {.known = true, .rel_fro = 3e-4};
+    assert_true(by_record(CANDIDATE "9e-4" END, (struct best_error){.known = false}) == 0);
+    assert_true(by_record(CANDIDATE "null" END, record) == 0);
+    struct scene s;
+    begin(&s, RUN_NONE, 512, CANDIDATE "9e-4" END);
+    s.c.best.error = record;
+    assert_true(run_error_ratio(&s.run, &s.c) == 0);
+    s.c.mode = RUN_PAIRED; /* and the best's library was not verified */
+    assert_true(run_error_ratio(&s.run, &s.c) == 0);
+    s.c.mode = RUN_NUMBER;
+    s.c.result.outcome = CASE_WRONG;
+    assert_true(run_error_ratio(&s.run, &s.c) == 0);
+    end(&s);
+}
+
+/* With 16 outputs other inputs alone may do it. */
+static void few_outputs_are_luck(void **state)
+{
+    (void)state;
+    struct scene s;
+    begin(&s, RUN_NUMBER, 4, CANDIDATE "2e-3" END);
+    s.c.best.error = (struct best_error){.known = true, .rel_fro = 3e-4};
+    assert_false(run_error_jumped(&s.run, &s.c));
+    s.c.best.error.rel_fro = 1e-4;
+    assert_true(run_error_jumped(&s.run, &s.c));
+    end(&s);
+}
+
+static void beside_the_library_its_own_error_counts(void **state)
+{
+    (void)state;
+    struct scene s;
+    begin(&s, RUN_PAIRED, 4,
+          "[{\"role\": \"candidate\", \"verify\": {\"seeds\": 3, \"rel_fro\": 3e-3}},"
+          " {\"role\": \"best\", \"verify\": {\"seeds\": 3, \"rel_fro\": 1e-3}}]");
+    s.c.best.error = (struct best_error){.known = true, .rel_fro = 3e-3};
+    double ratio = run_error_ratio(&s.run, &s.c);
+    assert_true(ratio > 2.99 && ratio < 3.01);
+    run_judge_error(&s.run, &s.c);
+    assert_non_null(strstr(s.c.reason, "3 times what the best has on the same inputs"));
+    end(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_jump_over_the_record_is_a_regression),
+        cmocka_unit_test(the_vendors_error_cancels_the_inputs),
+        cmocka_unit_test(rounding_alone_is_no_jump),
+        cmocka_unit_test(what_is_not_known_is_no_jump),
+        cmocka_unit_test(few_outputs_are_luck),
+        cmocka_unit_test(beside_the_library_its_own_error_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
