@@ -8,8 +8,8 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -125,4 +125,46 @@ void set_number(cJSON *object, const char *key, double value)
 void set_string(cJSON *object, const char *key, const char *value)
 {
     assert_true(cJSON_ReplaceItemInObjectCaseSensitive(object, key, cJSON_CreateString(value)));
+}
+
+cJSON *run_at(int index, int64_t time_ms)
+{
+    static const struct sample_plan flat = {
+        .seed = 5, .n_runs = 1000, .n_cases = 1, .n_devices = 1};
+    cJSON *run = sample_run(&flat, index);
+    set_number(run, "time_ms", (double)time_ms);
+    return run;
+}
+
+void must_put(struct store_fixture *f, struct store *s, cJSON *run)
+{
+    if (put(f, s, run, NULL) != GATE_OK)
+        fail_msg("%s", f->err.message);
+}
+
+static bool count_run(void *context, const struct store_run *row)
+{
+    (void)row;
+    (*(int *)context)++;
+    return true;
+}
+
+enum gate_status count_runs(struct store_fixture *f, struct store *s, int *n)
+{
+    static const struct store_run_filter any;
+    *n = 0;
+    return store_runs(s, &any, (struct store_run_key){INT64_MAX, ""}, INT64_MAX, count_run, n,
+                      &f->err);
+}
+
+bool in_child(struct store_fixture *f, bool (*body)(struct store_fixture *f))
+{
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        _exit(body(f) ? 0 : 1);
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }

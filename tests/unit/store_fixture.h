@@ -27,7 +27,18 @@ extern const struct sample_plan plan;
 
 /* Stores a document, which is freed. `existed` may be NULL. */
 enum gate_status put(struct store_fixture *f, struct store *s, cJSON *document, bool *existed);
+/* The same, and it must not fail. */
+void must_put(struct store_fixture *f, struct store *s, cJSON *document);
 void fill(struct store_fixture *f, struct store *s, const struct sample_plan *p);
+
+/* A run of one case at a time: the number `index` of a history of its own. */
+cJSON *run_at(int index, int64_t time_ms);
+
+/* How many the list of runs has. */
+enum gate_status count_runs(struct store_fixture *f, struct store *s, int *n);
+
+/* Runs in a child, whose limits and rights are its own; true if `body` returned true. */
+bool in_child(struct store_fixture *f, bool (*body)(struct store_fixture *f));
 
 /* Through a connection of their own. */
 int64_t scalar(const char *path, const char *sql);

@@ -1,5 +1,5 @@
 /* test_store_derived.c: what the tables tell of runs that come in any order: epochs, commits,
- * bests, newest results, leaders, lists of cases, trends. */
+ * bests, newest results, leaders; and documents that come again, or packed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,6 @@
 #include <cmocka.h>
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -22,22 +21,6 @@
 
 #define GPU "nvidia-h200"
 #define CASE "attention_fwd/fp16/b8-h16-s512-d64/causal"
-
-/* A run of one case at a time, with what the test is about. */
-static cJSON *run_at(int index, int64_t time_ms)
-{
-    static const struct sample_plan flat = {
-        .seed = 5, .n_runs = 1000, .n_cases = 1, .n_devices = 1};
-    cJSON *run = sample_run(&flat, index);
-    set_number(run, "time_ms", (double)time_ms);
-    return run;
-}
-
-static void must_put(struct store_fixture *f, struct store *s, cJSON *run)
-{
-    if (put(f, s, run, NULL) != GATE_OK)
-        fail_msg("%s", f->err.message);
-}
 
 /* ---- epochs ---- */
 
@@ -323,182 +306,6 @@ static void test_late_runs_change_nothing_newer(void **state)
     store_close(s);
 }
 
-/* ---- trends ---- */
-
-static void test_what_a_point_does_not_have(void **state)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    cJSON *run = run_at(1, 100);
-    cJSON *timing = timing_of(run, 0, CANDIDATE);
-    cJSON_DeleteItemFromObject(timing, "registers");
-    cJSON_DeleteItemFromObject(timing, "shared_bytes");
-    set_number(timing, "sm_clock_mhz", 0);
-    cJSON_DeleteItemFromObject(item_of(run, 0), "processes");
-    cJSON_ReplaceItemInObject(cJSON_GetObjectItem(arm_of(run, 0, CANDIDATE), "verify"), "rel_fro",
-                              cJSON_CreateNull());
-    must_put(f, s, run);
-    run = run_at(2, 200);
-    set_number(timing_of(run, 0, CANDIDATE), "registers", 0);
-    set_number(timing_of(run, 0, CANDIDATE), "spill_bytes", 16);
-    must_put(f, s, run);
-    struct store_trend_query query = {.case_id = CASE,
-                                      .device_model = GPU,
-                                      .provider = "ours",
-                                      .to_ms = INT64_MAX,
-                                      .points = 100};
-    struct store_trend_result trend;
-    assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
-    const struct store_trend_details *row = trend.series[0].details;
-    assert_true(row[0].registers == -1 && row[0].shared_bytes == -1 && row[0].spill_bytes == 0);
-    assert_true(row[0].control_ps == 0 && row[0].sm_clock_khz == 0 && row[0].rel_err == -1);
-    assert_true(row[1].registers == 0 && row[1].spill_bytes == 16 && row[1].control_ps > 0);
-    assert_true(trend.series[0].is_candidate && trend.threshold == 0.02);
-    store_trend_release(&trend);
-
-    cJSON *bad = run_at(3, 300);
-    set_number(timing_of(bad, 0, CANDIDATE), "registers", 1.5);
-    assert_int_equal(put(f, s, bad, NULL), GATE_IO);
-    store_close(s);
-}
-
-/* A range ends with its last time, whatever is read of the rows and however. */
-static void test_end_of_range(void **state)
-{
-    static const struct {
-        unsigned omit;
-        bool by_commit, raw;
-        const char *branch;
-    } ways[] = {
-        {STORE_TREND_ALL_PARTS, false, false, NULL},
-        {STORE_TREND_ALL_PARTS, false, false, "main"},
-        {STORE_TREND_ALL_PARTS, true, false, NULL},
-        {0, false, false, NULL},
-        {0, false, true, NULL},
-    };
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    for (int i = 0; i < 6; i++) {
-        cJSON *run = run_at(i, 100 * i + 100);
-        set_string(cJSON_GetObjectItem(run, "git"), "branch", "main");
-        must_put(f, s, run);
-    }
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-        for (int64_t points = 3; points <= 100; points += 97) {
-            struct store_trend_query query = {.case_id = CASE,
-                                              .device_model = GPU,
-                                              .provider = "ours",
-                                              .branch = ways[i].branch,
-                                              .from_ms = 200,
-                                              .to_ms = 400,
-                                              .by_commit = ways[i].by_commit,
-                                              .raw = ways[i].raw,
-                                              .omit = ways[i].omit,
-                                              .points = points};
-            struct store_trend_result trend;
-            assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
-            assert_true(trend.total == 3 && trend.series[0].n == 3 && !trend.bucketed);
-            assert_int_equal(trend.series[0].rows[0].time_ms, 200);
-            assert_int_equal(trend.series[0].rows[2].time_ms, 400);
-            store_trend_release(&trend);
-        }
-    }
-    store_close(s);
-}
-
-/* A series is drawn as what its newest point is, also where that one is out of the range. */
-static void test_role_of_a_series(void **state)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    struct store_trend_query query = {
-        .case_id = CASE, .device_model = GPU, .to_ms = 150, .points = 100};
-    struct store_trend_result trend;
-    must_put(f, s, run_at(1, 100));
-    assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
-    for (size_t i = 0; i < trend.n_series; i++)
-        assert_int_equal(trend.series[i].is_candidate,
-                         strcmp(trend.series[i].provider, "ours") == 0);
-    assert_true(trend.n_series > 1);
-    store_trend_release(&trend);
-
-    must_put(f, s, run_at(2, 200));
-    execute(f->path, "UPDATE point SET role = 1 - role WHERE time_ms = 200");
-    for (unsigned i = 0; i < 2; i++) {
-        query.omit = i == 0 ? 0 : STORE_TREND_ALL_PARTS;
-        query.points = i == 0 ? 100 : 1; /* rows and buckets */
-        assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
-        for (size_t k = 0; k < trend.n_series; k++)
-            assert_int_equal(trend.series[k].is_candidate,
-                             strcmp(trend.series[k].provider, "ours") != 0);
-        store_trend_release(&trend);
-    }
-    store_close(s);
-}
-
-/* Runs of one millisecond are apart on pages too, and each comes once. */
-static void test_pages_of_one_time(void **state)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    for (int i = 0; i < 4; i++)
-        must_put(f, s, run_at(i, i < 3 ? 100 : 101));
-    struct store_trend_query query = {.case_id = CASE,
-                                      .device_model = GPU,
-                                      .provider = "ours",
-                                      .to_ms = INT64_MAX,
-                                      .raw = true,
-                                      .points = 1};
-    char next[80];
-    for (int i = 0; i < 5; i++) {
-        struct store_trend_result trend;
-        assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
-        assert_int_equal(trend.total, 4);
-        assert_int_equal(trend.series[0].n, i < 4);
-        if (i < 4) {
-            cJSON *run = run_at(i, 0);
-            assert_string_equal(trend.series[0].details[0].run, json_string(run, "uuid", ""));
-            cJSON_Delete(run);
-        }
-        snprintf(next, sizeof(next), "%s", trend.next);
-        query.after = next;
-        store_trend_release(&trend);
-    }
-    assert_string_equal(next, "");
-    store_close(s);
-}
-
-/* More runs than names are kept of, and the right name for each. */
-static void test_names_of_many_runs(void **state)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    for (int i = 0; i < 40; i++)
-        must_put(f, s, run_at(i, 100 + i));
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
-    /* As if there were STORE_N_NAMES runs between each two. */
-    execute(f->path, "PRAGMA foreign_keys = OFF; UPDATE run SET id = id * 16384;"
-                     "UPDATE point SET run_id = run_id * 16384");
-    struct store_trend_query query = {.case_id = CASE,
-                                      .device_model = GPU,
-                                      .provider = "ours",
-                                      .to_ms = INT64_MAX,
-                                      .points = 100};
-    struct store_trend_result trend;
-    for (int again = 0; again < 2; again++) {
-        assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
-        assert_int_equal(trend.series[0].n, 40);
-        for (int i = 0; i < 40; i++) {
-            cJSON *run = run_at(i, 100 + i);
-            assert_string_equal(trend.series[0].details[i].run, json_string(run, "uuid", ""));
-            cJSON_Delete(run);
-        }
-        store_trend_release(&trend);
-    }
-    store_close(s);
-}
-
 /* ---- the same run of other bytes ---- */
 
 static void test_outcomes(void **state)
@@ -590,14 +397,9 @@ int main(void)
         TEST(test_best_log),
         TEST(test_a_best_that_nobody_accepted_is_not_raised),
         TEST(test_best_log_is_in_the_order_of_the_document),
-        TEST(test_packed_documents),
         TEST(test_late_runs_change_nothing_newer),
-        TEST(test_what_a_point_does_not_have),
-        TEST(test_end_of_range),
-        TEST(test_role_of_a_series),
-        TEST(test_pages_of_one_time),
-        TEST(test_names_of_many_runs),
         TEST(test_outcomes),
+        TEST(test_packed_documents),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);

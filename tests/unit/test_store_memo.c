@@ -18,7 +18,7 @@
 
 static const struct sample_plan flat = {.seed = 5, .n_runs = 1000, .n_cases = 1, .n_devices = 1};
 
-static void must_put(struct store_fixture *f, struct store *s, int index)
+static void put_flat(struct store_fixture *f, struct store *s, int index)
 {
     if (put(f, s, sample_run(&flat, index), NULL) != GATE_OK)
         fail_msg("%s", f->err.message);
@@ -36,7 +36,7 @@ static void test_a_memo_ends_with_its_state(void **state)
     struct store *s = open_store(f, STORE_READ_WRITE);
     struct store *reader = open_store(f, STORE_READ_ONLY);
     size_t n = 0;
-    must_put(f, s, 0);
+    put_flat(f, s, 0);
     begin(f, reader);
     store_read_end(reader); /* the first look at the log's index is of a file that was not read */
     begin(f, reader);
@@ -55,7 +55,7 @@ static void test_a_memo_ends_with_its_state(void **state)
     assert_null(store_memo(reader, "words", &n));
     assert_null(store_memo(reader, "long", &n));
     assert_null(store_memo(reader, "other", &n));
-    must_put(f, s, 1); /* the state that is held stays what it was */
+    put_flat(f, s, 1); /* the state that is held stays what it was */
     assert_non_null(store_memo(reader, "word", &n));
     store_read_end(reader);
 
@@ -72,7 +72,7 @@ static void test_many_keys(void **state)
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     struct store *reader = open_store(f, STORE_READ_ONLY);
-    must_put(f, s, 0);
+    put_flat(f, s, 0);
     begin(f, reader);
     store_read_end(reader);
     static const int n_keys[] = {200, 5000};
@@ -96,7 +96,7 @@ static void test_many_keys(void **state)
         store_read_end(reader);
         if (round == 0)
             assert_in_range(n_kept, 190, 200);
-        must_put(f, s, 1 + round);
+        put_flat(f, s, 1 + round);
     }
     store_close(reader);
     store_close(s);
@@ -153,7 +153,7 @@ static void test_trends_go_with_the_time(void **state)
         double kept_ns, again_ns;
         for (int again = 0; again < 2; again++)
             assert_int_equal(rows_of(f, reader, &kept_ns), n);
-        must_put(f, s, (int)n);
+        put_flat(f, s, (int)n);
         store_close(none);
         none = open_store(f, STORE_READ_ONLY);
         assert_int_equal(rows_of(f, reader, &kept_ns), n + 1);
@@ -181,13 +181,13 @@ static void test_a_state_is_held_and_let_go(void **state)
     struct store *reader = open_store(f, STORE_READ_ONLY);
     struct store_state before, after;
     sqlite3_busy_timeout(s->db, 0);
-    must_put(f, s, 0);
+    put_flat(f, s, 0);
     begin(f, reader);
     store_read_end(reader);
     begin(f, reader);
     assert_int_equal(store_state(reader, &before, &f->err), GATE_OK);
     store_read_end(reader);
-    must_put(f, s, 1);
+    put_flat(f, s, 1);
     assert_false(is_log_free(s));
     store_let_go_of_past(reader);
     assert_int_equal(store_state(reader, &after, &f->err), GATE_OK);
@@ -196,7 +196,7 @@ static void test_a_state_is_held_and_let_go(void **state)
 
     begin(f, reader);
     store_read_end(reader);
-    must_put(f, s, 2);
+    put_flat(f, s, 2);
     assert_false(is_log_free(s));
     store_let_go(reader);
     assert_true(is_log_free(s));
@@ -204,7 +204,7 @@ static void test_a_state_is_held_and_let_go(void **state)
     /* One that writes holds nothing. */
     begin(f, s);
     store_read_end(s);
-    must_put(f, s, 3);
+    put_flat(f, s, 3);
     assert_true(is_log_free(s));
     store_close(reader);
     store_close(s);

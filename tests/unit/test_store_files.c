@@ -1,0 +1,248 @@
+/* test_store_files.c: what becomes of files that are not ours, and of those without rights. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "server/store_private.h"
+#include "unit/store_fixture.h"
+
+/* ---- files that are not ours ---- */
+
+static void write_file(const char *path, const void *bytes, size_t n)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, n, file), n);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void read_all(const char *path, struct buf *bytes)
+{
+    char chunk[4096];
+    size_t n;
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    buf_init(bytes, 1 << 26);
+    while ((n = fread(chunk, 1, sizeof(chunk), file)) > 0)
+        buf_append(bytes, chunk, n);
+    fclose(file);
+    assert_false(bytes->failed);
+}
+
+static int files_in(const char *folder)
+{
+    char command[400];
+    int n = -1;
+    snprintf(command, sizeof(command), "ls -A '%s' | wc -l", folder);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    assert_int_equal(fscanf(pipe, "%d", &n), 1);
+    pclose(pipe);
+    return n;
+}
+
+/* Neither mode opens the file, both say something with `words` in it, and it stays as it is. */
+static void assert_refused(struct store_fixture *f, const char *words)
+{
+    struct buf before, after;
+    int files = files_in(f->folder);
+    read_all(f->path, &before);
+    for (int mode = STORE_READ_ONLY; mode <= STORE_READ_WRITE; mode++) {
+        struct store *s = NULL;
+        assert_int_equal(store_open(f->path, (enum store_mode)mode, &s, &f->err), GATE_IO);
+        assert_null(s);
+        if (!strstr(f->err.message, words))
+            fail_msg("no '%s' in: %s", words, f->err.message);
+        assert_non_null(strstr(f->err.message, f->path));
+    }
+    read_all(f->path, &after);
+    assert_int_equal(before.len, after.len);
+    assert_memory_equal(before.data, after.data, before.len);
+    assert_int_equal(files_in(f->folder), files);
+    buf_release(&before);
+    buf_release(&after);
+}
+
+static void test_newer_schema(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    store_close(s);
+    execute(f->path, "PRAGMA user_version = 99");
+    assert_refused(f, "schema version 99");
+}
+
+static void test_foreign_database(void **state)
+{
+    struct store_fixture *f = *state;
+    execute(f->path, "CREATE TABLE notes (text); INSERT INTO notes VALUES ('mine')");
+    assert_refused(f, "another program");
+    execute(f->path, "PRAGMA application_id = 252006674; PRAGMA journal_mode = WAL");
+    assert_refused(f, "another program");
+}
+
+static void test_not_a_database(void **state)
+{
+    struct store_fixture *f = *state;
+    char long_text[8192];
+    memset(long_text, 'x', sizeof(long_text));
+    write_file(f->path, "{}\n", 3);
+    assert_refused(f, "not a database");
+    write_file(f->path, long_text, sizeof(long_text));
+    assert_refused(f, "not a database");
+    memset(long_text, 0, sizeof(long_text));
+    write_file(f->path, long_text, sizeof(long_text));
+    assert_refused(f, "not a database");
+}
+
+static void test_truncated_file(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    fill(f, s, &plan);
+    store_close(s);
+    struct buf whole;
+    read_all(f->path, &whole);
+    const size_t lengths[] = {50, 100, 4096, whole.len / 2, whole.len - 4096, whole.len - 1};
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        write_file(f->path, whole.data, lengths[i]);
+        assert_refused(f, "damaged");
+    }
+    write_file(f->path, whole.data, whole.len);
+    s = open_store(f, STORE_READ_ONLY);
+    store_close(s);
+    buf_release(&whole);
+}
+
+/* A page of noise in the middle is an error, not a crash and not an answer. */
+static void test_damaged_page(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    fill(f, s, &plan);
+    store_close(s);
+    struct buf whole;
+    read_all(f->path, &whole);
+    memset(whole.data + 4096, 0x5a, whole.len - 4096);
+    write_file(f->path, whole.data, whole.len);
+    int n;
+    enum gate_status status = store_open(f->path, STORE_READ_ONLY, &s, &f->err);
+    if (status == GATE_OK) {
+        status = count_runs(f, s, &n);
+        assert_int_equal(n, 0);
+        store_close(s);
+    }
+    assert_int_equal(status, GATE_IO);
+    buf_release(&whole);
+}
+
+static void test_missing_and_empty(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = NULL;
+    assert_int_equal(store_open(f->path, STORE_READ_ONLY, &s, &f->err), GATE_IO);
+    assert_non_null(strstr(f->err.message, "make run"));
+    assert_int_equal(access(f->path, F_OK), -1);
+    write_file(f->path, "", 0);
+    assert_int_equal(store_open(f->path, STORE_READ_ONLY, &s, &f->err), GATE_IO);
+    assert_non_null(strstr(f->err.message, "empty"));
+    store_close(open_store(f, STORE_READ_WRITE));
+    assert_int_equal(store_open("", STORE_READ_WRITE, &s, &f->err), GATE_IO);
+    assert_int_equal(store_open(f->folder, STORE_READ_WRITE, &s, &f->err), GATE_IO);
+    assert_non_null(strstr(f->err.message, "not a regular file"));
+    assert_int_equal(store_open("/dev/null", STORE_READ_WRITE, &s, &f->err), GATE_IO);
+    char long_path[9000];
+    memset(long_path, 'a', sizeof(long_path) - 1);
+    long_path[sizeof(long_path) - 1] = '\0';
+    assert_int_equal(store_open(long_path, STORE_READ_WRITE, &s, &f->err), GATE_IO);
+    assert_null(s);
+}
+
+/* Names that mean something to SQLite are names of files to us. */
+static void test_odd_names(void **state)
+{
+    struct store_fixture *f = *state;
+    static const char *const names[] = {":memory:", "file:x.db?mode=memory", "a b%20c?#&.db",
+                                        "file::memory:"};
+    assert_int_equal(chdir(f->folder), 0);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        snprintf(f->path, sizeof(f->path), "%s", names[i]);
+        store_close(open_store(f, STORE_READ_WRITE));
+        assert_int_equal(access(names[i], F_OK), 0);
+        store_close(open_store(f, STORE_READ_ONLY));
+    }
+    assert_int_equal(chdir("/"), 0);
+}
+
+/* ---- rights ---- */
+
+/* The superuser gives up what lets it through, and then the modes hold for it too. */
+static bool drop_rights(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+    return geteuid() != 0 || syscall(SYS_capset, &header, none) == 0;
+}
+
+static bool refused_for_writing(struct store_fixture *f)
+{
+    struct store *s = NULL;
+    if (!drop_rights())
+        return false;
+    bool refused = store_open(f->path, STORE_READ_WRITE, &s, &f->err) == GATE_IO &&
+                   strstr(f->err.message, f->path) != NULL;
+    store_close(s);
+    return refused;
+}
+
+static bool refused_for_reading(struct store_fixture *f)
+{
+    struct store *s = NULL;
+    if (!drop_rights())
+        return false;
+    bool refused = store_open(f->path, STORE_READ_ONLY, &s, &f->err) == GATE_IO &&
+                   strstr(f->err.message, "must be readable and writable") != NULL;
+    store_close(s);
+    return refused;
+}
+
+static void test_read_only_folder(void **state)
+{
+    struct store_fixture *f = *state;
+    assert_int_equal(chmod(f->folder, 0555), 0);
+    assert_true(in_child(f, refused_for_writing));
+    assert_int_equal(chmod(f->folder, 0755), 0);
+    assert_int_equal(access(f->path, F_OK), -1);
+
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    fill(f, s, &plan);
+    store_close(s);
+    assert_int_equal(chmod(f->path, 0444), 0);
+    assert_int_equal(chmod(f->folder, 0555), 0);
+    assert_true(in_child(f, refused_for_writing));
+    assert_true(in_child(f, refused_for_reading));
+    assert_int_equal(chmod(f->folder, 0755), 0);
+    assert_sound(f->path);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_newer_schema),   TEST(test_foreign_database), TEST(test_not_a_database),
+        TEST(test_truncated_file), TEST(test_damaged_page),     TEST(test_missing_and_empty),
+        TEST(test_odd_names),      TEST(test_read_only_folder),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
