@@ -1,0 +1,317 @@
+"""What the trends of the history answer over HTTP."""
+
+import os
+import statistics
+import subprocess
+import tempfile
+import unittest
+from urllib.parse import quote
+
+from api_history import ACCEPTED, History
+from test_server import BUILD, GEMV, GPU, Server
+
+ATTENTION = "attention_fwd/fp16/b8-h16-s512-d64/causal"  # a step that stays
+COLUMNS = ("time_ms n p50_ns min_ns max_ns p50_lo_ns p50_hi_ns p10_ns p90_ns control_ns "
+           "best_p50_ns rel_err vendor_ratio sm_clock_mhz registers shared_bytes spill_bytes "
+           "tflops gbps run commit branch verdict kernel").split()
+
+
+class Trends(History):
+    def test_columns(self):
+        trend = self.trend()
+        self.assertEqual({k: trend[k] for k in ("case", "device", "order", "bucketed",
+                                                "threshold", "next")},
+                         {"case": GEMV, "device": GPU, "order": "time", "bucketed": False,
+                          "threshold": 0.02, "next": None})
+        self.assertEqual([(s["provider"], s["role"]) for s in trend["series"]],
+                         [("cublas", "provider"), ("ours", "candidate"), ("torch", "provider")])
+        self.assertEqual(trend["total"], sum(s["total"] for s in trend["series"]))
+        for series in trend["series"]:
+            columns = series["columns"]
+            self.assertEqual(list(columns), COLUMNS)
+            self.assertEqual({len(c) for c in columns.values()}, {series["total"]})
+            self.assertEqual(columns["time_ms"], sorted(columns["time_ms"]))
+            self.assertEqual(set(columns["n"]), {1})
+            self.assertEqual(columns["min_ns"], columns["p50_ns"])
+            self.assertEqual(columns["max_ns"], columns["p50_ns"])
+            for lo, p50, hi in zip(columns["p50_lo_ns"], columns["p50_ns"],
+                                   columns["p50_hi_ns"]):
+                self.assertTrue(lo < p50 < hi)
+
+    def test_a_row_says_what_the_document_says(self):
+        columns = self.ours(self.trend())
+        uuid = columns["run"][-1]
+        document = self.get(f"runs/{uuid}")
+        case = next(c for c in document["cases"] if c["id"] == GEMV)
+        arm = next(a for a in case["arms"] if a["role"] == "candidate")
+        timing = arm["timing"]
+        row = {name: columns[name][-1] for name in COLUMNS}
+        for name in ("p50_ns", "p50_lo_ns", "p50_hi_ns", "p10_ns", "p90_ns", "sm_clock_mhz"):
+            self.assertAlmostEqual(row[name], timing[name], delta=0.00051)
+        for name in ("tflops", "gbps"):
+            self.assertAlmostEqual(row[name], timing[name], delta=timing[name] * 1e-6)
+        for name in ("registers", "shared_bytes", "spill_bytes"):
+            self.assertEqual(row[name], timing[name])
+        best = next(a for a in case["arms"] if a["role"] == "best")["timing"]["p50_ns"]
+        self.assertAlmostEqual(row["best_p50_ns"], best, delta=0.00051)
+        self.assertAlmostEqual(
+            row["control_ns"], statistics.median(p["control_ns"] for p in case["processes"]),
+            delta=0.00051)
+        self.assertAlmostEqual(row["rel_err"], arm["verify"]["rel_fro"], delta=1e-12)
+        self.assertAlmostEqual(row["vendor_ratio"], arm["verify"]["vendor_ratio"], delta=5.1e-7)
+        self.assertEqual((row["time_ms"], row["commit"], row["verdict"], row["kernel"]),
+                         (document["time_ms"], document["git"]["commit"], case["verdict"],
+                          arm["kernel"]))
+
+    def test_filters(self):
+        self.assertEqual([s["provider"] for s in self.trend(provider="torch")["series"]],
+                         ["torch"])
+        self.assertEqual(self.trend(contract="other")["series"], [])
+        whole = self.ours(self.trend())["time_ms"]
+        part = self.ours(self.trend(**{"from": whole[3], "to": whole[7]}))["time_ms"]
+        self.assertEqual(part, whole[3:8])
+        empty = self.trend(case="none")
+        self.assertEqual((empty["total"], empty["series"], empty["best"]), (0, [], None))
+        self.assertEqual(self.trend(device="none")["series"], [])
+
+    def buckets(self, raw, points, first, last, place=None):
+        """Of equal width, reckoned here."""
+        width = (last - first) // points + 1
+        buckets = {}
+        for i in range(len(raw["time_ms"])):
+            x = place[i] if place else raw["time_ms"][i]
+            buckets.setdefault((x - first) // width, []).append(i)
+        return list(buckets.values())
+
+    def test_buckets(self):
+        raw, trend = self.trend(), self.trend(points=7)
+        self.assertTrue(trend["bucketed"])
+        times = [t for s in raw["series"] for t in s["columns"]["time_ms"]]
+        for whole, cut in zip(raw["series"], trend["series"]):
+            self.assertEqual(whole["total"], cut["total"])
+            whole, cut = whole["columns"], cut["columns"]
+            buckets = self.buckets(whole, 7, min(times), max(times))
+            self.assertLessEqual(len(buckets), 7)
+            self.assertEqual(cut["n"], [len(b) for b in buckets])
+            for i, bucket in enumerate(buckets):
+                p50 = [whole["p50_ns"][k] for k in bucket]
+                self.assertAlmostEqual(cut["p50_ns"][i], statistics.median(p50), delta=0.00101)
+                self.assertEqual((cut["min_ns"][i], cut["max_ns"][i]), (min(p50), max(p50)))
+                for name in set(COLUMNS) - {"n", "p50_ns", "min_ns", "max_ns", "tflops", "gbps"}:
+                    self.assertEqual(cut[name][i], whole[name][bucket[-1]], name)
+
+    def test_as_many_points_as_rows_are_not_bucketed(self):
+        total = self.trend()["series"][0]["total"]
+        self.assertFalse(self.trend(points=total, provider="torch")["bucketed"])
+        self.assertTrue(self.trend(points=total - 1, provider="torch")["bucketed"])
+
+    def test_order_of_commits(self):
+        runs = self.pages("runs?device=" + GPU, "runs", 50)
+        first = {}
+        for run in sorted(self.pages("runs", "runs", 50), key=lambda r: r["time_ms"]):
+            first.setdefault(run["commit"], len(first))
+        columns = self.ours(self.trend(order="commit"))
+        self.assertEqual(len(columns["commit"]), len(runs))
+        places = [first[c] for c in columns["commit"]]
+        self.assertEqual(places, sorted(places))
+        self.assertEqual(sorted(columns["run"]), sorted(self.ours(self.trend())["run"]))
+        cut = self.ours(self.trend(order="commit", points=5))
+        self.assertLessEqual(len(cut["n"]), 5)
+        self.assertEqual(sum(cut["n"]), len(places))
+        self.assertEqual([first[c] for c in cut["commit"]],
+                         sorted(first[c] for c in cut["commit"]))
+
+    def test_raw_pages(self):
+        whole = [(s["provider"], r) for s in self.trend()["series"] for r in s["columns"]["run"]]
+        seen, after = [], {}
+        while True:
+            page = self.trend(raw=1, limit=17, **after)
+            self.assertFalse(page["bucketed"])
+            rows = [(s["provider"], r) for s in page["series"] for r in s["columns"]["run"]]
+            self.assertLessEqual(len(rows), 17)
+            seen += rows
+            if page["next"] is None:
+                break
+            after = {"after": page["next"]}
+        self.assertEqual(seen, whole)
+
+    def test_rows_and_csv(self):
+        path = f"trends?case={GEMV}&device={GPU}"
+        rows = self.rows(path)
+        self.assertEqual(len(rows), self.trend()["total"])
+        self.assertEqual(list(rows[0]), ["provider", "role", "contract"] + COLUMNS)
+        columns = self.ours(self.trend())
+        ours = [r for r in rows if r["role"] == "candidate"]
+        for name in COLUMNS:
+            for row, value in zip(ours, columns[name]):
+                if isinstance(value, float):
+                    self.assertAlmostEqual(row[name], value, delta=abs(value) * 1e-8)
+                else:
+                    self.assertEqual(row[name], value)
+        self.assertEqual(len(self.rows(path + "&points=3&provider=ours")), 3)
+
+    def test_only_some_columns(self):
+        whole = self.trend()
+        # Each alone, because what nobody asks for may not be read; and some together.
+        for names in (*([name] for name in COLUMNS), ["p50_ns", "time_ms"], COLUMNS[::-1],
+                      ["time_ms", "p50_ns", "p50_lo_ns", "p50_hi_ns", "best_p50_ns"]):
+            for more in ("", "&raw=1", "&order=commit", "&points=3", "&points=3&order=commit"):
+                path = f"trends?case={GEMV}&device={GPU}{more}"
+                every = self.get(path)
+                some = self.get(path + "&columns=" + ",".join(names))
+                self.assertEqual([list(s["columns"]) for s in some["series"]],
+                                 [[c for c in COLUMNS if c in names]] * len(whole["series"]))
+                for series in every["series"]:
+                    series["columns"] = {n: series["columns"][n] for n in names}
+                self.assertEqual(some, every, names)
+        rows = self.rows(f"trends?case={GEMV}&device={GPU}&columns=commit,p50_ns")
+        self.assertEqual(list(rows[0]), ["provider", "role", "contract", "p50_ns", "commit"])
+        for bad in ("", "p50", "p50_ns,", ",p50_ns", "p50_ns,p50_ns", "p50_ns p90_ns", "P50_NS",
+                    "p50_n", "p50_nss", "provider"):
+            self.assert_problem(self.server.get(
+                f"/api/v1/trends?case={GEMV}&device={GPU}&columns={quote(bad)}"), 400)
+
+    def test_context(self):
+        trend = self.trend(case=ACCEPTED)
+        self.assertEqual([e["epoch"] for e in trend["epochs"]][:2],
+                         ["580.159/13.0/700000", "590.44/13.0/700000"])
+        self.assertEqual(trend["epochs"],
+                         next(d for d in self.get("devices")["devices"]
+                              if d["model"] == GPU)["epochs"])
+        kinds = [e["kind"] for e in trend["events"]]
+        self.assertEqual(kinds[0], "best")
+        self.assertIn("accepted", kinds)
+        accepted = next(e for e in trend["events"] if e["kind"] == "accepted")
+        self.assertEqual(accepted["text"], "accepted: best 4.00 % slower")
+        self.assertEqual(trend["events"],
+                         sorted(trend["events"], key=lambda e: e["time_ms"]))
+        best = next(b for b in self.get(f"bests?device={GPU}")["bests"] if b["case"] == ACCEPTED)
+        self.assertEqual(trend["best"], {k: best[k] for k in ("p50_ns", "commit", "time_ms")})
+        self.assertEqual(trend["best"]["commit"], accepted["commit"])
+
+    def test_a_wrong_result_is_in_no_trend(self):
+        wrong = next(c for c in self.get(f"cases?device={GPU}&verdict=wrong")["cases"])
+        trend = self.trend(case=wrong["id"])
+        self.assertNotIn(wrong["run"], self.ours(trend)["run"])
+        for series in trend["series"]:
+            if series["role"] == "provider":
+                self.assertIn(wrong["run"], series["columns"]["run"])
+        event = trend["events"][-1]
+        self.assertEqual((event["kind"], event["run"], event["text"], event["time_ms"]),
+                         ("wrong", wrong["run"], wrong["reason"], wrong["time_ms"]))
+
+    def of(self, whole, wanted):
+        """The rows of a trend's series whose run is wanted, as {series: [(run, p50)]}."""
+        return {s["provider"]: [(run, p50) for run, p50 in zip(s["columns"]["run"],
+                                                               s["columns"]["p50_ns"])
+                                if run in wanted] for s in whole["series"]}
+
+    def test_one_branch(self):
+        runs = self.pages("runs", "runs", 50)
+        whole = self.trend(case=ATTENTION)
+        for branch in ("main", "tune-tiles"):
+            wanted = {r["uuid"] for r in runs if r["branch"] == branch}
+            rows = self.of(whole, wanted)
+            n = sum(map(len, rows.values()))
+            trend = self.trend(case=ATTENTION, branch=branch)
+            self.assertEqual(self.of(trend, wanted), rows)
+            self.assertEqual(trend["total"], n)
+            by_commit = self.trend(case=ATTENTION, branch=branch, order="commit")
+            self.assertEqual({k: sorted(v) for k, v in self.of(by_commit, wanted).items()},
+                             {k: sorted(v) for k, v in rows.items()})
+            self.assertEqual(by_commit["total"], n)
+            pages = []
+            for page in self.raw_pages(f"&branch={branch}", 7):
+                self.assertEqual(page["total"], n)
+                pages += [row for s in self.of(page, wanted).values() for row in s]
+            self.assertEqual(pages, [row for s in rows.values() for row in s])
+            for more in ({}, {"order": "commit"}, {"columns": "n,min_ns,max_ns"}):
+                trend = self.trend(case=ATTENTION, branch=branch, points=3, **more)
+                self.assertTrue(trend["bucketed"])
+                for series in trend["series"]:
+                    numbers = [p50 for _, p50 in rows[series["provider"]]]
+                    columns = series["columns"]
+                    self.assertEqual((sum(columns["n"]), min(columns["min_ns"]),
+                                      max(columns["max_ns"])),
+                                     (len(numbers), min(numbers), max(numbers)))
+            for name in ("events", "change_points"):
+                self.assertEqual(trend[name], [e for e in whole[name] if e["run"] in wanted])
+        self.assertEqual(self.trend(branch="none")["total"], 0)
+
+    def raw_pages(self, more, limit):
+        after = ""
+        while after is not None:
+            page = self.get(f"trends?case={ATTENTION}&device={GPU}&raw=1&limit={limit}{more}"
+                            + (f"&after={after}" if after else ""))
+            yield page
+            after = page["next"]
+
+    def test_a_range_of_commits(self):
+        whole = self.ours(self.trend(order="commit"))
+        commits = list(dict.fromkeys(whole["commit"]))
+        first, last = commits[10], commits[-11]
+        wanted = {run for run, commit in zip(whole["run"], whole["commit"])
+                  if commit in commits[10:-10]}
+        self.assertGreater(len(wanted), 5)
+        for parameters, kept in (({"from_commit": first, "to_commit": last[:10]}, commits[10:-10]),
+                                 ({"from_commit": first[:7]}, commits[10:]),
+                                 ({"to_commit": last}, commits[:-10]),
+                                 ({"from_commit": last, "to_commit": first}, [])):
+            n = sum(c in kept for c in whole["commit"])
+            trend = self.trend(order="commit", provider="ours", **parameters)
+            self.assertEqual(trend["total"], n)
+            if n > 0:
+                self.assertEqual(self.ours(trend)["commit"],
+                                 [c for c in whole["commit"] if c in kept])
+                buckets = self.ours(self.trend(order="commit", points=4, **parameters))
+                self.assertEqual(sum(buckets["n"]), n)
+                self.assertEqual(len(buckets["n"]), 4)
+        trend = f"/api/v1/trends?case={GEMV}&device={GPU}"
+        for more in (f"&from_commit={first}", f"&order=commit&from_commit={first[:6]}",
+                     f"&order=commit&to_commit={first.upper()}x", "&order=commit&to_commit=0000000",
+                     f"&order=commit&from_commit={first}0", "&branch=" + "x" * 401):
+            self.assert_problem(self.server.get(trend + more), 400)
+
+    def test_refusals(self):
+        trend = f"trends?case={GEMV}&device={GPU}"
+        for path in ("trends", f"trends?case={GEMV}", f"trends?device={GPU}",
+                     trend + "&points=0", trend + "&points=10001", trend + "&order=uuid",
+                     trend + "&raw=2", trend + "&raw=1&points=5", trend + "&raw=1&order=commit",
+                     trend + "&limit=5", trend + "&after=1.2.3.4", trend + "&raw=1&after=x",
+                     trend + "&raw=1&after=1.2.3", trend + "&raw=1&after=99999.1.1.1",
+                     trend + "&from=-1", trend + "&from=1e3", trend + "&to=9" + "9" * 20,
+                     trend + "&provider=A", trend + "&contract=", trend + "&format=xml"):
+            self.assert_problem(self.server.get("/api/v1/" + path), 400)
+
+
+class Generated(unittest.TestCase):
+    """A history of tests/tools/history, as make bench-server has it, but small."""
+
+    def test_trends_of_many_points(self):
+        with tempfile.TemporaryDirectory() as folder:
+            db = os.path.join(folder, "gate.db")
+            subprocess.run([os.path.join(BUILD, "tests", "tools", "history"), "--db", db,
+                            "--series", "8", "--points", "24000"], check=True,
+                           stdout=subprocess.DEVNULL)
+            server = Server(db)
+            try:
+                cases = server.json(f"/api/v1/cases?device={GPU}&limit=2")
+                self.assertEqual((cases["total"], cases["cases"][0]["runs"]), (2, 3000))
+                newest = server.json(f"/api/v1/trends?device={GPU}&provider=ours&raw=1&limit=10000"
+                                     f"&case={cases['cases'][0]['id']}")["series"][0]["columns"]
+                self.assertLess(newest["time_ms"][-1], 1735689600000)  # runs of now come behind
+                self.assertAlmostEqual(newest["p50_ns"][-1] / cases["cases"][0]["p50_ns"], 1, 6)
+                path = f"/api/v1/trends?device={GPU}&case={cases['cases'][0]['id']}"
+                for order in ("time", "commit"):
+                    trend = server.json(f"{path}&order={order}&points=100")
+                    self.assertEqual((trend["total"], trend["bucketed"]), (6000, True))
+                    for series in trend["series"]:
+                        self.assertEqual(sum(series["columns"]["n"]), 3000)
+                        self.assertLessEqual(len(series["columns"]["n"]), 100)
+                self.assertEqual(len(trend["epochs"]), 5)
+            finally:
+                server.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
