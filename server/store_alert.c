@@ -210,51 +210,63 @@ static bool server_row(struct query *q, void *call)
     return true;
 }
 
+static enum gate_status read_rows(struct store *s, struct query *q, struct alert_row *out,
+                                  size_t *n, struct gate_error *err)
+{
+    struct rows_call call = {out, 0};
+    enum gate_status status = store_each_row(s, q, server_row, &call, err);
+    *n = call.n;
+    return status;
+}
+
+/* At most `max` of what `id` names. */
+static enum gate_status rows_of(struct store *s, enum store_sql sql, int64_t id,
+                                struct alert_row *out, size_t max, size_t *n,
+                                struct gate_error *err)
+{
+    struct query q = query_begin(s, sql);
+    bind_int(&q, id);
+    bind_int(&q, (int64_t)max);
+    return read_rows(s, &q, out, n, err);
+}
+
 enum gate_status store_open_alerts(struct store *s, int64_t track_id, struct alert_row *out,
                                    size_t max, size_t *n, struct gate_error *err)
 {
-    struct rows_call call = {out, 0};
-    struct query q = query_begin(s, SQL_OPEN_ALERTS);
-    bind_int(&q, track_id);
-    bind_int(&q, (int64_t)max);
-    enum gate_status status = store_each_row(s, &q, server_row, &call, err);
-    *n = call.n;
-    return status;
+    return rows_of(s, SQL_OPEN_ALERTS, track_id, out, max, n, err);
 }
 
 enum gate_status store_alerts_closed_by(struct store *s, int64_t change_id, struct alert_row *out,
                                         size_t max, size_t *n, struct gate_error *err)
 {
-    struct rows_call call = {out, 0};
-    struct query q = query_begin(s, SQL_ALERTS_CLOSED_BY);
-    bind_int(&q, change_id);
-    bind_int(&q, (int64_t)max);
-    enum gate_status status = store_each_row(s, &q, server_row, &call, err);
-    *n = call.n;
+    return rows_of(s, SQL_ALERTS_CLOSED_BY, change_id, out, max, n, err);
+}
+
+/* What `q` finds is one row, or none. */
+static enum gate_status read_row(struct store *s, struct query *q, struct alert_row *out,
+                                 bool *found, struct gate_error *err)
+{
+    size_t n;
+    enum gate_status status = read_rows(s, q, out, &n, err);
+    *found = n > 0;
     return status;
 }
 
 enum gate_status store_alert_of_change(struct store *s, int64_t change_id, struct alert_row *out,
                                        bool *found, struct gate_error *err)
 {
-    struct rows_call call = {out, 0};
     struct query q = query_begin(s, SQL_ALERT_OF_CHANGE);
     bind_int(&q, change_id);
-    enum gate_status status = store_each_row(s, &q, server_row, &call, err);
-    *found = call.n > 0;
-    return status;
+    return read_row(s, &q, out, found, err);
 }
 
 enum gate_status store_newest_alert(struct store *s, int64_t series_id, enum alert_kind kind,
                                     struct alert_row *out, bool *found, struct gate_error *err)
 {
-    struct rows_call call = {out, 0};
     struct query q = query_begin(s, SQL_NEWEST_ALERT);
     bind_int(&q, series_id);
     bind_text(&q, kind_names[kind]);
-    enum gate_status status = store_each_row(s, &q, server_row, &call, err);
-    *found = call.n > 0;
-    return status;
+    return read_row(s, &q, out, found, err);
 }
 
 /* ---- writes ---- */
