@@ -9,14 +9,13 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "server/auth.h"
 #include "server/store_private.h"
 #include "server/store_token.h"
-#include "server/writer.h"
+#include "unit/writer_fixture.h"
 
 #define MAX_JOBS 500
 
@@ -37,46 +36,26 @@ struct job {
 };
 
 struct fixture {
-    char folder[64], path[96];
-    struct writer *writer;
+    struct writer_fixture w;
     struct store *reader;
     struct job jobs[MAX_JOBS];
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    unsigned n_done;
     bool open, waiting; /* the gate that `wait` waits at */
 };
 
 static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    const char *tmp = getenv("TMPDIR");
-    snprintf(f->folder, sizeof(f->folder), "%s/writer-XXXXXX", tmp ? tmp : "/tmp");
-    assert_non_null(mkdtemp(f->folder));
-    snprintf(f->path, sizeof(f->path), "%s/gate.db", f->folder);
-    pthread_mutex_init(&f->mutex, NULL);
-    pthread_cond_init(&f->changed, NULL);
-    struct writer_options options = {.db = f->path};
-    assert_int_equal(writer_open(&options, &f->writer, NULL), GATE_OK);
-    assert_int_equal(store_open(f->path, STORE_READ_ONLY, &f->reader, NULL), GATE_OK);
+    writer_set_up(&f->w);
+    assert_int_equal(store_open(f->w.files->path, STORE_READ_ONLY, &f->reader, NULL), GATE_OK);
     *state = f;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    static const char *const endings[] = {"", "-wal", "-shm", "-lock"};
     struct fixture *f = *state;
     store_close(f->reader);
-    writer_close(f->writer);
-    for (size_t i = 0; i < 4; i++) {
-        char path[128];
-        snprintf(path, sizeof(path), "%s%s", f->path, endings[i]);
-        unlink(path);
-    }
-    rmdir(f->folder);
-    pthread_mutex_destroy(&f->mutex);
-    pthread_cond_destroy(&f->changed);
+    writer_tear_down(&f->w);
     free(f);
     return 0;
 }
@@ -107,14 +86,14 @@ static enum gate_status run(void *context, struct store *store, struct gate_erro
     struct job *j = context;
     struct fixture *f = j->fixture;
     struct store_token token = token_of(j->number);
-    pthread_mutex_lock(&f->mutex);
+    pthread_mutex_lock(&f->w.mutex);
     if (j->wait) {
         f->waiting = true;
-        pthread_cond_broadcast(&f->changed);
+        pthread_cond_broadcast(&f->w.changed);
         while (!f->open)
-            pthread_cond_wait(&f->changed, &f->mutex);
+            pthread_cond_wait(&f->w.changed, &f->w.mutex);
     }
-    pthread_mutex_unlock(&f->mutex);
+    pthread_mutex_unlock(&f->w.mutex);
     if (j->lose)
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
     if (j->fail)
@@ -128,14 +107,14 @@ static void done(void *context, enum gate_status status, const struct gate_error
     struct fixture *f = j->fixture;
     if (status != GATE_OK)
         assert_true(err->message[0] != '\0');
-    pthread_mutex_lock(&f->mutex);
+    pthread_mutex_lock(&f->w.mutex);
     assert_false(j->done);
     j->was_visible = is_visible(f, j->number);
     j->done = true;
     j->status = status;
-    j->place = f->n_done++;
-    pthread_cond_broadcast(&f->changed);
-    pthread_mutex_unlock(&f->mutex);
+    j->place = f->w.n_done++;
+    pthread_cond_broadcast(&f->w.changed);
+    pthread_mutex_unlock(&f->w.mutex);
 }
 
 static bool submit(struct fixture *f, unsigned number)
@@ -144,18 +123,10 @@ static bool submit(struct fixture *f, unsigned number)
     j->fixture = f;
     j->number = number;
     j->job = (struct writer_job){.context = j, .prepare = prepare, .run = run, .done = done};
-    if (!writer_reserve(f->writer))
+    if (!writer_reserve(f->w.writer))
         return false;
-    writer_submit(f->writer, &j->job);
+    writer_submit(f->w.writer, &j->job);
     return true;
-}
-
-static void wait_for(struct fixture *f, unsigned n_done)
-{
-    pthread_mutex_lock(&f->mutex);
-    while (f->n_done < n_done)
-        pthread_cond_wait(&f->changed, &f->mutex);
-    pthread_mutex_unlock(&f->mutex);
 }
 
 /* Lets one job hold the writer, so that those behind it wait together. */
@@ -163,18 +134,18 @@ static void hold(struct fixture *f, unsigned number)
 {
     f->jobs[number].wait = true;
     assert_true(submit(f, number));
-    pthread_mutex_lock(&f->mutex);
+    pthread_mutex_lock(&f->w.mutex);
     while (!f->waiting)
-        pthread_cond_wait(&f->changed, &f->mutex);
-    pthread_mutex_unlock(&f->mutex);
+        pthread_cond_wait(&f->w.changed, &f->w.mutex);
+    pthread_mutex_unlock(&f->w.mutex);
 }
 
 static void let_go(struct fixture *f)
 {
-    pthread_mutex_lock(&f->mutex);
+    pthread_mutex_lock(&f->w.mutex);
     f->open = true;
-    pthread_cond_broadcast(&f->changed);
-    pthread_mutex_unlock(&f->mutex);
+    pthread_cond_broadcast(&f->w.changed);
+    pthread_mutex_unlock(&f->w.mutex);
 }
 
 static void test_all_are_done_in_order(void **state)
@@ -182,9 +153,9 @@ static void test_all_are_done_in_order(void **state)
     struct fixture *f = *state;
     for (unsigned i = 0; i < MAX_JOBS; i++) {
         while (!submit(f, i))
-            wait_for(f, i >= WRITER_MAX_JOBS ? i - WRITER_MAX_JOBS + 1 : 0);
+            writer_wait_for(&f->w, i >= WRITER_MAX_JOBS ? i - WRITER_MAX_JOBS + 1 : 0);
     }
-    wait_for(f, MAX_JOBS);
+    writer_wait_for(&f->w, MAX_JOBS);
     for (unsigned i = 0; i < MAX_JOBS; i++) {
         assert_int_equal(f->jobs[i].status, GATE_OK);
         assert_int_equal(f->jobs[i].place, i);
@@ -201,7 +172,7 @@ static void test_a_failure_costs_itself_only(void **state)
     for (unsigned i = 1; i < 8; i++)
         assert_true(submit(f, i));
     let_go(f);
-    wait_for(f, 8);
+    writer_wait_for(&f->w, 8);
     for (unsigned i = 0; i < 8; i++) {
         assert_int_equal(f->jobs[i].status, i == 3 ? GATE_IO : GATE_OK);
         assert_int_equal(f->jobs[i].was_visible, i != 3 && i != 5);
@@ -216,16 +187,16 @@ static void test_a_commit_that_fails_takes_its_batch_along(void **state)
     for (unsigned i = 1; i < 4; i++)
         assert_true(submit(f, i));
     /* All four are in one batch, which the first one holds open. */
-    while (writer_jobs(f->writer) < 4)
+    while (writer_jobs(f->w.writer) < 4)
         usleep(100);
     let_go(f);
-    wait_for(f, 4);
+    writer_wait_for(&f->w, 4);
     assert_int_equal(f->jobs[2].status, GATE_IO);
     for (unsigned i = 0; i < 4; i++)
         assert_int_equal(f->jobs[i].was_visible, f->jobs[i].status == GATE_OK && i != 2);
     /* And the next one is stored. */
     assert_true(submit(f, 9));
-    wait_for(f, 5);
+    writer_wait_for(&f->w, 5);
     assert_true(f->jobs[9].was_visible);
 }
 
@@ -237,11 +208,11 @@ static void test_room_is_bounded(void **state)
     while (submit(f, n))
         n++;
     assert_int_equal(n, WRITER_MAX_JOBS);
-    assert_int_equal(writer_jobs(f->writer), WRITER_MAX_JOBS);
+    assert_int_equal(writer_jobs(f->w.writer), WRITER_MAX_JOBS);
     let_go(f);
-    wait_for(f, WRITER_MAX_JOBS);
-    assert_true(writer_reserve(f->writer));
-    writer_unreserve(f->writer);
+    writer_wait_for(&f->w, WRITER_MAX_JOBS);
+    assert_true(writer_reserve(f->w.writer));
+    writer_unreserve(f->w.writer);
 }
 
 static void test_draining_ends_what_was_taken(void **state)
@@ -249,10 +220,10 @@ static void test_draining_ends_what_was_taken(void **state)
     struct fixture *f = *state;
     for (unsigned i = 0; i < 40; i++)
         assert_true(submit(f, i));
-    writer_drain(f->writer);
-    assert_int_equal(f->n_done, 40);
-    assert_int_equal(writer_jobs(f->writer), 0);
-    assert_false(writer_reserve(f->writer));
+    writer_drain(f->w.writer);
+    assert_int_equal(f->w.n_done, 40);
+    assert_int_equal(writer_jobs(f->w.writer), 0);
+    assert_false(writer_reserve(f->w.writer));
     for (unsigned i = 0; i < 40; i++)
         assert_true(f->jobs[i].was_visible);
 }
@@ -274,19 +245,19 @@ static void test_chores(void **state)
 {
     struct fixture *f = *state;
     struct writer_options options = {
-        .db = f->path, .chore = chore, .context = &n_chores, .period_ms = 3600000};
-    writer_close(f->writer);
+        .db = f->w.files->path, .chore = chore, .context = &n_chores, .period_ms = 3600000};
+    writer_close(f->w.writer);
     atomic_store(&n_chores, 0);
-    assert_int_equal(writer_open(&options, &f->writer, NULL), GATE_OK);
+    assert_int_equal(writer_open(&options, &f->w.writer, NULL), GATE_OK);
     /* At the start, and again as long as it says that there is more. */
     while (atomic_load(&n_chores) < 5)
         usleep(1000);
     /* And after a commit. */
     assert_true(submit(f, 0));
-    wait_for(f, 1);
+    writer_wait_for(&f->w, 1);
     while (atomic_load(&n_chores) < 6)
         usleep(1000);
-    writer_drain(f->writer);
+    writer_drain(f->w.writer);
     assert_int_equal(atomic_load(&n_chores), 6);
     for (unsigned i = 0; i < 6; i++)
         assert_true(is_visible(f, 1000 + i));
@@ -336,30 +307,30 @@ static void test_chores_wait_for_a_preparation(void **state)
 {
     struct fixture *f = *state;
     struct writer_options options = {
-        .db = f->path, .chore = endless_chore, .context = f, .period_ms = 3600000};
+        .db = f->w.files->path, .chore = endless_chore, .context = f, .period_ms = 3600000};
     unsigned n_meanwhile = 0;
     struct writer_job job = {.context = &n_meanwhile, .prepare = prepare_long, .done = ignore};
-    writer_close(f->writer);
+    writer_close(f->w.writer);
     atomic_store(&n_chores, 0);
-    assert_int_equal(writer_open(&options, &f->writer, NULL), GATE_OK);
+    assert_int_equal(writer_open(&options, &f->w.writer, NULL), GATE_OK);
     while (atomic_load(&n_chores) == 0)
         usleep(1000);
-    assert_true(writer_reserve(f->writer));
-    writer_submit(f->writer, &job);
-    while (writer_jobs(f->writer) > 0)
+    assert_true(writer_reserve(f->w.writer));
+    writer_submit(f->w.writer, &job);
+    while (writer_jobs(f->w.writer) > 0)
         usleep(1000);
     assert_in_range(n_meanwhile, 0, 1);
     unsigned before = atomic_load(&n_chores);
     while (atomic_load(&n_chores) < before + 3) /* it goes on afterwards */
         usleep(1000);
-    writer_drain(f->writer);
+    writer_drain(f->w.writer);
 }
 
 /* The same of what comes after a commit: `f` counts the jobs that are done. */
 static bool prepare_after_another(void *context)
 {
     struct fixture *f = context;
-    wait_for(f, 1);
+    writer_wait_for(&f->w, 1);
     for (unsigned i = 0; i < 333 && atomic_load(&n_chores) == 1; i++)
         usleep(1000);
     atomic_store(&n_behind, atomic_load(&n_chores) - 1);
@@ -370,25 +341,25 @@ static void test_chores_wait_for_what_comes_behind(void **state)
 {
     struct fixture *f = *state;
     struct writer_options options = {
-        .db = f->path, .chore = last_chore, .context = f, .period_ms = 3600000};
+        .db = f->w.files->path, .chore = last_chore, .context = f, .period_ms = 3600000};
     struct writer_job job = {.context = f, .prepare = prepare_after_another, .done = ignore};
-    writer_close(f->writer);
+    writer_close(f->w.writer);
     atomic_store(&n_chores, 0);
     atomic_store(&n_behind, 100);
-    assert_int_equal(writer_open(&options, &f->writer, NULL), GATE_OK);
+    assert_int_equal(writer_open(&options, &f->w.writer, NULL), GATE_OK);
     while (atomic_load(&n_chores) == 0)
         usleep(1000);
     int64_t start_ns = (int64_t)clock_ns();
-    assert_true(writer_reserve(f->writer));
+    assert_true(writer_reserve(f->w.writer));
     assert_true(submit(f, 0));
-    writer_submit(f->writer, &job);
-    while (writer_jobs(f->writer) > 0)
+    writer_submit(f->w.writer, &job);
+    while (writer_jobs(f->w.writer) > 0)
         usleep(1000);
     /* Once in a second, so not at all, but on a machine that is very slow. */
     assert_in_range(atomic_load(&n_behind), 0, ((int64_t)clock_ns() - start_ns) / 1000000000);
     while (atomic_load(&n_chores) < 2) /* it is called afterwards */
         usleep(1000);
-    writer_drain(f->writer);
+    writer_drain(f->w.writer);
     assert_int_equal(atomic_load(&n_chores), 2);
 }
 

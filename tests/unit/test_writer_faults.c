@@ -9,14 +9,12 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "server/auth.h"
 #include "server/store_private.h"
 #include "server/store_token.h"
-#include "server/writer.h"
 #include "unit/fault_vfs.h"
+#include "unit/writer_fixture.h"
 
 #define JOBS_A_TRY 3
 #define MAX_PASSES 40 /* beyond it a try of this size has no more operations to fail */
@@ -30,50 +28,25 @@ struct job {
 };
 
 struct fixture {
-    char folder[64], path[96];
-    struct writer *writer;
+    struct writer_fixture w;
     struct job jobs[MAX_JOBS];
     unsigned n_jobs;
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    unsigned n_done;
 };
-
-static void open_writer(struct fixture *f)
-{
-    struct writer_options options = {.db = f->path};
-    assert_int_equal(writer_open(&options, &f->writer, NULL), GATE_OK);
-}
 
 static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    const char *tmp = getenv("TMPDIR");
-    snprintf(f->folder, sizeof(f->folder), "%s/faults-XXXXXX", tmp ? tmp : "/tmp");
-    assert_non_null(mkdtemp(f->folder));
-    snprintf(f->path, sizeof(f->path), "%s/gate.db", f->folder);
-    pthread_mutex_init(&f->mutex, NULL);
-    pthread_cond_init(&f->changed, NULL);
     fault_vfs_install();
-    open_writer(f);
+    writer_set_up(&f->w);
     *state = f;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    static const char *const endings[] = {"", "-wal", "-shm", "-lock"};
     struct fixture *f = *state;
-    writer_close(f->writer);
+    writer_tear_down(&f->w);
     fault_vfs_remove();
-    for (size_t i = 0; i < 4; i++) {
-        char path[128];
-        snprintf(path, sizeof(path), "%s%s", f->path, endings[i]);
-        unlink(path);
-    }
-    rmdir(f->folder);
-    pthread_mutex_destroy(&f->mutex);
-    pthread_cond_destroy(&f->changed);
     free(f);
     return 0;
 }
@@ -96,11 +69,11 @@ static void done(void *context, enum gate_status status, const struct gate_error
     struct job *j = context;
     struct fixture *f = j->fixture;
     (void)err;
-    pthread_mutex_lock(&f->mutex);
+    pthread_mutex_lock(&f->w.mutex);
     j->status = status;
-    f->n_done++;
-    pthread_cond_signal(&f->changed);
-    pthread_mutex_unlock(&f->mutex);
+    f->w.n_done++;
+    pthread_cond_signal(&f->w.changed);
+    pthread_mutex_unlock(&f->w.mutex);
 }
 
 static void submit(struct fixture *f)
@@ -109,16 +82,8 @@ static void submit(struct fixture *f)
     j->fixture = f;
     j->number = f->n_jobs++;
     j->job = (struct writer_job){.context = j, .run = run, .done = done};
-    assert_true(writer_reserve(f->writer));
-    writer_submit(f->writer, &j->job);
-}
-
-static void wait_for_all(struct fixture *f)
-{
-    pthread_mutex_lock(&f->mutex);
-    while (f->n_done < f->n_jobs)
-        pthread_cond_wait(&f->changed, &f->mutex);
-    pthread_mutex_unlock(&f->mutex);
+    assert_true(writer_reserve(f->w.writer));
+    writer_submit(f->w.writer, &j->job);
 }
 
 static bool count_row(void *context, const struct store_token *row)
@@ -130,23 +95,18 @@ static bool count_row(void *context, const struct store_token *row)
     return true;
 }
 
-static void assert_sound(struct fixture *f)
+static void assert_as_told(struct fixture *f)
 {
     struct store *s;
-    sqlite3_stmt *stmt;
     unsigned rows[MAX_JOBS] = {0};
-    assert_int_equal(store_open(f->path, STORE_READ_ONLY, &s, NULL), GATE_OK);
+    assert_int_equal(store_open(f->w.files->path, STORE_READ_ONLY, &s, NULL), GATE_OK);
     assert_int_equal(store_tokens(s, count_row, rows, NULL), GATE_OK);
     for (unsigned i = 0; i < f->n_jobs; i++) {
         if (rows[i] != (f->jobs[i].status == GATE_OK ? 60u : 0u))
             fail_msg("job %u ended with %d and has %u rows", i, f->jobs[i].status, rows[i]);
     }
-    assert_int_equal(sqlite3_prepare_v2(s->db, "PRAGMA integrity_check", -1, &stmt, NULL),
-                     SQLITE_OK);
-    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
-    assert_string_equal((const char *)sqlite3_column_text(stmt, 0), "ok");
-    sqlite3_finalize(stmt);
     store_close(s);
+    assert_sound(f->w.files->path);
 }
 
 /* The fault comes ever later, until a try goes through it unharmed. */
@@ -157,19 +117,18 @@ static void try_all_places(struct fixture *f, enum fault kind)
         fault_vfs_set(kind, passes);
         for (int i = 0; i < JOBS_A_TRY; i++)
             submit(f);
-        wait_for_all(f);
+        writer_wait_for(&f->w, f->n_jobs);
         n_harmed += fault_vfs_count() > 0;
         fault_vfs_set(FAULT_NONE, 0);
-        assert_sound(f);
+        assert_as_told(f);
         submit(f); /* the disk is good again */
-        wait_for_all(f);
+        writer_wait_for(&f->w, f->n_jobs);
         assert_int_equal(f->jobs[f->n_jobs - 1].status, GATE_OK);
     }
     assert_true(n_harmed > 0);
     /* And all of it is there for the next server. */
-    writer_close(f->writer);
-    open_writer(f);
-    assert_sound(f);
+    writer_start_again(&f->w);
+    assert_as_told(f);
 }
 
 static void test_syncs_that_fail(void **state)

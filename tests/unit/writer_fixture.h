@@ -1,0 +1,30 @@
+/*
+ * writer_fixture.h: a writer on a database of its own, and how many of its jobs are done; for the
+ * tests of the writer. What cannot be done fails the test.
+ */
+#ifndef TESTS_UNIT_WRITER_FIXTURE_H
+#define TESTS_UNIT_WRITER_FIXTURE_H
+
+#include <pthread.h>
+
+#include "server/writer.h"
+#include "unit/store_fixture.h"
+
+struct writer_fixture {
+    struct store_fixture *files;
+    struct writer *writer;
+    pthread_mutex_t mutex; /* of what follows, and of what a test adds to it */
+    pthread_cond_t changed;
+    unsigned n_done;
+};
+
+void writer_set_up(struct writer_fixture *w);
+void writer_tear_down(struct writer_fixture *w);
+
+/* The same database gets another writer. */
+void writer_start_again(struct writer_fixture *w);
+
+/* Until so many jobs were counted as done. */
+void writer_wait_for(struct writer_fixture *w, unsigned n_done);
+
+#endif
