@@ -7,11 +7,11 @@ import {
     FLAG_RAIL, paintBand, paintEvents, paintLane, paintLevel, paintLonely,
 } from "./chart_marks.js";
 
-/** Plots of one column each below the times, for the candidate. */
+/** Plots of one column each below the times, for the candidate; what scatters has no steps. */
 export const RESOURCES = [
     {
         column: "vendor_ratio", term: "vendor_error", label: "Error over the vendor's",
-        unit: "times",
+        unit: "times", scatters: true,
     },
     { column: "sm_clock_mhz", term: "clock", label: "SM clock", unit: "MHz" },
     { column: "registers", term: "resources", label: "Registers", unit: "per thread" },
@@ -177,13 +177,13 @@ export function resourceSpec(model, whole, resource) {
     if (onlyValue(whole, resource) !== null) return null;
     const { data, series, add } = collector(model);
     const lane = model.lanes[0];
-    const { size = 1 } = resource;
+    const { size = 1, scatters = false } = resource;
     const scaled = ofCandidate(model, column, null)
         .map((v) => (v === null || v === undefined ? v : v / size));
-    const place = add(scaled, { ...line(lane), stepped: true, width: 1.6 });
+    const place = add(scaled, { ...line(lane), stepped: !scatters, width: 1.6 });
     const drawn = [{ lane, column: place, candidate: false }];
     return {
-        data, series, drawn, unit: "", log: false, bare: true,
+        data, series, drawn, unit: "", log: false, bare: true, least: scatters ? 0.2 : undefined,
         above: (u, colours) => paintLonely(u, colours, data, drawn[0]),
     };
 }

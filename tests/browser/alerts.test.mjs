@@ -65,6 +65,24 @@ describe("alerts", { skip }, () => {
         });
     });
 
+    test("an alert of an error says by how much, and over whose", async () => {
+        await withAlerts(5, {}, async (page) => {
+            await page.route(/\/api\/v1\/alerts\/\d+$/, async (route) => {
+                const alert = await (await route.fetch()).json();
+                await route.fulfill({ json: {
+                    ...alert, kind: "error", before_ns: null, after_ns: null, change: 1.2,
+                    before_error: 1.04, after_error: 2.29, by_vendor: true,
+                } });
+            });
+            await page.locator("tbody td a").first().click();
+            await until(page, () => /^#\/alerts\/\d+$/.test(location.hash));
+            await settled(page);
+            assert.match(await page.locator("h1").innerText(), /error grew/);
+            assert.match(await page.locator("dl.facts").innerText(),
+                /Error\s+1\.0 to 2\.3 times the vendor's/);
+        });
+    });
+
     test("who holds a token takes an alert through its life", async () => {
         await withAlerts(2, {}, async (page, history) => {
             await page.locator("tbody td a").first().click();
