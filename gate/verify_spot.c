@@ -6,9 +6,9 @@
 #include "../kernels/reference/reference.h"
 
 #define TOLERANCE 1e-9  /* both sides are fp64; only the order of summation differs */
-#define HEAD_ELEMENTS 8 /* that are looked at of an attention's head, first and last among them */
+#define HEAD_ELEMENTS 3 /* that are looked at of an attention's head: first, last, one between */
 #define BAND 4          /* rows, and columns, of a product that are looked at together */
-#define PLACES 3        /* where they lie: first, last and one between */
+#define PLACES 3        /* where they lie, as heads of an attention do: first, last, one between */
 
 /* A problem that is part of another one: its inputs are few enough to bring to the host. */
 struct part {
@@ -60,7 +60,13 @@ static enum gate_status check_element(struct device *d, const struct part *part,
                      device_value, (long long)whole, name, host_value);
 }
 
-/* ---- attention: one head ---- */
+/* Place `at` of `places` things in a row. */
+static uint64_t which(unsigned at, uint64_t places, uint64_t random)
+{
+    return at == 0 ? 0 : at == 1 ? places - 1 : random % places;
+}
+
+/* ---- attention: some heads ---- */
 
 static enum gate_status bring_head(struct device *d, const struct kg_problem *p,
                                    const struct operands *o, struct part *part, int64_t index,
@@ -83,19 +89,30 @@ static enum gate_status bring_head(struct device *d, const struct kg_problem *p,
 
 static enum gate_status check_head(struct device *d, const struct kg_problem *p,
                                    const struct operands *o, const struct reference *r,
-                                   uint64_t seed, struct gate_error *err)
+                                   int64_t index, uint64_t seed, struct gate_error *err)
 {
     struct part part = {0};
-    int64_t index = (int64_t)(operands_seed(seed, ~0ull) % (uint64_t)(p->batch * p->heads));
     int64_t elements = p->seqlen_q * p->head_dim;
     enum gate_status status = bring_head(d, p, o, &part, index, err);
-    for (uint64_t i = 0; i < HEAD_ELEMENTS && !status; i++) {
-        int64_t at = i == 0   ? 0
-                     : i == 1 ? elements - 1
-                              : (int64_t)(operands_seed(seed, i) % (uint64_t)elements);
+    for (unsigned i = 0; i < HEAD_ELEMENTS && !status; i++) {
+        int64_t at = (int64_t)which(i, (uint64_t)elements, operands_seed(seed, i));
         status = check_element(d, &part, r, 0, at, index * elements + at, o->out[0].name, err);
     }
     release_part(&part);
+    return status;
+}
+
+static enum gate_status check_heads(struct device *d, const struct kg_problem *p,
+                                    const struct operands *o, const struct reference *r,
+                                    uint64_t seed, struct gate_error *err)
+{
+    uint64_t heads = (uint64_t)(p->batch * p->heads);
+    unsigned places = heads < PLACES ? (unsigned)heads : PLACES;
+    enum gate_status status = GATE_OK;
+    for (unsigned at = 0; at < places && !status; at++) {
+        uint64_t head_seed = operands_seed(seed, ~(uint64_t)at);
+        status = check_head(d, p, o, r, (int64_t)which(at, heads, head_seed), head_seed, err);
+    }
     return status;
 }
 
@@ -119,8 +136,7 @@ struct bands {
 static struct band place(int64_t length, unsigned at, uint64_t random)
 {
     int64_t width = length < BAND ? length : BAND;
-    uint64_t places = (uint64_t)(length - width + 1);
-    uint64_t from = at == 0 ? 0 : at == 1 ? places - 1 : random % places;
+    uint64_t from = which(at, (uint64_t)(length - width + 1), random);
     return (struct band){(int64_t)from, width};
 }
 
@@ -213,6 +229,6 @@ static enum gate_status check_product(struct device *d, const struct kg_problem 
 enum gate_status spot_check(struct device *d, const struct kg_problem *p, const struct operands *o,
                             const struct reference *r, uint64_t seed, struct gate_error *err)
 {
-    return p->op == KG_OP_ATTENTION_FWD ? check_head(d, p, o, r, seed, err)
+    return p->op == KG_OP_ATTENTION_FWD ? check_heads(d, p, o, r, seed, err)
                                         : check_product(d, p, o, r, seed, err);
 }
