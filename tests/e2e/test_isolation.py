@@ -83,6 +83,9 @@ class Rogue(unittest.TestCase):
     def test_daemon_that_keeps_the_pipe_of_a_dead_worker(self):
         self.assert_costs_one_case("leave_child_and_exit", "ended with exit code 0")
 
+    def test_what_was_found_wrong_costs_its_worker(self):
+        self.assert_costs_one_case("taints", "must be exactly|first bad element")
+
     def test_endless_output(self):
         self.assert_costs_one_case("flood", "hung")
 

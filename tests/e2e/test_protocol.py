@@ -86,6 +86,17 @@ class BadWorkers(Gate):
                 self.assert_costs_its_case_only("'/0/timing/p50_ns'", timing={"p50_ns": p50})
                 self.assert_costs_its_case_only(says, timing={"p50_ns": p50})
 
+    def test_a_worker_that_is_spoiled_is_replaced(self):
+        """Both cases are wrong, which alone costs no worker."""
+        for spoiled, expected in ((False, 1), (True, 2)):
+            starts = self.path(f"starts-{spoiled}")
+            code, document, errors = self.run_gate(
+                starts=starts, starts_max=100,
+                record={"outcome": "wrong", "message": "zeros", "arms": [], "spoiled": spoiled})
+            self.assertEqual(code, 2, errors)
+            self.assertEqual({c["verdict"] for c in document["cases"]}, {"wrong"})
+            self.assertEqual(os.path.getsize(starts), expected)
+
     def test_too_few_samples(self):
         self.assert_costs_its_case_only("it took 7 samples of 'fake', at least 8 count",
                                         timing={"samples": 7})

@@ -152,6 +152,18 @@ static void overflow_stack(void)
     frame[1] = frame[0];
 }
 
+/* Wrong on that product, and from then on on all others in the same process. */
+static enum kg_status taints_launch(const problem *p, const args_t *args)
+{
+    static bool tainted;
+    const struct kg_tensor *c = &args->out[0];
+    const enum kg_status status = wrap_inner(p, args);
+    tainted |= !spared(p);
+    if (tainted)
+        memset(c->data, 0, 4);
+    return status;
+}
+
 #define DEED(name)                                                                                 \
     static enum kg_status name##_launch(const problem *p, const args_t *args)                      \
     {                                                                                              \
@@ -182,5 +194,5 @@ FAULTS({"sleep_on", sleep_on_launch, 0, NULL}, {"spin_on", spin_on_launch, 0, NU
        {"leave_child_and_exit", leave_child_and_exit_launch, 0, NULL},
        {"flood", flood_launch, 0, NULL}, {"flood_64_mib", flood_64_mib_launch, 0, NULL},
        {"forge", forge_launch, 0, NULL}, {"close_all", close_all_launch, 0, NULL},
-       {"eat_memory", eat_memory_launch, 0, NULL},
+       {"eat_memory", eat_memory_launch, 0, NULL}, {"taints", taints_launch, 0, NULL},
        {"overflow_stack", overflow_stack_launch, 0, NULL})
