@@ -3,9 +3,11 @@
 #include <dirent.h>
 #include <fenv.h>
 #include <malloc.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -86,6 +88,8 @@ void state_read(bool counted, struct state *out)
                sizeof out->affinity);
     out->umask = umask(0);
     umask(out->umask);
+    out->scheduler = sched_getscheduler(0);
+    out->niceness = getpriority(PRIO_PROCESS, 0);
     if (!counted)
         return;
     out->threads = count_entries("/proc/self/task");
@@ -98,9 +102,8 @@ static void say_of(struct verification *v, const char *whose, const char *what)
     v->ok = false;
     if (!v->message[0])
         snprintf(v->message, sizeof v->message,
-                 "the kernel changed the state of the %s: %s is not what it was before its "
-                 "launches",
-                 whose, what);
+                 "the kernel changed the state of the %s: %s is not what it was before", whose,
+                 what);
 }
 
 static void say(struct verification *v, const char *what)
@@ -123,6 +126,8 @@ void state_compare(const struct state *before, const struct state *now, struct v
         say(v, "the set of CPUs");
     if (before->umask != now->umask)
         say(v, "the file mode mask");
+    if (before->scheduler != now->scheduler || before->niceness != now->niceness)
+        say(v, "how it is scheduled");
     if (now->threads > before->threads)
         say(v, "the number of threads");
     if (now->files > before->files)

@@ -20,6 +20,7 @@ struct state {
     char limits[2048];
     char affinity[256];
     mode_t umask;
+    int scheduler, niceness;
     unsigned threads, files, children;
 };
 

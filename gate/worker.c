@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "cuda_users.h"
 #include "commands.h"
+#include "early.h"
 #include "measure.h"
 #include "record.h"
 #include "protocol.h"
@@ -105,7 +106,10 @@ static enum gate_status open_candidate(struct worker *w, const char *path, struc
 {
     const struct kg_device *where = &device_info(w->device)->kg;
     struct library *lib = &w->libraries[0];
-    enum gate_status status = library_open(path, where->kind, false, lib, err);
+    struct early before;
+    enum gate_status status = early_read(w->device, &before, err);
+    if (!status)
+        status = library_open(path, where->kind, false, lib, err);
     if (status)
         return status;
     w->roles[0] = ARM_CANDIDATE;
@@ -114,7 +118,7 @@ static enum gate_status open_candidate(struct worker *w, const char *path, struc
     if (started != KG_OK)
         return gate_fail(err, GATE_WRONG, "open() of kernel library '%s' returned '%s'", path,
                          library_status_name(started));
-    return GATE_OK;
+    return early_compare(w->device, &before, "while the kernel library was opened", err);
 }
 
 /* Copies, since the best may be the very file of the candidate and still is another library. */
@@ -227,6 +231,7 @@ struct task {
     struct fingerprints fingerprints; /* of the candidate, when another process verified it */
     struct arm arms[ARMS_MAX];
     unsigned n_arms;
+    struct early before;                    /* anything was asked of a library */
     struct device_memory memory, workspace; /* of the verification */
     struct operands operands;
     struct reference reference;
@@ -286,6 +291,8 @@ static enum gate_status prepare_arms(struct worker *w, struct task *t, struct ga
     for (unsigned i = 0; i < t->n_arms; i++) {
         say_phase(w, "prepare", arm_label(&t->arms[i]));
         enum gate_status status = arm_prepare(w->device, &t->c.problem, &t->arms[i], err);
+        if (!status && i == 0)
+            status = early_compare(w->device, &t->before, "before its first launch", err);
         struct verification *v = &t->arms[i].verification;
         if (status == GATE_WRONG) {
             v->ok = false;
@@ -384,6 +391,7 @@ static struct outcome run_task(struct worker *w, struct task *t)
 {
     struct outcome o = {.name = "measured"};
     struct gate_error err = {0};
+    enum gate_status status = early_read(w->device, &t->before, &err);
     choose_arms(w, t);
     if (!t->n_arms) {
         o.name = "unsupported";
@@ -391,7 +399,8 @@ static struct outcome run_task(struct worker *w, struct task *t)
                  w->libraries[0].table->provider);
         return o;
     }
-    enum gate_status status = verify_task(w, t, &err);
+    if (!status)
+        status = verify_task(w, t, &err);
     if (!status && !t->arms[0].verification.ok) {
         o.name = "wrong";
         o.spoiled = true; /* who knows what else it did to the process */

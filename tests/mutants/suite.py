@@ -79,7 +79,8 @@ def judge(row, build, device, seed=None, timeout="10"):
     try:
         outcome, message = answer(row, json.loads(done.stdout))
     except ValueError:
-        return Judgement(row, "nothing", done.stderr, False)
+        # A library that is refused as such has no document.
+        outcome, message = "wrong" if done.returncode == 2 else "nothing", done.stderr
     fits = outcome == row["must"] and row.get("says", "") in message
     return Judgement(row, outcome, message, fits)
 

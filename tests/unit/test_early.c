@@ -1,0 +1,95 @@
+/* test_early.c: what a library changes before its first launch, on a device that says so. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "gate/device_backend.h"
+#include "gate/early.h"
+
+static struct device_state shown; /* by the device */
+
+static enum gate_status show(struct device *d, struct device_state *out, struct gate_error *err)
+{
+    (void)d, (void)err;
+    *out = shown;
+    return GATE_OK;
+}
+
+static const struct device_state usual = {.memory_free_bytes = (size_t)1 << 30,
+                                          .malloc_heap_bytes = (size_t)8 << 20,
+                                          .printf_bytes = (size_t)1 << 20};
+
+static const struct device_backend backend = {.state_read = show};
+static struct device device = {.backend = &backend};
+
+/* What is said once the device shows `now`; "": nothing. */
+static const char *said_of(struct device_state now)
+{
+    static struct gate_error err;
+    struct early before;
+    err = (struct gate_error){0};
+    shown = usual;
+    assert_int_equal(early_read(&device, &before, &err), GATE_OK);
+    shown = now;
+    enum gate_status status = early_compare(&device, &before, "in prepare()", &err);
+    assert_int_equal(status, err.message[0] ? GATE_WRONG : GATE_OK);
+    return err.message;
+}
+
+static void limits_of_the_device_are_seen(void **state)
+{
+    struct device_state now = usual;
+    (void)state;
+    assert_string_equal(said_of(now), "");
+    now.persisting_l2_bytes = (size_t)4 << 20;
+    assert_string_equal(said_of(now), "in prepare(): the kernel changed the state of the device: "
+                                      "the part of the L2 that is set aside is not what it was "
+                                      "before");
+    now = usual;
+    now.malloc_heap_bytes *= 2;
+    assert_non_null(strstr(said_of(now), "malloc() heap"));
+    now = usual;
+    now.printf_bytes *= 2;
+    assert_non_null(strstr(said_of(now), "printf() buffer"));
+    now = usual;
+    now.current = 1;
+    assert_non_null(strstr(said_of(now), "device that is current"));
+}
+
+/* A library may allocate before its first launch. */
+static void memory_is_its_own(void **state)
+{
+    struct device_state now = usual;
+    (void)state;
+    now.memory_free_bytes /= 2;
+    assert_string_equal(said_of(now), "");
+}
+
+static void the_process_is_looked_at_too(void **state)
+{
+    struct gate_error err = {0};
+    struct early before;
+    (void)state;
+    assert_int_equal(early_read(&device, &before, &err), GATE_OK);
+    mode_t usual_mask = umask(0123);
+    enum gate_status status = early_compare(&device, &before, "when opened", &err);
+    umask(usual_mask);
+    assert_int_equal(status, GATE_WRONG);
+    assert_non_null(strstr(err.message, "when opened: the kernel changed the state of the process: "
+                                        "the file mode mask"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(limits_of_the_device_are_seen),
+        cmocka_unit_test(memory_is_its_own),
+        cmocka_unit_test(the_process_is_looked_at_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
