@@ -6,6 +6,7 @@
 #include "operands.h"
 
 #define SAME_ENDS 64    /* elements at each end */
+#define CONSTANT_END 16 /* the part of a tensor that is not constant is one of so many */
 #define FEW_ELEMENTS 32 /* of an output */
 
 /* Nats by which a query's own key leads on the others on average, times head_dim over 64. */
@@ -24,6 +25,7 @@ static const struct {
     [PROBE_CANCELLATION] = {"exact cancellation", true},
     [PROBE_SUBNORMAL] = {"exact subnormal", true},
     [PROBE_NAN] = {"NaN and infinity", false},
+    [PROBE_CONSTANT] = {"constant until near the end", false},
     [PROBE_RETRIEVAL] = {"retrieval", false},
     [PROBE_RAMP] = {"score ramp", false},
     [PROBE_MASKED] = {"huge masked keys", false},
@@ -70,6 +72,8 @@ bool probe_applies(enum probe probe, const struct kg_problem *p)
         return !attention && !backward && p->dtype == KG_F16;
     case PROBE_NAN:
         return (p->op == KG_OP_GEMM || p->op == KG_OP_GEMV) && !may_cancel(p);
+    case PROBE_CONSTANT:
+        return true;
     case PROBE_MASKED:
         return attention && (p->flags & KG_FLAG_CAUSAL) && p->seqlen_kv > 1;
     default:
@@ -196,6 +200,16 @@ static double value_integer(const struct kg_problem *p, unsigned i, int64_t flat
     (void)i;
     (void)n;
     return integer(seed, flat, -4, 4);
+}
+
+/* Integers, so that sums of few terms do not nearly cancel; keys and values are as ever. */
+static double value_constant(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
+                             uint64_t seed)
+{
+    if (p->op == KG_OP_ATTENTION_FWD && i > 0)
+        return normal(seed, flat);
+    bool at_end = flat >= n - (n + CONSTANT_END - 1) / CONSTANT_END;
+    return at_end ? integer(seed, flat, -4, 4) : i > 0;
 }
 
 /* Step of the sum that an element of factor `i` (0 or 1) belongs to. */
@@ -365,10 +379,15 @@ void probe_fill(enum probe probe, const struct kg_problem *p, const struct kg_te
                 unsigned n_in, uint64_t seed)
 {
     static const value_fn values[PROBES] = {
-        [PROBE_NORMAL] = value_normal,           [PROBE_SAME_ENDS] = value_same_ends,
-        [PROBE_UNIFORM] = value_uniform,         [PROBE_INTEGERS] = value_integer,
-        [PROBE_CANCELLATION] = value_cancelling, [PROBE_SUBNORMAL] = value_subnormal,
-        [PROBE_RETRIEVAL] = value_retrieval,     [PROBE_RAMP] = value_ramp,
+        [PROBE_NORMAL] = value_normal,
+        [PROBE_SAME_ENDS] = value_same_ends,
+        [PROBE_UNIFORM] = value_uniform,
+        [PROBE_INTEGERS] = value_integer,
+        [PROBE_CANCELLATION] = value_cancelling,
+        [PROBE_SUBNORMAL] = value_subnormal,
+        [PROBE_CONSTANT] = value_constant,
+        [PROBE_RETRIEVAL] = value_retrieval,
+        [PROBE_RAMP] = value_ramp,
         [PROBE_MASKED] = value_masked,
     };
     if (normals[0] == 0)

@@ -22,6 +22,8 @@ enum probe {
     PROBE_CANCELLATION, /* exact: partial sums past the range of fp16, small results */
     PROBE_SUBNORMAL,    /* exact, fp16: one factor subnormal */
     PROBE_NAN,       /* GEMM, GEMV: a NaN and an infinity among the inputs must reach the output */
+    PROBE_CONSTANT,  /* 0, or 1 in all tensors but the first, until near the end: for kernels that
+                        take a short cut where a few looks find nothing else */
     PROBE_RETRIEVAL, /* attention: each query finds one key: diagonal, its neighbours, tile edges */
     PROBE_RAMP,      /* attention: scores from -100 to 100 in rising or falling order of the keys */
     PROBE_MASKED,    /* attention: what a row must not see is huge */

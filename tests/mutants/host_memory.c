@@ -1,6 +1,7 @@
 /* Host: results that are right, or nearly, and memory or state that is not left alone. */
 #include <fenv.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -140,6 +141,14 @@ static enum kg_status odd_rows(const problem *p, const args_t *args)
     if (b->rank > 1 && (size_t)b->stride[b->rank - 2] * element_bytes(b) % 16 && b->shape[0] > 1 &&
         b->stride[b->rank - 2] != b->shape[b->rank - 1])
         raise(SIGBUS);
+    return wrap_inner(p, args);
+}
+
+/* On one shape alone, an address that is nobody's. */
+static enum kg_status illegal_shape(const problem *p, const args_t *args)
+{
+    if (p->m == 129)
+        *(volatile char *)(uintptr_t)0xdead0000 = 1;
     return wrap_inner(p, args);
 }
 
@@ -303,6 +312,12 @@ static enum kg_status signal_ignored(const problem *p, const args_t *args)
     return wrap_inner(p, args);
 }
 
+static enum kg_status scheduling(const problem *p, const args_t *args)
+{
+    const struct sched_param usual = {0};
+    return sched_setscheduler(0, SCHED_BATCH, &usual) ? KG_LAUNCH_FAILED : wrap_inner(p, args);
+}
+
 static void *wait_forever(void *unused)
 {
     (void)unused;
@@ -334,6 +349,37 @@ static enum kg_status leak(const problem *p, const args_t *args)
     static void *volatile lost;
     lost = malloc(4096);
     return lost ? wrap_inner(p, args) : KG_LAUNCH_FAILED;
+}
+
+/* ---- a barrier of the whole grid ---- */
+
+enum { BLOCK_ROWS = 16, RESIDENT = 8 };
+
+struct grid {
+    pthread_barrier_t barrier; /* of all blocks, though no more than RESIDENT run at once */
+    pthread_t blocks[RESIDENT];
+};
+
+static void *run_block(void *context)
+{
+    struct grid *grid = context;
+    pthread_barrier_wait(&grid->barrier);
+    return NULL;
+}
+
+static enum kg_status grid_barrier(const problem *p, const args_t *args)
+{
+    struct grid grid;
+    unsigned blocks = (unsigned)((p->m + BLOCK_ROWS - 1) / BLOCK_ROWS), started = 0;
+    if (pthread_barrier_init(&grid.barrier, NULL, blocks))
+        return KG_LAUNCH_FAILED;
+    while (started < blocks && started < RESIDENT &&
+           !pthread_create(&grid.blocks[started], NULL, run_block, &grid))
+        started++;
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(grid.blocks[i], NULL);
+    pthread_barrier_destroy(&grid.barrier);
+    return wrap_inner(p, args);
 }
 
 /* ---- later ---- */
@@ -379,4 +425,5 @@ FAULTS({"write_past_end", write_past_end, 0, NULL},
        {"rounding_mode", rounding_mode, 0, NULL}, {"other_folder", other_folder, 0, NULL},
        {"signal_ignored", signal_ignored, 0, NULL}, {"thread_left", thread_left, 0, NULL},
        {"file_left", file_left, 0, NULL}, {"leak", leak, 0, NULL},
-       {"background", background, 0, NULL})
+       {"background", background, 0, NULL}, {"illegal_shape", illegal_shape, 0, NULL},
+       {"scheduling", scheduling, 0, NULL}, {"grid_barrier", grid_barrier, 0, NULL})

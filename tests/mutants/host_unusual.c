@@ -290,6 +290,25 @@ static enum kg_status dense_only(const problem *p, const args_t *args)
     return wrap_inner(p, args);
 }
 
+/* ---- quick where it may be ---- */
+
+/* Looks at all of A first; where it is all zeros there is nothing to add up. */
+static enum kg_status zeros_at_once(const problem *p, const args_t *args)
+{
+    struct product x = product_of(p, args);
+    bool any = false;
+    for (int64_t i = 0; i < x.m; i++)
+        for (int64_t l = 0; l < x.k; l++)
+            any |= a_at(&x, i, l) != 0;
+    for (int64_t l = 0; l < x.k; l++) /* 0 * NaN is a NaN */
+        for (int64_t j = 0; j < x.n; j++)
+            any |= !isfinite(b_at(&x, l, j));
+    for (int64_t i = 0; i < x.m && !any; i++)
+        for (int64_t j = 0; j < x.n; j++)
+            put(&x, i, j, 0);
+    return any ? wrap_inner(p, args) : KG_OK;
+}
+
 /* ---- slow ---- */
 
 /* Down the columns of both operands, each element read as often as it is used. */
@@ -331,4 +350,4 @@ FAULTS({"split_k", split_k, 0, NULL}, {"stream_k", stream_k, 0, NULL},
        {"atomics", atomics, KG_KERNEL_NONDETERMINISTIC, NULL},
        {"multiples_of_8", right, 0, multiples_of_8}, {"dense_only", dense_only, 0, NULL},
        {"strided_loads", strided_loads, 0, NULL}, {"row_by_row", row_by_row, 0, NULL},
-       {"many_barriers", many_barriers, 0, NULL})
+       {"many_barriers", many_barriers, 0, NULL}, {"zeros_at_once", zeros_at_once, 0, NULL})
