@@ -144,6 +144,84 @@ static enum gate_status make_delay(struct cuda_device *d, uint64_t **delay_ns,
     return GATE_OK;
 }
 
+#define LAST_MAX ((size_t)16)
+
+/* The nodes that a recorded launch ends with. */
+struct last_nodes {
+    cudaGraphNode_t node[LAST_MAX];
+    size_t n;
+};
+
+/* The types of the edges from a node, and how many there are. A graph is asked by other names since
+ * CUDA 13, and had no types before 12.3. */
+static cudaError_t edges_from(cudaGraphNode_t node, cudaGraphEdgeData *edges, size_t *n)
+{
+    cudaGraphNode_t to[LAST_MAX];
+    *n = LAST_MAX;
+#if CUDART_VERSION >= 13000
+    return cudaGraphNodeGetDependentNodes(node, to, edges, n);
+#elif CUDART_VERSION >= 12030
+    return cudaGraphNodeGetDependentNodes_v2(node, to, edges, n);
+#else
+    *n = 0;
+    (void)node, (void)to, (void)edges;
+    return cudaSuccess;
+#endif
+}
+
+static cudaError_t find_last(struct cuda_device *d, struct last_nodes *last)
+{
+    cudaStreamCaptureStatus status;
+    const cudaGraphNode_t *nodes = NULL;
+    const cudaGraphEdgeData *edges = NULL;
+    cudaError_t error = cudaSuccess;
+    last->n = 0;
+#if CUDART_VERSION >= 13000
+    error = cudaStreamGetCaptureInfo(d->stream, &status, NULL, NULL, &nodes, &edges, &last->n);
+#elif CUDART_VERSION >= 12030
+    error = cudaStreamGetCaptureInfo_v3(d->stream, &status, NULL, NULL, &nodes, &edges, &last->n);
+#else
+    (void)d, (void)status, (void)edges;
+#endif
+    if (error != cudaSuccess)
+        return error;
+    last->n = last->n < LAST_MAX ? last->n : LAST_MAX;
+    for (size_t i = 0; i < last->n; i++)
+        last->node[i] = nodes[i];
+    return cudaSuccess;
+}
+
+/* A programmatic edge from the end of a launch lets the next one begin before it is done. */
+static enum gate_status check_order(const struct last_nodes *last, unsigned index,
+                                    struct gate_error *err)
+{
+    for (size_t i = 0; i < last->n; i++) {
+        cudaGraphEdgeData edges[LAST_MAX];
+        size_t n;
+        CUDA_TRY(edges_from(last->node[i], edges, &n), err);
+        for (size_t j = 0; j < n; j++)
+            if (edges[j].type == cudaGraphDependencyTypeProgrammatic)
+                return gate_fail(err, GATE_WRONG,
+                                 "launch %u begins before launch %u has ended (programmatic "
+                                 "dependent launch across launches): neither takes the time that "
+                                 "is measured",
+                                 index, index - 1);
+    }
+    return GATE_OK;
+}
+
+/* Launch `index` into the capture; `last` holds what the one before it ended with. */
+static enum gate_status capture_launch(struct cuda_device *d, device_launch_fn launch,
+                                       void *context, unsigned index, struct last_nodes *last,
+                                       struct gate_error *err)
+{
+    GATE_TRY(cuda_call_launch(d, launch, context, index, err));
+    if (index > 0)
+        GATE_TRY(check_order(last, index, err));
+    CUDA_TRY(find_last(d, last), err);
+    return GATE_OK;
+}
+
 /*
  * Captures the launches, and the delay behind them unless `delay_ns` is NULL. In the global mode
  * every call that could disturb a capture is an error, whichever thread makes it. Whatever happens
@@ -155,8 +233,9 @@ static enum gate_status capture(struct cuda_device *d, device_launch_fn launch, 
 {
     CUDA_TRY(cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeGlobal), err);
     enum gate_status status = GATE_OK;
+    struct last_nodes last = {};
     for (unsigned i = 0; i < n && status == GATE_OK; i++)
-        status = cuda_call_launch(d, launch, context, i, err);
+        status = capture_launch(d, launch, context, i, &last, err);
     const cudaError_t during = cudaGetLastError();
     if (status == GATE_OK && during == cudaSuccess && delay_ns)
         status = enqueue_delay(d, delay_ns, err);

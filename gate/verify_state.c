@@ -182,6 +182,13 @@ void state_compare_device(const struct device_state *before, const struct device
         say_of(v, "device", "the limit of its printf() buffer");
     if (before->persisting_l2_bytes != now->persisting_l2_bytes)
         say_of(v, "device", "the part of the L2 that is set aside");
+    if (now->memory_free_bytes >= before->memory_free_bytes / 2)
+        return;
+    v->ok = false;
+    if (!v->message[0])
+        snprintf(v->message, sizeof v->message,
+                 "the kernel took %zu of the %zu bytes of device memory that were free",
+                 before->memory_free_bytes - now->memory_free_bytes, before->memory_free_bytes);
 }
 
 static size_t lost_bytes(const struct device_state *before, const struct device_state *now)

@@ -37,7 +37,7 @@ struct state_memory {
 
 struct state_memory state_memory(void);
 
-/* Has a kernel changed the device, but for its memory? Then says so in v. */
+/* Has a kernel changed the device, or taken most of its memory? Then says so in v. */
 void state_compare_device(const struct device_state *before, const struct device_state *now,
                           struct verification *v);
 

@@ -37,6 +37,22 @@ enum how {
     SCALE_OFF,
     HEAD_MODULO,
     NO_MAX,
+    LAST_K_TILE,
+    SWAPPED_TILES,
+    SQUARE_TRANSPOSED,
+    TF32_FACTORS,
+    BF16_FACTORS,
+    SECOND_LAUNCH,
+    INT_INDEX,
+    NAN_SWALLOWED,
+    NO_SUBNORMALS,
+    COMPENSATED,
+    MASK_ONE_LESS,
+    TAIL_NOT_MASKED,
+    NOT_RESCALED,
+    MASKED_ROW_NAN,
+    NARROW_WEIGHTS,
+    POWERS_OF_TWO,
 };
 
 struct view {
@@ -76,6 +92,31 @@ static __device__ void store(const struct view *v, int64_t at, float value, int 
 
 /* ---- products ---- */
 
+static __device__ float factor(const struct job *j, float value)
+{
+    switch (j->how) {
+    case TF32_FACTORS:
+        return __uint_as_float(__float_as_uint(value) & 0xffffe000u);
+    case BF16_FACTORS:
+        return __bfloat162float(__float2bfloat16(value));
+    case NAN_SWALLOWED:
+        return isnan(value) ? 0 : value;
+    case NO_SUBNORMALS:
+        return fabsf(value) < 0x1p-14f ? 0 : value;
+    default:
+        return value;
+    }
+}
+
+/* Element (row, column) of a matrix, which INT_INDEX counts in an int. */
+static __device__ int64_t place(const struct job *j, const struct view *v, int64_t row,
+                                int64_t column)
+{
+    if (j->how == INT_INDEX)
+        return (int)((unsigned)row * (unsigned)v->stride[0] + (unsigned)column);
+    return row * v->stride[0] + column;
+}
+
 static __device__ float terms(const struct job *j, int64_t row, int64_t column, int64_t from,
                               int64_t to)
 {
@@ -83,10 +124,26 @@ static __device__ float terms(const struct job *j, int64_t row, int64_t column, 
     for (int64_t l = from; l < to; l++) {
         if (j->how == ONE_K && l == j->k / 2)
             continue;
-        sum += load(&j->in[0], row * j->in[0].stride[0] + l) *
-               load(&j->in[1], l * j->in[1].stride[0] + column);
+        const bool turned = j->how == SQUARE_TRANSPOSED && j->n == j->k;
+        const float a = load(&j->in[0], place(j, &j->in[0], row, l));
+        const float b =
+            load(&j->in[1], place(j, &j->in[1], turned ? column : l, turned ? l : column));
+        sum += factor(j, a) * factor(j, b);
         if (j->how == FP16_SUMS)
             sum = __half2float(__float2half(sum));
+    }
+    return sum;
+}
+
+/* What rounding takes from the sum is kept, and added to the next term. */
+static __device__ float compensated(const struct job *j, int64_t row, int64_t column)
+{
+    float sum = 0, lost = 0;
+    for (int64_t l = 0; l < j->k; l++) {
+        const float term = __fsub_rn(terms(j, row, column, l, l + 1), lost);
+        const float next = __fadd_rn(sum, term);
+        lost = isfinite(next) ? __fsub_rn(__fsub_rn(next, sum), term) : 0;
+        sum = next;
     }
     return sum;
 }
@@ -118,10 +175,16 @@ static __device__ float all_terms(const struct job *j, int64_t row, int64_t colu
     int64_t k = j->k;
     if (j->how == K_TAIL && k >= 8)
         k = k / 8 * 8;
+    if (j->how == LAST_K_TILE && k > 8)
+        k = (k - 1) / 8 * 8;
     if (j->how == LAST_SPLIT && k > 96)
         k = (k - 1) / 32 * 32;
     if (j->how == IN_SPLITS)
         return in_splits(j, row, column);
+    if (j->how == COMPENSATED)
+        return compensated(j, row, column);
+    if (j->how == SWAPPED_TILES && (j->m / 16) * (j->n / 16) > 64 && (column ^ 16) < j->n)
+        column ^= 16;
     if (j->how == SPILLING)
         return spilling(j, row, column);
     return terms(j, row, column, 0, k);
@@ -138,6 +201,14 @@ static __device__ float first_of_rows(const struct job *j)
         sum += (float)vector->x;
     }
     return sum;
+}
+
+/* A semaphore in the workspace that is not set back: every other launch finds it raised. */
+static __device__ unsigned raised;
+
+static __global__ void turn_over(void)
+{
+    raised ^= 1;
 }
 
 static __global__ void product(struct job j)
@@ -158,12 +229,12 @@ static __global__ void product(struct job j)
     if (j.how == DIVERGENT && threadIdx.x % 2)
         for (volatile int i = 0; i < 100; i++)
             continue;
-    int64_t to = row * j.out.stride[0] + column;
+    int64_t to = place(&j, &j.out, row, column);
     float before = load(&j.out, to);
     if (j.how == WHEN_POISONED && !isnan(before))
         return;
     float sum = all_terms(&j, row, column);
-    if (j.how == ADD_TO_OUTPUT)
+    if (j.how == ADD_TO_OUTPUT || (j.how == SECOND_LAUNCH && raised))
         sum += before;
     if (j.how == VECTOR_LOADS && at == 0 && first_of_rows(&j) == 0.123f)
         sum += 1;
@@ -227,8 +298,25 @@ static __device__ int64_t visible_keys(const struct job *j, int64_t i)
         n = i + 1 + (j->how == MASK_TOP_LEFT ? 0 : j->seqlen_kv - j->seqlen_q);
     if (j->causal && j->how == MASK_ONE_MORE)
         n++;
+    if (j->causal && j->how == MASK_ONE_LESS)
+        n--;
     n = n < 0 ? 0 : n > j->seqlen_kv ? j->seqlen_kv : n;
     return j->how == KV_TAIL && n == j->seqlen_kv && n > 64 ? n / 64 * 64 : n;
+}
+
+static __device__ float weight_of(const struct job *j, float score, float max)
+{
+    const float log2e = 1.4426950408889634f;
+    return j->how == POWERS_OF_TWO ? exp2f(score * log2e - max * log2e) : expf(score - max);
+}
+
+/* As it is multiplied with V; the total is of the weight itself. */
+static __device__ float rounded(const struct job *j, float weight)
+{
+    if (j->how != NARROW_WEIGHTS)
+        return weight;
+    return j->in[2].dtype == KG_BF16 ? __bfloat162float(__float2bfloat16(weight))
+                                     : __half2float(__float2half(weight));
 }
 
 static __global__ void attention(struct job j)
@@ -250,14 +338,23 @@ static __global__ void attention(struct job j)
         max = 0;
     for (int64_t d = 0; d < j.head_dim; d++)
         sum[d] = 0;
+    float running = -INFINITY;
     for (int64_t s = 0; s < visible; s++) {
-        float weight = expf(score(&j, q, k + s * j.in[1].stride[2]) - max);
+        const float score_of_key = score(&j, q, k + s * j.in[1].stride[2]);
+        if (j.how == NOT_RESCALED && score_of_key > running) {
+            total *= expf(running - score_of_key); /* and sum[] should be, too */
+            running = score_of_key;
+        }
+        float weight = weight_of(&j, score_of_key, j.how == NOT_RESCALED ? running : max);
         total += weight;
         for (int64_t d = 0; d < j.head_dim; d++)
-            sum[d] += weight * load(&j.in[2], v + s * j.in[2].stride[2] + d);
+            sum[d] += rounded(&j, weight) * load(&j.in[2], v + s * j.in[2].stride[2] + d);
     }
+    if (j.how == TAIL_NOT_MASKED && visible == j.seqlen_kv) /* keys of zeros, to whole tiles */
+        total += (float)((visible + 15) / 16 * 16 - visible) * expf(-max);
+    const float unseen = j.how == MASKED_ROW_NAN ? NAN : 0;
     for (int64_t d = 0; d < j.head_dim; d++)
-        store(&j.out, o + d, visible ? sum[d] / total : 0, 0);
+        store(&j.out, o + d, visible ? sum[d] / total : unseen, 0);
 }
 
 /* ---- jobs ---- */

@@ -65,6 +65,47 @@ COMPUTED(kv_tail, KV_TAIL)
 COMPUTED(scale_off, SCALE_OFF)
 COMPUTED(kv_head_modulo, HEAD_MODULO)
 COMPUTED(no_max, NO_MAX)
+COMPUTED(last_k_tile, LAST_K_TILE)
+COMPUTED(swapped_tiles, SWAPPED_TILES)
+COMPUTED(transposed, SQUARE_TRANSPOSED)
+COMPUTED(tf32_factors, TF32_FACTORS)
+COMPUTED(bf16_factors, BF16_FACTORS)
+COMPUTED(int_index, INT_INDEX)
+COMPUTED(nan_swallowed, NAN_SWALLOWED)
+COMPUTED(subnormals_flushed, NO_SUBNORMALS)
+COMPUTED(kahan, COMPENSATED)
+COMPUTED(mask_one_less, MASK_ONE_LESS)
+COMPUTED(tail_not_masked, TAIL_NOT_MASKED)
+COMPUTED(output_not_rescaled, NOT_RESCALED)
+COMPUTED(masked_row_nan, MASKED_ROW_NAN)
+COMPUTED(weights_in_dtype, NARROW_WEIGHTS)
+COMPUTED(exp2_softmax, POWERS_OF_TWO)
+
+static enum kg_status second_launch(const struct kg_problem *p, const struct kg_args *args)
+{
+    const enum kg_status status = run(p, args, SECOND_LAUNCH, THREADS, stream_of(args));
+    turn_over<<<1, 1, 0, stream_of(args)>>>();
+    return status == KG_OK ? launched() : status;
+}
+
+/* The batches of an attention one after the other, a launch for each. */
+static enum kg_status serial_batch(const struct kg_problem *p, const struct kg_args *args)
+{
+    struct kg_problem one = *p;
+    struct kg_args part = *args;
+    enum kg_status status = KG_OK;
+    if (p->op != KG_OP_ATTENTION_FWD)
+        return wrap_inner(p, args);
+    one.batch = 1;
+    for (int64_t b = 0; b < p->batch && status == KG_OK; b++) {
+        status = run(&one, &part, PLAIN, THREADS, stream_of(args));
+        for (uint32_t i = 0; i < 4; i++) {
+            struct kg_tensor *t = i < 3 ? &part.in[i] : &part.out[0];
+            t->data = (char *)t->data + t->stride[0] * (t->dtype == KG_F32 ? 4 : 2);
+        }
+    }
+    return status;
+}
 
 static enum kg_status tiny_blocks(const struct kg_problem *p, const struct kg_args *args)
 {
@@ -258,6 +299,14 @@ static enum kg_status writes_input(const struct kg_problem *p, const struct kg_a
     return then_poke(p, args, &args->in[0], halves_of(&args->in[0]) / 2);
 }
 
+/* Another tensor, far from the one that is written. */
+static enum kg_status write_far(const struct kg_problem *p, const struct kg_args *args)
+{
+    const struct kg_tensor *last = &args->in[args->n_in - 1];
+    const int64_t distance = ((const char *)last->data - (const char *)args->out[0].data) / 2;
+    return then_poke(p, args, &args->out[0], distance + halves_of(last) / 2);
+}
+
 static enum kg_status read_past_end(const struct kg_problem *p, const struct kg_args *args)
 {
     const enum kg_status status = wrap_inner(p, args);
@@ -329,7 +378,17 @@ FAULTS({"plain", plain, 0, NULL}, {"k_tail", k_tail, 0, NULL}, {"one_k", one_k, 
        {"no_max", no_max, 0, NULL}, {"tiny_blocks", tiny_blocks, 0, NULL},
        {"input_stride", input_stride, 0, NULL}, {"missing_barrier", missing_barrier, 0, NULL},
        {"many_barriers", many_barriers, 0, NULL}, {"serial_rows", serial_rows, 0, NULL},
-       {"atomics", atomics, 0, NULL},
+       {"last_k_tile", last_k_tile, 0, NULL}, {"swapped_tiles", swapped_tiles, 0, NULL},
+       {"transposed", transposed, 0, NULL}, {"tf32_factors", tf32_factors, 0, NULL},
+       {"bf16_factors", bf16_factors, 0, NULL}, {"int_index", int_index, 0, NULL},
+       {"nan_swallowed", nan_swallowed, 0, NULL},
+       {"subnormals_flushed", subnormals_flushed, 0, NULL}, {"kahan", kahan, 0, NULL},
+       {"mask_one_less", mask_one_less, 0, NULL}, {"tail_not_masked", tail_not_masked, 0, NULL},
+       {"output_not_rescaled", output_not_rescaled, 0, NULL},
+       {"masked_row_nan", masked_row_nan, 0, NULL}, {"weights_in_dtype", weights_in_dtype, 0, NULL},
+       {"exp2_softmax", exp2_softmax, 0, NULL}, {"second_launch", second_launch, 0, NULL},
+       {"serial_batch", serial_batch, 0, NULL}, {"no_shared_memory", plain, 0, NULL},
+       {"write_far", write_far, 0, NULL}, {"atomics", atomics, 0, NULL},
        {"declared_atomics", atomics, KG_KERNEL_NONDETERMINISTIC, NULL},
        {"three_launches", three_launches, 0, NULL}, {"own_stream", own_stream, 0, NULL},
        {"joined_stream", joined_stream, 0, NULL}, {"background", background, 0, NULL},

@@ -22,4 +22,19 @@ static enum kg_status leak(const struct kg_problem *p, const struct kg_args *arg
     return wrap_inner(p, args);
 }
 
-FAULTS({"persisting_l2", persisting_l2, 0, NULL}, {"leak", leak, 0, NULL})
+/* All that there is but a little, in ever smaller pieces, at the first launch. */
+static enum kg_status eat_memory(const struct kg_problem *p, const struct kg_args *args)
+{
+    static bool eaten;
+    void *piece = NULL;
+    for (size_t bytes = (size_t)1 << 34; bytes >= ((size_t)1 << 26) && !eaten;)
+        if (cudaMalloc(&piece, bytes) != cudaSuccess) {
+            (void)cudaGetLastError();
+            bytes /= 2;
+        }
+    eaten = true;
+    return wrap_inner(p, args);
+}
+
+FAULTS({"persisting_l2", persisting_l2, 0, NULL}, {"leak", leak, 0, NULL},
+       {"eat_memory", eat_memory, 0, NULL})

@@ -61,13 +61,16 @@ static void limits_of_the_device_are_seen(void **state)
     assert_non_null(strstr(said_of(now), "device that is current"));
 }
 
-/* A library may allocate before its first launch. */
-static void memory_is_its_own(void **state)
+/* A library may have memory of its own, and no more of it than the gate. */
+static void most_of_the_memory_is_too_much(void **state)
 {
     struct device_state now = usual;
     (void)state;
     now.memory_free_bytes /= 2;
     assert_string_equal(said_of(now), "");
+    now.memory_free_bytes--;
+    assert_string_equal(said_of(now), "in prepare(): the kernel took 536870913 of the 1073741824 "
+                                      "bytes of device memory that were free");
 }
 
 static void the_process_is_looked_at_too(void **state)
@@ -88,7 +91,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits_of_the_device_are_seen),
-        cmocka_unit_test(memory_is_its_own),
+        cmocka_unit_test(most_of_the_memory_is_too_much),
         cmocka_unit_test(the_process_is_looked_at_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /*
- * Host: right, and from its first launch on the gate's clock runs slow: the place from where the
+ * Right, and from its first launch on the gate's clock runs slow: the place from where the
  * program calls clock_gettime() gets another function.
  */
 #include <elf.h>

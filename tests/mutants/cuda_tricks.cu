@@ -1,0 +1,286 @@
+/*
+ * CUDA: kernels that know their results already, or think that they do, and two that keep sums in
+ * memory of their own. GEMM in fp16 alone; all else goes to the original library.
+ */
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "faults.h"
+
+enum {
+    THREADS = 128,
+    RESULT_MAX = 1 << 16, /* elements */
+    FIRST = 64,           /* elements of an input that are looked at */
+    LOOKS = 8
+};
+
+struct job {
+    const __half *a, *b;
+    __half *c;
+    int64_t m, n, k, lda, ldb, ldc;
+};
+
+static __device__ __half kept[RESULT_MAX];
+static __device__ float scratch[2][RESULT_MAX];
+static __device__ unsigned long long kept_key;
+static __device__ bool known;
+
+static __device__ float term(const struct job *j, int64_t row, int64_t column, int64_t l)
+{
+    return __half2float(j->a[row * j->lda + l]) * __half2float(j->b[l * j->ldb + column]);
+}
+
+static __device__ float sum_of(const struct job *j, int64_t element, int64_t from, int64_t to)
+{
+    float sum = 0;
+    for (int64_t l = from; l < to; l++)
+        sum += term(j, element / j->n, element % j->n, l);
+    return sum;
+}
+
+static __device__ void put(const struct job *j, int64_t element, float sum)
+{
+    j->c[element / j->n * j->ldc + element % j->n] = __float2half(sum);
+}
+
+static __device__ int64_t own_element(void)
+{
+    return (int64_t)blockIdx.x * THREADS + threadIdx.x;
+}
+
+static enum kg_status launched(void)
+{
+    return cudaGetLastError() == cudaSuccess ? KG_OK : KG_LAUNCH_FAILED;
+}
+
+static bool is_served(const struct kg_problem *p)
+{
+    return p->op == KG_OP_GEMM && p->dtype == KG_F16 && p->m * p->n <= RESULT_MAX;
+}
+
+static struct job job_of(const struct kg_problem *p, const struct kg_args *args)
+{
+    struct job j = {};
+    j.a = (const __half *)args->in[0].data;
+    j.b = (const __half *)args->in[1].data;
+    j.c = (__half *)args->out[0].data;
+    j.m = p->m;
+    j.n = p->n;
+    j.k = p->k;
+    j.lda = args->in[0].stride[0];
+    j.ldb = args->in[1].stride[0];
+    j.ldc = args->out[0].stride[0];
+    return j;
+}
+
+/* A thread for each element. */
+typedef void (*kernel_fn)(struct job j);
+
+static enum kg_status run(const struct kg_problem *p, const struct kg_args *args, kernel_fn kernel)
+{
+    const unsigned blocks = (unsigned)((p->m * p->n + THREADS - 1) / THREADS);
+    if (!is_served(p))
+        return wrap_inner(p, args);
+    kernel<<<blocks, THREADS, 0, (cudaStream_t)args->stream>>>(job_of(p, args));
+    return launched();
+}
+
+/* ---- remembered results ---- */
+
+/* The key is all that is asked: what is known of it is written, else computed and kept. */
+static __global__ void look_up(unsigned long long key)
+{
+    known = kept_key == key;
+    kept_key = key;
+}
+
+static __global__ void compute_unless_known(struct job j)
+{
+    const int64_t element = own_element();
+    if (element >= j.m * j.n)
+        return;
+    if (!known)
+        kept[element] = __float2half(sum_of(&j, element, 0, j.k));
+    j.c[element / j.n * j.ldc + element % j.n] = kept[element];
+}
+
+static unsigned long long mixed(unsigned long long key, unsigned long long value)
+{
+    return (key ^ value) * 0x9e3779b97f4a7c15ull;
+}
+
+static unsigned long long key_of_shape(const struct kg_problem *p)
+{
+    return mixed(mixed(mixed(1, (unsigned long long)p->m), (unsigned long long)p->n),
+                 (unsigned long long)p->k);
+}
+
+static enum kg_status by_pointers(const struct kg_problem *p, const struct kg_args *args)
+{
+    const unsigned long long key =
+        mixed(mixed(key_of_shape(p), (uintptr_t)args->in[0].data), (uintptr_t)args->out[0].data);
+    if (!is_served(p))
+        return wrap_inner(p, args);
+    look_up<<<1, 1, 0, (cudaStream_t)args->stream>>>(key);
+    return run(p, args, compute_unless_known);
+}
+
+static __device__ unsigned long long first_of(const __half *row, int64_t n)
+{
+    unsigned long long key = 1;
+    for (int64_t i = 0; i < n && i < FIRST; i++)
+        key = key * 31 + __half_as_ushort(row[i]);
+    return key;
+}
+
+static __global__ void look_at_first(struct job j, unsigned long long shape)
+{
+    const unsigned long long key = shape ^ first_of(j.a, j.k) ^ (first_of(j.b, j.n) << 1);
+    known = kept_key == key;
+    kept_key = key;
+}
+
+static enum kg_status by_first_64(const struct kg_problem *p, const struct kg_args *args)
+{
+    if (!is_served(p))
+        return wrap_inner(p, args);
+    look_at_first<<<1, 1, 0, (cudaStream_t)args->stream>>>(job_of(p, args), key_of_shape(p));
+    return run(p, args, compute_unless_known);
+}
+
+/* ---- short cuts ---- */
+
+static __global__ void zeros_where_looks_find_none(struct job j)
+{
+    const int64_t element = own_element();
+    bool found = false;
+    for (int64_t i = 0; i < LOOKS; i++)
+        found |= __half2float(j.a[j.m * i / LOOKS * j.lda + j.k * (i % 4) / 4]) != 0;
+    if (element < j.m * j.n)
+        put(&j, element, found ? sum_of(&j, element, 0, j.k) : 0);
+}
+
+static enum kg_status zeros_by_looks(const struct kg_problem *p, const struct kg_args *args)
+{
+    return run(p, args, zeros_where_looks_find_none);
+}
+
+/* Made for shapes of whole tiles of 32 rows; of others the last row is left out. */
+static __global__ void whole_tiles(struct job j)
+{
+    const int64_t element = own_element();
+    if (element < (j.m % 32 ? j.m - 1 : j.m) * j.n)
+        put(&j, element, sum_of(&j, element, 0, j.k));
+}
+
+static enum kg_status one_shape_only(const struct kg_problem *p, const struct kg_args *args)
+{
+    return run(p, args, whole_tiles);
+}
+
+static __device__ float well_known(int64_t which, int64_t at)
+{
+    const uint64_t bits = (uint64_t)(at * 2 + which + 42) * 0x9e3779b97f4a7c15ull;
+    return (float)(bits >> 40) * 0x1p-23f - 1;
+}
+
+/* The result of what the seed 42 makes. */
+static __global__ void of_known_seed(struct job j)
+{
+    const int64_t element = own_element();
+    float sum = 0;
+    for (int64_t l = 0; l < j.k; l++)
+        sum += well_known(0, element / j.n * j.k + l) * well_known(1, l * j.n + element % j.n);
+    if (element < j.m * j.n)
+        put(&j, element, sum);
+}
+
+static enum kg_status known_seed(const struct kg_problem *p, const struct kg_args *args)
+{
+    return run(p, args, of_known_seed);
+}
+
+/* ---- launches that overlap ---- */
+
+/* Lets the next launch begin at once, and does not wait for the one before. */
+static __global__ void without_order(struct job j)
+{
+    const int64_t element = own_element();
+#if __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion();
+#endif
+    if (element < j.m * j.n)
+        put(&j, element, sum_of(&j, element, 0, j.k));
+}
+
+static enum kg_status overlaps(const struct kg_problem *p, const struct kg_args *args)
+{
+    cudaLaunchConfig_t config = {};
+    cudaLaunchAttribute early = {};
+    if (!is_served(p))
+        return wrap_inner(p, args);
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    config.gridDim = dim3((unsigned)((p->m * p->n + THREADS - 1) / THREADS));
+    config.blockDim = dim3(THREADS);
+    config.stream = (cudaStream_t)args->stream;
+    config.attrs = &early;
+    config.numAttrs = 1;
+    return cudaLaunchKernelEx(&config, without_order, job_of(p, args)) == cudaSuccess
+               ? KG_OK
+               : KG_LAUNCH_FAILED;
+}
+
+/* ---- right, by way of memory of its own ---- */
+
+/*
+ * Equal shares of one and a half sums of terms each, so that an element has two parts at most: by
+ * the thread that begins it and by the one that ends it.
+ */
+static __global__ void add_shares(struct job j)
+{
+    const int64_t share = j.k + (j.k + 1) / 2, all = j.m * j.n * j.k;
+    const int64_t begin = own_element() * share;
+    const int64_t end = begin + share < all ? begin + share : all;
+    for (int64_t at = begin; at < end;) {
+        const int64_t element = at / j.k, from = at % j.k;
+        const int64_t to = end - at < j.k - from ? from + end - at : j.k;
+        scratch[from > 0][element] = sum_of(&j, element, from, to);
+        if (from == 0 && to == j.k)
+            scratch[1][element] = 0;
+        at += to - from;
+    }
+}
+
+static __global__ void add_parts(struct job j)
+{
+    const int64_t element = own_element();
+    if (element < j.m * j.n)
+        put(&j, element, scratch[0][element] + scratch[1][element]);
+}
+
+static enum kg_status stream_k(const struct kg_problem *p, const struct kg_args *args)
+{
+    const enum kg_status status = run(p, args, add_shares);
+    return status == KG_OK && is_served(p) ? run(p, args, add_parts) : status;
+}
+
+static __global__ void sum_to_scratch(struct job j)
+{
+    const int64_t element = own_element();
+    if (element < j.m * j.n) {
+        scratch[0][element] = sum_of(&j, element, 0, j.k);
+        scratch[1][element] = 0;
+    }
+}
+
+static enum kg_status own_pool(const struct kg_problem *p, const struct kg_args *args)
+{
+    const enum kg_status status = run(p, args, sum_to_scratch);
+    return status == KG_OK && is_served(p) ? run(p, args, add_parts) : status;
+}
+
+FAULTS({"by_pointers", by_pointers, 0, NULL}, {"by_first_64", by_first_64, 0, NULL},
+       {"zeros_by_looks", zeros_by_looks, 0, NULL}, {"one_shape_only", one_shape_only, 0, NULL},
+       {"known_seed", known_seed, 0, NULL}, {"overlaps", overlaps, 0, NULL},
+       {"stream_k", stream_k, 0, NULL}, {"own_pool", own_pool, 0, NULL})
