@@ -117,6 +117,10 @@ size_t cuda_compare_scratch_bytes(void);
 enum gate_status cuda_guard_alloc(struct device *d, size_t bytes, const char *name,
                                   struct device_memory *out, struct gate_error *err);
 void cuda_guard_free(struct device *d, struct device_memory *m);
+enum gate_status cuda_spread_alloc(struct device *d, const struct device_pieces *pieces,
+                                   struct device_memory *out, struct gate_error *err);
+void cuda_spread_free(struct device *d, const struct device_pieces *pieces,
+                      struct device_memory *m);
 enum gate_status cuda_hash(struct device *d, const void *data, size_t bytes, uint64_t *hash,
                            struct gate_error *err);
 enum gate_status cuda_launch_checked(struct device *d, device_launch_fn launch, void *context,

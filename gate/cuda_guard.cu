@@ -124,3 +124,70 @@ void cuda_guard_free(struct device *device, struct device_memory *m)
     (void)v->unmap(middle, m->bytes);
     (void)v->unreserve(middle - fence, m->bytes + 2 * fence);
 }
+
+/* ---- pieces far apart ---- */
+
+struct chunk {
+    size_t begin, bytes; /* of the addresses, in whole units */
+};
+
+static struct chunk chunk_of(const struct device_pieces *pieces, size_t i, size_t whole)
+{
+    const size_t begin = i * pieces->stride / whole * whole;
+    const size_t end = (i * pieces->stride + pieces->bytes + whole - 1) / whole * whole;
+    const struct chunk c = {begin, end - begin};
+    return c;
+}
+
+static size_t span_of(const struct device_pieces *pieces, size_t whole)
+{
+    const struct chunk last = chunk_of(pieces, pieces->n - 1, whole);
+    return last.begin + last.bytes;
+}
+
+static void unmap_pieces(const struct driver *v, const struct device_pieces *pieces, size_t n,
+                         CUdeviceptr all, size_t whole)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct chunk c = chunk_of(pieces, i, whole);
+        (void)v->unmap(all + c.begin, c.bytes);
+    }
+    (void)v->unreserve(all, span_of(pieces, whole));
+}
+
+enum gate_status cuda_spread_alloc(struct device *device, const struct device_pieces *pieces,
+                                   struct device_memory *out, struct gate_error *err)
+{
+    struct cuda_device *d = cuda_of(device);
+    const struct driver *v = driver();
+    const size_t whole = v ? unit(v, d) : 0;
+    CUdeviceptr all = 0;
+    size_t n = 0;
+    (void)err;
+    if (!whole || pieces->stride < pieces->bytes + 2 * whole ||
+        v->reserve(&all, span_of(pieces, whole), whole, 0, 0) != CUDA_SUCCESS)
+        return GATE_OK;
+    while (n < pieces->n) {
+        const struct chunk c = chunk_of(pieces, n, whole);
+        if (!map_middle(v, d, all + c.begin, c.bytes))
+            break;
+        n++;
+    }
+    if (n < pieces->n) {
+        unmap_pieces(v, pieces, n, all, whole);
+        return GATE_OK;
+    }
+    out->data = (void *)all;
+    out->bytes = span_of(pieces, whole);
+    return GATE_OK;
+}
+
+/* As cuda_guard_free(). */
+void cuda_spread_free(struct device *device, const struct device_pieces *pieces,
+                      struct device_memory *m)
+{
+    const struct driver *v = driver();
+    if (cudaDeviceSynchronize() != cudaSuccess)
+        (void)cudaGetLastError();
+    unmap_pieces(v, pieces, pieces->n, (CUdeviceptr)m->data, unit(v, cuda_of(device)));
+}

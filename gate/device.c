@@ -68,6 +68,21 @@ void device_guard_free(struct device *d, struct device_memory *m)
     *m = (struct device_memory){0};
 }
 
+enum gate_status device_spread_alloc(struct device *d, const struct device_pieces *pieces,
+                                     struct device_memory *out, struct gate_error *err)
+{
+    *out = (struct device_memory){0};
+    return d->backend->spread_alloc(d, pieces, out, err);
+}
+
+void device_spread_free(struct device *d, const struct device_pieces *pieces,
+                        struct device_memory *m)
+{
+    if (m->data)
+        d->backend->spread_free(d, pieces, m);
+    *m = (struct device_memory){0};
+}
+
 enum gate_status device_upload(struct device *d, void *to, const void *from, size_t bytes,
                                struct gate_error *err)
 {

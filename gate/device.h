@@ -123,6 +123,19 @@ enum gate_status device_guard_alloc(struct device *d, size_t bytes, const char *
                                     struct device_memory *out, struct gate_error *err);
 void device_guard_free(struct device *d, struct device_memory *m); /* zeroes *m */
 
+/* So many pieces of memory, each `stride` bytes behind the one before. */
+struct device_pieces {
+    size_t n, bytes, stride;
+};
+
+/* Pieces far apart, with nothing mapped between them. out->data, the first one's begin, is NULL,
+ * with GATE_OK, where the device does not offer that, or not so many addresses. */
+enum gate_status device_spread_alloc(struct device *d, const struct device_pieces *pieces,
+                                     struct device_memory *out, struct gate_error *err);
+/* Zeroes *m. */
+void device_spread_free(struct device *d, const struct device_pieces *pieces,
+                        struct device_memory *m);
+
 enum gate_status device_upload(struct device *d, void *to, const void *from, size_t bytes,
                                struct gate_error *err);
 enum gate_status device_download(struct device *d, void *to, const void *from, size_t bytes,

@@ -20,6 +20,10 @@ struct device_backend {
     enum gate_status (*guard_alloc)(struct device *d, size_t bytes, const char *name,
                                     struct device_memory *out, struct gate_error *err);
     void (*guard_free)(struct device *d, struct device_memory *m);
+    enum gate_status (*spread_alloc)(struct device *d, const struct device_pieces *pieces,
+                                     struct device_memory *out, struct gate_error *err);
+    void (*spread_free)(struct device *d, const struct device_pieces *pieces,
+                        struct device_memory *m);
     enum gate_status (*upload)(struct device *d, void *to, const void *from, size_t bytes,
                                struct gate_error *err);
     enum gate_status (*download)(struct device *d, void *to, const void *from, size_t bytes,

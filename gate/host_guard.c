@@ -1,6 +1,7 @@
 #include "host_guard.h"
 
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -119,4 +120,46 @@ void host_guard_free(struct device *d, struct device_memory *m)
         return;
     munmap((char *)m->data - FENCE, m->bytes + 2 * FENCE);
     *r = (struct region){0};
+}
+
+/* ---- pieces far apart ---- */
+
+static size_t span_of(const struct device_pieces *pieces)
+{
+    return (pieces->n - 1) * pieces->stride + pieces->bytes;
+}
+
+/* The pages that a piece lies in. */
+static bool open_piece(char *piece, size_t bytes)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t begin = (uintptr_t)piece / page * page;
+    uintptr_t end = ((uintptr_t)piece + bytes + page - 1) / page * page;
+    return !mprotect((void *)begin, end - begin, PROT_READ | PROT_WRITE);
+}
+
+enum gate_status host_spread_alloc(struct device *d, const struct device_pieces *pieces,
+                                   struct device_memory *out, struct gate_error *err)
+{
+    size_t span = span_of(pieces);
+    (void)d;
+    (void)err;
+    char *all = mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (all == MAP_FAILED)
+        return GATE_OK;
+    bool open = true;
+    for (size_t i = 0; i < pieces->n && open; i++)
+        open = open_piece(all + i * pieces->stride, pieces->bytes);
+    if (open)
+        *out = (struct device_memory){all, span};
+    else
+        munmap(all, span);
+    return GATE_OK;
+}
+
+void host_spread_free(struct device *d, const struct device_pieces *pieces, struct device_memory *m)
+{
+    (void)d;
+    (void)pieces;
+    munmap(m->data, m->bytes);
 }

@@ -57,6 +57,7 @@ void bench_release(struct bench *b)
     device_free(b->device, &b->reference);
     device_free(b->device, &b->workspace);
     guard_release(b->device, &b->guard);
+    far_release(b->device, &b->far);
 }
 
 /* ---- what is wrong ---- */
@@ -90,7 +91,9 @@ static enum kg_status launch(void *context, unsigned index, void *stream)
     args.stream = stream;
     args.workspace_bytes = b->workspace_bytes;
     args.workspace = b->workspace_bytes ? (char *)b->workspace.data + IMAGE_RED_ZONE : NULL;
-    if (t->guard)
+    if (t->guard == GUARD_FAR)
+        far_place(&b->far, &t->image, &args);
+    else if (t->guard)
         guard_place(&b->guard, t->guard, &t->image, &args);
     t->returned = b->kernel->launch(&t->check->problem, &args);
     return t->returned;
@@ -108,14 +111,30 @@ static enum gate_status launch_guarded(struct trial *t, struct gate_error *err)
                   : guard_leave(b->device, &b->guard, t->guard, &t->image, b->slab.data, err);
 }
 
+static enum gate_status launch_far(struct trial *t, struct gate_error *err)
+{
+    struct bench *b = t->b;
+    enum gate_status status = far_enter(b->device, &b->far, &t->image, b->slab.data, err);
+    if (!status)
+        status = device_launch_checked(b->device, launch, t, 0, err);
+    return status ? status : far_leave(b->device, &b->far, &t->image, b->slab.data, err);
+}
+
+static enum gate_status launch_somewhere(struct trial *t, struct gate_error *err)
+{
+    if (t->guard == GUARD_FAR)
+        return launch_far(t, err);
+    return t->guard ? launch_guarded(t, err)
+                    : device_launch_checked(t->b->device, launch, t, 0, err);
+}
+
 static enum gate_status launch_once(struct trial *t, bool *refused, struct gate_error *err)
 {
     t->returned = KG_OK;
     t->launches++;
-    enum gate_status status =
-        t->guard ? launch_guarded(t, err) : device_launch_checked(t->b->device, launch, t, 0, err);
-    *refused =
-        status == GATE_WRONG && t->returned == KG_UNSUPPORTED && t->check->layout != IMAGE_DENSE;
+    enum gate_status status = launch_somewhere(t, err);
+    bool dense = t->check->layout == IMAGE_DENSE && t->guard != GUARD_FAR;
+    *refused = status == GATE_WRONG && t->returned == KG_UNSUPPORTED && !dense;
     if (*refused)
         return GATE_OK;
     if (status == GATE_WRONG)
@@ -326,7 +345,9 @@ static enum gate_status set_up(struct trial *t, struct gate_error *err)
         status = reserve(b, &b->slab, t->image.size, err);
     if (!status)
         status = make_host_memory(t, err);
-    if (!status && t->check->guard && t->check->layout == IMAGE_DENSE)
+    if (!status && t->check->guard == GUARD_FAR)
+        status = far_make(b->device, &b->far, &t->image, &guarded, err);
+    else if (!status && t->check->guard && t->check->layout == IMAGE_DENSE)
         status = guard_make(b->device, &b->guard, &t->image, b->workspace_bytes, &guarded, err);
     if (status)
         return status;

@@ -10,6 +10,7 @@
 #define GATE_VERIFY_BENCH_H
 
 #include "arm.h"
+#include "verify_far.h"
 #include "verify_guard.h"
 #include "verify_image.h"
 #include "verify_probe.h"
@@ -23,6 +24,7 @@ struct bench {
     struct verification *found; /* what checks add to: checks, skipped, and the first fault */
     struct device_memory slab, reference, workspace;
     struct guard guard;
+    struct far far;
     const struct kg_kernel *kernel; /* of the problem in hand */
     uint64_t workspace_bytes;
 };

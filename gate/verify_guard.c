@@ -5,7 +5,8 @@
 
 const char *guard_side_name(enum guard_side side)
 {
-    static const char *const names[] = {"", ", unmapped memory behind", ", unmapped memory before"};
+    static const char *const names[] = {"", ", unmapped memory behind", ", unmapped memory before",
+                                        ", rows 2^30 elements apart"};
     return names[side];
 }
 

@@ -15,6 +15,7 @@ enum guard_side {
     GUARD_BEHIND, /* tensors end where their memory ends, but for what 16 bytes of alignment leave
                    */
     GUARD_BEFORE, /* tensors begin where their memory begins */
+    GUARD_FAR,    /* rows far apart, of verify_far.h */
 };
 
 const char *guard_side_name(enum guard_side side); /* " before unmapped memory", ... */

@@ -131,6 +131,16 @@ static enum gate_status check_neighbours(struct round *r, const struct kg_proble
     return status;
 }
 
+/* Offsets that fit no int. */
+static enum gate_status check_far(struct round *r, const struct kg_problem *p,
+                                  struct gate_error *err)
+{
+    const struct kg_problem small = far_problem(p);
+    if (r->tier == VERIFY_SMALL)
+        return GATE_OK;
+    return check(r, &small, sharpest(&small), IMAGE_DENSE, GUARD_FAR, err);
+}
+
 /* On the first neighbour that is served: small, and not a shape that was tuned for. */
 static enum gate_status check_endurance(struct round *r, const struct kg_problem *p,
                                         struct gate_error *err)
@@ -167,6 +177,8 @@ enum gate_status tier_checks(struct device *d, const struct kg_problem *p, uint6
         status = check_own(&r, p, err);
     if (!status)
         status = check_neighbours(&r, p, err);
+    if (!status)
+        status = check_far(&r, p, err);
     if (!status && arm->verification.ok)
         status = check_endurance(&r, p, err);
     state_read(counted, &now);

@@ -127,7 +127,8 @@ struct kg_device {
 };
 
 /* A view of memory. Strides are in elements; the last one is 1, the others are any that keep the
- * elements apart. data is aligned to 16 bytes, rows need not be. A launch may refuse a layout with
+ * elements apart, so that offsets need 64 bits. data is aligned to 16 bytes, rows need not be. A
+ * launch may refuse a layout with
  * KG_UNSUPPORTED, but never dense tensors of a problem that supports() took. */
 struct kg_tensor {
     void *data;

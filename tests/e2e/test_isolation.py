@@ -1,10 +1,11 @@
 """What a broken library does to its worker costs its own case and nothing else."""
-import glob
 import json
 import os
 import subprocess
 import unittest
 import uuid
+
+from mutants.left import processes_with
 
 BUILD = os.environ["KERNEL_GATE_BUILD"]
 GATE = os.path.join(BUILD, "bin", "gate")
@@ -12,19 +13,6 @@ HOST = os.path.join(BUILD, "lib", "kernel-gate", "libhost.so")
 ROGUE = os.path.join(BUILD, "tests", "mutants", "rogue.so")
 BAD, GOOD = "gemm/fp32/m4-n1-k3", "gemm/fp32/m96-n80-k72"
 SANITIZED = os.path.basename(BUILD) in ("asan", "tsan")
-
-
-def processes_with(mark):
-    """Ids of all processes that have `mark` in their environment."""
-    found = []
-    for path in glob.glob("/proc/[0-9]*/environ"):
-        try:
-            with open(path, "rb") as file:
-                if mark.encode() in file.read():
-                    found.append(int(path.split("/")[2]))
-        except OSError:
-            continue
-    return found
 
 
 class Rogue(unittest.TestCase):

@@ -189,6 +189,27 @@ static enum kg_status output_stride(const problem *p, const args_t *args)
     return wrap_inner(p, &dense);
 }
 
+/* An offset in elements, counted in an int. */
+static void *counted(const struct kg_tensor *t, int64_t i, int64_t j)
+{
+    const int at = (int)((uint32_t)i * (uint32_t)(t->rank > 1 ? t->stride[0] : 1) + (uint32_t)j);
+    return (char *)t->data + (int64_t)at * (t->dtype == KG_F32 ? 4 : 2);
+}
+
+static enum kg_status int_index(const problem *p, const args_t *args)
+{
+    const struct kg_tensor *a = &args->in[0], *b = &args->in[1], *c = &args->out[0];
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            float sum = 0;
+            for (int64_t l = 0; l < p->k; l++)
+                sum += kg_load_float(counted(a, i, l), a->dtype, 0) *
+                       kg_load_float(counted(b, l, j), b->dtype, 0);
+            kg_store_float(counted(c, i, j), c->dtype, 0, sum);
+        }
+    return KG_OK;
+}
+
 /* ---- arithmetic ---- */
 
 static float in_fp16(const struct product *x, int64_t i, int64_t j)
@@ -375,4 +396,5 @@ FAULTS({"k_tail", k_tail, 0, NULL}, {"last_k_tile", last_k_tile, 0, NULL},
        {"relu_before_bias", relu_before_bias, 0, NULL}, {"relu_leaks", relu_leaks, 0, NULL},
        {"relu_at_zero", relu_at_zero, 0, NULL}, {"bias_gradient", bias_gradient, 0, NULL},
        {"gradient_accumulates", gradient_accumulates, 0, NULL},
-       {"zeros_by_looks", zeros_by_looks, 0, NULL}, {"known_seed", known_seed, 0, NULL})
+       {"zeros_by_looks", zeros_by_looks, 0, NULL}, {"known_seed", known_seed, 0, NULL},
+       {"int_index", int_index, 0, NULL})

@@ -28,11 +28,19 @@ BEGIN, END = "<!-- suite.py --write makes what follows -->", "<!-- to here -->"
 Judgement = collections.namedtuple("Judgement", "row outcome message right")
 
 
+def catalogue():
+    with open(os.path.join(FOLDER, "catalogue.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
 def rows(device):
     """The rows of the catalogue for this kind of device, host or cuda."""
-    with open(os.path.join(FOLDER, "catalogue.json"), encoding="utf-8") as file:
-        every = json.load(file)["mutants"]
-    return [row for row in every if row.get("device", "host") == device]
+    return [row for row in catalogue()["mutants"] if row.get("device", "host") == device]
+
+
+def absent(device):
+    """The rows of the survey that have no kernel on this kind of device."""
+    return [row["like"] for row in catalogue()["absent"] if row["device"] in (device, "both")]
 
 
 def title(row):
@@ -126,6 +134,10 @@ def table(judgements):
         timed = ", timed" if row.get("timed") else ""
         text.append(f"| {title(row)} | {row['like']} | `{row['case']}`{timed} | {row['fault']} | "
                     f"{row['must']} | {outcome} |")
+    text += ["", "Rows of the survey without a kernel:", "", "| like | device | why |",
+             "| --- | --- | --- |"]
+    text += [f"| {row['like']} | {row['device']} | {row['why']} |"
+             for row in catalogue()["absent"]]
     return "\n".join(text + ["", END])
 
 

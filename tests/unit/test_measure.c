@@ -283,6 +283,24 @@ static void a_calibration_tells_it_too(void **state)
     assert_non_null(strstr(err.message, "the clock stopped or jumped"));
 }
 
+/* 128 operations take this device 1000 ns; a tenth is left to a chip that is better than its
+ * datasheet. */
+static void who_is_faster_than_the_device_is_wrong(void **state)
+{
+    const struct measure_policy policy = {.budget_ns = 0};
+    struct device *d = *state;
+    struct pair p;
+    d->info.peaks.fp32_flops = 128 / (LAUNCH_NS * 1e-9);
+    script.factor[0] = 0.91;
+    assert_int_equal(measure(d, &policy, &p), GATE_OK);
+    release(&p);
+    script.factor[0] = 0.89;
+    assert_int_equal(measure(d, &policy, &p), GATE_WRONG);
+    assert_non_null(strstr(p.err.message, "less than this chip can"));
+    assert_false(p.arm[0].verification.ok);
+    release(&p);
+}
+
 static void without_the_counter_there_are_no_cycles(void **state)
 {
     const struct measure_policy policy = {.budget_ns = 0};
@@ -304,6 +322,7 @@ int main(void)
         TEST(a_single_launch_of_no_time_is_told),
         TEST(a_tail_shows_in_single_launches),
         TEST(a_calibration_tells_it_too),
+        TEST(who_is_faster_than_the_device_is_wrong),
         TEST(without_the_counter_there_are_no_cycles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
