@@ -303,6 +303,27 @@ static void test_inputs_are_as_finite_as_promised(void **state)
         }
 }
 
+/* So that whoever looks at some elements, wherever, finds one value alone. */
+static void test_a_constant_probe_is_constant_until_near_the_end(void **state)
+{
+    const struct kg_problem p = gemm_like(KG_OP_LINEAR_RELU, KG_F16, 32, 32, 64);
+    struct image image;
+    (void)state;
+    assert_int_equal(image_make(&p, IMAGE_DENSE, 0, &image, NULL), GATE_OK);
+    probe_fill(PROBE_CONSTANT, &p, image.view, image.n_in, 5);
+    for (unsigned i = 0; i < image.n_in; i++) {
+        int64_t n = problem_tensor_elements(&image.about[i]), others = 0;
+        const double constant = i > 0;
+        for (int64_t e = 0; e < n; e++) {
+            bool other = (double)kg_load_float(image.view[i].data, p.dtype, e) != constant;
+            assert_false(other && e < n - n / 16);
+            others += other;
+        }
+        assert_true(others > 0);
+    }
+    image_release(&image);
+}
+
 static void test_a_sum_that_may_cancel_is_not_drawn(void **state)
 {
     (void)state;
@@ -511,6 +532,7 @@ int main(void)
         cmocka_unit_test(test_a_poison_changes_all_but_the_inputs),
         cmocka_unit_test(test_exact_probes_are_exact),
         cmocka_unit_test(test_inputs_are_as_finite_as_promised),
+        cmocka_unit_test(test_a_constant_probe_is_constant_until_near_the_end),
         cmocka_unit_test(test_a_sum_that_may_cancel_is_not_drawn),
         cmocka_unit_test(test_same_ends_differ_inside),
         cmocka_unit_test(test_retrieval_finds_keys),

@@ -1,0 +1,136 @@
+/* test_verify_far.c: operands whose rows are far apart hold what the dense ones do. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "gate/verify_far.h"
+#include "problem_tensors.h"
+
+#define FAR (((int64_t)1 << 30) + 64)
+
+/* A small problem of this kind on the host, its image on the "device", and its far tensors. */
+struct scene {
+    struct device *d;
+    struct image image;
+    struct far far;
+    struct kg_args args;
+    bool offered;
+};
+
+static struct scene set_up(const struct kg_problem *like)
+{
+    struct scene s = {0};
+    const struct kg_problem p = far_problem(like);
+    assert_int_equal(device_open("host", &s.d, NULL), GATE_OK);
+    assert_int_equal(image_make(&p, IMAGE_DENSE, 0xff, &s.image, NULL), GATE_OK);
+    assert_int_equal(far_make(s.d, &s.far, &s.image, &s.offered, NULL), GATE_OK);
+    s.args = image_args(&s.image, s.image.bytes);
+    if (s.offered)
+        far_place(&s.far, &s.image, &s.args);
+    return s;
+}
+
+static void tear_down(struct scene *s)
+{
+    far_release(s->d, &s->far);
+    image_release(&s->image);
+    device_close(s->d);
+}
+
+/* Address space may be short, on some machine or under a sanitizer. */
+static void skip_unless_offered(struct scene *s)
+{
+    if (s->offered)
+        return;
+    tear_down(s);
+    skip();
+}
+
+static void rows_are_far_apart(void **state)
+{
+    const struct kg_problem p = gemm_like(KG_OP_LINEAR_RELU, KG_F16, 500, 600, 700);
+    struct scene s = set_up(&p);
+    (void)state;
+    skip_unless_offered(&s);
+    assert_true(s.args.in[0].stride[0] == FAR && s.args.in[0].stride[1] == 1);
+    assert_true(s.args.in[1].stride[0] == FAR && s.args.out[0].stride[0] == FAR);
+    assert_true(s.args.in[2].stride[0] == 1);
+    /* The third row is beyond the range of an int, and the fifth one of an unsigned. */
+    assert_true(s.args.in[0].shape[0] > 4 && 2 * FAR > INT32_MAX && 4 * FAR > UINT32_MAX);
+    tear_down(&s);
+}
+
+static void heads_are_far_apart(void **state)
+{
+    const struct kg_problem p = attention(KG_F16, KG_FLAG_CAUSAL, 32, 8, 512, 512, 64);
+    struct scene s = set_up(&p);
+    (void)state;
+    skip_unless_offered(&s);
+    const struct kg_tensor *q = &s.args.in[0];
+    assert_true(q->shape[0] > 1 && q->shape[1] > 1);
+    assert_true(q->stride[3] == 1 && q->stride[2] == 64 && q->stride[1] == FAR);
+    assert_true(q->stride[0] == FAR * q->shape[1]);
+    tear_down(&s);
+}
+
+static void what_goes_there_comes_back(void **state)
+{
+    const struct kg_problem p = attention(KG_BF16, 0, 4, 4, 1, 512, 128);
+    struct scene s = set_up(&p);
+    (void)state;
+    skip_unless_offered(&s);
+    unsigned char *before = malloc(s.image.size);
+    assert_non_null(before);
+    for (size_t i = 0; i < s.image.size; i++)
+        s.image.bytes[i] = (unsigned char)(i * 7 + i / 251);
+    memcpy(before, s.image.bytes, s.image.size);
+    assert_int_equal(far_enter(s.d, &s.far, &s.image, s.image.bytes, NULL), GATE_OK);
+    const struct kg_tensor *v = &s.args.in[2];
+    const size_t last = (size_t)(v->stride[0] + v->stride[1]) * 2;
+    assert_memory_equal((char *)v->data + last,
+                        s.image.bytes + s.image.offset[2] + 3 * s.far.pieces[2].bytes,
+                        s.far.pieces[2].bytes);
+    for (unsigned i = 0; i < 4; i++)
+        memset(s.image.bytes + s.image.offset[i], 0, s.image.span[i]);
+    assert_int_equal(far_leave(s.d, &s.far, &s.image, s.image.bytes, NULL), GATE_OK);
+    assert_memory_equal(s.image.bytes, before, s.image.size);
+    free(before);
+    tear_down(&s);
+}
+
+/* A limit of the address space is no fault of a kernel. */
+static void without_addresses_none_are_offered(void **state)
+{
+    const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F32, 500, 600, 700);
+    struct rlimit before, now;
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* it needs more itself */
+#endif
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    now = before;
+    now.rlim_cur = (rlim_t)1 << 33;
+    if (setrlimit(RLIMIT_AS, &now))
+        skip();
+    struct scene s = set_up(&p);
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    assert_false(s.offered);
+    tear_down(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_far_apart),
+        cmocka_unit_test(heads_are_far_apart),
+        cmocka_unit_test(what_goes_there_comes_back),
+        cmocka_unit_test(without_addresses_none_are_offered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
