@@ -129,14 +129,15 @@ static const char *duration(double ns, char out[UNITS_MAX + 1])
     return out;
 }
 
-/* The change with half of its interval. */
+/* The change with its interval, as the reports have it. */
 static void put_change(struct buf *out, const struct store_case *row)
 {
-    char text[2 * UNITS_MAX];
-    char change[UNITS_MAX];
+    char text[4 * UNITS_MAX];
+    char change[UNITS_MAX], lo[UNITS_MAX], hi[UNITS_MAX];
     units_change(row->ratio, change);
     if (row->ratio_lo > 0 && row->ratio_hi > 0)
-        snprintf(text, sizeof(text), "%s \u00b1%.2f", change, 50 * (row->ratio_hi - row->ratio_lo));
+        snprintf(text, sizeof(text), "%s (%s to %s)", change,
+                 units_signed_percent(row->ratio_lo - 1, lo), units_change(row->ratio_hi, hi));
     else
         snprintf(text, sizeof(text), "%s", change);
     put_number(out, row->ratio > 0, text);

@@ -2,7 +2,7 @@
 
 import { address, h } from "./dom.js";
 import {
-    ago, change, dateText, durationCell, factor, number, percent, share, shortCommit, spread, time,
+    ago, change, dateText, durationCell, factor, interval, number, percent, share, shortCommit, time,
 } from "./format.js";
 import { explain } from "./glossary.js";
 import { changeGlyph, shareBar, spark } from "./glyphs.js";
@@ -100,7 +100,7 @@ function row(c, device, { several, branches, alerts }) {
         h("td", { class: "number" }, durationCell(c.p50_ns)),
         h("td", { class: "number changed" },
             h("span", { class: c.ratio ? "" : "none" }, change(c.ratio)),
-            h("span", { class: "interval" }, spread(c.ratio_lo, c.ratio_hi)),
+            h("span", { class: "interval" }, interval(c.ratio_lo, c.ratio_hi)),
             changeGlyph(c)),
         h("td", { class: `number minor ${wide ? "wide" : ""}` }, percent(c.mde)),
         h("td", { class: "number minor" }, verifiedCell(c)),
@@ -117,7 +117,8 @@ const SCREEN = 20; // rows that the first screen can show
 
 let isFirst = true; // nothing was drawn since the page was loaded
 
-/** Puts the rows in; those below the first screen of a new page when that is seen. */
+/** Puts the rows in; those below the first screen of a new page when that is seen, which moves no
+ * column: the style sheet says how wide each is. */
 function fill(body, rows) {
     const now = isFirst ? SCREEN : rows.length;
     isFirst = false;
@@ -147,11 +148,11 @@ export function caseTable(devices, alerts, branches, actions) {
             ? h("button", { type: "button", click: () => actions.sort(column.key) }, label)
             : h("span", column.term ? { class: "term", tabindex: "0" } : {}, label);
         if (column.term) explain(inner, column.term);
-        return h("th", { scope: "col", class: column.kind }, inner);
+        return h("th", { scope: "col", class: `${column.kind ?? ""} of-${column.key}` }, inner);
     });
     const nothing = h("p", { class: "quiet nothing", hidden: true },
         "No case is like that. ", h("a", { href: "#/" }, "Show all"));
-    const element = h("div", {}, tableBox("Cases",
+    const element = h("div", { class: "cases" }, tableBox("Cases",
         h("thead", {}, h("tr", {}, heads)), body), nothing);
     return {
         element,

@@ -40,20 +40,22 @@ export function durationCell(ns) {
         h("span", { class: "unit" }, unit));
 }
 
-/** "+6.02 %" for 1.0602 */
-export function change(ratio) {
-    if (ratio === null || ratio === undefined) return DASH;
+/** A ratio's percent with its sign: "+6.02" */
+function signedPercent(ratio) {
     const percent = (ratio - 1) * 100;
     const size = Math.abs(percent);
     const text = size >= 1000 ? digits(size, 3) : size.toFixed(size >= 100 ? 0 : 2);
-    const sign = Number(text) === 0 ? "" : percent < 0 ? MINUS : "+";
-    return `${sign || "±"}${text}${NARROW_SPACE}%`;
+    return `${Number(text) === 0 ? "" : percent < 0 ? MINUS : "+"}${text}`;
 }
 
-/** Half the width of a ratio's interval: "±0.06" */
-export function spread(lo, hi) {
-    if (!lo || !hi) return "";
-    return `±${(((hi - lo) / 2) * 100).toFixed(2)}`;
+/** "+6.02 %" for 1.0602 */
+export function change(ratio) {
+    return ratio === null || ratio === undefined ? DASH : `${signedPercent(ratio)}${NARROW_SPACE}%`;
+}
+
+/** A ratio's interval, whose sides differ as a rule, in percent: "+5.90 to +6.21" */
+export function interval(lo, hi) {
+    return lo && hi ? `${signedPercent(lo)} to ${signedPercent(hi)}` : "";
 }
 
 export function number(value, significant = 4) {

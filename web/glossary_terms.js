@@ -10,8 +10,9 @@ export const TERMS = {
     p90: "Nine of ten samples took at most this long.",
     best: "The stored best: the lowest confirmed p50, with the library that made it, until a " +
         "slower one is accepted in its place. Each run times that library anew.",
-    change: "Time against the stored best, measured in the same processes; + is slower. ± is " +
-        "half of the 99 % interval. The picture has the interval between marks at the threshold.",
+    change: "Time against the stored best, measured in the same processes; + is slower. Beside " +
+        "it the 99 % interval in percent, whose two sides need not be alike. The picture has it " +
+        "between marks at the threshold.",
     mde: "Minimum detectable effect: the smallest change that this case could have told apart " +
         "from noise on this machine. Above the threshold, a pass means little.",
     verified: "The result was held against a reference in double precision before it was " +
@@ -95,6 +96,13 @@ export const TERMS = {
     who: "The user or the program that started the run.",
     gate: "The version of the gate that measured and judged.",
     since: "The first run at the new level.",
+    level: "The level of p50 before the step and after it, each from several runs.",
+    level_error: "The level of the relative error before the step and after it, each from " +
+        "several runs.",
+    first_run: "The first run at the new level: what it measured, and how.",
+    first_commit: "What the first run at the new level was built from: it, or one between it and " +
+        "the commit before, made the difference.",
+    commit_before: "What the last run at the old level was built from.",
     leader: "The lowest verified p50 of this library, under the newest contract of the case.",
     red_share: "How many decisions were red when this share of its time was added to the code.",
     library: "Who made the library: ours, or another one that it is held against.",

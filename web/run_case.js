@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { evidenceSection } from "./evidence.js";
 import {
-    change, dateText, duration, durationCell, number, percent, plural, share, spread,
+    change, dateText, duration, durationCell, interval, number, percent, plural, share,
 } from "./format.js";
 import { head } from "./glossary.js";
 import { caseLink, command, overVendor, tableBox } from "./parts.js";
@@ -46,10 +46,11 @@ function timingCells(timing) {
             `interval ${duration(timing.p50_lo_ns)} to ${duration(timing.p50_hi_ns)}` },
         durationCell(timing.p50_ns),
         h("span", { class: "aside" },
-            spread(timing.p50_lo_ns / timing.p50_ns, timing.p50_hi_ns / timing.p50_ns), "\u202f%")),
+            interval(timing.p50_lo_ns / timing.p50_ns, timing.p50_hi_ns / timing.p50_ns),
+            "\u202f%")),
         h("td", { class: "number" }, durationCell(timing.p90_ns)),
         h("td", { class: "number" }, against ? change(against.value) : "",
-            against && h("span", { class: "aside" }, spread(against.lo, against.hi))),
+            against && h("span", { class: "aside" }, interval(against.lo, against.hi))),
         h("td", { class: "number" }, number(timing.tflops)),
         h("td", { class: "number" }, number(timing.gbps)),
         h("td", { class: "number" }, share(timing.ceiling)),
@@ -92,7 +93,7 @@ function resolution(item, threshold) {
         best && `stored best ${duration(best.p50_ns)} of ${dateText(best.time_ms)}`,
         known && h(mde > threshold ? "b" : "span", {}, `MDE ${percent(mde)}`,
             mde > threshold && `, over the threshold of ${percent(threshold)}`),
-        p90 && `p90 ${change(p90.value)} ${spread(p90.lo, p90.hi)}`,
+        p90 && `p90 ${change(p90.value)}, ${interval(p90.lo, p90.hi)}`,
         item.mode === "number" && "held against the best's number by the control",
         item.same_library && "candidate and best are the same file",
     ].filter(Boolean);

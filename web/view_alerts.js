@@ -109,11 +109,13 @@ function logList(log) {
         entry.reason && h("p", {}, entry.reason))));
 }
 
-function fact(label, ...value) {
-    return h("div", {}, h("dt", {}, label), h("dd", {}, value));
+function fact(name, label, ...value) {
+    return h("div", {}, h("dt", {}, term(name, label)), h("dd", {}, value));
 }
 
 function detail(alert, may, changed) {
+    const step = alertStep(alert) || "–";
+    const commit = (name) => h("span", { class: "mono" }, shortCommit(name));
     return [
         h("h1", {}, alertKind(alert)),
         h("p", {}, caseLink(alert.case, alert.device)),
@@ -121,14 +123,15 @@ function detail(alert, may, changed) {
             h("span", { class: "note" }, whoWhen(alert.who, alert.updated_ms))),
         stepButtons(alert, may, changed),
         h("dl", { class: "facts" },
-            fact(alert.kind === "error" ? "Error" : "p50", alertStep(alert) || "–"),
-            fact("Since", time(alert.time_ms)),
-            fact("First run after it", runLink(alert.run)),
-            fact("Commit", h("span", { class: "mono" }, shortCommit(alert.commit))),
-            fact("Commit before", h("span", { class: "mono" }, shortCommit(alert.before_commit))),
-            fact("Device", alert.device),
-            fact("Provider", alert.provider),
-            fact("Contract", alert.contract)),
+            alert.kind === "error" ? fact("level_error", "Error", step)
+                : fact("level", "p50", step),
+            fact("since", "Since", time(alert.time_ms)),
+            fact("first_run", "First run after it", runLink(alert.run)),
+            fact("first_commit", "Commit", commit(alert.commit)),
+            fact("commit_before", "Commit before", commit(alert.before_commit)),
+            fact("device", "Device", alert.device),
+            fact("library", "Provider", alert.provider),
+            fact("contract", "Contract", alert.contract)),
         h("p", {}, h("a", { href: trendAddress(alert) }, "Show it in the trend"),
             alert.commit && alert.before_commit && [" · ", h("a", {
                 href: address("compare", {

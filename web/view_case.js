@@ -6,7 +6,7 @@ import { eventList, eventsOf } from "./chart_events.js";
 import { trendChart } from "./trend.js";
 import { address, h } from "./dom.js";
 import {
-    change, duration, factor, number, percent, plural, share, shortCommit, spread, time,
+    change, duration, factor, interval, number, percent, plural, share, shortCommit, time,
 } from "./format.js";
 import { term } from "./glossary.js";
 import { caseName, crumbs, overVendor, runLink } from "./parts.js";
@@ -52,7 +52,7 @@ function tiles(c, whole, error) {
             `${duration(c.p50_lo_ns)} to ${duration(c.p50_hi_ns)}`),
         tile("best", "Best", c.best_p50_ns, duration(c.best_p50_ns), storedBest(whole)),
         tile("change", "Change", c.ratio, change(c.ratio),
-            `${spread(c.ratio_lo, c.ratio_hi)}, + is slower`),
+            c.ratio_lo && `${interval(c.ratio_lo, c.ratio_hi)}; + is slower`),
         tile("mde", "MDE", c.mde, percent(c.mde), "it resolves this much"),
         tile("tflops", "TFLOP/s", c.tflops, number(c.tflops),
             c.ceiling !== null && `${share(c.ceiling)} of the ceiling`),

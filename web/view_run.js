@@ -5,7 +5,7 @@ import { calibrationSection } from "./calibration.js";
 import { address, h } from "./dom.js";
 import { evidenceDots } from "./evidence.js";
 import {
-    ago, change, durationCell, elapsed, epochText, factor, percent, plural, share, spread, time,
+    ago, change, durationCell, elapsed, epochText, factor, interval, percent, plural, share, time,
 } from "./format.js";
 import { head, term } from "./glossary.js";
 import { longTable } from "./lists.js";
@@ -51,7 +51,7 @@ function facts(run) {
         ["Gate", "gate", run.gate_version],
     ];
     return h("dl", { class: "facts" }, rows.map(([name, what, value]) =>
-        h("div", {}, h("dt", {}, term(what, name)), h("dd", {}, value))));
+        h("div", { class: what }, h("dt", {}, term(what, name)), h("dd", {}, value))));
 }
 
 function libraries(run) {
@@ -116,7 +116,7 @@ function caseRows(item, run, opened, toggled) {
                 : h("span", { class: "none" }, "not timed")),
             minor(durationCell(best?.timing.p50_ns ?? item.best?.p50_ns ?? null)),
             cell(ratio ? change(ratio.value) : h("span", { class: "none" }, "–"),
-                h("span", { class: "interval" }, ratio && spread(ratio.lo, ratio.hi))),
+                h("span", { class: "interval" }, ratio && interval(ratio.lo, ratio.hi))),
             h("td", { class: `number minor ${item.mde > threshold ? "wide" : ""}` },
                 percent(item.mde)),
             minor(h("span", { class: over === null ? "none" : over < 1 ? "first" : "" },

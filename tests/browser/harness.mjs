@@ -19,6 +19,7 @@ export const SHOTS = path.join(HERE, "screenshots");
 export const GPU = "nvidia-h200";
 export const HOST = "host-x86-64";
 export const REGRESSED = "attention_fwd/fp16/b8-h16-s512-d64/causal";
+const FOR_A_STEP = 80; // runs, from which on the server sees the step of REGRESSED
 const FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -35,10 +36,11 @@ export const launch = () =>
 
 /**
  * A seeded server and a browser for the tests of one describe(), in which it must be called. Its
- * `url` and `uuids` (of the runs, oldest first) are there when the first test starts.
+ * `url`, `uuids` (of the runs, oldest first) and `alert` (the number of that of REGRESSED, where
+ * there are enough runs for a step) are there when the first test starts.
  */
 export function dashboard({ runs = 80, cases = 12 } = {}) {
-    const it = { url: "", uuids: [], folder: null, browser: null };
+    const it = { url: "", uuids: [], folder: null, browser: null, alert: null };
     let server = null;
 
     it.seed = (name, nRuns, nCases = 12, number = 1, devices = 2) => {
@@ -55,6 +57,7 @@ export function dashboard({ runs = 80, cases = 12 } = {}) {
         it.uuids = history.uuids;
         server = await serve(history.file);
         it.url = server.url;
+        if (runs >= FOR_A_STEP) it.alert = await foundAlert(it.url);
         it.browser = await launch();
     });
 
@@ -87,6 +90,9 @@ export function dashboard({ runs = 80, cases = 12 } = {}) {
             await body(page);
             assert.deepEqual(faults, []);
         } finally {
+            // What the page still asks for would fail within a route once the page is gone.
+            for (const page of context.pages())
+                await page.unrouteAll({ behavior: "ignoreErrors" });
             await context.close();
         }
     };
@@ -97,6 +103,16 @@ export function dashboard({ runs = 80, cases = 12 } = {}) {
         await settled(page);
     };
     return it;
+}
+
+/** The alert of REGRESSED, which the server finds in its own time. */
+async function foundAlert(url) {
+    const asked = new URLSearchParams({ kind: "regression", case: REGRESSED });
+    for (let turns = 0; turns < 20000; turns++) {
+        const { alerts } = await (await fetch(`${url}api/v1/alerts?${asked}`)).json();
+        if (alerts.length > 0) return alerts[0].id;
+    }
+    return assert.fail(`no alert of ${REGRESSED}`);
 }
 
 /** Starts gate-server on a free port. */
@@ -120,6 +136,9 @@ export async function stop({ child }) {
     child.kill("SIGTERM");
     assert.equal(await ended, 0);
 }
+
+/** What every view has when it is there. */
+export const SHOWN = "table, .plot canvas, .alert-log";
 
 /** No view is on its way. */
 export const settled = (page) => page.waitForSelector("main:not([aria-busy])");
@@ -190,4 +209,5 @@ export const views = (it) => [
     ["roofline", `#/roofline?device=${GPU}`],
     ["calibration", `#/calibration?device=${GPU}`],
     ["alerts", "#/alerts?state=all"],
+    ["alert", `#/alerts/${it.alert}`],
 ];

@@ -6,8 +6,8 @@ import path from "node:path";
 import { describe, test } from "node:test";
 
 import {
-    BUILD, GPU, REGRESSED, ROOT, SHOTS, assertFits, caseAddress, dashboard, lowContrast, serve,
-    settled, shoot, skip, stop, until, views,
+    BUILD, GPU, REGRESSED, ROOT, SHOTS, SHOWN, assertFits, caseAddress, dashboard, lowContrast,
+    serve, settled, shoot, skip, stop, until, views,
 } from "./harness.mjs";
 
 describe("shell", { skip }, () => {
@@ -17,7 +17,7 @@ describe("shell", { skip }, () => {
         await it.withPage({ colorScheme: "dark" }, async (page) => {
             for (const [name, hash] of views(it)) {
                 await it.open(page, hash);
-                await page.waitForSelector("table, .plot canvas", { state: "attached" });
+                await page.waitForSelector(SHOWN, { state: "attached" });
                 assert.deepEqual(await lowContrast(page), [], name);
                 await shoot(page, `${name}-dark`);
             }
@@ -30,7 +30,7 @@ describe("shell", { skip }, () => {
                 for (const [name, hash] of views(it)) {
                     await page.goto("about:blank"); // the number of alerts comes after the view
                     await it.open(page, hash);
-                    await page.waitForSelector("table, .plot canvas", { state: "attached" });
+                    await page.waitForSelector(SHOWN, { state: "attached" });
                     await assertFits(page);
                     await page.waitForSelector("#alerts:not(:empty)"); // widens its link
                     await until(page, () => {
@@ -294,7 +294,7 @@ describe("shell", { skip }, () => {
             let heads = 0;
             for (const [name, hash] of views(it)) {
                 await it.open(page, hash);
-                await page.waitForSelector("table, .plot canvas", { state: "attached" });
+                await page.waitForSelector(SHOWN, { state: "attached" });
                 if (name === "run") await page.locator(".opener").nth(1).click();
                 if (name === "case") {
                     await page.click("summary:has-text('Numbers')");
