@@ -4,6 +4,7 @@ import { ApiError } from "./api.js";
 import { h } from "./dom.js";
 import { listen } from "./glossary.js";
 import { watch } from "./news.js";
+import { scrolled } from "./places.js";
 import { token } from "./token.js";
 
 // Views are loaded when they are wanted. A module names what it needs itself.
@@ -24,7 +25,6 @@ const PARENT = { case: "", run: "runs" };
 
 const main = document.getElementById("main");
 const announcer = document.getElementById("announcer");
-const places = new Map(); // how far down the page was, by address
 let current = null; // the abort controller of the view that is shown or on its way
 let followed = false; // the address changed by a link, not by the back button
 
@@ -109,7 +109,7 @@ async function show() {
     announcer.textContent = document.title;
     if (fresh) main.focus({ preventScroll: true });
     else if (control) main.querySelector(`[name="${CSS.escape(control)}"]`)?.focus();
-    window.scrollTo(0, fresh ? 0 : (places.get(hash) ?? 0));
+    window.scrollTo(0, fresh ? 0 : (scrolled.get(hash) ?? 0));
 }
 
 history.scrollRestoration = "manual";
@@ -124,7 +124,7 @@ document.addEventListener("click", (event) => {
     }
 });
 window.addEventListener("hashchange", (event) => {
-    places.set(new URL(event.oldURL).hash, window.scrollY);
+    scrolled.set(new URL(event.oldURL).hash, window.scrollY);
     show();
 });
 listen();

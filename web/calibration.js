@@ -62,7 +62,7 @@ export function calibrationTable({ cases, threshold, device }) {
         shares.map((share) => {
             const { red, decisions } = tally([c], share);
             return h("td", number, rate(red, decisions));
-        })));
+        })), { name: "calibrated" });
 }
 
 /** The outcomes of all decisions, a bar for each share of time that was added. */

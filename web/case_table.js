@@ -2,7 +2,8 @@
 
 import { address, h } from "./dom.js";
 import {
-    ago, change, dateText, durationCell, factor, interval, number, percent, share, shortCommit, time,
+    ago, change, dateText, durationCell, factor, interval, number, percent, share, shortCommit,
+    time,
 } from "./format.js";
 import { explain } from "./glossary.js";
 import { changeGlyph, shareBar, spark } from "./glyphs.js";

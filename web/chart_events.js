@@ -5,6 +5,7 @@ import { address, h } from "./dom.js";
 import { change, duration, epochText, plural, shortCommit, time } from "./format.js";
 import { eventSwatch } from "./chart_marks.js";
 import { runLink } from "./parts.js";
+import { here, note, parameter } from "./places.js";
 
 const KINDS = { regression: "slower", improvement: "faster", error: "error" };
 const LIMIT = 12; // in the list until it is asked for more
@@ -59,8 +60,11 @@ export function eventList(events, point = null) {
         more.textContent = `${plural(newest.length - count, "older event")}`;
     }
 
-    more.addEventListener("click", () => draw(newest.length));
-    draw(LIMIT);
+    more.addEventListener("click", () => {
+        note(here({ events: "all" }));
+        draw(newest.length);
+    });
+    draw(parameter("events") === "all" ? newest.length : LIMIT);
     return h("section", { class: "events" }, h("h2", {}, "Events"),
         newest.length === 0
             ? h("p", { class: "quiet" },

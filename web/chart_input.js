@@ -3,7 +3,7 @@
 //   mouse     point: hover; open: click; zoom: drag, or Ctrl and the wheel; pan: Shift and drag
 //   touch     point: tap; open: tap again; pan: drag sideways; zoom: two fingers
 //   keyboard  arrows, Page Up and Down, Home, End: the point and the series; Enter: open;
-//             + and -: zoom; Shift and an arrow: pan; 0: all; Escape: leave the point
+//             + and -: zoom; Shift and an arrow: pan; 0: all; Escape: drop the point
 
 import { h } from "./dom.js";
 
@@ -16,11 +16,12 @@ const MOVES = {
 };
 
 /**
- * Listens on `surface`. `over()`: the rectangle of the plot area; `act`: { hover(x, y), tap(x, y)
- * (true when it was the point already), open(), step(n), lane(n), leave(), zoom(factor, share),
- * pan(share), select(from, to), all() }. x and y are pixels in the plot area, shares parts of it.
+ * Listens on `surface`, until `signal`. `over()`: the rectangle of the plot area; `act`: { hover(x,
+ * y), tap(x, y) (true when it was the point already), open(), step(n), lane(n), leave() (the
+ * pointer went), drop(), zoom(factor, share), pan(share), select(from, to), all() }. x and y are
+ * pixels in the plot area, shares parts of it.
  */
-export function listen(surface, over, act) {
+export function listen(surface, over, act, signal) {
     const selection = h("div", { class: "plot-selection", hidden: true });
     surface.append(selection);
     const fingers = new Map(); // pointer id to place
@@ -107,7 +108,10 @@ export function listen(surface, over, act) {
         const at = where(event);
         act.zoom(WHEEL ** event.deltaY, at.x / at.width);
     }, { passive: false });
-    surface.addEventListener("blur", () => act.leave());
+    document.addEventListener("pointerdown", (event) => {
+        // Escape, for a finger beside the chart and what belongs to it.
+        if (event.pointerType !== "mouse" && !event.target.closest(".case-page")) act.drop();
+    }, { signal });
     surface.addEventListener("keydown", (event) => {
         if (event.ctrlKey || event.metaKey || event.altKey || event.target !== surface) return;
         if (event.shiftKey && event.key === "ArrowLeft") act.pan(-0.25);
@@ -116,7 +120,7 @@ export function listen(surface, over, act) {
         else if (event.key === "ArrowDown") act.lane(1);
         else if (event.key === "ArrowUp") act.lane(-1);
         else if (event.key === "Enter" || event.key === " ") act.open();
-        else if (event.key === "Escape") act.leave();
+        else if (event.key === "Escape") act.drop();
         else if (event.key === "+" || event.key === "=") act.zoom(0.5, null);
         else if (event.key === "-") act.zoom(2, null);
         else if (event.key === "0") act.all();

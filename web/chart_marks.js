@@ -183,6 +183,48 @@ export function paintLevel(u, value, colour, dash, words = "") {
     ctx.restore();
 }
 
+/** The newest value in sight of a column; null where there is none. */
+function newest(u, [xs, ...columns], column) {
+    const { min, max } = u.scales.x;
+    for (let i = Math.min(xs.length, firstFrom(xs, max) + 1) - 1; i >= 0 && xs[i] >= min; i--)
+        if (xs[i] <= max && columns[column - 1][i] > 0) return columns[column - 1][i];
+    return null;
+}
+
+const BEYOND_STEP = 17; // CSS pixels from one line of words to the next
+
+/** At the edge behind which the newest value of a lane of `drawn` lies: whose, and how much. */
+export function paintBeyond(u, palette, data, drawn, words) {
+    const { ctx, bbox } = u;
+    const ratio = devicePixelRatio;
+    const { min, max } = u.scales.y;
+    const lines = { above: 0, below: 0 };
+    ctx.save();
+    ctx.font = `${11.5 * ratio}px ${palette.font}`;
+    ctx.textBaseline = "middle";
+    ctx.textAlign = "left";
+    for (const { lane, column } of drawn) {
+        const value = newest(u, data, column);
+        if (value === null || (value >= min && value <= max)) continue;
+        const above = value > max;
+        const text = `${above ? "↑" : "↓"} ${lane.provider} ${words(value)}`;
+        const step = (lines[above ? "above" : "below"]++ + 0.5) * BEYOND_STEP * ratio;
+        const y = above ? bbox.top + step : bbox.top + bbox.height - step;
+        const x = bbox.left + 22 * ratio;
+        ctx.fillStyle = palette.paper;
+        ctx.globalAlpha = 0.86;
+        ctx.fillRect(bbox.left, y - (BEYOND_STEP / 2) * ratio,
+            ctx.measureText(text).width + 30 * ratio, BEYOND_STEP * ratio);
+        ctx.globalAlpha = 1;
+        const colour = colourOf(palette, lane.index);
+        stamp(ctx, OUTLINES[Math.min(lane.index, 4)], bbox.left + 12 * ratio, y, ratio,
+            lane.index >= OPEN ? { stroke: colour } : { fill: colour });
+        ctx.fillStyle = colour;
+        ctx.fillText(text, x, y);
+    }
+    ctx.restore();
+}
+
 function upright(u, x, { colour, dash, width = 1, from = 0 }) {
     const { ctx, bbox } = u;
     const ratio = devicePixelRatio;

@@ -15,6 +15,7 @@ const AXIS_LEFT = 62; // CSS pixels; all plots of a page have it, so that they l
 const AXIS_BOTTOM = 26;
 const STEPPED = uPlot.paths.stepped({ align: 1 });
 const SMALL = 200; // CSS pixels; a plot that is no higher has few ticks
+const ASIDE = 2; // so many times the height that the rest needs may be given to what is aside
 const CROWDED = 1.5; // points a pixel, above which a line is a mass: a wide pen only takes longer
 
 const hourText = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
@@ -103,7 +104,8 @@ function padded(log, within) {
  * A place for a plot: { element, show(spec), range(lo, hi), at(x, value), clear(), uplot() }.
  * `height` in CSS pixels; `signal` ends it. `drawn(u)` is called after each draw.
  *
- * A spec: { data, drawn ([{ column }], whose peaks stay), series, bands, spreads ([{ lo, hi }],
+ * A spec: { data, drawn ([{ column, aside }], whose peaks stay; aside: off the plot where it is
+ * far from the others), series, bands, spreads ([{ lo, hi }],
  * columns that must be in sight), levels (values that must be), order ("time" | "commit"), log,
  * unit ("ns" | ""), labels (of the places of order "commit"), least (0.1: a range below a tenth is
  * not blown up),
@@ -138,6 +140,19 @@ export function plotPlace({ height, signal, drawn }) {
         });
     }
 
+    /** The range with what is drawn aside and lies so near that the rest keeps its room. */
+    function withAsides(lo, hi, from, to) {
+        let range = [lo, hi];
+        const size = ([a, b]) => (spec.log ? Math.log(b / a) : b - a);
+        for (const { column } of spec.drawn.filter((d) => d.aside)) {
+            const values = spec.data[column];
+            const own = envelope(values, values, from, to);
+            const wider = own && [Math.min(range[0], own[0]), Math.max(range[1], own[1])];
+            if (own && size(wider) <= ASIDE * size([lo, hi])) range = wider;
+        }
+        return range;
+    }
+
     /** Makes room for the bands in sight, which uPlot does not know. */
     function within(lo, hi) {
         const [x] = spec.data;
@@ -149,6 +164,7 @@ export function plotPlace({ height, signal, drawn }) {
         }
         for (const level of spec.levels ?? [])
             if (lo !== null) [lo, hi] = [Math.min(lo, level), Math.max(hi, level)];
+        if (lo !== null) [lo, hi] = withAsides(lo, hi, from, to);
         if (spec.least && lo > 0 && hi < lo * (1 + spec.least)) {
             const middle = (lo + hi) / 2; // else the axis would blow up what means nothing
             [lo, hi] = [middle * (1 - spec.least / 2), middle * (1 + spec.least / 2)];
@@ -281,10 +297,11 @@ export function plotPlace({ height, signal, drawn }) {
             line.style.top = `${u.over.offsetTop}px`;
             line.style.height = `${u.over.clientHeight}px`;
             const known = value !== null && value !== undefined;
-            dot.hidden = !inside || !known;
+            const top = known ? u.valToPos(value, "y") : 0;
+            dot.hidden = !inside || !known || top < -1 || top > u.over.clientHeight + 1;
             if (!known) return;
             dot.style.left = `${u.over.offsetLeft + left}px`;
-            dot.style.top = `${u.over.offsetTop + u.valToPos(value, "y")}px`;
+            dot.style.top = `${u.over.offsetTop + top}px`;
             dot.style.borderColor = colours[colour] ?? colours.ink;
         },
         clear() {

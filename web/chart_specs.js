@@ -2,9 +2,9 @@
 
 import { colourOf, dashOf } from "./chart_palette.js";
 import { knows, values } from "./chart_data.js";
-import { number } from "./format.js";
+import { duration, number } from "./format.js";
 import {
-    FLAG_RAIL, paintBand, paintEvents, paintLane, paintLevel, paintLonely,
+    FLAG_RAIL, paintBand, paintBeyond, paintEvents, paintLane, paintLevel, paintLonely,
 } from "./chart_marks.js";
 
 /** Plots of one column each below the times, for the candidate; what scatters has no steps. */
@@ -61,7 +61,8 @@ function collector(model) {
 
 /**
  * The times. `lanes`: those that are shown; `threshold`: 0.02 is 2 %; `spread`: "bucket" draws the
- * extremes of each bucket, "run" the interval of the median within p10 to p90.
+ * extremes of each bucket, "run" the interval of the median within p10 to p90. Providers that are
+ * far off are beyond the edge, unless the state's `fit` is "all".
  */
 export function timesSpec(model, { lanes, events, state, threshold, spread }) {
     const divisor = state.y === "control" ? "control_ns" : null;
@@ -69,6 +70,7 @@ export function timesSpec(model, { lanes, events, state, threshold, spread }) {
     const bands = [];
     const drawn = [];
     const spreads = [];
+    const fitted = state.fit === "ours" && lanes.some((lane) => lane.role === "candidate");
 
     const best = held(ofCandidate(model, "best_p50_ns", divisor));
     if (best.some((v) => v > 0)) {
@@ -82,8 +84,10 @@ export function timesSpec(model, { lanes, events, state, threshold, spread }) {
     }
     for (const lane of [...lanes].reverse()) {
         const candidate = lane.role === "candidate";
-        const column = add(values(model, lane, "p50_ns", divisor), line(lane));
-        drawn.push({ lane, column, candidate });
+        const aside = fitted && !candidate;
+        const column = add(values(model, lane, "p50_ns", divisor),
+            { ...line(lane), auto: !aside });
+        drawn.push({ lane, column, candidate, aside });
         if (!candidate) continue;
         const names = spread === "bucket" ? ["min_ns", "max_ns"] : ["p50_lo_ns", "p50_hi_ns"];
         const [lo, hi] = names.map((name) => values(model, lane, name, divisor));
@@ -111,6 +115,8 @@ export function timesSpec(model, { lanes, events, state, threshold, spread }) {
         above(u, colours) {
             for (const one of drawn) paintLane(u, colours, data, one);
             for (const one of drawn) paintLonely(u, colours, data, one);
+            paintBeyond(u, colours, data, drawn, (v) => (divisor ? `${number(v, 3)}×`
+                : duration(v)));
         },
     };
 }

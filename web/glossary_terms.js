@@ -60,6 +60,9 @@ export const TERMS = {
         "machine did drops out, what the code did stays.",
     linear: "Equal distances are equal times.",
     log: "Equal distances are equal ratios.",
+    fit_ours: "As high as our times, the best and the threshold need. A provider that is far off " +
+        "is named at the edge behind which it lies, with its newest time.",
+    fit_all: "As high as all series need, though ours may become flat.",
     spread: "Dark: the 99 % interval of the median. Light: from p10 (from the median in runs " +
         "that did not record it) to p90.",
     bucket: "Too many runs for single points: each is the median of several, and the band goes " +

@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { h } from "./dom.js";
 import { plural } from "./format.js";
 import { tableBox } from "./parts.js";
+import { here, note, parameter } from "./places.js";
 
 const PAGE = 1000; // rows of an answer
 const MAX_PAGES = 20;
@@ -28,13 +29,21 @@ export const allLeaders = (device, signal, scope) =>
     allRows("leaderboard", "leaders", device, signal, scope);
 
 /**
- * A table of `items`, whose rows beyond SHOWN come on request. `heads`: cells of the first row.
- * `least`: so many rows at first. `grouped`: row() makes a tbody of its own for each item.
+ * A table of `items`, whose rows beyond SHOWN come on request; the parameter `name` of the address
+ * has their number. `heads`: cells of the first row. `least`: so many rows at first. `grouped`:
+ * row() makes a tbody of its own for each item.
  */
-export function longTable(label, heads, items, row, { least = 0, grouped = false } = {}) {
+export function longTable(label, heads, items, row,
+    { least = 0, grouped = false, name = "rows" } = {}) {
     const box = tableBox(label, h("thead", {}, h("tr", {}, heads)), !grouped && h("tbody"));
     const body = box.querySelector(grouped ? "table" : "tbody");
-    const more = h("button", { type: "button", click: () => draw(count + SHOWN) });
+    const more = h("button", {
+        type: "button",
+        click: () => {
+            draw(count + SHOWN);
+            note(here({ [name]: count }));
+        },
+    });
     let count = 0;
 
     function draw(wanted) {
@@ -46,7 +55,7 @@ export function longTable(label, heads, items, row, { least = 0, grouped = false
         more.textContent = `Show ${Math.min(left, SHOWN)} of ${plural(left, "more row")}`;
     }
 
-    draw(Math.max(SHOWN, least));
+    draw(Math.max(SHOWN, least, Number(parameter(name)) || 0));
     return [box, h("p", {}, more)];
 }
 

@@ -15,6 +15,7 @@ import {
 import { placeTip } from "./chart_tip.js";
 import { choice, spreadKeys, zoomButtons } from "./chart_tools.js";
 import { address, h } from "./dom.js";
+import { here as addressWith, note as keep, parameter } from "./places.js";
 import { dateText, duration, plural, shortCommit } from "./format.js";
 
 const SETTLE_MS = 180; // after the last zoom, before the server is asked
@@ -38,11 +39,13 @@ function fullRange({ x, byCommit, answer }) {
 /**
  * The chart and its events: { chart, events, limit(of the error) }. `whole`: the answer of /trends
  * without a range.
- * `state`: { order, y, log, hide (Set), span ([from, to] in ms, or null) }, changed in place;
- * `save()` is called when it has. `load(order, span, signal)` fetches, `csv(order, span)` is
- * the address of the same as CSV. `choices`: what else there is to choose, among the tools.
+ * `state`: { order, y, log, fit ("ours", or "all" for providers that are far off too), hide (Set),
+ * span ([from, to] in ms, or null), point ({ run, time, provider } that was picked, or null) },
+ * changed in place; `chosen()` is called when a choice has, `save()` when the rest has.
+ * `load(order, span, signal)` fetches, `csv(order, span)` is the address of the same as CSV.
+ * `choices`: what else there is to choose, among the tools.
  */
-export function trendChart({ whole, state, save, load, csv, signal, choices }) {
+export function trendChart({ whole, state, save, chosen, load, csv, signal, choices }) {
     const surface = h("div", {
         class: "plot", tabindex: "0", role: "application", "aria-roledescription": "chart",
         "aria-describedby": "chart-help",
@@ -52,8 +55,9 @@ export function trendChart({ whole, state, save, load, csv, signal, choices }) {
     const note = h("p", { class: "quiet chart-note", role: "status" });
     const legend = h("div", { class: "legend" });
     const missing = h("p", { class: "quiet" });
-    const table = h("details", { class: "data", toggle: () => fillTable() },
-        h("summary", {}, "Numbers of the chart"), h("div"));
+    const table = h("details", {
+        class: "data", open: parameter("numbers") !== null, toggle: () => showNumbers(),
+    }, h("summary", {}, "Numbers of the chart"), h("div"));
     const times = plotPlace({ height: 340, signal, drawn: () => showPoint() });
     const error = plotPlace({ height: 130, signal });
     const resources = RESOURCES.map((r) => ({ ...r, place: plotPlace({ height: 74, signal }) }));
@@ -78,8 +82,10 @@ export function trendChart({ whole, state, save, load, csv, signal, choices }) {
     let events = [];
     let range = null; // of x
     let errorLimit = null;
-    let point = null; // { lane, i }
-    let pointing = false;
+    let point = null; // { lane, i }: what the pointer is on, else what was picked
+    let pointing = false; // the point is shown
+    let hovered = false; // it is the pointer's
+    let numbers = Number(parameter("numbers")) || 0; // rows of the table, at least a page
     let timer = 0;
     let asked = null; // AbortController of the fetch under way
 
@@ -104,16 +110,14 @@ export function trendChart({ whole, state, save, load, csv, signal, choices }) {
 
     /** Draws everything anew: other data, other scales, other lines. */
     function render() {
-        const before = point && {
-            provider: point.lane.provider, run: point.lane.columns.run[point.lane.at[point.i]],
-            time: model.toTime(model.x[point.i]),
-        };
+        const before = hovered || !state.point ? point && named(point) : state.point;
         wholeModel = modelOf(answers.whole);
         model = covers(answers.detail) ? modelOf(answers.detail.answer) : wholeModel;
         range = toRange(model, state.span);
         events = eventsOf(answers.whole).map((e) => ({ ...e, x: model.toX(e.time_ms, e.run) }))
             .sort((a, b) => a.x - b.x);
         point = before && findAgain(before);
+        pointing &&= point !== null;
         const lanes = shown();
         const common = { order: state.order, range, labels: placeLabel };
         specs = new Map([[times, timesSpec(model, {
@@ -149,11 +153,19 @@ export function trendChart({ whole, state, save, load, csv, signal, choices }) {
     }
 
     /** The numbers, whose module and rows are made when they are wanted. */
-    async function fillTable(count) {
+    async function fillTable() {
         if (!table.open) return;
         const { PAGE, trendTable } = await import("./chart_table.js");
-        table.lastChild.replaceChildren(...trendTable(model, count ?? PAGE,
-            csv(state.order, state.span), fillTable));
+        table.lastChild.replaceChildren(...trendTable(model, Math.max(PAGE, numbers),
+            csv(state.order, state.span), showNumbers));
+    }
+
+    /** `count` rows of the table; it is in the address while it is open. */
+    function showNumbers(count = numbers) {
+        if (signal.aborted || !table.isConnected) return;
+        numbers = count;
+        keep(addressWith({ numbers: table.open ? count || "open" : null }));
+        fillTable();
     }
 
     // ---- range ----
@@ -303,15 +315,19 @@ export function trendChart({ whole, state, save, load, csv, signal, choices }) {
         };
     }
 
+    function hidePoint() {
+        tooltip.hidden = true;
+        for (const place of specs.keys()) place.clear();
+    }
+
     function showPoint() {
-        if (!pointing || !point) return;
-        const { at, x, y, events: marked } = here();
         const u = times.uplot();
-        if (!at || !u) return;
-        if (x < range[0] || x > range[1]) {
-            leave();
+        const shows = pointing && point && u ? here() : null;
+        if (!shows?.at || shows.x < range[0] || shows.x > range[1]) {
+            hidePoint();
             return;
         }
+        const { at, x, y, events: marked } = shows;
         times.at(x, y, `s${Math.min(point.lane.index, 4)}`);
         for (const [place, spec] of specs) if (spec && place !== times) place.at(x, null);
         tooltip.replaceChildren(...pointTip(at, marked, control()).flat());
@@ -329,20 +345,51 @@ export function trendChart({ whole, state, save, load, csv, signal, choices }) {
             `${point.i + 1} of ${model.x.length}`);
     }
 
-    function choose(next) {
-        if (!next || next.i < 0) return;
+    /** The point as any answer of the server has it, or one near by. */
+    const named = ({ lane, i }) => ({
+        run: lane.columns.run[lane.at[i]], time: Math.round(model.toTime(model.x[i])),
+        provider: lane.provider,
+    });
+
+    function show(next) {
+        if (!next || next.i < 0) return false;
         point = next;
         pointing = true;
         const x = model.x[point.i];
         if (x < range[0] || x > range[1])
             move(([lo, hi]) => [x - (hi - lo) / 2, x + (hi - lo) / 2]);
         showPoint();
+        return true;
     }
 
+    function hover(next) {
+        hovered = Boolean(next);
+        show(next);
+    }
+
+    /** What is picked stays, and is in the address. */
+    function pick(next) {
+        hovered = false;
+        if (!next || next.i < 0) return;
+        state.point = named(next);
+        show(next);
+        save();
+    }
+
+    /** The pointer went away: what was picked is shown again. */
     function leave() {
-        pointing = false;
-        tooltip.hidden = true;
-        for (const place of specs.keys()) place.clear();
+        hovered = false;
+        point = (state.point && findAgain(state.point)) ?? point;
+        pointing = state.point !== null;
+        showPoint();
+    }
+
+    function drop() {
+        if (state.point) {
+            state.point = null;
+            save();
+        }
+        leave();
     }
 
     /** The lane's place n rows on, and whether there are so many. */
@@ -364,7 +411,7 @@ export function trendChart({ whole, state, save, load, csv, signal, choices }) {
             render();
             to = rowsOn(lane(), n);
         }
-        choose({ lane: lane(), i: to.i });
+        pick({ lane: lane(), i: to.i });
         speak();
     }
 
@@ -373,7 +420,7 @@ export function trendChart({ whole, state, save, load, csv, signal, choices }) {
         if (lanes.length === 0) return;
         const from = point ? lanes.indexOf(point.lane) : -1;
         const lane = lanes[clamp(from + n, 0, lanes.length - 1)];
-        choose({ lane, i: nearestOf(lane, point?.i ?? model.x.length - 1) });
+        pick({ lane, i: nearestOf(lane, point?.i ?? model.x.length - 1) });
         speak();
     }
 
@@ -392,28 +439,29 @@ export function trendChart({ whole, state, save, load, csv, signal, choices }) {
     }
 
     listen(surface, () => times.uplot()?.over.getBoundingClientRect() ?? new DOMRect(), {
-        hover: (x, y) => choose(find(x, y)),
+        hover: (x, y) => hover(find(x, y)),
         tap(x, y) {
             const next = find(x, y);
             const known = pointing && point && next && point.i === next.i;
-            choose(next);
+            pick(next);
             return known;
         },
         select: (a, b) => move(([lo, hi]) => {
             const at = (share) => lo + (hi - lo) * clamp(share, 0, 1);
             return [at(Math.min(a, b)), at(Math.max(a, b))];
         }),
-        open, step, lane: changeLane, leave, zoom, pan, all,
-    });
+        open, step, lane: changeLane, leave, drop, zoom, pan, all,
+    }, signal);
 
     // ---- around it ----
 
     function toggle(provider) {
         if (state.hide.has(provider)) state.hide.delete(provider);
         else state.hide.add(provider);
-        if (point && state.hide.has(point.lane.provider)) leave();
+        if (state.hide.has(state.point?.provider)) state.point = null;
+        leave();
         render();
-        save();
+        chosen();
     }
 
     function drawLegend() {
@@ -445,9 +493,8 @@ export function trendChart({ whole, state, save, load, csv, signal, choices }) {
 
     async function reorder(order) {
         state.order = order;
-        leave();
-        point = null;
-        save();
+        hovered = false;
+        chosen();
         if (answers.whole.bucketed) {
             surface.setAttribute("aria-busy", "true");
             try {
@@ -468,7 +515,7 @@ export function trendChart({ whole, state, save, load, csv, signal, choices }) {
     const redraw = (change) => () => {
         change();
         render();
-        save();
+        chosen();
     };
     const tools = h("div", { class: "chart-tools" },
         choice("Order", "order", state.order,
@@ -480,9 +527,13 @@ export function trendChart({ whole, state, save, load, csv, signal, choices }) {
         choice("Scale", "scale", state.log ? "log" : "linear",
             [["linear", "Linear", "linear"], ["log", "Log", "log"]],
             (scale) => redraw(() => { state.log = scale === "log"; })()),
+        choice("Heights shown", "fit", state.fit,
+            [["ours", "Fit ours", "fit_ours"], ["all", "Fit all", "fit_all"]],
+            (fit) => redraw(() => { state.fit = fit; })()),
         choices, zoomButtons({ zoom, pan, all }));
 
     render();
+    pointing = point !== null;
     if (state.span) refine();
     signal.addEventListener("abort", () => clearTimeout(timer));
     return {
@@ -501,7 +552,7 @@ export function trendChart({ whole, state, save, load, csv, signal, choices }) {
             error.show({ ...spec, order: state.order, range, labels: placeLabel });
         },
         events: eventList(events, (event) => {
-            choose({ lane: shown()[0], i: shown()[0] ? nearestOf(shown()[0],
+            pick({ lane: shown()[0], i: shown()[0] ? nearestOf(shown()[0],
                 model.nearest(model.toX(event.time_ms, event.run))) : -1 });
             if (point) speak();
             surface.scrollIntoView({ block: "nearest" });

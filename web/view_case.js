@@ -10,6 +10,7 @@ import {
 } from "./format.js";
 import { term } from "./glossary.js";
 import { caseName, crumbs, overVendor, runLink } from "./parts.js";
+import { choose, here, note } from "./places.js";
 import { scopeOf } from "./scope.js";
 import { badge, word } from "./verdict.js";
 
@@ -93,6 +94,12 @@ function spanOf(query) {
         ? [from, to] : null;
 }
 
+/** { run, time, provider } of the point that the address names, or null: "RUN,MS,PROVIDER". */
+function pointOf(query) {
+    const [, run, time, provider] = /^([^,]+),(\d+),(.+)$/.exec(query.get("point") ?? "") ?? [];
+    return run ? { run, time: Number(time), provider } : null;
+}
+
 /** The case among those of its device; the search narrows the answer to those that contain it. */
 async function look(id, device, scope, signal) {
     const { cases } = await get("cases", { ...scope, device, q: id, limit: PAGE }, signal);
@@ -115,7 +122,9 @@ export async function caseView({ query, signal }) {
         y: query.get("y") === "control" ? "control" : "raw",
         log: query.get("scale") === "log",
         hide: new Set((query.get("hide") ?? "").split(",").filter(Boolean)),
+        fit: query.get("fit") === "all" ? "all" : "ours",
         span: spanOf(query),
+        point: pointOf(query),
         branch: query.get("branch") ?? "",
     };
     const asked = (order, span) => ({
@@ -129,23 +138,26 @@ export async function caseView({ query, signal }) {
         findCase(id, device, state.branch, signal), load(state.order, null, signal),
     ]);
 
-    const here = (branch) => address("case", {
-        id, device, branch,
+    /** The address as the chart is now. */
+    const charted = () => here({
         order: state.order === "time" ? null : state.order,
         y: state.y === "raw" ? null : state.y,
         scale: state.log ? "log" : null,
+        fit: state.fit === "ours" ? null : state.fit,
         hide: [...state.hide].join(","),
         from: state.span?.[0], to: state.span?.[1],
+        point: state.point && [state.point.run, state.point.time, state.point.provider].join(","),
     });
-    const save = () => history.replaceState(null, "", here(state.branch));
+    const ofBranch = (branch) => here({ branch, point: null, numbers: null, events: null });
 
     const verified = verifyOf(found, signal); // late, as the document may be large
     const error = await errorOf(found, verified);
     const timed = whole.series.some((s) => ["candidate", "provider"].includes(s.role) &&
         s.columns.time_ms.length > 0);
-    const trend = !timed ? untimed(whole, state.branch, here("")) : trendChart({
-        whole, state, save, load, csv, signal,
-        choices: branchChoice(state.branch, signal, (name) => { location.hash = here(name); }),
+    const trend = !timed ? untimed(whole, state.branch, ofBranch("")) : trendChart({
+        whole, state, load, csv, signal,
+        save: () => note(charted()), chosen: () => choose(charted()),
+        choices: branchChoice(state.branch, signal, (name) => { location.hash = ofBranch(name); }),
     });
     if (timed) verified.then((verify) => trend.limit(verify?.limit), () => {});
     return {

@@ -11,6 +11,7 @@ import {
 import { head, term } from "./glossary.js";
 import { allLeaders, chosenDevice, longTable, picker } from "./lists.js";
 import { caseLink, commitText, nothingYet, runLink } from "./parts.js";
+import { choose, note } from "./places.js";
 import { badge } from "./verdict.js";
 import { eventSwatch } from "./chart_marks.js";
 
@@ -219,15 +220,15 @@ function results(part, state, save) {
     }
 
     const found = h("p", { class: "quiet", role: "status" });
-    const change_ = (name) => (value) => {
+    const change_ = (name, keep = choose) => (value) => {
         state[name] = value;
-        save();
+        save(keep);
         draw();
     };
     const search = h("input", {
         type: "search", value: state.q, placeholder: "gemm fp16",
         "aria-label": "Cases that contain",
-        input: () => change_("q")(search.value),
+        input: () => change_("q", note)(search.value),
     });
     draw();
     return [
@@ -262,7 +263,7 @@ export async function compareView({ query, signal }) {
                 }, label))),
             part.form,
             part.failure ? h("p", { class: "message", role: "alert" }, part.failure)
-                : results(part, state, () => history.replaceState(null, "", here())),
+                : results(part, state, (keep) => keep(here())),
         ],
     };
 }

@@ -8,6 +8,7 @@ import {
     allCases, allLeaders, chosenDevice, deviceTabs, distinct, longTable, picker,
 } from "./lists.js";
 import { caseLink, nothingYet } from "./parts.js";
+import { choose } from "./places.js";
 import { effective, noneWatched, scopeChoice, scopeOf } from "./scope.js";
 
 /** [{ id, op, dtype, floor_ns, byProvider, fastest }]; floor: no launch can take less. */
@@ -141,7 +142,7 @@ export async function leaderboardView({ query, signal }) {
 
     const pick = (label, name, options) => picker(label, options, state[name], (value) => {
         state[name] = value;
-        history.replaceState(null, "", address("leaderboard", { device, branch, ...state }));
+        choose(address("leaderboard", { device, branch, ...state }));
         draw();
     });
     const some = (name) => [["", "all"], ...distinct(rows, name).map((v) => [v, v])];

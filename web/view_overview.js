@@ -6,6 +6,7 @@ import { address, h } from "./dom.js";
 import { filters } from "./filters.js";
 import { count, plural } from "./format.js";
 import { nothingYet } from "./parts.js";
+import { choose, note } from "./places.js";
 import { ALL, effective, noneWatched, scopeOf } from "./scope.js";
 import { deviceStrip } from "./strip.js";
 
@@ -68,17 +69,17 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
     const table = caseTable(devices, alerts, scope === ALL, {
         sort(key) { // the same head again: the other way round
             state.sort = state.sort === key ? `-${key}` : key;
-            change();
+            change(choose);
         },
     });
     const bar = filters(state, devices, signal, (name, value) => {
         Object.assign(state, { [name]: value, rows: FIRST });
         if (name === "branch") location.hash = addressOf(state);
-        else change(name === "q");
+        else change(name === "q" ? note : choose);
     }, () => ask());
     const more = h("button", {
         type: "button",
-        click: () => { state.rows += MORE; change(); },
+        click: () => { state.rows += MORE; change(note); },
     });
     const rest = h("div", { class: "pages" }, more, h("p", { class: "quiet" }));
     let latest = 0;
@@ -92,8 +93,9 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
         rest.lastChild.textContent = summary(shown, found.total);
     }
 
-    async function change(typing = false) {
-        history[typing ? "replaceState" : "pushState"](null, "", addressOf(state));
+    async function change(save) {
+        if (signal.aborted) return;
+        save(addressOf(state));
         await ask();
     }
 

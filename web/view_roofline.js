@@ -8,6 +8,7 @@ import {
     allCases, chosenDevice, deviceTabs, distinct, drawing, longTable, picker,
 } from "./lists.js";
 import { caseLink, nothingYet } from "./parts.js";
+import { choose } from "./places.js";
 import {
     boundBy, intensityText, opShape, rooflineChart, roofsOf,
 } from "./roofline.js";
@@ -72,7 +73,7 @@ export async function rooflineView({ query, signal }) {
     const pick = (label, name) => picker(label,
         [["", "all"], ...distinct(all, name).map((v) => [v, v])], state[name], (value) => {
             state[name] = value;
-            history.replaceState(null, "", address("roofline", { device, ...state }));
+            choose(address("roofline", { device, ...state }));
             draw();
         });
     draw();

@@ -10,6 +10,7 @@ import {
 import { head, term } from "./glossary.js";
 import { longTable } from "./lists.js";
 import { caseName, command, commitText, crumbs, download, tableBox } from "./parts.js";
+import { here, note, parameter } from "./places.js";
 import { reproduce } from "./reproduce.js";
 import { caseDetail } from "./run_case.js";
 import { badge, counts, rank } from "./verdict.js";
@@ -55,9 +56,11 @@ function facts(run) {
 }
 
 function libraries(run) {
-    return h("details", {},
-        h("summary", {}, plural(run.libraries.length, "library", "libraries"),
-            run.absent?.length ? `, ${run.absent.length} absent` : ""),
+    const box = h("details", {
+        open: parameter("libraries") !== null,
+        toggle: () => box.isConnected && note(here({ libraries: box.open ? "open" : null })),
+    }, h("summary", {}, plural(run.libraries.length, "library", "libraries"),
+        run.absent?.length ? `, ${run.absent.length} absent` : ""),
         tableBox("Libraries",
             h("thead", {}, h("tr", {}, head("library", "Provider"), head("role", "Role"),
                 head("library_version", "Version"), head("file", "File"),
@@ -69,6 +72,7 @@ function libraries(run) {
             (run.absent ?? []).map((a) => h("tr", {},
                 h("th", { scope: "row" }, a.provider),
                 h("td", { colspan: "4" }, `absent: ${a.reason}`))))));
+    return box;
 }
 
 /** The candidate, the best and the fastest provider of a case, null where there is none; and the
@@ -134,9 +138,8 @@ function casesTable(run, query) {
 
     /** What is open is in the address. */
     function save() {
-        const open = [...table[0].querySelectorAll("[aria-expanded=true]")]
-            .map((e) => `case=${encodeURIComponent(e.closest("tbody").dataset.open)}`).join("&");
-        history.replaceState(null, "", `${address(`run/${run.uuid}`)}${open ? `?${open}` : ""}`);
+        note(here({ case: [...table[0].querySelectorAll("[aria-expanded=true]")]
+            .map((e) => e.closest("tbody").dataset.open) }));
     }
 
     const table = longTable("Cases of the run", [

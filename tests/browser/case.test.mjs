@@ -115,6 +115,139 @@ describe("case", { skip }, () => {
         });
     });
 
+    test("a picked point is in the address, comes back with it, and goes with Escape", async () => {
+        await it.withPage({}, async (page) => {
+            const tooltip = page.locator(".plot .tooltip");
+            await openCase(page);
+            await page.locator(".plot").focus();
+            for (const key of ["Home", "ArrowRight", "ArrowDown"]) await page.keyboard.press(key);
+            const shown = await tooltip.innerText();
+            assert.match(parameter(page, "point"), /^[0-9a-f-]{36},\d+,cudnn$/);
+            await page.reload();
+            await drawn(page);
+            await tooltip.waitFor();
+            assert.equal(await tooltip.innerText(), shown);
+            assert.equal(await tooltip.locator("tr.chosen th").innerText(), "cudnn");
+            // The pointer looks elsewhere, and leaves.
+            const { box, y } = await middle(page);
+            await page.mouse.move(box.x + box.width * 0.9, y);
+            assert.notEqual(await tooltip.innerText(), shown);
+            await page.mouse.move(5, 5);
+            await until(page, (text) =>
+                document.querySelector(".plot .tooltip").innerText === text, shown);
+            await page.check("input[value=commit]");
+            assert.match(await tooltip.innerText(), /cudnn/);
+            await page.locator(".plot").focus();
+            await page.keyboard.press("Escape");
+            assert.equal(await tooltip.isVisible(), false);
+            assert.equal(parameter(page, "point"), null);
+            await page.goBack(); // to the order by time, whose point was not dropped
+            await tooltip.waitFor();
+            assert.equal(await tooltip.innerText(), shown);
+        });
+    });
+
+    test("back from a run leads to the point that opened it", async () => {
+        await it.withPage({}, async (page) => {
+            await openCase(page);
+            const { box, y } = await middle(page);
+            await page.mouse.click(box.x + box.width - 2, y);
+            await until(page, () => location.hash.startsWith("#/run/"));
+            await settled(page);
+            await page.goBack();
+            await page.locator(".plot .tooltip").waitFor();
+            assert.ok(parameter(page, "point").startsWith(it.uuids.at(-2)));
+        });
+    });
+
+    test("each choice of the chart is undone by the back button", async () => {
+        await it.withPage({}, async (page) => {
+            await openCase(page);
+            await page.check("input[value=commit]");
+            await page.check("input[value=log]");
+            await page.check("input[value=all]");
+            const is = (...wanted) => until(page, (values) => values.every((v) =>
+                document.querySelector(`input[value=${v}]`)?.checked), wanted);
+            await is("commit", "log", "all");
+            await page.goBack();
+            await is("commit", "log", "ours");
+            await page.goBack();
+            await is("commit", "linear");
+            await page.goBack();
+            await is("time", "linear");
+            assert.match(page.url(), /#\/case/);
+        });
+    });
+
+    test("older rows and events that were asked for are in the address", async () => {
+        await withLong({}, async (page, history, url) => {
+            await page.route("**/api/v1/trends?**", async (route) => {
+                const response = await route.fetch();
+                const trend = await response.json();
+                const [first] = trend.series[0].columns.time_ms;
+                trend.events = Array.from({ length: 30 }, (_, i) => ({ kind: "accepted",
+                    time_ms: first + i, commit: null, run: history.uuids[0], text: `no. ${i}` }));
+                await route.fulfill({ response, json: trend });
+            });
+            await it.open(page, caseAddress(REGRESSED), url);
+            await drawn(page);
+            const rows = (n) => until(page, (wanted) => document.querySelectorAll(
+                "details.data tbody tr").length === wanted, n);
+            await page.click("summary:has-text('Numbers')");
+            await rows(200);
+            await page.click("details.data button:has-text('older row')");
+            await rows(400);
+            await page.click(".events button:has-text('older event')");
+            const events = await page.locator(".event-list li").count();
+            assert.ok(events >= 30);
+            await page.reload();
+            await drawn(page);
+            await rows(400);
+            assert.equal(await page.locator(".event-list li").count(), events);
+            await page.click("summary:has-text('Numbers')");
+            await until(page, () => !location.hash.includes("numbers="));
+        });
+    });
+
+    test("a provider that is far off does not press our times together", async () => {
+        await it.withPage({}, async (page) => {
+            await page.addInitScript(() => {
+                globalThis.written = [];
+                const { prototype } = CanvasRenderingContext2D;
+                const { fillText } = prototype;
+                prototype.fillText = function (text, ...rest) {
+                    globalThis.written.push(text);
+                    return fillText.call(this, text, ...rest);
+                };
+            });
+            await page.route("**/api/v1/trends?**", async (route) => {
+                const response = await route.fetch();
+                const trend = await response.json();
+                for (const { provider, columns } of trend.series)
+                    if (provider === "torch") columns.p50_ns = columns.p50_ns.map((v) => v * 9);
+                await route.fulfill({ response, json: trend });
+            });
+            const has = (pattern) => until(page, (source) => globalThis.written.some((text) =>
+                new RegExp(source).test(text)), pattern);
+            await openCase(page);
+            await has("^↑ torch [\\d.]+.µs$"); // cudnn is near, and drawn
+            assert.deepEqual(await page.evaluate(() => globalThis.written
+                .filter((text) => /^[↑↓] (cudnn|ours)/.test(text))), []);
+            // The keys go to it as well, and what it took is told.
+            await page.locator(".plot").focus();
+            for (const key of ["End", "ArrowDown", "ArrowDown"]) await page.keyboard.press(key);
+            assert.match(await spoken(page), /^torch /);
+            assert.equal(await page.locator(".plot-dot:visible").count(), 0);
+            await page.evaluate(() => { globalThis.written = []; });
+            await page.check("input[value=all]");
+            assert.equal(parameter(page, "fit"), "all");
+            await has("^[12]\\d0(.µs)?$"); // the axis goes up to it
+            assert.equal(await page.evaluate(() => globalThis.written
+                .some((text) => /^[↑↓] /.test(text))), false);
+            await page.locator(".plot-dot:visible").waitFor();
+        });
+    });
+
     test("a series can be left out, and the address says so", async () => {
         await it.withPage({}, async (page) => {
             await openCase(page);
@@ -380,6 +513,7 @@ describe("case", { skip }, () => {
             assert.match(await page.locator("details.data :text-is('CSV')").getAttribute("href"),
                 /branch=tune-tiles/);
             await shoot(page, "case-branch");
+            await page.goBack(); // undoes the scale
             await page.goBack();
             await until(page, () => !location.hash.includes("branch="));
             await settled(page);

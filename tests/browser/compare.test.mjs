@@ -65,6 +65,11 @@ describe("compare", { skip }, () => {
             assert.match(page.url(), /q=gemv\+fp16/);
             await page.fill("input[type=search]", "no such case");
             assert.match(await page.locator("main").innerText(), /No case of this kind/);
+            await page.goBack(); // before the choice of all, without what was typed since
+            await until(page, (n) => document.querySelectorAll("tbody tr").length === n, slower);
+            await page.goBack();
+            await until(page, () => document.querySelectorAll("tbody tr").length === 12);
+            assert.equal(await page.inputValue("input[type=search]"), "");
         });
     });
 

@@ -46,6 +46,10 @@ describe("leaderboard", { skip }, () => {
             const ours = await page.locator("tbody tr td:nth-child(2)").allInnerTexts();
             const behind = ours.map((text) => Number(/([\d.]+)×/.exec(text)?.[1] ?? 1));
             assert.deepEqual(behind, [...behind].sort((a, b) => b - a));
+            await page.goBack();
+            await page.goBack();
+            await until(page, (n) => document.querySelectorAll("tbody tr").length === n, some);
+            assert.match(page.url(), /op=gemm/);
         });
     });
 

@@ -51,6 +51,9 @@ describe("roofline", { skip }, () => {
             await page.selectOption("label:has-text('Op') select", "");
             assert.equal(await page.locator(".kernel").count(), 11);
             assert.doesNotMatch(page.url(), /op=gemv/);
+            await page.goBack();
+            await until(page, (n) => document.querySelectorAll(".kernel").length === n, some);
+            assert.match(page.url(), /op=gemv/);
         });
     });
 
@@ -72,8 +75,8 @@ describe("roofline", { skip }, () => {
         });
     });
 
-    /** 90 cases under three flat roofs and a slope of 4.8 TB/s, close to both. */
-    const crowd = (template) => Array.from({ length: 90 }, (_, i) => {
+    /** Cases under three flat roofs and a slope of 4.8 TB/s, close to both. */
+    const crowd = (template, n = 90) => Array.from({ length: n }, (_, i) => {
         const [dtype, peak] = [["fp16", 989], ["tf32", 495], ["fp32", 67]][i % 3];
         const intensity = 10 ** ((i % 18) / 5);
         const ceiling = 0.95 * 0.87 ** Math.floor(i / 6);
@@ -111,6 +114,25 @@ describe("roofline", { skip }, () => {
                         assert.ok(apart(label, other), JSON.stringify([width, label, other]));
                 await shoot(page, `roofline-crowded-${width}`);
             });
+    });
+
+    test("so many rows of its table as were asked for are in the address", async () => {
+        const { cases: [template] } = await (await fetch(`${it.url}api/v1/cases`)).json();
+        await it.withPage({}, async (page) => {
+            await page.route("**/api/v1/cases?**", (route) => route.fulfill({ json: {
+                cases: crowd({ ...template, device: GPU, verdict: "pass", rel_err: 1e-4 }, 250),
+                total: 250, counts: {}, next: null,
+            } }));
+            await it.open(page, `#/roofline?device=${GPU}`);
+            assert.equal(await page.locator("tbody tr").count(), 100);
+            await page.click("button:text-is('Show 100 of 150 more rows')");
+            assert.match(page.url(), /[?&]rows=200$/);
+            await page.reload();
+            await settled(page);
+            assert.equal(await page.locator("tbody tr").count(), 200);
+            await page.selectOption("label:has-text('Type') select", "fp16");
+            assert.doesNotMatch(page.url(), /rows=/); // of other rows, the first
+        });
     });
 
     test("another device has roofs of its own", async () => {

@@ -11,6 +11,20 @@ import {
 describe("run", { skip }, () => {
     const it = dashboard();
 
+    test("the libraries are open where the address says so", async () => {
+        await it.withPage({}, async (page) => {
+            const table = page.locator(".box[aria-label=Libraries]");
+            await it.open(page, `#/run/${it.uuids.at(-2)}`);
+            await page.click("summary:has-text('librar')");
+            await until(page, () => location.hash.endsWith("?libraries=open"));
+            await page.reload();
+            await settled(page);
+            assert.ok(await table.isVisible());
+            await page.click("summary:has-text('librar')");
+            await until(page, () => !location.hash.includes("libraries"));
+        });
+    });
+
     test("runs come in pages", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, "#/runs");
