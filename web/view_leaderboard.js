@@ -97,7 +97,7 @@ function cell(row, provider) {
 }
 
 const SORTS = [
-    ["case", "case"], ["behind", "how far ours is behind"], ["ceiling", "share of the ceiling"],
+    ["", "how far ours is behind"], ["case", "case"], ["ceiling", "share of the ceiling"],
 ];
 
 function sorted(rows, order, [ours]) {
@@ -105,8 +105,8 @@ function sorted(rows, order, [ours]) {
         ? over(r.byProvider.get(ours), r.fastest) : 0);
     const reached = (r) => (r.floor_ns ? r.floor_ns / r.fastest.p50_ns : 2);
     const by = {
-        behind: (a, b) => behind(b) - behind(a), ceiling: (a, b) => reached(a) - reached(b),
-    }[order] ?? (() => 0);
+        case: () => 0, ceiling: (a, b) => reached(a) - reached(b),
+    }[order] ?? ((a, b) => behind(b) - behind(a));
     return [...rows].sort((a, b) => by(a, b) || (a.id < b.id ? -1 : 1));
 }
 

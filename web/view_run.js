@@ -52,7 +52,8 @@ function facts(run) {
         ["Gate", "gate", run.gate_version],
     ];
     return h("dl", { class: "facts" }, rows.map(([name, what, value]) =>
-        h("div", { class: what }, h("dt", {}, term(what, name)), h("dd", {}, value))));
+        h("div", { class: what === "subject" && what }, h("dt", {}, term(what, name)),
+            h("dd", {}, value))));
 }
 
 function libraries(run) {

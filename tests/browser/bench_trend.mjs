@@ -42,9 +42,12 @@ async function draw({ count, lanes }) {
     await frame();
     const start = performance.now();
     const { chart } = trendChart({
-        whole, csv: () => "#", save: () => {},
+        whole, csv: () => "#", save: () => {}, chosen: () => {},
         load: () => new Promise(() => {}), signal: stop.signal,
-        state: { order: "time", y: "raw", log: false, hide: new Set(), span: null },
+        state: {
+            order: "time", y: "raw", log: false, fit: "ours", hide: new Set(), span: null,
+            point: null,
+        },
     });
     main.replaceChildren(chart);
     await frame(); // the size is known and the canvas drawn before this frame is painted

@@ -111,6 +111,19 @@ describe("shell", { skip }, () => {
         });
     });
 
+    test("the wall's last column is on the paper", async () => {
+        await it.withPage({ viewport: { width: 700, height: 990 } }, async (page) => {
+            await page.emulateMedia({ media: "print" });
+            for (const hash of ["#/", `#/?device=${GPU}`]) {
+                await page.goto("about:blank");
+                await it.open(page, hash);
+                const { right } = await page.locator("table").first().evaluate((e) =>
+                    e.getBoundingClientRect().toJSON());
+                assert.ok(right <= 700, `${hash}: ${right}`);
+            }
+        });
+    });
+
     test("the keyboard reaches the content first and every link", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/?device=${GPU}`);
