@@ -1,5 +1,6 @@
 """gate-server as a black box: addresses, errors, tags, hostile input, readers beside a writer."""
 
+import gzip
 import http.client
 import json
 import os
@@ -217,6 +218,67 @@ class Tags(SeededCase):
             server = Server(db)
             self.assertEqual(server.get("/api/v1/runs", headers={"If-None-Match": tag}).status, 200)
             self.assertEqual(server.stop(), 0)
+
+
+def bytes_of_files(process):
+    """How much the process has had read() and sendfile() take from files."""
+    try:
+        with open(f"/proc/{process.pid}/io", encoding="ascii") as file:
+            return int(re.search(r"rchar: (\d+)", file.read()).group(1))
+    except FileNotFoundError as missing:
+        raise unittest.SkipTest("the system does not count what is read") from missing
+
+
+class Kept(SeededCase):
+    """Long answers that were asked for before: they are sent as pages of memory (server/pages.h)."""
+
+    runs = 80
+    path = "/api/v1/runs?limit=200"
+
+    def test_the_same_bytes(self):
+        first = self.server.get(self.path)
+        self.assertGreater(len(first.bytes), 20000)
+        self.server.get(self.path)  # from now on it is kept
+        before = bytes_of_files(self.server.process)
+        for _ in range(10):
+            again = self.server.get(self.path)
+            self.assertEqual(again.bytes, first.bytes)
+            self.assertEqual(again.getheader("ETag"), first.getheader("ETag"))
+        self.assertGreaterEqual(bytes_of_files(self.server.process) - before,
+                                10 * len(first.bytes))
+        head = self.server.get(self.path, method="HEAD")
+        self.assertEqual((head.status, head.bytes), (200, b""))
+        self.assertEqual(head.getheader("Content-Length"), str(len(first.bytes)))
+        for _ in range(3):
+            small = self.server.get(self.path, headers={"Accept-Encoding": "gzip"})
+            self.assertEqual(gzip.decompress(small.bytes), first.bytes)
+
+    def test_a_client_that_reads_slowly(self):
+        whole = self.server.get(self.path)
+        self.assertEqual(whole.status, 200)
+        self.server.get(self.path)
+        with socket.socket() as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.connect(("127.0.0.1", self.server.port))
+            connection.settimeout(PATIENCE)
+            request = f"GET {self.path} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+            # More than the sockets hold, while the answer that is kept is given up for a newer one.
+            n = 200
+            connection.sendall(request * n)
+            seed(self.db, 1, number=3)
+            self.server.get(self.path)
+            self.server.get(self.path)
+            # Of the old state, or the new one; each of them whole.
+            answers = connection.makefile("rb")
+            bodies = set()
+            for _ in range(n):
+                head = b""
+                while not head.endswith(b"\r\n\r\n"):
+                    head += answers.readline()
+                size = int(re.search(rb"Content-Length: (\d+)", head).group(1))
+                bodies.add(answers.read(size))
+        self.assertIn(whole.bytes, bodies)
+        self.assertLessEqual(bodies, {whole.bytes, self.server.get(self.path).bytes})
 
 
 class Refusals(SeededCase):
