@@ -39,6 +39,13 @@ enum store_mode {
 enum gate_status store_open(const char *path, enum store_mode mode, struct store **out,
                             struct gate_error *err);
 void store_close(struct store *s); /* NULL is fine */
+
+/*
+ * To bring a large file of an older schema up to date takes seconds to minutes: `tell` hears of it
+ * at its start, each period, and at its end, in a sentence. Set once, before a store is opened.
+ */
+void store_on_migration(void (*tell)(const char *sentence), int64_t period_ms);
+
 /* How much of the file it may keep in memory; SQLite's default is 2 MB. */
 void store_cache_pages(struct store *s, size_t bytes);
 

@@ -6,7 +6,79 @@
 #include "store_private.h"
 #include "store_schema.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/clock.h"
 #include "base/json.h"
+
+#define OPERATIONS 1000 /* of SQLite's machine, between looks at the clock: some 20 us */
+
+static struct {
+    void (*tell)(const char *sentence);
+    int64_t period_ms;
+} listener;
+
+void store_on_migration(void (*tell)(const char *sentence), int64_t period_ms)
+{
+    listener.tell = tell;
+    listener.period_ms = period_ms;
+}
+
+/* ---- telling ---- */
+
+struct progress {
+    const char *path;
+    int64_t start_ms, told_ms;
+};
+
+static int64_t now_ms(void)
+{
+    return (int64_t)(clock_ns() / 1000000);
+}
+
+static void tell(struct progress *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void tell(struct progress *p, const char *format, ...)
+{
+    char sentence[512];
+    va_list args;
+    if (!listener.tell)
+        return;
+    p->told_ms = now_ms();
+    va_start(args, format);
+    vsnprintf(sentence, sizeof(sentence), format, args);
+    va_end(args);
+    listener.tell(sentence);
+}
+
+static int on_progress(void *context)
+{
+    struct progress *p = context;
+    int64_t ms = now_ms();
+    if (ms - p->told_ms >= listener.period_ms)
+        tell(p, "bringing '%.300s' to schema version %d: %lld s so far", p->path,
+             STORE_SCHEMA_VERSION, (long long)(ms - p->start_ms) / 1000);
+    return 0; /* go on */
+}
+
+static struct progress tell_start(struct store *s, int64_t from)
+{
+    struct progress p = {.path = s->path, .start_ms = now_ms()};
+    tell(&p,
+         "bringing '%.300s' from schema version %lld to %d: a large file takes minutes; "
+         "stopped meanwhile, it is as it was",
+         p.path, (long long)from, STORE_SCHEMA_VERSION);
+    return p;
+}
+
+static void tell_end(struct progress *p)
+{
+    tell(p, "'%.300s' has schema version %d now, after %lld s", p->path, STORE_SCHEMA_VERSION,
+         (long long)(now_ms() - p->start_ms) / 1000);
+}
+
+/* ---- the steps ---- */
 
 static enum gate_status put_old(struct store *s, const char *text, size_t len,
                                 struct gate_error *err)
@@ -56,6 +128,28 @@ static enum gate_status refill(struct store *s, struct gate_error *err)
     return status;
 }
 
+static enum gate_status catch_up(struct store *s, int64_t version, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    for (int64_t v = version; v < STORE_SCHEMA_VERSION && status == GATE_OK; v++)
+        status = store_execute(s, store_migrations[v], "create the tables of", err);
+    if (status == GATE_OK && version < 2)
+        status = refill(s, err);
+    return status;
+}
+
+static enum gate_status catch_up_aloud(struct store *s, int64_t version, struct gate_error *err)
+{
+    struct progress progress = tell_start(s, version);
+    if (listener.tell)
+        sqlite3_progress_handler(s->db, OPERATIONS, on_progress, &progress);
+    enum gate_status status = catch_up(s, version, err);
+    sqlite3_progress_handler(s->db, 0, NULL, NULL);
+    if (status == GATE_OK)
+        tell_end(&progress);
+    return status;
+}
+
 /* Inside a transaction: brings the tables up to date. */
 static enum gate_status migrate_locked(struct store *s, int64_t *version, struct gate_error *err)
 {
@@ -69,11 +163,8 @@ static enum gate_status migrate_locked(struct store *s, int64_t *version, struct
     if (*version < 0)
         return gate_fail(err, GATE_IO, "'%s' has the impossible schema version %lld", s->path,
                          (long long)*version);
-    for (int64_t v = *version; v < STORE_SCHEMA_VERSION && status == GATE_OK; v++)
-        status = store_execute(s, store_migrations[v], "create the tables of", err);
-    if (status == GATE_OK && *version < 2)
-        status = refill(s, err);
-    return status;
+    return *version > 0 && *version < STORE_SCHEMA_VERSION ? catch_up_aloud(s, *version, err)
+                                                           : catch_up(s, *version, err);
 }
 
 /* Runs a pragma of the journal's mode: is it WAL then? SQLite answers with the old mode, and no

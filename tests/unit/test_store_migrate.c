@@ -6,10 +6,13 @@
 #include <cmocka.h>
 
 #include <sha2.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/json.h"
@@ -261,6 +264,91 @@ static void test_this_version(void **state)
         assert_int_equal(sums[i], sum_of(f->path, history[i]));
 }
 
+/* ---- on the way ---- */
+
+static struct {
+    unsigned n, kill_at; /* 0: it lives */
+    char first[512], last[512];
+} told;
+
+static void hear(const char *sentence)
+{
+    told.n++;
+    snprintf(told.n == 1 ? told.first : told.last, sizeof(told.last), "%s", sentence);
+    if (told.n == told.kill_at)
+        raise(SIGKILL);
+}
+
+static void test_it_tells_how_far_it_is(void **state)
+{
+    struct store_fixture *f = *state;
+    char first[64];
+    memset(&told, 0, sizeof(told));
+    store_on_migration(hear, 0);
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    fill(f, s, &plan);
+    store_close(s);
+    store_close(open_store(f, STORE_READ_WRITE));
+    assert_int_equal(told.n, 0); /* a new file, and one that is as it should be */
+    for (int version = STORE_SCHEMA_VERSION - 1; version >= 2; version--) {
+        take_back(f, version);
+        memset(&told, 0, sizeof(told));
+        store_close(open_store(f, STORE_READ_WRITE));
+        snprintf(first, sizeof(first), "from schema version %d to %d:", version,
+                 STORE_SCHEMA_VERSION);
+        assert_non_null(strstr(told.first, first));
+        assert_non_null(strstr(told.last, "has schema version"));
+        assert_true(told.n > 2); /* and on the way */
+    }
+    store_on_migration(NULL, 0);
+}
+
+/* Opens the file in a process that dies when it was told of the migration so often; false: it did
+ * not come to that. */
+static bool dies_at(const struct store_fixture *f, unsigned n)
+{
+    struct store *s = NULL;
+    int how;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        memset(&told, 0, sizeof(told));
+        told.kill_at = n;
+        store_on_migration(hear, 0);
+        _exit(store_open(f->path, STORE_READ_WRITE, &s, NULL) == GATE_OK ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &how, 0), pid);
+    if (WIFSIGNALED(how))
+        assert_int_equal(WTERMSIG(how), SIGKILL);
+    else
+        assert_int_equal(WEXITSTATUS(how), 0);
+    return WIFSIGNALED(how);
+}
+
+/* Killed anywhere on its way, it leaves the file of the old version as it was. */
+static void test_killed_on_the_way(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    fill(f, s, &plan);
+    store_close(s);
+    take_back(f, 2);
+    int64_t of_schema = sum_of(f->path, schema), sums[sizeof(history) / sizeof(history[0])];
+    unsigned n = 1;
+    for (int i = 0; history[i]; i++)
+        sums[i] = strstr(history[i], "FROM wrong") ? 0 : sum_of(f->path, history[i]);
+    for (; dies_at(f, n); n++) {
+        assert_int_equal(scalar(f->path, "PRAGMA user_version"), 2);
+        assert_int_equal(sum_of(f->path, schema), of_schema);
+    }
+    assert_true(n > 3); /* its start, its end, and on the way */
+    assert_int_equal(scalar(f->path, "PRAGMA user_version"), STORE_SCHEMA_VERSION);
+    assert_sound(f->path);
+    for (int i = 0; history[i]; i++)
+        if (!strstr(history[i], "FROM wrong"))
+            assert_int_equal(sum_of(f->path, history[i]), sums[i]);
+}
+
 /*
  * What each version's script is. A released version is never edited: files that have it would stay
  * as they are and call themselves the same. Update a pin only before the version is released.
@@ -296,6 +384,8 @@ int main(void)
         TEST(test_version_1_with_a_bad_document),
         TEST(test_versions_between),
         TEST(test_this_version),
+        TEST(test_it_tells_how_far_it_is),
+        TEST(test_killed_on_the_way),
         TEST(test_scripts_of_versions_are_pinned),
     };
 #undef TEST
