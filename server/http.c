@@ -16,6 +16,7 @@
 #include "metrics.h"
 #include "pages.h"
 #include "store_care.h"
+#include "store_watch.h"
 #include "watch.h"
 
 /* Of the request line, the headers and those of the answer; libmicrohttpd clears it each time. */
@@ -24,8 +25,9 @@
 #define CACHE_BYTES ((size_t)4 << 20)
 #define PAGE_BYTES ((size_t)20 << 20) /* of the database, for all stores that are read from */
 #define MAX_PEM ((size_t)1 << 20)
-#define LOG_LINES 10     /* of libmicrohttpd in a second: nobody fills the disk by knocking */
-#define WATCH_TRACKS 256 /* at a time; a job that comes waits for no more */
+#define LOG_LINES 10        /* of libmicrohttpd in a second: nobody fills the disk by knocking */
+#define WATCH_TRACKS 256    /* at a time; a job that comes waits for no more, */
+#define WATCH_LATE_MS 30000 /* unless a run has waited for so long to be looked at */
 #define THIN_RUNS 4
 #define WATCH_MS 5000 /* between looks for runs that another process stored */
 #define STOP_MS 5000
@@ -159,18 +161,34 @@ static enum gate_status start_daemon(struct http *h, struct gate_error *err)
                      h->tls_cert ? ": are the certificate and its key PEM files that fit?" : "");
 }
 
-static enum gate_status do_chores(void *context, struct store *store, bool *more,
+static enum gate_status watch_runs(struct http *h, struct store *store, enum writer_left *left,
+                                   struct gate_error *err)
+{
+    bool more = false;
+    int64_t newest_id = 0, watched_id = 0;
+    enum gate_status status = watch_pending(store, &h->options.watch, WATCH_TRACKS, &more, err);
+    if (status == GATE_OK)
+        status = store_watch_runs(store, &newest_id, &watched_id, err);
+    if (status != GATE_OK)
+        return status;
+    int64_t age_ms = watch_age(&h->watch_age, newest_id, watched_id, http_now_ms());
+    if (more)
+        *left = age_ms < WATCH_LATE_MS ? WRITER_MORE_LEFT : WRITER_LATE;
+    return GATE_OK;
+}
+
+static enum gate_status do_chores(void *context, struct store *store, enum writer_left *left,
                                   struct gate_error *err)
 {
-    const struct http *h = context;
+    struct http *h = context;
     int64_t n_thinned = 0;
-    enum gate_status status = watch_pending(store, &h->options.watch, WATCH_TRACKS, more, err);
-    if (status != GATE_OK || *more || h->options.keep_samples_ms == 0)
+    enum gate_status status = watch_runs(h, store, left, err);
+    if (status != GATE_OK || *left != WRITER_NONE_LEFT || h->options.keep_samples_ms == 0)
         return status;
     int64_t now_ms = clock_wall_ms();
     status =
         store_thin(store, now_ms - h->options.keep_samples_ms, now_ms, THIN_RUNS, &n_thinned, err);
-    *more = n_thinned == THIN_RUNS;
+    *left = n_thinned == THIN_RUNS ? WRITER_MORE_LEFT : WRITER_NONE_LEFT;
     return status;
 }
 

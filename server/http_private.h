@@ -24,6 +24,7 @@
 #include "request.h"
 #include "store.h"
 #include "tag.h"
+#include "watch_age.h"
 #include "webhook.h"
 #include "writer.h"
 
@@ -86,6 +87,7 @@ struct http {
     struct limits *read_limits, *write_limits;
     struct limits *touch_limits; /* how often a token's use is written down */
     struct writer *writer;
+    struct watch_age watch_age; /* of the writer's thread */
     struct webhook *webhook;
     unsigned n_threads;
     atomic_bool stopping;

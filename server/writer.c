@@ -15,6 +15,7 @@
 #define MAX_READY_BYTES ((size_t)32 << 20) /* of prepared jobs that wait */
 #define TRIM_BYTES ((size_t)8 << 20)       /* a job of this size leaves much behind in the heap */
 #define BEAT_MS 1000
+#define LATE_SHARE 3 /* of a late chore: times what the jobs between took */
 
 struct list {
     struct writer_job *first;
@@ -249,13 +250,13 @@ static void tidy_log(struct writer *w)
         log_message(LOG_LEVEL_ERROR, "%s", err.message);
 }
 
-static bool do_chore(struct writer *w)
+static enum writer_left do_chore(struct writer *w)
 {
     struct gate_error err = {0};
-    bool more = false;
+    enum writer_left left = WRITER_NONE_LEFT;
     enum gate_status status = store_batch_begin(w->store, &err);
     if (status == GATE_OK) {
-        status = w->chore(w->context, w->store, &more, &err);
+        status = w->chore(w->context, w->store, &left, &err);
         if (status == GATE_OK)
             status = store_batch_commit(w->store, &err);
         else
@@ -263,13 +264,33 @@ static bool do_chore(struct writer *w)
     }
     if (status != GATE_OK)
         log_message(LOG_LEVEL_ERROR, "%s", err.message);
-    return status == GATE_OK && more;
+    beat(w);
+    return status == GATE_OK ? left : WRITER_NONE_LEFT;
 }
 
-/* What a job has left to do waits while others are in hand, but not for ever. */
-static bool chore_may_run(struct writer *w, int64_t since_ns)
+/* In pieces, between which nobody else gets the turn when it is late. */
+static enum writer_left do_chores(struct writer *w, int64_t batch_ns)
 {
-    return writer_jobs(w) == 0 || (int64_t)clock_ns() - since_ns >= (int64_t)BEAT_MS * 1000000;
+    int64_t until_ns = (int64_t)clock_ns() + LATE_SHARE * batch_ns;
+    enum writer_left left;
+    do
+        left = do_chore(w);
+    while (left == WRITER_LATE && (int64_t)clock_ns() < until_ns);
+    return left;
+}
+
+/* Nobody waits, or it has waited itself. */
+static bool chore_may_run(struct writer *w, enum writer_left left, int64_t since_ns)
+{
+    return left == WRITER_LATE || writer_jobs(w) == 0 ||
+           (int64_t)clock_ns() - since_ns >= (int64_t)BEAT_MS * 1000000;
+}
+
+/* What the chore has left waits for a job that is being prepared: both would get less done. */
+static int64_t wait_ms(struct writer *w, enum writer_left left)
+{
+    bool goes_on = left == WRITER_LATE || (left == WRITER_MORE_LEFT && writer_jobs(w) == 0);
+    return goes_on ? 0 : BEAT_MS;
 }
 
 static void *run_jobs(void *context)
@@ -277,23 +298,25 @@ static void *run_jobs(void *context)
     struct writer *w = context;
     struct list batch;
     int64_t since_ns = 0; /* when the chore was last called */
-    bool more = false;
+    enum writer_left left = WRITER_NONE_LEFT;
     list_init(&batch);
     tidy_log(w); /* what a server that was killed left, which each start has to read */
     beat(w);
-    /* What the chore has left waits for a job that is being prepared: both would get less done. */
-    while (take_ready(w, &batch, more && writer_jobs(w) == 0 ? 0 : BEAT_MS)) {
+    while (take_ready(w, &batch, wait_ms(w, left))) {
+        int64_t start_ns = (int64_t)clock_ns();
+        bool due = batch.n > 0 || since_ns == 0 || start_ns - since_ns >= w->period_ms * 1000000;
         beat(w);
+        int64_t batch_ns = 0;
         if (batch.n > 0) {
             do_batch(w, &batch);
-            more = true;
+            batch_ns = (int64_t)clock_ns() - start_ns;
         }
         tidy_log(w);
         beat(w);
-        if (since_ns == 0 || (int64_t)clock_ns() - since_ns >= w->period_ms * 1000000)
-            more = true;
-        if (w->chore && more && chore_may_run(w, since_ns)) {
-            more = do_chore(w);
+        if (due && left == WRITER_NONE_LEFT)
+            left = WRITER_MORE_LEFT;
+        if (w->chore && left != WRITER_NONE_LEFT && chore_may_run(w, left, since_ns)) {
+            left = do_chores(w, batch_ns);
             since_ns = (int64_t)clock_ns();
         }
         beat(w);

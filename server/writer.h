@@ -40,12 +40,19 @@ struct writer_job {
     struct gate_error err;
 };
 
+enum writer_left {
+    WRITER_NONE_LEFT,
+    WRITER_MORE_LEFT,
+    WRITER_LATE, /* there is more, and it has waited for too long */
+};
+
 /*
- * Work between jobs, in a batch of its own: after commits and once in a period. *more: there is
- * more to do, so it is called again. While there are jobs, also such as are being prepared, it is
- * called once in a second.
+ * Work between jobs, in a batch of its own: after commits and once in a period, and again while
+ * there is more left. While there are jobs, also such as are being prepared, it is called once in a
+ * second; but when it is late it takes turns with them: what a batch of jobs took, it is called for
+ * three times as long.
  */
-typedef enum gate_status (*writer_chore)(void *context, struct store *store, bool *more,
+typedef enum gate_status (*writer_chore)(void *context, struct store *store, enum writer_left *left,
                                          struct gate_error *err);
 
 struct writer_options {

@@ -232,12 +232,12 @@ static void test_draining_ends_what_was_taken(void **state)
 
 static atomic_uint n_chores, n_behind;
 
-static enum gate_status chore(void *context, struct store *store, bool *more,
+static enum gate_status chore(void *context, struct store *store, enum writer_left *left,
                               struct gate_error *err)
 {
     assert_ptr_equal(context, &n_chores);
     struct store_token token = token_of(1000 + atomic_load(&n_chores));
-    *more = atomic_fetch_add(&n_chores, 1) < 4;
+    *left = atomic_fetch_add(&n_chores, 1) < 4 ? WRITER_MORE_LEFT : WRITER_NONE_LEFT;
     return store_put_token(store, &token, err);
 }
 
@@ -273,25 +273,25 @@ static bool prepare_long(void *context)
     return false;
 }
 
-static enum gate_status endless_chore(void *context, struct store *store, bool *more,
+static enum gate_status endless_chore(void *context, struct store *store, enum writer_left *left,
                                       struct gate_error *err)
 {
     (void)context;
     (void)store;
     (void)err;
     atomic_fetch_add(&n_chores, 1);
-    *more = true;
+    *left = WRITER_MORE_LEFT;
     return GATE_OK;
 }
 
-static enum gate_status last_chore(void *context, struct store *store, bool *more,
+static enum gate_status last_chore(void *context, struct store *store, enum writer_left *left,
                                    struct gate_error *err)
 {
     (void)context;
     (void)store;
     (void)err;
     atomic_fetch_add(&n_chores, 1);
-    *more = false;
+    *left = WRITER_NONE_LEFT;
     return GATE_OK;
 }
 
@@ -363,6 +363,55 @@ static void test_chores_wait_for_what_comes_behind(void **state)
     assert_int_equal(atomic_load(&n_chores), 2);
 }
 
+static enum gate_status late_chore(void *context, struct store *store, enum writer_left *left,
+                                   struct gate_error *err)
+{
+    (void)context;
+    (void)store;
+    (void)err;
+    atomic_fetch_add(&n_chores, 1);
+    *left = WRITER_LATE;
+    return GATE_OK;
+}
+
+#define MANY_CHORES 15
+
+static bool prepare_beside_many_chores(void *context)
+{
+    int64_t start_ns = (int64_t)clock_ns(), *seconds = context;
+    unsigned before = atomic_load(&n_chores);
+    while (atomic_load(&n_chores) < before + MANY_CHORES)
+        usleep(1000);
+    *seconds = ((int64_t)clock_ns() - start_ns) / 1000000000;
+    return false;
+}
+
+/* A chore that is late waits for no job, not for a second each time; nor do jobs wait for its end,
+ * which never comes. */
+static void test_a_late_chore_takes_turns(void **state)
+{
+    struct fixture *f = *state;
+    struct writer_options options = {
+        .db = f->path, .chore = late_chore, .context = f, .period_ms = 3600000};
+    int64_t seconds = 0;
+    struct writer_job job = {
+        .context = &seconds, .prepare = prepare_beside_many_chores, .done = ignore};
+    writer_close(f->writer);
+    atomic_store(&n_chores, 0);
+    assert_int_equal(writer_open(&options, &f->writer, NULL), GATE_OK);
+    assert_true(writer_reserve(f->writer));
+    writer_submit(f->writer, &job);
+    while (writer_jobs(f->writer) > 0)
+        usleep(1000);
+    assert_in_range(seconds, 0, MANY_CHORES / 3);
+    for (unsigned i = 0; i < 5; i++) {
+        assert_true(submit(f, i));
+        wait_for(f, i + 1);
+        assert_true(f->jobs[i].was_visible);
+    }
+    writer_drain(f->writer);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -375,6 +424,7 @@ int main(void)
         TEST(test_chores),
         TEST(test_chores_wait_for_a_preparation),
         TEST(test_chores_wait_for_what_comes_behind),
+        TEST(test_a_late_chore_takes_turns),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);
