@@ -1,5 +1,6 @@
 /* test_writer_faults.c: the writer on a disk that fails: what was told as done is there, what was
- * told as failed is not, and the next job finds a sound database. */
+ * told as failed is not, and the next job finds a sound database. Jobs are tokens, and whole runs,
+ * which are there with all of their rows or with none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,16 +10,27 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/buf.h"
+#include "base/json.h"
 #include "server/auth.h"
 #include "server/store_private.h"
 #include "server/store_token.h"
+#include "server/watch.h"
+#include "server/writer.h"
+#include "tools/sample_runs.h"
 #include "unit/fault_vfs.h"
-#include "unit/writer_fixture.h"
 
 #define JOBS_A_TRY 3
-#define MAX_PASSES 40 /* beyond it a try of this size has no more operations to fail */
-#define MAX_JOBS ((MAX_PASSES + 1) * (JOBS_A_TRY + 1))
+#define EACH_PLACE 40 /* operations that fail one after the other; behind these not each one does  \
+                       */
+#define MAX_TRIES 60
+#define MAX_JOBS (MAX_TRIES * (JOBS_A_TRY + 1))
+
+static const struct sample_plan plan = {
+    .seed = 5, .n_runs = MAX_JOBS, .n_cases = 4, .n_devices = 1};
 
 struct job {
     struct writer_job job;
@@ -28,28 +40,15 @@ struct job {
 };
 
 struct fixture {
-    struct writer_fixture w;
+    char folder[64], path[96];
+    struct writer *writer;
+    enum gate_status (*run)(void *context, struct store *store, struct gate_error *err);
     struct job jobs[MAX_JOBS];
     unsigned n_jobs;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    unsigned n_done;
 };
-
-static int set_up(void **state)
-{
-    struct fixture *f = calloc(1, sizeof(*f));
-    fault_vfs_install();
-    writer_set_up(&f->w);
-    *state = f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *f = *state;
-    writer_tear_down(&f->w);
-    fault_vfs_remove();
-    free(f);
-    return 0;
-}
 
 /* A row that takes a few pages: names are short, so there are many of them. */
 static enum gate_status run(void *context, struct store *store, struct gate_error *err)
@@ -64,26 +63,119 @@ static enum gate_status run(void *context, struct store *store, struct gate_erro
     return status;
 }
 
+/* A run as the gate would write it. */
+static enum gate_status run_run(void *context, struct store *store, struct gate_error *err)
+{
+    const struct job *j = context;
+    bool existed;
+    struct buf text;
+    cJSON *document = sample_run(&plan, (int)j->number);
+    buf_init(&text, STORE_MAX_DOCUMENT);
+    json_write(document, true, &text);
+    enum gate_status status = store_put_run(store, document, text.data, text.len, &existed, err);
+    buf_release(&text);
+    cJSON_Delete(document);
+    return status;
+}
+
+/* As the server's: it writes too, and finds the same disk. */
+static enum gate_status watch_chore(void *context, struct store *store, enum writer_left *left,
+                                    struct gate_error *err)
+{
+    static const struct watch_branches all = {.n = 1, .pattern = {"*"}};
+    bool more = false;
+    (void)context;
+    enum gate_status status = watch_pending(store, &all, 1000, &more, err);
+    *left = more ? WRITER_MORE_LEFT : WRITER_NONE_LEFT;
+    return status;
+}
+
 static void done(void *context, enum gate_status status, const struct gate_error *err)
 {
     struct job *j = context;
     struct fixture *f = j->fixture;
     (void)err;
-    pthread_mutex_lock(&f->w.mutex);
+    pthread_mutex_lock(&f->mutex);
     j->status = status;
-    f->w.n_done++;
-    pthread_cond_signal(&f->w.changed);
-    pthread_mutex_unlock(&f->w.mutex);
+    f->n_done++;
+    pthread_cond_signal(&f->changed);
+    pthread_mutex_unlock(&f->mutex);
 }
+
+/* ---- life ---- */
+
+static void open_writer(struct fixture *f)
+{
+    struct writer_options options = {.db = f->path, .period_ms = 3600000};
+    if (f->run == run_run)
+        options.chore = watch_chore;
+    assert_int_equal(writer_open(&options, &f->writer, NULL), GATE_OK);
+}
+
+static int set_up(void **state,
+                  enum gate_status (*job)(void *, struct store *, struct gate_error *))
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    const char *tmp = getenv("TMPDIR");
+    snprintf(f->folder, sizeof(f->folder), "%s/faults-XXXXXX", tmp ? tmp : "/tmp");
+    assert_non_null(mkdtemp(f->folder));
+    snprintf(f->path, sizeof(f->path), "%s/gate.db", f->folder);
+    pthread_mutex_init(&f->mutex, NULL);
+    pthread_cond_init(&f->changed, NULL);
+    fault_vfs_install();
+    f->run = job;
+    open_writer(f);
+    *state = f;
+    return 0;
+}
+
+static int set_up_tokens(void **state)
+{
+    return set_up(state, run);
+}
+
+static int set_up_runs(void **state)
+{
+    return set_up(state, run_run);
+}
+
+static int tear_down(void **state)
+{
+    static const char *const endings[] = {"", "-wal", "-shm", "-lock"};
+    struct fixture *f = *state;
+    writer_close(f->writer);
+    fault_vfs_remove();
+    for (size_t i = 0; i < 4; i++) {
+        char path[128];
+        snprintf(path, sizeof(path), "%s%s", f->path, endings[i]);
+        unlink(path);
+    }
+    rmdir(f->folder);
+    pthread_mutex_destroy(&f->mutex);
+    pthread_cond_destroy(&f->changed);
+    free(f);
+    return 0;
+}
+
+/* ---- jobs ---- */
 
 static void submit(struct fixture *f)
 {
+    assert_true(f->n_jobs < MAX_JOBS);
     struct job *j = &f->jobs[f->n_jobs];
     j->fixture = f;
     j->number = f->n_jobs++;
-    j->job = (struct writer_job){.context = j, .run = run, .done = done};
-    assert_true(writer_reserve(f->w.writer));
-    writer_submit(f->w.writer, &j->job);
+    j->job = (struct writer_job){.context = j, .run = f->run, .done = done};
+    assert_true(writer_reserve(f->writer));
+    writer_submit(f->writer, &j->job);
+}
+
+static void wait_for_all(struct fixture *f)
+{
+    pthread_mutex_lock(&f->mutex);
+    while (f->n_done < f->n_jobs)
+        pthread_cond_wait(&f->changed, &f->mutex);
+    pthread_mutex_unlock(&f->mutex);
 }
 
 static bool count_row(void *context, const struct store_token *row)
@@ -95,40 +187,102 @@ static bool count_row(void *context, const struct store_token *row)
     return true;
 }
 
-static void assert_as_told(struct fixture *f)
+static int64_t count_of(struct store *s, const char *sql)
 {
-    struct store *s;
+    sqlite3_stmt *stmt;
+    assert_int_equal(sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    int64_t n = sqlite3_column_int64(stmt, 0);
+    sqlite3_finalize(stmt);
+    return n;
+}
+
+static void assert_tokens(struct fixture *f, struct store *s)
+{
     unsigned rows[MAX_JOBS] = {0};
-    assert_int_equal(store_open(f->w.files->path, STORE_READ_ONLY, &s, NULL), GATE_OK);
     assert_int_equal(store_tokens(s, count_row, rows, NULL), GATE_OK);
     for (unsigned i = 0; i < f->n_jobs; i++) {
         if (rows[i] != (f->jobs[i].status == GATE_OK ? 60u : 0u))
             fail_msg("job %u ended with %d and has %u rows", i, f->jobs[i].status, rows[i]);
     }
+}
+
+static bool has_run(struct store *s, unsigned index)
+{
+    sqlite3_stmt *stmt;
+    cJSON *document = sample_run(&plan, (int)index);
+    assert_int_equal(
+        sqlite3_prepare_v2(s->db, "SELECT 1 FROM run WHERE uuid = ?1", -1, &stmt, NULL), SQLITE_OK);
+    sqlite3_bind_text(stmt, 1, json_string(document, "uuid", ""), -1, SQLITE_TRANSIENT);
+    bool found = sqlite3_step(stmt) == SQLITE_ROW;
+    sqlite3_finalize(stmt);
+    cJSON_Delete(document);
+    return found;
+}
+
+/* Those that were told as stored, each with what its document says of it, and nothing of others. */
+static void assert_runs(struct fixture *f, struct store *s)
+{
+    for (unsigned i = 0; i < f->n_jobs; i++) {
+        if (has_run(s, i) != (f->jobs[i].status == GATE_OK))
+            fail_msg("run %u ended with %d and is %sthere", i, f->jobs[i].status,
+                     has_run(s, i) ? "" : "not ");
+    }
+    assert_int_equal(count_of(s, "SELECT count(*) FROM run r WHERE r.n_cases <>"
+                                 " (SELECT count(*) FROM result e WHERE e.run_id = r.id)"),
+                     0);
+    assert_int_equal(count_of(s, "SELECT count(*) FROM run r WHERE NOT EXISTS"
+                                 " (SELECT 1 FROM document d WHERE d.run_id = r.id)"),
+                     0);
+    assert_int_equal(count_of(s,
+                              "SELECT count(*) FROM result e WHERE e.series_id IS NOT NULL AND NOT"
+                              " EXISTS (SELECT 1 FROM point p WHERE p.series_id = e.series_id"
+                              " AND p.run_id = e.run_id AND p.arm = e.arm)"),
+                     0);
+    assert_int_equal(count_of(s, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+}
+
+static void assert_sound(struct fixture *f)
+{
+    struct store *s;
+    sqlite3_stmt *stmt;
+    assert_int_equal(store_open(f->path, STORE_READ_ONLY, &s, NULL), GATE_OK);
+    if (f->run == run_run)
+        assert_runs(f, s);
+    else
+        assert_tokens(f, s);
+    assert_int_equal(sqlite3_prepare_v2(s->db, "PRAGMA integrity_check", -1, &stmt, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    assert_string_equal((const char *)sqlite3_column_text(stmt, 0), "ok");
+    sqlite3_finalize(stmt);
     store_close(s);
-    assert_sound(f->w.files->path);
 }
 
 /* The fault comes ever later, until a try goes through it unharmed. */
 static void try_all_places(struct fixture *f, enum fault kind)
 {
     unsigned n_harmed = 0;
-    for (int passes = 0; passes <= MAX_PASSES; passes++) {
+    bool harmed = true;
+    for (int passes = 0; harmed || passes <= EACH_PLACE;
+         passes += passes < EACH_PLACE ? 1 : passes / 2) {
         fault_vfs_set(kind, passes);
         for (int i = 0; i < JOBS_A_TRY; i++)
             submit(f);
-        writer_wait_for(&f->w, f->n_jobs);
-        n_harmed += fault_vfs_count() > 0;
+        wait_for_all(f);
+        harmed = fault_vfs_count() > 0;
+        n_harmed += harmed;
         fault_vfs_set(FAULT_NONE, 0);
-        assert_as_told(f);
+        assert_sound(f);
         submit(f); /* the disk is good again */
-        writer_wait_for(&f->w, f->n_jobs);
+        wait_for_all(f);
         assert_int_equal(f->jobs[f->n_jobs - 1].status, GATE_OK);
     }
     assert_true(n_harmed > 0);
     /* And all of it is there for the next server. */
-    writer_start_again(&f->w);
-    assert_as_told(f);
+    writer_close(f->writer);
+    open_writer(f);
+    assert_sound(f);
 }
 
 static void test_syncs_that_fail(void **state)
@@ -148,12 +302,16 @@ static void test_writes_that_fail(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define BOTH(name)                                                                                 \
+    {#name " of tokens", name, set_up_tokens, tear_down, NULL},                                    \
+    {                                                                                              \
+#name " of whole runs", name, set_up_runs, tear_down, NULL                                 \
+    }
     const struct CMUnitTest tests[] = {
-        TEST(test_syncs_that_fail),
-        TEST(test_full_disk),
-        TEST(test_writes_that_fail),
+        BOTH(test_syncs_that_fail),
+        BOTH(test_full_disk),
+        BOTH(test_writes_that_fail),
     };
-#undef TEST
+#undef BOTH
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
