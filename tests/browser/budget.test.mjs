@@ -90,7 +90,7 @@ describe("budget", { skip }, () => {
 });
 
 describe("layout", { skip }, () => {
-    const it = dashboard({ cases: 70 }); // more rows than the first screen and the first answer have
+    const it = dashboard({ cases: 70 }); // more rows than a screen and the first answer have
 
     /** The wall's answer, in whose rows below the first screen all is longer than above it. */
     const longer = async (route) => {
