@@ -178,7 +178,7 @@ static const char schema[] = "SELECT type, name, sql FROM sqlite_schema ORDER BY
 /* What an empty file of a version has, by the scripts of that time. */
 static int64_t schema_of_version(const struct store_fixture *f, int version)
 {
-    char path[sizeof(f->path) + 8];
+    char path[sizeof(f->path) + 16];
     sqlite3 *db = NULL;
     snprintf(path, sizeof(path), "%s-%d", f->path, version);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);

@@ -24,8 +24,7 @@
 #include "unit/fault_vfs.h"
 
 #define JOBS_A_TRY 3
-#define EACH_PLACE 40 /* operations that fail one after the other; behind these not each one does  \
-                       */
+#define EACH_PLACE 40 /* operations that fail one after the other; then in longer steps */
 #define MAX_TRIES 60
 #define MAX_JOBS (MAX_TRIES * (JOBS_A_TRY + 1))
 
