@@ -31,6 +31,10 @@
  * status. On the host device it computes in the calling thread or in threads of its own and
  * returns when the result is written. The contents of `out` and `workspace` on entry are garbage.
  *
+ * No call, open() and prepare() included, changes what the process or the device has for all:
+ * limits, modes, signals, the folder, the clock, scheduling. Memory of the library's own is fine,
+ * most of the device's is not.
+ *
  * What is in memory. The elements of all inputs are finite, but in GEMM and GEMV, where a NaN or an
  * infinity must reach each sum that it is part of. So a kernel may weigh keys that the mask hides
  * by zero. What lies between rows, before a tensor and behind it may be anything, a NaN or nothing
