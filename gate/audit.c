@@ -1,5 +1,7 @@
 #include "audit.h"
 
+#include "base/clock.h"
+
 /*
  * Does who takes IDLE_RATIO times as long, and IDLE_NS longer, on fresh inputs do nothing else? One
  * pair says little, on a machine that is busy: each idle one counts 1 and each other one -2, from
@@ -119,6 +121,9 @@ static enum gate_status take_pair(const struct audit *a, unsigned n, struct pair
         status = replay_stale(a, &out->stale_ns, err);
     if (!status && n == 0)
         status = check_sets(a, err);
+    if (!status && !(clock_can_be(out->fresh_ns) && clock_can_be(out->stale_ns)))
+        return gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "a replay of the audit",
+                         clock_can_be(out->fresh_ns) ? out->stale_ns : out->fresh_ns);
     return status;
 }
 

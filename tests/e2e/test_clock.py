@@ -1,4 +1,5 @@
 """The clock of a machine stops or jumps while its kernels are timed."""
+import glob
 import json
 import os
 import subprocess
@@ -47,7 +48,7 @@ class Clock(unittest.TestCase):
             self.assertIn(SAYS, case["reason"])
         else:
             self.assertIn(SAYS, done.stderr)
-        self.assertEqual(os.listdir(os.path.join(self.folder, "jumps")), [])
+        self.assertEqual(glob.glob(os.path.join(self.folder, "jumps/*")), [])
 
     def test_one_that_jumps_is_no_calibration(self):
         done = self.gate("jumps", "calibrate", "--processes", "5")

@@ -110,6 +110,7 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
 /* ---- the device ---- */
 
 static const struct device_backend *real;
+static bool clock_stands;
 
 static enum gate_status replay(struct device *d, struct device_replay *r, struct device_time *out,
                                struct gate_error *err)
@@ -119,6 +120,8 @@ static enum gate_status replay(struct device *d, struct device_replay *r, struct
     enum gate_status status = real->replay_run(d, r, out, err);
     kernel.replaying = false;
     out->device_ns = out->host_ns = 500 + 1000.0 * (kernel.computed - before);
+    if (clock_stands)
+        out->device_ns = 0;
     return status;
 }
 
@@ -151,6 +154,7 @@ struct trial {
     struct suite_case c;
     struct kg_kernel k;
     struct arm arm;
+    bool clock_stops; /* when the audit begins */
     unsigned looks;
     struct gate_error err;
 };
@@ -203,7 +207,9 @@ static enum gate_status audit(struct trial *t, void **state)
     if (kernel.deed != NOTHING)
         assert_true(kernel.launches > kernel.from);
     const struct audit a = {&s, true, look, t};
+    clock_stands = t->clock_stops;
     status = audit_arms(&a, &t->err);
+    clock_stands = false;
     session_release(&s);
     cJSON_Delete(object);
     return status;
@@ -248,6 +254,14 @@ static void one_that_is_idle_where_its_result_is_there_is_wrong(void **state)
     assert_non_null(strstr(t.err.message, "does not work where its result is there already"));
 }
 
+/* No kernel is called wrong for what a clock says that cannot be. */
+static void a_clock_that_stops_is_no_fault_of_the_kernel(void **state)
+{
+    struct trial t = {.clock_stops = true};
+    assert_int_equal(audit(&t, state), GATE_ENVIRONMENT);
+    assert_non_null(strstr(t.err.message, "the clock stopped or jumped: a replay of the audit "));
+}
+
 static void without_fingerprints_there_is_no_audit(void **state)
 {
     struct session s = {.device = *state, .n_arms = 1};
@@ -265,6 +279,7 @@ int main(void)
         TEST(every_output_of_a_non_deterministic_one_is_looked_at),
         TEST(one_that_changes_its_ways_is_wrong),
         TEST(one_that_is_idle_where_its_result_is_there_is_wrong),
+        TEST(a_clock_that_stops_is_no_fault_of_the_kernel),
         TEST(without_fingerprints_there_is_no_audit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
