@@ -30,7 +30,7 @@ int clock_gettime(clockid_t id, struct timespec *t)
         return status;
     if (!strcmp(getenv("FAKE_CLOCK"), "stops"))
         *t = (struct timespec){1000, 0};
-    else if (!strcmp(getenv("FAKE_CLOCK"), "jumps") && ++calls > 100 && calls % 7 == 0)
+    else if (!strcmp(getenv("FAKE_CLOCK"), "jumps") && ++calls % 7 == 0)
         t->tv_sec += 30 * 86400;
     return status;
 }
