@@ -273,10 +273,12 @@ static double error_of(const struct error_rule *rule, const struct watch_point *
     return rule->by_vendor ? point->vendor_ratio : point->rel_err;
 }
 
-/* Of n logarithms, which it puts in order: their median, and their standard deviation as the
- * median of their distances from that tells it. */
+/* Of n values, which it overwrites: the median of their logarithms, and the standard deviation of
+ * these as the median of their distances from that tells it. */
 static double median_of_logs(double *logs, size_t n, double *deviation)
 {
+    for (size_t i = 0; i < n; i++)
+        logs[i] = log(logs[i]);
     stats_sort(logs, n);
     double median = stats_quantile(logs, n, 0.5);
     for (size_t i = 0; i < n; i++)
@@ -292,19 +294,20 @@ static double median_of_logs(double *logs, size_t n, double *deviation)
  */
 static bool has_jumped(const struct look *l, const struct error_rule *rule, double *usual)
 {
-    double logs[CHANGEPOINT_WINDOW], deviation;
+    double known[CHANGEPOINT_WINDOW], deviation;
     double now = error_of(rule, &l->tail[l->n - 1]);
-    size_t n = 0;
-    if (now <= rule->jump * rule->least)
-        return false;
+    size_t n = 0, n_jumped = 0;
     for (size_t i = l->n > CHANGEPOINT_WINDOW ? l->n - CHANGEPOINT_WINDOW : 0; i + 1 < l->n; i++) {
         double error = error_of(rule, &l->tail[i]);
-        if (error >= 0)
-            logs[n++] = log(fmax(error, rule->least));
+        if (error < 0)
+            continue;
+        known[n++] = fmax(error, rule->least);
+        n_jumped += now > rule->jump * known[n - 1];
     }
-    if (n < ERROR_MIN_KNOWN)
+    /* Over the median is over one half of them: mostly it is not, and no logarithm is needed. */
+    if (n < ERROR_MIN_KNOWN || 2 * n_jumped < n)
         return false;
-    *usual = exp(median_of_logs(logs, n, &deviation));
+    *usual = exp(median_of_logs(known, n, &deviation));
     return log(now / *usual) > fmax(log(rule->jump), ERROR_DEVIATIONS * deviation);
 }
 
