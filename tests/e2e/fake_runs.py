@@ -35,7 +35,7 @@ class Gate(unittest.TestCase):
         done = subprocess.run(
             [GATE, "run", "--json", "--suite", self.suite, "--device", "cuda:0", "--worker", WORKER,
              "--library", file, "--provider", "x.so", "--db", self.path("gate.db"), "--pause", "0",
-             "--baselines", self.path("baselines"), "--timeout", "2", *args],
+             "--baselines", self.path("baselines"), "--timeout", "60", *args],
             cwd=self.folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
             check=False)
         document = json.loads(done.stdout) if done.stdout else None

@@ -40,7 +40,7 @@ class LibraryCase(PushCase):
     def run_suite(self, library, *arguments, **options):
         return self.gate("run", "--json", "--suite", "suite.json", "--device", "cuda:0",
                          "--worker", WORKER, "--library", library + ".so", "--provider", "x.so",
-                         "--pause", "0", "--timeout", "2", *arguments, **options)
+                         "--pause", "0", "--timeout", "60", *arguments, **options)
 
     def cached(self):
         return sorted(os.path.basename(p)[:-3] for p in

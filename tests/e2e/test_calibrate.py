@@ -33,7 +33,7 @@ class Calibrate(Gate):
         return gate.returncode, json.loads(out) if out else None, errors
 
     def calibrate(self, *args, **fake):
-        return self.finish(self.start("--processes", "7", "--timeout", "2", *args, **fake))
+        return self.finish(self.start("--processes", "7", "--timeout", "60", *args, **fake))
 
     def stored(self):
         if not os.path.exists(self.path("gate.db")):

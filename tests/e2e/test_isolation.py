@@ -22,7 +22,7 @@ class Rogue(unittest.TestCase):
         env = dict(os.environ, GATE_MUTANT_OF=HOST, GATE_MUTANT=deed)
         env.update([mark.split("=")])
         command = [GATE, "verify", "--device", "host", "--suite", "smoke", "--filter",
-                   "gemm/fp32/*", "--library", ROGUE, "--timeout", "2", "--json"]
+                   "gemm/fp32/*", "--library", ROGUE, "--timeout", "4", "--json"]
         script = f'{limit} exec "$@"'
         done = subprocess.run(["bash", "-c", script, "bash", *command], env=env,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)

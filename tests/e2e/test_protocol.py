@@ -37,9 +37,9 @@ class Contracts(Gate):
 
 
 class BadWorkers(Gate):
-    def assert_costs_its_case_only(self, says, **fake):
+    def assert_costs_its_case_only(self, says, *args, **fake):
         self.accept()
-        code, document, errors = self.run_gate(only=FIRST, **fake)
+        code, document, errors = self.run_gate(*args, only=FIRST, **fake)
         self.assertEqual(code, 2, errors)
         cases = self.cases(document)
         self.assertEqual(cases[FIRST]["verdict"], "wrong")
@@ -57,7 +57,7 @@ class BadWorkers(Gate):
         self.assert_costs_its_case_only("ended with exit code 0", act="end")
 
     def test_silence(self):
-        self.assert_costs_its_case_only("no sign of life for 2 s", act="silence")
+        self.assert_costs_its_case_only("no sign of life for 2 s", "--timeout", "2", act="silence")
 
     def test_flood(self):
         self.assert_costs_its_case_only("a line of more than", act="flood")
@@ -121,7 +121,8 @@ class BadWorkers(Gate):
                               self.cases(document)[SECOND]["reason"])
 
     def test_phases_without_end(self):
-        self.assert_costs_its_case_only("no sign of life for 20 s", act="phases")
+        self.assert_costs_its_case_only("no sign of life for 20 s", "--timeout", "2",
+                                        act="phases")
 
     def test_a_worker_that_cannot_be_started_again(self):
         """What was measured is kept, and the cases that lack processes say why."""
