@@ -94,7 +94,7 @@ CUDA_DEFINE := $(if $(filter 1,$(CUDA)),-DGATE_CUDA)
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
     -Wwrite-strings -Wformat=2 -Wpointer-arith -Wundef
 # Assertions stay on in every build; paths are cut so that equal sources give equal binaries.
-PLAIN_C_FLAGS = -std=c11 -D_GNU_SOURCE $(CUDA_DEFINE) -I. -Igate $(WARNINGS) -fno-common \
+PLAIN_C_FLAGS = -std=c11 -D_GNU_SOURCE $(CUDA_DEFINE) -I. -Igate -Iserver $(WARNINGS) -fno-common \
     -fstack-protector-strong -ffile-prefix-map=$(CURDIR)=. -pthread $(CFLAGS)
 ifneq ($(SANITIZE),)
 SANITIZE_FLAGS := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -115,18 +115,18 @@ TEST_LIBS = $(call libs,cmocka sqlite3 libcjson libmd libmicrohttpd zlib) -ldl -
 # ---- sources ----------------------------------------------------------------------------------
 
 EMBED_C := gate/base/embed_tool.c
-GATE_C := $(filter-out $(EMBED_C),$(wildcard gate/*.c gate/base/*.c)) \
+GATE_C := $(filter-out $(EMBED_C),$(wildcard gate/*.c gate/*/*.c)) \
     kernels/reference/reference_host.c
-SERVER_C := $(wildcard server/*.c)
+SERVER_C := $(wildcard server/*.c server/*/*.c)
 MAIN_C := gate/main.c server/main.c
 CORE_C := $(filter-out $(MAIN_C),$(GATE_C) $(SERVER_C))
-GATE_CU := $(wildcard gate/*.cu) kernels/reference/reference_cuda.cu
+GATE_CU := $(wildcard gate/device/*.cu) kernels/reference/reference_cuda.cu
 HOST_C := $(wildcard kernels/host/*.c)
 OURS := kernels/ours.c $(wildcard kernels/attention_fwd/*.cu kernels/gemm/*.cu \
     kernels/linear_relu/*.cu kernels/gemv/*.cu)
 CUBLAS := $(wildcard kernels/cublas/*.c kernels/cublas/*.cu)
 SUITES := $(wildcard kernels/suites/*.json)
-SCHEMAS := $(sort $(wildcard gate/*.schema.json))
+SCHEMAS := $(sort $(wildcard gate/formats/*.schema.json))
 ifeq ($(WEB),1)
 PAGE := $(wildcard web/*.html web/*.js web/*.css web/*.svg) build/web/uplot.js build/web/uplot.css
 else
@@ -168,7 +168,7 @@ CUDA_LIBS := $(or $(CUDART),-lcudart_static) -lrt -ldl
 endif
 LIBRARIES := $(B)/$(LIB)/libhost.so $(CUDA_LIBRARIES)
 DATA := $(SUITES:kernels/suites/%=$(B)/$(SHARE)/suites/%) \
-    $(SCHEMAS:gate/%=$(B)/$(SHARE)/schemas/%)
+    $(SCHEMAS:gate/formats/%=$(B)/$(SHARE)/schemas/%)
 PROGRAMS := $(B)/bin/gate $(B)/bin/gate-server
 TESTS_AND_TOOLS := $(patsubst %.c,$(B)/%,$(UNIT_C) $(TOOL_C))
 MUTANTS := $(patsubst tests/mutants/%.c,$(B)/tests/mutants/%.so,$(MUTANT_C)) $(CUDA_MUTANTS)
@@ -357,7 +357,7 @@ $(B)/gen/schemas.c: $(SCHEMAS) build/embed
 	$(call say,EMBED)
 	$(Q)mkdir -p $(@D) && build/embed embedded_schemas $(SCHEMAS) > $@
 
-$(B)/gen/api.c: server/openapi.json build/embed
+$(B)/gen/api.c: server/api/openapi.json build/embed
 	$(call say,EMBED)
 	$(Q)mkdir -p $(@D) && build/embed embedded_api $< > $@
 
@@ -422,7 +422,7 @@ $(B)/$(LIB)/libhost.so: $(call object,$(HOST_C)) ci/kernel-library.map
 $(B)/$(SHARE)/suites/%: kernels/suites/%
 	$(Q)install -Dm 644 $< $@
 
-$(B)/$(SHARE)/schemas/%: gate/%
+$(B)/$(SHARE)/schemas/%: gate/formats/%
 	$(Q)install -Dm 644 $< $@
 
 # ---- CUDA -------------------------------------------------------------------------------------
@@ -477,7 +477,7 @@ $(BROWSER_MODULES): tests/browser/package-lock.json | packages
 	    npm ci --ignore-scripts --prefer-offline --no-audit --no-fund --silent --prefix $(<D) || true
 
 $(B)/obj/tests/%.c.o: tests/%.c $(B)/gen/flags | packages $(B)/gen/version.h
-	$(call compile,-Itests -Iserver)
+	$(call compile,-Itests)
 
 # With the objects of the host library: its parts are tested one by one.
 $(B)/obj/tests.a: $(call object,$(TEST_SHARED_C) $(HOST_C)) $(CORE_O)
@@ -489,11 +489,12 @@ $(TESTS_AND_TOOLS): $(B)/%: $(B)/obj/%.c.o $(B)/obj/tests.a
 	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $^ $(TEST_LIBS) $(CUDA_LIBS) -o $@
 
 # A part of CORE_O and of the tests' shared code, so that the suite need not compile all of it.
-FUZZ_CORE_C := $(wildcard gate/base/*.c gate/decide*.c server/api*.c server/store*.c \
-    server/watch*.c) $(patsubst %,gate/%.c,best best_write problem report_csv report_run \
-    report_units run_check stats suite verdict) $(patsubst %,server/%.c,alert_json badge bytes \
-    changepoint emit feed log metrics number reply request run_rows trend_columns xml) \
-    $(wildcard tests/tools/sample_*.c) tests/fuzz/edits.c tests/fuzz/history.c
+FUZZ_CORE_C := $(wildcard gate/base/*.c gate/decide/*.c server/text/*.c server/ops/*.c \
+    server/api/api*.c server/store/*.c server/watch/watch*.c tests/tools/sample_*.c) \
+    $(patsubst %,gate/%.c,best/best best/best_write cases/problem cases/suite report/report_csv \
+    report/report_run report/report_units run/run_check) $(patsubst %,server/%.c,api/alert_json \
+    api/badge api/feed request/reply request/request api/trend_columns watch/changepoint) \
+    tests/fuzz/edits.c tests/fuzz/history.c
 $(B)/obj/fuzz.a: $(call object,$(filter-out $(EMBED_C),$(FUZZ_CORE_C))) $(B)/gen/schemas.c.o \
     $(B)/gen/api.c.o
 	$(call say,AR)

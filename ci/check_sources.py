@@ -43,6 +43,7 @@ EXIT_CALL = re.compile(r"(?<![\w.>])exit\s*\(")
 # A statement in a format string has a conversion in it.
 SQL_FORMAT = re.compile(r'"[^"]*\b(SELECT|INSERT INTO|UPDATE|DELETE FROM|REPLACE INTO)\b[^"]*%[-+ #0-9.*]*'
                         r'(?:hh|h|ll|l|j|z|t|L)?[diouxXeEfgGaAcspqQw][^"]*"')
+INCLUDE = re.compile(r'^ *# *include "([^"]+)"', re.M)
 LEFT_OVER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(?:work|home/\w+|Users/\w+|root/)\b")
 COMMENT_OR_STRING = re.compile(
@@ -128,6 +129,40 @@ def check_text(path, text):
         found(path, text.count("\n") + 1, "no newline at the end of the file")
 
 
+def folder_graph(paths):
+    """Of the folders of the gate and the server: folder -> {folder that it includes of: a file}."""
+    graph = {}
+    for path in (p for p in paths if p.endswith(CODE) and p.startswith(("gate/", "server/"))):
+        here = os.path.dirname(path)
+        with open(path, encoding="utf-8") as file:
+            includes = INCLUDE.findall(file.read())
+        for there in {os.path.dirname(i) for i in includes} - {""}:
+            for folder in (there, f"gate/{there}", f"server/{there}"):
+                if folder != here and folder.startswith(("gate/", "server/")):
+                    graph.setdefault(here, {})[folder] = path
+    return graph
+
+
+def check_folders(paths):
+    """Folders include of each other in one direction, so that each can be understood alone."""
+    graph = folder_graph(paths)
+    done = set()
+
+    def visit(folder, trail):
+        if folder in trail:
+            ring = trail[trail.index(folder):] + [folder]
+            found(graph[ring[0]][ring[1]], 1, f"folders include in a ring: {' -> '.join(ring)}")
+            return
+        if folder in done:
+            return
+        for other in sorted(graph.get(folder, {})):
+            visit(other, trail + [folder])
+        done.add(folder)
+
+    for folder in sorted(graph):
+        visit(folder, [])
+
+
 def check(path):
     with open(path, encoding="utf-8") as file:
         try:
@@ -151,10 +186,10 @@ def main():
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             check=True, stdout=subprocess.PIPE).stdout.decode()
         paths = sorted(p for p in listing.split("\0") if p and os.path.isfile(p))
-        folders = {p.split("/")[0] for p in paths if "/" in p and not p.startswith(".")}
-        for folder in sorted(folders):
+        for folder in sorted({os.path.dirname(p) for p in paths} - {"", ".ci", ".github"}):
             if f"{folder}/README.md" not in paths:
-                found(folder, 1, "a folder of the first level without a README.md")
+                found(folder, 1, "a folder without a README.md that says what belongs there")
+        check_folders(paths)
     for path in paths:
         if path.endswith(TEXT) or os.path.basename(path) in ("Makefile", "run"):
             check(path)

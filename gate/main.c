@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "commands.h"
-#include "server/store.h"
+#include "cli/commands.h"
+#include "worker/worker.h"
+#include "server/store/store.h"
 #include "version.h"
 
 #define TELL_MS 5000 /* of a long migration */

@@ -3,10 +3,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "log.h"
-#include "notify.h"
-#include "server_commands.h"
-#include "store.h"
+#include "ops/log.h"
+#include "watch/notify.h"
+#include "command/server_commands.h"
+#include "store/store.h"
 #include "version.h"
 
 #define TELL_MS 5000 /* of a long migration */

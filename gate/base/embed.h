@@ -19,7 +19,7 @@ struct embedded_file {
 extern const struct embedded_file embedded_schemas[];
 extern const size_t embedded_schemas_count;
 
-/* server/openapi.json alone. */
+/* server/api/openapi.json alone. */
 extern const struct embedded_file embedded_api[];
 extern const size_t embedded_api_count;
 

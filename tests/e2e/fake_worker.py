@@ -1,5 +1,5 @@
 #!/usr/bin/env -S python3 -IS
-"""A worker by gate/PROTOCOL.md that measures nothing: it answers as $FAKE says.
+"""A worker by gate/worker/PROTOCOL.md that measures nothing: it answers as $FAKE says.
 
 FAKE is a JSON object: "greeting" and "record" are merged into the answers, "before" is written to
 standard output before the record, "act" is what to do instead of answering a case:

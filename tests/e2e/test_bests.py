@@ -11,7 +11,7 @@ from fake_runs import FIRST, GATE, SECOND, Gate
 
 
 class Bests(Gate):
-    """What several runs in a row do to a best (gate/ratchet.h)."""
+    """What several runs in a row do to a best (gate/best/ratchet.h)."""
 
     def best_log(self):
         done = subprocess.run([GATE, "best", "log", "--json", "--baselines",

@@ -383,6 +383,24 @@ class SourceRules(unittest.TestCase):
             with self.subTest(text):
                 self.assertEqual(self.findings(name, text), "")
 
+    def test_folders(self):
+        """Each says what belongs there, and they include of each other in one direction."""
+        tree = tempfile.mkdtemp(dir=SCRATCH)
+        for name, text in (
+                ("gate/base/x.c", '#include "run/y.h"\n'),
+                ("gate/base/README.md", "# gate/base\n"),
+                ("gate/run/y.h", "#ifndef GATE_RUN_Y_H\n#define GATE_RUN_Y_H\n#endif\n"),
+                ("gate/run/z.c", '#include "base/x.h"\n#include "y.h"\n')):
+            os.makedirs(os.path.dirname(os.path.join(tree, name)), exist_ok=True)
+            with open(os.path.join(tree, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        run("git", "init", "-q", cwd=tree)
+        script = os.path.join(TREE, "ci/check_sources.py")
+        found = run("python3", script, cwd=tree).stdout.splitlines()
+        self.assertEqual(found, [
+            "gate/run:1: a folder without a README.md that says what belongs there",
+            "gate/base/x.c:1: folders include in a ring: gate/base -> gate/run -> gate/base"])
+
 
 class Runner(unittest.TestCase):
     """tests/run adds up honestly."""

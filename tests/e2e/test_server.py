@@ -230,7 +230,7 @@ def bytes_of_files(process):
 
 
 class Kept(SeededCase):
-    """Long answers that were asked for before are sent as pages of memory (server/pages.h)."""
+    """Long answers that were asked for before are sent as pages of memory (server/http/pages.h)."""
 
     runs = 80
     path = "/api/v1/runs?limit=200"

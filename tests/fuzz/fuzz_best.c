@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "edits.h"
-#include "gate/best.h"
+#include "gate/best/best.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 
 #include "base/gzip.h"
 #include "edits.h"
-#include "server/store_pack.h"
+#include "server/store/store_pack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,9 +8,9 @@
 #include "base/json.h"
 #include "edits.h"
 #include "history.h"
-#include "server/api.h"
-#include "server/badge.h"
-#include "server/feed.h"
+#include "server/api/api.h"
+#include "server/api/badge.h"
+#include "server/api/feed.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

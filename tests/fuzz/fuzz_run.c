@@ -9,9 +9,9 @@
 #include "base/json.h"
 #include "edits.h"
 #include "history.h"
-#include "server/api_private.h"
-#include "server/api_write.h"
-#include "server/watch.h"
+#include "server/api/api_private.h"
+#include "server/api/api_write.h"
+#include "server/watch/watch.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

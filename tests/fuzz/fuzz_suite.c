@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "edits.h"
-#include "gate/suite.h"
+#include "gate/cases/suite.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

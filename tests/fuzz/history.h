@@ -4,7 +4,7 @@
 #ifndef TESTS_FUZZ_HISTORY_H
 #define TESTS_FUZZ_HISTORY_H
 
-#include "server/store.h"
+#include "server/store/store.h"
 #include "tools/sample_runs.h"
 
 /* A store in a folder of its own, with the first n runs of the plan; it lives to the end. */

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "../../gate/device.h"
+#include "../../gate/device/device.h"
 #include "tap.h"
 
 static struct device *device;

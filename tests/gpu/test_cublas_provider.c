@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../gate/library.h"
+#include "../../gate/library/library.h"
 #include "../unit/problem_tensors.h"
 #include "gpu_device.h"
 

@@ -67,8 +67,8 @@ def answer(row, document):
 
 
 def judge(row, build, device, seed=None):
-    """Gives one row to the gate. What hangs has a timeout of its own; on a busy machine what is right
-    may be silent for longer."""
+    """Gives one row to the gate. What hangs has a timeout of its own: on a busy machine what is
+    right may be silent for longer."""
     original = "libhost.so" if device == "host" else "libours.so"
     env = dict(os.environ, GATE_MUTANT=row["name"],
                GATE_MUTANT_OF=os.path.join(build, "lib", "kernel-gate", original))

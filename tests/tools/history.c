@@ -20,8 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/store_pack.h"
-#include "server/store_private.h"
+#include "server/store/store_pack.h"
+#include "server/store/store_private.h"
 
 #define N_DEVICES 2
 #define END_MS 1735689600000LL

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "decide.h"
-#include "report_run.h"
+#include "decide/decide.h"
+#include "report/report_run.h"
 #include "sample_devices.h"
 #include "sample_story.h"
 

@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "sample_devices.h"
 #include "sample_runs.h"
-#include "server/store.h"
+#include "server/store/store.h"
 
 static int argument(int argc, char **argv, int i, long otherwise)
 {

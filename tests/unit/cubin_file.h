@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "gate/base/buf.h"
-#include "gate/machine_code.h"
+#include "gate/library/machine_code.h"
 
 /* Two kernels, and what they share. Sections count from 2: the empty one and the names come first.
  */

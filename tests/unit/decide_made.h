@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "gate/decide.h"
+#include "gate/decide/decide.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define ROOM (DECIDE_MAX_PROCESSES + 1)

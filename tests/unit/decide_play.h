@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "gate/decide.h"
+#include "gate/decide/decide.h"
 
 /* What a process measures; NAN: not measured, the same for all processes of a source. */
 struct play_process {

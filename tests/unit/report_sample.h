@@ -7,7 +7,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "report.h"
+#include "report/report.h"
 
 extern const struct report_style report_plain; /* no colour, of any width */
 

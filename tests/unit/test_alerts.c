@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "server/store_alert.h"
-#include "server/store_change.h"
-#include "server/store_outside.h"
-#include "server/store_webhook.h"
+#include "server/store/store_alert.h"
+#include "server/store/store_change.h"
+#include "server/store/store_outside.h"
+#include "server/store/store_webhook.h"
 #include "unit/store_fixture.h"
 
 #define DEVICE "nvidia-h200"

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include "gate/audit.h"
-#include "gate/device_backend.h"
-#include "gate/problem.h"
-#include "gate/suite.h"
+#include "gate/worker/audit.h"
+#include "gate/device/device_backend.h"
+#include "gate/cases/problem.h"
+#include "gate/cases/suite.h"
 
 enum { M = 8, SETS_MAX = 64 };
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/auth.h"
+#include "server/request/auth.h"
 
 struct fixture {
     char folder[64];

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "backoff.h"
+#include "base/backoff.h"
 
 static void assert_within(unsigned n, double least, double most)
 {

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "best.h"
+#include "best/best.h"
 
 #define CONTRACT "graph-replay-v1"
 #define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

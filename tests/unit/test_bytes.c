@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "server/bytes.h"
+#include "server/text/bytes.h"
 
 #define LETTERS_AND_DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "server/changepoint.h"
+#include "server/watch/changepoint.h"
 #include "unit/noise.h"
 
 #define MAX_VALUES 1200

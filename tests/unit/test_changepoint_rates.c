@@ -35,7 +35,7 @@
 
 #include <cmocka.h>
 
-#include "server/changepoint.h"
+#include "server/watch/changepoint.h"
 #include "unit/noise.h"
 
 #define SERIES 1000     /* without a change */

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "cubin_file.h"
-#include "gate/code.h"
+#include "gate/launch/code.h"
 
 static const struct device_kernel two[] = {
     {"one", {132, 1, 1}, {128, 1, 1}, 96, 0, 4096},

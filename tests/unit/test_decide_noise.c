@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "gate/decide.h"
+#include "gate/decide/decide.h"
 #include "unit/decide_play.h"
 #include "unit/noise.h"
 

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "decide_play.h"
-#include "gate/measure.h"
+#include "gate/worker/measure.h"
 #include "noise.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "gate/device_lock.h"
+#include "gate/device/device_lock.h"
 
 #define DEVICE "GPU-../0 1"
 #define FILE_NAME "kernel-gate-GPU----0-1.lock"

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "gate/device_backend.h"
-#include "gate/early.h"
+#include "gate/device/device_backend.h"
+#include "gate/verify/early.h"
 
 static struct device_state shown; /* by the device */
 

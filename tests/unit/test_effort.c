@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "gate/effort.h"
+#include "gate/run/effort.h"
 
 static void assert_near(double a, double b)
 {

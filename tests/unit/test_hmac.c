@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "server/hmac.h"
+#include "server/watch/hmac.h"
 
 static void assert_mac(const void *key, size_t key_len, const void *text, size_t len,
                        const char *expected)

@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "cubin_file.h"
-#include "gate/machine_code.h"
+#include "gate/library/machine_code.h"
 
 /* The hash of a kernel of a library of these; "" when it is not known. */
 static void hash_of(const struct cubin *cubins, size_t n, const char *name, char hex[65])

@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
-#include "gate/device_backend.h"
-#include "gate/measure.h"
-#include "gate/problem.h"
-#include "gate/protocol.h"
+#include "gate/device/device_backend.h"
+#include "gate/worker/measure.h"
+#include "gate/cases/problem.h"
+#include "gate/worker/protocol.h"
 #include "unit/noise.h"
 
 #define LAUNCH_NS 1000.0

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/number.h"
+#include "server/text/number.h"
 
 static void assert_integer(int64_t value)
 {

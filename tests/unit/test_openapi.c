@@ -10,8 +10,8 @@
 
 #include "base/embed.h"
 #include "base/json.h"
-#include "server/api_private.h"
-#include "server/api_write.h"
+#include "server/api/api_private.h"
+#include "server/api/api_write.h"
 
 #define PREFIX "/api/v1/"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/pages.h"
+#include "server/http/pages.h"
 
 #define HEAD "HTTP/1.1 200 OK\r\n\r\n"
 #define HEAD_BYTES (sizeof(HEAD) - 1)

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "gate/ratchet.h"
+#include "gate/best/ratchet.h"
 #include "unit/decide_play.h"
 #include "unit/noise.h"
 

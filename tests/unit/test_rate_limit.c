@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "server/rate_limit.h"
+#include "server/http/rate_limit.h"
 
 static unsigned take_all(struct limits *l, uint64_t key, int64_t now_ms)
 {

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "build_scene.h"
-#include "rebuild.h"
+#include "best/rebuild.h"
 
 static const char forgets[] = "true\n";
 

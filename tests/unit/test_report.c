@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "report_run.h"
+#include "report/report_run.h"
 #include "report_sample.h"
 
 static void test_golden(void **state)

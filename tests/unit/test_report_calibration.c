@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "report_calibration.h"
-#include "report_units.h"
+#include "report/report_calibration.h"
+#include "report/report_units.h"
 #include "report_sample.h"
 
 /* What `gate calibrate` writes: no cases, and what the machine can tell of each. */

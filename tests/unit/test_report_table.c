@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "report_table.h"
-#include "report_units.h"
-#include "term.h"
+#include "report/report_table.h"
+#include "report/report_units.h"
+#include "base/term.h"
 #include "report_sample.h"
 
 static void test_units(void **state)

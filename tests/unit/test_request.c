@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/emit.h"
-#include "server/reply.h"
-#include "server/request.h"
+#include "server/text/emit.h"
+#include "server/request/reply.h"
+#include "server/request/request.h"
 
 static void test_path_and_parameters(void **state)
 {

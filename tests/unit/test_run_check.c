@@ -12,7 +12,7 @@
 
 #include "base/json.h"
 #include "base/schema.h"
-#include "run_check.h"
+#include "run/run_check.h"
 #include "tools/sample_devices.h"
 #include "tools/sample_runs.h"
 

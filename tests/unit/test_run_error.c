@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "gate/run.h"
+#include "gate/run/run.h"
 
 /* A case that was measured, and what it is held against. */
 struct scene {

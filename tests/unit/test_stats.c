@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "gate/stats.h"
+#include "gate/decide/stats.h"
 
 static void assert_close(double got, double expected)
 {

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/schema.h"
-#include "server/store_private.h"
+#include "server/store/store_private.h"
 #include "unit/store_fixture.h"
 
 static const struct store_run_filter any;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "server/store_private.h"
-#include "server/store_token.h"
+#include "server/store/store_private.h"
+#include "server/store/store_token.h"
 #include "unit/store_fixture.h"
 
 static int64_t runs_in(const struct store_fixture *f)

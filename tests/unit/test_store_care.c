@@ -12,9 +12,9 @@
 
 #include "base/json.h"
 #include "base/schema.h"
-#include "server/store_backup.h"
-#include "server/store_outside.h"
-#include "server/store_private.h"
+#include "server/store/store_backup.h"
+#include "server/store/store_outside.h"
+#include "server/store/store_private.h"
 #include "unit/store_fixture.h"
 
 struct faults {

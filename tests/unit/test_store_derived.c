@@ -12,11 +12,11 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "server/store_best.h"
-#include "server/run_rows.h"
-#include "server/store_pack.h"
-#include "server/store_private.h"
-#include "server/store_trend.h"
+#include "server/store/store_best.h"
+#include "server/store/run_rows.h"
+#include "server/store/store_pack.h"
+#include "server/store/store_private.h"
+#include "server/store/store_trend.h"
 #include "unit/store_fixture.h"
 
 #define GPU "nvidia-h200"

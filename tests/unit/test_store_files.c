@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "server/store_private.h"
+#include "server/store/store_private.h"
 #include "unit/store_fixture.h"
 
 /* ---- files that are not ours ---- */

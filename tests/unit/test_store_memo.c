@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/store_memo.h"
-#include "server/store_private.h"
-#include "server/store_trend.h"
+#include "server/store/store_memo.h"
+#include "server/store/store_private.h"
+#include "server/store/store_trend.h"
 #include "unit/store_fixture.h"
 
 #define GPU "nvidia-h200"

@@ -16,7 +16,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "server/store_schema.h"
+#include "server/store/store_schema.h"
 #include "unit/store_fixture.h"
 
 /* The rows that version 1 had of a run, as far as the documents are concerned. */

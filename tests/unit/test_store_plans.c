@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/store_private.h"
+#include "server/store/store_private.h"
 #include "unit/store_fixture.h"
 
 /*

@@ -10,9 +10,9 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "server/store_private.h"
-#include "server/watch.h"
-#include "server/watch_branches.h"
+#include "server/store/store_private.h"
+#include "server/watch/watch.h"
+#include "server/store/watch_branches.h"
 #include "unit/store_fixture.h"
 
 static const struct watch_branches usual;

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/store_private.h"
-#include "server/store_trend.h"
+#include "server/store/store_private.h"
+#include "server/store/store_trend.h"
 #include "unit/store_fixture.h"
 
 #define GPU "nvidia-h200"

@@ -17,7 +17,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "server/store_wal.h"
+#include "server/store/store_wal.h"
 #include "unit/fault_vfs.h"
 
 #define N_ROWS 1200

@@ -16,7 +16,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "server/store_private.h"
+#include "server/store/store_private.h"
 #include "unit/store_fixture.h"
 
 #define ATTENTION "attention_fwd/fp16/b8-h16-s512-d64/causal"

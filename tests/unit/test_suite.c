@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "gate/base/file.h"
-#include "gate/suite.h"
+#include "gate/cases/suite.h"
 
 static char path[4096];
 

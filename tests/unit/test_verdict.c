@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "gate/verdict.h"
+#include "gate/decide/verdict.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -13,12 +13,12 @@
 #include <string.h>
 
 #include "../../kernels/reference/reference.h"
-#include "gate/sanitize.h"
-#include "gate/verify_image.h"
-#include "gate/verify_look.h"
-#include "gate/verify_probe.h"
-#include "gate/verify_shapes.h"
-#include "gate/verify_state.h"
+#include "gate/run/sanitize.h"
+#include "gate/verify/verify_image.h"
+#include "gate/verify/verify_look.h"
+#include "gate/verify/verify_probe.h"
+#include "gate/verify/verify_shapes.h"
+#include "gate/verify/verify_state.h"
 #include "problem_tensors.h"
 
 enum { ROWS = 300, COLUMNS = 200 };

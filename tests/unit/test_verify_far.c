@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "gate/verify_far.h"
+#include "gate/verify/verify_far.h"
 #include "problem_tensors.h"
 
 #define FAR (((int64_t)1 << 30) + 64)

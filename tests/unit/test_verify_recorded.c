@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "../../kernels/reference/reference.h"
-#include "gate/device_backend.h"
-#include "gate/verify.h"
+#include "gate/device/device_backend.h"
+#include "gate/verify/verify.h"
 #include "problem_tensors.h"
 
 enum fault { NONE, IDLE, OTHER_BITS, OUT_OF_BOUNDS, INPUT };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/verify_spot.h"
+#include "gate/verify/verify_spot.h"
 #include "problem_tensors.h"
 
 /* A problem with its inputs and reference, on the host device. */

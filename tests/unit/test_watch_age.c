@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "server/watch_age.h"
+#include "server/watch/watch_age.h"
 
 static void test_of_the_run_that_it_is_at(void **state)
 {

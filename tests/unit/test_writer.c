@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "server/auth.h"
-#include "server/store_private.h"
-#include "server/store_token.h"
+#include "server/request/auth.h"
+#include "server/store/store_private.h"
+#include "server/store/store_token.h"
 #include "unit/writer_fixture.h"
 
 #define MAX_JOBS 500

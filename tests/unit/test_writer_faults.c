@@ -15,11 +15,11 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "server/auth.h"
-#include "server/store_private.h"
-#include "server/store_token.h"
-#include "server/watch.h"
-#include "server/writer.h"
+#include "server/request/auth.h"
+#include "server/store/store_private.h"
+#include "server/store/store_token.h"
+#include "server/watch/watch.h"
+#include "server/store/writer.h"
 #include "tools/sample_runs.h"
 #include "unit/fault_vfs.h"
 

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "server/store_best.h"
-#include "server/store_change.h"
+#include "server/store/store_best.h"
+#include "server/store/store_change.h"
 
 #define CASE "attention_fwd/fp16/b8-h16-s512-d64/causal"
 #define DEVICE "nvidia-h200"

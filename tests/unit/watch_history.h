@@ -5,8 +5,8 @@
 #ifndef TESTS_UNIT_WATCH_HISTORY_H
 #define TESTS_UNIT_WATCH_HISTORY_H
 
-#include "server/store_alert.h"
-#include "server/watch.h"
+#include "server/store/store_alert.h"
+#include "server/watch/watch.h"
 #include "unit/noise.h"
 #include "unit/store_fixture.h"
 

@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#include "server/writer.h"
+#include "server/store/writer.h"
 #include "unit/store_fixture.h"
 
 struct writer_fixture {

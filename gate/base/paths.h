@@ -1,0 +1,33 @@
+/*
+ * paths.h: where the installed parts are: relative to the program, so that a tree can be moved.
+ *
+ *     bin/gate   lib/kernel-gate/libours.so ...   share/kernel-gate/suites/canonical.json ...
+ */
+#ifndef GATE_BASE_PATHS_H
+#define GATE_BASE_PATHS_H
+
+#include "error.h"
+
+#define PATHS_MAX 4096
+
+/* Path of a kernel library by its file name ("libours.so"). */
+enum gate_status paths_library(const char *file, char path[PATHS_MAX], struct gate_error *err);
+
+/* Path of a suite: `name` itself when it has a slash or ends in ".json", else that of an installed
+ * suite; GATE_USAGE when there is none of that name. */
+enum gate_status paths_suite(const char *name, char path[PATHS_MAX], struct gate_error *err);
+
+/*
+ * The user's folder for files of a kind: `variable` of the environment if it is set, else
+ * kernel-gate under the folder of the XDG base directory specification (`xdg`, "XDG_CACHE_HOME",
+ * which must be absolute, else `below` the home folder), and `name` in it ("" or "/spool").
+ * GATE_ENVIRONMENT: there is none, or its path is too long.
+ */
+struct paths_kind {
+    const char *what; /* for messages: "the artifact cache" */
+    const char *variable, *xdg, *below, *name;
+};
+enum gate_status paths_user_folder(const struct paths_kind *kind, char path[PATHS_MAX],
+                                   struct gate_error *err);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * term.h: what a terminal can show, and texts that are safe to show on it.
+ */
+#ifndef GATE_BASE_TERM_H
+#define GATE_BASE_TERM_H
+
+#include <stdbool.h>
+
+#include "buf.h"
+
+enum term_colour { TERM_PLAIN, TERM_RED, TERM_GREEN, TERM_YELLOW, TERM_CYAN, TERM_BOLD, TERM_DIM };
+
+/* A terminal that is not "dumb", and NO_COLOR is unset or empty. */
+bool term_has_colour(int fd);
+
+/* Columns of the terminal on `fd`; 0 when it is none or does not say. COLUMNS wins when set. */
+int term_columns(int fd);
+
+/* Columns that a UTF-8 text takes: wide characters two, combining marks none. */
+int term_width(const char *text);
+
+/*
+ * Appends `text` with every control character (escape sequences begin with one), every character
+ * that turns the direction of writing, and every byte that is not UTF-8 replaced by U+FFFD.
+ */
+void term_puts(const char *text, struct buf *out);
+
+/* Starts and ends a colour; nothing when `on` is false or the colour is TERM_PLAIN. */
+void term_colour_begin(bool on, enum term_colour colour, struct buf *out);
+void term_colour_end(bool on, enum term_colour colour, struct buf *out);
+
+#endif

@@ -1,0 +1,161 @@
+/*
+ * best.h: the stored bests of one device model, baselines/<device-model>.json (best.schema.json).
+ *
+ * The file is reviewed like code: one line a case, sorted by id, and a log that only grows. Times
+ * are in ns per launch where the name ends in _ns, in ms since 1970 where it ends in _ms.
+ */
+#ifndef GATE_BEST_BEST_H
+#define GATE_BEST_BEST_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "decide/stats.h"
+
+struct best;
+
+/* How wrong the best was in the run that measured it, by its verification. */
+struct best_error {
+    bool known;
+    double rel_fro;
+    double vendor_ratio; /* over the vendor's on the same inputs; 0: not known */
+    char vendor[65];     /* "": no vendor's was right */
+};
+
+struct best_entry {
+    double p50_ns, p50_lo_ns, p50_hi_ns, p90_ns;
+    double control_ns; /* of the control kernel when the best was measured */
+    double spread;     /* for a best without its library: SD over processes of ln(p50 / control), or
+                          what a process knows its p50 within, whichever is more */
+    int64_t time_ms;   /* start of the run that measured it */
+    const char *kernel;
+    const char *commit; /* 40 hex digits, or "" */
+    const char *run_uuid;
+    const char *library_sha256; /* 64 hex digits */
+    const char *epoch;          /* of the run, "" when it told none */
+    struct best_error error;
+};
+
+/*
+ * Fills control_ns (the median) and spread (0 for a single process) from what n processes measured,
+ * p50 and control of each. False, and nothing is filled, unless all of them are positive.
+ */
+bool best_control(struct best_entry *entry, const double *p50_ns, const double *control_ns,
+                  size_t n);
+
+/* Raises `spread` to what a process knows its p50 within: the median over n processes of half of
+ * its interval. 0 of a process: it did not tell. */
+void best_allow_for(struct best_entry *entry, const double *half_width, size_t n);
+
+/* Of an object that names them as the `verify` of a run document does. */
+struct best_error best_error_of(const cJSON *verify);
+
+enum best_action {
+    BEST_ACCEPT_NEW, /* the case had none */
+    BEST_ACCEPT,     /* someone decided; the one way to a slower best */
+    BEST_RATCHET,    /* a confirmed improvement lowered it */
+    BEST_TREND,      /* small improvements, one run after the other, lowered it */
+    BEST_EPOCH,      /* the same library was measured anew: its record is of another epoch */
+    BEST_ACTION_COUNT
+};
+
+const char *best_action_name(enum best_action action); /* "accept-new", ..., "epoch" */
+
+struct best_note {
+    enum best_action action;
+    const char *reason; /* not empty */
+    const char *author; /* not empty */
+    int64_t time_ms;    /* of the decision */
+};
+
+struct best_change {
+    int64_t time_ms;
+    const char *case_id;
+    enum best_action action;
+    double from_ns; /* 0: there was none */
+    double to_ns;
+    const char *reason, *author, *commit, *run_uuid;
+};
+
+/* DIR/DEVICE-MODEL.json; free(). NULL: out of memory. */
+char *best_path(const char *folder, const char *device_model);
+
+/*
+ * Reads a file; one that does not exist is an empty set. GATE_IO with "FILE:LINE:COLUMN: ..." for a
+ * file that is truncated, does not fit the schema or is of another device model; `device_model`
+ * NULL takes the file's. *out is the caller's (best_free).
+ */
+enum gate_status best_load(const char *path, const char *device_model, struct best **out,
+                           struct gate_error *err);
+void best_free(struct best *b); /* NULL is fine */
+
+/* "" for an empty set. Valid until best_set(). */
+const char *best_contract(const struct best *b);
+
+/*
+ * The best of a case; false when there is none under this contract. The strings of *out are
+ * valid until best_set() on the same case.
+ */
+bool best_find(const struct best *b, const char *case_id, const char *contract,
+               struct best_entry *out);
+
+/*
+ * Stores a best and appends to the log. All bests of a file have one contract, so GATE_USAGE
+ * when `contract` is not the file's, and when a text is empty or too long. GATE_INTERNAL, since a
+ * program asks for what it must not: accept-new for a case that has a best, a ratchet or trend that
+ * does not lower one, and an epoch of another library. Ends the case's trend. Copies all strings.
+ */
+enum gate_status best_set(struct best *b, const char *case_id, const char *contract,
+                          const struct best_entry *entry, const struct best_note *note,
+                          struct gate_error *err);
+
+/*
+ * The trend of a case: what the runs in a row found that may move its best (ratchet.h says when).
+ * It is kept here, because the history of a runner may be gone tomorrow.
+ */
+struct best_evidence {
+    int64_t time_ms; /* start of the run */
+    const char *run_uuid, *commit;
+    struct estimate ratio; /* candidate over best */
+    double again; /* the best's own library over its record, where that is off; 0: it is not */
+};
+
+#define BEST_TREND_MAX 8
+
+/* The newest runs of a trend, oldest first; how many there are, 0: no trend. Their strings are
+ * valid until the trend changes. */
+size_t best_trend(const struct best *b, const char *case_id,
+                  struct best_evidence out[BEST_TREND_MAX]);
+
+/* Forgets the oldest run beyond BEST_TREND_MAX. GATE_INTERNAL: the case has no best. Copies the
+ * strings. */
+enum gate_status best_trend_add(struct best *b, const char *case_id, const struct best_evidence *e,
+                                struct gate_error *err);
+
+bool best_trend_end(struct best *b, const char *case_id); /* false: there was none */
+
+/* Waits until nobody else holds the folder, then holds it until *fd is closed: from best_load() to
+ * best_save(), so that what two commands change at once is not lost. */
+enum gate_status best_lock(const char *folder, int *fd, struct gate_error *err);
+
+/* Writes the file whole or not at all. An empty set has no contract and is refused. */
+enum gate_status best_save(const struct best *b, const char *path, struct gate_error *err);
+
+/* Adds all members of a record, or of a change, to a JSON object, by the names of
+ * best.schema.json; false: out of memory. */
+bool best_put_entry(cJSON *to, const struct best_entry *entry);
+bool best_put_change(cJSON *to, const struct best_change *change);
+
+/* What made the record of a case what it is, by the log; NULL: the log does not tell. */
+const char *best_made_by(const struct best *b, const char *case_id, const struct best_entry *entry);
+
+/* Calls fn for each case, sorted by id, and for each change, oldest first. */
+typedef void (*best_case_fn)(void *context, const char *case_id, const struct best_entry *entry);
+typedef void (*best_change_fn)(void *context, const struct best_change *change);
+void best_each(const struct best *b, best_case_fn fn, void *context);
+void best_each_change(const struct best *b, best_change_fn fn, void *context);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * rebuild.h: a commit's kernel library, made from its sources once more.
+ *
+ * The commit is checked out in a worktree of its own below the artifact cache, built there by
+ * its own Makefile, stored as an artifact, noted as that commit's library, and the worktree is
+ * removed, also after a failure. What a killed process left behind goes with the next rebuild of
+ * the same commit; two at a time of one commit wait for each other.
+ *
+ *     <cache>/worktrees/<commit>.XXXXXX   the checkout, <commit>.lock the lock
+ *     <cache>/logs/<commit>-<file>.log    what git and make wrote, kept
+ */
+#ifndef GATE_BEST_REBUILD_H
+#define GATE_BEST_REBUILD_H
+
+#include "base/error.h"
+#include "base/paths.h"
+
+#define REBUILD_TIMEOUT_S 900 /* unless $GATE_BUILD_TIMEOUT, in whole seconds, says otherwise */
+
+/*
+ * The library `file_name` ("libours.so") of `commit` (40 hex digits): its artifact where there is
+ * one, else what `make build/lib/kernel-gate/<file_name>` makes of that commit of the repository
+ * that the current folder is in; a line on standard error says so first, since it takes minutes.
+ *
+ * GATE_USAGE: a name that is none, a bad $GATE_BUILD_TIMEOUT. GATE_ENVIRONMENT: the commit cannot
+ * be checked out or built, or not in time (the message has the log's path and last lines), or its
+ * artifact is damaged. GATE_IO: the cache.
+ */
+enum gate_status rebuild_commit(const char *commit, const char *file_name, char path[PATHS_MAX],
+                                char sha256[65], struct gate_error *err);
+
+#endif

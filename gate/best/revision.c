@@ -1,0 +1,135 @@
+#include "revision.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "artifact.h"
+#include "base/file.h"
+#include "worker/process.h"
+#include "rebuild.h"
+
+#define GIT_TIMEOUT_S 20.0
+
+static bool is_commit(const char *text)
+{
+    return strlen(text) == 40 && strspn(text, "0123456789abcdef") == 40;
+}
+
+/* Messages repeat what the user gave, and terminals act on control characters. */
+static enum gate_status check_text(const char *what, struct gate_error *err)
+{
+    size_t n = strnlen(what, PATHS_MAX);
+    if (!n)
+        return gate_fail(err, GATE_USAGE, "an empty text is neither a file nor a revision");
+    if (n >= PATHS_MAX - 2) /* room for "./" */
+        return gate_fail(err, GATE_USAGE, "'%.40s...' is too long for a file or a revision", what);
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)what[i] < ' ' || what[i] == 0x7f)
+            return gate_fail(err, GATE_USAGE,
+                             "a file or revision has a control character at its byte %zu", i + 1);
+    return GATE_OK;
+}
+
+/* The commit that a revision names. On failure `why` has what git said, or nothing. No shell is
+ * involved, and nothing behind --end-of-options is an option. */
+static bool ask_git(const char *what, char commit[41], char *why, size_t why_size)
+{
+    char peeled[PATHS_MAX + 16];
+    snprintf(peeled, sizeof peeled, "%s^{commit}", what);
+    char *argv[] = {(char *)"git",
+                    (char *)"rev-parse",
+                    (char *)"--verify",
+                    (char *)"--quiet",
+                    (char *)"--end-of-options",
+                    peeled,
+                    NULL};
+    struct process p = {0};
+    struct gate_error err = {0};
+    struct buf line;
+    if (process_start(&p, argv, &err)) {
+        snprintf(why, why_size, "%.190s", err.message);
+        return false;
+    }
+    buf_init(&line, 65536);
+    bool found = process_read_line(&p, GIT_TIMEOUT_S, &line) == PROCESS_LINE && line.len == 40 &&
+                 is_commit(line.data);
+    if (found) {
+        memcpy(commit, line.data, 41);
+        /* A range comes as two lines, --verify or not. */
+        found = process_read_line(&p, GIT_TIMEOUT_S, &line) == PROCESS_END;
+    }
+    process_finish(&p, GIT_TIMEOUT_S);
+    buf_release(&line);
+    p.complaint[strcspn(p.complaint, "\n")] = '\0';
+    snprintf(why, why_size, "%.190s", p.complaint);
+    return found;
+}
+
+static enum gate_status resolve_file(const char *path, struct revision *out, struct gate_error *err)
+{
+    struct revision r = {0};
+    snprintf(r.path, sizeof r.path, "%s%s", strchr(path, '/') ? "" : "./", path);
+    enum gate_status status = file_sha256(r.path, r.sha256, err);
+    if (!status)
+        *out = r;
+    return status;
+}
+
+static enum gate_status resolve_commit(const char *commit, const char *file_name,
+                                       struct revision *out, struct gate_error *err)
+{
+    struct revision r = {0};
+    memcpy(r.commit, commit, sizeof r.commit);
+    enum gate_status status = rebuild_commit(commit, file_name, r.path, r.sha256, err);
+    if (!status)
+        *out = r;
+    return status;
+}
+
+enum gate_status revision_resolve(const char *what, const char *file_name, struct revision *out,
+                                  struct gate_error *err)
+{
+    struct stat st;
+    char commit[41], why[200];
+    enum gate_status status = check_text(what, err);
+    if (status)
+        return status;
+    if (!stat(what, &st) && S_ISREG(st.st_mode))
+        return resolve_file(what, out, err);
+    if (!ask_git(what, commit, why, sizeof why))
+        return gate_fail(err, GATE_USAGE,
+                         "'%s' is neither a regular file nor a revision that git knows here%s%s%s",
+                         what, why[0] ? " (git: " : "", why,
+                         why[0] ? ")" : "; a shallow clone lacks older commits");
+    return resolve_commit(commit, file_name, out, err);
+}
+
+enum gate_status revision_resolve_best(const char *sha256, const char *commit,
+                                       const char *file_name, struct revision *out,
+                                       struct gate_error *err)
+{
+    struct revision r = {0};
+    struct gate_error absent = {0};
+    char known[41], why[200];
+    enum gate_status status = artifact_get(sha256, r.path, &absent);
+    if (!status) {
+        memcpy(r.sha256, sha256, sizeof r.sha256);
+        snprintf(r.commit, sizeof r.commit, "%s", is_commit(commit) ? commit : "");
+        *out = r;
+        return GATE_OK;
+    }
+    if (status != GATE_NO_VERDICT || !is_commit(commit) || !ask_git(commit, known, why, sizeof why))
+        return gate_fail(err, status, "%s", absent.message);
+    status = resolve_commit(commit, file_name, &r, err);
+    if (status)
+        return status;
+    if (strcmp(r.sha256, sha256) != 0)
+        return gate_fail(err, GATE_NO_VERDICT,
+                         "commit %.12s gives a %s with hash %s here, not the stored best's %s: "
+                         "refused (another compiler or toolkit makes another file)",
+                         commit, file_name, r.sha256, sha256);
+    *out = r;
+    return GATE_OK;
+}

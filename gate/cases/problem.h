@@ -1,0 +1,59 @@
+/*
+ * problem.h: what the gate knows about each op: its tensors, work, names and limits.
+ */
+#ifndef GATE_CASES_PROBLEM_H
+#define GATE_CASES_PROBLEM_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../../kernels/kernel.h"
+#include "base/error.h"
+
+#define PROBLEM_ID_MAX 160
+#define PROBLEM_MAX_TENSORS 8 /* inputs and outputs together */
+
+/* Names as they stand in suites, ids and run documents: "attention_fwd", "fp16", "tf32". */
+const char *problem_op_name(uint32_t op);
+const char *problem_dtype_name(const struct kg_problem *p);
+
+/*
+ * Reads a case object of a suite that suite.schema.json accepted. Sizes that cannot be (a KV head
+ * count that does not divide the heads, a tensor over 2^40 elements, a key of another op) are
+ * GATE_USAGE, with the guilty key in *key.
+ */
+enum gate_status problem_from_json(const cJSON *object, struct kg_problem *out, const char **key,
+                                   struct gate_error *err);
+
+/* The id that people type, e.g. "attention_fwd/fp16/b8-h16-s512-d64/causal". */
+void problem_id(const struct kg_problem *p, char id[PROBLEM_ID_MAX]);
+
+/* One tensor of an op: its name in kernel.h in lower case, and its dense shape. */
+struct problem_tensor {
+    const char *name;
+    bool is_output;
+    uint32_t rank;
+    int64_t shape[KG_MAX_RANK];
+};
+
+/* All tensors of the problem, inputs first; returns their number. */
+unsigned problem_tensors(const struct kg_problem *p,
+                         struct problem_tensor out[PROBLEM_MAX_TENSORS]);
+
+int64_t problem_tensor_elements(const struct problem_tensor *t);
+size_t problem_dtype_bytes(uint32_t dtype);
+
+/* A dense view of `data`. */
+struct kg_tensor problem_dense(const struct kg_problem *p, const struct problem_tensor *t,
+                               void *data);
+
+/* Useful floating-point operations (a causal mask counts the visible pairs only; a multiply-add is
+ * two), and compulsory bytes: each input read once, each output written once. */
+double problem_flops(const struct kg_problem *p);
+double problem_bytes(const struct kg_problem *p);
+
+/* Limit of the relative Frobenius error: about twice the rounding level of the dtype. */
+double problem_error_limit(const struct kg_problem *p);
+
+#endif

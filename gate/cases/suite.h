@@ -1,0 +1,46 @@
+/*
+ * suite.h: a list of cases, read from a JSON file by suite.schema.json.
+ */
+#ifndef GATE_CASES_SUITE_H
+#define GATE_CASES_SUITE_H
+
+#include <cjson/cJSON.h>
+#include <stddef.h>
+
+#include "problem.h"
+
+struct suite_case {
+    char id[PROBLEM_ID_MAX];
+    struct kg_problem problem;
+    double threshold;    /* 0: the run's */
+    const cJSON *object; /* the case as the file has it; the suite's */
+};
+
+struct suite {
+    cJSON *document;
+    const char *name; /* in document */
+    struct suite_case *cases;
+    size_t n_cases;
+};
+
+/*
+ * Reads a file. Not readable: GATE_IO. Not JSON, an unknown key, a duplicate case, an impossible
+ * size: GATE_USAGE with "FILE:LINE:COLUMN: ...". The suite is the caller's (suite_free).
+ */
+enum gate_status suite_load(const char *path, struct suite *out, struct gate_error *err);
+void suite_free(struct suite *s);
+
+/*
+ * Reads one case object (of a suite or of a worker's task): problem and literals. GATE_USAGE with
+ * the JSON pointer of the fault relative to the case in `pointer`.
+ */
+enum gate_status suite_case_read(const cJSON *object, struct suite_case *out, char *pointer,
+                                 size_t pointer_size, struct gate_error *err);
+
+/* Literal values of tensor `name` of a case ("inputs" or "expect"); NULL: none. */
+const cJSON *suite_case_values(const struct suite_case *c, const char *group, const char *name);
+
+/* Keeps the cases whose id matches the shell pattern; returns how many are left. */
+size_t suite_filter(struct suite *s, const char *pattern);
+
+#endif

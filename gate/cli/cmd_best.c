@@ -1,0 +1,521 @@
+/* cmd_best.c: gate best show, accept, log and fetch. */
+#include "commands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "best_fetch.h"
+#include "best/best_files.h"
+#include "cmd_common.h"
+#include "decide/decide_bounds.h"
+#include "best/origin.h"
+#include "report/report_run.h"
+#include "report/report_table.h"
+#include "report/report_units.h"
+
+static const char help[] =
+    "usage: gate best show [--device-model M] [--baselines DIR] [--json]\n"
+    "       gate best log [--device-model M] [--baselines DIR] [--json]\n"
+    "       gate best accept CASE --reason TEXT [--device-model M] [--db FILE]\n"
+    "                 [--baselines DIR] [--json]\n"
+    "       gate best fetch [--device-model M] [--baselines DIR] [--server URL] [--json]\n"
+    "                 [--token-file FILE] [--ca-file FILE]\n"
+    "\n"
+    "The stored bests that runs are held against, DIR/<device-model>.json.\n"
+    "\n"
+    "  show    lists them\n"
+    "  log     lists their changes, oldest first, with reasons and authors\n"
+    "  accept  makes the newest verified measurement of CASE in the database the best, even when\n"
+    "          it is slower, and logs who did so and why; measurements in a case whose verdict is\n"
+    "          wrong or environment do not count\n"
+    "  fetch   gets the libraries of the bests that are not in the artifact cache from the\n"
+    "          tracking server; each is known by its SHA-256. Exit code 3: not all are there\n"
+    "\n"
+    "  --device-model M   only this device model, such as nvidia-h200; accept needs it when "
+    "several\n"
+    "                     device models have measured CASE\n"
+    "  --baselines DIR    where the files are (default: $GATE_BASELINES, else baselines)\n"
+    "  --reason TEXT      why; goes into the log\n"
+    "  --db FILE          the database (default: $GATE_DB, else gate.db)\n" REMOTE_HELP
+    "  --json             print JSON; times in ms since 1970 and in ns\n"
+    "  -h, --help         this text\n";
+
+static const struct option options[] = {
+    {"device-model", required_argument, NULL, 'm'},
+    {"baselines", required_argument, NULL, 'b'},
+    {"reason", required_argument, NULL, 'r'},
+    {"db", required_argument, NULL, 'd'},
+    REMOTE_OPTIONS,
+    {"json", no_argument, NULL, 'j'},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+#define MAX_PROCESSES 64 /* of a case; run.schema.json knows no more */
+
+struct arguments {
+    const char *device_model, *baselines, *reason, *db;
+    struct remote_choice remote;
+    bool json;
+};
+
+/* ---- show and log ---- */
+
+/* Rows or objects of one file after the other. */
+struct listing {
+    bool json, log;
+    cJSON *objects;
+    struct table *table;
+    const struct best *best;
+    const char *device_model;
+    bool no_memory;
+};
+
+static void show_object(struct listing *l, const char *case_id, const struct best_entry *e)
+{
+    cJSON *o = cJSON_CreateObject();
+    if (!cJSON_AddItemToArray(l->objects, o)) {
+        l->no_memory = true;
+        return;
+    }
+    l->no_memory |= !(cJSON_AddStringToObject(o, "device_model", l->device_model) &&
+                      cJSON_AddStringToObject(o, "contract", best_contract(l->best)) &&
+                      cJSON_AddStringToObject(o, "case", case_id) && best_put_entry(o, e));
+}
+
+static void show_entry(void *context, const char *case_id, const struct best_entry *e)
+{
+    struct listing *l = context;
+    char text[UNITS_MAX];
+    if (l->json) {
+        show_object(l, case_id, e);
+        return;
+    }
+    table_cell(l->table, TERM_PLAIN, l->device_model);
+    table_cell(l->table, TERM_PLAIN, case_id);
+    table_cell(l->table, TERM_PLAIN, units_duration(e->p50_ns, text));
+    snprintf(text, sizeof(text), "%.2f %%", 50 * (e->p50_hi_ns - e->p50_lo_ns) / e->p50_ns);
+    table_cell(l->table, TERM_DIM, text);
+    table_cell(l->table, TERM_PLAIN, units_duration(e->p90_ns, text));
+    snprintf(text, sizeof(text), "%.2f %%", 100 * e->spread);
+    table_cell(l->table, TERM_DIM, text);
+    table_cell(l->table, TERM_DIM, e->kernel);
+    snprintf(text, sizeof(text), "%.12s", e->commit);
+    table_cell(l->table, TERM_PLAIN, text);
+    table_cell(l->table, TERM_PLAIN, units_time(e->time_ms, text));
+    table_cell(l->table, TERM_DIM, best_contract(l->best));
+    table_cell(l->table, TERM_DIM, e->epoch);
+}
+
+static void log_object(struct listing *l, const struct best_change *c)
+{
+    cJSON *o = cJSON_CreateObject();
+    if (!cJSON_AddItemToArray(l->objects, o)) {
+        l->no_memory = true;
+        return;
+    }
+    l->no_memory |=
+        !(cJSON_AddStringToObject(o, "device_model", l->device_model) && best_put_change(o, c));
+}
+
+static void log_entry(void *context, const struct best_change *c)
+{
+    struct listing *l = context;
+    char text[UNITS_MAX];
+    if (l->json) {
+        log_object(l, c);
+        return;
+    }
+    table_cell(l->table, TERM_PLAIN, units_time(c->time_ms, text));
+    table_cell(l->table, TERM_PLAIN, l->device_model);
+    table_cell(l->table, TERM_PLAIN, c->case_id);
+    table_cell(l->table, TERM_DIM, c->from_ns > 0 ? units_duration(c->from_ns, text) : "none");
+    table_cell(l->table, TERM_PLAIN, units_duration(c->to_ns, text));
+    table_cell(l->table, TERM_PLAIN,
+               c->from_ns > 0 ? units_change(c->to_ns / c->from_ns, text) : "");
+    table_cell(l->table, TERM_PLAIN, best_action_name(c->action));
+    table_cell(l->table, TERM_PLAIN, c->author);
+    table_cell(l->table, TERM_PLAIN, c->reason);
+}
+
+static enum gate_status list_file(void *context, const char *device_model, const struct best *best,
+                                  struct gate_error *err)
+{
+    struct listing *l = context;
+    (void)err;
+    l->best = best;
+    l->device_model = device_model;
+    if (l->log)
+        best_each_change(best, log_entry, l);
+    else
+        best_each(best, show_entry, l);
+    return GATE_OK;
+}
+
+static enum gate_status list(const struct arguments *a, bool log, struct gate_error *err)
+{
+    static const struct table_column show_columns[] = {
+        {"device", false, 0},   {"case", false, 0},   {"p50", true, 0},
+        {"\xc2\xb1", true, 5},  {"p90", true, 4},     {"spread", true, 3},
+        {"kernel", false, 2},   {"commit", false, 0}, {"time (UTC)", false, 1},
+        {"contract", false, 6}, {"epoch", false, 7},
+    };
+    static const struct table_column log_columns[] = {
+        {"time (UTC)", false, 0}, {"device", false, 0}, {"case", false, 0},
+        {"from", true, 2},        {"to", true, 0},      {"change", true, 1},
+        {"action", false, 3},     {"author", false, 0}, {"reason", false, 0},
+    };
+    const struct report_style style = command_style();
+    struct listing l = {.json = a->json, .log = log, .objects = cJSON_CreateArray()};
+    struct buf text;
+
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    l.table = log ? table_new(log_columns, sizeof(log_columns) / sizeof(log_columns[0]))
+                  : table_new(show_columns, sizeof(show_columns) / sizeof(show_columns[0]));
+    enum gate_status status = best_files_each(a->baselines, a->device_model, list_file, &l, err);
+    if (status == GATE_OK && (l.no_memory || !l.objects))
+        status = gate_fail(err, GATE_INTERNAL, "out of memory");
+    if (status == GATE_OK) {
+        if (a->json)
+            json_write(l.objects, true, &text);
+        else
+            table_write(l.table, &style, &text);
+        status = command_write(NULL, &text, err);
+    }
+    table_free(l.table);
+    cJSON_Delete(l.objects);
+    buf_release(&text);
+    return status;
+}
+
+/* ---- accept ---- */
+
+struct search {
+    const char *case_id;
+    char model[80];
+    struct buf models; /* all that have the case, for a message */
+    size_t n_models;
+    char run_uuid[64];
+    char contract[80];
+};
+
+static bool note_model(void *context, const struct store_case *row)
+{
+    struct search *s = context;
+    if (strcmp(row->id, s->case_id) == 0) {
+        buf_printf(&s->models, "%s%s", s->n_models++ ? ", " : "", row->device_model);
+        snprintf(s->model, sizeof(s->model), "%s", row->device_model);
+    }
+    return true;
+}
+
+/* A wrong result has no time, and a disturbed machine no good one, whatever was measured. */
+static bool is_usable(const char *verdict)
+{
+    return strcmp(verdict, "wrong") != 0 && strcmp(verdict, "environment") != 0;
+}
+
+static bool take_candidate(void *context, const struct store_point *p)
+{
+    struct search *s = context;
+    if (strcmp(p->role, "candidate") != 0 || !is_usable(p->verdict))
+        return true;
+    snprintf(s->run_uuid, sizeof(s->run_uuid), "%s", p->run_uuid);
+    snprintf(s->contract, sizeof(s->contract), "%s", p->contract);
+    return false;
+}
+
+/* Finds the run of the newest verified candidate of s->case_id. */
+static enum gate_status find_run(struct search *s, struct store *store, const char *device_model,
+                                 struct gate_error *err)
+{
+    const struct store_case_query all = {.device_model = device_model,
+                                         .words = {s->case_id},
+                                         .n_words = 1,
+                                         .sort = STORE_CASES_NAME,
+                                         .limit = INT64_MAX};
+    struct store_case_page page;
+    enum gate_status status = store_cases(store, &all, note_model, s, &page, err);
+    if (status != GATE_OK)
+        return status;
+    if (s->n_models > 1)
+        return gate_fail(err, GATE_USAGE,
+                         "'%s' was measured on several device models (%s); choose one with "
+                         "--device-model",
+                         s->case_id, s->models.data);
+    if (s->n_models == 1)
+        status = store_trend(store, s->case_id, s->model, NULL, INT32_MAX, take_candidate, s, err);
+    if (status == GATE_OK && !s->run_uuid[0])
+        status =
+            gate_fail(err, GATE_USAGE, "the database has no verified measurement of '%s'%s%s",
+                      s->case_id, device_model ? " on " : "", device_model ? device_model : "");
+    return status;
+}
+
+static const char *library_of(const cJSON *document, const cJSON *arm)
+{
+    const cJSON *library, *libraries = cJSON_GetObjectItemCaseSensitive(document, "libraries");
+    cJSON_ArrayForEach (library, libraries) {
+        if (strcmp(json_string(library, "role", ""), "candidate") == 0 &&
+            strcmp(json_string(library, "provider", ""), json_string(arm, "provider", "")) == 0)
+            return json_string(library, "sha256", "");
+    }
+    return "";
+}
+
+/* What each process of one stage measured. */
+struct measured {
+    double p50_ns[MAX_PROCESSES], control_ns[MAX_PROCESSES], half_width[MAX_PROCESSES];
+    size_t n;
+};
+
+/* At most MAX_PROCESSES of them. */
+static void read_processes(const cJSON *one_case, const char *stage, struct measured *out)
+{
+    out->n = 0;
+    const cJSON *process, *processes = cJSON_GetObjectItemCaseSensitive(one_case, "processes");
+    cJSON_ArrayForEach (process, processes) {
+        if (out->n == MAX_PROCESSES)
+            break;
+        if (strcmp(json_string(process, "stage", ""), stage) != 0)
+            continue;
+        out->p50_ns[out->n] = json_number(process, "p50_ns", 0);
+        out->control_ns[out->n] = json_number(process, "control_ns", 0);
+        out->half_width[out->n++] = json_number(process, "half_width", 0);
+    }
+}
+
+/* The case in which the candidate was verified, timed and not disturbed; NULL: there is none. */
+static const cJSON *find_measured(const cJSON *document, const char *case_id)
+{
+    const cJSON *one_case, *cases = cJSON_GetObjectItemCaseSensitive(document, "cases");
+    cJSON_ArrayForEach (one_case, cases) {
+        const cJSON *arm = report_candidate(one_case);
+        if (strcmp(json_string(one_case, "id", ""), case_id) == 0 && report_timing(arm) &&
+            json_bool(report_verify(arm), "ok", false) &&
+            is_usable(json_string(one_case, "verdict", "")))
+            return one_case;
+    }
+    return NULL;
+}
+
+/*
+ * What `gate run` would keep: the medians of the confirmation's processes, else of the first ones,
+ * since p50 and control must be of the same processes. False: no process has both.
+ */
+static bool read_medians(const cJSON *one_case, struct best_entry *out)
+{
+    struct measured m;
+    read_processes(one_case, "confirmation", &m);
+    if (m.n == 0)
+        read_processes(one_case, "first", &m);
+    if (!best_control(out, m.p50_ns, m.control_ns, m.n))
+        return false;
+    best_allow_for(out, m.half_width, m.n);
+    struct estimate p50 = decide_bounds(m.p50_ns, m.n);
+    out->p50_ns = p50.value;
+    out->p50_lo_ns = p50.lo;
+    out->p50_hi_ns = p50.hi;
+    return true;
+}
+
+/* Reads the measurement out of the run's document; the strings of *out stay the document's. */
+static enum gate_status read_measurement(const cJSON *document, const char *case_id,
+                                         struct best_entry *out, struct gate_error *err)
+{
+    const cJSON *one_case = find_measured(document, case_id);
+    const cJSON *arm = report_candidate(one_case);
+    const char *uuid = json_string(document, "uuid", "");
+    if (!one_case)
+        return gate_fail(err, GATE_IO, "run %s has no verified measurement of '%s'", uuid, case_id);
+    *out = (struct best_entry){
+        .p90_ns = json_number(report_timing(arm), "p90_ns", 0),
+        .time_ms = json_integer(document, "time_ms", 0),
+        .kernel = json_string(arm, "kernel", ""),
+        .commit = json_string(cJSON_GetObjectItemCaseSensitive(document, "git"), "commit", ""),
+        .run_uuid = uuid,
+        .library_sha256 = library_of(document, arm),
+        .epoch = json_string(document, "epoch", ""),
+        .error = best_error_of(report_verify(arm)),
+    };
+    if (!read_medians(one_case, out))
+        return gate_fail(err, GATE_IO,
+                         "run %s has no time of the control beside '%s', and a best needs one: "
+                         "measure the case again",
+                         uuid, case_id);
+    return GATE_OK;
+}
+
+static enum gate_status print_accepted(const struct arguments *a, const struct search *s,
+                                       const char *path, double from_ns,
+                                       const struct best_entry *entry, struct gate_error *err)
+{
+    struct buf text;
+    char from[UNITS_MAX], to[UNITS_MAX], change[UNITS_MAX];
+    buf_init(&text, 16 * 1024);
+    if (a->json) {
+        buf_puts(&text, "{\"case\": \"");
+        json_escape(s->case_id, &text);
+        buf_puts(&text, "\", \"device_model\": \"");
+        json_escape(s->model, &text);
+        buf_puts(&text, "\", \"from_ns\": ");
+        if (from_ns > 0)
+            json_write_number(from_ns, &text);
+        else
+            buf_puts(&text, "null");
+        buf_puts(&text, ", \"to_ns\": ");
+        json_write_number(entry->p50_ns, &text);
+        buf_printf(&text, ", \"run_uuid\": \"%s\"}\n", entry->run_uuid);
+    } else {
+        term_puts(s->case_id, &text);
+        buf_printf(&text, " on %s: %s -> %s", s->model,
+                   from_ns > 0 ? units_duration(from_ns, from) : "none",
+                   units_duration(entry->p50_ns, to));
+        if (from_ns > 0)
+            buf_printf(&text, " (%s)", units_change(entry->p50_ns / from_ns, change));
+        buf_printf(&text, ", run %.8s, in ", entry->run_uuid);
+        term_puts(path, &text);
+        buf_putc(&text, '\n');
+    }
+    enum gate_status status = command_write(NULL, &text, err);
+    buf_release(&text);
+    return status;
+}
+
+static enum gate_status store_best(const struct arguments *a, const struct search *s,
+                                   const struct best_entry *entry, struct gate_error *err)
+{
+    char author[400];
+    struct best *best = NULL;
+    struct best_entry old = {0};
+    char *path = best_path(a->baselines, s->model);
+    if (!path)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+
+    origin_author(author, sizeof(author));
+    const struct best_note note = {
+        .action = BEST_ACCEPT,
+        .reason = a->reason,
+        .author = author,
+        .time_ms = clock_wall_ms(),
+    };
+    int lock = -1;
+    enum gate_status status = best_lock(a->baselines, &lock, err);
+    if (status == GATE_OK)
+        status = best_load(path, s->model, &best, err);
+    double from_ns = 0;
+    if (status == GATE_OK) {
+        if (best_find(best, s->case_id, s->contract, &old))
+            from_ns = old.p50_ns;
+        status = best_set(best, s->case_id, s->contract, entry, &note, err);
+    }
+    if (status == GATE_OK)
+        status = best_save(best, path, err);
+    if (lock >= 0)
+        close(lock);
+    if (status == GATE_OK)
+        status = print_accepted(a, s, path, from_ns, entry, err);
+    best_free(best);
+    free(path);
+    return status;
+}
+
+static enum gate_status accept(const struct arguments *a, const char *case_id,
+                               struct gate_error *err)
+{
+    struct search s = {.case_id = case_id};
+    struct store *store = NULL;
+    struct schema *schema = NULL;
+    cJSON *document = NULL;
+    struct best_entry entry;
+
+    buf_init(&s.models, 64 * 1024);
+    enum gate_status status = command_run_schema(&schema, err);
+    if (status == GATE_OK)
+        status = store_open(command_db(a->db), STORE_READ_ONLY, &store, err);
+    if (status == GATE_OK)
+        status = find_run(&s, store, a->device_model, err);
+    if (status == GATE_OK)
+        status = command_document(store, s.run_uuid, schema, &document, err);
+    if (status == GATE_OK)
+        status = read_measurement(document, case_id, &entry, err);
+    if (status == GATE_OK)
+        status = store_best(a, &s, &entry, err);
+    cJSON_Delete(document);
+    store_close(store);
+    schema_free(schema);
+    buf_release(&s.models);
+    return status;
+}
+
+/* ---- the command ---- */
+
+static bool is_empty(const char *text)
+{
+    return !text || text[strspn(text, " \t\r\n")] == '\0';
+}
+
+static int run_action(const struct command *self, const struct arguments *a, int n, char **operands)
+{
+    struct gate_error err;
+    enum gate_status status;
+    if (n == 0)
+        return command_usage(self, "which of show, log, accept and fetch?");
+    const char *action = operands[0];
+    bool accepts = strcmp(action, "accept") == 0, logs = strcmp(action, "log") == 0;
+    bool fetches = strcmp(action, "fetch") == 0;
+    if (!accepts && !logs && !fetches && strcmp(action, "show") != 0)
+        return command_usage(self, "unknown action '%s'", action);
+    if (!accepts && n > 1)
+        return command_usage(self, "unexpected argument '%s'", operands[1]);
+    if (!accepts && (a->reason || a->db))
+        return command_usage(self, "--reason and --db are for accept");
+    if (!fetches && (a->remote.server || a->remote.token_file || a->remote.ca_file))
+        return command_usage(self, "--server, --token-file and --ca-file are for fetch");
+    if (accepts && n != 2)
+        return command_usage(self, n == 1 ? "accept which CASE?" : "one CASE at a time");
+    if (accepts && is_empty(a->reason))
+        return command_usage(self, "accept needs a --reason, which goes into the log");
+    if (fetches)
+        status = best_fetch(&a->remote, a->baselines, a->device_model, a->json, &err);
+    else
+        status = accepts ? accept(a, operands[1], &err) : list(a, logs, &err);
+    return status == GATE_OK ? GATE_OK : command_failed(self, &err);
+}
+
+int cmd_best(int argc, char **argv)
+{
+    struct command self = {.name = "best", .help = help, .options = options};
+    struct arguments a = {.baselines = command_baselines(NULL)};
+    int opt;
+
+    while ((opt = command_option(&self, argc, argv)) != -1) {
+        switch (opt) {
+        case 'h':
+            return command_help(&self);
+        case 'm':
+            a.device_model = optarg;
+            break;
+        case 'b':
+            a.baselines = optarg;
+            break;
+        case 'r':
+            a.reason = optarg;
+            break;
+        case 'd':
+            a.db = optarg;
+            break;
+        case 'j':
+            a.json = true;
+            break;
+        default:
+            if (!remote_option(&a.remote, opt, optarg))
+                return GATE_USAGE;
+        }
+    }
+    return run_action(&self, &a, argc - optind, argv + optind);
+}

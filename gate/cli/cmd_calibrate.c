@@ -1,0 +1,256 @@
+#include "commands.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "run/calibrate.h"
+#include "base/interrupt.h"
+#include "run_request.h"
+
+#define DEFAULT_PROCESSES 10
+
+static const char help[] =
+    "Usage: gate calibrate [OPTION]...\n"
+    "\n"
+    "Holds the kernels against copies of themselves with known shares of their time added (0, "
+    "0.5,\n"
+    "1, 2, 2.5, 3 and 5 %), and says for each case how often the gate would fail unchanged code, "
+    "how\n"
+    "often it would catch each slowdown, and what it can resolve on this machine. The result is\n"
+    "stored in the history and printed. The budget is that of a case with one share added.\n"
+    "What goes wrong with a case, and SIGINT, SIGTERM and SIGHUP, cost only what is not measured\n"
+    "by then: cases of five processes or more are kept, and it is said what is missing.\n"
+    "\n" REQUEST_TARGET_HELP
+    "  --library FILE          the kernel library; default: the one shipped\n"
+    "  --processes N           fresh processes, 5 to 200; default 10\n"
+    "  --db FILE               history, default $GATE_DB or ./gate.db\n"
+    "  --worker PROGRAM        another worker (see gate/worker/PROTOCOL.md)\n"
+    "\n"
+    "Exit codes: 0 all cases resolve the threshold here, 3 some do not or lack processes;\n"
+    "otherwise as 'gate run'.\n";
+
+static const struct option options[] = {
+    REQUEST_TARGET_OPTIONS,
+    {"library", required_argument, NULL, 'l'},
+    {"processes", required_argument, NULL, 'N'},
+    {"db", required_argument, NULL, 'D'},
+    {"worker", required_argument, NULL, 'w'},
+    {0},
+};
+
+struct calibration {
+    struct run_setup setup;
+    struct store *store;
+    struct run run; /* for its document: the cases of a calibration have no verdicts */
+    struct calibrated_case *cases;
+    size_t wanted; /* processes of each */
+    char sha256[65];
+};
+
+static enum gate_status prepare(const struct run_request *r, struct calibration *c,
+                                struct gate_error *err)
+{
+    /* A history that cannot be written is known before anything is measured. */
+    enum gate_status status = store_open(command_db(r->db), STORE_READ_WRITE, &c->store, err);
+    if (!status)
+        status = run_setup_open(r, &c->setup, err);
+    if (status)
+        return status;
+    const char *library = c->setup.target.library;
+    const cJSON *libraries =
+        cJSON_GetObjectItemCaseSensitive(supervisor_greeting(c->setup.supervisor), "libraries");
+    snprintf(c->sha256, sizeof c->sha256, "%s",
+             json_string(cJSON_GetArrayItem(libraries, 0), "sha256", ""));
+    c->run = (struct run){.suite = &c->setup.suite,
+                          .policy = r->policy,
+                          .seed = r->seed,
+                          .against_path = library,
+                          .against_sha256 = c->sha256};
+    c->run.policy.against = "itself";
+    origin_read(&c->run.origin);
+    supervisor_leave_providers(c->setup.supervisor);
+    status = run_start(&c->run, c->setup.supervisor, err);
+    size_t n = c->setup.suite.n_cases;
+    c->cases = calloc(n, sizeof *c->cases);
+    if (!status && !c->cases)
+        status = gate_fail(err, GATE_INTERNAL, "out of memory");
+    for (size_t i = 0; i < n && !status; i++) {
+        double own = c->setup.suite.cases[i].threshold;
+        c->cases[i].id = c->setup.suite.cases[i].id;
+        c->cases[i].threshold = own > 0 ? own : c->run.policy.threshold;
+        c->cases[i].lacks = VERDICT_PASS;
+    }
+    return status;
+}
+
+/* A case that no further process measures, and why. */
+__attribute__((format(printf, 3, 4))) static void give_up(struct calibrated_case *to,
+                                                          enum verdict why, const char *format, ...)
+{
+    va_list args;
+    to->lacks = why;
+    va_start(args, format);
+    vsnprintf(to->reason, sizeof to->reason, format, args);
+    va_end(args);
+}
+
+static void take_result(struct calibrated_case *to, const struct case_result *result)
+{
+    if (result->outcome == CASE_WRONG)
+        give_up(to, VERDICT_WRONG, "%s", result->message);
+    else if (result->outcome == CASE_ENVIRONMENT)
+        give_up(to, VERDICT_ENVIRONMENT, "%s", result->message);
+    else if (result->outcome != CASE_MEASURED)
+        give_up(to, VERDICT_NO_VERDICT, "%s", result->message);
+    if (to->lacks != VERDICT_PASS)
+        return;
+    for (size_t s = 0; s < CALIBRATE_SHARES; s++)
+        to->d[s][to->n] = result->d[s];
+    to->n++;
+}
+
+/* d of all shares of one case in this process; false: no case can be measured any more. */
+static bool calibrate_case(struct calibration *c, size_t i, size_t process)
+{
+    struct calibrated_case *to = &c->cases[i];
+    struct case_task task = {.c = &c->setup.suite.cases[i],
+                             .seed = c->run.seed + i,
+                             .budget_ms = c->run.policy.budget_ms,
+                             .best = c->sha256,
+                             .verify = process == 0,
+                             .swap = process % 2,
+                             .shares = calibrate_shares,
+                             .n_shares = CALIBRATE_SHARES};
+    struct case_result result;
+    struct gate_error err = {0};
+    if (to->lacks != VERDICT_PASS)
+        return true;
+    enum gate_status status = supervisor_run_case(c->setup.supervisor, &task, &result, &err);
+    if (interrupt_signal())
+        give_up(to, VERDICT_NO_VERDICT, "interrupted by signal %d (%s)", interrupt_signal(),
+                strsignal(interrupt_signal()));
+    else if (status)
+        give_up(to, VERDICT_ENVIRONMENT, "no worker could be started: %.900s", err.message);
+    else
+        take_result(to, &result);
+    cJSON_Delete(result.arms);
+    return !status && !interrupt_signal();
+}
+
+/* The cases that were to be measured still lack their processes for the reason of the one that was
+ * at work. */
+static void stop_at(struct calibration *c, size_t at)
+{
+    const struct calibrated_case *why = &c->cases[at];
+    for (size_t i = 0; i < c->setup.suite.n_cases; i++)
+        if (c->cases[i].lacks == VERDICT_PASS && c->cases[i].n < c->wanted)
+            give_up(&c->cases[i], why->lacks, "%s", why->reason);
+}
+
+static void calibrate(struct calibration *c)
+{
+    char text[320];
+    size_t n = c->setup.suite.n_cases;
+    bool goes_on = true;
+    c->run.start_ms = clock_wall_ms();
+    for (; c->run.n_processes < c->wanted && goes_on; c->run.n_processes++) {
+        if (c->run.n_processes)
+            supervisor_retire_worker(c->setup.supervisor);
+        for (size_t i = 0; i < n && goes_on; i++) {
+            snprintf(text, sizeof text, "calibrating, process %zu of %zu [%zu/%zu] %s",
+                     c->run.n_processes + 1, c->wanted, i + 1, n, c->setup.suite.cases[i].id);
+            run_request_progress(text);
+            goes_on = calibrate_case(c, i, c->run.n_processes);
+            if (!goes_on)
+                stop_at(c, i);
+        }
+    }
+    run_request_progress("");
+    c->run.end_ms = clock_wall_ms();
+}
+
+/* Without the figures of any case there is nothing to keep. */
+static enum gate_status check_figures(const struct calibration *c, struct gate_error *err)
+{
+    size_t n = c->setup.suite.n_cases, counts[VERDICT_COUNT] = {0};
+    for (size_t i = 0; i < n; i++) {
+        if (calibrate_has_figures(&c->cases[i]))
+            return GATE_OK;
+        counts[c->cases[i].lacks]++;
+    }
+    return gate_fail(err, (enum gate_status)verdict_exit_code(counts),
+                     "no case was measured in the %d processes that a calibration takes, and "
+                     "nothing is kept; case '%s', after %zu: %.600s",
+                     DECIDE_FIRST_LOOK, c->cases[0].id, c->cases[0].n, c->cases[0].reason);
+}
+
+/* A run document without cases and with a calibration. */
+static cJSON *document_of(struct calibration *c)
+{
+    size_t n = c->setup.suite.n_cases;
+    cJSON *calibration = calibrate_document(c->cases, n, c->wanted, c->run.counts);
+    c->setup.suite.n_cases = 0;
+    cJSON *document = run_document(&c->run);
+    c->setup.suite.n_cases = n;
+    cJSON_AddItemToObject(document, "calibration", calibration);
+    return document;
+}
+
+static enum gate_status keep(const struct run_request *r, struct calibration *c,
+                             struct gate_error *err)
+{
+    enum gate_status status = check_figures(c, err);
+    if (status)
+        return status;
+    cJSON *document = document_of(c);
+    status = run_request_store(c->store, document, err);
+    if (!status)
+        status = run_request_report(r, document, err);
+    cJSON_Delete(document);
+    return status;
+}
+
+static int execute(const struct command *command, const struct run_request *r, size_t processes)
+{
+    struct calibration c = {.wanted = processes};
+    struct gate_error err = {0};
+    enum gate_status status = prepare(r, &c, &err);
+    if (!status)
+        status = interrupt_catch(&err);
+    if (!status) {
+        calibrate(&c);
+        status = keep(r, &c, &err);
+    }
+    int code = status ? command_failed(command, &err) : verdict_exit_code(c.run.counts);
+    run_release(&c.run);
+    run_setup_close(&c.setup);
+    store_close(c.store);
+    free(c.cases);
+    return code;
+}
+
+int cmd_calibrate(int argc, char **argv)
+{
+    struct command command = {.name = "calibrate", .help = help, .options = options};
+    struct run_request r;
+    int64_t processes = DEFAULT_PROCESSES;
+    run_request_init(&r);
+    for (int c; (c = command_option(&command, argc, argv)) != -1;) {
+        if (c == '?')
+            return GATE_USAGE;
+        if (c == 'h')
+            return command_help(&command);
+        bool fits = c == 'N' ? command_integer(optarg, DECIDE_FIRST_LOOK, CALIBRATE_PROCESSES_MAX,
+                                               &processes)
+                             : run_request_option(&r, c, optarg);
+        if (!fits)
+            return command_usage(&command, "'%s' is no value for this option", optarg);
+    }
+    if (optind < argc)
+        return command_usage(&command, "unexpected argument '%s'", argv[optind]);
+    return execute(&command, &r, (size_t)processes);
+}

@@ -1,0 +1,101 @@
+#include <stdio.h>
+
+#include "base/json.h"
+#include "cmd_common.h"
+#include "commands.h"
+#include "tracker/http_client.h"
+#include "run/target.h"
+
+static const char help[] =
+    "Usage: gate doctor [--device auto|host|cuda:N] [--json]\n"
+    "\n"
+    "Opens the device as a run would, and says what is there: device, driver, kernel libraries,\n"
+    "and which providers are absent and why; and whether there is a libcurl, which `gate push`\n"
+    "needs. Exit code 4 when the device is missing or busy.\n";
+
+static void print_field(const cJSON *o, const char *label, const char *key)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(o, key);
+    if (cJSON_IsNumber(value))
+        printf("  %-14s %.0f\n", label, value->valuedouble);
+    else
+        printf("  %-14s %s\n", label, json_string(o, key, ""));
+}
+
+static void print_libcurl(void)
+{
+    char version[32];
+    struct gate_error why;
+    if (http_client_version(version, &why))
+        printf("tracking server\n  %-14s %s\n", "libcurl", version);
+    else
+        printf("tracking server\n  %-14s absent: %s\n", "libcurl", why.message);
+}
+
+static void print_greeting(const cJSON *greeting)
+{
+    const cJSON *device = cJSON_GetObjectItemCaseSensitive(greeting, "device"), *item;
+    printf("device\n");
+    print_field(device, "name", "name");
+    print_field(device, "model", "model");
+    print_field(device, "uuid", "uuid");
+    print_field(device, "capability", "capability");
+    print_field(device, "SMs or threads", "sm_count");
+    print_field(device, "cache bytes", "l2_bytes");
+    print_field(device, "memory bytes", "memory_bytes");
+    print_field(device, "driver", "driver");
+    print_field(device, "runtime", "runtime");
+    printf("contract\n  %s\n", json_string(greeting, "contract", ""));
+    printf("libraries\n");
+    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(greeting, "libraries"))
+        printf("  %-14s %s, %s, sha256 %.16s...\n", json_string(item, "provider", ""),
+               json_string(item, "file", ""), json_string(item, "version", ""),
+               json_string(item, "sha256", ""));
+    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(greeting, "absent"))
+        printf("  %-14s absent: %s\n", json_string(item, "provider", ""),
+               json_string(item, "reason", ""));
+    print_libcurl();
+}
+
+static void print_json(const cJSON *greeting)
+{
+    char version[32];
+    struct buf text;
+    cJSON *all = cJSON_Duplicate(greeting, true);
+    buf_init(&text, (size_t)1 << 20);
+    cJSON_AddItemToObject(all, "libcurl",
+                          http_client_version(version, NULL) ? cJSON_CreateString(version)
+                                                             : cJSON_CreateNull());
+    json_write(all, true, &text);
+    fputs(text.failed ? "" : text.data, stdout);
+    buf_release(&text);
+    cJSON_Delete(all);
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+    const struct command command = {.name = "doctor", .help = help};
+    struct target_choice choice = {0};
+    struct target target = {0};
+    struct supervisor *s = NULL;
+    struct gate_error err = {0};
+    bool json = false;
+    const struct command_slot slots[] = {
+        {"device", .text = &choice.device}, {"json", .flag = &json}, {0}};
+    int exit_code;
+    if (!command_read(&command, slots, argc, argv, &exit_code))
+        return exit_code;
+    if (optind < argc)
+        return command_usage(&command, "unexpected argument '%s'", argv[optind]);
+    enum gate_status status = target_resolve(&choice, &target, &err);
+    if (!status)
+        status = supervisor_start(&target.options, &s, &err);
+    if (status)
+        return command_failed(&command, &err);
+    if (json)
+        print_json(supervisor_greeting(s));
+    else
+        print_greeting(supervisor_greeting(s));
+    supervisor_stop(s);
+    return GATE_OK;
+}

@@ -1,0 +1,200 @@
+/* cmd_history.c: gate history. */
+#include "commands.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cmd_common.h"
+#include "report/report_table.h"
+#include "report/report_units.h"
+
+static const char help[] =
+    "usage: gate history CASE [--device MODEL] [--limit N] [--json] [--db FILE]\n"
+    "\n"
+    "Lists the verified measurements of a case, newest first, by device model.\n"
+    "\n"
+    "  --device MODEL  only this device model, such as nvidia-h200\n"
+    "  --limit N       at most N measurements of a device model (default: 20)\n"
+    "  --json          an array of objects; times in ms since 1970 and in ns\n"
+    "  --db FILE       the database (default: $GATE_DB, else gate.db)\n"
+    "  -h, --help      this text\n";
+
+struct history {
+    const char *case_id;
+    int64_t limit;
+    bool json;
+    struct report_style style;
+    struct store *store;
+    struct buf text;   /* the result */
+    cJSON *points;     /* for --json */
+    const char *model; /* the device model at hand */
+    struct table *table;
+    size_t n_points;
+    bool no_memory;
+    cJSON *models;
+};
+
+static void add_object(struct history *h, const struct store_point *p)
+{
+    cJSON *o = cJSON_CreateObject();
+    if (!cJSON_AddItemToArray(h->points, o)) {
+        h->no_memory = true;
+        return;
+    }
+    bool good = cJSON_AddNumberToObject(o, "time_ms", (double)p->time_ms) &&
+                cJSON_AddStringToObject(o, "device_model", h->model) &&
+                cJSON_AddStringToObject(o, "run_uuid", p->run_uuid) &&
+                cJSON_AddStringToObject(o, "commit", p->commit) &&
+                cJSON_AddStringToObject(o, "provider", p->provider) &&
+                cJSON_AddStringToObject(o, "role", p->role) &&
+                cJSON_AddStringToObject(o, "kernel", p->kernel) &&
+                cJSON_AddStringToObject(o, "contract", p->contract) &&
+                cJSON_AddStringToObject(o, "verdict", p->verdict) &&
+                cJSON_AddNumberToObject(o, "p50_ns", p->p50_ns) &&
+                cJSON_AddNumberToObject(o, "p50_lo_ns", p->p50_lo_ns) &&
+                cJSON_AddNumberToObject(o, "p50_hi_ns", p->p50_hi_ns) &&
+                cJSON_AddNumberToObject(o, "p90_ns", p->p90_ns) &&
+                cJSON_AddNumberToObject(o, "tflops", p->tflops) &&
+                cJSON_AddNumberToObject(o, "gbps", p->gbps);
+    if (good && p->best_p50_ns > 0)
+        good = cJSON_AddNumberToObject(o, "best_p50_ns", p->best_p50_ns) != NULL;
+    h->no_memory |= !good;
+}
+
+static void add_row(struct history *h, const struct store_point *p)
+{
+    bool candidate = strcmp(p->role, "candidate") == 0;
+    char text[UNITS_MAX];
+    table_cell(h->table, TERM_PLAIN, units_time(p->time_ms, text));
+    snprintf(text, sizeof(text), "%.12s", p->commit);
+    table_cell(h->table, TERM_PLAIN, text);
+    table_cell(h->table, TERM_PLAIN, p->provider);
+    table_cell(h->table, TERM_DIM, p->kernel);
+    table_cell(h->table, TERM_PLAIN, units_duration(p->p50_ns, text));
+    snprintf(text, sizeof(text), "%.2f %%", 50 * (p->p50_hi_ns - p->p50_lo_ns) / p->p50_ns);
+    table_cell(h->table, TERM_DIM, text);
+    table_cell(h->table, TERM_PLAIN, units_duration(p->p90_ns, text));
+    snprintf(text, sizeof(text), "%.4g", p->tflops);
+    table_cell(h->table, TERM_PLAIN, text);
+    snprintf(text, sizeof(text), "%.4g", p->gbps);
+    table_cell(h->table, TERM_PLAIN, text);
+    bool compared = candidate && p->best_p50_ns > 0;
+    table_cell(h->table, TERM_PLAIN,
+               compared ? units_change(p->p50_ns / p->best_p50_ns, text) : "");
+    table_cell(h->table, TERM_PLAIN, candidate ? p->verdict : "");
+    snprintf(text, sizeof(text), "%.8s", p->run_uuid);
+    table_cell(h->table, TERM_DIM, text);
+}
+
+static bool add_point(void *context, const struct store_point *p)
+{
+    struct history *h = context;
+    h->n_points++;
+    if (h->json)
+        add_object(h, p);
+    else
+        add_row(h, p);
+    return !h->no_memory;
+}
+
+static enum gate_status add_device(struct history *h, const char *model, struct gate_error *err)
+{
+    static const struct table_column columns[] = {
+        {"time (UTC)", false, 0}, {"commit", false, 0},  {"provider", false, 0},
+        {"kernel", false, 2},     {"p50", true, 0},      {"\xc2\xb1", true, 5},
+        {"p90", true, 4},         {"TFLOP/s", true, 3},  {"GB/s", true, 3},
+        {"vs best", true, 0},     {"verdict", false, 0}, {"run", false, 1},
+    };
+    size_t before = h->n_points;
+    h->model = model;
+    if (!h->json)
+        h->table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+    enum gate_status status =
+        store_trend(h->store, h->case_id, model, NULL, h->limit, add_point, h, err);
+    if (status == GATE_OK && !h->json && h->n_points > before) {
+        if (before > 0)
+            buf_putc(&h->text, '\n');
+        term_puts(h->case_id, &h->text);
+        buf_puts(&h->text, " on ");
+        term_puts(model, &h->text);
+        buf_putc(&h->text, '\n');
+        table_write(h->table, &h->style, &h->text);
+    }
+    table_free(h->table);
+    h->table = NULL;
+    return status;
+}
+
+static bool add_model(void *context, const struct store_device *row)
+{
+    struct history *h = context;
+    h->no_memory |= !cJSON_AddItemToArray(h->models, cJSON_CreateString(row->model));
+    return !h->no_memory;
+}
+
+static enum gate_status collect(struct history *h, const char *device, struct gate_error *err)
+{
+    const cJSON *model;
+    if (device)
+        return add_device(h, device, err);
+    const struct store_scope all = {NULL};
+    enum gate_status status = store_devices(h->store, &all, add_model, h, err);
+    cJSON_ArrayForEach (model, h->models) {
+        if (status == GATE_OK)
+            status = add_device(h, model->valuestring, err);
+    }
+    return status;
+}
+
+static enum gate_status history(struct history *h, const char *db, const char *device,
+                                struct gate_error *err)
+{
+    buf_init(&h->text, COMMAND_MAX_OUTPUT);
+    h->points = cJSON_CreateArray();
+    h->models = cJSON_CreateArray();
+    enum gate_status status = store_open(db, STORE_READ_ONLY, &h->store, err);
+    if (status == GATE_OK)
+        status = collect(h, device, err);
+    if (status == GATE_OK && h->no_memory)
+        status = gate_fail(err, GATE_INTERNAL, "out of memory");
+    if (status == GATE_OK && h->n_points == 0)
+        status = gate_fail(err, GATE_USAGE, "'%s' has no verified measurements of '%s'%s%s", db,
+                           h->case_id, device ? " on " : "", device ? device : "");
+    if (status == GATE_OK) {
+        if (h->json)
+            json_write(h->points, true, &h->text);
+        status = command_write(NULL, &h->text, err);
+    }
+    cJSON_Delete(h->points);
+    cJSON_Delete(h->models);
+    store_close(h->store);
+    buf_release(&h->text);
+    return status;
+}
+
+int cmd_history(int argc, char **argv)
+{
+    const struct command self = {.name = "history", .help = help};
+    struct history h = {0};
+    const char *db = NULL, *device = NULL, *limit = "20";
+    const struct command_slot slots[] = {{"device", .text = &device},
+                                         {"limit", .text = &limit},
+                                         {"json", .flag = &h.json},
+                                         {"db", .text = &db},
+                                         {0}};
+    struct gate_error err;
+    int exit_code;
+
+    if (!command_read(&self, slots, argc, argv, &exit_code))
+        return exit_code;
+    if (!command_integer(limit, 1, 1000000, &h.limit))
+        return command_usage(&self, "--limit must be 1 to 1000000, is '%s'", limit);
+    if (argc - optind != 1)
+        return command_usage(&self, optind == argc ? "which CASE?" : "one CASE at a time");
+    h.case_id = argv[optind];
+    h.style = command_style();
+    if (history(&h, command_db(db), device, &err) != GATE_OK)
+        return command_failed(&self, &err);
+    return GATE_OK;
+}

@@ -1,0 +1,215 @@
+/*
+ * cmd_import.c: gate import.
+ *
+ * A stream is read line by line, so its length does not matter. Only when the first line is no
+ * document by itself is the whole input taken as one document.
+ */
+#include "commands.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "cmd_common.h"
+#include "run/run_check.h"
+
+#define MAX_DOCUMENT (256u * 1024 * 1024)
+
+static const char help[] =
+    "usage: gate import [--json] [--db FILE] FILE|-\n"
+    "\n"
+    "Stores run documents: one JSON document, or NDJSON with one document a line, as `gate\n"
+    "export` writes it. Each document is checked against the schema, and against itself: verdict\n"
+    "and exit code must be those that its cases give. It is stored whole or not at all. A run "
+    "that\n"
+    "is there already is left alone, so an import can be repeated. A faulty document ends the "
+    "import\n"
+    "with exit code 74 and the line of the fault; the documents before it stay stored, those from\n"
+    "it on are not.\n"
+    "\n"
+    "  --json      print the counts as JSON\n"
+    "  --db FILE   the database, made when it is not there (default: $GATE_DB, else gate.db)\n"
+    "  -h, --help  this text\n";
+
+struct import {
+    const char *name; /* of the input, for messages */
+    FILE *in;
+    struct store *store;
+    struct schema *schema;
+    size_t n_stored, n_existed;
+    unsigned line; /* number of the line read last */
+};
+
+/* Appends the next line with its newline; *end at the end of the input. */
+static enum gate_status read_line(struct import *im, struct buf *out, bool *end,
+                                  struct gate_error *err)
+{
+    char chunk[8192];
+    size_t n = 0;
+    int c;
+
+    im->line++;
+    while ((c = getc_unlocked(im->in)) != EOF) {
+        chunk[n++] = (char)c;
+        if (n == sizeof(chunk) || c == '\n') {
+            buf_append(out, chunk, n);
+            n = 0;
+        }
+        if (c == '\n' || out->failed)
+            break;
+    }
+    buf_append(out, chunk, n);
+    *end = c == EOF;
+    if (ferror(im->in))
+        return gate_fail(err, GATE_IO, "cannot read '%s': %s", im->name, strerror(errno));
+    if (out->failed)
+        return gate_fail(err, GATE_IO, "%s:%u: a document of more than %u bytes", im->name,
+                         im->line, MAX_DOCUMENT);
+    return GATE_OK;
+}
+
+static bool is_blank(const struct buf *text)
+{
+    return strspn(text->data, " \t\r\n") == text->len;
+}
+
+/* Of the document in `text`, which begins on `line` of the input. */
+static enum gate_status refuse(const struct import *im, unsigned line, const struct buf *text,
+                               const struct schema_fault *fault, struct gate_error *err)
+{
+    unsigned at = 1, column = 1;
+    json_locate(text->data, text->len, fault->pointer, fault->of_key, &at, &column);
+    return gate_fail(err, GATE_IO, "%s:%u:%u: %s: %s", im->name, line + at - 1, column,
+                     fault->pointer, fault->message);
+}
+
+static enum gate_status store_document_text(struct import *im, unsigned line,
+                                            const struct buf *text, struct gate_error *err)
+{
+    cJSON *document;
+    struct schema_fault fault;
+    bool existed = false;
+    enum gate_status status =
+        schema_parse(im->schema, im->name, line, text->data, text->len, GATE_IO, &document, err);
+    if (status != GATE_OK)
+        return status;
+    if (!run_check(document, clock_wall_ms(), &fault)) {
+        cJSON_Delete(document);
+        return refuse(im, line, text, &fault, err);
+    }
+    status = store_put_run(im->store, document, text->data, text->len, &existed, err);
+    cJSON_Delete(document);
+    if (status != GATE_OK)
+        return gate_fail_context(err, "%s:%u", im->name, line);
+    if (existed)
+        im->n_existed++;
+    else
+        im->n_stored++;
+    return GATE_OK;
+}
+
+/* Whether the text is a whole JSON value; what it says is not looked at. */
+static bool is_whole(const struct buf *text)
+{
+    cJSON *value;
+    if (json_parse("", text->data, text->len, GATE_IO, &value, NULL) != GATE_OK)
+        return false;
+    cJSON_Delete(value);
+    return true;
+}
+
+/* Stores the line in `text` and all that follow; `end`: there are none. */
+static enum gate_status import_lines(struct import *im, struct buf *text, bool end,
+                                     struct gate_error *err)
+{
+    for (;;) {
+        enum gate_status status = GATE_OK;
+        if (!is_blank(text))
+            status = store_document_text(im, im->line, text, err);
+        if (status != GATE_OK || end)
+            return status;
+        buf_clear(text);
+        status = read_line(im, text, &end, err);
+        if (status != GATE_OK)
+            return status;
+    }
+}
+
+static enum gate_status import_input(struct import *im, struct gate_error *err)
+{
+    struct buf text;
+    bool end = false;
+    enum gate_status status = GATE_OK;
+
+    buf_init(&text, MAX_DOCUMENT);
+    do {
+        buf_clear(&text);
+        status = read_line(im, &text, &end, err);
+    } while (status == GATE_OK && !end && is_blank(&text));
+    unsigned first = im->line;
+
+    if (status == GATE_OK && is_blank(&text)) {
+        status = gate_fail(err, GATE_IO, "'%s' is empty", im->name);
+    } else if (status == GATE_OK && is_whole(&text)) {
+        status = import_lines(im, &text, end, err);
+    } else {
+        while (status == GATE_OK && !end)
+            status = read_line(im, &text, &end, err);
+        if (status == GATE_OK)
+            status = store_document_text(im, first, &text, err);
+    }
+    buf_release(&text);
+    return status;
+}
+
+static enum gate_status import_file(struct import *im, const char *db, const char *path,
+                                    struct gate_error *err)
+{
+    bool standard = strcmp(path, "-") == 0;
+    im->name = standard ? "standard input" : path;
+    im->in = standard ? stdin : fopen(path, "re");
+    if (!im->in)
+        return gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
+    enum gate_status status = command_run_schema(&im->schema, err);
+    if (status == GATE_OK)
+        status = store_open(db, STORE_READ_WRITE, &im->store, err);
+    if (status == GATE_OK)
+        status = import_input(im, err);
+    store_close(im->store);
+    schema_free(im->schema);
+    if (!standard)
+        fclose(im->in);
+    return status;
+}
+
+static int print_counts(const struct import *im, bool json)
+{
+    int n = json ? printf("{\"stored\": %zu, \"existed\": %zu}\n", im->n_stored, im->n_existed)
+                 : printf("%zu runs stored, %zu were there already\n", im->n_stored, im->n_existed);
+    return n < 0 || fflush(stdout) == EOF ? GATE_IO : GATE_OK;
+}
+
+int cmd_import(int argc, char **argv)
+{
+    const struct command self = {.name = "import", .help = help};
+    struct import im = {0};
+    const char *db = NULL;
+    bool json = false;
+    const struct command_slot slots[] = {{"json", .flag = &json}, {"db", .text = &db}, {0}};
+    struct gate_error err;
+    int exit_code;
+
+    if (!command_read(&self, slots, argc, argv, &exit_code))
+        return exit_code;
+    if (argc - optind != 1)
+        return command_usage(&self, optind == argc ? "which FILE?" : "one FILE at a time");
+    enum gate_status status = import_file(&im, command_db(db), argv[optind], &err);
+    if (status == GATE_OK)
+        return print_counts(&im, json);
+    if (im.n_stored + im.n_existed > 0)
+        gate_fail(&err, status, "%s; the documents before it are stored (%zu new)", err.message,
+                  im.n_stored);
+    return command_failed(&self, &err);
+}

@@ -1,0 +1,129 @@
+/* cmd_leaderboard.c: gate leaderboard. */
+#include "commands.h"
+
+#include <stdio.h>
+
+#include "base/json.h"
+#include "cmd_common.h"
+#include "report/report_table.h"
+#include "report/report_units.h"
+
+static const char help[] =
+    "usage: gate leaderboard [--device MODEL] [--json] [--db FILE]\n"
+    "\n"
+    "For each case, device model and provider the lowest verified p50, and the commit that\n"
+    "reached it. Only the newest contract of a case counts.\n"
+    "\n"
+    "  --device MODEL  only this device model, such as nvidia-h200\n"
+    "  --json          an array of objects; times in ms since 1970 and in ns\n"
+    "  --db FILE       the database (default: $GATE_DB, else gate.db)\n"
+    "  -h, --help      this text\n";
+
+struct leaderboard {
+    bool json;
+    cJSON *leaders; /* for --json */
+    struct table *table;
+    bool no_memory;
+};
+
+static void add_object(struct leaderboard *b, const struct store_leader *l)
+{
+    cJSON *o = cJSON_CreateObject();
+    if (!cJSON_AddItemToArray(b->leaders, o)) {
+        b->no_memory = true;
+        return;
+    }
+    b->no_memory |= !(cJSON_AddStringToObject(o, "case", l->case_id) &&
+                      cJSON_AddStringToObject(o, "device_model", l->device_model) &&
+                      cJSON_AddStringToObject(o, "contract", l->contract) &&
+                      cJSON_AddStringToObject(o, "provider", l->provider) &&
+                      cJSON_AddStringToObject(o, "role", l->role) &&
+                      cJSON_AddStringToObject(o, "kernel", l->kernel) &&
+                      cJSON_AddNumberToObject(o, "p50_ns", l->p50_ns) &&
+                      cJSON_AddNumberToObject(o, "tflops", l->tflops) &&
+                      cJSON_AddNumberToObject(o, "gbps", l->gbps) &&
+                      cJSON_AddStringToObject(o, "commit", l->commit) &&
+                      cJSON_AddStringToObject(o, "run_uuid", l->run_uuid) &&
+                      cJSON_AddNumberToObject(o, "time_ms", (double)l->time_ms));
+}
+
+static void add_row(struct leaderboard *b, const struct store_leader *l)
+{
+    char text[UNITS_MAX];
+    table_cell(b->table, TERM_PLAIN, l->case_id);
+    table_cell(b->table, TERM_PLAIN, l->device_model);
+    table_cell(b->table, TERM_PLAIN, l->provider);
+    table_cell(b->table, TERM_DIM, l->kernel);
+    table_cell(b->table, TERM_PLAIN, units_duration(l->p50_ns, text));
+    snprintf(text, sizeof(text), "%.4g", l->tflops);
+    table_cell(b->table, TERM_PLAIN, text);
+    snprintf(text, sizeof(text), "%.4g", l->gbps);
+    table_cell(b->table, TERM_PLAIN, text);
+    snprintf(text, sizeof(text), "%.12s", l->commit);
+    table_cell(b->table, TERM_PLAIN, text);
+    table_cell(b->table, TERM_PLAIN, units_time(l->time_ms, text));
+}
+
+static bool add_leader(void *context, const struct store_leader *l)
+{
+    struct leaderboard *b = context;
+    if (b->json)
+        add_object(b, l);
+    else
+        add_row(b, l);
+    return !b->no_memory;
+}
+
+static enum gate_status leaderboard(const char *db, const char *device, bool json,
+                                    struct gate_error *err)
+{
+    static const struct table_column columns[] = {
+        {"case", false, 0},   {"device", false, 0}, {"provider", false, 0},
+        {"kernel", false, 2}, {"p50", true, 0},     {"TFLOP/s", true, 3},
+        {"GB/s", true, 3},    {"commit", false, 0}, {"time (UTC)", false, 1},
+    };
+    const struct report_style style = command_style();
+    struct leaderboard b = {.json = json, .leaders = cJSON_CreateArray()};
+    struct store *store = NULL;
+    struct buf text;
+
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    b.table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+    enum gate_status status = store_open(db, STORE_READ_ONLY, &store, err);
+    if (status == GATE_OK)
+        status = store_leaderboard(store, NULL, device, (struct store_leader_key){0}, INT64_MAX,
+                                   add_leader, &b, err);
+    if (status == GATE_OK && (b.no_memory || !b.leaders))
+        status = gate_fail(err, GATE_INTERNAL, "out of memory");
+    if (status == GATE_OK) {
+        if (json)
+            json_write(b.leaders, true, &text);
+        else
+            table_write(b.table, &style, &text);
+        status = command_write(NULL, &text, err);
+    }
+    table_free(b.table);
+    cJSON_Delete(b.leaders);
+    store_close(store);
+    buf_release(&text);
+    return status;
+}
+
+int cmd_leaderboard(int argc, char **argv)
+{
+    const struct command self = {.name = "leaderboard", .help = help};
+    const char *db = NULL, *device = NULL;
+    bool json = false;
+    const struct command_slot slots[] = {
+        {"device", .text = &device}, {"json", .flag = &json}, {"db", .text = &db}, {0}};
+    struct gate_error err;
+    int exit_code;
+
+    if (!command_read(&self, slots, argc, argv, &exit_code))
+        return exit_code;
+    if (optind < argc)
+        return command_usage(&self, "unexpected argument '%s'", argv[optind]);
+    if (leaderboard(command_db(db), device, json, &err) != GATE_OK)
+        return command_failed(&self, &err);
+    return GATE_OK;
+}

@@ -1,0 +1,344 @@
+/* cmd_push.c: gate push. */
+#include "commands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "best/artifact.h"
+#include "base/gzip.h"
+#include "base/json.h"
+#include "best/best.h"
+#include "cmd_common.h"
+#include "tracker/push.h"
+#include "tracker/remote.h"
+#include "report/report_run.h"
+#include "tracker/spool.h"
+#include "base/term.h"
+
+static const char help[] =
+    "usage: gate push [OPTION]... [RUN]...\n"
+    "\n"
+    "Sends runs to the tracking server: those named by uuid, by an unambiguous beginning of it or\n"
+    "as 'latest' (the default). A run whose library is a stored best takes the library with it,\n"
+    "out of the artifact cache, so that others can be held against it.\n"
+    "\n" REMOTE_HELP "  --db FILE          the database (default: $GATE_DB, else gate.db)\n"
+    "  --all              every run of the database; those that the server has cost one look\n"
+    "  --library FILE     send this library as well\n"
+    "  --baselines DIR    stored bests (default: $GATE_BASELINES, else baselines)\n"
+    "  --retry-for SECONDS  try again for so long while nothing can be sent, default 60; 0: once\n"
+    "  --json             print the counts as JSON\n"
+    "  -h, --help         this text\n"
+    "\n"
+    "What is to be sent is first written to the spool ($GATE_SPOOL, else\n"
+    "$XDG_STATE_HOME/kernel-gate/spool, else ~/.local/state/kernel-gate/spool) and leaves it when\n"
+    "the server has it. What could not be sent now is sent by the next push; what the server\n"
+    "refuses for good goes to refused/ in the spool, with the reason beside it.\n"
+    "\n"
+    "Exit codes: 0 everything is sent, 4 no libcurl here or not the server that was meant, 64\n"
+    "usage, 70 internal, 74 something is not sent. A run that stays in the spool is not lost.\n";
+
+static const struct option options[] = {
+    REMOTE_OPTIONS,
+    {"db", required_argument, NULL, 'd'},
+    {"all", no_argument, NULL, 'a'},
+    {"library", required_argument, NULL, 'l'},
+    {"baselines", required_argument, NULL, 'b'},
+    {"retry-for", required_argument, NULL, 'r'},
+    {"json", no_argument, NULL, 'j'},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+struct push_arguments {
+    struct remote_choice choice;
+    struct remote remote;
+    const char *db, *library, *baselines;
+    int64_t patience_s;
+    bool all, json;
+    char **runs;
+    int n_runs;
+};
+
+/* ---- into the spool ---- */
+
+/* From the database into the spool; a full one is sent and goes on. */
+struct enqueue {
+    const struct push_arguments *arguments;
+    const struct spool *spool;
+    struct http_client *client; /* NULL: there is no libcurl */
+    const struct schema *schema;
+    struct push_counts counts; /* of what was sent to make room */
+    enum gate_status status;
+    struct gate_error *err;
+};
+
+static void say(const char *line)
+{
+    struct buf safe;
+    buf_init(&safe, 16 * 1024);
+    term_puts(line, &safe);
+    fprintf(stderr, "gate push: %s\n", safe.data);
+    buf_release(&safe);
+}
+
+static void add_counts(struct push_counts *sum, const struct push_counts *more)
+{
+    sum->n_created += more->n_created;
+    sum->n_existed += more->n_existed;
+    sum->n_libraries += more->n_libraries;
+    sum->n_refused += more->n_refused;
+    sum->n_left = more->n_left;
+}
+
+static enum gate_status send_spool(struct enqueue *q, struct gate_error *err)
+{
+    struct push_counts counts;
+    enum gate_status status =
+        push_spool(q->client, q->spool, (double)q->arguments->patience_s, say, &counts, err);
+    add_counts(&q->counts, &counts);
+    return status;
+}
+
+static enum gate_status put(struct enqueue *q, enum spool_kind kind, int64_t time_ms,
+                            const char *id, const struct buf *bytes)
+{
+    const char *data = bytes ? bytes->data : "";
+    size_t n = bytes ? bytes->len : 0;
+    enum gate_status status = spool_put(q->spool, kind, time_ms, id, data, n, q->err);
+    if (status == GATE_NO_VERDICT && q->client && !send_spool(q, NULL))
+        status = spool_put(q->spool, kind, time_ms, id, data, n, q->err);
+    return status == GATE_NO_VERDICT ? gate_fail(q->err, GATE_IO, "%s", q->err->message) : status;
+}
+
+struct search {
+    const char *sha256;
+    bool found;
+};
+
+static void look_at_best(void *context, const char *case_id, const struct best_entry *entry)
+{
+    struct search *s = context;
+    (void)case_id;
+    s->found |= !strcmp(entry->library_sha256, s->sha256);
+}
+
+static enum gate_status is_best(const char *folder, const char *model, const char *sha256,
+                                bool *out, struct gate_error *err)
+{
+    struct best *best = NULL;
+    struct search s = {.sha256 = sha256};
+    char *path = best_path(folder, model);
+    if (!path)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    enum gate_status status = best_load(path, model, &best, err);
+    if (!status)
+        best_each(best, look_at_best, &s);
+    *out = s.found;
+    best_free(best);
+    free(path);
+    return status;
+}
+
+/* The library of a run, if it is a best. */
+static enum gate_status put_library(struct enqueue *q, const cJSON *document)
+{
+    char path[PATHS_MAX], line[1200];
+    bool best = false;
+    struct gate_error why;
+    const cJSON *device = cJSON_GetObjectItemCaseSensitive(document, "device");
+    const cJSON *libraries = cJSON_GetObjectItemCaseSensitive(document, "libraries");
+    const char *sha256 = json_string(cJSON_GetArrayItem(libraries, 0), "sha256", "");
+    enum gate_status status =
+        is_best(q->arguments->baselines, json_string(device, "model", ""), sha256, &best, q->err);
+    if (status || !best)
+        return status;
+    status = artifact_get(sha256, path, &why);
+    if (status) {
+        snprintf(line, sizeof line,
+                 "the library of a best cannot be sent, name it with --library FILE: %s",
+                 why.message);
+        say(line);
+        return GATE_OK;
+    }
+    return put(q, SPOOL_LIBRARY, json_integer(document, "time_ms", 0), sha256, NULL);
+}
+
+static enum gate_status put_run(struct enqueue *q, const char *text, size_t len)
+{
+    cJSON *document = NULL;
+    struct buf packed;
+    buf_init(&packed, SPOOL_MAX_ENTRY);
+    enum gate_status status =
+        schema_parse(q->schema, "stored run", 1, text, len, GATE_IO, &document, q->err);
+    if (!status && !gzip_compress(text, len, &packed))
+        status = gate_fail(q->err, GATE_INTERNAL, "out of memory for a run document");
+    if (!status)
+        status = put(q, SPOOL_RUN, json_integer(document, "time_ms", 0),
+                     json_string(document, "uuid", ""), &packed);
+    if (!status)
+        status = put_library(q, document);
+    cJSON_Delete(document);
+    buf_release(&packed);
+    return status;
+}
+
+static bool take_document(void *context, const char *text, size_t len)
+{
+    struct enqueue *q = context;
+    q->status = put_run(q, text, len);
+    return q->status == GATE_OK;
+}
+
+static enum gate_status put_named(struct enqueue *q, struct store *store, const char *run)
+{
+    char newest[64];
+    enum gate_status status = GATE_OK;
+    if (!strcmp(run, "latest")) {
+        status = command_newest_run(store, newest, q->err);
+        run = newest;
+    }
+    if (!status)
+        status = store_document(store, run, take_document, q, q->err);
+    return status ? status : q->status;
+}
+
+static enum gate_status put_runs(struct enqueue *q, struct store *store)
+{
+    const struct push_arguments *a = q->arguments;
+    enum gate_status status = GATE_OK;
+    if (a->all) {
+        status = store_documents(store, take_document, q, q->err);
+        return status ? status : q->status;
+    }
+    if (!a->n_runs)
+        return put_named(q, store, "latest");
+    for (int i = 0; i < a->n_runs && !status; i++)
+        status = put_named(q, store, a->runs[i]);
+    return status;
+}
+
+static enum gate_status put_file(struct enqueue *q)
+{
+    char sha256[65];
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    enum gate_status status = artifact_put(q->arguments->library, sha256, q->err);
+    int64_t now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return status ? status : put(q, SPOOL_LIBRARY, now_ms, sha256, NULL);
+}
+
+/* All that was asked for. */
+static enum gate_status fill_spool(struct enqueue *q)
+{
+    struct schema *schema = NULL;
+    struct store *store = NULL;
+    enum gate_status status = command_run_schema(&schema, q->err);
+    q->schema = schema;
+    if (!status)
+        status = store_open(command_db(q->arguments->db), STORE_READ_ONLY, &store, q->err);
+    if (!status)
+        status = put_runs(q, store);
+    if (!status && q->arguments->library)
+        status = put_file(q);
+    store_close(store);
+    schema_free(schema);
+    return status;
+}
+
+/* ---- the command ---- */
+
+static int print_counts(const struct push_counts *c, const struct spool *spool, bool json)
+{
+    int n = json
+                ? printf("{\"created\": %zu, \"existed\": %zu, \"libraries\": %zu, \"refused\": "
+                         "%zu, \"left\": %zu}\n",
+                         c->n_created, c->n_existed, c->n_libraries, c->n_refused, c->n_left)
+                : printf("%zu runs sent, %zu were there already, %zu libraries there, %zu refused, "
+                         "%zu left in '%s'\n",
+                         c->n_created, c->n_existed, c->n_libraries, c->n_refused, c->n_left,
+                         spool->path);
+    return n < 0 || fflush(stdout) == EOF ? GATE_IO : GATE_OK;
+}
+
+/* What cannot be added does not keep the rest from being sent. */
+static int push(const struct command *self, const struct push_arguments *a,
+                const struct spool *spool)
+{
+    struct gate_error filling, sending;
+    struct enqueue q = {.arguments = a, .spool = spool, .err = &filling};
+    size_t n_left = 0;
+    struct spool_entry *left = NULL;
+    enum gate_status absent = http_client_open(&a->remote, &q.client, &sending);
+    enum gate_status filled = fill_spool(&q);
+    enum gate_status sent = absent ? absent : send_spool(&q, &sending);
+    if (absent && !spool_list(spool, &left, &n_left, NULL))
+        q.counts.n_left = n_left;
+    free(left);
+    http_client_close(q.client);
+    int code = print_counts(&q.counts, spool, a->json);
+    if (filled)
+        code = command_failed(self, &filling);
+    if (sent)
+        command_failed(self, &sending);
+    return code ? code : (int)sent;
+}
+
+static int prepare_and_push(const struct command *self, struct push_arguments *a)
+{
+    struct gate_error err;
+    struct spool spool;
+    enum gate_status status = remote_resolve(&a->choice, &a->remote, &err);
+    if (!status && !a->remote.token[0])
+        status = gate_fail(&err, GATE_USAGE,
+                           "no token: give --token-file FILE or set GATE_TOKEN to what "
+                           "`gate-server token create` printed");
+    if (!status)
+        status = spool_open(a->remote.url, &spool, &err);
+    return status ? command_failed(self, &err) : push(self, a, &spool);
+}
+
+static bool take_option(struct push_arguments *a, int letter, const char *argument)
+{
+    switch (letter) {
+    case 'd':
+        a->db = argument;
+        return true;
+    case 'a':
+        a->all = true;
+        return true;
+    case 'l':
+        a->library = argument;
+        return true;
+    case 'b':
+        a->baselines = argument;
+        return true;
+    case 'r':
+        return command_integer(argument, 0, 86400, &a->patience_s);
+    case 'j':
+        a->json = true;
+        return true;
+    default:
+        return remote_option(&a->choice, letter, argument);
+    }
+}
+
+int cmd_push(int argc, char **argv)
+{
+    struct command self = {.name = "push", .help = help, .options = options};
+    struct push_arguments a = {.baselines = command_baselines(NULL), .patience_s = 60};
+    for (int c; (c = command_option(&self, argc, argv)) != -1;) {
+        if (c == '?')
+            return GATE_USAGE;
+        if (c == 'h')
+            return command_help(&self);
+        if (!take_option(&a, c, optarg))
+            return command_usage(&self, "'%s' is no value for this option", optarg);
+    }
+    a.runs = argv + optind;
+    a.n_runs = argc - optind;
+    if (a.all && a.n_runs)
+        return command_usage(&self, "--all and '%s' do not go together", a.runs[0]);
+    return prepare_and_push(&self, &a);
+}

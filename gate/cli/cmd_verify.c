@@ -1,0 +1,374 @@
+#include "commands.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "launch/operands.h"
+#include "report/report_table.h"
+#include "run/reproduce.h"
+#include "run_request.h"
+#include "run/sanitize.h"
+
+static const char help[] =
+    "Usage: gate verify [OPTION]...\n"
+    "\n"
+    "Says whether the kernels are right, and measures nothing: their results on random inputs and\n"
+    "on probes that have one exact answer, on the suite's shapes and on awkward ones round them,\n"
+    "in every layout that kernels may be given; what they write beside their outputs; whether "
+    "they\n"
+    "give the same bits again. 'gate run' asks the commit tier of every kernel before it is "
+    "timed.\n"
+    "\n"
+    "  --suite NAME|FILE       canonical, host, smoke, or a file; default: canonical on a GPU,\n"
+    "                          host on the host\n"
+    "  --device auto|host|cuda:N  default: auto (cuda:0 where there is a GPU, else host)\n"
+    "  --filter GLOB           only the cases whose id matches, e.g. 'gemm/fp16/*'\n"
+    "  --library FILE          the kernel library; default: the one shipped\n"
+    "  --provider FILE         another library beside it, repeatable; default on a GPU: cuBLAS\n"
+    "  --tier commit|nightly|small  how much is looked at; default commit\n"
+    "  --seed HEX              seed of all inputs, default: a fresh one\n"
+    "  --sanitize              run small shapes under compute-sanitizer's four tools instead\n"
+    "  --allow FILE            with --sanitize: patterns of reports that are none, one a line\n"
+    "  --timeout SECONDS       longest silence of a worker before it is killed, default 60\n"
+    "  --json                  print a JSON document instead of the table\n"
+    "  --worker PROGRAM        another worker (see gate/worker/PROTOCOL.md)\n"
+    "\n"
+    "Exit codes: 0 all right, 2 a wrong result, crash, hang or a sanitizer's report, 3 a case that "
+    "no\n"
+    "kernel serves or that a sanitizer skipped,\n"
+    "4 environment refused, 64 usage, 70 internal, 74 input/output. With several, the first of\n"
+    "2, 4, 3 wins.\n";
+
+static const struct option options[] = {
+    {"suite", required_argument, NULL, 's'},    {"device", required_argument, NULL, 'd'},
+    {"filter", required_argument, NULL, 'f'},   {"library", required_argument, NULL, 'l'},
+    {"provider", required_argument, NULL, 'p'}, {"tier", required_argument, NULL, 'i'},
+    {"seed", required_argument, NULL, 'S'},     {"sanitize", no_argument, NULL, 'z'},
+    {"allow", required_argument, NULL, 'A'},    {"timeout", required_argument, NULL, 'T'},
+    {"json", no_argument, NULL, 'j'},           {"worker", required_argument, NULL, 'w'},
+    {"help", no_argument, NULL, 'h'},           {0},
+};
+
+struct verify_run {
+    struct run_request request;
+    enum verify_tier tier;
+    bool sanitized;
+    const char *allow;
+    struct run_setup setup;
+    struct case_result *results; /* of the suite's cases */
+    size_t n;                    /* that are done */
+    double seconds;
+};
+
+static const char *const outcome_names[] = {[CASE_VERIFIED] = "right",
+                                            [CASE_WRONG] = "wrong",
+                                            [CASE_UNSUPPORTED] = "unsupported",
+                                            [CASE_ENVIRONMENT] = "environment"};
+
+/* ---- verifying ---- */
+
+static enum gate_status verify_cases(struct verify_run *v, struct gate_error *err)
+{
+    const struct suite *suite = &v->setup.suite;
+    char text[256];
+    enum gate_status status = GATE_OK;
+    double start = clock_s();
+    v->results = calloc(suite->n_cases, sizeof *v->results);
+    if (!v->results)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    for (v->n = 0; v->n < suite->n_cases && !status; v->n++) {
+        const struct suite_case *c = &suite->cases[v->n];
+        const struct case_task task = {.c = c,
+                                       .seed = operands_case_seed(v->request.seed, c->id),
+                                       .budget_ms = 1,
+                                       .verify = true,
+                                       .verify_only = true,
+                                       .tier = v->tier,
+                                       .providers = true};
+        snprintf(text, sizeof text, "verifying [%zu/%zu] %s", v->n + 1, suite->n_cases, c->id);
+        run_request_progress(text);
+        status = supervisor_run_case(v->setup.supervisor, &task, &v->results[v->n], err);
+    }
+    run_request_progress("");
+    v->seconds = clock_s() - start;
+    return status;
+}
+
+static int exit_code(const struct verify_run *v)
+{
+    bool seen[CASE_ENVIRONMENT + 1] = {false};
+    for (size_t i = 0; i < v->n; i++)
+        seen[v->results[i].outcome] = true;
+    return seen[CASE_WRONG]         ? GATE_WRONG
+           : seen[CASE_ENVIRONMENT] ? GATE_ENVIRONMENT
+           : seen[CASE_UNSUPPORTED] ? GATE_NO_VERDICT
+                                    : GATE_OK;
+}
+
+static void reproduce(const struct verify_run *v, const char *id, char *text, size_t size)
+{
+    const struct reproduce how = {.device = v->setup.target.device,
+                                  .suite = v->request.suite,
+                                  .library = v->request.target.library,
+                                  .seed = v->request.seed,
+                                  .tier = v->tier};
+    reproduce_command(&how, id, false, text, size);
+}
+
+/* ---- output ---- */
+
+static cJSON *case_object(const struct verify_run *v, size_t i)
+{
+    const struct case_result *result = &v->results[i];
+    const char *id = v->setup.suite.cases[i].id;
+    char command[600];
+    cJSON *o = cJSON_CreateObject();
+    reproduce(v, id, command, sizeof command);
+    cJSON_AddStringToObject(o, "id", id);
+    cJSON_AddStringToObject(o, "outcome", outcome_names[result->outcome]);
+    cJSON_AddStringToObject(o, "message", result->message);
+    cJSON_AddStringToObject(o, "reproduce", command);
+    cJSON_AddItemToObject(o, "arms", cJSON_Duplicate(result->arms, true));
+    return o;
+}
+
+static void write_json(const struct verify_run *v, struct buf *out)
+{
+    char seed[17];
+    const cJSON *greeting = supervisor_greeting(v->setup.supervisor);
+    cJSON *o = cJSON_CreateObject();
+    snprintf(seed, sizeof seed, "%016" PRIx64, v->request.seed);
+    cJSON_AddStringToObject(o, "schema", "gate-verify/1");
+    cJSON_AddStringToObject(o, "suite", v->setup.suite.name);
+    cJSON_AddStringToObject(o, "tier", verify_tier_name(v->tier));
+    cJSON_AddStringToObject(o, "seed", seed);
+    cJSON_AddNumberToObject(o, "seconds", v->seconds);
+    cJSON_AddItemToObject(o, "device", cJSON_Duplicate(json_member(greeting, "device"), true));
+    cJSON_AddItemToObject(o, "libraries",
+                          cJSON_Duplicate(json_member(greeting, "libraries"), true));
+    cJSON *cases = cJSON_AddArrayToObject(o, "cases");
+    for (size_t i = 0; i < v->n; i++)
+        cJSON_AddItemToArray(cases, case_object(v, i));
+    json_write(o, true, out);
+    cJSON_Delete(o);
+}
+
+/* A number with so many significant digits; nothing where there is none. */
+static void number_cell(struct table *t, const cJSON *object, const char *key, int digits)
+{
+    char text[32] = "";
+    const cJSON *value = json_member(object, key);
+    if (cJSON_IsNumber(value))
+        snprintf(text, sizeof text, "%.*g", digits, value->valuedouble);
+    table_cell(t, TERM_PLAIN, text);
+}
+
+static void write_row(struct table *t, const struct verify_run *v, size_t i)
+{
+    const struct case_result *result = &v->results[i];
+    const cJSON *arm = result->arms->child, *verify = json_member(arm, "verify");
+    bool right = result->outcome == CASE_VERIFIED, wrong = result->outcome == CASE_WRONG;
+    table_cell(t, TERM_PLAIN, v->setup.suite.cases[i].id);
+    table_cell(t,
+               right   ? TERM_GREEN
+               : wrong ? TERM_RED
+                       : TERM_YELLOW,
+               outcome_names[result->outcome]);
+    table_cell(t, TERM_PLAIN, json_string(arm, "kernel", ""));
+    number_cell(t, verify, "rel_fro", 3);
+    number_cell(t, verify, "limit", 1);
+    number_cell(t, verify, "vendor_ratio", 3);
+    number_cell(t, verify, "checks", 9);
+    number_cell(t, verify, "skipped", 9);
+}
+
+static void write_text(const struct verify_run *v, struct buf *out)
+{
+    static const struct table_column columns[] = {
+        {"case", false, 0}, {"result", false, 0},    {"kernel", false, 1}, {"rel. error", true, 2},
+        {"limit", true, 5}, {"/ vendor's", true, 4}, {"checks", true, 3},  {"skipped", true, 6},
+    };
+    struct report_style style = command_style();
+    struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
+    size_t counts[CASE_ENVIRONMENT + 1] = {0};
+    char command[600];
+    for (size_t i = 0; i < v->n; i++) {
+        write_row(t, v, i);
+        counts[v->results[i].outcome]++;
+    }
+    table_write(t, &style, out);
+    table_free(t);
+    for (size_t i = 0; i < v->n; i++) {
+        if (v->results[i].outcome == CASE_VERIFIED)
+            continue;
+        const char *id = v->setup.suite.cases[i].id;
+        reproduce(v, id, command, sizeof command);
+        buf_printf(out, "\n%s: %s: %s\n", id, outcome_names[v->results[i].outcome],
+                   v->results[i].message);
+        if (v->results[i].outcome == CASE_WRONG)
+            buf_printf(out, "  again: %s\n", command);
+    }
+    buf_printf(out,
+               "\n%zu right, %zu wrong, %zu not served, %zu not looked at; tier %s, seed "
+               "%016" PRIx64 ", %.1f s\n",
+               counts[CASE_VERIFIED], counts[CASE_WRONG], counts[CASE_UNSUPPORTED],
+               counts[CASE_ENVIRONMENT], verify_tier_name(v->tier), v->request.seed, v->seconds);
+}
+
+static enum gate_status write_result(const struct verify_run *v, struct gate_error *err)
+{
+    struct buf text;
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    if (v->request.json)
+        write_json(v, &text);
+    else
+        write_text(v, &text);
+    enum gate_status status = command_write(NULL, &text, err);
+    buf_release(&text);
+    return status;
+}
+
+/* ---- under sanitizers ---- */
+
+static cJSON *tool_object(const struct sanitize_tool *tool)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "tool", tool->name);
+    cJSON_AddNumberToObject(o, "cases", (double)tool->cases);
+    cJSON_AddNumberToObject(o, "skipped", (double)tool->skipped);
+    cJSON_AddNumberToObject(o, "wrong", (double)tool->wrong);
+    cJSON_AddNumberToObject(o, "errors", (double)tool->errors);
+    cJSON_AddNumberToObject(o, "allowed", (double)tool->allowed);
+    cJSON_AddStringToObject(o, "why_skipped", tool->why_skipped);
+    cJSON *texts = cJSON_AddArrayToObject(o, "texts");
+    for (unsigned i = 0; i < tool->n_texts; i++)
+        cJSON_AddItemToArray(texts, cJSON_CreateString(tool->texts[i]));
+    return o;
+}
+
+static void write_tools_json(const struct sanitize *s, struct buf *out)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "schema", "gate-sanitize/1");
+    cJSON *tools = cJSON_AddArrayToObject(o, "tools");
+    for (unsigned i = 0; i < SANITIZE_TOOLS; i++)
+        cJSON_AddItemToArray(tools, tool_object(&s->tools[i]));
+    json_write(o, true, out);
+    cJSON_Delete(o);
+}
+
+static void write_tools_text(const struct sanitize *s, struct buf *out)
+{
+    buf_printf(out, "%-10s %8s %8s %8s %8s %8s\n", "tool", "cases", "skipped", "wrong", "errors",
+               "allowed");
+    for (unsigned i = 0; i < SANITIZE_TOOLS; i++) {
+        const struct sanitize_tool *t = &s->tools[i];
+        buf_printf(out, "%-10s %8zu %8zu %8zu %8zu %8zu\n", t->name, t->cases, t->skipped, t->wrong,
+                   t->errors, t->allowed);
+    }
+    for (unsigned i = 0; i < SANITIZE_TOOLS; i++) {
+        const struct sanitize_tool *t = &s->tools[i];
+        if (t->skipped)
+            buf_printf(out, "\n%s skipped %zu cases: %s\n", t->name, t->skipped, t->why_skipped);
+        for (unsigned j = 0; j < t->n_texts; j++)
+            buf_printf(out, "\n%s: %s\n", t->name, t->texts[j]);
+    }
+}
+
+/* What was skipped is not covered, and so no pass. */
+static int sanitize_code(const struct sanitize *s)
+{
+    size_t bad = 0, skipped = 0;
+    for (unsigned i = 0; i < SANITIZE_TOOLS; i++) {
+        bad += s->tools[i].errors + s->tools[i].wrong;
+        skipped += s->tools[i].skipped;
+    }
+    return bad ? GATE_WRONG : skipped ? GATE_NO_VERDICT : GATE_OK;
+}
+
+static enum gate_status sanitize(struct verify_run *v, int *code, struct gate_error *err)
+{
+    struct buf text;
+    struct sanitize s = {.suite = &v->setup.suite,
+                         .options = v->setup.target.options,
+                         .seed = v->request.seed,
+                         .allow = v->allow};
+    supervisor_retire_worker(v->setup.supervisor); /* or the device would be busy */
+    enum gate_status status = sanitize_run(&s, err);
+    if (status)
+        return status;
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    if (v->request.json)
+        write_tools_json(&s, &text);
+    else
+        write_tools_text(&s, &text);
+    status = command_write(NULL, &text, err);
+    buf_release(&text);
+    *code = sanitize_code(&s);
+    return status;
+}
+
+/* ---- the command ---- */
+
+static enum gate_status verify(struct verify_run *v, int *code, struct gate_error *err)
+{
+    enum gate_status status = verify_cases(v, err);
+    if (!status)
+        status = write_result(v, err);
+    *code = exit_code(v);
+    return status;
+}
+
+static int execute(const struct command *command, struct verify_run *v)
+{
+    struct gate_error err = {0};
+    int code = GATE_OK;
+    if (!v->request.has_seed)
+        v->request.seed = run_request_fresh_seed();
+    if (v->sanitized && !v->request.suite)
+        v->request.suite = "smoke";
+    enum gate_status status = run_setup_open(&v->request, &v->setup, &err);
+    if (!status)
+        status = v->sanitized ? sanitize(v, &code, &err) : verify(v, &code, &err);
+    if (status)
+        code = command_failed(command, &err);
+    for (size_t i = 0; v->results && i < v->n; i++)
+        cJSON_Delete(v->results[i].arms);
+    free(v->results);
+    run_setup_close(&v->setup);
+    return code;
+}
+
+int cmd_verify(int argc, char **argv)
+{
+    struct command command = {.name = "verify", .help = help, .options = options};
+    struct verify_run v = {.tier = VERIFY_COMMIT};
+    run_request_init(&v.request);
+    for (int c; (c = command_option(&command, argc, argv)) != -1;) {
+        if (c == '?')
+            return GATE_USAGE;
+        if (c == 'h')
+            return command_help(&command);
+        bool fits = true;
+        if (c == 'i')
+            fits = verify_tier_parse(optarg, &v.tier);
+        else if (c == 'z')
+            v.sanitized = true;
+        else if (c == 'A')
+            v.allow = optarg;
+        else
+            fits = run_request_option(&v.request, c, optarg);
+        if (!fits)
+            return command_usage(&command, "'%s' is no value for this option", optarg);
+    }
+    if (optind < argc)
+        return command_usage(&command, "unexpected argument '%s'", argv[optind]);
+    if (v.allow && !v.sanitized)
+        return command_usage(&command, "--allow goes with --sanitize");
+    return execute(&command, &v);
+}

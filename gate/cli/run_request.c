@@ -1,0 +1,389 @@
+#include "run_request.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "best/artifact.h"
+#include "base/json.h"
+#include "best/revision.h"
+
+void run_request_init(struct run_request *r)
+{
+    *r = (struct run_request){
+        .policy = {.threshold = 0.02, .budget_ms = 150, .pause_s = 5, .against = "best"},
+        .baselines = command_baselines(NULL)};
+}
+
+/* ---- options ---- */
+
+/* "2%" or "2.5 %". A bare number is refused: 2 and 0.02 would both be meant as 2 %. */
+static bool parse_percent(const char *text, double *out)
+{
+    char *end;
+    double value = strtod(text, &end);
+    bool decimal = strspn(text, "0123456789.") == (size_t)(end - text);
+    if (end == text || !decimal)
+        return false;
+    end += strspn(end, " ");
+    *out = value / 100;
+    return !strcmp(end, "%") && value > 0 && value <= 100;
+}
+
+static bool parse_number(const char *text, double least, double most, double *out)
+{
+    char *end;
+    *out = strtod(text, &end);
+    return end != text && !*end && *out >= least && *out <= most;
+}
+
+static bool parse_seed(const char *text, struct run_request *r)
+{
+    char *end;
+    errno = 0;
+    r->seed = strtoull(text, &end, 16);
+    r->has_seed = true;
+    return end != text && !*end && !errno && *text != '-' && strlen(text) <= 16;
+}
+
+static bool parse_report(const char *text, struct run_request *r)
+{
+    char name[16];
+    const char *equals = strchr(text, '=');
+    if (!equals || !equals[1] || (size_t)(equals - text) >= sizeof name ||
+        r->n_reports == REQUEST_REPORTS_MAX)
+        return false;
+    snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
+    r->reports[r->n_reports].path = equals + 1;
+    return report_format_parse(name, &r->reports[r->n_reports++].format);
+}
+
+static bool add_provider(struct target_choice *t, const char *path)
+{
+    if (t->n_providers == sizeof t->providers / sizeof t->providers[0])
+        return false;
+    t->providers[t->n_providers++] = path;
+    return true;
+}
+
+/* Options that only store their text. */
+static const char **text_of(struct run_request *r, int letter)
+{
+    switch (letter) {
+    case 's':
+        return &r->suite;
+    case 'd':
+        return &r->target.device;
+    case 'l':
+        return &r->target.library;
+    case 'f':
+        return &r->filter;
+    case 'D':
+        return &r->db;
+    case 'B':
+        return &r->baselines;
+    case 'w':
+        return &r->target.worker;
+    case 'a':
+        return &r->policy.against;
+    default:
+        return NULL;
+    }
+}
+
+bool run_request_option(struct run_request *r, int letter, const char *argument)
+{
+    const char **text = text_of(r, letter);
+    if (text) {
+        *text = argument;
+        return *argument != '\0';
+    }
+    switch (letter) {
+    case 'p':
+        return add_provider(&r->target, argument);
+    case 't':
+        return parse_percent(argument, &r->policy.threshold);
+    case 'P':
+        return parse_percent(argument, &r->policy.p90_threshold);
+    case 'n':
+        r->policy.accept_new = true;
+        return true;
+    case 'R':
+        r->policy.ratchet = true;
+        return true;
+    case 'r':
+        return parse_report(argument, r);
+    case 'j':
+        r->json = true;
+        return true;
+    case 'S':
+        return parse_seed(argument, r);
+    case 'b':
+        return parse_number(argument, 1, 1e6, &r->policy.budget_ms);
+    case 'z':
+        return parse_number(argument, 0, 3600, &r->policy.pause_s);
+    case 'T':
+        return parse_number(argument, 0.1, 86400, &r->target.timeout_s);
+    default:
+        return false;
+    }
+}
+
+/* ---- set-up ---- */
+
+static enum gate_status load_suite(const struct run_request *r, const char *device,
+                                   struct suite *suite, struct gate_error *err)
+{
+    char path[PATHS_MAX];
+    const char *name = r->suite ? r->suite : strcmp(device, "host") != 0 ? "canonical" : "host";
+    enum gate_status status = paths_suite(name, path, err);
+    if (!status)
+        status = suite_load(path, suite, err);
+    if (!status && r->filter && !suite_filter(suite, r->filter))
+        status = gate_fail(err, GATE_USAGE, "no case of suite '%s' matches '%s'", name, r->filter);
+    return status;
+}
+
+/* The worker knows what device that is; nothing has been measured yet. */
+static enum gate_status lock_device(struct run_setup *s, struct gate_error *err)
+{
+    const cJSON *device =
+        cJSON_GetObjectItemCaseSensitive(supervisor_greeting(s->supervisor), "device");
+    const char *uuid = json_string(device, "uuid", "");
+    return device_lock_take(uuid[0] ? uuid : json_string(device, "model", ""), &s->lock, err);
+}
+
+enum gate_status run_setup_open(const struct run_request *r, struct run_setup *out,
+                                struct gate_error *err)
+{
+    enum gate_status status = target_resolve(&r->target, &out->target, err);
+    if (!status)
+        status = load_suite(r, out->target.device, &out->suite, err);
+    if (!status)
+        status = supervisor_start(&out->target.options, &out->supervisor, err);
+    return status ? status : lock_device(out, err);
+}
+
+void run_setup_close(struct run_setup *s)
+{
+    supervisor_stop(s->supervisor);
+    device_lock_release(&s->lock);
+    suite_free(&s->suite);
+}
+
+/* ---- output ---- */
+
+void run_request_progress(const char *text)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[K%s", text);
+}
+
+static void show_case(void *context, const struct run *run, const struct suite_case *c,
+                      enum run_stage stage, size_t done, size_t n)
+{
+    char text[256];
+    (void)context;
+    snprintf(text, sizeof text, "%s process %zu [%zu/%zu] %s",
+             stage == RUN_FIRST ? "measuring," : "confirming,", run->n_processes, done + 1, n,
+             c->id);
+    run_request_progress(text);
+}
+
+static enum gate_status write_report(const cJSON *document, const struct report_request *r,
+                                     struct gate_error *err)
+{
+    struct report_style plain = {.colour = false, .width = 0};
+    struct buf text;
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    report_write(document, r->format, &plain, &text);
+    enum gate_status status = command_write(r->path, &text, err);
+    buf_release(&text);
+    return status;
+}
+
+enum gate_status run_request_report(const struct run_request *r, const cJSON *document,
+                                    struct gate_error *err)
+{
+    struct report_style style = command_style();
+    struct buf text;
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    report_write(document, r->json ? REPORT_JSON : REPORT_TEXT, &style, &text);
+    enum gate_status status = command_write(NULL, &text, err);
+    buf_release(&text);
+    /* One that cannot be written does not cost the others. */
+    for (size_t i = 0; i < r->n_reports; i++) {
+        enum gate_status written = write_report(document, &r->reports[i], status ? NULL : err);
+        status = status ? status : written;
+    }
+    return status;
+}
+
+enum gate_status run_request_store(struct store *store, const cJSON *document,
+                                   struct gate_error *err)
+{
+    struct schema *schema;
+    struct schema_fault fault;
+    struct buf text;
+    bool existed;
+    enum gate_status status = command_run_schema(&schema, err);
+    if (status)
+        return status;
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    json_write(document, false, &text);
+    if (!schema_check(schema, document, &fault))
+        status = gate_fail(err, GATE_INTERNAL, "the run document breaks its schema at '%s': %s",
+                           fault.pointer, fault.message);
+    else if (text.failed)
+        status = gate_fail(err, GATE_INTERNAL, "out of memory for the run document");
+    else if (store)
+        status = store_put_run(store, document, text.data, text.len, &existed, err);
+    buf_release(&text);
+    schema_free(schema);
+    return status;
+}
+
+/* ---- the run ---- */
+
+/* Everything that a run needs and lets go of at its end. */
+struct session {
+    struct run_setup setup;
+    struct store *store;
+    struct best *best;
+    char *best_path;
+    int lock; /* of the folder of the bests; -1: none */
+    struct revision against;
+    struct run run;
+};
+
+static bool against_best(const struct run_request *r)
+{
+    return !strcmp(r->policy.against, "best");
+}
+
+static bool keeps_bests(const struct run_request *r)
+{
+    return r->policy.accept_new || r->policy.ratchet;
+}
+
+/* What would be written at the end must be writable now: the cache, and the folder of the bests,
+ * which is made when it is not there. It stays locked from the reading of the bests to the writing,
+ * so that two runs do not undo each other's. */
+static enum gate_status open_for_keeping(const struct run_request *r, struct session *s,
+                                         struct gate_error *err)
+{
+    char cache[PATHS_MAX];
+    if (mkdir(r->baselines, 0777) && errno != EEXIST)
+        return gate_fail(err, GATE_IO, "cannot create '%s': %s", r->baselines, strerror(errno));
+    if (access(r->baselines, W_OK))
+        return gate_fail(err, GATE_IO, "cannot write to '%s': %s", r->baselines, strerror(errno));
+    enum gate_status status = best_lock(r->baselines, &s->lock, err);
+    return status ? status : artifact_cache_dir(cache, err);
+}
+
+static enum gate_status open_against(const struct run_request *r, struct session *s,
+                                     struct gate_error *err)
+{
+    const cJSON *device =
+        cJSON_GetObjectItemCaseSensitive(supervisor_greeting(s->setup.supervisor), "device");
+    if (!against_best(r)) {
+        bool host = !strcmp(json_string(device, "kind", ""), "host");
+        return revision_resolve(r->policy.against, host ? "libhost.so" : "libours.so", &s->against,
+                                err);
+    }
+    const char *model = json_string(device, "model", "");
+    s->best_path = best_path(r->baselines, model);
+    if (!s->best_path)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    enum gate_status status = keeps_bests(r) ? open_for_keeping(r, s, err) : GATE_OK;
+    return status ? status : best_load(s->best_path, model, &s->best, err);
+}
+
+/* All that can be refused is refused before the first kernel runs. */
+static enum gate_status prepare(const struct run_request *r, struct session *s,
+                                struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    if (r->history)
+        status = store_open(command_db(r->db), STORE_READ_WRITE, &s->store, err);
+    if (!status)
+        status = run_setup_open(r, &s->setup, err);
+    if (!status)
+        status = open_against(r, s, err);
+    return status;
+}
+
+static enum gate_status measure_and_write(const struct run_request *r, struct session *s,
+                                          struct gate_error *err)
+{
+    bool changed = false;
+    struct run *run = &s->run;
+    enum gate_status status = run_start(run, s->setup.supervisor, err);
+    if (!status)
+        status = run_measure(run, s->setup.supervisor, show_case, NULL, err);
+    run_request_progress("");
+    if (!status && keeps_bests(r))
+        status = run_keep_bests(run, s->setup.target.library, s->best, &changed, err);
+    /* First the bests: a run that says so must not be stored when they could not be. */
+    if (!status && changed)
+        status = best_save(s->best, s->best_path, err);
+    if (status)
+        return status;
+    cJSON *document = run_document(run);
+    status = run_request_store(s->store, document, err);
+    if (!status)
+        status = run_request_report(r, document, err);
+    cJSON_Delete(document);
+    return status;
+}
+
+uint64_t run_request_fresh_seed(void)
+{
+    uint64_t seed;
+    while (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        continue;
+    return seed;
+}
+
+static void start(const struct run_request *r, struct session *s)
+{
+    s->run = (struct run){.suite = &s->setup.suite,
+                          .best = s->best,
+                          .policy = r->policy,
+                          .seed = r->has_seed ? r->seed : run_request_fresh_seed()};
+    if (!against_best(r)) {
+        s->run.against_path = s->against.path;
+        s->run.against_sha256 = s->against.sha256;
+    }
+    s->run.reproduce = (struct reproduce){.device = s->setup.target.device,
+                                          .suite = r->suite,
+                                          .library = r->target.library,
+                                          .seed = s->run.seed};
+    origin_read(&s->run.origin);
+}
+
+int run_request_execute(const struct command *command, struct run_request *r)
+{
+    struct session s = {.lock = -1};
+    struct gate_error err = {0};
+    if (!against_best(r) && keeps_bests(r))
+        return command_usage(command, "--accept-new and --ratchet go with --against best alone");
+    enum gate_status status = prepare(r, &s, &err);
+    if (!status) {
+        start(r, &s);
+        status = measure_and_write(r, &s, &err);
+    }
+    int code = status ? command_failed(command, &err) : verdict_exit_code(s.run.counts);
+    run_release(&s.run);
+    run_setup_close(&s.setup);
+    best_free(s.best);
+    free(s.best_path);
+    store_close(s.store);
+    if (s.lock >= 0)
+        close(s.lock);
+    return code;
+}

@@ -1,0 +1,113 @@
+/*
+ * decide.h: from paired measurements to a verdict. Pure: numbers and a policy in, a verdict out.
+ *
+ * The unit of replication is the process: launches within one sharpen its own figure and say
+ * nothing of the next process (Kalibera and Jones, Rigorous Benchmarking in Reasonable Time, 2013).
+ * A process measures candidate and best on the same buffers in turn and gives one number for a
+ * case: d, the median over pairs of ln(candidate / best). d > 0 is slower.
+ *
+ * Stages. A first sequence of 5, 8, 12, 16 or 20 processes, stopped at the first of these looks
+ * that is clear:
+ *   pass       the upper bound of median(d) is below ln(1 + T); at the first look the spread must
+ *              resolve T as well (decide_mde() <= T): five wild values lie below any bound by
+ *              chance once in 32 times;
+ *   suspicion  median(d) > ln(1 + T), the lower bound > ln(1 + T / 2), and the excess is more than
+ *              the floor;
+ *   faster     (mirrored, and a pass as well) median(d) < -ln(1 + T), the upper bound
+ *              < -ln(1 + T / 2), and the gain is more than the floor;
+ * and no verdict after 20. Bounds are order statistics, the k-th smallest and largest with
+ * k = 1, 1, 2, 3, 4 (one-sided error 0.031, 0.0039, 0.0032, 0.0021, 0.0013 a look). Where processes
+ * were lost, n lies between two looks: it is looked at with the k of the smaller one, which is the
+ * wider interval. A suspicion, and a faster case when the best is to follow it or both libraries
+ * are the same, is confirmed by a second sequence of fresh processes after a pause:
+ *   both agree                    it stands, if it is adjudicated to be the code's;
+ *   the second passes clearly     pass, and the reason tells of the suspicion; a second that is
+ *                                 faster without the first is no improvement;
+ *   the second is open after 20   no verdict on a suspicion; a faster case passes unconfirmed,
+ *                                 for its first sequence was a pass;
+ *   faster, then suspected        no verdict.
+ * Adjudication: the two are neither one file nor the same machine code for this case, the control
+ * kernel stayed flat (it moved by no more than DECIDE_CONTROL_FLAT, or than DECIDE_CONTROL_SHARE of
+ * the difference: a machine that changed by 1 % does not make a kernel six times slower), and SM
+ * cycles say so too (median of the cycle ratios of both sequences > ln(1 + T / 2), mirrored for
+ * faster). What is not known does not speak for the code: a control that was not timed in both
+ * sequences, or a device that counts cycles and gave them in less than half of the processes, is an
+ * objection as well. A slower case that fails it is `environment`; a faster one passes, or is
+ * `environment` when the two are the same.
+ *
+ * Where p90 is gated, it is judged by the same rule, at the same looks, with a threshold of its
+ * own. A case passes when both figures do, and is a regression when either is suspected in both
+ * sequences. Cycles do not adjudicate p90: they are counted of the median. It is the p90 of single
+ * cold launches, 100 of each side in a process (measure.h). How far those 100 leave it in the dark
+ * shows in the spread between processes, so the bounds allow for it and its own minimum detectable
+ * effect tells it; that is several times the median's, and rates are in tests/unit/
+ * test_decide_singles.c. By nature p90 moves by about half when one launch in ten is slower, and
+ * not at all when one in twenty is.
+ */
+#ifndef GATE_DECIDE_DECIDE_H
+#define GATE_DECIDE_DECIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "decide_bounds.h"
+#include "verdict.h"
+
+#define DECIDE_CONTROL_FLAT 0.005
+#define DECIDE_CONTROL_SHARE 0.1
+
+/* A relative error of more than so many times the best's is a regression, whatever the speed. */
+#define DECIDE_ERROR_JUMP 2.0
+
+/* One sequence of processes: d of each, in time and in SM cycles, and ln of the ratio of the p90s
+ * of single launches. */
+struct decide_sequence {
+    const double *d;
+    const double *d_cycles; /* NULL: cycles were not measured (the host); NaN: in that process */
+    const double *d_p90;    /* NULL: not measured */
+    size_t n;
+};
+
+struct decide_input {
+    struct decide_sequence first, confirmation; /* confirmation.n is 0 until it is asked for */
+    double threshold;                           /* T: 0.02 is 2 % */
+    double p90_threshold;                       /* the same for p90; 0: p90 is not gated */
+    double best_p50_ns;   /* of the best in this run: turns the excess into time */
+    double floor_ns;      /* an excess up to this is not told from nothing: timer step, 30 cycles */
+    double control_drift; /* relative change of the control between the two sequences; NaN: it was
+                             not timed in both */
+    bool counts_cycles;   /* the device has a counter of cycles, so they must be there */
+    const char *same; /* what makes candidate and best an A/A control of this run, such as "are the
+                         same file" or "run the same machine code"; NULL: they are two */
+    bool confirm_faster; /* the best is to follow an improvement */
+    double added_spread; /* half-width in d that the bounds are widened by: number-only mode */
+};
+
+enum decide_next {
+    DECIDE_DONE,
+    DECIDE_MORE_FIRST, /* the first sequence goes on to `next_n` processes */
+    DECIDE_CONFIRM,    /* the confirmation goes on (or starts) to `next_n` processes */
+};
+
+struct decision {
+    enum decide_next next;
+    size_t next_n;
+    enum verdict verdict;  /* final when done; else what holds if no more processes can be had */
+    struct estimate ratio; /* exp of median and bounds of all processes of the deciding sequence */
+    struct estimate ratio_p90; /* all 0: not measured */
+    double mde; /* decide_mde() of the deciding sequence, with added spread and floor; 0: unknown */
+    double mde_p90;         /* the same of p90; 0: not measured */
+    double confirmed_ratio; /* exp(median) of the confirmation; 0: none */
+    char reason[400];       /* one sentence with its figures */
+};
+
+/*
+ * The confirmation decides once it has DECIDE_FIRST_LOOK processes, the first sequence until then.
+ * More processes are asked for as long as there is a look ahead: how often a lost one is replaced
+ * is the caller's to bound. Input that no measurement gives (no process or too many, a figure that
+ * is not finite or is off by a factor of a million, a policy out of range) is no verdict, with the
+ * fault as the reason; `ratio` and all else is then 0.
+ */
+struct decision decide(const struct decide_input *in);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * decide_bounds.h: when a sequence of processes is looked at, and what its values tell of the
+ * median and of the smallest effect there.
+ */
+#ifndef GATE_DECIDE_DECIDE_BOUNDS_H
+#define GATE_DECIDE_DECIDE_BOUNDS_H
+
+#include <stddef.h>
+
+#include "stats.h"
+
+#define DECIDE_FIRST_LOOK 5
+#define DECIDE_LAST_LOOK 20
+#define DECIDE_MAX_PROCESSES 64 /* in one sequence */
+
+/* The look after n processes; 0 when that was the last. */
+size_t decide_look_after(size_t n);
+
+/*
+ * Median of n values with its bounds at the ranks of decide.h; n below 5 gives the whole range. `d`
+ * need not be sorted. n is 1 to DECIDE_MAX_PROCESSES; for any other n all is 0.
+ */
+struct estimate decide_bounds(const double *d, size_t n);
+
+/*
+ * Minimum detectable effect: the smallest threshold T (0.005 is 0.5 %) that five processes of this
+ * spread resolve. With s the standard deviation of d between processes (estimated from the range:
+ * range / d2(n), Tippett 1925) the extreme of five lies within 2.88 s of the middle in 99 % of
+ * sequences, and it must stay below T on one side and above T / 2 on the other: T = 2 * 2.88 s.
+ * So in 99 % of sequences of five unchanged code lies below T, a slowdown of T lies above T / 2
+ * with its whole interval, and one of 1.25 T is suspected; at T itself the median is above T in
+ * half of them. 0 for n below 2, which tells nothing; beyond 25 values d2(25), which errs to the
+ * safe side.
+ */
+double decide_mde(const double *d, size_t n);
+
+#endif

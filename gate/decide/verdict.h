@@ -1,0 +1,28 @@
+/*
+ * verdict.h: what is said of a case and of a run.
+ */
+#ifndef GATE_DECIDE_VERDICT_H
+#define GATE_DECIDE_VERDICT_H
+
+#include <stddef.h>
+
+enum verdict {
+    VERDICT_PASS,
+    VERDICT_IMPROVEMENT,
+    VERDICT_REGRESSION,
+    VERDICT_WRONG,
+    VERDICT_NO_VERDICT,
+    VERDICT_ENVIRONMENT,
+    VERDICT_COUNT
+};
+
+const char *verdict_name(enum verdict v);
+
+/* Exit code of a run from how many cases have each verdict: the first of wrong (2), regression (1),
+ * environment (4), no-verdict (3) that occurs, else 0. */
+int verdict_exit_code(const size_t counts[VERDICT_COUNT]);
+
+/* The verdict of a run with that exit code: the verdict that led to it; pass for 0. */
+enum verdict verdict_of_run(const size_t counts[VERDICT_COUNT]);
+
+#endif

@@ -1,0 +1,145 @@
+/*
+ * cuda_device.cuh: what the files of the CUDA backend share.
+ *
+ * The backend is C-like C++ and needs no C++ runtime: the final program is linked as C.
+ */
+#ifndef GATE_DEVICE_CUDA_DEVICE_CUH
+#define GATE_DEVICE_CUDA_DEVICE_CUH
+
+#include <cuda_runtime.h>
+#include <stddef.h>
+#include <stdint.h>
+
+extern "C" {
+#include "base/clock.h"
+#include "base/error.h"
+}
+#include "device_backend.h"
+#include "nvml.h"
+
+/* Cycle counter and global timer of one multiprocessor at one moment. */
+struct sm_stamp {
+    uint64_t sequence; /* which measurement wrote it */
+    uint64_t cycles, ns;
+};
+
+enum { SM_STAMPS_MAX = 1024 };
+
+/* Host memory that the device reads and writes while it runs. */
+struct cuda_shared {
+    uint64_t released;     /* the host raises it to open the gate: see cuda_hold.cu */
+    uint64_t hold_expired; /* sequence number of the last hold that ran into its limit */
+    struct sm_stamp stamp[2][SM_STAMPS_MAX]; /* before and after; by multiprocessor */
+};
+
+struct cuda_device {
+    struct device base;
+    cudaStream_t stream;
+    cudaEvent_t start, stop;
+    struct nvml *nvml; /* NULL: no NVML here */
+    struct nvml_throttle throttle_at_open;
+    struct cuda_shared *shared; /* page-locked, the same address on the device */
+    uint64_t sequence;          /* of the last hold or measurement */
+    void *compare_scratch;      /* cuda_compare_scratch_bytes() on the device; cuda_hash's too */
+    uint64_t *sweep;            /* at least twice the L2; NULL until first needed */
+    size_t sweep_words;
+    uint64_t sweep_salt;
+    double sweep_ns; /* time of one sweep over it */
+    char *control;   /* memory of the control, see cuda_control.cu; NULL until first needed */
+};
+
+static inline struct cuda_device *cuda_of(struct device *d)
+{
+    return (struct cuda_device *)d;
+}
+
+/*
+ * Turns a CUDA error into a status and a message, and takes it from the runtime's memory.
+ * GATE_ENVIRONMENT: memory is short, or the device or driver is at fault; GATE_WRONG: work that ran
+ * on the device broke a rule; GATE_INTERNAL: the gate itself called the runtime wrongly.
+ */
+enum gate_status cuda_fail(struct gate_error *err, cudaError_t error, const char *what);
+
+/* Returns from the calling function when `call` fails. The one way to call the runtime here. */
+#define CUDA_TRY(call, err)                                                                        \
+    do {                                                                                           \
+        const cudaError_t cuda_try_error_ = (call);                                                \
+        if (cuda_try_error_ != cudaSuccess)                                                        \
+            return cuda_fail((err), cuda_try_error_, #call);                                       \
+    } while (0)
+
+/* The same for functions that return a gate_status. */
+#define GATE_TRY(call)                                                                             \
+    do {                                                                                           \
+        const enum gate_status gate_try_status_ = (call);                                          \
+        if (gate_try_status_ != GATE_OK)                                                           \
+            return gate_try_status_;                                                               \
+    } while (0)
+
+/* Calls the launch function and turns its status into an error. */
+enum gate_status cuda_call_launch(struct cuda_device *d, device_launch_fn launch, void *context,
+                                  unsigned index, struct gate_error *err);
+
+/*
+ * cuda_hold.cu: between hold and release the stream stands still, so that what the host enqueues
+ * in between runs without gaps, however slow the host is. cuda_hold_check() is called once all of
+ * it has run; GATE_ENVIRONMENT: the hold ran out first, and times taken in it mean nothing.
+ */
+enum gate_status cuda_hold(struct cuda_device *d, struct gate_error *err);
+void cuda_release(struct cuda_device *d);
+enum gate_status cuda_hold_check(const struct cuda_device *d, struct gate_error *err);
+
+/* cuda_clock.cu: enqueues a stamp of all multiprocessors; `which` is 0 before and 1 after. */
+enum gate_status cuda_clock_stamp(struct cuda_device *d, int which, struct gate_error *err);
+/* Mean SM clock between the two stamps, once both have run; 0: not measured. */
+double cuda_clock_mhz(const struct cuda_device *d);
+
+/* cuda_time.cu: runs what `enqueue` puts on the stream and times it. The code of its kernels must
+ * be loaded before: that cannot be done while the stream is held. */
+typedef enum gate_status (*cuda_enqueue_fn)(struct cuda_device *d, const void *work,
+                                            struct gate_error *err);
+enum gate_status cuda_time(struct cuda_device *d, cuda_enqueue_fn enqueue, const void *work,
+                           struct device_time *out, struct gate_error *err);
+
+/*
+ * cuda_kernels.cu: what the kernel nodes of a graph are. Nothing is known (n is 0) where the driver
+ * does not tell, or a kernel is none that it can name. The list is the caller's, to be freed.
+ */
+struct device_kernels cuda_kernels_of(cudaGraph_t graph);
+
+/* Members of the backend's table, each the function of device.h. */
+enum gate_status cuda_fill_normal(struct device *d, void *to, enum kg_dtype dtype, int64_t count,
+                                  uint64_t seed, struct gate_error *err);
+enum gate_status cuda_compare(struct device *d, const struct kg_tensor *out,
+                              const double *reference, struct device_comparison *result,
+                              struct gate_error *err);
+size_t cuda_compare_scratch_bytes(void);
+enum gate_status cuda_guard_alloc(struct device *d, size_t bytes, const char *name,
+                                  struct device_memory *out, struct gate_error *err);
+void cuda_guard_free(struct device *d, struct device_memory *m);
+enum gate_status cuda_spread_alloc(struct device *d, const struct device_pieces *pieces,
+                                   struct device_memory *out, struct gate_error *err);
+void cuda_spread_free(struct device *d, const struct device_pieces *pieces,
+                      struct device_memory *m);
+enum gate_status cuda_hash(struct device *d, const void *data, size_t bytes, uint64_t *hash,
+                           struct gate_error *err);
+enum gate_status cuda_launch_checked(struct device *d, device_launch_fn launch, void *context,
+                                     unsigned index, struct gate_error *err);
+enum gate_status cuda_replay_record(struct device *d, device_launch_fn launch, void *context,
+                                    unsigned n, bool delayed, struct device_replay **out,
+                                    struct gate_error *err);
+enum gate_status cuda_replay_delay(struct device *d, struct device_replay *r, double ns,
+                                   struct gate_error *err);
+enum gate_status cuda_replay_run(struct device *d, struct device_replay *r, struct device_time *out,
+                                 struct gate_error *err);
+struct device_kernels cuda_replay_kernels(struct device_replay *r);
+void cuda_replay_free(struct device *d, struct device_replay *r);
+enum gate_status cuda_single_run(struct device *d, device_launch_fn launch, void *context,
+                                 unsigned index, double *device_ns, struct gate_error *err);
+enum gate_status cuda_control_run(struct device *d, struct device_time *out,
+                                  struct gate_error *err);
+enum gate_status cuda_state_read(struct device *d, struct device_state *out,
+                                 struct gate_error *err);
+enum gate_status cuda_rest(struct device *d, double ns, struct gate_error *err);
+
+#endif

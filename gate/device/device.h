@@ -1,0 +1,221 @@
+/*
+ * device.h: what the worker needs of a device, the same for the host and for CUDA.
+ *
+ * Used by workers only: the supervisor never opens a device. A status of GATE_WRONG means that the
+ * device reported an error that a kernel caused (an illegal address, say); after it the device
+ * must not be used any more and the worker ends. GATE_ENVIRONMENT: no such device, not built in,
+ * busy, or out of memory.
+ */
+#ifndef GATE_DEVICE_DEVICE_H
+#define GATE_DEVICE_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../kernels/kernel.h"
+#include "base/error.h"
+
+struct device;
+
+/* Peak rates by arithmetic, dense, in FLOP/s as the datasheet gives them; 0: not known. A chip
+ * whose clock goes past the datasheet boost clock can exceed them by as much. */
+struct device_peaks {
+    double fp16_flops; /* fp16 and bf16 with fp32 accumulation */
+    double tf32_flops;
+    double fp32_flops;
+    double bytes_per_s; /* device memory */
+};
+
+struct device_info {
+    struct kg_device kg;
+    char model[64];      /* key of the stored bests: "nvidia-h200", "host-amd-epyc" */
+    char name[128];      /* as the device calls itself */
+    char uuid[64];       /* "GPU-..."; of the host a hash of its machine id, never the id itself */
+    char capability[32]; /* "9.0"; "avx512" on the host */
+    char driver[64];     /* "580.159.03"; kernel release on the host */
+    char runtime[64];    /* CUDA runtime "13.0"; C library on the host */
+    int64_t memory_bytes;
+    int64_t memory_free_bytes;
+    int64_t power_limit_mw;   /* 0: not known */
+    int64_t sm_clock_max_mhz; /* 0: not known */
+    struct device_peaks peaks;
+};
+
+/* Device memory with nothing but the allocation itself behind it. */
+struct device_memory {
+    void *data; /* aligned to 256 bytes */
+    size_t bytes;
+};
+
+/* How far an output is from its reference, over all elements. */
+struct device_comparison {
+    int64_t elements;
+    int64_t nonfinite;   /* NaN or Inf where the reference is finite */
+    double reference_sq; /* sum of squares of the reference */
+    double error_sq;     /* sum of squared differences over the finite elements */
+    double max_abs;      /* largest difference over the finite elements */
+    int64_t
+        first_bad; /* lowest index that is not finite or differs by over 1e-2 + 1e-2 |ref|; -1 */
+    double first_bad_value;     /* what is there ... */
+    double first_bad_reference; /* ... and what should be */
+    int64_t over_1e2;           /* elements not within 1e-2 + 1e-2 |ref| (not finite counts) */
+    int64_t over_1e3;           /* elements not within 1e-3 + 1e-3 |ref| */
+};
+
+/* Enqueues launch number `index` of a sequence on `stream`. */
+typedef enum kg_status (*device_launch_fn)(void *context, unsigned index, void *stream);
+
+/* A sequence of serial launches, recorded once and replayed many times. */
+struct device_replay;
+
+/* One of the kernels that a replay is made of, as the driver has it. */
+struct device_kernel {
+    const char *name; /* mangled; the library's, until it is closed */
+    unsigned grid[3], block[3];
+    unsigned registers, local_bytes; /* of a thread */
+    unsigned shared_bytes;           /* of a block, static and dynamic */
+};
+
+struct device_kernels {
+    const struct device_kernel
+        *list;         /* the different ones, in the order in which they come first */
+    size_t n;          /* 0: not known; the host's replays have none */
+    uint64_t sequence; /* a hash of all launches and their arguments, true within a process; 0: not
+                          known */
+};
+
+struct device_time {
+    double device_ns;    /* from the first launch's start to the last one's end */
+    double host_ns;      /* wall clock around the same, ended by a synchronisation of the device */
+    double sm_clock_mhz; /* mean over the span, from cycle counters; 0: not measured */
+};
+
+/* Compute throttling since device_open(), where the driver tells; all 0 on the host. */
+struct device_throttle {
+    int64_t power_ns, thermal_ns;
+};
+
+/* What all that runs on a device shares; all 0 on the host, whose state is the process's. */
+struct device_state {
+    int current; /* ordinal of the device that calls go to */
+    size_t memory_free_bytes;
+    size_t malloc_heap_bytes, printf_bytes, persisting_l2_bytes; /* limits */
+};
+
+/* `spec` is "host" or "cuda:N". */
+enum gate_status device_open(const char *spec, struct device **out, struct gate_error *err);
+void device_close(struct device *d); /* NULL is fine */
+const struct device_info *device_info(const struct device *d);
+void *device_stream(const struct device *d); /* for kg_args.stream */
+
+/* GATE_ENVIRONMENT when memory is short; the device is usable afterwards. */
+enum gate_status device_alloc(struct device *d, size_t bytes, struct device_memory *out,
+                              struct gate_error *err);
+void device_free(struct device *d, struct device_memory *m); /* zeroes *m */
+
+/*
+ * Whole pages of memory, at least `bytes`, with nothing mapped before and behind them: what touches
+ * that ends the process or spoils the device, and on the host `name` is told first. out->data is
+ * NULL, with GATE_OK, where the device does not offer it.
+ */
+enum gate_status device_guard_alloc(struct device *d, size_t bytes, const char *name,
+                                    struct device_memory *out, struct gate_error *err);
+void device_guard_free(struct device *d, struct device_memory *m); /* zeroes *m */
+
+/* So many pieces of memory, each `stride` bytes behind the one before. */
+struct device_pieces {
+    size_t n, bytes, stride;
+};
+
+/* Pieces far apart, with nothing mapped between them. out->data, the first one's begin, is NULL,
+ * with GATE_OK, where the device does not offer that, or not so many addresses. */
+enum gate_status device_spread_alloc(struct device *d, const struct device_pieces *pieces,
+                                     struct device_memory *out, struct gate_error *err);
+/* Zeroes *m. */
+void device_spread_free(struct device *d, const struct device_pieces *pieces,
+                        struct device_memory *m);
+
+enum gate_status device_upload(struct device *d, void *to, const void *from, size_t bytes,
+                               struct gate_error *err);
+enum gate_status device_download(struct device *d, void *to, const void *from, size_t bytes,
+                                 struct gate_error *err);
+/* The first `row_bytes` of each of `rows` rows that begin `stride_bytes` apart, without gaps. */
+enum gate_status device_download_rows(struct device *d, void *to, const void *from,
+                                      size_t row_bytes, size_t stride_bytes, size_t rows,
+                                      struct gate_error *err);
+/* From device memory to device memory, which does not overlap. */
+enum gate_status device_copy(struct device *d, void *to, const void *from, size_t bytes,
+                             struct gate_error *err);
+enum gate_status device_fill_bytes(struct device *d, void *to, unsigned char byte, size_t bytes,
+                                   struct gate_error *err);
+
+/* Fills `count` elements with N(0,1), rounded to dtype, from a counter-based generator: element i
+ * depends on (seed, i) alone. */
+enum gate_status device_fill_normal(struct device *d, void *to, enum kg_dtype dtype, int64_t count,
+                                    uint64_t seed, struct gate_error *err);
+
+/* fp64 reference of the problem; out[i] is dense row-major fp64 device memory of output i. */
+enum gate_status device_reference(struct device *d, const struct kg_problem *p,
+                                  const struct kg_tensor *in, double *const *out,
+                                  struct gate_error *err);
+
+/* Compares a dense output with its reference. */
+enum gate_status device_compare(struct device *d, const struct kg_tensor *out,
+                                const double *reference, struct device_comparison *result,
+                                struct gate_error *err);
+
+/* A hash of `bytes` bytes of device memory, aligned to 8: bytes that differ, or lie elsewhere, give
+ * another hash. It means nothing on another device. */
+enum gate_status device_hash(struct device *d, const void *data, size_t bytes, uint64_t *hash,
+                             struct gate_error *err);
+
+/* Waits for all work and reads the device's error state. */
+enum gate_status device_synchronize(struct device *d, struct gate_error *err);
+
+/*
+ * One launch outside of any measurement: errors of the launch itself and of its execution are told
+ * apart in the message.
+ */
+enum gate_status device_launch_checked(struct device *d, device_launch_fn launch, void *context,
+                                       unsigned index, struct gate_error *err);
+
+/*
+ * Records launches 0 .. n-1. A launch that cannot be captured (it synchronises, allocates or uses
+ * another stream) is GATE_WRONG. `delayed`: a delay node follows the launches inside of the timed
+ * span, zero long until device_replay_delay() says otherwise; for calibration only.
+ */
+enum gate_status device_replay_record(struct device *d, device_launch_fn launch, void *context,
+                                      unsigned n, bool delayed, struct device_replay **out,
+                                      struct gate_error *err);
+/* From now on each replay is `ns` longer than its launches take: time of a known length. */
+enum gate_status device_replay_delay(struct device *d, struct device_replay *r, double ns,
+                                     struct gate_error *err);
+enum gate_status device_replay_run(struct device *d, struct device_replay *r,
+                                   struct device_time *out, struct gate_error *err);
+/* What the replay launches; the list is the replay's. */
+struct device_kernels device_replay_kernels(const struct device *d, struct device_replay *r);
+void device_replay_free(struct device *d, struct device_replay *r); /* NULL is fine */
+
+/* One cold launch: caches are swept first, then a single launch is timed between two events. */
+enum gate_status device_single_run(struct device *d, device_launch_fn launch, void *context,
+                                   unsigned index, double *device_ns, struct gate_error *err);
+
+/*
+ * The control: a fixed piece of work of about 1 ms on a GPU, half of it dependent arithmetic and
+ * half memory traffic past the caches, which never changes and needs no kernel library. When its
+ * time moves, the machine has changed and not the code under test.
+ */
+enum gate_status device_control_run(struct device *d, struct device_time *out,
+                                    struct gate_error *err);
+
+/* Keeps the device busy with low-power work (memory fills) for about `ns`. */
+enum gate_status device_rest(struct device *d, double ns, struct gate_error *err);
+
+enum gate_status device_state_read(struct device *d, struct device_state *out,
+                                   struct gate_error *err);
+
+enum gate_status device_throttle_read(struct device *d, struct device_throttle *out,
+                                      struct gate_error *err);
+
+#endif

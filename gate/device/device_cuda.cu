@@ -1,0 +1,349 @@
+/*
+ * device_cuda.cu: the CUDA backend of device.h: opening a GPU, memory, and the table.
+ *
+ * Its other parts, by idea: cuda_error, cuda_fill, cuda_compare, cuda_hash, cuda_guard, cuda_replay
+ * (launches and graphs), cuda_time, cuda_hold and cuda_clock (what makes a time trustworthy),
+ * cuda_cold (sweeps), cuda_control, cuda_state, cuda_peaks, cuda_users and nvml.
+ */
+#include "cuda_device.cuh"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../kernels/reference/reference_cuda.h"
+#include "cuda_peaks.h"
+#include "cuda_users.h"
+
+static void cuda_close(struct device *device)
+{
+    struct cuda_device *d = cuda_of(device);
+    if (d->start)
+        (void)cudaEventDestroy(d->start);
+    if (d->stop)
+        (void)cudaEventDestroy(d->stop);
+    if (d->stream)
+        (void)cudaStreamDestroy(d->stream);
+    (void)cudaFree(d->compare_scratch);
+    (void)cudaFree(d->sweep);
+    (void)cudaFree(d->control);
+    (void)cudaFreeHost(d->shared);
+    (void)cudaGetLastError();
+    nvml_close(d->nvml);
+    free(d);
+}
+
+static void *cuda_stream(const struct device *device)
+{
+    return ((const struct cuda_device *)device)->stream;
+}
+
+static enum gate_status cuda_alloc(struct device *device, size_t bytes, struct device_memory *out,
+                                   struct gate_error *err)
+{
+    (void)device;
+    void *data = NULL;
+    const cudaError_t error = cudaMalloc(&data, bytes);
+    if (error == cudaErrorMemoryAllocation) {
+        size_t free_bytes = 0, total_bytes = 0;
+        (void)cudaGetLastError();
+        (void)cudaMemGetInfo(&free_bytes, &total_bytes);
+        return gate_fail(err, GATE_ENVIRONMENT,
+                         "out of device memory: %zu bytes asked for, %zu of %zu free", bytes,
+                         free_bytes, total_bytes);
+    }
+    CUDA_TRY(error, err);
+    out->data = data;
+    out->bytes = bytes;
+    return GATE_OK;
+}
+
+/* After an error of the device freeing fails as well, and the worker is about to end. */
+static void cuda_free(struct device *device, struct device_memory *m)
+{
+    (void)device;
+    if (m->data && cudaFree(m->data) != cudaSuccess)
+        (void)cudaGetLastError();
+    m->data = NULL;
+    m->bytes = 0;
+}
+
+static enum gate_status copy(struct cuda_device *d, void *to, const void *from, size_t bytes,
+                             enum cudaMemcpyKind kind, struct gate_error *err)
+{
+    CUDA_TRY(cudaMemcpyAsync(to, from, bytes, kind, d->stream), err);
+    CUDA_TRY(cudaStreamSynchronize(d->stream), err);
+    return GATE_OK;
+}
+
+static enum gate_status cuda_upload(struct device *d, void *to, const void *from, size_t bytes,
+                                    struct gate_error *err)
+{
+    return copy(cuda_of(d), to, from, bytes, cudaMemcpyHostToDevice, err);
+}
+
+static enum gate_status cuda_download(struct device *d, void *to, const void *from, size_t bytes,
+                                      struct gate_error *err)
+{
+    return copy(cuda_of(d), to, from, bytes, cudaMemcpyDeviceToHost, err);
+}
+
+static enum gate_status cuda_download_rows(struct device *device, void *to, const void *from,
+                                           size_t row_bytes, size_t stride_bytes, size_t rows,
+                                           struct gate_error *err)
+{
+    struct cuda_device *d = cuda_of(device);
+    if (rows == 1) /* which may be longer than the driver's limit of a stride */
+        return cuda_download(device, to, from, row_bytes, err);
+    CUDA_TRY(cudaMemcpy2DAsync(to, row_bytes, from, stride_bytes, row_bytes, rows,
+                               cudaMemcpyDeviceToHost, d->stream),
+             err);
+    CUDA_TRY(cudaStreamSynchronize(d->stream), err);
+    return GATE_OK;
+}
+
+static enum gate_status cuda_copy(struct device *d, void *to, const void *from, size_t bytes,
+                                  struct gate_error *err)
+{
+    CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, cuda_of(d)->stream), err);
+    return GATE_OK;
+}
+
+static enum gate_status cuda_fill_bytes(struct device *d, void *to, unsigned char byte,
+                                        size_t bytes, struct gate_error *err)
+{
+    CUDA_TRY(cudaMemsetAsync(to, byte, bytes, cuda_of(d)->stream), err);
+    return GATE_OK;
+}
+
+static enum gate_status cuda_reference(struct device *device, const struct kg_problem *p,
+                                       const struct kg_tensor *in, double *const *out,
+                                       struct gate_error *err)
+{
+    struct cuda_device *d = cuda_of(device);
+    CUDA_TRY(kg_reference_cuda(p, in, out, d->stream), err);
+    CUDA_TRY(cudaStreamSynchronize(d->stream), err);
+    return GATE_OK;
+}
+
+static enum gate_status cuda_synchronize(struct device *device, struct gate_error *err)
+{
+    (void)device;
+    CUDA_TRY(cudaDeviceSynchronize(), err);
+    CUDA_TRY(cudaGetLastError(), err);
+    return GATE_OK;
+}
+
+static enum gate_status cuda_throttle_read(struct device *device, struct device_throttle *out,
+                                           struct gate_error *err)
+{
+    (void)err;
+    struct cuda_device *d = cuda_of(device);
+    struct nvml_throttle now = d->throttle_at_open;
+    if (d->nvml)
+        nvml_read_throttle(d->nvml, &now);
+    out->power_ns = now.power_ns - d->throttle_at_open.power_ns;
+    out->thermal_ns = now.thermal_ns - d->throttle_at_open.thermal_ns;
+    return GATE_OK;
+}
+
+static const struct device_backend cuda_backend = {
+    .close = cuda_close,
+    .stream = cuda_stream,
+    .alloc = cuda_alloc,
+    .free = cuda_free,
+    .guard_alloc = cuda_guard_alloc,
+    .guard_free = cuda_guard_free,
+    .spread_alloc = cuda_spread_alloc,
+    .spread_free = cuda_spread_free,
+    .upload = cuda_upload,
+    .download = cuda_download,
+    .download_rows = cuda_download_rows,
+    .copy = cuda_copy,
+    .fill_bytes = cuda_fill_bytes,
+    .fill_normal = cuda_fill_normal,
+    .reference = cuda_reference,
+    .compare = cuda_compare,
+    .hash = cuda_hash,
+    .synchronize = cuda_synchronize,
+    .launch_checked = cuda_launch_checked,
+    .replay_record = cuda_replay_record,
+    .replay_delay = cuda_replay_delay,
+    .control_run = cuda_control_run,
+    .replay_run = cuda_replay_run,
+    .replay_kernels = cuda_replay_kernels,
+    .replay_free = cuda_replay_free,
+    .single_run = cuda_single_run,
+    .rest = cuda_rest,
+    .state_read = cuda_state_read,
+    .throttle_read = cuda_throttle_read,
+};
+
+static enum gate_status find_device(int ordinal, struct gate_error *err)
+{
+    int count = 0;
+    const cudaError_t error = cudaGetDeviceCount(&count);
+    if (error == cudaErrorInsufficientDriver || error == cudaErrorNoDevice) {
+        (void)cudaGetLastError();
+        return gate_fail(
+            err, GATE_ENVIRONMENT,
+            "no CUDA device: %s (%s); check that nvidia-smi lists a GPU here, that the "
+            "driver serves CUDA %d.%d or later, or measure on \"host\"",
+            cudaGetErrorString(error), cudaGetErrorName(error), CUDART_VERSION / 1000,
+            CUDART_VERSION % 1000 / 10);
+    }
+    CUDA_TRY(error, err);
+    if (ordinal < 0 || ordinal >= count) {
+        const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+        return gate_fail(err, GATE_ENVIRONMENT,
+                         "no device cuda:%d: CUDA sees %d, counted from 0 (CUDA_VISIBLE_DEVICES is "
+                         "%s)",
+                         ordinal, count, visible ? visible : "not set");
+    }
+    return GATE_OK;
+}
+
+/* Two processes on one GPU share its clock, cache and power, so neither measures anything. */
+static enum gate_status refuse_when_busy(const struct cuda_device *d, int ordinal,
+                                         struct gate_error *err)
+{
+    pid_t pids[256];
+    struct cuda_user user;
+    if (!d->nvml)
+        return GATE_OK;
+    const size_t n = nvml_compute_pids(d->nvml, pids, sizeof(pids) / sizeof(pids[0]));
+    if (!cuda_users_find("/proc", pids, n, getpid(), &user))
+        return GATE_OK;
+    return gate_fail(
+        err, GATE_ENVIRONMENT,
+        "cuda:%d is busy: process %ld (%s) computes on it; wait until it ends or choose "
+        "another device",
+        ordinal, (long)user.pid, user.name);
+}
+
+/* "NVIDIA H100 80GB HBM3" -> "nvidia-h100-80gb-hbm3" */
+static void write_model(char *out, size_t size, const char *name)
+{
+    size_t len = 0;
+    for (; *name && len + 1 < size; name++) {
+        const unsigned char c = (unsigned char)*name;
+        if (isalnum(c))
+            out[len++] = (char)tolower(c);
+        else if (len > 0 && out[len - 1] != '-')
+            out[len++] = '-';
+    }
+    while (len > 0 && out[len - 1] == '-')
+        len--;
+    out[len] = '\0';
+}
+
+static void write_uuid(char *out, size_t size, const cudaUUID_t *uuid)
+{
+    const unsigned char *b = (const unsigned char *)uuid->bytes;
+    snprintf(out, size, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+             b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
+             b[14], b[15]);
+}
+
+static enum gate_status describe_versions(struct cuda_device *d, struct gate_error *err)
+{
+    struct device_info *info = &d->base.info;
+    struct nvml_facts facts = {};
+    int runtime, driver;
+    CUDA_TRY(cudaRuntimeGetVersion(&runtime), err);
+    CUDA_TRY(cudaDriverGetVersion(&driver), err);
+    if (d->nvml)
+        nvml_read_facts(d->nvml, &facts);
+    snprintf(info->runtime, sizeof(info->runtime), "%d.%d", runtime / 1000, runtime % 1000 / 10);
+    if (facts.driver[0])
+        snprintf(info->driver, sizeof(info->driver), "%s", facts.driver);
+    else
+        snprintf(info->driver, sizeof(info->driver), "CUDA %d.%d", driver / 1000,
+                 driver % 1000 / 10);
+    info->power_limit_mw = facts.power_limit_mw;
+    info->sm_clock_max_mhz = facts.sm_clock_max_mhz;
+    return GATE_OK;
+}
+
+static enum gate_status describe_chip(struct cuda_device *d, int ordinal, struct gate_error *err)
+{
+    struct device_info *info = &d->base.info;
+    cudaDeviceProp chip;
+    CUDA_TRY(cudaGetDeviceProperties(&chip, ordinal), err);
+    info->kg.struct_bytes = sizeof(info->kg);
+    info->kg.kind = KG_DEVICE_CUDA;
+    info->kg.ordinal = ordinal;
+    info->kg.cc_major = chip.major;
+    info->kg.cc_minor = chip.minor;
+    info->kg.sm_count = chip.multiProcessorCount;
+    info->kg.l2_bytes = chip.l2CacheSize;
+    info->kg.shared_bytes_optin = (int64_t)chip.sharedMemPerBlockOptin;
+    info->memory_bytes = (int64_t)chip.totalGlobalMem;
+    info->peaks = cuda_peaks(chip.name);
+    snprintf(info->name, sizeof(info->name), "%.*s", (int)sizeof(info->name) - 1, chip.name);
+    snprintf(info->capability, sizeof(info->capability), "%d.%d", chip.major, chip.minor);
+    write_model(info->model, sizeof(info->model), chip.name);
+    write_uuid(info->uuid, sizeof(info->uuid), &chip.uuid);
+    return GATE_OK;
+}
+
+/* From here on this process shows up as a user of the GPU. */
+static enum gate_status make_context(struct cuda_device *d, int ordinal, struct gate_error *err)
+{
+    size_t free_bytes, total_bytes;
+    CUDA_TRY(cudaSetDevice(ordinal), err);
+    CUDA_TRY(cudaFree(NULL), err);
+    CUDA_TRY(cudaMemGetInfo(&free_bytes, &total_bytes), err);
+    d->base.info.memory_free_bytes = (int64_t)free_bytes;
+    CUDA_TRY(cudaStreamCreate(&d->stream), err);
+    CUDA_TRY(cudaEventCreate(&d->start), err);
+    CUDA_TRY(cudaEventCreate(&d->stop), err);
+    CUDA_TRY(cudaHostAlloc((void **)&d->shared, sizeof(*d->shared), cudaHostAllocMapped), err);
+    memset(d->shared, 0, sizeof(*d->shared));
+    CUDA_TRY(cudaMalloc(&d->compare_scratch, cuda_compare_scratch_bytes()), err);
+    return GATE_OK;
+}
+
+/* Loads the code of the kernels that run while the stream is held: a kernel whose code is loaded
+ * lazily, on its first launch, may have to wait for the device. */
+static enum gate_status warm_up(struct cuda_device *d, struct gate_error *err)
+{
+    GATE_TRY(cuda_hold(d, err));
+    cuda_release(d);
+    GATE_TRY(cuda_clock_stamp(d, 0, err));
+    CUDA_TRY(cudaStreamSynchronize(d->stream), err);
+    return GATE_OK;
+}
+
+static enum gate_status open_device(struct cuda_device *d, int ordinal, struct gate_error *err)
+{
+    char bus_id[32];
+    GATE_TRY(find_device(ordinal, err));
+    CUDA_TRY(cudaDeviceGetPCIBusId(bus_id, sizeof(bus_id), ordinal), err);
+    d->nvml = nvml_open(bus_id);
+    GATE_TRY(refuse_when_busy(d, ordinal, err));
+    GATE_TRY(describe_chip(d, ordinal, err));
+    GATE_TRY(describe_versions(d, err));
+    GATE_TRY(make_context(d, ordinal, err));
+    GATE_TRY(warm_up(d, err));
+    if (d->nvml)
+        nvml_read_throttle(d->nvml, &d->throttle_at_open);
+    return GATE_OK;
+}
+
+enum gate_status device_cuda_open(int ordinal, struct device **out, struct gate_error *err)
+{
+    struct cuda_device *d = (struct cuda_device *)calloc(1, sizeof(*d));
+    if (!d)
+        return gate_fail(err, GATE_ENVIRONMENT, "out of memory for a device");
+    d->base.backend = &cuda_backend;
+    const enum gate_status status = open_device(d, ordinal, err);
+    if (status != GATE_OK) {
+        cuda_close(&d->base);
+        return status;
+    }
+    *out = &d->base;
+    return GATE_OK;
+}

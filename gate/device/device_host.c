@@ -1,0 +1,538 @@
+/*
+ * device_host.c: the CPU as a device.
+ *
+ * Launches run in the calling thread, so a replay is a loop and its time is wall clock. Memory is
+ * plain memory (host_guard.c has some between unmapped pages); a kernel that writes out of bounds
+ * takes the worker process with it, not the gate.
+ */
+#include <ctype.h>
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <gnu/libc-version.h>
+
+#include "../../kernels/reference/half.h"
+#include "../../kernels/reference/reference.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "device_backend.h"
+#include "host_guard.h"
+#include "host_normal.h"
+#include "library/library.h"
+#include "cases/problem.h"
+
+#define ALIGNMENT 256
+
+/* Some systems report the sum over all slices of a socket; no core holds more than its own. */
+#define CACHE_MAX_BYTES ((int64_t)64 << 20)
+
+/* A delay is a share of a replay of milliseconds; what is longer is a mistake of the caller. */
+#define DELAY_MAX_NS 1e9
+
+/* The work of the control, never to be changed: see host_control_run(). */
+#define CONTROL_STEPS (2 << 20)
+#define CONTROL_COPY_BYTES ((size_t)64 << 20) /* read, and as much written */
+
+struct host_device {
+    struct device base;
+    unsigned char *sweep; /* memory that is swept to empty the caches; allocated on first use */
+    size_t sweep_bytes;
+    unsigned char sweep_value;
+    unsigned char *control; /* two halves of CONTROL_COPY_BYTES; allocated on first use */
+    double control_value;   /* outlives the control, so that no compiler leaves its sum out */
+};
+
+struct device_replay {
+    device_launch_fn launch;
+    void *context;
+    unsigned n;
+    bool delayed;
+    double delay_ns;
+};
+
+static void host_close(struct device *d)
+{
+    struct host_device *h = (struct host_device *)d;
+    free(h->sweep);
+    free(h->control);
+    free(h);
+}
+
+static void *host_stream(const struct device *d)
+{
+    (void)d;
+    return NULL;
+}
+
+static enum gate_status host_alloc(struct device *d, size_t bytes, struct device_memory *out,
+                                   struct gate_error *err)
+{
+    (void)d;
+    size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    void *data = rounded < bytes ? NULL : aligned_alloc(ALIGNMENT, rounded ? rounded : ALIGNMENT);
+    if (!data)
+        return gate_fail(err, GATE_ENVIRONMENT, "the host has no %zu bytes of memory left", bytes);
+    *out = (struct device_memory){data, bytes};
+    return GATE_OK;
+}
+
+static void host_free(struct device *d, struct device_memory *m)
+{
+    (void)d;
+    free(m->data);
+}
+
+static enum gate_status host_copy(struct device *d, void *to, const void *from, size_t bytes,
+                                  struct gate_error *err)
+{
+    (void)d;
+    (void)err;
+    memcpy(to, from, bytes);
+    return GATE_OK;
+}
+
+static enum gate_status host_download_rows(struct device *d, void *to, const void *from,
+                                           size_t row_bytes, size_t stride_bytes, size_t rows,
+                                           struct gate_error *err)
+{
+    (void)d;
+    (void)err;
+    for (size_t i = 0; i < rows; i++)
+        memcpy((char *)to + i * row_bytes, (const char *)from + i * stride_bytes, row_bytes);
+    return GATE_OK;
+}
+
+static enum gate_status host_fill_bytes(struct device *d, void *to, unsigned char byte,
+                                        size_t bytes, struct gate_error *err)
+{
+    (void)d;
+    (void)err;
+    memset(to, byte, bytes);
+    return GATE_OK;
+}
+
+static enum gate_status host_fill_normal(struct device *d, void *to, enum kg_dtype dtype,
+                                         int64_t count, uint64_t seed, struct gate_error *err)
+{
+    (void)d;
+    (void)err;
+    struct host_normal normal;
+    host_normal_seed(&normal, seed);
+    for (int64_t i = 0; i < count; i++)
+        kg_store_float(to, dtype, i, (float)host_normal_next(&normal));
+    return GATE_OK;
+}
+
+static enum gate_status host_reference(struct device *d, const struct kg_problem *p,
+                                       const struct kg_tensor *in, double *const *out,
+                                       struct gate_error *err)
+{
+    struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
+    uint32_t n_in = 0;
+    for (unsigned i = problem_tensors(p, tensors); i-- > 0;)
+        n_in += !tensors[i].is_output;
+    enum kg_status status = kg_reference_host(p, in, n_in, out, d->info.kg.sm_count);
+    if (status == KG_LAUNCH_FAILED)
+        return gate_fail(err, GATE_ENVIRONMENT, "the host has no memory for the fp64 reference");
+    if (status != KG_OK)
+        return gate_fail(err, GATE_INTERNAL, "the fp64 reference refused the problem");
+    return GATE_OK;
+}
+
+static int64_t elements_of(const struct kg_tensor *t)
+{
+    int64_t n = 1;
+    for (uint32_t r = 0; r < t->rank; r++)
+        n *= t->shape[r];
+    return n;
+}
+
+/* Where the reference itself is not finite there is no distance: the element is right when it is
+ * the same infinity, or a NaN where a NaN is due, and enters no sum. Returns whether it is right.
+ */
+static bool add_without_distance(struct device_comparison *c, double got, double ref)
+{
+    bool right = got == ref || (isnan(got) && isnan(ref));
+    c->over_1e2 += !right;
+    c->over_1e3 += !right;
+    return right;
+}
+
+/* Returns whether the element is within 1e-2 + 1e-2 |ref|. */
+static bool add_with_distance(struct device_comparison *c, double got, double ref)
+{
+    double error = fabs(got - ref);
+    bool within_1e2 = error <= 1e-2 + 1e-2 * fabs(ref); /* false for NaN */
+    c->reference_sq += ref * ref;
+    c->over_1e2 += !within_1e2;
+    c->over_1e3 += !(error <= 1e-3 + 1e-3 * fabs(ref));
+    if (isfinite(got)) {
+        c->error_sq += error * error;
+        c->max_abs = fmax(c->max_abs, error);
+    } else {
+        c->nonfinite++;
+    }
+    return within_1e2;
+}
+
+static enum gate_status host_compare(struct device *d, const struct kg_tensor *out,
+                                     const double *reference, struct device_comparison *result,
+                                     struct gate_error *err)
+{
+    (void)d;
+    (void)err;
+    struct device_comparison c = {.elements = elements_of(out), .first_bad = -1};
+    for (int64_t i = 0; i < c.elements; i++) {
+        double got = (double)kg_load_float(out->data, out->dtype, i), ref = reference[i];
+        bool good =
+            isfinite(ref) ? add_with_distance(&c, got, ref) : add_without_distance(&c, got, ref);
+        if (!good && c.first_bad < 0) {
+            c.first_bad = i;
+            c.first_bad_value = got;
+            c.first_bad_reference = ref;
+        }
+    }
+    *result = c;
+    return GATE_OK;
+}
+
+/* Four lanes, so that the multiplications do not wait for each other. */
+static enum gate_status host_hash(struct device *d, const void *data, size_t bytes, uint64_t *hash,
+                                  struct gate_error *err)
+{
+    const unsigned char *byte = data;
+    uint64_t lane[4] = {bytes, ~bytes, bytes + 1, bytes - 1}, word;
+    size_t i = 0;
+    (void)d;
+    (void)err;
+    for (; i + 32 <= bytes; i += 32)
+        for (unsigned j = 0; j < 4; j++) {
+            memcpy(&word, byte + i + 8 * j, sizeof word);
+            lane[j] = (lane[j] ^ word) * 0x9e3779b97f4a7c15u;
+            lane[j] ^= lane[j] >> 29;
+        }
+    for (; i < bytes; i++)
+        lane[i % 4] = (lane[i % 4] ^ byte[i]) * 0x100000001b3u;
+    *hash = lane[0] ^ lane[1] * 3 ^ lane[2] * 5 ^ lane[3] * 7;
+    return GATE_OK;
+}
+
+static enum gate_status host_synchronize(struct device *d, struct gate_error *err)
+{
+    (void)d;
+    (void)err;
+    return GATE_OK;
+}
+
+static enum gate_status host_launch_checked(struct device *d, device_launch_fn launch,
+                                            void *context, unsigned index, struct gate_error *err)
+{
+    (void)d;
+    enum kg_status status = launch(context, index, NULL);
+    if (status != KG_OK)
+        return gate_fail(err, GATE_WRONG, "the launch returned '%s'", library_status_name(status));
+    return GATE_OK;
+}
+
+static enum gate_status host_launch_watched(struct device *d, device_launch_fn launch,
+                                            void *context, unsigned index, struct gate_error *err)
+{
+    host_guard_watch();
+    enum gate_status status = host_launch_checked(d, launch, context, index, err);
+    host_guard_rest();
+    return status;
+}
+
+static enum gate_status host_replay_record(struct device *d, device_launch_fn launch, void *context,
+                                           unsigned n, bool delayed, struct device_replay **out,
+                                           struct gate_error *err)
+{
+    (void)d;
+    struct device_replay *r = malloc(sizeof *r);
+    if (!r)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    *r = (struct device_replay){.launch = launch, .context = context, .n = n, .delayed = delayed};
+    *out = r;
+    return GATE_OK;
+}
+
+static enum gate_status host_replay_delay(struct device *d, struct device_replay *r, double ns,
+                                          struct gate_error *err)
+{
+    (void)d;
+    if (!r->delayed)
+        return gate_fail(err, GATE_INTERNAL, "the replay was recorded without a delay");
+    if (!(ns >= 0 && ns <= DELAY_MAX_NS))
+        return gate_fail(err, GATE_INTERNAL, "a replay cannot be delayed by %g ns", ns);
+    r->delay_ns = ns;
+    return GATE_OK;
+}
+
+/* Busy like a kernel: a thread that sleeps wakes up late and on a core that has clocked down. */
+static void delay(double ns)
+{
+    double begin = clock_ns();
+    while (clock_ns() - begin < ns)
+        continue;
+}
+
+static enum gate_status host_replay_run(struct device *d, struct device_replay *r,
+                                        struct device_time *out, struct gate_error *err)
+{
+    double start = clock_ns();
+    for (unsigned i = 0; i < r->n; i++) {
+        enum gate_status status = host_launch_checked(d, r->launch, r->context, i, err);
+        if (status)
+            return status;
+    }
+    if (r->delayed)
+        delay(r->delay_ns);
+    double ns = clock_ns() - start;
+    *out = (struct device_time){.device_ns = ns, .host_ns = ns};
+    return GATE_OK;
+}
+
+static struct device_kernels host_replay_kernels(struct device_replay *r)
+{
+    (void)r;
+    return (struct device_kernels){0};
+}
+
+static void host_replay_free(struct device *d, struct device_replay *r)
+{
+    (void)d;
+    free(r);
+}
+
+/* Writes twice the last-level cache, so that nothing of the operands is left in it. */
+static enum gate_status sweep_caches(struct host_device *h, struct gate_error *err)
+{
+    if (!h->sweep) {
+        h->sweep_bytes = 2 * (size_t)h->base.info.kg.l2_bytes;
+        h->sweep = malloc(h->sweep_bytes);
+        if (!h->sweep)
+            return gate_fail(err, GATE_ENVIRONMENT, "the host has no memory to sweep its caches");
+    }
+    memset(h->sweep, h->sweep_value++, h->sweep_bytes);
+    return GATE_OK;
+}
+
+static enum gate_status host_single_run(struct device *d, device_launch_fn launch, void *context,
+                                        unsigned index, double *device_ns, struct gate_error *err)
+{
+    enum gate_status status = sweep_caches((struct host_device *)d, err);
+    if (status)
+        return status;
+    double start = clock_ns();
+    status = host_launch_checked(d, launch, context, index, err);
+    *device_ns = clock_ns() - start;
+    return status;
+}
+
+/* Each step waits for the one before. The value tends to 1, so that no step meets a subnormal. */
+static double dependent_steps(double value)
+{
+    for (int i = 0; i < CONTROL_STEPS; i++)
+        value = value * 0.75 + 0.25;
+    return value;
+}
+
+/* Memory that was never written is one page of zeros, however much of it is read. */
+static enum gate_status prepare_control(struct host_device *h, struct gate_error *err)
+{
+    if (h->control)
+        return GATE_OK;
+    h->control = malloc(2 * CONTROL_COPY_BYTES);
+    if (!h->control)
+        return gate_fail(err, GATE_ENVIRONMENT, "the host has no memory for the control");
+    memset(h->control, 0x5a, 2 * CONTROL_COPY_BYTES);
+    return GATE_OK;
+}
+
+/*
+ * One thread; a half that follows the clock and a half that follows the memory, each of some 3 ms
+ * on a server of today. Nothing is tuned when it runs and nothing may ever change, neither the
+ * counts nor their order: the control of today is compared with those of all past sessions.
+ */
+static enum gate_status host_control_run(struct device *d, struct device_time *out,
+                                         struct gate_error *err)
+{
+    struct host_device *h = (struct host_device *)d;
+    enum gate_status status = prepare_control(h, err);
+    if (status)
+        return status;
+    double start = clock_ns();
+    h->control_value = dependent_steps(h->control_value);
+    memcpy(h->control + CONTROL_COPY_BYTES, h->control, CONTROL_COPY_BYTES);
+    double ns = clock_ns() - start;
+    *out = (struct device_time){.device_ns = ns, .host_ns = ns};
+    return GATE_OK;
+}
+
+static enum gate_status host_rest(struct device *d, double ns, struct gate_error *err)
+{
+    (void)d;
+    (void)ns;
+    (void)err;
+    return GATE_OK;
+}
+
+static enum gate_status host_throttle_read(struct device *d, struct device_throttle *out,
+                                           struct gate_error *err)
+{
+    (void)d;
+    (void)err;
+    *out = (struct device_throttle){0};
+    return GATE_OK;
+}
+
+static enum gate_status host_state_read(struct device *d, struct device_state *out,
+                                        struct gate_error *err)
+{
+    (void)d;
+    (void)out;
+    (void)err;
+    return GATE_OK;
+}
+
+static const struct device_backend host_backend = {
+    .close = host_close,
+    .stream = host_stream,
+    .alloc = host_alloc,
+    .free = host_free,
+    .guard_alloc = host_guard_alloc,
+    .guard_free = host_guard_free,
+    .spread_alloc = host_spread_alloc,
+    .spread_free = host_spread_free,
+    .upload = host_copy,
+    .download = host_copy,
+    .download_rows = host_download_rows,
+    .copy = host_copy,
+    .fill_bytes = host_fill_bytes,
+    .fill_normal = host_fill_normal,
+    .reference = host_reference,
+    .compare = host_compare,
+    .hash = host_hash,
+    .synchronize = host_synchronize,
+    .launch_checked = host_launch_watched,
+    .replay_record = host_replay_record,
+    .replay_delay = host_replay_delay,
+    .control_run = host_control_run,
+    .replay_run = host_replay_run,
+    .replay_kernels = host_replay_kernels,
+    .replay_free = host_replay_free,
+    .single_run = host_single_run,
+    .rest = host_rest,
+    .state_read = host_state_read,
+    .throttle_read = host_throttle_read,
+};
+
+/* Copies the value of "key : value" from a /proc file; false when it is not there. */
+static bool proc_value(const char *path, const char *key, char *value, size_t size)
+{
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return false;
+    char line[512];
+    bool found = false;
+    while (!found && fgets(line, sizeof line, f)) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, key, strlen(key)) != 0 || !colon)
+            continue;
+        colon += 1 + strspn(colon + 1, " \t");
+        colon[strcspn(colon, "\n")] = '\0';
+        snprintf(value, size, "%s", colon);
+        found = true;
+    }
+    fclose(f);
+    return found;
+}
+
+/* Lower case, everything else than letters and digits as single dashes: "host-amd-epyc". */
+static void model_key(const char *prefix, const char *name, char *key, size_t size)
+{
+    size_t n = (size_t)snprintf(key, size, "%s", prefix);
+    for (; *name && n + 1 < size; name++) {
+        if (isalnum((unsigned char)*name))
+            key[n++] = (char)tolower((unsigned char)*name);
+        else if (n && key[n - 1] != '-')
+            key[n++] = '-';
+    }
+    while (n && key[n - 1] == '-')
+        n--;
+    key[n] = '\0';
+}
+
+static int64_t memory_from_proc(const char *key)
+{
+    char text[64];
+    return proc_value("/proc/meminfo", key, text, sizeof text) ? strtoll(text, NULL, 10) * 1024 : 0;
+}
+
+static const char *instruction_set(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f"))
+        return "avx512";
+    return __builtin_cpu_supports("avx2") ? "avx2" : "sse2";
+#elif defined(__aarch64__)
+    return "neon";
+#else
+    return "generic";
+#endif
+}
+
+static int usable_threads(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+}
+
+static int64_t last_level_cache_bytes(void)
+{
+    long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (bytes <= 0)
+        bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    if (bytes <= 0)
+        return (int64_t)8 << 20;
+    return bytes < CACHE_MAX_BYTES ? bytes : CACHE_MAX_BYTES;
+}
+
+static void describe_host(struct device_info *info)
+{
+    struct utsname system;
+    char hash[65];
+    *info = (struct device_info){
+        .kg = {.struct_bytes = sizeof info->kg,
+               .kind = KG_DEVICE_HOST,
+               .sm_count = usable_threads(),
+               .l2_bytes = last_level_cache_bytes()},
+        .memory_bytes = memory_from_proc("MemTotal"),
+        .memory_free_bytes = memory_from_proc("MemAvailable"),
+    };
+    if (!proc_value("/proc/cpuinfo", "model name", info->name, sizeof info->name))
+        snprintf(info->name, sizeof info->name, "unknown CPU");
+    model_key("host-", info->name, info->model, sizeof info->model);
+    bool known = !file_sha256("/etc/machine-id", hash, NULL);
+    snprintf(info->uuid, sizeof info->uuid, "HOST-%.16s", known ? hash : "unknown");
+    snprintf(info->capability, sizeof info->capability, "%s", instruction_set());
+    if (!uname(&system))
+        snprintf(info->driver, sizeof info->driver, "%.63s", system.release);
+    snprintf(info->runtime, sizeof info->runtime, "glibc %s", gnu_get_libc_version());
+}
+
+enum gate_status device_host_open(struct device **out, struct gate_error *err)
+{
+    struct host_device *h = calloc(1, sizeof *h);
+    if (!h)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    h->base.backend = &host_backend;
+    describe_host(&h->base.info);
+    *out = &h->base;
+    return GATE_OK;
+}

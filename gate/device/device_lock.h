@@ -1,0 +1,31 @@
+/*
+ * device_lock.h: one gate at a time on a device.
+ *
+ * Two that measure beside each other both measure noise. The lock is a file in $TMPDIR (else /tmp)
+ * that is named after the device and locked by flock(), so it ends with its holder however that
+ * ends. It is a matter between gates that share the folder: what a process of another container
+ * does is for the driver to tell (cuda_users.h).
+ */
+#ifndef GATE_DEVICE_DEVICE_LOCK_H
+#define GATE_DEVICE_DEVICE_LOCK_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+struct device_lock {
+    bool held;
+    int fd;
+};
+
+/*
+ * Takes the lock of the device with this uuid (any text; what is no letter, digit or '-' becomes
+ * '-'). GATE_ENVIRONMENT when another gate holds it, with that one's process id; GATE_IO when the
+ * folder does not let us.
+ */
+enum gate_status device_lock_take(const char *uuid, struct device_lock *out,
+                                  struct gate_error *err);
+
+void device_lock_release(struct device_lock *l); /* one that is not held is fine */
+
+#endif

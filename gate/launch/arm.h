@@ -1,0 +1,94 @@
+/*
+ * arm.h: one kernel that takes part in a case: the candidate, the best it is held against, or a
+ * provider beside them.
+ */
+#ifndef GATE_LAUNCH_ARM_H
+#define GATE_LAUNCH_ARM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "code.h"
+#include "device/device.h"
+#include "fingerprints.h"
+#include "library/library.h"
+#include "operands.h"
+#include "decide/stats.h"
+
+#define ARMS_MAX 8
+
+enum arm_role {
+    ARM_CANDIDATE, /* always the first arm */
+    ARM_BEST,      /* the library of the stored best, or what --against named */
+    ARM_PROVIDER,
+};
+
+/* Worst figures over the seeds and outputs of one kernel's verification. */
+struct verification {
+    bool ok;
+    unsigned seeds; /* input sets that were looked at */
+    double rel_fro; /* relative Frobenius error; NaN when an element is not finite */
+    double limit;   /* of rel_fro */
+    double max_abs; /* largest absolute error */
+    double allclose_1e2, allclose_1e3; /* smallest share of elements within atol = rtol */
+    int64_t nonfinite;
+    unsigned checks;       /* probes on neighbour shapes and layouts that were looked at */
+    unsigned skipped;      /* that were not: too large, or a layout that the kernel refuses */
+    char vendor[32];       /* the provider beside it; empty: none that is right */
+    double vendor_rel_fro; /* of the vendor's own kernel on the same inputs */
+    struct fingerprints fingerprints;
+    char message[900]; /* empty when ok */
+};
+
+/* What was measured of one kernel, per launch. */
+struct measurement {
+    struct estimate p50_ns;
+    double p10_ns, p90_ns;
+    double *samples_ns; /* in the order taken; the arm's */
+    size_t n_samples;
+    unsigned launches_per_sample;
+    unsigned input_sets;
+    bool cold;                       /* a sample touched at least 3x the L2 */
+    double sm_clock_mhz;             /* mean; 0: not measured */
+    struct device_throttle throttle; /* of the device while all arms of the case were measured */
+    double single_p50_ns, single_p90_ns; /* cold single launches; 0: none taken */
+    size_t n_single;
+    /* Candidate over this arm, from pairs of neighbouring samples; all 0 for the candidate itself.
+     */
+    struct estimate ratio;
+    double ratio_cycles;     /* median in SM cycles; 0: not measured */
+    double ratio_p90;        /* of the p90s of the samples */
+    double ratio_single_p90; /* of those of the single launches; 0: none taken */
+    struct code code;
+    bool same_code; /* as the candidate's, launch by launch; see code_is_same() */
+};
+
+struct arm {
+    const struct library *library;
+    const struct kg_kernel *kernel;
+    enum arm_role role;
+    uint64_t workspace_bytes; /* that its launches need */
+    struct verification verification;
+    bool timed;
+    struct measurement measurement;
+};
+
+/* What a launch of an arm needs; the context of device_launch_fn for arm_launch(). */
+struct arm_launch {
+    const struct arm *arm;
+    const struct kg_problem *problem;
+    const struct operands *sets; /* launch i uses sets[i % n_sets] */
+    unsigned n_sets;
+    struct device_memory workspace; /* the same for all arms of a case, like the operands */
+};
+
+/* How the worker's protocol calls an arm: "best", or the name of its provider. */
+const char *arm_label(const struct arm *arm);
+
+/* Calls prepare() and asks for the size of the workspace. */
+enum gate_status arm_prepare(struct device *d, const struct kg_problem *p, struct arm *arm,
+                             struct gate_error *err);
+void arm_release(struct arm *arm);
+enum kg_status arm_launch(void *context, unsigned index, void *stream);
+
+#endif

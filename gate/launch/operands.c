@@ -1,0 +1,229 @@
+#include "operands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../kernels/reference/half.h"
+
+#define ALIGNMENT 256
+
+uint64_t operands_seed(uint64_t seed, uint64_t index)
+{
+    uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* FNV-1a over the id. */
+uint64_t operands_case_seed(uint64_t run_seed, const char *id)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *id; id++)
+        hash = (hash ^ (unsigned char)*id) * 0x100000001b3u;
+    return operands_seed(run_seed, hash);
+}
+
+static size_t tensor_bytes(const struct kg_problem *p, const struct problem_tensor *t)
+{
+    return (size_t)problem_tensor_elements(t) * problem_dtype_bytes(p->dtype);
+}
+
+static size_t aligned_bytes(const struct kg_problem *p, const struct problem_tensor *t)
+{
+    return (tensor_bytes(p, t) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static size_t bytes_apart(const struct kg_problem *p, size_t gap)
+{
+    struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
+    size_t bytes = gap;
+    for (unsigned i = problem_tensors(p, tensors); i-- > 0;)
+        bytes += aligned_bytes(p, &tensors[i]) + gap;
+    return bytes;
+}
+
+static struct operands place(struct device *d, const struct kg_problem *p, void *memory, size_t gap)
+{
+    struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
+    unsigned n = problem_tensors(p, tensors);
+    struct operands o = {.args = {.struct_bytes = sizeof o.args, .stream = device_stream(d)}};
+    char *at = (char *)memory + gap;
+    for (unsigned i = 0; i < n; i++) {
+        struct kg_tensor view = problem_dense(p, &tensors[i], at);
+        at += aligned_bytes(p, &tensors[i]) + gap;
+        if (tensors[i].is_output) {
+            o.out[o.args.n_out] = tensors[i];
+            o.args.out[o.args.n_out++] = view;
+        } else {
+            o.in[o.args.n_in] = tensors[i];
+            o.args.in[o.args.n_in++] = view;
+        }
+    }
+    return o;
+}
+
+size_t operands_bytes(const struct kg_problem *p)
+{
+    return bytes_apart(p, 0);
+}
+
+struct operands operands_at(struct device *d, const struct kg_problem *p, void *memory)
+{
+    return place(d, p, memory, 0);
+}
+
+size_t operands_bytes_in_zones(const struct kg_problem *p)
+{
+    return bytes_apart(p, OPERANDS_RED_ZONE);
+}
+
+struct operands operands_in_zones(struct device *d, const struct kg_problem *p, void *memory)
+{
+    return place(d, p, memory, OPERANDS_RED_ZONE);
+}
+
+/* ---- red zones ---- */
+
+/* Tensor i of all, inputs first, in the order of the memory. */
+static const struct kg_tensor *tensor_at(const struct operands *o, uint32_t i)
+{
+    return i < o->args.n_in ? &o->args.in[i] : &o->args.out[i - o->args.n_in];
+}
+
+static const struct problem_tensor *about(const struct operands *o, uint32_t i)
+{
+    return i < o->args.n_in ? &o->in[i] : &o->out[i - o->args.n_in];
+}
+
+/* The zone before tensor i; that behind the last one for i = n_in + n_out. Behind a tensor it
+ * begins right after the last element. */
+static unsigned char *zone(const struct operands *o, uint32_t i, size_t *bytes)
+{
+    unsigned char *begin, *end;
+    if (i > 0) {
+        const struct kg_tensor *t = tensor_at(o, i - 1);
+        begin = (unsigned char *)t->data +
+                (size_t)problem_tensor_elements(about(o, i - 1)) * problem_dtype_bytes(t->dtype);
+    } else {
+        begin = (unsigned char *)tensor_at(o, 0)->data - OPERANDS_RED_ZONE;
+    }
+    end = i < o->args.n_in + o->args.n_out ? (unsigned char *)tensor_at(o, i)->data
+                                           : begin + OPERANDS_RED_ZONE;
+    *bytes = (size_t)(end - begin);
+    return begin;
+}
+
+enum gate_status operands_fill_zones(struct device *d, const struct operands *o, unsigned char byte,
+                                     struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    for (uint32_t i = 0; i <= o->args.n_in + o->args.n_out && !status; i++) {
+        size_t bytes;
+        unsigned char *begin = zone(o, i, &bytes);
+        status = device_fill_bytes(d, begin, byte, bytes, err);
+    }
+    return status;
+}
+
+enum gate_status operands_check_zones(struct device *d, const struct operands *o,
+                                      unsigned char byte, bool *intact, char *text, size_t size,
+                                      struct gate_error *err)
+{
+    unsigned char seen[OPERANDS_RED_ZONE + ALIGNMENT];
+    uint32_t n = o->args.n_in + o->args.n_out;
+    *intact = true;
+    for (uint32_t i = 0; i <= n; i++) {
+        size_t bytes, changed = 0;
+        unsigned char *begin = zone(o, i, &bytes);
+        enum gate_status status = device_download(d, seen, begin, bytes, err);
+        if (status)
+            return status;
+        for (size_t j = 0; j < bytes; j++)
+            changed += seen[j] != byte;
+        if (!changed || !*intact)
+            continue;
+        *intact = false;
+        snprintf(text, size, "wrote where it must not: %zu bytes of the red zone %s tensor '%s'",
+                 changed, i ? "behind" : "before", about(o, i ? i - 1 : 0)->name);
+    }
+    return GATE_OK;
+}
+
+/* ---- hashes ---- */
+
+static enum gate_status hash_tensors(struct device *d, const struct kg_tensor *t,
+                                     const struct problem_tensor *tensors, uint32_t n,
+                                     uint64_t *hash, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    *hash = n;
+    for (uint32_t i = 0; i < n && !status; i++) {
+        uint64_t own = 0;
+        status = device_hash(d, t[i].data,
+                             (size_t)problem_tensor_elements(&tensors[i]) *
+                                 problem_dtype_bytes(t[i].dtype),
+                             &own, err);
+        *hash = operands_seed(*hash, own);
+    }
+    return status;
+}
+
+enum gate_status operands_hash_inputs(struct device *d, const struct operands *o, uint64_t *hash,
+                                      struct gate_error *err)
+{
+    return hash_tensors(d, o->args.in, o->in, o->args.n_in, hash, err);
+}
+
+enum gate_status operands_hash_outputs(struct device *d, const struct operands *o, uint64_t *hash,
+                                       struct gate_error *err)
+{
+    return hash_tensors(d, o->args.out, o->out, o->args.n_out, hash, err);
+}
+
+/* ---- contents ---- */
+
+/* Literal values are few: they are encoded here and copied. */
+static enum gate_status upload_literals(struct device *d, const struct kg_tensor *t, size_t bytes,
+                                        const cJSON *values, struct gate_error *err)
+{
+    unsigned char *encoded = malloc(bytes);
+    if (!encoded)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    size_t i = 0;
+    const cJSON *value;
+    cJSON_ArrayForEach (value, values)
+        kg_store_float(encoded, t->dtype, (int64_t)i++, (float)value->valuedouble);
+    enum gate_status status = device_upload(d, t->data, encoded, bytes, err);
+    free(encoded);
+    return status;
+}
+
+enum gate_status operands_fill(struct device *d, const struct suite_case *c, struct operands *o,
+                               uint64_t seed, struct gate_error *err)
+{
+    for (uint32_t i = 0; i < o->args.n_in; i++) {
+        const struct kg_tensor *t = &o->args.in[i];
+        const cJSON *literal = suite_case_values(c, "inputs", o->in[i].name);
+        enum gate_status status =
+            literal ? upload_literals(d, t, tensor_bytes(&c->problem, &o->in[i]), literal, err)
+                    : device_fill_normal(d, t->data, t->dtype, problem_tensor_elements(&o->in[i]),
+                                         operands_seed(seed, i), err);
+        if (status)
+            return status;
+    }
+    return GATE_OK;
+}
+
+enum gate_status operands_poison(struct device *d, struct operands *o, unsigned char byte,
+                                 struct gate_error *err)
+{
+    for (uint32_t i = 0; i < o->args.n_out; i++) {
+        const struct kg_tensor *t = &o->args.out[i];
+        size_t bytes = (size_t)problem_tensor_elements(&o->out[i]) * problem_dtype_bytes(t->dtype);
+        enum gate_status status = device_fill_bytes(d, t->data, byte, bytes, err);
+        if (status)
+            return status;
+    }
+    return GATE_OK;
+}

@@ -1,0 +1,61 @@
+/*
+ * operands.h: the device memory of one input set of a problem.
+ */
+#ifndef GATE_LAUNCH_OPERANDS_H
+#define GATE_LAUNCH_OPERANDS_H
+
+#include "device/device.h"
+#include "cases/problem.h"
+#include "cases/suite.h"
+
+struct operands {
+    struct kg_args args; /* tensors and stream are filled in; the workspace is the launch's */
+    struct problem_tensor in[KG_MAX_TENSORS], out[KG_MAX_TENSORS];
+};
+
+#define OPERANDS_RED_ZONE 4096 /* bytes; see operands_in_zones() */
+
+/* Bytes of one set of dense tensors, each aligned to 256 bytes. */
+size_t operands_bytes(const struct kg_problem *p);
+
+/* The set at `memory`, which is operands_bytes() long, aligned to 256 bytes, and stays the
+ * caller's. The contents are garbage. */
+struct operands operands_at(struct device *d, const struct kg_problem *p, void *memory);
+
+/* The same with a red zone before, between and behind the tensors. */
+size_t operands_bytes_in_zones(const struct kg_problem *p);
+struct operands operands_in_zones(struct device *d, const struct kg_problem *p, void *memory);
+
+/* Fills the red zones with a byte. */
+enum gate_status operands_fill_zones(struct device *d, const struct operands *o, unsigned char byte,
+                                     struct gate_error *err);
+
+/* Are the red zones still filled with that byte? If not, says in `text` whose is not. */
+enum gate_status operands_check_zones(struct device *d, const struct operands *o,
+                                      unsigned char byte, bool *intact, char *text, size_t size,
+                                      struct gate_error *err);
+
+/* One hash over all inputs, or over all outputs. */
+enum gate_status operands_hash_inputs(struct device *d, const struct operands *o, uint64_t *hash,
+                                      struct gate_error *err);
+enum gate_status operands_hash_outputs(struct device *d, const struct operands *o, uint64_t *hash,
+                                       struct gate_error *err);
+
+/* Fills each input with N(0,1) from `seed`, or with the case's literal values. */
+enum gate_status operands_fill(struct device *d, const struct suite_case *c, struct operands *o,
+                               uint64_t seed, struct gate_error *err);
+
+/* Bytes that make a NaN, and a large finite number, of every dtype: what was not written shows. */
+enum { POISON_NAN = 0xff, POISON_LARGE = 0x5a };
+
+/* Fills the outputs with a byte. */
+enum gate_status operands_poison(struct device *d, struct operands *o, unsigned char byte,
+                                 struct gate_error *err);
+
+/* A seed of its own for each (seed, index): splitmix64, Steele et al., OOPSLA 2014. */
+uint64_t operands_seed(uint64_t seed, uint64_t index);
+
+/* A case's seed follows from the run's seed and its id, whatever else the suite holds. */
+uint64_t operands_case_seed(uint64_t run_seed, const char *id);
+
+#endif

@@ -1,0 +1,107 @@
+/*
+ * session.h: one case's buffers, its arms recorded on them, and the samples that are taken.
+ *
+ * Contract paired-graph-v1 (CUDA) and paired-loop-v1 (host). All arms run in one process on the
+ * same buffers. R input sets rotate so that one sample touches at least three times the L2; where
+ * time or memory forbids it R is 1 and the sample is labelled warm. The sets hold the VERIFY_SEEDS
+ * contents that were verified, in turn, so that what is right of every set is known. One sample is
+ * one replay of N recorded serial launches, N a multiple of R, about 1 ms long (longer kernels: N =
+ * 1); the candidate and the best have the same N. After about 5 ms of work the device rests in
+ * low-power fills, half as long and at most 2.5 ms, so that its power limit is not what is
+ * measured.
+ *
+ * Rounds go forth and back over two arms, A B B A and then B A A B, and neighbouring samples are
+ * paired, which a change of the clock between rounds leaves alone. With `swap` the best is recorded
+ * first and begins the first round: what favours the first one favours each side in half of the
+ * processes.
+ */
+#ifndef GATE_LAUNCH_SESSION_H
+#define GATE_LAUNCH_SESSION_H
+
+#include "arm.h"
+
+/* Samples of one arm while they are taken. */
+struct series {
+    struct device_replay *replay;
+    struct arm_launch launch;
+    unsigned n_launches;
+    double *ns;     /* per launch */
+    double *cycles; /* ns times the clock of the sample; 0: the clock was not measured */
+    size_t n;
+    double clock_sum;
+    double least_hidden_ns;
+};
+
+/* Fill in the first block; the rest is the session's own. */
+struct session {
+    struct device *device;
+    const struct suite_case *c;
+    struct arm *arms;
+    unsigned n_arms;
+    bool swap;
+    bool delayed; /* record a delay node with each replay */
+
+    uint64_t seed;
+    struct device_memory memory;           /* of all sets, and the masters behind them */
+    struct operands masters[VERIFY_SEEDS]; /* whose inputs are copied */
+    bool has_masters;                      /* false: there is one set alone */
+    struct operands *sets;
+    unsigned n_sets;   /* that rotate */
+    unsigned rotation; /* set i holds content (i + rotation) % VERIFY_SEEDS */
+    struct device_memory workspace;
+    bool cold;
+    struct series series[ARMS_MAX];
+    unsigned members[ARMS_MAX], n_members; /* the arms that rounds are taken with */
+    unsigned rounds;                       /* since the samples were cleared */
+    unsigned at; /* arm that is at work: the guilty one when the device reports an error */
+};
+
+#define SESSION_ROUNDS_MAX 400
+
+/* What is said of a time that cannot be, clock_can_be(): of what it was, and the ns. */
+#define SESSION_CLOCK_BROKEN                                                                       \
+    "the clock stopped or jumped: %s took %g ns; nothing can be timed on this machine"
+
+/* Makes the input sets (content i is from operands_seed(seed, i)), decides R and N, records every
+ * arm and warms up. Fill device, c, arms, n_arms, swap and delayed first, the rest zero. Release
+ * whatever it returns. */
+enum gate_status session_start(struct session *s, uint64_t seed, struct gate_error *err);
+void session_release(struct session *s);
+
+/* Gives every set its content after `rotation` steps; `poison`: and poisons the outputs. */
+enum gate_status session_load(struct session *s, unsigned rotation, bool poison,
+                              struct gate_error *err);
+enum gate_status session_poison(struct session *s, unsigned set, struct gate_error *err);
+/* Records n launches of an arm, for good. */
+enum gate_status session_record(struct session *s, unsigned arm, unsigned n_launches,
+                                struct gate_error *err);
+unsigned session_content(const struct session *s, unsigned set);
+
+/* One sample of each arm forth and one back. At most SESSION_ROUNDS_MAX rounds. */
+enum gate_status session_round(struct session *s, struct gate_error *err);
+
+/* Takes rounds with these arms alone from now on (`members` of them, the candidate and a best that
+ * is there first); their pairs are as good as if nothing else were there. Forgets the samples. */
+void session_select(struct session *s, const unsigned *members, unsigned n);
+
+/* Forgets the samples of the arms that are selected. */
+void session_clear(struct session *s);
+
+/* Median of candidate over arm i, pair by pair, with its interval (both kinds of rounds count the
+ * same); in SM cycles (0 when the clock
+ * was not measured in every sample). */
+enum gate_status session_ratio(const struct session *s, unsigned i, struct estimate *out,
+                               struct gate_error *err);
+enum gate_status session_ratio_cycles(const struct session *s, unsigned i, double *out,
+                                      struct gate_error *err);
+
+/* The samples of an arm in brief: median with its interval, and where nine tenths of them lie. */
+struct session_quantiles {
+    struct estimate p50;
+    double p10, p90;
+};
+
+enum gate_status session_quantiles(const struct session *s, unsigned i,
+                                   struct session_quantiles *out, struct gate_error *err);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * library.h: opening a kernel library and distrusting it.
+ *
+ * Used by workers. The table that a library returns is checked once, on opening: everything else
+ * in the gate may then rely on it. Kernels run in this process; what they do to it is the
+ * supervisor's business.
+ */
+#ifndef GATE_LIBRARY_LIBRARY_H
+#define GATE_LIBRARY_LIBRARY_H
+
+#include <stdbool.h>
+
+#include "../../kernels/kernel.h"
+#include "base/error.h"
+#include "machine_code.h"
+
+struct library {
+    void *handle; /* of dlopen() */
+    const struct kg_library *table;
+    char file[256]; /* name without folder */
+    char sha256[65];
+    struct machine_code *code; /* NULL: of no GPU */
+};
+
+/*
+ * Opens `path` for devices of `kind`. `own_copy`: load a copy in memory, so that a file that is
+ * loaded already is loaded once more, with state of its own; it cannot find libraries beside it by
+ * $ORIGIN then. GATE_USAGE: no such file. GATE_WRONG: not a shared object,
+ * no kg_library symbol, another ABI version, a table that breaks the rules of kernel.h.
+ */
+enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, struct library *out,
+                              struct gate_error *err);
+
+/* Calls the library's open(); its status. */
+enum kg_status library_start(const struct library *lib, const struct kg_device *device);
+
+/* Calls close(), then unloads. */
+void library_close(struct library *lib);
+
+/* The kernel named, or with name = NULL the first that supports the problem; NULL: none. */
+const struct kg_kernel *library_choose(const struct library *lib, const struct kg_problem *p,
+                                       const struct kg_device *device, const char *name);
+
+const char *library_status_name(enum kg_status status);
+
+#endif

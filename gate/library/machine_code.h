@@ -1,0 +1,44 @@
+/*
+ * machine_code.h: a hash of the GPU code of each kernel in a library file.
+ *
+ * Two libraries are two files as soon as one kernel of them changed; a slowdown of another kernel,
+ * whose code is bit for bit the same in both, is then the machine's doing and not the change's.
+ *
+ * nvcc packs the code into the section .nv_fatbin of the shared object: containers, each with an
+ * ELF file (a cubin) an architecture, in which each kernel has a section .text.<name>. A kernel's
+ * hash is over its code, its constants and shared memory, and what it shares with other kernels of
+ * its cubin (global data, functions that were not inlined), in all architectures. Names are left
+ * out: those of static kernels are made from the path of the source. The ELF part is as the System
+ * V ABI has it; the container is not documented by its maker, so whatever does not look as expected
+ * means "not known", and never "the same".
+ */
+#ifndef GATE_LIBRARY_MACHINE_CODE_H
+#define GATE_LIBRARY_MACHINE_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct machine_code;
+
+/* Reads a shared object. A file without GPU code, or with some that cannot be taken apart
+ * (compressed, say), is no error: it has no kernel. GATE_IO: it cannot be read. The result is the
+ * caller's. */
+enum gate_status machine_code_read(const char *path, struct machine_code **out,
+                                   struct gate_error *err);
+void machine_code_free(struct machine_code *m); /* NULL is fine */
+
+/* Appears `name` (as the linker knows it, mangled) in the file? Then its SHA-256, 64 lower-case hex
+ * digits and a NUL; false: not known. */
+bool machine_code_hash(const struct machine_code *m, const char *name, char hex[65]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

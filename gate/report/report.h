@@ -1,0 +1,43 @@
+/*
+ * report.h: a run document as a text for people or for other programs.
+ */
+#ifndef GATE_REPORT_REPORT_H
+#define GATE_REPORT_REPORT_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "base/buf.h"
+
+enum report_format {
+    REPORT_TEXT,     /* aligned table for a terminal */
+    REPORT_MARKDOWN, /* summary of a CI job, under REPORT_MARKDOWN_MAX bytes */
+    REPORT_JSON,     /* the document itself, indented */
+    REPORT_CSV,      /* RFC 4180, one row an arm; the columns are in report_csv.c */
+    REPORT_JUNIT,    /* Jenkins' xUnit-2 subset */
+};
+
+/* GitHub refuses a step summary over 1 MiB. */
+#define REPORT_MARKDOWN_MAX (1024 * 1024 - 1)
+
+struct report_style {
+    bool colour;
+    int width; /* columns of the terminal; 0: no limit */
+};
+
+/* "text", "markdown", "json", "csv", "junit". False: no such format. */
+bool report_format_parse(const char *name, enum report_format *out);
+
+/*
+ * Appends the report. `run_document` has passed run.schema.json and is otherwise not trusted: its
+ * texts are escaped for the format, its numbers may be of any size. `style` is for REPORT_TEXT
+ * only. Out of memory or of out->max: out->failed.
+ */
+void report_write(const cJSON *run_document, enum report_format format,
+                  const struct report_style *style, struct buf *out);
+
+/* REPORT_CSV in two parts, for several runs in one table. */
+void report_csv_header(struct buf *out);
+void report_csv_rows(const cJSON *run_document, struct buf *out);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * report_calibration.h: what `gate calibrate` found on a machine, as the rows of a table.
+ */
+#ifndef GATE_REPORT_REPORT_CALIBRATION_H
+#define GATE_REPORT_REPORT_CALIBRATION_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "report_units.h"
+
+#define CALIBRATION_MAX_SHARES 16
+
+struct calibration {
+    const cJSON **cases; /* worst first: unresolved, then by false fails, then by MDE */
+    size_t n_cases, n_resolved;
+    double shares[CALIBRATION_MAX_SHARES]; /* of time that was added, ascending */
+    double red[CALIBRATION_MAX_SHARES], decisions[CALIBRATION_MAX_SHARES]; /* of all cases */
+    size_t n_shares;
+};
+
+/* Reads the document's "calibration". False: out of memory. */
+bool calibration_read(const cJSON *calibration, struct calibration *out);
+void calibration_release(struct calibration *c);
+
+/* "unchanged" for 0, else "+2.5 %". */
+const char *calibration_share_name(double share, char out[UNITS_MAX]);
+
+/*
+ * "99.64 %" of decisions were red; never rounded to 0 or 100 when it is not. "-": none were made
+ * at that share.
+ */
+const char *calibration_rate(double red, double decisions, char out[UNITS_MAX]);
+const char *calibration_case_rate(const cJSON *one_case, double share, char out[UNITS_MAX]);
+
+/* Which cases lack processes, and why: a line each, of at most CALIBRATION_MAX_INCOMPLETE of them,
+ * with the text put by `put`. Nothing where all are complete. */
+#define CALIBRATION_MAX_INCOMPLETE 20
+void calibration_incomplete(const cJSON *calibration, const char *bullet,
+                            void (*put)(const char *text, struct buf *out), struct buf *out);
+
+/* "38 of 40 cases resolve 2 %; red: unchanged 0 % (0 of 40000 decisions), +2.5 % 99.98 %". */
+void calibration_summary(const struct calibration *c, double threshold, struct buf *out);
+
+#endif

@@ -1,0 +1,106 @@
+/*
+ * report_run.h: what the report writers read from a run document, and the writers themselves.
+ */
+#ifndef GATE_REPORT_REPORT_RUN_H
+#define GATE_REPORT_REPORT_RUN_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "decide/verdict.h"
+#include "report.h"
+
+#define REPORT_MAX_PROVIDERS 6   /* that get columns of their own */
+#define REPORT_MAX_UNRESOLVED 10 /* cases that are named as unresolved; the others are counted */
+
+/* All pointers are into the document. */
+struct report_run {
+    const cJSON *document, *git, *device, *cases;
+    const cJSON *calibration; /* NULL: the run is none of `gate calibrate` */
+    double threshold;         /* of cases that have none of their own */
+    size_t n_cases;
+    size_t counts[VERDICT_COUNT];
+    size_t n_unresolved; /* cases whose minimum detectable effect is over their threshold */
+    const char *providers[REPORT_MAX_PROVIDERS]; /* in order of appearance */
+    size_t n_providers;
+    bool more_providers; /* there are others, without columns */
+    bool warm;           /* a candidate's inputs did not exceed the cache */
+};
+
+void report_run_read(const cJSON *document, struct report_run *out);
+
+/* The "verdict" member of a case or of the document. */
+enum verdict report_verdict(const cJSON *object);
+
+/* A case whose reason is told: its verdict is no pass, or its best's record is off. */
+bool report_is_told(const cJSON *one_case);
+
+/* Order for "worst first": wrong, regression, environment, no-verdict, improvement, pass. */
+int report_severity(enum verdict v);
+
+/* The arm of the candidate or of a provider; NULL: none. */
+const cJSON *report_candidate(const cJSON *one_case);
+const cJSON *report_provider(const cJSON *one_case, const char *provider);
+
+/* Members of an arm; NULL when null or when `arm` is. */
+const cJSON *report_timing(const cJSON *arm);
+const cJSON *report_verify(const cJSON *arm);
+
+/* Candidate over best as the verdict rests on it, or 0 when there is nothing to compare. */
+double report_change(const cJSON *one_case);
+
+/* Half of that ratio's interval; negative: there is none. */
+double report_half_width(const cJSON *one_case);
+
+/* p50 of the best: measured in this run, else (*stored) as it is on record. 0: no best. */
+double report_best_ns(const cJSON *one_case, bool *stored);
+
+/* Minimum detectable effect; negative: not known. */
+double report_mde(const cJSON *one_case);
+
+/* The case cannot tell a change of its threshold on this machine. */
+bool report_is_unresolved(const struct report_run *run, const cJSON *one_case);
+
+/* How many times faster than the provider the candidate is, or 0 when one was not timed. */
+double report_speed_up(const cJSON *one_case, const cJSON *provider_arm);
+
+/* In place of a number: why an arm has no timing. "-": it does not serve the problem. */
+const char *report_no_timing(const cJSON *arm);
+
+/* "12 pass, 1 regression", most severe last; "no cases". */
+void report_counts(const struct report_run *run, struct buf *out);
+
+/* "5c3f01a2b9d4, changed (main)", "not in git"; not escaped. */
+void report_commit(const struct report_run *run, struct buf *out);
+
+/* "contract graph-replay-v1, epoch ..., 10 processes, control drift 0.12 %, against best", as far
+ * as the document tells; not escaped. */
+void report_conditions(const struct report_run *run, struct buf *out);
+
+/* "threshold 2 %, p90 5 %". */
+void report_policy(const struct report_run *run, struct buf *out);
+
+/*
+ * What each fresh process found, "+9.31 +9.28 +9.35 %", for one stage: "first", "confirmation".
+ * A process that compared nothing is "-". False, with nothing appended: none compared anything.
+ */
+bool report_evidence(const cJSON *one_case, const char *stage, struct buf *out);
+
+/* "+1.20 % (+0.85 to +1.55 %)", p90 over the best's, and where it is gated "; of single launches
+ * +2.1 % (+0.4 to +3.8 %), MDE 5.1 %". False: neither was measured. */
+bool report_p90(const cJSON *one_case, struct buf *out);
+
+/*
+ * "2 of 40 cases cannot resolve their threshold here: A (3.10 %), B (2.4 %)", at most
+ * REPORT_MAX_UNRESOLVED by name, each written by `put`. Nothing when all can.
+ */
+typedef void (*report_put_fn)(const char *text, struct buf *out);
+void report_unresolved(const struct report_run *run, report_put_fn put, struct buf *out);
+
+void report_text(const struct report_run *run, const struct report_style *style, struct buf *out);
+void report_markdown(const struct report_run *run, struct buf *out);
+void report_junit(const struct report_run *run, struct buf *out);
+
+#endif

@@ -1,0 +1,345 @@
+/*
+ * report_text.c: a run as a table on a terminal: header, one line a case, reason and evidence of
+ * each verdict that is not a plain pass, what this machine cannot resolve, and one line that sums
+ * up. A calibration has a table of its own.
+ */
+#include "report_run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "report_calibration.h"
+#include "report_table.h"
+#include "report_units.h"
+#include "base/term.h"
+
+static enum term_colour verdict_colour(enum verdict v)
+{
+    static const enum term_colour colours[VERDICT_COUNT] = {
+        [VERDICT_PASS] = TERM_GREEN,        [VERDICT_IMPROVEMENT] = TERM_CYAN,
+        [VERDICT_REGRESSION] = TERM_RED,    [VERDICT_WRONG] = TERM_RED,
+        [VERDICT_NO_VERDICT] = TERM_YELLOW, [VERDICT_ENVIRONMENT] = TERM_YELLOW,
+    };
+    return colours[v];
+}
+
+/*
+ * FLOP per byte above which a kernel is told in TFLOP/s rather than in GB/s: half of the ratio of
+ * the peaks of data-center GPUs, so that a kernel near both bounds is told in TFLOP/s.
+ */
+static double balance(const char *dtype)
+{
+    if (strcmp(dtype, "fp32") == 0)
+        return 8;
+    return strcmp(dtype, "tf32") == 0 ? 50 : 100;
+}
+
+static const char *rate(const cJSON *one_case, const cJSON *timing, char out[UNITS_MAX])
+{
+    double tflops = json_number(timing, "tflops", 0), gbps = json_number(timing, "gbps", 0);
+    bool compute = 1000 * tflops > gbps * balance(json_string(one_case, "dtype", ""));
+    double value = compute ? tflops : gbps;
+    snprintf(out, UNITS_MAX, value < 1e6 ? "%.*f %s" : "%.*g %s",
+             value < 10    ? 2
+             : value < 100 ? 1
+             : value < 1e6 ? 0
+                           : 3,
+             value, compute ? "TFLOP/s" : "GB/s");
+    return out;
+}
+
+static void candidate_cells(struct table *t, const cJSON *one_case, const cJSON *arm)
+{
+    const cJSON *timing = report_timing(arm);
+    char text[UNITS_MAX], p50_text[UNITS_MAX + 2];
+    if (!timing) {
+        table_cell(t, TERM_DIM, arm ? report_no_timing(arm) : "failed");
+        for (int i = 0; i < 4; i++)
+            table_cell(t, TERM_PLAIN, "");
+        return;
+    }
+    double p50 = json_number(timing, "p50_ns", 1);
+    double half =
+        (json_number(timing, "p50_hi_ns", p50) - json_number(timing, "p50_lo_ns", p50)) / 2;
+    const cJSON *ceiling = cJSON_GetObjectItemCaseSensitive(timing, "ceiling");
+
+    snprintf(p50_text, sizeof(p50_text), "%s%s", json_bool(timing, "cold", true) ? "" : "*",
+             units_duration(p50, text));
+    table_cell(t, TERM_PLAIN, p50_text);
+    snprintf(text, sizeof(text), half < 100 * p50 ? "%.2f %%" : "%.1g %%", 100 * half / p50);
+    table_cell(t, TERM_DIM, text);
+    table_cell(t, TERM_PLAIN, units_duration(json_number(timing, "p90_ns", 0), text));
+    table_cell(t, TERM_PLAIN, rate(one_case, timing, text));
+    table_cell(t, TERM_PLAIN,
+               cJSON_IsNumber(ceiling) ? units_share(ceiling->valuedouble, text) : "");
+}
+
+static void best_cells(struct table *t, const cJSON *one_case, enum verdict v)
+{
+    bool stored;
+    double best_ns = report_best_ns(one_case, &stored), change = report_change(one_case);
+    double half_width = report_half_width(one_case);
+    char text[UNITS_MAX], best_text[UNITS_MAX + 2];
+    units_duration(best_ns, text);
+    snprintf(best_text, sizeof(best_text), stored ? "(%s)" : "%s", text);
+    table_cell(t, stored ? TERM_DIM : TERM_PLAIN, best_ns > 0 ? best_text : "none");
+    table_cell(t, v == VERDICT_PASS ? TERM_PLAIN : verdict_colour(v),
+               change > 0 ? units_change(change, text) : "");
+    table_cell(t, TERM_DIM, half_width >= 0 ? units_percent(half_width, text) : "");
+}
+
+static void mde_cell(struct table *t, const struct report_run *run, const cJSON *one_case)
+{
+    double mde = report_mde(one_case);
+    char text[UNITS_MAX];
+    table_cell(t, report_is_unresolved(run, one_case) ? TERM_YELLOW : TERM_PLAIN,
+               mde >= 0 ? units_percent(mde, text) : "");
+}
+
+static void provider_cells(struct table *t, const cJSON *one_case, const char *provider)
+{
+    const cJSON *arm = report_provider(one_case, provider);
+    const cJSON *timing = report_timing(arm);
+    double speed_up = report_speed_up(one_case, arm);
+    char text[UNITS_MAX];
+    if (timing)
+        table_cell(t, TERM_PLAIN, units_duration(json_number(timing, "p50_ns", 0), text));
+    else
+        table_cell(t, TERM_DIM, report_no_timing(arm));
+    table_cell(t, TERM_PLAIN, speed_up > 0 ? units_factor(speed_up, text) : "");
+}
+
+static void case_row(struct table *t, const struct report_run *run, const cJSON *one_case)
+{
+    enum verdict v = report_verdict(one_case);
+    table_cell(t, TERM_PLAIN, json_string(one_case, "id", ""));
+    candidate_cells(t, one_case, report_candidate(one_case));
+    best_cells(t, one_case, v);
+    mde_cell(t, run, one_case);
+    for (size_t i = 0; i < run->n_providers; i++)
+        provider_cells(t, one_case, run->providers[i]);
+    table_cell(t, verdict_colour(v), verdict_name(v));
+}
+
+static void case_table(const struct report_run *run, const struct report_style *style,
+                       struct buf *out)
+{
+    /* What the verdict rests on stays longest. */
+    struct table_column columns[11 + 2 * REPORT_MAX_PROVIDERS] = {
+        {"case", false, 0}, {"p50", true, 0},    {"\xc2\xb1", true, 8},
+        {"p90", true, 7},   {"rate", true, 5},   {"ceiling", true, 6},
+        {"best", true, 4},  {"change", true, 0}, {"change \xc2\xb1", true, 3},
+        {"MDE", true, 1},
+    };
+    const cJSON *one_case;
+    size_t n = 10;
+    for (size_t i = 0; i < run->n_providers; i++) {
+        columns[n++] = (struct table_column){run->providers[i], true, 2};
+        columns[n++] = (struct table_column){"speed-up", true, 2};
+    }
+    columns[n++] = (struct table_column){"verdict", false, 0};
+
+    struct table *t = table_new(columns, n);
+    cJSON_ArrayForEach (one_case, run->cases) {
+        case_row(t, run, one_case);
+    }
+    table_write(t, style, out);
+    table_free(t);
+}
+
+static void field(const char *name, const char *value, struct buf *out)
+{
+    buf_printf(out, "%-9s ", name);
+    term_puts(value, out);
+    buf_putc(out, '\n');
+}
+
+static void header(const struct report_run *run, struct buf *out)
+{
+    struct buf text;
+    char time[UNITS_MAX];
+    const cJSON *absent;
+
+    buf_init(&text, 16 * 1024);
+    buf_printf(&text, "%s (%s), driver %s, runtime %s", json_string(run->device, "name", ""),
+               json_string(run->device, "model", ""), json_string(run->device, "driver", ""),
+               json_string(run->device, "runtime", ""));
+    field("device", text.data, out);
+    buf_clear(&text);
+    report_commit(run, &text);
+    buf_printf(&text, " %s", json_string(run->git, "subject", ""));
+    field("commit", text.data, out);
+    buf_clear(&text);
+    buf_printf(&text, "%s, %s UTC", json_string(run->document, "suite", ""),
+               units_time(json_integer(run->document, "time_ms", 0), time));
+    field("suite", text.data, out);
+    buf_clear(&text);
+    report_conditions(run, &text);
+    field("measured", text.data, out);
+    cJSON_ArrayForEach (absent, cJSON_GetObjectItemCaseSensitive(run->document, "absent")) {
+        buf_clear(&text);
+        buf_printf(&text, "%s (%s)", json_string(absent, "provider", ""),
+                   json_string(absent, "reason", ""));
+        field("absent", text.data, out);
+    }
+    buf_release(&text);
+    buf_putc(out, '\n');
+}
+
+/* A name and what follows, broken at spaces to the width, its lines under each other. */
+static void evidence_line(const char *name, const char *words, const struct report_style *style,
+                          struct buf *out)
+{
+    int indent = 16, column = indent;
+    buf_printf(out, "  %-*s", indent - 2, name);
+    while (*words) {
+        int len = (int)strcspn(words, " ");
+        if (style->width > 0 && column > indent && column + 1 + len > style->width) {
+            buf_printf(out, "\n%*s", indent, "");
+            column = indent;
+        }
+        buf_printf(out, "%s%.*s", column > indent ? " " : "", len, words);
+        column += len + (column > indent);
+        words += len + (words[len] == ' ');
+    }
+    buf_putc(out, '\n');
+}
+
+static void evidence(const cJSON *one_case, const struct report_style *style, struct buf *out)
+{
+    struct buf text;
+    buf_init(&text, 64 * 1024);
+    if (report_evidence(one_case, "first", &text))
+        evidence_line("first", text.data, style, out);
+    buf_clear(&text);
+    if (report_evidence(one_case, "confirmation", &text))
+        evidence_line("confirmation", text.data, style, out);
+    buf_clear(&text);
+    if (report_p90(one_case, &text))
+        evidence_line("p90", text.data, style, out);
+    if (json_bool(one_case, "same_library", false))
+        evidence_line("library", "candidate and best are the same file", style, out);
+    else if (json_bool(one_case, "same_code", false))
+        evidence_line("code", "candidate and best run the same machine code", style, out);
+    buf_release(&text);
+}
+
+static void reasons(const struct report_run *run, const struct report_style *style, struct buf *out)
+{
+    const cJSON *one_case;
+    bool first = true;
+    cJSON_ArrayForEach (one_case, run->cases) {
+        enum verdict v = report_verdict(one_case);
+        if (!report_is_told(one_case))
+            continue;
+        if (first)
+            buf_putc(out, '\n');
+        first = false;
+        term_colour_begin(style->colour, verdict_colour(v), out);
+        buf_puts(out, verdict_name(v));
+        term_colour_end(style->colour, verdict_colour(v), out);
+        buf_putc(out, ' ');
+        term_puts(json_string(one_case, "id", ""), out);
+        buf_puts(out, ": ");
+        term_puts(json_string(one_case, "reason", ""), out);
+        buf_putc(out, '\n');
+        evidence(one_case, style, out);
+    }
+}
+
+static bool has_stored_best(const struct report_run *run)
+{
+    const cJSON *one_case;
+    cJSON_ArrayForEach (one_case, run->cases) {
+        bool stored;
+        if (report_best_ns(one_case, &stored) > 0 && stored)
+            return true;
+    }
+    return false;
+}
+
+static void notes(const struct report_run *run, struct buf *out)
+{
+    if (run->warm)
+        buf_puts(out, "* warm: the inputs do not exceed three times the cache\n");
+    if (has_stored_best(run))
+        buf_puts(out, "(best): as it is stored; it was not measured beside the candidate\n");
+    if (run->more_providers)
+        buf_printf(out, "only the first %d providers have columns\n", REPORT_MAX_PROVIDERS);
+}
+
+static void calibration_row(struct table *t, const struct calibration *c, const cJSON *one_case)
+{
+    bool resolved = json_bool(one_case, "resolved", false);
+    double mde = report_mde(one_case);
+    char text[UNITS_MAX];
+    table_cell(t, TERM_PLAIN, json_string(one_case, "id", ""));
+    table_cell(t, TERM_PLAIN, mde >= 0 ? units_percent(mde, text) : "");
+    table_cell(t, resolved ? TERM_GREEN : TERM_YELLOW, resolved ? "yes" : "no");
+    for (size_t i = 0; i < c->n_shares; i++)
+        table_cell(t, TERM_PLAIN, calibration_case_rate(one_case, c->shares[i], text));
+}
+
+static void calibration_table(const struct report_run *run, const struct report_style *style,
+                              struct buf *out)
+{
+    struct table_column columns[3 + CALIBRATION_MAX_SHARES] = {
+        {"case", false, 0}, {"MDE", true, 0}, {"resolved", false, 0}};
+    char names[CALIBRATION_MAX_SHARES][UNITS_MAX];
+    struct calibration c;
+    struct buf line;
+    if (!run->calibration)
+        return;
+    if (!calibration_read(run->calibration, &c)) {
+        out->failed = true;
+        calibration_release(&c);
+        return;
+    }
+    buf_printf(out,
+               "%scalibration, %lld processes a case: decisions that were red, by the share of "
+               "time that was added\n",
+               run->n_cases ? "\n" : "", (long long)json_integer(run->calibration, "processes", 0));
+    for (size_t i = 0; i < c.n_shares; i++)
+        columns[3 + i] =
+            (struct table_column){calibration_share_name(c.shares[i], names[i]), true, 0};
+    struct table *t = table_new(columns, 3 + c.n_shares);
+    for (size_t i = 0; i < c.n_cases; i++)
+        calibration_row(t, &c, c.cases[i]);
+    table_write(t, style, out);
+    table_free(t);
+
+    buf_init(&line, 64 * 1024);
+    calibration_summary(&c, run->threshold, &line);
+    buf_puts(out, "calibration: ");
+    buf_append(out, line.data, line.len);
+    buf_putc(out, '\n');
+    buf_release(&line);
+    calibration_incomplete(run->calibration, "incomplete: ", term_puts, out);
+    calibration_release(&c);
+}
+
+void report_text(const struct report_run *run, const struct report_style *style, struct buf *out)
+{
+    enum verdict v = report_verdict(run->document);
+
+    header(run, out);
+    if (run->n_cases > 0)
+        case_table(run, style, out);
+    notes(run, out);
+    reasons(run, style, out);
+    calibration_table(run, style, out);
+    buf_putc(out, '\n');
+    if (run->n_unresolved > 0) {
+        report_unresolved(run, term_puts, out);
+        buf_putc(out, '\n');
+    }
+    report_counts(run, out);
+    buf_puts(out, " (");
+    report_policy(run, out);
+    buf_puts(out, "): ");
+    term_colour_begin(style->colour, verdict_colour(v), out);
+    buf_puts(out, verdict_name(v));
+    term_colour_end(style->colour, verdict_colour(v), out);
+    buf_putc(out, '\n');
+}

@@ -1,0 +1,481 @@
+#include "run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "launch/operands.h"
+
+/* 30 SM cycles, or what a clock step of the host and a function call come to. */
+#define FLOOR_CYCLES 30.0
+#define HOST_FLOOR_NS 50.0
+
+/* So many processes of a sequence may fail to measure the best before the case is left as it is. */
+#define LOST_MAX 3
+
+/* In number mode the bounds are widened by this many standard deviations between processes. */
+#define NUMBER_SPREADS 3.0
+#define NUMBER_SPREAD_MIN 0.002
+
+/* Fisher and Yates, so that a case's neighbours differ from process to process. */
+static void shuffle(size_t *order, size_t n, uint64_t seed)
+{
+    for (size_t i = 0; i < n; i++)
+        order[i] = i;
+    for (size_t i = n; i > 1; i--) {
+        size_t j = (size_t)(operands_seed(seed, i) % i);
+        size_t other = order[j];
+        order[j] = order[i - 1];
+        order[i - 1] = other;
+    }
+}
+
+static const char *candidate_sha256(const struct run *run)
+{
+    return json_string(cJSON_GetArrayItem(json_member(run->greeting, "libraries"), 0), "sha256",
+                       "");
+}
+
+/* SHA-256 of the library that a paired case is held against. */
+static const char *best_sha256(const struct run *run, const struct run_case *c)
+{
+    if (c->mode != RUN_PAIRED)
+        return NULL;
+    return run->against_sha256 ? run->against_sha256 : c->best.library_sha256;
+}
+
+const cJSON *run_arm(const struct run_case *c, const char *role)
+{
+    return json_find(c->result.arms, "role", role);
+}
+
+/* ---- what a process measured ---- */
+
+bool run_same_library(const struct run *run, const struct run_case *c)
+{
+    return c->mode == RUN_PAIRED && !strcmp(candidate_sha256(run), best_sha256(run, c));
+}
+
+bool run_same_code(const struct run_case *c)
+{
+    size_t n = 0;
+    bool same = c->mode == RUN_PAIRED;
+    for (int stage = RUN_FIRST; stage < RUN_STAGES; stage++)
+        for (size_t i = 0; i < c->sequence[stage].n; i++, n++)
+            same &= c->sequence[stage].process[i].same_code;
+    return same && n > 0;
+}
+
+static double log_or_nan(double ratio)
+{
+    return ratio > 0 ? log(ratio) : NAN;
+}
+
+static struct run_time time_of(const cJSON *arm)
+{
+    const cJSON *timing = json_member(arm, "timing");
+    const struct estimate p50 = {json_number(timing, "p50_ns", 0),
+                                 json_number(timing, "p50_lo_ns", 0),
+                                 json_number(timing, "p50_hi_ns", 0)};
+    return (struct run_time){
+        .p50_ns = p50.value,
+        .p10_ns = json_number(timing, "p10_ns", 0),
+        .p90_ns = json_number(timing, "p90_ns", 0),
+        .half_width = p50.value > 0 ? stats_half_width(p50) : 0,
+        .sm_clock_mhz = json_number(timing, "sm_clock_mhz", 0),
+        .throttled_power_ns = json_number(timing, "throttled_power_ns", 0),
+        .throttled_thermal_ns = json_number(timing, "throttled_thermal_ns", 0),
+    };
+}
+
+/* d from the pair; false when the best was not measured. */
+static bool read_pair(const cJSON *arms, struct run_process *out)
+{
+    const cJSON *best = json_find(arms, "role", "best"), *timing = json_member(best, "timing");
+    double ratio = json_number(json_member(timing, "ratio_to_candidate"), "value", 0);
+    if (ratio <= 0)
+        return false;
+    out->best = time_of(best);
+    out->d = log(ratio);
+    out->d_cycles = log_or_nan(json_number(timing, "ratio_cycles", 0));
+    out->d_p90 = log_or_nan(json_number(timing, "ratio_p90", 0));
+    out->d_single_p90 = log_or_nan(json_number(timing, "ratio_single_p90", 0));
+    out->same_code = json_bool(timing, "same_code", false);
+    return true;
+}
+
+static struct effort effort_of(const cJSON *best)
+{
+    const cJSON *timing = json_member(best, "timing"),
+                *ratio = json_member(timing, "ratio_to_candidate");
+    const struct estimate e = {json_number(ratio, "value", 1), json_number(ratio, "lo", 1),
+                               json_number(ratio, "hi", 1)};
+    return (struct effort){stats_half_width(e), json_number(timing, "samples", 0),
+                           json_number(timing, "p50_ns", 0) *
+                               json_number(timing, "launches_per_sample", 0)};
+}
+
+/* Adds what a process measured. In the first one a best that fails drops out; in a later one the
+ * process is lost for this case. */
+static void add_process(const struct run *run, struct run_case *c, enum run_stage stage,
+                        const struct case_result *result, struct run_process p)
+{
+    struct run_sequence *q = &c->sequence[stage];
+    p.candidate = time_of(json_find(result->arms, "role", "candidate"));
+    p.d_cycles = p.d_p90 = p.d_single_p90 = NAN;
+    if (c->mode == RUN_PAIRED && !read_pair(result->arms, &p)) {
+        const cJSON *verify = json_member(json_find(result->arms, "role", "best"), "verify");
+        const char *said = json_string(verify, "message", result->message);
+        char why[400];
+        if (stage != RUN_FIRST || q->n > 0) {
+            q->lost++;
+            snprintf(c->note, sizeof c->note,
+                     "the best could not be measured in %zu process%s%s%.250s", q->lost,
+                     q->lost == 1 ? "" : "es", said[0] ? ": " : "", said);
+            return;
+        }
+        snprintf(why, sizeof why, "the best's library could not be measured here%s%.300s",
+                 said[0] ? ": " : "", said);
+        run_fall_back(run, c, why);
+    }
+    if (c->mode == RUN_PAIRED)
+        c->effort = effort_of(json_find(result->arms, "role", "best"));
+    if (c->mode == RUN_NUMBER)
+        p.d = log(p.candidate.p50_ns / p.control_ns) - log(c->best.p50_ns / c->best.control_ns);
+    q->process[q->n++] = p;
+}
+
+/* Keeps the arms of the first process and the message of one that went wrong. */
+static void take_result(const struct run *run, struct run_case *c, enum run_stage stage,
+                        struct case_result *fresh, struct run_process p)
+{
+    bool first = !c->result.arms;
+    if (fresh->outcome == CASE_MEASURED)
+        add_process(run, c, stage, fresh, p);
+    if (first || fresh->outcome == CASE_WRONG) {
+        cJSON_Delete(c->result.arms);
+        c->result = *fresh;
+        return;
+    }
+    if (fresh->outcome == CASE_ENVIRONMENT) { /* what the first process saw stays to be seen */
+        c->result.outcome = CASE_ENVIRONMENT;
+        memcpy(c->result.message, fresh->message, sizeof c->result.message);
+    }
+    cJSON_Delete(fresh->arms);
+}
+
+/* ---- deciding ---- */
+
+struct sequences {
+    double d[RUN_STAGES][DECIDE_LAST_LOOK];
+    double cycles[RUN_STAGES][DECIDE_LAST_LOOK];
+    double p90[RUN_STAGES][DECIDE_LAST_LOOK];
+};
+
+static struct decide_sequence flatten(const struct run_sequence *q, struct sequences *to,
+                                      enum run_stage stage)
+{
+    bool cycles = false, p90 = true;
+    for (size_t i = 0; i < q->n; i++) {
+        to->d[stage][i] = q->process[i].d;
+        to->cycles[stage][i] = q->process[i].d_cycles;
+        to->p90[stage][i] = q->process[i].d_single_p90;
+        cycles |= !isnan(q->process[i].d_cycles);
+        p90 &= !isnan(q->process[i].d_single_p90);
+    }
+    return (struct decide_sequence){.d = to->d[stage],
+                                    .d_cycles = cycles ? to->cycles[stage] : NULL,
+                                    .d_p90 = p90 ? to->p90[stage] : NULL,
+                                    .n = q->n};
+}
+
+/* p90 of the samples, which is told and not gated: over the sequence that decides. */
+static struct estimate ratio_of_p90s(const struct run_case *c)
+{
+    bool confirmed = c->sequence[RUN_CONFIRMATION].n >= DECIDE_FIRST_LOOK;
+    const struct run_sequence *q = &c->sequence[confirmed ? RUN_CONFIRMATION : RUN_FIRST];
+    double d[DECIDE_LAST_LOOK];
+    for (size_t i = 0; i < q->n; i++) {
+        if (isnan(q->process[i].d_p90))
+            return (struct estimate){0};
+        d[i] = q->process[i].d_p90;
+    }
+    struct estimate e = decide_bounds(d, q->n);
+    return q->n ? (struct estimate){exp(e.value), exp(e.lo), exp(e.hi)} : e;
+}
+
+static double median_best_ns(const struct run_sequence *q)
+{
+    double x[DECIDE_LAST_LOOK];
+    for (size_t i = 0; i < q->n; i++)
+        x[i] = q->process[i].best.p50_ns;
+    stats_sort(x, q->n);
+    return q->n ? stats_quantile(x, q->n, 0.5) : 0;
+}
+
+static double floor_ns(const struct run_case *c)
+{
+    const cJSON *timing = json_member(json_find(c->result.arms, "role", "candidate"), "timing");
+    double mhz = json_number(timing, "sm_clock_mhz", 0);
+    return mhz > 0 ? FLOOR_CYCLES * 1e3 / mhz : HOST_FLOOR_NS;
+}
+
+static double median_control(const struct run *run, enum run_stage stage)
+{
+    double x[RUN_PROCESSES_MAX];
+    size_t n = run->n_controls[stage];
+    memcpy(x, run->control_ns[stage], n * sizeof *x);
+    stats_sort(x, n);
+    return n ? stats_quantile(x, n, 0.5) : 0;
+}
+
+double run_control_drift(const struct run *run)
+{
+    double first = median_control(run, RUN_FIRST), then = median_control(run, RUN_CONFIRMATION);
+    return first > 0 && then > 0 ? fabs(then / first - 1) : NAN;
+}
+
+/* The device has a counter of cycles: only the host has none. */
+static bool counts_cycles(const struct run *run)
+{
+    return strcmp(json_string(json_member(run->greeting, "device"), "kind", ""), "host") != 0;
+}
+
+double run_threshold(const struct run *run, const struct run_case *c)
+{
+    return c->about->threshold > 0 ? c->about->threshold : run->policy.threshold;
+}
+
+/* How far candidate and best are one thing; NULL: they are two. */
+static const char *same_thing(const struct run *run, const struct run_case *c)
+{
+    return run_same_library(run, c) ? "are the same file"
+           : run_same_code(c)       ? "run the same machine code"
+                                    : NULL;
+}
+
+static void decide_measured(const struct run *run, struct run_case *c)
+{
+    struct sequences flat;
+    bool paired = c->mode == RUN_PAIRED;
+    double spread = fmax(c->best.spread, NUMBER_SPREAD_MIN);
+    struct decide_input in = {
+        .first = flatten(&c->sequence[RUN_FIRST], &flat, RUN_FIRST),
+        .confirmation = flatten(&c->sequence[RUN_CONFIRMATION], &flat, RUN_CONFIRMATION),
+        .threshold = run_threshold(run, c),
+        .p90_threshold = run->policy.p90_threshold,
+        .best_p50_ns = paired ? median_best_ns(&c->sequence[RUN_FIRST]) : c->best.p50_ns,
+        .floor_ns = floor_ns(c),
+        .control_drift = run_control_drift(run),
+        .counts_cycles = paired && counts_cycles(run),
+        .same = same_thing(run, c),
+        .confirm_faster = run->policy.ratchet,
+        .added_spread = paired ? 0 : NUMBER_SPREADS * spread,
+    };
+    c->decision = decide(&in);
+    c->ratio_p90 = ratio_of_p90s(c);
+    c->verdict = c->decision.verdict;
+    snprintf(c->reason, sizeof c->reason, "%s", c->decision.reason);
+}
+
+/* What the next processes are wanted for. */
+static void plan_more(struct run_case *c)
+{
+    if (c->decision.next == DECIDE_MORE_FIRST)
+        c->sequence[RUN_FIRST].wanted = c->decision.next_n;
+    else if (c->decision.next == DECIDE_CONFIRM)
+        c->sequence[RUN_CONFIRMATION].wanted = c->decision.next_n;
+}
+
+/* What is wrong, and the one command that shows it again. */
+static void say_wrong(const struct run *run, struct run_case *c)
+{
+    char command[500];
+    reproduce_command(&run->reproduce, c->about->id, c->result.while_measuring, command,
+                      sizeof command);
+    int room = (int)(sizeof c->reason - strlen(command) - sizeof "; again: ");
+    snprintf(c->reason, sizeof c->reason, "%.*s; again: %s", room, c->result.message, command);
+}
+
+static void decide_unmeasured(const struct run *run, struct run_case *c)
+{
+    c->verdict = c->result.outcome == CASE_WRONG         ? VERDICT_WRONG
+                 : c->result.outcome == CASE_ENVIRONMENT ? VERDICT_ENVIRONMENT
+                                                         : VERDICT_NO_VERDICT;
+    c->sequence[RUN_FIRST].wanted = c->sequence[RUN_CONFIRMATION].wanted = 0;
+    if (c->verdict == VERDICT_WRONG)
+        say_wrong(run, c);
+    else
+        snprintf(c->reason, sizeof c->reason, "%s", c->result.message);
+}
+
+static void decide_case(const struct run *run, struct run_case *c)
+{
+    if (c->result.outcome != CASE_MEASURED) {
+        decide_unmeasured(run, c);
+    } else if (c->mode == RUN_NONE) {
+        c->verdict = VERDICT_NO_VERDICT;
+        snprintf(c->reason, sizeof c->reason, "no comparable best is stored for this case");
+    } else {
+        decide_measured(run, c);
+        plan_more(c);
+    }
+}
+
+/* Notes and messages of workers go behind the reason. */
+static void complete_reason(struct run_case *c)
+{
+    size_t used = strlen(c->reason);
+    if (c->note[0] && used < sizeof c->reason)
+        used += (size_t)snprintf(c->reason + used, sizeof c->reason - used, "; %s", c->note);
+    if (c->result.outcome == CASE_MEASURED && c->result.message[0] && used < sizeof c->reason)
+        snprintf(c->reason + used, sizeof c->reason - used, "; %.400s", c->result.message);
+}
+
+/* ---- processes ---- */
+
+static bool is_wanted(const struct run_case *c, enum run_stage stage)
+{
+    const struct run_sequence *q = &c->sequence[stage];
+    return q->n < q->wanted && q->lost < LOST_MAX;
+}
+
+/* The first process has a budget of its own; a later one its eight rounds, and `share` of what it
+ * wants beyond them. */
+static double budget_ms(const struct run *run, const struct run_case *c, double share)
+{
+    if (!c->result.arms)
+        return run->policy.budget_ms;
+    double more_ms = share * effort_wanted_ms(&c->effort);
+    return more_ms > 0 ? effort_rounds_ms(&c->effort) + more_ms : 0;
+}
+
+static void run_one(struct run *run, struct supervisor *s, struct run_case *c, enum run_stage stage,
+                    bool swap, double share)
+{
+    bool first = !c->result.arms;
+    struct case_task task = {.c = c->about,
+                             .seed = operands_case_seed(run->seed, c->about->id),
+                             .budget_ms = budget_ms(run, c, share),
+                             .best = best_sha256(run, c),
+                             .verify = first,
+                             .providers = first,
+                             .swap = swap,
+                             .singles = run->policy.p90_threshold > 0,
+                             .fingerprints = c->result.fingerprints};
+    struct case_result fresh;
+    struct gate_error why = {0};
+    if (supervisor_run_case(s, &task, &fresh, &why)) {
+        /* No worker can be had: what was measured so far is kept, and this case says why it lacks.
+         */
+        fresh.outcome = CASE_ENVIRONMENT;
+        snprintf(fresh.message, sizeof fresh.message, "no worker could be started: %.900s",
+                 why.message);
+    }
+    struct run_process p = {.swapped = swap, .control_ns = supervisor_control_ns(s)};
+    take_result(run, c, stage, &fresh, p);
+    if (c->result.outcome != CASE_MEASURED)
+        decide_unmeasured(run, c);
+}
+
+/* One fresh process for all cases that want one of this stage. */
+static void run_process(struct run *run, struct supervisor *s, const size_t *order,
+                        enum run_stage stage, run_progress_fn progress, void *context)
+{
+    size_t n = run->suite->n_cases, todo = 0, done = 0;
+    bool swap = run->n_processes % 2;
+    double wanted_ms = 0;
+    for (size_t i = 0; i < n; i++)
+        if (is_wanted(&run->cases[i], stage)) {
+            todo++;
+            wanted_ms += effort_wanted_ms(&run->cases[i].effort);
+        }
+    if (run->n_processes++) {
+        supervisor_leave_providers(s);
+        supervisor_retire_worker(s);
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct run_case *c = &run->cases[order[i]];
+        if (!is_wanted(c, stage))
+            continue;
+        progress(context, run, c->about, stage, done++, todo);
+        run_one(run, s, c, stage, swap, effort_share(wanted_ms));
+    }
+    double control = supervisor_control_ns(s);
+    if (control > 0 && run->n_controls[stage] < RUN_PROCESSES_MAX)
+        run->control_ns[stage][run->n_controls[stage]++] = control;
+}
+
+static bool any_wanted(const struct run *run, enum run_stage stage)
+{
+    for (size_t i = 0; i < run->suite->n_cases; i++)
+        if (is_wanted(&run->cases[i], stage))
+            return true;
+    return false;
+}
+
+/* Processes until no case wants another one of this stage. */
+static void run_stage(struct run *run, struct supervisor *s, size_t *order, enum run_stage stage,
+                      run_progress_fn progress, void *context)
+{
+    size_t n = run->suite->n_cases;
+    while (any_wanted(run, stage)) {
+        shuffle(order, n, operands_seed(run->seed, run->n_processes));
+        run_process(run, s, order, stage, progress, context);
+        for (size_t i = 0; i < n; i++)
+            if (run->cases[i].result.arms && !is_wanted(&run->cases[i], stage))
+                decide_case(run, &run->cases[i]);
+    }
+}
+
+static void pause_for(double seconds)
+{
+    struct timespec t = {.tv_sec = (time_t)seconds,
+                         .tv_nsec = (long)((seconds - floor(seconds)) * 1e9)};
+    nanosleep(&t, NULL);
+}
+
+void run_count_verdicts(struct run *run)
+{
+    memset(run->counts, 0, sizeof run->counts);
+    for (size_t i = 0; i < run->suite->n_cases; i++)
+        run->counts[run->cases[i].verdict]++;
+}
+
+enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress_fn progress,
+                             void *context, struct gate_error *err)
+{
+    size_t *order = calloc(run->suite->n_cases, sizeof *order);
+    if (!order)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    run->start_ms = clock_wall_ms();
+    run_stage(run, s, order, RUN_FIRST, progress, context);
+    if (any_wanted(run, RUN_CONFIRMATION)) {
+        pause_for(run->policy.pause_s);
+        run_stage(run, s, order, RUN_CONFIRMATION, progress, context);
+    }
+    for (size_t i = 0; i < run->suite->n_cases; i++) {
+        run_summarise(&run->cases[i]);
+        run_judge_error(run, &run->cases[i]);
+        complete_reason(&run->cases[i]);
+        run_remeasure_best(run, &run->cases[i]);
+    }
+    run_count_verdicts(run);
+    run->end_ms = clock_wall_ms();
+    free(order);
+    return GATE_OK;
+}
+
+void run_release(struct run *run)
+{
+    for (size_t i = 0; run->cases && i < run->suite->n_cases; i++)
+        cJSON_Delete(run->cases[i].result.arms);
+    free(run->cases);
+    cJSON_Delete(run->greeting);
+    run->cases = NULL;
+    run->greeting = NULL;
+}

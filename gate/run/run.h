@@ -1,0 +1,182 @@
+/*
+ * run.h: one run of a suite: verify and measure every case in as many processes as its verdict
+ * takes, and write down what was seen.
+ *
+ * The first process verifies each case and times candidate, best and providers; the further ones
+ * time candidate and best alone, with the roles swapped in every other one. A case leaves when
+ * decide.h is done with it; what looks slower is measured again in a sequence of fresh processes
+ * after a pause. Nothing here judges: it fetches what decide() asks for.
+ */
+#ifndef GATE_RUN_RUN_H
+#define GATE_RUN_RUN_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "best/best.h"
+#include "decide/decide.h"
+#include "effort.h"
+#include "best/origin.h"
+#include "reproduce.h"
+#include "cases/suite.h"
+#include "supervisor.h"
+
+enum run_mode {
+    RUN_PAIRED, /* held against the best's library, in the same processes */
+    RUN_NUMBER, /* against the best's number, both over the control */
+    RUN_NONE,   /* no comparable best */
+};
+
+enum run_stage { RUN_FIRST, RUN_CONFIRMATION, RUN_STAGES };
+
+#define RUN_PROCESSES_MAX 64 /* of one sequence */
+
+/* What one process measured of one arm; all 0: it was not timed. */
+struct run_time {
+    double p50_ns, p90_ns;
+    double p10_ns;     /* 0: the worker did not say */
+    double half_width; /* of p50's interval in this process, over p50 */
+    double sm_clock_mhz;
+    double throttled_power_ns, throttled_thermal_ns;
+};
+
+/* What one process measured of a case. */
+struct run_process {
+    bool swapped;
+    struct run_time candidate, best;      /* best: all 0 in number mode */
+    double d;                             /* ln of the ratio; 0 without a best */
+    double d_cycles, d_p90, d_single_p90; /* NaN: not measured */
+    double control_ns;
+    bool same_code; /* candidate and best launched the same machine code */
+};
+
+struct run_sequence {
+    struct run_process process[DECIDE_LAST_LOOK];
+    size_t n, wanted; /* processes there are, and there shall be */
+    size_t lost; /* in which the best was not measured; bounded, or a case could go on forever */
+};
+
+struct run_case {
+    const struct suite_case *about;
+    struct case_result result; /* of the first process, or of the one that went wrong; its arms'
+                                  times in the end are those of run_summarise() */
+    bool has_best;
+    struct best_entry best; /* its texts are the three below: they outlive a change of the bests */
+    const char *best_made_by; /* the name of an action of best.h; NULL: not known */
+    char best_commit[41], best_library[65], best_epoch[200];
+    struct best_entry again; /* the best's library as this run measured it; p50_ns 0: it did not */
+    bool best_is_off;        /* by ratchet_is_off(): the record is of another epoch */
+    enum run_mode mode;
+    char note[400]; /* what the user should know beside the verdict: a best that is not at hand, or
+                       that could not be measured in some processes */
+    struct run_sequence sequence[RUN_STAGES];
+    struct effort effort; /* what the newest process saw: how long the next one is to sample */
+    struct decision decision;
+    struct estimate ratio_p90; /* of the samples' p90s, over the processes that decide; 0: none */
+    enum verdict verdict;
+    char reason[1000];
+};
+
+/* What the user asks of a run. */
+struct run_policy {
+    double threshold, p90_threshold; /* p90_threshold 0: that of single launches is not gated */
+    double
+        budget_ms;   /* for the samples of one case in the first process; effort.h has the others */
+    double pause_s;  /* before the confirmation */
+    bool accept_new; /* what has no best is measured in DECIDE_FIRST_LOOK processes as well */
+    bool ratchet;    /* the bests may move: see ratchet.h */
+    const char *against; /* "best", or what --against named */
+};
+
+struct run {
+    const struct suite *suite;
+    const struct best *best; /* NULL: all cases are held against the library below */
+    const char *against_path, *against_sha256;
+    struct run_policy policy;
+    struct origin origin;
+    uint64_t seed;
+    struct reproduce reproduce; /* how a wrong case is shown again; its seed is the run's */
+    int64_t start_ms, end_ms;
+    cJSON *greeting; /* of the worker: device, contract, libraries, absent */
+    char epoch[200]; /* driver/runtime/power limit */
+    struct run_case *cases;
+    size_t n_processes;
+    double control_ns[RUN_STAGES][RUN_PROCESSES_MAX]; /* of each process of a sequence */
+    size_t n_controls[RUN_STAGES];
+    size_t counts[VERDICT_COUNT];
+};
+
+/* Called before each case is given to a worker; `done` cases of `n` of this process are behind. */
+typedef void (*run_progress_fn)(void *context, const struct run *run, const struct suite_case *c,
+                                enum run_stage stage, size_t done, size_t n);
+
+/*
+ * Opens the libraries of the bests that the suite needs in s's workers (a best whose library is not
+ * at hand is held against by its number, and its case says so), and looks up each case's best.
+ * GATE_ENVIRONMENT: a library has another hash than the best names.
+ */
+enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_error *err);
+
+/* The best's library is not to be had: the case is held against its number where that may be
+ * compared, else against nothing, and says why. */
+void run_fall_back(const struct run *run, struct run_case *c, const char *why);
+
+/* Measures until every case is decided; fills cases, counts and times. A case for which no worker
+ * can be had any more is of verdict `environment`; the others keep what they have. */
+enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress_fn progress,
+                             void *context, struct gate_error *err);
+
+/*
+ * Changes the bests as far as the policy lets it: new cases that are right are taken (their verdict
+ * turns to pass), and what the ratchet moves moves. A GPU gives a new p50 within half of the
+ * threshold, or something disturbs it and the case stays without a best; a host is noisy as a rule,
+ * so there it is taken and said. `library` is the candidate's file, kept as an artifact when it is
+ * a best now. *changed: the set is to be saved.
+ */
+enum gate_status run_keep_bests(struct run *run, const char *library, struct best *best,
+                                bool *changed, struct gate_error *err);
+
+/* Fills c->again, and says in the reason when the best's record is off. */
+void run_remeasure_best(const struct run *run, struct run_case *c);
+
+/* The threshold of a case: its own, or that of the policy. */
+double run_threshold(const struct run *run, const struct run_case *c);
+
+/* The candidate and the library that it is paired with are one file. */
+bool run_same_library(const struct run *run, const struct run_case *c);
+
+/* They launched the same machine code in each process. */
+bool run_same_code(const struct run_case *c);
+
+/* The arm of a case by its role, as the first process reported it; NULL: there is none. */
+const cJSON *run_arm(const struct run_case *c, const char *role);
+
+/* The candidate's error over the best's, verified beside it or by its record, or over what rounding
+ * alone comes to where that is more; 0: not both are known. */
+double run_error_ratio(const struct run *run, const struct run_case *c);
+bool run_error_jumped(const struct run *run, const struct run_case *c);
+
+/* Makes a case whose error jumped a regression that says so. */
+void run_judge_error(const struct run *run, struct run_case *c);
+
+void run_count_verdicts(struct run *run);
+
+/*
+ * Puts what all processes of a case found together into the arms that the first one reported, of
+ * the candidate and of the best: p50, p90 and clock are medians over the processes, the interval of
+ * p50 is that of the median over them, and the rates follow p50. A single process, like one that
+ * happened to run at another clock, would make a trend jump.
+ */
+void run_summarise(struct run_case *c);
+
+/* The run document (run.schema.json); the caller's. */
+cJSON *run_document(const struct run *run);
+
+/* Relative change of the control's median from the first sequence to the confirmation; NaN when it
+ * was not timed in both. Single processes differ by up to 0.7 % on an H200 that nothing disturbs
+ * (where the control's memory lies), so they are not held against each other. */
+double run_control_drift(const struct run *run);
+void run_release(struct run *run);
+
+#endif

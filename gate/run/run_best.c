@@ -1,0 +1,235 @@
+/*
+ * run_best.c: where a run meets the stored bests: which libraries to open. run_keep.c: what to
+ * keep.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "best/artifact.h"
+#include "base/json.h"
+#include "tracker/fetch.h"
+#include "best/revision.h"
+#include "run.h"
+
+/* ---- before ---- */
+
+#define LOST_LIBRARIES_MAX 64
+
+/* A library that is not to be had: a build that fails takes minutes, and one is enough. */
+struct lost_library {
+    char sha256[65], commit[41];
+    char why[300];
+};
+
+/* The libraries of the bests of a suite, each once. */
+struct libraries {
+    char sha256[PROTOCOL_BESTS_MAX][65];
+    char path[PROTOCOL_BESTS_MAX][PATHS_MAX];
+    unsigned n;
+    struct lost_library lost[LOST_LIBRARIES_MAX];
+    unsigned n_lost;
+    struct fetch fetch;
+};
+
+static bool is_open(const struct libraries *l, const char *sha256)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        if (!strcmp(l->sha256[i], sha256))
+            return true;
+    return false;
+}
+
+/* NULL: not looked for yet. */
+static const struct lost_library *find_lost(const struct libraries *l, const struct best_entry *e)
+{
+    for (unsigned i = 0; i < l->n_lost; i++)
+        if (!strcmp(l->lost[i].sha256, e->library_sha256) && !strcmp(l->lost[i].commit, e->commit))
+            return &l->lost[i];
+    return NULL;
+}
+
+static void note_lost(struct libraries *l, const struct best_entry *e, const char *why)
+{
+    if (l->n_lost == LOST_LIBRARIES_MAX)
+        return;
+    struct lost_library *lost = &l->lost[l->n_lost++];
+    snprintf(lost->sha256, sizeof lost->sha256, "%s", e->library_sha256);
+    snprintf(lost->commit, sizeof lost->commit, "%s", e->commit);
+    snprintf(lost->why, sizeof lost->why, "%.299s", why);
+}
+
+void run_fall_back(const struct run *run, struct run_case *c, const char *why)
+{
+    bool usable = c->has_best && c->best.control_ns > 0 && !strcmp(c->best.epoch, run->epoch);
+    c->mode = usable ? RUN_NUMBER : RUN_NONE;
+    snprintf(c->note, sizeof c->note, "%.250s%s", why,
+             usable        ? "; held against its number"
+             : c->has_best ? "; its number is of another epoch and is not compared"
+                           : "");
+}
+
+/* From the tracking server into the cache; that it cannot be had costs a rebuild, or the pair. */
+static enum gate_status fetch_best(struct fetch *fetch, const char *sha256, char path[PATHS_MAX])
+{
+    struct gate_error why;
+    if (!remote_is_named(&fetch->choice))
+        return GATE_NO_VERDICT;
+    enum gate_status status = fetch_library(fetch, sha256, path, &why);
+    if (status)
+        fprintf(stderr, "gate: the library of a best is not fetched: %s\n", why.message);
+    return status;
+}
+
+/* Finds the library of a case's best, unless it is open already. One that cannot be had leaves the
+ * number; one that is damaged is refused. */
+static enum gate_status open_library(const struct run *run, struct run_case *c, struct libraries *l,
+                                     struct gate_error *err)
+{
+    const cJSON *device = json_member(run->greeting, "device");
+    bool host = !strcmp(json_string(device, "kind", ""), "host");
+    const char *sha256 = c->best.library_sha256;
+    struct gate_error why = {0};
+    struct revision found;
+    c->mode = RUN_PAIRED;
+    if (is_open(l, sha256))
+        return GATE_OK;
+    if (l->n == PROTOCOL_BESTS_MAX) {
+        run_fall_back(run, c, "the bests of this suite come from too many libraries");
+        return GATE_OK;
+    }
+    const struct lost_library *lost = find_lost(l, &c->best);
+    if (lost) {
+        run_fall_back(run, c, lost->why);
+        return GATE_OK;
+    }
+    enum gate_status status = artifact_get(sha256, found.path, &why);
+    if (status == GATE_ENVIRONMENT)
+        return gate_fail(err, status, "%s", why.message);
+    if (status)
+        status = fetch_best(&l->fetch, sha256, found.path);
+    if (status)
+        status = revision_resolve_best(sha256, c->best.commit, host ? "libhost.so" : "libours.so",
+                                       &found, &why);
+    if (status) {
+        note_lost(l, &c->best, why.message);
+        run_fall_back(run, c, why.message);
+        return GATE_OK;
+    }
+    memcpy(l->path[l->n], found.path, sizeof found.path);
+    memcpy(l->sha256[l->n++], sha256, 65);
+    return GATE_OK;
+}
+
+static void copy_texts(struct run_case *c)
+{
+    snprintf(c->best_commit, sizeof c->best_commit, "%s", c->best.commit);
+    snprintf(c->best_library, sizeof c->best_library, "%s", c->best.library_sha256);
+    snprintf(c->best_epoch, sizeof c->best_epoch, "%s", c->best.epoch);
+    c->best.commit = c->best_commit;
+    c->best.library_sha256 = c->best_library;
+    c->best.epoch = c->best_epoch;
+}
+
+static enum gate_status find_best(struct run *run, struct run_case *c, struct libraries *l,
+                                  struct gate_error *err)
+{
+    const char *contract = json_string(run->greeting, "contract", "");
+    c->mode = run->against_sha256 ? RUN_PAIRED : RUN_NONE;
+    if (run->against_sha256)
+        return GATE_OK;
+    c->has_best = best_find(run->best, c->about->id, contract, &c->best);
+    if (!c->has_best)
+        return GATE_OK;
+    c->best_made_by = best_made_by(run->best, c->about->id, &c->best);
+    copy_texts(c);
+    return open_library(run, c, l, err);
+}
+
+/* A case without a best is measured once, or as often as a best deserves. */
+static size_t first_processes(const struct run *run, const struct run_case *c)
+{
+    return c->mode == RUN_NONE && !run->policy.accept_new ? 1 : DECIDE_FIRST_LOOK;
+}
+
+/* The worker must have loaded what was asked for, byte by byte. */
+static enum gate_status check_loaded(const struct run *run, const struct libraries *l,
+                                     struct gate_error *err)
+{
+    unsigned at = 0;
+    const cJSON *lib;
+    cJSON_ArrayForEach (lib, json_member(run->greeting, "libraries")) {
+        if (strcmp(json_string(lib, "role", ""), "best") != 0)
+            continue;
+        const char *loaded = json_string(lib, "sha256", "");
+        if (at >= l->n || strcmp(loaded, l->sha256[at]) != 0)
+            return gate_fail(err, GATE_ENVIRONMENT,
+                             "the worker loaded a library of hash %.16s... as the best, expected "
+                             "%.16s...: refused",
+                             loaded, at < l->n ? l->sha256[at] : "none");
+        at++;
+    }
+    if (at != l->n)
+        return gate_fail(err, GATE_ENVIRONMENT, "the worker loaded %u of %u libraries of bests", at,
+                         l->n);
+    return GATE_OK;
+}
+
+static void describe_epoch(struct run *run)
+{
+    const cJSON *device = json_member(run->greeting, "device");
+    snprintf(run->epoch, sizeof run->epoch, "%.60s/%.60s/%lld", json_string(device, "driver", ""),
+             json_string(device, "runtime", ""),
+             (long long)json_integer(device, "power_limit_mw", 0));
+}
+
+static enum gate_status take_greeting(struct run *run, const struct supervisor *s,
+                                      struct gate_error *err)
+{
+    cJSON_Delete(run->greeting);
+    run->greeting = cJSON_Duplicate(supervisor_greeting(s), true);
+    if (!run->greeting)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    describe_epoch(run);
+    return GATE_OK;
+}
+
+static enum gate_status open_bests(struct run *run, struct supervisor *s, const struct libraries *l,
+                                   struct gate_error *err)
+{
+    const char *paths[PROTOCOL_BESTS_MAX];
+    for (unsigned i = 0; i < l->n; i++)
+        paths[i] = l->path[i];
+    enum gate_status status = supervisor_open_bests(s, paths, l->n, err);
+    if (!status)
+        status = take_greeting(run, s, err);
+    return status ? status : check_loaded(run, l, err);
+}
+
+enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_error *err)
+{
+    struct libraries *l = calloc(1, sizeof *l);
+    run->cases = calloc(run->suite->n_cases, sizeof *run->cases);
+    enum gate_status status = GATE_OK;
+    if (!l || !run->cases)
+        status = gate_fail(err, GATE_INTERNAL, "out of memory");
+    if (!status && run->against_sha256) {
+        snprintf(l->path[0], PATHS_MAX, "%s", run->against_path);
+        snprintf(l->sha256[0], sizeof l->sha256[0], "%s", run->against_sha256);
+        l->n = 1;
+    }
+    if (!status)
+        status = take_greeting(run, s, err);
+    for (size_t i = 0; i < run->suite->n_cases && !status; i++) {
+        struct run_case *c = &run->cases[i];
+        c->about = &run->suite->cases[i];
+        status = find_best(run, c, l, err);
+        c->sequence[RUN_FIRST].wanted = first_processes(run, c);
+    }
+    if (!status && l->n)
+        status = open_bests(run, s, l, err);
+    if (l)
+        fetch_release(&l->fetch);
+    free(l);
+    return status;
+}

@@ -1,0 +1,54 @@
+/*
+ * run_check.h: does a run document agree with itself? The schema says what it may hold, this what
+ * it may not claim: a verdict that its own cases do not give, a pass of what was never verified.
+ * For documents that come from elsewhere.
+ */
+#ifndef GATE_RUN_RUN_CHECK_H
+#define GATE_RUN_RUN_CHECK_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/schema.h"
+#include "decide/decide.h"
+
+/* Clocks differ, but not by more than this; one that was never set says 1970. */
+#define RUN_CHECK_AHEAD_MS ((int64_t)24 * 3600 * 1000)
+#define RUN_CHECK_FIRST_MS 1420070400000 /* 2015-01-01: no run is older */
+
+/*
+ * False, with the first fault, for a document that fits run.schema.json and
+ *   - begins before RUN_CHECK_FIRST_MS, or more than RUN_CHECK_AHEAD_MS after `now_ms` (ms since
+ *     1970), or has a best that is from so far ahead;
+ *   - has neither a case nor a calibration, or a case twice;
+ *   - has a verdict or an exit code that its cases (or its calibration) do not give;
+ *   - passes or fails for its speed a case whose candidate was not verified to be right and timed;
+ *   - has an interval that does not hold its value;
+ *   - passes a case whose interval reaches the threshold, though nothing was confirmed, or whose
+ *     error jumped, or calls one a regression, gating no p90, whose ratio is below it and whose
+ *     error did not jump.
+ */
+bool run_check(const cJSON *document, int64_t now_ms, struct schema_fault *fault);
+
+/* The same of a document whose cases come one by one and need not stay. */
+struct run_check {
+    int64_t now_ms;
+    const char **ids; /* of the cases so far, the caller's */
+    size_t n_ids, n_room;
+    size_t counts[VERDICT_COUNT];
+    struct schema_fault ahead, wrong; /* the first best from the future, the first other fault */
+    bool is_ahead, is_wrong, failed;  /* failed: out of memory */
+};
+
+void run_check_begin(struct run_check *c, int64_t now_ms);
+/* In the order of the document, of which only the policy is looked at. `id` is the case's, and
+ * lives until the end. */
+void run_check_case(struct run_check *c, const cJSON *document, const cJSON *one_case,
+                    const char *id);
+/* run_check()'s answer. */
+bool run_check_end(struct run_check *c, const cJSON *document, struct schema_fault *fault);
+void run_check_release(struct run_check *c);
+
+#endif

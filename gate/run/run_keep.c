@@ -1,0 +1,230 @@
+/*
+ * run_keep.c: what a run leaves behind in the stored bests.
+ */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "best/artifact.h"
+#include "base/json.h"
+#include "best/ratchet.h"
+#include "run.h"
+
+static const cJSON *candidate_library(const struct run *run)
+{
+    const cJSON *libraries = cJSON_GetObjectItemCaseSensitive(run->greeting, "libraries");
+    return cJSON_GetArrayItem(libraries, 0);
+}
+
+__attribute__((format(printf, 2, 3))) static void add_reason(struct run_case *c, const char *format,
+                                                             ...)
+{
+    size_t used = strlen(c->reason);
+    va_list args;
+    if (used + 3 >= sizeof c->reason)
+        return;
+    memcpy(c->reason + used, "; ", 3);
+    va_start(args, format);
+    vsnprintf(c->reason + used + 2, sizeof c->reason - used - 2, format, args);
+    va_end(args);
+}
+
+/* ---- the best's own library ---- */
+
+/* Medians over the processes of a sequence; false: not all of them timed it and the control. */
+static bool medians(const struct run_sequence *q, bool best, struct best_entry *entry)
+{
+    double p50[DECIDE_LAST_LOOK], control[DECIDE_LAST_LOOK];
+    for (size_t i = 0; i < q->n; i++) {
+        p50[i] = best ? q->process[i].best.p50_ns : q->process[i].candidate.p50_ns;
+        control[i] = q->process[i].control_ns;
+    }
+    if (!best_control(entry, p50, control, q->n))
+        return false;
+    struct estimate e = decide_bounds(p50, q->n);
+    entry->p50_ns = e.value;
+    entry->p50_lo_ns = e.lo;
+    entry->p50_hi_ns = e.hi;
+    return true;
+}
+
+static double median_best_p90(const struct run_sequence *q)
+{
+    double p90[DECIDE_LAST_LOOK];
+    for (size_t i = 0; i < q->n; i++)
+        p90[i] = q->process[i].best.p90_ns;
+    return decide_bounds(p90, q->n).value;
+}
+
+void run_remeasure_best(const struct run *run, struct run_case *c)
+{
+    const struct run_sequence *q = &c->sequence[RUN_FIRST];
+    char why[240];
+    c->again = (struct best_entry){
+        .time_ms = run->start_ms, .run_uuid = run->origin.uuid, .epoch = run->epoch};
+    if (c->mode != RUN_PAIRED || !c->has_best || q->n < DECIDE_FIRST_LOOK ||
+        !medians(q, true, &c->again))
+        return;
+    c->again.p90_ns = median_best_p90(q);
+    c->best_is_off =
+        !strcmp(c->best.epoch, run->epoch) && ratchet_is_off(&c->best, &c->again, why, sizeof why);
+    if (c->best_is_off && !run->policy.ratchet)
+        add_reason(c, "the best's own library %s: its record may be of another epoch", why);
+}
+
+/* ---- keeping ---- */
+
+static const char no_control[] =
+    "the control could not be timed beside it, so it cannot be kept as a best";
+/* Unchanged code seemed 5 % faster than its number on an H200, in other hours of one machine. */
+static const char number_only[] =
+    "faster than the best's number, which moves no best: that takes its library";
+
+/* How well each process knows its p50. */
+static const double *half_widths(const struct run_sequence *q, double out[DECIDE_LAST_LOOK])
+{
+    for (size_t i = 0; i < q->n; i++)
+        out[i] = q->process[i].candidate.half_width;
+    return out;
+}
+
+/* The candidate as a best, by a sequence of its processes; false: without the control. */
+static bool candidate_entry(const struct run *run, const struct run_case *c, enum run_stage stage,
+                            struct best_entry *out)
+{
+    const cJSON *arm = c->result.arms->child;
+    const cJSON *timing = cJSON_GetObjectItemCaseSensitive(arm, "timing");
+    double x[DECIDE_LAST_LOOK];
+    *out = (struct best_entry){.time_ms = run->start_ms,
+                               .p90_ns = json_number(timing, "p90_ns", 0),
+                               .kernel = json_string(arm, "kernel", ""),
+                               .commit = run->origin.commit,
+                               .run_uuid = run->origin.uuid,
+                               .library_sha256 = json_string(candidate_library(run), "sha256", ""),
+                               .epoch = run->epoch,
+                               .error = best_error_of(json_member(arm, "verify"))};
+    if (!medians(&c->sequence[stage], false, out))
+        return false;
+    best_allow_for(out, half_widths(&c->sequence[stage], x), c->sequence[stage].n);
+    return true;
+}
+
+static bool is_new(const struct run *run, const struct run_case *c)
+{
+    return run->policy.accept_new && !c->has_best && c->result.outcome == CASE_MEASURED &&
+           c->sequence[RUN_FIRST].n > 0;
+}
+
+/* What a run keeps. */
+struct kept {
+    bool changed;   /* the set of bests */
+    bool candidate; /* the candidate's library is a best's now */
+};
+
+static enum gate_status keep_new(const struct run *run, struct run_case *c, const char *contract,
+                                 struct best *best, struct kept *kept, struct gate_error *err)
+{
+    const struct best_note note = {BEST_ACCEPT_NEW, "first measurement of the case",
+                                   run->origin.who, run->end_ms};
+    struct best_entry entry;
+    char width[120] = "";
+    double x[DECIDE_LAST_LOOK];
+    const struct run_sequence *q = &c->sequence[RUN_FIRST];
+    double half_width = decide_bounds(half_widths(q, x), q->n).value;
+    if (!candidate_entry(run, c, RUN_FIRST, &entry)) {
+        add_reason(c, "%s", no_control);
+        return GATE_OK;
+    }
+    /* The pairs with its library carry the verdict. */
+    if (half_width > run_threshold(run, c) / 2)
+        snprintf(width, sizeof width, ", though its p50 is known within %.2f %% only",
+                 half_width * 100);
+    enum gate_status status = best_set(best, c->about->id, contract, &entry, &note, err);
+    if (status)
+        return status;
+    kept->changed = kept->candidate = true;
+    c->verdict = VERDICT_PASS;
+    snprintf(c->reason, sizeof c->reason,
+             "right, and the first measurement: taken as the best%s%s%.600s", width,
+             c->result.message[0] ? "; " : "", c->result.message);
+    return GATE_OK;
+}
+
+static bool is_judged(const struct run *run, const struct run_case *c)
+{
+    return c->mode == RUN_PAIRED && c->result.outcome == CASE_MEASURED &&
+           c->sequence[RUN_FIRST].n >= DECIDE_FIRST_LOOK && c->verdict != VERDICT_WRONG &&
+           c->verdict != VERDICT_ENVIRONMENT && !run_error_jumped(run, c);
+}
+
+/* The best of a case that has one, moved as far as this run moves it. */
+static enum gate_status keep_moved(const struct run *run, struct run_case *c, const char *contract,
+                                   struct best *best, struct kept *kept, struct gate_error *err)
+{
+    struct ratchet_run found = {.again = c->again,
+                                .ratio = c->decision.ratio,
+                                .threshold = run_threshold(run, c),
+                                .judged = is_judged(run, c),
+                                .time_ms = run->end_ms,
+                                .author = run->origin.who};
+    struct ratchet_end end;
+    if (run_same_library(run, c)) /* is as fast as itself, whatever was measured */
+        found.ratio = (struct estimate){1, 1, 1};
+    found.confirmed = c->mode == RUN_PAIRED && c->verdict == VERDICT_IMPROVEMENT &&
+                      c->decision.confirmed_ratio > 0 && c->decision.confirmed_ratio < 1;
+    enum run_stage stage = c->sequence[RUN_CONFIRMATION].n ? RUN_CONFIRMATION : RUN_FIRST;
+    if (c->verdict == VERDICT_IMPROVEMENT && c->mode != RUN_PAIRED)
+        add_reason(c, "%s", number_only);
+    if (!found.judged && !found.confirmed)
+        return GATE_OK;
+    if (!candidate_entry(run, c, stage, &found.candidate)) {
+        add_reason(c, "%s", no_control);
+        return GATE_OK;
+    }
+    enum gate_status status = ratchet_move(best, c->about->id, contract, &found, &end, err);
+    if (status)
+        return status;
+    kept->changed |= end.changed;
+    kept->candidate |= end.lowered;
+    if (end.text[0])
+        add_reason(c, "%s", end.text);
+    return GATE_OK;
+}
+
+static enum gate_status keep_case(const struct run *run, struct run_case *c, struct best *best,
+                                  struct kept *kept, struct gate_error *err)
+{
+    const char *contract = json_string(run->greeting, "contract", "");
+    if (is_new(run, c))
+        return keep_new(run, c, contract, best, kept, err);
+    if (run->policy.ratchet && c->has_best)
+        return keep_moved(run, c, contract, best, kept, err);
+    return GATE_OK;
+}
+
+/* The library that was measured, byte by byte, becomes an artifact. */
+static enum gate_status keep_library(const struct run *run, const char *library,
+                                     struct gate_error *err)
+{
+    char sha256[65];
+    enum gate_status status = artifact_put(library, sha256, err);
+    if (!status && strcmp(sha256, json_string(candidate_library(run), "sha256", "")) != 0)
+        status = gate_fail(err, GATE_ENVIRONMENT,
+                           "'%s' changed while it was measured; run it again", library);
+    return status;
+}
+
+enum gate_status run_keep_bests(struct run *run, const char *library, struct best *best,
+                                bool *changed, struct gate_error *err)
+{
+    struct kept kept = {.changed = false};
+    enum gate_status status = GATE_OK;
+    for (size_t i = 0; i < run->suite->n_cases && !status; i++)
+        status = keep_case(run, &run->cases[i], best, &kept, err);
+    run_count_verdicts(run);
+    if (!status && kept.candidate)
+        status = keep_library(run, library, err);
+    *changed = kept.changed;
+    return status;
+}

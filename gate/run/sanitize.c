@@ -1,0 +1,225 @@
+#include "sanitize.h"
+
+#include <dirent.h>
+#include <fnmatch.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "launch/operands.h"
+
+#define PROGRAM "compute-sanitizer"
+#define LOG_MAX_BYTES ((size_t)64 << 20)
+#define ALLOW_MAX_BYTES ((size_t)1 << 20)
+#define SLOWNESS 20.0 /* a kernel under a tool may be silent for so many times the time-out */
+
+static const char *const tool_names[SANITIZE_TOOLS] = {"memcheck", "racecheck", "initcheck",
+                                                       "synccheck"};
+
+static bool on_path(const char *program)
+{
+    const char *path = getenv("PATH");
+    char file[4096];
+    for (; path && *path; path += strcspn(path, ":"), path += *path == ':') {
+        snprintf(file, sizeof file, "%.*s/%s", (int)strcspn(path, ":"), path, program);
+        if (!access(file, X_OK))
+            return true;
+    }
+    return false;
+}
+
+/* ---- logs ---- */
+
+__attribute__((format(printf, 2, 3))) static void keep_text(struct sanitize_tool *tool,
+                                                            const char *format, ...)
+{
+    va_list arguments;
+    if (tool->n_texts == SANITIZE_TEXTS)
+        return;
+    va_start(arguments, format);
+    vsnprintf(tool->texts[tool->n_texts++], sizeof tool->texts[0], format, arguments);
+    va_end(arguments);
+}
+
+/* Does a line match one of the patterns? */
+static bool is_allowed(const char *line, const char *patterns)
+{
+    char pattern[512];
+    for (; patterns && *patterns;
+         patterns += strcspn(patterns, "\n"), patterns += *patterns == '\n') {
+        size_t n = strcspn(patterns, "\r\n");
+        if (n == 0 || *patterns == '#' || n > sizeof pattern - 3)
+            continue;
+        snprintf(pattern, sizeof pattern, "*%.*s*", (int)n, patterns);
+        if (!fnmatch(pattern, line, 0))
+            return true;
+    }
+    return false;
+}
+
+/* Lines of the log that are no part of a report. */
+static bool is_frame(const char *line)
+{
+    return !*line || strstr(line, "COMPUTE-SANITIZER") || strstr(line, "SUMMARY") ||
+           !strncmp(line, "Target application", 18);
+}
+
+struct report {
+    char text[400]; /* its first lines */
+    bool open, allowed;
+};
+
+static void end_report(struct report *r, struct sanitize_tool *tool)
+{
+    if (r->open && r->allowed)
+        tool->allowed++;
+    else if (r->open) {
+        tool->errors++;
+        keep_text(tool, "%s", r->text);
+    }
+    *r = (struct report){0};
+}
+
+/* A report begins with a line that is not indented; indented ones belong to it. */
+static void read_line(const char *line, const char *patterns, struct report *r,
+                      struct sanitize_tool *tool)
+{
+    size_t indent = strspn(line, " ");
+    if (indent == 0)
+        end_report(r, tool);
+    if (indent == 0 && is_frame(line))
+        return;
+    r->open = true;
+    r->allowed |= is_allowed(line, patterns);
+    size_t used = strlen(r->text);
+    snprintf(r->text + used, sizeof r->text - used, "%s%s", used ? "; " : "", line + indent);
+}
+
+void sanitize_read_log(const char *log, const char *patterns, struct sanitize_tool *tool)
+{
+    static const char mark[] = "========= ";
+    struct report report = {0};
+    char line[1024];
+    for (; *log; log += strcspn(log, "\n"), log += *log == '\n') {
+        size_t n = strcspn(log, "\r\n");
+        if (strncmp(log, mark, sizeof mark - 2) != 0)
+            continue;
+        size_t skip = n < sizeof mark - 1 ? n : sizeof mark - 1;
+        snprintf(line, sizeof line, "%.*s", (int)(n - skip), log + skip);
+        read_line(line, patterns, &report, tool);
+    }
+    end_report(&report, tool);
+}
+
+/* Reads and removes all files of the folder. */
+static void read_logs(const char *folder, const char *patterns, struct sanitize_tool *tool)
+{
+    char path[4096];
+    DIR *entries = opendir(folder);
+    for (const struct dirent *e; entries && (e = readdir(entries));) {
+        struct buf text;
+        if (e->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        buf_init(&text, LOG_MAX_BYTES);
+        if (!file_read(path, &text, NULL) && text.data)
+            sanitize_read_log(text.data, patterns, tool);
+        buf_release(&text);
+        unlink(path);
+    }
+    if (entries)
+        closedir(entries);
+}
+
+/* ---- running ---- */
+
+static void skip_rest(struct sanitize_tool *tool, size_t cases, const char *why)
+{
+    tool->skipped += cases;
+    snprintf(tool->why_skipped, sizeof tool->why_skipped, "%.290s", why);
+}
+
+static void count_case(struct sanitize_tool *tool, const struct suite_case *c,
+                       const struct case_result *result)
+{
+    if (result->outcome == CASE_VERIFIED || result->outcome == CASE_WRONG)
+        tool->cases++;
+    else
+        skip_rest(tool, 1, result->message);
+    if (result->outcome != CASE_WRONG)
+        return;
+    tool->wrong++;
+    keep_text(tool, "%s: wrong: %.300s", c->id, result->message);
+}
+
+static void run_cases(const struct sanitize *s, struct sanitize_tool *tool,
+                      const struct supervisor_options *options)
+{
+    struct gate_error err = {0};
+    struct supervisor *supervisor = NULL;
+    enum gate_status status = supervisor_start(options, &supervisor, &err);
+    size_t i = 0;
+    while (i < s->suite->n_cases && !status) {
+        const struct suite_case *c = &s->suite->cases[i];
+        const struct case_task task = {.c = c,
+                                       .seed = operands_case_seed(s->seed, c->id),
+                                       .budget_ms = 1,
+                                       .verify = true,
+                                       .verify_only = true,
+                                       .tier = VERIFY_SMALL};
+        struct case_result result = {0};
+        status = supervisor_run_case(supervisor, &task, &result, &err);
+        if (!status) {
+            count_case(tool, c, &result);
+            i++;
+        }
+        cJSON_Delete(result.arms);
+    }
+    if (status)
+        skip_rest(tool, s->suite->n_cases - i, err.message);
+    supervisor_stop(supervisor);
+}
+
+static void run_tool(const struct sanitize *s, struct sanitize_tool *tool, const char *folder,
+                     const char *patterns)
+{
+    char log[4096];
+    const char *const wrapper[] = {
+        PROGRAM, "--tool",     tool->name, "--error-exitcode", "99", "--target-processes",
+        "all",   "--log-file", log};
+    struct supervisor_options options = s->options;
+    if (!on_path(PROGRAM)) {
+        skip_rest(tool, s->suite->n_cases, PROGRAM " is not on PATH");
+        return;
+    }
+    snprintf(log, sizeof log, "%s/%%p.log", folder);
+    options.n_providers = 0;
+    options.timeout_s *= SLOWNESS;
+    options.wrapper = wrapper;
+    options.n_wrapper = sizeof wrapper / sizeof wrapper[0];
+    run_cases(s, tool, &options);
+    read_logs(folder, patterns, tool);
+}
+
+enum gate_status sanitize_run(struct sanitize *s, struct gate_error *err)
+{
+    const char *temporary = getenv("TMPDIR");
+    char folder[2048];
+    struct buf patterns;
+    buf_init(&patterns, ALLOW_MAX_BYTES);
+    enum gate_status status = s->allow ? file_read(s->allow, &patterns, err) : GATE_OK;
+    snprintf(folder, sizeof folder, "%s/gate-sanitize.XXXXXX", temporary ? temporary : "/tmp");
+    if (!status && !mkdtemp(folder))
+        status = gate_fail(err, GATE_IO, "cannot make a folder for logs like '%s'", folder);
+    for (unsigned i = 0; i < SANITIZE_TOOLS && !status; i++) {
+        s->tools[i] = (struct sanitize_tool){.name = tool_names[i]};
+        run_tool(s, &s->tools[i], folder, patterns.data);
+    }
+    if (!status)
+        rmdir(folder);
+    buf_release(&patterns);
+    return status;
+}

@@ -1,0 +1,41 @@
+/*
+ * sanitize.h: workers under NVIDIA's compute-sanitizer.
+ *
+ * Each of its tools (memcheck, racecheck, initcheck, synccheck) starts a worker that runs the tier
+ * `small` of every case; what the tool reports is read from its log. Reports that match a line of
+ * the allow list are counted apart. A tool that is not here, or cannot start a worker, skips all
+ * its cases, which is counted and never taken for a pass.
+ */
+#ifndef GATE_RUN_SANITIZE_H
+#define GATE_RUN_SANITIZE_H
+
+#include "cases/suite.h"
+#include "supervisor.h"
+
+#define SANITIZE_TOOLS 4
+#define SANITIZE_TEXTS 8 /* reports that are kept of each tool */
+
+struct sanitize_tool {
+    const char *name;
+    size_t cases, skipped, wrong;
+    size_t errors, allowed;          /* reports */
+    char texts[SANITIZE_TEXTS][400]; /* of the first errors and wrong cases */
+    unsigned n_texts;
+    char why_skipped[300];
+};
+
+struct sanitize {
+    const struct suite *suite;
+    struct supervisor_options options;
+    uint64_t seed;
+    const char *allow; /* file of shell patterns, one a line, # for comments; NULL: none */
+    struct sanitize_tool tools[SANITIZE_TOOLS];
+};
+
+/* Fill in all but the tools. GATE_IO, GATE_USAGE: the allow list cannot be read. */
+enum gate_status sanitize_run(struct sanitize *s, struct gate_error *err);
+
+/* Reads one log of a tool; `patterns` is the text of an allow list. */
+void sanitize_read_log(const char *log, const char *patterns, struct sanitize_tool *tool);
+
+#endif

@@ -1,0 +1,596 @@
+#include "supervisor.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "launch/arm.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/schema.h"
+#include "decide/decide_input.h"
+#include "base/interrupt.h"
+#include "worker/process.h"
+
+#define GREETING_MIN_S 60.0 /* opening a GPU takes seconds, whatever the time-out for cases */
+#define FINISH_GRACE_S 5.0
+#define TASK_TIMEOUTS 10 /* a task as a whole may take this many times the longest silence */
+
+struct supervisor {
+    const struct supervisor_options *options;
+    struct schema *schema; /* run.schema.json: the records of workers are checked piece by piece */
+    struct process process;
+    cJSON *greeting;
+    double control_ns;
+    char *bests[PROTOCOL_BESTS_MAX];
+    unsigned n_bests;
+    bool without_providers;
+    char program[4096];
+};
+
+const cJSON *supervisor_greeting(const struct supervisor *s)
+{
+    return s->greeting;
+}
+
+double supervisor_control_ns(const struct supervisor *s)
+{
+    return s->control_ns;
+}
+
+/* ---- talking to a worker ---- */
+
+static enum gate_status start_process(struct supervisor *s, struct gate_error *err)
+{
+    const struct supervisor_options *o = s->options;
+    char *argv[8 + SUPERVISOR_WRAPPER_MAX + 2 * (ARMS_MAX + PROTOCOL_BESTS_MAX)];
+    unsigned n = 0;
+    if (o->worker && strchr(o->worker, '/') && access(o->worker, X_OK))
+        return gate_fail(err, GATE_USAGE, "cannot run worker '%s': %s", o->worker, strerror(errno));
+    for (; n < o->n_wrapper && n < SUPERVISOR_WRAPPER_MAX; n++)
+        argv[n] = (char *)o->wrapper[n];
+    argv[n++] = o->worker ? (char *)o->worker : s->program;
+    if (!o->worker)
+        argv[n++] = (char *)"worker";
+    argv[n++] = (char *)"--device";
+    argv[n++] = (char *)o->device;
+    argv[n++] = (char *)"--library";
+    argv[n++] = (char *)o->library;
+    for (unsigned i = 0; i < s->n_bests; i++) {
+        argv[n++] = (char *)"--best";
+        argv[n++] = s->bests[i];
+    }
+    for (unsigned i = 0; i < o->n_providers && i < ARMS_MAX - 1 && !s->without_providers; i++) {
+        argv[n++] = (char *)"--provider";
+        argv[n++] = (char *)o->providers[i];
+    }
+    argv[n] = NULL;
+    return process_start(&s->process, argv, err);
+}
+
+/* Kills the worker and whatever came of it. */
+static void kill_worker(struct supervisor *s, char *how, size_t size)
+{
+    process_kill(&s->process, how, size);
+    process_end_orphans();
+}
+
+/* What a worker did instead of answering, with the last words it wrote to standard error. */
+static void describe_failure(struct supervisor *s, enum process_event event, double timeout_s,
+                             char *message, size_t size)
+{
+    char how[96] = "", what[160];
+    kill_worker(s, how, sizeof how);
+    if (event == PROCESS_SILENCE)
+        snprintf(what, sizeof what, "hung: no sign of life for %.3g s", timeout_s);
+    else if (event == PROCESS_FLOOD)
+        snprintf(what, sizeof what, "wrote a line of more than %zu MiB", PROTOCOL_LINE_MAX >> 20);
+    else if (event == PROCESS_INTERRUPTED)
+        snprintf(what, sizeof what, "was killed: the gate is to end");
+    else
+        snprintf(what, sizeof what, "died: the worker process %s", how);
+    char *last = s->process.complaint;
+    size_t n = strlen(last);
+    while (n && (last[n - 1] == '\n' || last[n - 1] == ' '))
+        last[--n] = '\0';
+    if (n > 400)
+        last += n - 400;
+    for (char *c = last; *c; c++)
+        if (*c == '\n')
+            *c = ' ';
+    snprintf(message, size, "%s%s%s%s", what, n ? "; its last words: \"" : "", last, n ? "\"" : "");
+}
+
+enum talk {
+    TALK_OK,
+    TALK_FAILED, /* the worker is gone; the message says why */
+};
+
+/* Reads one JSON object; a worker that fails to deliver one is killed. */
+static enum talk read_record(struct supervisor *s, double timeout_s, cJSON **record, char *message,
+                             size_t size)
+{
+    struct buf line;
+    struct gate_error err = {0};
+    buf_init(&line, PROTOCOL_LINE_MAX + 1);
+    enum process_event event = process_read_line(&s->process, timeout_s, &line);
+    enum talk talk = TALK_FAILED;
+    if (event != PROCESS_LINE) {
+        describe_failure(s, event, timeout_s, message, size);
+    } else if (json_parse("worker", line.data, line.len, GATE_WRONG, record, &err)) {
+        char how[96];
+        kill_worker(s, how, sizeof how);
+        snprintf(message, size, "talked nonsense: %.300s", err.message);
+    } else {
+        talk = TALK_OK;
+    }
+    buf_release(&line);
+    return talk;
+}
+
+static bool fits(const struct supervisor *s, const char *definition, const cJSON *value,
+                 char *message, size_t size)
+{
+    struct schema_fault fault;
+    if (value && schema_check_definition(s->schema, definition, value, &fault))
+        return true;
+    snprintf(message, size, "talked nonsense: its '%s' at '%s': %s", definition,
+             value ? fault.pointer : "", value ? fault.message : "is missing");
+    return false;
+}
+
+/* ---- starting ---- */
+
+static enum gate_status check_greeting(struct supervisor *s, const cJSON *hello,
+                                       struct gate_error *err)
+{
+    char message[600];
+    const char *refusal = json_string(hello, "refuse", NULL);
+    if (refusal) {
+        enum gate_status status = !strcmp(refusal, "environment") ? GATE_ENVIRONMENT
+                                  : !strcmp(refusal, "usage")     ? GATE_USAGE
+                                                                  : GATE_WRONG;
+        return gate_fail(err, status, "%s", json_string(hello, "message", "the worker refuses"));
+    }
+    if (strcmp(json_string(hello, "hello", ""), "gate-worker/1") != 0)
+        return gate_fail(err, GATE_WRONG, "worker '%s' speaks another protocol than gate-worker/1",
+                         s->options->worker ? s->options->worker : s->program);
+    if (!fits(s, "device", json_member(hello, "device"), message, sizeof message) ||
+        !fits(s, "libraries", json_member(hello, "libraries"), message, sizeof message) ||
+        !fits(s, "absent", json_member(hello, "absent"), message, sizeof message) ||
+        !fits(s, "name", json_member(hello, "contract"), message, sizeof message))
+        return gate_fail(err, GATE_WRONG, "the worker %s", message);
+    return GATE_OK;
+}
+
+/* The libraries of a greeting that judge: candidate and bests. The caller's. */
+static cJSON *judging_libraries(const cJSON *hello)
+{
+    cJSON *list = cJSON_CreateArray();
+    const cJSON *lib;
+    cJSON_ArrayForEach (lib, json_member(hello, "libraries"))
+        if (strcmp(json_string(lib, "role", ""), "provider") != 0)
+            cJSON_AddItemToArray(list, cJSON_Duplicate(lib, true));
+    return list;
+}
+
+/* A later worker must be of the same device and libraries as the first. */
+static enum gate_status check_same(const struct supervisor *s, const cJSON *hello,
+                                   struct gate_error *err)
+{
+    cJSON *before = judging_libraries(s->greeting), *now = judging_libraries(hello);
+    const char *changed = !cJSON_Compare(before, now, true) ? "libraries" : NULL;
+    static const char *const keys[] = {"device", "contract"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (!cJSON_Compare(json_member(s->greeting, keys[i]), json_member(hello, keys[i]), true))
+            changed = keys[i];
+    cJSON_Delete(before);
+    cJSON_Delete(now);
+    if (!changed)
+        return GATE_OK;
+    return gate_fail(err, GATE_ENVIRONMENT, "the %s changed while the gate ran; run it again",
+                     changed);
+}
+
+static enum gate_status start_worker(struct supervisor *s, struct gate_error *err)
+{
+    char message[900];
+    cJSON *hello = NULL;
+    double timeout_s =
+        s->options->timeout_s > GREETING_MIN_S ? s->options->timeout_s : GREETING_MIN_S;
+    enum gate_status status = start_process(s, err);
+    if (status)
+        return status;
+    if (read_record(s, timeout_s, &hello, message, sizeof message))
+        return gate_fail(err, GATE_WRONG, "the worker %s", message);
+    status = check_greeting(s, hello, err);
+    if (!status && s->greeting)
+        status = check_same(s, hello, err);
+    if (status) {
+        cJSON_Delete(hello);
+        supervisor_retire_worker(s);
+        return status;
+    }
+    s->control_ns = json_number(hello, "control_ns", 0);
+    if (s->greeting)
+        cJSON_Delete(hello);
+    else
+        s->greeting = hello;
+    return GATE_OK;
+}
+
+enum gate_status supervisor_start(const struct supervisor_options *options, struct supervisor **out,
+                                  struct gate_error *err)
+{
+    signal(SIGPIPE, SIG_IGN); /* a worker that died shows as a failed write */
+    process_adopt_orphans();
+    struct supervisor *s = calloc(1, sizeof *s);
+    if (!s)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    s->options = options;
+    s->schema = schema_open("run.schema.json");
+    ssize_t n = readlink("/proc/self/exe", s->program, sizeof s->program - 1);
+    enum gate_status status = GATE_OK;
+    if (!s->schema || n < 0)
+        status = gate_fail(err, GATE_INTERNAL, "cannot find this program or its run.schema.json");
+    if (!status)
+        status = start_worker(s, err);
+    if (status) {
+        supervisor_stop(s);
+        return status;
+    }
+    *out = s;
+    return GATE_OK;
+}
+
+static void forget_bests(struct supervisor *s)
+{
+    for (unsigned i = 0; i < s->n_bests; i++)
+        free(s->bests[i]);
+    s->n_bests = 0;
+}
+
+enum gate_status supervisor_open_bests(struct supervisor *s, const char *const *paths, unsigned n,
+                                       struct gate_error *err)
+{
+    supervisor_retire_worker(s);
+    forget_bests(s);
+    cJSON_Delete(s->greeting);
+    s->greeting = NULL;
+    for (; s->n_bests < n && s->n_bests < PROTOCOL_BESTS_MAX; s->n_bests++) {
+        s->bests[s->n_bests] = strdup(paths[s->n_bests]);
+        if (!s->bests[s->n_bests])
+            return gate_fail(err, GATE_INTERNAL, "out of memory");
+    }
+    return start_worker(s, err);
+}
+
+void supervisor_leave_providers(struct supervisor *s)
+{
+    s->without_providers = true;
+}
+
+void supervisor_retire_worker(struct supervisor *s)
+{
+    process_finish(&s->process, FINISH_GRACE_S);
+    process_end_orphans();
+}
+
+void supervisor_stop(struct supervisor *s)
+{
+    if (!s)
+        return;
+    supervisor_retire_worker(s);
+    forget_bests(s);
+    schema_free(s->schema);
+    cJSON_Delete(s->greeting);
+    free(s);
+}
+
+/* ---- one case ---- */
+
+/* A case in hand: who was at work last, and who must not take part. */
+struct attempt {
+    const struct case_task *task;
+    char phase[16], provider[64];
+    char nonce[17]; /* fresh for each task: what a kernel writes into the pipe does not know it */
+    cJSON *skip;
+    char blamed[400]; /* what was seen when a provider was left out last */
+};
+
+static bool send_task(struct supervisor *s, struct attempt *a)
+{
+    uint64_t nonce;
+    if (getrandom(&nonce, sizeof nonce, 0) != (ssize_t)sizeof nonce)
+        return false;
+    snprintf(a->nonce, sizeof a->nonce, "%016" PRIx64, nonce);
+    char seed[17];
+    struct buf line;
+    cJSON *task = cJSON_CreateObject();
+    snprintf(seed, sizeof seed, "%016" PRIx64, a->task->seed);
+    cJSON_AddStringToObject(task, "task", "case");
+    cJSON_AddItemToObject(task, "case", cJSON_Duplicate(a->task->c->object, true));
+    cJSON_AddStringToObject(task, "seed", seed);
+    cJSON_AddStringToObject(task, "nonce", a->nonce);
+    cJSON_AddItemToObject(task, "skip", cJSON_Duplicate(a->skip, true));
+    cJSON_AddNumberToObject(task, "budget_ms", a->task->budget_ms);
+    cJSON_AddStringToObject(task, "best", a->task->best ? a->task->best : "");
+    cJSON_AddBoolToObject(task, "verify", a->task->verify);
+    cJSON_AddStringToObject(task, "tier", verify_tier_name(a->task->tier));
+    cJSON_AddBoolToObject(task, "measure", !a->task->verify_only);
+    cJSON_AddBoolToObject(task, "providers", a->task->providers);
+    cJSON_AddBoolToObject(task, "swap", a->task->swap);
+    if (a->task->singles)
+        cJSON_AddTrueToObject(task, "singles");
+    if (a->task->fingerprints.known)
+        cJSON_AddItemToObject(task, "fingerprints", fingerprints_write(&a->task->fingerprints));
+    if (a->task->n_shares)
+        cJSON_AddItemToObject(task, "shares",
+                              cJSON_CreateDoubleArray(a->task->shares, (int)a->task->n_shares));
+    buf_init(&line, PROTOCOL_LINE_MAX);
+    json_write(task, false, &line);
+    bool ok = !line.failed && process_write(&s->process, line.data, line.len);
+    buf_release(&line);
+    cJSON_Delete(task);
+    return ok;
+}
+
+/* Reads records until the task is done; TALK_FAILED with a message when the worker is gone. Signs
+ * of life alone do not keep it alive forever. */
+static enum talk await_done(struct supervisor *s, struct attempt *a, cJSON **done, char *message,
+                            size_t size)
+{
+    double deadline = clock_s() + TASK_TIMEOUTS * s->options->timeout_s;
+    for (;;) {
+        cJSON *record = NULL;
+        if (clock_s() > deadline) {
+            describe_failure(s, PROCESS_SILENCE, TASK_TIMEOUTS * s->options->timeout_s, message,
+                             size);
+            return TALK_FAILED;
+        }
+        if (read_record(s, s->options->timeout_s, &record, message, size))
+            return TALK_FAILED;
+        const char *phase = json_string(record, "phase", NULL);
+        if (!phase) {
+            *done = record;
+            return TALK_OK;
+        }
+        snprintf(a->phase, sizeof a->phase, "%.15s", phase);
+        snprintf(a->provider, sizeof a->provider, "%.63s", json_string(record, "provider", ""));
+        cJSON_Delete(record);
+    }
+}
+
+static bool read_outcome(const char *name, enum case_outcome *out)
+{
+    static const struct {
+        const char *name;
+        enum case_outcome outcome;
+    } names[] = {{"measured", CASE_MEASURED},
+                 {"verified", CASE_VERIFIED},
+                 {"wrong", CASE_WRONG},
+                 {"unsupported", CASE_UNSUPPORTED},
+                 {"environment", CASE_ENVIRONMENT}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (!strcmp(names[i].name, name)) {
+            *out = names[i].outcome;
+            return true;
+        }
+    return false;
+}
+
+/* The arm that was timed with fewer samples than a median can rest on; NULL: none. */
+static const cJSON *hasty_arm(const cJSON *arms)
+{
+    const cJSON *arm;
+    cJSON_ArrayForEach (arm, arms) {
+        const cJSON *timing = json_member(arm, "timing");
+        if (cJSON_IsObject(timing) && json_integer(timing, "samples", 0) < PROTOCOL_SAMPLES_MIN)
+            return arm;
+    }
+    return NULL;
+}
+
+/* A measured case must have a timed candidate in front, verified if that was asked for. */
+static bool measured_candidate(const struct case_task *task, const cJSON *arms)
+{
+    const cJSON *first = arms->child;
+    bool right = !task->verify || json_bool(json_member(first, "verify"), "ok", false);
+    bool timed = cJSON_IsObject(json_member(first, "timing"));
+    return first && !strcmp(json_string(first, "role", ""), "candidate") && right &&
+           (task->n_shares || timed == !task->verify_only);
+}
+
+static bool is_done_right(enum case_outcome outcome)
+{
+    return outcome == CASE_MEASURED || outcome == CASE_VERIFIED;
+}
+
+static bool read_injected(const struct case_task *task, const cJSON *done, struct case_result *out)
+{
+    const cJSON *d = json_member(done, "d");
+    if (cJSON_GetArraySize(d) != (int)task->n_shares)
+        return false;
+    for (unsigned i = 0; i < task->n_shares; i++) {
+        const cJSON *value = cJSON_GetArrayItem(d, (int)i);
+        if (!cJSON_IsNumber(value) || !decide_is_measured(value->valuedouble))
+            return false;
+        out->d[i] = value->valuedouble;
+    }
+    return true;
+}
+
+/* Turns a worker's last record into a result; false with a message when it is nonsense. */
+static bool read_done(struct supervisor *s, const struct case_task *task, cJSON *done,
+                      struct case_result *out, char *message, size_t size)
+{
+    if (strcmp(json_string(done, "done", ""), task->c->id) != 0) {
+        snprintf(message, size, "talked nonsense: it answered for case '%.160s'",
+                 json_string(done, "done", ""));
+        return false;
+    }
+    if (!fits(s, "arms", json_member(done, "arms"), message, size))
+        return false;
+    if (!read_outcome(json_string(done, "outcome", ""), &out->outcome) ||
+        (is_done_right(out->outcome) && ((out->outcome == CASE_VERIFIED) != task->verify_only ||
+                                         !measured_candidate(task, json_member(done, "arms")) ||
+                                         !read_injected(task, done, out)))) {
+        snprintf(message, size, "talked nonsense: its outcome does not fit its record");
+        return false;
+    }
+    const cJSON *hasty = hasty_arm(json_member(done, "arms"));
+    if (hasty) {
+        snprintf(message, size,
+                 "talked nonsense: it took %lld samples of '%.64s', at least %d count",
+                 (long long)json_integer(json_member(hasty, "timing"), "samples", 0),
+                 json_string(hasty, "provider", ""), PROTOCOL_SAMPLES_MIN);
+        return false;
+    }
+    snprintf(out->message, sizeof out->message, "%s", json_string(done, "message", ""));
+    cJSON_Delete(out->arms);
+    out->arms = cJSON_DetachItemFromObjectCaseSensitive(done, "arms");
+    out->fingerprints = fingerprints_read(json_member(done, "fingerprints"));
+    return true;
+}
+
+static const char *candidate_provider(const struct supervisor *s)
+{
+    return json_string(cJSON_GetArrayItem(json_member(s->greeting, "libraries"), 0), "provider",
+                       "");
+}
+
+static bool skip_provider(struct attempt *a, const char *provider)
+{
+    const cJSON *name;
+    cJSON_ArrayForEach (name, a->skip)
+        if (!strcmp(name->valuestring, provider))
+            return false;
+    cJSON_AddItemToArray(a->skip, cJSON_CreateString(provider));
+    return true;
+}
+
+/*
+ * After the end of a worker: may the case be tried again without whom it can be put down to? The
+ * provider that was at work last, or all of them when several were timed in turn. False when the
+ * candidate alone is left to blame.
+ */
+static bool leave_out_providers(const struct supervisor *s, struct attempt *a)
+{
+    const char *candidate = candidate_provider(s);
+    if (a->task->n_shares)
+        return false; /* both arms are the candidate */
+    if (a->provider[0])
+        return strcmp(a->provider, candidate) != 0 && skip_provider(a, a->provider);
+    if (strcmp(a->phase, "measure") != 0)
+        return false;
+    bool left_out = false;
+    const cJSON *lib;
+    cJSON_ArrayForEach (lib, json_member(s->greeting, "libraries")) {
+        bool best = !strcmp(json_string(lib, "role", ""), "best");
+        const char *label = best ? "best" : json_string(lib, "provider", "");
+        if (strcmp(label, candidate) != 0)
+            left_out |= skip_provider(a, label);
+    }
+    return left_out;
+}
+
+static void say_skipped(const struct attempt *a, struct case_result *out)
+{
+    size_t used = strlen(out->message);
+    const cJSON *name;
+    cJSON_ArrayForEach (name, a->skip) {
+        if (used < sizeof out->message)
+            used += (size_t)snprintf(out->message + used, sizeof out->message - used,
+                                     "%sleft out '%s'", used ? "; " : "", name->valuestring);
+    }
+    if (used < sizeof out->message && a->skip->child)
+        snprintf(out->message + used, sizeof out->message - used, ", which %.300s", a->blamed);
+}
+
+/* "hung: ... (in phase verify)" as the message of a wrong case. */
+static void say_died(const struct attempt *a, const char *message, struct case_result *out)
+{
+    out->outcome = CASE_WRONG;
+    snprintf(out->message, sizeof out->message, "%.800s (%s %s)", message,
+             a->phase[0] ? "in phase" : "before its first phase", a->phase);
+}
+
+/* A worker that talked nonsense is not heard any more. */
+static void dismiss(struct supervisor *s, const struct attempt *a, const char *message,
+                    struct case_result *out)
+{
+    char how[96];
+    kill_worker(s, how, sizeof how);
+    say_died(a, message, out);
+}
+
+/* The worker names the provider that failed in front of what happened: "cublas: ...". */
+static bool take_blame(struct supervisor *s, struct attempt *a, const char *what,
+                       struct case_result *out)
+{
+    snprintf(a->provider, sizeof a->provider, "%.*s", (int)strcspn(what, ":"), what);
+    snprintf(a->blamed, sizeof a->blamed, "failed: %.380s", what);
+    supervisor_retire_worker(s);
+    if (leave_out_providers(s, a))
+        return true;
+    say_died(a, "blamed a provider that it was not to use", out);
+    return false;
+}
+
+/* Takes a worker's last record; true: the task is to be tried again without a provider. */
+static bool take_answer(struct supervisor *s, struct attempt *a, cJSON *done,
+                        struct case_result *out)
+{
+    char message[900];
+    if (strcmp(json_string(done, "nonce", ""), a->nonce) != 0)
+        dismiss(s, a, "talked nonsense: it answered without the task's nonce", out);
+    else if (!strcmp(json_string(done, "outcome", ""), "provider"))
+        return take_blame(s, a, json_string(done, "message", ""), out);
+    else if (!read_done(s, a->task, done, out, message, sizeof message))
+        dismiss(s, a, message, out);
+    else if (json_bool(done, "spoiled", false))
+        supervisor_retire_worker(s);
+    return false;
+}
+
+/* Gives the task to the worker at hand; true: it is to be tried again without a provider. */
+static bool attempt_task(struct supervisor *s, struct attempt *a, struct case_result *out)
+{
+    char message[900] = "";
+    cJSON *done = NULL;
+    bool again = false;
+    a->phase[0] = a->provider[0] = '\0';
+    if (send_task(s, a) && await_done(s, a, &done, message, sizeof message) == TALK_OK) {
+        again = take_answer(s, a, done, out);
+    } else {
+        if (!message[0])
+            describe_failure(s, PROCESS_END, 0, message, sizeof message);
+        snprintf(a->blamed, sizeof a->blamed, "%.390s", message);
+        again = !interrupt_signal() && leave_out_providers(s, a);
+        if (!again)
+            say_died(a, message, out);
+    }
+    cJSON_Delete(done);
+    out->while_measuring = !strcmp(a->phase, "measure");
+    return again;
+}
+
+enum gate_status supervisor_run_case(struct supervisor *s, const struct case_task *task,
+                                     struct case_result *out, struct gate_error *err)
+{
+    struct attempt a = {.task = task, .skip = cJSON_CreateArray()};
+    *out = (struct case_result){.arms = cJSON_CreateArray()};
+    enum gate_status status;
+    do
+        status = s->process.pid ? GATE_OK : start_worker(s, err);
+    while (!status && attempt_task(s, &a, out));
+    if (a.skip->child && is_done_right(out->outcome))
+        say_skipped(&a, out);
+    cJSON_Delete(a.skip);
+    return status;
+}

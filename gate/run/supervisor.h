@@ -1,0 +1,101 @@
+/*
+ * supervisor.h: workers on a short leash.
+ *
+ * The supervisor never opens a device or a kernel library. It starts worker processes (each in a
+ * process group of its own), gives them one case at a time by the protocol of
+ * gate/worker/PROTOCOL.md, and kills and replaces those that hang, die, spoil their device or talk
+ * nonsense. Such an end costs the case that was at work and no other one.
+ */
+#ifndef GATE_RUN_SUPERVISOR_H
+#define GATE_RUN_SUPERVISOR_H
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+#include "launch/fingerprints.h"
+#include "worker/protocol.h"
+#include "cases/suite.h"
+#include "verify/verify_tier.h"
+
+#define SUPERVISOR_WRAPPER_MAX 16
+
+struct supervisor;
+
+struct supervisor_options {
+    const char *worker; /* program; NULL: this program's own "worker" command */
+    const char *const
+        *wrapper;        /* program and arguments that the worker is started by; NULL: none */
+    unsigned n_wrapper;  /* at most SUPERVISOR_WRAPPER_MAX */
+    const char *device;  /* "host" or "cuda:N" */
+    const char *library; /* the candidate */
+    const char *const *providers;
+    unsigned n_providers;
+    double timeout_s; /* longest silence of a worker before it is killed */
+};
+
+enum case_outcome {
+    CASE_MEASURED,
+    CASE_VERIFIED, /* right, and no time was asked for */
+    CASE_WRONG,
+    CASE_UNSUPPORTED,
+    CASE_ENVIRONMENT,
+};
+
+/* What a worker is to do with a case. */
+struct case_task {
+    const struct suite_case *c;
+    uint64_t seed;
+    double budget_ms;      /* for its samples */
+    const char *best;      /* SHA-256 of one of the bests, or NULL */
+    bool verify;           /* before it is measured; cold single launches are timed as well */
+    enum verify_tier tier; /* of the verification */
+    bool verify_only;      /* nothing is measured */
+    bool providers;        /* measured beside it */
+    bool swap;             /* the best is recorded and started first */
+    bool singles;          /* all of the cold single launches: their p90 is gated */
+    struct fingerprints fingerprints; /* of the candidate; not known: another process told none */
+    const double *shares;             /* calibration: of the candidate's time, to be added; NULL */
+    unsigned n_shares;
+};
+
+struct case_result {
+    enum case_outcome outcome;
+    char message[1000];
+    bool
+        while_measuring; /* the phase that it ended in: what is wrong need not show when verified */
+    cJSON *arms; /* by run.schema.json; the caller's; never NULL, empty when the worker died */
+    struct fingerprints fingerprints; /* of the candidate */
+    double d[PROTOCOL_SHARES_MAX];    /* calibration: of each share */
+};
+
+/*
+ * Starts the first worker and hears its greeting. GATE_ENVIRONMENT: the device is missing or busy.
+ * GATE_USAGE, GATE_WRONG: what the worker says of the library. The options must outlive *out.
+ */
+enum gate_status supervisor_start(const struct supervisor_options *options, struct supervisor **out,
+                                  struct gate_error *err);
+void supervisor_stop(struct supervisor *s); /* NULL is fine */
+
+/* From now on workers also open these libraries (at most PROTOCOL_BESTS_MAX), for cases to be
+ * held against; a fresh worker is started at once and its greeting taken. Copies the paths. */
+enum gate_status supervisor_open_bests(struct supervisor *s, const char *const *paths, unsigned n,
+                                       struct gate_error *err);
+
+/* Workers that are started from now on do not open the providers: that takes time, and only a
+ * case's first process measures them. */
+void supervisor_leave_providers(struct supervisor *s);
+
+/* The first worker's greeting: device, contract, libraries, absent. */
+const cJSON *supervisor_greeting(const struct supervisor *s);
+
+/* Time of the control in the worker that measured last, in ns. */
+double supervisor_control_ns(const struct supervisor *s);
+
+/* Runs one case; starts a worker when there is none. Fails only when no worker can be had. */
+enum gate_status supervisor_run_case(struct supervisor *s, const struct case_task *task,
+                                     struct case_result *out, struct gate_error *err);
+
+/* Ends the worker, so that the next case gets a fresh process. */
+void supervisor_retire_worker(struct supervisor *s);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * target.h: which device, and which kernel libraries on it.
+ */
+#ifndef GATE_RUN_TARGET_H
+#define GATE_RUN_TARGET_H
+
+#include "launch/arm.h"
+#include "base/paths.h"
+#include "supervisor.h"
+
+struct target {
+    char device[32];
+    char library[PATHS_MAX];
+    char provider_paths[ARMS_MAX][PATHS_MAX];
+    const char *providers[ARMS_MAX];
+    struct supervisor_options options; /* points into this struct */
+};
+
+/* What the user said; NULL and 0 where he said nothing. */
+struct target_choice {
+    const char *device; /* "auto", "host", "cuda:N" */
+    const char *library;
+    const char *providers[ARMS_MAX - 1];
+    unsigned n_providers;
+    const char *worker;
+    double timeout_s;
+};
+
+/*
+ * Fills *out: the device ("auto" is cuda:0 where the system has a GPU node, else the host, which is
+ * said on standard error), our own library for it, and the vendor's as a provider. *out must not
+ * be moved afterwards.
+ */
+enum gate_status target_resolve(const struct target_choice *choice, struct target *out,
+                                struct gate_error *err);
+
+#endif

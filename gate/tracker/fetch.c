@@ -1,0 +1,82 @@
+/* fetch.c: see fetch.h. */
+#include "fetch.h"
+
+#include <stdio.h>
+
+#include "best/artifact.h"
+#include "base/backoff.h"
+
+#define PATIENCE_S 10.0 /* for trying again; a run waits for this */
+#define TIMEOUT_S 600
+
+static enum gate_status open_client(struct fetch *f, struct gate_error *err)
+{
+    if (f->client)
+        return GATE_OK;
+    enum gate_status status = remote_resolve(&f->choice, &f->remote, err);
+    return status ? status : http_client_open(&f->remote, &f->client, err);
+}
+
+static bool may_pass(enum gate_status status, int answer)
+{
+    return status == GATE_IO || (!status && (answer == 429 || answer >= 500));
+}
+
+/* GATE_OK: there is an answer, of whatever status. */
+static enum gate_status ask(struct fetch *f, const char *sha256, struct http_answer *answer,
+                            struct gate_error *err)
+{
+    char path[128];
+    struct backoff backoff = backoff_start(PATIENCE_S);
+    snprintf(path, sizeof path, "/api/v1/artifacts/%s", sha256);
+    const struct http_request get = {.method = "GET", .path = path, .timeout_s = TIMEOUT_S};
+    for (unsigned n = 1;; n++) {
+        enum gate_status status = http_client_ask(f->client, &get, answer, err);
+        double delay = may_pass(status, status ? 0 : answer->status)
+                           ? backoff_delay(&backoff, n, status ? 0 : (double)answer->retry_after)
+                           : -1;
+        if (delay < 0)
+            return status;
+        backoff_sleep(delay);
+    }
+}
+
+static enum gate_status take(const struct fetch *f, const char *sha256,
+                             const struct http_answer *answer, char path[PATHS_MAX],
+                             struct gate_error *err)
+{
+    if (answer->status == 404)
+        return gate_fail(err, GATE_NO_VERDICT, "%s has no library %.16s...", f->remote.url, sha256);
+    if (answer->status != 200)
+        return gate_fail(err, GATE_IO, "%s answers %d%s", f->remote.url, answer->status,
+                         answer->status == 401 || answer->status == 403
+                             ? ": it wants a token, or another one"
+                             : "");
+    return artifact_put_bytes(&answer->body, sha256, path, err);
+}
+
+enum gate_status fetch_library(struct fetch *f, const char *sha256, char path[PATHS_MAX],
+                               struct gate_error *err)
+{
+    struct http_answer answer;
+    struct gate_error why;
+    if (f->failure.status)
+        return gate_fail(err, f->failure.status, "%s", f->failure.message);
+    enum gate_status status = open_client(f, &f->failure);
+    if (status)
+        return gate_fail(err, status, "%s", f->failure.message);
+    http_answer_init(&answer, ARTIFACT_MAX_BYTES);
+    status = ask(f, sha256, &answer, &why);
+    if (status)
+        gate_fail(&f->failure, gate_fail(err, status, "%s", why.message), "%s", why.message);
+    else
+        status = take(f, sha256, &answer, path, err);
+    http_answer_release(&answer);
+    return status;
+}
+
+void fetch_release(struct fetch *f)
+{
+    http_client_close(f->client);
+    *f = (struct fetch){0};
+}

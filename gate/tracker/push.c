@@ -1,0 +1,311 @@
+/* push.c: see push.h. */
+#include "push.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "best/artifact.h"
+#include "base/backoff.h"
+#include "base/file.h"
+#include "base/json.h"
+
+#define TRIES_OF_A_500 3 /* it may be the document's fault, and the others wait */
+#define MAX_ANSWER ((size_t)256 << 10)
+#define RUN_TIMEOUT_S 300
+#define LIBRARY_TIMEOUT_S 600
+
+/* What became of an entry. */
+enum outcome {
+    SENT,
+    REFUSED, /* for good */
+    LEFT,    /* the next one may do better */
+    AWAY,    /* nothing can be sent now */
+    RETRY,   /* only between two tries */
+};
+
+struct pushing {
+    struct http_client *client;
+    const struct spool *spool;
+    double patience_s;
+    struct backoff backoff; /* begins anew with each entry that was sent */
+    push_say_fn say;
+    struct push_counts *counts;
+    struct http_answer answer;
+    char reason[900];        /* of the last try that failed, */
+    enum gate_status status; /* and what that is */
+    char why[900];           /* of the last entry that was not sent, and what that is */
+    enum gate_status worst;
+    bool denied[SPOOL_KINDS]; /* the token may not send these */
+};
+
+static enum outcome fail(struct pushing *p, enum outcome outcome, enum gate_status status,
+                         const char *format, ...) __attribute__((format(printf, 4, 5)));
+static enum outcome fail(struct pushing *p, enum outcome outcome, enum gate_status status,
+                         const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(p->reason, sizeof p->reason, format, args);
+    va_end(args);
+    p->status = status;
+    return outcome;
+}
+
+/* ---- answers ---- */
+
+/* "400: DETAIL; /cases/3/p50_ns: must be over 0" of a problem (RFC 9457), else "400". */
+static void read_problem(const struct http_answer *a, char *out, size_t size)
+{
+    cJSON *problem = NULL;
+    int used = snprintf(out, size, "%d", a->status);
+    if (json_parse("the answer", a->body.len ? a->body.data : "", a->body.len, GATE_IO, &problem,
+                   NULL))
+        return;
+    const cJSON *errors = cJSON_GetObjectItemCaseSensitive(problem, "errors");
+    const cJSON *first = cJSON_GetArrayItem(errors, 0);
+    const char *detail = json_string(problem, "detail", json_string(problem, "title", ""));
+    if (*detail)
+        used += snprintf(out + used, size - (size_t)used, ": %.400s", detail);
+    if (first && !strstr(detail, json_string(first, "message", "")))
+        snprintf(out + used, size - (size_t)used, "; %.200s: %.200s",
+                 json_string(first, "path", ""), json_string(first, "message", ""));
+    cJSON_Delete(problem);
+}
+
+static enum outcome judge(struct pushing *p, const struct spool_entry *e)
+{
+    char problem[900];
+    int status = p->answer.status;
+    read_problem(&p->answer, problem, sizeof problem);
+    switch (status) {
+    case 400:
+    case 409:
+    case 413:
+    case 415:
+    case 422:
+        return fail(p, REFUSED, GATE_IO, "the server refuses it: %s", problem);
+    case 408:
+    case 425:
+    case 429:
+    case 500:
+    case 502:
+    case 503:
+    case 504:
+        return fail(p, RETRY, GATE_IO, "the server answers %s", problem);
+    case 401:
+        return fail(p, AWAY, GATE_IO, "the server does not know the token: %s", problem);
+    case 403:
+        p->denied[e->kind] = true;
+        return fail(p, LEFT, GATE_IO, "the token may not send %s (scope '%s'): %s",
+                    e->kind == SPOOL_RUN ? "runs" : "libraries",
+                    e->kind == SPOOL_RUN ? "ingest" : "artifact", problem);
+    default:
+        return fail(p, AWAY, GATE_IO, "the server answers %s%s", problem,
+                    status < 400 ? "; redirects are not followed, name the address itself"
+                                 : ", so it is no gate-server, or too old a one");
+    }
+}
+
+/* Asks once. False: there is no answer, and *outcome says what follows from that. */
+static bool ask(struct pushing *p, const struct http_request *r, enum outcome *outcome)
+{
+    struct gate_error err;
+    enum gate_status status = http_client_ask(p->client, r, &p->answer, &err);
+    if (!status)
+        return true;
+    p->answer.retry_after = 0;
+    p->answer.status = 0;
+    *outcome = fail(p, status == GATE_IO ? RETRY : AWAY, status, "%s", err.message);
+    return false;
+}
+
+static bool is_stored(int status)
+{
+    return status == 200 || status == 201;
+}
+
+/* ---- runs ---- */
+
+static bool names(const struct http_answer *a, const char *uuid, bool *created)
+{
+    cJSON *receipt = NULL;
+    if (json_parse("the answer", a->body.len ? a->body.data : "", a->body.len, GATE_IO, &receipt,
+                   NULL))
+        return false;
+    bool good = !strcmp(json_string(receipt, "uuid", ""), uuid);
+    *created = json_bool(receipt, "created", false);
+    cJSON_Delete(receipt);
+    return good;
+}
+
+static enum outcome send_run(struct pushing *p, const struct spool_entry *e, const struct buf *body)
+{
+    const struct http_request post = {.method = "POST",
+                                      .path = "/api/v1/runs",
+                                      .type = "application/json",
+                                      .gzipped = true,
+                                      .body = body->data,
+                                      .len = body->len,
+                                      .timeout_s = RUN_TIMEOUT_S};
+    enum outcome outcome = AWAY;
+    bool created = false;
+    if (!ask(p, &post, &outcome))
+        return outcome;
+    if (!is_stored(p->answer.status))
+        return judge(p, e);
+    if (!names(&p->answer, e->id, &created))
+        return fail(p, AWAY, GATE_IO,
+                    "the answer %d does not name the run, so it comes from no gate-server",
+                    p->answer.status);
+    p->counts->n_created += created;
+    p->counts->n_existed += !created;
+    return SENT;
+}
+
+/* ---- libraries ---- */
+
+static enum outcome send_library(struct pushing *p, const struct spool_entry *e,
+                                 const struct buf *body)
+{
+    char path[128];
+    struct http_request r = {.method = "HEAD", .path = path, .timeout_s = RUN_TIMEOUT_S};
+    enum outcome outcome = AWAY;
+    snprintf(path, sizeof path, "/api/v1/artifacts/%s", e->id);
+    if (!ask(p, &r, &outcome))
+        return outcome;
+    /* One of another length is damaged, and is mended by the whole one. */
+    bool there = p->answer.status == 200 && p->answer.length == (long long)body->len;
+    if (p->answer.status != 200 && p->answer.status != 404)
+        return judge(p, e);
+    if (!there) {
+        r.method = "PUT";
+        r.type = "application/octet-stream";
+        r.body = body->data;
+        r.len = body->len;
+        r.timeout_s = LIBRARY_TIMEOUT_S;
+        if (!ask(p, &r, &outcome))
+            return outcome;
+        if (!is_stored(p->answer.status))
+            return judge(p, e);
+    }
+    p->counts->n_libraries++;
+    return SENT;
+}
+
+/* ---- the loop ---- */
+
+/* The bytes of an entry. A library that is not in the cache any more can never be sent. */
+static enum outcome read_entry(struct pushing *p, const struct spool_entry *e, struct buf *out)
+{
+    char path[PATHS_MAX];
+    struct gate_error err;
+    enum gate_status status;
+    if (e->kind == SPOOL_RUN) {
+        status = spool_read(p->spool, e, out, &err);
+        if (!status)
+            return RETRY;
+        return status == GATE_NO_VERDICT ? SENT : fail(p, LEFT, status, "%s", err.message);
+    }
+    status = artifact_get(e->id, path, &err);
+    if (!status && !(status = file_read(path, out, &err)))
+        return RETRY;
+    bool gone = status == GATE_NO_VERDICT || status == GATE_ENVIRONMENT;
+    return fail(p, gone ? REFUSED : LEFT, status, "%s", err.message);
+}
+
+/* False: there is no time left to try once more. */
+static bool wait_for_next(struct pushing *p, unsigned n)
+{
+    char line[1000];
+    double delay = backoff_delay(&p->backoff, n, (double)p->answer.retry_after);
+    if (delay < 0)
+        return false;
+    snprintf(line, sizeof line, "%s; trying again in %.1f s", p->reason, delay);
+    p->say(line);
+    backoff_sleep(delay);
+    return true;
+}
+
+static enum outcome send_entry(struct pushing *p, const struct spool_entry *e)
+{
+    struct buf body;
+    buf_init(&body, e->kind == SPOOL_RUN ? SPOOL_MAX_ENTRY : ARTIFACT_MAX_BYTES);
+    enum outcome outcome = read_entry(p, e, &body);
+    for (unsigned n = 1; outcome == RETRY; n++) {
+        outcome = e->kind == SPOOL_RUN ? send_run(p, e, &body) : send_library(p, e, &body);
+        if (outcome == RETRY && p->answer.status == 500 && n == TRIES_OF_A_500)
+            outcome = LEFT;
+        else if (outcome == RETRY && !wait_for_next(p, n))
+            outcome = AWAY;
+    }
+    buf_release(&body);
+    return outcome;
+}
+
+static void note_failure(struct pushing *p)
+{
+    snprintf(p->why, sizeof p->why, "%s", p->reason);
+    p->worst = p->status == GATE_ENVIRONMENT ? GATE_ENVIRONMENT : GATE_IO;
+}
+
+/* Takes an entry from where it was to where it now belongs. */
+static enum gate_status settle(struct pushing *p, const struct spool_entry *e, enum outcome outcome,
+                               struct gate_error *err)
+{
+    char line[1100];
+    if (outcome == SENT)
+        return spool_remove(p->spool, e, err);
+    note_failure(p);
+    if (outcome == REFUSED) {
+        p->counts->n_refused++;
+        snprintf(line, sizeof line, "%s: %s; it is now in refused/ of the spool", e->id, p->reason);
+        p->say(line);
+        return spool_refuse(p->spool, e, p->reason, err);
+    }
+    p->counts->n_left++;
+    return GATE_OK;
+}
+
+static enum gate_status push_list(struct pushing *p, const struct spool_entry *list, size_t n,
+                                  struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    for (size_t i = 0; i < n && !status; i++) {
+        enum outcome outcome = p->denied[list[i].kind] ? LEFT : send_entry(p, &list[i]);
+        if (outcome == AWAY) {
+            note_failure(p);
+            p->counts->n_left += n - i;
+            break;
+        }
+        status = settle(p, &list[i], outcome, err);
+        if (outcome == SENT)
+            p->backoff = backoff_start(p->patience_s);
+    }
+    return status;
+}
+
+enum gate_status push_spool(struct http_client *client, const struct spool *spool,
+                            double patience_s, push_say_fn say, struct push_counts *counts,
+                            struct gate_error *err)
+{
+    struct pushing p = {.client = client,
+                        .spool = spool,
+                        .patience_s = patience_s,
+                        .backoff = backoff_start(patience_s),
+                        .say = say,
+                        .counts = counts};
+    struct spool_entry *list = NULL;
+    size_t n = 0;
+    *counts = (struct push_counts){0};
+    http_answer_init(&p.answer, MAX_ANSWER);
+    enum gate_status status = spool_list(spool, &list, &n, err);
+    if (!status)
+        status = push_list(&p, list, n, err);
+    if (!status && p.worst)
+        status = gate_fail(err, p.worst, "%s", p.why);
+    http_answer_release(&p.answer);
+    free(list);
+    return status;
+}

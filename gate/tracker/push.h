@@ -1,0 +1,42 @@
+/*
+ * push.h: sends what waits in a spool, oldest first.
+ *
+ * What may pass (no connection, half an answer, 408, 425, 429, 500, 502, 503, 504) is tried again
+ * (backoff.h), and never before the Retry-After that the server named. What the server will never
+ * take (400, 409, 413, 415, 422) goes to the spool's refused/. Anything else, such as 401 or a
+ * redirect, is about the server or the token and not about the entry: it ends the sending, and
+ * everything stays where it is.
+ *
+ * An entry leaves the spool only when the answer names it: a 200 of whoever else listens there, a
+ * login page perhaps, is no receipt.
+ */
+#ifndef GATE_TRACKER_PUSH_H
+#define GATE_TRACKER_PUSH_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "http_client.h"
+#include "spool.h"
+
+struct push_counts {
+    size_t n_created, n_existed; /* runs that are there now, and that were there already */
+    size_t n_libraries;          /* that are there now, or were */
+    size_t n_refused;
+    size_t n_left; /* in the spool */
+};
+
+/* Called with one line about what is waited for or was refused. */
+typedef void (*push_say_fn)(const char *line);
+
+/*
+ * Gives up when it has tried again for `patience_s` and nothing was sent meanwhile; requests under
+ * way end by themselves.
+ * GATE_OK: the spool is empty, and nothing was refused; else GATE_IO, or GATE_ENVIRONMENT when
+ * the server is not the one that was meant, with the last reason. *counts is filled in any case.
+ */
+enum gate_status push_spool(struct http_client *client, const struct spool *spool,
+                            double patience_s, push_say_fn say, struct push_counts *counts,
+                            struct gate_error *err);
+
+#endif

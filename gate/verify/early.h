@@ -1,0 +1,23 @@
+/*
+ * early.h: what a library changes before its first launch.
+ *
+ * The checks of a verification hold the state after launches against the state before them, so that
+ * a limit that was set while the library was opened, or in prepare(), would pass for the usual.
+ */
+#ifndef GATE_VERIFY_EARLY_H
+#define GATE_VERIFY_EARLY_H
+
+#include "verify_state.h"
+
+struct early {
+    struct state process;
+    struct device_state device;
+};
+
+enum gate_status early_read(struct device *d, struct early *out, struct gate_error *err);
+
+/* GATE_WRONG when the state is another one than `before`; `what` is what changed it. */
+enum gate_status early_compare(struct device *d, const struct early *before, const char *what,
+                               struct gate_error *err);
+
+#endif

@@ -1,0 +1,504 @@
+#include "verify.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../kernels/reference/half.h"
+#include "verify_look.h"
+#include "verify_probe.h"
+#include "verify_spot.h"
+#include "verify_state.h"
+
+/* Elements of an output that are looked at one by one; of a larger one every piece is compared by
+ * the device, and bands of rows from its begin to its end are looked at. */
+#define LOOK_ELEMENTS ((int64_t)2 << 20)
+#define LOOK_BAND_MAX ((int64_t)32 << 20)
+#define PIECES 256
+
+#define REPEATS 2 /* launches of the candidate on what the one before left behind */
+
+struct verification verification_start(const struct kg_problem *p)
+{
+    return (struct verification){
+        .ok = true, .limit = problem_error_limit(p), .allclose_1e2 = 1, .allclose_1e3 = 1};
+}
+
+static void say_wrong(struct verification *v, const struct problem_tensor *t,
+                      const struct device_comparison *c, double rel_fro)
+{
+    char where[96], first[256] = "";
+    int64_t columns = t->shape[t->rank - 1];
+    v->ok = false;
+    if (v->message[0])
+        return;
+    if (c->first_bad >= 0) {
+        look_index(t, c->first_bad, where, sizeof where);
+        snprintf(first, sizeof first,
+                 "; first bad element [%s], in row %lld and tile (%lld, %lld): expected %.9g, "
+                 "got %.9g",
+                 where, (long long)(c->first_bad / columns),
+                 (long long)(c->first_bad / columns / LOOK_TILE),
+                 (long long)(c->first_bad % columns / LOOK_TILE), c->first_bad_reference,
+                 isnan(c->first_bad_value) ? NAN : c->first_bad_value);
+    }
+    if (c->nonfinite)
+        snprintf(v->message, sizeof v->message,
+                 "output '%s': %lld of %lld elements are NaN, Inf or were never written%s", t->name,
+                 (long long)c->nonfinite, (long long)c->elements, first);
+    else
+        snprintf(
+            v->message, sizeof v->message,
+            "output '%s': relative error %.3g is over the limit of %.3g; %lld of %lld elements "
+            "differ by more than 1e-2%s",
+            t->name, rel_fro, v->limit, (long long)c->over_1e2, (long long)c->elements, first);
+}
+
+static double max_nan(double a, double b)
+{
+    return isnan(a) || isnan(b) ? NAN : fmax(a, b);
+}
+
+/*
+ * What an output's elements are at least, as a root mean square over many: half of what sums of
+ * products of random inputs come to. A single sum may nearly cancel, and the rounding of its terms
+ * is no small share of it then: in 8 of 120 verifications of one element, all right. 0: not
+ * known, since inputs are the case's own; or the rows of an attention, which are averages.
+ */
+static double least_rms(const struct suite_case *c, const struct problem_tensor *t)
+{
+    const struct kg_problem *p = &c->problem;
+    bool backward = p->op == KG_OP_LINEAR_RELU_BWD;
+    int64_t terms = !backward ? p->k : strcmp(t->name, "dx") != 0 ? p->m : p->n;
+    if (p->op == KG_OP_ATTENTION_FWD || cJSON_GetObjectItemCaseSensitive(c->object, "inputs"))
+        return 0;
+    return 0.5 * sqrt((double)terms);
+}
+
+static void add_comparison(struct verification *v, const struct problem_tensor *t,
+                           const struct device_comparison *c, double least)
+{
+    /* A reference of all zeros (every row masked) leaves nothing to divide by: the error itself. */
+    double norm_sq = fmax(c->reference_sq, least * least * (double)c->elements);
+    double rel_fro = norm_sq > 0 ? sqrt(c->error_sq / norm_sq) : sqrt(c->error_sq);
+    if (c->nonfinite)
+        rel_fro = NAN;
+    double n = (double)c->elements;
+    v->rel_fro = max_nan(v->rel_fro, rel_fro);
+    v->max_abs = max_nan(v->max_abs, c->max_abs);
+    v->allclose_1e2 = fmin(v->allclose_1e2, 1 - (double)c->over_1e2 / n);
+    v->allclose_1e3 = fmin(v->allclose_1e3, 1 - (double)c->over_1e3 / n);
+    v->nonfinite += c->nonfinite;
+    if (!(rel_fro <= v->limit)) /* so that NaN fails */
+        say_wrong(v, t, c, rel_fro);
+}
+
+/* Outputs with literal expected values must have exactly these. */
+static enum gate_status compare_expected(struct device *d, const struct kg_tensor *t,
+                                         const struct problem_tensor *about, const cJSON *expected,
+                                         struct verification *v, struct gate_error *err)
+{
+    size_t n = (size_t)problem_tensor_elements(about);
+    size_t bytes = n * problem_dtype_bytes(t->dtype);
+    void *host = malloc(bytes);
+    if (!host)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    enum gate_status status = device_download(d, host, t->data, bytes, err);
+    const cJSON *value = expected->child;
+    for (size_t i = 0; !status && i < n && value; i++, value = value->next) {
+        float got = kg_load_float(host, t->dtype, (int64_t)i);
+        if (got == (float)value->valuedouble)
+            continue;
+        v->ok = false;
+        if (!v->message[0])
+            snprintf(v->message, sizeof v->message,
+                     "output '%s': element %zu must be exactly %.9g, is %.9g", about->name, i,
+                     value->valuedouble, (double)got);
+    }
+    free(host);
+    return status;
+}
+
+/* ---- parts of an output ---- */
+
+static void say_look(struct verification *v, const struct look *look)
+{
+    char text[500];
+    if (look_is_right(look, text, sizeof text))
+        return;
+    v->ok = false;
+    if (!v->message[0])
+        snprintf(v->message, sizeof v->message, "%s", text);
+}
+
+/* Brings rows [first, first + n) of output i to the host and looks at them. */
+static enum gate_status look_at_band(struct device *d, const struct kg_tensor *t,
+                                     const double *reference, int64_t first, int64_t n,
+                                     struct look *look, struct gate_error *err)
+{
+    size_t each = problem_dtype_bytes(t->dtype), elements = (size_t)(n * look->columns);
+    size_t from = (size_t)(first * look->columns);
+    void *got = malloc(elements * each);
+    double *want = malloc(elements * sizeof *want);
+    enum gate_status status =
+        got && want ? GATE_OK : gate_fail(err, GATE_INTERNAL, "out of memory");
+    if (!status)
+        status = device_download(d, got, (const char *)t->data + from * each, elements * each, err);
+    if (!status)
+        status = device_download(d, want, reference + from, elements * sizeof *want, err);
+    if (!status)
+        status = look_rows(look, got, want, first, n, err);
+    free(got);
+    free(want);
+    return status;
+}
+
+/* All bands, or as many as there is time for: from the first to the last one, evenly. */
+static enum gate_status look_at_bands(struct device *d, const struct kg_tensor *t,
+                                      const double *reference, struct look *look,
+                                      struct gate_error *err)
+{
+    int64_t height = look->rows < LOOK_TILE ? look->rows : LOOK_TILE;
+    int64_t bands = (look->rows + LOOK_TILE - 1) / LOOK_TILE;
+    int64_t wanted = LOOK_ELEMENTS / (height * look->columns);
+    if (height * look->columns > LOOK_BAND_MAX)
+        return GATE_OK;
+    wanted = wanted < 2 ? 2 : wanted > bands ? bands : wanted;
+    enum gate_status status = GATE_OK;
+    for (int64_t i = 0; i < wanted && i < bands && !status; i++) {
+        int64_t band = wanted > 1 ? i * (bands - 1) / (wanted - 1) : 0;
+        int64_t left = look->rows - band * LOOK_TILE;
+        status = look_at_band(d, t, reference, band * LOOK_TILE,
+                              left < LOOK_TILE ? left : LOOK_TILE, look, err);
+    }
+    return status;
+}
+
+/* Whole rows in pieces that the device compares: an error in one of them is not lost in the norm
+ * of all. */
+static enum gate_status compare_pieces(struct device *d, const struct kg_tensor *t,
+                                       const struct problem_tensor *about, const double *reference,
+                                       double rms, struct verification *v, struct gate_error *err)
+{
+    int64_t n = problem_tensor_elements(about), columns = about->shape[about->rank - 1];
+    int64_t rows = (n / columns + PIECES - 1) / PIECES;
+    enum gate_status status = GATE_OK;
+    for (int64_t at = 0; at < n && !status; at += rows * columns) {
+        int64_t length = n - at < rows * columns ? n - at : rows * columns;
+        struct kg_tensor piece = {.data =
+                                      (char *)t->data + (size_t)at * problem_dtype_bytes(t->dtype),
+                                  .dtype = t->dtype,
+                                  .rank = 1,
+                                  .shape = {length},
+                                  .stride = {1}};
+        struct device_comparison c;
+        status = device_compare(d, &piece, reference + at, &c, err);
+        if (status)
+            break;
+        double norm_sq = fmax(c.reference_sq, 1e-6 * rms * rms * (double)length);
+        double error = norm_sq > 0 ? sqrt(c.error_sq / norm_sq) : sqrt(c.error_sq);
+        if (error <= LOOK_PART_LIMIT * v->limit)
+            continue;
+        if (c.first_bad >= 0)
+            c.first_bad += at;
+        c.elements = n;
+        say_wrong(v, about, &c, error);
+    }
+    return status;
+}
+
+/* Tiles and rows of output i. */
+static enum gate_status look_closely(struct device *d, const struct kg_problem *p,
+                                     const struct operands *o, const struct reference *r,
+                                     uint32_t i, double rms, struct verification *v,
+                                     struct gate_error *err)
+{
+    struct look look;
+    look_start(&look, p, &o->out[i], false, rms);
+    enum gate_status status = look_at_bands(d, &o->args.out[i], r->out[i].data, &look, err);
+    if (!status)
+        say_look(v, &look);
+    if (status || !v->ok || look.seen == look.rows * look.columns)
+        return status;
+    return compare_pieces(d, &o->args.out[i], &o->out[i], r->out[i].data, rms, v, err);
+}
+
+static enum gate_status verify_output(struct device *d, const struct suite_case *c,
+                                      const struct operands *o, const struct reference *r,
+                                      uint32_t i, bool closely, struct verification *v,
+                                      struct gate_error *err)
+{
+    struct device_comparison comparison;
+    const cJSON *expected = suite_case_values(c, "expect", o->out[i].name);
+    enum gate_status status = device_compare(d, &o->args.out[i], r->out[i].data, &comparison, err);
+    if (status)
+        return status;
+    double least = least_rms(c, &o->out[i]);
+    add_comparison(v, &o->out[i], &comparison, least);
+    if (expected)
+        status = compare_expected(d, &o->args.out[i], &o->out[i], expected, v, err);
+    if (status || !v->ok || !closely)
+        return status;
+    double rms = fmax(least, sqrt(comparison.reference_sq / (double)comparison.elements));
+    return look_closely(d, &c->problem, o, r, i, rms, v, err);
+}
+
+enum gate_status verify_outputs(struct device *d, const struct suite_case *c,
+                                const struct operands *o, const struct reference *r, bool closely,
+                                struct verification *v, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    for (uint32_t i = 0; i < o->args.n_out && !status; i++)
+        status = verify_output(d, c, o, r, i, closely, v, err);
+    return status;
+}
+
+/* ---- one arm ---- */
+
+static void say(struct verification *v, const char *text)
+{
+    v->ok = false;
+    if (!v->message[0])
+        snprintf(v->message, sizeof v->message, "%.890s", text);
+}
+
+/* Puts "where: " before what is said already. */
+static void say_before(struct verification *v, const char *where)
+{
+    char what[sizeof v->message];
+    memcpy(what, v->message, sizeof what);
+    snprintf(v->message, sizeof v->message, "%s: %.*s", where,
+             (int)(sizeof what - strlen(where) - 3), what);
+}
+
+/* One launch, and what the device says of it. */
+static enum gate_status launch_arm(const struct verify_job *job, struct arm *arm,
+                                   struct gate_error *err)
+{
+    struct arm_launch launch = {arm, &job->c->problem, job->operands, 1, job->workspace};
+    enum gate_status status = device_launch_checked(job->device, arm_launch, &launch, 0, err);
+    if (status == GATE_WRONG)
+        say(&arm->verification, err->message);
+    return status;
+}
+
+static enum gate_status check_zones(const struct verify_job *job, struct arm *arm,
+                                    unsigned char poison, struct gate_error *err)
+{
+    bool intact;
+    char text[200];
+    enum gate_status status =
+        operands_check_zones(job->device, job->operands, poison, &intact, text, sizeof text, err);
+    if (!status && !intact)
+        say(&arm->verification, text);
+    return status;
+}
+
+/* The candidate once more on what it left behind: the same bits, or, declared otherwise, right. */
+static enum gate_status repeat(const struct verify_job *job, struct arm *arm,
+                               struct gate_error *err)
+{
+    struct verification *v = &arm->verification;
+    uint64_t first, again;
+    enum gate_status status = operands_hash_outputs(job->device, job->operands, &first, err);
+    for (int i = 0; i < REPEATS && !status && v->ok; i++) {
+        status = launch_arm(job, arm, err);
+        if (!status && (arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC)) {
+            status =
+                verify_outputs(job->device, job->c, job->operands, job->reference, false, v, err);
+            continue;
+        }
+        if (!status)
+            status = operands_hash_outputs(job->device, job->operands, &again, err);
+        if (!status && again != first)
+            say(v, "another launch on the same inputs gives other bits; the kernel does not "
+                   "declare itself non-deterministic");
+    }
+    return status;
+}
+
+/*
+ * One launch as it will be timed: recorded, then replayed into poisoned outputs. What hides on
+ * another stream is not in the recording, or has run before the outputs were poisoned.
+ */
+static enum gate_status replay_once(const struct verify_job *job, struct arm *arm,
+                                    struct gate_error *err)
+{
+    struct arm_launch launch = {arm, &job->c->problem, job->operands, 1, job->workspace};
+    struct device_replay *recording = NULL;
+    struct device_time unused;
+    enum gate_status status =
+        device_replay_record(job->device, arm_launch, &launch, 1, false, &recording, err);
+    if (!status)
+        status = device_synchronize(job->device, err);
+    if (!status)
+        status = operands_poison(job->device, job->operands, POISON_NAN, err);
+    if (!status)
+        status = device_replay_run(job->device, recording, &unused, err);
+    device_replay_free(job->device, recording);
+    return status;
+}
+
+/* What the replay wrote: the bits of the launches, or, declared otherwise, something right. */
+static enum gate_status verify_replayed(const struct verify_job *job, struct arm *arm,
+                                        struct gate_error *err)
+{
+    struct verification *v = &arm->verification;
+    uint64_t launched = 0, replayed = 0;
+    enum gate_status status = operands_hash_outputs(job->device, job->operands, &launched, err);
+    if (!status)
+        status = replay_once(job, arm, err);
+    if (status == GATE_WRONG)
+        say(v, err->message);
+    if (!status)
+        status = operands_hash_outputs(job->device, job->operands, &replayed, err);
+    if (status || replayed == launched)
+        return status;
+    status = verify_outputs(job->device, job->c, job->operands, job->reference, true, v, err);
+    if (!status && !v->ok)
+        say_before(v, "right when launched, wrong when replayed from a recording");
+    else if (!status && !(arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC))
+        say(v, "gives other bits when replayed from a recording than when launched; the kernel "
+               "does not declare itself non-deterministic");
+    return status;
+}
+
+/* What no launch may change: the state of the process and of the device, and the inputs. */
+struct surroundings {
+    struct state process;
+    struct device_state device;
+    uint64_t inputs; /* their hash */
+};
+
+static enum gate_status read_surroundings(const struct verify_job *job, struct surroundings *out,
+                                          struct gate_error *err)
+{
+    state_read(false, &out->process);
+    enum gate_status status = device_state_read(job->device, &out->device, err);
+    return status ? status : operands_hash_inputs(job->device, job->operands, &out->inputs, err);
+}
+
+/* The candidate has left its inputs, the process and the device alone. */
+static enum gate_status check_surroundings(const struct verify_job *job, struct arm *arm,
+                                           const struct surroundings *before,
+                                           struct gate_error *err)
+{
+    struct surroundings now;
+    enum gate_status status = read_surroundings(job, &now, err);
+    if (status)
+        return status;
+    state_compare(&before->process, &now.process, &arm->verification);
+    state_compare_device(&before->device, &now.device, &arm->verification);
+    if (now.inputs != before->inputs)
+        say(&arm->verification, "wrote where it must not: an input is not what it was");
+    return GATE_OK;
+}
+
+/* Its launches give the same again, and so does their recording, which leaves all else alone too.
+ */
+static enum gate_status verify_further(const struct verify_job *job, struct arm *arm,
+                                       unsigned char poison, const struct surroundings *before,
+                                       struct gate_error *err)
+{
+    const struct verification *v = &arm->verification;
+    enum gate_status status = check_surroundings(job, arm, before, err);
+    if (!status && v->ok)
+        status = repeat(job, arm, err);
+    if (!status && v->ok)
+        status = verify_replayed(job, arm, err);
+    if (!status && v->ok)
+        status = check_zones(job, arm, poison, err);
+    return status || !v->ok ? status : check_surroundings(job, arm, before, err);
+}
+
+/* One launch into poisoned outputs between poisoned red zones, compared. */
+static enum gate_status verify_once(const struct verify_job *job, struct arm *arm,
+                                    unsigned char poison, bool closely, struct gate_error *err)
+{
+    struct device *d = job->device;
+    struct device_memory w = job->workspace;
+    enum gate_status status = operands_poison(d, job->operands, poison, err);
+    if (!status && w.bytes)
+        status = device_fill_bytes(d, w.data, poison, w.bytes, err);
+    if (!status)
+        status = launch_arm(job, arm, err);
+    if (status)
+        return status;
+    arm->verification.seeds++;
+    status =
+        verify_outputs(d, job->c, job->operands, job->reference, closely, &arm->verification, err);
+    return status ? status : check_zones(job, arm, poison, err);
+}
+
+/* Says under which inputs the fault showed that `v` has and did not have before. */
+static void say_inputs(struct verification *v, unsigned set, bool had)
+{
+    char where[100];
+    if (had || !v->message[0])
+        return;
+    snprintf(where, sizeof where, "probe '%s' on the problem itself (input set %u)",
+             probe_name(PROBE_NORMAL), set);
+    say_before(v, where);
+}
+
+/* All arms on input set `s`. */
+static enum gate_status verify_set(const struct verify_job *job, unsigned s, struct gate_error *err)
+{
+    struct device *d = job->device;
+    const struct kg_problem *p = &job->c->problem;
+    uint64_t set_seed = operands_seed(job->seed, s);
+    bool first = s == VERIFY_SEEDS - 1;
+    unsigned char poison = s % 2 ? POISON_LARGE : POISON_NAN;
+    struct surroundings before;
+    enum gate_status status = operands_fill(d, job->c, job->operands, set_seed, err);
+    if (!status)
+        status = operands_fill_zones(d, job->operands, poison, err);
+    if (!status)
+        status = reference_compute(d, p, job->operands, job->reference, err);
+    if (!status && first)
+        status = spot_check(d, p, job->operands, job->reference, set_seed, err);
+    if (!status && first)
+        status = read_surroundings(job, &before, err);
+    for (unsigned i = 0; i < job->n_arms && !status; i++) {
+        struct arm *arm = &job->arms[i];
+        bool closely = first && i == 0, had = arm->verification.message[0];
+        job->notice(job->context, arm);
+        if (arm->verification.ok)
+            status = verify_once(job, arm, poison, closely, err);
+        if (!status && arm->verification.ok)
+            status =
+                operands_hash_outputs(d, job->operands, &arm->verification.fingerprints.of[s], err);
+        if (!status && closely && arm->verification.ok)
+            status = verify_further(job, arm, poison, &before, err);
+        say_inputs(&arm->verification, s, had);
+    }
+    return status;
+}
+
+/* The error of the first provider that is right, on the inputs that the candidate had. */
+static void note_vendor(const struct verify_job *job)
+{
+    struct verification *v = &job->arms[0].verification;
+    for (unsigned i = 1; i < job->n_arms && !v->vendor[0]; i++) {
+        const struct arm *arm = &job->arms[i];
+        if (arm->role != ARM_PROVIDER || !arm->verification.ok)
+            continue;
+        snprintf(v->vendor, sizeof v->vendor, "%s", arm->library->table->provider);
+        v->vendor_rel_fro = arm->verification.rel_fro;
+    }
+}
+
+enum gate_status verify_arms(const struct verify_job *job, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    for (unsigned s = job->tier == VERIFY_SMALL ? 0 : VERIFY_SEEDS; s-- > 0 && !status;)
+        status = verify_set(job, s, err);
+    for (unsigned i = 0; i < job->n_arms && !status && job->tier != VERIFY_SMALL; i++)
+        job->arms[i].verification.fingerprints.known = job->arms[i].verification.ok;
+    note_vendor(job);
+    if (status || !job->arms[0].verification.ok)
+        return status;
+    return tier_checks(job->device, &job->c->problem, job->seed, job->tier, &job->arms[0],
+                       job->notice, job->context, err);
+}

@@ -1,0 +1,55 @@
+/*
+ * verify.h: is the result right?
+ *
+ * Each arm computes every input set into poisoned outputs among red zones; each output is compared
+ * with an fp64 reference that the device computed by plain kernels of its own and that is
+ * spot-checked against the CPU. The figure that decides is the relative Frobenius error
+ * |x - ref| / |ref| of the whole output, of every tile and of every row: unlike allclose() with the
+ * usual tolerances it sees a skipped tail, a wrong scale or an fp16 accumulator. The allclose()
+ * figures are reported beside it. The candidate must also leave its inputs alone, give the same
+ * bits again, and pass the checks of a tier (verify_tier.h).
+ */
+#ifndef GATE_VERIFY_VERIFY_H
+#define GATE_VERIFY_VERIFY_H
+
+#include "launch/arm.h"
+#include "verify_reference.h"
+#include "verify_tier.h"
+
+/* What is known of an arm before it was looked at; each arm's `verification` must start as this. */
+struct verification verification_start(const struct kg_problem *p);
+
+/* Called before each launch of an arm, so that a hang or crash can be put down to it. */
+typedef tier_notice_fn verify_notice_fn;
+
+/* What verify_arms() works on. */
+struct verify_job {
+    struct device *device;
+    const struct suite_case *c;
+    uint64_t seed;
+    enum verify_tier tier;
+    struct operands *operands; /* in red zones */
+    struct device_memory workspace;
+    struct reference *reference;
+    struct arm *arms; /* the candidate first */
+    unsigned n_arms;
+    verify_notice_fn notice;
+    void *context;
+};
+
+/*
+ * Verifies all arms on input sets VERIFY_SEEDS-1 .. 0 of the seed in turn, then the candidate by
+ * the tier's checks; afterwards the operands hold set 0 and `reference` its reference. Adds to
+ * arms[i].verification; a wrong result is an answer, not a failure. A failure is that of the
+ * device: GATE_WRONG when a launch caused it, with the guilty arm's verification saying so;
+ * GATE_INTERNAL when the device's reference disagrees with the CPU's.
+ */
+enum gate_status verify_arms(const struct verify_job *job, struct gate_error *err);
+
+/* Compares the outputs in `o` with `r` once more, `closely` by tile and row too, and adds what it
+ * finds to `v`. */
+enum gate_status verify_outputs(struct device *d, const struct suite_case *c,
+                                const struct operands *o, const struct reference *r, bool closely,
+                                struct verification *v, struct gate_error *err);
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * verify_bench.h: one kernel, one small problem, one probe, one layout: launched and looked at.
+ *
+ * A check uploads an image (verify_image.h), launches, downloads all of it and looks: at every
+ * element of the outputs, and at every byte that no kernel may touch. It launches again on what the
+ * first launch left behind, and once more on an image with another poison: the outputs must be the
+ * same bits, or, for a kernel that declares itself non-deterministic, right each time.
+ */
+#ifndef GATE_VERIFY_VERIFY_BENCH_H
+#define GATE_VERIFY_VERIFY_BENCH_H
+
+#include "launch/arm.h"
+#include "verify_far.h"
+#include "verify_guard.h"
+#include "verify_image.h"
+#include "verify_probe.h"
+
+struct bench {
+    struct device *device;
+    const struct arm *arm; /* its kernel is preferred; else its library chooses */
+    uint64_t seed;
+    unsigned repeats; /* launches on what the one before left behind */
+
+    struct verification *found; /* what checks add to: checks, skipped, and the first fault */
+    struct device_memory slab, reference, workspace;
+    struct guard guard;
+    struct far far;
+    const struct kg_kernel *kernel; /* of the problem in hand */
+    uint64_t workspace_bytes;
+};
+
+struct check {
+    struct kg_problem problem;
+    enum probe probe;
+    enum image_layout layout;
+    enum guard_side guard; /* of a dense layout, where the device has memory to guard */
+};
+
+/* Does the kernel, or another of its library, serve the problem? */
+bool bench_serves(const struct bench *b, const struct kg_problem *p);
+
+/*
+ * Runs one check. What is wrong is an answer: found->ok and found->message. GATE_WRONG: a launch
+ * failed, and the device may be spoiled; found says so too. A problem that no kernel serves is not
+ * counted; a layout that the kernel refuses is counted as skipped.
+ */
+enum gate_status bench_check(struct bench *b, const struct check *check, struct gate_error *err);
+
+/*
+ * Many launches (dozens) on the same operands: the results stay the same bits, and no memory is
+ * lost on the way, of the process on the host and of the device elsewhere.
+ */
+enum gate_status bench_endure(struct bench *b, const struct kg_problem *p, unsigned launches,
+                              struct gate_error *err);
+
+void bench_release(struct bench *b);
+
+#endif

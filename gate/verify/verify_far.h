@@ -1,0 +1,36 @@
+/*
+ * verify_far.h: operands whose rows, or heads, are 2^30 elements apart.
+ *
+ * Offsets of such a tensor fit no int, in bytes from the second row on and in elements from the
+ * third one. All else is small, and nothing is mapped between the rows.
+ */
+#ifndef GATE_VERIFY_VERIFY_FAR_H
+#define GATE_VERIFY_VERIFY_FAR_H
+
+#include "device/device.h"
+#include "verify_image.h"
+
+/* Memory of the tensors in the order of an image; all but those of rank 1 are spread. */
+struct far {
+    struct device_memory tensor[PROBLEM_MAX_TENSORS];
+    struct device_pieces pieces[PROBLEM_MAX_TENSORS];
+};
+
+/* A small problem like `p`, but of the same op, dtype, flags and head size. */
+struct kg_problem far_problem(const struct kg_problem *p);
+
+/* Room for the tensors of a dense image. *offered: false where the device has no such memory. */
+enum gate_status far_make(struct device *d, struct far *f, const struct image *image, bool *offered,
+                          struct gate_error *err);
+void far_release(struct device *d, struct far *f);
+
+/* Lets the arguments of a launch point there. */
+void far_place(const struct far *f, const struct image *image, struct kg_args *args);
+
+/* Copies the tensors there from `slab`, the dense image on the device, and back again. */
+enum gate_status far_enter(struct device *d, const struct far *f, const struct image *image,
+                           const void *slab, struct gate_error *err);
+enum gate_status far_leave(struct device *d, const struct far *f, const struct image *image,
+                           void *slab, struct gate_error *err);
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * verify_image.h: one set of operands, byte by byte, with everything around them.
+ *
+ * An image is what a small set of operands shall look like in device memory before a launch: the
+ * tensors in some layout, red zones between them, padding in their rows. It is built on the host,
+ * uploaded as a whole and downloaded as a whole, so that a look at it sees every byte that a kernel
+ * wrote and was not to: inputs, padding, red zones, the neighbour's memory.
+ */
+#ifndef GATE_VERIFY_VERIFY_IMAGE_H
+#define GATE_VERIFY_VERIFY_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cases/problem.h"
+
+#define IMAGE_RED_ZONE 4096 /* bytes before the first tensor, between tensors, after the last */
+
+/* How the tensors lie. kernel.h allows all of these; a kernel that does not serve one says so by
+ * returning KG_UNSUPPORTED. */
+enum image_layout {
+    IMAGE_DENSE,  /* aligned to 256 bytes */
+    IMAGE_OFFSET, /* dense, each base aligned to 16 bytes and to no more */
+    IMAGE_PADDED, /* rows 16 bytes further apart than they are long, rounded up to 16 bytes */
+    IMAGE_ODD,    /* rows an odd number of elements apart */
+    IMAGE_HEADS,  /* rank 4: the heads of a position side by side; else like IMAGE_PADDED */
+    IMAGE_LAYOUTS
+};
+
+struct image {
+    struct kg_problem problem;
+    enum image_layout layout;
+    uint32_t n_in, n_out;
+    struct problem_tensor about[PROBLEM_MAX_TENSORS]; /* inputs first */
+    struct kg_tensor view[PROBLEM_MAX_TENSORS];       /* of `bytes` */
+    size_t offset[PROBLEM_MAX_TENSORS];               /* of the first element in `bytes` */
+    size_t span[PROBLEM_MAX_TENSORS];                 /* bytes from the first to the last element */
+    unsigned char *bytes;
+    size_t size;
+};
+
+const char *image_layout_name(enum image_layout layout);
+
+/* Bytes that an image of this problem takes. */
+size_t image_size(const struct kg_problem *p, enum image_layout layout);
+
+/* Lays the tensors out; every byte is `poison`. Release whatever it returns. */
+enum gate_status image_make(const struct kg_problem *p, enum image_layout layout,
+                            unsigned char poison, struct image *out, struct gate_error *err);
+void image_release(struct image *image);
+
+/* The arguments of a launch on the image at `memory` of a device, aligned to 256 bytes; no
+ * workspace and no stream. */
+struct kg_args image_args(const struct image *image, void *memory);
+
+/* The same inputs in another image of the same layout, all else `poison`. */
+enum gate_status image_with_poison(const struct image *image, unsigned char poison,
+                                   struct image *out, struct gate_error *err);
+
+/* Copies the elements of tensor `i` (counted over inputs and outputs) out of `bytes`, an image of
+ * the same layout, to dense memory. */
+void image_gather(const struct image *image, const unsigned char *bytes, unsigned i, void *dense);
+
+/*
+ * Is all of `after`, what a device holds after a launch, as it was but the elements of the outputs?
+ * If not, says in `text` what was written where it must not be.
+ */
+bool image_is_intact(const struct image *image, const unsigned char *after, char *text,
+                     size_t size);
+
+#endif

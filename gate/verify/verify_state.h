@@ -1,0 +1,56 @@
+/*
+ * verify_state.h: what a kernel must leave alone beside memory: the state of the process.
+ *
+ * A launch that changes how numbers are rounded, who hears signals, the folder, the limits, or that
+ * leaves threads, files or memory behind changes everything that is measured after it.
+ */
+#ifndef GATE_VERIFY_VERIFY_STATE_H
+#define GATE_VERIFY_VERIFY_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "launch/arm.h"
+
+struct state {
+    unsigned float_control; /* rounding, flushing of subnormals, exception masks */
+    char folder[512];
+    unsigned long long signals_ignored, signals_caught;
+    char limits[2048];
+    char affinity[256];
+    mode_t umask;
+    int scheduler, niceness;
+    unsigned threads, files, children;
+};
+
+/* `counted`: also threads, files and children, which a CUDA driver makes when it pleases. */
+void state_read(bool counted, struct state *out);
+
+/* Has a kernel changed anything? Then says so in v. */
+void state_compare(const struct state *before, const struct state *now, struct verification *v);
+
+struct state_memory {
+    size_t heap_bytes;    /* allocated by malloc() */
+    size_t address_bytes; /* private and writable, of the whole process */
+};
+
+struct state_memory state_memory(void);
+
+/* Has a kernel changed the device, or taken most of its memory? Then says so in v. */
+void state_compare_device(const struct device_state *before, const struct device_state *now,
+                          struct verification *v);
+
+/*
+ * Does each of so many launches lose device memory? Then says so in v. `at`: before them, after the
+ * first half and at the end; another process that starts takes memory in one of the halves. The
+ * driver hands it out in pieces of MiB, so that small losses stay unseen.
+ */
+void state_find_device_leak(const struct device_state at[3], unsigned launches,
+                            struct verification *v);
+
+/* Does each of so many launches lose memory? Then says so in v. */
+void state_find_leak(const struct state_memory *before, const struct state_memory *now,
+                     unsigned launches, struct verification *v);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * audit.h: what recorded launches write, held against what was verified.
+ *
+ * A kernel may be right when it is looked at, and wrong or idle when it is timed: it counts its
+ * launches, sees that it is recorded, remembers results by their pointers, or finds its own result
+ * still there. So when all samples are taken, each arm's own recording is replayed with every set
+ * holding the content of another one and the outputs poisoned, so that nothing that was remembered
+ * is of use: each output of each set must have the fingerprint of the verified output of the same
+ * inputs.
+ *
+ * Of the candidate one launch for each set is recorded too and replayed twice, on fresh contents
+ * and poisoned outputs, and on the same inputs once more with the results there already: both must
+ * take about as long. A thorough audit also records as many launches with the outputs poisoned
+ * before the last rotation over the sets, for whoever works in the first one alone, and looks at a
+ * single launch.
+ */
+#ifndef GATE_WORKER_AUDIT_H
+#define GATE_WORKER_AUDIT_H
+
+#include "launch/session.h"
+
+/*
+ * Outputs that `arm` wrote in timed launches, of inputs of content `content`, have other bits than
+ * the verified ones, or the arm is declared non-deterministic: are they right? GATE_WRONG with a
+ * message when they are not.
+ */
+typedef enum gate_status (*audit_check_fn)(void *context, struct arm *arm, const struct operands *o,
+                                           unsigned content, struct gate_error *err);
+
+struct audit {
+    struct session *session;
+    bool thorough;
+    audit_check_fn check;
+    void *context;
+};
+
+/* Audits all arms that have fingerprints. GATE_WRONG: the session's `at` is the guilty one. The
+ * session can take no samples afterwards. */
+enum gate_status audit_arms(const struct audit *a, struct gate_error *err);
+
+#endif

@@ -1,0 +1,352 @@
+#include "measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "protocol.h"
+#include "launch/session.h"
+#include "base/clock.h"
+
+#define ROUNDS_MIN (PROTOCOL_SAMPLES_MIN / 2) /* enough if the intervals are very sharp */
+#define VERY_SHARP 0.5
+#define BEST_HALF_WIDTH 0.001 /* of the ratio to the best, and of p50 when nothing is beside it */
+#define PROVIDER_HALF_WIDTH 0.005
+#define PROVIDER_BUDGET_SHARE 0.5
+#define SINGLE_LAUNCHES_MIN 10
+
+/* Wall time that a replay may take beyond its device time when nothing hides on another stream. */
+#define HIDDEN_NS 200e3
+#define HIDDEN_SHARE 0.1
+
+/* Peaks are datasheet figures: leave room for a boost clock, and for what stays in the L2. */
+#define FLOOR_FLOPS_SLACK 0.9
+#define FLOOR_BYTES_SLACK 0.6
+
+const char *measure_contract(const struct device *d)
+{
+    return device_info(d)->kg.kind == KG_DEVICE_CUDA ? "paired-graph-v1" : "paired-loop-v1";
+}
+
+static double peak_flops(const struct kg_problem *p, const struct device_peaks *peaks)
+{
+    if (p->dtype != KG_F32)
+        return peaks->fp16_flops;
+    return p->flags & KG_FLAG_TF32 ? peaks->tf32_flops : peaks->fp32_flops;
+}
+
+double measure_floor_ns(const struct kg_problem *p, const struct device_peaks *peaks)
+{
+    double flops = peak_flops(p, peaks);
+    if (flops <= 0 || peaks->bytes_per_s <= 0)
+        return 0;
+    return fmax(problem_flops(p) / flops, problem_bytes(p) / peaks->bytes_per_s) * 1e9;
+}
+
+/* Is every interval as narrow as `times` what its arm asks for? */
+static enum gate_status is_sharp(const struct session *s, double times, bool *sharp,
+                                 struct gate_error *err)
+{
+    *sharp = true;
+    for (unsigned m = s->n_members > 1 ? 1 : 0; m < s->n_members && *sharp; m++) {
+        unsigned i = s->members[m];
+        struct session_quantiles q;
+        enum gate_status status =
+            i ? session_ratio(s, i, &q.p50, err) : session_quantiles(s, 0, &q, err);
+        if (status)
+            return status;
+        double wanted = s->arms[i].role == ARM_PROVIDER ? PROVIDER_HALF_WIDTH : BEST_HALF_WIDTH;
+        *sharp = stats_half_width(q.p50) < times * wanted;
+    }
+    return GATE_OK;
+}
+
+static enum gate_status take_rounds(struct session *s, double budget_ns, struct gate_error *err)
+{
+    double start = clock_ns();
+    bool sharp = false;
+    enum gate_status status = GATE_OK;
+    for (unsigned round = 1; round <= SESSION_ROUNDS_MAX && !status && !sharp; round++) {
+        status = session_round(s, err);
+        if (status || round < ROUNDS_MIN || round % 2)
+            continue;
+        if (round >= MEASURE_ROUNDS && clock_ns() - start > budget_ns)
+            break;
+        status = is_sharp(s, round < MEASURE_ROUNDS ? VERY_SHARP : 1, &sharp, err);
+    }
+    return status;
+}
+
+/* Cold launches of all arms, ns[arm][0] to ns[arm][*n - 1]. */
+static enum gate_status time_singles(struct session *s, const struct measure_policy *policy,
+                                     double (*ns)[MEASURE_SINGLES], size_t *n,
+                                     struct gate_error *err)
+{
+    double start = clock_ns();
+    enum gate_status status = GATE_OK;
+    for (*n = 0; *n < MEASURE_SINGLES && !status; ++*n) {
+        if (*n >= SINGLE_LAUNCHES_MIN && !policy->all_singles &&
+            clock_ns() - start > policy->single_budget_ns)
+            break;
+        bool forth = *n % 2 == 0;
+        for (unsigned slot = 0; slot < s->n_arms && !status; slot++) {
+            s->at = forth ? slot : s->n_arms - 1 - slot;
+            double *taken = &ns[s->at][*n];
+            status = device_single_run(s->device, arm_launch, &s->series[s->at].launch,
+                                       (unsigned)*n, taken, err);
+            if (!status && !clock_can_be(*taken))
+                status = gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "a single launch",
+                                   *taken);
+        }
+    }
+    return status;
+}
+
+static double weighted(const double *x, const double *weights, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += weights[i] * x[i];
+    return sum;
+}
+
+static enum gate_status take_singles(struct session *s, const struct measure_policy *policy,
+                                     struct gate_error *err)
+{
+    double weights[MEASURE_SINGLES], (*ns)[MEASURE_SINGLES] = malloc(s->n_arms * sizeof *ns);
+    size_t n;
+    if (!ns)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    enum gate_status status = time_singles(s, policy, ns, &n, err);
+    if (!status)
+        stats_quantile_weights(n, 0.9, weights);
+    for (unsigned i = 0; i < s->n_arms && !status; i++) {
+        struct measurement *m = &s->arms[i].measurement;
+        stats_sort(ns[i], n);
+        m->n_single = n;
+        m->single_p50_ns = stats_quantile(ns[i], n, 0.5);
+        m->single_p90_ns = stats_quantile(ns[i], n, 0.9);
+        if (i > 0)
+            m->ratio_single_p90 = weighted(ns[0], weights, n) / weighted(ns[i], weights, n);
+    }
+    free(ns);
+    return status;
+}
+
+/* A time that cannot be is an error, not a success. */
+static enum gate_status check_plausible(const struct session *s, unsigned i, struct gate_error *err)
+{
+    const struct kg_problem *p = &s->c->problem;
+    const struct device_peaks *peaks = &device_info(s->device)->peaks;
+    const struct series *x = &s->series[i];
+    const char *name = s->arms[i].kernel->name;
+    double p50 = s->arms[i].measurement.p50_ns.value;
+    double flops_ns = peak_flops(p, peaks) > 0 ? problem_flops(p) / peak_flops(p, peaks) * 1e9 : 0;
+    double bytes_ns =
+        peaks->bytes_per_s > 0 && s->cold ? problem_bytes(p) / peaks->bytes_per_s * 1e9 : 0;
+    if (p50 < FLOOR_FLOPS_SLACK * flops_ns || p50 < FLOOR_BYTES_SLACK * bytes_ns)
+        return gate_fail(err, GATE_WRONG,
+                         "kernel '%s' seems to take %.3g us, less than this chip can: %.3g us of "
+                         "arithmetic, %.3g us of memory traffic",
+                         name, p50 / 1e3, flops_ns / 1e3, bytes_ns / 1e3);
+    if (x->least_hidden_ns > HIDDEN_NS + HIDDEN_SHARE * p50 * x->n_launches)
+        return gate_fail(err, GATE_WRONG,
+                         "the device works at least %.3g us beyond the timed span of kernel '%s': "
+                         "work hides on another stream",
+                         x->least_hidden_ns / 1e3, name);
+    return GATE_OK;
+}
+
+static enum gate_status check_clock(const struct session *s, unsigned i, struct gate_error *err)
+{
+    const struct series *x = &s->series[i];
+    for (size_t j = 0; j < x->n; j++)
+        if (!clock_can_be(x->ns[j]))
+            return gate_fail(err, GATE_ENVIRONMENT,
+                             "the clock stopped or jumped: sample %zu of kernel '%s' took %g ns a "
+                             "launch; nothing can be timed on this machine",
+                             j + 1, s->arms[i].kernel->name, x->ns[j]);
+    return GATE_OK;
+}
+
+static enum gate_status summarise(struct session *s, unsigned i, struct gate_error *err)
+{
+    const struct series *x = &s->series[i];
+    struct measurement *m = &s->arms[i].measurement;
+    struct session_quantiles own, candidate;
+    enum gate_status status = check_clock(s, i, err);
+    if (!status)
+        status = session_quantiles(s, i, &own, err);
+    if (!status && i > 0)
+        status = session_quantiles(s, 0, &candidate, err);
+    if (!status && i > 0)
+        status = session_ratio(s, i, &m->ratio, err);
+    if (!status && i > 0)
+        status = session_ratio_cycles(s, i, &m->ratio_cycles, err);
+    if (status)
+        return status;
+    m->p50_ns = own.p50;
+    m->p10_ns = own.p10;
+    m->p90_ns = own.p90;
+    m->ratio_p90 = i > 0 ? candidate.p90 / own.p90 : 0;
+    m->n_samples = x->n;
+    m->launches_per_sample = x->n_launches;
+    m->input_sets = s->n_sets;
+    m->cold = s->cold;
+    m->sm_clock_mhz = x->clock_sum / (double)x->n;
+    s->at = i;
+    status = check_plausible(s, i, err);
+    s->arms[i].timed = !status;
+    return status;
+}
+
+/* The samples become the arm's. */
+static void keep_samples(struct session *s, unsigned i)
+{
+    size_t n = s->series[i].n;
+    double *copy = malloc((n ? n : 1) * sizeof *copy);
+    free(s->arms[i].measurement.samples_ns);
+    for (size_t j = 0; copy && j < n; j++)
+        copy[j] = s->series[i].ns[j];
+    s->arms[i].measurement.samples_ns = copy;
+    if (!copy)
+        s->arms[i].measurement.n_samples = 0;
+}
+
+/* Rounds of these arms, and what they say of all but the first `known` of them. */
+static enum gate_status measure_group(struct session *s, const unsigned *members, unsigned n,
+                                      unsigned known, double budget_ns, struct gate_error *err)
+{
+    session_select(s, members, n);
+    enum gate_status status = take_rounds(s, budget_ns, err);
+    for (unsigned m = known; m < n && !status; m++) {
+        status = summarise(s, members[m], err);
+        if (!status)
+            keep_samples(s, members[m]);
+    }
+    return status;
+}
+
+/*
+ * The candidate and the best first, by themselves: a third kernel in the round leaves other things
+ * in the caches, and its neighbour would pay for that (1 % was seen). Then each provider beside the
+ * candidate.
+ */
+static enum gate_status measure_groups(struct session *s, double budget_ns, struct gate_error *err)
+{
+    bool paired = s->n_arms > 1 && s->arms[1].role == ARM_BEST;
+    const unsigned pair[2] = {0, 1};
+    enum gate_status status = measure_group(s, pair, paired ? 2 : 1, 0, budget_ns, err);
+    s->swap = false;
+    for (unsigned i = paired ? 2 : 1; i < s->n_arms && !status; i++) {
+        const unsigned beside[2] = {0, i};
+        status = measure_group(s, beside, 2, 1, PROVIDER_BUDGET_SHARE * budget_ns, err);
+    }
+    return status;
+}
+
+static void blame(struct session *s, const struct gate_error *err)
+{
+    struct verification *v = &s->arms[s->at].verification;
+    v->ok = false;
+    s->arms[s->at].timed = false;
+    snprintf(v->message, sizeof v->message, "%.500s", err->message);
+}
+
+/* How long the device was throttled since `before`, for every arm: the counters do not tell whose
+ * samples it hit. */
+static enum gate_status note_throttle(struct session *s, const struct device_throttle *before,
+                                      struct gate_error *err)
+{
+    struct device_throttle after;
+    enum gate_status status = device_throttle_read(s->device, &after, err);
+    for (unsigned i = 0; i < s->n_arms && !status; i++)
+        s->arms[i].measurement.throttle =
+            (struct device_throttle){.power_ns = after.power_ns - before->power_ns,
+                                     .thermal_ns = after.thermal_ns - before->thermal_ns};
+    return status;
+}
+
+static void note_code(struct session *s)
+{
+    for (unsigned i = 0; i < s->n_arms; i++) {
+        struct measurement *m = &s->arms[i].measurement;
+        const struct device_kernels kernels = device_replay_kernels(s->device, s->series[i].replay);
+        m->code = code_of(&kernels, s->arms[i].library->code);
+        m->same_code = i > 0 && code_is_same(&s->arms[0].measurement.code, &m->code);
+    }
+}
+
+static enum gate_status measure_session(struct session *s, const struct measure_policy *policy,
+                                        struct gate_error *err)
+{
+    struct device_throttle before;
+    enum gate_status status = device_throttle_read(s->device, &before, err);
+    note_code(s);
+    if (!status)
+        status = measure_groups(s, policy->budget_ns, err);
+    if (!status)
+        status = note_throttle(s, &before, err);
+    if (!status && (policy->single_budget_ns > 0 || policy->all_singles))
+        status = take_singles(s, policy, err);
+    return status;
+}
+
+enum gate_status measure_arms(struct device *d, const struct suite_case *c, uint64_t seed,
+                              const struct measure_policy *policy, struct arm *arms, unsigned n,
+                              audit_check_fn check, void *context, struct gate_error *err)
+{
+    struct session s = {.device = d, .c = c, .arms = arms, .n_arms = n, .swap = policy->swap};
+    const struct audit audit = {&s, policy->single_budget_ns > 0, check, context};
+    enum gate_status status = session_start(&s, seed, err);
+    if (!status)
+        status = measure_session(&s, policy, err);
+    if (!status)
+        status = audit_arms(&audit, err);
+    if (status == GATE_WRONG)
+        blame(&s, err);
+    session_release(&s);
+    return status;
+}
+
+/* d of one share: the delay is a share of the other side's replay, measured just now. */
+static enum gate_status inject(struct session *s, double share, double budget_ns, double *out,
+                               struct gate_error *err)
+{
+    struct estimate ratio = {0};
+    struct session_quantiles q;
+    enum gate_status status = device_replay_delay(s->device, s->series[0].replay, 0, err);
+    session_clear(s);
+    for (int i = 0; i < 3 && !status; i++)
+        status = session_round(s, err);
+    if (!status)
+        status = session_quantiles(s, 1, &q, err);
+    if (!status)
+        status = device_replay_delay(s->device, s->series[0].replay,
+                                     share * q.p50.value * s->series[1].n_launches, err);
+    session_clear(s);
+    if (!status)
+        status = take_rounds(s, budget_ns, err);
+    for (unsigned i = 0; i < 2 && !status; i++)
+        status = check_clock(s, i, err);
+    if (!status)
+        status = session_ratio(s, 1, &ratio, err);
+    *out = status ? 0 : log(ratio.value);
+    return status;
+}
+
+enum gate_status measure_injected(struct device *d, const struct suite_case *c, uint64_t seed,
+                                  const struct measure_policy *policy, struct arm *arms,
+                                  const double *shares, unsigned n_shares, double *out,
+                                  struct gate_error *err)
+{
+    struct session s = {
+        .device = d, .c = c, .arms = arms, .n_arms = 2, .swap = policy->swap, .delayed = true};
+    enum gate_status status = session_start(&s, seed, err);
+    for (unsigned i = 0; i < n_shares && !status; i++)
+        status = inject(&s, shares[i], policy->budget_ns, &out[i], err);
+    if (status == GATE_WRONG)
+        blame(&s, err);
+    session_release(&s);
+    return status;
+}

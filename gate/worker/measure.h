@@ -1,0 +1,54 @@
+/*
+ * measure.h: how long does it take, and how much longer than the other?
+ *
+ * What a sample is stands in session.h. At least MEASURE_ROUNDS rounds are taken, or half of
+ * them where the intervals are very narrow by then, then more until they are narrow or the budget
+ * is spent. All intervals are order statistics (99 %).
+ * Beside it single cold launches are timed, one by one (contract cold-launch-v1): their p50 and p90
+ * are what a caller sees who launches once. The arms take turns, in alternating order, so that the
+ * p90s of two of them can be held against each other: a replay of a millisecond averages over what
+ * one launch in ten takes longer. That ratio is of the p90s by stats_quantile_weights().
+ */
+#ifndef GATE_WORKER_MEASURE_H
+#define GATE_WORKER_MEASURE_H
+
+#include "audit.h"
+
+#define MEASURE_ROUNDS 8    /* even: half of each kind */
+#define MEASURE_SINGLES 100 /* launches of an arm, one by one, at most */
+
+struct measure_policy {
+    double budget_ns;        /* for the rounds of one case */
+    double single_budget_ns; /* for its single launches; 0: none */
+    bool all_singles;        /* MEASURE_SINGLES of them, whatever they take: their p90 is gated */
+    bool swap;               /* the best is recorded and started first */
+};
+
+const char *measure_contract(const struct device *d);
+
+/*
+ * Measures the first n arms (n >= 1, arms[0] the candidate, the best next if it is there), all of
+ * them verified on this problem in this run; fills their `measurement` and sets `timed`. `seed` is
+ * that of verify_arms(). Then audits what the arms that have fingerprints wrote (audit.h), by
+ * `check` where it must be looked at. GATE_WRONG: a launch failed, cannot be recorded, is wrong
+ * when timed, or takes a time that cannot be (work hidden on another stream, faster than the chip);
+ * the guilty arm's verification says so.
+ */
+enum gate_status measure_arms(struct device *d, const struct suite_case *c, uint64_t seed,
+                              const struct measure_policy *policy, struct arm *arms, unsigned n,
+                              audit_check_fn check, void *context, struct gate_error *err);
+
+/*
+ * For calibration: arms[0] and arms[1] are the same kernel. For each share the candidate's replays
+ * are made longer by that share of their own measured time; out[i] is d, the median over pairs of
+ * ln(candidate / other), which truth puts at ln(1 + shares[i]).
+ */
+enum gate_status measure_injected(struct device *d, const struct suite_case *c, uint64_t seed,
+                                  const struct measure_policy *policy, struct arm *arms,
+                                  const double *shares, unsigned n_shares, double *out,
+                                  struct gate_error *err);
+
+/* The least time the problem can take on a device with these peaks, in ns; 0: not known. */
+double measure_floor_ns(const struct kg_problem *p, const struct device_peaks *peaks);
+
+#endif

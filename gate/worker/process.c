@@ -1,0 +1,307 @@
+#include "process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/interrupt.h"
+#include "protocol.h"
+
+/* A process in uninterruptible sleep (a broken driver) is left behind after this long. */
+#define REAP_S 20.0
+#define EXEC_FAILED 127
+#define COMPLAINT_CHUNKS 64 /* taken at a time */
+#define SPARED_MAX 64
+#define ORPHANS_ROUNDS 1000 /* killing a process may make others our children */
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* In the child: becomes the program, or ends. */
+static void become(char *const *argv, int in, int out, int complaints, pid_t parent)
+{
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXEC_FAILED); /* the parent died before the line above */
+    signal(SIGPIPE, SIG_DFL);
+    if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
+        dup2(complaints, STDERR_FILENO) < 0)
+        _exit(EXEC_FAILED);
+    execvp(argv[0], argv);
+    dprintf(STDERR_FILENO, "cannot run '%s': %s\n", argv[0], strerror(errno));
+    _exit(EXEC_FAILED);
+}
+
+enum gate_status process_start(struct process *p, char *const *argv, struct gate_error *err)
+{
+    int in[2] = {-1, -1}, out[2] = {-1, -1}, complaints[2] = {-1, -1};
+    pid_t parent = getpid(), pid = -1;
+    if (!pipe2(in, O_CLOEXEC) && !pipe2(out, O_CLOEXEC) && !pipe2(complaints, O_CLOEXEC))
+        pid = fork();
+    if (pid == 0)
+        become(argv, in[0], out[1], complaints[1], parent);
+    int saved = errno;
+    close_fd(&in[0]);
+    close_fd(&out[1]);
+    close_fd(&complaints[1]);
+    if (pid < 0) {
+        close_fd(&in[1]);
+        close_fd(&out[0]);
+        close_fd(&complaints[0]);
+        return gate_fail(err, GATE_ENVIRONMENT, "cannot start a worker process: %s",
+                         strerror(saved));
+    }
+    setpgid(pid, pid); /* here too: whoever comes first */
+    *p = (struct process){.pid = pid,
+                          .to = in[1],
+                          .from = out[0],
+                          .complaints = complaints[0],
+                          .end = pidfd_open(pid, 0)};
+    fcntl(p->to, F_SETFL, O_NONBLOCK);
+    fcntl(p->from, F_SETFL, O_NONBLOCK);
+    fcntl(p->complaints, F_SETFL, O_NONBLOCK);
+    buf_init(&p->input, PROTOCOL_LINE_MAX);
+    return GATE_OK;
+}
+
+bool process_write(struct process *p, const char *bytes, size_t n)
+{
+    while (n) {
+        ssize_t written = write(p->to, bytes, n);
+        if (written > 0) {
+            bytes += written;
+            n -= (size_t)written;
+            continue;
+        }
+        if (written < 0 && errno != EAGAIN && errno != EINTR)
+            return false;
+        struct pollfd fd = {.fd = p->to, .events = POLLOUT};
+        if (poll(&fd, 1, 10000) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* Keeps the last part of what the process complains of. A bounded piece of it at a time: one that
+ * complains without end must not keep its supervisor from looking at the clock. */
+static void read_complaints(struct process *p)
+{
+    char chunk[1024];
+    ssize_t n;
+    for (int i = 0; i < COMPLAINT_CHUNKS && (n = read(p->complaints, chunk, sizeof chunk)) > 0;
+         i++) {
+        size_t room = sizeof p->complaint - 1, len = (size_t)n;
+        if (p->complaint_len + len > room) {
+            size_t drop = p->complaint_len + len - room;
+            drop = drop < p->complaint_len ? drop : p->complaint_len;
+            memmove(p->complaint, p->complaint + drop, p->complaint_len - drop);
+            p->complaint_len -= drop;
+        }
+        memcpy(p->complaint + p->complaint_len, chunk, len);
+        p->complaint_len += len;
+        p->complaint[p->complaint_len] = '\0';
+    }
+}
+
+static bool take_line(struct process *p, struct buf *line)
+{
+    size_t left = p->input.len - p->searched;
+    char *newline = left ? memchr(p->input.data + p->searched, '\n', left) : NULL;
+    p->searched = newline ? 0 : p->input.len;
+    if (!newline)
+        return false;
+    size_t n = (size_t)(newline - p->input.data);
+    buf_append(line, p->input.data, n);
+    p->input.len -= n + 1;
+    memmove(p->input.data, newline + 1, p->input.len + 1);
+    return true;
+}
+
+/* Reads what is there; false at the end of the stream. */
+static bool read_input(struct process *p)
+{
+    char chunk[65536];
+    ssize_t n;
+    while ((n = read(p->from, chunk, sizeof chunk)) > 0) {
+        buf_append(&p->input, chunk, (size_t)n);
+        if (p->input.failed || memchr(chunk, '\n', (size_t)n))
+            return true;
+    }
+    return n < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+enum process_event process_read_line(struct process *p, double timeout_s, struct buf *line)
+{
+    double deadline = clock_s() + timeout_s;
+    for (;;) {
+        if (take_line(p, line))
+            return line->failed ? PROCESS_FLOOD : PROCESS_LINE;
+        double left = deadline - clock_s();
+        if (left <= 0)
+            return PROCESS_SILENCE;
+        struct pollfd fds[4] = {{.fd = p->from, .events = POLLIN},
+                                {.fd = p->complaints, .events = POLLIN},
+                                {.fd = p->end, .events = POLLIN},
+                                {.fd = interrupt_fd(), .events = POLLIN}};
+        int wait_ms = left > 60 ? 60000 : (int)(left * 1000) + 1;
+        if (poll(fds, 4, wait_ms) < 0) {
+            if (errno != EINTR)
+                return PROCESS_END;
+            continue; /* nothing was filled in */
+        }
+        if (fds[3].revents)
+            return PROCESS_INTERRUPTED;
+        if (fds[1].revents) {
+            read_complaints(p);
+            if (fds[1].revents & (POLLHUP | POLLERR))
+                close_fd(&p->complaints);
+        }
+        if (fds[0].revents && !read_input(p))
+            return PROCESS_END;
+        /* It has ended and all is read, though a child of its own may keep the pipe open. */
+        if (fds[2].revents && !fds[0].revents)
+            return PROCESS_END;
+        if (p->input.failed)
+            return PROCESS_FLOOD;
+    }
+}
+
+static void describe_end(const siginfo_t *end, char *how, size_t size)
+{
+    if (end->si_code == CLD_EXITED)
+        snprintf(how, size, "ended with exit code %d", end->si_status);
+    else
+        snprintf(how, size, "was killed by signal %d (%s)", end->si_status,
+                 strsignal(end->si_status));
+}
+
+/* Waits up to `seconds` for the end, and leaves the process a zombie: its id, which is that of its
+ * group, stays taken until collect(). */
+static bool await_end(const struct process *p, double seconds, char *how, size_t how_size)
+{
+    siginfo_t end = {0};
+    int fd = pidfd_open(p->pid, 0);
+    struct pollfd ended = {.fd = fd, .events = POLLIN};
+    if (fd >= 0) {
+        while (poll(&ended, 1, (int)(seconds * 1000)) < 0 && errno == EINTR)
+            continue;
+        close(fd);
+    }
+    if (waitid(P_PID, (id_t)p->pid, &end, WEXITED | WNOHANG | WNOWAIT) || end.si_pid != p->pid) {
+        snprintf(how, how_size, "does not end");
+        return false;
+    }
+    describe_end(&end, how, how_size);
+    return true;
+}
+
+/* Kills what is left of the group, then lets the leader go. */
+static void collect(struct process *p)
+{
+    kill(-p->pid, SIGKILL);
+    waitpid(p->pid, NULL, WNOHANG);
+}
+
+static void release(struct process *p)
+{
+    if (p->complaints >= 0)
+        read_complaints(p);
+    close_fd(&p->to);
+    close_fd(&p->from);
+    close_fd(&p->complaints);
+    close_fd(&p->end);
+    buf_release(&p->input);
+    p->pid = 0;
+}
+
+void process_kill(struct process *p, char *how, size_t how_size)
+{
+    if (!p->pid)
+        return;
+    /* One that has ended by itself is to be described as such. */
+    if (!await_end(p, 0, how, how_size)) {
+        kill(-p->pid, SIGKILL);
+        await_end(p, REAP_S, how, how_size);
+    }
+    collect(p);
+    release(p);
+}
+
+void process_finish(struct process *p, double grace_s)
+{
+    char how[64];
+    if (!p->pid)
+        return;
+    close_fd(&p->to);
+    if (!await_end(p, grace_s, how, sizeof how)) {
+        kill(-p->pid, SIGKILL);
+        await_end(p, REAP_S, how, sizeof how);
+    }
+    collect(p);
+    release(p);
+}
+
+/* ---- what has left its group ---- */
+
+/* Children that were here before: a shell that became this program may have left some. */
+static pid_t spared[SPARED_MAX];
+static unsigned n_spared;
+
+static bool is_spared(pid_t pid)
+{
+    for (unsigned i = 0; i < n_spared; i++)
+        if (spared[i] == pid)
+            return true;
+    return false;
+}
+
+/* The first of this process's children that is not spared; 0: none. With `spare` they all are from
+ * now on. */
+static pid_t find_child(bool spare)
+{
+    char path[64];
+    long pid, found = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
+    FILE *f = fopen(path, "re");
+    while (f && !found && fscanf(f, "%ld", &pid) == 1) {
+        if (spare && n_spared < SPARED_MAX)
+            spared[n_spared++] = (pid_t)pid;
+        else if (!is_spared((pid_t)pid))
+            found = pid;
+    }
+    if (f)
+        fclose(f);
+    return (pid_t)found;
+}
+
+void process_adopt_orphans(void)
+{
+    n_spared = 0;
+    find_child(true);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+void process_end_orphans(void)
+{
+    pid_t pid;
+    for (int i = 0; i < ORPHANS_ROUNDS && (pid = find_child(false)) > 0; i++) {
+        struct process orphan = {.pid = pid};
+        char how[64];
+        kill(pid, SIGKILL);
+        await_end(&orphan, REAP_S, how, sizeof how);
+        waitpid(pid, NULL, WNOHANG);
+    }
+}

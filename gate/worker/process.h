@@ -1,0 +1,59 @@
+/*
+ * process.h: a child process that speaks lines of text, and can be got rid of.
+ */
+#ifndef GATE_WORKER_PROCESS_H
+#define GATE_WORKER_PROCESS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+#define PROCESS_COMPLAINT_MAX 2048
+
+struct process {
+    pid_t pid; /* 0: none; also the id of its process group */
+    int to, from, complaints;
+    int end;          /* readable when the process itself has ended; -1: not known */
+    struct buf input; /* read, not yet handed out */
+    size_t searched;  /* bytes of it that hold no newline */
+    char complaint[PROCESS_COMPLAINT_MAX]; /* the last it wrote to standard error, terminated */
+    size_t complaint_len;
+};
+
+enum process_event {
+    PROCESS_LINE,        /* a line is in *line */
+    PROCESS_END,         /* it ended, or closed its output */
+    PROCESS_SILENCE,     /* the time is over */
+    PROCESS_FLOOD,       /* a line over PROTOCOL_LINE_MAX */
+    PROCESS_INTERRUPTED, /* this program is to end: see interrupt.h */
+};
+
+/* Starts argv[0] (looked up in PATH unless it has a slash) with pipes on its standard streams; it
+ * dies with its parent. GATE_ENVIRONMENT when it cannot be started. */
+enum gate_status process_start(struct process *p, char *const *argv, struct gate_error *err);
+
+/* Writes bytes to its standard input; false when it does not take them. */
+bool process_write(struct process *p, const char *bytes, size_t n);
+
+/* Waits for the next line (without its newline), at most timeout_s. */
+enum process_event process_read_line(struct process *p, double timeout_s, struct buf *line);
+
+/*
+ * From now on whatever descends from this process's children becomes its child when its own parent
+ * ends, so that none gets away by leaving its process group. process_end_orphans() kills and reaps
+ * all children but those that there were at the first call: nothing that the caller started itself
+ * may run at that time.
+ */
+void process_adopt_orphans(void);
+void process_end_orphans(void);
+
+/* Kills the process group and waits for its end; `how` says how the process ended. Safe on one
+ * that was never started. */
+void process_kill(struct process *p, char *how, size_t how_size);
+
+/* Closes its standard input and gives it `grace_s` to end by itself before it is killed. */
+void process_finish(struct process *p, double grace_s);
+
+#endif

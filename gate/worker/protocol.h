@@ -1,0 +1,14 @@
+/*
+ * protocol.h: limits of the worker protocol (PROTOCOL.md) that both sides keep.
+ */
+#ifndef GATE_WORKER_PROTOCOL_H
+#define GATE_WORKER_PROTOCOL_H
+
+#include <stddef.h>
+
+#define PROTOCOL_LINE_MAX ((size_t)16 << 20)
+#define PROTOCOL_BESTS_MAX 6
+#define PROTOCOL_SHARES_MAX 16
+#define PROTOCOL_SAMPLES_MIN 8 /* of an arm that is timed: four rounds */
+
+#endif

@@ -1,0 +1,14 @@
+/*
+ * alert_json.h: an alert and the steps of its life, as the API and the webhook tell them.
+ */
+#ifndef SERVER_API_ALERT_JSON_H
+#define SERVER_API_ALERT_JSON_H
+
+#include "text/emit.h"
+#include "store/store_alert.h"
+
+/* The members of an object or of a row. */
+void emit_alert_members(struct emit *e, const struct store_alert *alert);
+void emit_alert_event_members(struct emit *e, const struct store_alert_event *event);
+
+#endif

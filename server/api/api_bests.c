@@ -1,0 +1,136 @@
+/* api_bests.c: what runs were held against, and how that changed; see api.h. */
+#include <stdio.h>
+
+#include "api_private.h"
+#include "store/store_best.h"
+
+#define BESTS_DEFAULT 1000
+#define BESTS_MAX 10000
+#define LOG_DEFAULT 200
+#define LOG_MAX 1000
+
+static void put_best(struct emit *e, const struct store_best *row)
+{
+    emit_row_begin(e);
+    emit_string_member(e, "case", row->case_id);
+    emit_string_member(e, "device", row->device_model);
+    emit_string_member(e, "contract", row->contract);
+    emit_known_real(e, "p50_ns", row->p50_ns);
+    emit_known_string(e, "commit", row->commit);
+    emit_integer_member(e, "time_ms", row->time_ms);
+    emit_known_string(e, "epoch", row->epoch);
+    emit_string_member(e, "run", row->run_uuid);
+    emit_row_end(e);
+}
+
+struct best_page {
+    struct call *call;
+    int64_t n, limit;
+    char next[API_MAX_KEY + 1]; /* of the last row */
+};
+
+static bool best_row(void *context, const struct store_best *row)
+{
+    struct best_page *p = context;
+    if (p->n++ == p->limit)
+        return false;
+    snprintf(p->next, sizeof(p->next), "%s,%s", row->case_id, row->device_model);
+    put_best(&p->call->emit, row);
+    return true;
+}
+
+enum gate_status get_bests(struct call *c)
+{
+    const char *device;
+    struct best_page page = {.call = c};
+    char text[API_MAX_KEY + 1];
+    const char *parts[2];
+    bool found;
+    if (!take_format(c) || !take_device(c, false, &device) ||
+        !take_number(c, "limit", BESTS_DEFAULT, 1, BESTS_MAX, &page.limit) ||
+        !take_key(c, text, parts, 2, &found))
+        return GATE_OK;
+    struct store_best_key after = {0};
+    if (found)
+        after = (struct store_best_key){parts[0], parts[1]};
+    list_open(c, "bests");
+    enum gate_status status =
+        store_bests(c->store, device, after, page.limit + 1, best_row, &page, &c->err);
+    if (list_rows_end(c))
+        list_next(c, page.n > page.limit ? page.next : "");
+    if (list_lacks_header(c))
+        put_best(&c->emit, &(struct store_best){0});
+    list_close(c);
+    return status;
+}
+
+/* ---- the log ---- */
+
+struct page {
+    struct call *call;
+    int64_t n;
+    int64_t limit;
+    int64_t last;
+};
+
+static void put_change(struct emit *e, const struct store_best_change *row)
+{
+    emit_row_begin(e);
+    emit_string_member(e, "case", row->case_id);
+    emit_string_member(e, "device", row->device_model);
+    emit_integer_member(e, "time_ms", row->time_ms);
+    emit_string_member(e, "run", row->run_uuid);
+    emit_known_real(e, "from_ns", row->from_ns);
+    emit_known_real(e, "to_ns", row->to_ns);
+    emit_known_string(e, "commit", row->commit);
+    emit_string_member(e, "kind", row->kind);
+    emit_row_end(e);
+}
+
+static bool change_row(void *context, const struct store_best_change *row)
+{
+    struct page *p = context;
+    if (p->n++ == p->limit)
+        return false;
+    p->last = row->id;
+    put_change(&p->call->emit, row);
+    return true;
+}
+
+static enum gate_status read_log(struct page *p, const char *device, const char *case_id,
+                                 int64_t before)
+{
+    struct call *c = p->call;
+    int64_t track = 0;
+    if (!case_id)
+        return store_best_log(c->store, device, before, p->limit + 1, change_row, p, &c->err);
+    enum gate_status status = store_track(c->store, case_id, device, &track, &c->err);
+    if (status != GATE_OK || track == 0)
+        return status;
+    return store_best_log_of_track(c->store, track, before, p->limit + 1, change_row, p, &c->err);
+}
+
+enum gate_status get_best_log(struct call *c)
+{
+    const char *device;
+    const char *case_id;
+    struct page page = {.call = c};
+    int64_t before;
+    if (!take_format(c) || !take_case(c, false, &case_id) ||
+        !take_device(c, case_id != NULL, &device) ||
+        !take_number(c, "limit", LOG_DEFAULT, 1, LOG_MAX, &page.limit) ||
+        !take_number(c, "after", INT64_MAX, 1, INT64_MAX, &before))
+        return GATE_OK;
+    list_open(c, "log");
+    enum gate_status status = read_log(&page, device, case_id, before);
+    if (list_rows_end(c)) {
+        char next[24] = "";
+        if (page.n > page.limit)
+            snprintf(next, sizeof(next), "%lld", (long long)page.last);
+        list_next(c, next);
+    }
+    if (list_lacks_header(c))
+        put_change(&c->emit, &(struct store_best_change){0});
+    list_close(c);
+    return status;
+}

@@ -1,0 +1,161 @@
+/* api_cases.c: each case with its newest result; see api.h. */
+#include <string.h>
+
+#include "api_private.h"
+#include "store/store_change.h"
+
+#define CASES_DEFAULT 200
+#define CASES_MAX 1000
+
+static void put_spark(struct emit *e, const struct store_case *row)
+{
+    emit_key(e, "spark");
+    emit_open(e, '[');
+    for (int i = 0; i < row->n_spark; i++)
+        emit_real(e, row->spark_ns[i]);
+    emit_close(e, ']');
+}
+
+static void put_since(struct emit *e, const struct store_since *since)
+{
+    emit_key(e, "since");
+    emit_open(e, '{');
+    emit_known_string(e, "run", since->run_uuid);
+    emit_known_string(e, "commit", since->commit);
+    emit_key(e, "time_ms");
+    if (since->run_uuid[0] != '\0')
+        emit_integer(e, since->time_ms);
+    else
+        emit_null(e);
+    emit_close(e, '}');
+}
+
+static void put_case(struct emit *e, const struct store_case *row, int64_t alert)
+{
+    emit_row_begin(e);
+    emit_string_member(e, "id", row->id);
+    emit_string_member(e, "op", row->op);
+    emit_string_member(e, "dtype", row->dtype);
+    emit_string_member(e, "device", row->device_model);
+    emit_integer_member(e, "runs", row->n_runs);
+    emit_integer_member(e, "time_ms", row->time_ms);
+    emit_string_member(e, "run", row->run_uuid);
+    emit_known_string(e, "commit", row->commit);
+    emit_known_string(e, "branch", row->branch);
+    emit_string_member(e, "contract", row->contract);
+    emit_string_member(e, "verdict", row->verdict);
+    emit_string_member(e, "reason", row->reason);
+    emit_known_real(e, "p50_ns", row->p50_ns);
+    emit_known_real(e, "p50_lo_ns", row->p50_lo_ns);
+    emit_known_real(e, "p50_hi_ns", row->p50_hi_ns);
+    emit_known_real(e, "best_p50_ns", row->best_p50_ns);
+    emit_known_real(e, "ratio", row->ratio);
+    emit_known_real(e, "ratio_lo", row->ratio_lo);
+    emit_known_real(e, "ratio_hi", row->ratio_hi);
+    emit_known_real(e, "mde", row->mde);
+    emit_known_real(e, "tflops", row->tflops);
+    emit_known_real(e, "ceiling", row->ceiling);
+    emit_known_string(e, "peer", row->peer);
+    emit_known_real(e, "peer_ratio", row->peer_ratio);
+    emit_known_real(e, "gbps", row->gbps);
+    emit_known_real(e, "control_ns", row->control_ns);
+    emit_known_real(e, "rel_err", row->rel_err);
+    emit_known_real(e, "threshold", row->threshold);
+    emit_key(e, "change");
+    if (row->ratio > 0)
+        emit_real(e, row->ratio - 1);
+    else
+        emit_null(e);
+    emit_key(e, "alert");
+    if (alert != 0)
+        emit_integer(e, alert);
+    else
+        emit_null(e);
+    put_since(e, &row->since);
+    if (e->form != EMIT_CSV)
+        put_spark(e, row);
+    emit_row_end(e);
+}
+
+static bool case_row(void *context, const struct store_case *row)
+{
+    struct call *c = context;
+    int64_t alert = 0;
+    c->status = store_open_alert(c->store, row->track, &alert, &c->err);
+    put_case(&c->emit, row, alert);
+    return c->status == GATE_OK;
+}
+
+#define MAX_SEARCH 160
+
+/* Words in any order, apart by spaces. `text` has them for as long as the query is used. */
+static bool take_words(struct call *c, char text[MAX_SEARCH + 1], struct store_case_query *q)
+{
+    static const char good[] = "abcdefghijklmnopqrstuvwxyz0123456789_./+- ";
+    const char *search = request_parameter(c->request, "q");
+    char *rest = text;
+    if (!search)
+        return true;
+    if (strlen(search) > MAX_SEARCH || search[strspn(search, good)] != '\0') {
+        reply_problem(c->reply, 400, "The parameter 'q' has what no name can have.");
+        return false;
+    }
+    memcpy(text, search, strlen(search) + 1);
+    for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        if (q->n_words == STORE_MAX_WORDS) {
+            reply_problem(c->reply, 400, "The parameter 'q' has more than %d words.",
+                          STORE_MAX_WORDS);
+            return false;
+        }
+        q->words[q->n_words++] = word;
+    }
+    return true;
+}
+
+static bool take_sort(struct call *c, enum store_case_sort *out)
+{
+    static const char *const names[] = {"worst", "name", "p50", "time"}; /* of the enum */
+    int sort;
+    if (!take_word(c, "sort", names, 4, STORE_CASES_NAME, &sort))
+        return false;
+    *out = (enum store_case_sort)sort;
+    return true;
+}
+
+static bool take_query(struct call *c, char text[MAX_SEARCH + 1], struct store_case_query *q)
+{
+    *q = (struct store_case_query){.after = request_parameter(c->request, "after")};
+    return take_scope(c, &q->scope) && take_device(c, false, &q->device_model) &&
+           take_name(c, "op", "_", 64, false, &q->op) &&
+           take_name(c, "dtype", "_", 64, false, &q->dtype) && take_verdict(c, &q->verdict) &&
+           take_words(c, text, q) && take_sort(c, &q->sort) &&
+           take_number(c, "limit", CASES_DEFAULT, 1, CASES_MAX, &q->limit);
+}
+
+enum gate_status get_cases(struct call *c)
+{
+    struct store_case_query query;
+    struct store_case_page page;
+    char search[MAX_SEARCH + 1];
+    if (!take_format(c) || !take_query(c, search, &query))
+        return GATE_OK;
+    list_open(c, "cases");
+    enum gate_status status = store_cases(c->store, &query, case_row, c, &page, &c->err);
+    if (status == GATE_USAGE) {
+        refuse_after(c);
+        return GATE_OK;
+    }
+    if (list_rows_end(c)) {
+        emit_integer_member(&c->emit, "total", page.total);
+        emit_key(&c->emit, "counts");
+        emit_open(&c->emit, '{');
+        for (int i = 0; i < STORE_N_VERDICTS; i++)
+            emit_integer_member(&c->emit, store_verdict_name(i), page.counts[i]);
+        emit_close(&c->emit, '}');
+        list_next(c, page.next);
+    }
+    if (list_lacks_header(c))
+        put_case(&c->emit, &(struct store_case){0}, 0);
+    list_close(c);
+    return status == GATE_OK ? c->status : status;
+}

@@ -1,0 +1,224 @@
+/* api_compare.c: two runs, case by case; see api.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api_private.h"
+#include "store/store_result.h"
+
+/* A case of one of the runs. */
+struct item {
+    char case_id[164];
+    const char *verdict;
+    double p50_ns, p50_lo_ns, p50_hi_ns, control_ns, rel_err;
+};
+
+/* One of the runs. */
+struct side {
+    const char *name; /* "a" or "b" */
+    const char *text; /* as the address has it */
+    int64_t run;
+    char device[68];
+    char contract[68];
+    struct item *items; /* by case */
+    size_t n;
+    size_t cap;
+    bool no_memory;
+};
+
+static bool note_run(void *context, const struct store_run *row)
+{
+    struct side *s = context;
+    snprintf(s->device, sizeof(s->device), "%s", row->device_model);
+    snprintf(s->contract, sizeof(s->contract), "%s", row->contract);
+    return false;
+}
+
+static bool note_result(void *context, const struct store_result *row)
+{
+    struct side *s = context;
+    if (s->n == s->cap) {
+        size_t cap = s->cap ? 2 * s->cap : 64;
+        struct item *items = realloc(s->items, cap * sizeof(*items));
+        s->no_memory = !items;
+        if (!items)
+            return false;
+        s->items = items;
+        s->cap = cap;
+    }
+    struct item *item = &s->items[s->n++];
+    *item = (struct item){
+        .verdict = row->verdict,
+        .p50_ns = row->p50_ns,
+        .p50_lo_ns = row->p50_lo_ns,
+        .p50_hi_ns = row->p50_hi_ns,
+        .control_ns = row->control_ns,
+        .rel_err = row->rel_err,
+    };
+    snprintf(item->case_id, sizeof(item->case_id), "%s", row->case_id);
+    return true;
+}
+
+static int compare_items(const void *a, const void *b)
+{
+    return strcmp(((const struct item *)a)->case_id, ((const struct item *)b)->case_id);
+}
+
+static enum gate_status read_side(struct call *c, struct side *s)
+{
+    enum gate_status status = store_results(c->store, s->run, note_result, s, &c->err);
+    if (status == GATE_OK && s->no_memory)
+        status = gate_fail(&c->err, GATE_INTERNAL, "out of memory");
+    if (status == GATE_OK && s->n > 0)
+        qsort(s->items, s->n, sizeof(*s->items), compare_items);
+    return status;
+}
+
+/* ---- rows ---- */
+
+static void put_item(struct emit *e, const struct side *s, const struct item *item)
+{
+    emit_key(e, s->name);
+    if (!item && e->form != EMIT_CSV) {
+        emit_null(e);
+        return;
+    }
+    static const struct item none = {.rel_err = -1};
+    const struct item *i = item ? item : &none;
+    emit_open(e, '{');
+    emit_known_real(e, "p50_ns", i->p50_ns);
+    emit_known_real(e, "p50_lo_ns", i->p50_lo_ns);
+    emit_known_real(e, "p50_hi_ns", i->p50_hi_ns);
+    emit_known_string(e, "verdict", i->verdict);
+    emit_key(e, "rel_err");
+    if (i->rel_err < 0)
+        emit_null(e);
+    else
+        emit_real(e, i->rel_err);
+    emit_known_string(e, "contract", item ? s->contract : "");
+    emit_close(e, '}');
+}
+
+/* Why the two numbers say nothing about each other; "": they do. */
+static void find_reason(const struct side *a, const struct item *x, const struct side *b,
+                        const struct item *y, char *why, size_t size)
+{
+    why[0] = '\0';
+    if (!x || !y)
+        snprintf(why, size, "only %s has the case", x ? a->name : b->name);
+    else if (strcmp(a->device, b->device) != 0)
+        snprintf(why, size, "measured on %s and %s", a->device, b->device);
+    else if (strcmp(a->contract, b->contract) != 0)
+        snprintf(why, size, "measured by the contracts %s and %s", a->contract, b->contract);
+    else if (x->p50_ns <= 0 || y->p50_ns <= 0)
+        snprintf(why, size, "%s has no verified time", x->p50_ns <= 0 ? a->name : b->name);
+}
+
+static void put_pair(struct emit *e, const struct side *a, const struct item *x,
+                     const struct side *b, const struct item *y)
+{
+    char why[200];
+    double ratio = 0;
+    double ratio_control = 0;
+    find_reason(a, x, b, y, why, sizeof(why));
+    if (why[0] == '\0') {
+        ratio = y->p50_ns / x->p50_ns;
+        if (x->control_ns > 0 && y->control_ns > 0)
+            ratio_control = ratio * x->control_ns / y->control_ns;
+    }
+    emit_row_begin(e);
+    emit_string_member(e, "id", x ? x->case_id : y->case_id);
+    put_item(e, a, x);
+    put_item(e, b, y);
+    emit_known_real(e, "ratio", ratio);
+    emit_known_real(e, "ratio_control", ratio_control);
+    emit_bool_member(e, "comparable", why[0] == '\0');
+    emit_string_member(e, "why", why);
+    emit_row_end(e);
+}
+
+/* Both are sorted: side by side, a case that only one has alone. */
+static void put_pairs(struct emit *e, const struct side *a, const struct side *b)
+{
+    size_t i = 0;
+    size_t k = 0;
+    while (i < a->n || k < b->n) {
+        int order = i == a->n ? 1 : k == b->n ? -1 : compare_items(&a->items[i], &b->items[k]);
+        put_pair(e, a, order <= 0 ? &a->items[i] : NULL, b, order >= 0 ? &b->items[k] : NULL);
+        i += order <= 0;
+        k += order >= 0;
+    }
+}
+
+static bool run_row(void *context, const struct store_run *row)
+{
+    put_run_members(context, row);
+    return false;
+}
+
+static enum gate_status put_side(struct call *c, const struct side *s, const char *device)
+{
+    emit_key(&c->emit, s->name);
+    emit_open(&c->emit, '{');
+    enum gate_status status =
+        store_find_run(c->store, s->text, device, run_row, &c->emit, NULL, &c->err);
+    emit_close(&c->emit, '}');
+    return status;
+}
+
+static enum gate_status put_answer(struct call *c, const struct side *a, const struct side *b,
+                                   const char *device)
+{
+    static const struct item none;
+    enum gate_status status = GATE_OK;
+    list_open(c, "cases");
+    put_pairs(&c->emit, a, b);
+    if (list_rows_end(c)) {
+        status = put_side(c, a, device);
+        if (status == GATE_OK)
+            status = put_side(c, b, device);
+    }
+    if (list_lacks_header(c))
+        put_pair(&c->emit, a, &none, b, &none);
+    list_close(c);
+    return status;
+}
+
+/* False: the request was answered with a problem, or *status says what failed. */
+static bool find_side(struct call *c, const char *device, struct side *s, enum gate_status *status)
+{
+    s->text = request_parameter(c->request, s->name);
+    if (!s->text) {
+        reply_problem(c->reply, 400, "The parameter '%s' is missing.", s->name);
+        return false;
+    }
+    *status = store_find_run(c->store, s->text, device, note_run, s, &s->run, &c->err);
+    if (*status == GATE_USAGE) {
+        reply_problem(c->reply, 404,
+                      "The parameter '%s' names no run, or more than one: it must be a run's uuid "
+                      "or 4 or more characters of its start, or 7 or more digits of a commit.",
+                      s->name);
+        *status = GATE_OK;
+        return false;
+    }
+    return *status == GATE_OK;
+}
+
+enum gate_status get_compare(struct call *c)
+{
+    const char *device;
+    struct side a = {.name = "a"};
+    struct side b = {.name = "b"};
+    enum gate_status status = GATE_OK;
+    if (!take_format(c) || !take_device(c, false, &device) || !find_side(c, device, &a, &status) ||
+        !find_side(c, device, &b, &status))
+        return status;
+    status = read_side(c, &a);
+    if (status == GATE_OK)
+        status = read_side(c, &b);
+    if (status == GATE_OK)
+        status = put_answer(c, &a, &b, device);
+    free(a.items);
+    free(b.items);
+    return status;
+}

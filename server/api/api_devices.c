@@ -1,0 +1,110 @@
+/* api_devices.c: the device models with their epochs, and the branches; see api.h. */
+#include "api_private.h"
+#include "store/store_memo.h"
+#include "store/watch_branches.h"
+
+#define BRANCHES_DEFAULT 200
+#define BRANCHES_MAX 1000
+
+static bool epoch_row(void *context, int64_t from_ms, const char *epoch)
+{
+    struct emit *e = context;
+    emit_open(e, '{');
+    emit_integer_member(e, "from_ms", from_ms);
+    emit_string_member(e, "epoch", epoch);
+    emit_close(e, '}');
+    return true;
+}
+
+/* A device has few, but each trend shows them. */
+enum gate_status put_epochs(struct call *c, const char *device)
+{
+    struct emit *e = &c->emit;
+    enum gate_status status = GATE_OK;
+    char key[STORE_MEMO_KEY];
+    size_t n;
+    bool fits = store_memo_key(key, "epochs", &device, 1);
+    emit_key(e, "epochs");
+    emit_open(e, '[');
+    const void *kept = fits ? store_memo(c->store, key, &n) : NULL;
+    if (kept) {
+        buf_append(e->out, kept, n);
+    } else {
+        size_t start = e->out->len;
+        status = store_epochs(c->store, device, epoch_row, e, &c->err);
+        if (status == GATE_OK && !e->out->failed && fits)
+            store_memo_put(c->store, key, e->out->data + start, e->out->len - start);
+    }
+    emit_close(e, ']');
+    return status;
+}
+
+static void put_device(struct call *c, const struct store_device *row)
+{
+    struct emit *e = &c->emit;
+    emit_row_begin(e);
+    emit_string_member(e, "model", row->model);
+    emit_integer_member(e, "runs", row->n_runs);
+    emit_key(e, "newest");
+    emit_open(e, '{');
+    put_run_members(e, &row->newest);
+    emit_close(e, '}');
+    if (e->form != EMIT_CSV)
+        c->status = put_epochs(c, row->model);
+    emit_row_end(e);
+}
+
+static bool device_row(void *context, const struct store_device *row)
+{
+    struct call *c = context;
+    put_device(c, row);
+    return c->status == GATE_OK;
+}
+
+enum gate_status get_devices(struct call *c)
+{
+    struct store_scope scope;
+    if (!take_format(c) || !take_scope(c, &scope))
+        return GATE_OK;
+    list_open(c, "devices");
+    enum gate_status status = store_devices(c->store, &scope, device_row, c, &c->err);
+    list_rows_end(c);
+    if (list_lacks_header(c))
+        put_device(c, &(struct store_device){0});
+    list_close(c);
+    return status == GATE_OK ? c->status : status;
+}
+
+static void put_branch(struct call *c, const struct store_branch *row)
+{
+    struct emit *e = &c->emit;
+    emit_row_begin(e);
+    emit_known_string(e, "branch", row->name);
+    emit_bool_member(e, "watched", row->name && watch_has_branch(c->watched, row->name));
+    emit_key(e, "newest");
+    emit_open(e, '{');
+    emit_string_member(e, "run", row->run_uuid);
+    emit_integer_member(e, "time_ms", row->time_ms);
+    emit_close(e, '}');
+    emit_row_end(e);
+}
+
+static bool branch_row(void *context, const struct store_branch *row)
+{
+    put_branch(context, row);
+    return true;
+}
+
+enum gate_status get_branches(struct call *c)
+{
+    int64_t limit;
+    if (!take_format(c) || !take_number(c, "limit", BRANCHES_DEFAULT, 1, BRANCHES_MAX, &limit))
+        return GATE_OK;
+    list_open(c, "branches");
+    enum gate_status status = store_newest_branches(c->store, limit, branch_row, c, &c->err);
+    list_rows_end(c);
+    if (list_lacks_header(c))
+        put_branch(c, &(struct store_branch){0});
+    list_close(c);
+    return status;
+}

@@ -1,0 +1,122 @@
+/*
+ * api_private.h: what api.c and the files of its topics (api_<topic>.c) share. Not for its users.
+ *
+ * A topic is a file of handlers and one line each in the table of api.c. A handler reads its
+ * parameters by take_*(), which write the problem themselves and return false; then the handler
+ * returns GATE_OK, because the request was answered. Any other status means that the store could
+ * not be read, and c->err says why. All that a handler reads is of one state of the store.
+ */
+#ifndef SERVER_API_API_PRIVATE_H
+#define SERVER_API_API_PRIVATE_H
+
+#include "text/emit.h"
+#include "request/reply.h"
+#include "request/request.h"
+#include "store/store.h"
+
+#define API_MAX_NAMES 16 /* parameters of one address */
+
+/* One answer in the making. */
+struct call {
+    struct store *store;
+    const struct watch_branches *watched;
+    const struct request *request;
+    const char *rest; /* of the path, behind the route's */
+    struct reply *reply;
+    struct emit emit;
+    struct gate_error err;
+    enum gate_status status; /* of what a row's callback read */
+    struct buf rows;         /* of a list in CSV */
+    bool is_empty;           /* what is in rows is for the header only */
+};
+
+struct route {
+    const char *path; /* behind /api/v1/; one that ends in '/' takes a rest */
+    const char *parameters[API_MAX_NAMES];
+    enum gate_status (*get)(struct call *c);
+};
+
+/* All of them, which openapi.json must describe. */
+const struct route *api_routes(size_t *n);
+
+/* False: the request has a parameter that the route has not, and a problem was written. */
+bool api_parameters_are_known(struct call *c, const struct route *route);
+
+/* ---- parameters: api_parameter.c ---- */
+
+/* Of the names of the run document: what could be stored is what can be asked for. */
+bool is_name(const char *s, const char *more, size_t max);
+
+/* A name that may be missing (NULL). False: a problem was written. */
+bool take_name(struct call *c, const char *parameter, const char *more, size_t max, bool required,
+               const char **out);
+bool take_device(struct call *c, bool required, const char **out);
+bool take_case(struct call *c, bool required, const char **out);
+bool take_provider(struct call *c, const char **out);
+bool take_contract(struct call *c, const char **out);
+bool take_verdict(struct call *c, const char **out);
+bool take_commit(struct call *c, const char **out);       /* all 40 digits */
+bool take_branch(struct call *c, const char **out);       /* any text that a document may have */
+bool take_scope(struct call *c, struct store_scope *out); /* branch= or watched= */
+
+/* A whole number from `min` to `max`. */
+bool take_number(struct call *c, const char *parameter, int64_t otherwise, int64_t min, int64_t max,
+                 int64_t *out);
+/* One of n words; `otherwise` when the parameter is missing. */
+bool take_word(struct call *c, const char *parameter, const char *const *words, int n,
+               int otherwise, int *out);
+
+/*
+ * The `next` of a page whose key is names and numbers: "a,b,c", of which no part has a comma. Takes
+ * `after` apart into n strings that lie in `text`; *found: there is one. False: it has another
+ * number of parts, or is too long, and a problem was written.
+ */
+#define API_MAX_KEY 400
+bool take_key(struct call *c, char text[API_MAX_KEY + 1], const char **parts, int n, bool *found);
+/* The problem of an `after` that was not a `next`. */
+void refuse_after(struct call *c);
+
+/* Decimal digits only, from 0 up, then `end`; -1: anything else. `rest`: NULL, or where to put the
+ * address of `end`. */
+int64_t parse_count(const char *s, char end, const char **rest);
+
+/* ---- lists: api_list.c ---- */
+
+/* format=json|rows|csv, before anything is written. */
+bool take_format(struct call *c);
+
+/*
+ * A list is list_open(), then rows between emit_row_begin() and emit_row_end(), list_rows_end(),
+ * and list_close(). Where list_rows_end() says true the form has room for more than rows: members
+ * of the object around them. Where list_lacks_header() says true, before list_close(), a row of
+ * unknown values is to be written, for the names of its members.
+ */
+void list_open(struct call *c, const char *name);
+bool list_rows_end(struct call *c);
+void list_next(struct call *c, const char *next); /* "": this was the last page */
+bool list_lacks_header(struct call *c);
+void list_close(struct call *c);
+
+/* ---- parts of answers ---- */
+
+void put_run_members(struct emit *e, const struct store_run *r);       /* api_runs.c */
+enum gate_status put_epochs(struct call *c, const char *device_model); /* api_devices.c */
+
+/* ---- handlers ---- */
+
+enum gate_status get_runs(struct call *c);
+enum gate_status get_document(struct call *c);
+enum gate_status get_cases(struct call *c);
+enum gate_status get_trends(struct call *c);
+enum gate_status get_compare(struct call *c);
+enum gate_status get_leaderboard(struct call *c);
+enum gate_status get_bests(struct call *c);
+enum gate_status get_best_log(struct call *c);
+enum gate_status get_devices(struct call *c);
+enum gate_status get_branches(struct call *c);
+enum gate_status get_calibrations(struct call *c);
+enum gate_status get_alerts(struct call *c);
+enum gate_status get_alert(struct call *c);
+enum gate_status get_openapi(struct call *c);
+
+#endif

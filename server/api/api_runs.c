@@ -1,0 +1,176 @@
+/* api_runs.c: the list of runs, and the document of one; see api.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api_private.h"
+#include "base/json.h"
+#include "report/report.h"
+
+#define RUNS_DEFAULT 50
+#define RUNS_MAX 500
+
+/* A page of the list. */
+struct page {
+    struct call *call;
+    int64_t n_rows;
+    int64_t limit;
+    int64_t last_ms;
+    char last_uuid[40];
+};
+
+void put_run_members(struct emit *e, const struct store_run *r)
+{
+    emit_string_member(e, "uuid", r->uuid);
+    emit_integer_member(e, "time_ms", r->time_ms);
+    emit_known_string(e, "commit", r->commit);
+    emit_known_string(e, "parent", r->parent);
+    emit_known_string(e, "branch", r->branch);
+    emit_known_string(e, "subject", r->subject);
+    emit_bool_member(e, "dirty", r->dirty);
+    emit_string_member(e, "suite", r->suite);
+    emit_string_member(e, "device", r->device_model);
+    emit_string_member(e, "device_name", r->device_name);
+    emit_string_member(e, "contract", r->contract);
+    emit_known_string(e, "epoch", r->epoch);
+    emit_string_member(e, "verdict", r->verdict);
+    emit_integer_member(e, "exit_code", r->exit_code);
+    emit_integer_member(e, "cases", r->n_cases);
+    emit_key(e, "verdicts");
+    emit_open(e, '{');
+    emit_integer_member(e, "pass", r->n_pass);
+    emit_integer_member(e, "regression", r->n_regression);
+    emit_integer_member(e, "improvement", r->n_improvement);
+    emit_integer_member(e, "wrong", r->n_wrong);
+    emit_integer_member(e, "no-verdict", r->n_no_verdict);
+    emit_integer_member(e, "environment", r->n_environment);
+    emit_close(e, '}');
+}
+
+static void put_run(struct emit *e, const struct store_run *r)
+{
+    emit_row_begin(e);
+    put_run_members(e, r);
+    emit_row_end(e);
+}
+
+static bool run_row(void *context, const struct store_run *row)
+{
+    struct page *p = context;
+    if (p->n_rows == p->limit) {
+        p->n_rows++; /* there is a next page */
+        return false;
+    }
+    p->n_rows++;
+    p->last_ms = row->time_ms;
+    snprintf(p->last_uuid, sizeof(p->last_uuid), "%s", row->uuid);
+    put_run(&p->call->emit, row);
+    return true;
+}
+
+/* "<time_ms>.<uuid>", the last row of the page before. */
+static bool take_after(struct call *c, struct store_run_key *after)
+{
+    const char *text = request_parameter(c->request, "after");
+    const char *uuid = NULL;
+    *after = (struct store_run_key){INT64_MAX, ""};
+    if (!text)
+        return true;
+    after->time_ms = parse_count(text, '.', &uuid);
+    if (after->time_ms >= 0 && strlen(uuid) == 37 && strspn(uuid + 1, "0123456789abcdef-") == 36) {
+        after->uuid = uuid + 1;
+        return true;
+    }
+    refuse_after(c);
+    return false;
+}
+
+enum gate_status get_runs(struct call *c)
+{
+    struct store_run_key after;
+    struct store_run_filter filter;
+    struct page page = {.call = c};
+    if (!take_format(c) || !take_device(c, false, &filter.device_model) ||
+        !take_commit(c, &filter.commit) || !take_scope(c, &filter.scope) ||
+        !take_verdict(c, &filter.verdict) ||
+        !take_number(c, "limit", RUNS_DEFAULT, 1, RUNS_MAX, &page.limit) || !take_after(c, &after))
+        return GATE_OK;
+    list_open(c, "runs");
+    /* One more than is shown tells whether there is a next page. */
+    enum gate_status status =
+        store_runs(c->store, &filter, after, page.limit + 1, run_row, &page, &c->err);
+    if (list_rows_end(c)) {
+        char next[80] = "";
+        if (page.n_rows > page.limit)
+            snprintf(next, sizeof(next), "%lld.%s", (long long)page.last_ms, page.last_uuid);
+        list_next(c, next);
+    }
+    if (list_lacks_header(c))
+        put_run(&c->emit, &(struct store_run){0});
+    list_close(c);
+    return status;
+}
+
+/* How a document is wanted. */
+struct wanted {
+    struct call *call;
+    const char *case_id; /* NULL: all cases */
+    bool csv;
+};
+
+/* Of a run, or of its calibration. */
+static void drop_other_cases(cJSON *of, const char *id)
+{
+    cJSON *cases = cJSON_GetObjectItemCaseSensitive(of, "cases");
+    for (cJSON *item = cases ? cases->child : NULL, *next; item; item = next) {
+        next = item->next;
+        if (strcmp(json_string(item, "id", ""), id) != 0)
+            cJSON_Delete(cJSON_DetachItemViaPointer(cases, item));
+    }
+}
+
+/* With CSV the document's cases, as `gate export` and the reports have them. */
+static void put_parsed(const struct wanted *w, const char *text, size_t len)
+{
+    struct buf *out = w->call->emit.out;
+    cJSON *document = NULL;
+    if (w->csv)
+        report_csv_header(out);
+    if (json_parse("the document", text, len, GATE_IO, &document, NULL) == GATE_OK) {
+        if (w->case_id) {
+            drop_other_cases(document, w->case_id);
+            drop_other_cases(cJSON_GetObjectItemCaseSensitive(document, "calibration"), w->case_id);
+        }
+        if (w->csv)
+            report_csv_rows(document, out);
+        else
+            json_write(document, false, out);
+    }
+    cJSON_Delete(document);
+}
+
+static bool document_row(void *context, const char *text, size_t len)
+{
+    const struct wanted *w = context;
+    if (w->csv)
+        w->call->reply->type = "text/csv; charset=utf-8; header=present";
+    if (w->csv || w->case_id)
+        put_parsed(w, text, len);
+    else
+        buf_append(w->call->emit.out, text, len);
+    return true;
+}
+
+enum gate_status get_document(struct call *c)
+{
+    static const char *const formats[] = {"json", "csv"};
+    int format;
+    struct wanted wanted = {.call = c};
+    if (!take_word(c, "format", formats, 2, 0, &format) || !take_case(c, false, &wanted.case_id))
+        return GATE_OK;
+    wanted.csv = format == 1;
+    enum gate_status status = store_document(c->store, c->rest, document_row, &wanted, &c->err);
+    if (status != GATE_USAGE)
+        return status;
+    reply_problem(c->reply, 404, "No run, or more than one, has this uuid.");
+    return GATE_OK;
+}

@@ -1,0 +1,207 @@
+/* badge.c: see badge.h. */
+#include "badge.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api_private.h"
+#include "ops/log.h"
+#include "report/report_units.h"
+#include "store/store_outside.h"
+#include "text/xml.h"
+
+#define PREFIX "/badge/"
+#define MAX_LABEL 160
+#define MARGIN_PX 6
+
+struct badge {
+    char label[MAX_LABEL + 1];
+    char message[64];
+    const char *color; /* white on it is at least 4.5 : 1 */
+};
+
+struct badge_path {
+    char device[65];
+    char id[161]; /* of the case; "": none */
+    bool svg;
+};
+
+/* ---- what it says ---- */
+
+/* The words are there for who cannot tell the colours. */
+static const char *color_of(const char *verdict)
+{
+    static const struct {
+        const char *verdict, *color;
+    } colors[] = {
+        {"pass", "#08704f"},  {"improvement", "#0b5c99"}, {"regression", "#b3400a"},
+        {"wrong", "#a0125f"}, {"environment", "#7d5a00"},
+    };
+    for (size_t i = 0; i < sizeof(colors) / sizeof(colors[0]); i++) {
+        if (strcmp(colors[i].verdict, verdict) == 0)
+            return colors[i].color;
+    }
+    return "#5f6773";
+}
+
+static void say_verdict(struct badge *b, const char *verdict, const char *more)
+{
+    const char *word = strcmp(verdict, "no-verdict") == 0 ? "no verdict" : verdict;
+    snprintf(b->message, sizeof(b->message), "%s%s", word, more);
+    b->color = color_of(verdict);
+}
+
+static enum gate_status ask_device(struct store *store, const struct watch_branches *branches,
+                                   const char *device, struct badge *b, struct gate_error *err)
+{
+    struct badge_facts facts;
+    char more[40] = "";
+    enum gate_status status = store_badge_of_device(store, branches, device, &facts, err);
+    snprintf(b->label, sizeof(b->label), "kernels on %s", device);
+    if (status != GATE_OK || facts.verdict[0] == '\0')
+        return status;
+    if (facts.n_alerts > 0)
+        snprintf(more, sizeof(more), ", %lld alert%s", (long long)facts.n_alerts,
+                 facts.n_alerts == 1 ? "" : "s");
+    say_verdict(b, facts.verdict, more);
+    return GATE_OK;
+}
+
+static enum gate_status ask_case(struct store *store, const struct watch_branches *branches,
+                                 const struct badge_path *path, struct badge *b,
+                                 struct gate_error *err)
+{
+    struct badge_facts facts;
+    char more[UNITS_MAX + 2] = ", ";
+    enum gate_status status =
+        store_badge_of_case(store, branches, path->device, path->id, &facts, err);
+    snprintf(b->label, sizeof(b->label), "%s", path->id);
+    if (status != GATE_OK || facts.verdict[0] == '\0')
+        return status;
+    if (facts.p50_ns > 0)
+        units_duration(facts.p50_ns, more + 2);
+    say_verdict(b, facts.verdict, facts.p50_ns > 0 ? more : "");
+    return GATE_OK;
+}
+
+/* ---- how it looks ---- */
+
+static void put_part(struct buf *out, int x, int width, const char *text)
+{
+    buf_printf(out, "<text x=\"%d\" y=\"14\" textLength=\"%d\">", x + MARGIN_PX,
+               width - 2 * MARGIN_PX);
+    xml_text(out, text);
+    buf_puts(out, "</text>");
+}
+
+/* About what Verdana's characters take at 11 px; the text is stretched to just that. */
+static int width_of(const char *text)
+{
+    int tenths = 0;
+    for (; *text != '\0'; text++) {
+        if (strchr("fijlrt.,:/- ", *text))
+            tenths += 43;
+        else
+            tenths += strchr("mw", *text) ? 98 : 67;
+    }
+    return 2 * MARGIN_PX + (tenths + 5) / 10;
+}
+
+static void put_svg(struct buf *out, const struct badge *b)
+{
+    int left = width_of(b->label), right = width_of(b->message);
+    buf_printf(out,
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"20\" role=\"img\">"
+               "<title>",
+               left + right);
+    xml_text(out, b->label);
+    buf_puts(out, ": ");
+    xml_text(out, b->message);
+    buf_printf(out,
+               "</title><rect width=\"%d\" height=\"20\" rx=\"3\" fill=\"#3b4048\"/>"
+               "<path d=\"M%d 0h%da3 3 0 0 1 3 3v14a3 3 0 0 1-3 3H%dz\" fill=\"%s\"/>"
+               "<g fill=\"#fff\" font-family=\"Verdana,DejaVu Sans,sans-serif\" "
+               "font-size=\"11\">",
+               left + right, left, right - 3, left, b->color);
+    put_part(out, 0, left, b->label);
+    put_part(out, left, right, b->message);
+    buf_puts(out, "</g></svg>\n");
+}
+
+static void put_json(struct buf *out, const struct badge *b)
+{
+    struct emit e;
+    emit_init(&e, out, EMIT_JSON);
+    emit_open(&e, '{');
+    emit_integer_member(&e, "schemaVersion", 1);
+    emit_string_member(&e, "label", b->label);
+    emit_string_member(&e, "message", b->message);
+    emit_string_member(&e, "color", b->color);
+    emit_close(&e, '}');
+    emit_release(&e);
+    buf_putc(out, '\n');
+}
+
+/* ---- the address ---- */
+
+bool badge_owns(const char *path)
+{
+    return strncmp(path, PREFIX, strlen(PREFIX)) == 0;
+}
+
+static bool ends_in(const char *name, size_t *len, const char *suffix)
+{
+    size_t n = strlen(suffix);
+    if (*len < n || strncmp(name + *len - n, suffix, n) != 0)
+        return false;
+    *len -= n;
+    return true;
+}
+
+static bool parse(const char *path, struct badge_path *out)
+{
+    const char *name = path + strlen(PREFIX);
+    size_t len = strlen(name), device_len = strcspn(name, "/");
+    *out = (struct badge_path){.svg = ends_in(name, &len, ".svg")};
+    if (!out->svg && !ends_in(name, &len, ".json"))
+        return false;
+    if (device_len > len)
+        device_len = len;
+    size_t id_len = device_len < len ? len - device_len - 1 : 0;
+    if (device_len >= sizeof(out->device) || id_len >= sizeof(out->id))
+        return false;
+    memcpy(out->device, name, device_len);
+    memcpy(out->id, name + device_len + 1, id_len);
+    return is_name(out->device, "_.+-", 64) &&
+           (device_len == len || is_name(out->id, "_./+-", 160));
+}
+
+void badge_get(struct store *store, const struct watch_branches *branches,
+               const struct request *request, struct reply *reply)
+{
+    struct call c = {.store = store, .request = request, .reply = reply};
+    struct badge badge = {.message = "unknown", .color = "#5f6773"};
+    struct badge_path path;
+    static const struct route route = {PREFIX, {NULL}, NULL};
+    if (!parse(request->path, &path)) {
+        reply_problem(reply, 404,
+                      "A badge is at /badge/DEVICE.svg, /badge/DEVICE/CASE.svg, or "
+                      "the same with .json.");
+        return;
+    }
+    if (!api_parameters_are_known(&c, &route))
+        return;
+    enum gate_status status = path.id[0] != '\0'
+                                  ? ask_case(store, branches, &path, &badge, &c.err)
+                                  : ask_device(store, branches, path.device, &badge, &c.err);
+    if (status != GATE_OK) {
+        log_message(LOG_LEVEL_ERROR, "%s", c.err.message);
+        reply_problem(reply, 503, "The database cannot be read now; the server's log says why.");
+        return;
+    }
+    reply->type = path.svg ? "image/svg+xml" : "application/json";
+    if (path.svg)
+        put_svg(&reply->body, &badge);
+    else
+        put_json(&reply->body, &badge);
+}

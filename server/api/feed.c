@@ -1,0 +1,147 @@
+/* feed.c: see feed.h. */
+#include "feed.h"
+
+#include <math.h>
+#include <sha2.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api_private.h"
+#include "ops/log.h"
+#include "report/report_units.h"
+#include "store/store_alert.h"
+#include "store/store_outside.h"
+#include "text/xml.h"
+
+#define ENTRIES 50
+
+/* One feed in the making. */
+struct feed {
+    struct buf *out, *entries;
+    const char *identity; /* of the database */
+    int64_t updated_ms;
+};
+
+/* A UUID of version 8 (RFC 9562): what it is made of is ours. */
+static void put_id(const struct feed *f, struct buf *out, const char *what, int64_t id)
+{
+    char text[160];
+    uint8_t d[SHA256_DIGEST_LENGTH];
+    SHA2_CTX context;
+    int n = snprintf(text, sizeof(text), "%s %s %lld", f->identity, what, (long long)id);
+    SHA256Init(&context);
+    SHA256Update(&context, (const uint8_t *)text, (size_t)n);
+    SHA256Final(d, &context);
+    d[6] = (uint8_t)(0x80 | (d[6] & 0x0f));
+    d[8] = (uint8_t)(0x80 | (d[8] & 0x3f));
+    buf_puts(out, "<id>urn:uuid:");
+    for (int i = 0; i < 16; i++)
+        buf_printf(out, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", d[i]);
+    buf_puts(out, "</id>\n");
+}
+
+static void put_updated(struct buf *out, int64_t ms)
+{
+    char iso[UNITS_MAX];
+    buf_printf(out, "<updated>%s</updated>\n", units_time_iso(ms, iso));
+}
+
+static void put_title(struct buf *out, const struct store_alert *a)
+{
+    char change[UNITS_MAX], factor[UNITS_MAX];
+    buf_puts(out, "<title>");
+    if (a->kind == ALERT_ERROR)
+        buf_printf(out, "Error %s of ", units_factor(1 + a->change, factor));
+    else
+        buf_printf(out, "%s %s of ", a->kind == ALERT_REGRESSION ? "Regression" : "Improvement",
+                   units_change(1 + a->change, change));
+    xml_text(out, a->case_id);
+    buf_puts(out, " on ");
+    xml_text(out, a->device_model);
+    buf_printf(out, " (%s)</title>\n", alert_state_name(a->state));
+}
+
+static void put_commit(struct buf *out, const char *before, const char *commit)
+{
+    if (commit[0] != '\0')
+        buf_printf(out, "%s%.12s", before, commit);
+}
+
+static void put_content(struct buf *out, const struct store_alert *a)
+{
+    char from[UNITS_MAX], to[UNITS_MAX];
+    buf_puts(out, "<content type=\"text\">");
+    if (a->kind == ALERT_ERROR)
+        buf_printf(out, "%s %.3g to %.3g",
+                   a->by_vendor ? "Error over the vendor's" : "Relative error", a->before,
+                   a->after);
+    else
+        buf_printf(out, "%s to %s", units_duration(a->before, from), units_duration(a->after, to));
+    put_commit(out, " since commit ", a->commit);
+    put_commit(out, ", before it ", a->before_commit);
+    buf_printf(out, "; run %s; %s by ", a->run_uuid, alert_state_name(a->state));
+    xml_text(out, a->who);
+    if (a->reason[0] != '\0') {
+        buf_puts(out, ": ");
+        xml_text(out, a->reason);
+    }
+    buf_puts(out, "</content>\n");
+}
+
+static bool entry(void *context, const struct store_alert *a)
+{
+    struct feed *f = context;
+    buf_puts(f->entries, "<entry>\n");
+    put_id(f, f->entries, "alert", a->id);
+    put_title(f->entries, a);
+    put_updated(f->entries, a->updated_ms);
+    buf_printf(f->entries,
+               "<link rel=\"alternate\" type=\"text/html\" href=\"/#/alerts/%lld\"/>\n"
+               "<category term=\"%s\"/>\n",
+               (long long)a->id, alert_kind_name(a->kind));
+    put_content(f->entries, a);
+    buf_puts(f->entries, "</entry>\n");
+    if (a->updated_ms > f->updated_ms)
+        f->updated_ms = a->updated_ms;
+    return true;
+}
+
+static void put_feed(struct feed *f, const struct request *request)
+{
+    buf_puts(f->out, "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"
+                     "<feed xmlns=\"http://www.w3.org/2005/Atom\" xml:lang=\"en\">\n"
+                     "<title>Kernel Gate alerts</title>\n");
+    put_id(f, f->out, "feed", 0);
+    put_updated(f->out, f->updated_ms);
+    buf_puts(f->out, "<author><name>" ALERT_SERVER "</name></author>\n"
+                     "<link rel=\"self\" type=\"application/atom+xml\" href=\"");
+    xml_text(f->out, request->target);
+    buf_puts(f->out, "\"/>\n<link rel=\"alternate\" type=\"text/html\" href=\"/#/alerts\"/>\n");
+    buf_append(f->out, f->entries->data, f->entries->len);
+    buf_puts(f->out, "</feed>\n");
+    f->out->failed |= f->entries->failed;
+}
+
+void feed_get(struct store *store, const struct request *request, struct reply *reply)
+{
+    struct call c = {.store = store, .request = request, .reply = reply};
+    struct alert_filter filter = {.state = -1, .kind = -1};
+    struct buf entries;
+    char identity[STORE_IDENTITY_MAX];
+    struct feed f = {.out = &reply->body, .entries = &entries, .identity = identity};
+    static const struct route route = {FEED_PATH, {"device", "case"}, NULL};
+    if (!api_parameters_are_known(&c, &route) || !take_device(&c, false, &filter.device_model) ||
+        !take_case(&c, false, &filter.case_id))
+        return;
+    buf_init(&entries, REPLY_MAX_BODY);
+    enum gate_status status = store_identity(store, identity, &c.err);
+    if (status == GATE_OK)
+        status = store_alerts(store, &filter, INT64_MAX, ENTRIES, entry, &f, &c.err);
+    put_feed(&f, request);
+    reply->type = "application/atom+xml; charset=utf-8";
+    buf_release(&entries);
+    if (status != GATE_OK || reply->body.failed) {
+        log_message(LOG_LEVEL_ERROR, "%s", c.err.message);
+        reply_problem(reply, 503, "The database cannot be read now; the server's log says why.");
+    }
+}

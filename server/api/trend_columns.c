@@ -1,0 +1,268 @@
+/*
+ * trend_columns.c: see trend_columns.h.
+ *
+ * An answer has up to some ten thousand numbers, and no time for printf(): each column is written
+ * in one loop, straight into the body.
+ */
+#include "trend_columns.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "text/number.h"
+
+enum kind {
+    INTEGER,
+    THOUSANDTHS, /* 0: not known */
+    COUNT,       /* -1: not known */
+    ERROR,       /* of a result, or over the vendor's; the same */
+    TFLOPS,
+    GBPS,
+    TEXT,  /* "": not known */
+    NAMED, /* text elsewhere; NULL or "": not known */
+};
+
+typedef struct store_trend_row row_t;
+typedef struct store_trend_details details_t;
+typedef struct store_trend_series series_t;
+
+static const struct column {
+    const char *name;
+    enum kind kind;
+    size_t offset; /* in a row, or in its details */
+    unsigned part; /* of the details; 0: of the row, which is always read */
+} columns[] = {
+    {"time_ms", INTEGER, offsetof(row_t, time_ms), 0},
+    {"n", INTEGER, offsetof(row_t, n), 0},
+    {"p50_ns", THOUSANDTHS, offsetof(row_t, p50_ps), 0},
+    {"min_ns", THOUSANDTHS, offsetof(row_t, min_ps), 0},
+    {"max_ns", THOUSANDTHS, offsetof(row_t, max_ps), 0},
+    {"p50_lo_ns", THOUSANDTHS, offsetof(row_t, p50_lo_ps), 0},
+    {"p50_hi_ns", THOUSANDTHS, offsetof(row_t, p50_hi_ps), 0},
+    {"p10_ns", THOUSANDTHS, offsetof(details_t, p10_ps), STORE_TREND_DETAILS},
+    {"p90_ns", THOUSANDTHS, offsetof(details_t, p90_ps), STORE_TREND_DETAILS},
+    {"control_ns", THOUSANDTHS, offsetof(details_t, control_ps), STORE_TREND_DETAILS},
+    {"best_p50_ns", THOUSANDTHS, offsetof(details_t, best_p50_ps), STORE_TREND_DETAILS},
+    {"rel_err", ERROR, offsetof(details_t, rel_err), STORE_TREND_DETAILS},
+    {"vendor_ratio", ERROR, offsetof(details_t, vendor_ratio), STORE_TREND_DETAILS},
+    {"sm_clock_mhz", THOUSANDTHS, offsetof(details_t, sm_clock_khz), STORE_TREND_DETAILS},
+    {"registers", COUNT, offsetof(details_t, registers), STORE_TREND_DETAILS},
+    {"shared_bytes", COUNT, offsetof(details_t, shared_bytes), STORE_TREND_DETAILS},
+    {"spill_bytes", COUNT, offsetof(details_t, spill_bytes), STORE_TREND_DETAILS},
+    {"tflops", TFLOPS, offsetof(row_t, p50_ps), 0},
+    {"gbps", GBPS, offsetof(row_t, p50_ps), 0},
+    {"run", TEXT, offsetof(details_t, run), STORE_TREND_NAMES},
+    {"commit", TEXT, offsetof(details_t, commit), STORE_TREND_NAMES},
+    {"branch", NAMED, offsetof(details_t, branch), STORE_TREND_NAMES},
+    {"verdict", NAMED, offsetof(details_t, verdict), STORE_TREND_DETAILS},
+    {"kernel", NAMED, offsetof(details_t, kernel), STORE_TREND_KERNEL},
+};
+#define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
+#define ALL_COLUMNS (((trend_columns)1 << N_COLUMNS) - 1)
+
+static trend_columns bit_of(const char *name, size_t len)
+{
+    for (size_t i = 0; i < N_COLUMNS; i++) {
+        if (strncmp(columns[i].name, name, len) == 0 && columns[i].name[len] == '\0')
+            return (trend_columns)1 << i;
+    }
+    return 0;
+}
+
+bool trend_columns_of(const char *names, trend_columns *set)
+{
+    *set = names ? 0 : ALL_COLUMNS;
+    while (names) {
+        size_t len = strcspn(names, ",");
+        trend_columns bit = bit_of(names, len);
+        if (!bit || *set & bit)
+            return false;
+        *set |= bit;
+        names = names[len] == ',' ? names + len + 1 : NULL;
+    }
+    return true;
+}
+
+unsigned trend_columns_omit(trend_columns set)
+{
+    unsigned omit = STORE_TREND_ALL_PARTS;
+    for (size_t i = 0; i < N_COLUMNS; i++) {
+        if (set >> i & 1)
+            omit &= ~columns[i].part;
+    }
+    return omit;
+}
+
+/* ---- values ---- */
+
+/* Where the values of a column are: of row k at `first + k * stride`. */
+struct source {
+    const char *first;
+    size_t stride;
+};
+
+static struct source source_of(const struct column *column, const series_t *s)
+{
+    if (column->part == 0)
+        return (struct source){(const char *)s->rows + column->offset, sizeof(*s->rows)};
+    return (struct source){(const char *)s->details + column->offset, sizeof(*s->details)};
+}
+
+static int64_t integer_at(const char *at)
+{
+    int64_t value;
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
+static double error_at(const char *at)
+{
+    double value;
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
+static const char *text_at(const struct column *column, const char *at)
+{
+    const char *named;
+    if (column->kind == TEXT)
+        return at;
+    memcpy(&named, at, sizeof(named));
+    return named ? named : "";
+}
+
+/* 0: not known. */
+static double rate_at(const struct column *column, const series_t *s, const char *at)
+{
+    double per_ps = column->kind == TFLOPS ? s->flops : 1e3 * s->bytes;
+    int64_t p50_ps = integer_at(at);
+    return p50_ps > 0 ? per_ps / (double)p50_ps : 0;
+}
+
+/* ---- columns ---- */
+
+#define ROOM (NUMBER_MAX + 1) /* of a number and its comma */
+
+static size_t put_bytes(const char *bytes, size_t n, char *out)
+{
+    memcpy(out, bytes, n);
+    return n;
+}
+
+static size_t put_null(char *out)
+{
+    return put_bytes("null", 4, out);
+}
+
+static size_t put_real(double value, bool known, char *out)
+{
+    return known ? number_real(value, out) : put_null(out);
+}
+
+static size_t put_number(const struct column *column, const series_t *s, const char *at, char *out)
+{
+    double rate;
+    int64_t value;
+    switch (column->kind) {
+    case INTEGER:
+        return number_integer(integer_at(at), out);
+    case THOUSANDTHS:
+        value = integer_at(at);
+        return value > 0 ? number_thousandths(value, out) : put_null(out);
+    case COUNT:
+        value = integer_at(at);
+        return value >= 0 ? number_integer(value, out) : put_null(out);
+    case ERROR:
+        return put_real(error_at(at), error_at(at) >= 0, out);
+    default:
+        rate = rate_at(column, s, at);
+        return put_real(rate, rate > 0, out);
+    }
+}
+
+/* All in one go, behind which the last comma is taken back. */
+static void put_numbers(struct buf *out, const struct column *column, const series_t *s)
+{
+    struct source source = source_of(column, s);
+    char *room = buf_room(out, s->n * ROOM);
+    char *end = room;
+    if (!room)
+        return;
+    for (size_t k = 0; k < s->n; k++) {
+        end += put_number(column, s, source.first + k * source.stride, end);
+        *end++ = ',';
+    }
+    buf_used(out, (size_t)(end - room) - (s->n > 0));
+}
+
+static void put_text(struct buf *out, const char *text)
+{
+    size_t n = strlen(text);
+    if (n == 0) {
+        buf_append(out, "null", 4);
+        return;
+    }
+    char *room = buf_room(out, n + 2);
+    if (room && json_is_plain(text, n)) {
+        room[0] = room[n + 1] = '"';
+        buf_used(out, put_bytes(text, n, room + 1) + 2);
+        return;
+    }
+    buf_putc(out, '"');
+    json_escape(text, out);
+    buf_putc(out, '"');
+}
+
+static void put_texts(struct buf *out, const struct column *column, const series_t *s)
+{
+    struct source source = source_of(column, s);
+    for (size_t k = 0; k < s->n; k++) {
+        if (k > 0)
+            buf_putc(out, ',');
+        put_text(out, text_at(column, source.first + k * source.stride));
+    }
+}
+
+void trend_put_columns(struct emit *e, const struct store_trend_series *s, trend_columns set)
+{
+    emit_open(e, '{');
+    for (size_t i = 0; i < N_COLUMNS; i++) {
+        const struct column *column = &columns[i];
+        if (!(set >> i & 1))
+            continue;
+        emit_key(e, column->name);
+        emit_open(e, '[');
+        if (column->kind == TEXT || column->kind == NAMED)
+            put_texts(e->out, column, s);
+        else
+            put_numbers(e->out, column, s);
+        emit_close(e, ']');
+    }
+    emit_close(e, '}');
+}
+
+/* ---- one object a row ---- */
+
+void trend_put_row(struct emit *e, const struct store_trend_series *s, size_t k, trend_columns set)
+{
+    for (size_t i = 0; i < N_COLUMNS; i++) {
+        const struct column *column = &columns[i];
+        if (!(set >> i & 1))
+            continue;
+        struct source source = source_of(column, s);
+        const char *at = source.first + k * source.stride;
+        if (column->kind == THOUSANDTHS)
+            emit_known_real(e, column->name, (double)integer_at(at) / 1e3);
+        else if (column->kind == TFLOPS || column->kind == GBPS)
+            emit_known_real(e, column->name, rate_at(column, s, at));
+        else if (column->kind == TEXT || column->kind == NAMED)
+            emit_known_string(e, column->name, text_at(column, at));
+        else if (column->kind == ERROR && error_at(at) >= 0)
+            emit_real_member(e, column->name, error_at(at));
+        else if (column->kind != ERROR && (column->kind == INTEGER || integer_at(at) >= 0))
+            emit_integer_member(e, column->name, integer_at(at));
+        else
+            emit_string_member(e, column->name, NULL);
+    }
+}

@@ -1,0 +1,140 @@
+/* cmd_care.c: gate-server backup, restore and thin. */
+#include "server_commands.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "request/auth.h"
+#include "base/clock.h"
+#include "options.h"
+#include "store/store_backup.h"
+#include "store/store_care.h"
+
+#define THIN_RUNS 20 /* at a time; a server that writes waits for no more */
+
+static const char backup_usage[] =
+    "usage: gate-server backup --db FILE COPY\n"
+    "\n"
+    "Copies the database to COPY, which must not exist, as it is at this moment; a server may go\n"
+    "on beside it. Artifacts are files of their own: copy their folder after it.\n"
+    "Exit status: 0 done, 64 usage, 70 internal, 74 files.\n";
+
+static const char restore_usage[] =
+    "usage: gate-server restore --db FILE COPY\n"
+    "\n"
+    "Makes FILE, which must not exist, of a backup, if that is sound: its faults are printed,\n"
+    "and nothing is made of a faulty one. Artifacts are copied by hand; `gate-server check`\n"
+    "reads all.\n"
+    "Exit status: 0 done, 64 usage, 70 internal, 74 files, or faults.\n";
+
+static const char thin_usage[] =
+    "usage: gate-server thin --db FILE --older-than TIME\n"
+    "\n"
+    "Drops the raw samples of runs that are older than TIME, such as 90d; all else stays.\n"
+    "A server may go on beside it (and does the same itself with --keep-samples).\n"
+    "Exit status: 0 done, 64 usage, 70 internal, 74 database.\n";
+
+struct arguments {
+    const char *db;
+    int64_t older_ms;
+    const char *copy;
+};
+
+static enum gate_status take(void *context, int letter, const char *value, struct gate_error *err)
+{
+    struct arguments *a = context;
+    if (letter == 'o')
+        return options_duration("--older-than", value, &a->older_ms, err);
+    a->db = value;
+    return GATE_OK;
+}
+
+static enum gate_status parse(int argc, char **argv, const struct option *options,
+                              const char *usage, bool takes_copy, struct arguments *a, bool *done,
+                              struct gate_error *err)
+{
+    enum gate_status status =
+        options_parse(argc, argv, options, usage, take, a, &a->copy, takes_copy, done, err);
+    if (status != GATE_OK || *done)
+        return status;
+    if (!a->db)
+        return gate_fail(err, GATE_USAGE, "--db FILE is missing; see --help");
+    if (takes_copy && !a->copy)
+        return gate_fail(err, GATE_USAGE, "the path of the copy is missing; see --help");
+    return GATE_OK;
+}
+
+static const struct option db_only[] = {
+    {"db", required_argument, NULL, 'd'},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+enum gate_status server_backup(int argc, char **argv, struct gate_error *err)
+{
+    struct arguments a = {0};
+    struct store *store;
+    struct store_backup *backup = NULL;
+    bool done;
+    bool whole = false;
+    enum gate_status status = parse(argc, argv, db_only, backup_usage, true, &a, &done, err);
+    if (status != GATE_OK || done)
+        return status;
+    status = store_open(a.db, STORE_READ_ONLY, &store, err);
+    if (status != GATE_OK)
+        return status;
+    status = store_backup_begin(store, a.copy, &backup, err);
+    while (status == GATE_OK && !whole)
+        status = store_backup_step(backup, -1, &whole, err);
+    store_backup_end(backup);
+    store_close(store);
+    return status;
+}
+
+static void put_fault(void *context, const char *fault)
+{
+    (void)context;
+    printf("fault    %s\n", fault);
+}
+
+enum gate_status server_restore(int argc, char **argv, struct gate_error *err)
+{
+    struct arguments a = {0};
+    bool done;
+    enum gate_status status = parse(argc, argv, db_only, restore_usage, true, &a, &done, err);
+    if (status != GATE_OK || done)
+        return status;
+    return store_restore(a.copy, a.db, put_fault, NULL, err);
+}
+
+enum gate_status server_thin(int argc, char **argv, struct gate_error *err)
+{
+    static const struct option options[] = {
+        {"db", required_argument, NULL, 'd'},
+        {"older-than", required_argument, NULL, 'o'},
+        {"help", no_argument, NULL, 'h'},
+        {0},
+    };
+    struct arguments a = {0};
+    struct store *store;
+    bool done;
+    int64_t total = 0;
+    int64_t n = THIN_RUNS;
+    enum gate_status status = parse(argc, argv, options, thin_usage, false, &a, &done, err);
+    if (status != GATE_OK || done)
+        return status;
+    if (a.older_ms == 0)
+        return gate_fail(err, GATE_USAGE, "--older-than TIME is missing; see --help");
+    status = store_open(a.db, STORE_READ_WRITE, &store, err);
+    if (status != GATE_OK)
+        return status;
+    int64_t now_ms = clock_wall_ms();
+    while (status == GATE_OK && n == THIN_RUNS) {
+        status = store_thin(store, now_ms - a.older_ms, now_ms, THIN_RUNS, &n, err);
+        total += status == GATE_OK ? n : 0;
+    }
+    store_close(store);
+    if (status == GATE_OK)
+        printf("%" PRId64 " runs thinned\n", total);
+    return status;
+}

@@ -1,0 +1,225 @@
+/* cmd_check.c: gate-server check: is the database sound, and is the server set up with care? */
+#include "server_commands.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/artifacts.h"
+#include "request/auth.h"
+#include "base/clock.h"
+#include "serve_options.h"
+#include "store/store_care.h"
+
+#define DAY_MS ((int64_t)24 * 3600 * 1000)
+#define UNUSED_DAYS 90
+#define MIN_FREE_BYTES ((int64_t)256 << 20)
+#define OTHER_FILES 64 /* descriptors that are no connections */
+
+static const char usage[] =
+    "usage: gate-server check --db FILE [OPTION of the server]...\n"
+    "\n"
+    "Reads the database and all artifacts, beside a running server or without one, and looks at\n"
+    "the settings that a server with these options would have. Prints a line for each finding:\n"
+    "'fault' is damage or an open door, 'warning' what should be known.\n"
+    "\n" SERVE_OPTIONS_HELP "  --help                print this text\n"
+    "\n"
+    "Exit status: 0 no fault, 64 usage, 70 internal, 74 faults, or a database that cannot be\n"
+    "opened.\n";
+
+struct check {
+    const struct serve_options *options;
+    int64_t now_ms;
+    int n_faults, n_warnings;
+    int n_writers; /* tokens that let runs in */
+    int n_branches, n_watched;
+};
+
+static void fault(struct check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void warning(struct check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(const char *kind, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+static void say(const char *kind, const char *format, va_list args)
+{
+    printf("%-8s ", kind);
+    vprintf(format, args);
+    putchar('\n');
+}
+
+static void fault(struct check *c, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say("fault", format, args);
+    va_end(args);
+    c->n_faults++;
+}
+
+static void warning(struct check *c, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say("warning", format, args);
+    va_end(args);
+    c->n_warnings++;
+}
+
+/* ---- files ---- */
+
+/* `secret`: that others may read it is a fault. */
+static void check_mode(struct check *c, const char *path, bool secret)
+{
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return;
+    if (st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX))
+        fault(c, "%s: everybody may write it (mode %04o)", path, st.st_mode & 07777u);
+    else if (secret && st.st_mode & (S_IRGRP | S_IROTH))
+        fault(c, "%s: others than its owner may read it (mode %04o)", path, st.st_mode & 07777u);
+    else if (st.st_mode & S_IROTH && !S_ISDIR(st.st_mode))
+        warning(c, "%s: everybody may read it, with what it holds of tokens and runs (mode %04o)",
+                path, st.st_mode & 07777u);
+}
+
+static void check_folder(struct check *c, const char *path)
+{
+    char folder[4096] = ".";
+    const char *slash = strrchr(path, '/');
+    if (slash)
+        snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path) + 1, path);
+    check_mode(c, folder, false);
+}
+
+static void on_artifact_fault(void *context, const char *name, const char *what)
+{
+    fault(context, "artifact %s %s", name, what);
+}
+
+static enum gate_status check_artifacts(struct check *c, struct gate_error *err)
+{
+    struct artifacts *artifacts;
+    uint64_t n_files = 0;
+    struct stat st = {0};
+    enum gate_status status = artifacts_open(c->options->http.artifacts, &artifacts, err);
+    if (status != GATE_OK)
+        return status;
+    stat(c->options->http.db, &st);
+    int64_t free_bytes = artifacts_free_bytes(artifacts);
+    if (free_bytes < MIN_FREE_BYTES)
+        fault(c, "disk: %lld MiB are free, and below 256 a server is not ready",
+              (long long)(free_bytes >> 20));
+    else if (free_bytes < (int64_t)st.st_size)
+        warning(c, "disk: less is free than the database has, so a backup has no room beside it");
+    status = artifacts_check(artifacts, on_artifact_fault, c, &n_files, err);
+    printf("%-8s %llu artifacts read\n", "note", (unsigned long long)n_files);
+    artifacts_close(artifacts);
+    return status;
+}
+
+/* ---- tokens ---- */
+
+static bool check_token(void *context, const struct store_token *t)
+{
+    struct check *c = context;
+    bool valid = t->revoked_ms == 0 && (t->expires_ms == 0 || t->expires_ms > c->now_ms);
+    if (!valid)
+        return true;
+    c->n_writers += (t->scopes & (TOKEN_INGEST | TOKEN_ADMIN)) != 0;
+    if (t->scopes & TOKEN_ADMIN && t->expires_ms == 0)
+        warning(c, "token %s (%s): may do all, for ever", t->id, t->name);
+    int64_t seen_ms = t->last_used_ms > t->created_ms ? t->last_used_ms : t->created_ms;
+    if (c->now_ms - seen_ms > UNUSED_DAYS * DAY_MS)
+        warning(c, "token %s (%s): was not used for %lld days: revoke it?", t->id, t->name,
+                (long long)((c->now_ms - seen_ms) / DAY_MS));
+    return true;
+}
+
+/* ---- the database ---- */
+
+static bool check_branch(void *context, const char *branch)
+{
+    struct check *c = context;
+    c->n_branches++;
+    c->n_watched += watch_has_branch(&c->options->http.watch, branch);
+    return true;
+}
+
+static void on_store_fault(void *context, const char *text)
+{
+    fault(context, "database: %s", text);
+}
+
+static enum gate_status check_store(struct check *c, struct gate_error *err)
+{
+    struct store *store;
+    int n_faults;
+    enum gate_status status = store_open(c->options->http.db, STORE_READ_ONLY, &store, err);
+    if (status != GATE_OK)
+        return status;
+    status = store_check(store, on_store_fault, c, &n_faults, err);
+    if (status == GATE_OK)
+        status = store_tokens(store, check_token, c, err);
+    if (status == GATE_OK && c->n_writers == 0)
+        warning(c, "tokens: there is none that lets runs in");
+    if (status == GATE_OK)
+        status = store_branches(store, check_branch, c, err);
+    if (status == GATE_OK && c->n_branches > 0 && c->n_watched == 0)
+        warning(c,
+                "watch: no run is of a branch that is watched, so none raises an alert: name the "
+                "main branch by --watch-branch");
+    store_close(store);
+    return status;
+}
+
+/* ---- settings ---- */
+
+static void check_settings(struct check *c)
+{
+    const struct http_options *h = &c->options->http;
+    struct rlimit files;
+    bool loopback = strncmp(c->options->listen, "127.", 4) == 0 ||
+                    strncmp(c->options->listen, "[::1]:", 6) == 0;
+    if (!loopback && !h->tls_cert)
+        warning(c, "listen: %s without TLS: tokens can be read on the way unless a proxy has it",
+                c->options->listen);
+    if (!loopback && !h->private_reads)
+        warning(c, "listen: %s without --private: who reaches it reads the history",
+                c->options->listen);
+    if (h->tls_key)
+        check_mode(c, h->tls_key, true);
+    if (h->webhook_secret)
+        check_mode(c, h->webhook_secret, true);
+    if (h->webhook && strncmp(h->webhook, "https://", 8) != 0)
+        warning(c, "webhook: %s is not HTTPS: what it is told can be read on the way", h->webhook);
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY &&
+        (int64_t)files.rlim_cur < h->max_connections + OTHER_FILES)
+        warning(c, "files: this process may open %llu, too few for %lld connections",
+                (unsigned long long)files.rlim_cur, (long long)h->max_connections);
+}
+
+enum gate_status server_check(int argc, char **argv, struct gate_error *err)
+{
+    struct serve_options options;
+    bool done;
+    enum gate_status status = serve_options_parse(argc, argv, usage, &options, &done, err);
+    if (status != GATE_OK || done)
+        return status;
+    struct check c = {.options = &options, .now_ms = clock_wall_ms()};
+    check_mode(&c, options.http.db, false);
+    check_folder(&c, options.http.db);
+    check_settings(&c);
+    status = check_store(&c, err);
+    if (status == GATE_OK)
+        status = check_artifacts(&c, err);
+    if (status != GATE_OK)
+        return status;
+    printf("%d faults, %d warnings\n", c.n_faults, c.n_warnings);
+    if (c.n_faults > 0)
+        status = gate_fail(err, GATE_IO, "'%s' has faults: see above", options.http.db);
+    return status;
+}

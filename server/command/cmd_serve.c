@@ -1,0 +1,109 @@
+/* cmd_serve.c: gate-server --db FILE: serves until a signal asks it to end. */
+#include "server_commands.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "http/http.h"
+#include "http/listen.h"
+#include "ops/log.h"
+#include "watch/notify.h"
+#include "serve_options.h"
+
+#define TICK_MS 1000
+/*
+ * Buffers of this size are the system's again when they are freed. Left to itself the limit goes up
+ * with what is freed, and each thread keeps a heap as large as the largest document that it had.
+ */
+#define LARGE_BYTES (512 << 10)
+
+static const char usage[] =
+    "usage: gate-server --db FILE [OPTION]...\n"
+    "       gate-server token create|list|revoke ...\n"
+    "       gate-server check --db FILE [OPTION]...\n"
+    "       gate-server backup|restore|thin --db FILE ...\n"
+    "\n"
+    "Keeps the history in FILE, which is made when it is not there: takes runs\n"
+    "(POST /api/v1/runs), shows them as a page and as JSON (/api/v1/). `gate run --db FILE` may\n"
+    "write the same file beside it.\n"
+    "\n" SERVE_OPTIONS_HELP "  --help                print this text; each command has its own\n"
+    "  --version             print the version\n"
+    "\n"
+    "It prints its address on standard error when it is ready, and ends on SIGTERM or SIGINT when\n"
+    "all that it took is stored. Tokens are made by `gate-server token`. Without TLS leave it on\n"
+    "a loopback address, or put a proxy that has it in front.\n"
+    "Exit status: 0 stopped by a signal, 64 usage, 70 internal, 74 database or address.\n";
+
+/* The socket that systemd passed, else one of our own. */
+static enum gate_status open_socket(struct serve_options *a, char url[LISTEN_MAX_URL],
+                                    struct gate_error *err)
+{
+    enum gate_status status = notify_socket(&a->http.listen_fd, err);
+    if (status == GATE_OK && a->http.listen_fd < 0)
+        status = listen_open(a->listen, &a->http.listen_fd, err);
+    if (status != GATE_OK)
+        return status;
+    status = listen_url(a->http.listen_fd, a->http.tls_cert != NULL, url, err);
+    if (status != GATE_OK)
+        close(a->http.listen_fd);
+    return status;
+}
+
+/* Until one of the signals comes: what is to be done now and then. */
+static void wait_and_tick(struct http *http, const sigset_t *stop)
+{
+    int64_t watchdog_ms = notify_watchdog_ms();
+    int64_t step_ms = watchdog_ms > 0 && watchdog_ms < TICK_MS ? watchdog_ms : TICK_MS;
+    double told_ms = 0;
+    struct timespec step = {step_ms / 1000, step_ms % 1000 * 1000000};
+    while (sigtimedwait(stop, NULL, &step) < 0) {
+        http_tick(http);
+        if (watchdog_ms > 0 && clock_s() * 1000 - told_ms >= (double)watchdog_ms &&
+            http_is_alive(http)) {
+            notify_send("WATCHDOG=1");
+            told_ms = clock_s() * 1000;
+        }
+    }
+}
+
+static enum gate_status serve(struct serve_options *a, struct gate_error *err)
+{
+    sigset_t stop;
+    char url[LISTEN_MAX_URL];
+    struct http *http = NULL;
+
+    /* Blocked before there is a second thread, so that only sigtimedwait() sees them. */
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTERM);
+    sigaddset(&stop, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &stop, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk: an answer of 503 */
+    log_setup(a->log, a->log_json);
+    mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+
+    enum gate_status status = open_socket(a, url, err);
+    if (status == GATE_OK)
+        status = http_start(&a->http, &http, err);
+    if (status != GATE_OK)
+        return status;
+    log_message(LOG_LEVEL_INFO, "listening on %s", url);
+    notify_send("READY=1");
+    wait_and_tick(http, &stop);
+    notify_send("STOPPING=1");
+    http_stop(http);
+    return GATE_OK;
+}
+
+enum gate_status server_serve(int argc, char **argv, struct gate_error *err)
+{
+    struct serve_options a;
+    bool done;
+    enum gate_status status = serve_options_parse(argc, argv, usage, &a, &done, err);
+    return status == GATE_OK && !done ? serve(&a, err) : status;
+}

@@ -1,0 +1,52 @@
+/*
+ * http.h: the server: connections, limits, headers. What is said is up to api.h and assets.h.
+ *
+ * A fixed number of threads serves, each request with a read-only store of its own; none of them
+ * waits for another. Writes go to the one writer (writer.h) while their connection is suspended.
+ */
+#ifndef SERVER_HTTP_HTTP_H
+#define SERVER_HTTP_HTTP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "store/watch_branches.h"
+
+struct http;
+
+struct http_options {
+    int listen_fd;         /* bound and listening; the server takes it over, also when it fails */
+    const char *db;        /* path of the database, made when it is not there */
+    const char *web_root;  /* or NULL: the page that was built in */
+    const char *artifacts; /* folder of the artifacts, made when it is not there */
+    const char *tls_cert;  /* PEM files, both or none */
+    const char *tls_key;
+    struct watch_branches watch;
+    const char *webhook;        /* an address that is told of alerts (webhook.h), or NULL */
+    const char *webhook_secret; /* file */
+    int64_t keep_samples_ms;    /* raw samples of older runs are dropped; 0: never */
+    bool private_reads;         /* reading takes a token too */
+    int64_t read_rate;          /* requests a second of one address */
+    int64_t write_rate;         /* writes a second of one token */
+    int64_t max_connections;    /* libmicrohttpd divides them among the threads */
+    int64_t max_per_address;    /* connections of one address */
+    int64_t timeout_s; /* of silence; a request may take twice as long, a body four times */
+};
+
+/* Opens the database and starts to serve. GATE_IO when the database cannot be opened. */
+enum gate_status http_start(const struct http_options *options, struct http **out,
+                            struct gate_error *err);
+
+/* To be called about once a second: closes the connections that are past their deadline, and lets
+ * go of the states of the database that idle readers hold. */
+void http_tick(struct http *h);
+
+/* Does the writer go on? What a watchdog wants to know. */
+bool http_is_alive(struct http *h);
+
+/* Takes no more connections, lets requests that are under way end (5 s), stores all that was taken,
+ * stops. NULL is fine. */
+void http_stop(struct http *h);
+
+#endif

@@ -1,0 +1,213 @@
+/*
+ * http_check.c: what is not let in; see http_private.h.
+ *
+ * libmicrohttpd 0.9.75 does not agree with proxies on where a request with odd headers ends: it
+ * takes both Content-Length and Transfer-Encoding, two lengths, and waits for ever on an encoding
+ * that it does not know. Each of these is refused here, and the connection closed.
+ */
+#include "http_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "text/bytes.h"
+#include "ops/log.h"
+#include "ops/metrics.h"
+#include "api/plain.h"
+
+#define MAX_LINE 65536 /* bytes, no less than libmicrohttpd gets for a connection */
+
+/* ---- the shape of the request ---- */
+
+static bool refuse_shape(struct reply *reply, const char *why)
+{
+    reply_problem(reply, 400, "%s", why);
+    reply->close = true;
+    return true;
+}
+
+/* A body has no meaning for a GET. "Content-Length: 0" is what some clients send. */
+static bool has_body(const struct headers *h)
+{
+    return h->transfer_encoding || (h->content_length && strcmp(h->content_length, "0") != 0);
+}
+
+/*
+ * libmicrohttpd cuts the target at a NUL byte, and the version, which lies behind it in the same
+ * line, shows that: between the two there is the end of the target and nothing else.
+ */
+static bool is_cut(const struct exchange *x, const char *version)
+{
+    uintptr_t end = (uintptr_t)x->target_end;
+    uintptr_t next = (uintptr_t)version;
+    return next > end + 1 && next - end < MAX_LINE;
+}
+
+/* "" is of a target that has none (RFC 9112, 3.2). */
+static bool is_host(const char *host)
+{
+    return host[bytes_span(host, BYTE_OF_HOST)] == '\0';
+}
+
+bool http_refuse_shape(const struct exchange *x, const char *version, struct reply *reply)
+{
+    const struct headers *h = &x->headers;
+    bool reads = strcmp(x->method, "GET") == 0 || strcmp(x->method, "HEAD") == 0;
+    bool is_1_1 = strcmp(version, MHD_HTTP_VERSION_1_1) == 0;
+    if (is_cut(x, version))
+        return refuse_shape(reply, "The first line has a NUL byte, or too many blanks.");
+    if (h->malformed)
+        return refuse_shape(reply, "A header is malformed: its name, folded, or a control byte.");
+    if (h->repeated)
+        return refuse_shape(reply, "A header is there twice that may be there once only.");
+    if (h->transfer_encoding && h->content_length)
+        return refuse_shape(reply, "Content-Length and Transfer-Encoding exclude each other.");
+    if (h->transfer_encoding && strcasecmp(h->transfer_encoding, "chunked") != 0)
+        return refuse_shape(reply, "Of Transfer-Encoding, only 'chunked' is served.");
+    if (h->transfer_encoding && !is_1_1)
+        return refuse_shape(reply, "Transfer-Encoding came with HTTP/1.1.");
+    if (h->content_length && (h->content_length[0] == '\0' ||
+                              strspn(h->content_length, "0123456789") != strlen(h->content_length)))
+        return refuse_shape(reply, "Content-Length is no number.");
+    if (is_1_1 && !h->host)
+        return refuse_shape(reply, "The header Host is missing.");
+    if (h->host && !is_host(h->host))
+        return refuse_shape(reply, "The header Host is no name or address with a port.");
+    if (!http_is_write(x->request.path, x->method) && !reads) {
+        reply_problem(reply, 405, "This address does not serve that method.");
+        reply->allow = http_methods(x->request.path);
+        reply->close = has_body(h);
+        return true;
+    }
+    if (reads && has_body(h))
+        return refuse_shape(reply, "A GET with a body is not served.");
+    if (x->request.fault_status != 0) {
+        reply_problem(reply, x->request.fault_status, "%s", x->request.fault);
+        reply->close = has_body(h);
+        return true;
+    }
+    return false;
+}
+
+/* ---- rates ---- */
+
+static bool refuse_rate(struct limits *limits, uint64_t key, struct reply *reply)
+{
+    unsigned retry_after = 0;
+    if (limits_take(limits, key, http_now_ms(), &retry_after))
+        return false;
+    metrics_add(METRIC_RATE_LIMITED, 1);
+    reply_problem(reply, 429, "Too many requests: wait for %u s.", retry_after);
+    reply->retry_after = retry_after;
+    return true;
+}
+
+bool http_refuse_rate(struct http *h, const struct peer *peer, struct reply *reply)
+{
+    return refuse_rate(h->read_limits, peer->address_key, reply);
+}
+
+/* ---- tokens ---- */
+
+struct touch {
+    struct writer_job job;
+    struct writer *writer;
+    char id[TOKEN_ID_LENGTH + 1];
+};
+
+static enum gate_status run_touch(void *context, struct store *store, struct gate_error *err)
+{
+    const struct touch *t = context;
+    return store_touch_token(store, t->id, clock_wall_ms(), err);
+}
+
+static void touch_done(void *context, enum gate_status status, const struct gate_error *err)
+{
+    if (status != GATE_OK && err)
+        log_message(LOG_LEVEL_WARNING, "%s", err->message);
+    free(context);
+}
+
+/* Has the token's last use written down, without waiting for it; each token's once a second at
+ * most, while what was said before is not in the database yet. */
+static void touch(struct http *h, const char *id)
+{
+    unsigned retry_after;
+    uint64_t key = limits_key(h->touch_limits, id, TOKEN_ID_LENGTH);
+    if (!limits_take(h->touch_limits, key, http_now_ms(), &retry_after))
+        return;
+    struct touch *t = calloc(1, sizeof(*t));
+    if (!t || !writer_reserve(h->writer)) {
+        free(t);
+        return;
+    }
+    memcpy(t->id, id, sizeof(t->id));
+    t->job = (struct writer_job){.context = t, .run = run_touch, .done = touch_done};
+    writer_submit(h->writer, &t->job);
+}
+
+static bool refuse_token(struct reply *reply, unsigned status, const char *why)
+{
+    reply_problem(reply, status, "%s", why);
+    reply->login = status == 401;
+    return true;
+}
+
+/* Who sends this? `required`: somebody must; else another scheme than ours is a proxy's matter. */
+static bool identify(struct http *h, struct exchange *x, bool required, struct reply *reply)
+{
+    struct gate_error err = {0};
+    if (!required && !auth_is_bearer(x->headers.authorization))
+        return false;
+    struct store *store = http_take_store(h);
+    enum auth_result result =
+        auth_check(store, x->headers.authorization, clock_wall_ms(), &x->who, &err);
+    http_give_store(h, store);
+    switch (result) {
+    case AUTH_GOOD:
+        if (x->who.touch)
+            touch(h, x->who.id);
+        return false;
+    case AUTH_NONE:
+        return refuse_token(reply, 401, "This takes a token: Authorization: Bearer kg_....");
+    case AUTH_REFUSED:
+        metrics_add(METRIC_AUTH_REFUSED, 1);
+        return refuse_token(reply, 401, "The token is not known, has expired or was revoked.");
+    default:
+        log_message(LOG_LEVEL_ERROR, "%s", err.message);
+        return refuse_token(reply, 503, "The database cannot be read now.");
+    }
+}
+
+bool http_refuse_reader(struct http *h, struct exchange *x, struct reply *reply)
+{
+    if (http_is_open(h, x->request.path) || !identify(h, x, h->options.private_reads, reply))
+        return false;
+    if (reply->status == 401 && http_is_plain(h, x->request.path))
+        plain_refuse(h->assets,
+                     auth_is_bearer(x->headers.authorization)
+                         ? "The token that was sent is not known, has expired or was revoked."
+                         : "",
+                     reply);
+    return true;
+}
+
+bool http_refuse_writer(struct http *h, struct peer *peer, enum token_scope scope,
+                        struct reply *reply)
+{
+    struct exchange *x = &peer->exchange;
+    if (identify(h, x, true, reply))
+        return true;
+    if (!identity_may(&x->who, scope)) {
+        unsigned bit = 0;
+        while ((1u << bit) != (unsigned)scope)
+            bit++;
+        reply_problem(reply, 403, "The token '%s' may not do this: it takes the scope '%s'.",
+                      x->who.name, auth_scope_name(bit));
+        return true;
+    }
+    return refuse_rate(h->write_limits, limits_key(h->write_limits, x->who.id, sizeof(x->who.id)),
+                       reply);
+}

@@ -1,0 +1,91 @@
+/* http_ops.c: what those ask who run the server; see http_private.h. */
+#include "http_private.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "text/emit.h"
+#include "ops/metrics.h"
+#include "version.h"
+
+#define SILENT_MS 30000 /* a writer that is silent for longer hangs */
+#define MIN_FREE_BYTES ((int64_t)256 << 20)
+
+bool http_is_alive(struct http *h)
+{
+    return writer_silent_ms(h->writer) < SILENT_MS;
+}
+
+static bool database_answers(struct http *h)
+{
+    struct store_state state;
+    struct store *store = http_take_store(h);
+    enum gate_status status = store_state(store, &state, NULL);
+    http_give_store(h, store);
+    return status == GATE_OK;
+}
+
+static void answer_ready(struct http *h, struct reply *reply)
+{
+    bool database = database_answers(h);
+    bool writer = http_is_alive(h);
+    bool stopping = atomic_load(&h->stopping);
+    int64_t free_bytes = artifacts_free_bytes(h->artifacts);
+    bool ready = database && writer && !stopping && free_bytes >= MIN_FREE_BYTES;
+    struct emit e = {.out = &reply->body};
+    reply->status = ready ? 200 : 503;
+    emit_open(&e, '{');
+    emit_string_member(&e, "status", ready ? "ready" : "not ready");
+    emit_bool_member(&e, "database", database);
+    emit_integer_member(&e, "schema_version", STORE_SCHEMA_VERSION);
+    emit_bool_member(&e, "writer", writer);
+    emit_bool_member(&e, "stopping", stopping);
+    emit_integer_member(&e, "disk_free_bytes", free_bytes);
+    emit_close(&e, '}');
+    buf_putc(&reply->body, '\n');
+}
+
+static int64_t size_of(const char *path, const char *ending)
+{
+    char name[4200];
+    struct stat st;
+    snprintf(name, sizeof(name), "%s%s", path, ending);
+    return stat(name, &st) < 0 ? -1 : (int64_t)st.st_size;
+}
+
+static void answer_metrics(struct http *h, const struct exchange *x, struct reply *reply)
+{
+    const char *accept = x->headers.accept;
+    bool openmetrics = accept && strstr(accept, "application/openmetrics-text") != NULL;
+    struct metrics_now now = {
+        .version = GATE_VERSION,
+        .connections = atomic_load(&h->n_connections),
+        .queue_jobs = writer_jobs(h->writer),
+        .queue_limit = WRITER_MAX_JOBS,
+        .database_bytes = size_of(h->options.db, ""),
+        .wal_bytes = size_of(h->options.db, "-wal"),
+        .disk_free_bytes = artifacts_free_bytes(h->artifacts),
+        .writer_alive = http_is_alive(h),
+    };
+    reply->type = openmetrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                              : "text/plain; version=0.0.4; charset=utf-8";
+    metrics_write(&reply->body, &now, openmetrics);
+}
+
+bool http_answer_ops(struct http *h, const struct exchange *x, struct reply *reply)
+{
+    static const char healthy[] = "{\"status\":\"ok\"}\n";
+    const char *path = x->request.path;
+    if (strcmp(path, "/healthz") == 0) {
+        reply->constant = healthy;
+        reply->constant_size = sizeof(healthy) - 1;
+    } else if (strcmp(path, "/readyz") == 0) {
+        answer_ready(h, reply);
+    } else if (strcmp(path, "/metrics") == 0) {
+        answer_metrics(h, x, reply);
+    } else {
+        return false;
+    }
+    return true;
+}

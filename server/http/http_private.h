@@ -1,0 +1,178 @@
+/*
+ * http_private.h: what the files of the HTTP server share. Not for its users.
+ *
+ * http.c starts and stops, http_request.c is called by libmicrohttpd, http_check.c refuses what
+ * should not be let in, http_headers.c reads the headers, http_read.c answers GET, http_write.c
+ * takes bodies, http_reply.c sends.
+ */
+#ifndef SERVER_HTTP_HTTP_PRIVATE_H
+#define SERVER_HTTP_HTTP_PRIVATE_H
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include "api/artifacts.h"
+#include "request/assets.h"
+#include "request/auth.h"
+#include "cache.h"
+#include "http.h"
+#include "rate_limit.h"
+#include "request/reply.h"
+#include "request/request.h"
+#include "store/store.h"
+#include "request/tag.h"
+#include "watch/watch_age.h"
+#include "watch/webhook.h"
+#include "store/writer.h"
+
+#define HTTP_MAX_THREADS 8u
+
+struct upload;
+
+/* The headers that mean something here; NULL: not there. They live as long as their request. */
+struct headers {
+    const char *accept, *accept_encoding, *authorization, *content_encoding, *content_length,
+        *content_type, *host, *if_none_match, *transfer_encoding;
+    bool repeated;  /* one of them, though it may be there once only */
+    bool malformed; /* any header, or what ends it */
+};
+
+enum phase {
+    PHASE_TARGET,  /* the request's first line is there */
+    PHASE_READ,    /* its headers too; it has no body */
+    PHASE_BODY,    /* its body comes */
+    PHASE_WRITING, /* the writer has it, the connection is suspended */
+    PHASE_WRITTEN, /* the writer has made the answer */
+};
+
+/* One request, from its first line to the end of its answer. */
+struct exchange {
+    struct request request;
+    const char *target_end; /* where the target ends in libmicrohttpd's memory */
+    struct headers headers;
+    enum phase phase;
+    bool active; /* counted in n_requests */
+    const char *method;
+    struct identity who;   /* id is "" while nobody is known */
+    struct upload *upload; /* of a write */
+    struct reply reply;    /* of a write: made by the writer */
+    int64_t start_ns;
+    unsigned status; /* what was answered, for the log; 0: nothing yet */
+    uint64_t bytes;
+};
+
+/* One connection. Its exchange is used again for each request. */
+struct peer {
+    struct http *http;
+    struct peer *next, *before;
+    int fd;
+    uint64_t address_key; /* for the limits */
+    struct sockaddr_storage address;
+    atomic_int_fast64_t deadline_ms; /* of the monotonic clock; 0: none */
+    struct MHD_Connection *connection;
+    struct exchange exchange;
+};
+
+struct http {
+    struct http_options options;
+    struct MHD_Daemon *daemon;
+    char *tls_cert, *tls_key; /* the texts of the files */
+    struct assets *assets;
+    struct artifacts *artifacts;
+    struct tagger *tagger;
+    struct cache *cache;
+    struct limits *read_limits, *write_limits;
+    struct limits *touch_limits; /* how often a token's use is written down */
+    struct writer *writer;
+    struct watch_age watch_age; /* of the writer's thread */
+    struct webhook *webhook;
+    unsigned n_threads;
+    atomic_bool stopping;
+    atomic_uint n_requests; /* under way */
+    atomic_uint n_connections;
+    atomic_size_t body_bytes;   /* held for all uploads together */
+    _Atomic int64_t log_second; /* in which libmicrohttpd spoke last, */
+    atomic_uint log_lines;      /* and how often */
+
+    pthread_mutex_t mutex; /* of what follows */
+    struct peer *peers;
+    struct store *stores[HTTP_MAX_THREADS]; /* those not in use come first */
+    unsigned n_free;
+};
+
+/* ---- http.c ---- */
+
+/* There are as many stores as threads, so one is always free. */
+struct store *http_take_store(struct http *h);
+void http_give_store(struct http *h, struct store *s);
+
+int64_t http_now_ms(void); /* monotonic, to a few ms */
+
+/* ---- http_request.c ---- */
+
+enum MHD_Result http_on_request(void *context, struct MHD_Connection *connection, const char *url,
+                                const char *method, const char *version, const char *upload,
+                                size_t *upload_size, void **state);
+void *http_on_target(void *context, const char *target, struct MHD_Connection *connection);
+void http_on_completed(void *context, struct MHD_Connection *connection, void **state,
+                       enum MHD_RequestTerminationCode code);
+void http_on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
+                        enum MHD_ConnectionNotificationCode code);
+struct peer *http_peer_of(struct MHD_Connection *connection);
+
+/* Until when the connection may be busy with what it does now. */
+void http_set_deadline(struct peer *peer, int64_t seconds);
+
+/* ---- http_check.c: each is true when the request was refused, with the answer in *reply ---- */
+
+/* `method`, `version`: as libmicrohttpd gives them, in its own memory. */
+void http_read_headers(struct MHD_Connection *connection, const char *method, const char *version,
+                       struct headers *out);
+bool http_refuse_shape(const struct exchange *x, const char *version, struct reply *reply);
+bool http_refuse_rate(struct http *h, const struct peer *peer, struct reply *reply);
+bool http_refuse_reader(struct http *h, struct exchange *x, struct reply *reply);
+bool http_refuse_writer(struct http *h, struct peer *peer, enum token_scope scope,
+                        struct reply *reply);
+
+/* ---- http_read.c ---- */
+
+/* May it be read without a token from a server that is private? The files of the page may, which
+ * say nothing of the history, and what a load balancer asks. */
+bool http_is_plain(const struct http *h, const char *path); /* the page without scripts */
+bool http_is_open(const struct http *h, const char *path);
+
+/* Answers a GET or HEAD: sends. The reply is empty, and stays the caller's. */
+enum MHD_Result http_answer(struct http *h, struct MHD_Connection *connection, struct exchange *x,
+                            struct reply *reply);
+
+/* ---- http_ops.c: /healthz, /readyz, /metrics ---- */
+
+/* True when the path is one of these. */
+bool http_answer_ops(struct http *h, const struct exchange *x, struct reply *reply);
+
+/* ---- http_write.c ---- */
+
+bool http_is_write(const char *path, const char *method);
+/* The methods of a path, for Allow. */
+const char *http_methods(const char *path);
+
+/* Looks at the headers of a write: true, it was refused. */
+bool http_begin_write(struct http *h, struct peer *peer, struct reply *reply);
+void http_take_body(struct http *h, struct exchange *x, const char *bytes, size_t n);
+/* The body is whole: hands it to the writer, or sends the refusal. */
+enum MHD_Result http_end_body(struct http *h, struct MHD_Connection *connection, struct peer *peer);
+void http_free_upload(struct http *h, struct exchange *x);
+
+/* ---- http_reply.c ---- */
+
+/* Sends; MHD_NO, which closes the connection, only without memory. */
+enum MHD_Result http_send(struct http *h, struct MHD_Connection *connection, struct exchange *x,
+                          struct reply *reply);
+/* The same from the cache, if it is there. */
+bool http_send_cached(struct http *h, struct MHD_Connection *connection, struct exchange *x,
+                      const struct etag *tag, unsigned status, enum MHD_Result *result);
+
+#endif

@@ -1,0 +1,234 @@
+/* http_reply.c: an answer on its way to libmicrohttpd; see http_private.h. */
+#include "http_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/gzip.h"
+#include "ops/metrics.h"
+#include "pages.h"
+
+#define GZIP_FROM 1024 /* bytes: below, the headers cost more than is saved */
+#define SEND_TIMES 20  /* of the timeout: how long a client may take to read an answer */
+
+/*
+ * The page runs its own scripts and nothing else, talks to its own server only, and is not shown
+ * within another page.
+ */
+static const char *const page_headers[][2] = {
+    {"Content-Security-Policy",
+     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+};
+
+/* Data may do nothing at all, wherever a browser shows it. */
+static const char data_policy[] = "default-src 'none'; frame-ancestors 'none'";
+
+static bool is_data(const char *type)
+{
+    return strncmp(type, "application/json", 16) == 0 || strncmp(type, "text/csv", 8) == 0 ||
+           strcmp(type, "application/problem+json") == 0;
+}
+
+static bool is_text(const char *type)
+{
+    return strncmp(type, "text/", 5) == 0 || strncmp(type, "application/", 12) == 0
+               ? strcmp(type, "application/octet-stream") != 0
+               : strcmp(type, "image/svg+xml") == 0;
+}
+
+/* Makes a long body short, for a client that takes that. */
+static void compress(const struct exchange *x, struct reply *reply)
+{
+    if (reply->constant || reply->file_fd >= 0 || reply->gzipped || reply->status == 304 ||
+        reply->body.len < GZIP_FROM || !is_text(reply->type))
+        return;
+    reply->varies = true;
+    if (!accepts_gzip(x->headers.accept_encoding))
+        return;
+    struct buf small;
+    buf_init(&small, REPLY_MAX_BODY);
+    if (gzip_compress(reply->body.data, reply->body.len, &small)) {
+        buf_release(&reply->body);
+        reply->body = small;
+        reply->gzipped = true;
+        if (reply->etag.text[0] != '\0')
+            reply->etag = etag_gzipped(&reply->etag);
+    } else {
+        buf_release(&small);
+    }
+}
+
+static uint64_t size_of(const struct reply *reply)
+{
+    if (reply->status == 304)
+        return 0;
+    if (reply->file_fd >= 0)
+        return reply->file_size;
+    return reply->constant ? reply->constant_size : reply->body.len;
+}
+
+/* Of a copy of the body that many will be sent; NULL: there is none. */
+static struct MHD_Response *response_of_pages(const struct reply *reply)
+{
+    void *body = pages_put(reply->body.data, reply->body.len);
+    if (!body)
+        return NULL;
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer_with_free_callback(reply->body.len, body, pages_free);
+    if (!response)
+        pages_free(body);
+    return response;
+}
+
+/* The body's bytes change hands; NULL: out of memory. */
+static struct MHD_Response *response_of(struct reply *reply, bool keep)
+{
+    uint64_t size = size_of(reply);
+    if (reply->status == 304)
+        return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    if (reply->file_fd >= 0) {
+        int fd = reply->file_fd;
+        struct MHD_Response *response = MHD_create_response_from_fd64(size, fd);
+        if (response)
+            reply->file_fd = -1;
+        return response;
+    }
+    if (reply->constant)
+        return MHD_create_response_from_buffer(size, (void *)(uintptr_t)reply->constant,
+                                               MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *in_pages = keep ? response_of_pages(reply) : NULL;
+    if (in_pages)
+        return in_pages;
+    char *bytes = buf_detach(&reply->body);
+    if (!bytes)
+        return NULL;
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(size, bytes, MHD_RESPMEM_MUST_FREE);
+    if (!response)
+        free(bytes);
+    return response;
+}
+
+static const char *cache_control(const struct http *h, const struct reply *reply)
+{
+    /* no-cache: keep it, but ask whether the tag still holds. */
+    bool alone = h->options.private_reads || reply->personal;
+    if (reply->immutable)
+        return alone ? "private, max-age=31536000, immutable"
+                     : "public, max-age=31536000, immutable";
+    if (reply->etag.text[0] == '\0')
+        return "no-store";
+    return alone ? "private, no-cache" : "no-cache";
+}
+
+static void add(struct MHD_Response *response, bool *good, const char *name, const char *value)
+{
+    *good &= MHD_add_response_header(response, name, value) == MHD_YES;
+}
+
+/* Of what a 304 stands for, the client has these already. */
+static void add_headers_of_body(struct MHD_Response *response, bool *good,
+                                const struct reply *reply)
+{
+    size_t n = sizeof(page_headers) / sizeof(page_headers[0]);
+    if (is_data(reply->type))
+        add(response, good, "Content-Security-Policy", data_policy);
+    else
+        for (size_t i = 0; i < n; i++)
+            add(response, good, page_headers[i][0], page_headers[i][1]);
+    add(response, good, "X-Content-Type-Options", "nosniff");
+    add(response, good, "Cross-Origin-Resource-Policy",
+        reply->embedded ? "cross-origin" : "same-origin");
+    add(response, good, "Content-Type", reply->type);
+    if (reply->gzipped)
+        add(response, good, "Content-Encoding", "gzip");
+}
+
+static bool add_headers(const struct http *h, struct MHD_Response *response,
+                        const struct reply *reply)
+{
+    bool good = true;
+    if (reply->status != 304)
+        add_headers_of_body(response, &good, reply);
+    if (reply->allow)
+        add(response, &good, "Allow", reply->allow);
+    if (reply->etag.text[0] != '\0')
+        add(response, &good, "ETag", reply->etag.text);
+    if (reply->varies)
+        add(response, &good, "Vary", "Accept-Encoding");
+    if (h->options.private_reads)
+        add(response, &good, "Vary", "Authorization");
+    if (reply->login)
+        add(response, &good, "WWW-Authenticate", "Bearer realm=\"gate-server\"");
+    if (reply->retry_after != 0) {
+        char text[16];
+        snprintf(text, sizeof(text), "%u", reply->retry_after);
+        add(response, &good, "Retry-After", text);
+    }
+    if (reply->close || atomic_load(&h->stopping))
+        add(response, &good, "Connection", "close");
+    add(response, &good, "Cache-Control", cache_control(h, reply));
+    return good;
+}
+
+/* What is kept is found by the address and by the tag that its client could have sent. */
+static struct cache_key key_of(const struct exchange *x, const struct etag *tag, unsigned status)
+{
+    return (struct cache_key){tag->text, x->request.target, status};
+}
+
+static void note(struct exchange *x, unsigned status, uint64_t size)
+{
+    struct peer *peer = (struct peer *)((char *)x - offsetof(struct peer, exchange));
+    bool no_body = status == 304 || strcmp(x->method, "HEAD") == 0;
+    x->status = status;
+    x->bytes = no_body ? 0 : size;
+    http_set_deadline(peer, SEND_TIMES * peer->http->options.timeout_s);
+}
+
+enum MHD_Result http_send(struct http *h, struct MHD_Connection *connection, struct exchange *x,
+                          struct reply *reply)
+{
+    enum MHD_Result result = MHD_NO;
+    bool keep = (reply->status == 200 || reply->status == 304) && reply->file_fd < 0 &&
+                reply->etag.text[0] != '\0' && !reply->personal && !reply->close &&
+                !atomic_load(&h->stopping);
+    struct etag tag = reply->etag;
+    if (accepts_gzip(x->headers.accept_encoding))
+        tag = etag_gzipped(&tag);
+    compress(x, reply);
+    uint64_t size = size_of(reply);
+    struct cache_key key = key_of(x, &tag, reply->status);
+    keep = keep && cache_wants(h->cache, &key, size);
+    struct MHD_Response *response = response_of(reply, keep);
+    if (!response)
+        return MHD_NO;
+    if (add_headers(h, response, reply)) {
+        result = MHD_queue_response(connection, reply->status, response);
+        note(x, reply->status, size);
+    }
+    if (!keep || result != MHD_YES || !cache_put(h->cache, &key, response, size))
+        MHD_destroy_response(response);
+    return result;
+}
+
+bool http_send_cached(struct http *h, struct MHD_Connection *connection, struct exchange *x,
+                      const struct etag *tag, unsigned status, enum MHD_Result *result)
+{
+    size_t size;
+    struct etag asked = *tag;
+    if (atomic_load_explicit(&h->stopping, memory_order_relaxed))
+        return false;
+    if (accepts_gzip(x->headers.accept_encoding))
+        asked = etag_gzipped(tag);
+    struct cache_key key = key_of(x, &asked, status);
+    bool hit = cache_queue(h->cache, &key, connection, result, &size);
+    metrics_add(hit ? METRIC_CACHE_HITS : METRIC_CACHE_MISSES, 1);
+    if (hit)
+        note(x, status, size);
+    return hit;
+}

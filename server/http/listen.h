@@ -1,0 +1,23 @@
+/*
+ * listen.h: the socket that the server takes connections from.
+ */
+#ifndef SERVER_HTTP_LISTEN_H
+#define SERVER_HTTP_LISTEN_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+#define LISTEN_MAX_URL 96
+
+/*
+ * Binds "ADDR:PORT", with ADDR a numeric IPv4 address or an IPv6 one in brackets, and PORT 0 for
+ * any free one. The socket is the caller's (close). GATE_USAGE for a text of another form, GATE_IO
+ * when the system refuses.
+ */
+enum gate_status listen_open(const char *address, int *fd, struct gate_error *err);
+
+/* Where a socket listens, "http://127.0.0.1:8731/". */
+enum gate_status listen_url(int fd, bool tls, char url[LISTEN_MAX_URL], struct gate_error *err);
+
+#endif

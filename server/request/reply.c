@@ -1,0 +1,172 @@
+/* reply.c: see reply.h. */
+#include "reply.h"
+
+#include <sha2.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "text/emit.h"
+
+void reply_init(struct reply *r)
+{
+    *r = (struct reply){.status = 200, .type = "application/json", .file_fd = -1};
+    buf_init(&r->body, REPLY_MAX_BODY);
+}
+
+void reply_release(struct reply *r)
+{
+    if (r->file_fd >= 0)
+        close(r->file_fd);
+    buf_release(&r->body);
+}
+
+static const char *title_of(unsigned status)
+{
+    static const struct {
+        unsigned status;
+        const char *title;
+    } titles[] = {
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {409, "Conflict"},
+        {413, "Content Too Large"},
+        {414, "URI Too Long"},
+        {415, "Unsupported Media Type"},
+        {422, "Unprocessable Content"},
+        {429, "Too Many Requests"},
+        {503, "Service Unavailable"},
+        {507, "Insufficient Storage"},
+    };
+    for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++) {
+        if (titles[i].status == status)
+            return titles[i].title;
+    }
+    return "Internal Server Error";
+}
+
+static void start_over(struct reply *r, unsigned status, const char *type)
+{
+    buf_clear(&r->body);
+    r->status = status;
+    r->type = type;
+    r->etag.text[0] = '\0';
+    r->constant = NULL;
+    r->varies = r->gzipped = r->immutable = false;
+}
+
+static void put_problem(struct reply *r, unsigned status, const char *detail, const char *path,
+                        const char *message)
+{
+    start_over(r, status, "application/problem+json");
+    struct emit e = {.out = &r->body};
+    emit_open(&e, '{');
+    emit_string_member(&e, "type", "about:blank");
+    emit_string_member(&e, "title", title_of(status));
+    emit_integer_member(&e, "status", status);
+    emit_string_member(&e, "detail", detail);
+    if (path) {
+        emit_key(&e, "errors");
+        emit_open(&e, '[');
+        emit_open(&e, '{');
+        emit_string_member(&e, "path", path);
+        emit_string_member(&e, "message", message);
+        emit_close(&e, '}');
+        emit_close(&e, ']');
+    }
+    emit_close(&e, '}');
+    buf_putc(&r->body, '\n');
+}
+
+void reply_problem(struct reply *r, unsigned status, const char *format, ...)
+{
+    char detail[1200];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(detail, sizeof(detail), format, args);
+    va_end(args);
+    put_problem(r, status, detail, NULL, NULL);
+}
+
+void reply_fault(struct reply *r, unsigned status, const char *path, const char *message)
+{
+    char detail[1200];
+    snprintf(detail, sizeof(detail), "%s%s%s.", path, path[0] != '\0' ? ": " : "", message);
+    put_problem(r, status, detail, path, message);
+}
+
+void reply_text(struct reply *r, unsigned status, const char *text)
+{
+    start_over(r, status, "text/plain; charset=utf-8");
+    buf_puts(&r->body, text);
+    buf_putc(&r->body, '\n');
+}
+
+struct etag etag_of(const void *bytes, size_t size)
+{
+    SHA2_CTX context;
+    uint8_t digest[SHA256_DIGEST_LENGTH];
+    struct etag tag;
+    char *out = tag.text;
+    SHA256Init(&context);
+    SHA256Update(&context, bytes, size);
+    SHA256Final(digest, &context);
+    *out++ = '"';
+    for (int i = 0; i < 8; i++, out += 2)
+        snprintf(out, 3, "%02x", digest[i]);
+    *out++ = '"';
+    *out = '\0';
+    return tag;
+}
+
+struct etag etag_gzipped(const struct etag *tag)
+{
+    struct etag out;
+    size_t len = strlen(tag->text);
+    snprintf(out.text, sizeof(out.text), "%.*s-gz\"", (int)(len > 0 ? len - 1 : 0), tag->text);
+    return out;
+}
+
+bool etag_matches(const struct etag *tag, const char *if_none_match)
+{
+    if (!if_none_match || tag->text[0] == '\0')
+        return false;
+    /* The first quote is part of the tag, and no tag of ours holds another, so a substring is a
+     * match when it ends there, or in the mark of the same content in gzip's bytes. */
+    size_t len = strlen(tag->text) - 1;
+    for (const char *at = if_none_match; (at = strchr(at, '"')) != NULL; at++) {
+        if (strncmp(at, tag->text, len) == 0 &&
+            (at[len] == '"' || strncmp(at + len, "-gz\"", 4) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* "q=0", "q=0.000": never. Anything else is a yes. */
+static bool is_zero_weight(const char *text, size_t len)
+{
+    size_t at = strspn(text, "; \t");
+    if (at + 3 > len || strncasecmp(text + at, "q=0", 3) != 0)
+        return false;
+    at += 3;
+    return at + strspn(text + at, ".0 \t") >= len;
+}
+
+bool accepts_gzip(const char *accept_encoding)
+{
+    const char *item = accept_encoding;
+    while (item && *item) {
+        item += strspn(item, ", \t");
+        size_t len = strcspn(item, ",");
+        size_t name = strcspn(item, ",; \t");
+        if (name == 4 && strncasecmp(item, "gzip", 4) == 0)
+            return !is_zero_weight(item + name, len - name);
+        item += len;
+    }
+    return false;
+}

@@ -1,0 +1,156 @@
+/* request.c: see request.h. */
+#include "request.h"
+
+#include <string.h>
+
+#include "base/utf8.h"
+#include "text/bytes.h"
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+static void refuse(struct request *r, unsigned status, const char *why)
+{
+    if (r->fault_status == 0) {
+        r->fault_status = status;
+        r->fault = why;
+    }
+}
+
+static bool is_utf8(const char *s, size_t len)
+{
+    uint32_t code;
+    while (len > 0) {
+        size_t n = (unsigned char)*s < 0x80 ? 1 : utf8_decode(s, len, &code);
+        if (n == 0)
+            return false;
+        s += n;
+        len -= n;
+    }
+    return true;
+}
+
+/* The byte that *s stands for, and moves behind it; -1: it was refused. */
+static int take_byte(struct request *r, const char **s)
+{
+    int c = (unsigned char)*(*s)++;
+    if (c == '%') {
+        int high = hex_digit((*s)[0]);
+        int low = high < 0 ? -1 : hex_digit((*s)[1]);
+        if (low < 0) {
+            refuse(r, 400, "The address has a '%' without two hexadecimal digits.");
+            return -1;
+        }
+        c = high * 16 + low;
+        *s += 2;
+    }
+    if (c < 0x20 || c == 0x7f) {
+        refuse(r, 400, "The address has a control character.");
+        return -1;
+    }
+    return c;
+}
+
+/* Unescapes `text` in place; it never grows. */
+static void unescape(struct request *r, char *text)
+{
+    const char *s = text;
+    char *out = text;
+    bool is_ascii = true;
+    for (;;) {
+        size_t n_plain = bytes_span(s, BYTE_PLAIN);
+        memmove(out, s, n_plain);
+        s += n_plain;
+        out += n_plain;
+        if (*s == '\0')
+            break;
+        int c = take_byte(r, &s);
+        if (c < 0)
+            return;
+        is_ascii &= c < 0x80;
+        *out++ = (char)c;
+    }
+    *out = '\0';
+    if (!is_ascii && !is_utf8(text, (size_t)(out - text)))
+        refuse(r, 400, "The address is not UTF-8.");
+}
+
+static void add_parameter(struct request *r, char *text)
+{
+    if (r->n_parameters == REQUEST_MAX_PARAMETERS) {
+        refuse(r, 400, "The address has too many parameters.");
+        return;
+    }
+    char *value = strchr(text, '=');
+    if (!value || value == text) {
+        refuse(r, 400, "A parameter of the address is not of the form name=value.");
+        return;
+    }
+    *value++ = '\0';
+    unescape(r, text);
+    unescape(r, value);
+    if (r->fault_status != 0)
+        return;
+    if (request_parameter(r, text)) {
+        refuse(r, 400, "The address has a parameter twice.");
+        return;
+    }
+    r->parameters[r->n_parameters++] = (struct parameter){text, value};
+}
+
+static void parse_query(struct request *r, char *query)
+{
+    while (query && *query && r->fault_status == 0) {
+        char *next = strchr(query, '&');
+        if (next)
+            *next++ = '\0';
+        add_parameter(r, query);
+        query = next;
+    }
+}
+
+void request_parse(struct request *r, const char *target)
+{
+    size_t len = strnlen(target, REQUEST_MAX_TARGET + 1);
+    r->fault_status = 0;
+    r->fault = NULL;
+    r->n_parameters = 0;
+    r->path = "/";
+    if (len > REQUEST_MAX_TARGET) {
+        memcpy(r->target, target, REQUEST_MAX_TARGET);
+        r->target[REQUEST_MAX_TARGET] = '\0';
+        refuse(r, 414, "The address is too long.");
+        return;
+    }
+    memcpy(r->target, target, len + 1);
+    memcpy(r->bytes, target, len + 1);
+    if (target[0] != '/') {
+        refuse(r, 400, "The address is not a path.");
+        return;
+    }
+    char *query = strchr(r->bytes, '?');
+    if (query)
+        *query++ = '\0';
+    unescape(r, r->bytes);
+    parse_query(r, query);
+    if (r->fault_status == 0)
+        r->path = r->bytes;
+}
+
+const char *request_parameter(const struct request *r, const char *name)
+{
+    for (size_t i = 0; i < r->n_parameters; i++) {
+        const char *other = r->parameters[i].name;
+        if (other[0] == name[0] && strcmp(other, name) == 0)
+            return r->parameters[i].value;
+    }
+    return NULL;
+}

@@ -1,0 +1,25 @@
+/*
+ * tag.h: the ETags of what is read from the database, cheap enough to be asked for each request.
+ */
+#ifndef SERVER_REQUEST_TAG_H
+#define SERVER_REQUEST_TAG_H
+
+#include "base/error.h"
+#include "reply.h"
+
+struct tagger;
+
+/* `speaker` names this program and its settings: another one may say the same things otherwise. */
+enum gate_status tagger_open(const char *db, const char *speaker, struct tagger **out,
+                             struct gate_error *err);
+void tagger_close(struct tagger *t); /* NULL is fine */
+
+/*
+ * The tag of `target` in the present state of the database; it stays valid over a restart. A commit
+ * that comes after it makes the tag too old, which costs a second answer and not a wrong one, as
+ * long as it is asked for before the rows are. Several threads may call it.
+ */
+enum gate_status tagger_get(struct tagger *t, const char *target, struct etag *out,
+                            struct gate_error *err);
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * emit.h: writes JSON into a buffer, value by value, or the rows of a list as CSV.
+ *
+ * The caller keeps the structure right: a key before each value of an object, each open closed.
+ * Commas are put by emit. Text is escaped; a number that is not finite becomes null.
+ *
+ * What is written between emit_row_begin() and emit_row_end() is an object in JSON. In CSV (RFC
+ * 4180) the names of the first row become the header line, null is an empty field, an object within
+ * a row is none of its own: the names of its members are put behind its key ("verdicts_pass"), and
+ * arrays have no place.
+ */
+#ifndef SERVER_TEXT_EMIT_H
+#define SERVER_TEXT_EMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+enum emit_form {
+    EMIT_JSON,
+    EMIT_ROWS, /* JSON, the rows alone */
+    EMIT_CSV
+};
+
+#define EMIT_MAX_NEST 2 /* objects within a row */
+
+struct emit {
+    struct buf *out;
+    enum emit_form form;
+    bool comma; /* the next value is not the first of its object or array */
+    bool in_row;
+    const char *key;                   /* of the next value; NULL: it has none */
+    const char *prefix[EMIT_MAX_NEST]; /* of the objects that are taken apart */
+    int n_prefixes;
+    struct buf header; /* of CSV, until it is written; emit_init() and emit_release() */
+    bool has_header;
+};
+
+void emit_init(struct emit *e, struct buf *out, enum emit_form form);
+void emit_release(struct emit *e);
+
+void emit_open(struct emit *e, char bracket);  /* '{' or '[' */
+void emit_close(struct emit *e, char bracket); /* '}' or ']' */
+void emit_row_begin(struct emit *e);
+void emit_row_end(struct emit *e);
+void emit_key(struct emit *e, const char *key);      /* lives until its value is written */
+void emit_string(struct emit *e, const char *value); /* NULL: null */
+void emit_integer(struct emit *e, int64_t value);
+void emit_real(struct emit *e, double value); /* nine digits */
+void emit_bool(struct emit *e, bool value);
+void emit_null(struct emit *e);
+
+/* A member of an object. 0 and "" mean not known in emit_known_*: null. */
+void emit_string_member(struct emit *e, const char *key, const char *value);
+void emit_integer_member(struct emit *e, const char *key, int64_t value);
+void emit_real_member(struct emit *e, const char *key, double value);
+void emit_bool_member(struct emit *e, const char *key, bool value);
+void emit_known_real(struct emit *e, const char *key, double value);
+void emit_known_string(struct emit *e, const char *key, const char *value);
+
+#endif

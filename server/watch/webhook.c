@@ -1,0 +1,362 @@
+/* webhook.c: see webhook.h. */
+#include "webhook.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "api/alert_json.h"
+#include "base/backoff.h"
+#include "base/file.h"
+#include "hmac.h"
+#include "tracker/http_client.h"
+#include "ops/log.h"
+#include "store/store_webhook.h"
+
+#define SECRET_MIN 16
+#define SECRET_MAX 4096
+#define POLL_MS 1000         /* between looks for new steps */
+#define TIMEOUT_S 5L         /* of one delivery */
+#define LONGEST_WAIT_S 600.0 /* whatever the receiver asks for */
+#define MAX_BODY ((size_t)64 << 10)
+#define MAX_ANSWER ((size_t)64 << 10)
+#define LOG_EVERY 20  /* failures in a row, between two lines of the log */
+#define SAVE_EVERY 32 /* deliveries between two writes of the mark */
+
+struct webhook {
+    struct remote remote;
+    struct http_client *client;
+    struct buf secret;
+    char target[2 * HMAC_BYTES + 1];
+    struct store *store;
+    struct writer *writer;
+    int64_t taken; /* newest event that was delivered; -1: not known yet */
+    int64_t saved; /* the same as on record */
+    unsigned n_failures;
+    pthread_t thread;
+
+    pthread_mutex_t mutex; /* of what follows */
+    pthread_cond_t changed;
+    bool closing;
+    bool saving; /* a job is under way */
+};
+
+/* ---- waiting ---- */
+
+static struct timespec in_s(double seconds)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    int64_t ns = t.tv_nsec + (int64_t)(seconds * 1e9);
+    return (struct timespec){t.tv_sec + ns / 1000000000, ns % 1000000000};
+}
+
+/* False: it is to end. */
+static bool wait_s(struct webhook *w, double seconds)
+{
+    struct timespec until = in_s(seconds);
+    pthread_mutex_lock(&w->mutex);
+    while (!w->closing && pthread_cond_timedwait(&w->changed, &w->mutex, &until) == 0)
+        ;
+    bool goes_on = !w->closing;
+    pthread_mutex_unlock(&w->mutex);
+    return goes_on;
+}
+
+static bool is_closing(struct webhook *w)
+{
+    pthread_mutex_lock(&w->mutex);
+    bool closing = w->closing;
+    pthread_mutex_unlock(&w->mutex);
+    return closing;
+}
+
+/* ---- the mark ---- */
+
+static enum gate_status run_save(void *context, struct store *store, struct gate_error *err)
+{
+    const struct webhook *w = context;
+    return store_put_webhook_mark(store, w->target, w->taken, err);
+}
+
+static void save_done(void *context, enum gate_status status, const struct gate_error *err)
+{
+    struct webhook *w = context;
+    if (status != GATE_OK)
+        log_message(LOG_LEVEL_ERROR, "webhook: %s", err->message);
+    pthread_mutex_lock(&w->mutex);
+    if (status == GATE_OK)
+        w->saved = w->taken;
+    w->saving = false;
+    pthread_cond_signal(&w->changed);
+    pthread_mutex_unlock(&w->mutex);
+}
+
+/* By the writer's thread, while this one waits. What is not saved now is saved later. */
+static void save(struct webhook *w)
+{
+    struct writer_job job = {.context = w, .run = run_save, .done = save_done};
+    if (w->saved == w->taken || !writer_reserve(w->writer))
+        return;
+    pthread_mutex_lock(&w->mutex);
+    w->saving = true;
+    pthread_mutex_unlock(&w->mutex);
+    writer_submit(w->writer, &job);
+    pthread_mutex_lock(&w->mutex);
+    while (w->saving)
+        pthread_cond_wait(&w->changed, &w->mutex);
+    pthread_mutex_unlock(&w->mutex);
+}
+
+/* ---- one delivery ---- */
+
+struct next {
+    struct emit emit;
+    int64_t id; /* of the event; 0: there is none */
+    int64_t alert_id;
+};
+
+static bool event_row(void *context, const struct store_alert_event *row)
+{
+    struct next *n = context;
+    n->id = row->id;
+    n->alert_id = row->alert_id;
+    emit_open(&n->emit, '{');
+    emit_key(&n->emit, "event");
+    emit_open(&n->emit, '{');
+    emit_integer_member(&n->emit, "id", row->id);
+    emit_alert_event_members(&n->emit, row);
+    emit_close(&n->emit, '}');
+    return true;
+}
+
+static bool alert_row(void *context, const struct store_alert *row)
+{
+    struct next *n = context;
+    emit_key(&n->emit, "alert");
+    emit_open(&n->emit, '{');
+    emit_alert_members(&n->emit, row);
+    emit_close(&n->emit, '}');
+    return true;
+}
+
+/* The body of the next event into n->emit.out; n->id is 0 when there is none. */
+static enum gate_status make_body(struct webhook *w, struct next *n, struct gate_error *err)
+{
+    bool found;
+    enum gate_status status = store_alert_events(w->store, w->taken, 1, event_row, n, err);
+    if (status != GATE_OK || n->id == 0)
+        return status;
+    status = store_find_alert(w->store, n->alert_id, alert_row, n, &found, err);
+    emit_close(&n->emit, '}');
+    if (status == GATE_OK && n->emit.out->failed)
+        status =
+            gate_fail(err, GATE_INTERNAL, "the body of event %lld is too long", (long long)n->id);
+    return status;
+}
+
+static void put_hex(char *out, const uint8_t *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static void sign(const struct webhook *w, const char *timestamp, const struct buf *body,
+                 char hex[2 * HMAC_BYTES + 1])
+{
+    struct buf text;
+    uint8_t mac[HMAC_BYTES];
+    buf_init(&text, MAX_BODY + 64);
+    buf_printf(&text, "%s.", timestamp);
+    buf_append(&text, body->data, body->len);
+    hmac_sha256(w->secret.data, w->secret.len, text.data, text.len, mac);
+    put_hex(hex, mac, sizeof(mac));
+    buf_release(&text);
+}
+
+/* GATE_OK: the receiver has it. *retry_after: what it asked for when it does not want it. */
+static enum gate_status post(struct webhook *w, const struct buf *body, long *retry_after,
+                             struct gate_error *err)
+{
+    char seconds[24], timestamp[64], hex[2 * HMAC_BYTES + 1], signature[128];
+    const char *headers[] = {timestamp, signature, NULL};
+    struct http_answer answer;
+    snprintf(seconds, sizeof(seconds), "%lld", (long long)time(NULL));
+    sign(w, seconds, body, hex);
+    snprintf(timestamp, sizeof(timestamp), "X-Gate-Timestamp: %s", seconds);
+    snprintf(signature, sizeof(signature), "X-Gate-Signature: sha256=%s", hex);
+    struct http_request request = {
+        .method = "POST",
+        .path = "",
+        .type = "application/json",
+        .body = body->data,
+        .len = body->len,
+        .timeout_s = TIMEOUT_S,
+        .headers = headers,
+    };
+    http_answer_init(&answer, MAX_ANSWER);
+    enum gate_status status = http_client_ask(w->client, &request, &answer, err);
+    *retry_after = answer.retry_after;
+    if (status == GATE_OK && (answer.status < 200 || answer.status > 299))
+        status = gate_fail(err, GATE_IO, "%s answers %d%s", w->remote.url, answer.status,
+                           answer.status >= 300 && answer.status < 400
+                               ? ", and redirects are not followed: name the address itself"
+                               : "");
+    http_answer_release(&answer);
+    return status;
+}
+
+/* Waits after a failure; false: it is to end. */
+static bool back_off(struct webhook *w, long retry_after, const struct gate_error *err)
+{
+    struct backoff patience = backoff_start(1e9);
+    if (w->n_failures++ % LOG_EVERY == 0)
+        log_message(LOG_LEVEL_WARNING, "webhook: %s; it will be tried again", err->message);
+    double asked_s = (double)retry_after;
+    if (asked_s > LONGEST_WAIT_S)
+        asked_s = LONGEST_WAIT_S;
+    return wait_s(w, backoff_delay(&patience, w->n_failures, asked_s));
+}
+
+/* Delivers the next event, if any; *found. False: it is to end. */
+static bool deliver(struct webhook *w, bool *found)
+{
+    struct gate_error err = {0};
+    struct buf body;
+    struct next n = {.id = 0};
+    long retry_after = 0;
+    bool goes_on = true;
+    buf_init(&body, MAX_BODY);
+    emit_init(&n.emit, &body, EMIT_JSON);
+    enum gate_status status = make_body(w, &n, &err);
+    *found = n.id != 0;
+    if (status == GATE_OK && *found)
+        status = post(w, &body, &retry_after, &err);
+    if (status != GATE_OK) {
+        goes_on = back_off(w, retry_after, &err);
+    } else if (*found) {
+        w->taken = n.id;
+        w->n_failures = 0;
+    }
+    emit_release(&n.emit);
+    buf_release(&body);
+    return goes_on;
+}
+
+/* Where to go on; a new target with what comes from now on. */
+static enum gate_status find_mark(struct webhook *w, struct gate_error *err)
+{
+    enum gate_status status = store_webhook_mark(w->store, w->target, &w->saved, err);
+    w->taken = w->saved;
+    if (status == GATE_OK && w->saved < 0)
+        status = store_newest_event(w->store, &w->taken, err);
+    return status;
+}
+
+static void *run(void *context)
+{
+    struct webhook *w = context;
+    bool goes_on = true;
+    while (goes_on) {
+        bool found = true;
+        for (int i = 0; i < SAVE_EVERY && goes_on && found && !is_closing(w); i++)
+            goes_on = deliver(w, &found);
+        save(w);
+        if (goes_on)
+            goes_on = found ? !is_closing(w) : wait_s(w, POLL_MS / 1e3);
+    }
+    return NULL;
+}
+
+/* ---- life ---- */
+
+static enum gate_status read_secret(const char *path, struct buf *out, struct gate_error *err)
+{
+    enum gate_status status = file_read(path, out, err);
+    if (status != GATE_OK) {
+        gate_fail_context(err, "the secret of the webhook");
+        return status;
+    }
+    while (out->len > 0 && (out->data[out->len - 1] == '\n' || out->data[out->len - 1] == '\r'))
+        out->len--;
+    if (out->len < SECRET_MIN)
+        return gate_fail(err, GATE_USAGE,
+                         "the secret in '%s' has %zu bytes, and %d are the least: make one by "
+                         "`openssl rand -hex 32`",
+                         path, out->len, SECRET_MIN);
+    return GATE_OK;
+}
+
+/* The address may be a secret itself, so that the database has its hash. */
+static void name_target(struct webhook *w)
+{
+    uint8_t mac[HMAC_BYTES];
+    hmac_sha256("webhook", 7, w->remote.url, strlen(w->remote.url), mac);
+    put_hex(w->target, mac, sizeof(mac));
+}
+
+static enum gate_status prepare(struct webhook *w, const struct webhook_options *o,
+                                struct gate_error *err)
+{
+    enum gate_status status = remote_take_url(o->url, &w->remote, err);
+    if (status == GATE_OK)
+        status = read_secret(o->secret_file, &w->secret, err);
+    if (status == GATE_OK)
+        status = http_client_open(&w->remote, &w->client, err);
+    if (status == GATE_OK)
+        status = store_open(o->db, STORE_READ_ONLY, &w->store, err);
+    name_target(w);
+    return status == GATE_OK ? find_mark(w, err) : status;
+}
+
+static void release(struct webhook *w)
+{
+    http_client_close(w->client);
+    store_close(w->store);
+    if (w->secret.data)
+        explicit_bzero(w->secret.data, w->secret.len);
+    buf_release(&w->secret);
+    pthread_cond_destroy(&w->changed);
+    pthread_mutex_destroy(&w->mutex);
+    free(w);
+}
+
+enum gate_status webhook_open(const struct webhook_options *options, struct webhook **out,
+                              struct gate_error *err)
+{
+    struct webhook *w = calloc(1, sizeof(*w));
+    pthread_condattr_t attr;
+    *out = NULL;
+    if (!w)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    w->writer = options->writer;
+    buf_init(&w->secret, SECRET_MAX);
+    pthread_mutex_init(&w->mutex, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    enum gate_status status = prepare(w, options, err);
+    if (status == GATE_OK && pthread_create(&w->thread, NULL, run, w) != 0)
+        status = gate_fail(err, GATE_INTERNAL, "cannot start a thread");
+    if (status != GATE_OK) {
+        release(w);
+        return status;
+    }
+    *out = w;
+    return GATE_OK;
+}
+
+void webhook_close(struct webhook *w)
+{
+    if (!w)
+        return;
+    pthread_mutex_lock(&w->mutex);
+    w->closing = true;
+    pthread_cond_signal(&w->changed);
+    pthread_mutex_unlock(&w->mutex);
+    pthread_join(w->thread, NULL);
+    release(w);
+}

@@ -1,0 +1,41 @@
+/*
+ * webhook.h: tells another server of each step in the life of each alert.
+ *
+ * One POST a step, in their order: application/json, {"event": {"id", "time_ms", "who", "from",
+ * "to", "reason"}, "alert": {...as in the API, as it is now}}, with the headers
+ *   X-Gate-Timestamp: seconds since 1970
+ *   X-Gate-Signature: sha256=HMAC-SHA256(secret, timestamp + "." + body), in hex
+ * so that a receiver can refuse what is not ours (other signature) or is sent again by somebody
+ * else (old timestamp). Any answer of 200 to 299 takes it; anything else, redirects too, is tried
+ * again, later and later. What was taken is kept in the database, so that each step is delivered at
+ * least once, over restarts; a receiver tells a second delivery by event.id. A target that is new
+ * starts with the steps that come after.
+ *
+ * A thread of its own with a reader of its own: nothing waits for it but webhook_close().
+ */
+#ifndef SERVER_WATCH_WEBHOOK_H
+#define SERVER_WATCH_WEBHOOK_H
+
+#include "base/error.h"
+#include "store/writer.h"
+
+struct webhook;
+
+struct webhook_options {
+    const char *url;         /* https://HOST[:PORT][/PATH], or http:// */
+    const char *secret_file; /* 16 to 4096 bytes; newlines at its end do not count */
+    const char *db;
+    struct writer *writer; /* outlives it */
+};
+
+/*
+ * GATE_USAGE: the address or the secret is none; GATE_ENVIRONMENT: there is no libcurl; GATE_IO:
+ * a file cannot be read.
+ */
+enum gate_status webhook_open(const struct webhook_options *options, struct webhook **out,
+                              struct gate_error *err);
+
+/* Before the writer is drained. Takes as long as the delivery that is under way. NULL is fine. */
+void webhook_close(struct webhook *w);
+
+#endif
