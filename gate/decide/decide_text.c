@@ -26,16 +26,16 @@ struct decide_text decide_text(const char *format, ...)
 
 struct decide_text decide_change(struct estimate d)
 {
-    return decide_text("%+.2f %% [%+.2f, %+.2f]", decide_percent(d.value), decide_percent(d.lo),
+    return decide_text("%+.2f %% (%+.2f to %+.2f)", decide_percent(d.value), decide_percent(d.lo),
                        decide_percent(d.hi));
 }
 
 struct decide_text decide_amount(struct estimate d)
 {
     if (d.value >= 0)
-        return decide_text("%.2f %% [%.2f, %.2f]", decide_percent(d.value), decide_percent(d.lo),
+        return decide_text("%.2f %% (%.2f to %.2f)", decide_percent(d.value), decide_percent(d.lo),
                            decide_percent(d.hi));
-    return decide_text("%.2f %% [%.2f, %.2f]", -decide_percent(d.value), -decide_percent(d.hi),
+    return decide_text("%.2f %% (%.2f to %.2f)", -decide_percent(d.value), -decide_percent(d.hi),
                        -decide_percent(d.lo));
 }
 
@@ -50,15 +50,15 @@ struct decide_text decide_open_figure(const struct decide_input *in, const struc
 {
     double threshold = decide_threshold(in, f);
     if (v->d[f].value > log1p(threshold) && v->d[f].lo > log1p(threshold / 2))
-        return decide_text("the excess of %.1f ns (%s) is not over the floor of %.1f ns",
+        return decide_text("the excess of %.1f ns, %s, is not over the floor of %.1f ns",
                            decide_excess_ns(in, v->d[f].value), decide_amount(v->d[f]).s,
                            in->floor_ns);
     if (v->d[f].hi < log1p(threshold))
         return decide_text(
-            "the %sinterval [%+.2f, %+.2f] %% is too wide for the threshold of %.2f %%",
+            "the %sinterval %+.2f to %+.2f %% is too wide for the threshold of %.2f %%",
             decide_figure_prefix(f), decide_percent(v->d[f].lo), decide_percent(v->d[f].hi),
             threshold * 100);
-    return decide_text("the %sinterval [%+.2f, %+.2f] %% still holds the threshold of %.2f %%",
+    return decide_text("the %sinterval %+.2f to %+.2f %% still holds the threshold of %.2f %%",
                        decide_figure_prefix(f), decide_percent(v->d[f].lo),
                        decide_percent(v->d[f].hi), threshold * 100);
 }

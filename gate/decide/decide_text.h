@@ -18,13 +18,13 @@ const char *decide_figure_prefix(enum decide_figure f);
 /* Of d, a logarithm. */
 double decide_percent(double d);
 
-/* "+0.10 % [-0.05, +0.20]" */
+/* "+0.10 % (-0.05 to +0.20)" */
 struct decide_text decide_change(struct estimate d);
 
-/* "3.10 % [2.95, 3.30]", of a faster case too: the direction stands before it. */
+/* "3.10 % (2.95 to 3.30)", of a faster case too: the direction stands before it. */
 struct decide_text decide_amount(struct estimate d);
 
-/* "p90 slower by 3.10 % [2.95, 3.30] in 5 processes" */
+/* "p90 slower by 3.10 % (2.95 to 3.30) in 5 processes" */
 struct decide_text decide_difference(const struct decide_view *v, enum decide_figure f);
 
 /* Why a figure is open: it holds the threshold, is over it by no more than the floor, or is below

@@ -97,23 +97,24 @@ static void reasons_name_p90(void **state)
     } rows[] = {
         {{0, 1, 0, 0},
          0,
-         "+0.00 % [-0.10, +0.10] in 5 processes; threshold 2.00 %; p90 +1.00 % [+0.90, +1.10], "
+         "+0.00 % (-0.10 to +0.10) in 5 processes; threshold 2.00 %; p90 +1.00 % (+0.90 to +1.10), "
          "threshold 5.00 %"},
         {{0, 5, 0, 0},
          0,
-         "the p90 interval [+4.90, +5.10] % still holds the threshold of 5.00 % after 5 processes"},
+         "the p90 interval +4.90 to +5.10 % still holds the threshold of 5.00 % after 5 processes"},
         {{0, 9, 0, 9},
          5,
-         "p90 slower by 9.00 % [8.90, 9.10] in 5 processes and by 9.00 % [8.90, 9.10] in 5 fresh "
+         "p90 slower by 9.00 % (8.90 to 9.10) in 5 processes and by 9.00 % (8.90 to 9.10) in 5 "
+         "fresh "
          "ones; threshold 5.00 %"},
         {{0, 9, 0, 1},
          5,
-         "suspected but not confirmed: p90 slower by 9.00 % [8.90, 9.10] in 5 processes, but p90 "
-         "+1.00 % [+0.90, +1.10] in 5 fresh ones; threshold 5.00 %"},
+         "suspected but not confirmed: p90 slower by 9.00 % (8.90 to 9.10) in 5 processes, but p90 "
+         "+1.00 % (+0.90 to +1.10) in 5 fresh ones; threshold 5.00 %"},
         {{3, 0, 0, 9},
          20,
-         "suspected but not confirmed: slower by 3.00 % [2.90, 3.10] in 5 processes, then p90 "
-         "slower by 9.00 % [8.93, 9.07] in 20 fresh ones only"},
+         "suspected but not confirmed: slower by 3.00 % (2.90 to 3.10) in 5 processes, then p90 "
+         "slower by 9.00 % (8.93 to 9.07) in 20 fresh ones only"},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {

@@ -20,80 +20,86 @@ struct sentence {
 };
 
 static const struct sentence sentences[] = {
-    {{5, 0.03, 0.05}, .reason = "+0.03 % [-0.02, +0.08] in 5 processes; threshold 2.00 %"},
+    {{5, 0.03, 0.05}, .reason = "+0.03 % (-0.02 to +0.08) in 5 processes; threshold 2.00 %"},
     {{3, 0, 0.1}, .reason = "only 3 of at least 5 processes measured this case"},
     {{5, 2, 0.8},
-     .reason = "the interval [+1.20, +2.80] % still holds the threshold of 2.00 % after 5 "
+     .reason = "the interval +1.20 to +2.80 % still holds the threshold of 2.00 % after 5 "
                "processes"},
     {{20, 2, 1.9},
-     .reason = "the interval [+0.70, +3.30] % still holds the threshold of 2.00 % after 20 "
+     .reason = "the interval +0.70 to +3.30 % still holds the threshold of 2.00 % after 20 "
                "processes: this machine resolves 5.75 % for this case"},
     {{20, 2, 0.19},
-     .reason = "the interval [+1.87, +2.13] % still holds the threshold of 2.00 % after 20 "
+     .reason = "the interval +1.87 to +2.13 % still holds the threshold of 2.00 % after 20 "
                "processes: the ratio is too near to it to tell on which side it lies"},
     {{20, 2.5, 0.19},
      .floor_ns = 3200,
-     .reason = "the excess of 2500.0 ns (2.50 % [2.37, 2.63]) is not over the floor of 3200.0 ns "
+     .reason = "the excess of 2500.0 ns, 2.50 % (2.37 to 2.63), is not over the floor of 3200.0 ns "
                "after 20 processes: this machine resolves 3.20 % for this case"},
     {{5, 3.1, 0.15},
-     .reason = "suspected: slower by 3.10 % [2.95, 3.25] in 5 processes, not confirmed by fresh "
+     .reason = "suspected: slower by 3.10 % (2.95 to 3.25) in 5 processes, not confirmed by fresh "
                "ones yet; threshold 2.00 %"},
     {{5, 3.1, 0.15},
      {5, 3.05, 0.15},
      .cycles = 3,
-     .reason = "slower by 3.10 % [2.95, 3.25] in 5 processes and by 3.05 % [2.90, 3.20] in 5 fresh "
-               "ones; threshold 2.00 %"},
+     .reason =
+         "slower by 3.10 % (2.95 to 3.25) in 5 processes and by 3.05 % (2.90 to 3.20) in 5 fresh "
+         "ones; threshold 2.00 %"},
     {{5, 3.1, 0.15},
      {5, 0.05, 0.1},
-     .reason = "suspected but not confirmed: slower by 3.10 % [2.95, 3.25] in 5 processes, but "
-               "+0.05 % [-0.05, +0.15] in 5 fresh ones; threshold 2.00 %"},
+     .reason = "suspected but not confirmed: slower by 3.10 % (2.95 to 3.25) in 5 processes, but "
+               "+0.05 % (-0.05 to +0.15) in 5 fresh ones; threshold 2.00 %"},
     {{5, 3.1, 0.15},
      {20, 2, 1.9},
      .reason =
-         "suspected but not confirmed: slower by 3.10 % [2.95, 3.25] in 5 processes, then the "
-         "interval [+0.70, +3.30] % still holds the threshold of 2.00 % after 20 fresh ones: "
+         "suspected but not confirmed: slower by 3.10 % (2.95 to 3.25) in 5 processes, then the "
+         "interval +0.70 to +3.30 % still holds the threshold of 2.00 % after 20 fresh ones: "
          "this machine resolves 5.75 % for this case"},
     {{5, 3.1, 0.15},
      {5, 3.05, 0.15},
      .cycles = 0.1,
-     .reason = "slower by 3.10 % [2.95, 3.25] in 5 processes and by 3.05 % [2.90, 3.20] in 5 fresh "
-               "ones, but cycles are the same (+0.10 %): the clock changed, not the code"},
+     .reason =
+         "slower by 3.10 % (2.95 to 3.25) in 5 processes and by 3.05 % (2.90 to 3.20) in 5 fresh "
+         "ones, but cycles are the same (+0.10 %): the clock changed, not the code"},
     {{5, 3.1, 0.15},
      {5, 3.05, 0.15},
      .cycles = 3,
      .drift = 0.008,
-     .reason = "slower by 3.10 % [2.95, 3.25] in 5 processes and by 3.05 % [2.90, 3.20] in 5 fresh "
-               "ones, but the control kernel moved by 0.80 %"},
+     .reason =
+         "slower by 3.10 % (2.95 to 3.25) in 5 processes and by 3.05 % (2.90 to 3.20) in 5 fresh "
+         "ones, but the control kernel moved by 0.80 %"},
     {{5, 3.1, 0.15},
      {5, 3.05, 0.15},
      .cycles = 3,
      .drift = 0.008,
      .same = true,
-     .reason = "slower by 3.10 % [2.95, 3.25] in 5 processes and by 3.05 % [2.90, 3.20] in 5 fresh "
-               "ones, but candidate and best are the same file"},
+     .reason =
+         "slower by 3.10 % (2.95 to 3.25) in 5 processes and by 3.05 % (2.90 to 3.20) in 5 fresh "
+         "ones, but candidate and best are the same file"},
     {{5, -3.1, 0.15},
      .cycles = -3,
-     .reason = "faster by 3.10 % [2.95, 3.25] in 5 processes; threshold 2.00 %"},
+     .reason = "faster by 3.10 % (2.95 to 3.25) in 5 processes; threshold 2.00 %"},
     {{5, -3.1, 0.15},
      .cycles = -3,
      .confirm_faster = true,
-     .reason = "faster by 3.10 % [2.95, 3.25] in 5 processes, not confirmed by fresh ones yet; "
+     .reason = "faster by 3.10 % (2.95 to 3.25) in 5 processes, not confirmed by fresh ones yet; "
                "threshold 2.00 %"},
     {{5, -3.1, 0.15},
      {5, -3, 0.15},
      .cycles = -3,
      .confirm_faster = true,
-     .reason = "faster by 3.10 % [2.95, 3.25] in 5 processes and by 3.00 % [2.85, 3.15] in 5 fresh "
-               "ones; threshold 2.00 %"},
+     .reason =
+         "faster by 3.10 % (2.95 to 3.25) in 5 processes and by 3.00 % (2.85 to 3.15) in 5 fresh "
+         "ones; threshold 2.00 %"},
     {{5, -3.1, 0.15},
      {5, -0.5, 0.15},
      .cycles = -3,
      .confirm_faster = true,
-     .reason = "faster by 3.10 % [2.95, 3.25] in 5 processes, but not confirmed: -0.50 % [-0.65, "
-               "-0.35] in 5 fresh ones; threshold 2.00 %"},
+     .reason =
+         "faster by 3.10 % (2.95 to 3.25) in 5 processes, but not confirmed: -0.50 % (-0.65 to "
+         "-0.35) in 5 fresh ones; threshold 2.00 %"},
     {{5, -3.1, 0.15},
      .cycles = 0.1,
-     .reason = "faster by 3.10 % [2.95, 3.25] in 5 processes, but cycles are the same (+0.10 %): "
+     .reason = "faster by 3.10 % (2.95 to 3.25) in 5 processes, but cycles are the same (+0.10 %): "
                "the clock changed, not the code"},
 };
 
