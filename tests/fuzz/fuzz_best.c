@@ -20,8 +20,21 @@ static const char case_id[] = "gemm/fp16/m4096-n4096-k4096";
 /* The gate's own writing of a best, with a log and a trend. */
 static cJSON *good_document(const char *path)
 {
-    const struct best_entry entry = {1000,          990, 1010,   1100, 5000, 0.01,
-                                     1735732800000, "k", COMMIT, UUID, SHA,  "580.1/13.0/700 W"};
+    const struct best_entry entry = {
+        .p50_ns = 1000,
+        .p50_lo_ns = 990,
+        .p50_hi_ns = 1010,
+        .p90_ns = 1100,
+        .control_ns = 5000,
+        .spread = 0.01,
+        .time_ms = 1735732800000,
+        .kernel = "k",
+        .commit = COMMIT,
+        .run_uuid = UUID,
+        .library_sha256 = SHA,
+        .epoch = "580.1/13.0/700 W",
+        .error = {.known = true, .rel_fro = 2.8e-4, .vendor = "cublas", .vendor_ratio = 1.1},
+    };
     const struct best_note note = {BEST_ACCEPT_NEW, "first", "a@example", 1735732800000};
     const struct best_evidence evidence = {
         .time_ms = 1735732800001, .run_uuid = UUID, .commit = COMMIT, .ratio = {0.99, 0.98, 1.0}};
