@@ -26,7 +26,8 @@ EXAMPLES = {"device": GPU, "case": GEMV, "provider": "ours", "branch": "main", "
             "op": "gemv", "dtype": "fp16", "from": "0", "to": "9007199254740991",
             "columns": "time_ms,p50_ns"}
 HERE = os.path.dirname(os.path.abspath(__file__))
-RUN_SCHEMA = os.path.join(os.path.dirname(os.path.dirname(HERE)), "gate", "run.schema.json")
+RUN_SCHEMA = os.path.join(os.path.dirname(os.path.dirname(HERE)), "gate", "formats",
+                          "run.schema.json")
 
 
 @unittest.skipUnless(jsonschema, "no jsonschema for this Python")

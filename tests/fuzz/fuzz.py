@@ -51,7 +51,7 @@ def run_seeds():
 
 
 def request_seeds():
-    with open(os.path.join(ROOT, "server", "api.c"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "server", "api", "api.c"), encoding="utf-8") as file:
         routes = re.findall(r'\{"([^"]+)",\s*\{([^}]*)\}', file.read())
     values = {"limit": "2", "format": "csv", "sort": "worst", "order": "commit", "points": "2",
               "raw": "1", "state": "new", "from": "0", "to": "99999999999999", "kind": "error",
@@ -104,7 +104,7 @@ def keys(schema):
 def dictionary(target):
     words = {"limit=", "after=", "format=csv", "%2F", "&", "%00"}
     if target in ("run", "suite", "best"):
-        words = {f'"{key}"' for key in keys(read_json("gate", f"{target}.schema.json"))}
+        words = {f'"{key}"' for key in keys(read_json("gate", "formats", f"{target}.schema.json"))}
     escape = {'"': '\\"', "\\": "\\\\"}
     return "".join('"%s"\n' % "".join(escape.get(c, c) for c in w) for w in sorted(words))
 
