@@ -3,7 +3,7 @@
 import { ApiError } from "./api.js";
 import { h } from "./dom.js";
 import { listen } from "./glossary.js";
-import { watch } from "./news.js";
+import { newest, watch } from "./news.js";
 import { scrolled } from "./places.js";
 import { token } from "./token.js";
 
@@ -26,7 +26,7 @@ const PARENT = { case: "", run: "runs" };
 const main = document.getElementById("main");
 const announcer = document.getElementById("announcer");
 let current = null; // the abort controller of the view that is shown or on its way
-let followed = false; // the address changed by a link, not by the back button
+let followed = ""; // where a link led, which is shown from its top, not where the reader was
 
 function parse(hash) {
     const [path, query] = hash.replace(/^#\/?/, "").split("?", 2);
@@ -60,7 +60,9 @@ function failure(error) {
     return h("section", { class: "empty" },
         h("h1", {}, title),
         h("p", {}, error.message),
-        h("p", {}, unknown ? h("a", { href: "#/" }, "All cases") : [
+        h("p", {}, error.status === 400 && [
+            h("a", { href: location.hash.split("?", 1)[0] }, "The same without choices"), " · "],
+        unknown || error.status === 400 ? h("a", { href: "#/" }, "All cases") : [
             h("button", { type: "button", click: () => show() }, "Try again"), " ",
             h("button", { type: "button", click: () => location.reload() }, "Load the page anew"),
         ]));
@@ -86,8 +88,8 @@ async function show() {
     current = mine;
     const { hash } = location;
     const { name, rest, query } = parse(hash);
-    const fresh = followed;
-    followed = false;
+    const fresh = followed === hash;
+    followed = "";
     main.setAttribute("aria-busy", "true");
     markNavigation(name);
     let shown;
@@ -120,7 +122,7 @@ document.addEventListener("click", (event) => {
         event.preventDefault();
         main.focus();
     } else {
-        followed = true;
+        followed = link.hash;
     }
 });
 window.addEventListener("hashchange", (event) => {
@@ -128,5 +130,6 @@ window.addEventListener("hashchange", (event) => {
     show();
 });
 listen();
+const before = newest();
 await show();
-watch(show);
+watch(show, await before);

@@ -16,6 +16,9 @@ async function state() {
     return JSON.stringify(devices.map((d) => [d.model, d.runs, d.newest.uuid]));
 }
 
+/** What the server has now, or null. Asked before a view is: what comes meanwhile is news then. */
+export const newest = () => state().catch(() => null);
+
 /** The number of new alerts, beside the link to them. */
 async function countAlerts() {
     const { counts } = await get("alerts", { limit: 1 });
@@ -25,9 +28,8 @@ async function countAlerts() {
     alerts.closest("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
-/** Looks from time to time; `show` draws the view anew. */
-export function watch(show) {
-    let seen = null;
+/** Looks from time to time; `show` draws the view anew. `seen`: what it knows, of newest(). */
+export function watch(show, seen) {
     let heard = Date.now(); // when the server last answered
 
     function away() {
@@ -47,16 +49,18 @@ export function watch(show) {
         heard = Date.now();
         const back = !offline.hidden;
         offline.hidden = true;
-        const first = seen === "[]"; // the first runs of all are shown without being asked for
-        if (seen !== null && seen !== now && !first) button.hidden = false;
-        if (back || (first && seen !== now)) show();
-        if (seen === null || first) seen = now;
+        // The first runs of all are shown without being asked for.
+        const anew = back || (seen === "[]" && seen !== now);
+        if (anew) show();
+        if (anew || seen === null) seen = now;
+        button.hidden = seen === now;
     }
 
     button.addEventListener("click", async () => {
         button.hidden = true;
-        seen = null;
+        const now = newest();
         await show();
+        seen = await now;
         await look();
     });
     document.addEventListener("visibilitychange", look);

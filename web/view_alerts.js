@@ -49,7 +49,8 @@ function row(alert) {
 function nothing(state, filtered) {
     if (filtered) return h("p", { class: "quiet", role: "status" }, "No alert of this kind.");
     return h("section", { class: "empty" },
-        h("h2", {}, state === "new" ? "Nothing waits for attention" : `No alert is ${state}`),
+        h("h2", {}, state === "new" ? "Nothing waits for attention"
+            : state === "all" ? "No alert so far" : `No alert is ${state}`),
         h("p", { class: "quiet" }, "The server looks at every trend when runs come in, and " +
             "raises an alert where the level of one changes and stays changed."));
 }

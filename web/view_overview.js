@@ -24,7 +24,7 @@ const SERVER_SORTS = ["worst", "name", "p50", "time"];
 function stateOf(query) {
     const state = { ...DEFAULTS };
     for (const name of Object.keys(DEFAULTS)) if (query.has(name)) state[name] = query.get(name);
-    state.rows = Math.max(FIRST, Number(state.rows) || 0);
+    state.rows = Math.max(FIRST, Math.trunc(state.rows) || 0);
     return state;
 }
 
@@ -61,7 +61,7 @@ function summary(shown, total) {
     return shown < total ? `${count(shown)} of ${plural(total, "case")}` : plural(total, "case");
 }
 
-/** The address of the state; another branch changes the devices as well. */
+/** The address of the state; another branch or device changes the cards as well. */
 const addressOf = (state) => address("", parametersOf(state));
 
 /** The filters, the table and what lies below it: drawn anew in place when a filter changes. */
@@ -74,7 +74,7 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
     });
     const bar = filters(state, devices, signal, (name, value) => {
         Object.assign(state, { [name]: value, rows: FIRST });
-        if (name === "branch") location.hash = addressOf(state);
+        if (["branch", "device"].includes(name)) location.hash = addressOf(state);
         else change(name === "q" ? note : choose);
     }, () => ask());
     const more = h("button", {

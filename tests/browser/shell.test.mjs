@@ -157,6 +157,26 @@ describe("shell", { skip }, () => {
         });
     });
 
+    test("back leads to where the reader was, whatever was opened beside it", async () => {
+        await it.withPage({ viewport: { width: 1280, height: 400 } }, async (page) => {
+            const back = async () => {
+                await page.goBack();
+                await settled(page);
+                return page.evaluate(() => [window.scrollY, document.activeElement.id]);
+            };
+            await it.open(page, `#/?device=${GPU}`);
+            await page.locator("tbody a.case").nth(9).scrollIntoViewIfNeeded();
+            const down = await page.evaluate(() => window.scrollY);
+            assert.ok(down > 0);
+            await page.locator("tbody a.case").nth(9).click();
+            await page.waitForSelector(".plot canvas");
+            const [tab] = await Promise.all([page.context().waitForEvent("page"),
+                page.locator("main a[href^='#/run/']").first().click({ modifiers: ["Control"] })]);
+            await tab.close();
+            assert.deepEqual(await back(), [down, ""]);
+        });
+    });
+
     test("what is not there is said, and leads on", async () => {
         await it.withPage({ allowFailures: true }, async (page) => {
             for (const hash of ["#/nothing", "#/run/ffffffff", caseAddress("gemm/none"),
@@ -167,6 +187,11 @@ describe("shell", { skip }, () => {
             await it.open(page, "#/nothing");
             await page.click("main a:text-is('All cases')");
             await page.waitForSelector(".cards");
+            for (const hash of ["#/?verdict=none", "#/runs?verdict=none", "#/alerts?state=none"]) {
+                await it.open(page, hash); // to ask once more would not help
+                await page.click("main a:text-is('The same without choices')");
+                await page.waitForSelector(".cards, main table, .tabs");
+            }
         });
     });
 
@@ -204,6 +229,7 @@ describe("shell", { skip }, () => {
                 await it.open(page, "#/alerts", other.url);
                 assert.match(await page.locator("main").innerText(), /make run/);
                 await it.open(page, "", other.url);
+                await page.waitForLoadState("networkidle"); // it knows that there is none
                 it.seed("empty.db", 2);
                 await page.clock.runFor(31000);
                 await page.waitForSelector(".card");
@@ -212,6 +238,18 @@ describe("shell", { skip }, () => {
                 await page.click("#news");
                 await page.locator(".card", { hasText: /3 runs/ }).first().waitFor();
                 assert.equal(await page.locator("#news").isVisible(), false);
+                // Opened in the background, and looked at when there is more than it shows.
+                await page.addInitScript(() => Object.defineProperty(document, "hidden",
+                    { get: () => !globalThis.looked }));
+                await page.goto("about:blank");
+                await it.open(page, "#/runs", other.url);
+                await page.waitForLoadState("networkidle");
+                it.seed("empty.db", 2, 12, 3);
+                await page.evaluate(() => {
+                    globalThis.looked = true;
+                    document.dispatchEvent(new Event("visibilitychange"));
+                });
+                await page.locator("#news").waitFor();
             }, other.url);
         } finally {
             await stop(other);
@@ -261,8 +299,8 @@ describe("shell", { skip }, () => {
             await it.withPage({ allowFailures: true }, async (page) => {
                 await it.open(page, "", other.url);
                 await page.waitForSelector("h1:text-is('This server is private')");
-                assert.match(await page.locator("main").innerText(),
-                    /Reading it takes a token, .*\n/);
+                assert.match(await page.locator("main").innerText(), /Reading it takes a token/);
+                await page.locator("input[name=token]").waitFor(); // a module of its own
                 await page.fill("input[name=token]", "kg_wrong");
                 await page.click("button:text-is('Use it')");
                 await page.waitForSelector("button:has-text('Forget')");
@@ -287,7 +325,9 @@ describe("shell", { skip }, () => {
             const tip = page.locator("[role=tooltip]");
             await term.hover();
             assert.match(await tip.innerText(), /fixed kernel/);
-            await tip.hover(); // it stays while it is read
+            const [from, to] = [await term.boundingBox(), await tip.boundingBox()];
+            for (let y = from.y + 2; y < to.y + to.height; y += 2) // it stays while it is read,
+                await page.mouse.move(from.x + 10, y); //             and on the way to it
             assert.equal(await tip.count(), 1);
             await page.mouse.move(5, 5);
             await tip.waitFor({ state: "detached" });

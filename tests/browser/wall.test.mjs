@@ -217,6 +217,17 @@ describe("wall", { skip }, () => {
         });
     });
 
+    test("a device that is filtered by is marked among the cards", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, "#/?rows=60.5"); // which is not so many rows
+            await page.selectOption("select[name=device]", GPU);
+            await rowsAre(page, 12);
+            assert.match(await page.locator(".card[aria-current=true]").innerText(), /H200/);
+            assert.equal(await page.title(), `${GPU} · Kernel Gate`);
+            assert.equal(await page.evaluate(() => document.activeElement.name), "device");
+        });
+    });
+
     test("filters are in the address, and the back button undoes each", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/?device=${GPU}`);
