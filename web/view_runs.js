@@ -14,7 +14,8 @@ function row(run) {
             h("a", { href: address(`run/${run.uuid}`) }, time(run.time_ms)),
             h("span", { class: "aside" }, ago(run.time_ms)),
             h("span", { class: "note narrow-only" }, run.subject ?? "")),
-        h("td", {}, run.device_name, h("span", { class: "aside minor" }, `suite ${run.suite}`)),
+        h("td", { class: "words" }, run.device_name,
+            h("span", { class: "aside minor" }, `suite ${run.suite}`)),
         h("td", { class: "minor" }, counts(run.verdicts, true)),
         h("td", {}, commitText(run), h("span", { class: "aside" }, run.branch ?? ""),
             h("span", { class: "narrow-only" }, counts(run.verdicts, true))),
@@ -25,23 +26,24 @@ function row(run) {
 /** The filters. Each change is a new address, from which the view is drawn anew. */
 function tools(filter, devices) {
     const go = (name) => (event) => {
-        location.hash = address("runs", { ...filter, [name]: event.target.value.trim() });
+        if (event.target.reportValidity())
+            location.hash = address("runs", { ...filter, [name]: event.target.value.trim() });
     };
     const select = (name, label, any, values) =>
         h("select", { name, "aria-label": label, change: go(name) },
             h("option", { value: "" }, any),
             values.map(([value, text]) =>
                 h("option", { value, selected: value === filter[name] }, text)));
-    const input = (name, label, placeholder) => h("input", {
-        type: "search", name, value: filter[name], placeholder, "aria-label": label,
-        autocomplete: "off", spellcheck: "false", class: "narrow", change: go(name),
+    const input = (name, label, more) => h("input", {
+        type: "search", name, value: filter[name], placeholder: label, "aria-label": label,
+        autocomplete: "off", spellcheck: "false", class: "narrow", change: go(name), ...more,
     });
     return h("div", { class: "tools" },
         devices.length > 1 && select("device", "Device", "all devices",
             devices.map((d) => [d.model, d.newest.device_name])),
         select("verdict", "Verdict", "any verdict", ORDER.map((v) => [v, word(v)])),
-        input("branch", "Branch", "Branch"),
-        input("commit", "Commit", "Commit"));
+        input("branch", "Branch"),
+        input("commit", "Commit", { pattern: " *[0-9a-f]{7,40} *", title: "7 digits or more" }));
 }
 
 export async function runsView({ query, signal }) {

@@ -68,9 +68,10 @@ bool take_verdict(struct call *c, const char **out)
 bool take_commit(struct call *c, const char **out)
 {
     *out = request_parameter(c->request, "commit");
-    if (!*out || (strlen(*out) == 40 && strspn(*out, "0123456789abcdef") == 40))
+    size_t n = *out ? strspn(*out, "0123456789abcdef") : 0;
+    if (!*out || (n >= 7 && n <= 40 && (*out)[n] == '\0'))
         return true;
-    reply_problem(c->reply, 400, "The parameter 'commit' must be 40 hexadecimal digits.");
+    reply_problem(c->reply, 400, "The parameter 'commit' must be 7 to 40 digits of a commit.");
     return false;
 }
 

@@ -55,7 +55,7 @@ bool take_case(struct call *c, bool required, const char **out);
 bool take_provider(struct call *c, const char **out);
 bool take_contract(struct call *c, const char **out);
 bool take_verdict(struct call *c, const char **out);
-bool take_commit(struct call *c, const char **out);       /* all 40 digits */
+bool take_commit(struct call *c, const char **out);       /* 7 to 40 digits */
 bool take_branch(struct call *c, const char **out);       /* any text that a document may have */
 bool take_scope(struct call *c, struct store_scope *out); /* branch= or watched= */
 

@@ -258,7 +258,7 @@ struct store_run_key {
     const char *uuid;
 };
 
-/* Filters are NULL for "any". The commit is a whole one. */
+/* Filters are NULL for "any". The commit may be a prefix, of one commit: else there is no run. */
 struct store_run_filter {
     struct store_scope scope;
     const char *device_model;

@@ -136,7 +136,8 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_RUNS_OF_VERDICT] = RUNS("r.verdict = ?6 AND"),
     /* ?7: the whole commit */
     [SQL_RUNS_OF_COMMIT] =
-        RUNS("r.revision_id = (SELECT id FROM revision WHERE commit_id = ?7) AND"),
+        RUNS("r.revision_id = (SELECT CASE count(*) WHEN 1 THEN min(id) END FROM revision "
+             "WHERE commit_id >= ?7 AND commit_id < ?7 || '~') AND"),
 
     [SQL_BRANCH_RUNS] = "SELECT id FROM run WHERE branch = ?1",
     /* ?1: a prefix of hex digits */

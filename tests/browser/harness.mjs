@@ -140,8 +140,8 @@ export async function stop({ child }) {
 /** What every view has when it is there. */
 export const SHOWN = "table, .plot canvas, .alert-log";
 
-/** No view is on its way. A new address is told to the page in a task of its own, which comes first:
- * before it, the view of the old one is still there, and is at rest. */
+/** No view is on its way. The page is told of a new address in a task of its own, before which the
+ * view of the old one is there, and at rest. */
 export async function settled(page) {
     await page.evaluate(() => new Promise((told) => setTimeout(told)));
     await page.waitForSelector("main:not([aria-busy])");

@@ -38,6 +38,24 @@ describe("run", { skip }, () => {
         });
     });
 
+    test("runs are found by a commit as the page writes it", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, "#/runs");
+            const commit = (await page.locator("tbody .mono").first().innerText()).slice(0, 9);
+            const field = page.locator("input[name=commit]");
+            await field.fill(commit.slice(0, 6)); // too few, which the field says itself
+            await field.press("Enter");
+            assert.equal(await field.evaluate((e) => e.matches(":invalid")), true);
+            assert.equal(await page.locator("tbody tr").count(), 50);
+            await field.fill(commit);
+            await field.press("Enter");
+            await until(page, (c) => location.hash === `#/runs?commit=${c}`, commit);
+            await settled(page);
+            const found = await page.locator("tbody tr td:nth-child(5)").allInnerTexts();
+            assert.ok(found.length > 0 && found.every((text) => text.startsWith(commit)));
+        });
+    });
+
     test("a run shows every case, and every arm of a case with its verification", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/run/${it.uuids.at(-2)}`);

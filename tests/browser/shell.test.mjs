@@ -48,6 +48,25 @@ describe("shell", { skip }, () => {
             });
     });
 
+    test("a long subject does not break the words of the device beside it", async () => {
+        await it.withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
+            await it.open(page, "#/runs");
+            const broken = await page.evaluate(() => {
+                for (const subject of document.querySelectorAll("tbody .note"))
+                    subject.textContent = "shorter rests, and single launches; ".repeat(3);
+                const range = new Range();
+                return [...document.querySelectorAll("td.words")].flatMap(({ firstChild: text }) =>
+                    [...text.data.matchAll(/\w+/g)].filter(({ index, 0: word }) => {
+                        range.setStart(text, index);
+                        range.setEnd(text, index + word.length);
+                        return range.getClientRects().length > 1;
+                    }).map(([word]) => word));
+            });
+            assert.deepEqual(broken, []);
+            await assertFits(page);
+        });
+    });
+
     test("all views on paper, in forced colours and without motion", async () => {
         await it.withPage({ reducedMotion: "reduce" }, async (page) => {
             for (const [name, hash] of views(it)) {

@@ -168,10 +168,15 @@ class Lists(History):
                              lambda r: (r["verdict"], r["device"], r["branch"]) ==
                              ("regression", HOST, "main")),
                             (f"commit={every[3]['commit']}",
-                             lambda r: r["commit"] == every[3]["commit"])):
+                             lambda r: r["commit"] == every[3]["commit"]),
+                            (f"commit={every[3]['commit'][:9]}&device={every[3]['device']}",
+                             lambda r: (r["commit"], r["device"]) ==
+                             (every[3]["commit"], every[3]["device"])),
+                            ("commit=0000000", lambda r: False)):
             self.assertEqual(self.pages("runs?" + query, "runs", 4),
                              [r for r in every if test(r)], query)
-        for path in ("runs?commit=abc", "runs?verdict=x", "runs?branch=" + "x" * 401,
+        for path in ("runs?commit=abcdef", "runs?commit=" + "a" * 41, "runs?commit=ABCDEF0",
+                     "runs?verdict=x", "runs?branch=" + "x" * 401,
                      "runs?branch=main&watched=1", "cases?watched=2", "devices?watched="):
             self.assert_problem(self.server.get("/api/v1/" + path), 400)
 
