@@ -18,14 +18,17 @@ export function apiUrl(path, parameters) {
     return `api/v1/${path}${text ? `?${text}` : ""}`;
 }
 
+/** The page says at once when the server is away, and when it is back: news.js. */
 async function send(url, options) {
     const headers = { ...options.headers };
     if (token()) headers.Authorization = `Bearer ${token()}`;
     try {
-        return await fetch(url, { ...options, headers });
+        const response = await fetch(url, { ...options, headers });
+        window.dispatchEvent(new Event("reached"));
+        return response;
     } catch (error) {
         if (error.name === "AbortError") throw error;
-        window.dispatchEvent(new Event("unreachable")); // the page says so at once: news.js
+        window.dispatchEvent(new Event("unreachable"));
         throw new ApiError(0, "The server cannot be reached. Is gate-server running?");
     }
 }

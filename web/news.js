@@ -40,20 +40,23 @@ export function watch(show, seen) {
 
     async function look() {
         if (document.hidden) return;
+        const back = !offline.hidden;
         let now;
         try {
             [now] = await Promise.all([state(), countAlerts()]);
         } catch {
             return; // a server that is not there was told of by then
         }
-        heard = Date.now();
-        const back = !offline.hidden;
-        offline.hidden = true;
         // The first runs of all are shown without being asked for.
         const anew = back || (seen === "[]" && seen !== now);
         if (anew) show();
         if (anew || seen === null) seen = now;
         button.hidden = seen === now;
+    }
+
+    function reached() {
+        heard = Date.now();
+        offline.hidden = true;
     }
 
     button.addEventListener("click", async () => {
@@ -67,6 +70,7 @@ export function watch(show, seen) {
     window.addEventListener("online", look);
     window.addEventListener("offline", away);
     window.addEventListener("unreachable", away);
+    window.addEventListener("reached", reached);
     setInterval(look, INTERVAL_MS);
     look();
 }

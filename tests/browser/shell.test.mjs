@@ -214,9 +214,10 @@ describe("shell", { skip }, () => {
         });
     });
 
-    test("hostile text stays text", async () => {
-        await it.withPage({ allowFailures: true }, async (page) => {
-            const evil = "<img src=x onerror=document.title='owned'>";
+    test("hostile text stays text, and within the page", async () => {
+        const phone = { viewport: { width: 390, height: 844 } };
+        await it.withPage({ ...phone, allowFailures: true }, async (page) => {
+            const evil = `<img src=x onerror=document.title='owned'>${"-so-long".repeat(20)}`;
             await page.route("**/api/v1/**", async (route) => {
                 const response = await route.fetch();
                 const keys = "subject|reason|branch|device_name|suite|epoch|against";
@@ -230,6 +231,7 @@ describe("shell", { skip }, () => {
                 await it.open(page, hash);
                 assert.equal(await page.locator("main img").count(), 0, hash);
                 assert.doesNotMatch(await page.title(), /owned/);
+                await assertFits(page);
             }
         });
     });

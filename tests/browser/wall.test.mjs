@@ -220,6 +220,7 @@ describe("wall", { skip }, () => {
     test("a device that is filtered by is marked among the cards", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, "#/?rows=60.5"); // which is not so many rows
+            await page.focus("select[name=device]");
             await page.selectOption("select[name=device]", GPU);
             await rowsAre(page, 12);
             assert.match(await page.locator(".card[aria-current=true]").innerText(), /H200/);
@@ -275,6 +276,7 @@ describe("wall", { skip }, () => {
             await failed.locator("button").click();
             await rowsAre(page, 3);
             assert.equal(await failed.isVisible(), false);
+            assert.equal(await page.locator("#offline").isVisible(), false, "at once");
             assert.equal(await page.locator(".outdated").count(), 0);
         });
     });
