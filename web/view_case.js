@@ -32,7 +32,7 @@ async function verifyOf(c, signal) {
 
 /** A wrong result's error is in no trend, but in its run. The note gets the limit when it comes. */
 async function errorOf(c, verified) {
-    const note = h("span", {}, "relative, against fp64");
+    const note = h("span", { class: "awaited" }, "relative, against fp64");
     const wrong = c.verdict === "wrong";
     verified.then((verify) => {
         if (verify) note.textContent = `${wrong ? "wrong" : "relative"}; limit ` +
