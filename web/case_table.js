@@ -2,7 +2,7 @@
 
 import { address, h } from "./dom.js";
 import {
-    ago, change, dateText, durationCell, factor, interval, number, percent, share, shortCommit,
+    ago, bothTimes, change, durationCell, factor, interval, number, percent, share, shortCommit,
     time,
 } from "./format.js";
 import { explain } from "./glossary.js";
@@ -79,7 +79,7 @@ function sinceLink(c, alerts) {
     if (!run || (c.alert && alerts.get(c.alert)?.kind !== "improvement")) return null;
     return h("a", {
         class: `alert ${c.verdict}`, href: address(`run/${run}`, { case: c.id }),
-        title: `First run that was so: ${dateText(ms)}`,
+        title: `First run that was so: ${bothTimes(ms)}`,
     }, `since ${commit ? shortCommit(commit) : ago(ms)}`);
 }
 

@@ -78,10 +78,15 @@ function durationLabels(u, splits) {
     return labels;
 }
 
-/** The lowest and the highest of what is seen; one, where nothing changes. */
+const LABEL = 16; // CSS pixels that a label's line takes
+
+/** The lowest and the highest of what is seen; their middle, where two labels have no room. */
 function extremes(u) {
     const { min, max } = u.series[1];
-    return min === null || min === undefined ? [] : min === max ? [min] : [min, max];
+    if (min === null || min === undefined) return [];
+    const { min: low, max: high } = u.scales.y;
+    const apart = (max - min) / (high - low) * u.height;
+    return apart < LABEL ? [(min + max) / 2] : [min, max];
 }
 
 const exact = (v) => (Number.isInteger(v) ? `${v}` : digits(v, 4));

@@ -1,7 +1,7 @@
 // chart_point.js: one point of a trend in words, for the eye and for the ear.
 
 import { h } from "./dom.js";
-import { change, dateText, duration, number, plural, shortCommit } from "./format.js";
+import { change, dateText, duration, number, plural, shortCommit, utcText } from "./format.js";
 import { eventSwatch, swatch } from "./chart_marks.js";
 import { RESOURCES, amountOf } from "./chart_specs.js";
 import { badge, word } from "./verdict.js";
@@ -56,6 +56,7 @@ export function pointTip({ main, all, candidate, branch }, events, control) {
             h("span", { class: "mono" }, shortCommit(candidate.commit))),
         h("p", { class: "quiet" }, dateText(main.time), branch && h("span", {}, branch),
             main.n > 1 && h("span", {}, `median of ${plural(main.n, "run")}`)),
+        h("p", { class: "quiet" }, utcText(main.time)),
         events.map((e) => h("p", { class: "tip-event" },
             h("span", {}, eventSwatch(e.kind), " ", e.words))),
         h("table", {}, best > 0 && h("thead", {}, h("tr", {}, h("td"),

@@ -106,6 +106,16 @@ export function dateText(ms) {
     return absolute.format(ms);
 }
 
+/** "2026-11-20 14:54:03 UTC"; throws where the calendar ends. */
+export function utcText(ms) {
+    return `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
+/** For what is said on hover: in the reader's zone and in UTC. */
+export function bothTimes(ms) {
+    return `${dateText(ms)} (${utcText(ms)})`;
+}
+
 /** "14:05:09" */
 export function timeOfDay(ms) {
     return new Date(ms).toLocaleTimeString();
@@ -126,13 +136,11 @@ export function ago(ms) {
 
 /** A time in the reader's zone, in UTC on hover. */
 export function time(ms, text = dateText(ms)) {
-    let iso;
     try {
-        iso = new Date(ms).toISOString();
+        return h("time", { datetime: new Date(ms).toISOString(), title: utcText(ms) }, text);
     } catch {
         return h("span", {}, DASH); // further away than the calendar goes
     }
-    return h("time", { datetime: iso, title: `${iso.slice(0, 19).replace("T", " ")} UTC` }, text);
 }
 
 /** "1 min 14 s" */

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { address, h } from "./dom.js";
-import { ago, dateText, plural, shortCommit, time } from "./format.js";
+import { ago, bothTimes, plural, shortCommit, time } from "./format.js";
 import { term } from "./glossary.js";
 import { commitText, runLink } from "./parts.js";
 import { scopeOf } from "./scope.js";
@@ -26,7 +26,7 @@ function history(device, scope, signal) {
             `Runs on ${device.model}; the last ${runs.length}: ${tally(runs)}`);
         row.append(...runs.reverse().map((run) => h("span", {
             class: `verdict ${run.verdict}`,
-            title: `${word(run.verdict)}, ${shortCommit(run.commit)}, ${dateText(run.time_ms)}`,
+            title: `${word(run.verdict)}, ${shortCommit(run.commit)}, ${bothTimes(run.time_ms)}`,
         }, icon(run.verdict))));
     }).catch(() => {}); // the card says enough without it
     return row;

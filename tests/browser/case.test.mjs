@@ -76,7 +76,8 @@ describe("case", { skip }, () => {
             const { box, y } = await middle(page);
             await page.mouse.move(box.x + box.width * 0.9, y);
             const tooltip = page.locator(".plot .tooltip");
-            assert.match(await tooltip.innerText(), /regression[\s\S]*ours[\s\S]*cudnn[\s\S]*best/);
+            assert.match(await tooltip.innerText(),
+                /regression[\s\S]*\d UTC[\s\S]*ours[\s\S]*cudnn[\s\S]*best/);
             await shoot(page, "case-hover");
             await page.mouse.move(5, 5);
             await tooltip.waitFor({ state: "hidden" });

@@ -31,7 +31,7 @@ describe("wall", { skip }, () => {
                 assert.match(await card.locator(".ticks").getAttribute("aria-label"),
                     /the last 28: (1 wrong, )?\d+ regression, \d+ pass/);
                 assert.match(await card.locator(".ticks .verdict").last().getAttribute("title"),
-                    /^(wrong|regression), [0-9a-f]{9}, /);
+                    /^(wrong|regression), [0-9a-f]{9}, .* UTC\)$/);
             }
             const verdicts = await page.locator("tbody td .verdict.short .word").allInnerTexts();
             assert.deepEqual(verdicts.slice(0, 5),
