@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -40,6 +41,7 @@ void pages_open(void)
         pages_close();
         return;
     }
+    madvise(base, FILE_BYTES, MADV_NOHUGEPAGE); /* none are made of small ones later */
     for (unsigned i = 0; i < N_SLOTS; i++)
         pages.free[i] = (uint16_t)(N_SLOTS - 1 - i);
     pages.n_free = N_SLOTS;
@@ -64,6 +66,17 @@ static off_t offset_of(const void *bytes)
     return base != 0 && at >= base && at < base + FILE_BYTES ? (off_t)(at - base) : -1;
 }
 
+/*
+ * A huge page is not taken from the file with a slot, but emptied in its place and used again, also
+ * while the network holds it. Whether the system makes such ones for files in memory may change at
+ * any time (transparent_hugepage/shmem_enabled), and is what it says of the size of a block.
+ */
+static bool has_huge_pages(void)
+{
+    struct stat st;
+    return fstat(pages.fd, &st) < 0 || st.st_blksize > sysconf(_SC_PAGESIZE);
+}
+
 static void give_slot(unsigned slot)
 {
     pthread_mutex_lock(&pages.mutex);
@@ -73,7 +86,7 @@ static void give_slot(unsigned slot)
 
 void *pages_put(const void *bytes, size_t n)
 {
-    if (n < PAGES_MIN_BODY || n > PAGES_MAX_BODY)
+    if (n < PAGES_MIN_BODY || n > PAGES_MAX_BODY || has_huge_pages())
         return NULL;
     pthread_mutex_lock(&pages.mutex);
     bool room = pages.n_free > 0;

@@ -27,7 +27,8 @@ void pages_open(void);
 /* When no body is left. */
 void pages_close(void);
 
-/* A copy of a body, to be read only; NULL: its size is not one of these, or there is no room. */
+/* A copy of a body, to be read only; NULL: its size is not one of these, there is no room, or the
+ * system makes huge pages for files in memory, which cannot be given up one body at a time. */
 void *pages_put(const void *bytes, size_t n);
 void pages_free(void *body); /* any thread's */
 

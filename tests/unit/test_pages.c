@@ -8,9 +8,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "server/http/pages.h"
@@ -18,9 +20,21 @@
 #define HEAD "HTTP/1.1 200 OK\r\n\r\n"
 #define HEAD_BYTES (sizeof(HEAD) - 1)
 
+static bool huge_pages; /* for files in memory, as the system tells it */
+
+/* Found by pages.c instead of the C library's. */
+int fstat(int fd, struct stat *st)
+{
+    int rc = fstatat(fd, "", st, AT_EMPTY_PATH);
+    if (rc == 0 && huge_pages)
+        st->st_blksize = 2 << 20;
+    return rc;
+}
+
 static int set_up(void **state)
 {
     (void)state;
+    huge_pages = false;
     signal(SIGPIPE, SIG_IGN); /* as the server does */
     pages_open();
     return 0;
@@ -215,12 +229,25 @@ static void test_without(void **state)
     pages_open();
 }
 
+/* The system may be told to make them, and not to, while the server runs. */
+static void test_huge_pages(void **state)
+{
+    (void)state;
+    huge_pages = true;
+    assert_null(put(PAGES_MIN_BODY, 0));
+    huge_pages = false;
+    void *body = put(PAGES_MIN_BODY, 0);
+    assert_non_null(body);
+    pages_free(body);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(test_sent_as_pages), TEST(test_other_memory),   TEST(test_freed_before_it_is_read),
         TEST(test_taken_in_part), TEST(test_sizes_and_room), TEST(test_without),
+        TEST(test_huge_pages),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);
