@@ -45,7 +45,7 @@ struct fixture {
 static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    writer_set_up(&f->w);
+    writer_set_up(&f->w, NULL);
     assert_int_equal(store_open(f->w.files->path, STORE_READ_ONLY, &f->reader, NULL), GATE_OK);
     *state = f;
     return 0;
@@ -244,11 +244,9 @@ static enum gate_status chore(void *context, struct store *store, enum writer_le
 static void test_chores(void **state)
 {
     struct fixture *f = *state;
-    struct writer_options options = {
-        .db = f->w.files->path, .chore = chore, .context = &n_chores, .period_ms = 3600000};
-    writer_close(f->w.writer);
+    struct writer_options options = {.chore = chore, .context = &n_chores, .period_ms = 3600000};
     atomic_store(&n_chores, 0);
-    assert_int_equal(writer_open(&options, &f->w.writer, NULL), GATE_OK);
+    writer_start_again(&f->w, &options);
     /* At the start, and again as long as it says that there is more. */
     while (atomic_load(&n_chores) < 5)
         usleep(1000);
@@ -306,13 +304,11 @@ static void ignore(void *context, enum gate_status status, const struct gate_err
 static void test_chores_wait_for_a_preparation(void **state)
 {
     struct fixture *f = *state;
-    struct writer_options options = {
-        .db = f->w.files->path, .chore = endless_chore, .context = f, .period_ms = 3600000};
+    struct writer_options options = {.chore = endless_chore, .context = f, .period_ms = 3600000};
     unsigned n_meanwhile = 0;
     struct writer_job job = {.context = &n_meanwhile, .prepare = prepare_long, .done = ignore};
-    writer_close(f->w.writer);
     atomic_store(&n_chores, 0);
-    assert_int_equal(writer_open(&options, &f->w.writer, NULL), GATE_OK);
+    writer_start_again(&f->w, &options);
     while (atomic_load(&n_chores) == 0)
         usleep(1000);
     int64_t start_ns = (int64_t)clock_ns();
@@ -342,13 +338,11 @@ static bool prepare_after_another(void *context)
 static void test_chores_wait_for_what_comes_behind(void **state)
 {
     struct fixture *f = *state;
-    struct writer_options options = {
-        .db = f->w.files->path, .chore = last_chore, .context = f, .period_ms = 3600000};
+    struct writer_options options = {.chore = last_chore, .context = f, .period_ms = 3600000};
     struct writer_job job = {.context = f, .prepare = prepare_after_another, .done = ignore};
-    writer_close(f->w.writer);
     atomic_store(&n_chores, 0);
     atomic_store(&n_behind, 100);
-    assert_int_equal(writer_open(&options, &f->w.writer, NULL), GATE_OK);
+    writer_start_again(&f->w, &options);
     while (atomic_load(&n_chores) == 0)
         usleep(1000);
     int64_t start_ns = (int64_t)clock_ns();
@@ -393,14 +387,12 @@ static bool prepare_beside_many_chores(void *context)
 static void test_a_late_chore_takes_turns(void **state)
 {
     struct fixture *f = *state;
-    struct writer_options options = {
-        .db = f->w.files->path, .chore = late_chore, .context = f, .period_ms = 3600000};
+    struct writer_options options = {.chore = late_chore, .context = f, .period_ms = 3600000};
     int64_t seconds = 0;
     struct writer_job job = {
         .context = &seconds, .prepare = prepare_beside_many_chores, .done = ignore};
-    writer_close(f->w.writer);
     atomic_store(&n_chores, 0);
-    assert_int_equal(writer_open(&options, &f->w.writer, NULL), GATE_OK);
+    writer_start_again(&f->w, &options);
     assert_true(writer_reserve(f->w.writer));
     writer_submit(f->w.writer, &job);
     while (writer_jobs(f->w.writer) > 0)

@@ -10,8 +10,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/json.h"
@@ -19,16 +17,16 @@
 #include "server/store/store_private.h"
 #include "server/store/store_token.h"
 #include "server/watch/watch.h"
-#include "server/store/writer.h"
 #include "tools/sample_runs.h"
 #include "unit/fault_vfs.h"
+#include "unit/writer_fixture.h"
 
 #define JOBS_A_TRY 3
 #define EACH_PLACE 40 /* operations that fail one after the other; then in longer steps */
 #define MAX_TRIES 60
 #define MAX_JOBS (MAX_TRIES * (JOBS_A_TRY + 1))
 
-static const struct sample_plan plan = {
+static const struct sample_plan history = {
     .seed = 5, .n_runs = MAX_JOBS, .n_cases = 4, .n_devices = 1};
 
 struct job {
@@ -39,14 +37,10 @@ struct job {
 };
 
 struct fixture {
-    char folder[64], path[96];
-    struct writer *writer;
+    struct writer_fixture w;
     enum gate_status (*run)(void *context, struct store *store, struct gate_error *err);
     struct job jobs[MAX_JOBS];
     unsigned n_jobs;
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    unsigned n_done;
 };
 
 /* A row that takes a few pages: names are short, so there are many of them. */
@@ -68,7 +62,7 @@ static enum gate_status run_run(void *context, struct store *store, struct gate_
     const struct job *j = context;
     bool existed;
     struct buf text;
-    cJSON *document = sample_run(&plan, (int)j->number);
+    cJSON *document = sample_run(&history, (int)j->number);
     buf_init(&text, STORE_MAX_DOCUMENT);
     json_write(document, true, &text);
     enum gate_status status = store_put_run(store, document, text.data, text.len, &existed, err);
@@ -94,64 +88,44 @@ static void done(void *context, enum gate_status status, const struct gate_error
     struct job *j = context;
     struct fixture *f = j->fixture;
     (void)err;
-    pthread_mutex_lock(&f->mutex);
+    pthread_mutex_lock(&f->w.mutex);
     j->status = status;
-    f->n_done++;
-    pthread_cond_signal(&f->changed);
-    pthread_mutex_unlock(&f->mutex);
+    f->w.n_done++;
+    pthread_cond_signal(&f->w.changed);
+    pthread_mutex_unlock(&f->w.mutex);
 }
 
 /* ---- life ---- */
 
-static void open_writer(struct fixture *f)
-{
-    struct writer_options options = {.db = f->path, .period_ms = 3600000};
-    if (f->run == run_run)
-        options.chore = watch_chore;
-    assert_int_equal(writer_open(&options, &f->writer, NULL), GATE_OK);
-}
-
-static int set_up(void **state,
-                  enum gate_status (*job)(void *, struct store *, struct gate_error *))
+static void set_up(void **state,
+                   enum gate_status (*job)(void *, struct store *, struct gate_error *),
+                   writer_chore chore)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    const char *tmp = getenv("TMPDIR");
-    snprintf(f->folder, sizeof(f->folder), "%s/faults-XXXXXX", tmp ? tmp : "/tmp");
-    assert_non_null(mkdtemp(f->folder));
-    snprintf(f->path, sizeof(f->path), "%s/gate.db", f->folder);
-    pthread_mutex_init(&f->mutex, NULL);
-    pthread_cond_init(&f->changed, NULL);
-    fault_vfs_install();
+    struct writer_options options = {.chore = chore, .period_ms = 3600000};
     f->run = job;
-    open_writer(f);
+    fault_vfs_install();
+    writer_set_up(&f->w, &options);
     *state = f;
-    return 0;
 }
 
 static int set_up_tokens(void **state)
 {
-    return set_up(state, run);
+    set_up(state, run, NULL);
+    return 0;
 }
 
 static int set_up_runs(void **state)
 {
-    return set_up(state, run_run);
+    set_up(state, run_run, watch_chore);
+    return 0;
 }
 
 static int tear_down(void **state)
 {
-    static const char *const endings[] = {"", "-wal", "-shm", "-lock"};
     struct fixture *f = *state;
-    writer_close(f->writer);
+    writer_tear_down(&f->w);
     fault_vfs_remove();
-    for (size_t i = 0; i < 4; i++) {
-        char path[128];
-        snprintf(path, sizeof(path), "%s%s", f->path, endings[i]);
-        unlink(path);
-    }
-    rmdir(f->folder);
-    pthread_mutex_destroy(&f->mutex);
-    pthread_cond_destroy(&f->changed);
     free(f);
     return 0;
 }
@@ -165,16 +139,8 @@ static void submit(struct fixture *f)
     j->fixture = f;
     j->number = f->n_jobs++;
     j->job = (struct writer_job){.context = j, .run = f->run, .done = done};
-    assert_true(writer_reserve(f->writer));
-    writer_submit(f->writer, &j->job);
-}
-
-static void wait_for_all(struct fixture *f)
-{
-    pthread_mutex_lock(&f->mutex);
-    while (f->n_done < f->n_jobs)
-        pthread_cond_wait(&f->changed, &f->mutex);
-    pthread_mutex_unlock(&f->mutex);
+    assert_true(writer_reserve(f->w.writer));
+    writer_submit(f->w.writer, &j->job);
 }
 
 static bool count_row(void *context, const struct store_token *row)
@@ -186,6 +152,7 @@ static bool count_row(void *context, const struct store_token *row)
     return true;
 }
 
+/* Through a connection that waits for the writer where it must. */
 static int64_t count_of(struct store *s, const char *sql)
 {
     sqlite3_stmt *stmt;
@@ -209,7 +176,7 @@ static void assert_tokens(struct fixture *f, struct store *s)
 static bool has_run(struct store *s, unsigned index)
 {
     sqlite3_stmt *stmt;
-    cJSON *document = sample_run(&plan, (int)index);
+    cJSON *document = sample_run(&history, (int)index);
     assert_int_equal(
         sqlite3_prepare_v2(s->db, "SELECT 1 FROM run WHERE uuid = ?1", -1, &stmt, NULL), SQLITE_OK);
     sqlite3_bind_text(stmt, 1, json_string(document, "uuid", ""), -1, SQLITE_TRANSIENT);
@@ -241,20 +208,14 @@ static void assert_runs(struct fixture *f, struct store *s)
     assert_int_equal(count_of(s, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
 }
 
-static void assert_sound(struct fixture *f)
+static void assert_kept(struct fixture *f)
 {
-    struct store *s;
-    sqlite3_stmt *stmt;
-    assert_int_equal(store_open(f->path, STORE_READ_ONLY, &s, NULL), GATE_OK);
+    struct store *s = open_store(f->w.files, STORE_READ_ONLY);
     if (f->run == run_run)
         assert_runs(f, s);
     else
         assert_tokens(f, s);
-    assert_int_equal(sqlite3_prepare_v2(s->db, "PRAGMA integrity_check", -1, &stmt, NULL),
-                     SQLITE_OK);
-    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
-    assert_string_equal((const char *)sqlite3_column_text(stmt, 0), "ok");
-    sqlite3_finalize(stmt);
+    assert_int_equal(count_of(s, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1);
     store_close(s);
 }
 
@@ -268,20 +229,19 @@ static void try_all_places(struct fixture *f, enum fault kind)
         fault_vfs_set(kind, passes);
         for (int i = 0; i < JOBS_A_TRY; i++)
             submit(f);
-        wait_for_all(f);
+        writer_wait_for(&f->w, f->n_jobs);
         harmed = fault_vfs_count() > 0;
         n_harmed += harmed;
         fault_vfs_set(FAULT_NONE, 0);
-        assert_sound(f);
+        assert_kept(f);
         submit(f); /* the disk is good again */
-        wait_for_all(f);
+        writer_wait_for(&f->w, f->n_jobs);
         assert_int_equal(f->jobs[f->n_jobs - 1].status, GATE_OK);
     }
     assert_true(n_harmed > 0);
     /* And all of it is there for the next server. */
-    writer_close(f->writer);
-    open_writer(f);
-    assert_sound(f);
+    writer_start_again(&f->w, NULL);
+    assert_kept(f);
 }
 
 static void test_syncs_that_fail(void **state)

@@ -8,20 +8,24 @@
 
 #include <cmocka.h>
 
-static void start(struct writer_fixture *w)
+static void start(struct writer_fixture *w, const struct writer_options *options)
 {
-    struct writer_options options = {.db = w->files->path};
-    assert_int_equal(writer_open(&options, &w->writer, NULL), GATE_OK);
+    if (options)
+        w->options = *options;
+    w->options.db = w->files->path;
+    assert_int_equal(writer_open(&w->options, &w->writer, NULL), GATE_OK);
 }
 
-void writer_set_up(struct writer_fixture *w)
+void writer_set_up(struct writer_fixture *w, const struct writer_options *options)
 {
     void *files = NULL;
     assert_int_equal(store_set_up(&files), 0);
     w->files = files;
     pthread_mutex_init(&w->mutex, NULL);
     pthread_cond_init(&w->changed, NULL);
-    start(w);
+    w->n_done = 0;
+    w->options = (struct writer_options){0};
+    start(w, options);
 }
 
 void writer_tear_down(struct writer_fixture *w)
@@ -33,10 +37,10 @@ void writer_tear_down(struct writer_fixture *w)
     assert_int_equal(store_tear_down(&files), 0);
 }
 
-void writer_start_again(struct writer_fixture *w)
+void writer_start_again(struct writer_fixture *w, const struct writer_options *options)
 {
     writer_close(w->writer);
-    start(w);
+    start(w, options);
 }
 
 void writer_wait_for(struct writer_fixture *w, unsigned n_done)

@@ -12,17 +12,19 @@
 
 struct writer_fixture {
     struct store_fixture *files;
+    struct writer_options options; /* of the writer; `db` is that of `files` */
     struct writer *writer;
     pthread_mutex_t mutex; /* of what follows, and of what a test adds to it */
     pthread_cond_t changed;
     unsigned n_done;
 };
 
-void writer_set_up(struct writer_fixture *w);
+/* `options` may be NULL; its `db` is not looked at. */
+void writer_set_up(struct writer_fixture *w, const struct writer_options *options);
 void writer_tear_down(struct writer_fixture *w);
 
-/* The same database gets another writer. */
-void writer_start_again(struct writer_fixture *w);
+/* The same database gets another writer, with these options, or the same ones: NULL. */
+void writer_start_again(struct writer_fixture *w, const struct writer_options *options);
 
 /* Until so many jobs were counted as done. */
 void writer_wait_for(struct writer_fixture *w, unsigned n_done);
