@@ -132,6 +132,8 @@ void http_set_deadline(struct peer *peer, int64_t seconds);
 void http_read_headers(struct MHD_Connection *connection, const char *method, const char *version,
                        struct headers *out);
 bool http_refuse_shape(const struct exchange *x, const char *version, struct reply *reply);
+/* Nothing was refused, but its answer must be the connection's last. */
+bool http_ends_in_doubt(const struct exchange *x);
 bool http_refuse_rate(struct http *h, const struct peer *peer, struct reply *reply);
 bool http_refuse_reader(struct http *h, struct exchange *x, struct reply *reply);
 bool http_refuse_writer(struct http *h, struct peer *peer, enum token_scope scope,

@@ -194,6 +194,7 @@ enum MHD_Result http_send(struct http *h, struct MHD_Connection *connection, str
                           struct reply *reply)
 {
     enum MHD_Result result = MHD_NO;
+    reply->close |= http_ends_in_doubt(x);
     bool keep = (reply->status == 200 || reply->status == 304) && reply->file_fd < 0 &&
                 reply->etag.text[0] != '\0' && !reply->personal && !reply->close &&
                 !atomic_load(&h->stopping);

@@ -131,6 +131,13 @@ class Shapes(SeededCase):
                 self.assertNotIn(b" 20", answer[:13])
         self.assertEqual(self.server.get("/healthz").status, 200)
 
+    def test_nothing_is_read_behind_chunks(self):
+        # A bare LF ends a line between chunks, or does not: "2;", "{}" and an end, or an extension.
+        for body in (b"2\r\n{}\r\n0\r\n\r\n", b"2;\n{}\r\n0\r\n\r\n", b"2\n{}\n0\n\n",
+                     b"2;a=\"\n{}\r\n0\r\n\r\n", b"2\r\n{}\r\n0\r\nContent-Length: 9\r\n\r\n"):
+            with self.subTest(body):
+                self.refused(self.post(b"Transfer-Encoding: chunked", body=body))
+
     def test_zero_bytes(self):
         for target in (b"/%00", b"/healthz%00", b"/api/v1/runs?limit=1%00", b"/api/v1/runs/%00x"):
             self.refused(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % target)
