@@ -260,12 +260,13 @@ enum gate_status store_alert_of_change(struct store *s, int64_t change_id, struc
     return read_row(s, &q, out, found, err);
 }
 
-enum gate_status store_newest_alert(struct store *s, int64_t series_id, enum alert_kind kind,
-                                    struct alert_row *out, bool *found, struct gate_error *err)
+enum gate_status store_newest_error_alert(struct store *s, int64_t series_id, bool by_vendor,
+                                          struct alert_row *out, bool *found,
+                                          struct gate_error *err)
 {
-    struct query q = query_begin(s, SQL_NEWEST_ALERT);
+    struct query q = query_begin(s, SQL_NEWEST_ERROR_ALERT);
     bind_int(&q, series_id);
-    bind_text(&q, kind_names[kind]);
+    bind_int(&q, by_vendor);
     return read_row(s, &q, out, found, err);
 }
 

@@ -136,13 +136,14 @@ struct alert_row {
 /* The open alerts of a track, at most `max`, *n of them. */
 enum gate_status store_open_alerts(struct store *s, int64_t track_id, struct alert_row *out,
                                    size_t max, size_t *n, struct gate_error *err);
-/* The alert of a change point, those that it closed, the newest of that kind of a series. */
+/* The alert of a change point, those that it closed, the newest of a series about its errors. */
 enum gate_status store_alert_of_change(struct store *s, int64_t change_id, struct alert_row *out,
                                        bool *found, struct gate_error *err);
 enum gate_status store_alerts_closed_by(struct store *s, int64_t change_id, struct alert_row *out,
                                         size_t max, size_t *n, struct gate_error *err);
-enum gate_status store_newest_alert(struct store *s, int64_t series_id, enum alert_kind kind,
-                                    struct alert_row *out, bool *found, struct gate_error *err);
+enum gate_status store_newest_error_alert(struct store *s, int64_t series_id, bool by_vendor,
+                                          struct alert_row *out, bool *found,
+                                          struct gate_error *err);
 /* The numbers of a change point that moved. */
 enum gate_status store_move_alert(struct store *s, int64_t id, const struct new_alert *to,
                                   struct gate_error *err);

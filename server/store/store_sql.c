@@ -582,8 +582,9 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_ALERTS_CLOSED_BY] =
         "SELECT " ALERT_ROW_COLUMNS " FROM alert WHERE closed_by = ?1 ORDER BY id LIMIT ?2",
     /* ?1: series, ?2: kind */
-    [SQL_NEWEST_ALERT] = "SELECT " ALERT_ROW_COLUMNS " FROM alert "
-                         "WHERE series_id = ?1 AND kind = ?2 ORDER BY id DESC LIMIT 1",
+    [SQL_NEWEST_ERROR_ALERT] =
+        "SELECT " ALERT_ROW_COLUMNS " FROM alert "
+        "WHERE series_id = ?1 AND kind = 'error' AND by_vendor = ?2 ORDER BY id DESC LIMIT 1",
     [SQL_PUT_WEBHOOK_MARK] = "INSERT INTO webhook (target, event_id) VALUES (?1, ?2) "
                              "ON CONFLICT (target) DO UPDATE SET event_id = excluded.event_id",
 };

@@ -15,8 +15,8 @@
  * the other newest CHANGEPOINT_WINDOW ones, is an alert too, and so is one that is, over the
  * vendor's own error on the same inputs, more than twice the usual: of a case with a few outputs,
  * whose errors scatter, by more than six standard deviations. A track has one open alert of an
- * error at most. Somebody's audited accept of a slower best accepts the regressions up to that
- * level.
+ * error at most; what was accepted or ignored of the one kind of error hides none of the other.
+ * Somebody's audited accept of a slower best accepts the regressions up to that level.
  */
 #ifndef SERVER_WATCH_WATCH_H
 #define SERVER_WATCH_WATCH_H

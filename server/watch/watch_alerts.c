@@ -326,12 +326,10 @@ static const struct error_rule *rule_of(const struct alert_row *alert)
 }
 
 /* Is the newest error within what somebody accepted or ignored before? It does not come up again.
- */
-static bool is_dealt_with(const struct look *l, const struct alert_row *alert)
+ * That says nothing of the error that is not told by this rule. */
+static bool is_dealt_with(const struct error_rule *rule, const struct alert_row *alert, double now)
 {
-    const struct error_rule *rule = rule_of(alert);
-    return alert->state != ALERT_FIXED &&
-           error_of(rule, &l->tail[l->n - 1]) <= rule->jump * alert->after;
+    return alert->state != ALERT_FIXED && now <= rule->jump * alert->after;
 }
 
 static enum gate_status raise_error(const struct look *l, const struct error_rule *rule,
@@ -339,12 +337,12 @@ static enum gate_status raise_error(const struct look *l, const struct error_rul
 {
     const struct watch_point *newest = &l->tail[l->n - 1];
     struct alert_row row = {.id = 0};
-    bool found;
-    enum gate_status status =
-        store_newest_alert(l->store, l->item->series_id, ALERT_ERROR, &row, &found, l->err);
-    if (status != GATE_OK || (found && is_dealt_with(l, &row)))
-        return status;
     double now = error_of(rule, newest);
+    bool found;
+    enum gate_status status = store_newest_error_alert(l->store, l->item->series_id,
+                                                       rule->by_vendor, &row, &found, l->err);
+    if (status != GATE_OK || (found && is_dealt_with(rule, &row, now)))
+        return status;
     struct new_alert alert = {
         .track_id = l->item->track_id,
         .series_id = l->item->series_id,

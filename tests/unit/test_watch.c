@@ -363,106 +363,6 @@ static void a_run_of_long_ago_changes_nothing(void **state)
     history_end(&h);
 }
 
-static void an_error_that_jumps_is_an_alert(void **state)
-{
-    struct history h = history_begin(state);
-    h.spec.rel_err = 3e-5;
-    history_add(&h, 10, 20000);
-    h.spec.rel_err = 2.5e-4;
-    history_add(&h, 5, 20000);
-    assert_alerts(&h, 0, 0, 0); /* eight times is not ten */
-    h.spec.rel_err = 5e-4;
-    history_add(&h, 3, 20000);
-    assert_alerts(&h, 1, ALERT_ERROR, ALERT_NEW);
-    struct seen seen = history_alerts(&h);
-    assert_true(fabs(seen.alert[0].before - 3e-5) < 1e-9);
-    assert_true(fabs(seen.alert[0].after - 5e-4) < 1e-9);
-    h.spec.rel_err = 3e-5;
-    history_add(&h, 1, 20000);
-    assert_alerts(&h, 1, ALERT_ERROR, ALERT_FIXED);
-    history_end(&h);
-}
-
-static void an_ignored_error_does_not_come_up_again(void **state)
-{
-    struct history h = history_begin(state);
-    h.spec.rel_err = 3e-5;
-    history_add(&h, 10, 20000);
-    h.spec.rel_err = 5e-4;
-    history_add(&h, 1, 20000);
-    history_step(&h, 1, ALERT_IGNORED, STEP_DONE);
-    history_add(&h, 3, 20000);
-    assert_alerts(&h, 1, ALERT_ERROR, ALERT_IGNORED);
-    history_end(&h);
-}
-
-/* The vendor's kernel has the same inputs, so that twice the usual ratio tells. */
-static void an_error_over_the_vendors_that_jumps_is_an_alert(void **state)
-{
-    struct history h = history_begin(state);
-    h.spec.vendor_ratio = 1.1;
-    history_add(&h, 10, 20000);
-    h.spec.vendor_ratio = 2.1;
-    history_add(&h, 3, 20000);
-    assert_alerts(&h, 0, 0, 0);
-    h.spec.vendor_ratio = 2.3;
-    history_add(&h, 30, 20000); /* one alert, and it stays when this is the usual ratio */
-    assert_alerts(&h, 1, ALERT_ERROR, ALERT_NEW);
-    struct seen seen = history_alerts(&h);
-    assert_true(seen.alert[0].by_vendor);
-    assert_true(fabs(seen.alert[0].before - 1.1) < 1e-9);
-    assert_true(fabs(seen.alert[0].after - 2.3) < 1e-9);
-    assert_true(fabs(seen.alert[0].change - (2.3 / 1.1 - 1)) < 1e-9);
-    h.spec.vendor_ratio = 1.2;
-    history_add(&h, 1, 20000);
-    assert_alerts(&h, 1, ALERT_ERROR, ALERT_FIXED);
-    history_end(&h);
-}
-
-static void both_errors_that_jump_are_one_alert(void **state)
-{
-    struct history h = history_begin(state);
-    h.spec.rel_err = 3e-5;
-    h.spec.vendor_ratio = 1;
-    history_add(&h, 10, 20000);
-    h.spec.rel_err = 5e-4;
-    h.spec.vendor_ratio = 17;
-    history_add(&h, 3, 20000);
-    assert_alerts(&h, 1, ALERT_ERROR, ALERT_NEW);
-    history_step(&h, 1, ALERT_ACCEPTED, STEP_DONE);
-    history_add(&h, 3, 20000);
-    assert_alerts(&h, 1, ALERT_ERROR, ALERT_ACCEPTED);
-    history_end(&h);
-}
-
-/* Of a few outputs both errors are luck; who is better than the vendor may become less so. */
-static void an_error_that_scatters_is_no_alert(void **state)
-{
-    struct history h = history_begin(state);
-    for (int i = 0; i < 60; i++) {
-        h.spec.vendor_ratio = exp(0.4 * rng_normal(&h.rng));
-        history_add(&h, 1, 20000);
-    }
-    h.spec.vendor_ratio = 3;
-    history_add(&h, 1, 20000);
-    assert_alerts(&h, 0, 0, 0);
-    h.spec.vendor_ratio = 60;
-    history_add(&h, 1, 20000);
-    assert_alerts(&h, 1, ALERT_ERROR, ALERT_NEW);
-    history_end(&h);
-}
-
-static void an_error_below_the_vendors_is_no_alert(void **state)
-{
-    struct history h = history_begin(state);
-    h.spec.vendor_ratio = 0.1;
-    history_add(&h, 10, 20000);
-    h.spec.vendor_ratio = 0.9;
-    history_add(&h, 3, 20000);
-    assert_alerts(&h, 0, 0, 0);
-    history_end(&h);
-}
-
 static void an_accepted_best_accepts_the_alert(void **state)
 {
     struct history h = history_begin(state);
@@ -579,12 +479,6 @@ int main(void)
         TEST(extreme_numbers_do_not_stop_the_watch),
         TEST(what_the_tables_refuse_is_left_out),
         TEST(a_run_of_long_ago_changes_nothing),
-        TEST(an_error_that_jumps_is_an_alert),
-        TEST(an_ignored_error_does_not_come_up_again),
-        TEST(an_error_over_the_vendors_that_jumps_is_an_alert),
-        TEST(both_errors_that_jump_are_one_alert),
-        TEST(an_error_that_scatters_is_no_alert),
-        TEST(an_error_below_the_vendors_is_no_alert),
         TEST(an_accepted_best_accepts_the_alert),
         TEST(an_accept_before_the_watch_counts),
         TEST(an_accept_before_the_alert_counts),
