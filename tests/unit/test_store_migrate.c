@@ -332,11 +332,12 @@ static void test_killed_on_the_way(void **state)
     struct store *s = open_store(f, STORE_READ_WRITE);
     fill(f, s, &plan);
     store_close(s);
-    take_back(f, 2);
-    int64_t of_schema = sum_of(f->path, schema), sums[sizeof(history) / sizeof(history[0])];
-    unsigned n = 1;
+    int64_t sums[sizeof(history) / sizeof(history[0])];
     for (int i = 0; history[i]; i++)
-        sums[i] = strstr(history[i], "FROM wrong") ? 0 : sum_of(f->path, history[i]);
+        sums[i] = sum_of(f->path, history[i]);
+    take_back(f, 2);
+    int64_t of_schema = sum_of(f->path, schema);
+    unsigned n = 1;
     for (; dies_at(f, n); n++) {
         assert_int_equal(scalar(f->path, "PRAGMA user_version"), 2);
         assert_int_equal(sum_of(f->path, schema), of_schema);
