@@ -115,7 +115,9 @@ class Systemd(unittest.TestCase):
     def test_it_asks_for_time_to_migrate(self):
         seed(self.db, 3)
         with contextlib.closing(sqlite3.connect(self.db)) as older:
-            older.executescript("DROP TABLE branch_leader; DROP TABLE branch_result;"
+            older.executescript("ALTER TABLE alert DROP COLUMN by_vendor;"
+                                "ALTER TABLE point DROP COLUMN vendor_ppm;"
+                                "DROP TABLE branch_leader; DROP TABLE branch_result;"
                                 "DROP INDEX run_by_device_branch; PRAGMA user_version = 5")
         path = os.path.join(self.folder.name, "notify")
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
