@@ -37,6 +37,7 @@ struct cuda_device {
     cudaStream_t stream;
     cudaEvent_t start, stop;
     struct nvml *nvml; /* NULL: no NVML here */
+    pid_t listed_as;   /* this process's number in NVML's list; 0: not known */
     struct nvml_throttle throttle_at_open;
     struct cuda_shared *shared; /* page-locked, the same address on the device */
     uint64_t sequence;          /* of the last hold or measurement */

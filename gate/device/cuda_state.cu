@@ -8,11 +8,12 @@
 enum gate_status cuda_state_read(struct device *device, struct device_state *out,
                                  struct gate_error *err)
 {
-    (void)device;
+    const struct cuda_device *d = cuda_of(device);
     size_t total = 0;
     CUDA_TRY(cudaDeviceSynchronize(), err);
     CUDA_TRY(cudaGetDevice(&out->current), err);
     CUDA_TRY(cudaMemGetInfo(&out->memory_free_bytes, &total), err);
+    out->memory_own_bytes = d->listed_as ? nvml_memory_of(d->nvml, d->listed_as) : 0;
     CUDA_TRY(cudaDeviceGetLimit(&out->malloc_heap_bytes, cudaLimitMallocHeapSize), err);
     CUDA_TRY(cudaDeviceGetLimit(&out->printf_bytes, cudaLimitPrintfFifoSize), err);
     CUDA_TRY(cudaDeviceGetLimit(&out->persisting_l2_bytes, cudaLimitPersistingL2CacheSize), err);

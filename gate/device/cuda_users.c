@@ -116,6 +116,21 @@ bool cuda_users_are_known(const pid_t *pids, size_t n, pid_t self)
     return false;
 }
 
+pid_t cuda_users_self(const pid_t *before, size_t n_before, const pid_t *now, size_t n_now,
+                      pid_t self)
+{
+    pid_t new_one = 0;
+    size_t n_new = 0;
+    if (cuda_users_are_known(now, n_now, self))
+        return self;
+    for (size_t i = 0; i < n_now; i++)
+        if (!cuda_users_are_known(before, n_before, now[i])) {
+            new_one = now[i];
+            n_new++;
+        }
+    return n_new == 1 ? new_one : 0;
+}
+
 bool cuda_users_checked(const char *uuid)
 {
     pid_t pids[256];

@@ -43,6 +43,14 @@ bool cuda_users_are_known(const pid_t *pids, size_t n, pid_t self);
 /* The same of the GPU with this uuid ("GPU-..."), by asking NVML. */
 bool cuda_users_checked(const char *uuid);
 
+/*
+ * By what number the driver lists this very process: `self` where its list names that, else the one
+ * number that came to the list while this process opened the GPU, from `before` to `now`; 0 where
+ * there is none, or more than one.
+ */
+pid_t cuda_users_self(const pid_t *before, size_t n_before, const pid_t *now, size_t n_now,
+                      pid_t self);
+
 #ifdef __cplusplus
 }
 #endif

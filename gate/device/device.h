@@ -100,6 +100,7 @@ struct device_throttle {
 struct device_state {
     int current; /* ordinal of the device that calls go to */
     size_t memory_free_bytes;
+    size_t memory_own_bytes; /* this process's, as the driver has it; 0: it does not tell */
     size_t malloc_heap_bytes, printf_bytes, persisting_l2_bytes; /* limits */
 };
 

@@ -205,16 +205,22 @@ static enum gate_status find_device(int ordinal, struct gate_error *err)
     return GATE_OK;
 }
 
+struct listed {
+    pid_t pids[256];
+    size_t n;
+};
+
+static void list_users(const struct cuda_device *d, struct listed *out)
+{
+    out->n = d->nvml ? nvml_compute_pids(d->nvml, out->pids, sizeof(out->pids) / sizeof(pid_t)) : 0;
+}
+
 /* Two processes on one GPU share its clock, cache and power, so neither measures anything. */
-static enum gate_status refuse_when_busy(const struct cuda_device *d, int ordinal,
+static enum gate_status refuse_when_busy(const struct listed *users, int ordinal,
                                          struct gate_error *err)
 {
-    pid_t pids[256];
     struct cuda_user user;
-    if (!d->nvml)
-        return GATE_OK;
-    const size_t n = nvml_compute_pids(d->nvml, pids, sizeof(pids) / sizeof(pids[0]));
-    if (!cuda_users_find("/proc", pids, n, getpid(), &user))
+    if (!cuda_users_find("/proc", users->pids, users->n, getpid(), &user))
         return GATE_OK;
     return gate_fail(
         err, GATE_ENVIRONMENT,
@@ -322,12 +328,16 @@ static enum gate_status open_device(struct cuda_device *d, int ordinal, struct g
     char bus_id[32];
     GATE_TRY(find_device(ordinal, err));
     CUDA_TRY(cudaDeviceGetPCIBusId(bus_id, sizeof(bus_id), ordinal), err);
+    struct listed before, now;
     d->nvml = nvml_open(bus_id);
-    GATE_TRY(refuse_when_busy(d, ordinal, err));
+    list_users(d, &before);
+    GATE_TRY(refuse_when_busy(&before, ordinal, err));
     GATE_TRY(describe_chip(d, ordinal, err));
     GATE_TRY(describe_versions(d, err));
     GATE_TRY(make_context(d, ordinal, err));
     GATE_TRY(warm_up(d, err));
+    list_users(d, &now);
+    d->listed_as = cuda_users_self(before.pids, before.n, now.pids, now.n, getpid());
     if (d->nvml)
         nvml_read_throttle(d->nvml, &d->throttle_at_open);
     return GATE_OK;

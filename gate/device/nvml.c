@@ -13,6 +13,8 @@ enum {
     NVML_PERF_POLICY_THERMAL = 1,
 };
 
+#define NVML_NOT_TOLD (~0ULL)
+
 typedef int nvml_result;
 typedef struct nvml_device_opaque *nvml_device;
 
@@ -145,20 +147,40 @@ void nvml_read_throttle(const struct nvml *n, struct nvml_throttle *out)
     out->thermal_ns = read_violation(n, NVML_PERF_POLICY_THERMAL);
 }
 
+/* The list is the caller's, to be freed; NULL where there is none, and *count is 0 then. */
+static struct nvml_process *list_processes(const struct nvml *n, unsigned *count)
+{
+    *count = 0;
+    if (n->processes(n->device, count, NULL) != NVML_ERROR_INSUFFICIENT_SIZE) {
+        *count = 0;
+        return NULL;
+    }
+    *count += 64; /* room for those that start before the second call */
+    struct nvml_process *list = calloc(*count, sizeof(*list));
+    if (!list || n->processes(n->device, count, list) != NVML_SUCCESS)
+        *count = 0;
+    return list;
+}
+
 size_t nvml_compute_pids(const struct nvml *n, pid_t *pids, size_t max)
 {
-    unsigned count = 0;
-    if (n->processes(n->device, &count, NULL) != NVML_ERROR_INSUFFICIENT_SIZE)
-        return 0;
-    count += 64; /* room for those that start before the second call */
-    struct nvml_process *list = calloc(count, sizeof(*list));
-    if (!list)
-        return 0;
-    if (n->processes(n->device, &count, list) != NVML_SUCCESS)
-        count = 0;
+    unsigned count;
+    struct nvml_process *list = list_processes(n, &count);
     size_t used = 0;
     for (unsigned i = 0; i < count && used < max; i++)
         pids[used++] = (pid_t)list[i].pid;
     free(list);
     return used;
+}
+
+size_t nvml_memory_of(const struct nvml *n, pid_t pid)
+{
+    unsigned count;
+    struct nvml_process *list = list_processes(n, &count);
+    unsigned long long bytes = 0;
+    for (unsigned i = 0; i < count; i++)
+        if ((pid_t)list[i].pid == pid && list[i].used_bytes != NVML_NOT_TOLD)
+            bytes += list[i].used_bytes;
+    free(list);
+    return (size_t)bytes;
 }

@@ -42,6 +42,9 @@ void nvml_read_throttle(const struct nvml *n, struct nvml_throttle *out);
  * may be stale: see cuda_users.h. */
 size_t nvml_compute_pids(const struct nvml *n, pid_t *pids, size_t max);
 
+/* What a process holds of the GPU's memory; 0: it is not listed, or the driver does not tell. */
+size_t nvml_memory_of(const struct nvml *n, pid_t pid);
+
 #ifdef __cplusplus
 }
 #endif

@@ -16,6 +16,6 @@ enum gate_status early_compare(struct device *d, const struct early *before, con
     if (status)
         return status;
     state_compare(&before->process, &now.process, &v);
-    state_compare_device(&before->device, &now.device, &v);
-    return v.ok ? GATE_OK : gate_fail(err, GATE_WRONG, "%s: %s", what, v.message);
+    status = state_compare_device(&before->device, &now.device, &v, err);
+    return v.ok ? status : gate_fail(err, GATE_WRONG, "%s: %s", what, v.message);
 }

@@ -16,7 +16,8 @@ struct early {
 
 enum gate_status early_read(struct device *d, struct early *out, struct gate_error *err);
 
-/* GATE_WRONG when the state is another one than `before`; `what` is what changed it. */
+/* GATE_WRONG when the state is another one than `before`; `what` is what changed it.
+ * GATE_ENVIRONMENT: the device's memory went to somebody else, or to nobody knows whom. */
 enum gate_status early_compare(struct device *d, const struct early *before, const char *what,
                                struct gate_error *err);
 

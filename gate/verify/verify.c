@@ -389,10 +389,9 @@ static enum gate_status check_surroundings(const struct verify_job *job, struct 
     if (status)
         return status;
     state_compare(&before->process, &now.process, &arm->verification);
-    state_compare_device(&before->device, &now.device, &arm->verification);
     if (now.inputs != before->inputs)
         say(&arm->verification, "wrote where it must not: an input is not what it was");
-    return GATE_OK;
+    return state_compare_device(&before->device, &now.device, &arm->verification, err);
 }
 
 /* Its launches give the same again, and so does their recording, which leaves all else alone too.

@@ -171,8 +171,42 @@ void state_find_leak(const struct state_memory *before, const struct state_memor
                  heap, address, launches);
 }
 
-void state_compare_device(const struct device_state *before, const struct device_state *now,
-                          struct verification *v)
+/* What this process took if the driver tells, else what anybody did. */
+static size_t lost_bytes(const struct device_state *before, const struct device_state *now)
+{
+    if (before->memory_own_bytes && now->memory_own_bytes)
+        return now->memory_own_bytes > before->memory_own_bytes
+                   ? now->memory_own_bytes - before->memory_own_bytes
+                   : 0;
+    return before->memory_free_bytes > now->memory_free_bytes
+               ? before->memory_free_bytes - now->memory_free_bytes
+               : 0;
+}
+
+/* Most of the memory went: to whom? */
+static enum gate_status judge_taking(const struct device_state *before,
+                                     const struct device_state *now, struct verification *v,
+                                     struct gate_error *err)
+{
+    size_t gone = before->memory_free_bytes - now->memory_free_bytes;
+    bool told = before->memory_own_bytes && now->memory_own_bytes;
+    if (!told || lost_bytes(before, now) <= before->memory_free_bytes / 2)
+        return gate_fail(
+            err, GATE_ENVIRONMENT,
+            "%zu of the %zu bytes of device memory that were free were taken meanwhile, "
+            "%s; run it again while nothing else uses the device",
+            gone, before->memory_free_bytes,
+            told ? "by another process" : "and the driver does not tell by whom");
+    v->ok = false;
+    snprintf(v->message, sizeof v->message,
+             "the kernel took %zu of the %zu bytes of device memory that were free",
+             lost_bytes(before, now), before->memory_free_bytes);
+    return GATE_OK;
+}
+
+enum gate_status state_compare_device(const struct device_state *before,
+                                      const struct device_state *now, struct verification *v,
+                                      struct gate_error *err)
 {
     if (before->current != now->current)
         say_of(v, "device", "the device that is current");
@@ -182,20 +216,9 @@ void state_compare_device(const struct device_state *before, const struct device
         say_of(v, "device", "the limit of its printf() buffer");
     if (before->persisting_l2_bytes != now->persisting_l2_bytes)
         say_of(v, "device", "the part of the L2 that is set aside");
-    if (now->memory_free_bytes >= before->memory_free_bytes / 2)
-        return;
-    v->ok = false;
-    if (!v->message[0])
-        snprintf(v->message, sizeof v->message,
-                 "the kernel took %zu of the %zu bytes of device memory that were free",
-                 before->memory_free_bytes - now->memory_free_bytes, before->memory_free_bytes);
-}
-
-static size_t lost_bytes(const struct device_state *before, const struct device_state *now)
-{
-    return before->memory_free_bytes > now->memory_free_bytes
-               ? before->memory_free_bytes - now->memory_free_bytes
-               : 0;
+    if (!v->ok || now->memory_free_bytes >= before->memory_free_bytes / 2)
+        return GATE_OK;
+    return judge_taking(before, now, v, err);
 }
 
 void state_find_device_leak(const struct device_state at[3], unsigned launches,

@@ -37,14 +37,19 @@ struct state_memory {
 
 struct state_memory state_memory(void);
 
-/* Has a kernel changed the device, or taken most of its memory? Then says so in v. */
-void state_compare_device(const struct device_state *before, const struct device_state *now,
-                          struct verification *v);
+/*
+ * Has a kernel changed the device, or taken most of its memory? Then says so in v.
+ * GATE_ENVIRONMENT: most of it went, and by the driver not to this process, or nobody can tell.
+ */
+enum gate_status state_compare_device(const struct device_state *before,
+                                      const struct device_state *now, struct verification *v,
+                                      struct gate_error *err);
 
 /*
  * Does each of so many launches lose device memory? Then says so in v. `at`: before them, after the
- * first half and at the end; another process that starts takes memory in one of the halves. The
- * driver hands it out in pieces of MiB, so that small losses stay unseen.
+ * first half and at the end; where the driver does not tell whose memory it is, another process
+ * that starts takes it in one of the halves. It is handed out in pieces of MiB, so that small
+ * losses stay unseen.
  */
 void state_find_device_leak(const struct device_state at[3], unsigned launches,
                             struct verification *v);

@@ -186,7 +186,7 @@ enum gate_status tier_checks(struct device *d, const struct kg_problem *p, uint6
     if (!status)
         status = device_state_read(d, &device_now, err);
     if (!status)
-        state_compare_device(&device_before, &device_now, &arm->verification);
+        status = state_compare_device(&device_before, &device_now, &arm->verification, err);
     bench_release(&r.bench);
     return status;
 }

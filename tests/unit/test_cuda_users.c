@@ -187,10 +187,22 @@ static void list_is_known_by_oneself(void **state)
     assert_false(cuda_users_checked("GPU-00000000-0000-0000-0000-000000000000"));
 }
 
+static void the_new_one_is_oneself(void **state)
+{
+    static const pid_t before[] = {7, 8}, now[] = {8, 9, 7}, two[] = {7, 9, 10};
+    (void)state;
+    assert_int_equal(cuda_users_self(before, 2, now, 3, 8), 8);
+    assert_int_equal(cuda_users_self(before, 2, now, 3, 30), 9);
+    assert_int_equal(cuda_users_self(before, 2, two, 3, 30), 0);
+    assert_int_equal(cuda_users_self(before, 2, before, 2, 30), 0);
+    assert_int_equal(cuda_users_self(before, 0, NULL, 0, 30), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(list_is_known_by_oneself),
+        cmocka_unit_test(the_new_one_is_oneself),
         TEST(test_user_holds_a_device_file),
         TEST(test_any_numbered_device_counts),
         TEST(test_other_files_do_not_count),
