@@ -148,77 +148,93 @@ static enum gate_status make_delay(struct cuda_device *d, uint64_t **delay_ns,
 
 /* The nodes that a recorded launch ends with. */
 struct last_nodes {
+    bool known; /* not where the runtime or the driver is too old to tell */
     cudaGraphNode_t node[LAST_MAX];
     size_t n;
 };
 
+/* A driver of an older CUDA 12 than the runtime has none of these questions. */
+static cudaError_t unless_too_old(cudaError_t error, bool *known)
+{
+    *known = error == cudaSuccess;
+    if (error != cudaErrorCallRequiresNewerDriver && error != cudaErrorNotSupported)
+        return error;
+    (void)cudaGetLastError();
+    return cudaSuccess;
+}
+
 /* The types of the edges from a node, and how many there are. A graph is asked by other names since
  * CUDA 13, and had no types before 12.3. */
-static cudaError_t edges_from(cudaGraphNode_t node, cudaGraphEdgeData *edges, size_t *n)
+static cudaError_t edges_from(cudaGraphNode_t node, cudaGraphEdgeData *edges, size_t *n,
+                              bool *known)
 {
     cudaGraphNode_t to[LAST_MAX];
     *n = LAST_MAX;
 #if CUDART_VERSION >= 13000
-    return cudaGraphNodeGetDependentNodes(node, to, edges, n);
+    return unless_too_old(cudaGraphNodeGetDependentNodes(node, to, edges, n), known);
 #elif CUDART_VERSION >= 12030
-    return cudaGraphNodeGetDependentNodes_v2(node, to, edges, n);
+    return unless_too_old(cudaGraphNodeGetDependentNodes_v2(node, to, edges, n), known);
 #else
-    *n = 0;
     (void)node, (void)to, (void)edges;
+    *known = false;
     return cudaSuccess;
 #endif
 }
 
+/* Nothing is known of a capture that a launch broke: its end tells that. */
 static cudaError_t find_last(struct cuda_device *d, struct last_nodes *last)
 {
-    cudaStreamCaptureStatus status;
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     const cudaGraphNode_t *nodes = NULL;
     const cudaGraphEdgeData *edges = NULL;
-    cudaError_t error = cudaSuccess;
-    last->n = 0;
+    size_t n = 0;
+    cudaError_t error = cudaErrorNotSupported;
 #if CUDART_VERSION >= 13000
-    error = cudaStreamGetCaptureInfo(d->stream, &status, NULL, NULL, &nodes, &edges, &last->n);
+    error = cudaStreamGetCaptureInfo(d->stream, &status, NULL, NULL, &nodes, &edges, &n);
 #elif CUDART_VERSION >= 12030
-    error = cudaStreamGetCaptureInfo_v3(d->stream, &status, NULL, NULL, &nodes, &edges, &last->n);
+    error = cudaStreamGetCaptureInfo_v3(d->stream, &status, NULL, NULL, &nodes, &edges, &n);
 #else
-    (void)d, (void)status, (void)edges;
+    (void)d, (void)nodes, (void)edges;
 #endif
-    if (error != cudaSuccess)
-        return error;
-    last->n = last->n < LAST_MAX ? last->n : LAST_MAX;
+    error = unless_too_old(error, &last->known);
+    last->known &= status == cudaStreamCaptureStatusActive;
+    last->n = !last->known ? 0 : n < LAST_MAX ? n : LAST_MAX;
     for (size_t i = 0; i < last->n; i++)
         last->node[i] = nodes[i];
-    return cudaSuccess;
+    return error;
 }
 
 /* A programmatic edge from the end of a launch lets the next one begin before it is done. */
-static enum gate_status check_order(const struct last_nodes *last, unsigned index,
-                                    struct gate_error *err)
+static enum gate_status check_edges(cudaGraphNode_t node, unsigned index, struct gate_error *err)
 {
-    for (size_t i = 0; i < last->n; i++) {
-        cudaGraphEdgeData edges[LAST_MAX];
-        size_t n;
-        CUDA_TRY(edges_from(last->node[i], edges, &n), err);
-        for (size_t j = 0; j < n; j++)
-            if (edges[j].type == cudaGraphDependencyTypeProgrammatic)
-                return gate_fail(err, GATE_WRONG,
-                                 "launch %u begins before launch %u has ended (programmatic "
-                                 "dependent launch across launches): neither takes the time that "
-                                 "is measured",
-                                 index, index - 1);
-    }
+    cudaGraphEdgeData edges[LAST_MAX];
+    bool known;
+    size_t n;
+    CUDA_TRY(edges_from(node, edges, &n, &known), err);
+    for (size_t j = 0; known && j < n && j < LAST_MAX; j++)
+        if (edges[j].type == cudaGraphDependencyTypeProgrammatic)
+            return gate_fail(err, GATE_WRONG,
+                             "launch %u begins before launch %u has ended (programmatic "
+                             "dependent launch across launches): neither takes the time that "
+                             "is measured",
+                             index, index - 1);
     return GATE_OK;
 }
 
-/* Launch `index` into the capture; `last` holds what the one before it ended with. */
+/*
+ * Launch `index` into the capture; `last` holds what the one before it ended with. Its edges are
+ * looked at only while the capture is whole: of a broken one the nodes may be gone.
+ */
 static enum gate_status capture_launch(struct cuda_device *d, device_launch_fn launch,
                                        void *context, unsigned index, struct last_nodes *last,
                                        struct gate_error *err)
 {
+    struct last_nodes now = {};
     GATE_TRY(cuda_call_launch(d, launch, context, index, err));
-    if (index > 0)
-        GATE_TRY(check_order(last, index, err));
-    CUDA_TRY(find_last(d, last), err);
+    CUDA_TRY(find_last(d, &now), err);
+    for (size_t i = 0; now.known && i < last->n; i++)
+        GATE_TRY(check_edges(last->node[i], index, err));
+    *last = now;
     return GATE_OK;
 }
 
