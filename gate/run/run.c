@@ -319,7 +319,8 @@ static void decide_case(const struct run *run, struct run_case *c)
         decide_unmeasured(run, c);
     } else if (c->mode == RUN_NONE) {
         c->verdict = VERDICT_NO_VERDICT;
-        snprintf(c->reason, sizeof c->reason, "no comparable best is stored for this case");
+        snprintf(c->reason, sizeof c->reason, "no comparable best is stored for this case%s",
+                 c->has_best ? "" : "; --accept-new takes this one");
     } else {
         decide_measured(run, c);
         plan_more(c);

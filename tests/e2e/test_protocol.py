@@ -13,7 +13,8 @@ class Contracts(Gate):
         self.accept()
         code, document, _ = self.run_gate(greeting={"contract": "fake-v2"})
         self.assertEqual(code, 3)
-        self.assertIn("no comparable best", document["cases"][0]["reason"])
+        self.assertIn("no comparable best is stored for this case; --accept-new takes this one",
+                      document["cases"][0]["reason"])
 
     def test_a_wrong_result_beats_a_regression(self):
         self.accept()
