@@ -30,6 +30,8 @@
  * synchronises, keeps no state between calls, writes to `out` and `workspace` alone, and returns a
  * status. On the host device it computes in the calling thread or in threads of its own and
  * returns when the result is written. The contents of `out` and `workspace` on entry are garbage.
+ * Its work begins when that of the launch before it has ended: of its own kernels one may be a
+ * programmatic dependent launch, but not the first, which would overlap with what it follows.
  *
  * No call, open() and prepare() included, changes what the process or the device has for all:
  * limits, modes, signals, the folder, the clock, scheduling. Memory of the library's own is fine,
