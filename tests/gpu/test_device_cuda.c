@@ -111,6 +111,24 @@ static void test_open_describes_the_device(void)
     CHECK(info->driver[0] != '\0' && info->runtime[0] != '\0');
 }
 
+/* Not all drivers, and few containers, tell whose memory it is; what is told must be true. */
+static void test_own_memory_is_told_or_unknown(void)
+{
+    const size_t taken = (size_t)256 << 20;
+    struct device_state before = {0}, now = {0};
+    struct device_memory m = {0};
+    struct gate_error err;
+    CHECK(is_ok(device_state_read(device, &before, &err), &err));
+    CHECK(is_ok(device_alloc(device, taken, &m, &err), &err));
+    CHECK(is_ok(device_state_read(device, &now, &err), &err));
+    device_free(device, &m);
+    printf("# this process has %zu B, then %zu B (0: not told)\n", before.memory_own_bytes,
+           now.memory_own_bytes);
+    CHECK(!before.memory_own_bytes == !now.memory_own_bytes);
+    CHECK(!now.memory_own_bytes || now.memory_own_bytes >= before.memory_own_bytes + taken);
+    CHECK(before.memory_free_bytes >= now.memory_free_bytes + taken);
+}
+
 static void test_own_process_is_not_busy(void)
 {
     struct device *second = NULL;
@@ -369,6 +387,7 @@ int main(int argc, char **argv)
     static const struct tap_test tests[] = {
         {"an illegal access is wrong and final", test_illegal_access_is_wrong},
         {"open describes the device", test_open_describes_the_device},
+        {"its own memory is told, or not known", test_own_memory_is_told_or_unknown},
         {"the own process does not make it busy", test_own_process_is_not_busy},
         {"another process makes it busy", test_other_process_is_busy},
         {"a missing device is refused", test_missing_device_is_refused},
