@@ -147,18 +147,15 @@ static struct entry **choose(struct set *set)
     return oldest;
 }
 
-bool cache_wants(struct cache *c, const struct cache_key *key, size_t size)
-{
-    if (size < LONG_BODY && !was_seen(c, hash_of(key)))
-        return false;
-    return size + OVERHEAD <= c->max_bytes / 16 && strlen(key->target) < MAX_TARGET;
-}
-
 bool cache_put(struct cache *c, const struct cache_key *key, struct MHD_Response *response,
                size_t size)
 {
     uint64_t hash = hash_of(key);
+    if (size < LONG_BODY && !was_seen(c, hash))
+        return false;
     size += OVERHEAD;
+    if (size > c->max_bytes / 16 || strlen(key->target) >= MAX_TARGET)
+        return false;
     struct entry *e = calloc(1, sizeof(*e));
     if (!e)
         return false;

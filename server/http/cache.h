@@ -26,12 +26,9 @@ void cache_close(struct cache *c);          /* NULL is fine */
 bool cache_queue(struct cache *c, const struct cache_key *key, struct MHD_Connection *connection,
                  enum MHD_Result *result, size_t *bytes);
 
-/* Is an answer, whose body has `size` bytes, worth keeping? Not when it is short and was not asked
- * for before, nor when it is too large. */
-bool cache_wants(struct cache *c, const struct cache_key *key, size_t size);
-
-/* Keeps an answer that is wanted, and with it the caller's reference. False: memory is short, and
- * the reference stays the caller's. */
+/* Keeps an answer, whose body has `size` bytes, and with it the caller's reference. False: it is
+ * short and was not asked for before, it is too large, or memory is short; the reference stays the
+ * caller's. */
 bool cache_put(struct cache *c, const struct cache_key *key, struct MHD_Response *response,
                size_t size);
 

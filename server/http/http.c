@@ -14,7 +14,6 @@
 #include "http_private.h"
 #include "ops/log.h"
 #include "ops/metrics.h"
-#include "pages.h"
 #include "store/store_care.h"
 #include "store/store_watch.h"
 #include "watch/watch.h"
@@ -247,8 +246,6 @@ static enum gate_status open_parts(struct http *h, struct gate_error *err)
 
 static enum gate_status open_tables(struct http *h, struct gate_error *err)
 {
-    if (!h->options.tls_cert) /* what is encrypted is copied anyway */
-        pages_open();
     h->cache = cache_open(CACHE_BYTES);
     h->read_limits = limits_open(h->options.read_rate, h->options.read_rate * BURST_SECONDS);
     h->write_limits = limits_open(h->options.write_rate, h->options.write_rate * BURST_SECONDS);
@@ -350,7 +347,6 @@ void http_stop(struct http *h)
     artifacts_close(h->artifacts);
     assets_close(h->assets);
     cache_close(h->cache);
-    pages_close();
     limits_close(h->read_limits);
     limits_close(h->write_limits);
     limits_close(h->touch_limits);

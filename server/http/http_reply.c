@@ -7,7 +7,6 @@
 
 #include "base/gzip.h"
 #include "ops/metrics.h"
-#include "pages.h"
 
 #define GZIP_FROM 1024 /* bytes: below, the headers cost more than is saved */
 #define SEND_TIMES 20  /* of the timeout: how long a client may take to read an answer */
@@ -62,52 +61,29 @@ static void compress(const struct exchange *x, struct reply *reply)
     }
 }
 
-static uint64_t size_of(const struct reply *reply)
-{
-    if (reply->status == 304)
-        return 0;
-    if (reply->file_fd >= 0)
-        return reply->file_size;
-    return reply->constant ? reply->constant_size : reply->body.len;
-}
-
-/* Of a copy of the body that many will be sent; NULL: there is none. */
-static struct MHD_Response *response_of_pages(const struct reply *reply)
-{
-    void *body = pages_put(reply->body.data, reply->body.len);
-    if (!body)
-        return NULL;
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer_with_free_callback(reply->body.len, body, pages_free);
-    if (!response)
-        pages_free(body);
-    return response;
-}
-
 /* The body's bytes change hands; NULL: out of memory. */
-static struct MHD_Response *response_of(struct reply *reply, bool keep)
+static struct MHD_Response *response_of(struct reply *reply, uint64_t *size)
 {
-    uint64_t size = size_of(reply);
+    *size = 0;
     if (reply->status == 304)
         return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
     if (reply->file_fd >= 0) {
         int fd = reply->file_fd;
-        struct MHD_Response *response = MHD_create_response_from_fd64(size, fd);
+        struct MHD_Response *response = MHD_create_response_from_fd64(reply->file_size, fd);
+        *size = reply->file_size;
         if (response)
             reply->file_fd = -1;
         return response;
     }
+    *size = reply->constant ? reply->constant_size : reply->body.len;
     if (reply->constant)
-        return MHD_create_response_from_buffer(size, (void *)(uintptr_t)reply->constant,
-                                               MHD_RESPMEM_PERSISTENT);
-    struct MHD_Response *in_pages = keep ? response_of_pages(reply) : NULL;
-    if (in_pages)
-        return in_pages;
+        return MHD_create_response_from_buffer(
+            reply->constant_size, (void *)(uintptr_t)reply->constant, MHD_RESPMEM_PERSISTENT);
     char *bytes = buf_detach(&reply->body);
     if (!bytes)
         return NULL;
     struct MHD_Response *response =
-        MHD_create_response_from_buffer(size, bytes, MHD_RESPMEM_MUST_FREE);
+        MHD_create_response_from_buffer(*size, bytes, MHD_RESPMEM_MUST_FREE);
     if (!response)
         free(bytes);
     return response;
@@ -195,6 +171,7 @@ enum MHD_Result http_send(struct http *h, struct MHD_Connection *connection, str
 {
     enum MHD_Result result = MHD_NO;
     reply->close |= http_ends_in_doubt(x);
+    uint64_t size;
     bool keep = (reply->status == 200 || reply->status == 304) && reply->file_fd < 0 &&
                 reply->etag.text[0] != '\0' && !reply->personal && !reply->close &&
                 !atomic_load(&h->stopping);
@@ -202,16 +179,14 @@ enum MHD_Result http_send(struct http *h, struct MHD_Connection *connection, str
     if (accepts_gzip(x->headers.accept_encoding))
         tag = etag_gzipped(&tag);
     compress(x, reply);
-    uint64_t size = size_of(reply);
-    struct cache_key key = key_of(x, &tag, reply->status);
-    keep = keep && cache_wants(h->cache, &key, size);
-    struct MHD_Response *response = response_of(reply, keep);
+    struct MHD_Response *response = response_of(reply, &size);
     if (!response)
         return MHD_NO;
     if (add_headers(h, response, reply)) {
         result = MHD_queue_response(connection, reply->status, response);
         note(x, reply->status, size);
     }
+    struct cache_key key = key_of(x, &tag, reply->status);
     if (!keep || result != MHD_YES || !cache_put(h->cache, &key, response, size))
         MHD_destroy_response(response);
     return result;
