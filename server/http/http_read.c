@@ -42,9 +42,15 @@ static void answer_artifact(const struct http *h, const char *name, struct reply
         reply_problem(reply, 404, "An artifact is named by its SHA-256, 64 lower-case hex digits.");
         return;
     }
-    reply->file_fd = artifacts_find(h->artifacts, name, &reply->file_size);
+    bool damaged;
+    reply->file_fd = artifacts_find_whole(h->artifacts, name, &reply->file_size, &damaged);
+    if (damaged)
+        log_message(LOG_LEVEL_WARNING, "the artifact %s has other bytes than its name says", name);
     if (reply->file_fd < 0) {
-        reply_problem(reply, 404, "There is no artifact of this SHA-256.");
+        reply_problem(reply, 404,
+                      damaged
+                          ? "The artifact of this SHA-256 was damaged on its disk: send it again."
+                          : "There is no artifact of this SHA-256.");
         return;
     }
     reply->type = "application/octet-stream";

@@ -422,9 +422,14 @@ class Artifacts(IngestCase):
         for damaged in (body[:-1], b"", body + b"x", b"M" + body[1:]):
             with open(path, "wb") as file:
                 file.write(damaged)
+            # Neither sent nor said to be there: who has it sends it again.
+            self.problem(self.server.get(f"/api/v1/artifacts/{name}"), 404)
+            head = self.server.get(f"/api/v1/artifacts/{name}", method="HEAD")
+            self.assertEqual(head.status, 404)
             self.problem(self.put(name, damaged), 422)
             self.assertEqual(self.put(name, body).status, 200)
-            self.assertEqual(self.server.get(f"/api/v1/artifacts/{name}").bytes, body)
+            for _ in range(2):
+                self.assertEqual(self.server.get(f"/api/v1/artifacts/{name}").bytes, body)
 
     def test_other_bytes(self):
         name = hashlib.sha256(b"a").hexdigest()
