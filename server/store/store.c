@@ -284,7 +284,19 @@ enum gate_status store_prepare(struct store *s, enum store_mode mode, struct gat
     return GATE_OK;
 }
 
-/* SQLite pads a last page that is cut with zeros; the pages that are missing it finds itself. */
+/* May a page of the file be in its log as well? */
+static bool has_log(const struct store *s)
+{
+    struct stat st;
+    return stat(sqlite3_filename_wal(sqlite3_db_filename(s->db, "main")), &st) == 0 &&
+           st.st_size > 0;
+}
+
+/*
+ * SQLite pads a last page that is cut with zeros; the pages that are missing it finds itself. Where
+ * there is a log, the cut page may be of a write that failed while the log was moved into the file,
+ * and is whole in there.
+ */
 static enum gate_status check_length(struct store *s, struct gate_error *err)
 {
     struct stat st;
@@ -294,7 +306,7 @@ static enum gate_status check_length(struct store *s, struct gate_error *err)
         return store_fail(s, rc, "open", err);
     if (stat(s->path, &st) < 0)
         return gate_fail(err, GATE_IO, "cannot open '%s': %s", s->path, strerror(errno));
-    if (page_size <= 0 || st.st_size % page_size != 0)
+    if (page_size <= 0 || (st.st_size % page_size != 0 && !has_log(s)))
         return store_fail(s, SQLITE_CORRUPT, "open", err);
     return GATE_OK;
 }
