@@ -339,6 +339,8 @@ enum gate_status webhook_open(const struct webhook_options *options, struct webh
     pthread_cond_init(&w->changed, &attr);
     pthread_condattr_destroy(&attr);
     enum gate_status status = prepare(w, options, err);
+    if (status == GATE_OK)
+        save(w); /* of a new target: what comes from now on is told, whenever this server dies */
     if (status == GATE_OK && pthread_create(&w->thread, NULL, run, w) != 0)
         status = gate_fail(err, GATE_INTERNAL, "cannot start a thread");
     if (status != GATE_OK) {

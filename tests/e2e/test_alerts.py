@@ -523,6 +523,15 @@ class Webhook(Case):
             told = receiver.wait(5)
         self.assertEqual([json.loads(b)["event"]["to"] for _, _, b in told], [*expected, "new"])
 
+    def test_a_new_receiver_is_known_before_anything_can_happen(self):
+        """Else a server that dies before its first delivery would not tell what it had stored."""
+        def marks():
+            with contextlib.closing(sqlite3.connect(self.db)) as db:
+                return db.execute("SELECT count(*) FROM webhook").fetchone()[0]
+        before = marks()
+        with self.hooked(self.receiver(), signal.SIGKILL):
+            self.assertEqual(marks(), before + 1)
+
     def test_a_receiver_that_hangs_does_not_keep_the_server_from_ending(self):
         receiver = self.receiver()
         with receiver.changed:
