@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 const char *units_duration(double ns, char out[UNITS_MAX])
@@ -57,16 +58,6 @@ static int decimals(double percent)
     return fabs(percent) < 9.95 ? 2 : 1;
 }
 
-const char *units_change(double ratio, char out[UNITS_MAX])
-{
-    double percent = 100 * (ratio - 1);
-    if (fabs(percent) < 99999.5)
-        snprintf(out, UNITS_MAX, "%+.*f %%", decimals(percent), percent);
-    else
-        snprintf(out, UNITS_MAX, "%+.2g %%", percent);
-    return out;
-}
-
 const char *units_signed_percent(double share, char out[UNITS_MAX])
 {
     double percent = 100 * share;
@@ -74,6 +65,14 @@ const char *units_signed_percent(double share, char out[UNITS_MAX])
         snprintf(out, UNITS_MAX, "%+.*f", decimals(percent), percent);
     else
         snprintf(out, UNITS_MAX, "%+.2g", percent);
+    return out;
+}
+
+const char *units_change(double ratio, char out[UNITS_MAX])
+{
+    units_signed_percent(ratio - 1, out);
+    size_t n = strlen(out);
+    snprintf(out + n, UNITS_MAX - n, " %%");
     return out;
 }
 
