@@ -42,11 +42,6 @@ struct json_pool {
     bool full;        /* it was asked for more than max_bytes */
 };
 
-/* Like json_parse(). The tree is the pool's until its release: not one for cJSON to delete or
- * change. What a text that is refused took of the pool stays there. */
-enum gate_status json_parse_pooled(const char *name, const char *text, size_t len,
-                                   enum gate_status status, struct json_pool *pool,
-                                   const cJSON **out, struct gate_error *err);
 void json_pool_release(struct json_pool *pool); /* of what it has; its limit stays */
 
 /* Memory for something else that is to live as long as the tree; NULL when it is short. */
@@ -64,8 +59,9 @@ struct json_elements {
     void *context;
 };
 
-/* Like json_parse_pooled(), but for those elements: they were taken and are not in the tree. Of a
- * text that turns out to be refused some may have been taken. */
+/* Like json_parse(), but for those elements (NULL: none): they were taken and are not in the tree.
+ * Of a text that turns out to be refused some may have been taken. The tree is the pool's until its
+ * release: not one for cJSON to delete or change. What a refused text took of it stays there. */
 enum gate_status json_parse_elements(const char *name, const char *text, size_t len,
                                      enum gate_status status, struct json_pool *pool,
                                      const struct json_elements *elements, const cJSON **out,

@@ -474,13 +474,6 @@ enum gate_status json_parse(const char *name, const char *text, size_t len, enum
     return json_parse_at(name, 1, text, len, status, out, err);
 }
 
-enum gate_status json_parse_pooled(const char *name, const char *text, size_t len,
-                                   enum gate_status status, struct json_pool *pool,
-                                   const cJSON **out, struct gate_error *err)
-{
-    return json_parse_elements(name, text, len, status, pool, NULL, out, err);
-}
-
 enum gate_status json_parse_elements(const char *name, const char *text, size_t len,
                                      enum gate_status status, struct json_pool *pool,
                                      const struct json_elements *elements, const cJSON **out,

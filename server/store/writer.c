@@ -110,15 +110,6 @@ bool writer_reserve(struct writer *w)
     return room;
 }
 
-void writer_unreserve(struct writer *w)
-{
-    pthread_mutex_lock(&w->mutex);
-    w->n_jobs--;
-    w->n_coming--;
-    pthread_cond_signal(&w->submitted); /* it may be the last one that is waited for */
-    pthread_mutex_unlock(&w->mutex);
-}
-
 void writer_submit(struct writer *w, struct writer_job *job)
 {
     pthread_mutex_lock(&w->mutex);

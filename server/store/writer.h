@@ -68,7 +68,6 @@ enum gate_status writer_open(const struct writer_options *options, struct writer
 /* Room for one job, to be followed by writer_submit(). False: the queue is full, or closing. */
 bool writer_reserve(struct writer *w);
 void writer_submit(struct writer *w, struct writer_job *job);
-void writer_unreserve(struct writer *w); /* instead of it */
 
 /* Takes no more jobs and ends those that it has. It may still be asked things. */
 void writer_drain(struct writer *w);

@@ -191,13 +191,14 @@ static void test_pool(void **state)
     struct gate_error err = {0};
     const cJSON *value = NULL;
     cJSON *other = parse(text);
-    assert_int_equal(json_parse_pooled("t", text, strlen(text), GATE_IO, &pool, &value, &err),
-                     GATE_OK);
+    assert_int_equal(
+        json_parse_elements("t", text, strlen(text), GATE_IO, &pool, NULL, &value, &err), GATE_OK);
     assert_true(cJSON_Compare(value, other, true));
     assert_ptr_equal(value->child->string, json_member(value, "b")->child->string);
     /* What was made of a text that is cut is the pool's too. */
     for (size_t len = 0; len < strlen(text); len++)
-        assert_int_equal(json_parse_pooled("t", text, len, GATE_IO, &pool, &value, &err), GATE_IO);
+        assert_int_equal(json_parse_elements("t", text, len, GATE_IO, &pool, NULL, &value, &err),
+                         GATE_IO);
     cJSON_Delete(other);
     json_pool_release(&pool);
     json_pool_release(&pool);
@@ -217,7 +218,8 @@ static void test_large_pool(void **state)
     for (int i = 0; i < 20000; i++)
         buf_printf(&b, "%d,\"%0*d\",", i, i % 5000 == 7 ? 1500000 : i % 40, i);
     buf_puts(&b, "0]");
-    assert_int_equal(json_parse_pooled("t", b.data, b.len, GATE_IO, &pool, &value, &err), GATE_OK);
+    assert_int_equal(json_parse_elements("t", b.data, b.len, GATE_IO, &pool, NULL, &value, &err),
+                     GATE_OK);
     cJSON_ArrayForEach (item, value) {
         int number =
             cJSON_IsString(item) ? (int)strtol(item->valuestring, NULL, 10) : item->valueint;
