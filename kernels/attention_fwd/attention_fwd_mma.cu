@@ -63,7 +63,7 @@ __device__ __forceinline__ void load_query(uint32_t shared, struct query_registe
 
 template <typename Tile>
 __global__ void __launch_bounds__(Tile::THREADS, 2)
-    attention_mma_kernel(const __grid_constant__ struct mma_params p)
+    attention_mma_kernel(const __grid_constant__ struct mma_params p, float scale_log2)
 {
     extern __shared__ __align__(256) unsigned char shared[];
     const struct attention &a = p.a;
@@ -112,9 +112,9 @@ __global__ void __launch_bounds__(Tile::THREADS, 2)
         struct query_registers<Tile> query;
         wait_for_item<Tile>(ring);
         load_query(warp_query, &query);
-        walk_keys<Tile>(ring, range, query, limits, a.scale_log2, state);
+        walk_keys<Tile>(ring, range, query, limits, scale_log2, state);
     } else {
-        walk_keys<Tile>(ring, range, query_shared{warp_query}, limits, a.scale_log2, state);
+        walk_keys<Tile>(ring, range, query_shared{warp_query}, limits, scale_log2, state);
     }
     finish_sums(state);
 
@@ -161,12 +161,12 @@ enum kg_status prepare(const struct kg_problem *p, const struct kg_device *)
 }
 
 template <typename T, int D>
-enum kg_status launch_tile(const struct mma_params &params, void *stream)
+enum kg_status launch_tile(const struct mma_params &params, float scale_log2, void *stream)
 {
     using Tile = throughput_tile<T, D>;
     const int blocks = params.row_tiles * params.a.batch * params.a.kv_heads * params.a.group;
     return launch_kernel(attention_mma_kernel<Tile>, dim3(blocks), dim3(Tile::THREADS),
-                         shared_bytes<Tile>, stream, params);
+                         shared_bytes<Tile>, stream, params, scale_log2);
 }
 
 enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
@@ -179,14 +179,15 @@ enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
     const int64_t group_bytes = p->seqlen_kv * p->head_dim * 2 * 2; /* K and V of a KV head */
     const int64_t kv_heads = SECTION_BYTES / group_bytes > 1 ? SECTION_BYTES / group_bytes : 1;
     const int64_t heads = kv_heads * params.a.group;
+    const float scale_log2 = scale_log2_of(p);
     params.row_tiles = (int)row_tiles(p);
     params.section = (int)(heads < p->batch * p->heads ? heads : p->batch * p->heads);
 
     if (p->dtype == KG_F16)
-        return p->head_dim == 64 ? launch_tile<__half, 64>(params, args->stream)
-                                 : launch_tile<__half, 128>(params, args->stream);
-    return p->head_dim == 64 ? launch_tile<__nv_bfloat16, 64>(params, args->stream)
-                             : launch_tile<__nv_bfloat16, 128>(params, args->stream);
+        return p->head_dim == 64 ? launch_tile<__half, 64>(params, scale_log2, args->stream)
+                                 : launch_tile<__half, 128>(params, scale_log2, args->stream);
+    return p->head_dim == 64 ? launch_tile<__nv_bfloat16, 64>(params, scale_log2, args->stream)
+                             : launch_tile<__nv_bfloat16, 128>(params, scale_log2, args->stream);
 }
 
 } // namespace attention_fwd_mma

@@ -28,7 +28,7 @@ namespace attention_fwd_splitkv
 struct splitkv_params {
     struct attention a;
     struct partials parts; /* with one split only `rows` and `splits` mean something */
-    int row_tiles;
+    int64_t row_tiles;
 };
 
 /* What merge_groups() parks a group: O by blocks of 8 columns, and one more for max and sum. */
@@ -131,7 +131,7 @@ __device__ __forceinline__ void store_partials(const struct partials &parts, int
 
 template <typename Tile, int BLOCKS_PER_SM>
 __global__ void __launch_bounds__(Tile::THREADS, BLOCKS_PER_SM)
-    attention_splitkv_kernel(const __grid_constant__ struct splitkv_params p)
+    attention_splitkv_kernel(const __grid_constant__ struct splitkv_params p, float scale_log2)
 {
     extern __shared__ __align__(256) unsigned char shared[];
     const struct attention &a = p.a;
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(Tile::THREADS, BLOCKS_PER_SM)
     const int split = blockIdx.x % p.parts.splits;
     const int tile = blockIdx.x / p.parts.splits;
     const int batch_head = tile % (a.batch * a.kv_heads);
-    const int row_tile = p.row_tiles - 1 - tile / (a.batch * a.kv_heads);
+    const int row_tile = (int)p.row_tiles - 1 - tile / (a.batch * a.kv_heads);
     const int batch = batch_head / a.kv_heads;
     const int kv_head = batch_head % a.kv_heads;
     const int rows = p.parts.rows;
@@ -180,15 +180,15 @@ __global__ void __launch_bounds__(Tile::THREADS, BLOCKS_PER_SM)
     struct softmax_state<Tile> state;
     load_query(p, batch, kv_head, warp_row, &query);
     clear_state(state);
-    walk_keys<Tile>(ring, range, query, limits, a.scale_log2, state);
-    merge_groups(shared, group, thread, a.scale_log2, state);
+    walk_keys<Tile>(ring, range, query, limits, scale_log2, state);
+    merge_groups(shared, group, thread, scale_log2, state);
     if (group > 0)
         return;
 
     finish_sums(state);
     if (p.parts.splits > 1) {
-        store_partials(p.parts, split, (int64_t)batch_head * rows + warp_row, warp_rows,
-                       a.scale_log2, state);
+        store_partials(p.parts, split, (int64_t)batch_head * rows + warp_row, warp_rows, scale_log2,
+                       state);
         return;
     }
     static_assert(parked_bytes<Tile> % 256 == 0 &&
@@ -257,14 +257,16 @@ enum kg_status prepare(const struct kg_problem *p, const struct kg_device *devic
 
 template <typename T, int D>
 enum kg_status launch_typed(const struct splitkv_plan &plan, const struct splitkv_params &params,
-                            void *stream)
+                            float scale_log2, void *stream)
 {
     const dim3 grid((unsigned)(plan.row_tiles * plan.splits * params.a.batch * params.a.kv_heads));
     if (plan.wide)
         return launch_kernel(attention_splitkv_kernel<wide_tile<T, D>, 1>, grid,
-                             dim3(wide_tile<T, D>::THREADS), SPLITKV_SHARED_BYTES, stream, params);
+                             dim3(wide_tile<T, D>::THREADS), SPLITKV_SHARED_BYTES, stream, params,
+                             scale_log2);
     return launch_kernel(attention_splitkv_kernel<decode_tile<T, D>, 2>, grid,
-                         dim3(decode_tile<T, D>::THREADS), SPLITKV_SHARED_BYTES, stream, params);
+                         dim3(decode_tile<T, D>::THREADS), SPLITKV_SHARED_BYTES, stream, params,
+                         scale_log2);
 }
 
 enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
@@ -283,7 +285,8 @@ enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
     const struct splitkv_plan plan = plan_splitkv(p, sm_count, shared_optin);
     if (args->workspace_bytes < plan_bytes(p, plan))
         return KG_BAD_ARGUMENT;
-    params.row_tiles = (int)plan.row_tiles;
+    const float scale_log2 = scale_log2_of(p);
+    params.row_tiles = plan.row_tiles;
     params.parts.splits = (int)plan.splits;
     params.parts.rows = (int)plan.rows;
     params.parts.total_rows = p->batch * p->kv_heads * plan.rows;
@@ -291,11 +294,13 @@ enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
     params.parts.stats = (float2 *)((char *)args->workspace + out_bytes(p, plan));
 
     if (p->dtype == KG_F16)
-        status = p->head_dim == 64 ? launch_typed<__half, 64>(plan, params, args->stream)
-                                   : launch_typed<__half, 128>(plan, params, args->stream);
+        status = p->head_dim == 64
+                     ? launch_typed<__half, 64>(plan, params, scale_log2, args->stream)
+                     : launch_typed<__half, 128>(plan, params, scale_log2, args->stream);
     else
-        status = p->head_dim == 64 ? launch_typed<__nv_bfloat16, 64>(plan, params, args->stream)
-                                   : launch_typed<__nv_bfloat16, 128>(plan, params, args->stream);
+        status = p->head_dim == 64
+                     ? launch_typed<__nv_bfloat16, 64>(plan, params, scale_log2, args->stream)
+                     : launch_typed<__nv_bfloat16, 128>(plan, params, scale_log2, args->stream);
     if (status != KG_OK || plan.splits == 1)
         return status;
     return launch_combine(params.a, params.parts, p->dtype, p->head_dim, args->stream);

@@ -23,8 +23,13 @@ struct attention {
     int group; /* query heads that share a KV head */
     int seqlen_q, seqlen_kv;
     int causal;
-    float scale_log2; /* scale * log2(e): softmax is done in powers of two */
 };
+
+/* scale * log2(e): softmax is done in powers of two. */
+static inline float scale_log2_of(const struct kg_problem *p)
+{
+    return (float)(p->scale * LOG2_E);
+}
 
 /* Keys that query `row` sees: the first so many. Rows past the end see as many as the last. */
 static __host__ __device__ inline int visible_keys(const struct attention &a, int row)
@@ -116,7 +121,6 @@ static inline enum kg_status read_attention(const struct kg_problem *p, const st
     a->seqlen_q = (int)p->seqlen_q;
     a->seqlen_kv = (int)p->seqlen_kv;
     a->causal = (p->flags & KG_FLAG_CAUSAL) != 0;
-    a->scale_log2 = (float)(p->scale * LOG2_E);
     return KG_OK;
 }
 

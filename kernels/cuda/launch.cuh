@@ -11,6 +11,7 @@
 
 #include <cuda_runtime.h>
 #include <stddef.h>
+#include <type_traits>
 
 /* A device without machine code for the kernel is unsupported, not broken. */
 static inline enum kg_status status_of(cudaError_t error)
@@ -47,12 +48,23 @@ static inline enum kg_status allow_shared(void (*kernel)(Parameters...), size_t 
     return KG_OK;
 }
 
+/*
+ * Is every byte of an argument part of its value? Padding goes to the device too, with whatever the
+ * stack held, so that equal launches would differ to who compares them (the gate does, to know the
+ * same work when it sees it). A float in a struct is refused: it has two zeros, and is an argument
+ * of its own.
+ */
+template <typename T>
+static constexpr bool has_no_padding =
+    std::is_scalar_v<T> || std::has_unique_object_representations_v<T>;
+
 /* Enqueues one kernel on `stream` (a cudaStream_t) and reads the launch error at once. */
 template <typename... Parameters, typename... Arguments>
 static inline enum kg_status launch_kernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                                            size_t shared_bytes, void *stream,
                                            const Arguments &...arguments)
 {
+    static_assert((has_no_padding<Parameters> && ...), "a parameter has padding or a float");
     kernel<<<grid, block, shared_bytes, (cudaStream_t)stream>>>(arguments...);
     return status_of(cudaGetLastError());
 }

@@ -20,13 +20,11 @@ struct result {
     const void *bias;
     int64_t leading;
     int m, n;
-    bool vector; /* base and leading dimension are multiples of 16 bytes */
 };
 
 static inline result result_of(const struct gemm_call &call)
 {
-    return {call.c.data, call.bias,   call.c.leading,
-            (int)call.m, (int)call.n, gemm_aligned(&call.c, call.dtype) != 0};
+    return {call.c.data, call.bias, call.c.leading, (int)call.m, (int)call.n};
 }
 
 /* NaN stays NaN, as in PyTorch; fmaxf would hide it. */
@@ -72,10 +70,11 @@ __device__ __forceinline__ void store_run(float *to, const float (&run)[RUN], in
             to[i] = run[i];
 }
 
-/* (m0, n0): the warp tile's corner. */
+/* `vector`: base and leading dimension of C are multiples of 16 bytes. (m0, n0): the warp tile's
+ * corner. */
 template <typename Tile, bool SPREAD_M, bool SPREAD_N>
 __device__ __forceinline__ void store_floats(const float (&acc)[Tile::MMA_M][Tile::MMA_N][4],
-                                             const result &c, int m0, int n0)
+                                             const result &c, bool vector, int m0, int n0)
 {
     const int lane = (int)threadIdx.x % LANES, g = lane % 4 * 2;
 #pragma unroll
@@ -95,11 +94,11 @@ __device__ __forceinline__ void store_floats(const float (&acc)[Tile::MMA_M][Til
                                            acc[i][j + 3][v]};
                     const float odd[4] = {acc[i][j][v + 1], acc[i][j + 1][v + 1],
                                           acc[i][j + 2][v + 1], acc[i][j + 3][v + 1]};
-                    store_run(line + n, even, c.n - n, c.vector);
-                    store_run(line + n + 4, odd, c.n - n - 4, c.vector);
+                    store_run(line + n, even, c.n - n, vector);
+                    store_run(line + n + 4, odd, c.n - n - 4, vector);
                 } else {
                     const float run[2] = {acc[i][j][v], acc[i][j][v + 1]};
-                    store_run(line + n, run, c.n - n, c.vector);
+                    store_run(line + n, run, c.n - n, vector);
                 }
             }
         }
@@ -109,7 +108,7 @@ __device__ __forceinline__ void store_floats(const float (&acc)[Tile::MMA_M][Til
 /* `scratch`: this warp's 16 lines of WN halves. (m0, n0): the warp tile's corner. */
 template <typename T, typename Tile>
 __device__ __forceinline__ void store_halves(const float (&acc)[Tile::MMA_M][Tile::MMA_N][4],
-                                             const result &c, int m0, int n0,
+                                             const result &c, bool vector, int m0, int n0,
                                              unsigned char *scratch)
 {
     constexpr int LINE_CHUNKS = Tile::WN / CHUNK<T>;
@@ -138,7 +137,7 @@ __device__ __forceinline__ void store_halves(const float (&acc)[Tile::MMA_M][Til
             const T *const values = (const T *)(scratch + offset(from, chunk));
             const int m = m0 + i * 16 + from, n = n0 + chunk * CHUNK<T>;
             T *const to = (T *)c.data + m * c.leading + n;
-            if (m < c.m && n + CHUNK<T> <= c.n && c.vector) {
+            if (m < c.m && n + CHUNK<T> <= c.n && vector) {
                 *(uint4 *)to = *(const uint4 *)values;
             } else if (m < c.m) {
                 for (int v = 0; v < CHUNK<T> && n + v < c.n; v++)
@@ -152,7 +151,8 @@ __device__ __forceinline__ void store_halves(const float (&acc)[Tile::MMA_M][Til
 /* Stores the tile with corner (m0, n0). `shared` is Tile::SHARED_BYTES that nobody uses. */
 template <typename T, typename Tile, bool A_K, bool B_K, bool BIAS_RELU>
 __device__ __forceinline__ void store_tile(float (&acc)[Tile::MMA_M][Tile::MMA_N][4],
-                                           const result &c, int m0, int n0, unsigned char *shared)
+                                           const result &c, bool vector, int m0, int n0,
+                                           unsigned char *shared)
 {
     constexpr int SCRATCH_BYTES = 16 * Tile::WN * (int)sizeof(T);
     const int warp = (int)threadIdx.x / LANES, lane = (int)threadIdx.x % LANES;
@@ -163,10 +163,10 @@ __device__ __forceinline__ void store_tile(float (&acc)[Tile::MMA_M][Tile::MMA_N
         add_bias_relu<T, Tile>(acc, (const T *)c.bias, n + lane % 4 * 2, c.n);
     }
     if constexpr (sizeof(T) == 4) {
-        store_floats<Tile, SPREAD<T, A_K>, SPREAD<T, B_K>>(acc, c, m, n);
+        store_floats<Tile, SPREAD<T, A_K>, SPREAD<T, B_K>>(acc, c, vector, m, n);
     } else {
         static_assert(Tile::WARPS * SCRATCH_BYTES <= Tile::SHARED_BYTES, "scratch does not fit");
-        store_halves<T, Tile>(acc, c, m, n, shared + warp * SCRATCH_BYTES);
+        store_halves<T, Tile>(acc, c, vector, m, n, shared + warp * SCRATCH_BYTES);
     }
 }
 

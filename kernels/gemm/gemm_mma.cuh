@@ -31,6 +31,7 @@ struct mma_arguments {
     result c;
     int k;
     int tiles_m, tiles_n;
+    int vector; /* base and leading dimension of C are multiples of 16 bytes */
 };
 
 template <typename T, typename Tile, bool A_K, bool B_K, bool VECTOR, bool BIAS_RELU>
@@ -44,7 +45,7 @@ __global__ void __launch_bounds__(Tile::THREADS, Tile::BLOCKS)
 
     float acc[Tile::MMA_M][Tile::MMA_N][4];
     mainloop<T, Tile, A_K, B_K, VECTOR>(acc, p.a, p.b, m0, n0, p.c.m, p.c.n, p.k, shared);
-    store_tile<T, Tile, A_K, B_K, BIAS_RELU>(acc, p.c, m0, n0, shared);
+    store_tile<T, Tile, A_K, B_K, BIAS_RELU>(acc, p.c, p.vector != 0, m0, n0, shared);
 }
 
 template <typename T, typename Tile, bool A_K, bool B_K, bool VECTOR, bool BIAS_RELU>
@@ -57,6 +58,7 @@ static enum kg_status launch_tile(const struct gemm_call &call)
     p.a = {call.a.data, call.a.leading};
     p.b = {call.b.data, call.b.leading};
     p.c = result_of(call);
+    p.vector = gemm_aligned(&call.c, call.dtype) != 0;
     p.k = (int)call.k;
     p.tiles_m = (int)gemm_blocks(call.m, Tile::BM);
     p.tiles_n = (int)gemm_blocks(call.n, Tile::BN);

@@ -41,6 +41,7 @@ struct simt_arguments {
     result c;
     int k;
     int tiles_m, tiles_n;
+    int vector; /* base and leading dimension of C are multiples of 16 bytes */
 };
 
 /* One thread's share in copying an operand's slabs to panels [SIMT_SLAB][LINE]. */
@@ -109,7 +110,7 @@ __device__ __forceinline__ void simt_multiply(float (&acc)[Tile::TM][Tile::TN], 
 /* (m0, n0): this thread's first row and column. */
 template <typename Tile, bool BIAS_RELU>
 __device__ __forceinline__ void simt_store(const float (&acc)[Tile::TM][Tile::TN], const result &c,
-                                           int m0, int n0)
+                                           bool vector, int m0, int n0)
 {
     const float *const bias = (const float *)c.bias;
 #pragma unroll
@@ -130,7 +131,7 @@ __device__ __forceinline__ void simt_store(const float (&acc)[Tile::TM][Tile::TN
             for (int v = 0; v < 4; v++)
                 run[v] = BIAS_RELU ? relu(acc[i][j + v] + shift[v]) : acc[i][j + v];
             if (m < c.m)
-                store_run((float *)c.data + m * c.leading + n, run, c.n - n, c.vector);
+                store_run((float *)c.data + m * c.leading + n, run, c.n - n, vector);
         }
     }
 }
@@ -173,7 +174,7 @@ __global__ void __launch_bounds__(Tile::THREADS, Tile::BLOCKS)
         write = read;
         read = read + Tile::STAGE == RING ? 0 : read + Tile::STAGE;
     }
-    simt_store<Tile, BIAS_RELU>(acc, p.c, m0 + row, n0 + column);
+    simt_store<Tile, BIAS_RELU>(acc, p.c, p.vector != 0, m0 + row, n0 + column);
 }
 
 template <typename Tile, bool A_K, bool B_K, bool BIAS_RELU>
@@ -186,6 +187,7 @@ static enum kg_status simt_launch_tile(const struct gemm_call &call)
     p.a = {call.a.data, call.a.leading};
     p.b = {call.b.data, call.b.leading};
     p.c = result_of(call);
+    p.vector = gemm_aligned(&call.c, call.dtype) != 0;
     p.k = (int)call.k;
     p.tiles_m = (int)gemm_blocks(call.m, Tile::BM);
     p.tiles_n = (int)gemm_blocks(call.n, Tile::BN);

@@ -112,7 +112,7 @@ static enum kg_status enqueue_mask(const struct kg_problem *problem, const struc
     p.g_leading = plan.g_leading;
     p.m = (int)problem->m;
     p.n = (int)problem->n;
-    p.column_blocks = (int)gemm_blocks(problem->n, columns);
+    p.column_blocks = gemm_blocks(problem->n, columns);
     const int64_t blocks = p.column_blocks * plan.row_blocks;
     if (blocks > INT32_MAX)
         return KG_UNSUPPORTED;

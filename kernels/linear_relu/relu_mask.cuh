@@ -30,7 +30,7 @@ struct mask_arguments {
     float *sums; /* [row blocks][n] */
     int64_t dy_leading, y_leading, g_leading;
     int m, n;
-    int column_blocks;
+    int64_t column_blocks;
 };
 
 /* RUN elements at `from`, of which `left` are inside the matrix; the rest are 0. */
@@ -52,8 +52,9 @@ __global__ void __launch_bounds__(THREADS) mask_kernel(const __grid_constant__ m
     constexpr int COUNT = RUN<T, VECTOR>;
     __shared__ float partial[WARPS][LANES * COUNT];
     const int warp = (int)threadIdx.x / LANES, lane = (int)threadIdx.x % LANES;
-    const int row_block = (int)blockIdx.x / p.column_blocks;
-    const int first_column = (int)blockIdx.x % p.column_blocks * LANES * COUNT;
+    const int column_blocks = (int)p.column_blocks;
+    const int row_block = (int)blockIdx.x / column_blocks;
+    const int first_column = (int)blockIdx.x % column_blocks * LANES * COUNT;
     const int column = first_column + lane * COUNT;
 
     float sum[COUNT] = {};
