@@ -4,11 +4,17 @@
  * The runtime knows only kernels that it launched itself, and vendors' libraries launch theirs by
  * the driver. Its functions are looked up by name, since names and argument lists came with drivers
  * of CUDA 12.3 and 12.4 only; without them nothing is known.
+ *
+ * `sequence` shall be equal only where the work is, so all bytes of an argument count: what a
+ * struct means is not known. Padding that a library leaves undefined therefore makes equal work
+ * look different, as does an order of nodes other than that of their launch, which the runtime
+ * keeps without promising it. Both are errors to the safe side: "not known to be the same".
  */
 #include "cuda_device.cuh"
 
 #include <cuda.h>
 #include <dlfcn.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +26,7 @@ struct driver {
     CUresult (*name)(const char **, CUfunction);
     CUresult (*attribute)(int *, CUfunction_attribute, CUfunction);
     CUresult (*parameter)(CUfunction, size_t, size_t *, size_t *);
+    CUresult (*setting)(CUgraphNode, CUlaunchAttributeID, CUlaunchAttributeValue *);
 };
 
 /* The kernels found so far. */
@@ -45,7 +52,8 @@ static bool load_driver(struct driver *d)
            load_symbol(library, "cuKernelGetFunction", &d->function) &&
            load_symbol(library, "cuFuncGetName", &d->name) &&
            load_symbol(library, "cuFuncGetAttribute", &d->attribute) &&
-           load_symbol(library, "cuFuncGetParamInfo", &d->parameter);
+           load_symbol(library, "cuFuncGetParamInfo", &d->parameter) &&
+           load_symbol(library, "cuGraphKernelNodeGetAttribute", &d->setting);
 }
 
 /* FNV-1a, Fowler, Noll and Vo: what is compared was made within one process. */
@@ -66,6 +74,18 @@ static bool mix_parameters(const struct driver *d, const CUDA_KERNEL_NODE_PARAMS
         mix(hash, p->kernelParams[i], bytes);
     }
     return true;
+}
+
+/* How the blocks of a launch belong together, as far as the driver tells. */
+static void mix_settings(const struct driver *d, CUgraphNode node, uint64_t *hash)
+{
+    CUlaunchAttributeValue value;
+    memset(&value, 0, sizeof(value));
+    if (d->setting(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value) == CUDA_SUCCESS)
+        mix(hash, &value.clusterDim, sizeof(value.clusterDim));
+    memset(&value, 0, sizeof(value));
+    if (d->setting(node, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value) == CUDA_SUCCESS)
+        mix(hash, &value.cooperative, sizeof(value.cooperative));
 }
 
 static bool ask(const struct driver *d, CUfunction_attribute what, CUfunction function,
@@ -123,29 +143,44 @@ static bool add_node(const struct driver *d, cudaGraphNode_t node, struct kernel
         return false;
     const size_t place = place_of(d, &p, list);
     mix(&list->sequence, &place, sizeof(place));
+    mix_settings(d, (CUgraphNode)node, &list->sequence);
     return place < KERNELS_MAX && mix_parameters(d, &p, &list->sequence);
+}
+
+/* A fill. The pitch means nothing to one line. */
+static bool mix_fill(cudaGraphNode_t node, uint64_t *sequence)
+{
+    cudaMemsetParams fill;
+    memset(&fill, 0, sizeof(fill));
+    if (cudaGraphMemsetNodeGetParams(node, &fill) != cudaSuccess)
+        return false;
+    if (fill.height <= 1)
+        fill.pitch = 0;
+    mix(sequence, &fill, sizeof(fill));
+    return true;
+}
+
+/* A copy, up to its last member: the padding behind that is the runtime's. */
+static bool mix_copy(cudaGraphNode_t node, uint64_t *sequence)
+{
+    cudaMemcpy3DParms copy;
+    memset(&copy, 0, sizeof(copy));
+    if (cudaGraphMemcpyNodeGetParams(node, &copy) != cudaSuccess)
+        return false;
+    mix(sequence, &copy, offsetof(cudaMemcpy3DParms, kind) + sizeof(copy.kind));
+    return true;
 }
 
 /* A node that is no kernel, with all that it was given; false: one whose work is not known. */
 static bool add_other(cudaGraphNode_t node, cudaGraphNodeType type, uint64_t *sequence)
 {
-    cudaMemsetParams fill;
-    cudaMemcpy3DParms copy;
-    memset(&fill, 0, sizeof(fill));
-    memset(&copy, 0, sizeof(copy));
     switch (type) {
     case cudaGraphNodeTypeEmpty:
         return true;
     case cudaGraphNodeTypeMemset:
-        if (cudaGraphMemsetNodeGetParams(node, &fill) != cudaSuccess)
-            return false;
-        mix(sequence, &fill, sizeof(fill));
-        return true;
+        return mix_fill(node, sequence);
     case cudaGraphNodeTypeMemcpy:
-        if (cudaGraphMemcpyNodeGetParams(node, &copy) != cudaSuccess)
-            return false;
-        mix(sequence, &copy, sizeof(copy));
-        return true;
+        return mix_copy(node, sequence);
     default:
         return false;
     }
