@@ -3,7 +3,7 @@
  * The weight gradient of a linear layer is this product.
  *
  * Regime, pipeline and tiles are those of gemm_mma.cu. Registers fp16, bf16 / TF32: large 250 /
- * 250, medium 166 / 168, small 118 / 126, unaligned 128 / 128. No spills.
+ * 248, medium 166 / 168, small 118 / 126, unaligned 128 / 128. No spills.
  */
 #include "gemm_mma.cuh"
 
