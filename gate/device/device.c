@@ -204,6 +204,11 @@ enum gate_status device_throttle_read(struct device *d, struct device_throttle *
     return d->backend->throttle_read(d, out, err);
 }
 
+struct device_sensors device_sensors_read(struct device *d)
+{
+    return d->backend->sensors_read(d);
+}
+
 enum gate_status device_state_read(struct device *d, struct device_state *out,
                                    struct gate_error *err)
 {

@@ -96,6 +96,11 @@ struct device_throttle {
     int64_t power_ns, thermal_ns;
 };
 
+/* What the device's own sensors say; NaN: not told, as by the host. */
+struct device_sensors {
+    double power_w, temperature_c;
+};
+
 /* What all that runs on a device shares; all 0 on the host, whose state is the process's. */
 struct device_state {
     int current; /* ordinal of the device that calls go to */
@@ -218,5 +223,6 @@ enum gate_status device_state_read(struct device *d, struct device_state *out,
 
 enum gate_status device_throttle_read(struct device *d, struct device_throttle *out,
                                       struct gate_error *err);
+struct device_sensors device_sensors_read(struct device *d);
 
 #endif

@@ -66,6 +66,7 @@ struct device_backend {
                                    struct gate_error *err);
     enum gate_status (*throttle_read)(struct device *d, struct device_throttle *out,
                                       struct gate_error *err);
+    struct device_sensors (*sensors_read)(struct device *d);
 };
 
 /* First member of each backend's own struct. */

@@ -149,6 +149,16 @@ static enum gate_status cuda_throttle_read(struct device *device, struct device_
     return GATE_OK;
 }
 
+static struct device_sensors cuda_sensors_read(struct device *device)
+{
+    struct cuda_device *d = cuda_of(device);
+    struct nvml_sensors now = {NAN, NAN};
+    if (d->nvml)
+        nvml_read_sensors(d->nvml, &now);
+    const struct device_sensors sensors = {now.power_w, now.temperature_c};
+    return sensors;
+}
+
 static const struct device_backend cuda_backend = {
     .close = cuda_close,
     .stream = cuda_stream,
@@ -179,6 +189,7 @@ static const struct device_backend cuda_backend = {
     .rest = cuda_rest,
     .state_read = cuda_state_read,
     .throttle_read = cuda_throttle_read,
+    .sensors_read = cuda_sensors_read,
 };
 
 static enum gate_status find_device(int ordinal, struct gate_error *err)

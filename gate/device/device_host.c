@@ -391,6 +391,12 @@ static enum gate_status host_throttle_read(struct device *d, struct device_throt
     return GATE_OK;
 }
 
+static struct device_sensors host_sensors_read(struct device *d)
+{
+    (void)d;
+    return (struct device_sensors){NAN, NAN};
+}
+
 static enum gate_status host_state_read(struct device *d, struct device_state *out,
                                         struct gate_error *err)
 {
@@ -430,6 +436,7 @@ static const struct device_backend host_backend = {
     .rest = host_rest,
     .state_read = host_state_read,
     .throttle_read = host_throttle_read,
+    .sensors_read = host_sensors_read,
 };
 
 /* Copies the value of "key : value" from a /proc file; false when it is not there. */

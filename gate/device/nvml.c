@@ -2,6 +2,7 @@
 #include "nvml.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@ enum {
     NVML_SUCCESS = 0,
     NVML_ERROR_INSUFFICIENT_SIZE = 7,
     NVML_CLOCK_SM = 1,
+    NVML_TEMPERATURE_GPU = 0,
     NVML_PERF_POLICY_POWER = 0,
     NVML_PERF_POLICY_THERMAL = 1,
 };
@@ -47,6 +49,9 @@ struct nvml {
 #define NVML_MEMBER(member, parameters, symbol) nvml_result(*member) parameters;
     NVML_FUNCTIONS(NVML_MEMBER)
 #undef NVML_MEMBER
+    /* NULL where the driver has it no more: that costs the reading, and nothing else */
+    nvml_result (*power)(nvml_device, unsigned *);
+    nvml_result (*temperature)(nvml_device, int, unsigned *);
 };
 
 /* ISO C has no cast from an object pointer to a function pointer; POSIX promises that the bytes
@@ -64,6 +69,8 @@ static int load_functions(struct nvml *n)
 #define NVML_LOAD(member, parameters, symbol) ok &= load_symbol(n->library, #symbol, &n->member);
     NVML_FUNCTIONS(NVML_LOAD)
 #undef NVML_LOAD
+    (void)load_symbol(n->library, "nvmlDeviceGetPowerUsage", &n->power);
+    (void)load_symbol(n->library, "nvmlDeviceGetTemperature", &n->temperature);
     return ok;
 }
 
@@ -145,6 +152,17 @@ void nvml_read_throttle(const struct nvml *n, struct nvml_throttle *out)
 {
     out->power_ns = read_violation(n, NVML_PERF_POLICY_POWER);
     out->thermal_ns = read_violation(n, NVML_PERF_POLICY_THERMAL);
+}
+
+void nvml_read_sensors(const struct nvml *n, struct nvml_sensors *out)
+{
+    unsigned power_mw, temperature_c;
+    *out = (struct nvml_sensors){NAN, NAN};
+    if (n->power && n->power(n->device, &power_mw) == NVML_SUCCESS)
+        out->power_w = power_mw / 1e3;
+    if (n->temperature &&
+        n->temperature(n->device, NVML_TEMPERATURE_GPU, &temperature_c) == NVML_SUCCESS)
+        out->temperature_c = temperature_c;
 }
 
 /* The list is the caller's, to be freed; NULL where there is none, and *count is 0 then. */

@@ -2,8 +2,8 @@
  * nvml.h: what the gate asks of the driver's management library, about one GPU.
  *
  * The library (libnvidia-ml.so.1) is opened when it is there; its header is not needed to build.
- * Everything here only reads, works without privileges, and leaves a value at 0 when this driver
- * does not tell it.
+ * Everything here only reads, works without privileges, and leaves a value at 0 (a sensor's at NaN)
+ * when this driver does not tell it.
  */
 #ifndef GATE_DEVICE_NVML_H
 #define GATE_DEVICE_NVML_H
@@ -29,6 +29,11 @@ struct nvml_throttle {
     int64_t power_ns, thermal_ns;
 };
 
+struct nvml_sensors {
+    double power_w; /* of the board, as the driver averages it */
+    double temperature_c;
+};
+
 /* Opens the GPU at a PCI address such as "0000:3b:00.0". NULL when the library or the GPU is not
  * there; the caller owns the result. */
 struct nvml *nvml_open(const char *pci_bus_id);
@@ -37,6 +42,7 @@ void nvml_close(struct nvml *n);               /* NULL is fine */
 
 void nvml_read_facts(const struct nvml *n, struct nvml_facts *out);
 void nvml_read_throttle(const struct nvml *n, struct nvml_throttle *out);
+void nvml_read_sensors(const struct nvml *n, struct nvml_sensors *out);
 
 /* The processes that the driver lists as computing on this GPU, at most `max` of them. The list
  * may be stale: see cuda_users.h. */

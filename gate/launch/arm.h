@@ -51,6 +51,8 @@ struct measurement {
     bool cold;                       /* a sample touched at least 3x the L2 */
     double sm_clock_mhz;             /* mean; 0: not measured */
     struct device_throttle throttle; /* of the device while all arms of the case were measured */
+    bool has_sensors;                /* were they read? */
+    struct device_sensors before, after; /* of the device, around the same */
     double single_p50_ns, single_p90_ns; /* cold single launches; 0: none taken */
     size_t n_single;
     /* Candidate over this arm, from pairs of neighbouring samples; all 0 for the candidate itself.

@@ -267,6 +267,15 @@ static enum gate_status note_throttle(struct session *s, const struct device_thr
     return status;
 }
 
+/* The sensors around the rounds, for the candidate: they are the device's, and tell it once. */
+static void note_sensors(struct session *s, struct device_sensors before)
+{
+    struct measurement *m = &s->arms[0].measurement;
+    m->has_sensors = true;
+    m->before = before;
+    m->after = device_sensors_read(s->device);
+}
+
 static void note_code(struct session *s)
 {
     for (unsigned i = 0; i < s->n_arms; i++) {
@@ -281,10 +290,15 @@ static enum gate_status measure_session(struct session *s, const struct measure_
                                         struct gate_error *err)
 {
     struct device_throttle before;
+    struct device_sensors sensors = {0};
     enum gate_status status = device_throttle_read(s->device, &before, err);
     note_code(s);
+    if (policy->sensors)
+        sensors = device_sensors_read(s->device);
     if (!status)
         status = measure_groups(s, policy->budget_ns, err);
+    if (policy->sensors)
+        note_sensors(s, sensors);
     if (!status)
         status = note_throttle(s, &before, err);
     if (!status && (policy->single_budget_ns > 0 || policy->all_singles))

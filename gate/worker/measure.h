@@ -22,6 +22,7 @@ struct measure_policy {
     double single_budget_ns; /* for its single launches; 0: none */
     bool all_singles;        /* MEASURE_SINGLES of them, whatever they take: their p90 is gated */
     bool swap;               /* the best is recorded and started first */
+    bool sensors;            /* read the device's before and after the rounds */
 };
 
 const char *measure_contract(const struct device *d);

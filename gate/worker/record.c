@@ -111,6 +111,25 @@ static void add_samples(cJSON *o, const struct measurement *m)
     free(text);
 }
 
+static void add_sensor(cJSON *o, const char *key, double before, double after)
+{
+    if (isnan(before) && isnan(after)) {
+        cJSON_AddNullToObject(o, key);
+        return;
+    }
+    cJSON *span = cJSON_AddObjectToObject(o, key);
+    add_number_or_null(span, "before", before, !isnan(before));
+    add_number_or_null(span, "after", after, !isnan(after));
+}
+
+static void add_sensors(cJSON *o, const struct measurement *m)
+{
+    if (!m->has_sensors)
+        return;
+    add_sensor(o, "power_w", m->before.power_w, m->after.power_w);
+    add_sensor(o, "temperature_c", m->before.temperature_c, m->after.temperature_c);
+}
+
 static void add_code(cJSON *o, const struct measurement *m, bool is_candidate)
 {
     if (m->code.has_resources) {
@@ -144,6 +163,7 @@ static cJSON *record_measurement(const struct measurement *m, bool is_candidate,
     cJSON_AddNumberToObject(o, "sm_clock_mhz", m->sm_clock_mhz);
     cJSON_AddNumberToObject(o, "throttled_power_ns", fmax(0, (double)m->throttle.power_ns));
     cJSON_AddNumberToObject(o, "throttled_thermal_ns", fmax(0, (double)m->throttle.thermal_ns));
+    add_sensors(o, m);
     add_number_or_null(o, "single_p50_ns", m->single_p50_ns, m->n_single > 0);
     add_number_or_null(o, "single_p90_ns", m->single_p90_ns, m->n_single > 0);
     cJSON_AddNumberToObject(o, "single_samples", (double)m->n_single);

@@ -363,7 +363,8 @@ static enum gate_status measure_task(struct worker *w, struct task *t, struct ga
                                     .single_budget_ns =
                                         t->verify ? SINGLE_BUDGET_SHARE * t->budget_ns : 0,
                                     .all_singles = t->singles,
-                                    .swap = t->swap};
+                                    .swap = t->swap,
+                                    .sensors = t->verify};
     struct timed_look look = {w->device, &t->c, &t->reference, 0}; /* verify_arms() ends with 0 */
     say_phase(w, "measure", "");
     if (t->n_shares)

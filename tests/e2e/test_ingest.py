@@ -104,6 +104,14 @@ class Runs(IngestCase):
         self.assertEqual(problem["errors"][0]["path"], "/uuid")
         self.assertEqual(self.server.get(f"/api/v1/runs/{name}").bytes, body)
 
+    def test_what_the_sensors_said(self):
+        run = json.loads(renamed(self.documents[0])[1])
+        run["cases"][0]["arms"][0]["timing"].update(power_w={"before": 118.2, "after": 640.5},
+                                                    temperature_c=None)
+        body = json.dumps(run).encode()
+        self.assertEqual(self.post(body).status, 201)
+        self.assertEqual(self.server.get(f"/api/v1/runs/{run['uuid']}").bytes, body)
+
     def test_gzip(self):
         name, body = renamed(self.documents[0])
         self.assertEqual(self.post(gzip.compress(body), Content_Encoding="gzip").status, 201)

@@ -113,6 +113,20 @@ class Import(Records):
         self.assertEqual(json.loads(self.gate("import", "--json", "runs.ndjson")),
                          {"stored": 2, "existed": 16})
 
+    def test_what_the_sensors_said(self):
+        run = document(1)
+        timing = run["cases"][0]["arms"][0]["timing"]
+        self.assertNotIn("power_w", timing)  # as documents were before it was kept
+        timing["power_w"] = {"before": 118.2, "after": 640.5}
+        timing["temperature_c"] = {"before": None, "after": 61}
+        run["cases"][1]["arms"][0]["timing"].update(power_w=None, temperature_c=None)
+        self.import_runs(run)
+        self.assertEqual(json.loads(self.gate("export")), run)
+        timing["power_w"]["before"] = -1
+        run["uuid"] = document(2)["uuid"]
+        message = self.gate("import", "-", stdin=ndjson(run), expect=74)
+        self.assertIn("/cases/0/arms/0/timing/power_w", message)
+
     def assert_a_lie(self, run, says):
         message = self.gate("import", "-", stdin=ndjson(document(1), run), expect=74)
         self.assertIn("standard input:2:", message)

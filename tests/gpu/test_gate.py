@@ -68,6 +68,9 @@ class Right(Gate):
         self.assertEqual(timing["launches_per_sample"] % timing["input_sets"], 0)
         self.assertGreaterEqual(timing["throttled_power_ns"], 0)
         self.assertGreater(timing["sm_clock_mhz"], 200)
+        for key, least, most in (("power_w", 20, 2000), ("temperature_c", 10, 120)):
+            for moment in ("before", "after"):
+                self.assertTrue(least < timing[key][moment] < most, (key, timing[key]))
         self.assertGreaterEqual(timing["single_samples"], 10)
 
     def test_unchanged_code_in_another_file_passes(self):
@@ -93,6 +96,17 @@ class Right(Gate):
         for key in ("registers", "shared_bytes", "spill_bytes"):
             self.assertEqual(candidate[key], best[key])
         self.assertGreater(candidate["registers"], 0)
+
+    def test_the_same_code_is_known_for_every_op(self):
+        other = shutil.copy(OURS, os.path.join(self.folder, "other.so"))
+        with open(other, "ab") as file:
+            file.write(b"another file")
+        some = ("--baselines", "bests")
+        code, document, errors = self.run_suite("--accept-new", *some, suite="smoke", cases="*")
+        self.assertEqual(code, 0, errors)
+        _, document, errors = self.run_suite("--library", other, *some, suite="smoke", cases="*")
+        not_known = [case["id"] for case in document["cases"] if not case["same_code"]]
+        self.assertEqual(not_known, [], errors)
 
     def test_code_of_another_library_is_not_the_same(self):
         self.run_suite("--accept-new", "--baselines", "bests")

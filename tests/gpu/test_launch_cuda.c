@@ -222,6 +222,9 @@ static void test_rest_and_throttle(void)
     printf("# throttled since open: power %lld ns, thermal %lld ns\n", (long long)throttle.power_ns,
            (long long)throttle.thermal_ns);
     CHECK(throttle.power_ns >= 0 && throttle.thermal_ns >= 0);
+    const struct device_sensors sensors = device_sensors_read(device);
+    printf("# sensors: %g W, %g degrees Celsius\n", sensors.power_w, sensors.temperature_c);
+    CHECK(!(sensors.power_w <= 0) && !(sensors.temperature_c <= 0)); /* NaN: not told */
 }
 
 int main(void)

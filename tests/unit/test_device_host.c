@@ -516,6 +516,8 @@ static void test_rest_and_throttle(void **state)
     assert_int_equal(device_throttle_read(d, &throttle, &err), GATE_OK);
     assert_int_equal(throttle.power_ns, 0);
     assert_int_equal(throttle.thermal_ns, 0);
+    const struct device_sensors sensors = device_sensors_read(d);
+    assert_true(isnan(sensors.power_w) && isnan(sensors.temperature_c));
 }
 
 int main(void)

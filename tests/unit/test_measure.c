@@ -35,6 +35,7 @@ static struct script {
     bool by_best[2 * MEASURE_SINGLES]; /* whose single launches there were */
     unsigned singles;
     unsigned replays[2];
+    unsigned readings; /* of the sensors */
     struct rng rng;
 } script;
 
@@ -100,6 +101,14 @@ static enum gate_status single(struct device *d, device_launch_fn launch, void *
     return GATE_OK;
 }
 
+/* One watt more for each replay there was. */
+static struct device_sensors sensors(struct device *d)
+{
+    (void)d;
+    script.readings++;
+    return (struct device_sensors){script.replays[0] + script.replays[1], NAN};
+}
+
 static int open_scripted(void **state)
 {
     static struct device_backend backend;
@@ -113,6 +122,7 @@ static int open_scripted(void **state)
     backend.replay_free = replay_free;
     backend.replay_kernels = no_kernels;
     backend.rest = rest;
+    backend.sensors_read = sensors;
     backend.single_run = single;
     d->backend = &backend;
     script = (struct script){.factor = {1, 1}, .sm_clock_mhz = 1980};
@@ -311,6 +321,24 @@ static void without_the_counter_there_are_no_cycles(void **state)
     release(&p);
 }
 
+static void sensors_are_read_around_the_rounds_when_asked(void **state)
+{
+    struct measure_policy policy = {.budget_ns = 0};
+    struct pair p;
+    assert_int_equal(measure(*state, &policy, &p), GATE_OK);
+    assert_int_equal(script.readings, 0);
+    assert_false(p.arm[0].measurement.has_sensors);
+    release(&p);
+    policy.sensors = true;
+    assert_int_equal(measure(*state, &policy, &p), GATE_OK);
+    const struct measurement *m = &p.arm[0].measurement;
+    assert_int_equal(script.readings, 2);
+    assert_true(m->has_sensors && isnan(m->before.temperature_c) && isnan(m->after.temperature_c));
+    assert_true(m->after.power_w - m->before.power_w == (double)(2 * m->n_samples));
+    assert_false(p.arm[1].measurement.has_sensors);
+    release(&p);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_scripted, close_scripted)
@@ -324,6 +352,7 @@ int main(void)
         TEST(a_calibration_tells_it_too),
         TEST(who_is_faster_than_the_device_is_wrong),
         TEST(without_the_counter_there_are_no_cycles),
+        TEST(sensors_are_read_around_the_rounds_when_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
