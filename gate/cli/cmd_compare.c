@@ -46,6 +46,7 @@ int cmd_compare(int argc, char **argv)
     if (argc - optind != 2)
         return command_usage(&command, "two libraries or commits are needed");
     r.policy.against = argv[optind + 1];
+    r.policy.other = "B";
     if (resolve_candidate(&r, argv[optind], &candidate, &err))
         return command_failed(&command, &err);
     return run_request_execute(&command, &r);

@@ -355,6 +355,8 @@ static void start(const struct run_request *r, struct session *s)
                           .best = s->best,
                           .policy = r->policy,
                           .seed = r->has_seed ? r->seed : run_request_fresh_seed()};
+    if (!r->policy.other)
+        s->run.policy.other = against_best(r) ? "the best" : "the other library";
     if (!against_best(r)) {
         s->run.against_path = s->against.path;
         s->run.against_sha256 = s->against.sha256;

@@ -63,7 +63,7 @@ static struct decide_text objection(const struct decide_input *in, enum decide_l
                                     enum decide_figure f, double d)
 {
     if (in->same)
-        return decide_text("candidate and best %s", in->same);
+        return decide_text("candidate and %s %s", in->other, in->same);
     if (in->confirmation.n && isnan(in->control_drift))
         return decide_text(
             "the control kernel was not timed beside it: the machine may have changed");

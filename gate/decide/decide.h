@@ -77,6 +77,7 @@ struct decide_input {
     double control_drift; /* relative change of the control between the two sequences; NaN: it was
                              not timed in both */
     bool counts_cycles;   /* the device has a counter of cycles, so they must be there */
+    const char *other;    /* what reasons call the best, which may be any library */
     const char *same; /* what makes candidate and best an A/A control of this run, such as "are the
                          same file" or "run the same machine code"; NULL: they are two */
     bool confirm_faster; /* the best is to follow an improvement */

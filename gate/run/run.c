@@ -133,12 +133,12 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
         char why[400];
         if (stage != RUN_FIRST || q->n > 0) {
             q->lost++;
-            snprintf(c->note, sizeof c->note,
-                     "the best could not be measured in %zu process%s%s%.250s", q->lost,
-                     q->lost == 1 ? "" : "es", said[0] ? ": " : "", said);
+            snprintf(c->note, sizeof c->note, "%s could not be measured in %zu process%s%s%.250s",
+                     run->policy.other, q->lost, q->lost == 1 ? "" : "es", said[0] ? ": " : "",
+                     said);
             return;
         }
-        snprintf(why, sizeof why, "the best's library could not be measured here%s%.300s",
+        snprintf(why, sizeof why, "%s could not be measured here%s%.300s", run->policy.other,
                  said[0] ? ": " : "", said);
         run_fall_back(run, c, why);
     }
@@ -272,6 +272,7 @@ static void decide_measured(const struct run *run, struct run_case *c)
         .floor_ns = floor_ns(c),
         .control_drift = run_control_drift(run),
         .counts_cycles = paired && counts_cycles(run),
+        .other = run->policy.other,
         .same = same_thing(run, c),
         .confirm_faster = run->policy.ratchet,
         .added_spread = paired ? 0 : NUMBER_SPREADS * spread,
@@ -319,8 +320,11 @@ static void decide_case(const struct run *run, struct run_case *c)
         decide_unmeasured(run, c);
     } else if (c->mode == RUN_NONE) {
         c->verdict = VERDICT_NO_VERDICT;
-        snprintf(c->reason, sizeof c->reason, "no comparable best is stored for this case%s",
-                 c->has_best ? "" : "; --accept-new takes this one");
+        const char *lacks = run->against_sha256 ? "there is nothing to hold this case against"
+                                                : "no comparable best is stored for this case";
+        bool is_new = !run->against_sha256 && !c->has_best;
+        snprintf(c->reason, sizeof c->reason, "%s%s", lacks,
+                 is_new ? "; --accept-new takes this one" : "");
     } else {
         decide_measured(run, c);
         plan_more(c);

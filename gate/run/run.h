@@ -87,6 +87,7 @@ struct run_policy {
     bool accept_new; /* what has no best is measured in DECIDE_FIRST_LOOK processes as well */
     bool ratchet;    /* the bests may move: see ratchet.h */
     const char *against; /* "best", or what --against named */
+    const char *other;   /* what reasons and errors call it: "the best", "B" */
 };
 
 struct run {

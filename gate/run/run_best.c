@@ -164,13 +164,14 @@ static enum gate_status check_loaded(const struct run *run, const struct librari
         const char *loaded = json_string(lib, "sha256", "");
         if (at >= l->n || strcmp(loaded, l->sha256[at]) != 0)
             return gate_fail(err, GATE_ENVIRONMENT,
-                             "the worker loaded a library of hash %.16s... as the best, expected "
+                             "the worker loaded a library of hash %.16s... as %s, expected "
                              "%.16s...: refused",
-                             loaded, at < l->n ? l->sha256[at] : "none");
+                             loaded, run->policy.other, at < l->n ? l->sha256[at] : "none");
         at++;
     }
     if (at != l->n)
-        return gate_fail(err, GATE_ENVIRONMENT, "the worker loaded %u of %u libraries of bests", at,
+        return gate_fail(err, GATE_ENVIRONMENT,
+                         "the worker loaded %u of %u libraries to hold the candidate against", at,
                          l->n);
     return GATE_OK;
 }

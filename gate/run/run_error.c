@@ -95,9 +95,11 @@ void run_judge_error(const struct run *run, struct run_case *c)
     c->verdict = VERDICT_REGRESSION;
     snprintf(speed, sizeof speed, "%s", c->reason);
     snprintf(c->reason, sizeof c->reason,
-             "less accurate: the relative error is %.3g, %.3g times what the best %s, over the %g "
-             "times that pass; 'gate best accept' takes it, with a reason. Its speed: %.500s",
+             "less accurate: the relative error is %.3g, %.3g times what %s %s, over the %g "
+             "times that pass%s. Its speed: %.500s",
              json_number(json_member(run_arm(c, "candidate"), "verify"), "rel_fro", 0), ratio,
+             run->policy.other,
              c->mode == RUN_PAIRED ? "has on the same inputs" : "has by its record",
-             DECIDE_ERROR_JUMP, speed);
+             DECIDE_ERROR_JUMP,
+             run->against_sha256 ? "" : "; 'gate best accept' takes it, with a reason", speed);
 }

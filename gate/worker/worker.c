@@ -128,13 +128,14 @@ static enum gate_status open_best(struct worker *w, const char *path, struct gat
     const struct kg_device *where = &device_info(w->device)->kg;
     struct library *lib = &w->libraries[w->n_libraries];
     if (library_open(path, where->kind, true, lib, err))
-        return gate_fail(err, GATE_ENVIRONMENT, "the best cannot be run here: %.900s",
-                         err->message);
+        return gate_fail(err, GATE_ENVIRONMENT,
+                         "the library to compare with cannot be run here: %.900s", err->message);
     w->roles[w->n_libraries++] = ARM_BEST;
     enum kg_status started = library_start(lib, where);
     if (started != KG_OK)
-        return gate_fail(err, GATE_ENVIRONMENT, "open() of the best's library '%s' returned '%s'",
-                         path, library_status_name(started));
+        return gate_fail(err, GATE_ENVIRONMENT,
+                         "open() of the library to compare with, '%s', returned '%s'", path,
+                         library_status_name(started));
     return GATE_OK;
 }
 

@@ -108,7 +108,9 @@ class Compare(Commits):
         code, document, errors = self.compare(copy, mutant("host_zeros"))
         (case,) = document["cases"]
         self.assertEqual((code, case["verdict"], case["mode"]), (3, "no-verdict", "none"), errors)
-        self.assertIn("could not be measured here", case["reason"])
+        self.assertIn("there is nothing to hold this case against; B could not be measured here",
+                      case["reason"])
+        self.assertNotIn("best", case["reason"])
 
     def test_commits(self):
         """Each is built once, and what a build leaves behind is its artifact alone."""

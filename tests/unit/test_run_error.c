@@ -32,6 +32,7 @@ static void begin(struct scene *s, enum run_mode mode, uint32_t m, const char *a
     s->about.problem.m = m;
     s->about.problem.n = m;
     s->about.problem.k = 64;
+    s->run.policy.other = "the best";
     s->run.greeting = parse("{\"libraries\": [{\"role\": \"candidate\", \"sha256\": \"new\"}]}");
     s->c = (struct run_case){.about = &s->about,
                              .mode = mode,
@@ -144,6 +145,14 @@ static void beside_the_library_its_own_error_counts(void **state)
     assert_true(ratio > 2.99 && ratio < 3.01);
     run_judge_error(&s.run, &s.c);
     assert_non_null(strstr(s.c.reason, "3 times what the best has on the same inputs"));
+    assert_non_null(strstr(s.c.reason, "gate best accept"));
+    s.run.against_sha256 = "old"; /* as gate compare has it */
+    s.run.policy.other = "B";
+    run_judge_error(&s.run, &s.c);
+    assert_non_null(strstr(s.c.reason, "3 times what B has on the same inputs, over the 2 times "
+                                       "that pass. Its speed: "));
+    assert_ptr_equal(strstr(s.c.reason, "gate best accept"),
+                     strstr(strstr(s.c.reason, "Its speed: "), "gate best accept"));
     end(&s);
 }
 
