@@ -53,8 +53,11 @@ static enum gate_status put(struct store *store, const struct sample_plan *plan,
 
 int main(int argc, char **argv)
 {
-    if (argc < 2 || argc > 6) {
-        fprintf(stderr, "usage: seed_store FILE [RUNS [CASES [DEVICES [SEED]]]]\n");
+    bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
+    if (argc < 2 || argc > 6 || argv[1][0] == '-') {
+        fprintf(help ? stdout : stderr, "usage: seed_store FILE [RUNS [CASES [DEVICES [SEED]]]]\n");
+        if (help)
+            return GATE_OK;
         return GATE_USAGE;
     }
     struct sample_plan plan = {
