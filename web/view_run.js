@@ -154,6 +154,20 @@ function casesTable(run, query) {
     return table;
 }
 
+/** There is nothing to compare with where the parent was never measured on the device: the link is
+ *  there once a run of it is known. An extra, so that a failure costs nothing else. */
+function parentLink({ uuid, git: { parent }, device: { model } }, signal) {
+    const place = h("span", { hidden: true });
+    async function fill() {
+        const { runs } = await get("runs", { commit: parent, device: model, limit: 1 }, signal);
+        if (runs.length === 0) return;
+        const href = address("compare", { a: parent, b: uuid, device: model });
+        place.replaceWith(h("a", { href }, "Compare with its parent"));
+    }
+    if (parent) fill().catch(() => {});
+    return place;
+}
+
 export async function runView({ rest, query, signal }) {
     const path = `runs/${encodeURIComponent(rest)}`;
     const run = await get(path, null, signal);
@@ -168,9 +182,7 @@ export async function runView({ rest, query, signal }) {
                 h("h1", {}, badge(run.verdict, "large"), ` Run ${short}`),
                 counts(verdicts),
                 h("span", { class: "actions" },
-                    run.git.parent && h("a", { href: address("compare",
-                        { a: run.git.parent, b: run.uuid, device: run.device.model }) },
-                    "Compare with its parent"),
+                    parentLink(run, signal),
                     download("JSON", apiUrl(path), `run-${short}.json`),
                     download("CSV", apiUrl(path, { format: "csv" }), `run-${short}.csv`))),
             facts(run),

@@ -100,6 +100,30 @@ describe("run", { skip }, () => {
         });
     });
 
+    test("the parent is a link where it was measured, and only there", async () => {
+        await it.withPage({}, async (page) => {
+            const url = `${it.url}api/v1/runs/${it.uuids.at(-4)}`;
+            const known = await (await fetch(url)).json();
+            const parents = { known: known.git.commit, unknown: "0".repeat(39) + "1" };
+            for (const [which, parent] of Object.entries(parents)) {
+                await page.route(`**/api/v1/runs/${it.uuids.at(-2)}`, async (route) => {
+                    const response = await route.fetch();
+                    const run = await response.json();
+                    run.git.parent = parent;
+                    run.device = known.device;
+                    await route.fulfill({ response, json: run });
+                });
+                const asked = page.waitForResponse((r) => r.url().includes(`commit=${parent}`));
+                await it.open(page, "#/runs");
+                await it.open(page, `#/run/${it.uuids.at(-2)}`);
+                await (await asked).finished();
+                const link = page.getByRole("link", { name: "Compare with its parent" });
+                if (which === "known") await link.waitFor();
+                else assert.equal(await link.count(), 0);
+            }
+        });
+    });
+
     test("what is open is in the address, and the keyboard opens it", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/run/${it.uuids.at(-2)}`);
