@@ -8,9 +8,9 @@
  *
  * Stages. A first sequence of 5, 8, 12, 16 or 20 processes, stopped at the first of these looks
  * that is clear:
- *   pass       the upper bound of median(d) is below ln(1 + T); at the first look the spread must
- *              resolve T as well (decide_mde() <= T): five wild values lie below any bound by
- *              chance once in 32 times;
+ *   pass       the upper bound of median(d) is below ln(1 + T); as long as there is a look ahead
+ *              these processes must resolve T as well (decide_mde() <= T): five wild values lie
+ *              below any bound by chance once in 32 times, and more of them tell it apart;
  *   suspicion  median(d) > ln(1 + T), the lower bound > ln(1 + T / 2), and the excess is more than
  *              the floor;
  *   faster     (mirrored, and a pass as well) median(d) < -ln(1 + T), the upper bound

@@ -3,8 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#define EXTREME_OF_FIVE 2.88 /* 99 % of maxima of five normal values are below this many s */
-
 /* How many processes a look needs, and the rank from either end that bounds the median there. */
 static const struct {
     size_t n, rank;
@@ -39,24 +37,39 @@ struct estimate decide_bounds(const double *d, size_t n)
     return (struct estimate){stats_quantile(sorted, n, 0.5), sorted[k - 1], sorted[n - k]};
 }
 
-/* Mean range of n normal values in standard deviations: d2 of the tables of control charts. */
-static double mean_range(size_t n)
+/*
+ * Of n normal values of standard deviation 1, by numerical integration of the order statistics: the
+ * mean distance of the two bounds, and what the upper bound stays below in 99 % of sequences.
+ */
+static const struct {
+    double width, reach;
+} normal_bounds[] = {
+    {1.128, 2.575}, {1.693, 2.712}, {2.059, 2.806}, {2.326, 2.877}, {2.534, 2.934},
+    {2.704, 2.981}, {2.847, 3.022}, {2.970, 3.057}, {3.078, 3.089}, {3.173, 3.117},
+    {2.231, 2.231}, {2.328, 2.263}, {2.416, 2.292}, {2.496, 2.319}, {1.981, 1.900},
+    {2.059, 1.928}, {2.131, 1.954}, {2.199, 1.978}, {1.842, 1.710}, /* 20 values */
+};
+
+static size_t row_of(size_t n)
 {
-    static const double d2[] = {1.128, 1.693, 2.059, 2.326, 2.534, 2.704, 2.847, 2.970,
-                                3.078, 3.173, 3.258, 3.336, 3.407, 3.472, 3.532, 3.588,
-                                3.640, 3.689, 3.735, 3.778, 3.819, 3.858, 3.895, 3.931};
-    size_t last = sizeof d2 / sizeof d2[0] - 1;
-    return d2[n - 2 < last ? n - 2 : last];
+    size_t last = sizeof normal_bounds / sizeof normal_bounds[0] - 1;
+    return n - 2 < last ? n - 2 : last;
+}
+
+double decide_deviation(const double *d, size_t n)
+{
+    if (n < 2)
+        return 0;
+    struct estimate e = decide_bounds(d, n);
+    return (e.hi - e.lo) / normal_bounds[row_of(n)].width;
+}
+
+double decide_mde_of(double deviation, size_t n)
+{
+    return n < 2 ? 0 : 2 * normal_bounds[row_of(n)].reach * deviation;
 }
 
 double decide_mde(const double *d, size_t n)
 {
-    if (n < 2)
-        return 0;
-    double least = d[0], most = d[0];
-    for (size_t i = 1; i < n; i++) {
-        least = fmin(least, d[i]);
-        most = fmax(most, d[i]);
-    }
-    return 2 * EXTREME_OF_FIVE * (most - least) / mean_range(n);
+    return decide_mde_of(decide_deviation(d, n), n);
 }

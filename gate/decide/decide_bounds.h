@@ -22,16 +22,23 @@ size_t decide_look_after(size_t n);
  */
 struct estimate decide_bounds(const double *d, size_t n);
 
-/*
- * Minimum detectable effect: the smallest threshold T (0.005 is 0.5 %) that five processes of this
- * spread resolve. With s the standard deviation of d between processes (estimated from the range:
- * range / d2(n), Tippett 1925) the extreme of five lies within 2.88 s of the middle in 99 % of
- * sequences, and it must stay below T on one side and above T / 2 on the other: T = 2 * 2.88 s.
- * So in 99 % of sequences of five unchanged code lies below T, a slowdown of T lies above T / 2
- * with its whole interval, and one of 1.25 T is suspected; at T itself the median is above T in
- * half of them. 0 for n below 2, which tells nothing; beyond 25 values d2(25), which errs to the
- * safe side.
+/* Standard deviation between processes as their bounds tell it, which a few wild processes beyond
+ * the bounds leave alone: the distance of the bounds over its mean for normal values (for five the
+ * range over d2, Tippett 1925). 0 for n below 2; beyond 20 values too large rather than too small.
  */
+double decide_deviation(const double *d, size_t n);
+
+/*
+ * Minimum detectable effect: the smallest threshold T (0.005 is 0.5 %) that a look at n processes
+ * of this deviation resolves. Their upper bound lies within r deviations of the middle in 99 % of
+ * sequences (r is 2.88 for five processes, 1.71 for 20), the lower one as well, and they must stay
+ * below T on one side and above T / 2 on the other: T = 2 r deviations. So in 99 % of sequences of
+ * n unchanged code lies below T, a slowdown of T lies above T / 2 with its whole interval, and one
+ * of 1.25 T is suspected; at T itself the median is above T in half of them. 0 for n below 2.
+ */
+double decide_mde_of(double deviation, size_t n);
+
+/* The same, of these n processes. */
 double decide_mde(const double *d, size_t n);
 
 #endif

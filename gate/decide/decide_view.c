@@ -12,7 +12,7 @@ double decide_excess_ns(const struct decide_input *in, double d)
     return fabs(expm1(d)) * in->best_p50_ns;
 }
 
-/* `resolved`: the spread is narrow enough for as few processes as these. */
+/* `resolved`: the spread is narrow enough for as few processes as these, or there are no more. */
 static enum decide_look look_at(const struct decide_input *in, struct estimate d, double threshold,
                                 bool resolved)
 {
@@ -36,8 +36,7 @@ static void view_figure(struct decide_view *v, const struct decide_input *in, en
         v->mde[f] = fmax(decide_mde(d, v->n) + 2 * spread, in->floor_ns / in->best_p50_ns);
     if (threshold > 0)
         v->look[f] = look_at(in, v->d[f], threshold,
-                             v->n >= decide_look_after(DECIDE_FIRST_LOOK) ||
-                                 decide_mde(d, v->n) <= threshold);
+                             decide_mde(d, v->n) <= threshold || decide_look_after(v->n) == 0);
 }
 
 struct decide_view decide_view_of(const struct decide_input *in, const struct decide_sequence *s)

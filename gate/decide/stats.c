@@ -76,6 +76,19 @@ double stats_deviation(const double *x, size_t n)
     return sqrt(squares / (double)(n - 1));
 }
 
+/* Quantile 0.995 of Student's t. */
+static double t_quantile(double freedom)
+{
+    const double z = 2.5758, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z, v = freedom;
+    return z + (z3 + z) / (4 * v) + (5 * z5 + 16 * z3 + 3 * z) / (96 * v * v) +
+           (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v);
+}
+
+double stats_mean_half_width(const double *x, size_t n)
+{
+    return n < 2 ? 0 : t_quantile((double)(n - 1)) * stats_deviation(x, n) / sqrt((double)n);
+}
+
 double stats_half_width(struct estimate e)
 {
     return (e.hi - e.lo) / (2 * e.value);

@@ -1,5 +1,5 @@
 /*
- * stats.h: order statistics of samples. No distribution is assumed.
+ * stats.h: order statistics of samples, which assume no distribution, and the interval of a mean.
  */
 #ifndef GATE_DECIDE_STATS_H
 #define GATE_DECIDE_STATS_H
@@ -34,6 +34,10 @@ struct estimate stats_median(const double *sorted, size_t n, double confidence);
 
 /* Standard deviation (n - 1) of n values; 0 for fewer than two. */
 double stats_deviation(const double *x, size_t n);
+
+/* Half of the 99 % interval of the mean of n values by Student's t, whose quantile is that of
+ * Abramowitz and Stegun 26.7.5 (within 4 % from four values on); 0 for fewer than two. */
+double stats_mean_half_width(const double *x, size_t n);
 
 /* Half-width of the interval relative to the value. */
 double stats_half_width(struct estimate e);

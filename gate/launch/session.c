@@ -354,17 +354,29 @@ static bool pair_ratios(const double *a, const double *b, size_t n, double *rati
     return true;
 }
 
+/* The two pairs of each round, as one logarithm, in place; returns how many rounds there are. */
+static size_t logs_of_rounds(double *ratios, size_t n)
+{
+    for (size_t r = 0; r < n / 2; r++)
+        ratios[r] = (log(ratios[2 * r]) + log(ratios[2 * r + 1])) / 2;
+    return n / 2;
+}
+
 /* All 0 when a value is not positive. */
 static enum gate_status median_ratio(const double *a, const double *b, size_t n,
                                      struct estimate *out, struct gate_error *err)
 {
-    double *ratios = malloc(2 * n * sizeof *ratios);
+    double *ratios = malloc(2 * n * sizeof *ratios), *sorted = ratios + n;
     if (!ratios)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     *out = (struct estimate){0};
-    if (pair_ratios(a, b, n, ratios, ratios + n)) {
-        stats_sort(ratios, n);
-        *out = stats_median(ratios, n, CONFIDENCE);
+    if (pair_ratios(a, b, n, ratios, sorted)) {
+        for (size_t j = 0; j < n; j++)
+            sorted[j] = ratios[j];
+        stats_sort(sorted, n);
+        double value = stats_quantile(sorted, n, 0.5);
+        double half = stats_mean_half_width(ratios, logs_of_rounds(ratios, n));
+        *out = (struct estimate){value, value * exp(-half), value * exp(half)};
     }
     free(ratios);
     return GATE_OK;

@@ -1,7 +1,7 @@
 /*
  * session.h: one case's buffers, its arms recorded on them, and the samples that are taken.
  *
- * Contract paired-graph-v1 (CUDA) and paired-loop-v1 (host). All arms run in one process on the
+ * Contract paired-graph-v2 (CUDA) and paired-loop-v2 (host). All arms run in one process on the
  * same buffers. R input sets rotate so that one sample touches at least three times the L2; where
  * time or memory forbids it R is 1 and the sample is labelled warm. The sets hold the VERIFY_SEEDS
  * contents that were verified, in turn, so that what is right of every set is known. One sample is
@@ -13,7 +13,7 @@
  * Rounds go forth and back over two arms, A B B A and then B A A B, and neighbouring samples are
  * paired, which a change of the clock between rounds leaves alone. With `swap` the best is recorded
  * first and begins the first round: what favours the first one favours each side in half of the
- * processes.
+ * processes. (In v1 rests were twice as long, and each set had a content of its own.)
  */
 #ifndef GATE_LAUNCH_SESSION_H
 #define GATE_LAUNCH_SESSION_H
@@ -87,9 +87,13 @@ void session_select(struct session *s, const unsigned *members, unsigned n);
 /* Forgets the samples of the arms that are selected. */
 void session_clear(struct session *s);
 
-/* Median of candidate over arm i, pair by pair, with its interval (both kinds of rounds count the
- * same); in SM cycles (0 when the clock
- * was not measured in every sample). */
+/*
+ * Median of candidate over arm i, pair by pair (both kinds of rounds count the same). Its interval
+ * is that of a mean over rounds, stats_mean_half_width(): what a slow drift adds to one pair of a
+ * round it takes from the other, which an interval over pairs does not know (it was up to 20 times
+ * too wide for GEMMs at the power limit). Then the same in SM cycles; 0 when the clock was not
+ * measured in every sample.
+ */
 enum gate_status session_ratio(const struct session *s, unsigned i, struct estimate *out,
                                struct gate_error *err);
 enum gate_status session_ratio_cycles(const struct session *s, unsigned i, double *out,

@@ -113,7 +113,7 @@ cJSON *calibrate_document(const struct calibrated_case *cases, size_t n_cases, s
     for (size_t i = 0; i < n_cases; i++) {
         const struct calibrated_case *c = &cases[i];
         if (calibrate_has_figures(c)) {
-            double mde = decide_mde(c->d[0], c->n);
+            double mde = decide_mde_of(decide_deviation(c->d[0], c->n), DECIDE_LAST_LOOK);
             bool resolved = mde > 0 && mde <= c->threshold;
             cJSON_AddItemToArray(list, case_object(c, mde, resolved));
             counts[VERDICT_NO_VERDICT] += !resolved;

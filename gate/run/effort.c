@@ -6,6 +6,7 @@
 
 #define SAMPLES_OF_A_ROUND 4.0 /* of both arms together */
 #define WITH_RESTS 1.2
+#define LEVEL_STEP 1.01
 
 static double round_ms(const struct effort *e)
 {
@@ -17,14 +18,21 @@ double effort_rounds_ms(const struct effort *e)
     return MEASURE_ROUNDS * round_ms(e);
 }
 
-double effort_wanted_ms(const struct effort *e)
+double effort_wanted_ms(const struct effort *e, double level)
 {
-    double widths = e->half_width / EFFORT_HALF_WIDTH;
+    double widths = e->half_width / level;
     double rounds = e->samples / 2 * widths * widths;
     return fmin(fmax(rounds - MEASURE_ROUNDS, 0) * round_ms(e), EFFORT_CASE_MS);
 }
 
-double effort_share(double sum_ms)
+double effort_level(const struct effort *efforts, size_t n)
 {
-    return sum_ms > EFFORT_POT_MS ? EFFORT_POT_MS / sum_ms : 1;
+    for (double level = EFFORT_HALF_WIDTH; level < 1; level *= LEVEL_STEP) {
+        double sum_ms = 0;
+        for (size_t i = 0; i < n; i++)
+            sum_ms += effort_wanted_ms(&efforts[i], level);
+        if (sum_ms <= EFFORT_POT_MS)
+            return level;
+    }
+    return INFINITY;
 }

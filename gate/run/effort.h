@@ -4,15 +4,18 @@
  * Eight rounds (four, where these leave no doubt) are enough for most kernels; in a few,
  * neighbouring samples differ so much that the process itself does not know its d to 0.1 %. More
  * rounds help these and are lost on the others, so the time that a process may spend beyond its
- * eight rounds is one pot, which is shared out by what the process before saw. A whole run stays as
- * long as it was, to within five pots.
+ * eight rounds is one pot, which goes where the process before saw the widest intervals: all are
+ * brought down to one level, the lowest that the pot pays for. A whole run stays as long as it was,
+ * to within five pots.
  */
 #ifndef GATE_RUN_EFFORT_H
 #define GATE_RUN_EFFORT_H
 
-#define EFFORT_HALF_WIDTH 0.001 /* of d within a process, that more rounds are taken for */
-#define EFFORT_POT_MS 250.0     /* of a process, for all of its cases */
-#define EFFORT_CASE_MS 60.0     /* of it, for one case */
+#include <stddef.h>
+
+#define EFFORT_HALF_WIDTH 0.001 /* of d within a process: no level is lower */
+#define EFFORT_POT_MS 400.0     /* of a process, for all of its cases */
+#define EFFORT_CASE_MS 300.0    /* of it, for one case */
 
 /* What a process saw of a case. */
 struct effort {
@@ -24,11 +27,12 @@ struct effort {
 /* Time that eight rounds take, with the rests between them. */
 double effort_rounds_ms(const struct effort *e);
 
-/* Time beyond them after which the half-width would be EFFORT_HALF_WIDTH, since it shrinks by the
- * root of the samples; at most EFFORT_CASE_MS. */
-double effort_wanted_ms(const struct effort *e);
+/* Time beyond them after which the half-width would be `level`, since it shrinks by the root of the
+ * samples; at most EFFORT_CASE_MS. */
+double effort_wanted_ms(const struct effort *e, double level);
 
-/* The share of each wish that the pot has for wishes of this sum: 1, or less for all alike. */
-double effort_share(double sum_ms);
+/* The lowest level, EFFORT_HALF_WIDTH or more, that the pot brings all of these to, within 1 %;
+ * infinite where even 100 % is too much: then nothing is wanted. */
+double effort_level(const struct effort *efforts, size_t n);
 
 #endif

@@ -349,23 +349,23 @@ static bool is_wanted(const struct run_case *c, enum run_stage stage)
     return q->n < q->wanted && q->lost < LOST_MAX;
 }
 
-/* The first process has a budget of its own; a later one its eight rounds, and `share` of what it
- * wants beyond them. */
-static double budget_ms(const struct run *run, const struct run_case *c, double share)
+/* The first process has a budget of its own; a later one its eight rounds, and what brings its
+ * interval to `level`. */
+static double budget_ms(const struct run *run, const struct run_case *c, double level)
 {
     if (!c->result.arms)
         return run->policy.budget_ms;
-    double more_ms = share * effort_wanted_ms(&c->effort);
+    double more_ms = effort_wanted_ms(&c->effort, level);
     return more_ms > 0 ? effort_rounds_ms(&c->effort) + more_ms : 0;
 }
 
 static void run_one(struct run *run, struct supervisor *s, struct run_case *c, enum run_stage stage,
-                    bool swap, double share)
+                    bool swap, double level)
 {
     bool first = !c->result.arms;
     struct case_task task = {.c = c->about,
                              .seed = operands_case_seed(run->seed, c->about->id),
-                             .budget_ms = budget_ms(run, c, share),
+                             .budget_ms = budget_ms(run, c, level),
                              .best = best_sha256(run, c),
                              .verify = first,
                              .providers = first,
@@ -387,28 +387,32 @@ static void run_one(struct run *run, struct supervisor *s, struct run_case *c, e
         decide_unmeasured(run, c);
 }
 
+/* Room for the plan of a process, one element a case. */
+struct plan {
+    size_t *order;
+    struct effort *efforts;
+};
+
 /* One fresh process for all cases that want one of this stage. */
-static void run_process(struct run *run, struct supervisor *s, const size_t *order,
+static void run_process(struct run *run, struct supervisor *s, const struct plan *plan,
                         enum run_stage stage, run_progress_fn progress, void *context)
 {
     size_t n = run->suite->n_cases, todo = 0, done = 0;
     bool swap = run->n_processes % 2;
-    double wanted_ms = 0;
     for (size_t i = 0; i < n; i++)
-        if (is_wanted(&run->cases[i], stage)) {
-            todo++;
-            wanted_ms += effort_wanted_ms(&run->cases[i].effort);
-        }
+        if (is_wanted(&run->cases[i], stage))
+            plan->efforts[todo++] = run->cases[i].effort;
+    double level = effort_level(plan->efforts, todo);
     if (run->n_processes++) {
         supervisor_leave_providers(s);
         supervisor_retire_worker(s);
     }
     for (size_t i = 0; i < n; i++) {
-        struct run_case *c = &run->cases[order[i]];
+        struct run_case *c = &run->cases[plan->order[i]];
         if (!is_wanted(c, stage))
             continue;
         progress(context, run, c->about, stage, done++, todo);
-        run_one(run, s, c, stage, swap, effort_share(wanted_ms));
+        run_one(run, s, c, stage, swap, level);
     }
     double control = supervisor_control_ns(s);
     if (control > 0 && run->n_controls[stage] < RUN_PROCESSES_MAX)
@@ -424,13 +428,13 @@ static bool any_wanted(const struct run *run, enum run_stage stage)
 }
 
 /* Processes until no case wants another one of this stage. */
-static void run_stage(struct run *run, struct supervisor *s, size_t *order, enum run_stage stage,
-                      run_progress_fn progress, void *context)
+static void run_stage(struct run *run, struct supervisor *s, const struct plan *plan,
+                      enum run_stage stage, run_progress_fn progress, void *context)
 {
     size_t n = run->suite->n_cases;
     while (any_wanted(run, stage)) {
-        shuffle(order, n, operands_seed(run->seed, run->n_processes));
-        run_process(run, s, order, stage, progress, context);
+        shuffle(plan->order, n, operands_seed(run->seed, run->n_processes));
+        run_process(run, s, plan, stage, progress, context);
         for (size_t i = 0; i < n; i++)
             if (run->cases[i].result.arms && !is_wanted(&run->cases[i], stage))
                 decide_case(run, &run->cases[i]);
@@ -454,14 +458,18 @@ void run_count_verdicts(struct run *run)
 enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress_fn progress,
                              void *context, struct gate_error *err)
 {
-    size_t *order = calloc(run->suite->n_cases, sizeof *order);
-    if (!order)
+    size_t n = run->suite->n_cases;
+    struct plan plan = {calloc(n, sizeof *plan.order), calloc(n, sizeof *plan.efforts)};
+    if (!plan.order || !plan.efforts) {
+        free(plan.order);
+        free(plan.efforts);
         return gate_fail(err, GATE_INTERNAL, "out of memory");
+    }
     run->start_ms = clock_wall_ms();
-    run_stage(run, s, order, RUN_FIRST, progress, context);
+    run_stage(run, s, &plan, RUN_FIRST, progress, context);
     if (any_wanted(run, RUN_CONFIRMATION)) {
         pause_for(run->policy.pause_s);
-        run_stage(run, s, order, RUN_CONFIRMATION, progress, context);
+        run_stage(run, s, &plan, RUN_CONFIRMATION, progress, context);
     }
     for (size_t i = 0; i < run->suite->n_cases; i++) {
         run_summarise(&run->cases[i]);
@@ -471,7 +479,8 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
     }
     run_count_verdicts(run);
     run->end_ms = clock_wall_ms();
-    free(order);
+    free(plan.order);
+    free(plan.efforts);
     return GATE_OK;
 }
 

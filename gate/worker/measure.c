@@ -25,7 +25,7 @@
 
 const char *measure_contract(const struct device *d)
 {
-    return device_info(d)->kg.kind == KG_DEVICE_CUDA ? "paired-graph-v1" : "paired-loop-v1";
+    return device_info(d)->kg.kind == KG_DEVICE_CUDA ? "paired-graph-v2" : "paired-loop-v2";
 }
 
 static double peak_flops(const struct kg_problem *p, const struct device_peaks *peaks)

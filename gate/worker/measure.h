@@ -3,7 +3,7 @@
  *
  * What a sample is stands in session.h. At least MEASURE_ROUNDS rounds are taken, or half of
  * them where the intervals are very narrow by then, then more until they are narrow or the budget
- * is spent. All intervals are order statistics (99 %).
+ * is spent. Intervals are at 99 %, of times by order statistics, of ratios as in session.h.
  * Beside it single cold launches are timed, one by one (contract cold-launch-v1): their p50 and p90
  * are what a caller sees who launches once. The arms take turns, in alternating order, so that the
  * p90s of two of them can be held against each other: a replay of a millisecond averages over what

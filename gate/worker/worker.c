@@ -288,22 +288,36 @@ static unsigned keep_right_arms(struct task *t)
     return right;
 }
 
+static enum gate_status prepare_arm(struct worker *w, struct task *t, unsigned i,
+                                    struct gate_error *err)
+{
+    struct verification *v = &t->arms[i].verification;
+    say_phase(w, "prepare", arm_label(&t->arms[i]));
+    enum gate_status status = arm_prepare(w->device, &t->c.problem, &t->arms[i], err);
+    if (!status && i == 0)
+        status = early_compare(w->device, &t->before, "before its first launch", err);
+    if (status == GATE_WRONG) {
+        v->ok = false;
+        snprintf(v->message, sizeof v->message, "%.500s", err->message);
+    }
+    return status;
+}
+
+/*
+ * Code is loaded in the order of its first use, and where it lies can make 0.3 % of a short kernel:
+ * with the roles swapped the best is prepared first. What that did to the process is not put down
+ * to the candidate; the process that verifies is never swapped.
+ */
 static enum gate_status prepare_arms(struct worker *w, struct task *t, struct gate_error *err)
 {
-    for (unsigned i = 0; i < t->n_arms; i++) {
-        say_phase(w, "prepare", arm_label(&t->arms[i]));
-        enum gate_status status = arm_prepare(w->device, &t->c.problem, &t->arms[i], err);
-        if (!status && i == 0)
-            status = early_compare(w->device, &t->before, "before its first launch", err);
-        struct verification *v = &t->arms[i].verification;
-        if (status == GATE_WRONG) {
-            v->ok = false;
-            snprintf(v->message, sizeof v->message, "%.500s", err->message);
-        }
-        if (status)
-            return status;
-    }
-    return GATE_OK;
+    bool best_first = t->swap && t->n_arms > 1 && t->arms[1].role == ARM_BEST;
+    enum gate_status status = best_first ? prepare_arm(w, t, 1, err) : GATE_OK;
+    if (best_first && !status)
+        status = early_read(w->device, &t->before, err);
+    for (unsigned i = 0; i < t->n_arms && !status; i++)
+        if (i != 1 || !best_first)
+            status = prepare_arm(w, t, i, err);
+    return status;
 }
 
 static enum gate_status alloc_for_verification(struct worker *w, struct task *t,

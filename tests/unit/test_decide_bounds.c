@@ -41,22 +41,36 @@ static void bounds_of_no_sequence_are_zero(void **state)
     }
 }
 
-/* d2 of the tables of control charts: a range of d2(n) means a standard deviation of one. */
-static void mde_follows_the_range(void **state)
+/* Up to 11 processes d2 of the tables of control charts: a range of d2(n) means a deviation of one.
+ */
+static void deviation_follows_the_bounds(void **state)
 {
     static const struct {
         size_t n;
-        double d2;
-    } rows[] = {{2, 1.128},  {3, 1.693},  {5, 2.326},  {8, 2.847},  {12, 3.258},
-                {16, 3.532}, {20, 3.735}, {25, 3.931}, {26, 3.931}, {64, 3.931}};
-    double d[DECIDE_MAX_PROCESSES] = {0};
+        double width;
+    } rows[] = {{2, 1.128},  {3, 1.693},  {5, 2.326},  {8, 2.847},  {11, 3.173}, {12, 2.231},
+                {16, 1.981}, {19, 2.199}, {20, 1.842}, {21, 1.842}, {64, 1.842}};
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        memset(d, 0, sizeof d);
-        d[rows[i].n / 2] = rows[i].d2 * 0.001;
-        assert_near(decide_mde(d, rows[i].n), 2 * 2.88 * 0.001);
+        double d[DECIDE_MAX_PROCESSES] = {0};
+        size_t n = rows[i].n, rank = n < 12 ? 1 : n < 16 ? 2 : n < 20 ? 3 : 4;
+        for (size_t j = 0; j < rank; j++)
+            d[n / 2 + j] = rows[i].width * 0.001 + (j ? 1 : 0); /* wild ones beyond the bound */
+        assert_near(decide_deviation(d, n), 0.001);
+        assert_near(decide_mde(d, n), decide_mde_of(0.001, n));
     }
-    assert_true(decide_mde(d, 1) == 0 && decide_mde(d, 0) == 0);
+    double one = 1;
+    assert_true(decide_mde(&one, 1) == 0 && decide_mde(&one, 0) == 0);
+}
+
+static void more_processes_resolve_more(void **state)
+{
+    (void)state;
+    assert_near(decide_mde_of(0.001, 5), 2 * 2.877 * 0.001);
+    assert_near(decide_mde_of(0.001, 20), 2 * 1.710 * 0.001);
+    assert_near(decide_mde_of(0.001, 64), decide_mde_of(0.001, 20));
+    assert_true(decide_mde_of(0.001, 12) < decide_mde_of(0.001, 8));
+    assert_true(decide_mde_of(0.001, 1) == 0);
 }
 
 int main(void)
@@ -64,7 +78,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_have_the_ranks_of_the_looks),
         cmocka_unit_test(bounds_of_no_sequence_are_zero),
-        cmocka_unit_test(mde_follows_the_range),
+        cmocka_unit_test(deviation_follows_the_bounds),
+        cmocka_unit_test(more_processes_resolve_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -149,7 +149,7 @@ static void half_the_threshold_is_never_red(void **state)
 static void half_the_threshold_is_rarely_red_on_a_noisy_machine(void **state)
 {
     static const struct row rows[] = {
-        {&noisy, 0.01, 0, 0.0001, 0.7, 1},
+        {&noisy, 0.01, 0, 0.0001, 0.68, 1},
         {&bimodal10, 0.01, 0, 0.0001, 0.85, 1},
         {&bimodal25, 0.01, 0, 0.004, 0.3, 0.5},
         {&everything, 0.01, 0, 0.04, 0.5, 1},
@@ -285,7 +285,7 @@ static void the_minimum_detectable_effect_is_detected(void **state)
     double n = (double)trials;
     (void)state;
     for (size_t i = 0; i < COUNT(models); i++) {
-        double mde = 2 * 2.88 * models[i]->sd;
+        double mde = 2 * 2.877 * models[i]->sd;
         struct first_looks same = look_often(models[i], mde, 0, trials),
                            at = look_often(models[i], mde, mde, trials),
                            above = look_often(models[i], mde, 1.25 * mde, trials);

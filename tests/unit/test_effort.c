@@ -27,29 +27,63 @@ static void only_what_is_wide_wants_more(void **state)
         {0.0012, 16, 3.52 * 4.8},   /* 1.44 times as many rounds */
         {0.0006, 76, 5.68 * 4.8},   /* narrow, but only after 38 rounds: 13.68 of them would do */
         {0.01, 16, EFFORT_CASE_MS}, /* it would take 800 rounds */
+        {INFINITY, 16, EFFORT_CASE_MS},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct effort e = {rows[i].half_width, rows[i].samples, 1e6};
-        assert_near(effort_wanted_ms(&e), rows[i].wanted_ms);
+        assert_near(effort_wanted_ms(&e, EFFORT_HALF_WIDTH), rows[i].wanted_ms);
     }
     const struct effort one = {0, 16, 1e6}, slow = {0.0012, 16, 3e6};
     assert_near(effort_rounds_ms(&one), 38.4);
-    assert_near(effort_wanted_ms(&slow), 3.52 * 14.4);
+    assert_near(effort_wanted_ms(&slow, EFFORT_HALF_WIDTH), 3.52 * 14.4);
+}
+
+static double sum_ms(const struct effort *efforts, size_t n, double level)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += effort_wanted_ms(&efforts[i], level);
+    return sum;
+}
+
+static void few_wishes_are_all_met(void **state)
+{
+    const struct effort few[] = {{0.0012, 16, 1e6}, {0.0005, 16, 1e6}};
+    (void)state;
+    assert_near(effort_level(few, 0), EFFORT_HALF_WIDTH);
+    assert_near(effort_level(few, 2), EFFORT_HALF_WIDTH);
+}
+
+/* One wide case among many that are a little over: it gets nearly all. */
+static void the_widest_come_first(void **state)
+{
+    struct effort efforts[54];
+    (void)state;
+    for (size_t i = 0; i < 54; i++)
+        efforts[i] = (struct effort){0.0015, 16, 1e6};
+    efforts[17] = (struct effort){0.0045, 16, 1e6};
+    double level = effort_level(efforts, 54), sum = sum_ms(efforts, 54, level);
+    assert_true(level > 0.0014 && level < 0.0016);
+    assert_true(sum <= EFFORT_POT_MS && sum_ms(efforts, 54, level / 1.011) > EFFORT_POT_MS);
+    assert_true(effort_wanted_ms(&efforts[17], level) > 0.6 * sum);
 }
 
 static void the_pot_is_never_exceeded(void **state)
 {
+    struct effort efforts[54];
     (void)state;
-    assert_near(effort_share(0), 1);
-    assert_near(effort_share(EFFORT_POT_MS), 1);
-    assert_near(effort_share(54 * EFFORT_CASE_MS) * 54 * EFFORT_CASE_MS, EFFORT_POT_MS);
+    for (size_t i = 0; i < 54; i++)
+        efforts[i] = (struct effort){i % 2 ? INFINITY : NAN, 16, 1e6};
+    assert_near(sum_ms(efforts, 54, effort_level(efforts, 54)), 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_what_is_wide_wants_more),
+        cmocka_unit_test(few_wishes_are_all_met),
+        cmocka_unit_test(the_widest_come_first),
         cmocka_unit_test(the_pot_is_never_exceeded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
