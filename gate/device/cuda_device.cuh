@@ -61,6 +61,10 @@ static inline struct cuda_device *cuda_of(struct device *d)
  */
 enum gate_status cuda_fail(struct gate_error *err, cudaError_t error, const char *what);
 
+/* Adds what the device says to a launch's own failure, which `err` holds already. The device or its
+ * driver is to blame where the error is one of theirs, else the launch. */
+enum gate_status cuda_fail_more(struct gate_error *err, cudaError_t error);
+
 /* Returns from the calling function when `call` fails. The one way to call the runtime here. */
 #define CUDA_TRY(call, err)                                                                        \
     do {                                                                                           \

@@ -50,6 +50,14 @@ enum gate_status cuda_fail(struct gate_error *err, cudaError_t error, const char
     return gate_fail(err, status, "%s failed: %s (%s)", what, text, name);
 }
 
+enum gate_status cuda_fail_more(struct gate_error *err, cudaError_t error)
+{
+    (void)cudaGetLastError();
+    return gate_fail(err, status_of(error) == GATE_ENVIRONMENT ? GATE_ENVIRONMENT : GATE_WRONG,
+                     "%s; the device says: %s (%s)", err->message, cudaGetErrorString(error),
+                     cudaGetErrorName(error));
+}
+
 enum gate_status cuda_call_launch(struct cuda_device *d, device_launch_fn launch, void *context,
                                   unsigned index, struct gate_error *err)
 {

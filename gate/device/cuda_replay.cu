@@ -30,6 +30,19 @@ static enum gate_status launch_failed(struct gate_error *err, cudaError_t error,
                      cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
+/*
+ * A launch that says no more than that it failed may have met an error that the device keeps for
+ * every call: what that is the device still says. Its work so far is waited for as that of a right
+ * launch is, so that the answer does not depend on who is faster.
+ */
+static enum gate_status launch_refused(struct cuda_device *d, struct gate_error *err)
+{
+    cudaError_t error = cudaStreamSynchronize(d->stream);
+    if (error == cudaSuccess)
+        error = cudaDeviceSynchronize();
+    return error == cudaSuccess ? GATE_WRONG : cuda_fail_more(err, error);
+}
+
 enum gate_status cuda_launch_checked(struct device *device, device_launch_fn launch, void *context,
                                      unsigned index, struct gate_error *err)
 {
@@ -37,7 +50,8 @@ enum gate_status cuda_launch_checked(struct device *device, device_launch_fn lau
     const cudaError_t before = cudaGetLastError();
     if (before != cudaSuccess)
         return launch_failed(err, before, index, "before it began");
-    GATE_TRY(cuda_call_launch(d, launch, context, index, err));
+    if (cuda_call_launch(d, launch, context, index, err) != GATE_OK)
+        return launch_refused(d, err);
     const cudaError_t launched = cudaGetLastError();
     if (launched != cudaSuccess)
         return launch_failed(err, launched, index, "when it was enqueued");

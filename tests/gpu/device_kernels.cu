@@ -100,6 +100,12 @@ enum kg_status launch_illegal(void *context, unsigned index, void *stream)
     return status_of(cudaGetLastError());
 }
 
+enum kg_status launch_illegal_failing(void *context, unsigned index, void *stream)
+{
+    (void)launch_illegal(context, index, stream);
+    return KG_LAUNCH_FAILED;
+}
+
 enum kg_status launch_failing(void *context, unsigned index, void *stream)
 {
     (void)launch_spin(context, index, stream);

@@ -26,6 +26,8 @@ enum kg_status launch_on_default_stream(void *context, unsigned index, void *str
 enum kg_status launch_misconfigured(void *context, unsigned index, void *stream);
 /* Writes where no memory is. */
 enum kg_status launch_illegal(void *context, unsigned index, void *stream);
+/* The same, and says only that it failed. */
+enum kg_status launch_illegal_failing(void *context, unsigned index, void *stream);
 /* Does its work and says that it did not. */
 enum kg_status launch_failing(void *context, unsigned index, void *stream);
 

@@ -3,8 +3,8 @@
  * numbers, copies, comparisons and hashes.
  *
  * Without arguments it runs the tests. With one it is a child of a test: `break` provokes an
- * illegal access, `open` opens the device; both print what the device said and exit with the
- * status.
+ * illegal access, `break-and-fail` one in a launch that says that it failed, `open` opens the
+ * device; all print what the device said and exit with the status.
  */
 #include <errno.h>
 #include <math.h>
@@ -62,14 +62,14 @@ static int child_open(void)
     return (int)status;
 }
 
-static int child_break(void)
+static int child_break(device_launch_fn launch)
 {
     struct gate_error err = {0};
     if (device_open("cuda:0", &device, &err) != GATE_OK) {
         printf("%s\n", err.message);
         return GATE_INTERNAL;
     }
-    enum gate_status status = device_launch_checked(device, launch_illegal, NULL, 7, &err);
+    enum gate_status status = device_launch_checked(device, launch, NULL, 7, &err);
     printf("%s\n", err.message);
     enum gate_status later = device_synchronize(device, &err);
     device_close(device);
@@ -83,6 +83,16 @@ static void test_illegal_access_is_wrong(void)
     CHECK(child.status == GATE_WRONG);
     CHECK(strstr(child.text, "cudaErrorIllegalAddress") != NULL);
     CHECK(strstr(child.text, "launch 7") != NULL);
+}
+
+/* A launch that only says that it failed: the device knows why. */
+static void test_what_the_device_says_is_added(void)
+{
+    struct child child = run_child("break-and-fail");
+    printf("# %s", child.text);
+    CHECK(child.status == GATE_WRONG);
+    CHECK(strstr(child.text, "launch 7 returned 'launch failed'; the device says: ") != NULL);
+    CHECK(strstr(child.text, "cudaErrorIllegalAddress") != NULL);
 }
 
 /* ---- opening ---- */
@@ -386,6 +396,7 @@ int main(int argc, char **argv)
 {
     static const struct tap_test tests[] = {
         {"an illegal access is wrong and final", test_illegal_access_is_wrong},
+        {"what the device says is added", test_what_the_device_says_is_added},
         {"open describes the device", test_open_describes_the_device},
         {"its own memory is told, or not known", test_own_memory_is_told_or_unknown},
         {"the own process does not make it busy", test_own_process_is_not_busy},
@@ -403,7 +414,9 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "open") == 0)
         return child_open();
     if (argc > 1 && strcmp(argv[1], "break") == 0)
-        return child_break();
+        return child_break(launch_illegal);
+    if (argc > 1 && strcmp(argv[1], "break-and-fail") == 0)
+        return child_break(launch_illegal_failing);
     const int status = tap_run(tests, sizeof(tests) / sizeof(tests[0]));
     device_close(device);
     return status;
