@@ -4,7 +4,8 @@
  * The unit of replication is the process: launches within one sharpen its own figure and say
  * nothing of the next process (Kalibera and Jones, Rigorous Benchmarking in Reasonable Time, 2013).
  * A process measures candidate and best on the same buffers in turn and gives one number for a
- * case: d, the median over pairs of ln(candidate / best). d > 0 is slower.
+ * case: d, the median over pairs of ln(candidate / best). d > 0 is slower. From eight processes on
+ * what the order of the two adds is taken out (decide_roles.h).
  *
  * Stages. A first sequence of 5, 8, 12, 16 or 20 processes, stopped at the first of these looks
  * that is clear:
@@ -65,6 +66,7 @@ struct decide_sequence {
     const double *d;
     const double *d_cycles; /* NULL: cycles were not measured (the host); NaN: in that process */
     const double *d_p90;    /* NULL: not measured */
+    const bool *swapped;    /* the best came first in this process; NULL: not known */
     size_t n;
 };
 

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "decide_roles.h"
+
 double decide_threshold(const struct decide_input *in, enum decide_figure f)
 {
     return f == FIGURE_TIME ? in->threshold : in->p90_threshold;
@@ -26,9 +28,10 @@ static enum decide_look look_at(const struct decide_input *in, struct estimate d
 }
 
 static void view_figure(struct decide_view *v, const struct decide_input *in, enum decide_figure f,
-                        const double *d)
+                        const double *measured, const bool *swapped)
 {
-    double spread = in->added_spread, threshold = decide_threshold(in, f);
+    double spread = in->added_spread, threshold = decide_threshold(in, f), d[DECIDE_MAX_PROCESSES];
+    decide_balance(measured, swapped, v->n, d);
     struct estimate own = decide_bounds(d, v->n);
     v->d[f] = (struct estimate){own.value, own.lo - spread, own.hi + spread};
     /* The spread takes its half-width from both of the margins that decide_mde() counts. */
@@ -42,9 +45,9 @@ static void view_figure(struct decide_view *v, const struct decide_input *in, en
 struct decide_view decide_view_of(const struct decide_input *in, const struct decide_sequence *s)
 {
     struct decide_view v = {.n = s->n, .look = {LOOK_PASS, LOOK_PASS}};
-    view_figure(&v, in, FIGURE_TIME, s->d);
+    view_figure(&v, in, FIGURE_TIME, s->d, s->swapped);
     if (s->d_p90)
-        view_figure(&v, in, FIGURE_P90, s->d_p90);
+        view_figure(&v, in, FIGURE_P90, s->d_p90, s->swapped);
     return v;
 }
 

@@ -1,36 +1,47 @@
 #include "calibrate.h"
 
 #include "decide/decide.h"
+#include "decide/decide_roles.h"
 #include "launch/operands.h"
 
 #define DECISIONS 2000
 
 const double calibrate_shares[CALIBRATE_SHARES] = {0, 0.005, 0.01, 0.02, 0.025, 0.03, 0.05};
 
-/* Draws with replacement; `state` counts the draws. */
-static void draw(const double *d, size_t n, double *out, size_t wanted, size_t *have, uint64_t seed,
-                 uint64_t *state)
+/* A sequence of processes; every other one has the roles swapped, here as in what is drawn from. */
+struct drawn {
+    double d[DECIDE_LAST_LOOK];
+    bool swapped[DECIDE_LAST_LOOK];
+};
+
+/* Draws with replacement, role by role; `state` counts the draws. */
+static void draw(const double *d, size_t n, struct drawn *out, size_t wanted,
+                 struct decide_sequence *to, uint64_t seed, uint64_t *state)
 {
-    while (*have < wanted && *have < DECIDE_LAST_LOOK)
-        out[(*have)++] = d[operands_seed(seed, (*state)++) % n];
+    for (; to->n < wanted && to->n < DECIDE_LAST_LOOK; to->n++) {
+        size_t role = to->n % 2, of_role = (n + 1 - role) / 2;
+        out->d[to->n] = d[2 * (operands_seed(seed, (*state)++) % of_role) + role];
+        out->swapped[to->n] = role;
+    }
+    to->d = out->d;
+    to->swapped = out->swapped;
 }
 
 /* One whole protocol: looks, confirmation, verdict. */
 static enum verdict play_once(const double *d, size_t n, double threshold, uint64_t seed,
                               uint64_t *state)
 {
-    double first[DECIDE_LAST_LOOK], confirmation[DECIDE_LAST_LOOK];
-    struct decide_input in = {
-        .first = {.d = first}, .confirmation = {.d = confirmation}, .threshold = threshold};
+    struct drawn first, confirmation;
+    struct decide_input in = {.threshold = threshold};
     struct decision decision;
-    draw(d, n, first, DECIDE_FIRST_LOOK, &in.first.n, seed, state);
+    draw(d, n, &first, DECIDE_FIRST_LOOK, &in.first, seed, state);
     /* The excess over the absolute floor is the concern of a run, which knows its times. */
     in.best_p50_ns = 1e6;
     while ((decision = decide(&in)).next != DECIDE_DONE) {
         if (decision.next == DECIDE_MORE_FIRST)
-            draw(d, n, first, decision.next_n, &in.first.n, seed, state);
+            draw(d, n, &first, decision.next_n, &in.first, seed, state);
         else
-            draw(d, n, confirmation, decision.next_n, &in.confirmation.n, seed, state);
+            draw(d, n, &confirmation, decision.next_n, &in.confirmation, seed, state);
     }
     return decision.verdict;
 }
@@ -101,6 +112,18 @@ static cJSON *incomplete_object(const struct calibrated_case *c, size_t wanted)
     return o;
 }
 
+/* What a whole sequence resolves where processes have the deviation of these. */
+static double mde_of(const struct calibrated_case *c)
+{
+    double d[CALIBRATE_PROCESSES_MAX];
+    bool swapped[CALIBRATE_PROCESSES_MAX];
+    size_t n = c->n < DECIDE_MAX_PROCESSES ? c->n : DECIDE_MAX_PROCESSES;
+    for (size_t i = 0; i < n; i++)
+        swapped[i] = i % 2;
+    decide_balance(c->d[0], swapped, n, d);
+    return decide_mde_of(decide_deviation(d, n), DECIDE_LAST_LOOK);
+}
+
 cJSON *calibrate_document(const struct calibrated_case *cases, size_t n_cases, size_t wanted,
                           size_t counts[VERDICT_COUNT])
 {
@@ -113,7 +136,7 @@ cJSON *calibrate_document(const struct calibrated_case *cases, size_t n_cases, s
     for (size_t i = 0; i < n_cases; i++) {
         const struct calibrated_case *c = &cases[i];
         if (calibrate_has_figures(c)) {
-            double mde = decide_mde_of(decide_deviation(c->d[0], c->n), DECIDE_LAST_LOOK);
+            double mde = mde_of(c);
             bool resolved = mde > 0 && mde <= c->threshold;
             cJSON_AddItemToArray(list, case_object(c, mde, resolved));
             counts[VERDICT_NO_VERDICT] += !resolved;

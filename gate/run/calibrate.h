@@ -21,7 +21,7 @@
 
 extern const double calibrate_shares[CALIBRATE_SHARES]; /* 0, 0.5 %, 1, 2, 2.5, 3 and 5 % */
 
-/* d of n processes for each share. */
+/* d of n processes for each share; the roles are swapped in the second, fourth, ... */
 struct calibrated_case {
     const char *id;
     double threshold;

@@ -174,6 +174,7 @@ struct sequences {
     double d[RUN_STAGES][DECIDE_LAST_LOOK];
     double cycles[RUN_STAGES][DECIDE_LAST_LOOK];
     double p90[RUN_STAGES][DECIDE_LAST_LOOK];
+    bool swapped[RUN_STAGES][DECIDE_LAST_LOOK];
 };
 
 static struct decide_sequence flatten(const struct run_sequence *q, struct sequences *to,
@@ -184,12 +185,14 @@ static struct decide_sequence flatten(const struct run_sequence *q, struct seque
         to->d[stage][i] = q->process[i].d;
         to->cycles[stage][i] = q->process[i].d_cycles;
         to->p90[stage][i] = q->process[i].d_single_p90;
+        to->swapped[stage][i] = q->process[i].swapped;
         cycles |= !isnan(q->process[i].d_cycles);
         p90 &= !isnan(q->process[i].d_single_p90);
     }
     return (struct decide_sequence){.d = to->d[stage],
                                     .d_cycles = cycles ? to->cycles[stage] : NULL,
                                     .d_p90 = p90 ? to->p90[stage] : NULL,
+                                    .swapped = to->swapped[stage],
                                     .n = q->n};
 }
 

@@ -19,10 +19,12 @@
 
 struct columns {
     double d[DECIDE_LAST_LOOK], d_cycles[DECIDE_LAST_LOOK], d_p90[DECIDE_LAST_LOOK];
+    bool swapped[DECIDE_LAST_LOOK];
 };
 
+/* The roles are swapped in every other process; `drawn` counts those of both sequences. */
 static void extend(struct decide_sequence *s, struct columns *c, size_t n, play_draw *draw,
-                   void *source)
+                   void *source, size_t *drawn)
 {
     if (n <= s->n || n > DECIDE_LAST_LOOK)
         fail_msg("asked for %zu processes where there are %zu", n, s->n);
@@ -31,9 +33,11 @@ static void extend(struct decide_sequence *s, struct columns *c, size_t n, play_
         c->d[i] = p.d;
         c->d_cycles[i] = p.d_cycles;
         c->d_p90[i] = p.d_p90;
+        c->swapped[i] = (*drawn)++ % 2;
     }
     s->n = n;
     s->d = c->d;
+    s->swapped = c->swapped;
     s->d_cycles = isnan(c->d_cycles[0]) ? NULL : c->d_cycles;
     s->d_p90 = isnan(c->d_p90[0]) ? NULL : c->d_p90;
 }
@@ -43,16 +47,17 @@ struct play_end play(const struct decide_input *policy, play_draw *draw, void *s
     struct columns first, confirmation;
     struct decide_input in = *policy;
     struct play_end end = {.suspected = false};
-    extend(&in.first, &first, DECIDE_FIRST_LOOK, draw, source);
+    size_t drawn = 0;
+    extend(&in.first, &first, DECIDE_FIRST_LOOK, draw, source, &drawn);
     for (;;) {
         end.decision = decide(&in);
         if (end.decision.next == DECIDE_DONE)
             break;
         if (end.decision.next == DECIDE_MORE_FIRST) {
-            extend(&in.first, &first, end.decision.next_n, draw, source);
+            extend(&in.first, &first, end.decision.next_n, draw, source, &drawn);
         } else {
             end.suspected = true;
-            extend(&in.confirmation, &confirmation, end.decision.next_n, draw, source);
+            extend(&in.confirmation, &confirmation, end.decision.next_n, draw, source, &drawn);
         }
     }
     end.processes = in.first.n + in.confirmation.n;

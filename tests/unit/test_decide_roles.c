@@ -1,0 +1,68 @@
+/* test_decide_roles.c: what the order of the two sides adds, and that it is taken out. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "decide_made.h"
+#include "gate/decide/decide_roles.h"
+
+static const bool by_turns[] = {false, true, false, true, false, true, false, true};
+
+/* 0.1 % of a change, 0.24 % for who comes first, and a little noise. */
+static const double two_roles[] = {0.0034, -0.0014, 0.0033, -0.0015,
+                                   0.0035, -0.0013, 0.0034, -0.0014};
+
+static void the_effect_of_the_order_goes(void **state)
+{
+    double out[8];
+    (void)state;
+    decide_balance(two_roles, by_turns, COUNT(two_roles), out);
+    for (size_t i = 0; i < COUNT(two_roles); i++)
+        assert_true(fabs(out[i] - 0.001) < 0.00013);
+    assert_near(out[2] - 0.001, -0.0001 * sqrt(8.0 / 6));
+}
+
+static void few_processes_are_left_alone(void **state)
+{
+    double out[8];
+    static const bool one_role[8] = {false};
+    (void)state;
+    for (size_t n = 1; n < COUNT(two_roles); n++) {
+        decide_balance(two_roles, by_turns, n, out);
+        assert_memory_equal(out, two_roles, n * sizeof *out);
+    }
+    decide_balance(two_roles, one_role, COUNT(two_roles), out);
+    assert_memory_equal(out, two_roles, sizeof out);
+    decide_balance(two_roles, NULL, COUNT(two_roles), out);
+    assert_memory_equal(out, two_roles, sizeof out);
+}
+
+static void a_case_whose_order_matters_is_resolved(void **state)
+{
+    const struct decide_input known = {.first = {.d = two_roles, .swapped = by_turns, .n = 8},
+                                       .threshold = 0.005,
+                                       .best_p50_ns = 13e3};
+    struct decide_input unknown = known;
+    unknown.first.swapped = NULL;
+    (void)state;
+    struct decision d = decide(&known), blind = decide(&unknown);
+    assert_int_equal(d.verdict, VERDICT_PASS);
+    assert_near(log(d.ratio.value), 0.001);
+    assert_true(d.mde < 0.001);
+    assert_int_equal(blind.next, DECIDE_MORE_FIRST);
+    assert_true(blind.mde > 0.005);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_effect_of_the_order_goes),
+        cmocka_unit_test(few_processes_are_left_alone),
+        cmocka_unit_test(a_case_whose_order_matters_is_resolved),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
