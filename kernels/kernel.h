@@ -31,7 +31,8 @@
  * status. On the host device it computes in the calling thread or in threads of its own and
  * returns when the result is written. The contents of `out` and `workspace` on entry are garbage.
  * Its work begins when that of the launch before it has ended: of its own kernels one may be a
- * programmatic dependent launch, but not the first, which would overlap with what it follows.
+ * programmatic dependent launch, but not the first, which would overlap with what it follows. A
+ * stream of its own waits for all that args->stream was given so far, which then waits for it.
  *
  * No call, open() and prepare() included, changes what the process or the device has for all:
  * limits, modes, signals, the folder, the clock, scheduling. Memory of the library's own is fine,

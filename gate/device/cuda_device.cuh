@@ -106,6 +106,17 @@ typedef enum gate_status (*cuda_enqueue_fn)(struct cuda_device *d, const void *w
 enum gate_status cuda_time(struct cuda_device *d, cuda_enqueue_fn enqueue, const void *work,
                            struct device_time *out, struct gate_error *err);
 
+/* cuda_capture.cu: launches, and behind them what `behind` enqueues unless it is NULL, as a graph,
+ * which is the caller's even where it is refused. */
+struct cuda_launches {
+    device_launch_fn launch;
+    void *context;
+    unsigned n;
+};
+enum gate_status cuda_capture(struct cuda_device *d, const struct cuda_launches *launches,
+                              cuda_enqueue_fn behind, const void *work, cudaGraph_t *graph,
+                              struct gate_error *err);
+
 /*
  * cuda_kernels.cu: what the kernel nodes of a graph are. Nothing is known (n is 0) where the driver
  * does not tell, or a kernel is none that it can name. The list is the caller's, to be freed.

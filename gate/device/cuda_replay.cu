@@ -1,9 +1,6 @@
 /*
- * cuda_replay.cu: launches, one at a time under scrutiny, and many recorded as a CUDA graph.
- *
- * The backend's stream is a blocking one on purpose: a kernel that launches into the legacy default
- * stream is then still ordered with it, and while the stream is being captured such a launch is an
- * error instead of work that nobody times.
+ * cuda_replay.cu: launches, one at a time under scrutiny, and many recorded as a CUDA graph, which
+ * is made executable and replayed.
  */
 #include "cuda_device.cuh"
 
@@ -64,49 +61,6 @@ enum gate_status cuda_launch_checked(struct device *device, device_launch_fn lau
     return GATE_OK;
 }
 
-static const char capture_rule[] =
-    "a launch must only enqueue work on the stream it is given: it may not synchronise, allocate, "
-    "free, call back to the host or use another stream";
-
-static enum gate_status refuse_node(cudaGraphNodeType type, struct gate_error *err)
-{
-    switch (type) {
-    case cudaGraphNodeTypeMemAlloc:
-    case cudaGraphNodeTypeMemFree:
-        return gate_fail(err, GATE_WRONG, "the launches allocate or free memory; %s", capture_rule);
-    case cudaGraphNodeTypeHost:
-        return gate_fail(err, GATE_WRONG, "the launches call back to the host; %s", capture_rule);
-    default:
-        return GATE_OK;
-    }
-}
-
-/* A launch that left no node did its work, if any, where it would not be timed. `delayed`: one of
- * the nodes is the gate's own. */
-static enum gate_status check_nodes(cudaGraph_t graph, unsigned launches, bool delayed,
-                                    struct gate_error *err)
-{
-    size_t count = 0;
-    CUDA_TRY(cudaGraphGetNodes(graph, NULL, &count), err);
-    if (count < (size_t)launches + delayed)
-        return gate_fail(err, GATE_WRONG, "%u launches left only %zu operations on the stream; %s",
-                         launches, count - delayed, capture_rule);
-    cudaGraphNode_t *nodes = (cudaGraphNode_t *)calloc(count, sizeof(*nodes));
-    if (!nodes)
-        return gate_fail(err, GATE_ENVIRONMENT, "out of memory for %zu graph nodes", count);
-    cudaError_t error = cudaGraphGetNodes(graph, nodes, &count);
-    enum gate_status status = GATE_OK;
-    for (size_t i = 0; i < count && error == cudaSuccess && status == GATE_OK; i++) {
-        cudaGraphNodeType type;
-        error = cudaGraphNodeGetType(nodes[i], &type);
-        if (error == cudaSuccess)
-            status = refuse_node(type, err);
-    }
-    free(nodes);
-    CUDA_TRY(error, err);
-    return status;
-}
-
 static __device__ uint64_t global_ns(void)
 {
     uint64_t ns;
@@ -131,10 +85,9 @@ static __global__ void delay(const uint64_t *ns)
         continue;
 }
 
-static enum gate_status enqueue_delay(struct cuda_device *d, const uint64_t *ns,
-                                      struct gate_error *err)
+static enum gate_status enqueue_delay(struct cuda_device *d, const void *ns, struct gate_error *err)
 {
-    delay<<<1, 1, 0, d->stream>>>(ns);
+    delay<<<1, 1, 0, d->stream>>>((const uint64_t *)ns);
     CUDA_TRY(cudaGetLastError(), err);
     return GATE_OK;
 }
@@ -158,131 +111,6 @@ static enum gate_status make_delay(struct cuda_device *d, uint64_t **delay_ns,
     return GATE_OK;
 }
 
-#define LAST_MAX ((size_t)16)
-
-/* The nodes that a recorded launch ends with. */
-struct last_nodes {
-    bool known; /* not where the runtime or the driver is too old to tell */
-    cudaGraphNode_t node[LAST_MAX];
-    size_t n;
-};
-
-/* A driver of an older CUDA 12 than the runtime has none of these questions. */
-static cudaError_t unless_too_old(cudaError_t error, bool *known)
-{
-    *known = error == cudaSuccess;
-    if (error != cudaErrorCallRequiresNewerDriver && error != cudaErrorNotSupported)
-        return error;
-    (void)cudaGetLastError();
-    return cudaSuccess;
-}
-
-/* The types of the edges from a node, and how many there are. A graph is asked by other names since
- * CUDA 13, and had no types before 12.3. */
-static cudaError_t edges_from(cudaGraphNode_t node, cudaGraphEdgeData *edges, size_t *n,
-                              bool *known)
-{
-    cudaGraphNode_t to[LAST_MAX];
-    *n = LAST_MAX;
-#if CUDART_VERSION >= 13000
-    return unless_too_old(cudaGraphNodeGetDependentNodes(node, to, edges, n), known);
-#elif CUDART_VERSION >= 12030
-    return unless_too_old(cudaGraphNodeGetDependentNodes_v2(node, to, edges, n), known);
-#else
-    (void)node, (void)to, (void)edges;
-    *known = false;
-    return cudaSuccess;
-#endif
-}
-
-/* Nothing is known of a capture that a launch broke: its end tells that. */
-static cudaError_t find_last(struct cuda_device *d, struct last_nodes *last)
-{
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    const cudaGraphNode_t *nodes = NULL;
-    const cudaGraphEdgeData *edges = NULL;
-    size_t n = 0;
-    cudaError_t error = cudaErrorNotSupported;
-#if CUDART_VERSION >= 13000
-    error = cudaStreamGetCaptureInfo(d->stream, &status, NULL, NULL, &nodes, &edges, &n);
-#elif CUDART_VERSION >= 12030
-    error = cudaStreamGetCaptureInfo_v3(d->stream, &status, NULL, NULL, &nodes, &edges, &n);
-#else
-    (void)d, (void)nodes, (void)edges;
-#endif
-    error = unless_too_old(error, &last->known);
-    last->known &= status == cudaStreamCaptureStatusActive;
-    last->n = !last->known ? 0 : n < LAST_MAX ? n : LAST_MAX;
-    for (size_t i = 0; i < last->n; i++)
-        last->node[i] = nodes[i];
-    return error;
-}
-
-/* A programmatic edge from the end of a launch lets the next one begin before it is done. */
-static enum gate_status check_edges(cudaGraphNode_t node, unsigned index, struct gate_error *err)
-{
-    cudaGraphEdgeData edges[LAST_MAX];
-    bool known;
-    size_t n;
-    CUDA_TRY(edges_from(node, edges, &n, &known), err);
-    for (size_t j = 0; known && j < n && j < LAST_MAX; j++)
-        if (edges[j].type == cudaGraphDependencyTypeProgrammatic)
-            return gate_fail(err, GATE_WRONG,
-                             "launch %u begins before launch %u has ended (programmatic "
-                             "dependent launch across launches): neither takes the time that "
-                             "is measured",
-                             index, index - 1);
-    return GATE_OK;
-}
-
-/*
- * Launch `index` into the capture; `last` holds what the one before it ended with. Its edges are
- * looked at only while the capture is whole: of a broken one the nodes may be gone.
- */
-static enum gate_status capture_launch(struct cuda_device *d, device_launch_fn launch,
-                                       void *context, unsigned index, struct last_nodes *last,
-                                       struct gate_error *err)
-{
-    struct last_nodes now = {};
-    GATE_TRY(cuda_call_launch(d, launch, context, index, err));
-    CUDA_TRY(find_last(d, &now), err);
-    for (size_t i = 0; now.known && i < last->n; i++)
-        GATE_TRY(check_edges(last->node[i], index, err));
-    *last = now;
-    return GATE_OK;
-}
-
-/*
- * Captures the launches, and the delay behind them unless `delay_ns` is NULL. In the global mode
- * every call that could disturb a capture is an error, whichever thread makes it. Whatever happens
- * the stream ends up as it was and no error is left behind; on success the graph is the caller's.
- */
-static enum gate_status capture(struct cuda_device *d, device_launch_fn launch, void *context,
-                                unsigned n, const uint64_t *delay_ns, cudaGraph_t *graph,
-                                struct gate_error *err)
-{
-    CUDA_TRY(cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeGlobal), err);
-    enum gate_status status = GATE_OK;
-    struct last_nodes last = {};
-    for (unsigned i = 0; i < n && status == GATE_OK; i++)
-        status = capture_launch(d, launch, context, i, &last, err);
-    const cudaError_t during = cudaGetLastError();
-    if (status == GATE_OK && during == cudaSuccess && delay_ns)
-        status = enqueue_delay(d, delay_ns, err);
-    const cudaError_t ended = cudaStreamEndCapture(d->stream, graph);
-    (void)cudaGetLastError();
-    const cudaError_t error = ended != cudaSuccess ? ended : during;
-    if (status == GATE_OK && error == cudaSuccess)
-        return GATE_OK;
-    if (ended == cudaSuccess)
-        (void)cudaGraphDestroy(*graph);
-    *graph = NULL;
-    if (error == cudaSuccess)
-        return gate_fail_context(err, "while the launches were recorded (%s)", capture_rule);
-    return gate_fail(err, GATE_WRONG, "the launches cannot be recorded: %s (%s); %s",
-                     cudaGetErrorString(error), cudaGetErrorName(error), capture_rule);
-}
-
 /* Makes the graph executable and moves it to the device, so that a replay only starts it. */
 static enum gate_status instantiate(struct cuda_device *d, cudaGraph_t graph, cudaGraphExec_t *exec,
                                     struct gate_error *err)
@@ -299,8 +127,9 @@ static enum gate_status record(struct cuda_device *d, device_launch_fn launch, v
 {
     if (delayed)
         GATE_TRY(make_delay(d, &r->delay_ns, err));
-    GATE_TRY(capture(d, launch, context, n, r->delay_ns, &r->graph, err));
-    GATE_TRY(check_nodes(r->graph, n, delayed, err));
+    const struct cuda_launches launches = {launch, context, n};
+    GATE_TRY(
+        cuda_capture(d, &launches, delayed ? enqueue_delay : NULL, r->delay_ns, &r->graph, err));
     return instantiate(d, r->graph, &r->exec, err);
 }
 

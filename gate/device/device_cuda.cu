@@ -1,9 +1,10 @@
 /*
  * device_cuda.cu: the CUDA backend of device.h: opening a GPU, memory, and the table.
  *
- * Its other parts, by idea: cuda_error, cuda_fill, cuda_compare, cuda_hash, cuda_guard, cuda_replay
- * (launches and graphs), cuda_time, cuda_hold and cuda_clock (what makes a time trustworthy),
- * cuda_cold (sweeps), cuda_control, cuda_state, cuda_peaks, cuda_users and nvml.
+ * Its other parts, by idea: cuda_error, cuda_fill, cuda_compare, cuda_hash, cuda_guard,
+ * cuda_replay, cuda_capture and cuda_serial (launches and graphs), cuda_time, cuda_hold and
+ * cuda_clock (what makes a time trustworthy), cuda_cold (sweeps), cuda_control, cuda_state,
+ * cuda_peaks, cuda_users and nvml.
  */
 #include "cuda_device.cuh"
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "device_kernels.h"
 #include "gpu_device.h"
 
@@ -66,6 +67,26 @@ static void test_replay_runs_each_launch_once(void)
         CHECK(is_ok(device_replay_run(device, replay, &time, &err), &err));
     CHECK(is_ok(device_download(device, &sum, m.data, 8, &err), &err));
     CHECK(sum == RUNS * N * (N + 1) / 2);
+    device_replay_free(device, replay);
+    device_free(device, &m);
+}
+
+/* What recording costs is for the reader. */
+static void test_many_launches_are_recorded(void)
+{
+    enum { N = 20000 };
+    struct device_memory m = new_memory(8);
+    struct device_replay *replay = NULL;
+    struct device_time time;
+    struct gate_error err;
+    int64_t sum = 0;
+    CHECK(is_ok(device_fill_bytes(device, m.data, 0, 8, &err), &err));
+    const double begin = clock_s();
+    CHECK(is_ok(device_replay_record(device, launch_add, m.data, N, true, &replay, &err), &err));
+    printf("# %d launches are recorded in %g s\n", N, clock_s() - begin);
+    CHECK(is_ok(device_replay_run(device, replay, &time, &err), &err));
+    CHECK(is_ok(device_download(device, &sum, m.data, 8, &err), &err));
+    CHECK(sum == (int64_t)N * (N + 1) / 2);
     device_replay_free(device, replay);
     device_free(device, &m);
 }
@@ -234,6 +255,7 @@ int main(void)
         {"launch errors are told apart", test_launch_errors_are_told_apart},
         {"replay time scales with the launches", test_replay_time_scales_with_the_launches},
         {"replay runs each launch once", test_replay_runs_each_launch_once},
+        {"many launches are recorded", test_many_launches_are_recorded},
         {"recording refuses more than enqueueing",
          test_recording_refuses_what_does_more_than_enqueue},
         {"a delay adds its time", test_delay_adds_its_time},

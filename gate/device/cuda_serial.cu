@@ -1,0 +1,265 @@
+/* cuda_serial.cu: see cuda_serial.cuh; what a graph must be like is serial.h's. */
+#include "cuda_serial.cuh"
+
+#include <stdlib.h>
+
+extern "C" {
+#include "device/serial.h"
+}
+
+/* A launch that joins its streams ends with one node, and has hardly more than a few. */
+#define ENDS_MAX ((size_t)1 << 23)
+
+/* The questions have other names since CUDA 13, and do not tell the types of edges before 12.3. */
+#if CUDART_VERSION >= 13000
+#define CAPTURE_INFO cudaStreamGetCaptureInfo
+#define GRAPH_EDGES cudaGraphGetEdges
+#elif CUDART_VERSION >= 12030
+#define CAPTURE_INFO cudaStreamGetCaptureInfo_v3
+#define GRAPH_EDGES cudaGraphGetEdges_v2
+#endif
+
+/* ---- what launches end with ---- */
+
+#ifdef CAPTURE_INFO
+
+static bool make_room(struct cuda_ends *e, size_t n)
+{
+    if (e->n + n > e->room) {
+        const size_t room = 2 * (e->n + n);
+        void *more = realloc(e->node, room * sizeof(*e->node));
+        if (!more)
+            return false;
+        e->node = (cudaGraphNode_t *)more;
+        e->room = room;
+    }
+    if (e->n_launches == e->launches_room) {
+        const unsigned room = e->launches_room ? 2 * e->launches_room : 64;
+        void *more = realloc(e->end, room * sizeof(*e->end));
+        if (!more)
+            return false;
+        e->end = (size_t *)more;
+        e->launches_room = room;
+    }
+    return true;
+}
+
+static enum gate_status keep(struct cuda_ends *e, const cudaGraphNode_t *nodes, size_t n,
+                             struct gate_error *err)
+{
+    if (n > ENDS_MAX - e->n)
+        return gate_fail(err, GATE_WRONG,
+                         "launch %u ends with %zu operations side by side, %zu with those of the "
+                         "launches before; a launch that uses streams of its own joins them",
+                         e->n_launches, n, e->n + n);
+    if (!make_room(e, n))
+        return gate_fail(err, GATE_ENVIRONMENT, "out of memory for %zu graph nodes", e->n + n);
+    for (size_t i = 0; i < n; i++)
+        e->node[e->n++] = nodes[i];
+    e->end[e->n_launches++] = e->n;
+    return GATE_OK;
+}
+
+/* A driver of an older CUDA 12 than the runtime does not know the question. */
+static bool is_too_old(cudaError_t error)
+{
+    if (error != cudaErrorCallRequiresNewerDriver && error != cudaErrorNotSupported)
+        return false;
+    (void)cudaGetLastError();
+    return true;
+}
+
+enum gate_status cuda_ends_add(struct cuda_ends *e, cudaStream_t stream, struct gate_error *err)
+{
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    const cudaGraphNode_t *nodes = NULL;
+    const cudaGraphEdgeData *edges = NULL;
+    size_t n = 0;
+    if (e->unknown)
+        return GATE_OK;
+    const cudaError_t error = CAPTURE_INFO(stream, &status, NULL, NULL, &nodes, &edges, &n);
+    e->unknown =
+        is_too_old(error) || (error == cudaSuccess && status != cudaStreamCaptureStatusActive);
+    if (e->unknown)
+        return GATE_OK;
+    CUDA_TRY(error, err);
+    return keep(e, nodes, n, err);
+}
+
+#else
+
+enum gate_status cuda_ends_add(struct cuda_ends *e, cudaStream_t stream, struct gate_error *err)
+{
+    (void)stream, (void)err;
+    e->unknown = true;
+    return GATE_OK;
+}
+
+#endif
+
+void cuda_ends_release(struct cuda_ends *e)
+{
+    free(e->node);
+    free(e->end);
+}
+
+/* ---- the graph ---- */
+
+#ifdef GRAPH_EDGES
+
+/* A graph as CUDA tells of it, and as serial.h wants it. */
+struct told {
+    cudaGraphNode_t *nodes; /* sorted, so that a node's number is found */
+    size_t n_nodes;
+    cudaGraphNode_t *from, *to;
+    cudaGraphEdgeData *data;
+    size_t n_edges;
+    struct serial_edge *edges;
+    uint32_t *last;
+};
+
+static void release(struct told *t)
+{
+    free(t->nodes);
+    free(t->from);
+    free(t->to);
+    free(t->data);
+    free(t->edges);
+    free(t->last);
+}
+
+static int by_handle(const void *a, const void *b)
+{
+    const uintptr_t x = (uintptr_t) * (const cudaGraphNode_t *)a;
+    const uintptr_t y = (uintptr_t) * (const cudaGraphNode_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* A node that is none of the graph gets a number that is out of range. */
+static uint32_t number_of(const struct told *t, cudaGraphNode_t node)
+{
+    const void *found = bsearch(&node, t->nodes, t->n_nodes, sizeof(node), by_handle);
+    return found ? (uint32_t)((const cudaGraphNode_t *)found - t->nodes) : UINT32_MAX;
+}
+
+static bool allocate(struct told *t, size_t n_edges)
+{
+    free(t->from);
+    free(t->to);
+    free(t->data);
+    t->from = (cudaGraphNode_t *)calloc(n_edges, sizeof(*t->from));
+    t->to = (cudaGraphNode_t *)calloc(n_edges, sizeof(*t->to));
+    t->data = (cudaGraphEdgeData *)calloc(n_edges, sizeof(*t->data));
+    return t->from && t->to && t->data;
+}
+
+/* How many edges there are cannot be asked where they have types: room is made until some is left.
+ */
+static enum gate_status ask_edges(struct told *t, cudaGraph_t graph, struct gate_error *err)
+{
+    size_t room = 2 * t->n_nodes + 8;
+    for (;; room *= 2) {
+        if (!allocate(t, room))
+            return gate_fail(err, GATE_ENVIRONMENT, "out of memory for %zu graph edges", room);
+        t->n_edges = room;
+        CUDA_TRY(GRAPH_EDGES(graph, t->from, t->to, t->data, &t->n_edges), err);
+        if (t->n_edges < room)
+            return GATE_OK;
+    }
+}
+
+static enum gate_status ask_nodes(struct told *t, cudaGraph_t graph, struct gate_error *err)
+{
+    CUDA_TRY(cudaGraphGetNodes(graph, NULL, &t->n_nodes), err);
+    t->nodes = (cudaGraphNode_t *)calloc(t->n_nodes + 1, sizeof(*t->nodes));
+    if (!t->nodes || t->n_nodes >= UINT32_MAX)
+        return gate_fail(err, GATE_ENVIRONMENT, "out of memory for %zu graph nodes", t->n_nodes);
+    CUDA_TRY(cudaGraphGetNodes(graph, t->nodes, &t->n_nodes), err);
+    qsort(t->nodes, t->n_nodes, sizeof(*t->nodes), by_handle);
+    return GATE_OK;
+}
+
+static enum gate_status number_all(struct told *t, const struct cuda_ends *ends,
+                                   struct gate_error *err)
+{
+    t->edges = (struct serial_edge *)calloc(t->n_edges + 1, sizeof(*t->edges));
+    t->last = (uint32_t *)calloc(ends->n + 1, sizeof(*t->last));
+    if (!t->edges || !t->last)
+        return gate_fail(err, GATE_ENVIRONMENT, "out of memory for %zu graph edges", t->n_edges);
+    for (size_t i = 0; i < t->n_edges; i++) {
+        t->edges[i].from = number_of(t, t->from[i]);
+        t->edges[i].to = number_of(t, t->to[i]);
+        t->edges[i].early = t->data[i].type == cudaGraphDependencyTypeProgrammatic;
+    }
+    for (size_t i = 0; i < ends->n; i++)
+        t->last[i] = number_of(t, ends->node[i]);
+    return GATE_OK;
+}
+
+static enum gate_status judge(const struct told *t, const struct cuda_ends *ends,
+                              struct gate_error *err)
+{
+    struct serial_graph g = {};
+    unsigned launch = 0;
+    g.n_nodes = (uint32_t)t->n_nodes;
+    g.edges = t->edges;
+    g.n_edges = t->n_edges;
+    g.n_launches = ends->n_launches;
+    g.last = t->last;
+    g.last_end = ends->end;
+    switch (serial_check(&g, &launch)) {
+    case SERIAL:
+        return GATE_OK;
+    case SERIAL_NOTHING:
+        return gate_fail(err, GATE_WRONG,
+                         "launch %u left no operation that its stream waits for; a launch must "
+                         "enqueue its work on the stream it is given",
+                         launch);
+    case SERIAL_OVERLAPS:
+        return gate_fail(err, GATE_WRONG,
+                         "launch %u begins before launch %u has ended (work on a stream of its "
+                         "own that does not wait for all of the launch before): neither takes the "
+                         "time that is measured",
+                         launch, launch - 1);
+    case SERIAL_EARLY:
+        return gate_fail(err, GATE_WRONG,
+                         "launch %u begins before launch %u has ended (programmatic dependent "
+                         "launch across launches): neither takes the time that is measured",
+                         launch, launch - 1);
+    case SERIAL_NO_MEMORY:
+        return gate_fail(err, GATE_ENVIRONMENT, "out of memory for %zu graph nodes", t->n_nodes);
+    default:
+        return gate_fail(err, GATE_WRONG,
+                         "launch %u did more to the recording than to add to it: the graph's nodes "
+                         "and edges do not fit together",
+                         launch);
+    }
+}
+
+enum gate_status cuda_check_serial(cudaGraph_t graph, const struct cuda_ends *ends,
+                                   struct gate_error *err)
+{
+    struct told t = {};
+    if (ends->unknown)
+        return GATE_OK;
+    enum gate_status status = ask_nodes(&t, graph, err);
+    if (status == GATE_OK)
+        status = ask_edges(&t, graph, err);
+    if (status == GATE_OK)
+        status = number_all(&t, ends, err);
+    if (status == GATE_OK)
+        status = judge(&t, ends, err);
+    release(&t);
+    return status;
+}
+
+#else
+
+enum gate_status cuda_check_serial(cudaGraph_t graph, const struct cuda_ends *ends,
+                                   struct gate_error *err)
+{
+    (void)graph, (void)ends, (void)err;
+    return GATE_OK;
+}
+
+#endif

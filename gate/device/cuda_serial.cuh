@@ -1,0 +1,29 @@
+/*
+ * cuda_serial.cuh: do the launches in a CUDA graph come one after the other?
+ *
+ * Launches that overlap take less time together than one by one, and their time is what is
+ * measured.
+ */
+#ifndef GATE_DEVICE_CUDA_SERIAL_CUH
+#define GATE_DEVICE_CUDA_SERIAL_CUH
+
+#include "cuda_device.cuh"
+
+/* The nodes that launches end with, in the order of the launches. All zero: of no launch. */
+struct cuda_ends {
+    bool unknown; /* the runtime or the driver is too old to tell, or the capture is broken */
+    cudaGraphNode_t *node;
+    size_t n, room;
+    size_t *end; /* by launch: where in `node` its own end */
+    unsigned n_launches, launches_room;
+};
+
+/* Adds what the launch that was just captured into `stream` ends with. */
+enum gate_status cuda_ends_add(struct cuda_ends *e, cudaStream_t stream, struct gate_error *err);
+void cuda_ends_release(struct cuda_ends *e);
+
+/* GATE_WRONG: a launch left nothing in the graph, or begins before the one before it has ended. */
+enum gate_status cuda_check_serial(cudaGraph_t graph, const struct cuda_ends *ends,
+                                   struct gate_error *err);
+
+#endif
