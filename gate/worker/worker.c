@@ -103,6 +103,16 @@ static void add_absent(struct worker *w, const char *provider, const char *reaso
     cJSON_AddItemToArray(w->absent, o);
 }
 
+/* Before there is any library to blame. Later on it is taken for the deed of one: session.c. */
+static enum gate_status check_clock(struct gate_error *err)
+{
+    return clock_is_true() ? GATE_OK
+                           : gate_fail(err, GATE_ENVIRONMENT,
+                                       "the clock of the process is not the system's: look for a "
+                                       "preloaded library, or for a filter of system calls that "
+                                       "forbids clock_gettime");
+}
+
 static enum gate_status open_candidate(struct worker *w, const char *path, struct gate_error *err)
 {
     const struct kg_device *where = &device_info(w->device)->kg;
@@ -573,6 +583,8 @@ int cmd_worker(int argc, char **argv)
     w.out = take_standard_output();
     if (!w.out)
         return GATE_IO;
+    if (!status)
+        status = check_clock(&err);
     if (!status)
         status = device_open(o.device, &w.device, &err);
     if (!status)
