@@ -1,0 +1,102 @@
+/*
+ * CUDA: right, and slower than the original library now and then, or by one launch. Attention
+ * alone; all else goes to the original library.
+ */
+#include <cuda_runtime.h>
+
+#include "cuda_arithmetic.cuh"
+#include "faults.h"
+
+enum {
+    FIRST_CALLS = 200,
+    SLOW_NS = 50000, /* many times what a small attention takes */
+    LOOKS = 8,
+    COLD_CYCLES = 400, /* a load that misses the L2 takes longer, one that hits it does not */
+    THREADS = 32,
+};
+
+static enum kg_status launched(void)
+{
+    return cudaGetLastError() == cudaSuccess ? KG_OK : KG_LAUNCH_FAILED;
+}
+
+static cudaStream_t stream_of(const struct kg_args *args)
+{
+    return (cudaStream_t)args->stream;
+}
+
+static __global__ void nothing(void)
+{
+}
+
+static __device__ void wait(void)
+{
+    unsigned long long begin, now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+    do
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    while (now - begin < SLOW_NS);
+}
+
+static __global__ void always_wait(void)
+{
+    wait();
+}
+
+static enum kg_status extra_launch(const struct kg_problem *p, const struct kg_args *args)
+{
+    const enum kg_status status = wrap_inner(p, args);
+    if (p->op == KG_OP_ATTENTION_FWD)
+        nothing<<<1, 1, 0, stream_of(args)>>>();
+    return status == KG_OK ? launched() : status;
+}
+
+/* As what is set up when it is first needed. */
+static enum kg_status slow_at_first(const struct kg_problem *p, const struct kg_args *args)
+{
+    static unsigned calls;
+    if (p->op == KG_OP_ATTENTION_FWD && calls++ < FIRST_CALLS)
+        always_wait<<<1, 1, 0, stream_of(args)>>>();
+    const enum kg_status status = wrap_inner(p, args);
+    return status == KG_OK ? launched() : status;
+}
+
+/* The quickest of some loads tells: one alone may have to wait for more than memory. */
+static __global__ void wait_where_cold(const unsigned short *data, int64_t n)
+{
+    __shared__ volatile unsigned short there;
+    long long least = COLD_CYCLES + 1;
+    for (int64_t i = 0; i < LOOKS; i++) {
+        unsigned short value;
+        const long long begin = clock64();
+        asm volatile("ld.global.cg.u16 %0, [%1];" : "=h"(value) : "l"(&data[n * i / LOOKS]));
+        there = value; /* so that the clock is asked once it is */
+        const long long end = clock64();
+        least = end - begin < least ? end - begin : least;
+    }
+    if (least > COLD_CYCLES)
+        wait();
+}
+
+static enum kg_status slow_where_cold(const struct kg_problem *p, const struct kg_args *args)
+{
+    if (p->op == KG_OP_ATTENTION_FWD)
+        wait_where_cold<<<1, 1, 0, stream_of(args)>>>((const unsigned short *)args->in[1].data,
+                                                      p->seqlen_kv * p->head_dim);
+    const enum kg_status status = wrap_inner(p, args);
+    return status == KG_OK ? launched() : status;
+}
+
+/* A batch of one goes to one block. */
+static enum kg_status serial_at_batch_one(const struct kg_problem *p, const struct kg_args *args)
+{
+    const int64_t rows = p->batch * p->heads * p->seqlen_q;
+    if (p->op != KG_OP_ATTENTION_FWD || p->batch != 1 || rows > THREADS)
+        return wrap_inner(p, args);
+    attention<<<1, THREADS, 0, stream_of(args)>>>(job_of(p, args, PLAIN));
+    return launched();
+}
+
+FAULTS({"extra_launch", extra_launch, 0, NULL}, {"slow_at_first", slow_at_first, 0, NULL},
+       {"slow_where_cold", slow_where_cold, 0, NULL},
+       {"serial_at_batch_one", serial_at_batch_one, 0, NULL})
