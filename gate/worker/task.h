@@ -1,0 +1,61 @@
+/*
+ * task.h: one task of the protocol (PROTOCOL.md): a case is verified, timed, calibrated, and what
+ * came of it is said.
+ */
+#ifndef GATE_WORKER_TASK_H
+#define GATE_WORKER_TASK_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "cases/suite.h"
+#include "launch/arm.h"
+#include "protocol.h"
+#include "verify/early.h"
+#include "verify/verify.h"
+
+#define LIBRARIES_MAX 16
+
+/* The process, from its first task to its last. */
+struct worker {
+    FILE *out; /* the protocol; standard output itself belongs to whatever kernels print */
+    struct device *device;
+    struct library libraries[LIBRARIES_MAX]; /* the candidate first */
+    enum arm_role roles[LIBRARIES_MAX];
+    unsigned n_libraries;
+    double control_ns;
+    cJSON *absent;
+};
+
+/* Read from a line, which must stay until the task was run. */
+struct task {
+    struct suite_case c;
+    uint64_t seed;
+    double budget_ns;
+    bool verify, providers, swap, singles;
+    enum verify_tier tier;
+    bool measure;      /* false: the task ends when everything is verified */
+    const char *best;  /* SHA-256 of the library of the best; "": none */
+    const char *nonce; /* of the task; the answer repeats it */
+    const cJSON *skip;
+    double shares[PROTOCOL_SHARES_MAX]; /* calibration: of the time, to be added */
+    unsigned n_shares;
+    double d[PROTOCOL_SHARES_MAX];
+    struct fingerprints fingerprints; /* of the candidate, when another process verified it */
+    struct arm arms[ARMS_MAX];
+    unsigned n_arms;
+    struct early before;                    /* anything was asked of a library */
+    struct device_memory memory, workspace; /* of the verification */
+    struct operands operands;
+    struct reference reference;
+};
+
+/* GATE_USAGE: none that this worker knows. */
+enum gate_status task_read(const cJSON *line, struct task *t, struct gate_error *err);
+
+/* Runs it, says its phases and its end, and releases what it took. */
+void task_run(struct worker *w, struct task *t);
+
+#endif
