@@ -42,10 +42,14 @@ static size_t median_of_cycles(const struct decide_input *in, double *median)
     return n;
 }
 
-/* What the cycles say against a difference in time; empty: nothing. */
-static struct decide_text objection_of_cycles(const struct decide_input *in, enum decide_look look)
+/* What the cycles say against a difference d in time; empty: nothing, as of one that no clock makes
+ * (beside a kernel that is hundreds of times slower the best's samples are too short to count). */
+static struct decide_text objection_of_cycles(const struct decide_input *in, enum decide_look look,
+                                              double d)
 {
     double cycles, sign = look == LOOK_SLOWER ? 1 : -1;
+    if (fabs(d) > log(DECIDE_CLOCK_RANGE))
+        return (struct decide_text){""};
     size_t n = median_of_cycles(in, &cycles), processes = in->first.n + in->confirmation.n;
     if (in->counts_cycles && 2 * n < processes)
         return decide_text(
@@ -69,7 +73,7 @@ static struct decide_text objection(const struct decide_input *in, enum decide_l
             "the control kernel was not timed beside it: the machine may have changed");
     if (in->control_drift > fmax(DECIDE_CONTROL_FLAT, DECIDE_CONTROL_SHARE * fabs(d)))
         return decide_text("the control kernel moved by %.2f %%", in->control_drift * 100);
-    return f == FIGURE_TIME ? objection_of_cycles(in, look) : (struct decide_text){""};
+    return f == FIGURE_TIME ? objection_of_cycles(in, look, d) : (struct decide_text){""};
 }
 
 static enum verdict objected(const struct decide_input *in, enum decide_look look)

@@ -33,7 +33,7 @@
  * cycles say so too (median of the cycle ratios of both sequences > ln(1 + T / 2), mirrored for
  * faster). What is not known does not speak for the code: a control that was not timed in both
  * sequences, or a device that counts cycles and gave them in less than half of the processes, is an
- * objection as well. A slower case that fails it is `environment`; a faster one passes, or is
+ * objection as well; but no clock makes a difference of more than DECIDE_CLOCK_RANGE times. A slower case that fails it is `environment`; a faster one passes, or is
  * `environment` when the two are the same.
  *
  * Where p90 is gated, it is judged by the same rule, at the same looks, with a threshold of its
@@ -56,6 +56,7 @@
 
 #define DECIDE_CONTROL_FLAT 0.005
 #define DECIDE_CONTROL_SHARE 0.1
+#define DECIDE_CLOCK_RANGE 10.0 /* an H200's clock goes from 345 to 1980 MHz */
 
 /* A relative error of more than so many times the best's is a regression, whatever the speed. */
 #define DECIDE_ERROR_JUMP 2.0

@@ -51,7 +51,8 @@ static enum kg_status extra_launch(const struct kg_problem *p, const struct kg_a
     return status == KG_OK ? launched() : status;
 }
 
-/* As what is set up when it is first needed. */
+/* As what is set up when it is first needed, and by far too late: a recording holds what a fresh
+ * process enqueues in its first calls. */
 static enum kg_status slow_at_first(const struct kg_problem *p, const struct kg_args *args)
 {
     static unsigned calls;

@@ -122,6 +122,12 @@ static void a_device_with_cycles_must_give_them(void **state)
     struct decision d = decide(&in);
     assert_decided(&d, VERDICT_ENVIRONMENT);
     assert_non_null(strstr(d.reason, "SM cycles were counted in 0 of 10 processes"));
+    in.first = make_sequence(&first, 5, 1000, 0.1); /* no clock makes that */
+    in.confirmation = make_sequence(&second, 5, 1000, 0.1);
+    d = decide(&in);
+    assert_decided(&d, VERDICT_REGRESSION);
+    in.first = make_sequence(&first, 5, 3, 0.1);
+    in.confirmation = make_sequence(&second, 5, 3, 0.1);
     in.first = with_cycles(&first, 3);
     d = decide(&in);
     assert_decided(&d, VERDICT_REGRESSION);
