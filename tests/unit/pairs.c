@@ -16,6 +16,7 @@ static const struct column {
     bool required;
 } numbers[] = {
     {"process", offsetof(struct pair_row, process), true},
+    {"swapped", offsetof(struct pair_row, swapped), false},
     {"d", offsetof(struct pair_row, d), true},
     {"injected", offsetof(struct pair_row, injected), true},
     {"d_cycles", offsetof(struct pair_row, d_cycles), false},

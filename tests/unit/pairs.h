@@ -4,6 +4,7 @@
  * A CSV file with a line of names first, columns in any order:
  *   case      id of the case
  *   process   number of the process, in the order in which they ran
+ *   swapped   1: the best came first in it, 0: the candidate (optional)
  *   d         ln(candidate / best) of the process
  *   d_cycles  the same in SM cycles (optional)
  *   d_p90     the same of p90 (optional)
@@ -20,7 +21,7 @@
 
 struct pair_row {
     char name[96]; /* of the case */
-    double process, d, d_cycles, d_p90, injected, p50_ns;
+    double process, swapped, d, d_cycles, d_p90, injected, p50_ns;
 };
 
 /* Sorted by case, injected share and process, so that equal ones are neighbours. */

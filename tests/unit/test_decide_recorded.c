@@ -26,6 +26,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define TRIALS 2000 /* of a case and a threshold */
+#define TRIES 100   /* to find a process of a role: in what is made up there may be none */
 
 /* What a recorded case must come to at a threshold; changes in between promise nothing. */
 static const struct promise {
@@ -40,6 +41,7 @@ static const struct promise {
 struct group_source {
     const struct pair_row *rows;
     size_t n, next;
+    size_t drawn;    /* in this play */
     double added;    /* to d, by arithmetic */
     struct rng *rng; /* NULL: in order */
 };
@@ -47,8 +49,12 @@ struct group_source {
 static struct play_process next_process(void *source)
 {
     struct group_source *s = source;
-    size_t i = s->rng ? rng_below(s->rng, s->n) : s->next++ % s->n;
-    const struct pair_row *row = &s->rows[i];
+    const double other_role = s->drawn++ % 2 ? 0 : 1; /* play() swaps the roles by turns */
+    const struct pair_row *row;
+    size_t tries = 0;
+    do
+        row = &s->rows[s->rng ? rng_below(s->rng, s->n) : s->next++ % s->n];
+    while (row->swapped == other_role && tries++ < TRIES);
     return (struct play_process){.d = row->d + s->added,
                                  .d_cycles = row->d_cycles + s->added,
                                  .d_p90 = row->d_p90 + s->added};
@@ -64,12 +70,14 @@ static struct play_tally play_group(const struct pairs *p, struct pair_group g, 
     source.added = log1p(slower);
     rng_seed(&rng, 4);
     for (size_t i = 0; i < play_trials(TRIALS); i++) {
+        source.drawn = 0;
         struct play_end end = play(&policy, next_process, &source);
         play_count(&tally, &end);
     }
     source.rng = NULL;
     for (size_t i = 0; i < source.n; i++) {
         source.next = i;
+        source.drawn = 0;
         struct play_end end = play(&policy, next_process, &source);
         play_count(&tally, &end);
     }
