@@ -297,9 +297,11 @@ static enum gate_status sanitize(struct verify_run *v, int *code, struct gate_er
     struct sanitize s = {.suite = &v->setup.suite,
                          .options = v->setup.target.options,
                          .seed = v->request.seed,
-                         .allow = v->allow};
+                         .allow = v->allow,
+                         .progress = run_request_progress};
     supervisor_retire_worker(v->setup.supervisor); /* or the device would be busy */
     enum gate_status status = sanitize_run(&s, err);
+    run_request_progress("");
     if (status)
         return status;
     buf_init(&text, COMMAND_MAX_OUTPUT);

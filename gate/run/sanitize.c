@@ -164,6 +164,9 @@ static void run_cases(const struct sanitize *s, struct sanitize_tool *tool,
     size_t i = 0;
     while (i < s->suite->n_cases && !status) {
         const struct suite_case *c = &s->suite->cases[i];
+        char text[320];
+        snprintf(text, sizeof text, "%s [%zu/%zu] %s", tool->name, i + 1, s->suite->n_cases, c->id);
+        s->progress(text);
         const struct case_task task = {.c = c,
                                        .seed = operands_case_seed(s->seed, c->id),
                                        .budget_ms = 1,

@@ -29,6 +29,7 @@ struct sanitize {
     struct supervisor_options options;
     uint64_t seed;
     const char *allow; /* file of shell patterns, one a line, # for comments; NULL: none */
+    void (*progress)(const char *text); /* before each case, which takes seconds under a tool */
     struct sanitize_tool tools[SANITIZE_TOOLS];
 };
 

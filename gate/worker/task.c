@@ -91,7 +91,11 @@ static enum gate_status prepare_arm(struct worker *w, struct task *t, unsigned i
 static enum gate_status prepare_arms(struct worker *w, struct task *t, struct gate_error *err)
 {
     bool best_first = t->swap && t->n_arms > 1 && t->arms[1].role == ARM_BEST;
-    enum gate_status status = best_first ? prepare_arm(w, t, 1, err) : GATE_OK;
+    enum gate_status status = GATE_OK;
+    if (best_first)
+        status = early_compare(w->device, &t->before, "before anything was prepared", err);
+    if (best_first && !status)
+        status = prepare_arm(w, t, 1, err);
     if (best_first && !status)
         status = early_read(w->device, &t->before, err);
     for (unsigned i = 0; i < t->n_arms && !status; i++)

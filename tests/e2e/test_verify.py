@@ -1,6 +1,7 @@
 """`gate verify` on the host device: its tables, its exit codes, and that a fault shows again."""
 import json
 import os
+import pty
 import shlex
 import shutil
 import stat
@@ -237,6 +238,20 @@ class Sanitized(Gate):
         self.assertEqual(code, 0)
         for tool in tools.values():
             self.assertEqual((tool["cases"], tool["skipped"], tool["errors"]), (2, 0, 0))
+
+    def test_a_terminal_sees_which_case_is_at_work(self):
+        self.install()
+        terminal, other_end = pty.openpty()
+        names = dict(os.environ, GATE_MUTANT_OF=HOST, LOG="", TMPDIR=self.folder,
+                     PATH=self.bin + ":/usr/bin:/bin")
+        subprocess.run([GATE, "verify", "--sanitize", "--device", "host", "--filter",
+                        "gemm/fp32/*"], env=names, cwd=self.folder, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, stderr=other_end, check=True)
+        os.close(other_end)
+        seen = os.read(terminal, 1 << 16).decode()
+        os.close(terminal)
+        self.assertIn("memcheck [1/2] gemm/fp32/", seen)
+        self.assertIn("synccheck [2/2] gemm/fp32/", seen)
 
     def test_reports_fail(self):
         self.install()
