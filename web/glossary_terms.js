@@ -11,8 +11,8 @@ export const TERMS = {
     best: "The stored best: the lowest confirmed p50, with the library that made it, until a " +
         "slower one is accepted in its place. Each run times that library anew.",
     change: "Time against the stored best, measured in the same processes; + is slower. Beside " +
-        "it the 99 % interval in percent, whose two sides need not be alike. The picture has it " +
-        "between marks at the threshold.",
+        "it the verdict's interval in percent, whose two sides need not be alike. The picture " +
+        "has it between marks at the threshold.",
     mde: "Minimum detectable effect: the smallest change that this case could have told apart " +
         "from noise on this machine. Above the threshold, a pass means little.",
     verified: "The result was held against a reference in double precision before it was " +
@@ -43,12 +43,13 @@ export const TERMS = {
     process: "A fresh process measures candidate and best on the same buffers, in turns, and " +
         "gives one number. The verdict rests on several of them.",
     stage: "Processes of the first look, or of the confirmation that a suspicion needs.",
-    swapped: "In every other process the best is recorded and started first.",
+    swapped: "In every other process the best is loaded, recorded and started first. What the " +
+        "order adds is taken out where there are eight processes or more.",
     cycles: "The same change counted in clock cycles of the GPU, which a lower clock cannot " +
         "change.",
     ecdf: "The share of samples that took at most this long. A curve further to the left is " +
         "faster.",
-    interval: "The range that holds the true median in 99 of 100 runs, by order statistics.",
+    interval: "The range that holds the true median in 99 of 100 runs.",
     clock: "Mean clock of the multiprocessors while the samples were taken.",
     resources: "Registers of a thread, shared memory of a block, and what did not fit and went " +
         "to local memory, of the kernel that took longest.",

@@ -20,8 +20,9 @@ static const char help[] =
     "0.5,\n"
     "1, 2, 2.5, 3 and 5 %), and says for each case how often the gate would fail unchanged code, "
     "how\n"
-    "often it would catch each slowdown, and what it can resolve on this machine. The result is\n"
-    "stored in the history and printed. The budget is that of a case with one share added.\n"
+    "often it would catch each slowdown, and what a sequence of 20 processes resolves on this\n"
+    "machine (its minimum detectable effect). The result is stored in the history and printed.\n"
+    "The budget is that of a case with one share added.\n"
     "What goes wrong with a case, and SIGINT, SIGTERM and SIGHUP, cost only what is not measured\n"
     "by then: cases of five processes or more are kept, and it is said what is missing.\n"
     "\n" REQUEST_TARGET_HELP

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "decide_input.h"
+#include "decide_roles.h"
 #include "decide_text.h"
 #include "decide_view.h"
 
@@ -27,28 +28,38 @@ static void ask_for(struct decision *out, enum decide_next next, size_t n)
 
 /* ---- adjudication ---------------------------------------------------------------------------- */
 
+/* Adds the cycle ratios of a sequence, without what the order of the sides adds where every process
+ * gave one; returns how many there are. */
+static size_t add_cycles(const struct decide_sequence *s, double *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; s->d_cycles && i < s->n; i++)
+        if (!isnan(s->d_cycles[i]))
+            out[n++] = s->d_cycles[i];
+    if (n && n == s->n)
+        decide_balance(s->d_cycles, s->swapped, n, out);
+    return n;
+}
+
 /* Median of the cycle ratios that both sequences gave; returns how many there are. */
 static size_t median_of_cycles(const struct decide_input *in, double *median)
 {
     double all[2 * DECIDE_MAX_PROCESSES];
-    size_t n = 0;
-    const struct decide_sequence *const both[] = {&in->first, &in->confirmation};
-    for (size_t i = 0; i < 2; i++)
-        for (size_t j = 0; both[i]->d_cycles && j < both[i]->n; j++)
-            if (!isnan(both[i]->d_cycles[j]))
-                all[n++] = both[i]->d_cycles[j];
+    size_t n = add_cycles(&in->first, all);
+    n += add_cycles(&in->confirmation, all + n);
     stats_sort(all, n);
     *median = n ? stats_quantile(all, n, 0.5) : 0;
     return n;
 }
 
-/* What the cycles say against a difference d in time; empty: nothing, as of one that no clock makes
- * (beside a kernel that is hundreds of times slower the best's samples are too short to count). */
+/* What the cycles say against a difference d in time; empty: nothing, as of a slowdown that no
+ * clock makes (beside a kernel that is hundreds of times slower the best's samples are too short to
+ * count). */
 static struct decide_text objection_of_cycles(const struct decide_input *in, enum decide_look look,
                                               double d)
 {
     double cycles, sign = look == LOOK_SLOWER ? 1 : -1;
-    if (fabs(d) > log(DECIDE_CLOCK_RANGE))
+    if (look == LOOK_SLOWER && d > log(DECIDE_CLOCK_RANGE))
         return (struct decide_text){""};
     size_t n = median_of_cycles(in, &cycles), processes = in->first.n + in->confirmation.n;
     if (in->counts_cycles && 2 * n < processes)
@@ -87,7 +98,8 @@ static void adjudicate(struct decision *out, const struct decide_input *in,
                        enum decide_figure f)
 {
     enum decide_look look = first->look[f];
-    struct decide_text why = objection(in, look, f, first->d[f].value),
+    double one = first->d[f].value, other = second ? second->d[f].value : one;
+    struct decide_text why = objection(in, look, f, fabs(one) < fabs(other) ? one : other),
                        found = decide_difference(first, f), again = {""};
     if (second)
         again =

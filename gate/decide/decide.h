@@ -33,7 +33,7 @@
  * cycles say so too (median of the cycle ratios of both sequences > ln(1 + T / 2), mirrored for
  * faster). What is not known does not speak for the code: a control that was not timed in both
  * sequences, or a device that counts cycles and gave them in less than half of the processes, is an
- * objection as well; but no clock makes a difference of more than DECIDE_CLOCK_RANGE times. A
+ * objection as well; but no clock makes a slowdown of more than DECIDE_CLOCK_RANGE times. A
  * slower case that fails it is `environment`; a faster one passes, or is `environment` when the two
  * are the same.
  *

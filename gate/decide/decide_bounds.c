@@ -56,7 +56,7 @@ static size_t row_of(size_t n)
     return n - 2 < last ? n - 2 : last;
 }
 
-double decide_deviation(const double *d, size_t n)
+static double deviation(const double *d, size_t n)
 {
     if (n < 2)
         return 0;
@@ -71,5 +71,5 @@ double decide_mde_of(double deviation, size_t n)
 
 double decide_mde(const double *d, size_t n)
 {
-    return decide_mde_of(decide_deviation(d, n), n);
+    return decide_mde_of(deviation(d, n), n);
 }

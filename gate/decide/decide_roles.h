@@ -2,7 +2,7 @@
  * decide_roles.h: what the order of the two sides adds to d, taken out.
  *
  * Whose kernels are loaded, recorded and started first has something of it that lasts as long as
- * the process: where code lies made 0.24 % of a decode kernel of 13 us. The roles are swapped in
+ * the process: where code lies made 0.27 % of a decode kernel of 13 us. The roles are swapped in
  * every other process, so that this adds to one half of them what it takes from the other: a
  * crossover trial, whose effect of the order is estimated and removed (Senn, Cross-over Trials in
  * Clinical Research, 2002). What is left is spread out by sqrt(n / (n - 2)), for the two figures

@@ -8,7 +8,9 @@
  * `sequence` shall be equal only where the work is, so all bytes of an argument count: what a
  * struct means is not known. Padding that a library leaves undefined therefore makes equal work
  * look different, as does an order of nodes other than that of their launch, which the runtime
- * keeps without promising it. Both are errors to the safe side: "not known to be the same".
+ * keeps without promising it. Both are errors to the safe side: "not known to be the same". Not so
+ * the edges of the graph, which are not looked at: the same nodes in another order of waiting count
+ * as the same work, and a slowdown by that is `environment` instead of red.
  */
 #include "cuda_device.cuh"
 

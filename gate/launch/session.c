@@ -366,9 +366,10 @@ static size_t logs_of_rounds(double *ratios, size_t n)
 static enum gate_status median_ratio(const double *a, const double *b, size_t n,
                                      struct estimate *out, struct gate_error *err)
 {
-    double *ratios = malloc(2 * n * sizeof *ratios), *sorted = ratios + n;
+    double *ratios = malloc(2 * n * sizeof *ratios);
     if (!ratios)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
+    double *sorted = ratios + n;
     *out = (struct estimate){0};
     if (pair_ratios(a, b, n, ratios, sorted)) {
         for (size_t j = 0; j < n; j++)

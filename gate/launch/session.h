@@ -12,8 +12,8 @@
  *
  * Rounds go forth and back over two arms, A B B A and then B A A B, and neighbouring samples are
  * paired, which a change of the clock between rounds leaves alone. With `swap` the best is recorded
- * first and begins the first round: what favours the first one favours each side in half of the
- * processes. (In v1 rests were twice as long, and each set had a content of its own.)
+ * first and begins the first round (the worker has prepared it first as well): what favours the
+ * first one favours each side in half of the processes.
  */
 #ifndef GATE_LAUNCH_SESSION_H
 #define GATE_LAUNCH_SESSION_H
@@ -91,8 +91,8 @@ void session_clear(struct session *s);
  * Median of candidate over arm i, pair by pair (both kinds of rounds count the same). Its interval
  * is that of a mean over rounds, stats_mean_half_width(): what a slow drift adds to one pair of a
  * round it takes from the other, which an interval over pairs does not know (it was up to 20 times
- * too wide for GEMMs at the power limit). Then the same in SM cycles; 0 when the clock was not
- * measured in every sample.
+ * too wide for GEMMs at the power limit). One wild round widens it: that asks for more rounds. Then
+ * the same in SM cycles; 0 when the clock was not measured in every sample.
  */
 enum gate_status session_ratio(const struct session *s, unsigned i, struct estimate *out,
                                struct gate_error *err);

@@ -1,7 +1,8 @@
 #include "calibrate.h"
 
+#include <math.h>
+
 #include "decide/decide.h"
-#include "decide/decide_roles.h"
 #include "launch/operands.h"
 
 #define DECISIONS 2000
@@ -112,16 +113,15 @@ static cJSON *incomplete_object(const struct calibrated_case *c, size_t wanted)
     return o;
 }
 
-/* What a whole sequence resolves where processes have the deviation of these. */
-static double mde_of(const struct calibrated_case *c)
+/* Standard deviation of d within the roles, which a whole sequence takes the difference out of. */
+static double deviation(const double *d, size_t n)
 {
-    double d[CALIBRATE_PROCESSES_MAX];
-    bool swapped[CALIBRATE_PROCESSES_MAX];
-    size_t n = c->n < DECIDE_MAX_PROCESSES ? c->n : DECIDE_MAX_PROCESSES;
+    double mean[2] = {0}, squares = 0;
     for (size_t i = 0; i < n; i++)
-        swapped[i] = i % 2;
-    decide_balance(c->d[0], swapped, n, d);
-    return decide_mde_of(decide_deviation(d, n), DECIDE_LAST_LOOK);
+        mean[i % 2] += d[i] / (double)((n + 1 - i % 2) / 2);
+    for (size_t i = 0; i < n; i++)
+        squares += (d[i] - mean[i % 2]) * (d[i] - mean[i % 2]);
+    return n > 2 ? sqrt(squares / (double)(n - 2)) : 0;
 }
 
 cJSON *calibrate_document(const struct calibrated_case *cases, size_t n_cases, size_t wanted,
@@ -136,7 +136,7 @@ cJSON *calibrate_document(const struct calibrated_case *cases, size_t n_cases, s
     for (size_t i = 0; i < n_cases; i++) {
         const struct calibrated_case *c = &cases[i];
         if (calibrate_has_figures(c)) {
-            double mde = mde_of(c);
+            double mde = decide_mde_of(deviation(c->d[0], c->n), DECIDE_LAST_LOOK);
             bool resolved = mde > 0 && mde <= c->threshold;
             cJSON_AddItemToArray(list, case_object(c, mde, resolved));
             counts[VERDICT_NO_VERDICT] += !resolved;

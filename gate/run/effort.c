@@ -27,7 +27,7 @@ double effort_wanted_ms(const struct effort *e, double level)
 
 double effort_level(const struct effort *efforts, size_t n)
 {
-    for (double level = EFFORT_HALF_WIDTH; level < 1; level *= LEVEL_STEP) {
+    for (double level = MEASURE_HALF_WIDTH; level < 1; level *= LEVEL_STEP) {
         double sum_ms = 0;
         for (size_t i = 0; i < n; i++)
             sum_ms += effort_wanted_ms(&efforts[i], level);

@@ -5,17 +5,15 @@
  * neighbouring samples differ so much that the process itself does not know its d to 0.1 %. More
  * rounds help these and are lost on the others, so the time that a process may spend beyond its
  * eight rounds is one pot, which goes where the process before saw the widest intervals: all are
- * brought down to one level, the lowest that the pot pays for. A whole run stays as long as it was,
- * to within five pots.
+ * brought down to one level, the lowest that the pot pays for.
  */
 #ifndef GATE_RUN_EFFORT_H
 #define GATE_RUN_EFFORT_H
 
 #include <stddef.h>
 
-#define EFFORT_HALF_WIDTH 0.001 /* of d within a process: no level is lower */
-#define EFFORT_POT_MS 400.0     /* of a process, for all of its cases */
-#define EFFORT_CASE_MS 300.0    /* of it, for one case */
+#define EFFORT_POT_MS 400.0  /* of a process, for all of its cases */
+#define EFFORT_CASE_MS 300.0 /* of it, for one case */
 
 /* What a process saw of a case. */
 struct effort {
@@ -31,7 +29,7 @@ double effort_rounds_ms(const struct effort *e);
  * samples; at most EFFORT_CASE_MS. */
 double effort_wanted_ms(const struct effort *e, double level);
 
-/* The lowest level, EFFORT_HALF_WIDTH or more, that the pot brings all of these to, within 1 %;
+/* The lowest level, MEASURE_HALF_WIDTH or more, that the pot brings all of these to, within 1 %;
  * infinite where even 100 % is too much: then nothing is wanted. */
 double effort_level(const struct effort *efforts, size_t n);
 

@@ -177,8 +177,9 @@ struct sequences {
     bool swapped[RUN_STAGES][DECIDE_LAST_LOOK];
 };
 
+/* Where there is a number alone, the order of the sides is nothing that could matter. */
 static struct decide_sequence flatten(const struct run_sequence *q, struct sequences *to,
-                                      enum run_stage stage)
+                                      enum run_stage stage, bool paired)
 {
     bool cycles = false, p90 = true;
     for (size_t i = 0; i < q->n; i++) {
@@ -192,7 +193,7 @@ static struct decide_sequence flatten(const struct run_sequence *q, struct seque
     return (struct decide_sequence){.d = to->d[stage],
                                     .d_cycles = cycles ? to->cycles[stage] : NULL,
                                     .d_p90 = p90 ? to->p90[stage] : NULL,
-                                    .swapped = to->swapped[stage],
+                                    .swapped = paired ? to->swapped[stage] : NULL,
                                     .n = q->n};
 }
 
@@ -267,8 +268,8 @@ static void decide_measured(const struct run *run, struct run_case *c)
     bool paired = c->mode == RUN_PAIRED;
     double spread = fmax(c->best.spread, NUMBER_SPREAD_MIN);
     struct decide_input in = {
-        .first = flatten(&c->sequence[RUN_FIRST], &flat, RUN_FIRST),
-        .confirmation = flatten(&c->sequence[RUN_CONFIRMATION], &flat, RUN_CONFIRMATION),
+        .first = flatten(&c->sequence[RUN_FIRST], &flat, RUN_FIRST, paired),
+        .confirmation = flatten(&c->sequence[RUN_CONFIRMATION], &flat, RUN_CONFIRMATION, paired),
         .threshold = run_threshold(run, c),
         .p90_threshold = run->policy.p90_threshold,
         .best_p50_ns = paired ? median_best_ns(&c->sequence[RUN_FIRST]) : c->best.p50_ns,

@@ -10,7 +10,6 @@
 
 #define ROUNDS_MIN (PROTOCOL_SAMPLES_MIN / 2) /* enough if the intervals are very sharp */
 #define VERY_SHARP 0.5
-#define BEST_HALF_WIDTH 0.001 /* of the ratio to the best, and of p50 when nothing is beside it */
 #define PROVIDER_HALF_WIDTH 0.005
 #define PROVIDER_BUDGET_SHARE 0.5
 #define SINGLE_LAUNCHES_MIN 10
@@ -55,7 +54,7 @@ static enum gate_status is_sharp(const struct session *s, double times, bool *sh
             i ? session_ratio(s, i, &q.p50, err) : session_quantiles(s, 0, &q, err);
         if (status)
             return status;
-        double wanted = s->arms[i].role == ARM_PROVIDER ? PROVIDER_HALF_WIDTH : BEST_HALF_WIDTH;
+        double wanted = s->arms[i].role == ARM_PROVIDER ? PROVIDER_HALF_WIDTH : MEASURE_HALF_WIDTH;
         *sharp = stats_half_width(q.p50) < times * wanted;
     }
     return GATE_OK;

@@ -14,14 +14,15 @@
 
 #include "audit.h"
 
-#define MEASURE_ROUNDS 8    /* even: half of each kind */
-#define MEASURE_SINGLES 100 /* launches of an arm, one by one, at most */
+#define MEASURE_ROUNDS 8         /* even: half of each kind */
+#define MEASURE_HALF_WIDTH 0.001 /* is enough: of the ratio to the best, or of p50 beside none */
+#define MEASURE_SINGLES 100      /* launches of an arm, one by one, at most */
 
 struct measure_policy {
     double budget_ns;        /* for the rounds of one case */
     double single_budget_ns; /* for its single launches; 0: none */
     bool all_singles;        /* MEASURE_SINGLES of them, whatever they take: their p90 is gated */
-    bool swap;               /* the best is recorded and started first */
+    bool swap;               /* the best is recorded and started first, as it was prepared first */
     bool sensors;            /* read the device's before and after the rounds */
 };
 

@@ -84,7 +84,7 @@ static enum gate_status prepare_arm(struct worker *w, struct task *t, unsigned i
 }
 
 /*
- * Code is loaded in the order of its first use, and where it lies can make 0.3 % of a short kernel:
+ * Code is loaded in the order of its first use, and where it lies made 0.27 % of a short kernel:
  * with the roles swapped the best is prepared first. What that did to the process is not put down
  * to the candidate; the process that verifies is never swapped.
  */

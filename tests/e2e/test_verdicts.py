@@ -160,7 +160,7 @@ class Noise(Gate):
                     self.assertEqual(case["verdict"], "no-verdict")
                     self.assertEqual(len(case["processes"]), 20)
                     self.assertIn("this machine resolves", case["reason"])
-                    self.assertGreater(case["mde"], 1)
+                    self.assertGreater(case["mde"], 0.1)
                 os.unlink(self.path("count"))
 
     def test_in_any_order(self):

@@ -105,9 +105,7 @@ static void assert_row(const struct row *r, double threshold)
     const struct decide_input policy = {.threshold = threshold, .best_p50_ns = 1e5};
     struct play_tally t = rates(r->model, &policy, r->change, one_figure);
     double red = play_share(&t, VERDICT_REGRESSION), pass = play_share(&t, VERDICT_PASS);
-    /* Cycles are not balanced between the roles as time is, so that once in a while they object. */
-    assert_true(play_share(&t, VERDICT_ENVIRONMENT) <= 0.0001);
-    assert_int_equal(t.verdicts[VERDICT_WRONG], 0);
+    assert_int_equal(t.verdicts[VERDICT_ENVIRONMENT] + t.verdicts[VERDICT_WRONG], 0);
     if (red < r->red_min || red > r->red_max || pass < r->pass_min || pass > r->pass_max)
         fail_msg("%s, %+.2f %%: red %g in [%g, %g]? pass %g in [%g, %g]?", r->model->name,
                  r->change * 100, red, r->red_min, r->red_max, pass, r->pass_min, r->pass_max);

@@ -41,6 +41,37 @@ static void few_processes_are_left_alone(void **state)
     assert_memory_equal(out, two_roles, sizeof out);
 }
 
+/* A process was lost: five of one role, four of the other. */
+static void roles_need_not_be_alike(void **state)
+{
+    static const double d[] = {0.0034,  -0.0014, 0.0033, -0.0015, 0.0035,
+                               -0.0013, 0.0034,  0.0032, -0.0014};
+    static const bool swapped[] = {false, true, false, true, false, true, false, false, true};
+    double out[COUNT(d)];
+    (void)state;
+    decide_balance(d, swapped, COUNT(d), out);
+    for (size_t i = 0; i < COUNT(d); i++)
+        assert_true(fabs(out[i] - 0.001) < 0.0003);
+}
+
+/* Slow only where it comes first: half of 8 % is what it is slower by, and that is red. */
+static void a_slowdown_of_one_role_is_red(void **state)
+{
+    double d[12];
+    bool swapped[12];
+    (void)state;
+    for (size_t i = 0; i < COUNT(d); i++) {
+        swapped[i] = i % 2;
+        d[i] = (swapped[i] ? 0 : 0.08) + 0.0002 * (double)(i % 3);
+    }
+    const struct decide_sequence s = {.d = d, .swapped = swapped, .n = COUNT(d)};
+    const struct decide_input in = {
+        .first = s, .confirmation = s, .threshold = 0.02, .best_p50_ns = 13e3};
+    struct decision decision = decide(&in);
+    assert_int_equal(decision.verdict, VERDICT_REGRESSION);
+    assert_true(fabs(log(decision.ratio.value) - 0.04) < 0.001);
+}
+
 static void a_case_whose_order_matters_is_resolved(void **state)
 {
     const struct decide_input known = {.first = {.d = two_roles, .swapped = by_turns, .n = 8},
@@ -62,6 +93,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_effect_of_the_order_goes),
         cmocka_unit_test(few_processes_are_left_alone),
+        cmocka_unit_test(roles_need_not_be_alike),
+        cmocka_unit_test(a_slowdown_of_one_role_is_red),
         cmocka_unit_test(a_case_whose_order_matters_is_resolved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "gate/run/effort.h"
+#include "gate/worker/measure.h"
 
 static void assert_near(double a, double b)
 {
@@ -32,11 +33,11 @@ static void only_what_is_wide_wants_more(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct effort e = {rows[i].half_width, rows[i].samples, 1e6};
-        assert_near(effort_wanted_ms(&e, EFFORT_HALF_WIDTH), rows[i].wanted_ms);
+        assert_near(effort_wanted_ms(&e, MEASURE_HALF_WIDTH), rows[i].wanted_ms);
     }
     const struct effort one = {0, 16, 1e6}, slow = {0.0012, 16, 3e6};
     assert_near(effort_rounds_ms(&one), 38.4);
-    assert_near(effort_wanted_ms(&slow, EFFORT_HALF_WIDTH), 3.52 * 14.4);
+    assert_near(effort_wanted_ms(&slow, MEASURE_HALF_WIDTH), 3.52 * 14.4);
 }
 
 static double sum_ms(const struct effort *efforts, size_t n, double level)
@@ -51,8 +52,8 @@ static void few_wishes_are_all_met(void **state)
 {
     const struct effort few[] = {{0.0012, 16, 1e6}, {0.0005, 16, 1e6}};
     (void)state;
-    assert_near(effort_level(few, 0), EFFORT_HALF_WIDTH);
-    assert_near(effort_level(few, 2), EFFORT_HALF_WIDTH);
+    assert_near(effort_level(few, 0), MEASURE_HALF_WIDTH);
+    assert_near(effort_level(few, 2), MEASURE_HALF_WIDTH);
 }
 
 /* One wide case among many that are a little over: it gets nearly all. */
@@ -72,7 +73,17 @@ static void the_widest_come_first(void **state)
 static void the_pot_is_never_exceeded(void **state)
 {
     struct effort efforts[54];
+    uint32_t random = 1;
     (void)state;
+    for (int trial = 0; trial < 1000; trial++) {
+        for (size_t i = 0; i < 54; i++) {
+            random = random * 1664525u + 1013904223u; /* Numerical Recipes */
+            efforts[i] = (struct effort){(random >> 16) * 1e-6, 8 + (random >> 24),
+                                         (random >> 12) % 5000000};
+        }
+        double sum = sum_ms(efforts, 54, effort_level(efforts, 54));
+        assert_true(sum > 0.9 * EFFORT_POT_MS && sum <= EFFORT_POT_MS);
+    }
     for (size_t i = 0; i < 54; i++)
         efforts[i] = (struct effort){i % 2 ? INFINITY : NAN, 16, 1e6};
     assert_near(sum_ms(efforts, 54, effort_level(efforts, 54)), 0);
