@@ -124,7 +124,7 @@ static void unchanged_code_is_never_red(void **state)
         {&noisy, 0, 0, 0.0001, 0.99, 1},
         {&everything, 0, 0, 0.0001, 0.9, 1},
         {&bimodal10, 0, 0, 0.0001, 0.85, 1},
-        {&bimodal25, 0, 0, 0.0001, 0.3, 0.5},
+        {&bimodal25, 0, 0, 0.0003, 0.3, 0.5},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++)
