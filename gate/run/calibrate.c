@@ -116,9 +116,10 @@ static cJSON *incomplete_object(const struct calibrated_case *c, size_t wanted)
 /* Standard deviation of d within the roles, which a whole sequence takes the difference out of. */
 static double deviation(const double *d, size_t n)
 {
+    const size_t of_role[2] = {(n + 1) / 2, n / 2};
     double mean[2] = {0}, squares = 0;
     for (size_t i = 0; i < n; i++)
-        mean[i % 2] += d[i] / (double)((n + 1 - i % 2) / 2);
+        mean[i % 2] += d[i] / (double)of_role[i % 2];
     for (size_t i = 0; i < n; i++)
         squares += (d[i] - mean[i % 2]) * (d[i] - mean[i % 2]);
     return n > 2 ? sqrt(squares / (double)(n - 2)) : 0;
