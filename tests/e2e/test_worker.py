@@ -1,0 +1,39 @@
+"""`gate worker` itself, as the supervisor speaks to it (gate/worker/PROTOCOL.md)."""
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+BUILD = os.environ["KERNEL_GATE_BUILD"]
+GATE = os.path.join(BUILD, "bin", "gate")
+HOST = os.path.join(BUILD, "lib", "kernel-gate", "libhost.so")
+CASE = {"op": "gemm", "dtype": "fp32", "m": 8, "n": 8, "k": 8}
+
+
+class Order(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.best = shutil.copy(HOST, os.path.join(folder.name, "best.so"))
+        with open(self.best, "rb") as file:
+            self.sha256 = hashlib.sha256(file.read()).hexdigest()
+
+    def prepared(self, swap):
+        """Whose kernels are prepared for a case, in turn."""
+        task = {"task": "case", "case": CASE, "seed": "00000000000000aa", "skip": [],
+                "budget_ms": 1, "best": self.sha256, "verify": False, "providers": False,
+                "swap": swap}
+        done = subprocess.run([GATE, "worker", "--device", "host", "--library", HOST, "--best",
+                               self.best], input=json.dumps(task) + "\n", capture_output=True,
+                              text=True, check=True)
+        said = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual(said[-1]["outcome"], "measured", said[-1])
+        return [line["provider"] for line in said if line.get("phase") == "prepare"]
+
+    def test_who_comes_first_has_its_code_loaded_first(self):
+        one, other = self.prepared(False)
+        self.assertEqual(other, "best")
+        self.assertEqual(self.prepared(True), ["best", one])
