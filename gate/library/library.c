@@ -86,7 +86,9 @@ static enum gate_status load(const char *path, uint32_t kind, struct library *li
     return check_table(lib->table, kind, err);
 }
 
-/* Copies a file into memory that has a path of its own while `*fd` is open. */
+/* Copies a file into memory that has a path of its own while `*fd` is open. It stays open as long
+ * as the library: dlopen() takes a path that it has opened before for the same file, and the next
+ * copy would have it. */
 static enum gate_status copy_to_memory(const char *path, int *fd, char *copy, size_t size,
                                        struct gate_error *err)
 {
@@ -107,19 +109,28 @@ static enum gate_status copy_to_memory(const char *path, int *fd, char *copy, si
     return GATE_OK;
 }
 
+static void unload(struct library *lib)
+{
+    if (lib->handle)
+        dlclose(lib->handle);
+    if (lib->copy >= 0)
+        close(lib->copy);
+    machine_code_free(lib->code);
+    *lib = (struct library){.copy = -1};
+}
+
 enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, struct library *out,
                               struct gate_error *err)
 {
-    struct library lib = {0};
+    struct library lib = {.copy = -1};
     char copy[64];
     const char *from = path;
-    int fd = -1;
     enum gate_status status = GATE_OK;
     if (access(path, R_OK))
         return gate_fail(err, GATE_USAGE, "cannot read kernel library '%s': %s", path,
                          strerror(errno));
     if (own_copy) {
-        status = copy_to_memory(path, &fd, copy, sizeof copy, err);
+        status = copy_to_memory(path, &lib.copy, copy, sizeof copy, err);
         from = copy;
     }
     if (!status)
@@ -130,12 +141,8 @@ enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, st
         status = machine_code_read(from, &lib.code, err);
     if (!status)
         status = load(from, kind, &lib, err);
-    if (fd >= 0)
-        close(fd); /* what is loaded stays mapped */
     if (status) {
-        if (lib.handle)
-            dlclose(lib.handle);
-        machine_code_free(lib.code);
+        unload(&lib);
         return gate_fail_context(err, "kernel library '%s'", path);
     }
     *out = lib;
@@ -151,9 +158,7 @@ void library_close(struct library *lib)
 {
     if (lib->table && lib->table->close)
         lib->table->close();
-    if (lib->handle)
-        dlclose(lib->handle);
-    *lib = (struct library){0};
+    unload(lib);
 }
 
 const struct kg_kernel *library_choose(const struct library *lib, const struct kg_problem *p,

@@ -20,6 +20,7 @@ struct library {
     char file[256]; /* name without folder */
     char sha256[65];
     struct machine_code *code; /* NULL: of no GPU */
+    int copy;                  /* descriptor of the copy that was loaded; -1: none */
 };
 
 /*

@@ -10,6 +10,7 @@ import unittest
 BUILD = os.environ["KERNEL_GATE_BUILD"]
 GATE = os.path.join(BUILD, "bin", "gate")
 HOST = os.path.join(BUILD, "lib", "kernel-gate", "libhost.so")
+ZEROS = os.path.join(BUILD, "tests", "mutants", "host_zeros.so")
 CASE = {"op": "gemm", "dtype": "fp32", "m": 8, "n": 8, "k": 8}
 
 
@@ -37,3 +38,26 @@ class Order(unittest.TestCase):
         one, other = self.prepared(False)
         self.assertEqual(other, "best")
         self.assertEqual(self.prepared(True), ["best", one])
+
+
+class Bests(unittest.TestCase):
+    def libraries(self, folder, *args):
+        """What a worker says that it has opened: file and provider of each."""
+        spoilt = shutil.copy(HOST, os.path.join(folder, "spoilt.so"))
+        done = subprocess.run([GATE, "worker", "--device", "host", *args], input="",
+                              env={**os.environ, "GATE_MUTANT_OF": spoilt}, capture_output=True,
+                              text=True, check=True)
+        said = json.loads(done.stdout.splitlines()[0])["libraries"]
+        return [(lib["file"], lib["provider"]) for lib in said]
+
+    def test_two_bests_are_two_libraries(self):
+        """The loader takes a path that it knows for the same file, and copies in memory that come
+        and go have the same path."""
+        with tempfile.TemporaryDirectory() as folder:
+            (zeros,) = self.libraries(folder, "--library", ZEROS)
+            (host,) = self.libraries(folder, "--library", HOST)
+            both = self.libraries(folder, "--library", HOST, "--best", HOST, "--best", ZEROS)
+            turned = self.libraries(folder, "--library", HOST, "--best", ZEROS, "--best", HOST)
+        self.assertNotEqual(zeros, host)
+        self.assertEqual(both, [host, host, zeros])
+        self.assertEqual(turned, [host, zeros, host])
