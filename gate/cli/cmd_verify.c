@@ -235,6 +235,14 @@ static enum gate_status write_result(const struct verify_run *v, struct gate_err
 
 /* ---- under sanitizers ---- */
 
+static cJSON *text_object(const struct sanitize_text *text)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "text", text->text);
+    cJSON_AddNumberToObject(o, "times", (double)text->times);
+    return o;
+}
+
 static cJSON *tool_object(const struct sanitize_tool *tool)
 {
     cJSON *o = cJSON_CreateObject();
@@ -247,7 +255,7 @@ static cJSON *tool_object(const struct sanitize_tool *tool)
     cJSON_AddStringToObject(o, "why_skipped", tool->why_skipped);
     cJSON *texts = cJSON_AddArrayToObject(o, "texts");
     for (unsigned i = 0; i < tool->n_texts; i++)
-        cJSON_AddItemToArray(texts, cJSON_CreateString(tool->texts[i]));
+        cJSON_AddItemToArray(texts, text_object(&tool->texts[i]));
     return o;
 }
 
@@ -276,7 +284,7 @@ static void write_tools_text(const struct sanitize *s, struct buf *out)
         if (t->skipped)
             buf_printf(out, "\n%s skipped %zu cases: %s\n", t->name, t->skipped, t->why_skipped);
         for (unsigned j = 0; j < t->n_texts; j++)
-            buf_printf(out, "\n%s: %s\n", t->name, t->texts[j]);
+            buf_printf(out, "\n%s, %zu times: %s\n", t->name, t->texts[j].times, t->texts[j].text);
     }
 }
 

@@ -84,9 +84,13 @@ static double t_quantile(double freedom)
            (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v);
 }
 
-double stats_mean_half_width(const double *x, size_t n)
+double stats_mean_half_width(const double *x, size_t n, size_t fitted)
 {
-    return n < 2 ? 0 : t_quantile((double)(n - 1)) * stats_deviation(x, n) / sqrt((double)n);
+    if (n <= fitted)
+        return 0;
+    double freedom = (double)(n - fitted);
+    double deviation = stats_deviation(x, n) * sqrt((double)(n - 1) / freedom);
+    return t_quantile(freedom) * deviation / sqrt((double)n);
 }
 
 double stats_half_width(struct estimate e)

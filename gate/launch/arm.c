@@ -3,9 +3,8 @@
 #include <stdlib.h>
 
 enum gate_status arm_prepare(struct device *d, const struct kg_problem *p, struct arm *arm,
-                             struct gate_error *err)
+                             const struct kg_kernel *k, struct gate_error *err)
 {
-    const struct kg_kernel *k = arm->kernel;
     const struct kg_device *where = &device_info(d)->kg;
     if (k->prepare) {
         enum kg_status status = k->prepare(p, where);
@@ -18,7 +17,8 @@ enum gate_status arm_prepare(struct device *d, const struct kg_problem *p, struc
         return gate_fail(err, GATE_ENVIRONMENT,
                          "kernel '%s' asks for a workspace of %llu bytes, more than the device has",
                          k->name, (unsigned long long)bytes);
-    arm->workspace_bytes = bytes;
+    if (bytes > arm->workspace_bytes)
+        arm->workspace_bytes = bytes;
     return GATE_OK;
 }
 
@@ -40,5 +40,5 @@ enum kg_status arm_launch(void *context, unsigned index, void *stream)
     args.workspace_bytes = l->arm->workspace_bytes;
     args.workspace = args.workspace_bytes ? l->workspace.data : NULL;
     args.stream = stream;
-    return l->arm->kernel->launch(l->problem, &args);
+    return l->kernel->launch(l->problem, &args);
 }

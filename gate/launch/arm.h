@@ -65,9 +65,12 @@ struct measurement {
     bool same_code; /* as the candidate's, launch by launch; see code_is_same() */
 };
 
+#define ARM_COPIES 2 /* of a library, at most */
+
 struct arm {
     const struct library *library;
     const struct kg_kernel *kernel;
+    const struct kg_kernel *twin; /* the same of a second copy of the library; NULL: none */
     enum arm_role role;
     uint64_t workspace_bytes; /* that its launches need */
     struct verification verification;
@@ -78,6 +81,7 @@ struct arm {
 /* What a launch of an arm needs; the context of device_launch_fn for arm_launch(). */
 struct arm_launch {
     const struct arm *arm;
+    const struct kg_kernel *kernel; /* of the arm, or its twin */
     const struct kg_problem *problem;
     const struct operands *sets; /* launch i uses sets[i % n_sets] */
     unsigned n_sets;
@@ -87,9 +91,10 @@ struct arm_launch {
 /* How the worker's protocol calls an arm: "best", or the name of its provider. */
 const char *arm_label(const struct arm *arm);
 
-/* Calls prepare() and asks for the size of the workspace. */
+/* Calls prepare() of one of the arm's kernels and asks for the size of the workspace: the arm's is
+ * the larger of them. */
 enum gate_status arm_prepare(struct device *d, const struct kg_problem *p, struct arm *arm,
-                             struct gate_error *err);
+                             const struct kg_kernel *kernel, struct gate_error *err);
 void arm_release(struct arm *arm);
 enum kg_status arm_launch(void *context, unsigned index, void *stream);
 

@@ -1,5 +1,7 @@
 #include "session.h"
+
 #include "base/clock.h"
+#include "pairs.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -112,7 +114,11 @@ static enum gate_status make_series(struct session *s, struct gate_error *err)
 {
     for (unsigned i = 0; i < s->n_arms; i++) {
         struct series *x = &s->series[i];
-        x->launch = (struct arm_launch){&s->arms[i], &s->c->problem, s->sets, 1, s->workspace};
+        const struct arm *arm = &s->arms[i];
+        x->n_copies = arm->twin ? 2 : 1;
+        for (unsigned copy = 0; copy < x->n_copies; copy++)
+            x->launch[copy] = (struct arm_launch){
+                arm, copy ? arm->twin : arm->kernel, &s->c->problem, s->sets, 1, s->workspace};
         x->ns = malloc(2 * SESSION_ROUNDS_MAX * sizeof *x->ns);
         x->cycles = malloc(2 * SESSION_ROUNDS_MAX * sizeof *x->cycles);
         if (!x->ns || !x->cycles)
@@ -127,16 +133,27 @@ static unsigned member_in_slot(const struct session *s, bool other_first, unsign
     return other_first && s->n_members > 1 && slot < 2 ? 1 - slot : slot;
 }
 
-enum gate_status session_record(struct session *s, unsigned arm, unsigned n_launches,
+enum gate_status session_record(struct session *s, unsigned arm, unsigned copy, unsigned n_launches,
                                 struct gate_error *err)
 {
     struct series *x = &s->series[arm];
     s->at = arm;
-    device_replay_free(s->device, x->replay);
-    x->replay = NULL;
+    device_replay_free(s->device, x->replay[copy]);
+    x->replay[copy] = NULL;
     x->n_launches = n_launches;
-    return device_replay_record(s->device, arm_launch, &x->launch, n_launches, s->delayed,
-                                &x->replay, err);
+    return device_replay_record(s->device, arm_launch, &x->launch[copy], n_launches, s->delayed,
+                                &x->replay[copy], err);
+}
+
+unsigned session_faster_copy(const struct session *s, unsigned arm)
+{
+    const struct series *x = &s->series[arm];
+    double sum[ARM_COPIES] = {0}, n[ARM_COPIES] = {0};
+    for (size_t j = 0; j < x->n; j++) {
+        sum[pairs_copy(j)] += x->ns[j];
+        n[pairs_copy(j)]++;
+    }
+    return x->n_copies > 1 && sum[1] * n[0] < sum[0] * n[1];
 }
 
 /* Time per launch of the second replay of `n` launches; the first one warms up. */
@@ -144,9 +161,9 @@ static enum gate_status estimate_launch_ns(struct session *s, unsigned arm, unsi
                                            struct gate_error *err)
 {
     struct device_time t = {0};
-    enum gate_status status = session_record(s, arm, n, err);
+    enum gate_status status = session_record(s, arm, 0, n, err);
     for (int i = 0; i < 2 && !status; i++)
-        status = device_replay_run(s->device, s->series[arm].replay, &t, err);
+        status = device_replay_run(s->device, s->series[arm].replay[0], &t, err);
     if (!status && !clock_can_be(t.device_ns))
         return gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "a replay", t.device_ns);
     if (!status)
@@ -180,13 +197,28 @@ static enum gate_status plan_sets(struct session *s, double *launch_ns, struct g
     return GATE_OK;
 }
 
+/* N of each arm, in the order A B B' A'; the second copies of what has none are left out. */
+static enum gate_status record_all(struct session *s, const unsigned *n, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    for (unsigned at = 0; at < ARM_COPIES * s->n_arms && !status; at++) {
+        unsigned copy = at / s->n_arms;
+        unsigned slot = copy ? ARM_COPIES * s->n_arms - 1 - at : at;
+        unsigned i = s->members[member_in_slot(s, s->swap, slot)];
+        if (copy < s->series[i].n_copies)
+            status = session_record(s, i, copy, s->arms[i].role == ARM_BEST ? n[0] : n[i], err);
+    }
+    return status;
+}
+
 /* N of each arm. One launch alone carries the fixed cost of a replay, so it is estimated again over
  * whole rotations; the best takes the candidate's, so that both carry the same. */
 static enum gate_status plan_launches(struct session *s, double *launch_ns, struct gate_error *err)
 {
     unsigned n[ARMS_MAX];
     for (unsigned i = 0; i < s->n_arms; i++) {
-        s->series[i].launch.n_sets = s->n_sets;
+        for (unsigned copy = 0; copy < s->series[i].n_copies; copy++)
+            s->series[i].launch[copy].n_sets = s->n_sets;
         n[i] = launches_per_sample(launch_ns[i], s->n_sets);
         if (s->arms[i].role == ARM_BEST)
             continue;
@@ -195,26 +227,28 @@ static enum gate_status plan_launches(struct session *s, double *launch_ns, stru
             return status;
         n[i] = launches_per_sample(launch_ns[i], s->n_sets);
     }
-    for (unsigned slot = 0; slot < s->n_arms; slot++) {
-        unsigned i = s->members[member_in_slot(s, s->swap, slot)];
-        enum gate_status status =
-            session_record(s, i, s->arms[i].role == ARM_BEST ? n[0] : n[i], err);
-        if (status)
-            return status;
+    return record_all(s, n, err);
+}
+
+static enum gate_status replay_all(struct session *s, struct gate_error *err)
+{
+    struct device_time unused;
+    enum gate_status status = GATE_OK;
+    for (unsigned i = 0; i < s->n_arms; i++) {
+        const struct series *x = &s->series[i];
+        s->at = i;
+        for (unsigned copy = 0; copy < x->n_copies && !status; copy++)
+            status = device_replay_run(s->device, x->replay[copy], &unused, err);
     }
-    return GATE_OK;
+    return status;
 }
 
 static enum gate_status warm_up(struct session *s, struct gate_error *err)
 {
     double start = clock_ns();
-    enum gate_status status = GATE_OK;
-    for (int i = 0; i < 1 || (clock_ns() - start < WARM_NS && i < 50); i++) {
-        status = session_round(s, err);
-        session_clear(s);
-        if (status)
-            break;
-    }
+    enum gate_status status = replay_all(s, err);
+    for (int i = 1; !status && clock_ns() - start < WARM_NS && i < 50; i++)
+        status = replay_all(s, err);
     return status;
 }
 
@@ -241,7 +275,8 @@ enum gate_status session_start(struct session *s, uint64_t seed, struct gate_err
 void session_release(struct session *s)
 {
     for (unsigned i = 0; i < s->n_arms; i++) {
-        device_replay_free(s->device, s->series[i].replay);
+        for (unsigned copy = 0; copy < ARM_COPIES; copy++)
+            device_replay_free(s->device, s->series[i].replay[copy]);
         free(s->series[i].ns);
         free(s->series[i].cycles);
         s->series[i] = (struct series){0};
@@ -257,7 +292,8 @@ void session_release(struct session *s)
 static enum gate_status take_sample(struct session *s, struct series *x, struct gate_error *err)
 {
     struct device_time t;
-    enum gate_status status = device_replay_run(s->device, x->replay, &t, err);
+    unsigned copy = pairs_copy(x->n) % x->n_copies;
+    enum gate_status status = device_replay_run(s->device, x->replay[copy], &t, err);
     if (status)
         return status;
     x->ns[x->n] = t.device_ns / x->n_launches;
@@ -282,7 +318,7 @@ enum gate_status session_round(struct session *s, struct gate_error *err)
 {
     double work_ns = 0;
     unsigned n = s->n_members;
-    bool other_first = s->swap != (s->rounds++ % 2 == 1);
+    bool other_first = s->swap != (s->rounds++ % 2 == 1); /* so that pairs_kind() is right */
     for (unsigned i = 0; i < 2 * n; i++) {
         s->at = s->members[member_in_slot(s, other_first, i < n ? i : 2 * n - 1 - i)];
         struct series *x = &s->series[s->at];
@@ -321,72 +357,10 @@ void session_select(struct session *s, const unsigned *members, unsigned n)
 
 /* ---- statistics ---- */
 
-/* ln of the median of x[0], x[1], x[4], x[5], ... (start 0) or x[2], x[3], x[6], ... (start 2): the
- * pairs of every other round. */
-static double log_median_of_rounds(const double *x, size_t n, size_t start, double *scratch)
-{
-    size_t m = 0;
-    for (size_t j = 0; j < n; j++)
-        if ((j & 2) == start)
-            scratch[m++] = x[j];
-    stats_sort(scratch, m);
-    return m ? log(stats_quantile(scratch, m, 0.5)) : 0;
-}
-
-/*
- * a / b, pair by pair. Who comes first in a round has an advantage or a handicap of up to 0.2 %,
- * and in every other round it is the other one: the medians of the two kinds of rounds are
- * averaged, and each kind is moved to that average before the interval is taken.
- */
-static bool pair_ratios(const double *a, const double *b, size_t n, double *ratios, double *scratch)
-{
-    for (size_t j = 0; j < n; j++) {
-        if (!(a[j] > 0 && b[j] > 0))
-            return false;
-        ratios[j] = a[j] / b[j];
-    }
-    if (n < 4)
-        return n > 0;
-    double one = log_median_of_rounds(ratios, n, 0, scratch);
-    double other = log_median_of_rounds(ratios, n, 2, scratch);
-    for (size_t j = 0; j < n; j++)
-        ratios[j] *= exp((j & 2 ? one - other : other - one) / 2);
-    return true;
-}
-
-/* The two pairs of each round, as one logarithm, in place; returns how many rounds there are. */
-static size_t logs_of_rounds(double *ratios, size_t n)
-{
-    for (size_t r = 0; r < n / 2; r++)
-        ratios[r] = (log(ratios[2 * r]) + log(ratios[2 * r + 1])) / 2;
-    return n / 2;
-}
-
-/* All 0 when a value is not positive. */
-static enum gate_status median_ratio(const double *a, const double *b, size_t n,
-                                     struct estimate *out, struct gate_error *err)
-{
-    double *ratios = malloc(2 * n * sizeof *ratios);
-    if (!ratios)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    double *sorted = ratios + n;
-    *out = (struct estimate){0};
-    if (pair_ratios(a, b, n, ratios, sorted)) {
-        for (size_t j = 0; j < n; j++)
-            sorted[j] = ratios[j];
-        stats_sort(sorted, n);
-        double value = stats_quantile(sorted, n, 0.5);
-        double half = stats_mean_half_width(ratios, logs_of_rounds(ratios, n));
-        *out = (struct estimate){value, value * exp(-half), value * exp(half)};
-    }
-    free(ratios);
-    return GATE_OK;
-}
-
 enum gate_status session_ratio(const struct session *s, unsigned i, struct estimate *out,
                                struct gate_error *err)
 {
-    return median_ratio(s->series[0].ns, s->series[i].ns, s->series[i].n, out, err);
+    return pairs_ratio(s->series[0].ns, s->series[i].ns, s->series[i].n, out, err);
 }
 
 enum gate_status session_ratio_cycles(const struct session *s, unsigned i, double *out,
@@ -394,7 +368,7 @@ enum gate_status session_ratio_cycles(const struct session *s, unsigned i, doubl
 {
     struct estimate e = {0};
     enum gate_status status =
-        median_ratio(s->series[0].cycles, s->series[i].cycles, s->series[i].n, &e, err);
+        pairs_ratio(s->series[0].cycles, s->series[i].cycles, s->series[i].n, &e, err);
     *out = e.value;
     return status;
 }

@@ -1,7 +1,7 @@
 /*
  * session.h: one case's buffers, its arms recorded on them, and the samples that are taken.
  *
- * Contract paired-graph-v2 (CUDA) and paired-loop-v2 (host). All arms run in one process on the
+ * Contract paired-graph-v3 (CUDA) and paired-loop-v3 (host). All arms run in one process on the
  * same buffers. R input sets rotate so that one sample touches at least three times the L2; where
  * time or memory forbids it R is 1 and the sample is labelled warm. The sets hold the VERIFY_SEEDS
  * contents that were verified, in turn, so that what is right of every set is known. One sample is
@@ -11,9 +11,11 @@
  * measured.
  *
  * Rounds go forth and back over two arms, A B B A and then B A A B, and neighbouring samples are
- * paired, which a change of the clock between rounds leaves alone. With `swap` the best is recorded
- * first and begins the first round (the worker has prepared it first as well): what favours the
- * first one favours each side in half of the processes.
+ * paired, which a change of the clock between rounds leaves alone. Where code lies makes up to 0.4
+ * % of a short kernel, and that follows from the order of loading: so where a best takes part both
+ * libraries are there twice, loaded and recorded in the order A B B' A', and of each four rounds
+ * two are of A and B and two of A' and B'. With `swap` it is the best that comes first in all this:
+ * what favours the first one favours each side in half of the processes.
  */
 #ifndef GATE_LAUNCH_SESSION_H
 #define GATE_LAUNCH_SESSION_H
@@ -22,8 +24,9 @@
 
 /* Samples of one arm while they are taken. */
 struct series {
-    struct device_replay *replay;
-    struct arm_launch launch;
+    struct device_replay *replay[ARM_COPIES];
+    struct arm_launch launch[ARM_COPIES];
+    unsigned n_copies;
     unsigned n_launches;
     double *ns;     /* per launch */
     double *cycles; /* ns times the clock of the sample; 0: the clock was not measured */
@@ -72,9 +75,11 @@ void session_release(struct session *s);
 enum gate_status session_load(struct session *s, unsigned rotation, bool poison,
                               struct gate_error *err);
 enum gate_status session_poison(struct session *s, unsigned set, struct gate_error *err);
-/* Records n launches of an arm, for good. */
-enum gate_status session_record(struct session *s, unsigned arm, unsigned n_launches,
+/* Records n launches of a copy of an arm, for good. */
+enum gate_status session_record(struct session *s, unsigned arm, unsigned copy, unsigned n_launches,
                                 struct gate_error *err);
+/* The copy of an arm whose samples took less time, by their mean. */
+unsigned session_faster_copy(const struct session *s, unsigned arm);
 unsigned session_content(const struct session *s, unsigned set);
 
 /* One sample of each arm forth and one back. At most SESSION_ROUNDS_MAX rounds. */
@@ -87,13 +92,8 @@ void session_select(struct session *s, const unsigned *members, unsigned n);
 /* Forgets the samples of the arms that are selected. */
 void session_clear(struct session *s);
 
-/*
- * Median of candidate over arm i, pair by pair (both kinds of rounds count the same). Its interval
- * is that of a mean over rounds, stats_mean_half_width(): what a slow drift adds to one pair of a
- * round it takes from the other, which an interval over pairs does not know (it was up to 20 times
- * too wide for GEMMs at the power limit). One wild round widens it: that asks for more rounds. Then
- * the same in SM cycles; 0 when the clock was not measured in every sample.
- */
+/* Candidate over arm i, pair by pair (pairs.h). Then the same in SM cycles; 0 when the clock was
+ * not measured in every sample. */
 enum gate_status session_ratio(const struct session *s, unsigned i, struct estimate *out,
                                struct gate_error *err);
 enum gate_status session_ratio_cycles(const struct session *s, unsigned i, double *out,

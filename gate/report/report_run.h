@@ -75,7 +75,7 @@ void report_counts(const struct report_run *run, struct buf *out);
 /* "5c3f01a2b9d4, changed (main)", "not in git"; not escaped. */
 void report_commit(const struct report_run *run, struct buf *out);
 
-/* "contract paired-graph-v2, epoch ..., 10 processes, control drift 0.12 %, against best", as far
+/* "contract paired-graph-v3, epoch ..., 10 processes, control drift 0.12 %, against best", as far
  * as the document tells; not escaped. */
 void report_conditions(const struct report_run *run, struct buf *out);
 

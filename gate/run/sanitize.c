@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fnmatch.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,15 +32,26 @@ static bool on_path(const char *program)
 
 /* ---- logs ---- */
 
-__attribute__((format(printf, 2, 3))) static void keep_text(struct sanitize_tool *tool,
-                                                            const char *format, ...)
+/* Reports of the same fault differ in figures in brackets, such as "[18 hazards]", at most. */
+static bool is_same_report(const char *one, const char *other)
 {
-    va_list arguments;
+    size_t n = strcspn(one, "[");
+    return n == strcspn(other, "[") && !strncmp(one, other, n);
+}
+
+/* Each report once, with how often it came: a race is reported for each launch. */
+static void keep_text(struct sanitize_tool *tool, const char *text)
+{
+    for (unsigned i = 0; i < tool->n_texts; i++)
+        if (is_same_report(tool->texts[i].text, text)) {
+            tool->texts[i].times++;
+            return;
+        }
     if (tool->n_texts == SANITIZE_TEXTS)
         return;
-    va_start(arguments, format);
-    vsnprintf(tool->texts[tool->n_texts++], sizeof tool->texts[0], format, arguments);
-    va_end(arguments);
+    struct sanitize_text *kept = &tool->texts[tool->n_texts++];
+    snprintf(kept->text, sizeof kept->text, "%s", text);
+    kept->times = 1;
 }
 
 /* Does a line match one of the patterns? */
@@ -68,7 +78,7 @@ static bool is_frame(const char *line)
 }
 
 struct report {
-    char text[400]; /* its first lines */
+    char text[SANITIZE_TEXT_SIZE]; /* its first lines */
     bool open, allowed;
 };
 
@@ -78,7 +88,7 @@ static void end_report(struct report *r, struct sanitize_tool *tool)
         tool->allowed++;
     else if (r->open) {
         tool->errors++;
-        keep_text(tool, "%s", r->text);
+        keep_text(tool, r->text);
     }
     *r = (struct report){0};
 }
@@ -151,8 +161,10 @@ static void count_case(struct sanitize_tool *tool, const struct suite_case *c,
         skip_rest(tool, 1, result->message);
     if (result->outcome != CASE_WRONG)
         return;
+    char text[SANITIZE_TEXT_SIZE];
     tool->wrong++;
-    keep_text(tool, "%s: wrong: %.300s", c->id, result->message);
+    snprintf(text, sizeof text, "%s: wrong: %.900s", c->id, result->message);
+    keep_text(tool, text);
 }
 
 static void run_cases(const struct sanitize *s, struct sanitize_tool *tool,

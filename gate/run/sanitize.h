@@ -13,13 +13,20 @@
 #include "supervisor.h"
 
 #define SANITIZE_TOOLS 4
-#define SANITIZE_TEXTS 8 /* reports that are kept of each tool */
+#define SANITIZE_TEXTS 8 /* different reports that are kept of each tool */
+#define SANITIZE_TEXT_SIZE 1600
+
+/* What was reported, and how often. */
+struct sanitize_text {
+    char text[SANITIZE_TEXT_SIZE];
+    size_t times;
+};
 
 struct sanitize_tool {
     const char *name;
     size_t cases, skipped, wrong;
-    size_t errors, allowed;          /* reports */
-    char texts[SANITIZE_TEXTS][400]; /* of the first errors and wrong cases */
+    size_t errors, allowed;                     /* reports */
+    struct sanitize_text texts[SANITIZE_TEXTS]; /* the first errors and wrong cases */
     unsigned n_texts;
     char why_skipped[300];
 };

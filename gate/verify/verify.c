@@ -276,7 +276,8 @@ static void say_before(struct verification *v, const char *where)
 static enum gate_status launch_arm(const struct verify_job *job, struct arm *arm,
                                    struct gate_error *err)
 {
-    struct arm_launch launch = {arm, &job->c->problem, job->operands, 1, job->workspace};
+    struct arm_launch launch = {arm,           arm->kernel, &job->c->problem,
+                                job->operands, 1,           job->workspace};
     enum gate_status status = device_launch_checked(job->device, arm_launch, &launch, 0, err);
     if (status == GATE_WRONG)
         say(&arm->verification, err->message);
@@ -325,7 +326,8 @@ static enum gate_status repeat(const struct verify_job *job, struct arm *arm,
 static enum gate_status replay_once(const struct verify_job *job, struct arm *arm,
                                     struct gate_error *err)
 {
-    struct arm_launch launch = {arm, &job->c->problem, job->operands, 1, job->workspace};
+    struct arm_launch launch = {arm,           arm->kernel, &job->c->problem,
+                                job->operands, 1,           job->workspace};
     struct device_replay *recording = NULL;
     struct device_time unused;
     enum gate_status status =

@@ -40,26 +40,27 @@ static enum gate_status check_sets(const struct audit *a, struct gate_error *err
 }
 
 /* Sets get the contents of others, outputs are poisoned, the recording runs. */
-static enum gate_status replay_fresh(const struct audit *a, unsigned rotation, double *ns,
-                                     struct gate_error *err)
+static enum gate_status replay_fresh(const struct audit *a, unsigned copy, unsigned rotation,
+                                     double *ns, struct gate_error *err)
 {
     struct session *s = a->session;
     struct device_time t = {0};
     enum gate_status status = session_load(s, rotation, true, err);
     if (!status)
-        status = device_replay_run(s->device, s->series[s->at].replay, &t, err);
+        status = device_replay_run(s->device, s->series[s->at].replay[copy], &t, err);
     *ns = t.device_ns;
     return status;
 }
 
 /* Once more on what is there. The inputs are written anew, the same, for the sake of the caches. */
-static enum gate_status replay_stale(const struct audit *a, double *ns, struct gate_error *err)
+static enum gate_status replay_stale(const struct audit *a, unsigned copy, double *ns,
+                                     struct gate_error *err)
 {
     struct session *s = a->session;
     struct device_time t = {0};
     enum gate_status status = session_load(s, s->rotation, false, err);
     if (!status)
-        status = device_replay_run(s->device, s->series[s->at].replay, &t, err);
+        status = device_replay_run(s->device, s->series[s->at].replay[copy], &t, err);
     *ns = t.device_ns;
     return status;
 }
@@ -67,6 +68,7 @@ static enum gate_status replay_stale(const struct audit *a, double *ns, struct g
 /* A recording like the timed one, in which the outputs are poisoned before the last rotation. */
 struct rotations {
     struct session *session;
+    unsigned copy;
     unsigned last; /* the launch that begins it */
 };
 
@@ -77,15 +79,16 @@ static enum kg_status launch_rotations(void *context, unsigned index, void *stre
     for (unsigned set = 0; index == r->last && set < s->n_sets; set++)
         if (session_poison(s, set, NULL))
             return KG_LAUNCH_FAILED;
-    return arm_launch(&s->series[s->at].launch, index, stream);
+    return arm_launch(&s->series[s->at].launch[r->copy], index, stream);
 }
 
 /* Whoever works in the first rotation alone has left its results for the last one. */
-static enum gate_status audit_last_rotation(const struct audit *a, struct gate_error *err)
+static enum gate_status audit_last_rotation(const struct audit *a, unsigned copy,
+                                            struct gate_error *err)
 {
     struct session *s = a->session;
     unsigned n = s->series[s->at].n_launches;
-    struct rotations r = {s, n - s->n_sets};
+    struct rotations r = {s, copy, n - s->n_sets};
     struct device_replay *recording = NULL;
     struct device_time unused;
     if (n == s->n_sets)
@@ -111,14 +114,14 @@ static bool is_idle(const struct pair *p)
 }
 
 /* The outputs of the first pair are looked at; the others are for the clock. */
-static enum gate_status take_pair(const struct audit *a, unsigned n, struct pair *out,
-                                  struct gate_error *err)
+static enum gate_status take_pair(const struct audit *a, unsigned copy, unsigned n,
+                                  struct pair *out, struct gate_error *err)
 {
-    enum gate_status status = replay_fresh(a, n % VERIFY_SEEDS, &out->fresh_ns, err);
+    enum gate_status status = replay_fresh(a, copy, n % VERIFY_SEEDS, &out->fresh_ns, err);
     if (!status && n == 0)
         status = check_sets(a, err);
     if (!status)
-        status = replay_stale(a, &out->stale_ns, err);
+        status = replay_stale(a, copy, &out->stale_ns, err);
     if (!status && n == 0)
         status = check_sets(a, err);
     if (!status && !(clock_can_be(out->fresh_ns) && clock_can_be(out->stale_ns)))
@@ -128,16 +131,16 @@ static enum gate_status take_pair(const struct audit *a, unsigned n, struct pair
 }
 
 /* Each set once: what is repeated within a recording finds its result there as well. */
-static enum gate_status audit_idleness(const struct audit *a, struct gate_error *err)
+static enum gate_status audit_idleness(const struct audit *a, unsigned copy, struct gate_error *err)
 {
     struct session *s = a->session;
     struct pair p = {0};
     int score = SCORE_START;
     enum gate_status status = GATE_OK;
     if (s->series[s->at].n_launches != s->n_sets)
-        status = session_record(s, s->at, s->n_sets, err);
+        status = session_record(s, s->at, copy, s->n_sets, err);
     for (unsigned n = 0; n < PAIRS_MAX && 0 < score && score < SCORE_IDLE && !status; n++) {
-        status = take_pair(a, n, &p, err);
+        status = take_pair(a, copy, n, &p, err);
         score += is_idle(&p) ? 1 : -2;
     }
     if (status || score < SCORE_IDLE)
@@ -156,29 +159,35 @@ static enum gate_status audit_single(const struct audit *a, struct gate_error *e
     double ns;
     enum gate_status status = session_load(s, 1, true, err);
     if (!status)
-        status = device_single_run(s->device, arm_launch, &s->series[s->at].launch, set, &ns, err);
+        status =
+            device_single_run(s->device, arm_launch, &s->series[s->at].launch[0], set, &ns, err);
     return status ? status : check_set(a, set, err);
 }
 
-static enum gate_status audit_thoroughly(const struct audit *a, struct gate_error *err)
+static enum gate_status audit_thoroughly(const struct audit *a, unsigned copy,
+                                         struct gate_error *err)
 {
-    enum gate_status status = audit_last_rotation(a, err);
+    enum gate_status status = audit_last_rotation(a, copy, err);
     if (!status)
-        status = audit_idleness(a, err);
+        status = audit_idleness(a, copy, err);
     return status ? status : audit_single(a, err);
 }
 
 static enum gate_status audit_arm(const struct audit *a, struct gate_error *err)
 {
     const struct session *s = a->session;
+    enum gate_status status = GATE_OK;
     double ns;
-    enum gate_status status = replay_fresh(a, 1, &ns, err);
-    if (!status)
-        status = check_sets(a, err);
+    for (unsigned copy = 0; copy < s->series[s->at].n_copies && !status; copy++) {
+        status = replay_fresh(a, copy, 1, &ns, err);
+        if (!status)
+            status = check_sets(a, err);
+    }
     bool on_trial = s->arms[s->at].role == ARM_CANDIDATE;
     if (status || !on_trial)
         return status;
-    return a->thorough ? audit_thoroughly(a, err) : audit_idleness(a, err);
+    unsigned copy = session_faster_copy(s, s->at);
+    return a->thorough ? audit_thoroughly(a, copy, err) : audit_idleness(a, copy, err);
 }
 
 enum gate_status audit_arms(const struct audit *a, struct gate_error *err)

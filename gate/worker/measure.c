@@ -5,10 +5,11 @@
 #include <stdlib.h>
 
 #include "protocol.h"
+#include "launch/pairs.h"
 #include "launch/session.h"
 #include "base/clock.h"
 
-#define ROUNDS_MIN (PROTOCOL_SAMPLES_MIN / 2) /* enough if the intervals are very sharp */
+#define ROUNDS_MIN (PROTOCOL_SAMPLES_MIN / 2) /* one of each kind; enough if very sharp */
 #define VERY_SHARP 0.5
 #define PROVIDER_HALF_WIDTH 0.005
 #define PROVIDER_BUDGET_SHARE 0.5
@@ -24,7 +25,7 @@
 
 const char *measure_contract(const struct device *d)
 {
-    return device_info(d)->kg.kind == KG_DEVICE_CUDA ? "paired-graph-v2" : "paired-loop-v2";
+    return device_info(d)->kg.kind == KG_DEVICE_CUDA ? "paired-graph-v3" : "paired-loop-v3";
 }
 
 static double peak_flops(const struct kg_problem *p, const struct device_peaks *peaks)
@@ -67,7 +68,7 @@ static enum gate_status take_rounds(struct session *s, double budget_ns, struct 
     enum gate_status status = GATE_OK;
     for (unsigned round = 1; round <= SESSION_ROUNDS_MAX && !status && !sharp; round++) {
         status = session_round(s, err);
-        if (status || round < ROUNDS_MIN || round % 2)
+        if (status || round < ROUNDS_MIN || round % PAIRS_KINDS)
             continue;
         if (round >= MEASURE_ROUNDS && clock_ns() - start > budget_ns)
             break;
@@ -91,7 +92,7 @@ static enum gate_status time_singles(struct session *s, const struct measure_pol
         for (unsigned slot = 0; slot < s->n_arms && !status; slot++) {
             s->at = forth ? slot : s->n_arms - 1 - slot;
             double *taken = &ns[s->at][*n];
-            status = device_single_run(s->device, arm_launch, &s->series[s->at].launch,
+            status = device_single_run(s->device, arm_launch, &s->series[s->at].launch[0],
                                        (unsigned)*n, taken, err);
             if (!status && !clock_can_be(*taken))
                 status = gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "a single launch",
@@ -279,7 +280,8 @@ static void note_code(struct session *s)
 {
     for (unsigned i = 0; i < s->n_arms; i++) {
         struct measurement *m = &s->arms[i].measurement;
-        const struct device_kernels kernels = device_replay_kernels(s->device, s->series[i].replay);
+        const struct device_kernels kernels =
+            device_replay_kernels(s->device, s->series[i].replay[0]);
         m->code = code_of(&kernels, s->arms[i].library->code);
         m->same_code = i > 0 && code_is_same(&s->arms[0].measurement.code, &m->code);
     }
@@ -322,21 +324,29 @@ enum gate_status measure_arms(struct device *d, const struct suite_case *c, uint
     return status;
 }
 
+static enum gate_status delay_candidate(struct session *s, double ns, struct gate_error *err)
+{
+    struct series *x = &s->series[0];
+    enum gate_status status = GATE_OK;
+    for (unsigned copy = 0; copy < x->n_copies && !status; copy++)
+        status = device_replay_delay(s->device, x->replay[copy], ns, err);
+    return status;
+}
+
 /* d of one share: the delay is a share of the other side's replay, measured just now. */
 static enum gate_status inject(struct session *s, double share, double budget_ns, double *out,
                                struct gate_error *err)
 {
     struct estimate ratio = {0};
     struct session_quantiles q;
-    enum gate_status status = device_replay_delay(s->device, s->series[0].replay, 0, err);
+    enum gate_status status = delay_candidate(s, 0, err);
     session_clear(s);
-    for (int i = 0; i < 3 && !status; i++)
+    for (int i = 0; i < PAIRS_KINDS && !status; i++)
         status = session_round(s, err);
     if (!status)
         status = session_quantiles(s, 1, &q, err);
     if (!status)
-        status = device_replay_delay(s->device, s->series[0].replay,
-                                     share * q.p50.value * s->series[1].n_launches, err);
+        status = delay_candidate(s, share * q.p50.value * s->series[1].n_launches, err);
     session_clear(s);
     if (!status)
         status = take_rounds(s, budget_ns, err);

@@ -14,7 +14,7 @@
 
 #include "audit.h"
 
-#define MEASURE_ROUNDS 8         /* even: half of each kind */
+#define MEASURE_ROUNDS 8         /* two of each kind, pairs.h */
 #define MEASURE_HALF_WIDTH 0.001 /* is enough: of the ratio to the best, or of p50 beside none */
 #define MEASURE_SINGLES 100      /* launches of an arm, one by one, at most */
 

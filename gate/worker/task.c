@@ -36,6 +36,17 @@ static bool takes_part(const struct worker *w, const struct task *t, unsigned i)
     return w->roles[i] == ARM_CANDIDATE || (t->providers && !is_skipped(t, lib->table->provider));
 }
 
+static bool is_paired(const struct task *t)
+{
+    return t->n_arms > 1 && t->arms[1].role == ARM_BEST;
+}
+
+static void choose_twin(const struct worker *w, const struct task *t, struct arm *arm)
+{
+    const struct library *twin = &w->twins[arm->library - w->libraries];
+    arm->twin = library_choose(twin, &t->c.problem, &device_info(w->device)->kg, arm->kernel->name);
+}
+
 /* The candidate's kernel, the best's, and those of the providers that serve the problem. */
 static void choose_arms(struct worker *w, struct task *t)
 {
@@ -52,6 +63,8 @@ static void choose_arms(struct worker *w, struct task *t)
                                                 .role = w->roles[i],
                                                 .verification = verification_start(&t->c.problem)};
     }
+    for (unsigned i = 0; i < 2 && is_paired(t); i++)
+        choose_twin(w, t, &t->arms[i]);
 }
 
 /* Puts the arms that are right in front, the candidate staying first; returns their number. */
@@ -68,39 +81,56 @@ static unsigned keep_right_arms(struct task *t)
     return right;
 }
 
-static enum gate_status prepare_arm(struct worker *w, struct task *t, unsigned i,
-                                    struct gate_error *err)
+/* `kernel`: one of the arm's copies, or NULL where its library is of two minds. */
+static enum gate_status prepare_copy(struct worker *w, struct task *t, struct arm *arm,
+                                     const struct kg_kernel *kernel, struct gate_error *err)
 {
-    struct verification *v = &t->arms[i].verification;
-    say_phase(w->out, "prepare", arm_label(&t->arms[i]));
-    enum gate_status status = arm_prepare(w->device, &t->c.problem, &t->arms[i], err);
-    if (!status && i == 0)
+    if (!kernel)
+        return gate_fail(err, GATE_WRONG, "a second copy of the library offers no kernel '%s'",
+                         arm->kernel->name);
+    enum gate_status status = arm_prepare(w->device, &t->c.problem, arm, kernel, err);
+    if (!status && arm->role == ARM_CANDIDATE)
         status = early_compare(w->device, &t->before, "before its first launch", err);
-    if (status == GATE_WRONG) {
-        v->ok = false;
-        snprintf(v->message, sizeof v->message, "%.500s", err->message);
-    }
     return status;
 }
 
-/*
- * Code is loaded in the order of its first use, and where it lies made 0.27 % of a short kernel:
- * with the roles swapped the best is prepared first. What that did to the process is not put down
- * to the candidate; the process that verifies is never swapped.
- */
+/* What a best does to the process is not put down to the candidate, and neither is it the other way
+ * round. */
+static enum gate_status prepare_arm(struct worker *w, struct task *t, unsigned i,
+                                    const struct kg_kernel *kernel, struct gate_error *err)
+{
+    struct arm *arm = &t->arms[i];
+    enum gate_status status = GATE_OK;
+    say_phase(w->out, "prepare", arm_label(arm));
+    if (arm->role == ARM_BEST)
+        status = early_compare(w->device, &t->before, "before the best was prepared", err);
+    if (status)
+        return status;
+    status = prepare_copy(w, t, arm, kernel, err);
+    if (status == GATE_WRONG) {
+        arm->verification.ok = false;
+        snprintf(arm->verification.message, sizeof arm->verification.message, "%.500s",
+                 err->message);
+    }
+    if (!status && arm->role == ARM_BEST)
+        status = early_read(w->device, &t->before, err);
+    return status;
+}
+
+/* Code is loaded in the order of its first use: A B B' A', or B A A' B', and then the providers. */
 static enum gate_status prepare_arms(struct worker *w, struct task *t, struct gate_error *err)
 {
-    bool best_first = t->swap && t->n_arms > 1 && t->arms[1].role == ARM_BEST;
-    enum gate_status status = GATE_OK;
-    if (best_first)
-        status = early_compare(w->device, &t->before, "before anything was prepared", err);
-    if (best_first && !status)
-        status = prepare_arm(w, t, 1, err);
-    if (best_first && !status)
-        status = early_read(w->device, &t->before, err);
-    for (unsigned i = 0; i < t->n_arms && !status; i++)
-        if (i != 1 || !best_first)
-            status = prepare_arm(w, t, i, err);
+    bool paired = is_paired(t);
+    unsigned first = paired && t->swap, other = paired && !t->swap;
+    enum gate_status status = prepare_arm(w, t, first, t->arms[first].kernel, err);
+    if (paired && !status)
+        status = prepare_arm(w, t, other, t->arms[other].kernel, err);
+    if (paired && !status)
+        status = prepare_arm(w, t, other, t->arms[other].twin, err);
+    if (paired && !status)
+        status = prepare_arm(w, t, first, t->arms[first].twin, err);
+    for (unsigned i = paired ? 2 : 1; i < t->n_arms && !status; i++)
+        status = prepare_arm(w, t, i, t->arms[i].kernel, err);
     return status;
 }
 

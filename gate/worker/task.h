@@ -23,6 +23,7 @@ struct worker {
     FILE *out; /* the protocol; standard output itself belongs to whatever kernels print */
     struct device *device;
     struct library libraries[LIBRARIES_MAX]; /* the candidate first */
+    struct library twins[LIBRARIES_MAX];     /* second copies of the candidate and the bests */
     enum arm_role roles[LIBRARIES_MAX];
     unsigned n_libraries;
     double control_ns;

@@ -31,9 +31,8 @@ struct splitkv_params {
     int64_t row_tiles;
 };
 
-/* What merge_groups() parks a group: O by blocks of 8 columns, and one more for max and sum. */
-template <typename Tile>
-constexpr int parked_bytes = (Tile::GROUPS - 1) * (Tile::D / 8 + 1) * Tile::GROUP_THREADS * 16;
+/* What merge_groups() parks of a group: O by blocks of 8 columns, and one more for max and sum. */
+template <typename Tile> constexpr int parked_bytes = (Tile::D / 8 + 1) * Tile::GROUP_THREADS * 16;
 
 /* Q of the warp's rows straight from global memory: it is too small to be worth a detour, and the
  * ring is being filled meanwhile. Rows that do not exist are zero. */
@@ -57,17 +56,19 @@ __device__ __forceinline__ void load_query(const struct splitkv_params &p, int b
     }
 }
 
-/* Folds the results of all groups into group 0, in order of their index. The others may leave. */
+/* Folds the results of all groups into group 0, in order of their index. Each group parks its own
+ * in its own ring, which it alone has read. The others may leave. */
 template <typename Tile>
-__device__ __forceinline__ void merge_groups(unsigned char *shared, int group, int thread,
-                                             float scale_log2, struct softmax_state<Tile> &state)
+__device__ __forceinline__ void merge_groups(unsigned char *shared, const struct key_ring &ring,
+                                             int group, float scale_log2,
+                                             struct softmax_state<Tile> &state)
 {
     constexpr int N = Tile::D / 8;
-    float4 *const parked = (float4 *)shared;
+    static_assert(parked_bytes<Tile> <= Tile::RING_BYTES, "a group parks in its own ring");
 
-    __syncthreads(); /* all rings are idle */
+    sync_group<Tile>(ring);
     if (group > 0) {
-        float4 *const mine = parked + (group - 1) * (N + 1) * Tile::GROUP_THREADS + thread;
+        float4 *const mine = (float4 *)(shared + group * Tile::RING_BYTES) + ring.thread;
 #pragma unroll
         for (int n = 0; n < N; n++)
             mine[n * Tile::GROUP_THREADS] = make_float4(state.out[0][n][0], state.out[0][n][1],
@@ -80,7 +81,7 @@ __device__ __forceinline__ void merge_groups(unsigned char *shared, int group, i
         return;
 
     for (int other = 1; other < Tile::GROUPS; other++) {
-        const float4 *const theirs = parked + (other - 1) * (N + 1) * Tile::GROUP_THREADS + thread;
+        const float4 *const theirs = (float4 *)(shared + other * Tile::RING_BYTES) + ring.thread;
         const float4 stats = theirs[N * Tile::GROUP_THREADS];
         const float their_max[2] = {stats.x, stats.y};
         const float their_sum[2] = {stats.z, stats.w};
@@ -181,7 +182,7 @@ __global__ void __launch_bounds__(Tile::THREADS, BLOCKS_PER_SM)
     load_query(p, batch, kv_head, warp_row, &query);
     clear_state(state);
     walk_keys<Tile>(ring, range, query, limits, scale_log2, state);
-    merge_groups(shared, group, thread, scale_log2, state);
+    merge_groups(shared, ring, group, scale_log2, state);
     if (group > 0)
         return;
 
@@ -191,11 +192,8 @@ __global__ void __launch_bounds__(Tile::THREADS, BLOCKS_PER_SM)
                        state);
         return;
     }
-    static_assert(parked_bytes<Tile> % 256 == 0 &&
-                      parked_bytes<Tile> + Tile::QUERY_BYTES <= Tile::RINGS_BYTES,
-                  "O is staged behind the parked results of the other groups");
-    unsigned char *const staging =
-        shared + parked_bytes<Tile> + warp * Tile::WARP_ROWS * Tile::ROW_BYTES;
+    static_assert(Tile::QUERY_BYTES <= Tile::RING_BYTES, "O is staged in the ring of group 0");
+    unsigned char *const staging = shared + warp * Tile::WARP_ROWS * Tile::ROW_BYTES;
     store_rows<Tile>(staging, state, [&](int row) {
         return row < warp_rows ? packed_row(a.o, a.group, batch, kv_head, warp_row + row) : NULL;
     });

@@ -118,15 +118,20 @@ __device__ __forceinline__ void fill_ring(const struct key_ring &ring,
         fetch_item<Tile>(ring, range, item, item);
 }
 
+template <typename Tile> __device__ __forceinline__ void sync_group(const struct key_ring &ring)
+{
+    if (Tile::WARPS == 1)
+        __syncwarp();
+    else
+        ptx::barrier_sync(ring.barrier, Tile::GROUP_THREADS);
+}
+
 /* Returns when the oldest item in flight is readable by the whole group, which also means that the
  * whole group is done with the item before it. */
 template <typename Tile> __device__ __forceinline__ void wait_for_item(const struct key_ring &ring)
 {
     ptx::cp_async_wait<Tile::STAGES - 2>();
-    if (Tile::WARPS == 1)
-        __syncwarp();
-    else
-        ptx::barrier_sync(ring.barrier, Tile::GROUP_THREADS);
+    sync_group<Tile>(ring);
 }
 
 /* Address of the 16x16 block at the tile's origin for ldmatrix.x4; others lie at a multiple of 16

@@ -11,6 +11,7 @@
 enum { MAX_THREADS = 1024 };
 
 static struct host state;
+static unsigned users; /* who opened it and did not close it yet: libraries may share this one */
 
 const struct host *host_state(void)
 {
@@ -19,20 +20,30 @@ const struct host *host_state(void)
 
 static void close_host(void)
 {
+    if (users == 0 || --users > 0)
+        return;
     pool_destroy(state.pool);
     state = (struct host){0};
+}
+
+static enum kg_status start(int threads)
+{
+    state.simd = simd_select(getenv("KG_HOST_ISA"));
+    if (!state.simd)
+        return KG_UNSUPPORTED;
+    state.pool = pool_create(threads);
+    return state.pool ? KG_OK : KG_LAUNCH_FAILED;
 }
 
 static enum kg_status open_host(const struct kg_device *device)
 {
     if (device->struct_bytes < sizeof(*device) || device->kind != KG_DEVICE_HOST ||
-        device->sm_count < 1 || device->sm_count > MAX_THREADS || state.pool)
+        device->sm_count < 1 || device->sm_count > MAX_THREADS ||
+        (users > 0 && pool_threads(state.pool) != device->sm_count))
         return KG_BAD_ARGUMENT;
-    state.simd = simd_select(getenv("KG_HOST_ISA"));
-    if (!state.simd)
-        return KG_UNSUPPORTED;
-    state.pool = pool_create(device->sm_count);
-    return state.pool ? KG_OK : KG_LAUNCH_FAILED;
+    enum kg_status status = users ? KG_OK : start(device->sm_count);
+    users += status == KG_OK;
+    return status;
 }
 
 static const struct kg_kernel *const kernels[] = {

@@ -135,7 +135,7 @@ def run_document(cases, index, first_ms, epoch):
                        "power_limit_mw": 700000, "sm_clock_max_mhz": 1980},
             "libraries": [{"role": "candidate", "provider": "ours", "version": "1", "file": "a.so",
                            "sha256": "0" * 64}],
-            "contract": "paired-loop-v2", "policy": {"threshold": .02, "against": "best"},
+            "contract": "paired-loop-v3", "policy": {"threshold": .02, "against": "best"},
             "seed": "0" * 16, "verdict": "pass", "exit_code": 0,
             "epoch": epoch, "control_drift": 0, "n_processes": 5,
             "cases": [case(c) for c in cases]}

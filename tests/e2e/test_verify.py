@@ -259,7 +259,7 @@ class Sanitized(Gate):
         self.assertEqual(code, 2)
         self.assertEqual((tools["memcheck"]["errors"], tools["racecheck"]["errors"]), (2, 0))
         self.assertIn("Invalid __global__ write of size 4 bytes; at gemm_mma_kernel",
-                      tools["memcheck"]["texts"][0])
+                      tools["memcheck"]["texts"][0]["text"])
 
     def test_the_allow_list_takes_what_it_names(self):
         self.install()

@@ -35,9 +35,9 @@ class Order(unittest.TestCase):
         return [line["provider"] for line in said if line.get("phase") == "prepare"]
 
     def test_who_comes_first_has_its_code_loaded_first(self):
-        one, other = self.prepared(False)
-        self.assertEqual(other, "best")
-        self.assertEqual(self.prepared(True), ["best", one])
+        one, *others = self.prepared(False)
+        self.assertEqual(others, ["best", "best", one])
+        self.assertEqual(self.prepared(True), ["best", one, one, "best"])
 
 
 class Bests(unittest.TestCase):

@@ -43,7 +43,7 @@ static cJSON *good_document(const char *path)
     struct buf text;
     buf_init(&text, (size_t)1 << 20);
     bool made = best_load(path, "nvidia-h200", &best, &err) == GATE_OK &&
-                best_set(best, case_id, "paired-graph-v2", &entry, &note, &err) == GATE_OK &&
+                best_set(best, case_id, "paired-graph-v3", &entry, &note, &err) == GATE_OK &&
                 best_trend_add(best, case_id, &evidence, &err) == GATE_OK &&
                 best_save(best, path, &err) == GATE_OK && file_read(path, &text, &err) == GATE_OK;
     fuzz_expect(made, "a good file", err.message);

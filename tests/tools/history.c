@@ -157,7 +157,7 @@ static void put_run(struct history *h, int64_t device, int64_t index)
     bind_text(&q, "canonical");
     bind_int(&q, device + 1);
     bind_text(&q, "NVIDIA GPU");
-    bind_text(&q, "paired-loop-v2");
+    bind_text(&q, "paired-loop-v3");
     bind_text(&q, epoch);
     bind_text(&q, "pass");
     bind_int(&q, 0);
@@ -307,7 +307,7 @@ static void put_series(struct history *h, int64_t id)
     struct query q = query_begin(h->store, SQL_PUT_SERIES);
     bind_int(&q, (id + 1) / 2);
     bind_text(&q, s.candidate ? "ours" : "cublas");
-    bind_text(&q, "paired-loop-v2");
+    bind_text(&q, "paired-loop-v3");
     bind_real(&q, s.p50_ns * 5e5);
     bind_real(&q, s.p50_ns * 900);
     finish(h, &q);
@@ -375,7 +375,7 @@ static void put_newest(struct history *h, int64_t track)
     q = query_begin(h->store, SQL_POINTS_OF_TRACK);
     bind_int(&q, track);
     bind_int(&q, time_of(h, device, last));
-    bind_text(&q, "paired-loop-v2");
+    bind_text(&q, "paired-loop-v3");
     finish(h, &q);
     q = query_begin(h->store, SQL_PUT_BEST);
     bind_int(&q, track);

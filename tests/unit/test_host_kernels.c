@@ -476,7 +476,13 @@ static void test_open(void **state)
     assert_int_equal(kg_library()->open(&device), KG_UNSUPPORTED);
     unsetenv("KG_HOST_ISA");
     assert_int_equal(kg_library()->open(&device), KG_OK);
-    assert_int_equal(kg_library()->open(&device), KG_BAD_ARGUMENT);
+    bad = host_device(3); /* whoever shares it takes the threads that are there */
+    assert_int_equal(kg_library()->open(&bad), KG_BAD_ARGUMENT);
+    assert_int_equal(kg_library()->open(&device), KG_OK);
+    kg_library()->close();
+    assert_int_equal(kg_library()->open(&bad), KG_BAD_ARGUMENT); /* one of the two is left */
+    kg_library()->close();
+    assert_int_equal(kg_library()->open(&bad), KG_OK);
     kg_library()->close();
 }
 

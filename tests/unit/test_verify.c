@@ -481,13 +481,32 @@ static void test_reports_are_counted(void **state)
     struct sanitize_tool tool = {0};
     sanitize_read_log(log, NULL, &tool);
     assert_int_equal(tool.errors, 2);
-    assert_string_equal(tool.texts[0], "Invalid __shared__ read of size 2 bytes; at one()+0x10");
+    assert_string_equal(tool.texts[0].text,
+                        "Invalid __shared__ read of size 2 bytes; at one()+0x10");
     sanitize_read_log(log, "# all of one()\none()+0x?0\n", &tool);
     assert_int_equal(tool.errors, 3);
     assert_int_equal(tool.allowed, 1);
     sanitize_read_log("", NULL, &tool);
     sanitize_read_log("=========", NULL, &tool);
     assert_int_equal(tool.errors, 3);
+}
+
+static void test_a_report_that_comes_again_is_kept_once(void **state)
+{
+    (void)state;
+    static const char log[] = "========= Race reported between Write access at one()+0x10\n"
+                              "=========     and Read access at one()+0x20 [16 hazards]\n"
+                              "========= Race reported between Write access at one()+0x10\n"
+                              "=========     and Read access at one()+0x30 [16 hazards]\n"
+                              "========= Race reported between Write access at one()+0x10\n"
+                              "=========     and Read access at one()+0x20 [8 hazards]\n";
+    struct sanitize_tool tool = {0};
+    sanitize_read_log(log, NULL, &tool);
+    assert_int_equal(tool.errors, 3);
+    assert_int_equal(tool.n_texts, 2);
+    assert_int_equal(tool.texts[0].times, 2);
+    assert_int_equal(tool.texts[1].times, 1);
+    assert_non_null(strstr(tool.texts[1].text, "+0x30"));
 }
 
 /* ---- the state of the process ---- */
@@ -555,6 +574,7 @@ int main(void)
         cmocka_unit_test(test_device_memory_is_not_lost),
         cmocka_unit_test(test_neighbours_are_problems),
         cmocka_unit_test(test_reports_are_counted),
+        cmocka_unit_test(test_a_report_that_comes_again_is_kept_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
