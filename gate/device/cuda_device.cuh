@@ -137,8 +137,8 @@ enum gate_status cuda_spread_alloc(struct device *d, const struct device_pieces 
                                    struct device_memory *out, struct gate_error *err);
 void cuda_spread_free(struct device *d, const struct device_pieces *pieces,
                       struct device_memory *m);
-enum gate_status cuda_hash(struct device *d, const void *data, size_t bytes, uint64_t *hash,
-                           struct gate_error *err);
+enum gate_status cuda_hash(struct device *d, const struct device_span *spans, size_t n,
+                           uint64_t *hashes, struct gate_error *err);
 enum gate_status cuda_launch_checked(struct device *d, device_launch_fn launch, void *context,
                                      unsigned index, struct gate_error *err);
 enum gate_status cuda_replay_record(struct device *d, device_launch_fn launch, void *context,

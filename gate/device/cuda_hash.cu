@@ -41,18 +41,35 @@ static __global__ void __launch_bounds__(THREADS)
         atomicAdd(sum, mine);
 }
 
-enum gate_status cuda_hash(struct device *device, const void *data, size_t bytes, uint64_t *hash,
-                           struct gate_error *err)
+static enum gate_status start_hash(struct cuda_device *d, const struct device_span *span,
+                                   unsigned long long *sum, struct gate_error *err)
+{
+    const int64_t words = (int64_t)(span->bytes / sizeof(uint64_t));
+    const int64_t blocks = (words + THREADS) / THREADS;
+    hash_words<<<(unsigned)(blocks < BLOCKS ? blocks : BLOCKS), THREADS, 0, d->stream>>>(
+        (const uint64_t *)span->data, words, (int)(span->bytes % sizeof(uint64_t)), sum);
+    CUDA_TRY(cudaGetLastError(), err);
+    return GATE_OK;
+}
+
+enum gate_status cuda_hash(struct device *device, const struct device_span *spans, size_t n,
+                           uint64_t *hashes, struct gate_error *err)
 {
     struct cuda_device *d = cuda_of(device);
-    unsigned long long *const sum = (unsigned long long *)d->compare_scratch;
-    const int64_t words = (int64_t)(bytes / sizeof(uint64_t));
-    const int64_t blocks = (words + THREADS) / THREADS;
-    CUDA_TRY(cudaMemsetAsync(sum, 0, sizeof(*sum), d->stream), err);
-    hash_words<<<(unsigned)(blocks < BLOCKS ? blocks : BLOCKS), THREADS, 0, d->stream>>>(
-        (const uint64_t *)data, words, (int)(bytes % sizeof(uint64_t)), sum);
-    CUDA_TRY(cudaGetLastError(), err);
-    CUDA_TRY(cudaMemcpyAsync(hash, sum, sizeof(*hash), cudaMemcpyDeviceToHost, d->stream), err);
-    CUDA_TRY(cudaStreamSynchronize(d->stream), err);
+    unsigned long long *const sums = (unsigned long long *)d->compare_scratch;
+    const size_t room = cuda_compare_scratch_bytes() / sizeof *sums;
+    for (size_t first = 0; first < n; first += room) {
+        const size_t some = n - first < room ? n - first : room;
+        CUDA_TRY(cudaMemsetAsync(sums, 0, some * sizeof *sums, d->stream), err);
+        for (size_t i = 0; i < some; i++) {
+            enum gate_status status = start_hash(d, &spans[first + i], sums + i, err);
+            if (status)
+                return status;
+        }
+        CUDA_TRY(cudaMemcpyAsync(hashes + first, sums, some * sizeof *sums, cudaMemcpyDeviceToHost,
+                                 d->stream),
+                 err);
+        CUDA_TRY(cudaStreamSynchronize(d->stream), err);
+    }
     return GATE_OK;
 }

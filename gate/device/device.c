@@ -139,10 +139,10 @@ enum gate_status device_synchronize(struct device *d, struct gate_error *err)
     return d->backend->synchronize(d, err);
 }
 
-enum gate_status device_hash(struct device *d, const void *data, size_t bytes, uint64_t *hash,
-                             struct gate_error *err)
+enum gate_status device_hash(struct device *d, const struct device_span *spans, size_t n,
+                             uint64_t *hashes, struct gate_error *err)
 {
-    return d->backend->hash(d, data, bytes, hash, err);
+    return d->backend->hash(d, spans, n, hashes, err);
 }
 
 enum gate_status device_launch_checked(struct device *d, device_launch_fn launch, void *context,

@@ -171,10 +171,16 @@ enum gate_status device_compare(struct device *d, const struct kg_tensor *out,
                                 const double *reference, struct device_comparison *result,
                                 struct gate_error *err);
 
-/* A hash of `bytes` bytes of device memory, aligned to 8: bytes that differ, or lie elsewhere, give
- * another hash. It means nothing on another device. */
-enum gate_status device_hash(struct device *d, const void *data, size_t bytes, uint64_t *hash,
-                             struct gate_error *err);
+/* Device memory, aligned to 8. */
+struct device_span {
+    const void *data;
+    size_t bytes;
+};
+
+/* A hash of each of n spans, with one wait for all of them: bytes that differ, or lie elsewhere,
+ * give another hash. It means nothing on another device. */
+enum gate_status device_hash(struct device *d, const struct device_span *spans, size_t n,
+                             uint64_t *hashes, struct gate_error *err);
 
 /* Waits for all work and reads the device's error state. */
 enum gate_status device_synchronize(struct device *d, struct gate_error *err);

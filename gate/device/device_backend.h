@@ -43,8 +43,8 @@ struct device_backend {
     enum gate_status (*compare)(struct device *d, const struct kg_tensor *out,
                                 const double *reference, struct device_comparison *result,
                                 struct gate_error *err);
-    enum gate_status (*hash)(struct device *d, const void *data, size_t bytes, uint64_t *hash,
-                             struct gate_error *err);
+    enum gate_status (*hash)(struct device *d, const struct device_span *spans, size_t n,
+                             uint64_t *hashes, struct gate_error *err);
     enum gate_status (*synchronize)(struct device *d, struct gate_error *err);
     enum gate_status (*launch_checked)(struct device *d, device_launch_fn launch, void *context,
                                        unsigned index, struct gate_error *err);

@@ -202,14 +202,10 @@ static enum gate_status host_compare(struct device *d, const struct kg_tensor *o
 }
 
 /* Four lanes, so that the multiplications do not wait for each other. */
-static enum gate_status host_hash(struct device *d, const void *data, size_t bytes, uint64_t *hash,
-                                  struct gate_error *err)
+static uint64_t hash_bytes(const unsigned char *byte, size_t bytes)
 {
-    const unsigned char *byte = data;
     uint64_t lane[4] = {bytes, ~bytes, bytes + 1, bytes - 1}, word;
     size_t i = 0;
-    (void)d;
-    (void)err;
     for (; i + 32 <= bytes; i += 32)
         for (unsigned j = 0; j < 4; j++) {
             memcpy(&word, byte + i + 8 * j, sizeof word);
@@ -218,7 +214,15 @@ static enum gate_status host_hash(struct device *d, const void *data, size_t byt
         }
     for (; i < bytes; i++)
         lane[i % 4] = (lane[i % 4] ^ byte[i]) * 0x100000001b3u;
-    *hash = lane[0] ^ lane[1] * 3 ^ lane[2] * 5 ^ lane[3] * 7;
+    return lane[0] ^ lane[1] * 3 ^ lane[2] * 5 ^ lane[3] * 7;
+}
+
+static enum gate_status host_hash(struct device *d, const struct device_span *spans, size_t n,
+                                  uint64_t *hashes, struct gate_error *err)
+{
+    (void)d, (void)err;
+    for (size_t i = 0; i < n; i++)
+        hashes[i] = hash_bytes(spans[i].data, spans[i].bytes);
     return GATE_OK;
 }
 

@@ -152,33 +152,51 @@ enum gate_status operands_check_zones(struct device *d, const struct operands *o
 
 /* ---- hashes ---- */
 
-static enum gate_status hash_tensors(struct device *d, const struct kg_tensor *t,
-                                     const struct problem_tensor *tensors, uint32_t n,
-                                     uint64_t *hash, struct gate_error *err)
+static unsigned spans_of(const struct kg_tensor *t, const struct problem_tensor *tensors,
+                         unsigned n, struct device_span *out)
 {
-    enum gate_status status = GATE_OK;
-    *hash = n;
-    for (uint32_t i = 0; i < n && !status; i++) {
-        uint64_t own = 0;
-        status = device_hash(d, t[i].data,
-                             (size_t)problem_tensor_elements(&tensors[i]) *
-                                 problem_dtype_bytes(t[i].dtype),
-                             &own, err);
-        *hash = operands_seed(*hash, own);
-    }
-    return status;
+    for (unsigned i = 0; i < n; i++)
+        out[i] = (struct device_span){t[i].data, (size_t)problem_tensor_elements(&tensors[i]) *
+                                                     problem_dtype_bytes(t[i].dtype)};
+    return n;
+}
+
+static uint64_t combined(const uint64_t *hashes, unsigned n)
+{
+    uint64_t hash = n;
+    for (unsigned i = 0; i < n; i++)
+        hash = operands_seed(hash, hashes[i]);
+    return hash;
 }
 
 enum gate_status operands_hash_inputs(struct device *d, const struct operands *o, uint64_t *hash,
                                       struct gate_error *err)
 {
-    return hash_tensors(d, o->args.in, o->in, o->args.n_in, hash, err);
+    struct device_span spans[KG_MAX_TENSORS] = {0};
+    uint64_t own[KG_MAX_TENSORS] = {0};
+    unsigned n = spans_of(o->args.in, o->in, o->args.n_in, spans);
+    enum gate_status status = device_hash(d, spans, n, own, err);
+    *hash = combined(own, n);
+    return status;
 }
 
-enum gate_status operands_hash_outputs(struct device *d, const struct operands *o, uint64_t *hash,
-                                       struct gate_error *err)
+enum gate_status operands_hash_outputs(struct device *d, const struct operands *sets, size_t n,
+                                       uint64_t *hashes, struct gate_error *err)
 {
-    return hash_tensors(d, o->args.out, o->out, o->args.n_out, hash, err);
+    unsigned each = sets->args.n_out;
+    struct device_span *spans = calloc(n * each, sizeof *spans);
+    uint64_t *own = calloc(n * each, sizeof *own);
+    enum gate_status status =
+        spans && own ? GATE_OK : gate_fail(err, GATE_INTERNAL, "out of memory");
+    for (size_t i = 0; i < n && !status; i++)
+        spans_of(sets[i].args.out, sets[i].out, each, spans + i * each);
+    if (!status)
+        status = device_hash(d, spans, n * each, own, err);
+    for (size_t i = 0; i < n && !status; i++)
+        hashes[i] = combined(own + i * each, each);
+    free(spans);
+    free(own);
+    return status;
 }
 
 /* ---- contents ---- */

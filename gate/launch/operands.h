@@ -35,11 +35,11 @@ enum gate_status operands_check_zones(struct device *d, const struct operands *o
                                       unsigned char byte, bool *intact, char *text, size_t size,
                                       struct gate_error *err);
 
-/* One hash over all inputs, or over all outputs. */
+/* One hash over all inputs of a set, or over all outputs of each of n sets of one problem. */
 enum gate_status operands_hash_inputs(struct device *d, const struct operands *o, uint64_t *hash,
                                       struct gate_error *err);
-enum gate_status operands_hash_outputs(struct device *d, const struct operands *o, uint64_t *hash,
-                                       struct gate_error *err);
+enum gate_status operands_hash_outputs(struct device *d, const struct operands *sets, size_t n,
+                                       uint64_t *hashes, struct gate_error *err);
 
 /* Fills each input with N(0,1) from `seed`, or with the case's literal values. */
 enum gate_status operands_fill(struct device *d, const struct suite_case *c, struct operands *o,

@@ -302,7 +302,7 @@ static enum gate_status repeat(const struct verify_job *job, struct arm *arm,
 {
     struct verification *v = &arm->verification;
     uint64_t first, again;
-    enum gate_status status = operands_hash_outputs(job->device, job->operands, &first, err);
+    enum gate_status status = operands_hash_outputs(job->device, job->operands, 1, &first, err);
     for (int i = 0; i < REPEATS && !status && v->ok; i++) {
         status = launch_arm(job, arm, err);
         if (!status && (arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC)) {
@@ -311,7 +311,7 @@ static enum gate_status repeat(const struct verify_job *job, struct arm *arm,
             continue;
         }
         if (!status)
-            status = operands_hash_outputs(job->device, job->operands, &again, err);
+            status = operands_hash_outputs(job->device, job->operands, 1, &again, err);
         if (!status && again != first)
             say(v, "another launch on the same inputs gives other bits; the kernel does not "
                    "declare itself non-deterministic");
@@ -348,13 +348,13 @@ static enum gate_status verify_replayed(const struct verify_job *job, struct arm
 {
     struct verification *v = &arm->verification;
     uint64_t launched = 0, replayed = 0;
-    enum gate_status status = operands_hash_outputs(job->device, job->operands, &launched, err);
+    enum gate_status status = operands_hash_outputs(job->device, job->operands, 1, &launched, err);
     if (!status)
         status = replay_once(job, arm, err);
     if (status == GATE_WRONG)
         say(v, err->message);
     if (!status)
-        status = operands_hash_outputs(job->device, job->operands, &replayed, err);
+        status = operands_hash_outputs(job->device, job->operands, 1, &replayed, err);
     if (status || replayed == launched)
         return status;
     status = verify_outputs(job->device, job->c, job->operands, job->reference, true, v, err);
@@ -468,8 +468,8 @@ static enum gate_status verify_set(const struct verify_job *job, unsigned s, str
         if (arm->verification.ok)
             status = verify_once(job, arm, poison, closely, err);
         if (!status && arm->verification.ok)
-            status =
-                operands_hash_outputs(d, job->operands, &arm->verification.fingerprints.of[s], err);
+            status = operands_hash_outputs(d, job->operands, 1,
+                                           &arm->verification.fingerprints.of[s], err);
         if (!status && closely && arm->verification.ok)
             status = verify_further(job, arm, poison, &before, err);
         say_inputs(&arm->verification, s, had);

@@ -342,7 +342,8 @@ static uint64_t hash_of(const struct device_memory *m, const unsigned char *byte
     uint64_t hash = 0;
     struct gate_error err;
     CHECK(is_ok(device_upload(device, m->data, bytes, n, &err), &err));
-    CHECK(is_ok(device_hash(device, m->data, n, &hash, &err), &err));
+    const struct device_span span = {m->data, n};
+    CHECK(is_ok(device_hash(device, &span, 1, &hash, &err), &err));
     return hash;
 }
 

@@ -181,7 +181,7 @@ static void fingerprint(struct trial *t, uint64_t seed)
         struct fingerprints *f = &t->arm.verification.fingerprints;
         assert_int_equal(operands_fill(t->device, &t->c, &o, operands_seed(seed, i), NULL), 0);
         compute(&o.args);
-        assert_int_equal(operands_hash_outputs(t->device, &o, &f->of[i], NULL), GATE_OK);
+        assert_int_equal(operands_hash_outputs(t->device, &o, 1, &f->of[i], NULL), GATE_OK);
         f->known = true;
     }
     device_free(t->device, &m);
