@@ -2,12 +2,13 @@
  * combine: merges the partial results of attention_fwd_splitkv, in a fixed order.
  *
  * Regime      2 to 128 splits
- * Block       one output row; 128 threads in slices of D / 4, each adding up every n-th split
+ * Block       one output row; 128 threads in slices of D / 4, each adding up every n-th split; it
+ *             is in place before the last split has ended (dependent.cuh)
  * Resources   registers 56 to 62, no spills; shared memory 2.5 KB
  */
 #include "combine.h"
 
-#include "../cuda/launch.cuh"
+#include "../cuda/dependent.cuh"
 #include "../cuda/ptx_sm80.cuh"
 
 #include <math.h>
@@ -91,6 +92,7 @@ __global__ void __launch_bounds__(THREADS)
     float4 batch[BATCH];
     float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 
+    wait_for_predecessor();
     for (int first = slice; first - slice < p.parts.splits; first += BATCH * SLICES) {
 #pragma unroll
         for (int i = 0; i < BATCH; i++) {
@@ -136,8 +138,8 @@ __global__ void __launch_bounds__(THREADS)
 template <typename T, int D>
 enum kg_status launch_typed(const struct combine_params &params, void *stream)
 {
-    return launch_kernel(combine_kernel<T, D>, dim3((unsigned)params.parts.total_rows),
-                         dim3(THREADS), 0, stream, params);
+    return launch_dependent_kernel(combine_kernel<T, D>, dim3((unsigned)params.parts.total_rows),
+                                   dim3(THREADS), 0, stream, params);
 }
 
 } // namespace attention_fwd_combine
