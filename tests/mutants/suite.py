@@ -61,7 +61,7 @@ def key(row):
 def command_of(row, folder):
     if not (row.get("timed") or row.get("best")):
         return ["verify"]
-    return ["run", "--budget", "20", "--db", os.path.join(folder, "gate.db"),
+    return ["run", "--budget", "20", "--pause", "0", "--db", os.path.join(folder, "gate.db"),
             "--baselines", os.path.join(folder, "baselines")]
 
 

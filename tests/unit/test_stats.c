@@ -99,6 +99,17 @@ static void deviation_is_of_a_sample(void **state)
     assert_true(stats_deviation(x, 1) == 0 && stats_deviation(x, 0) == 0);
 }
 
+/* Student's t for 99 %: 4.604 with four degrees of freedom, 3.499 with seven; within 4 %. */
+static void what_was_fitted_is_taken_from_the_freedom(void **state)
+{
+    const double x[] = {2, 4, 4, 4, 5, 5, 7, 9};
+    const double free_4 = 4.604 * sqrt(32.0 / 4 / 8), free_7 = 3.499 * sqrt(32.0 / 7 / 8);
+    (void)state;
+    assert_true(fabs(stats_mean_half_width(x, 8, 4) / free_4 - 1) < 0.04);
+    assert_true(fabs(stats_mean_half_width(x, 8, 1) / free_7 - 1) < 0.04);
+    assert_true(stats_mean_half_width(x, 8, 8) == 0 && stats_mean_half_width(x, 1, 1) == 0);
+}
+
 /* For whole a and b the weight of value i is the difference of two binomial tails. */
 static void quantile_weights_are_of_the_beta_distribution(void **state)
 {
@@ -129,6 +140,7 @@ int main(void)
         cmocka_unit_test(quantile_weights_are_of_the_beta_distribution),
         cmocka_unit_test(many_samples_do_not_underflow),
         cmocka_unit_test(half_width_is_relative),
+        cmocka_unit_test(what_was_fitted_is_taken_from_the_freedom),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
