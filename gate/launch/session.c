@@ -217,7 +217,7 @@ static enum gate_status record_all(struct session *s, const unsigned *n, struct 
 {
     enum gate_status status = GATE_OK;
     for (unsigned at = 0; at < ARM_COPIES * s->n_arms && !status; at++) {
-        unsigned copy = at / s->n_arms;
+        unsigned copy = at >= s->n_arms;
         unsigned slot = copy ? ARM_COPIES * s->n_arms - 1 - at : at;
         unsigned i = s->members[member_in_slot(s, s->swap, slot)];
         if (copy < s->series[i].n_copies)
