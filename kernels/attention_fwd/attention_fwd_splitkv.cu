@@ -10,7 +10,7 @@
  *             D = 128: 2 groups of 4 warps, 64 keys a tile, 3 slots of 16 KB
  * Splits      as many blocks as fill the device share the keys of a row tile; each leaves maximum,
  *             sum and O in fp32 in the workspace for combine.cu. One split writes O itself
- * Resources   registers with 16 rows: 162 (sm_90a: 166) at D = 64, 209 (215) at D = 128
+ * Resources   registers with 16 rows: 161 (sm_90a: 165) at D = 64, 209 (215) at D = 128
  *             registers with 64 rows: 128 at D = 64, 225 (232) at D = 128; no spills
  *             shared memory 96 KB; with 16 rows two blocks a multiprocessor, one on sm_80, sm_89
  */

@@ -4,7 +4,7 @@
  * Regime      2 to 128 splits
  * Block       one output row; 128 threads in slices of D / 4, each adding up every n-th split; it
  *             is in place before the last split has ended (dependent.cuh)
- * Resources   registers 56 to 62, no spills; shared memory 2.5 KB
+ * Resources   registers 56 to 61, no spills; shared memory 2.5 KB
  */
 #include "combine.h"
 
