@@ -25,8 +25,9 @@
  *   5. workspace_bytes(problem, device)
  *   6. launch(problem, args)         many times, also while the stream is being captured
  *   7. close()                       once, optional
- * The gate may load a library twice, to time both. Each copy has memory and calls of its own; a
- * library that both of them depend on is there once.
+ * The gate may load a library twice, to time both. Each copy has memory and calls of its own, and
+ * the second one no folder; what both depend on is there once, as are symbols that the loader makes
+ * unique in a process (g++: -fno-gnu-unique).
  *
  * Rules of launch(): it only enqueues work on args->stream, allocates nothing, frees nothing, never
  * synchronises, keeps no state between calls, writes to `out` and `workspace` alone, and returns a

@@ -11,11 +11,12 @@
  * measured.
  *
  * Rounds go forth and back over two arms, A B B A and then B A A B, and neighbouring samples are
- * paired, which a change of the clock between rounds leaves alone. Where code lies makes up to 0.4
+ * paired, which a change of the clock between rounds leaves alone. Where code lies makes up to 0.5
  * % of a short kernel, and that follows from the order of loading: so where a best takes part both
- * libraries are there twice, loaded and recorded in the order A B B' A', and of each four rounds
- * two are of A and B and two of A' and B'. With `swap` it is the best that comes first in all this:
- * what favours the first one favours each side in half of the processes.
+ * libraries are there twice, prepared (which is when CUDA loads the code of a kernel) and recorded
+ * in the order A B B' A', and of each four rounds two are of A and B and two of A' and B'. With
+ * `swap` it is the best that comes first in all this: what favours the first one favours each side
+ * in half of the processes. Single launches are of the first copies.
  */
 #ifndef GATE_LAUNCH_SESSION_H
 #define GATE_LAUNCH_SESSION_H
@@ -27,6 +28,7 @@ struct series {
     struct device_replay *replay[ARM_COPIES];
     struct arm_launch launch[ARM_COPIES];
     unsigned n_copies;
+    unsigned faster_copy; /* session_note_faster() */
     unsigned n_launches;
     double *ns;     /* per launch */
     double *cycles; /* ns times the clock of the sample; 0: the clock was not measured */
@@ -78,8 +80,8 @@ enum gate_status session_poison(struct session *s, unsigned set, struct gate_err
 /* Records n launches of a copy of an arm, for good. */
 enum gate_status session_record(struct session *s, unsigned arm, unsigned copy, unsigned n_launches,
                                 struct gate_error *err);
-/* The copy of an arm whose samples took less time, by their mean. */
-unsigned session_faster_copy(const struct session *s, unsigned arm);
+/* Notes which copy of each selected arm took less time, by the medians of the samples so far. */
+void session_note_faster(struct session *s);
 unsigned session_content(const struct session *s, unsigned set);
 
 /* One sample of each arm forth and one back. At most SESSION_ROUNDS_MAX rounds. */

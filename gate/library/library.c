@@ -156,6 +156,8 @@ enum kg_status library_start(const struct library *lib, const struct kg_device *
 
 void library_close(struct library *lib)
 {
+    if (!lib->handle)
+        return;
     if (lib->table && lib->table->close)
         lib->table->close();
     unload(lib);

@@ -35,7 +35,7 @@ enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, st
 /* Calls the library's open(); its status. */
 enum kg_status library_start(const struct library *lib, const struct kg_device *device);
 
-/* Calls close(), then unloads. */
+/* Calls close(), then unloads. Nothing for one that was never opened. */
 void library_close(struct library *lib);
 
 /* The kernel named, or with name = NULL the first that supports the problem; NULL: none. */

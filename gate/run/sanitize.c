@@ -32,11 +32,31 @@ static bool on_path(const char *program)
 
 /* ---- logs ---- */
 
-/* Reports of the same fault differ in figures in brackets, such as "[18 hazards]", at most. */
+/* Copies a report without what differs from one to the next of the same fault: which thread of
+ * which block, which address, and counts in brackets, such as "[18 hazards]". */
+static void leave_kind(const char *report, char *out)
+{
+    for (const char *end; *report; report = end + (*end == ';')) {
+        report += strspn(report, " ");
+        end = report + strcspn(report, ";");
+        if (!strncmp(report, "by thread", 9) || !strncmp(report, "Address", 7))
+            continue;
+        for (bool inside = false; report < end; report++) {
+            inside |= *report == '[';
+            if (!inside)
+                *out++ = *report;
+            inside &= *report != ']';
+        }
+    }
+    *out = '\0';
+}
+
 static bool is_same_report(const char *one, const char *other)
 {
-    size_t n = strcspn(one, "[");
-    return n == strcspn(other, "[") && !strncmp(one, other, n);
+    char kind[SANITIZE_TEXT_SIZE], other_kind[SANITIZE_TEXT_SIZE];
+    leave_kind(one, kind);
+    leave_kind(other, other_kind);
+    return !strcmp(kind, other_kind);
 }
 
 /* Each report once, with how often it came: a race is reported for each launch. */

@@ -157,7 +157,7 @@ static enum gate_status audit_idleness(const struct audit *a, unsigned copy, str
 }
 
 /* A launch like those that are timed one by one, on a set that cannot be foreseen. */
-static enum gate_status audit_single(const struct audit *a, struct gate_error *err)
+static enum gate_status audit_single(const struct audit *a, unsigned copy, struct gate_error *err)
 {
     struct session *s = a->session;
     unsigned set = (unsigned)(operands_seed(s->seed, ~0ull) % s->n_sets);
@@ -166,7 +166,7 @@ static enum gate_status audit_single(const struct audit *a, struct gate_error *e
     enum gate_status status = session_load(s, 1, true, err);
     if (!status)
         status =
-            device_single_run(s->device, arm_launch, &s->series[s->at].launch[0], set, &ns, err);
+            device_single_run(s->device, arm_launch, &s->series[s->at].launch[copy], set, &ns, err);
     if (!status)
         status = operands_hash_outputs(s->device, &s->sets[set], 1, &hash, err);
     return status ? status : check_set(a, set, hash, err);
@@ -178,15 +178,16 @@ static enum gate_status audit_thoroughly(const struct audit *a, unsigned copy,
     enum gate_status status = audit_last_rotation(a, copy, err);
     if (!status)
         status = audit_idleness(a, copy, err);
-    return status ? status : audit_single(a, err);
+    return status ? status : audit_single(a, copy, err);
 }
 
 static enum gate_status audit_arm(const struct audit *a, struct gate_error *err)
 {
     const struct session *s = a->session;
+    struct series *x = &a->session->series[s->at];
     enum gate_status status = GATE_OK;
     double ns;
-    for (unsigned copy = 0; copy < s->series[s->at].n_copies && !status; copy++) {
+    for (unsigned copy = 0; copy < x->n_copies && !status; copy++) {
         status = replay_fresh(a, copy, 1, &ns, err);
         if (!status)
             status = check_sets(a, err);
@@ -194,8 +195,14 @@ static enum gate_status audit_arm(const struct audit *a, struct gate_error *err)
     bool on_trial = s->arms[s->at].role == ARM_CANDIDATE;
     if (status || !on_trial)
         return status;
-    unsigned copy = session_faster_copy(s, s->at);
-    return a->thorough ? audit_thoroughly(a, copy, err) : audit_idleness(a, copy, err);
+    if (!a->thorough)
+        return audit_idleness(a, x->faster_copy, err);
+    const unsigned n_launches = x->n_launches;
+    for (unsigned copy = 0; copy < x->n_copies && !status; copy++) {
+        x->n_launches = n_launches; /* of this copy's recording: that of idleness has fewer */
+        status = audit_thoroughly(a, copy, err);
+    }
+    return status;
 }
 
 enum gate_status audit_arms(const struct audit *a, struct gate_error *err)

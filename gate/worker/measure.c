@@ -237,6 +237,7 @@ static enum gate_status measure_groups(struct session *s, double budget_ns, stru
     bool paired = s->n_arms > 1 && s->arms[1].role == ARM_BEST;
     const unsigned pair[2] = {0, 1};
     enum gate_status status = measure_group(s, pair, paired ? 2 : 1, 0, budget_ns, err);
+    session_note_faster(s); /* here, where the best is what it is held against */
     s->swap = false;
     for (unsigned i = paired ? 2 : 1; i < s->n_arms && !status; i++) {
         const unsigned beside[2] = {0, i};

@@ -2,7 +2,7 @@
  * dependent.cuh: a kernel that is put in place while the one before it still works.
  *
  * Programmatic dependent launch, from sm_90 on: the second kernel's blocks may start as soon as all
- * blocks of the first have called let_dependents_start() and there is room, and must call
+ * blocks of the first have called let_dependents_start() or ended and there is room, and must call
  * wait_for_predecessor() before they touch anything that the first one writes: it returns when
  * that has ended, with its writes visible. On older devices both do nothing and the second kernel
  * follows the first as usual. kernel.h allows it within a launch, not from one launch to the next.
@@ -46,7 +46,7 @@ static inline enum kg_status launch_dependent_kernel(void (*kernel)(Parameters..
     config.dynamicSmemBytes = shared_bytes;
     config.stream = (cudaStream_t)stream;
     config.attrs = &early;
-    config.numAttrs = capability >= 9;
+    config.numAttrs = CUDART_VERSION >= 12030 && capability >= 9; /* before, not in a capture */
     CUDA_TRY(cudaLaunchKernelEx(&config, kernel, arguments...));
     return KG_OK;
 }

@@ -10,6 +10,7 @@ import unittest
 BUILD = os.environ["KERNEL_GATE_BUILD"]
 GATE = os.path.join(BUILD, "bin", "gate")
 HOST = os.path.join(BUILD, "lib", "kernel-gate", "libhost.so")
+ONCE = os.path.join(BUILD, "tests", "mutants", "once.so")
 ZEROS = os.path.join(BUILD, "tests", "mutants", "host_zeros.so")
 CASE = {"op": "gemm", "dtype": "fp32", "m": 8, "n": 8, "k": 8}
 
@@ -61,3 +62,17 @@ class Bests(unittest.TestCase):
         self.assertNotEqual(zeros, host)
         self.assertEqual(both, [host, host, zeros])
         self.assertEqual(turned, [host, zeros, host])
+
+    def test_a_library_that_cannot_be_there_twice(self):
+        """It is right, and cannot be compared: that is not its fault."""
+        with tempfile.TemporaryDirectory() as folder:
+            spoilt = shutil.copy(HOST, os.path.join(folder, "spoilt.so"))
+            for names in (["--library", ONCE, "--best", HOST], ["--library", HOST, "--best", ONCE]):
+                done = subprocess.run([GATE, "worker", "--device", "host", *names], input="",
+                                      env={**os.environ, "GATE_MUTANT_OF": spoilt}, text=True,
+                                      capture_output=True, check=False)
+                said = json.loads(done.stdout.splitlines()[0])
+                self.assertEqual((done.returncode, said["refuse"]), (4, "environment"))
+                self.assertIn("returned 'unsupported'", said["message"])
+                self.assertEqual("is loaded twice" in said["message"], names[1] == ONCE)
+            self.assertEqual(len(self.libraries(folder, "--library", ONCE)), 1)

@@ -164,9 +164,15 @@ static enum kg_status copy_one_element(const problem *p, const args_t *args)
     return status;
 }
 
-FAULTS({"copy_one_element", copy_one_element, 0, NULL}, {"copy_idles", copy_idles, 0, NULL},
-       {"copy_if_stale", copy_if_stale, 0, NULL}, {"skips", skips, 0, NULL},
-       {"every_second", every_second, 0, NULL}, {"one_element", one_element, 0, NULL},
-       {"coarse", coarse, 0, NULL}, {"previous", previous, 0, NULL},
-       {"by_pointer", by_pointer, 0, NULL}, {"if_stale", if_stale, 0, NULL},
-       {"unverified", unverified, 0, NULL}, {"unverified_stale", unverified_stale, 0, NULL})
+static enum kg_status copy_fails(const problem *p, const args_t *args)
+{
+    return is_copy() ? KG_LAUNCH_FAILED : wrap_inner(p, args);
+}
+
+FAULTS({"copy_fails", copy_fails, 0, NULL}, {"copy_one_element", copy_one_element, 0, NULL},
+       {"copy_idles", copy_idles, 0, NULL}, {"copy_if_stale", copy_if_stale, 0, NULL},
+       {"skips", skips, 0, NULL}, {"every_second", every_second, 0, NULL},
+       {"one_element", one_element, 0, NULL}, {"coarse", coarse, 0, NULL},
+       {"previous", previous, 0, NULL}, {"by_pointer", by_pointer, 0, NULL},
+       {"if_stale", if_stale, 0, NULL}, {"unverified", unverified, 0, NULL},
+       {"unverified_stale", unverified_stale, 0, NULL})

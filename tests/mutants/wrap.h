@@ -65,7 +65,11 @@ KG_EXPORT const struct kg_library *kg_library(void)
         wrap_table[i] = &wrap_kernels[i];
     }
     wrap_library.kernels = wrap_table;
+#ifdef WRAP_OPEN
+    wrap_library.open = WRAP_OPEN;
+#else
     wrap_library.open = wrap_open;
+#endif
     return &wrap_library;
 }
 

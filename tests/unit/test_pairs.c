@@ -73,8 +73,8 @@ static void before_two_rounds_of_each_kind_all_is_noise(void **state)
     assert_true(half_width(ratio(16)) < 1e-12);
 }
 
-/* One process in a hundred has the truth outside of its interval. */
-static void the_interval_is_at_99_percent(void **state)
+/* The median has a quarter more spread than the mean whose interval at 99 % it is. */
+static void the_truth_is_outside_in_three_of_a_hundred(void **state)
 {
     static const double offset[] = {0.004, -0.001, -0.002, 0.001};
     static const size_t rounds[] = {4, 8, 12, 40};
@@ -89,7 +89,6 @@ static void the_interval_is_at_99_percent(void **state)
             struct estimate e = ratio(2 * rounds[i]);
             outside += log(e.lo) > 0.0005 || log(e.hi) < 0.0005;
         }
-        /* The median has a quarter more spread than the mean whose interval it is. */
         assert_in_range(outside, 0, trials * 3 / 100);
     }
 }
@@ -115,7 +114,7 @@ int main(void)
         cmocka_unit_test(kinds_and_copies_take_turns),
         cmocka_unit_test(what_the_order_adds_cancels),
         cmocka_unit_test(before_two_rounds_of_each_kind_all_is_noise),
-        cmocka_unit_test(the_interval_is_at_99_percent),
+        cmocka_unit_test(the_truth_is_outside_in_three_of_a_hundred),
         cmocka_unit_test(a_time_that_is_none_gives_no_ratio),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

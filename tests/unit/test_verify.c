@@ -500,6 +500,14 @@ static void test_a_report_that_comes_again_is_kept_once(void **state)
                               "=========     and Read access at one()+0x30 [16 hazards]\n"
                               "========= Race reported between Write access at one()+0x10\n"
                               "=========     and Read access at one()+0x20 [8 hazards]\n";
+    static const char writes[] = "========= Invalid __global__ write of size 4 bytes\n"
+                                 "=========     at one()+0x40\n"
+                                 "=========     by thread (1,0,0) in block (0,0,0)\n"
+                                 "=========     Address 0x7f00 is out of bounds\n"
+                                 "========= Invalid __global__ write of size 4 bytes\n"
+                                 "=========     at one()+0x40\n"
+                                 "=========     by thread (2,0,0) in block (9,0,0)\n"
+                                 "=========     Address 0x7f04 is out of bounds\n";
     struct sanitize_tool tool = {0};
     sanitize_read_log(log, NULL, &tool);
     assert_int_equal(tool.errors, 3);
@@ -507,6 +515,9 @@ static void test_a_report_that_comes_again_is_kept_once(void **state)
     assert_int_equal(tool.texts[0].times, 2);
     assert_int_equal(tool.texts[1].times, 1);
     assert_non_null(strstr(tool.texts[1].text, "+0x30"));
+    sanitize_read_log(writes, NULL, &tool);
+    assert_int_equal(tool.n_texts, 3);
+    assert_int_equal(tool.texts[2].times, 2);
 }
 
 /* ---- the state of the process ---- */
