@@ -30,8 +30,8 @@ static enum gate_status launch_failed(struct gate_error *err, cudaError_t error,
 /*
  * A launch that says no more than that it failed may have met an error that the device keeps for
  * every call, or have left one that the next call would be given: what that is the device still
- * says. Its work so far is waited for as that of a right
- * launch is, so that the answer does not depend on who is faster.
+ * says. Its work so far is waited for as that of a right launch is, so that the answer does not
+ * depend on who is faster.
  */
 static enum gate_status launch_refused(struct cuda_device *d, struct gate_error *err)
 {

@@ -3,14 +3,17 @@
  *
  * The library named by $GATE_MUTANT_OF is opened, and its table is returned with each launch()
  * replaced by wrap_launch(), which the including file defines; it may call wrap_inner(). A macro
- * WRAP_ADJUST names a function that may change more of a kernel.
+ * WRAP_ADJUST names a function that may change more of a kernel, WRAP_OPEN one that takes the place
+ * of wrap_open().
  */
 #ifndef TESTS_MUTANTS_WRAP_H
 #define TESTS_MUTANTS_WRAP_H
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../kernels/kernel.h"
 
@@ -33,6 +36,13 @@ static inline enum kg_status wrap_inner(const struct kg_problem *p, const struct
             return k->launch(p, args);
     }
     return KG_UNSUPPORTED;
+}
+
+/* Is this the second copy of the library, in memory, which is timed and not verified? */
+static inline bool wrap_is_copy(void)
+{
+    Dl_info about;
+    return dladdr(&wrap_library, &about) && strstr(about.dli_fname, "/fd/");
 }
 
 /* Called with the device that the gate gave, before anything is launched. */

@@ -460,6 +460,18 @@ static uint64_t hash_of(struct device *d, const void *data, size_t bytes)
     return hash;
 }
 
+static void test_hashes_of_several_are_those_of_each(void **state)
+{
+    struct device *d = *state;
+    _Alignas(8) static const unsigned char bytes[96] = {1, 2, 3};
+    const struct device_span spans[] = {{bytes, 96}, {bytes + 8, 40}, {bytes, 5}};
+    uint64_t hashes[3];
+    assert_int_equal(device_hash(d, spans, 3, hashes, NULL), GATE_OK);
+    for (size_t i = 0; i < 3; i++)
+        assert_true(hashes[i] == hash_of(d, spans[i].data, spans[i].bytes));
+    assert_true(hashes[0] != hashes[1] && hashes[1] != hashes[2] && hashes[0] != hashes[2]);
+}
+
 static void test_hash_sees_every_byte_and_its_place(void **state)
 {
     _Alignas(8) unsigned char data[77];
@@ -543,6 +555,7 @@ int main(void)
         cmocka_unit_test(test_copy),
         cmocka_unit_test(test_guarded_memory),
         cmocka_unit_test(test_hash_sees_every_byte_and_its_place),
+        cmocka_unit_test(test_hashes_of_several_are_those_of_each),
         cmocka_unit_test(test_open),
         cmocka_unit_test(test_rest_and_throttle),
     };
