@@ -51,6 +51,13 @@ bool json_bool(const cJSON *object, const char *key, bool otherwise)
     return cJSON_IsBool(value) ? cJSON_IsTrue(value) : otherwise;
 }
 
+void json_copy_bool(cJSON *to, const char *key, const cJSON *from)
+{
+    const cJSON *value = json_member(from, key);
+    if (cJSON_IsBool(value))
+        cJSON_AddBoolToObject(to, key, cJSON_IsTrue(value));
+}
+
 void json_write_number(double value, struct buf *out)
 {
     char text[48];

@@ -46,6 +46,8 @@ static void print_greeting(const cJSON *greeting)
     print_field(device, "driver", "driver");
     print_field(device, "runtime", "runtime");
     printf("contract\n  %s\n", json_string(greeting, "contract", ""));
+    if (!json_bool(greeting, "launch_order_checked", true))
+        printf("  the order of launches is not checked: CUDA tells it from 12.3 on\n");
     printf("libraries\n");
     cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(greeting, "libraries"))
         printf("  %-14s %s, %s, sha256 %.16s...\n", json_string(item, "provider", ""),

@@ -151,6 +151,7 @@ static void write_json(const struct verify_run *v, struct buf *out)
     cJSON_AddItemToObject(o, "device", cJSON_Duplicate(json_member(greeting, "device"), true));
     cJSON_AddItemToObject(o, "libraries",
                           cJSON_Duplicate(json_member(greeting, "libraries"), true));
+    json_copy_bool(o, "launch_order_checked", greeting);
     cJSON *cases = cJSON_AddArrayToObject(o, "cases");
     for (size_t i = 0; i < v->n; i++)
         cJSON_AddItemToArray(cases, case_object(v, i));
@@ -218,6 +219,8 @@ static void write_text(const struct verify_run *v, struct buf *out)
                "%016" PRIx64 ", %.1f s\n",
                counts[CASE_VERIFIED], counts[CASE_WRONG], counts[CASE_UNSUPPORTED],
                counts[CASE_ENVIRONMENT], verify_tier_name(v->tier), v->request.seed, v->seconds);
+    if (!json_bool(supervisor_greeting(v->setup.supervisor), "launch_order_checked", true))
+        buf_puts(out, "the order of launches was not checked: CUDA tells it from 12.3 on\n");
 }
 
 static enum gate_status write_result(const struct verify_run *v, struct gate_error *err)

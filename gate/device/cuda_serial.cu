@@ -10,11 +10,13 @@ extern "C" {
 /* A launch that joins its streams ends with one node, and has hardly more than a few. */
 #define ENDS_MAX ((size_t)1 << 23)
 
+#define TOLD_SINCE 12030
+
 /* The questions have other names since CUDA 13, and do not tell the types of edges before 12.3. */
 #if CUDART_VERSION >= 13000
 #define CAPTURE_INFO cudaStreamGetCaptureInfo
 #define GRAPH_EDGES cudaGraphGetEdges
-#elif CUDART_VERSION >= 12030
+#elif CUDART_VERSION >= TOLD_SINCE
 #define CAPTURE_INFO cudaStreamGetCaptureInfo_v3
 #define GRAPH_EDGES cudaGraphGetEdges_v2
 #endif
@@ -61,12 +63,10 @@ static enum gate_status keep(struct cuda_ends *e, const cudaGraphNode_t *nodes, 
 }
 
 /* A driver of an older CUDA 12 than the runtime does not know the question. */
-static bool is_too_old(cudaError_t error)
+bool cuda_serial_is_told(void)
 {
-    if (error != cudaErrorCallRequiresNewerDriver && error != cudaErrorNotSupported)
-        return false;
-    (void)cudaGetLastError();
-    return true;
+    int driver = 0;
+    return cudaDriverGetVersion(&driver) == cudaSuccess && driver >= TOLD_SINCE;
 }
 
 enum gate_status cuda_ends_add(struct cuda_ends *e, cudaStream_t stream, struct gate_error *err)
@@ -75,18 +75,21 @@ enum gate_status cuda_ends_add(struct cuda_ends *e, cudaStream_t stream, struct 
     const cudaGraphNode_t *nodes = NULL;
     const cudaGraphEdgeData *edges = NULL;
     size_t n = 0;
+    if (!e->n_launches)
+        e->unknown = !cuda_serial_is_told();
     if (e->unknown)
         return GATE_OK;
-    const cudaError_t error = CAPTURE_INFO(stream, &status, NULL, NULL, &nodes, &edges, &n);
-    e->unknown =
-        is_too_old(error) || (error == cudaSuccess && status != cudaStreamCaptureStatusActive);
-    if (e->unknown)
-        return GATE_OK;
-    CUDA_TRY(error, err);
-    return keep(e, nodes, n, err);
+    CUDA_TRY(CAPTURE_INFO(stream, &status, NULL, NULL, &nodes, &edges, &n), err);
+    e->unknown = status != cudaStreamCaptureStatusActive;
+    return e->unknown ? GATE_OK : keep(e, nodes, n, err);
 }
 
 #else
+
+bool cuda_serial_is_told(void)
+{
+    return false;
+}
 
 enum gate_status cuda_ends_add(struct cuda_ends *e, cudaStream_t stream, struct gate_error *err)
 {

@@ -11,7 +11,7 @@
 
 /* The nodes that launches end with, in the order of the launches. All zero: of no launch. */
 struct cuda_ends {
-    bool unknown; /* the runtime or the driver is too old to tell, or the capture is broken */
+    bool unknown; /* not told here (cuda_serial_is_told), or the capture is broken */
     cudaGraphNode_t *node;
     size_t n, room;
     size_t *end; /* by launch: where in `node` its own end */
@@ -21,6 +21,9 @@ struct cuda_ends {
 /* Adds what the launch that was just captured into `stream` ends with. */
 enum gate_status cuda_ends_add(struct cuda_ends *e, cudaStream_t stream, struct gate_error *err);
 void cuda_ends_release(struct cuda_ends *e);
+
+/* Whether runtime and driver tell the order of launches; where they do not, none is checked. */
+bool cuda_serial_is_told(void);
 
 /* GATE_WRONG: a launch left nothing in the graph, or begins before the one before it has ended. */
 enum gate_status cuda_check_serial(cudaGraph_t graph, const struct cuda_ends *ends,

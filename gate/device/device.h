@@ -40,6 +40,7 @@ struct device_info {
     int64_t power_limit_mw;   /* 0: not known */
     int64_t sm_clock_max_mhz; /* 0: not known */
     struct device_peaks peaks;
+    bool launch_order_checked; /* a recording tells whether its launches overlap (serial.h) */
 };
 
 /* Device memory with nothing but the allocation itself behind it. */

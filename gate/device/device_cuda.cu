@@ -16,6 +16,7 @@
 
 #include "../../kernels/reference/reference_cuda.h"
 #include "cuda_peaks.h"
+#include "cuda_serial.cuh"
 #include "cuda_users.h"
 
 static void cuda_close(struct device *device)
@@ -282,6 +283,7 @@ static enum gate_status describe_versions(struct cuda_device *d, struct gate_err
                  driver % 1000 / 10);
     info->power_limit_mw = facts.power_limit_mw;
     info->sm_clock_max_mhz = facts.sm_clock_max_mhz;
+    info->launch_order_checked = cuda_serial_is_told();
     return GATE_OK;
 }
 

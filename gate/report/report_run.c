@@ -202,6 +202,8 @@ void report_conditions(const struct report_run *run, struct buf *out)
         buf_printf(out, ", against %s", against);
     if (!json_bool(run->document, "users_checked", true))
         buf_puts(out, ", other users of the GPU not checked");
+    if (!json_bool(run->document, "launch_order_checked", true))
+        buf_puts(out, ", order of launches not checked");
 }
 
 void report_policy(const struct report_run *run, struct buf *out)

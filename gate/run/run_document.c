@@ -143,8 +143,8 @@ cJSON *run_document(const struct run *run)
     cJSON_AddStringToObject(o, "who", run->origin.who);
     cJSON_AddStringToObject(o, "suite", run->suite->name);
     add_copy(o, "device", run->greeting);
-    if (cJSON_HasObjectItem(run->greeting, "users_checked"))
-        cJSON_AddBoolToObject(o, "users_checked", json_bool(run->greeting, "users_checked", false));
+    json_copy_bool(o, "users_checked", run->greeting);
+    json_copy_bool(o, "launch_order_checked", run->greeting);
     add_copy(o, "libraries", run->greeting);
     add_copy(o, "absent", run->greeting);
     add_copy(o, "contract", run->greeting);

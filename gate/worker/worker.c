@@ -206,8 +206,10 @@ static void say_hello(struct worker *w)
     cJSON_AddItemToObject(o, "device", record_device(info));
     cJSON_AddStringToObject(o, "contract", measure_contract(w->device));
     cJSON_AddNumberToObject(o, "control_ns", w->control_ns);
-    if (info->kg.kind == KG_DEVICE_CUDA)
+    if (info->kg.kind == KG_DEVICE_CUDA) {
         cJSON_AddBoolToObject(o, "users_checked", cuda_users_checked(info->uuid));
+        cJSON_AddBoolToObject(o, "launch_order_checked", info->launch_order_checked);
+    }
     cJSON *libraries = cJSON_AddArrayToObject(o, "libraries");
     for (unsigned i = 0; i < w->n_libraries; i++)
         cJSON_AddItemToArray(libraries, record_library(&w->libraries[i], w->roles[i]));

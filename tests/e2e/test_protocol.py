@@ -154,16 +154,18 @@ class Neighbours(Gate):
         self.assertIn("measured by another gate (process 4711)", errors)
         self.assertEqual(self.run_gate()[0], 0)
 
-    def test_a_gpu_whose_users_cannot_be_told_is_told(self):
+    def test_what_a_gpu_cannot_be_asked_is_told(self):
         self.accept()
-        for checked in (True, False):
-            code, document, errors = self.run_gate("--report", "text=r.txt",
-                                                   greeting={"users_checked": checked})
-            self.assertEqual(code, 0, errors)
-            self.assertIs(document["users_checked"], checked)
-            with open(self.path("r.txt"), encoding="utf-8") as file:
-                self.assertEqual("users of the GPU not checked" in file.read(), not checked)
-        self.assertNotIn("users_checked", self.run_gate()[1])
+        for key, said in (("users_checked", "users of the GPU not checked"),
+                          ("launch_order_checked", "order of launches not checked")):
+            for checked in (True, False):
+                code, document, errors = self.run_gate("--report", "text=r.txt",
+                                                       greeting={key: checked})
+                self.assertEqual(code, 0, errors)
+                self.assertIs(document[key], checked)
+                with open(self.path("r.txt"), encoding="utf-8") as file:
+                    self.assertEqual(said in file.read(), not checked)
+            self.assertNotIn(key, self.run_gate()[1])
 
 
 class Providers(Gate):
