@@ -14,7 +14,7 @@ class Mutants(unittest.TestCase):
         # A sanitizer keeps what was freed, so that a leak cannot be told.
         cls.judgements = [j for j in suite.judge_all(BUILD, "host")
                           if not (SANITIZED and j.row["name"] == "leak")]
-        for line in suite.summary(cls.judgements):
+        for line in suite.summary(suite.outcomes_of(cls.judgements)):
             print("#", line, flush=True)
 
     def test_there_are_as_many_as_promised(self):

@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
 """Holds the gate against the kernels of catalogue.json and says how many it judged rightly.
 
-    tests/mutants/suite.py [--build DIR] [--device host|cuda:0] [--seed HEX] [--write] [NAME...]
+    tests/mutants/suite.py [--build DIR] [--device host|cuda:0] [--seed HEX] [--passes N] [--write]
+                           [NAME...]
 
 Each row is a kernel library with one fault, or an unusual one without, given to `gate verify`, or
 where it says "timed" to `gate run`, since it must be timed to be told; where it says "best" that
 run is held to a best of the library that is right. A row whose outcome is not what it must be is
 printed with what was said; the last two lines are the recall (faults that were found, of all that
 must be) and the false alarms (right kernels that were called wrong). --write puts the table into
-README.md; what a GPU run saw is kept in seen-cuda.json, so that the table is the same on machines
-without one. Exit code: 0 when both figures are perfect.
+README.md; what passes on a GPU saw is added up in seen-cuda.json, so that the table is the same on
+machines without one; another gate begins anew. Exit code: 0 when both figures are perfect.
 """
 import argparse
 import collections
 import concurrent.futures
+import datetime
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -58,6 +61,12 @@ def key(row):
     return f"{title(row)} {row['case']}{how_timed(row, ' ')}"
 
 
+def suite_of(row):
+    """The name of one that is installed, or a file here."""
+    name = row.get("suite", "smoke")
+    return os.path.join(FOLDER, name) if name.endswith(".json") else name
+
+
 def command_of(row, folder):
     if not (row.get("timed") or row.get("best")):
         return ["verify"]
@@ -75,32 +84,38 @@ def answer(row, document):
     return {"right": "pass"}.get(case["outcome"], case["outcome"]), case["message"], 0
 
 
-def judge(row, build, device, seed=None):
-    """Gives one row to the gate. What hangs has a timeout of its own: on a busy machine what is
-    right may be silent for longer."""
-    original = os.path.join(build, "lib", "kernel-gate",
-                            "libhost.so" if device == "host" else "libours.so")
-    env = dict(os.environ, GATE_MUTANT=row["name"], GATE_MUTANT_OF=original)
-    options = ["--device", device, "--suite", "smoke", "--filter", row["case"], "--json",
-               "--timeout", row.get("timeout", "60")]
-    if seed:
-        options += ["--seed", seed]
-    if row.get("timed"):
-        options.append("--accept-new")
-    library = os.path.join(build, "tests", "mutants", row["library"] + ".so")
-    # On the host several run beside each other: gates keep apart by a lock in TMPDIR.
-    with tempfile.TemporaryDirectory() as folder:
-        env["GATE_CACHE"] = os.path.join(folder, "cache")
-        if device == "host":
-            env["TMPDIR"] = folder
+class Gate:
+    """The gate, in a folder of its own: the same for all that is held to one best."""
 
-        def gate(*args):
-            return subprocess.run([os.path.join(build, "bin", "gate"), *command_of(row, folder),
-                                   *options, *args], env=env, stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, check=False)
-        if row.get("best"):
-            gate("--accept-new", "--library", original)
-        done = gate("--library", library)
+    def __init__(self, build, device, seed, folder):
+        self.build, self.device, self.seed, self.folder = build, device, seed, folder
+        self.original = os.path.join(build, "lib", "kernel-gate",
+                                     "libhost.so" if device == "host" else "libours.so")
+
+    def copy(self, folder):
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        return Gate(self.build, self.device, self.seed, folder)
+
+    def call(self, row, library, *args):
+        """What hangs has a timeout of its own: on a busy machine what is right may be silent for
+        longer."""
+        env = dict(os.environ, GATE_MUTANT=row["name"], GATE_MUTANT_OF=self.original,
+                   GATE_CACHE=os.path.join(self.folder, "cache"))
+        # On the host several run beside each other: gates keep apart by a lock in TMPDIR.
+        if self.device == "host":
+            env["TMPDIR"] = self.folder
+        options = ["--device", self.device, "--suite", suite_of(row), "--filter", row["case"], "--json",
+                   "--timeout", row.get("timeout", "60"), "--library", library]
+        if self.seed:
+            options += ["--seed", self.seed]
+        return subprocess.run([os.path.join(self.build, "bin", "gate"),
+                               *command_of(row, self.folder), *options, *args], env=env,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+
+def judge(row, gate):
+    library = os.path.join(gate.build, "tests", "mutants", row["library"] + ".so")
+    done = gate.call(row, library, *(["--accept-new"] if row.get("timed") else []))
     try:
         outcome, message, ratio = answer(row, json.loads(done.stdout))
     except ValueError:
@@ -111,43 +126,81 @@ def judge(row, build, device, seed=None):
     return Judgement(row, outcome, message, fits)
 
 
+def make_bests(chosen, empty, folder):
+    """A gate for each case that something is held to a best of, in which the original is it."""
+    bests = {}
+    for row in chosen:
+        if row.get("best") and row["case"] not in bests:
+            best = empty.copy(os.path.join(folder, f"best-{len(bests)}"))
+            best.call(dict(row, name=""), best.original, "--accept-new")
+            bests[row["case"]] = best
+    return bests
+
+
 def judge_all(build, device, seed=None, names=(), jobs=2):
+    """On a GPU one after the other: it is one gate's alone."""
     chosen = [row for row in rows(device.split(":")[0])
               if not names or row["name"] in names or row["library"] in names]
-    with concurrent.futures.ThreadPoolExecutor(1 if device != "host" else jobs) as pool:
-        return list(pool.map(lambda row: judge(row, build, device, seed), chosen))
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, "empty"))
+        empty = Gate(build, device, seed, os.path.join(folder, "empty"))
+        bests = make_bests(chosen, empty, folder)
+
+        def in_its_own(i):
+            row = chosen[i]
+            gate = bests[row["case"]] if row.get("best") else empty
+            return judge(row, gate.copy(os.path.join(folder, str(i))))
+        with concurrent.futures.ThreadPoolExecutor(1 if device != "host" else jobs) as pool:
+            return list(pool.map(in_its_own, range(len(chosen))))
 
 
-def figures(judgements):
-    """Faults found and all faults; right kernels called wrong and all right kernels."""
-    musts = [j for j in judgements if j.row["must"] != "pass"]
-    others = [j for j in judgements if j.row["must"] == "pass"]
-    return (sum(j.outcome == j.row["must"] for j in musts), len(musts),
-            sum(j.outcome != "pass" for j in others), len(others))
+def is_alarm(row, outcome):
+    return row["must"] == "pass" and outcome != "pass"
 
 
-def summary(judgements):
-    found, musts, alarms, others = figures(judgements)
-    return [f"recall: {found} of {musts} faults were found",
-            f"false alarms: {alarms} of {others} right kernels were called wrong"]
+def is_found(row, outcome):
+    return row["must"] != "pass" and outcome == row["must"]
+
+
+def summary(outcomes):
+    """Faults found of all faults, right kernels called wrong of all, from (row, outcome)."""
+    musts = [(row, outcome) for row, outcome in outcomes if row["must"] != "pass"]
+    others = [(row, outcome) for row, outcome in outcomes if row["must"] == "pass"]
+    return [f"recall: {sum(is_found(*o) for o in musts)} of {len(musts)} faults were found",
+            f"false alarms: {sum(is_alarm(*o) for o in others)} of {len(others)} right kernels "
+            "were called wrong"]
+
+
+def outcomes_of(judgements):
+    return [(j.row, j.outcome) for j in judgements]
 
 
 def seen_on_cuda():
     if not os.path.exists(SEEN_CUDA):
-        return {}
+        return {"gate": "", "device": "", "date": "", "passes": 0, "seen": {}}
     with open(SEEN_CUDA, encoding="utf-8") as file:
-        return json.load(file)["seen"]
+        return json.load(file)
+
+
+def outcome_seen(row, seen):
+    """The one outcome of all passes; where they differ, each with how often it came."""
+    counts = seen["seen"].get(key(row), {})
+    if len(counts) == 1 and list(counts.values()) == [seen["passes"]]:
+        return list(counts)[0]
+    return ", ".join(f"{outcome} {n}x" for outcome, n in counts.items()) or "not run"
 
 
 def table(judgements):
     """The part of README.md that this program writes."""
-    lines = summary(judgements)
-    text = [BEGIN, "", f"Host: {lines[0]}; {lines[1]}.", "",
+    seen = seen_on_cuda()
+    host = outcomes_of(judgements)
+    cuda = [(row, outcome_seen(row, seen)) for row in rows("cuda")]
+    passes = f"{seen['passes']} whole passes" if seen["passes"] != 1 else "one whole pass"
+    text = [BEGIN, "", "Host: " + "; ".join(summary(host)) + ".", "",
+            f"CUDA, in each of {passes} on {seen['device']} with gate {seen['gate']}, the last on "
+            f"{seen['date']}: " + "; ".join(summary(cuda)) + ".", "",
             "| library:fault | like | held to | what is unusual | must be | seen |",
             "| --- | --- | --- | --- | --- | --- |"]
-    host = [(j.row, j.outcome) for j in judgements]
-    seen = seen_on_cuda()
-    cuda = [(row, seen.get(key(row), "not run here")) for row in rows("cuda")]
     for row, outcome in host + cuda:
         case = f"`{row['case']}`{how_timed(row, ', ')}"
         text.append(f"| {title(row)} | {row['like']} | {case} | {row['fault']} | {row['must']} | "
@@ -173,11 +226,37 @@ def write_readme(judgements):
         file.write(fresh)
 
 
-def write_seen_cuda(judgements):
-    seen = {key(j.row): j.outcome for j in judgements}
+def said_by_gate(build, device):
+    """The version of the gate, and the model of the device."""
+    gate = os.path.join(build, "bin", "gate")
+    version = subprocess.run([gate, "--version"], stdout=subprocess.PIPE, text=True, check=True)
+    doctor = subprocess.run([gate, "doctor", "--json", "--device", device], check=True,
+                            stdout=subprocess.PIPE, text=True)
+    return version.stdout.split()[-1], json.loads(doctor.stdout)["device"]["model"]
+
+
+def add_seen_cuda(judgements, build, device):
+    gate, model = said_by_gate(build, device)
+    seen = seen_on_cuda()
+    if (seen["gate"], seen["device"]) != (gate, model):
+        seen = {"gate": gate, "device": model, "date": "", "passes": 0, "seen": {}}
+    seen["date"] = datetime.date.today().isoformat()
+    seen["passes"] += 1
+    for j in judgements:
+        counts = seen["seen"].setdefault(key(j.row), {})
+        counts[j.outcome] = counts.get(j.outcome, 0) + 1
     with open(SEEN_CUDA, "w", encoding="utf-8") as file:
-        json.dump({"seen": seen}, file, indent=1)
+        json.dump(seen, file, indent=1)
         file.write("\n")
+
+
+def show(judgements, all_of_them):
+    for j in judgements:
+        if not j.right or all_of_them:
+            print(f"{title(j.row)} on {j.row['case']}: must be {j.row['must']}"
+                  f"{' and say ' + repr(j.row['says']) if 'says' in j.row else ''}, "
+                  f"was {j.outcome}: {j.message}")
+    print("\n".join(summary(outcomes_of(judgements))), flush=True)
 
 
 def main():
@@ -185,22 +264,21 @@ def main():
     parser.add_argument("--build", default=os.path.join(ROOT, "build"))
     parser.add_argument("--device", default="host")
     parser.add_argument("--seed")
+    parser.add_argument("--passes", type=int, default=1)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
-    judgements = judge_all(os.path.abspath(options.build), options.device, options.seed,
-                           options.names)
-    for j in judgements:
-        if not j.right or options.names:
-            print(f"{title(j.row)} on {j.row['case']}: must be {j.row['must']}"
-                  f"{' and say ' + repr(j.row['says']) if 'says' in j.row else ''}, "
-                  f"was {j.outcome}: {j.message}")
-    if options.write and options.device != "host":
-        write_seen_cuda(judgements)
-    elif options.write:
-        write_readme(judgements)
-    print("\n".join(summary(judgements)))
-    return 0 if judgements and all(j.right for j in judgements) else 1
+    build = os.path.abspath(options.build)
+    right = options.passes > 0
+    for _ in range(options.passes):
+        judgements = judge_all(build, options.device, options.seed, options.names)
+        show(judgements, bool(options.names))
+        right = right and judgements and all(j.right for j in judgements)
+        if options.write and options.device != "host":
+            add_seen_cuda(judgements, build, options.device)
+        elif options.write:
+            write_readme(judgements)
+    return 0 if right else 1
 
 
 if __name__ == "__main__":
