@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../kernels/reference/half.h"
+#include "base/clock.h"
 #include "verify_look.h"
 #include "verify_probe.h"
 #include "verify_spot.h"
@@ -17,7 +18,11 @@
 #define LOOK_BAND_MAX ((int64_t)32 << 20)
 #define PIECES 256
 
-#define REPEATS 2 /* launches of the candidate on what the one before left behind */
+/* Launches of the candidate on what the one before left behind: so many, or what there is time for.
+ * A race that shows in one launch of ten is seen by 20 in 88 of 100 verifications. */
+#define REPEATS_MIN 2
+#define REPEATS_MAX 20
+#define REPEATS_NS 5e6
 
 struct verification verification_start(const struct kg_problem *p)
 {
@@ -302,8 +307,11 @@ static enum gate_status repeat(const struct verify_job *job, struct arm *arm,
 {
     struct verification *v = &arm->verification;
     uint64_t first, again;
+    const double end_ns = clock_ns() + REPEATS_NS;
     enum gate_status status = operands_hash_outputs(job->device, job->operands, 1, &first, err);
-    for (int i = 0; i < REPEATS && !status && v->ok; i++) {
+    for (int i = 0; i < REPEATS_MAX && !status && v->ok; i++) {
+        if (i >= REPEATS_MIN && clock_ns() > end_ns)
+            break;
         status = launch_arm(job, arm, err);
         if (!status && (arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC)) {
             status =
