@@ -9,11 +9,11 @@
 
 enum {
     THREADS = 128,
-    VERIFIED = 600,       /* launches; verification asks for fewer, and a few samples for more */
+    VERIFIED = 3000,      /* launches; verification asks for fewer, and a few samples for more */
     RESULT_MAX = 1 << 16, /* elements */
     SEEN_MAX = 8192,
-    OWN_FIRST = 36, /* launches of the first problem before any other, when it is verified */
-    SLOWLY = 20,    /* times that a sum is made, where idleness is to show */
+    OWN_FIRST = 150, /* launches of the first problem before any other, when it is verified */
+    SLOWLY = 20,     /* times that a sum is made, where idleness is to show */
 };
 
 enum how { RIGHT, SKIPS, PREVIOUS, IF_STALE, ALWAYS_IF_STALE };
