@@ -16,6 +16,7 @@ import argparse
 import collections
 import concurrent.futures
 import datetime
+import fcntl
 import json
 import os
 import shutil
@@ -237,17 +238,19 @@ def said_by_gate(build, device):
 
 def add_seen_cuda(judgements, build, device):
     gate, model = said_by_gate(build, device)
-    seen = seen_on_cuda()
-    if (seen["gate"], seen["device"]) != (gate, model):
-        seen = {"gate": gate, "device": model, "date": "", "passes": 0, "seen": {}}
-    seen["date"] = datetime.date.today().isoformat()
-    seen["passes"] += 1
-    for j in judgements:
-        counts = seen["seen"].setdefault(key(j.row), {})
-        counts[j.outcome] = counts.get(j.outcome, 0) + 1
-    with open(SEEN_CUDA, "w", encoding="utf-8") as file:
-        json.dump(seen, file, indent=1)
-        file.write("\n")
+    with open(SEEN_CUDA + ".lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # passes on several GPUs may end at once
+        seen = seen_on_cuda()
+        if (seen["gate"], seen["device"]) != (gate, model):
+            seen = {"gate": gate, "device": model, "date": "", "passes": 0, "seen": {}}
+        seen["date"] = datetime.date.today().isoformat()
+        seen["passes"] += 1
+        for j in judgements:
+            counts = seen["seen"].setdefault(key(j.row), {})
+            counts[j.outcome] = counts.get(j.outcome, 0) + 1
+        with open(SEEN_CUDA, "w", encoding="utf-8") as file:
+            json.dump(seen, file, indent=1)
+            file.write("\n")
 
 
 def show(judgements, all_of_them):
