@@ -1,7 +1,9 @@
 #include "sanitize.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fnmatch.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +13,10 @@
 #include "launch/operands.h"
 
 #define PROGRAM "compute-sanitizer"
-#define LOG_MAX_BYTES ((size_t)64 << 20)
+#define LINE_SIZE 1024 /* of a log's line; what is longer is cut */
 #define ALLOW_MAX_BYTES ((size_t)1 << 20)
-#define SLOWNESS 20.0 /* a kernel under a tool may be silent for so many times the time-out */
+#define FOUND_ERRORS 99 /* the exit code of a tool that found some */
+#define SLOWNESS 20.0   /* a kernel under a tool may be silent for so many times the time-out */
 
 static const char *const tool_names[SANITIZE_TOOLS] = {"memcheck", "racecheck", "initcheck",
                                                        "synccheck"};
@@ -90,9 +93,12 @@ static bool is_allowed(const char *line, const char *patterns)
     return false;
 }
 
-/* Lines of the log that are no part of a report. */
+/* Lines of the log that are no part of a report. "ERROR SUMMARY: 7 errors were not printed" is one:
+ * nobody knows what they were. */
 static bool is_frame(const char *line)
 {
+    if (strstr(line, "not printed"))
+        return false;
     return !*line || strstr(line, "COMPUTE-SANITIZER") || strstr(line, "SUMMARY") ||
            !strncmp(line, "Target application", 18);
 }
@@ -128,40 +134,87 @@ static void read_line(const char *line, const char *patterns, struct report *r,
     snprintf(r->text + used, sizeof r->text - used, "%s%s", used ? "; " : "", line + indent);
 }
 
-void sanitize_read_log(const char *log, const char *patterns, struct sanitize_tool *tool)
+/* Reads a line without its end, and leaves out what is too long; false at the end of the log. */
+static bool next_line(FILE *log, char line[LINE_SIZE])
+{
+    size_t n = 0;
+    int c;
+    while ((c = getc_unlocked(log)) != EOF && c != '\n')
+        if (n < LINE_SIZE - 1 && c != '\0' && c != '\r')
+            line[n++] = (char)c;
+    line[n] = '\0';
+    return c != EOF || n;
+}
+
+bool sanitize_read_log(FILE *log, const char *patterns, struct sanitize_tool *tool)
 {
     static const char mark[] = "========= ";
     struct report report = {0};
-    char line[1024];
-    for (; *log; log += strcspn(log, "\n"), log += *log == '\n') {
-        size_t n = strcspn(log, "\r\n");
-        if (strncmp(log, mark, sizeof mark - 2) != 0)
+    char line[LINE_SIZE];
+    while (next_line(log, line)) {
+        if (strncmp(line, mark, sizeof mark - 2) != 0)
             continue;
-        size_t skip = n < sizeof mark - 1 ? n : sizeof mark - 1;
-        snprintf(line, sizeof line, "%.*s", (int)(n - skip), log + skip);
-        read_line(line, patterns, &report, tool);
+        size_t n = strlen(line);
+        read_line(line + (n < sizeof mark - 1 ? n : sizeof mark - 1), patterns, &report, tool);
     }
     end_report(&report, tool);
+    return !ferror(log);
 }
 
-/* Reads and removes all files of the folder. */
-static void read_logs(const char *folder, const char *patterns, struct sanitize_tool *tool)
+/* What keeps a tool from passing though no report says so. */
+__attribute__((format(printf, 2, 3))) static void add_error(struct sanitize_tool *tool,
+                                                            const char *format, ...)
+{
+    char text[SANITIZE_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    tool->errors++;
+    keep_text(tool, text);
+}
+
+/* Reads a log; returns whether it has a report. */
+static bool read_log(const char *path, const char *patterns, struct sanitize_tool *tool)
+{
+    size_t before = tool->errors + tool->allowed;
+    FILE *log = fopen(path, "re");
+    bool read = log && sanitize_read_log(log, patterns, tool);
+    bool has_report = tool->errors + tool->allowed > before;
+    if (!read)
+        add_error(tool, "the log of %s's %s cannot be read (%s): nobody knows what it found",
+                  PROGRAM, tool->name, strerror(errno));
+    if (log)
+        fclose(log);
+    return has_report || !read;
+}
+
+/* Reads and removes all files of the folder. `complaints` is how many processes said by their end
+ * that their logs have something. */
+static void read_logs(const char *folder, const char *patterns, unsigned complaints,
+                      struct sanitize_tool *tool)
 {
     char path[4096];
+    unsigned logs = 0, with_reports = 0;
     DIR *entries = opendir(folder);
     for (const struct dirent *e; entries && (e = readdir(entries));) {
-        struct buf text;
         if (e->d_name[0] == '.')
             continue;
         snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        buf_init(&text, LOG_MAX_BYTES);
-        if (!file_read(path, &text, NULL) && text.data)
-            sanitize_read_log(text.data, patterns, tool);
-        buf_release(&text);
-        unlink(path);
+        with_reports += read_log(path, patterns, tool);
+        logs++;
+        remove(path);
     }
     if (entries)
         closedir(entries);
+    if (!logs && tool->cases)
+        add_error(tool, "%s's %s left no log in '%s': nobody knows what it found", PROGRAM,
+                  tool->name, folder);
+    else if (with_reports < complaints)
+        add_error(tool,
+                  "%u processes of %s's %s ended with exit code %d, which says that it found "
+                  "errors, or had to be killed; %u logs have a report",
+                  complaints, PROGRAM, tool->name, FOUND_ERRORS, with_reports);
 }
 
 /* ---- running ---- */
@@ -187,9 +240,11 @@ static void count_case(struct sanitize_tool *tool, const struct suite_case *c,
     keep_text(tool, text);
 }
 
-static void run_cases(const struct sanitize *s, struct sanitize_tool *tool,
-                      const struct supervisor_options *options)
+/* Returns how many processes said by their end that the tool found something. */
+static unsigned run_cases(const struct sanitize *s, struct sanitize_tool *tool,
+                          const struct supervisor_options *options)
 {
+    unsigned complaints = 0;
     struct gate_error err = {0};
     struct supervisor *supervisor = NULL;
     enum gate_status status = supervisor_start(options, &supervisor, &err);
@@ -215,15 +270,20 @@ static void run_cases(const struct sanitize *s, struct sanitize_tool *tool,
     }
     if (status)
         skip_rest(tool, s->suite->n_cases - i, err.message);
+    if (supervisor) {
+        supervisor_retire_worker(supervisor);
+        complaints = supervisor_complaints(supervisor);
+    }
     supervisor_stop(supervisor);
+    return complaints;
 }
 
 static void run_tool(const struct sanitize *s, struct sanitize_tool *tool, const char *folder,
                      const char *patterns)
 {
-    char log[4096];
+    char log[4096], code[8];
     const char *const wrapper[] = {
-        PROGRAM, "--tool",     tool->name, "--error-exitcode", "99", "--target-processes",
+        PROGRAM, "--tool",     tool->name, "--error-exitcode", code, "--target-processes",
         "all",   "--log-file", log};
     struct supervisor_options options = s->options;
     if (!on_path(PROGRAM)) {
@@ -231,12 +291,14 @@ static void run_tool(const struct sanitize *s, struct sanitize_tool *tool, const
         return;
     }
     snprintf(log, sizeof log, "%s/%%p.log", folder);
+    snprintf(code, sizeof code, "%d", FOUND_ERRORS);
     options.n_providers = 0;
     options.timeout_s *= SLOWNESS;
     options.wrapper = wrapper;
     options.n_wrapper = sizeof wrapper / sizeof wrapper[0];
-    run_cases(s, tool, &options);
-    read_logs(folder, patterns, tool);
+    options.complaint_code = FOUND_ERRORS;
+    unsigned complaints = run_cases(s, tool, &options);
+    read_logs(folder, patterns, complaints, tool);
 }
 
 enum gate_status sanitize_run(struct sanitize *s, struct gate_error *err)

@@ -4,10 +4,13 @@
  * Each of its tools (memcheck, racecheck, initcheck, synccheck) starts a worker that runs the tier
  * `small` of every case; what the tool reports is read from its log. Reports that match a line of
  * the allow list are counted apart. A tool that is not here, or cannot start a worker, skips all
- * its cases, which is counted and never taken for a pass.
+ * its cases, which is counted and never taken for a pass. Nor is a log that cannot be read, or a
+ * tool whose exit code says that it found errors and whose log has none: each is one more error.
  */
 #ifndef GATE_RUN_SANITIZE_H
 #define GATE_RUN_SANITIZE_H
+
+#include <stdio.h>
 
 #include "cases/suite.h"
 #include "supervisor.h"
@@ -43,7 +46,8 @@ struct sanitize {
 /* Fill in all but the tools. GATE_IO, GATE_USAGE: the allow list cannot be read. */
 enum gate_status sanitize_run(struct sanitize *s, struct gate_error *err);
 
-/* Reads one log of a tool; `patterns` is the text of an allow list. */
-void sanitize_read_log(const char *log, const char *patterns, struct sanitize_tool *tool);
+/* Reads one log of a tool, of any length, to its end; `patterns` is the text of an allow list.
+ * False: it cannot be read. */
+bool sanitize_read_log(FILE *log, const char *patterns, struct sanitize_tool *tool);
 
 #endif

@@ -19,7 +19,8 @@
 
 #define GREETING_MIN_S 60.0 /* opening a GPU takes seconds, whatever the time-out for cases */
 #define FINISH_GRACE_S 5.0
-#define TASK_TIMEOUTS 10 /* a task as a whole may take this many times the longest silence */
+#define WRAPPED_GRACE_S 100.0 /* a tool that watched a worker may have much to say at its end */
+#define TASK_TIMEOUTS 10      /* a task as a whole may take this many times the longest silence */
 
 struct supervisor {
     const struct supervisor_options *options;
@@ -30,6 +31,7 @@ struct supervisor {
     char *bests[PROTOCOL_BESTS_MAX];
     unsigned n_bests;
     bool without_providers;
+    unsigned complaints;
     char program[4096];
 };
 
@@ -277,8 +279,16 @@ void supervisor_leave_providers(struct supervisor *s)
 
 void supervisor_retire_worker(struct supervisor *s)
 {
-    process_finish(&s->process, FINISH_GRACE_S);
+    const struct supervisor_options *o = s->options;
+    int code = process_finish(&s->process, o->n_wrapper ? WRAPPED_GRACE_S : FINISH_GRACE_S);
+    if (o->complaint_code && (code == o->complaint_code || code < 0))
+        s->complaints++;
     process_end_orphans();
+}
+
+unsigned supervisor_complaints(const struct supervisor *s)
+{
+    return s->complaints;
 }
 
 void supervisor_stop(struct supervisor *s)

@@ -181,7 +181,9 @@ enum process_event process_read_line(struct process *p, double timeout_s, struct
 
 static void describe_end(const siginfo_t *end, char *how, size_t size)
 {
-    if (end->si_code == CLD_EXITED)
+    if (!end->si_pid)
+        snprintf(how, size, "does not end");
+    else if (end->si_code == CLD_EXITED)
         snprintf(how, size, "ended with exit code %d", end->si_status);
     else
         snprintf(how, size, "was killed by signal %d (%s)", end->si_status,
@@ -190,9 +192,8 @@ static void describe_end(const siginfo_t *end, char *how, size_t size)
 
 /* Waits up to `seconds` for the end, and leaves the process a zombie: its id, which is that of its
  * group, stays taken until collect(). */
-static bool await_end(const struct process *p, double seconds, char *how, size_t how_size)
+static bool await_end(const struct process *p, double seconds, siginfo_t *end)
 {
-    siginfo_t end = {0};
     int fd = pidfd_open(p->pid, 0);
     struct pollfd ended = {.fd = fd, .events = POLLIN};
     if (fd >= 0) {
@@ -200,12 +201,8 @@ static bool await_end(const struct process *p, double seconds, char *how, size_t
             continue;
         close(fd);
     }
-    if (waitid(P_PID, (id_t)p->pid, &end, WEXITED | WNOHANG | WNOWAIT) || end.si_pid != p->pid) {
-        snprintf(how, how_size, "does not end");
-        return false;
-    }
-    describe_end(&end, how, how_size);
-    return true;
+    *end = (siginfo_t){0};
+    return !waitid(P_PID, (id_t)p->pid, end, WEXITED | WNOHANG | WNOWAIT) && end->si_pid == p->pid;
 }
 
 /* Kills what is left of the group, then lets the leader go. */
@@ -227,31 +224,35 @@ static void release(struct process *p)
     p->pid = 0;
 }
 
-void process_kill(struct process *p, char *how, size_t how_size)
+/* Gives it so long to end by itself, then kills it. */
+static void end_within(struct process *p, double seconds, siginfo_t *end)
 {
-    if (!p->pid)
-        return;
-    /* One that has ended by itself is to be described as such. */
-    if (!await_end(p, 0, how, how_size)) {
+    if (!await_end(p, seconds, end)) {
         kill(-p->pid, SIGKILL);
-        await_end(p, REAP_S, how, how_size);
+        await_end(p, REAP_S, end);
     }
     collect(p);
     release(p);
 }
 
-void process_finish(struct process *p, double grace_s)
+void process_kill(struct process *p, char *how, size_t how_size)
 {
-    char how[64];
     if (!p->pid)
         return;
+    /* One that has ended by itself is to be described as such. */
+    siginfo_t end;
+    end_within(p, 0, &end);
+    describe_end(&end, how, how_size);
+}
+
+int process_finish(struct process *p, double grace_s)
+{
+    if (!p->pid)
+        return 0;
+    siginfo_t end;
     close_fd(&p->to);
-    if (!await_end(p, grace_s, how, sizeof how)) {
-        kill(-p->pid, SIGKILL);
-        await_end(p, REAP_S, how, sizeof how);
-    }
-    collect(p);
-    release(p);
+    end_within(p, grace_s, &end);
+    return end.si_pid && end.si_code == CLD_EXITED ? end.si_status : -1;
 }
 
 /* ---- what has left its group ---- */
@@ -299,9 +300,9 @@ void process_end_orphans(void)
     pid_t pid;
     for (int i = 0; i < ORPHANS_ROUNDS && (pid = find_child(false)) > 0; i++) {
         struct process orphan = {.pid = pid};
-        char how[64];
+        siginfo_t end;
         kill(pid, SIGKILL);
-        await_end(&orphan, REAP_S, how, sizeof how);
+        await_end(&orphan, REAP_S, &end);
         waitpid(pid, NULL, WNOHANG);
     }
 }

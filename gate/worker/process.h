@@ -53,7 +53,8 @@ void process_end_orphans(void);
  * that was never started. */
 void process_kill(struct process *p, char *how, size_t how_size);
 
-/* Closes its standard input and gives it `grace_s` to end by itself before it is killed. */
-void process_finish(struct process *p, double grace_s);
+/* Closes its standard input and gives it `grace_s` to end by itself before it is killed. Returns
+ * its exit code; -1: it was killed, by this or another signal. */
+int process_finish(struct process *p, double grace_s);
 
 #endif

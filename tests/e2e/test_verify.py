@@ -175,7 +175,8 @@ class Refused(Gate):
         self.assertIn("1 not served", done.stdout)
 
 
-# Says what $LOG has into the log file and runs the program; %p is the process id.
+# Says what $LOG has into the log file, after $MIB of text, and runs the program, whose exit code it
+# may change; %p is the process id.
 FAKE_SANITIZER = """#!/bin/bash
 log= tool=
 while [ $# -gt 0 ]; do
@@ -189,7 +190,15 @@ done
 [ -z "$CANNOT" ] || { echo "no driver for $tool" >&2; exit 1; }
 echo "========= COMPUTE-SANITIZER" > "$log"
 [ "$tool" != "${TOOL:-memcheck}" ] || printf '%s' "$LOG" >> "$log"
+[ "$tool" != memcheck ] || [ -z "$MIB" ] ||
+    head -c "${MIB}M" /dev/zero | tr '\\0' x | fold -w 4000 | sed 's/^/=========     /' >> "$log"
+[ "$tool" != "${TOOL:-memcheck}" ] || printf '%s' "$LAST" >> "$log"
 echo "========= ERROR SUMMARY: 0 errors" >> "$log"
+case $tool-$FAULT in
+memcheck-folder) rm "$log"; mkdir "$log" ;;
+memcheck-none) rm "$log" ;;
+memcheck-99) "$@"; exit 99 ;;
+esac
 exec "$@"
 """
 TWO_REPORTS = """========= Invalid __global__ write of size 4 bytes
@@ -260,6 +269,40 @@ class Sanitized(Gate):
         self.assertEqual((tools["memcheck"]["errors"], tools["racecheck"]["errors"]), (2, 0))
         self.assertIn("Invalid __global__ write of size 4 bytes; at gemm_mma_kernel",
                       tools["memcheck"]["texts"][0]["text"])
+
+    def test_no_log_is_too_large(self):
+        self.install()
+        code, tools = self.sanitize(log="========= A report\n", LAST="\n" + TWO_REPORTS, MIB="70")
+        self.assertEqual((code, tools["memcheck"]["errors"]), (2, 3))
+        self.assertEqual(tools["racecheck"]["errors"], 0)
+
+    def assert_is_no_pass(self, fault, says, log=""):
+        self.install()
+        allow = os.path.join(self.folder, "allow")
+        with open(allow, "w", encoding="utf-8") as file:
+            file.write("Invalid\nRace\n")
+        code, tools = self.sanitize("--allow", allow, log=log, FAULT=fault)
+        self.assertEqual((code, tools["memcheck"]["errors"]), (2, 1))
+        self.assertIn(says, tools["memcheck"]["texts"][0]["text"])
+        self.assertEqual(tools["initcheck"]["errors"], 0)
+
+    def test_a_log_that_cannot_be_read_is_an_error(self):
+        self.assert_is_no_pass("folder", "cannot be read (Is a directory)")
+
+    def test_no_log_is_an_error(self):
+        self.assert_is_no_pass("none", "left no log")
+
+    def test_an_exit_code_that_no_log_explains_is_an_error(self):
+        self.assert_is_no_pass("99", "ended with exit code 99, which says that it found errors")
+
+    def test_an_exit_code_that_allowed_reports_explain_is_none(self):
+        self.install()
+        allow = os.path.join(self.folder, "allow")
+        with open(allow, "w", encoding="utf-8") as file:
+            file.write("Invalid\nRace\n")
+        code, tools = self.sanitize("--allow", allow, log=TWO_REPORTS, FAULT="99")
+        self.assertEqual((code, tools["memcheck"]["errors"], tools["memcheck"]["allowed"]),
+                         (0, 0, 2))
 
     def test_the_allow_list_takes_what_it_names(self):
         self.install()

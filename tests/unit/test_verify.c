@@ -466,6 +466,14 @@ static void test_neighbours_are_problems(void **state)
 
 /* ---- logs of compute-sanitizer ---- */
 
+static void read_log(const char *text, const char *patterns, struct sanitize_tool *tool)
+{
+    FILE *log = *text ? fmemopen((char *)text, strlen(text), "r") : fopen("/dev/null", "re");
+    assert_non_null(log);
+    assert_true(sanitize_read_log(log, patterns, tool));
+    fclose(log);
+}
+
 static void test_reports_are_counted(void **state)
 {
     (void)state;
@@ -479,16 +487,30 @@ static void test_reports_are_counted(void **state)
                               "=========\n"
                               "========= ERROR SUMMARY: 2 errors\n";
     struct sanitize_tool tool = {0};
-    sanitize_read_log(log, NULL, &tool);
+    read_log(log, NULL, &tool);
     assert_int_equal(tool.errors, 2);
     assert_string_equal(tool.texts[0].text,
                         "Invalid __shared__ read of size 2 bytes; at one()+0x10");
-    sanitize_read_log(log, "# all of one()\none()+0x?0\n", &tool);
+    read_log(log, "# all of one()\none()+0x?0\n", &tool);
     assert_int_equal(tool.errors, 3);
     assert_int_equal(tool.allowed, 1);
-    sanitize_read_log("", NULL, &tool);
-    sanitize_read_log("=========", NULL, &tool);
+    read_log("", NULL, &tool);
+    read_log("=========", NULL, &tool);
     assert_int_equal(tool.errors, 3);
+    read_log("========= ERROR SUMMARY: 9 errors\n"
+             "========= ERROR SUMMARY: 7 errors were not printed. Use --print-limit\n",
+             NULL, &tool);
+    assert_int_equal(tool.errors, 4);
+}
+
+static void test_a_log_that_cannot_be_read(void **state)
+{
+    (void)state;
+    struct sanitize_tool tool = {0};
+    FILE *folder = fopen("/", "re");
+    assert_non_null(folder);
+    assert_false(sanitize_read_log(folder, NULL, &tool));
+    fclose(folder);
 }
 
 static void test_a_report_that_comes_again_is_kept_once(void **state)
@@ -509,13 +531,13 @@ static void test_a_report_that_comes_again_is_kept_once(void **state)
                                  "=========     by thread (2,0,0) in block (9,0,0)\n"
                                  "=========     Address 0x7f04 is out of bounds\n";
     struct sanitize_tool tool = {0};
-    sanitize_read_log(log, NULL, &tool);
+    read_log(log, NULL, &tool);
     assert_int_equal(tool.errors, 3);
     assert_int_equal(tool.n_texts, 2);
     assert_int_equal(tool.texts[0].times, 2);
     assert_int_equal(tool.texts[1].times, 1);
     assert_non_null(strstr(tool.texts[1].text, "+0x30"));
-    sanitize_read_log(writes, NULL, &tool);
+    read_log(writes, NULL, &tool);
     assert_int_equal(tool.n_texts, 3);
     assert_int_equal(tool.texts[2].times, 2);
 }
@@ -585,6 +607,7 @@ int main(void)
         cmocka_unit_test(test_device_memory_is_not_lost),
         cmocka_unit_test(test_neighbours_are_problems),
         cmocka_unit_test(test_reports_are_counted),
+        cmocka_unit_test(test_a_log_that_cannot_be_read),
         cmocka_unit_test(test_a_report_that_comes_again_is_kept_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
