@@ -73,6 +73,17 @@ void best_allow_for(struct best_entry *entry, const double *half_width, size_t n
     entry->spread = fmax(entry->spread, decide_bounds(half_width, n).value);
 }
 
+static void read_outputs(const cJSON *outputs, struct best_error *e)
+{
+    const cJSON *one;
+    cJSON_ArrayForEach (one, outputs)
+        if (cJSON_IsNumber(one) && one->string && e->n_outputs < BEST_OUTPUTS_MAX) {
+            struct best_output *to = &e->outputs[e->n_outputs++];
+            snprintf(to->name, sizeof to->name, "%s", one->string);
+            to->rel_fro = one->valuedouble;
+        }
+}
+
 struct best_error best_error_of(const cJSON *verify)
 {
     struct best_error e = {
@@ -81,6 +92,7 @@ struct best_error best_error_of(const cJSON *verify)
         .vendor_ratio = json_number(verify, "vendor_ratio", 0),
     };
     snprintf(e.vendor, sizeof e.vendor, "%s", json_string(verify, "vendor", ""));
+    read_outputs(json_member(verify, "outputs"), &e);
     return e;
 }
 
@@ -214,11 +226,20 @@ bool best_find(const struct best *b, const char *case_id, const char *contract,
     return true;
 }
 
+static bool put_outputs(cJSON *to, const struct best_error *e)
+{
+    cJSON *outputs = e->n_outputs ? cJSON_AddObjectToObject(to, "outputs") : NULL;
+    bool put = outputs || !e->n_outputs;
+    for (unsigned i = 0; i < e->n_outputs && put; i++)
+        put = cJSON_AddNumberToObject(outputs, e->outputs[i].name, e->outputs[i].rel_fro) != NULL;
+    return put;
+}
+
 static bool put_error(cJSON *to, const struct best_error *e)
 {
     if (!e->known)
         return true;
-    if (!cJSON_AddNumberToObject(to, "rel_fro", e->rel_fro))
+    if (!cJSON_AddNumberToObject(to, "rel_fro", e->rel_fro) || !put_outputs(to, e))
         return false;
     return e->vendor[0] == '\0' || e->vendor_ratio == 0 ||
            (cJSON_AddStringToObject(to, "vendor", e->vendor) &&

@@ -17,10 +17,20 @@
 
 struct best;
 
+#define BEST_OUTPUTS_MAX 4
+
+/* How wrong one of several outputs was. */
+struct best_output {
+    char name[8];
+    double rel_fro;
+};
+
 /* How wrong the best was in the run that measured it, by its verification. */
 struct best_error {
     bool known;
-    double rel_fro;
+    double rel_fro; /* the worst of all outputs */
+    struct best_output outputs[BEST_OUTPUTS_MAX];
+    unsigned n_outputs;  /* 0: it has but one, or was recorded before they were kept */
     double vendor_ratio; /* over the vendor's on the same inputs; 0: not known */
     char vendor[65];     /* "": no vendor's was right */
 };

@@ -2,7 +2,19 @@
 
 #include "base/json.h"
 
-/* An object whose members are all numbers, strings or null, on one line. */
+/* An object whose members are all numbers. */
+static void write_numbers(const cJSON *object, struct buf *out)
+{
+    const cJSON *item;
+    buf_putc(out, '{');
+    cJSON_ArrayForEach (item, object) {
+        buf_printf(out, "%s\"%s\": ", item != object->child ? ", " : "", item->string);
+        json_write_number(item->valuedouble, out);
+    }
+    buf_putc(out, '}');
+}
+
+/* An object whose members are all numbers, strings, objects of numbers or null, on one line. */
 static void write_line(const cJSON *object, struct buf *out)
 {
     const cJSON *item;
@@ -15,6 +27,8 @@ static void write_line(const cJSON *object, struct buf *out)
             buf_putc(out, '"');
             json_escape(item->valuestring, out);
             buf_putc(out, '"');
+        } else if (cJSON_IsObject(item)) {
+            write_numbers(item, out);
         } else {
             buf_puts(out, "null");
         }

@@ -28,8 +28,10 @@ struct verification {
     bool ok;
     unsigned seeds; /* input sets that were looked at */
     double rel_fro; /* relative Frobenius error; NaN when an element is not finite */
-    double limit;   /* of rel_fro */
-    double max_abs; /* largest absolute error */
+    /* The same of each output. */
+    double output_rel_fro[KG_MAX_TENSORS];
+    double limit;                      /* of rel_fro */
+    double max_abs;                    /* largest absolute error */
     double allclose_1e2, allclose_1e3; /* smallest share of elements within atol = rtol */
     int64_t nonfinite;
     unsigned checks;       /* probes on neighbour shapes and layouts that were looked at */

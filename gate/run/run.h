@@ -154,11 +154,12 @@ bool run_same_code(const struct run_case *c);
 const cJSON *run_arm(const struct run_case *c, const char *role);
 
 /* The candidate's error over the best's, verified beside it or by its record, or over what rounding
- * alone comes to where that is more; 0: not both are known. */
+ * alone comes to where that is more; of all outputs together or of the one where it is most. 0: not
+ * both are known. */
 double run_error_ratio(const struct run *run, const struct run_case *c);
 bool run_error_jumped(const struct run *run, const struct run_case *c);
 
-/* Makes a case whose error jumped a regression that says so. */
+/* Makes a case whose error jumped a regression that says so; notes where nothing is compared. */
 void run_judge_error(const struct run *run, struct run_case *c);
 
 void run_count_verdicts(struct run *run);

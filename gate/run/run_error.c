@@ -10,6 +10,9 @@
  * Where the best's library is not at hand, its error is that on record, of other inputs. What the
  * inputs did to it is known by the vendor's kernel, where one was beside both, and what is left is
  * luck that many outputs even out.
+ *
+ * Of an op with several outputs each is held against itself too: the worst of a gradient hides what
+ * became of the others.
  */
 #include <math.h>
 #include <stdio.h>
@@ -44,41 +47,95 @@ static double least_error(uint32_t dtype, double n)
     return unit_roundoff(dtype) * (ROUNDED_SHARE + 1 / sqrt(n));
 }
 
-/*
- * What the best on record would have had on the inputs of this run, at the most: four standard
- * deviations of the logarithm of a ratio of two errors of n outputs.
- */
-static double recorded_error(const struct best_error *best, const cJSON *candidate, double n)
+/* What luck may make of the error of n outputs: four standard deviations of the logarithm of a
+ * ratio of two such errors. */
+static double luck(double n)
+{
+    return exp(4 * sqrt(2 / n));
+}
+
+/* What the inputs of this run do to errors, over what those of the record did, by the vendor's. */
+static double input_effect(const struct best_error *best, const cJSON *candidate)
 {
     double own = json_number(candidate, "rel_fro", 0);
     double over_vendor = json_number(candidate, "vendor_ratio", 0);
     bool same_vendor = !strcmp(json_string(candidate, "vendor", ""), best->vendor);
-    double error = same_vendor && over_vendor > 0 && best->vendor_ratio > 0
-                       ? best->vendor_ratio * own / over_vendor
-                       : best->rel_fro;
-    return error * exp(4 * sqrt(2 / n));
+    return same_vendor && over_vendor > 0 && best->vendor_ratio > 0 && best->rel_fro > 0
+               ? own / over_vendor / (best->rel_fro / best->vendor_ratio)
+               : 1;
 }
 
-/* The error that the candidate's is held against; NaN: none. */
-static double error_to_beat(const struct run_case *c, const cJSON *candidate, double n)
+/* Of an output, or the worst of all; NaN: it is not known. */
+static double recorded_error(const struct best_error *best, const char *output)
 {
-    const cJSON *best = json_member(run_arm(c, "best"), "verify");
-    if (c->mode == RUN_NUMBER && c->best.error.known)
-        return recorded_error(&c->best.error, candidate, n);
-    if (c->mode == RUN_PAIRED && json_number(best, "seeds", 0) > 0)
-        return json_number(best, "rel_fro", NAN);
+    if (!output)
+        return best->known ? best->rel_fro : NAN;
+    for (unsigned i = 0; i < best->n_outputs; i++)
+        if (!strcmp(best->outputs[i].name, output))
+            return best->outputs[i].rel_fro;
     return NAN;
+}
+
+static double verified_error(const cJSON *verify, const char *output)
+{
+    if (json_number(verify, "seeds", 0) <= 0)
+        return NAN;
+    return output ? json_number(json_member(verify, "outputs"), output, NAN)
+                  : json_number(verify, "rel_fro", NAN);
+}
+
+/* The candidate's error beside the one that it is held against. */
+struct held {
+    const char *output; /* NULL: the worst of all */
+    double own, ratio;  /* NaN: not known */
+};
+
+/*
+ * On the same inputs unchanged code has the same error of all outputs together. A single output may
+ * be of a few elements, and then another order of its sums, as good, has another error by luck.
+ */
+static struct held hold(const struct run *run, const struct run_case *c, const char *output,
+                        double n)
+{
+    bool paired = c->mode == RUN_PAIRED;
+    const cJSON *candidate = json_member(run_arm(c, "candidate"), "verify");
+    const cJSON *best = json_member(run_arm(c, "best"), "verify");
+    double other = paired                  ? verified_error(best, output)
+                   : c->mode == RUN_NUMBER ? recorded_error(&c->best.error, output) *
+                                                 input_effect(&c->best.error, candidate)
+                                           : NAN;
+    struct held h = {output, verified_error(candidate, output), NAN};
+    if (!paired || output)
+        other *= luck(n);
+    if (h.own >= 0 && other >= 0)
+        h.ratio = run_same_library(run, c)
+                      ? 1
+                      : h.own / fmax(other, least_error(c->about->problem.dtype, n));
+    return h;
+}
+
+/* Of all outputs together and each of several: the one whose error has grown most. */
+static struct held worst(const struct run *run, const struct run_case *c)
+{
+    const struct kg_problem *p = &c->about->problem;
+    struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
+    struct held h = hold(run, c, NULL, fewest_elements(p));
+    if (c->result.outcome != CASE_MEASURED)
+        h.ratio = NAN;
+    for (unsigned i = problem_tensors(p, tensors); i-- > 0 && !isnan(h.ratio);) {
+        struct held one = {.ratio = NAN};
+        if (tensors[i].is_output)
+            one = hold(run, c, tensors[i].name, (double)problem_tensor_elements(&tensors[i]));
+        if (one.ratio > h.ratio)
+            h = one;
+    }
+    return h;
 }
 
 double run_error_ratio(const struct run *run, const struct run_case *c)
 {
-    const struct kg_problem *p = &c->about->problem;
-    const cJSON *candidate = json_member(run_arm(c, "candidate"), "verify");
-    double n = fewest_elements(p), own = json_number(candidate, "rel_fro", NAN);
-    double other = error_to_beat(c, candidate, n);
-    if (c->result.outcome != CASE_MEASURED || !(own >= 0 && other >= 0))
-        return 0;
-    return run_same_library(run, c) ? 1 : own / fmax(other, least_error(p->dtype, n));
+    double ratio = worst(run, c).ratio;
+    return isnan(ratio) ? 0 : ratio;
 }
 
 bool run_error_jumped(const struct run *run, const struct run_case *c)
@@ -86,20 +143,39 @@ bool run_error_jumped(const struct run *run, const struct run_case *c)
     return run_error_ratio(run, c) > DECIDE_ERROR_JUMP;
 }
 
-void run_judge_error(const struct run *run, struct run_case *c)
+/* What is not compared is said: nobody shall take it for right. */
+static void note_not_compared(const struct run *run, struct run_case *c, double own)
 {
-    char speed[sizeof c->reason];
-    double ratio = run_error_ratio(run, c);
-    if (!(ratio > DECIDE_ERROR_JUMP))
+    size_t used = strlen(c->note);
+    if (c->result.outcome != CASE_MEASURED || c->mode == RUN_NONE)
         return;
-    c->verdict = VERDICT_REGRESSION;
+    snprintf(c->note + used, sizeof c->note - used, "%saccuracy is not compared: %s %s",
+             used ? "; " : "", isnan(own) ? "the candidate" : run->policy.other,
+             !isnan(own) && c->mode == RUN_NUMBER ? "has no error on record" : "was not verified");
+}
+
+static void say_jump(const struct run *run, struct run_case *c, const struct held *h)
+{
+    char speed[sizeof c->reason], output[64] = "";
+    if (h->output)
+        snprintf(output, sizeof output, " of output '%s'", h->output);
     snprintf(speed, sizeof speed, "%s", c->reason);
     snprintf(c->reason, sizeof c->reason,
-             "less accurate: the relative error is %.3g, %.3g times what %s %s, over the %g "
+             "less accurate: the relative error%s is %.3g, %.3g times what %s %s, over the %g "
              "times that pass%s. Its speed: %.500s",
-             json_number(json_member(run_arm(c, "candidate"), "verify"), "rel_fro", 0), ratio,
-             run->policy.other,
+             output, h->own, h->ratio, run->policy.other,
              c->mode == RUN_PAIRED ? "has on the same inputs" : "has by its record",
              DECIDE_ERROR_JUMP,
              run->against_sha256 ? "" : "; 'gate best accept' takes it, with a reason", speed);
+}
+
+void run_judge_error(const struct run *run, struct run_case *c)
+{
+    const struct held h = worst(run, c);
+    if (isnan(h.ratio)) {
+        note_not_compared(run, c, h.own);
+    } else if (h.ratio > DECIDE_ERROR_JUMP) {
+        c->verdict = VERDICT_REGRESSION;
+        say_jump(run, c, &h);
+    }
 }

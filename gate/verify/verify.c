@@ -81,7 +81,8 @@ static double least_rms(const struct suite_case *c, const struct problem_tensor 
     return 0.5 * sqrt((double)terms);
 }
 
-static void add_comparison(struct verification *v, const struct problem_tensor *t,
+/* Of output i. */
+static void add_comparison(struct verification *v, const struct problem_tensor *t, uint32_t i,
                            const struct device_comparison *c, double least)
 {
     /* A reference of all zeros (every row masked) leaves nothing to divide by: the error itself. */
@@ -91,6 +92,7 @@ static void add_comparison(struct verification *v, const struct problem_tensor *
         rel_fro = NAN;
     double n = (double)c->elements;
     v->rel_fro = max_nan(v->rel_fro, rel_fro);
+    v->output_rel_fro[i] = max_nan(v->output_rel_fro[i], rel_fro);
     v->max_abs = max_nan(v->max_abs, c->max_abs);
     v->allclose_1e2 = fmin(v->allclose_1e2, 1 - (double)c->over_1e2 / n);
     v->allclose_1e3 = fmin(v->allclose_1e3, 1 - (double)c->over_1e3 / n);
@@ -240,7 +242,7 @@ static enum gate_status verify_output(struct device *d, const struct suite_case 
     if (status)
         return status;
     double least = least_rms(c, &o->out[i]);
-    add_comparison(v, &o->out[i], &comparison, least);
+    add_comparison(v, &o->out[i], i, &comparison, least);
     if (expected)
         status = compare_expected(d, &o->args.out[i], &o->out[i], expected, v, err);
     if (status || !v->ok || !closely)

@@ -56,12 +56,27 @@ static cJSON *record_estimate(struct estimate e)
     return o;
 }
 
-static cJSON *record_verification(const struct verification *v)
+/* Where there are several: the errors of a small one do not show in the worst of all. */
+static void add_outputs(cJSON *o, const struct verification *v, const struct kg_problem *p)
+{
+    struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
+    unsigned n = problem_tensors(p, tensors), first = 0;
+    while (!tensors[first].is_output)
+        first++;
+    if (n - first < 2 || !v->seeds)
+        return;
+    cJSON *outputs = cJSON_AddObjectToObject(o, "outputs");
+    for (unsigned i = first; i < n; i++)
+        add_number_or_null(outputs, tensors[i].name, v->output_rel_fro[i - first], true);
+}
+
+static cJSON *record_verification(const struct verification *v, const struct kg_problem *p)
 {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddBoolToObject(o, "ok", v->ok);
     cJSON_AddNumberToObject(o, "seeds", v->seeds);
     add_number_or_null(o, "rel_fro", v->rel_fro, v->seeds > 0);
+    add_outputs(o, v, p);
     cJSON_AddNumberToObject(o, "limit", v->limit);
     add_number_or_null(o, "max_abs", v->max_abs, v->seeds > 0);
     cJSON_AddNumberToObject(o, "allclose_1e2", v->seeds ? v->allclose_1e2 : 0);
@@ -184,7 +199,7 @@ cJSON *record_arm(const struct arm *arm, const struct kg_problem *p, const struc
     cJSON_AddStringToObject(o, "provider", arm->library->table->provider);
     cJSON_AddStringToObject(o, "role", role_name(arm->role));
     cJSON_AddStringToObject(o, "kernel", arm->kernel->name);
-    cJSON_AddItemToObject(o, "verify", record_verification(&arm->verification));
+    cJSON_AddItemToObject(o, "verify", record_verification(&arm->verification, p));
     cJSON_AddItemToObject(
         o, "timing",
         arm->timed ? record_measurement(&arm->measurement, arm->role == ARM_CANDIDATE, p, info)

@@ -81,6 +81,16 @@ class Right(Gate):
         verify = document["cases"][0]["arms"][0]["verify"]
         self.assertEqual((verify["vendor"], verify["vendor_ratio"]), ("host", 1))
 
+    def test_the_error_of_each_output(self):
+        _, document, _ = self.verify(case="linear_relu_bwd/fp32/m65-*")
+        verify = document["cases"][0]["arms"][0]["verify"]
+        self.assertEqual(set(verify["outputs"]), {"dx", "dw", "db"})
+        self.assertEqual(max(verify["outputs"].values()), verify["rel_fro"])
+        self.assertGreater(min(verify["outputs"].values()), 0)
+        self.assertEqual(len(set(verify["outputs"].values())), 3)
+        _, document, _ = self.verify()
+        self.assertNotIn("outputs", document["cases"][0]["arms"][0]["verify"])
+
     def test_what_a_kernel_refuses_is_counted(self):
         code, document, errors = self.verify("--library", mutant("host_unusual"),
                                              case="gemm/fp16/m96-n80-k72", fault="dense_only")

@@ -51,7 +51,12 @@ static struct best_entry entry(double p50_ns)
         .run_uuid = UUID,
         .library_sha256 = SHA,
         .epoch = "580.159/13.0/700 W",
-        .error = {.known = true, .rel_fro = 2.9e-4, .vendor_ratio = 1.04, .vendor = "cublas"},
+        .error = {.known = true,
+                  .rel_fro = 2.9e-4,
+                  .outputs = {{"dx", 2.9e-4}, {"db", 1e-5}},
+                  .n_outputs = 2,
+                  .vendor_ratio = 1.04,
+                  .vendor = "cublas"},
     };
 }
 
@@ -109,6 +114,9 @@ static void test_round_trip(void **state)
     assert_true(e.spread == 0.0012);
     assert_string_equal(e.epoch, "580.159/13.0/700 W");
     assert_true(e.error.known && e.error.rel_fro == 2.9e-4 && e.error.vendor_ratio == 1.04);
+    assert_int_equal(e.error.n_outputs, 2);
+    assert_string_equal(e.error.outputs[1].name, "db");
+    assert_true(e.error.outputs[1].rel_fro == 1e-5);
     assert_string_equal(e.error.vendor, "cublas");
     assert_false(best_find(b, "gemm/a", "other-v1", &e));
     assert_false(best_find(b, "gemm/d", CONTRACT, &e));
@@ -133,7 +141,8 @@ static void test_file_is_reviewable(void **state)
     assert_non_null(strstr(text.data, "\"control_ns\": 1000000, \"spread\": 0.0012, "));
     assert_non_null(strstr(text.data,
                            "\"epoch\": \"580.159/13.0/700 W\", \"library_sha256\": \"" SHA "\", "
-                           "\"rel_fro\": 0.00029, \"vendor\": \"cublas\", \"vendor_ratio\": 1.04},"
+                           "\"rel_fro\": 0.00029, \"outputs\": {\"dx\": 0.00029, "
+                           "\"db\": 1e-05}, \"vendor\": \"cublas\", \"vendor_ratio\": 1.04},"
                            "\n    \"gemm/b\": {"));
     assert_non_null(strstr(
         text.data, "{\"time_ms\": 1735819200000, \"case\": \"gemm/a\", \"action\": \"accept\", "

@@ -156,6 +156,91 @@ static void beside_the_library_its_own_error_counts(void **state)
     end(&s);
 }
 
+#define OUTPUTS(dx, dw, db)                                                                        \
+    "\"seeds\": 3, \"rel_fro\": " dx ", \"outputs\": {\"dx\": " dx ", \"dw\": " dw ", \"db\": " db \
+    "}"
+
+static void begin_backward(struct scene *s, enum run_mode mode, uint32_t n, const char *arms)
+{
+    begin(s, mode, 4096, arms);
+    s->about.problem.op = KG_OP_LINEAR_RELU_BWD;
+    s->about.problem.dtype = KG_F32;
+    s->about.problem.n = n;
+}
+
+/* db is five times as wrong as the best's, and still less wrong than dx. */
+static const char small_jump[] = "[{\"role\": \"candidate\", \"verify\": {" OUTPUTS(
+    "2e-5", "2e-5", "1e-5") "}},"
+                            " {\"role\": \"best\", \"verify\": {" OUTPUTS("2e-5", "2e-5",
+                                                                          "2e-6") "}}]";
+
+static void one_of_several_outputs_is_held_against_itself(void **state)
+{
+    (void)state;
+    struct scene s;
+    begin_backward(&s, RUN_PAIRED, 4096, small_jump);
+    assert_true(run_error_jumped(&s.run, &s.c));
+    run_judge_error(&s.run, &s.c);
+    assert_int_equal(s.c.verdict, VERDICT_REGRESSION);
+    assert_non_null(strstr(s.c.reason, "the relative error of output 'db' is 1e-05, 4.5"));
+    end(&s);
+    begin_backward(&s, RUN_PAIRED, 8, small_jump); /* eight elements: luck */
+    double ratio = run_error_ratio(&s.run, &s.c);
+    assert_true(ratio > 0.99 && ratio < 1.01);
+    end(&s);
+    begin_backward(&s, RUN_NUMBER, 4096, small_jump);
+    s.c.best.error = best_error_of(json_member(run_arm(&s.c, "best"), "verify"));
+    assert_int_equal(s.c.best.error.n_outputs, 3);
+    assert_true(run_error_jumped(&s.run, &s.c));
+    s.c.best.error.n_outputs = 0; /* a record from before they were kept */
+    ratio = run_error_ratio(&s.run, &s.c);
+    assert_true(ratio > 0.9 && ratio < 1.01);
+    end(&s);
+}
+
+static void the_worst_of_all_counts_where_one_side_has_no_outputs(void **state)
+{
+    (void)state;
+    struct scene s;
+    begin_backward(
+        &s, RUN_PAIRED, 4096,
+        "[{\"role\": \"candidate\", \"verify\": {" OUTPUTS(
+            "6e-5", "2e-5",
+            "1e-5") "}},"
+                    " {\"role\": \"best\", \"verify\": {\"seeds\": 3, \"rel_fro\": 2e-5}}]");
+    double ratio = run_error_ratio(&s.run, &s.c);
+    assert_true(ratio > 2.99 && ratio < 3.01);
+    run_judge_error(&s.run, &s.c);
+    assert_non_null(strstr(s.c.reason, "the relative error is 6e-05, 3 times"));
+    end(&s);
+}
+
+static void judge_and_note(enum run_mode mode, const char *arms, const char *note)
+{
+    struct scene s;
+    begin(&s, mode, 512, arms);
+    run_judge_error(&s.run, &s.c);
+    assert_int_equal(s.c.verdict, VERDICT_PASS);
+    assert_string_equal(s.c.note, note);
+    end(&s);
+}
+
+static void what_is_not_compared_is_said(void **state)
+{
+    (void)state;
+    judge_and_note(RUN_NUMBER, CANDIDATE "9e-4" END,
+                   "accuracy is not compared: the best has no error on record");
+    judge_and_note(RUN_PAIRED, CANDIDATE "9e-4" END,
+                   "accuracy is not compared: the best was not verified");
+    judge_and_note(RUN_PAIRED, CANDIDATE "null" END,
+                   "accuracy is not compared: the candidate was not verified");
+    judge_and_note(RUN_NONE, CANDIDATE "9e-4" END, "");
+    judge_and_note(RUN_PAIRED,
+                   "[{\"role\": \"candidate\", \"verify\": {\"seeds\": 3, \"rel_fro\": 0}},"
+                   " {\"role\": \"best\", \"verify\": {\"seeds\": 3, \"rel_fro\": 0}}]",
+                   "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +250,9 @@ int main(void)
         cmocka_unit_test(what_is_not_known_is_no_jump),
         cmocka_unit_test(few_outputs_are_luck),
         cmocka_unit_test(beside_the_library_its_own_error_counts),
+        cmocka_unit_test(one_of_several_outputs_is_held_against_itself),
+        cmocka_unit_test(the_worst_of_all_counts_where_one_side_has_no_outputs),
+        cmocka_unit_test(what_is_not_compared_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
