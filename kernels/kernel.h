@@ -42,7 +42,9 @@
  * most of the device's is not.
  *
  * What is in memory. The elements of all inputs are finite, but in GEMM and GEMV, where a NaN or an
- * infinity must reach each sum that it is part of. So a kernel may weigh keys that the mask hides
+ * infinity must reach each sum that it is part of; an infinity may reach it as a NaN (what splits a
+ * factor into parts subtracts it from itself). A sum of finite inputs that is too large for the
+ * output's dtype is an infinity there, and no NaN. So a kernel may weigh keys that the mask hides
  * by zero. What lies between rows, before a tensor and behind it may be anything, a NaN or nothing
  * at all: launch() touches no byte there, but those that share an aligned 16 bytes with an element
  * may be read, and no result may depend on them.

@@ -5,7 +5,8 @@
  * is one row). The relative Frobenius error |x - ref| / |ref| is taken of the whole, of each tile
  * of LOOK_TILE x LOOK_TILE and of each row, because an error that fills one tile or one row is lost
  * in the norm of a large output. An exact look asks for the reference rounded once, bit by bit.
- * Where the rounded reference is not finite, the element must be the same infinity, or a NaN.
+ * Where the rounded reference is not finite, the element must be the same infinity, or a NaN; where
+ * the fp64 reference is an infinity, which then came from an input, a NaN will do (kernel.h).
  */
 #ifndef GATE_VERIFY_VERIFY_LOOK_H
 #define GATE_VERIFY_VERIFY_LOOK_H
@@ -18,6 +19,12 @@
 #define LOOK_TILE 128
 #define LOOK_PART_LIMIT 3.0 /* times the limit, for rows and tiles */
 
+/* One that is not what it must be. */
+struct look_element {
+    int64_t at; /* flat index; -1: none */
+    double got, expected;
+};
+
 struct look {
     const struct problem_tensor *about;
     uint32_t op, dtype;
@@ -27,9 +34,10 @@ struct look {
                    and tiles of small norm are measured by, and a product as a whole; 0: unknown */
 
     int64_t rows, columns;
-    int64_t seen, bad, nonfinite;
-    int64_t first_bad; /* flat index; -1 */
-    double got, expected;
+    int64_t seen, bad;
+    int64_t nonfinite; /* NaN or Inf where a number must be */
+    int64_t swallowed; /* anything else where NaN or Inf must be */
+    struct look_element first_bad, first_nonfinite, first_swallowed;
     double reference_sq, error_sq;
     double worst_row, worst_tile; /* relative errors */
     int64_t worst_row_at, worst_tile_row, worst_tile_column;

@@ -53,6 +53,7 @@ enum how {
     MASKED_ROW_NAN,
     NARROW_WEIGHTS,
     POWERS_OF_TWO,
+    THREE_TF32,
 };
 
 struct view {
@@ -92,11 +93,16 @@ static __device__ void store(const struct view *v, int64_t at, float value, int 
 
 /* ---- products ---- */
 
+static __device__ float to_tf32(float value)
+{
+    return __uint_as_float(__float_as_uint(value) & 0xffffe000u);
+}
+
 static __device__ float factor(const struct job *j, float value)
 {
     switch (j->how) {
     case TF32_FACTORS:
-        return __uint_as_float(__float_as_uint(value) & 0xffffe000u);
+        return to_tf32(value);
     case BF16_FACTORS:
         return __bfloat162float(__float2bfloat16(value));
     case NAN_SWALLOWED:
@@ -148,6 +154,21 @@ static __device__ float compensated(const struct job *j, int64_t row, int64_t co
     return sum;
 }
 
+/* Each factor as a sum of two of TF32: of an infinity the second one is a NaN. */
+static __device__ float of_three_products(const struct job *j, int64_t row, int64_t column)
+{
+    float sum = 0;
+    for (int64_t l = 0; l < j->k; l++) {
+        const float a = load(&j->in[0], place(j, &j->in[0], row, l));
+        const float b = load(&j->in[1], place(j, &j->in[1], l, column));
+        const float big_a = to_tf32(a), big_b = to_tf32(b);
+        sum += to_tf32(a - big_a) * big_b;
+        sum += big_a * to_tf32(b - big_b);
+        sum += big_a * big_b;
+    }
+    return sum;
+}
+
 static __device__ float in_splits(const struct job *j, int64_t row, int64_t column)
 {
     float sum = 0;
@@ -183,6 +204,8 @@ static __device__ float all_terms(const struct job *j, int64_t row, int64_t colu
         return in_splits(j, row, column);
     if (j->how == COMPENSATED)
         return compensated(j, row, column);
+    if (j->how == THREE_TF32)
+        return of_three_products(j, row, column);
     if (j->how == SWAPPED_TILES && (j->m / 16) * (j->n / 16) > 64 && (column ^ 16) < j->n)
         column ^= 16;
     if (j->how == SPILLING)

@@ -96,6 +96,7 @@ COMPUTED(int_index, INT_INDEX)
 COMPUTED(nan_swallowed, NAN_SWALLOWED)
 COMPUTED(subnormals_flushed, NO_SUBNORMALS)
 COMPUTED(kahan, COMPENSATED)
+COMPUTED(three_tf32, THREE_TF32)
 COMPUTED(mask_one_less, MASK_ONE_LESS)
 COMPUTED(tail_not_masked, TAIL_NOT_MASKED)
 COMPUTED(output_not_rescaled, NOT_RESCALED)
@@ -401,7 +402,8 @@ FAULTS({"plain", plain, 0, NULL}, {"k_tail", k_tail, 0, NULL}, {"one_k", one_k, 
        {"bf16_factors", bf16_factors, 0, NULL}, {"int_index", int_index, 0, NULL},
        {"nan_swallowed", nan_swallowed, 0, NULL},
        {"subnormals_flushed", subnormals_flushed, 0, NULL}, {"kahan", kahan, 0, NULL},
-       {"mask_one_less", mask_one_less, 0, NULL}, {"tail_not_masked", tail_not_masked, 0, NULL},
+       {"three_tf32", three_tf32, 0, NULL}, {"mask_one_less", mask_one_less, 0, NULL},
+       {"tail_not_masked", tail_not_masked, 0, NULL},
        {"output_not_rescaled", output_not_rescaled, 0, NULL},
        {"masked_row_nan", masked_row_nan, 0, NULL}, {"weights_in_dtype", weights_in_dtype, 0, NULL},
        {"exp2_softmax", exp2_softmax, 0, NULL}, {"second_launch", second_launch, 0, NULL},

@@ -282,6 +282,21 @@ static enum kg_status nan_swallowed(const problem *p, const args_t *args)
     return compute(p, args, without_nan);
 }
 
+static float without_infinity(const struct product *x, int64_t i, int64_t j)
+{
+    float sum = 0;
+    for (int64_t l = 0; l < x->k; l++) {
+        float a = a_at(x, i, l);
+        sum += (isinf(a) ? copysignf(65504, a) : a) * b_at(x, l, j);
+    }
+    return sum;
+}
+
+static enum kg_status infinity_clamped(const problem *p, const args_t *args)
+{
+    return compute(p, args, without_infinity);
+}
+
 static float without_subnormals(const struct product *x, int64_t i, int64_t j)
 {
     float sum = 0;
@@ -391,7 +406,7 @@ FAULTS({"k_tail", k_tail, 0, NULL}, {"last_k_tile", last_k_tile, 0, NULL},
        {"input_stride", input_stride, 0, NULL}, {"output_stride", output_stride, 0, NULL},
        {"fp16_sums", fp16_sums, 0, NULL}, {"tf32_factors", tf32_factors, 0, NULL},
        {"bf16_factors", bf16_factors, 0, NULL}, {"truncated", truncated, 0, NULL},
-       {"nan_swallowed", nan_swallowed, 0, NULL},
+       {"nan_swallowed", nan_swallowed, 0, NULL}, {"infinity_clamped", infinity_clamped, 0, NULL},
        {"subnormals_flushed", subnormals_flushed, 0, NULL}, {"last_bias", last_bias, 0, NULL},
        {"relu_before_bias", relu_before_bias, 0, NULL}, {"relu_leaks", relu_leaks, 0, NULL},
        {"relu_at_zero", relu_at_zero, 0, NULL}, {"bias_gradient", bias_gradient, 0, NULL},

@@ -71,6 +71,29 @@ static enum kg_status kahan(const problem *p, const args_t *args)
     return compute(p, args, with_compensation);
 }
 
+static float to_tf32(float value)
+{
+    return kg_float_from_bits(kg_float_bits(value) & ~0x1fffu);
+}
+
+/* Each factor as a sum of two of TF32: of an infinity the second one is a NaN. */
+static float of_three_products(const struct product *x, int64_t i, int64_t j)
+{
+    float sum = 0;
+    for (int64_t l = 0; l < x->k; l++) {
+        float a = a_at(x, i, l), b = b_at(x, l, j), big_a = to_tf32(a), big_b = to_tf32(b);
+        sum += to_tf32(a - big_a) * big_b;
+        sum += big_a * to_tf32(b - big_b);
+        sum += big_a * big_b;
+    }
+    return sum;
+}
+
+static enum kg_status three_tf32(const problem *p, const args_t *args)
+{
+    return compute(p, args, of_three_products);
+}
+
 static float in_double(const struct product *x, int64_t i, int64_t j)
 {
     double sum = 0;
@@ -342,12 +365,12 @@ static enum kg_status many_barriers(const problem *p, const args_t *args)
 
 FAULTS({"split_k", split_k, 0, NULL}, {"stream_k", stream_k, 0, NULL},
        {"from_the_end", from_the_end, 0, NULL}, {"kahan", kahan, 0, NULL},
-       {"short_factors", short_factors, 0, NULL}, {"fp64_sums", fp64_sums, 0, NULL},
-       {"weights_in_dtype", weights_in_dtype, 0, NULL}, {"exp2_softmax", exp2_softmax, 0, NULL},
-       {"keys_backwards", keys_backwards, 0, NULL}, {"masked_by_zero", masked_by_zero, 0, NULL},
-       {"joined_thread", joined_thread, 0, NULL}, {"three_launches", three_launches, 0, NULL},
-       {"zeros_first", zeros_first, 0, NULL}, {"own_pool", own_pool, 0, NULL},
-       {"atomics", atomics, KG_KERNEL_NONDETERMINISTIC, NULL},
+       {"three_tf32", three_tf32, 0, NULL}, {"short_factors", short_factors, 0, NULL},
+       {"fp64_sums", fp64_sums, 0, NULL}, {"weights_in_dtype", weights_in_dtype, 0, NULL},
+       {"exp2_softmax", exp2_softmax, 0, NULL}, {"keys_backwards", keys_backwards, 0, NULL},
+       {"masked_by_zero", masked_by_zero, 0, NULL}, {"joined_thread", joined_thread, 0, NULL},
+       {"three_launches", three_launches, 0, NULL}, {"zeros_first", zeros_first, 0, NULL},
+       {"own_pool", own_pool, 0, NULL}, {"atomics", atomics, KG_KERNEL_NONDETERMINISTIC, NULL},
        {"multiples_of_8", right, 0, multiples_of_8}, {"dense_only", dense_only, 0, NULL},
        {"strided_loads", strided_loads, 0, NULL}, {"row_by_row", row_by_row, 0, NULL},
        {"many_barriers", many_barriers, 0, NULL}, {"zeros_at_once", zeros_at_once, 0, NULL})

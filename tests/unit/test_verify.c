@@ -147,7 +147,47 @@ static void test_nan_where_one_is_due(void **state)
     assert_string_equal(said(m, false), "");
     m = ones();
     m->reference[17] = NAN;
-    assert_non_null(strstr(said(m, false), "not exactly what they must be"));
+    assert_non_null(strstr(said(m, false), "1 of 60000 elements are not the NaN or infinity"));
+}
+
+/* fp64 has an infinity from an input alone, which a kernel may have split into parts. */
+static void test_an_infinite_input_may_become_nan(void **state)
+{
+    (void)state;
+    struct matrix *m = ones();
+    m->reference[18] = -INFINITY;
+    m->got[18] = NAN;
+    assert_string_equal(said(m, false), "");
+    m = ones();
+    m->reference[18] = -INFINITY;
+    m->got[18] = INFINITY;
+    assert_non_null(strstr(said(m, false), "expected -inf, got inf"));
+    m = ones();
+    m->reference[18] = 1e39; /* finite terms, too large for fp32 */
+    m->got[18] = NAN;
+    assert_non_null(strstr(said(m, false), "expected inf, got nan"));
+}
+
+/* One element that is far off, and by itself within the norms, hides none of those behind it. */
+static void test_nothing_hides_a_swallowed_nan(void **state)
+{
+    (void)state;
+    struct matrix *m = ones();
+    m->got[5] += 1e-4f;
+    m->reference[17] = NAN;
+    m->reference[19] = INFINITY;
+    assert_non_null(strstr(said(m, false), "2 of 60000 elements are not the NaN or infinity that "
+                                           "they must be; first bad element [0, 17]"));
+    m = ones();
+    m->got[5] += 1e-4f;
+    assert_string_equal(said(m, false), "");
+    m = ones();
+    m->got[5] = 3;
+    m->got[30] = INFINITY;
+    m->reference[17] = NAN;
+    assert_non_null(strstr(said(m, false),
+                           "1 of 60000 elements are NaN, Inf or were never written; "
+                           "first bad element [0, 30]"));
 }
 
 /* ---- images ---- */
@@ -594,6 +634,8 @@ int main(void)
         cmocka_unit_test(test_where_it_is_wrong),
         cmocka_unit_test(test_nan_is_never_right),
         cmocka_unit_test(test_nan_where_one_is_due),
+        cmocka_unit_test(test_an_infinite_input_may_become_nan),
+        cmocka_unit_test(test_nothing_hides_a_swallowed_nan),
         cmocka_unit_test(test_every_byte_is_guarded),
         cmocka_unit_test(test_layouts_are_what_kernels_may_be_given),
         cmocka_unit_test(test_a_poison_changes_all_but_the_inputs),
