@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "launch/operands.h"
+#include "report/report_left_out.h"
 #include "report/report_table.h"
 #include "run/reproduce.h"
 #include "run_request.h"
@@ -188,6 +189,16 @@ static void write_row(struct table *t, const struct verify_run *v, size_t i)
     number_cell(t, verify, "skipped", 9);
 }
 
+/* Which cases have only their own shape to show for, and what was left out of all. */
+static void write_left_out(const struct verify_run *v, struct buf *out)
+{
+    struct left_out_sums sums = {.most = v->tier == VERIFY_NIGHTLY};
+    for (size_t i = 0; i < v->n; i++)
+        left_out_add(&sums, v->setup.suite.cases[i].id,
+                     json_member(v->results[i].arms->child, "verify"));
+    left_out_write_lines(&sums, out);
+}
+
 static void write_text(const struct verify_run *v, struct buf *out)
 {
     static const struct table_column columns[] = {
@@ -221,6 +232,7 @@ static void write_text(const struct verify_run *v, struct buf *out)
                counts[CASE_ENVIRONMENT], verify_tier_name(v->tier), v->request.seed, v->seconds);
     if (!json_bool(supervisor_greeting(v->setup.supervisor), "launch_order_checked", true))
         buf_puts(out, "the order of launches was not checked: CUDA tells it from 12.3 on\n");
+    write_left_out(v, out);
 }
 
 static enum gate_status write_result(const struct verify_run *v, struct gate_error *err)

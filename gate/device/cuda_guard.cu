@@ -2,7 +2,9 @@
  * cuda_guard.cu: device memory with addresses on both sides that nothing is mapped to.
  *
  * The runtime has no call for it, so that the driver is opened; one that is too old, or a device
- * without virtual memory management, offers none.
+ * without virtual memory management, offers none, and says so. What else fails is told in the
+ * driver's own words, and is no reason to stop: where the device is spoiled, what follows says
+ * that.
  */
 #include "cuda_device.cuh"
 
@@ -11,6 +13,10 @@
 #include <string.h>
 
 struct driver {
+    decltype(&cuGetErrorName) error_name;
+    decltype(&cuGetErrorString) error_text;
+    decltype(&cuDeviceGet) device;
+    decltype(&cuDeviceGetAttribute) attribute;
     decltype(&cuMemGetAllocationGranularity) granularity;
     decltype(&cuMemAddressReserve) reserve;
     decltype(&cuMemAddressFree) unreserve;
@@ -31,7 +37,11 @@ static bool load_symbol(void *library, const char *name, void *function)
 static bool load_driver(struct driver *v)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    return library && load_symbol(library, "cuMemGetAllocationGranularity", &v->granularity) &&
+    return library && load_symbol(library, "cuGetErrorName", &v->error_name) &&
+           load_symbol(library, "cuGetErrorString", &v->error_text) &&
+           load_symbol(library, "cuDeviceGet", &v->device) &&
+           load_symbol(library, "cuDeviceGetAttribute", &v->attribute) &&
+           load_symbol(library, "cuMemGetAllocationGranularity", &v->granularity) &&
            load_symbol(library, "cuMemAddressReserve", &v->reserve) &&
            load_symbol(library, "cuMemAddressFree", &v->unreserve) &&
            load_symbol(library, "cuMemCreate", &v->create) &&
@@ -61,8 +71,49 @@ static CUmemAllocationProp properties(const struct cuda_device *d)
     return p;
 }
 
-/* The unit of mapped memory, of which one stays unmapped on either side; 0: there is none. */
-static size_t unit(const struct driver *v, const struct cuda_device *d)
+static enum gate_status driver_fail(struct gate_error *err, const struct driver *v, CUresult error,
+                                    const char *what)
+{
+    const char *name = NULL, *text = NULL;
+    (void)v->error_name(error, &name);
+    (void)v->error_text(error, &text);
+    return gate_fail(err, GATE_ENVIRONMENT, "%s failed: %s (%s)", what, text ? text : "?",
+                     name ? name : "an error without a name");
+}
+
+/* Returns from the calling function when `call`, named `what`, fails. */
+#define DRIVER_TRY(v, call, what, err)                                                             \
+    do {                                                                                           \
+        const CUresult driver_try_error_ = (call);                                                 \
+        if (driver_try_error_ != CUDA_SUCCESS)                                                     \
+            return driver_fail((err), (v), driver_try_error_, (what));                             \
+    } while (0)
+
+/* The driver, and the unit of mapped memory, of which one stays unmapped on either side. */
+static enum gate_status offer(const struct cuda_device *d, const struct driver **out, size_t *unit,
+                              struct gate_error *err)
+{
+    const struct driver *v = driver();
+    const CUmemAllocationProp p = properties(d);
+    CUdevice device;
+    int offered = 0;
+    if (!v)
+        return gate_fail(err, GATE_ENVIRONMENT,
+                         "the CUDA driver is too old to leave addresses unmapped");
+    DRIVER_TRY(v, v->device(&device, d->base.info.kg.ordinal), "cuDeviceGet", err);
+    DRIVER_TRY(
+        v, v->attribute(&offered, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device),
+        "cuDeviceGetAttribute", err);
+    if (!offered)
+        return gate_fail(err, GATE_ENVIRONMENT, "this GPU has no virtual memory management");
+    DRIVER_TRY(v, v->granularity(unit, &p, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+               "cuMemGetAllocationGranularity", err);
+    *out = v;
+    return GATE_OK;
+}
+
+/* For memory that is there, so that there is a driver; 0 where it no longer says. */
+static size_t unit_of(const struct driver *v, const struct cuda_device *d)
 {
     const CUmemAllocationProp p = properties(d);
     size_t bytes = 0;
@@ -70,8 +121,8 @@ static size_t unit(const struct driver *v, const struct cuda_device *d)
 }
 
 /* Memory for the middle of the addresses. The mapping keeps it, so its handle is let go. */
-static bool map_middle(const struct driver *v, const struct cuda_device *d, CUdeviceptr middle,
-                       size_t bytes)
+static enum gate_status map_middle(const struct driver *v, const struct cuda_device *d,
+                                   CUdeviceptr middle, size_t bytes, struct gate_error *err)
 {
     const CUmemAllocationProp p = properties(d);
     CUmemAccessDesc access;
@@ -79,37 +130,36 @@ static bool map_middle(const struct driver *v, const struct cuda_device *d, CUde
     memset(&access, 0, sizeof(access));
     access.location = p.location;
     access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    if (v->create(&handle, bytes, &p, 0) != CUDA_SUCCESS)
-        return false;
-    bool mapped = v->map(middle, bytes, 0, handle, 0) == CUDA_SUCCESS;
+    DRIVER_TRY(v, v->create(&handle, bytes, &p, 0), "cuMemCreate", err);
+    const CUresult mapped = v->map(middle, bytes, 0, handle, 0);
     (void)v->release(handle);
-    if (mapped && v->set_access(middle, bytes, &access, 1) == CUDA_SUCCESS)
-        return true;
-    if (mapped)
-        (void)v->unmap(middle, bytes);
-    return false;
+    if (mapped != CUDA_SUCCESS)
+        return driver_fail(err, v, mapped, "cuMemMap");
+    const CUresult open = v->set_access(middle, bytes, &access, 1);
+    if (open == CUDA_SUCCESS)
+        return GATE_OK;
+    (void)v->unmap(middle, bytes);
+    return driver_fail(err, v, open, "cuMemSetAccess");
 }
 
 enum gate_status cuda_guard_alloc(struct device *device, size_t bytes, const char *name,
                                   struct device_memory *out, struct gate_error *err)
 {
     struct cuda_device *d = cuda_of(device);
-    const struct driver *v = driver();
-    const size_t fence = v ? unit(v, d) : 0;
+    const struct driver *v;
     CUdeviceptr all = 0;
+    size_t fence;
     (void)name;
-    (void)err;
-    if (!fence)
-        return GATE_OK;
+    GATE_TRY(offer(d, &v, &fence, err));
     const size_t mapped = (bytes + fence - 1) / fence * fence;
-    if (v->reserve(&all, mapped + 2 * fence, fence, 0, 0) != CUDA_SUCCESS)
-        return GATE_OK;
-    if (map_middle(v, d, all + fence, mapped)) {
-        out->data = (void *)(all + fence);
-        out->bytes = mapped;
-    } else {
+    DRIVER_TRY(v, v->reserve(&all, mapped + 2 * fence, fence, 0, 0), "cuMemAddressReserve", err);
+    const enum gate_status status = map_middle(v, d, all + fence, mapped, err);
+    if (status != GATE_OK) {
         (void)v->unreserve(all, mapped + 2 * fence);
+        return status;
     }
+    out->data = (void *)(all + fence);
+    out->bytes = mapped;
     return GATE_OK;
 }
 
@@ -117,7 +167,7 @@ enum gate_status cuda_guard_alloc(struct device *device, size_t bytes, const cha
 void cuda_guard_free(struct device *device, struct device_memory *m)
 {
     const struct driver *v = driver();
-    const size_t fence = unit(v, cuda_of(device));
+    const size_t fence = unit_of(v, cuda_of(device));
     const CUdeviceptr middle = (CUdeviceptr)m->data;
     if (cudaDeviceSynchronize() != cudaSuccess)
         (void)cudaGetLastError();
@@ -159,23 +209,25 @@ enum gate_status cuda_spread_alloc(struct device *device, const struct device_pi
                                    struct device_memory *out, struct gate_error *err)
 {
     struct cuda_device *d = cuda_of(device);
-    const struct driver *v = driver();
-    const size_t whole = v ? unit(v, d) : 0;
+    const struct driver *v;
+    enum gate_status status = GATE_OK;
     CUdeviceptr all = 0;
-    size_t n = 0;
-    (void)err;
-    if (!whole || pieces->stride < pieces->bytes + 2 * whole ||
-        v->reserve(&all, span_of(pieces, whole), whole, 0, 0) != CUDA_SUCCESS)
-        return GATE_OK;
-    while (n < pieces->n) {
+    size_t whole, n = 0;
+    GATE_TRY(offer(d, &v, &whole, err));
+    if (pieces->stride < pieces->bytes + 2 * whole)
+        return gate_fail(err, GATE_ENVIRONMENT,
+                         "this GPU maps %zu bytes at a time, too many to leave some unmapped",
+                         whole);
+    DRIVER_TRY(v, v->reserve(&all, span_of(pieces, whole), whole, 0, 0), "cuMemAddressReserve",
+               err);
+    while (n < pieces->n && status == GATE_OK) {
         const struct chunk c = chunk_of(pieces, n, whole);
-        if (!map_middle(v, d, all + c.begin, c.bytes))
-            break;
-        n++;
+        status = map_middle(v, d, all + c.begin, c.bytes, err);
+        n += status == GATE_OK;
     }
-    if (n < pieces->n) {
+    if (status != GATE_OK) {
         unmap_pieces(v, pieces, n, all, whole);
-        return GATE_OK;
+        return status;
     }
     out->data = (void *)all;
     out->bytes = span_of(pieces, whole);
@@ -187,7 +239,9 @@ void cuda_spread_free(struct device *device, const struct device_pieces *pieces,
                       struct device_memory *m)
 {
     const struct driver *v = driver();
+    const size_t whole = unit_of(v, cuda_of(device));
     if (cudaDeviceSynchronize() != cudaSuccess)
         (void)cudaGetLastError();
-    unmap_pieces(v, pieces, pieces->n, (CUdeviceptr)m->data, unit(v, cuda_of(device)));
+    if (whole)
+        unmap_pieces(v, pieces, pieces->n, (CUdeviceptr)m->data, whole);
 }

@@ -123,8 +123,9 @@ void device_free(struct device *d, struct device_memory *m); /* zeroes *m */
 
 /*
  * Whole pages of memory, at least `bytes`, with nothing mapped before and behind them: what touches
- * that ends the process or spoils the device, and on the host `name` is told first. out->data is
- * NULL, with GATE_OK, where the device does not offer it.
+ * that ends the process or spoils the device, and on the host `name` is told first.
+ * GATE_ENVIRONMENT where the device does not offer that or memory is short, as `err` says; the
+ * device is usable afterwards.
  */
 enum gate_status device_guard_alloc(struct device *d, size_t bytes, const char *name,
                                     struct device_memory *out, struct gate_error *err);
@@ -135,8 +136,8 @@ struct device_pieces {
     size_t n, bytes, stride;
 };
 
-/* Pieces far apart, with nothing mapped between them. out->data, the first one's begin, is NULL,
- * with GATE_OK, where the device does not offer that, or not so many addresses. */
+/* Pieces far apart, with nothing mapped between them; out->data is the first one's begin.
+ * GATE_ENVIRONMENT as above, or where there are not so many addresses. */
 enum gate_status device_spread_alloc(struct device *d, const struct device_pieces *pieces,
                                      struct device_memory *out, struct gate_error *err);
 /* Zeroes *m. */

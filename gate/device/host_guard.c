@@ -143,17 +143,19 @@ enum gate_status host_spread_alloc(struct device *d, const struct device_pieces 
 {
     size_t span = span_of(pieces);
     (void)d;
-    (void)err;
     char *all = mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (all == MAP_FAILED)
-        return GATE_OK;
+        return gate_fail(err, GATE_ENVIRONMENT, "the host has no %zu GiB of addresses in one piece",
+                         span >> 30);
     bool open = true;
     for (size_t i = 0; i < pieces->n && open; i++)
         open = open_piece(all + i * pieces->stride, pieces->bytes);
-    if (open)
-        *out = (struct device_memory){all, span};
-    else
+    if (!open) {
         munmap(all, span);
+        return gate_fail(err, GATE_ENVIRONMENT, "the host has no %zu bytes of memory left",
+                         pieces->n * pieces->bytes);
+    }
+    *out = (struct device_memory){all, span};
     return GATE_OK;
 }
 

@@ -23,6 +23,15 @@ enum arm_role {
     ARM_PROVIDER,
 };
 
+/* Checks that were wanted and not made as asked. */
+struct left_out {
+    unsigned refused;     /* layouts, by the kernel */
+    unsigned not_served;  /* shapes that no kernel of the library serves */
+    unsigned not_guarded; /* looked at in plain memory, since the device gave no other */
+    unsigned too_large;   /* shapes, for the tier */
+    char why_not_guarded[160];
+};
+
 /* Worst figures over the seeds and outputs of one kernel's verification. */
 struct verification {
     bool ok;
@@ -34,8 +43,9 @@ struct verification {
     double max_abs;                    /* largest absolute error */
     double allclose_1e2, allclose_1e3; /* smallest share of elements within atol = rtol */
     int64_t nonfinite;
-    unsigned checks;       /* probes on neighbour shapes and layouts that were looked at */
-    unsigned skipped;      /* that were not: too large, or a layout that the kernel refuses */
+    unsigned checks;     /* probes on neighbour shapes and layouts that were looked at */
+    bool own_shape_only; /* none of them on another shape than the case's */
+    struct left_out left_out;
     char vendor[32];       /* the provider beside it; empty: none that is right */
     double vendor_rel_fro; /* of the vendor's own kernel on the same inputs */
     struct fingerprints fingerprints;

@@ -69,6 +69,16 @@ static void property(const char *name, const char *value, struct buf *out)
     buf_puts(out, "/>\n");
 }
 
+static void left_out(const struct report_run *run, struct buf *out)
+{
+    struct buf line;
+    buf_init(&line, 16 * 1024);
+    left_out_write(&run->left_out, &line);
+    if (line.len > 0)
+        property("left_out", line.data, out);
+    buf_release(&line);
+}
+
 static void properties(const struct report_run *run, struct buf *out)
 {
     buf_puts(out, "    <properties>\n");
@@ -85,6 +95,7 @@ static void properties(const struct report_run *run, struct buf *out)
              json_string(cJSON_GetObjectItemCaseSensitive(run->document, "policy"), "against", ""),
              out);
     property("verdict", json_string(run->document, "verdict", ""), out);
+    left_out(run, out);
     buf_puts(out, "    </properties>\n");
 }
 
@@ -151,6 +162,8 @@ static void measured(const cJSON *one_case, struct buf *out)
     }
     if (ratio > 0)
         buf_printf(out, "against the best: %s\n", units_change(ratio, change));
+    if (json_bool(report_verify(report_candidate(one_case)), "own_shape_only", false))
+        buf_puts(out, "looked at on its own shape alone: the library serves no other\n");
     buf_puts(out, "</system-out>\n");
 }
 

@@ -263,6 +263,24 @@ static void calibration(const struct report_run *run, const struct calibration *
     }
 }
 
+static void left_out(const struct report_run *run, struct buf *out)
+{
+    struct buf line;
+    buf_init(&line, 16 * 1024);
+    left_out_write(&run->left_out, &line);
+    if (line.len > 0) {
+        buf_puts(out, "\nLeft out: ");
+        put_text(line.data, out);
+        buf_putc(out, '\n');
+    }
+    if (run->left_out.own_shape_only > 0) {
+        buf_puts(out, "\n\xe2\x9a\xa0\xef\xb8\x8f ");
+        left_out_write_own_shape(&run->left_out, put_code, out);
+        buf_putc(out, '\n');
+    }
+    buf_release(&line);
+}
+
 static size_t at_most(size_t n, size_t limit)
 {
     return n < limit ? n : limit;
@@ -289,6 +307,7 @@ static void render(const struct report_run *run, const cJSON *const *cases,
         report_unresolved(run, put_code, out);
         buf_putc(out, '\n');
     }
+    left_out(run, out);
     details(cases, n_shown, out);
     if (run->calibration)
         calibration(run, calibrated, at_most(n, calibrated->n_cases), out);

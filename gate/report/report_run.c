@@ -28,6 +28,8 @@ static void note_provider(struct report_run *run, const char *provider)
 static void read_case(struct report_run *run, const cJSON *one_case)
 {
     const cJSON *arm, *timing = report_timing(report_candidate(one_case));
+    left_out_add(&run->left_out, json_string(one_case, "id", ""),
+                 report_verify(report_candidate(one_case)));
     run->n_cases++;
     run->counts[report_verdict(one_case)]++;
     run->n_unresolved += report_is_unresolved(run, one_case);

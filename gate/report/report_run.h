@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "decide/verdict.h"
 #include "report.h"
+#include "report_left_out.h"
 
 #define REPORT_MAX_PROVIDERS 6   /* that get columns of their own */
 #define REPORT_MAX_UNRESOLVED 10 /* cases that are named as unresolved; the others are counted */
@@ -27,6 +28,7 @@ struct report_run {
     size_t n_providers;
     bool more_providers; /* there are others, without columns */
     bool warm;           /* a candidate's inputs did not exceed the cache */
+    struct left_out_sums left_out;
 };
 
 void report_run_read(const cJSON *document, struct report_run *out);

@@ -334,6 +334,7 @@ void report_text(const struct report_run *run, const struct report_style *style,
         report_unresolved(run, term_puts, out);
         buf_putc(out, '\n');
     }
+    left_out_write_lines(&run->left_out, out);
     report_counts(run, out);
     buf_puts(out, " (");
     report_policy(run, out);

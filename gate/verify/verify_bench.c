@@ -334,24 +334,41 @@ static enum gate_status make_reference(struct trial *t, struct gate_error *err)
     return status;
 }
 
+/* Where the device gives no guarded memory that is counted, and the check is one in plain memory.
+ */
+static enum gate_status make_guard(struct trial *t, struct gate_error *err)
+{
+    struct bench *b = t->b;
+    struct left_out *left_out = &b->found->left_out;
+    enum gate_status status =
+        t->check->guard == GUARD_FAR
+            ? far_make(b->device, &b->far, &t->image, err)
+            : guard_make(b->device, &b->guard, &t->image, b->workspace_bytes, err);
+    if (status != GATE_ENVIRONMENT) {
+        t->guard = status ? GUARD_NONE : t->check->guard;
+        return status;
+    }
+    left_out->not_guarded++;
+    if (!left_out->why_not_guarded[0])
+        snprintf(left_out->why_not_guarded, sizeof left_out->why_not_guarded, "%.159s",
+                 err->message);
+    return GATE_OK;
+}
+
 static enum gate_status set_up(struct trial *t, struct gate_error *err)
 {
     struct bench *b = t->b;
     const struct kg_problem *p = &t->check->problem;
-    bool guarded = false;
     t->poison = POISON_NAN;
     enum gate_status status = image_make(p, t->check->layout, t->poison, &t->image, err);
     if (!status)
         status = reserve(b, &b->slab, t->image.size, err);
     if (!status)
         status = make_host_memory(t, err);
-    if (!status && t->check->guard == GUARD_FAR)
-        status = far_make(b->device, &b->far, &t->image, &guarded, err);
-    else if (!status && t->check->guard && t->check->layout == IMAGE_DENSE)
-        status = guard_make(b->device, &b->guard, &t->image, b->workspace_bytes, &guarded, err);
+    if (!status && t->check->guard && t->check->layout == IMAGE_DENSE)
+        status = make_guard(t, err);
     if (status)
         return status;
-    t->guard = guarded ? t->check->guard : GUARD_NONE;
     probe_fill(t->check->probe, p, t->image.view, t->image.n_in, b->seed);
     status = put_on_device(t, err);
     return status ? status : make_reference(t, err);
@@ -387,7 +404,7 @@ static enum gate_status run(struct trial *t, struct gate_error *err)
     struct verification *v = t->b->found;
     enum gate_status status = launch_once(t, &refused, err);
     if (refused) {
-        v->skipped++;
+        v->left_out.refused++;
         return status;
     }
     v->checks++;

@@ -21,7 +21,7 @@ struct bench {
     uint64_t seed;
     unsigned repeats; /* launches on what the one before left behind */
 
-    struct verification *found; /* what checks add to: checks, skipped, and the first fault */
+    struct verification *found; /* what checks add to: checks, what is left out, the first fault */
     struct device_memory slab, reference, workspace;
     struct guard guard;
     struct far far;
@@ -33,7 +33,7 @@ struct check {
     struct kg_problem problem;
     enum probe probe;
     enum image_layout layout;
-    enum guard_side guard; /* of a dense layout, where the device has memory to guard */
+    enum guard_side guard; /* of a dense layout */
 };
 
 /* Does the kernel, or another of its library, serve the problem? */
@@ -42,7 +42,8 @@ bool bench_serves(const struct bench *b, const struct kg_problem *p);
 /*
  * Runs one check. What is wrong is an answer: found->ok and found->message. GATE_WRONG: a launch
  * failed, and the device may be spoiled; found says so too. A problem that no kernel serves is not
- * counted; a layout that the kernel refuses is counted as skipped.
+ * counted; a layout that the kernel refuses is counted as left out, and so is a guard that the
+ * device does not give, though the check is made without it.
  */
 enum gate_status bench_check(struct bench *b, const struct check *check, struct gate_error *err);
 

@@ -40,17 +40,15 @@ static struct device_pieces pieces_of(const struct kg_problem *p, const struct p
     return pieces;
 }
 
-enum gate_status far_make(struct device *d, struct far *f, const struct image *image, bool *offered,
+enum gate_status far_make(struct device *d, struct far *f, const struct image *image,
                           struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
-    *offered = true;
-    for (unsigned i = 0; i < image->n_in + image->n_out && !status && *offered; i++) {
+    for (unsigned i = 0; i < image->n_in + image->n_out && !status; i++) {
         if (f->tensor[i].data)
             continue; /* there is but one problem of this kind for each that is verified */
         f->pieces[i] = pieces_of(&image->problem, &image->about[i]);
         status = device_spread_alloc(d, &f->pieces[i], &f->tensor[i], err);
-        *offered = !status && f->tensor[i].data;
     }
     return status;
 }

@@ -19,8 +19,9 @@ struct far {
 /* A small problem like `p`, but of the same op, dtype, flags and head size. */
 struct kg_problem far_problem(const struct kg_problem *p);
 
-/* Room for the tensors of a dense image. *offered: false where the device has no such memory. */
-enum gate_status far_make(struct device *d, struct far *f, const struct image *image, bool *offered,
+/* Room for the tensors of a dense image. GATE_ENVIRONMENT: the device gives no such memory, and
+ * `err` says why. */
+enum gate_status far_make(struct device *d, struct far *f, const struct image *image,
                           struct gate_error *err);
 void far_release(struct device *d, struct far *f);
 

@@ -11,25 +11,22 @@ const char *guard_side_name(enum guard_side side)
 }
 
 static enum gate_status grow(struct device *d, struct device_memory *m, size_t bytes,
-                             const char *name, bool *offered, struct gate_error *err)
+                             const char *name, struct gate_error *err)
 {
-    if (m->bytes >= bytes || !*offered)
+    if (m->bytes >= bytes)
         return GATE_OK;
     device_guard_free(d, m);
-    enum gate_status status = device_guard_alloc(d, bytes, name, m, err);
-    *offered = !status && m->data;
-    return status;
+    return device_guard_alloc(d, bytes, name, m, err);
 }
 
 enum gate_status guard_make(struct device *d, struct guard *g, const struct image *image,
-                            uint64_t workspace_bytes, bool *offered, struct gate_error *err)
+                            uint64_t workspace_bytes, struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
-    *offered = true;
     for (unsigned i = 0; i < image->n_in + image->n_out && !status; i++)
-        status = grow(d, &g->tensor[i], image->span[i], image->about[i].name, offered, err);
+        status = grow(d, &g->tensor[i], image->span[i], image->about[i].name, err);
     if (!status)
-        status = grow(d, &g->workspace, (size_t)workspace_bytes, "workspace", offered, err);
+        status = grow(d, &g->workspace, (size_t)workspace_bytes, "workspace", err);
     return status;
 }
 

@@ -25,10 +25,10 @@ struct guard {
     struct device_memory tensor[PROBLEM_MAX_TENSORS], workspace;
 };
 
-/* Room for the tensors of a dense image, and a workspace. *offered: false where the device has no
- * such memory. */
+/* Room for the tensors of a dense image, and a workspace. GATE_ENVIRONMENT: the device gives no
+ * such memory, and `err` says why. */
 enum gate_status guard_make(struct device *d, struct guard *g, const struct image *image,
-                            uint64_t workspace_bytes, bool *offered, struct gate_error *err);
+                            uint64_t workspace_bytes, struct gate_error *err);
 void guard_release(struct device *d, struct guard *g);
 
 /* Lets the arguments of a launch point there. */

@@ -35,14 +35,26 @@ struct round {
     struct arm *arm;
     tier_notice_fn notice;
     void *context;
+    bool served_elsewhere; /* on another shape than the problem's */
 };
+
+/* Is another shape to be looked at, and is there a kernel for it? That there is none is counted. */
+static bool serves(struct round *r, const struct kg_problem *p)
+{
+    if (!r->arm->verification.ok)
+        return false;
+    bool served = bench_serves(&r->bench, p);
+    r->served_elsewhere |= served;
+    r->arm->verification.left_out.not_served += !served;
+    return served;
+}
 
 static enum gate_status check(struct round *r, const struct kg_problem *p, enum probe probe,
                               enum image_layout layout, enum guard_side guard,
                               struct gate_error *err)
 {
     const struct check one = {*p, probe, layout, guard};
-    if (!r->arm->verification.ok || !probe_applies(probe, p) || !bench_serves(&r->bench, p))
+    if (!r->arm->verification.ok || !probe_applies(probe, p))
         return GATE_OK;
     r->notice(r->context, r->arm);
     return bench_check(&r->bench, &one, err);
@@ -88,7 +100,7 @@ static enum gate_status check_own(struct round *r, const struct kg_problem *p,
                                   struct gate_error *err)
 {
     if (image_size(p, IMAGE_PADDED) > own_image_max[r->tier]) {
-        r->arm->verification.skipped++;
+        r->arm->verification.left_out.too_large++;
         return GATE_OK;
     }
     enum gate_status status = check_all_probes(r, p, IMAGE_DENSE, err);
@@ -126,8 +138,9 @@ static enum gate_status check_neighbours(struct round *r, const struct kg_proble
     unsigned n = shapes_around(p, r->tier == VERIFY_NIGHTLY, around);
     enum gate_status status = GATE_OK;
     for (unsigned i = 0; i < n && !status; i++)
-        status = r->tier == VERIFY_NIGHTLY ? check_neighbour_fully(r, &around[i], err)
-                                           : check_neighbour(r, &around[i], i, err);
+        if (serves(r, &around[i]))
+            status = r->tier == VERIFY_NIGHTLY ? check_neighbour_fully(r, &around[i], err)
+                                               : check_neighbour(r, &around[i], i, err);
     return status;
 }
 
@@ -136,7 +149,7 @@ static enum gate_status check_far(struct round *r, const struct kg_problem *p,
                                   struct gate_error *err)
 {
     const struct kg_problem small = far_problem(p);
-    if (r->tier == VERIFY_SMALL)
+    if (r->tier == VERIFY_SMALL || !serves(r, &small))
         return GATE_OK;
     return check(r, &small, sharpest(&small), IMAGE_DENSE, GUARD_FAR, err);
 }
@@ -181,6 +194,7 @@ enum gate_status tier_checks(struct device *d, const struct kg_problem *p, uint6
         status = check_far(&r, p, err);
     if (!status && arm->verification.ok)
         status = check_endurance(&r, p, err);
+    arm->verification.own_shape_only = !status && arm->verification.ok && !r.served_elsewhere;
     state_read(counted, &now);
     state_compare(&before, &now, &arm->verification);
     if (!status)

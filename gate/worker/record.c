@@ -56,6 +56,24 @@ static cJSON *record_estimate(struct estimate e)
     return o;
 }
 
+static void add_count(cJSON *o, const char *key, unsigned n)
+{
+    if (n > 0)
+        cJSON_AddNumberToObject(o, key, n);
+}
+
+static void add_left_out(cJSON *o, const struct left_out *l)
+{
+    cJSON_AddNumberToObject(o, "skipped",
+                            l->refused + l->not_served + l->not_guarded + l->too_large);
+    add_count(o, "refused", l->refused);
+    add_count(o, "not_served", l->not_served);
+    add_count(o, "not_guarded", l->not_guarded);
+    add_count(o, "too_large", l->too_large);
+    if (l->why_not_guarded[0])
+        cJSON_AddStringToObject(o, "why_not_guarded", l->why_not_guarded);
+}
+
 /* Where there are several: the errors of a small one do not show in the worst of all. */
 static void add_outputs(cJSON *o, const struct verification *v, const struct kg_problem *p)
 {
@@ -84,7 +102,9 @@ static cJSON *record_verification(const struct verification *v, const struct kg_
     cJSON_AddNumberToObject(o, "nonfinite", (double)v->nonfinite);
     cJSON_AddStringToObject(o, "message", v->message);
     cJSON_AddNumberToObject(o, "checks", v->checks);
-    cJSON_AddNumberToObject(o, "skipped", v->skipped);
+    add_left_out(o, &v->left_out);
+    if (v->own_shape_only)
+        cJSON_AddBoolToObject(o, "own_shape_only", true);
     if (v->vendor[0] && isfinite(v->rel_fro) && v->vendor_rel_fro > 0) {
         cJSON_AddStringToObject(o, "vendor", v->vendor);
         cJSON_AddNumberToObject(o, "vendor_ratio", v->rel_fro / v->vendor_rel_fro);

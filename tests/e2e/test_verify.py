@@ -2,6 +2,7 @@
 import json
 import os
 import pty
+import resource
 import shlex
 import shutil
 import stat
@@ -10,6 +11,7 @@ import tempfile
 import unittest
 
 BUILD = os.environ["KERNEL_GATE_BUILD"]
+SANITIZED = os.path.basename(BUILD) in ("asan", "tsan")
 GATE = os.path.join(BUILD, "bin", "gate")
 HOST = os.path.join(BUILD, "lib", "kernel-gate", "libhost.so")
 CASE = "gemm/fp32/m96-n80-k72"
@@ -27,12 +29,15 @@ class Gate(unittest.TestCase):
         """A mutant opens its original by path: a copy keeps it apart from what is beside it."""
         return shutil.copy(HOST, os.path.join(self.folder, "copy.so"))
 
-    def gate(self, *args, fault="", path=None):
+    def gate(self, *args, fault="", path=None, addresses=None):
+        """`addresses`: bytes of address space that its processes have."""
         env = dict(os.environ, GATE_MUTANT_OF=HOST, GATE_MUTANT=fault)
         if path:
             env["PATH"] = path + ":" + env["PATH"]
         return subprocess.run([GATE, *args], env=env, cwd=self.folder, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, check=False)
+                              capture_output=True, text=True, check=False,
+                              preexec_fn=addresses and (lambda: resource.setrlimit(
+                                  resource.RLIMIT_AS, (addresses, addresses))))
 
     def verify(self, *args, case=CASE, **more):
         done = self.gate("verify", "--device", "host", "--suite", "smoke", "--filter", case,
@@ -90,12 +95,54 @@ class Right(Gate):
         self.assertEqual(len(set(verify["outputs"].values())), 3)
         _, document, _ = self.verify()
         self.assertNotIn("outputs", document["cases"][0]["arms"][0]["verify"])
+    @unittest.skipIf(SANITIZED, "it needs more addresses itself")
+    def test_a_guard_that_is_not_to_be_had_is_counted(self):
+        case = "gemm/fp16/m96-n80-k72"
+        looks = []
+        for addresses in (None, 6 << 30):
+            code, document, errors = self.verify(case=case, addresses=addresses)
+            self.assertEqual(code, 0, errors)
+            looks.append(document["cases"][0]["arms"][0]["verify"])
+        self.assertNotIn("not_guarded", looks[0])
+        self.assertEqual((looks[1]["not_guarded"], looks[1]["skipped"]), (1, 1))
+        self.assertRegex(looks[1]["why_not_guarded"], "no [0-9]+ GiB of addresses in one piece")
+        self.assertEqual(looks[0]["checks"], looks[1]["checks"])  # one more in plain memory
+        done = self.gate("verify", "--device", "host", "--suite", "smoke", "--filter", case,
+                         addresses=6 << 30)
+        self.assertIn("\nleft out: 1 guard not offered (the host has no ", done.stdout)
+
+    def test_what_the_library_does_not_serve_is_counted(self):
+        case = "gemm/fp16/m96-n80-k72"
+        options = ("--library", mutant("host_unusual"))
+        code, document, errors = self.verify(*options, case=case, fault="one_shape")
+        self.assertEqual(code, 0, errors)
+        (arm,) = document["cases"][0]["arms"]
+        self.assertGreater(arm["verify"]["not_served"], 10)
+        self.assertEqual(arm["verify"]["skipped"], arm["verify"]["not_served"])
+        self.assertGreater(arm["verify"]["checks"], 0)
+        self.assertTrue(arm["verify"]["own_shape_only"])
+        for command in (("verify",), ("run", "--budget", "20", "--accept-new")):
+            done = self.gate(*command, "--device", "host", "--suite", "smoke", "--filter", case,
+                             *options, fault="one_shape")
+            self.assertIn(f"\nleft out: {arm['verify']['not_served']} edge shapes not served\n"
+                          "1 case was looked at on its own shape alone, since the library serves "
+                          f"no other: {case}\n", done.stdout)
+
+    def test_a_shape_that_is_too_large_is_counted(self):
+        done = self.gate("verify", "--device", "host", "--suite", "host", "--filter",
+                         "gemv/fp16/*", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        look = json.loads(done.stdout)["cases"][0]["arms"][0]["verify"]
+        self.assertEqual((look["too_large"], look["skipped"]), (1, 1))
 
     def test_what_a_kernel_refuses_is_counted(self):
         code, document, errors = self.verify("--library", mutant("host_unusual"),
                                              case="gemm/fp16/m96-n80-k72", fault="dense_only")
         self.assertEqual(code, 0, errors)
-        self.assertGreater(document["cases"][0]["arms"][0]["verify"]["skipped"], 0)
+        look = document["cases"][0]["arms"][0]["verify"]
+        self.assertGreater(look["refused"], 0)
+        self.assertEqual(look["skipped"], look["refused"])
+        self.assertNotIn("own_shape_only", look)
 
     def test_a_run_asks_the_same_of_a_kernel(self):
         done = self.gate("run", "--device", "host", "--suite", "smoke", "--filter", CASE, "--json",

@@ -6,7 +6,8 @@
 
 Each row is a kernel library with one fault, or an unusual one without, given to `gate verify`, or
 where it says "timed" to `gate run`, since it must be timed to be told; where it says "best" that
-run is held to a best of the library that is right. A row whose outcome is not what it must be is
+run is held to a best of the library that is right. Its case is one of the suite "smoke", or of
+that which it names. A row whose outcome is not what it must be is
 printed with what was said; the last two lines are the recall (faults that were found, of all that
 must be) and the false alarms (right kernels that were called wrong). --write puts the table into
 README.md; what passes on a GPU saw is added up in seen-cuda.json, so that the table is the same on
@@ -105,8 +106,8 @@ class Gate:
         # On the host several run beside each other: gates keep apart by a lock in TMPDIR.
         if self.device == "host":
             env["TMPDIR"] = self.folder
-        options = ["--device", self.device, "--suite", suite_of(row), "--filter", row["case"], "--json",
-                   "--timeout", row.get("timeout", "60"), "--library", library]
+        options = ["--device", self.device, "--suite", suite_of(row), "--filter", row["case"],
+                   "--json", "--timeout", row.get("timeout", "60"), "--library", library]
         if self.seed:
             options += ["--seed", self.seed]
         return subprocess.run([os.path.join(self.build, "bin", "gate"),

@@ -20,6 +20,7 @@ struct scene {
     struct image image;
     struct far far;
     struct kg_args args;
+    struct gate_error err;
     bool offered;
 };
 
@@ -29,7 +30,7 @@ static struct scene set_up(const struct kg_problem *like)
     const struct kg_problem p = far_problem(like);
     assert_int_equal(device_open("host", &s.d, NULL), GATE_OK);
     assert_int_equal(image_make(&p, IMAGE_DENSE, 0xff, &s.image, NULL), GATE_OK);
-    assert_int_equal(far_make(s.d, &s.far, &s.image, &s.offered, NULL), GATE_OK);
+    s.offered = far_make(s.d, &s.far, &s.image, &s.err) == GATE_OK;
     s.args = image_args(&s.image, s.image.bytes);
     if (s.offered)
         far_place(&s.far, &s.image, &s.args);
@@ -121,6 +122,8 @@ static void without_addresses_none_are_offered(void **state)
     struct scene s = set_up(&p);
     assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
     assert_false(s.offered);
+    assert_int_equal(s.err.status, GATE_ENVIRONMENT);
+    assert_non_null(strstr(s.err.message, "GiB of addresses"));
     tear_down(&s);
 }
 

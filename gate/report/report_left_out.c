@@ -1,0 +1,79 @@
+#include "report_left_out.h"
+
+#include "base/json.h"
+#include "base/term.h"
+
+void left_out_add(struct left_out_sums *sums, const char *id, const cJSON *verify)
+{
+    const char *why = json_string(verify, "why_not_guarded", "");
+    sums->not_served += json_integer(verify, "not_served", 0);
+    sums->refused += json_integer(verify, "refused", 0);
+    sums->not_guarded += json_integer(verify, "not_guarded", 0);
+    sums->too_large += json_integer(verify, "too_large", 0);
+    if (!sums->why_not_guarded || !sums->why_not_guarded[0])
+        sums->why_not_guarded = why;
+    if (!json_bool(verify, "own_shape_only", false))
+        return;
+    if (sums->own_shape_only < REPORT_MAX_OWN_SHAPE)
+        sums->own_shape[sums->own_shape_only] = id;
+    sums->own_shape_only++;
+}
+
+/* "n things" as the next of a list; false: there are none. */
+static bool item(int64_t n, const char *one, const char *many, const char *how, bool *first,
+                 struct buf *out)
+{
+    if (n <= 0)
+        return false;
+    buf_printf(out, "%s%lld %s %s", *first ? "" : ", ", (long long)n, n == 1 ? one : many, how);
+    *first = false;
+    return true;
+}
+
+void left_out_write(const struct left_out_sums *sums, struct buf *out)
+{
+    bool first = true;
+    item(sums->not_served, "edge shape", "edge shapes", "not served", &first, out);
+    item(sums->refused, "layout", "layouts", "refused", &first, out);
+    if (item(sums->not_guarded, "guard", "guards", "not offered", &first, out) &&
+        sums->why_not_guarded[0])
+        buf_printf(out, " (%s)", sums->why_not_guarded);
+    if (item(sums->too_large, "shape", "shapes", "too large for", &first, out))
+        buf_printf(out, " %s probes%s", sums->too_large == 1 ? "its" : "their",
+                   sums->most ? "" : " (see 'gate verify --tier nightly')");
+}
+
+void left_out_write_own_shape(const struct left_out_sums *sums,
+                              void (*put)(const char *text, struct buf *out), struct buf *out)
+{
+    int64_t named = 0;
+    if (sums->own_shape_only == 0)
+        return;
+    buf_printf(out,
+               "%lld case%s looked at on %s own shape alone, since the library serves no other: ",
+               (long long)sums->own_shape_only, sums->own_shape_only == 1 ? " was" : "s were",
+               sums->own_shape_only == 1 ? "its" : "their");
+    for (; named < sums->own_shape_only && named < REPORT_MAX_OWN_SHAPE; named++) {
+        buf_puts(out, named ? ", " : "");
+        put(sums->own_shape[named], out);
+    }
+    if (sums->own_shape_only > named)
+        buf_printf(out, " and %lld more", (long long)(sums->own_shape_only - named));
+}
+
+void left_out_write_lines(const struct left_out_sums *sums, struct buf *out)
+{
+    struct buf line;
+    buf_init(&line, 16 * 1024);
+    left_out_write(sums, &line);
+    if (line.len > 0) {
+        buf_puts(out, "left out: ");
+        term_puts(line.data, out);
+        buf_putc(out, '\n');
+    }
+    if (sums->own_shape_only > 0) {
+        left_out_write_own_shape(sums, term_puts, out);
+        buf_putc(out, '\n');
+    }
+    buf_release(&line);
+}

@@ -1,0 +1,40 @@
+/*
+ * report_left_out.h: what the verification of a run's candidates left out, in one line, and which
+ * cases were looked at on their own shape alone. Documents from before it was kept say nothing.
+ */
+#ifndef GATE_REPORT_REPORT_LEFT_OUT_H
+#define GATE_REPORT_REPORT_LEFT_OUT_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+#define REPORT_MAX_OWN_SHAPE 10 /* cases that are named; the others are counted */
+
+/* Sums over cases; the texts are the documents'. */
+struct left_out_sums {
+    int64_t not_served, refused, not_guarded, too_large;
+    const char *why_not_guarded;                 /* of the first case that has some; "": not told */
+    const char *own_shape[REPORT_MAX_OWN_SHAPE]; /* ids */
+    int64_t own_shape_only;
+    bool most; /* no tier looks at more, so none is recommended */
+};
+
+/* `verify`: of the case's candidate; NULL is fine. `sums` starts as {0}. */
+void left_out_add(struct left_out_sums *sums, const char *id, const cJSON *verify);
+
+/* "12 edge shapes not served, 3 guards not offered (...), 44 shapes too large for their probes (see
+ * 'gate verify --tier nightly')"; nothing when nothing was left out. Not escaped. */
+void left_out_write(const struct left_out_sums *sums, struct buf *out);
+
+/* "2 cases were looked at on their own shape alone, since the library serves no other: A, B", each
+ * written by `put`; nothing when there is none. */
+void left_out_write_own_shape(const struct left_out_sums *sums,
+                              void (*put)(const char *text, struct buf *out), struct buf *out);
+
+/* Both for a terminal, each as a line. */
+void left_out_write_lines(const struct left_out_sums *sums, struct buf *out);
+
+#endif

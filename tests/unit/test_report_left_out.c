@@ -1,0 +1,161 @@
+/* test_report_left_out.c: what a run's verification left out is told in each report, once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "report/report_run.h"
+#include "report_sample.h"
+
+/* Of the candidate of the i-th case. */
+static cJSON *verify_of(cJSON *document, int i)
+{
+    const cJSON *arm =
+        json_find(json_member(sample_case(document, i), "arms"), "role", "candidate");
+    cJSON *verify = cJSON_GetObjectItemCaseSensitive(arm, "verify");
+    assert_non_null(verify);
+    return verify;
+}
+
+static void leave_out(cJSON *document, int i, const char *key, double n)
+{
+    cJSON_AddNumberToObject(verify_of(document, i), key, n);
+}
+
+static void assert_told(const cJSON *document, enum report_format format, const char *what)
+{
+    char *text = report_made(document, format, &report_plain);
+    const char *at = strstr(text, what);
+    if (!at)
+        fail_msg("'%s' is not in:\n%s", what, text);
+    assert_null(strstr(at + 1, what));
+    free(text);
+}
+
+static void assert_silent(const cJSON *document, enum report_format format, const char *what)
+{
+    char *text = report_made(document, format, &report_plain);
+    assert_null(strstr(text, what));
+    free(text);
+}
+
+/* Also documents from before it was kept. */
+static void nothing_is_said_of_nothing(void **state)
+{
+    (void)state;
+    cJSON *document = report_sample();
+    for (int twice = 0; twice < 2; twice++) {
+        assert_silent(document, REPORT_TEXT, "left out");
+        assert_silent(document, REPORT_MARKDOWN, "Left out");
+        assert_silent(document, REPORT_JUNIT, "left_out");
+        assert_silent(document, REPORT_TEXT, "own shape alone");
+        cJSON_DeleteItemFromObject(verify_of(document, 0), "skipped");
+        leave_out(document, 0, "skipped", 7); /* of which nothing is known */
+    }
+    assert_fits_run_schema(document);
+    cJSON_Delete(document);
+}
+
+static void it_is_summed_over_the_cases(void **state)
+{
+    (void)state;
+    static const char sums[] = "12 edge shapes not served, 2 layouts refused, 1 guard not offered "
+                               "(no <&| memory), 2 shapes too large for their probes "
+                               "(see 'gate verify --tier nightly')";
+    cJSON *document = report_sample();
+    leave_out(document, 0, "not_served", 5);
+    leave_out(document, 1, "not_served", 7);
+    leave_out(document, 0, "refused", 2);
+    leave_out(document, 1, "not_guarded", 1);
+    leave_out(document, 0, "too_large", 1);
+    leave_out(document, 1, "too_large", 1);
+    cJSON_AddStringToObject(verify_of(document, 1), "why_not_guarded", "no <&| memory");
+    assert_fits_run_schema(document);
+    assert_told(document, REPORT_TEXT, sums);
+    assert_told(document, REPORT_TEXT, "\nleft out: 12 edge shapes");
+    assert_told(document, REPORT_MARKDOWN, "\n\nLeft out: 12 edge shapes not served, ");
+    assert_told(document, REPORT_MARKDOWN, "(no &lt;&amp;\\| memory)");
+    assert_told(document, REPORT_JUNIT,
+                "<property name=\"left_out\" value=\"12 edge shapes not served, 2 layouts refused");
+    assert_told(document, REPORT_JUNIT, "(no &lt;&amp;| memory)");
+    cJSON_Delete(document);
+}
+
+/* What a provider or a best left out is not the candidate's. */
+static void only_the_candidate_counts(void **state)
+{
+    (void)state;
+    cJSON *arm, *document = report_sample();
+    cJSON_ArrayForEach (arm, cJSON_GetObjectItem(sample_case(document, 0), "arms"))
+        if (strcmp(json_string(arm, "role", ""), "candidate") != 0)
+            cJSON_AddNumberToObject(cJSON_GetObjectItem(arm, "verify"), "not_served", 3);
+    assert_fits_run_schema(document);
+    assert_silent(document, REPORT_TEXT, "left out");
+    cJSON_Delete(document);
+}
+
+static void a_case_of_one_shape_is_named(void **state)
+{
+    (void)state;
+    cJSON *document = report_sample();
+    cJSON_AddBoolToObject(verify_of(document, 0), "own_shape_only", true);
+    assert_fits_run_schema(document);
+    const char *id = json_string(sample_case(document, 0), "id", "");
+    char line[300];
+    snprintf(line, sizeof line,
+             "1 case was looked at on its own shape alone, since the library serves no other: %s\n",
+             id);
+    assert_told(document, REPORT_TEXT, line);
+    assert_told(document, REPORT_MARKDOWN, "since the library serves no other: `");
+    assert_told(document, REPORT_JUNIT,
+                "looked at on its own shape alone: the library serves no other\n");
+    cJSON_Delete(document);
+}
+
+static void many_of_them_are_counted(void **state)
+{
+    (void)state;
+    struct left_out_sums sums = {0};
+    struct buf line;
+    cJSON *verify = cJSON_CreateObject();
+    cJSON_AddBoolToObject(verify, "own_shape_only", true);
+    for (int i = 0; i < REPORT_MAX_OWN_SHAPE + 2; i++)
+        left_out_add(&sums, "x", verify);
+    buf_init(&line, 1000);
+    left_out_write_lines(&sums, &line);
+    assert_string_equal(line.data, "12 cases were looked at on their own shape alone, since the "
+                                   "library serves no other: x, x, x, x, x, x, x, x, x, x and 2 "
+                                   "more\n");
+    buf_release(&line);
+    cJSON_Delete(verify);
+}
+
+static void the_most_thorough_tier_recommends_none(void **state)
+{
+    (void)state;
+    struct left_out_sums sums = {.too_large = 1, .most = true};
+    struct buf line;
+    buf_init(&line, 1000);
+    left_out_write(&sums, &line);
+    assert_string_equal(line.data, "1 shape too large for its probes");
+    buf_release(&line);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_said_of_nothing),
+        cmocka_unit_test(it_is_summed_over_the_cases),
+        cmocka_unit_test(only_the_candidate_counts),
+        cmocka_unit_test(a_case_of_one_shape_is_named),
+        cmocka_unit_test(many_of_them_are_counted),
+        cmocka_unit_test(the_most_thorough_tier_recommends_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
