@@ -126,26 +126,56 @@ enum gate_status operands_fill_zones(struct device *d, const struct operands *o,
     return status;
 }
 
+/* How many bytes of a red zone, or of what else is filled like one, are others now. */
+static enum gate_status count_changed(struct device *d, const void *begin, size_t bytes,
+                                      unsigned char byte, size_t *changed, struct gate_error *err)
+{
+    unsigned char seen[OPERANDS_RED_ZONE + ALIGNMENT];
+    enum gate_status status = device_download(d, seen, begin, bytes, err);
+    *changed = 0;
+    for (size_t i = 0; i < bytes && !status; i++)
+        *changed += seen[i] != byte;
+    return status;
+}
+
 enum gate_status operands_check_zones(struct device *d, const struct operands *o,
                                       unsigned char byte, bool *intact, char *text, size_t size,
                                       struct gate_error *err)
 {
-    unsigned char seen[OPERANDS_RED_ZONE + ALIGNMENT];
     uint32_t n = o->args.n_in + o->args.n_out;
     *intact = true;
     for (uint32_t i = 0; i <= n; i++) {
-        size_t bytes, changed = 0;
+        size_t bytes, changed;
         unsigned char *begin = zone(o, i, &bytes);
-        enum gate_status status = device_download(d, seen, begin, bytes, err);
+        enum gate_status status = count_changed(d, begin, bytes, byte, &changed, err);
         if (status)
             return status;
-        for (size_t j = 0; j < bytes; j++)
-            changed += seen[j] != byte;
         if (!changed || !*intact)
             continue;
         *intact = false;
         snprintf(text, size, "wrote where it must not: %zu bytes of the red zone %s tensor '%s'",
                  changed, i ? "behind" : "before", about(o, i ? i - 1 : 0)->name);
+    }
+    return GATE_OK;
+}
+
+enum gate_status operands_check_workspace(struct device *d, const struct device_memory *memory,
+                                          uint64_t given_bytes, unsigned char byte, bool *intact,
+                                          char *text, size_t size, struct gate_error *err)
+{
+    const char *begin = memory->data;
+    *intact = true;
+    for (int behind = 0; behind < 2 && *intact; behind++) {
+        size_t changed, offset = behind ? OPERANDS_RED_ZONE + (size_t)given_bytes : 0;
+        enum gate_status status =
+            count_changed(d, begin + offset, OPERANDS_RED_ZONE, byte, &changed, err);
+        if (status)
+            return status;
+        *intact = !changed;
+        if (changed)
+            snprintf(text, size,
+                     "wrote where it must not: %zu bytes of the red zone %s the workspace", changed,
+                     behind ? "behind" : "before");
     }
     return GATE_OK;
 }

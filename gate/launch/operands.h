@@ -35,6 +35,12 @@ enum gate_status operands_check_zones(struct device *d, const struct operands *o
                                       unsigned char byte, bool *intact, char *text, size_t size,
                                       struct gate_error *err);
 
+/* The same for the red zones of a workspace, which begins behind the first one: `memory` is
+ * 2 * OPERANDS_RED_ZONE larger than what a kernel is given, or more. */
+enum gate_status operands_check_workspace(struct device *d, const struct device_memory *memory,
+                                          uint64_t given_bytes, unsigned char byte, bool *intact,
+                                          char *text, size_t size, struct gate_error *err);
+
 /* One hash over all inputs of a set, or over all outputs of each of n sets of one problem. */
 enum gate_status operands_hash_inputs(struct device *d, const struct operands *o, uint64_t *hash,
                                       struct gate_error *err);

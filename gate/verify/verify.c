@@ -279,12 +279,21 @@ static void say_before(struct verification *v, const char *where)
              (int)(sizeof what - strlen(where) - 3), what);
 }
 
+static struct arm_launch verifying_launch(const struct verify_job *job, const struct arm *arm)
+{
+    struct device_memory inner = job->workspace;
+    if (inner.data) {
+        inner.data = (char *)inner.data + OPERANDS_RED_ZONE;
+        inner.bytes -= (size_t)2 * OPERANDS_RED_ZONE;
+    }
+    return (struct arm_launch){arm, arm->kernel, &job->c->problem, job->operands, 1, inner};
+}
+
 /* One launch, and what the device says of it. */
 static enum gate_status launch_arm(const struct verify_job *job, struct arm *arm,
                                    struct gate_error *err)
 {
-    struct arm_launch launch = {arm,           arm->kernel, &job->c->problem,
-                                job->operands, 1,           job->workspace};
+    struct arm_launch launch = verifying_launch(job, arm);
     enum gate_status status = device_launch_checked(job->device, arm_launch, &launch, 0, err);
     if (status == GATE_WRONG)
         say(&arm->verification, err->message);
@@ -298,6 +307,9 @@ static enum gate_status check_zones(const struct verify_job *job, struct arm *ar
     char text[200];
     enum gate_status status =
         operands_check_zones(job->device, job->operands, poison, &intact, text, sizeof text, err);
+    if (!status && intact && arm->workspace_bytes)
+        status = operands_check_workspace(job->device, &job->workspace, arm->workspace_bytes,
+                                          poison, &intact, text, sizeof text, err);
     if (!status && !intact)
         say(&arm->verification, text);
     return status;
@@ -336,8 +348,7 @@ static enum gate_status repeat(const struct verify_job *job, struct arm *arm,
 static enum gate_status replay_once(const struct verify_job *job, struct arm *arm,
                                     struct gate_error *err)
 {
-    struct arm_launch launch = {arm,           arm->kernel, &job->c->problem,
-                                job->operands, 1,           job->workspace};
+    struct arm_launch launch = verifying_launch(job, arm);
     struct device_replay *recording = NULL;
     struct device_time unused;
     enum gate_status status =

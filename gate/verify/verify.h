@@ -28,8 +28,8 @@ struct verify_job {
     const struct suite_case *c;
     uint64_t seed;
     enum verify_tier tier;
-    struct operands *operands; /* in red zones */
-    struct device_memory workspace;
+    struct operands *operands;      /* in red zones */
+    struct device_memory workspace; /* the largest of the arms' between red zones, or none */
     struct reference *reference;
     struct arm *arms; /* the candidate first */
     unsigned n_arms;

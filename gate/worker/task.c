@@ -144,7 +144,8 @@ static enum gate_status alloc_for_verification(struct worker *w, struct task *t,
             workspace = t->arms[i].workspace_bytes;
     enum gate_status status = device_alloc(w->device, operands_bytes_in_zones(p), &t->memory, err);
     if (!status && workspace)
-        status = device_alloc(w->device, (size_t)workspace, &t->workspace, err);
+        status =
+            device_alloc(w->device, (size_t)workspace + 2 * OPERANDS_RED_ZONE, &t->workspace, err);
     if (status)
         return status;
     t->operands = operands_in_zones(w->device, p, t->memory.data);
