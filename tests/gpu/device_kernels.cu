@@ -27,6 +27,11 @@ static __global__ void write_to(int *where)
     *where = 1;
 }
 
+static __global__ void read_from(const volatile unsigned char *where)
+{
+    (void)*where;
+}
+
 static enum kg_status status_of(cudaError_t error)
 {
     return error == cudaSuccess ? KG_OK : KG_LAUNCH_FAILED;
@@ -104,6 +109,13 @@ enum kg_status launch_illegal_failing(void *context, unsigned index, void *strea
 {
     (void)launch_illegal(context, index, stream);
     return KG_LAUNCH_FAILED;
+}
+
+enum kg_status launch_read(void *context, unsigned index, void *stream)
+{
+    (void)index;
+    read_from<<<1, 1, 0, (cudaStream_t)stream>>>((const unsigned char *)context);
+    return status_of(cudaGetLastError());
 }
 
 enum kg_status launch_failing(void *context, unsigned index, void *stream)

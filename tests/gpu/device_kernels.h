@@ -28,6 +28,8 @@ enum kg_status launch_misconfigured(void *context, unsigned index, void *stream)
 enum kg_status launch_illegal(void *context, unsigned index, void *stream);
 /* The same, and says only that it failed. */
 enum kg_status launch_illegal_failing(void *context, unsigned index, void *stream);
+/* Reads the byte at `context`, on the device, and does nothing with it. */
+enum kg_status launch_read(void *context, unsigned index, void *stream);
 /* Does its work and says that it did not. */
 enum kg_status launch_failing(void *context, unsigned index, void *stream);
 

@@ -3,8 +3,9 @@
  * numbers, copies, comparisons and hashes.
  *
  * Without arguments it runs the tests. With one it is a child of a test: `break` provokes an
- * illegal access, `break-and-fail` one in a launch that says that it failed, `open` opens the
- * device; all print what the device said and exit with the status.
+ * illegal access, `break-and-fail` one in a launch that says that it failed, `read-behind` and
+ * `read-before` read beside guarded memory, `open` opens the device; all print what the device said
+ * and exit with the status.
  */
 #include <errno.h>
 #include <math.h>
@@ -74,6 +75,41 @@ static int child_break(device_launch_fn launch)
     enum gate_status later = device_synchronize(device, &err);
     device_close(device);
     return status == later ? (int)status : (int)GATE_INTERNAL;
+}
+
+/* The first and the last byte of guarded memory may be read, and the one beside it is nobody's. */
+static int child_read(bool behind)
+{
+    struct gate_error err = {0};
+    struct device_memory m;
+    enum gate_status status = device_open("cuda:0", &device, &err);
+    if (status == GATE_OK)
+        status = device_guard_alloc(device, 5000, "a", &m, &err);
+    if (status == GATE_OK)
+        status = device_launch_checked(device, launch_read, m.data, 0, &err);
+    if (status == GATE_OK)
+        status = device_launch_checked(device, launch_read, (char *)m.data + m.bytes - 1, 1, &err);
+    if (status != GATE_OK) {
+        printf("%s\n", err.message);
+        return GATE_INTERNAL;
+    }
+    char *beside = behind ? (char *)m.data + m.bytes : (char *)m.data - 1;
+    status = device_launch_checked(device, launch_read, beside, 2, &err);
+    printf("%s\n", err.message);
+    device_guard_free(device, &m);
+    device_close(device);
+    return (int)status;
+}
+
+static void test_nothing_is_mapped_beside_guarded_memory(void)
+{
+    static const char *const sides[] = {"read-behind", "read-before"};
+    for (int i = 0; i < 2; i++) {
+        struct child child = run_child(sides[i]);
+        printf("# %s", child.text);
+        CHECK(child.status == GATE_WRONG);
+        CHECK(strstr(child.text, "cudaErrorIllegalAddress") != NULL);
+    }
 }
 
 static void test_illegal_access_is_wrong(void)
@@ -393,11 +429,62 @@ static void test_copy(void)
     device_free(device, &to);
 }
 
+/* ---- memory among unmapped addresses: a GPU that the gate is for has it ---- */
+
+static void test_guarded_memory_is_offered(void)
+{
+    struct device_memory m;
+    struct gate_error err;
+    unsigned char last = 0;
+    if (!CHECK(is_ok(device_guard_alloc(device, 5000, "a", &m, &err), &err)))
+        return;
+    CHECK(m.data != NULL && m.bytes >= 5000);
+    CHECK(is_ok(device_fill_bytes(device, m.data, 0x5a, m.bytes, &err), &err));
+    CHECK(is_ok(device_download(device, &last, (char *)m.data + m.bytes - 1, 1, &err), &err));
+    CHECK(last == 0x5a);
+    device_guard_free(device, &m);
+    CHECK(m.data == NULL);
+}
+
+/* Three pieces of which the third is beyond the range of an int. */
+static void test_memory_far_apart_is_offered(void)
+{
+    const struct device_pieces pieces = {3, 3000, ((size_t)1 << 31) + 128};
+    struct device_memory m;
+    struct gate_error err;
+    unsigned char sent[3000], got[3000];
+    if (!CHECK(is_ok(device_spread_alloc(device, &pieces, &m, &err), &err)))
+        return;
+    for (size_t i = 0; i < pieces.n; i++) {
+        char *piece = (char *)m.data + i * pieces.stride;
+        memset(sent, (int)i + 1, sizeof(sent));
+        CHECK(is_ok(device_upload(device, piece, sent, sizeof(sent), &err), &err));
+        CHECK(is_ok(device_download(device, got, piece, sizeof(got), &err), &err));
+        CHECK(memcmp(sent, got, sizeof(sent)) == 0);
+    }
+    device_spread_free(device, &pieces, &m);
+    CHECK(m.data == NULL);
+}
+
+/* More than there is: told in the driver's words, and no harm is done. */
+static void test_short_guarded_memory_is_told(void)
+{
+    const size_t too_much = (size_t)device_info(device)->memory_bytes * 2;
+    struct device_memory m;
+    struct gate_error err = {0};
+    CHECK(device_guard_alloc(device, too_much, "a", &m, &err) == GATE_ENVIRONMENT);
+    CHECK(m.data == NULL && strstr(err.message, "CUDA_ERROR_") != NULL);
+    printf("# %s\n", err.message);
+    CHECK(is_ok(device_synchronize(device, &err), &err));
+    test_guarded_memory_is_offered();
+}
+
 int main(int argc, char **argv)
 {
     static const struct tap_test tests[] = {
         {"an illegal access is wrong and final", test_illegal_access_is_wrong},
         {"what the device says is added", test_what_the_device_says_is_added},
+        {"nothing is mapped beside guarded memory", test_nothing_is_mapped_beside_guarded_memory},
         {"open describes the device", test_open_describes_the_device},
         {"its own memory is told, or not known", test_own_memory_is_told_or_unknown},
         {"the own process does not make it busy", test_own_process_is_not_busy},
@@ -410,12 +497,17 @@ int main(int argc, char **argv)
         {"compare", test_compare},
         {"hash", test_hash},
         {"copy", test_copy},
+        {"guarded memory is offered", test_guarded_memory_is_offered},
+        {"memory far apart is offered", test_memory_far_apart_is_offered},
+        {"short guarded memory is told", test_short_guarded_memory_is_told},
     };
     program = argv[0];
     if (argc > 1 && strcmp(argv[1], "open") == 0)
         return child_open();
     if (argc > 1 && strcmp(argv[1], "break") == 0)
         return child_break(launch_illegal);
+    if (argc > 1 && strncmp(argv[1], "read-", 5) == 0)
+        return child_read(strcmp(argv[1], "read-behind") == 0);
     if (argc > 1 && strcmp(argv[1], "break-and-fail") == 0)
         return child_break(launch_illegal_failing);
     const int status = tap_run(tests, sizeof(tests) / sizeof(tests[0]));

@@ -339,6 +339,41 @@ static enum kg_status read_past_end(const struct kg_problem *p, const struct kg_
     return status == KG_OK ? launched() : status;
 }
 
+/* Reads what counts for nothing: volatile, or the compiler would leave it out. */
+static __global__ void look_at(const volatile unsigned short *data, int64_t offset)
+{
+    (void)data[offset];
+}
+
+static enum kg_status look_first(const struct kg_problem *p, const struct kg_args *args,
+                                 const struct kg_tensor *t, int64_t offset)
+{
+    look_at<<<1, 1, 0, stream_of(args)>>>((const unsigned short *)t->data, offset);
+    return launched() == KG_OK ? wrap_inner(p, args) : KG_LAUNCH_FAILED;
+}
+
+static enum kg_status read_ahead(const struct kg_problem *p, const struct kg_args *args)
+{
+    return look_first(p, args, &args->in[0], halves_of(&args->in[0]));
+}
+
+static enum kg_status read_back(const struct kg_problem *p, const struct kg_args *args)
+{
+    return look_first(p, args, &args->in[1], -1);
+}
+
+/* Only where the problem is too large to be launched among other than its canonical operands. */
+static enum kg_status write_past_own_workspace(const struct kg_problem *p,
+                                               const struct kg_args *args)
+{
+    const enum kg_status status = wrap_inner(p, args);
+    if (p->m != 1024 || p->k != 784 || args->workspace_bytes == 0)
+        return status;
+    poke<<<1, 1, 0, stream_of(args)>>>((unsigned short *)args->workspace,
+                                       (int64_t)(args->workspace_bytes / 2), 0x3c01u);
+    return status == KG_OK ? launched() : status;
+}
+
 static __device__ unsigned launches_so_far;
 
 static __global__ void count_and_spoil(unsigned limit, unsigned short *out)
@@ -415,6 +450,8 @@ FAULTS({"plain", plain, 0, NULL}, {"k_tail", k_tail, 0, NULL}, {"one_k", one_k, 
        {"launch_fails", launch_fails, 0, NULL}, {"write_past_end", write_past_end, 0, NULL},
        {"write_before_begin", write_before_begin, 0, NULL},
        {"write_padding", write_padding, 0, NULL}, {"writes_input", writes_input, 0, NULL},
-       {"read_past_end", read_past_end, 0, NULL}, {"after_forty", after_forty, 0, NULL},
-       {"illegal_shape", illegal_shape, 0, NULL}, {"odd_tiles", odd_tiles, 0, NULL},
-       {"zeros_first", zeros_first, 0, NULL})
+       {"read_past_end", read_past_end, 0, NULL}, {"read_ahead", read_ahead, 0, NULL},
+       {"read_back", read_back, 0, NULL},
+       {"write_past_own_workspace", write_past_own_workspace, 0, NULL},
+       {"after_forty", after_forty, 0, NULL}, {"illegal_shape", illegal_shape, 0, NULL},
+       {"odd_tiles", odd_tiles, 0, NULL}, {"zeros_first", zeros_first, 0, NULL})
