@@ -33,7 +33,7 @@ static void assert_told(const cJSON *document, enum report_format format, const 
     char *text = report_made(document, format, &report_plain);
     const char *at = strstr(text, what);
     if (!at)
-        fail_msg("'%s' is not in:\n%s", what, text);
+        fail_msg("'%s' is not in the report", what);
     assert_null(strstr(at + 1, what));
     free(text);
 }
