@@ -308,6 +308,7 @@ void supervisor_stop(struct supervisor *s)
 struct attempt {
     const struct case_task *task;
     char phase[16], provider[64];
+    char on[300];   /* the check of the verification; "": none */
     char nonce[17]; /* fresh for each task: what a kernel writes into the pipe does not know it */
     cJSON *skip;
     char blamed[400]; /* what was seen when a provider was left out last */
@@ -372,6 +373,7 @@ static enum talk await_done(struct supervisor *s, struct attempt *a, cJSON **don
         }
         snprintf(a->phase, sizeof a->phase, "%.15s", phase);
         snprintf(a->provider, sizeof a->provider, "%.63s", json_string(record, "provider", ""));
+        snprintf(a->on, sizeof a->on, "%.299s", json_string(record, "on", ""));
         cJSON_Delete(record);
     }
 }
@@ -522,12 +524,13 @@ static void say_skipped(const struct attempt *a, struct case_result *out)
         snprintf(out->message + used, sizeof out->message - used, ", which %.300s", a->blamed);
 }
 
-/* "hung: ... (in phase verify)" as the message of a wrong case. */
+/* "hung: ... (in phase verify, probe 'integers' on ...)" as the message of a wrong case. */
 static void say_died(const struct attempt *a, const char *message, struct case_result *out)
 {
     out->outcome = CASE_WRONG;
-    snprintf(out->message, sizeof out->message, "%.800s (%s %s)", message,
-             a->phase[0] ? "in phase" : "before its first phase", a->phase);
+    snprintf(out->message, sizeof out->message, "%.600s (%s %s%s%s)", message,
+             a->phase[0] ? "in phase" : "before its first phase", a->phase, a->on[0] ? ", " : "",
+             a->on);
 }
 
 /* A worker that talked nonsense is not heard any more. */
@@ -574,7 +577,7 @@ static bool attempt_task(struct supervisor *s, struct attempt *a, struct case_re
     char message[900] = "";
     cJSON *done = NULL;
     bool again = false;
-    a->phase[0] = a->provider[0] = '\0';
+    a->phase[0] = a->provider[0] = a->on[0] = '\0';
     if (send_task(s, a) && await_done(s, a, &done, message, sizeof message) == TALK_OK) {
         again = take_answer(s, a, done, out);
     } else {

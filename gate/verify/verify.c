@@ -485,7 +485,7 @@ static enum gate_status verify_set(const struct verify_job *job, unsigned s, str
     for (unsigned i = 0; i < job->n_arms && !status; i++) {
         struct arm *arm = &job->arms[i];
         bool closely = first && i == 0, had = arm->verification.message[0];
-        job->notice(job->context, arm);
+        job->notice(job->context, arm, "");
         if (arm->verification.ok)
             status = verify_once(job, arm, poison, closely, err);
         if (!status && arm->verification.ok)

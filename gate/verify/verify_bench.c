@@ -62,11 +62,19 @@ void bench_release(struct bench *b)
 
 /* ---- what is wrong ---- */
 
+void check_text(const struct check *check, enum guard_side guard, char text[CHECK_TEXT_MAX])
+{
+    char id[PROBLEM_ID_MAX];
+    problem_id(&check->problem, id);
+    snprintf(text, CHECK_TEXT_MAX, "probe '%s' on %s (%s%s", probe_name(check->probe), id,
+             image_layout_name(check->layout), guard_side_name(guard));
+}
+
 __attribute__((format(printf, 2, 3))) static void say(const struct trial *t, const char *format,
                                                       ...)
 {
     struct verification *v = t->b->found;
-    char id[PROBLEM_ID_MAX], what[600];
+    char check[CHECK_TEXT_MAX], what[600];
     v->ok = false;
     if (v->message[0])
         return;
@@ -74,10 +82,8 @@ __attribute__((format(printf, 2, 3))) static void say(const struct trial *t, con
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    problem_id(&t->check->problem, id);
-    snprintf(v->message, sizeof v->message, "probe '%s' on %s (%s%s, launch %u): %s",
-             probe_name(t->check->probe), id, image_layout_name(t->check->layout),
-             guard_side_name(t->guard), t->launches, what);
+    check_text(t->check, t->guard, check);
+    snprintf(v->message, sizeof v->message, "%s, launch %u): %s", check, t->launches, what);
 }
 
 /* ---- launching ---- */

@@ -36,6 +36,11 @@ struct check {
     enum guard_side guard; /* of a dense layout */
 };
 
+#define CHECK_TEXT_MAX (PROBLEM_ID_MAX + 120)
+
+/* "probe 'exact integers' on gemm/fp16/m131-n136-k72 (dense, unmapped memory behind" */
+void check_text(const struct check *check, enum guard_side guard, char text[CHECK_TEXT_MAX]);
+
 /* Does the kernel, or another of its library, serve the problem? */
 bool bench_serves(const struct bench *b, const struct kg_problem *p);
 

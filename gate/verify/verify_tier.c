@@ -1,5 +1,6 @@
 #include "verify_tier.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "verify_bench.h"
@@ -49,6 +50,24 @@ static bool serves(struct round *r, const struct kg_problem *p)
     return served;
 }
 
+/* A guard lies about dense tensors alone. */
+static void say_check(const struct round *r, const struct check *check)
+{
+    char text[CHECK_TEXT_MAX], said[CHECK_TEXT_MAX + 1];
+    bool guarded = check->guard == GUARD_FAR || check->layout == IMAGE_DENSE;
+    check_text(check, guarded ? check->guard : GUARD_NONE, text);
+    snprintf(said, sizeof said, "%s)", text);
+    r->notice(r->context, r->arm, said);
+}
+
+static void say_endurance(const struct round *r, const struct kg_problem *p)
+{
+    char id[PROBLEM_ID_MAX], said[PROBLEM_ID_MAX + 32];
+    problem_id(p, id);
+    snprintf(said, sizeof said, "many launches on %s", id);
+    r->notice(r->context, r->arm, said);
+}
+
 static enum gate_status check(struct round *r, const struct kg_problem *p, enum probe probe,
                               enum image_layout layout, enum guard_side guard,
                               struct gate_error *err)
@@ -56,7 +75,7 @@ static enum gate_status check(struct round *r, const struct kg_problem *p, enum 
     const struct check one = {*p, probe, layout, guard};
     if (!r->arm->verification.ok || !probe_applies(probe, p))
         return GATE_OK;
-    r->notice(r->context, r->arm);
+    say_check(r, &one);
     return bench_check(&r->bench, &one, err);
 }
 
@@ -162,7 +181,7 @@ static enum gate_status check_endurance(struct round *r, const struct kg_problem
     unsigned n = endurance[r->tier] ? shapes_around(p, false, around) : 0;
     for (unsigned i = 0; i < n; i++)
         if (bench_serves(&r->bench, &around[i])) {
-            r->notice(r->context, r->arm);
+            say_endurance(r, &around[i]);
             return bench_endure(&r->bench, &around[i], endurance[r->tier], err);
         }
     return GATE_OK;

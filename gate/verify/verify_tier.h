@@ -18,8 +18,9 @@ const char *verify_tier_name(enum verify_tier tier);
 /* False when no tier is named so. */
 bool verify_tier_parse(const char *name, enum verify_tier *out);
 
-/* Called before each check, so that a hang or crash can be put down to it. */
-typedef void (*tier_notice_fn)(void *context, const struct arm *arm);
+/* Called before each check, so that a hang or crash can be put down to it. `check` says what is
+ * looked at, for people; "": the problem itself, on its own inputs. */
+typedef void (*tier_notice_fn)(void *context, const struct arm *arm, const char *check);
 
 /* Runs the tier's checks on one arm whose canonical results are right; what is wrong stands in
  * arm->verification. Status as that of bench_check(). */

@@ -16,10 +16,12 @@ void say(FILE *out, cJSON *record)
     cJSON_Delete(record);
 }
 
-void say_phase(FILE *out, const char *phase, const char *provider)
+void say_phase(FILE *out, const char *phase, const char *provider, const char *on)
 {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "phase", phase);
     cJSON_AddStringToObject(o, "provider", provider);
+    if (*on)
+        cJSON_AddStringToObject(o, "on", on);
     say(out, o);
 }

@@ -8,7 +8,7 @@
 /* Takes the record. One that is longer than PROTOCOL_LINE_MAX is not said. */
 void say(FILE *out, cJSON *record);
 
-/* What is begun, and with whose kernel ("": nobody's). */
-void say_phase(FILE *out, const char *phase, const char *provider);
+/* What is begun, with whose kernel ("": nobody's), and on what ("": the problem itself). */
+void say_phase(FILE *out, const char *phase, const char *provider, const char *on);
 
 #endif

@@ -13,10 +13,10 @@
 
 #define SINGLE_BUDGET_SHARE 0.2 /* of the budget for samples */
 
-static void notice_arm(void *context, const struct arm *arm)
+static void notice_arm(void *context, const struct arm *arm, const char *check)
 {
     const struct worker *w = context;
-    say_phase(w->out, "verify", arm_label(arm));
+    say_phase(w->out, "verify", arm_label(arm), check);
 }
 
 static bool is_skipped(const struct task *t, const char *label)
@@ -101,7 +101,7 @@ static enum gate_status prepare_arm(struct worker *w, struct task *t, unsigned i
 {
     struct arm *arm = &t->arms[i];
     enum gate_status status = GATE_OK;
-    say_phase(w->out, "prepare", arm_label(arm));
+    say_phase(w->out, "prepare", arm_label(arm), "");
     if (arm->role == ARM_BEST)
         status = early_compare(w->device, &t->before, "before the best was prepared", err);
     if (status)
@@ -196,7 +196,7 @@ static enum gate_status measure_task(struct worker *w, struct task *t, struct ga
                                     .swap = t->swap,
                                     .sensors = t->verify};
     struct timed_look look = {w->device, &t->c, &t->reference, 0}; /* verify_arms() ends with 0 */
-    say_phase(w->out, "measure", "");
+    say_phase(w->out, "measure", "", "");
     if (t->n_shares)
         return calibrate_task(w, t, &policy, err);
     return measure_arms(w->device, &t->c, t->seed, &policy, t->arms, keep_right_arms(t), timed_look,

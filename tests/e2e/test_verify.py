@@ -157,6 +157,14 @@ class Right(Gate):
 class Wrong(Gate):
     FAULT = {"fault": "k_tail", "case": "gemm/fp16/m96-n80-k72"}
 
+    def test_a_death_is_put_down_to_a_check(self):
+        code, document, _ = self.verify("--library", mutant("host_products"),
+                                        fault="int_index", case="gemm/fp16/m96-n80-k72")
+        self.assertEqual(code, 2)
+        self.assertRegex(document["cases"][0]["message"],
+                         r"^died: the worker process .* \(in phase verify, probe 'exact integers' "
+                         r"on gemm/fp16/m\d+-n\d+-k\d+ \(dense, rows 2\^30 elements apart\)\)")
+
     def test_where_and_how_to_see_it_again(self):
         code, document, _ = self.verify("--library", mutant("host_products"), **self.FAULT)
         self.assertEqual(code, 2)

@@ -55,9 +55,9 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     return KG_OK;
 }
 
-static void notice(void *context, const struct arm *arm)
+static void notice(void *context, const struct arm *arm, const char *check)
 {
-    (void)context, (void)arm;
+    (void)context, (void)arm, (void)check;
 }
 
 /* What the verification says of the kernel with this fault; "": it is right. */
