@@ -12,17 +12,18 @@ GATE = os.path.join(BUILD, "bin", "gate")
 HOST = os.path.join(BUILD, "lib", "kernel-gate", "libhost.so")
 ROGUE = os.path.join(BUILD, "tests", "mutants", "rogue.so")
 BAD, GOOD = "gemm/fp32/m4-n1-k3", "gemm/fp32/m96-n80-k72"
+HUNG = r"^hung: no sign of life for 4 s \(in phase verify\)"
 SANITIZED = os.path.basename(BUILD) in ("asan", "tsan")
 
 
 class Rogue(unittest.TestCase):
-    def verify(self, deed, limit=""):
+    def verify(self, deed, limit="", timeout="4"):
         """Verifies both cases; returns their objects. Nothing that was started may be left."""
         mark = "GATE_TEST_MARK=" + uuid.uuid4().hex
         env = dict(os.environ, GATE_MUTANT_OF=HOST, GATE_MUTANT=deed)
         env.update([mark.split("=")])
         command = [GATE, "verify", "--device", "host", "--suite", "smoke", "--filter",
-                   "gemm/fp32/*", "--library", ROGUE, "--timeout", "4", "--json"]
+                   "gemm/fp32/*", "--library", ROGUE, "--timeout", timeout, "--json"]
         script = f'{limit} exec "$@"'
         done = subprocess.run(["bash", "-c", script, "bash", *command], env=env,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
@@ -39,13 +40,21 @@ class Rogue(unittest.TestCase):
         self.assertEqual(cases[GOOD]["outcome"], "right", cases[GOOD]["message"])
 
     def test_sleep(self):
-        self.assert_costs_one_case("sleep_on", "hung")
+        self.assert_costs_one_case("sleep_on", HUNG)
 
     def test_endless_loop(self):
-        self.assert_costs_one_case("spin_on", "hung")
+        self.assert_costs_one_case("spin_on", HUNG)
 
     def test_deaf_to_signals(self):
-        self.assert_costs_one_case("ignore_all", "hung")
+        self.assert_costs_one_case("ignore_all", HUNG)
+
+    def test_a_hang_ends_by_the_limit_that_the_gate_was_given(self):
+        """Nothing else ends it: no runner's limit is set on the command."""
+        for timeout in ("2", "3"):
+            code, cases = self.verify("sleep_on", timeout=timeout)
+            self.assertEqual((code, cases[BAD]["outcome"]), (2, "wrong"))
+            self.assertRegex(cases[BAD]["message"],
+                             rf"^hung: no sign of life for {timeout} s \(in phase ")
 
     def test_exit_0(self):
         self.assert_costs_one_case("exit_0", "ended with exit code 0")
@@ -75,7 +84,7 @@ class Rogue(unittest.TestCase):
         self.assert_costs_one_case("taints", "must be exactly|first bad element")
 
     def test_endless_output(self):
-        self.assert_costs_one_case("flood", "hung")
+        self.assert_costs_one_case("flood", "^hung: no sign of life for 4 s")
 
     def test_much_output(self):
         code, cases = self.verify("flood_64_mib")

@@ -103,10 +103,8 @@ class UnderFire(unittest.TestCase):
         self.assert_costs_one_case("cuda_rogue", "sticky_error", "illegal memory access")
 
     def test_leak(self):
-        """The case is too small to be told of by its own launches alone, if it is at all."""
-        code, cases = self.verify("cuda_rogue", "leak")
-        self.assertEqual(cases[GOOD]["outcome"], "right", cases[GOOD]["message"])
-        self.assertIn((code, cases[BAD]["outcome"]), [(0, "right"), (2, "wrong")])
+        """1 MiB a launch, which the check of many launches tells."""
+        self.assert_costs_one_case("cuda_rogue", "leak", "loses device memory")
 
     def test_out_of_memory(self):
         self.assert_costs_one_case("cuda_rogue", "out_of_memory", "launch")
