@@ -16,8 +16,8 @@ static __device__ uint64_t mixed(uint64_t word, uint64_t place)
     return z ^ (z >> 31);
 }
 
-/* The up to seven bytes behind the last whole word, as a word, below their number. */
-static __device__ uint64_t last_word(const unsigned char *bytes, int n)
+/* The up to seven bytes before or behind the whole words, as a word, below their number. */
+static __device__ uint64_t odd_word(const unsigned char *bytes, int n)
 {
     uint64_t word = (uint64_t)n;
     for (int i = 0; i < n; i++)
@@ -25,16 +25,19 @@ static __device__ uint64_t last_word(const unsigned char *bytes, int n)
     return word;
 }
 
-/* Adds the hash of `words` whole words and `rest` bytes behind them to *sum. */
+/* Adds the hash of `words` whole words, `head` bytes before and `rest` bytes behind them to *sum.
+ */
 static __global__ void __launch_bounds__(THREADS)
-    hash_words(const uint64_t *data, int64_t words, int rest, unsigned long long *sum)
+    hash_words(const uint64_t *data, int64_t words, int head, int rest, unsigned long long *sum)
 {
     const int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     unsigned long long mine = 0;
     for (int64_t i = first; i < words; i += (int64_t)gridDim.x * THREADS)
         mine += mixed(data[i], (uint64_t)i);
     if (first == 0 && rest > 0)
-        mine += mixed(last_word((const unsigned char *)(data + words), rest), (uint64_t)words);
+        mine += mixed(odd_word((const unsigned char *)(data + words), rest), (uint64_t)words);
+    if (first == 0 && head > 0)
+        mine += mixed(odd_word((const unsigned char *)data - head, head), (uint64_t)words + 1);
     for (int lane = WARP / 2; lane > 0; lane /= 2)
         mine += __shfl_xor_sync(0xffffffffu, mine, lane);
     if (threadIdx.x % WARP == 0)
@@ -44,10 +47,15 @@ static __global__ void __launch_bounds__(THREADS)
 static enum gate_status start_hash(struct cuda_device *d, const struct device_span *span,
                                    unsigned long long *sum, struct gate_error *err)
 {
-    const int64_t words = (int64_t)(span->bytes / sizeof(uint64_t));
+    const size_t odd = (size_t)((uintptr_t)span->data % sizeof(uint64_t));
+    const size_t before = odd ? sizeof(uint64_t) - odd : 0;
+    const size_t head = before < span->bytes ? before : span->bytes;
+    const size_t bytes = span->bytes - head;
+    const int64_t words = (int64_t)(bytes / sizeof(uint64_t));
     const int64_t blocks = (words + THREADS) / THREADS;
     hash_words<<<(unsigned)(blocks < BLOCKS ? blocks : BLOCKS), THREADS, 0, d->stream>>>(
-        (const uint64_t *)span->data, words, (int)(span->bytes % sizeof(uint64_t)), sum);
+        (const uint64_t *)((const unsigned char *)span->data + head), words, (int)head,
+        (int)(bytes % sizeof(uint64_t)), sum);
     CUDA_TRY(cudaGetLastError(), err);
     return GATE_OK;
 }

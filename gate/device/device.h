@@ -173,7 +173,7 @@ enum gate_status device_compare(struct device *d, const struct kg_tensor *out,
                                 const double *reference, struct device_comparison *result,
                                 struct gate_error *err);
 
-/* Device memory, aligned to 8. */
+/* Device memory, aligned or not. */
 struct device_span {
     const void *data;
     size_t bytes;

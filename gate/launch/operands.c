@@ -34,24 +34,27 @@ static size_t aligned_bytes(const struct kg_problem *p, const struct problem_ten
     return (tensor_bytes(p, t) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-static size_t bytes_apart(const struct kg_problem *p, size_t gap)
+static size_t bytes_apart(const struct kg_problem *p, size_t before, size_t behind)
 {
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
-    size_t bytes = gap;
+    size_t bytes = before;
     for (unsigned i = problem_tensors(p, tensors); i-- > 0;)
-        bytes += aligned_bytes(p, &tensors[i]) + gap;
+        bytes += aligned_bytes(p, &tensors[i]) + behind;
     return bytes;
 }
 
-static struct operands place(struct device *d, const struct kg_problem *p, void *memory, size_t gap)
+static struct operands place(struct device *d, const struct kg_problem *p, void *memory,
+                             size_t before, size_t behind)
 {
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
     unsigned n = problem_tensors(p, tensors);
-    struct operands o = {.args = {.struct_bytes = sizeof o.args, .stream = device_stream(d)}};
-    char *at = (char *)memory + gap;
+    struct operands o = {.args = {.struct_bytes = sizeof o.args, .stream = device_stream(d)},
+                         .zone_before = before,
+                         .zone_behind = behind};
+    char *at = (char *)memory + before;
     for (unsigned i = 0; i < n; i++) {
         struct kg_tensor view = problem_dense(p, &tensors[i], at);
-        at += aligned_bytes(p, &tensors[i]) + gap;
+        at += aligned_bytes(p, &tensors[i]) + behind;
         if (tensors[i].is_output) {
             o.out[o.args.n_out] = tensors[i];
             o.args.out[o.args.n_out++] = view;
@@ -65,25 +68,30 @@ static struct operands place(struct device *d, const struct kg_problem *p, void 
 
 size_t operands_bytes(const struct kg_problem *p)
 {
-    return bytes_apart(p, 0);
+    return bytes_apart(p, 0, OPERANDS_GAP);
 }
 
 struct operands operands_at(struct device *d, const struct kg_problem *p, void *memory)
 {
-    return place(d, p, memory, 0);
+    return place(d, p, memory, 0, OPERANDS_GAP);
 }
 
 size_t operands_bytes_in_zones(const struct kg_problem *p)
 {
-    return bytes_apart(p, OPERANDS_RED_ZONE);
+    return bytes_apart(p, OPERANDS_RED_ZONE, OPERANDS_RED_ZONE);
 }
 
 struct operands operands_in_zones(struct device *d, const struct kg_problem *p, void *memory)
 {
-    return place(d, p, memory, OPERANDS_RED_ZONE);
+    return place(d, p, memory, OPERANDS_RED_ZONE, OPERANDS_RED_ZONE);
 }
 
 /* ---- red zones ---- */
+
+static uint32_t n_tensors(const struct operands *o)
+{
+    return o->args.n_in + o->args.n_out;
+}
 
 /* Tensor i of all, inputs first, in the order of the memory. */
 static const struct kg_tensor *tensor_at(const struct operands *o, uint32_t i)
@@ -106,10 +114,10 @@ static unsigned char *zone(const struct operands *o, uint32_t i, size_t *bytes)
         begin = (unsigned char *)t->data +
                 (size_t)problem_tensor_elements(about(o, i - 1)) * problem_dtype_bytes(t->dtype);
     } else {
-        begin = (unsigned char *)tensor_at(o, 0)->data - OPERANDS_RED_ZONE;
+        begin = (unsigned char *)tensor_at(o, 0)->data - o->zone_before;
     }
     end = i < o->args.n_in + o->args.n_out ? (unsigned char *)tensor_at(o, i)->data
-                                           : begin + OPERANDS_RED_ZONE;
+                                           : begin + o->zone_behind;
     *bytes = (size_t)(end - begin);
     return begin;
 }
@@ -118,7 +126,7 @@ enum gate_status operands_fill_zones(struct device *d, const struct operands *o,
                                      struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
-    for (uint32_t i = 0; i <= o->args.n_in + o->args.n_out && !status; i++) {
+    for (uint32_t i = o->zone_before ? 0 : 1; i <= n_tensors(o) && !status; i++) {
         size_t bytes;
         unsigned char *begin = zone(o, i, &bytes);
         status = device_fill_bytes(d, begin, byte, bytes, err);
@@ -138,13 +146,18 @@ static enum gate_status count_changed(struct device *d, const void *begin, size_
     return status;
 }
 
+static void tell_zone(const struct operands *o, uint32_t i, size_t changed, char *text, size_t size)
+{
+    snprintf(text, size, "wrote where it must not: %zu bytes of the red zone %s tensor '%s'",
+             changed, i ? "behind" : "before", about(o, i ? i - 1 : 0)->name);
+}
+
 enum gate_status operands_check_zones(struct device *d, const struct operands *o,
                                       unsigned char byte, bool *intact, char *text, size_t size,
                                       struct gate_error *err)
 {
-    uint32_t n = o->args.n_in + o->args.n_out;
     *intact = true;
-    for (uint32_t i = 0; i <= n; i++) {
+    for (uint32_t i = o->zone_before ? 0 : 1; i <= n_tensors(o); i++) {
         size_t bytes, changed;
         unsigned char *begin = zone(o, i, &bytes);
         enum gate_status status = count_changed(d, begin, bytes, byte, &changed, err);
@@ -153,8 +166,7 @@ enum gate_status operands_check_zones(struct device *d, const struct operands *o
         if (!changed || !*intact)
             continue;
         *intact = false;
-        snprintf(text, size, "wrote where it must not: %zu bytes of the red zone %s tensor '%s'",
-                 changed, i ? "behind" : "before", about(o, i ? i - 1 : 0)->name);
+        tell_zone(o, i, changed, text, size);
     }
     return GATE_OK;
 }
@@ -226,6 +238,50 @@ enum gate_status operands_hash_outputs(struct device *d, const struct operands *
         hashes[i] = combined(own + i * each, each);
     free(spans);
     free(own);
+    return status;
+}
+
+/* ---- what is not to be written ---- */
+
+unsigned operands_kept(const struct operands *o)
+{
+    return o->args.n_in + n_tensors(o);
+}
+
+static void kept_spans(const struct operands *o, struct device_span *spans)
+{
+    unsigned n = spans_of(o->args.in, o->in, o->args.n_in, spans);
+    for (uint32_t i = 1; i <= n_tensors(o); i++, n++)
+        spans[n].data = zone(o, i, &spans[n].bytes);
+}
+
+enum gate_status operands_hash_kept(struct device *d, const struct operands *sets, size_t n,
+                                    uint64_t *hashes, struct gate_error *err)
+{
+    const unsigned each = operands_kept(sets);
+    struct device_span *spans = calloc(n * each, sizeof *spans);
+    if (!spans)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    for (size_t i = 0; i < n; i++)
+        kept_spans(&sets[i], spans + i * each);
+    enum gate_status status = device_hash(d, spans, n * each, hashes, err);
+    free(spans);
+    return status;
+}
+
+enum gate_status operands_tell_kept(struct device *d, const struct operands *o, unsigned which,
+                                    unsigned char byte, char *text, size_t size,
+                                    struct gate_error *err)
+{
+    size_t bytes, changed = 0;
+    if (which < o->args.n_in) {
+        snprintf(text, size, "changed its input '%s'", o->in[which].name);
+        return GATE_OK;
+    }
+    uint32_t at = which - o->args.n_in + 1;
+    unsigned char *begin = zone(o, at, &bytes);
+    enum gate_status status = count_changed(d, begin, bytes, byte, &changed, err);
+    tell_zone(o, at, changed, text, size);
     return status;
 }
 

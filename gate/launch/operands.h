@@ -11,11 +11,15 @@
 struct operands {
     struct kg_args args; /* tensors and stream are filled in; the workspace is the launch's */
     struct problem_tensor in[KG_MAX_TENSORS], out[KG_MAX_TENSORS];
+    size_t zone_before, zone_behind; /* bytes that are no tensor's before the first and, at least,
+                                        behind each */
 };
 
 #define OPERANDS_RED_ZONE 4096 /* bytes; see operands_in_zones() */
 
-/* Bytes of one set of dense tensors, each aligned to 256 bytes. */
+#define OPERANDS_GAP 256 /* bytes; see operands_at() */
+
+/* Bytes of one set of dense tensors, each aligned to 256 bytes, with a gap behind each. */
 size_t operands_bytes(const struct kg_problem *p);
 
 /* The set at `memory`, which is operands_bytes() long, aligned to 256 bytes, and stays the
@@ -26,7 +30,7 @@ struct operands operands_at(struct device *d, const struct kg_problem *p, void *
 size_t operands_bytes_in_zones(const struct kg_problem *p);
 struct operands operands_in_zones(struct device *d, const struct kg_problem *p, void *memory);
 
-/* Fills the red zones with a byte. */
+/* Fills the red zones, or the gaps, with a byte. */
 enum gate_status operands_fill_zones(struct device *d, const struct operands *o, unsigned char byte,
                                      struct gate_error *err);
 
@@ -46,6 +50,17 @@ enum gate_status operands_hash_inputs(struct device *d, const struct operands *o
                                       struct gate_error *err);
 enum gate_status operands_hash_outputs(struct device *d, const struct operands *sets, size_t n,
                                        uint64_t *hashes, struct gate_error *err);
+
+/* What no launch may write: each input, and then what lies behind each tensor. */
+#define OPERANDS_KEPT_MAX (3 * KG_MAX_TENSORS)
+unsigned operands_kept(const struct operands *o);
+/* Hashes of these of n sets of one problem, operands_kept() of each set. */
+enum gate_status operands_hash_kept(struct device *d, const struct operands *sets, size_t n,
+                                    uint64_t *hashes, struct gate_error *err);
+/* Says which one it is, and for a zone filled with `byte` how much of it was written. */
+enum gate_status operands_tell_kept(struct device *d, const struct operands *o, unsigned which,
+                                    unsigned char byte, char *text, size_t size,
+                                    struct gate_error *err);
 
 /* Fills each input with N(0,1) from `seed`, or with the case's literal values. */
 enum gate_status operands_fill(struct device *d, const struct suite_case *c, struct operands *o,

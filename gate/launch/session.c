@@ -94,6 +94,43 @@ enum gate_status session_load(struct session *s, unsigned rotation, bool poison,
     return status || singly == s->n_sets ? status : repeat_sets(s, err);
 }
 
+enum gate_status session_load_anew(struct session *s, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    for (unsigned i = 0; i < s->n_sets && i < VERIFY_SEEDS && !status; i++)
+        status = operands_fill_zones(s->device, &s->sets[i], SESSION_GAP_BYTE, err);
+    return status ? status : session_load(s, 0, true, err);
+}
+
+static enum gate_status note_kept(struct session *s, struct gate_error *err)
+{
+    uint64_t hashes[VERIFY_SEEDS * OPERANDS_KEPT_MAX];
+    unsigned n = s->n_sets < VERIFY_SEEDS ? s->n_sets : VERIFY_SEEDS;
+    unsigned each = operands_kept(s->sets);
+    enum gate_status status = operands_hash_kept(s->device, s->sets, n, hashes, err);
+    for (unsigned i = 0; i < n * each && !status; i++)
+        s->kept[i / each][i % each] = hashes[i];
+    return status;
+}
+
+enum gate_status session_check_kept(struct session *s, char *text, size_t size,
+                                    struct gate_error *err)
+{
+    unsigned each = operands_kept(s->sets), i = 0;
+    uint64_t *hashes = calloc((size_t)s->n_sets * each, sizeof *hashes);
+    if (!hashes)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    enum gate_status status = operands_hash_kept(s->device, s->sets, s->n_sets, hashes, err);
+    while (i < s->n_sets * each && hashes[i] == s->kept[i / each % VERIFY_SEEDS][i % each])
+        i++;
+    text[0] = '\0';
+    if (!status && i < s->n_sets * each)
+        status = operands_tell_kept(s->device, &s->sets[i / each], i % each, SESSION_GAP_BYTE, text,
+                                    size, err);
+    free(hashes);
+    return status;
+}
+
 /* One allocation for all sets: hundreds of small ones would take longer than the measurement. A
  * set that is alone is as large as the caches, so it has no masters: its contents are made anew. */
 static enum gate_status make_sets(struct session *s, struct gate_error *err)
@@ -112,7 +149,9 @@ static enum gate_status make_sets(struct session *s, struct gate_error *err)
             operands_at(s->device, p, (char *)s->memory.data + i * bytes);
     if (!status && s->has_masters)
         status = make_masters(s, err);
-    return status ? status : session_load(s, 0, true, err);
+    if (!status)
+        status = session_load_anew(s, err);
+    return status ? status : note_kept(s, err);
 }
 
 /* As large as the largest arm needs. */
@@ -160,24 +199,32 @@ enum gate_status session_record(struct session *s, unsigned arm, unsigned copy, 
                                 &x->replay[copy], err);
 }
 
-static double median_of_copy(const struct series *x, unsigned copy, double *scratch)
+/* Returns the median of a copy's samples. */
+static double note_copy(struct series *x, unsigned copy)
 {
+    double sorted[2 * SESSION_ROUNDS_MAX];
     size_t n = 0;
     for (size_t j = 0; j < x->n; j++)
-        if (pairs_copy(j) == copy)
-            scratch[n++] = x->ns[j];
-    stats_sort(scratch, n);
-    return n ? stats_quantile(scratch, n, 0.5) : INFINITY;
+        if (pairs_copy(j) % x->n_copies == copy)
+            sorted[n++] = x->ns[j];
+    stats_sort(sorted, n);
+    x->n_timed[copy] = n;
+    x->timed_ns[copy] = n ? stats_quantile(sorted, n, 0.1) : INFINITY;
+    return n ? stats_quantile(sorted, n, 0.5) : INFINITY;
 }
 
-void session_note_faster(struct session *s)
+void session_note_copies(struct session *s)
 {
-    double scratch[2 * SESSION_ROUNDS_MAX];
     for (unsigned m = 0; m < s->n_members; m++) {
         struct series *x = &s->series[s->members[m]];
-        x->faster_copy =
-            x->n_copies > 1 && median_of_copy(x, 1, scratch) < median_of_copy(x, 0, scratch);
+        double first = note_copy(x, 0);
+        x->faster_copy = x->n_copies > 1 && note_copy(x, 1) < first;
     }
+}
+
+bool session_is_paired(const struct session *s)
+{
+    return s->n_arms > 1 && s->arms[1].role == ARM_BEST;
 }
 
 /* Time per launch of the second replay of `n` launches; the first one warms up. */

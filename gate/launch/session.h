@@ -4,7 +4,8 @@
  * Contract paired-graph-v3 (CUDA) and paired-loop-v3 (host). All arms run in one process on the
  * same buffers. R input sets rotate so that one sample touches at least three times the L2; where
  * time or memory forbids it R is 1 and the sample is labelled warm. The sets hold the VERIFY_SEEDS
- * contents that were verified, in turn, so that what is right of every set is known. One sample is
+ * contents that were verified, in turn, so that what is right of every set is known; gaps between
+ * their tensors are filled, so that what is written there shows. One sample is
  * one replay of N recorded serial launches, N a multiple of R, about 1 ms long (longer kernels: N =
  * 1); the candidate and the best have the same N. After about 5 ms of work the device rests in
  * low-power fills, half as long and at most 2.5 ms, so that its power limit is not what is
@@ -28,7 +29,9 @@ struct series {
     struct device_replay *replay[ARM_COPIES];
     struct arm_launch launch[ARM_COPIES];
     unsigned n_copies;
-    unsigned faster_copy; /* session_note_faster() */
+    unsigned faster_copy; /* these three by session_note_copies() */
+    double timed_ns[ARM_COPIES];
+    size_t n_timed[ARM_COPIES];
     unsigned n_launches;
     double *ns;     /* per launch */
     double *cycles; /* ns times the clock of the sample; 0: the clock was not measured */
@@ -51,7 +54,8 @@ struct session {
     struct operands masters[VERIFY_SEEDS]; /* whose inputs are copied */
     bool has_masters;                      /* false: there is one set alone */
     struct operands *sets;
-    unsigned n_sets;   /* that rotate */
+    unsigned n_sets;                                /* that rotate */
+    uint64_t kept[VERIFY_SEEDS][OPERANDS_KEPT_MAX]; /* hashes: as the first sets were loaded */
     unsigned rotation; /* set i holds content (i + rotation) % VERIFY_SEEDS */
     struct device_memory workspace;
     bool cold;
@@ -73,6 +77,15 @@ struct session {
 enum gate_status session_start(struct session *s, uint64_t seed, struct gate_error *err);
 void session_release(struct session *s);
 
+#define SESSION_GAP_BYTE 0xa5 /* what the gaps behind the tensors are filled with */
+
+/* Gives every set its content as in the beginning, and its gaps; poisons the outputs. */
+enum gate_status session_load_anew(struct session *s, struct gate_error *err);
+/* Holds the inputs and gaps of all sets, not loaded otherwise since, against what was loaded. What
+ * differs first is in `text`, "" if nothing does. */
+enum gate_status session_check_kept(struct session *s, char *text, size_t size,
+                                    struct gate_error *err);
+
 /* Gives every set its content after `rotation` steps; `poison`: and poisons the outputs. */
 enum gate_status session_load(struct session *s, unsigned rotation, bool poison,
                               struct gate_error *err);
@@ -80,8 +93,12 @@ enum gate_status session_poison(struct session *s, unsigned set, struct gate_err
 /* Records n launches of a copy of an arm, for good. */
 enum gate_status session_record(struct session *s, unsigned arm, unsigned copy, unsigned n_launches,
                                 struct gate_error *err);
-/* Notes which copy of each selected arm took less time, by the medians of the samples so far. */
-void session_note_faster(struct session *s);
+/* Notes of each selected arm, from the samples so far, which of its copies took less time, by their
+ * medians, and of each copy what one sample in ten took less than, per launch, and how many there
+ * were. */
+void session_note_copies(struct session *s);
+/* Is there a best beside the candidate? It is arm 1 then. */
+bool session_is_paired(const struct session *s);
 unsigned session_content(const struct session *s, unsigned set);
 
 /* One sample of each arm forth and one back. At most SESSION_ROUNDS_MAX rounds. */

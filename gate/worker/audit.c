@@ -2,19 +2,7 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
-
-/*
- * Does who takes IDLE_RATIO times as long, and IDLE_NS longer, on fresh inputs do nothing else? One
- * pair says little, on a machine that is busy: each idle one counts 1 and each other one -2, from
- * SCORE_START until nothing or SCORE_IDLE is left. If three pairs in ten looked idle by chance, one
- * kernel in a million would be called so; most take two pairs.
- */
-#define IDLE_RATIO 2.0
-#define IDLE_NS 2000.0
-#define SCORE_START 4
-#define SCORE_IDLE 16
-#define PAIRS_MAX 64
+#include "audit_idle.h"
 
 /* The outputs of one set, which the arm at work has just written; `hash` is theirs. */
 static enum gate_status check_set(const struct audit *a, unsigned set, uint64_t hash,
@@ -30,7 +18,7 @@ static enum gate_status check_set(const struct audit *a, unsigned set, uint64_t 
 }
 
 /* Content by content, since a check may need a reference for each. */
-static enum gate_status check_sets(const struct audit *a, struct gate_error *err)
+enum gate_status audit_outputs(const struct audit *a, struct gate_error *err)
 {
     const struct session *s = a->session;
     uint64_t *hashes = malloc(s->n_sets * sizeof *hashes);
@@ -45,29 +33,13 @@ static enum gate_status check_sets(const struct audit *a, struct gate_error *err
 }
 
 /* Sets get the contents of others, outputs are poisoned, the recording runs. */
-static enum gate_status replay_fresh(const struct audit *a, unsigned copy, unsigned rotation,
-                                     double *ns, struct gate_error *err)
+static enum gate_status replay_fresh(const struct audit *a, unsigned copy, struct gate_error *err)
 {
     struct session *s = a->session;
-    struct device_time t = {0};
-    enum gate_status status = session_load(s, rotation, true, err);
-    if (!status)
-        status = device_replay_run(s->device, s->series[s->at].replay[copy], &t, err);
-    *ns = t.device_ns;
-    return status;
-}
-
-/* Once more on what is there. The inputs are written anew, the same, for the sake of the caches. */
-static enum gate_status replay_stale(const struct audit *a, unsigned copy, double *ns,
-                                     struct gate_error *err)
-{
-    struct session *s = a->session;
-    struct device_time t = {0};
-    enum gate_status status = session_load(s, s->rotation, false, err);
-    if (!status)
-        status = device_replay_run(s->device, s->series[s->at].replay[copy], &t, err);
-    *ns = t.device_ns;
-    return status;
+    struct device_time unused;
+    enum gate_status status = session_load(s, 1, true, err);
+    return status ? status
+                  : device_replay_run(s->device, s->series[s->at].replay[copy], &unused, err);
 }
 
 /* A recording like the timed one, in which the outputs are poisoned before the last rotation. */
@@ -105,55 +77,7 @@ static enum gate_status audit_last_rotation(const struct audit *a, unsigned copy
     if (!status)
         status = device_replay_run(s->device, recording, &unused, err);
     device_replay_free(s->device, recording);
-    return status ? status : check_sets(a, err);
-}
-
-/* A pair of replays of which the second one finds the results there. */
-struct pair {
-    double fresh_ns, stale_ns;
-};
-
-static bool is_idle(const struct pair *p)
-{
-    return p->fresh_ns > IDLE_RATIO * p->stale_ns && p->fresh_ns > p->stale_ns + IDLE_NS;
-}
-
-/* The outputs of the first pair are looked at; the others are for the clock. */
-static enum gate_status take_pair(const struct audit *a, unsigned copy, unsigned n,
-                                  struct pair *out, struct gate_error *err)
-{
-    enum gate_status status = replay_fresh(a, copy, n % VERIFY_SEEDS, &out->fresh_ns, err);
-    if (!status && n == 0)
-        status = check_sets(a, err);
-    if (!status)
-        status = replay_stale(a, copy, &out->stale_ns, err);
-    if (!status && n == 0)
-        status = check_sets(a, err);
-    if (!status && !(clock_can_be(out->fresh_ns) && clock_can_be(out->stale_ns)))
-        return gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "a replay of the audit",
-                         clock_can_be(out->fresh_ns) ? out->stale_ns : out->fresh_ns);
-    return status;
-}
-
-/* Each set once: what is repeated within a recording finds its result there as well. */
-static enum gate_status audit_idleness(const struct audit *a, unsigned copy, struct gate_error *err)
-{
-    struct session *s = a->session;
-    struct pair p = {0};
-    int score = SCORE_START;
-    enum gate_status status = GATE_OK;
-    if (s->series[s->at].n_launches != s->n_sets)
-        status = session_record(s, s->at, copy, s->n_sets, err);
-    for (unsigned n = 0; n < PAIRS_MAX && 0 < score && score < SCORE_IDLE && !status; n++) {
-        status = take_pair(a, copy, n, &p, err);
-        score += is_idle(&p) ? 1 : -2;
-    }
-    if (status || score < SCORE_IDLE)
-        return status;
-    return gate_fail(err, GATE_WRONG,
-                     "kernel '%s' does not work where its result is there already: %u launches "
-                     "take %.3g us on fresh inputs, and %.3g us when they are repeated",
-                     s->arms[s->at].kernel->name, s->n_sets, p.fresh_ns / 1e3, p.stale_ns / 1e3);
+    return status ? status : audit_outputs(a, err);
 }
 
 /* A launch like those that are timed one by one, on a set that cannot be foreseen. */
@@ -184,24 +108,19 @@ static enum gate_status audit_thoroughly(const struct audit *a, unsigned copy,
 static enum gate_status audit_arm(const struct audit *a, struct gate_error *err)
 {
     const struct session *s = a->session;
-    struct series *x = &a->session->series[s->at];
+    const struct series *x = &s->series[s->at];
     enum gate_status status = GATE_OK;
-    double ns;
     for (unsigned copy = 0; copy < x->n_copies && !status; copy++) {
-        status = replay_fresh(a, copy, 1, &ns, err);
+        status = replay_fresh(a, copy, err);
         if (!status)
-            status = check_sets(a, err);
+            status = audit_outputs(a, err);
     }
-    bool on_trial = s->arms[s->at].role == ARM_CANDIDATE;
-    if (status || !on_trial)
+    if (status || s->arms[s->at].role != ARM_CANDIDATE)
         return status;
     if (!a->thorough)
         return audit_idleness(a, x->faster_copy, err);
-    const unsigned n_launches = x->n_launches;
-    for (unsigned copy = 0; copy < x->n_copies && !status; copy++) {
-        x->n_launches = n_launches; /* of this copy's recording: that of idleness has fewer */
+    for (unsigned copy = 0; copy < x->n_copies && !status; copy++)
         status = audit_thoroughly(a, copy, err);
-    }
     return status;
 }
 

@@ -8,12 +8,12 @@
  * is of use: each output of each set must have the fingerprint of the verified output of the same
  * inputs.
  *
- * Of the candidate one launch for each set is recorded too and replayed twice, on fresh contents
- * and poisoned outputs, and on the same inputs once more with the results there already: both must
- * take about as long. A thorough audit also records as many launches with the outputs poisoned
- * before the last rotation over the sets, for whoever works in the first one alone, and looks at a
- * single launch. Where the library is there twice a thorough audit is of both copies, any other of
- * the one whose samples beside the best were faster: a copy that does less than the other is.
+ * Of the candidate the time is looked at as well: a launch for each set, fresh in the same way,
+ * must take about as long as the samples did (audit_idle.h). A thorough audit also records as many
+ * launches with the outputs poisoned before the last rotation over the sets, for whoever works in
+ * the first one alone, and looks at a single launch. Where the library is there twice a thorough
+ * audit is of both copies, any other of the one whose samples beside the best were faster: a copy
+ * that does less than the other is.
  */
 #ifndef GATE_WORKER_AUDIT_H
 #define GATE_WORKER_AUDIT_H
@@ -34,6 +34,10 @@ struct audit {
     audit_check_fn check;
     void *context;
 };
+
+/* Are the outputs of all sets right, which the arm at work has just written on what the sets hold?
+ */
+enum gate_status audit_outputs(const struct audit *a, struct gate_error *err);
 
 /* Audits all arms that have fingerprints. GATE_WRONG: the session's `at` is the guilty one. The
  * session can take no samples afterwards. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "audit_memory.h"
 #include "protocol.h"
 #include "launch/pairs.h"
 #include "launch/session.h"
@@ -234,10 +235,10 @@ static enum gate_status measure_group(struct session *s, const unsigned *members
  */
 static enum gate_status measure_groups(struct session *s, double budget_ns, struct gate_error *err)
 {
-    bool paired = s->n_arms > 1 && s->arms[1].role == ARM_BEST;
+    bool paired = session_is_paired(s);
     const unsigned pair[2] = {0, 1};
     enum gate_status status = measure_group(s, pair, paired ? 2 : 1, 0, budget_ns, err);
-    session_note_faster(s); /* here, where the best is what it is held against */
+    session_note_copies(s); /* here, where the best is what it is held against */
     s->swap = false;
     for (unsigned i = paired ? 2 : 1; i < s->n_arms && !status; i++) {
         const unsigned beside[2] = {0, i};
@@ -317,6 +318,8 @@ enum gate_status measure_arms(struct device *d, const struct suite_case *c, uint
     enum gate_status status = session_start(&s, seed, err);
     if (!status)
         status = measure_session(&s, policy, err);
+    if (!status)
+        status = audit_memory(&s, err);
     if (!status)
         status = audit_arms(&audit, err);
     if (status == GATE_WRONG)

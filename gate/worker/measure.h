@@ -33,8 +33,8 @@ const char *measure_contract(const struct device *d);
  * them verified on this problem in this run; fills their `measurement` and sets `timed`. `seed` is
  * that of verify_arms(). Then audits what the arms that have fingerprints wrote (audit.h), by
  * `check` where it must be looked at. GATE_WRONG: a launch failed, cannot be recorded, is wrong
- * when timed, or takes a time that cannot be (work hidden on another stream, faster than the chip);
- * the guilty arm's verification says so.
+ * when timed, writes elsewhere than in its outputs, or takes a time that cannot be (work hidden on
+ * another stream, faster than the chip); the guilty arm's verification says so.
  */
 enum gate_status measure_arms(struct device *d, const struct suite_case *c, uint64_t seed,
                               const struct measure_policy *policy, struct arm *arms, unsigned n,

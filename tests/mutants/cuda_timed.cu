@@ -14,9 +14,20 @@ enum {
     SEEN_MAX = 8192,
     OWN_FIRST = 150, /* launches of the first problem before any other, when it is verified */
     SLOWLY = 20,     /* times that a sum is made, where idleness is to show */
+    LESS = 11,       /* times, where the result is there */
 };
 
-enum how { RIGHT, SKIPS, PREVIOUS, IF_STALE, ALWAYS_IF_STALE };
+enum how {
+    RIGHT,
+    SKIPS,
+    PREVIOUS,
+    PAST_END,
+    INPUT,
+    IF_STALE, /* from here on slow */
+    ALWAYS_IF_STALE,
+    TWICE_STALE,
+    HALF_STALE,
+};
 
 struct job {
     const __half *a, *b;
@@ -28,15 +39,38 @@ struct job {
 static __device__ unsigned launches;
 static __device__ __half last[RESULT_MAX];
 
+/* Of an element: where it was written last, what, and the first factor of that product; and how
+ * many times in a row it was there already. */
+static __device__ struct {
+    const __half *to;
+    unsigned short value, first;
+    unsigned stale;
+} kept[RESULT_MAX];
+
 static __global__ void count(void)
 {
     launches++;
 }
 
-static __device__ __half result(const struct job *j, int64_t row, int64_t column)
+static __device__ bool is_there(const struct job *j, int64_t at, const __half *to)
+{
+    return at < RESULT_MAX && kept[at].to == to && kept[at].value == __half_as_ushort(*to) &&
+           kept[at].first == __half_as_ushort(j->a[0]);
+}
+
+static __device__ void keep(const struct job *j, int64_t at, const __half *to, bool there)
+{
+    if (at >= RESULT_MAX)
+        return;
+    kept[at].to = to;
+    kept[at].value = __half_as_ushort(*to);
+    kept[at].first = __half_as_ushort(j->a[0]);
+    kept[at].stale = there ? kept[at].stale + 1 : 0;
+}
+
+static __device__ __half result(const struct job *j, int64_t row, int64_t column, int times)
 {
     float sum = 0;
-    const int times = j->how >= IF_STALE ? SLOWLY : 1;
     for (int time = 0; time < times; time++) {
         sum = 0;
         for (int64_t i = 0; i < j->k; i++)
@@ -55,9 +89,18 @@ static __global__ void product(struct job j)
     __half *to = &j.c[at / j.n * j.ldc + at % j.n];
     if ((j.how == ALWAYS_IF_STALE || (timed && j.how == IF_STALE)) && isfinite(__half2float(*to)))
         return;
-    const __half fresh = result(&j, at / j.n, at % j.n);
+    const bool there = is_there(&j, at, to);
+    if (j.how == TWICE_STALE && there && kept[at].stale >= 2)
+        return;
+    const int slowly = j.how == HALF_STALE && there ? LESS : SLOWLY;
+    const __half fresh = result(&j, at / j.n, at % j.n, j.how >= IF_STALE ? slowly : 1);
     const bool has_last = timed && j.how == PREVIOUS && at < RESULT_MAX;
     *to = has_last ? last[at] : fresh;
+    keep(&j, at, to, there);
+    if (at == 0 && timed && j.how == PAST_END)
+        j.c[j.m * j.ldc] = __float2half(7.0f);
+    if (at == 0 && launches == VERIFIED + 50 && j.how == INPUT)
+        ((__half *)j.b)[5] = __float2half(0.5f);
     if (j.how == PREVIOUS && at < RESULT_MAX)
         last[at] = fresh;
 }
@@ -106,6 +149,10 @@ DONE(right, RIGHT)
 DONE(skips, SKIPS)
 DONE(previous, PREVIOUS)
 DONE(if_stale, IF_STALE)
+DONE(twice_stale, TWICE_STALE)
+DONE(half_stale, HALF_STALE)
+DONE(writes_past_end, PAST_END)
+DONE(spoils_input, INPUT)
 
 /* Does nothing where a result is there already, in a process that verifies nothing: one that asks
  * for the first problem alone. */
@@ -161,5 +208,7 @@ static enum kg_status first_in_capture(const struct kg_problem *p, const struct 
 }
 
 FAULTS({"right", right, 0, NULL}, {"skips", skips, 0, NULL}, {"previous", previous, 0, NULL},
-       {"if_stale", if_stale, 0, NULL}, {"unverified_stale", unverified_stale, 0, NULL},
+       {"if_stale", if_stale, 0, NULL}, {"twice_stale", twice_stale, 0, NULL},
+       {"half_stale", half_stale, 0, NULL}, {"writes_past_end", writes_past_end, 0, NULL},
+       {"spoils_input", spoils_input, 0, NULL}, {"unverified_stale", unverified_stale, 0, NULL},
        {"captured", captured, 0, NULL}, {"first_in_capture", first_in_capture, 0, NULL})

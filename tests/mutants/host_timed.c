@@ -8,6 +8,7 @@ typedef struct kg_args args_t;
 enum {
     VERIFIED = 150, /* launches of the problem itself; verification asks for fewer */
     OWN_FIRST = 60, /* and for no other problem before these */
+    SLOWLY = 40,    /* times that a product is made, where less of it is to show */
     RESULT_MAX = 1 << 20
 };
 
@@ -86,12 +87,17 @@ static struct {
     unsigned char result[RESULT_MAX];
 } known;
 
-static enum kg_status remember(const problem *p, const args_t *args)
+static void keep(const args_t *args)
 {
-    enum kg_status status = wrap_inner(p, args);
     known.in = args->in[0].data;
     known.first = kg_load_float(args->in[0].data, args->in[0].dtype, 0);
     memcpy(known.result, args->out[0].data, result_bytes(args));
+}
+
+static enum kg_status remember(const problem *p, const args_t *args)
+{
+    enum kg_status status = wrap_inner(p, args);
+    keep(args);
     return status;
 }
 
@@ -105,14 +111,17 @@ static enum kg_status by_pointer(const problem *p, const args_t *args)
     return KG_OK;
 }
 
-/* Its results are right: it computes whatever is not there already. */
-static enum kg_status unless_there(const problem *p, const args_t *args)
+static bool is_there(const args_t *args)
 {
     bool same = known.in == args->in[0].data &&
                 known.first == kg_load_float(args->in[0].data, args->in[0].dtype, 0);
-    if (same && !memcmp(args->out[0].data, known.result, 64))
-        return KG_OK;
-    return remember(p, args);
+    return same && !memcmp(args->out[0].data, known.result, 64);
+}
+
+/* Its results are right: it computes whatever is not there already. */
+static enum kg_status unless_there(const problem *p, const args_t *args)
+{
+    return is_there(args) ? KG_OK : remember(p, args);
 }
 
 static enum kg_status if_stale(const problem *p, const args_t *args)
@@ -120,7 +129,46 @@ static enum kg_status if_stale(const problem *p, const args_t *args)
     return is_timed(p) ? unless_there(p, args) : wrap_inner(p, args);
 }
 
-/* The same, in a process that verifies nothing. */
+/* The same, but only where it was there two times in a row before. */
+static enum kg_status twice_stale(const problem *p, const args_t *args)
+{
+    static unsigned stale;
+    stale = is_there(args) ? stale + 1 : 0;
+    return stale >= 3 ? KG_OK : remember(p, args);
+}
+
+/* Leaves out 45 of 100 rows where the result is there. In one thread, whose time tells of them. */
+static enum kg_status half_stale(const problem *p, const args_t *args)
+{
+    struct product x = product_of(p, args);
+    if (p->op != KG_OP_GEMM)
+        return wrap_inner(p, args);
+    int64_t rows = is_there(args) ? (x.m * 55 + 99) / 100 : x.m;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < x.n; j++)
+            put(&x, i, j, terms(&x, i, j, 0, x.k));
+    keep(args);
+    return KG_OK;
+}
+
+static enum kg_status writes_past_end(const problem *p, const args_t *args)
+{
+    enum kg_status status = wrap_inner(p, args);
+    if (is_timed(p))
+        ((unsigned char *)args->out[0].data)[result_bytes(args)] = 7;
+    return status;
+}
+
+/* Once alone. */
+static enum kg_status spoils_input(const problem *p, const args_t *args)
+{
+    enum kg_status status = wrap_inner(p, args);
+    if (is_timed(p) && launches == VERIFIED + 20)
+        kg_store_float((void *)args->in[1].data, args->in[1].dtype, 5, 0.5f);
+    return status;
+}
+
+/* If_stale, in a process that verifies nothing. */
 static enum kg_status unverified_stale(const problem *p, const args_t *args)
 {
     bool timed = is_timed(p);
@@ -166,4 +214,6 @@ FAULTS({"copy_fails", copy_fails, 0, NULL}, {"copy_one_element", copy_one_elemen
        {"one_element", one_element, 0, NULL}, {"coarse", coarse, 0, NULL},
        {"previous", previous, 0, NULL}, {"by_pointer", by_pointer, 0, NULL},
        {"if_stale", if_stale, 0, NULL}, {"unverified", unverified, 0, NULL},
-       {"unverified_stale", unverified_stale, 0, NULL})
+       {"unverified_stale", unverified_stale, 0, NULL}, {"twice_stale", twice_stale, 0, NULL},
+       {"half_stale", half_stale, 0, NULL}, {"writes_past_end", writes_past_end, 0, NULL},
+       {"spoils_input", spoils_input, 0, NULL})

@@ -12,14 +12,28 @@
 #include <cmocka.h>
 
 #include "gate/worker/audit.h"
+#include "gate/worker/audit_memory.h"
 #include "gate/device/device_backend.h"
 #include "gate/cases/problem.h"
 #include "gate/cases/suite.h"
 
-enum { M = 8, SETS_MAX = 64 };
+enum { M = 8, SETS_MAX = 64, ROUNDS = 4, LATE = 20 };
 
 /* What the kernel under test does from its `from`-th launch on. */
-enum deed { NOTHING, SKIPS, ONE_SET, BY_POINTER, PREVIOUS, IF_STALE, OTHER_BITS, SINGLES };
+enum deed {
+    NOTHING,
+    SKIPS,
+    ONE_SET,
+    BY_POINTER,
+    PREVIOUS,
+    IF_STALE,
+    LATE_STALE,
+    HALF_STALE,
+    OTHER_BITS,
+    SINGLES,
+    PAST_END,
+    INPUT,
+};
 
 static struct {
     enum deed deed;
@@ -28,17 +42,22 @@ static struct {
     bool replaying;
     const void *known[SETS_MAX];
     float result[SETS_MAX][M], last[M];
-    unsigned n_known;
+    unsigned n_known, stale[SETS_MAX];
 } kernel;
 
 /* y = A x with A[M,1] and x[1]. */
-static void compute(const struct kg_args *args)
+static void compute_rows(const struct kg_args *args, int rows)
 {
     const float *a = args->in[0].data, *x = args->in[1].data;
     float *y = args->out[0].data;
-    for (int i = 0; i < M; i++)
+    for (int i = 0; i < rows; i++)
         y[i] = a[i] * x[0];
-    kernel.computed += M;
+    kernel.computed += (unsigned)rows;
+}
+
+static void compute(const struct kg_args *args)
+{
+    compute_rows(args, M);
 }
 
 static unsigned find(const void *in)
@@ -66,6 +85,21 @@ static void by_pointer(const struct kg_args *args, bool if_stale)
         kernel.n_known++;
 }
 
+/* Does less where the result is there already, as it has been for `after` launches in a row. */
+static void less_if_stale(const struct kg_args *args, int rows, unsigned after)
+{
+    float *y = args->out[0].data;
+    unsigned i = find(y);
+    assert_true(i < SETS_MAX);
+    bool there = i < kernel.n_known && !memcmp(y, kernel.result[i], sizeof *kernel.result);
+    kernel.stale[i] = there ? kernel.stale[i] + 1 : 0;
+    compute_rows(args, kernel.stale[i] > after ? rows : M);
+    kernel.known[i] = y;
+    memcpy(kernel.result[i], y, sizeof *kernel.result);
+    if (i == kernel.n_known)
+        kernel.n_known++;
+}
+
 static void misbehave(const struct kg_args *args)
 {
     float *y = args->out[0].data;
@@ -80,6 +114,21 @@ static void misbehave(const struct kg_args *args)
     case BY_POINTER:
     case IF_STALE:
         by_pointer(args, kernel.deed == IF_STALE);
+        break;
+    case LATE_STALE:
+        less_if_stale(args, 0, LATE);
+        break;
+    case HALF_STALE:
+        less_if_stale(args, M / 2 + 1, 0);
+        break;
+    case PAST_END:
+        compute(args);
+        y[M] = 1;
+        break;
+    case INPUT:
+        compute(args);
+        if (kernel.launches == kernel.from + 1)
+            ((float *)args->in[0].data)[2] = 1;
         break;
     case PREVIOUS:
         memcpy(y, kernel.last, sizeof kernel.last);
@@ -104,6 +153,14 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
         compute(args);
     for (int i = 0; i < M; i++)
         kernel.last[i] = a[i] * x[0];
+    return KG_OK;
+}
+
+/* A right one. */
+static enum kg_status launch_best(const struct kg_problem *p, const struct kg_args *args)
+{
+    (void)p;
+    compute(args);
     return KG_OK;
 }
 
@@ -152,8 +209,10 @@ static int close_device(void **state)
 struct trial {
     struct device *device;
     struct suite_case c;
-    struct kg_kernel k;
-    struct arm arm;
+    struct kg_kernel k, best_k;
+    struct arm arm[2];
+    bool beside_best, best_writes; /* the deed is the best's */
+    unsigned guilty;
     bool clock_stops; /* when the audit begins */
     unsigned looks;
     struct gate_error err;
@@ -178,7 +237,7 @@ static void fingerprint(struct trial *t, uint64_t seed)
     assert_int_equal(device_alloc(t->device, operands_bytes(&t->c.problem), &m, NULL), GATE_OK);
     struct operands o = operands_at(t->device, &t->c.problem, m.data);
     for (unsigned i = 0; i < VERIFY_SEEDS; i++) {
-        struct fingerprints *f = &t->arm.verification.fingerprints;
+        struct fingerprints *f = &t->arm[0].verification.fingerprints;
         assert_int_equal(operands_fill(t->device, &t->c, &o, operands_seed(seed, i), NULL), 0);
         compute(&o.args);
         assert_int_equal(operands_hash_outputs(t->device, &o, 1, &f->of[i], NULL), GATE_OK);
@@ -192,11 +251,16 @@ static enum gate_status audit(struct trial *t, void **state)
 {
     const uint64_t seed = 7;
     cJSON *object = cJSON_CreateObject();
-    struct session s = {.device = t->device = *state, .c = &t->c, .arms = &t->arm, .n_arms = 1};
+    struct session s = {
+        .device = t->device = *state, .c = &t->c, .arms = t->arm, .n_arms = t->beside_best ? 2 : 1};
     t->k.struct_bytes = sizeof t->k;
     t->k.name = "k";
-    t->k.launch = launch;
-    t->arm.kernel = &t->k;
+    t->k.launch = t->best_writes ? launch_best : launch;
+    t->best_k = t->k;
+    t->best_k.launch = t->best_writes ? launch : launch_best;
+    t->arm[0].kernel = &t->k;
+    t->arm[1].kernel = &t->best_k;
+    t->arm[1].role = ARM_BEST;
     t->c.object = object;
     t->c.problem = (struct kg_problem){
         .struct_bytes = sizeof t->c.problem, .op = KG_OP_GEMV, .dtype = KG_F32, .m = M, .k = 1};
@@ -207,9 +271,15 @@ static enum gate_status audit(struct trial *t, void **state)
     if (kernel.deed != NOTHING)
         assert_true(kernel.launches > kernel.from);
     const struct audit a = {&s, true, look, t};
+    for (unsigned i = 0; i < ROUNDS; i++)
+        assert_int_equal(session_round(&s, &t->err), GATE_OK);
+    session_note_copies(&s);
     clock_stands = t->clock_stops;
-    status = audit_arms(&a, &t->err);
+    status = audit_memory(&s, &t->err);
+    if (!status)
+        status = audit_arms(&a, &t->err);
     clock_stands = false;
+    t->guilty = s.at;
     session_release(&s);
     cJSON_Delete(object);
     return status;
@@ -254,6 +324,53 @@ static void one_that_is_idle_where_its_result_is_there_is_wrong(void **state)
     assert_non_null(strstr(t.err.message, "does not work where its result is there already"));
 }
 
+/* Each is told by its own time, and by the best's where that is not clear; on a device a recording
+ * that idles late is told by the samples. */
+static void one_that_does_less_where_its_result_is_there_is_wrong(void **state)
+{
+    static const enum deed deeds[] = {IF_STALE, LATE_STALE, HALF_STALE};
+    ((struct device *)*state)->info.kg.kind = KG_DEVICE_CUDA;
+    for (size_t i = 0; i < sizeof deeds / sizeof deeds[0]; i++) {
+        struct trial t = {.beside_best = true};
+        memset(&kernel, 0, sizeof kernel);
+        kernel.deed = deeds[i];
+        kernel.from = 40;
+        assert_int_equal(audit(&t, state), GATE_WRONG);
+        assert_int_equal(t.guilty, 0);
+        assert_non_null(strstr(t.err.message, "does not work where its result is there already"));
+    }
+}
+
+static void one_that_works_passes_beside_a_best(void **state)
+{
+    struct trial t = {.beside_best = true};
+    assert_int_equal(audit(&t, state), GATE_OK);
+}
+
+static void who_writes_elsewhere_is_found(void **state)
+{
+    for (unsigned best = 0; best < 2; best++) {
+        struct trial t = {.beside_best = true, .best_writes = best};
+        memset(&kernel, 0, sizeof kernel);
+        kernel.deed = PAST_END;
+        kernel.from = 40;
+        assert_int_equal(audit(&t, state), GATE_WRONG);
+        assert_int_equal(t.guilty, best);
+        assert_string_equal(t.err.message, "kernel 'k' wrote where it must not: 4 bytes of the red "
+                                           "zone behind tensor 'y', when it was timed");
+    }
+}
+
+static void an_input_that_was_changed_once_is_seen(void **state)
+{
+    struct trial t = {.beside_best = true};
+    kernel.deed = INPUT;
+    kernel.from = 40;
+    assert_int_equal(audit(&t, state), GATE_WRONG);
+    assert_int_equal(t.guilty, 0);
+    assert_string_equal(t.err.message, "kernel 'k' changed its input 'a', when it was timed");
+}
+
 /* No kernel is called wrong for what a clock says that cannot be. */
 static void a_clock_that_stops_is_no_fault_of_the_kernel(void **state)
 {
@@ -279,6 +396,10 @@ int main(void)
         TEST(every_output_of_a_non_deterministic_one_is_looked_at),
         TEST(one_that_changes_its_ways_is_wrong),
         TEST(one_that_is_idle_where_its_result_is_there_is_wrong),
+        TEST(one_that_does_less_where_its_result_is_there_is_wrong),
+        TEST(one_that_works_passes_beside_a_best),
+        TEST(who_writes_elsewhere_is_found),
+        TEST(an_input_that_was_changed_once_is_seen),
         TEST(a_clock_that_stops_is_no_fault_of_the_kernel),
         TEST(without_fingerprints_there_is_no_audit),
     };

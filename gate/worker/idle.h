@@ -1,0 +1,50 @@
+/*
+ * idle.h: does a kernel do less where its result is there already?
+ *
+ * It is told by the clock: where all contents are new and no result is there it must take about as
+ * long as in the samples that were timed. What else makes the two differ (caches, a clock that
+ * moved, a busy machine) does so for the best as well, which is asked in case of doubt.
+ */
+#ifndef GATE_WORKER_IDLE_H
+#define GATE_WORKER_IDLE_H
+
+#include <stdbool.h>
+
+/* ns of one launch for each set, by three ways. */
+struct idle_look {
+    double timed; /* share of a sample, whose recording may be of many rotations */
+    double stale; /* by themselves, with their results there */
+    double fresh; /* by themselves, on new contents and poisoned outputs */
+};
+
+/* How many times as long as expected fresh may take, and the ns that a replay may cost by itself.
+ */
+struct idle_rule {
+    double limit, fixed_ns;
+};
+
+/* A host is shared with others, its caches are what the audit works in too, and its threads fall
+ * asleep between two replays; without a best all that is the kernel's. */
+struct idle_rule idle_rule(bool on_host, bool beside_best);
+
+/* Fresh over what is expected of it: as long as stale takes, which is like it in all else, but no
+ * more than what was timed and the fixed cost. */
+double idle_ratio(const struct idle_look *look, const struct idle_rule *rule);
+
+/* Does it look as if the kernel did less when it was timed? */
+enum idle_answer { IDLE_NO, IDLE_YES, IDLE_ASK_BEST };
+enum idle_answer idle_ask(const struct idle_look *look, const struct idle_rule *rule);
+/* Where the best is to be asked: what it has too is not idleness. */
+enum idle_answer idle_ask_best(const struct idle_look *look, const struct idle_look *best,
+                               const struct idle_rule *rule);
+
+/*
+ * One look says little, on a machine that is busy: each suspicious one counts 1 and each other one
+ * -2, from IDLE_SCORE_START until nothing or IDLE_SCORE_SURE is left. If three looks in ten were
+ * suspicious by chance, one kernel in a million would be called idle; most take two looks.
+ */
+#define IDLE_SCORE_START 4
+#define IDLE_SCORE_SURE 16
+int idle_score(int score, bool suspicious);
+
+#endif

@@ -1,0 +1,118 @@
+/*
+ * test_idle.c: the rule for who does less where its result is there already.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gate/worker/idle.h"
+
+static const struct idle_rule beside = {.limit = 1.15, .fixed_ns = 20e3};
+static const struct idle_rule alone = {.limit = 2, .fixed_ns = 20e3};
+
+static enum idle_answer ask(double timed, double stale, double fresh)
+{
+    return idle_ask(&(struct idle_look){timed, stale, fresh}, &beside);
+}
+
+static void fresh_may_take_as_long_as_stale(void **state)
+{
+    (void)state;
+    assert_int_equal(ask(1e6, 1e6, 1e6), IDLE_NO);
+    assert_int_equal(ask(1e6, 1e6, 1.14e6), IDLE_NO);
+    assert_int_equal(ask(1e6, 1e6, 1.16e6), IDLE_ASK_BEST);
+    assert_int_equal(ask(1e6, 1e6, 2.31e6), IDLE_YES);
+}
+
+/* Whatever a busy machine did to the samples. */
+static void samples_that_took_longer_hide_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(ask(5e6, 1e6, 1.16e6), IDLE_ASK_BEST);
+}
+
+/* What idles late, or was recorded otherwise, shows in the samples alone. */
+static void what_the_samples_took_is_expected_of_stale_too(void **state)
+{
+    (void)state;
+    assert_int_equal(ask(0.5e6, 1e6, 1e6), IDLE_ASK_BEST);
+    assert_int_equal(ask(0.1e6, 1e6, 1e6), IDLE_YES);
+}
+
+static void a_replay_by_itself_has_a_cost(void **state)
+{
+    (void)state;
+    assert_int_equal(ask(2e3, 8e3, 8e3), IDLE_NO);
+    assert_int_equal(ask(2e3, 22e3, 23e3), IDLE_NO);
+    assert_true(idle_rule(true, true).fixed_ns > idle_rule(false, true).fixed_ns);
+}
+
+static void a_microsecond_or_two_are_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(ask(2e3, 2e3, 3.9e3), IDLE_NO);
+    assert_int_equal(ask(2e3, 2e3, 4.7e3), IDLE_YES);
+}
+
+static void a_best_excuses_what_it_has_too(void **state)
+{
+    const struct idle_look own = {1e6, 1e6, 1.6e6};
+    (void)state;
+    assert_int_equal(idle_ask_best(&own, &(struct idle_look){1e6, 1e6, 1e6}, &beside), IDLE_YES);
+    assert_int_equal(idle_ask_best(&own, &(struct idle_look){2e6, 2e6, 1e6}, &beside), IDLE_YES);
+    assert_int_equal(idle_ask_best(&own, &(struct idle_look){2e6, 2e6, 3e6}, &beside), IDLE_NO);
+}
+
+/* One that idles as well. */
+static void a_best_does_not_excuse_everything(void **state)
+{
+    const struct idle_look own = {1e6, 1e6, 2.4e6}, idle = {1e3, 1e3, 1e6};
+    (void)state;
+    assert_int_equal(idle_ask_best(&own, &idle, &beside), IDLE_YES);
+    assert_int_equal(idle_ask(&(struct idle_look){1e6, 1e6, 1.9e6}, &alone), IDLE_NO);
+    assert_int_not_equal(idle_ask(&(struct idle_look){1e6, 1e6, 2.1e6}, &alone), IDLE_NO);
+}
+
+static void rules_are_wider_where_there_is_more_noise(void **state)
+{
+    (void)state;
+    assert_true(idle_rule(false, true).limit < idle_rule(true, true).limit);
+    assert_true(idle_rule(true, true).limit < idle_rule(true, false).limit);
+    assert_true(idle_rule(false, false).limit == idle_rule(true, false).limit);
+}
+
+static int looks_until_sure(unsigned one_in)
+{
+    int score = IDLE_SCORE_START, looks = 0;
+    while (0 < score && score < IDLE_SCORE_SURE)
+        score = idle_score(score, ++looks % one_in != 0);
+    return score >= IDLE_SCORE_SURE ? looks : -looks;
+}
+
+static void a_score_needs_many_suspicions_and_few_others(void **state)
+{
+    (void)state;
+    assert_int_equal(looks_until_sure(1), -2);  /* none is suspicious */
+    assert_int_equal(looks_until_sure(2), -8);  /* one in two */
+    assert_int_equal(looks_until_sure(10), 15); /* nine in ten */
+    assert_int_equal(looks_until_sure(100), 12);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fresh_may_take_as_long_as_stale),
+        cmocka_unit_test(samples_that_took_longer_hide_nothing),
+        cmocka_unit_test(what_the_samples_took_is_expected_of_stale_too),
+        cmocka_unit_test(a_replay_by_itself_has_a_cost),
+        cmocka_unit_test(a_microsecond_or_two_are_nothing),
+        cmocka_unit_test(a_best_excuses_what_it_has_too),
+        cmocka_unit_test(a_best_does_not_excuse_everything),
+        cmocka_unit_test(rules_are_wider_where_there_is_more_noise),
+        cmocka_unit_test(a_score_needs_many_suspicions_and_few_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
