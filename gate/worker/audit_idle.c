@@ -8,8 +8,11 @@
 
 /* Of several replays the least is taken: what disturbs one only makes it longer. Short ones are
  * disturbed by more, and there is time for more of them. */
-#define REPLAYS_MIN 4
-#define REPLAYS_MAX 12
+struct replays {
+    unsigned least, most; /* these until there were REPLAYS_NS of them */
+};
+static const struct replays several = {4, 12}, some = {2, 12}, few = {1, 4}, one = {1, 1};
+
 #define REPLAYS_NS 1e6
 #define LOOKS_MAX 64
 
@@ -61,16 +64,16 @@ static enum gate_status replay_once(const struct side *x, unsigned rotation, boo
     return status ? status : replay(x, recording, ns, err);
 }
 
-/* The least of at least n replays. Nobody is fresh and fast who is not right. */
+/* The least of these replays. Nobody is fresh and fast who is not right. */
 static enum gate_status replay_often(const struct audit *a, const struct side *x, bool fresh,
-                                     unsigned n, double *least, struct gate_error *err)
+                                     struct replays n, double *least, struct gate_error *err)
 {
     struct session *s = a->session;
     bool on_trial = s->arms[x->arm].role == ARM_CANDIDATE;
     double ns = 0, spent = 0;
     enum gate_status status = GATE_OK;
     *least = INFINITY;
-    for (unsigned i = 0; i < REPLAYS_MAX && (i < n || spent < REPLAYS_NS) && !status; i++) {
+    for (unsigned i = 0; (i < n.least || (i < n.most && spent < REPLAYS_NS)) && !status; i++) {
         status =
             replay_once(x, fresh ? (s->rotation + 1) % VERIFY_SEEDS : s->rotation, fresh, &ns, err);
         *least = fmin(*least, ns);
@@ -88,16 +91,16 @@ static bool is_host(const struct audit *a)
     return device_info(a->session->device)->kg.kind == KG_DEVICE_HOST;
 }
 
-/* Against the samples themselves, without the best: who is not suspicious by that is not idle. */
+/* Against the samples themselves, without the best: who is not suspicious by that is not idle. A
+ * device has nobody else on it, so that few replays do. */
 static enum gate_status look_at_samples(const struct audit *a, const struct side *x,
                                         bool *suspicious, struct gate_error *err)
 {
-    const unsigned n = is_host(a) ? REPLAYS_MIN : 1; /* a device has nobody else on it */
     const struct idle_rule rule = idle_rule(is_host(a), session_is_paired(a->session));
     struct idle_look look = {.timed = series_of(x)->timed_ns[x->copy] * a->session->n_sets};
-    enum gate_status status = replay_often(a, x, true, n, &look.fresh, err);
+    enum gate_status status = replay_often(a, x, true, is_host(a) ? some : one, &look.fresh, err);
     if (!status)
-        status = replay_often(a, x, false, n, &look.stale, err);
+        status = replay_often(a, x, false, is_host(a) ? some : few, &look.stale, err);
     *suspicious = idle_ask(&look, &rule) != IDLE_NO;
     return status;
 }
@@ -109,7 +112,7 @@ static enum gate_status replay_as_timed(const struct side *x, double *least, str
     enum gate_status status = GATE_OK;
     double ns = 0;
     *least = INFINITY;
-    for (size_t i = 0; i < own->n_timed[x->copy] + REPLAYS_MIN && !status; i++) {
+    for (size_t i = 0; i < own->n_timed[x->copy] + several.least && !status; i++) {
         status = replay(x, own->replay[x->copy], &ns, err);
         if (i >= own->n_timed[x->copy])
             *least = fmin(*least, ns / own->n_launches * x->session->n_sets);
@@ -124,9 +127,9 @@ static enum gate_status look_at_side(const struct audit *a, const struct side *x
     if (!status)
         status = replay_as_timed(x, &look->timed, err);
     if (!status)
-        status = replay_often(a, x, false, REPLAYS_MIN, &look->stale, err);
+        status = replay_often(a, x, false, several, &look->stale, err);
     if (!status)
-        status = replay_often(a, x, true, REPLAYS_MIN, &look->fresh, err);
+        status = replay_often(a, x, true, several, &look->fresh, err);
     return status;
 }
 

@@ -410,6 +410,30 @@ static void test_hash(void)
     free(bytes);
 }
 
+/* Of a span that begins or ends anywhere each byte counts, and none beside it. */
+static void test_hash_of_odd_spans(void)
+{
+    enum { BYTES = 64 };
+    unsigned char bytes[BYTES] = {1, 2, 3};
+    struct gate_error err;
+    struct device_memory m = new_memory(BYTES);
+    for (size_t from = 0; from < 9; from++)
+        for (size_t n = 1; n < 20; n++) {
+            const struct device_span span = {(const char *)m.data + from, n};
+            uint64_t hash, other;
+            (void)hash_of(&m, bytes, BYTES);
+            CHECK(is_ok(device_hash(device, &span, 1, &hash, &err), &err));
+            for (size_t i = 0; i < 32; i++) {
+                bytes[i] ^= 0x80;
+                (void)hash_of(&m, bytes, BYTES);
+                CHECK(is_ok(device_hash(device, &span, 1, &other, &err), &err));
+                CHECK((hash != other) == (i >= from && i < from + n));
+                bytes[i] ^= 0x80;
+            }
+        }
+    device_free(device, &m);
+}
+
 /* On the device's stream, so that what follows sees it. */
 static void test_copy(void)
 {
@@ -496,6 +520,7 @@ int main(int argc, char **argv)
         {"fill rounds to the dtype", test_fill_rounds_to_the_dtype},
         {"compare", test_compare},
         {"hash", test_hash},
+        {"hash_of_odd_spans", test_hash_of_odd_spans},
         {"copy", test_copy},
         {"guarded memory is offered", test_guarded_memory_is_offered},
         {"memory far apart is offered", test_memory_far_apart_is_offered},
