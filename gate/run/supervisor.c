@@ -96,16 +96,8 @@ static void describe_failure(struct supervisor *s, enum process_event event, dou
         snprintf(what, sizeof what, "was killed: the gate is to end");
     else
         snprintf(what, sizeof what, "died: the worker process %s", how);
-    char *last = s->process.complaint;
-    size_t n = strlen(last);
-    while (n && (last[n - 1] == '\n' || last[n - 1] == ' '))
-        last[--n] = '\0';
-    if (n > 400)
-        last += n - 400;
-    for (char *c = last; *c; c++)
-        if (*c == '\n')
-            *c = ' ';
-    snprintf(message, size, "%s%s%s%s", what, n ? "; its last words: \"" : "", last, n ? "\"" : "");
+    const char *last = process_last_words(&s->process);
+    snprintf(message, size, *last ? "%s; its last words: \"%s\"" : "%s%s", what, last);
 }
 
 enum talk {
@@ -307,8 +299,7 @@ void supervisor_stop(struct supervisor *s)
 /* A case in hand: who was at work last, and who must not take part. */
 struct attempt {
     const struct case_task *task;
-    char phase[16], provider[64];
-    char on[300];   /* the check of the verification; "": none */
+    char phase[16], provider[64], on[300]; /* on: the check of the verification; "": none */
     char nonce[17]; /* fresh for each task: what a kernel writes into the pipe does not know it */
     cJSON *skip;
     char blamed[400]; /* what was seen when a provider was left out last */

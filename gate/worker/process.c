@@ -18,6 +18,7 @@
 /* A process in uninterruptible sleep (a broken driver) is left behind after this long. */
 #define REAP_S 20.0
 #define EXEC_FAILED 127
+#define LAST_WORDS 400
 #define COMPLAINT_CHUNKS 64 /* taken at a time */
 #define SPARED_MAX 64
 #define ORPHANS_ROUNDS 1000 /* killing a process may make others our children */
@@ -243,6 +244,20 @@ void process_kill(struct process *p, char *how, size_t how_size)
     siginfo_t end;
     end_within(p, 0, &end);
     describe_end(&end, how, how_size);
+}
+
+const char *process_last_words(struct process *p)
+{
+    char *words = p->complaint;
+    size_t n = strlen(words);
+    while (n && (words[n - 1] == '\n' || words[n - 1] == ' '))
+        words[--n] = '\0';
+    if (n > LAST_WORDS)
+        words += n - LAST_WORDS;
+    for (char *c = words; *c; c++)
+        if (*c == '\n')
+            *c = ' ';
+    return words;
 }
 
 int process_finish(struct process *p, double grace_s)

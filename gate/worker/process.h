@@ -53,6 +53,9 @@ void process_end_orphans(void);
  * that was never started. */
 void process_kill(struct process *p, char *how, size_t how_size);
 
+/* The end of what it complained of, on one line; "": nothing. Valid until it is started again. */
+const char *process_last_words(struct process *p);
+
 /* Closes its standard input and gives it `grace_s` to end by itself before it is killed. Returns
  * its exit code; -1: it was killed, by this or another signal. */
 int process_finish(struct process *p, double grace_s);
