@@ -6,9 +6,7 @@
  * equal figures to the last bit.
  */
 #include "cuda_device.cuh"
-
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
+#include "cuda_element.cuh"
 
 enum { THREADS = 256, BLOCKS = 1024 };
 
@@ -24,21 +22,6 @@ struct comparison_result {
     struct comparison_part sum;
     double first_bad_value, first_bad_reference;
 };
-
-static __device__ double load(const float *p)
-{
-    return (double)*p;
-}
-
-static __device__ double load(const __half *p)
-{
-    return (double)__half2float(*p);
-}
-
-static __device__ double load(const __nv_bfloat16 *p)
-{
-    return (double)__bfloat162float(*p);
-}
 
 static __device__ struct comparison_part nothing(void)
 {
@@ -165,9 +148,11 @@ static enum gate_status compare(struct cuda_device *d, const void *data, const d
     return GATE_OK;
 }
 
-static bool is_dense(const struct kg_tensor *t, int64_t *count)
+bool cuda_is_dense(const struct kg_tensor *t, int64_t *count)
 {
     *count = 1;
+    if (t->rank < 1 || t->rank > KG_MAX_RANK)
+        return false;
     for (uint32_t i = t->rank; i-- > 0;) {
         if (t->shape[i] > 1 && t->stride[i] != *count)
             return false;
@@ -188,7 +173,7 @@ enum gate_status cuda_compare(struct device *device, const struct kg_tensor *out
     struct cuda_device *d = cuda_of(device);
     struct comparison_result r = {};
     int64_t count;
-    if (out->rank > KG_MAX_RANK || !is_dense(out, &count))
+    if (!cuda_is_dense(out, &count))
         return gate_fail(err, GATE_INTERNAL, "only a dense output can be compared");
     switch (out->dtype) {
     case KG_F16:

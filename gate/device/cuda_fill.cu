@@ -1,14 +1,12 @@
 /*
- * cuda_fill.cu: normal random numbers from a counter.
+ * cuda_fill.cu: normal random numbers, and integers, from a counter.
  *
  * Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) turns
  * (seed, i / 4) into four words, Box-Muller two words into two normals. No state, so the result
  * depends neither on the grid nor on what was drawn before.
  */
 #include "cuda_device.cuh"
-
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
+#include "cuda_element.cuh"
 
 static __device__ uint4 philox_round(uint4 counter, uint2 key)
 {
@@ -47,21 +45,6 @@ static __device__ float2 box_muller(uint32_t a, uint32_t b)
     return make_float2(radius * cosine, radius * sine);
 }
 
-static __device__ void store(float *to, float value)
-{
-    *to = value;
-}
-
-static __device__ void store(__half *to, float value)
-{
-    *to = __float2half_rn(value);
-}
-
-static __device__ void store(__nv_bfloat16 *to, float value)
-{
-    *to = __float2bfloat16_rn(value);
-}
-
 template <typename T> static __global__ void fill_normal(T *to, int64_t count, uint64_t seed)
 {
     const int64_t quads = (count + 3) / 4;
@@ -76,31 +59,72 @@ template <typename T> static __global__ void fill_normal(T *to, int64_t count, u
     }
 }
 
-template <typename T>
-static enum gate_status fill(struct cuda_device *d, void *to, int64_t count, uint64_t seed,
-                             struct gate_error *err)
+/* splitmix64, Steele et al., OOPSLA 2014, as the host backend has it. */
+static __device__ uint64_t hash_of(uint64_t seed, int64_t index)
 {
-    enum { THREADS = 256 };
-    const int64_t blocks = (count + 4 * THREADS - 1) / (4 * THREADS);
-    const unsigned grid = (unsigned)(blocks < 8192 ? blocks : 8192);
-    fill_normal<T><<<grid, THREADS, 0, d->stream>>>((T *)to, count, seed);
+    uint64_t z = seed + ((uint64_t)index + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+template <typename T>
+static __global__ void fill_integers(T *to, int64_t count, int largest, uint64_t seed)
+{
+    const int64_t stride = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride)
+        store(to + i, (float)((int)(hash_of(seed, i) % (uint64_t)(2 * largest + 1)) - largest));
+}
+
+enum { THREADS = 256, EACH = 4 };
+
+static unsigned grid_of(int64_t count)
+{
+    const int64_t blocks = (count + EACH * THREADS - 1) / (EACH * THREADS);
+    return (unsigned)(blocks < 8192 ? blocks : 8192);
+}
+
+/* What fills `count` elements from a seed; `largest` is 0 for normal numbers. */
+template <typename T>
+static enum gate_status fill(struct cuda_device *d, void *to, int64_t count, int largest,
+                             uint64_t seed, struct gate_error *err)
+{
+    const unsigned grid = grid_of(count);
+    if (largest)
+        fill_integers<T><<<grid, THREADS, 0, d->stream>>>((T *)to, count, largest, seed);
+    else
+        fill_normal<T><<<grid, THREADS, 0, d->stream>>>((T *)to, count, seed);
     CUDA_TRY(cudaGetLastError(), err);
     return GATE_OK;
 }
 
-enum gate_status cuda_fill_normal(struct device *device, void *to, enum kg_dtype dtype,
-                                  int64_t count, uint64_t seed, struct gate_error *err)
+static enum gate_status fill_dtype(struct device *device, void *to, enum kg_dtype dtype,
+                                   int64_t count, int largest, uint64_t seed,
+                                   struct gate_error *err)
 {
     struct cuda_device *d = cuda_of(device);
     if (count <= 0)
         return GATE_OK;
     switch (dtype) {
     case KG_F16:
-        return fill<__half>(d, to, count, seed, err);
+        return fill<__half>(d, to, count, largest, seed, err);
     case KG_BF16:
-        return fill<__nv_bfloat16>(d, to, count, seed, err);
+        return fill<__nv_bfloat16>(d, to, count, largest, seed, err);
     case KG_F32:
-        return fill<float>(d, to, count, seed, err);
+        return fill<float>(d, to, count, largest, seed, err);
     }
     return gate_fail(err, GATE_INTERNAL, "cannot fill elements of unknown dtype %d", (int)dtype);
+}
+
+enum gate_status cuda_fill_normal(struct device *device, void *to, enum kg_dtype dtype,
+                                  int64_t count, uint64_t seed, struct gate_error *err)
+{
+    return fill_dtype(device, to, dtype, count, 0, seed, err);
+}
+
+enum gate_status cuda_fill_integers(struct device *device, void *to, enum kg_dtype dtype,
+                                    int64_t count, int largest, uint64_t seed,
+                                    struct gate_error *err)
+{
+    return fill_dtype(device, to, dtype, count, largest, seed, err);
 }

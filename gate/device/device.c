@@ -120,6 +120,13 @@ enum gate_status device_fill_normal(struct device *d, void *to, enum kg_dtype dt
     return d->backend->fill_normal(d, to, dtype, count, seed, err);
 }
 
+enum gate_status device_fill_integers(struct device *d, void *to, enum kg_dtype dtype,
+                                      int64_t count, int largest, uint64_t seed,
+                                      struct gate_error *err)
+{
+    return d->backend->fill_integers(d, to, dtype, count, largest, seed, err);
+}
+
 enum gate_status device_reference(struct device *d, const struct kg_problem *p,
                                   const struct kg_tensor *in, double *const *out,
                                   struct gate_error *err)
@@ -132,6 +139,13 @@ enum gate_status device_compare(struct device *d, const struct kg_tensor *out,
                                 struct gate_error *err)
 {
     return d->backend->compare(d, out, reference, result, err);
+}
+
+enum gate_status device_compare_parts(struct device *d, const struct kg_tensor *out,
+                                      const double *reference, const struct device_part_rule *rule,
+                                      struct device_parts *result, struct gate_error *err)
+{
+    return d->backend->compare_parts(d, out, reference, rule, result, err);
 }
 
 enum gate_status device_synchronize(struct device *d, struct gate_error *err)

@@ -64,6 +64,40 @@ struct device_comparison {
     int64_t over_1e3;           /* elements not within 1e-3 + 1e-3 |ref| */
 };
 
+#define DEVICE_TILE 128
+
+/* What the elements, rows and tiles of an output are held to. */
+struct device_part_rule {
+    bool exact;       /* each element is the reference rounded once, to the bit */
+    double least_rms; /* rows and tiles of smaller norm are measured by this much an element */
+    double bad_share; /* an element is bad when it is off by more than this share of ... */
+    double bad_rms;   /* ... its reference and this much */
+};
+
+/* One that is not what it must be: what is there, and what should be, rounded to the dtype where
+ * it must be that. */
+struct device_element {
+    int64_t at; /* flat index; -1: none */
+    double value, reference;
+};
+
+/*
+ * How far the parts of an output are from its reference: a matrix whose last dimension are the
+ * columns and all others together the rows (a vector is one row), in tiles of DEVICE_TILE squared.
+ * Where the rounded reference is not finite, the element must be the same infinity, or a NaN; where
+ * the fp64 reference is an infinity, which then came from an input, a NaN will do (kernel.h).
+ */
+struct device_parts {
+    int64_t elements;
+    int64_t bad;       /* elements, those that follow too */
+    int64_t nonfinite; /* NaN or Inf where a number must be */
+    int64_t swallowed; /* anything else where NaN or Inf must be */
+    struct device_element first_bad, first_nonfinite, first_swallowed;
+    double reference_sq, error_sq; /* over elements that are finite, both; 0 of an exact rule */
+    double worst_row, worst_tile;  /* relative Frobenius errors; 0 where nothing is off */
+    int64_t worst_row_at, worst_tile_row, worst_tile_column; /* the first such; -1 */
+};
+
 /* Enqueues launch number `index` of a sequence on `stream`. */
 typedef enum kg_status (*device_launch_fn)(void *context, unsigned index, void *stream);
 
@@ -163,6 +197,12 @@ enum gate_status device_fill_bytes(struct device *d, void *to, unsigned char byt
 enum gate_status device_fill_normal(struct device *d, void *to, enum kg_dtype dtype, int64_t count,
                                     uint64_t seed, struct gate_error *err);
 
+/* Fills `count` elements with integers in [-largest, largest] by a hash of (seed, i): the same on
+ * every device. */
+enum gate_status device_fill_integers(struct device *d, void *to, enum kg_dtype dtype,
+                                      int64_t count, int largest, uint64_t seed,
+                                      struct gate_error *err);
+
 /* fp64 reference of the problem; out[i] is dense row-major fp64 device memory of output i. */
 enum gate_status device_reference(struct device *d, const struct kg_problem *p,
                                   const struct kg_tensor *in, double *const *out,
@@ -172,6 +212,11 @@ enum gate_status device_reference(struct device *d, const struct kg_problem *p,
 enum gate_status device_compare(struct device *d, const struct kg_tensor *out,
                                 const double *reference, struct device_comparison *result,
                                 struct gate_error *err);
+
+/* Compares a dense output with its reference by elements, rows and tiles. */
+enum gate_status device_compare_parts(struct device *d, const struct kg_tensor *out,
+                                      const double *reference, const struct device_part_rule *rule,
+                                      struct device_parts *result, struct gate_error *err);
 
 /* Device memory, aligned or not. */
 struct device_span {

@@ -37,12 +37,18 @@ struct device_backend {
                                    struct gate_error *err);
     enum gate_status (*fill_normal)(struct device *d, void *to, enum kg_dtype dtype, int64_t count,
                                     uint64_t seed, struct gate_error *err);
+    enum gate_status (*fill_integers)(struct device *d, void *to, enum kg_dtype dtype,
+                                      int64_t count, int largest, uint64_t seed,
+                                      struct gate_error *err);
     enum gate_status (*reference)(struct device *d, const struct kg_problem *p,
                                   const struct kg_tensor *in, double *const *out,
                                   struct gate_error *err);
     enum gate_status (*compare)(struct device *d, const struct kg_tensor *out,
                                 const double *reference, struct device_comparison *result,
                                 struct gate_error *err);
+    enum gate_status (*compare_parts)(struct device *d, const struct kg_tensor *out,
+                                      const double *reference, const struct device_part_rule *rule,
+                                      struct device_parts *result, struct gate_error *err);
     enum gate_status (*hash)(struct device *d, const struct device_span *spans, size_t n,
                              uint64_t *hashes, struct gate_error *err);
     enum gate_status (*synchronize)(struct device *d, struct gate_error *err);

@@ -23,6 +23,7 @@
 #include "device_backend.h"
 #include "host_guard.h"
 #include "host_normal.h"
+#include "host_parts.h"
 #include "library/library.h"
 #include "cases/problem.h"
 
@@ -128,6 +129,28 @@ static enum gate_status host_fill_normal(struct device *d, void *to, enum kg_dty
     return GATE_OK;
 }
 
+/* splitmix64, Steele et al., OOPSLA 2014, as the CUDA backend has it. */
+static uint64_t hash_of(uint64_t seed, int64_t index)
+{
+    uint64_t z = seed + ((uint64_t)index + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static enum gate_status host_fill_integers(struct device *d, void *to, enum kg_dtype dtype,
+                                           int64_t count, int largest, uint64_t seed,
+                                           struct gate_error *err)
+{
+    (void)d;
+    (void)err;
+    for (int64_t i = 0; i < count; i++) {
+        int value = (int)(hash_of(seed, i) % (uint64_t)(2 * largest + 1)) - largest;
+        kg_store_float(to, dtype, i, (float)value);
+    }
+    return GATE_OK;
+}
+
 static enum gate_status host_reference(struct device *d, const struct kg_problem *p,
                                        const struct kg_tensor *in, double *const *out,
                                        struct gate_error *err)
@@ -199,6 +222,15 @@ static enum gate_status host_compare(struct device *d, const struct kg_tensor *o
     }
     *result = c;
     return GATE_OK;
+}
+
+static enum gate_status host_compare_parts(struct device *d, const struct kg_tensor *out,
+                                           const double *reference,
+                                           const struct device_part_rule *rule,
+                                           struct device_parts *result, struct gate_error *err)
+{
+    (void)d;
+    return host_parts(out, reference, rule, result, err);
 }
 
 /* Four lanes, so that the multiplications do not wait for each other. */
@@ -425,8 +457,10 @@ static const struct device_backend host_backend = {
     .copy = host_copy,
     .fill_bytes = host_fill_bytes,
     .fill_normal = host_fill_normal,
+    .fill_integers = host_fill_integers,
     .reference = host_reference,
     .compare = host_compare,
+    .compare_parts = host_compare_parts,
     .hash = host_hash,
     .synchronize = host_synchronize,
     .launch_checked = host_launch_watched,

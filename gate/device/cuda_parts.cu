@@ -1,0 +1,359 @@
+/*
+ * cuda_parts.cu: one pass over an output and its fp64 reference, by elements, rows and tiles.
+ *
+ * A block walks bands of DEVICE_TILE rows from tile to tile, a warp has some rows of each band and
+ * a lane some columns of each tile. Sums of a row stay with the lanes until the band ends, sums of
+ * a tile go over the block at once, so that no memory is needed for either. Then one block takes
+ * what the blocks found together. The order of all additions is fixed by the sizes alone.
+ */
+#include "cuda_device.cuh"
+#include "cuda_element.cuh"
+
+enum {
+    THREADS = 512,
+    BLOCKS = 512,
+    LANES = 32,
+    WARPS = THREADS / LANES,
+    WARP_ROWS = DEVICE_TILE / WARPS,   /* that a warp has of a band */
+    LANE_COLUMNS = DEVICE_TILE / LANES /* that a lane has of a tile */
+};
+
+#define NO_INDEX INT64_MAX
+
+/* Of a row or a tile. */
+struct sum {
+    double error_sq, reference_sq;
+};
+
+/* The largest error so far, and whose it is: the first such. */
+struct worst {
+    double error;
+    int64_t at;
+};
+
+/* What a thread, a block, or all of them found. */
+struct found {
+    int64_t bad, nonfinite, swallowed;
+    int64_t first_bad, first_nonfinite, first_swallowed; /* NO_INDEX: none */
+    struct sum all;
+    struct worst row, tile;
+};
+
+struct parts_result {
+    struct found found;
+    struct device_element bad, nonfinite, swallowed; /* the first ones */
+};
+
+template <typename T> struct pair {
+    const T *value;
+    const double *reference;
+    int64_t rows, columns;
+};
+
+static __device__ struct found nothing(void)
+{
+    struct found f = {};
+    f.first_bad = f.first_nonfinite = f.first_swallowed = NO_INDEX;
+    f.row.at = f.tile.at = NO_INDEX;
+    return f;
+}
+
+/* The reference as the output's dtype has it. */
+template <typename T> static __device__ double rounded(double reference)
+{
+    T as_stored;
+    store(&as_stored, (float)reference);
+    return load(&as_stored);
+}
+
+/* Those that are not finite, or must not be, are counted apart: one that is far off before them
+ * would hide them. */
+static __device__ void note_bad(struct found *f, int64_t index, double value, double expected)
+{
+    f->bad++;
+    f->first_bad = min(f->first_bad, index);
+    if (!isfinite(expected)) {
+        f->swallowed++;
+        f->first_swallowed = min(f->first_swallowed, index);
+    } else if (!isfinite(value)) {
+        f->nonfinite++;
+        f->first_nonfinite = min(f->first_nonfinite, index);
+    }
+}
+
+/* Must the element be what `expected` is, to the bit? */
+static __device__ bool is_exact(const struct device_part_rule *rule, double expected)
+{
+    return rule->exact || !isfinite(expected);
+}
+
+/* What is told of an element that is not what it must be. */
+template <typename T>
+static __device__ struct device_element element_at(const struct pair<T> &p,
+                                                   const struct device_part_rule *rule, int64_t at)
+{
+    struct device_element e = {-1, 0.0, 0.0};
+    if (at == NO_INDEX)
+        return e;
+    const double reference = p.reference[at], expected = rounded<T>(reference);
+    e.at = at;
+    e.value = load(p.value + at);
+    e.reference = is_exact(rule, expected) ? expected : reference;
+    return e;
+}
+
+/* What an element adds to the sums of its row and tile. */
+static __device__ struct sum measure(const struct device_part_rule *rule, struct found *f,
+                                     double value, double reference, double expected, int64_t index)
+{
+    struct sum s = {};
+    if (is_exact(rule, expected)) {
+        /* fp64 does not overflow: an infinite reference has an input that is not finite. */
+        if (!(value == expected || (isnan(value) && !isfinite(reference))))
+            note_bad(f, index, value, expected);
+        return s;
+    }
+    const double error = value - reference;
+    if (!(fabs(error) <= rule->bad_share * (fabs(reference) + rule->bad_rms)))
+        note_bad(f, index, value, reference);
+    if (!isfinite(value))
+        return s;
+    s.error_sq = error * error;
+    s.reference_sq = reference * reference;
+    return s;
+}
+
+static __device__ void add(struct sum *into, struct sum more)
+{
+    into->error_sq += more.error_sq;
+    into->reference_sq += more.reference_sq;
+}
+
+static __device__ void take_worse(struct worst *into, double error, int64_t at)
+{
+    if (error > into->error || (error == into->error && at < into->at)) {
+        into->error = error;
+        into->at = at;
+    }
+}
+
+/* Of a row or tile of n elements; what is not off at all is nobody's worst. */
+static __device__ void judge(const struct device_part_rule *rule, struct worst *into,
+                             struct sum sum, int64_t n, int64_t at)
+{
+    const double least_sq = rule->least_rms * rule->least_rms * (double)n;
+    const double norm_sq = fmax(sum.reference_sq, least_sq);
+    const double error = norm_sq > 0.0 ? sqrt(sum.error_sq / norm_sq) : sqrt(sum.error_sq);
+    if (error > 0.0)
+        take_worse(into, error, at);
+}
+
+/* The sum over the lanes, in lane 0. */
+static __device__ struct sum sum_of_warp(struct sum s)
+{
+    for (int width = LANES / 2; width > 0; width /= 2) {
+        s.error_sq += __shfl_down_sync(0xffffffffu, s.error_sq, width);
+        s.reference_sq += __shfl_down_sync(0xffffffffu, s.reference_sq, width);
+    }
+    return s;
+}
+
+/* What a lane has of tile `tile`, added to the sums of the warp's rows too. */
+template <typename T>
+static __device__ struct sum walk_tile(const struct pair<T> &p, const struct device_part_rule *rule,
+                                       int64_t first_row, int64_t tile, struct sum rows[WARP_ROWS],
+                                       struct found *f)
+{
+    struct sum sum = {};
+    const int64_t first_column = tile * DEVICE_TILE + threadIdx.x % LANES;
+#pragma unroll
+    for (int r = 0; r < WARP_ROWS; r++) {
+        const int64_t row = first_row + r * WARPS;
+#pragma unroll
+        for (int c = 0; c < LANE_COLUMNS; c++) {
+            const int64_t column = first_column + c * LANES;
+            if (row >= p.rows || column >= p.columns)
+                continue;
+            const int64_t at = row * p.columns + column;
+            const double reference = p.reference[at];
+            const struct sum more =
+                measure(rule, f, load(p.value + at), reference, rounded<T>(reference), at);
+            add(&rows[r], more);
+            add(&sum, more);
+        }
+    }
+    return sum;
+}
+
+static __device__ void merge(struct found *into, const struct found *from)
+{
+    into->bad += from->bad;
+    into->nonfinite += from->nonfinite;
+    into->swallowed += from->swallowed;
+    into->first_bad = min(into->first_bad, from->first_bad);
+    into->first_nonfinite = min(into->first_nonfinite, from->first_nonfinite);
+    into->first_swallowed = min(into->first_swallowed, from->first_swallowed);
+    add(&into->all, from->all);
+    take_worse(&into->row, from->row.error, from->row.at);
+    take_worse(&into->tile, from->tile.error, from->tile.at);
+}
+
+/* What all threads of the block found, in thread 0; `other` has room for half of them. */
+static __device__ struct found of_block(struct found mine, struct found *other)
+{
+    const int thread = (int)threadIdx.x;
+    for (int width = THREADS / 2; width > 0; width /= 2) {
+        __syncthreads();
+        if (thread >= width && thread < 2 * width)
+            other[thread - width] = mine;
+        __syncthreads();
+        if (thread < width)
+            merge(&mine, &other[thread]);
+    }
+    return mine;
+}
+
+/* One band; a tile's sums of the warps are in the half of `of_warp` whose turn it is, so that the
+ * next tile's do not wait until they are read. */
+template <typename T>
+static __device__ void walk_band(const struct pair<T> &p, const struct device_part_rule *rule,
+                                 int64_t band, struct sum of_warp[2][WARPS], struct found *f)
+{
+    const int warp = (int)threadIdx.x / LANES, lane = (int)threadIdx.x % LANES;
+    const int64_t tiles = (p.columns + DEVICE_TILE - 1) / DEVICE_TILE;
+    const int64_t first_row = band * DEVICE_TILE + warp;
+    const int64_t height = min(p.rows - band * DEVICE_TILE, (int64_t)DEVICE_TILE);
+    struct sum rows[WARP_ROWS] = {};
+    for (int64_t tile = 0; tile < tiles; tile++) {
+        const struct sum mine = sum_of_warp(walk_tile(p, rule, first_row, tile, rows, f));
+        if (lane == 0)
+            of_warp[tile % 2][warp] = mine;
+        __syncthreads();
+        if (threadIdx.x != 0)
+            continue;
+        struct sum sum = {};
+        for (int w = 0; w < WARPS; w++)
+            add(&sum, of_warp[tile % 2][w]);
+        const int64_t width = min(p.columns - tile * DEVICE_TILE, (int64_t)DEVICE_TILE);
+        judge(rule, &f->tile, sum, height * width, band * tiles + tile);
+    }
+#pragma unroll
+    for (int r = 0; r < WARP_ROWS; r++) {
+        const struct sum sum = sum_of_warp(rows[r]);
+        const int64_t row = first_row + r * WARPS;
+        if (lane != 0 || row >= p.rows)
+            continue;
+        judge(rule, &f->row, sum, p.columns, row);
+        add(&f->all, sum);
+    }
+    __syncthreads();
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    compare_bands(struct pair<T> p, struct device_part_rule rule, struct found *out)
+{
+    __shared__ struct found other[THREADS / 2];
+    __shared__ struct sum of_warp[2][WARPS];
+    struct found mine = nothing();
+    const int64_t bands = (p.rows + DEVICE_TILE - 1) / DEVICE_TILE;
+    for (int64_t band = blockIdx.x; band < bands; band += gridDim.x)
+        walk_band(p, &rule, band, of_warp, &mine);
+    mine = of_block(mine, other);
+    if (threadIdx.x == 0)
+        out[blockIdx.x] = mine;
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    take_together(struct pair<T> p, struct device_part_rule rule, const struct found *parts, int n,
+                  struct parts_result *out)
+{
+    __shared__ struct found other[THREADS / 2];
+    struct found all = nothing();
+    for (int i = (int)threadIdx.x; i < n; i += THREADS)
+        merge(&all, &parts[i]);
+    all = of_block(all, other);
+    if (threadIdx.x != 0)
+        return;
+    out->found = all;
+    out->bad = element_at(p, &rule, all.first_bad);
+    out->nonfinite = element_at(p, &rule, all.first_nonfinite);
+    out->swallowed = element_at(p, &rule, all.first_swallowed);
+}
+
+template <typename T>
+static enum gate_status compare(struct cuda_device *d, const struct kg_tensor *t, int64_t elements,
+                                const double *reference, const struct device_part_rule *rule,
+                                struct parts_result *result, struct gate_error *err)
+{
+    const int64_t columns = t->shape[t->rank - 1];
+    const struct pair<T> p = {
+        (const T *)t->data, reference, elements / columns, columns
+    };
+    const int64_t bands = (p.rows + DEVICE_TILE - 1) / DEVICE_TILE;
+    const int blocks = (int)(bands < BLOCKS ? bands : BLOCKS);
+    struct found *parts = (struct found *)d->compare_scratch;
+    struct parts_result *on_device = (struct parts_result *)(parts + BLOCKS);
+    compare_bands<T><<<blocks, THREADS, 0, d->stream>>>(p, *rule, parts);
+    CUDA_TRY(cudaGetLastError(), err);
+    take_together<T><<<1, THREADS, 0, d->stream>>>(p, *rule, parts, blocks, on_device);
+    CUDA_TRY(cudaGetLastError(), err);
+    CUDA_TRY(cudaMemcpyAsync(result, on_device, sizeof(*result), cudaMemcpyDeviceToHost, d->stream),
+             err);
+    CUDA_TRY(cudaStreamSynchronize(d->stream), err);
+    return GATE_OK;
+}
+
+size_t cuda_parts_scratch_bytes(void)
+{
+    return BLOCKS * sizeof(struct found) + sizeof(struct parts_result);
+}
+
+static void tell(const struct parts_result *r, int64_t elements, int64_t tiles,
+                 struct device_parts *out)
+{
+    const struct found *f = &r->found;
+    const bool row = f->row.at != NO_INDEX, tile = f->tile.at != NO_INDEX;
+    out->elements = elements;
+    out->bad = f->bad;
+    out->nonfinite = f->nonfinite;
+    out->swallowed = f->swallowed;
+    out->first_bad = r->bad;
+    out->first_nonfinite = r->nonfinite;
+    out->first_swallowed = r->swallowed;
+    out->reference_sq = f->all.reference_sq;
+    out->error_sq = f->all.error_sq;
+    out->worst_row = f->row.error;
+    out->worst_tile = f->tile.error;
+    out->worst_row_at = row ? f->row.at : -1;
+    out->worst_tile_row = tile ? f->tile.at / tiles : -1;
+    out->worst_tile_column = tile ? f->tile.at % tiles : -1;
+}
+
+enum gate_status cuda_compare_parts(struct device *device, const struct kg_tensor *out,
+                                    const double *reference, const struct device_part_rule *rule,
+                                    struct device_parts *result, struct gate_error *err)
+{
+    struct cuda_device *d = cuda_of(device);
+    struct parts_result r = {};
+    int64_t elements;
+    if (!cuda_is_dense(out, &elements) || elements < 1)
+        return gate_fail(err, GATE_INTERNAL, "only a dense output can be compared");
+    switch (out->dtype) {
+    case KG_F16:
+        GATE_TRY(compare<__half>(d, out, elements, reference, rule, &r, err));
+        break;
+    case KG_BF16:
+        GATE_TRY(compare<__nv_bfloat16>(d, out, elements, reference, rule, &r, err));
+        break;
+    case KG_F32:
+        GATE_TRY(compare<float>(d, out, elements, reference, rule, &r, err));
+        break;
+    default:
+        return gate_fail(err, GATE_INTERNAL, "cannot compare elements of unknown dtype %u",
+                         out->dtype);
+    }
+    tell(&r, elements, (out->shape[out->rank - 1] + DEVICE_TILE - 1) / DEVICE_TILE, result);
+    return GATE_OK;
+}

@@ -1,0 +1,152 @@
+#include "host_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../kernels/reference/half.h"
+
+/* Of a row or a tile. */
+struct sum {
+    double error_sq, reference_sq;
+    int64_t n;
+};
+
+/* A comparison under way. */
+struct walk {
+    const struct kg_tensor *out;
+    const struct device_part_rule *rule;
+    struct device_parts found;
+    struct sum *tiles; /* of the tiles that the row in hand crosses */
+    int64_t rows, columns, n_tiles;
+};
+
+/* The reference as the output's dtype has it. */
+static double rounded(uint32_t dtype, double reference)
+{
+    unsigned char bytes[sizeof(float)];
+    kg_store_float(bytes, dtype, 0, (float)reference);
+    return (double)kg_load_float(bytes, dtype, 0);
+}
+
+/* Indices come in rising order. */
+static void note_first(struct device_element *first, int64_t index, double value, double reference)
+{
+    if (first->at < 0)
+        *first = (struct device_element){index, value, reference};
+}
+
+/* Those that are not finite, or must not be, are counted apart: one that is far off before them
+ * would hide them. */
+static void note_bad(struct device_parts *found, int64_t index, double value, double expected)
+{
+    found->bad++;
+    note_first(&found->first_bad, index, value, expected);
+    if (!isfinite(expected)) {
+        found->swallowed++;
+        note_first(&found->first_swallowed, index, value, expected);
+    } else if (!isfinite(value)) {
+        found->nonfinite++;
+        note_first(&found->first_nonfinite, index, value, expected);
+    }
+}
+
+/* What an element adds to the sums of its row and tile. */
+static struct sum measure(struct walk *w, int64_t index, double value, double reference)
+{
+    const struct device_part_rule *rule = w->rule;
+    double expected = rounded(w->out->dtype, reference);
+    if (!isfinite(expected) || rule->exact) {
+        /* fp64 does not overflow: an infinite reference has an input that is not finite. */
+        if (!(value == expected || (isnan(value) && !isfinite(reference))))
+            note_bad(&w->found, index, value, expected);
+        return (struct sum){0, 0, 1};
+    }
+    double error = value - reference;
+    if (!(fabs(error) <= rule->bad_share * (fabs(reference) + rule->bad_rms)))
+        note_bad(&w->found, index, value, reference);
+    if (!isfinite(value))
+        return (struct sum){0, 0, 1};
+    return (struct sum){error * error, reference * reference, 1};
+}
+
+static void add(struct sum *into, struct sum more)
+{
+    into->error_sq += more.error_sq;
+    into->reference_sq += more.reference_sq;
+    into->n += more.n;
+}
+
+static double relative_error(const struct device_part_rule *rule, const struct sum *s)
+{
+    double norm_sq = fmax(s->reference_sq, rule->least_rms * rule->least_rms * (double)s->n);
+    return norm_sq > 0 ? sqrt(s->error_sq / norm_sq) : sqrt(s->error_sq);
+}
+
+static void end_row(struct walk *w, int64_t row, const struct sum *sum)
+{
+    double error = relative_error(w->rule, sum);
+    if (error > w->found.worst_row) {
+        w->found.worst_row = error;
+        w->found.worst_row_at = row;
+    }
+    w->found.error_sq += sum->error_sq;
+    w->found.reference_sq += sum->reference_sq;
+}
+
+static void end_tiles(struct walk *w, int64_t tile_row)
+{
+    for (int64_t t = 0; t < w->n_tiles; t++) {
+        double error = relative_error(w->rule, &w->tiles[t]);
+        if (error > w->found.worst_tile) {
+            w->found.worst_tile = error;
+            w->found.worst_tile_row = tile_row;
+            w->found.worst_tile_column = t;
+        }
+    }
+    memset(w->tiles, 0, (size_t)w->n_tiles * sizeof *w->tiles);
+}
+
+static void walk_row(struct walk *w, const double *reference, int64_t row)
+{
+    struct sum sum = {0};
+    for (int64_t column = 0; column < w->columns; column++) {
+        int64_t at = row * w->columns + column;
+        double value = (double)kg_load_float(w->out->data, w->out->dtype, at);
+        struct sum more = measure(w, at, value, reference[at]);
+        add(&sum, more);
+        add(&w->tiles[column / DEVICE_TILE], more);
+    }
+    end_row(w, row, &sum);
+}
+
+enum gate_status host_parts(const struct kg_tensor *out, const double *reference,
+                            const struct device_part_rule *rule, struct device_parts *result,
+                            struct gate_error *err)
+{
+    struct walk w = {.out = out,
+                     .rule = rule,
+                     .found = {.first_bad.at = -1,
+                               .first_nonfinite.at = -1,
+                               .first_swallowed.at = -1,
+                               .worst_row_at = -1,
+                               .worst_tile_row = -1,
+                               .worst_tile_column = -1},
+                     .rows = 1,
+                     .columns = out->shape[out->rank - 1]};
+    for (uint32_t r = 0; r + 1 < out->rank; r++)
+        w.rows *= out->shape[r];
+    w.found.elements = w.rows * w.columns;
+    w.n_tiles = (w.columns + DEVICE_TILE - 1) / DEVICE_TILE;
+    w.tiles = calloc((size_t)w.n_tiles, sizeof *w.tiles);
+    if (!w.tiles)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    for (int64_t row = 0; row < w.rows; row++) {
+        walk_row(&w, reference, row);
+        if ((row + 1) % DEVICE_TILE == 0 || row + 1 == w.rows)
+            end_tiles(&w, row / DEVICE_TILE);
+    }
+    free(w.tiles);
+    *result = w.found;
+    return GATE_OK;
+}
