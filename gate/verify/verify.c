@@ -7,16 +7,11 @@
 
 #include "../../kernels/reference/half.h"
 #include "base/clock.h"
+#include "verify_large.h"
 #include "verify_look.h"
 #include "verify_probe.h"
 #include "verify_spot.h"
 #include "verify_state.h"
-
-/* Elements of an output that are looked at one by one; of a larger one every piece is compared by
- * the device, and bands of rows from its begin to its end are looked at. */
-#define LOOK_ELEMENTS ((int64_t)2 << 20)
-#define LOOK_BAND_MAX ((int64_t)32 << 20)
-#define PIECES 256
 
 /* Launches of the candidate on what the one before left behind: so many, or what there is time for.
  * A race that shows in one launch of ten is seen by 20 in 88 of 100 verifications. */
@@ -44,8 +39,8 @@ static void say_wrong(struct verification *v, const struct problem_tensor *t,
                  "; first bad element [%s], in row %lld and tile (%lld, %lld): expected %.9g, "
                  "got %.9g",
                  where, (long long)(c->first_bad / columns),
-                 (long long)(c->first_bad / columns / LOOK_TILE),
-                 (long long)(c->first_bad % columns / LOOK_TILE), c->first_bad_reference,
+                 (long long)(c->first_bad / columns / DEVICE_TILE),
+                 (long long)(c->first_bad % columns / DEVICE_TILE), c->first_bad_reference,
                  isnan(c->first_bad_value) ? NAN : c->first_bad_value);
     }
     if (c->nonfinite)
@@ -139,83 +134,7 @@ static void say_look(struct verification *v, const struct look *look)
         snprintf(v->message, sizeof v->message, "%s", text);
 }
 
-/* Brings rows [first, first + n) of output i to the host and looks at them. */
-static enum gate_status look_at_band(struct device *d, const struct kg_tensor *t,
-                                     const double *reference, int64_t first, int64_t n,
-                                     struct look *look, struct gate_error *err)
-{
-    size_t each = problem_dtype_bytes(t->dtype), elements = (size_t)(n * look->columns);
-    size_t from = (size_t)(first * look->columns);
-    void *got = malloc(elements * each);
-    double *want = malloc(elements * sizeof *want);
-    enum gate_status status =
-        got && want ? GATE_OK : gate_fail(err, GATE_INTERNAL, "out of memory");
-    if (!status)
-        status = device_download(d, got, (const char *)t->data + from * each, elements * each, err);
-    if (!status)
-        status = device_download(d, want, reference + from, elements * sizeof *want, err);
-    if (!status)
-        status = look_rows(look, got, want, first, n, err);
-    free(got);
-    free(want);
-    return status;
-}
-
-/* All bands, or as many as there is time for: from the first to the last one, evenly. */
-static enum gate_status look_at_bands(struct device *d, const struct kg_tensor *t,
-                                      const double *reference, struct look *look,
-                                      struct gate_error *err)
-{
-    int64_t height = look->rows < LOOK_TILE ? look->rows : LOOK_TILE;
-    int64_t bands = (look->rows + LOOK_TILE - 1) / LOOK_TILE;
-    int64_t wanted = LOOK_ELEMENTS / (height * look->columns);
-    if (height * look->columns > LOOK_BAND_MAX)
-        return GATE_OK;
-    wanted = wanted < 2 ? 2 : wanted > bands ? bands : wanted;
-    enum gate_status status = GATE_OK;
-    for (int64_t i = 0; i < wanted && i < bands && !status; i++) {
-        int64_t band = wanted > 1 ? i * (bands - 1) / (wanted - 1) : 0;
-        int64_t left = look->rows - band * LOOK_TILE;
-        status = look_at_band(d, t, reference, band * LOOK_TILE,
-                              left < LOOK_TILE ? left : LOOK_TILE, look, err);
-    }
-    return status;
-}
-
-/* Whole rows in pieces that the device compares: an error in one of them is not lost in the norm
- * of all. */
-static enum gate_status compare_pieces(struct device *d, const struct kg_tensor *t,
-                                       const struct problem_tensor *about, const double *reference,
-                                       double rms, struct verification *v, struct gate_error *err)
-{
-    int64_t n = problem_tensor_elements(about), columns = about->shape[about->rank - 1];
-    int64_t rows = (n / columns + PIECES - 1) / PIECES;
-    enum gate_status status = GATE_OK;
-    for (int64_t at = 0; at < n && !status; at += rows * columns) {
-        int64_t length = n - at < rows * columns ? n - at : rows * columns;
-        struct kg_tensor piece = {.data =
-                                      (char *)t->data + (size_t)at * problem_dtype_bytes(t->dtype),
-                                  .dtype = t->dtype,
-                                  .rank = 1,
-                                  .shape = {length},
-                                  .stride = {1}};
-        struct device_comparison c;
-        status = device_compare(d, &piece, reference + at, &c, err);
-        if (status)
-            break;
-        double norm_sq = fmax(c.reference_sq, 1e-6 * rms * rms * (double)length);
-        double error = norm_sq > 0 ? sqrt(c.error_sq / norm_sq) : sqrt(c.error_sq);
-        if (error <= LOOK_PART_LIMIT * v->limit)
-            continue;
-        if (c.first_bad >= 0)
-            c.first_bad += at;
-        c.elements = n;
-        say_wrong(v, about, &c, error);
-    }
-    return status;
-}
-
-/* Tiles and rows of output i. */
+/* Elements, tiles and rows of output i. */
 static enum gate_status look_closely(struct device *d, const struct kg_problem *p,
                                      const struct operands *o, const struct reference *r,
                                      uint32_t i, double rms, struct verification *v,
@@ -223,12 +142,10 @@ static enum gate_status look_closely(struct device *d, const struct kg_problem *
 {
     struct look look;
     look_start(&look, p, &o->out[i], false, rms);
-    enum gate_status status = look_at_bands(d, &o->args.out[i], r->out[i].data, &look, err);
+    enum gate_status status = look_on_device(d, &look, &o->args.out[i], r->out[i].data, err);
     if (!status)
         say_look(v, &look);
-    if (status || !v->ok || look.seen == look.rows * look.columns)
-        return status;
-    return compare_pieces(d, &o->args.out[i], &o->out[i], r->out[i].data, rms, v, err);
+    return status;
 }
 
 static enum gate_status verify_output(struct device *d, const struct suite_case *c,
@@ -519,6 +436,9 @@ enum gate_status verify_arms(const struct verify_job *job, struct gate_error *er
     for (unsigned i = 0; i < job->n_arms && !status && job->tier != VERIFY_SMALL; i++)
         job->arms[i].verification.fingerprints.known = job->arms[i].verification.ok;
     note_vendor(job);
+    if (!status && job->arms[0].verification.ok && job->tier != VERIFY_SMALL &&
+        !tier_probes_itself(job->tier, &job->c->problem))
+        status = verify_large(job, err);
     if (status || !job->arms[0].verification.ok)
         return status;
     return tier_checks(job->device, &job->c->problem, job->seed, job->tier, &job->arms[0],

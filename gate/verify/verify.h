@@ -4,10 +4,11 @@
  * Each arm computes every input set into poisoned outputs among red zones; each output is compared
  * with an fp64 reference that the device computed by plain kernels of its own and that is
  * spot-checked against the CPU. The figure that decides is the relative Frobenius error
- * |x - ref| / |ref| of the whole output, of every tile and of every row: unlike allclose() with the
- * usual tolerances it sees a skipped tail, a wrong scale or an fp16 accumulator. The allclose()
- * figures are reported beside it. The candidate must also leave its inputs alone, give the same
- * bits again, and pass the checks of a tier (verify_tier.h).
+ * |x - ref| / |ref| of the whole output, of every tile and of every row (verify_look.h): unlike
+ * allclose() with the usual tolerances it sees a skipped tail, a wrong scale or an fp16
+ * accumulator. The allclose() figures are reported beside it. Nor may an element of a product be
+ * far off. The candidate must also leave its inputs alone, give the same bits again, be right on
+ * exact integers where it is large (verify_large.h), and pass the checks of a tier (verify_tier.h).
  */
 #ifndef GATE_VERIFY_VERIFY_H
 #define GATE_VERIFY_VERIFY_H

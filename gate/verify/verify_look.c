@@ -2,14 +2,15 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "../../kernels/reference/half.h"
+#include "device/host_parts.h"
 
-/* An element is called bad when it is further off than its own size and the rms explain; the
- * norms judge, this says where to look. */
+/* An element is bad when it is further off than so many limits of its own size and the rms. Errors
+ * of a product are alike over its elements, and below the limit as a root mean square: 8 times that
+ * is nobody's chance. Those of an attention are not; its rows are short and see to it. */
 #define BAD_FACTOR 8.0
+
+#define PART_FACTOR 3.0 /* limits, for rows and tiles */
 
 /* Rows and tiles are measured by their own norm, or by this share of what a row of average size
  * would have. A product's rows are alike, and short ones may cancel; those of an attention are not,
@@ -30,211 +31,118 @@ void look_index(const struct problem_tensor *t, int64_t index, char *text, size_
             (size_t)snprintf(text + used, size - used, "%s%lld", r ? ", " : "", (long long)at[r]);
 }
 
+static double share_of_norm(uint32_t op)
+{
+    return op == KG_OP_ATTENTION_FWD ? ATTENTION_NORM_SHARE : PRODUCT_NORM_SHARE;
+}
+
 void look_start(struct look *look, const struct kg_problem *p, const struct problem_tensor *about,
                 bool exact, double rms)
 {
+    double limit = problem_error_limit(p);
     *look = (struct look){.about = about,
                           .op = p->op,
-                          .dtype = p->dtype,
-                          .limit = problem_error_limit(p),
-                          .exact = exact,
+                          .limit = limit,
                           .rms = rms,
-                          .columns = about->shape[about->rank - 1],
-                          .first_bad.at = -1,
-                          .first_nonfinite.at = -1,
-                          .first_swallowed.at = -1,
-                          .worst_row_at = -1};
-    look->rows = problem_tensor_elements(about) / look->columns;
+                          .rule = {.exact = exact,
+                                   .least_rms = share_of_norm(p->op) * rms,
+                                   .bad_share = BAD_FACTOR * limit,
+                                   .bad_rms = rms}};
 }
 
-/* The reference as the output's dtype has it. */
-static double rounded(const struct look *look, double reference)
+enum gate_status look_on_host(struct look *look, const struct kg_tensor *got,
+                              const double *reference, struct gate_error *err)
 {
-    unsigned char bytes[sizeof(float)];
-    float value = (float)reference;
-    kg_store_float(bytes, look->dtype, 0, value);
-    return (double)kg_load_float(bytes, look->dtype, 0);
+    return host_parts(got, reference, &look->rule, &look->found, err);
 }
 
-static void note_first(struct look_element *first, int64_t index, double got, double expected)
+enum gate_status look_on_device(struct device *d, struct look *look, const struct kg_tensor *got,
+                                const double *reference, struct gate_error *err)
 {
-    if (first->at < 0 || index < first->at)
-        *first = (struct look_element){index, isnan(got) ? NAN : got, expected};
-}
-
-/* Those that are not finite, or must not be, are counted apart: one that is far off before them
- * would hide them. */
-static void note_bad(struct look *look, int64_t index, double got, double expected)
-{
-    look->bad++;
-    note_first(&look->first_bad, index, got, expected);
-    if (!isfinite(expected)) {
-        look->swallowed++;
-        note_first(&look->first_swallowed, index, got, expected);
-    } else if (!isfinite(got)) {
-        look->nonfinite++;
-        note_first(&look->first_nonfinite, index, got, expected);
-    }
-}
-
-/* Adds an element; its squared error goes to *error_sq, the reference's square to *reference_sq. */
-static void add(struct look *look, int64_t index, double got, double reference, double *error_sq,
-                double *reference_sq)
-{
-    double expected = rounded(look, reference);
-    *error_sq = *reference_sq = 0;
-    look->seen++;
-    if (!isfinite(expected) || look->exact) {
-        /* fp64 does not overflow: an infinite reference has an input that is not finite. */
-        bool right = got == expected || (isnan(got) && !isfinite(reference));
-        if (!right)
-            note_bad(look, index, got, expected);
-        return;
-    }
-    if (!isfinite(got)) {
-        note_bad(look, index, got, reference);
-        return;
-    }
-    double error = got - reference;
-    *error_sq = error * error;
-    *reference_sq = reference * reference;
-    if (!(fabs(error) <= BAD_FACTOR * look->limit * (fabs(reference) + look->rms)))
-        note_bad(look, index, got, reference);
-}
-
-/* Relative error of a part of `n` elements. */
-static double part_error(const struct look *look, double error_sq, double reference_sq, int64_t n)
-{
-    double share = look->op == KG_OP_ATTENTION_FWD ? ATTENTION_NORM_SHARE : PRODUCT_NORM_SHARE;
-    double least = share * share * look->rms * look->rms * (double)n;
-    double norm_sq = reference_sq > least ? reference_sq : least;
-    return norm_sq > 0 ? sqrt(error_sq / norm_sq) : sqrt(error_sq);
-}
-
-struct tile_sum {
-    double error_sq, reference_sq;
-    int64_t n;
-};
-
-static void end_row(struct look *look, int64_t row, double error_sq, double reference_sq)
-{
-    double error = part_error(look, error_sq, reference_sq, look->columns);
-    if (error > look->worst_row) {
-        look->worst_row = error;
-        look->worst_row_at = row;
-    }
-    look->error_sq += error_sq;
-    look->reference_sq += reference_sq;
-}
-
-static void end_tiles(struct look *look, struct tile_sum *tiles, int64_t n_tiles, int64_t tile_row)
-{
-    for (int64_t t = 0; t < n_tiles; t++) {
-        double error = part_error(look, tiles[t].error_sq, tiles[t].reference_sq, tiles[t].n);
-        if (error > look->worst_tile) {
-            look->worst_tile = error;
-            look->worst_tile_row = tile_row;
-            look->worst_tile_column = t;
-        }
-    }
-    memset(tiles, 0, (size_t)n_tiles * sizeof *tiles);
-}
-
-enum gate_status look_rows(struct look *look, const void *got, const double *reference,
-                           int64_t first, int64_t n, struct gate_error *err)
-{
-    int64_t n_tiles = (look->columns + LOOK_TILE - 1) / LOOK_TILE;
-    struct tile_sum *tiles = calloc((size_t)n_tiles, sizeof *tiles);
-    if (!tiles)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    for (int64_t row = first; row < first + n; row++) {
-        double row_error_sq = 0, row_reference_sq = 0;
-        for (int64_t column = 0; column < look->columns; column++) {
-            int64_t at = (row - first) * look->columns + column;
-            double error_sq, reference_sq;
-            add(look, row * look->columns + column, (double)kg_load_float(got, look->dtype, at),
-                reference[at], &error_sq, &reference_sq);
-            row_error_sq += error_sq;
-            row_reference_sq += reference_sq;
-            struct tile_sum *tile = &tiles[column / LOOK_TILE];
-            tile->error_sq += error_sq;
-            tile->reference_sq += reference_sq;
-            tile->n++;
-        }
-        end_row(look, row, row_error_sq, row_reference_sq);
-        if ((row + 1) % LOOK_TILE == 0 || row + 1 == first + n)
-            end_tiles(look, tiles, n_tiles, row / LOOK_TILE);
-    }
-    free(tiles);
-    return GATE_OK;
+    return device_compare_parts(d, got, reference, &look->rule, &look->found, err);
 }
 
 static double whole_error(const struct look *look)
 {
-    if (look->nonfinite)
-        return NAN;
-    return part_error(look, look->error_sq, look->reference_sq, look->seen);
+    const struct device_parts *f = &look->found;
+    double least_sq = look->rule.least_rms * look->rule.least_rms * (double)f->elements;
+    double norm_sq = fmax(f->reference_sq, least_sq);
+    return norm_sq > 0 ? sqrt(f->error_sq / norm_sq) : sqrt(f->error_sq);
 }
 
-/* "; first bad element [3, 17], row 3, tile (0, 0): expected 1, got 2" */
-static void say_first(const struct look *look, const struct look_element *first, char *text,
+/* "; first bad element [3, 17], in row 3 and tile (0, 0): expected 1, got 2" */
+static void say_first(const struct look *look, const struct device_element *first, char *text,
                       size_t size)
 {
     char where[96];
     if (first->at < 0)
         return;
     look_index(look->about, first->at, where, sizeof where);
-    int64_t row = first->at / look->columns, column = first->at % look->columns;
+    int64_t columns = look->about->shape[look->about->rank - 1];
+    int64_t row = first->at / columns, column = first->at % columns;
     snprintf(text, size,
              "; first bad element [%s], in row %lld and tile (%lld, %lld): expected %.9g, got %.9g",
-             where, (long long)row, (long long)(row / LOOK_TILE), (long long)(column / LOOK_TILE),
-             first->expected, first->got);
+             where, (long long)row, (long long)(row / DEVICE_TILE),
+             (long long)(column / DEVICE_TILE), first->reference,
+             isnan(first->value) ? NAN : first->value);
+}
+
+/* What is wrong with rows, tiles and elements; false when nothing is. */
+static bool say_part(const struct look *look, char *text, size_t size)
+{
+    const struct device_parts *f = &look->found;
+    double part = PART_FACTOR * look->limit;
+    if (!(f->worst_row <= part))
+        snprintf(text, size, "relative error %.3g of row %lld is over the limit of %.3g for a row",
+                 f->worst_row, (long long)f->worst_row_at, part);
+    else if (!(f->worst_tile <= part))
+        snprintf(text, size,
+                 "relative error %.3g of tile (%lld, %lld) is over the limit of %.3g for a tile",
+                 f->worst_tile, (long long)f->worst_tile_row, (long long)f->worst_tile_column,
+                 part);
+    else if (f->bad && look->rms > 0 && look->op != KG_OP_ATTENTION_FWD)
+        snprintf(text, size,
+                 "an element is off by over %.3g times its own size and the rms of %.3g together",
+                 look->rule.bad_share, look->rms);
+    else
+        return false;
+    return true;
 }
 
 bool look_is_right(const struct look *look, char *text, size_t size)
 {
-    char first[256] = "";
+    char first[256] = "", part[160];
+    const struct device_parts *f = &look->found;
     const char *name = look->about->name;
-    long long bad = (long long)look->bad, seen = (long long)look->seen;
-    double whole = whole_error(look), part = LOOK_PART_LIMIT * look->limit;
+    long long bad = (long long)f->bad, all = (long long)f->elements;
+    double whole = whole_error(look);
     say_first(look,
-              look->nonfinite   ? &look->first_nonfinite
-              : look->swallowed ? &look->first_swallowed
-                                : &look->first_bad,
+              f->nonfinite   ? &f->first_nonfinite
+              : f->swallowed ? &f->first_swallowed
+                             : &f->first_bad,
               first, sizeof first);
-    if (look->nonfinite) {
+    if (f->nonfinite)
         snprintf(text, size,
                  "output '%s': %lld of %lld elements are NaN, Inf or were never written%s", name,
-                 (long long)look->nonfinite, seen, first);
-    } else if (look->swallowed) {
+                 (long long)f->nonfinite, all, first);
+    else if (f->swallowed)
         snprintf(text, size,
                  "output '%s': %lld of %lld elements are not the NaN or infinity that they must "
                  "be%s",
-                 name, (long long)look->swallowed, seen, first);
-    } else if (look->exact && look->bad) {
+                 name, (long long)f->swallowed, all, first);
+    else if (look->rule.exact && f->bad)
         snprintf(text, size,
                  "output '%s': %lld of %lld elements are not exactly what they must be%s", name,
-                 bad, seen, first);
-    } else if (!(whole <= look->limit)) {
-        snprintf(
-            text, size,
-            "output '%s': relative error %.3g is over the limit of %.3g; %lld of %lld elements "
-            "are far off%s",
-            name, whole, look->limit, bad, seen, first);
-    } else if (!(look->worst_row <= part)) {
-        snprintf(
-            text, size,
-            "output '%s': relative error %.3g of row %lld is over the limit of %.3g for a row; "
-            "%lld of %lld elements are far off%s",
-            name, look->worst_row, (long long)look->worst_row_at, part, bad, seen, first);
-    } else if (!(look->worst_tile <= part)) {
+                 bad, all, first);
+    else if (!(whole <= look->limit))
         snprintf(text, size,
-                 "output '%s': relative error %.3g of tile (%lld, %lld) is over the limit of %.3g "
-                 "for a tile; %lld of %lld elements are far off%s",
-                 name, look->worst_tile, (long long)look->worst_tile_row,
-                 (long long)look->worst_tile_column, part, bad, seen, first);
-    } else {
+                 "output '%s': relative error %.3g is over the limit of %.3g; %lld of %lld "
+                 "elements are far off%s",
+                 name, whole, look->limit, bad, all, first);
+    else if (say_part(look, part, sizeof part))
+        snprintf(text, size, "output '%s': %s; %lld of %lld elements are far off%s", name, part,
+                 bad, all, first);
+    else
         return true;
-    }
     return false;
 }

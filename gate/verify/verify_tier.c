@@ -7,7 +7,7 @@
 #include "verify_shapes.h"
 #include "verify_state.h"
 
-/* The problem itself is probed where an image of it is not larger. */
+/* The problem itself is probed where an image of it is not larger; see verify_large.h else. */
 static const size_t own_image_max[VERIFY_TIERS] = {(size_t)8 << 20, (size_t)1 << 30, 0};
 static const unsigned repeats[VERIFY_TIERS] = {1, 20, 0};
 static const unsigned endurance[VERIFY_TIERS] = {60, 1000, 0};
@@ -27,6 +27,11 @@ bool verify_tier_parse(const char *name, enum verify_tier *out)
             return true;
         }
     return false;
+}
+
+bool tier_probes_itself(enum verify_tier tier, const struct kg_problem *p)
+{
+    return image_size(p, IMAGE_PADDED) <= own_image_max[tier];
 }
 
 /* Checks of one arm under way. */
@@ -118,7 +123,7 @@ static enum gate_status check_guarded(struct round *r, const struct kg_problem *
 static enum gate_status check_own(struct round *r, const struct kg_problem *p,
                                   struct gate_error *err)
 {
-    if (image_size(p, IMAGE_PADDED) > own_image_max[r->tier]) {
+    if (!tier_probes_itself(r->tier, p)) {
         r->arm->verification.left_out.too_large++;
         return GATE_OK;
     }

@@ -3,9 +3,9 @@
  *
  * Tiers. `commit` is what `gate run` asks of every change: every neighbour shape once or twice,
  * with layouts and probes dealt out in turn, and all probes on the problem itself where it is
- * small. `nightly` asks for every probe in every layout on more shapes, with more repeats. `small`
- * is what a sanitizer has time for: one probe on each neighbour shape, once, and not the problem
- * itself.
+ * small (else see verify_large.h). `nightly` asks for every probe in every layout on more shapes,
+ * with more repeats. `small` is what a sanitizer has time for: one probe on each neighbour shape,
+ * once, and not the problem itself.
  */
 #ifndef GATE_VERIFY_VERIFY_TIER_H
 #define GATE_VERIFY_VERIFY_TIER_H
@@ -17,6 +17,9 @@ enum verify_tier { VERIFY_COMMIT, VERIFY_NIGHTLY, VERIFY_SMALL, VERIFY_TIERS };
 const char *verify_tier_name(enum verify_tier tier);
 /* False when no tier is named so. */
 bool verify_tier_parse(const char *name, enum verify_tier *out);
+
+/* Does the tier ask the probes of the problem itself, since an image of it is not too large? */
+bool tier_probes_itself(enum verify_tier tier, const struct kg_problem *p);
 
 /* Called before each check, so that a hang or crash can be put down to it. `check` says what is
  * looked at, for people; "": the problem itself, on its own inputs. */
