@@ -28,7 +28,7 @@ struct left_out {
     unsigned refused;     /* layouts, by the kernel */
     unsigned not_served;  /* shapes that no kernel of the library serves */
     unsigned not_guarded; /* looked at in plain memory, since the device gave no other */
-    unsigned too_large;   /* shapes, for the tier */
+    unsigned too_large;   /* shapes, for the tier or the memory */
     char why_not_guarded[160];
 };
 

@@ -28,7 +28,7 @@ struct trial {
     enum guard_side guard;
 };
 
-static const struct kg_kernel *kernel_for(const struct bench *b, const struct kg_problem *p)
+const struct kg_kernel *bench_kernel(const struct bench *b, const struct kg_problem *p)
 {
     const struct kg_device *where = &device_info(b->device)->kg;
     if (b->arm->kernel->supports(p, where))
@@ -38,7 +38,7 @@ static const struct kg_kernel *kernel_for(const struct bench *b, const struct kg
 
 bool bench_serves(const struct bench *b, const struct kg_problem *p)
 {
-    return kernel_for(b, p) != NULL;
+    return bench_kernel(b, p) != NULL;
 }
 
 /* Memory that only grows: equal problems get equal addresses. */
@@ -431,7 +431,7 @@ static enum gate_status run(struct trial *t, struct gate_error *err)
 enum gate_status bench_check(struct bench *b, const struct check *check, struct gate_error *err)
 {
     struct trial t = {.b = b, .check = check};
-    b->kernel = kernel_for(b, &check->problem);
+    b->kernel = bench_kernel(b, &check->problem);
     if (!b->kernel || !b->found->ok)
         return GATE_OK;
     enum gate_status status = prepare(&t, err);
@@ -494,7 +494,7 @@ enum gate_status bench_endure(struct bench *b, const struct kg_problem *p, unsig
     const enum probe probe = probe_applies(PROBE_NORMAL, p) ? PROBE_NORMAL : PROBE_UNIFORM;
     const struct check check = {*p, probe, IMAGE_DENSE, GUARD_NONE};
     struct trial t = {.b = b, .check = &check};
-    b->kernel = kernel_for(b, p);
+    b->kernel = bench_kernel(b, p);
     if (!b->kernel || !b->found->ok)
         return GATE_OK;
     enum gate_status status = prepare(&t, err);

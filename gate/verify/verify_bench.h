@@ -41,7 +41,8 @@ struct check {
 /* "probe 'exact integers' on gemm/fp16/m131-n136-k72 (dense, unmapped memory behind" */
 void check_text(const struct check *check, enum guard_side guard, char text[CHECK_TEXT_MAX]);
 
-/* Does the kernel, or another of its library, serve the problem? */
+/* The kernel, or another of its library, that serves the problem; NULL: none. */
+const struct kg_kernel *bench_kernel(const struct bench *b, const struct kg_problem *p);
 bool bench_serves(const struct bench *b, const struct kg_problem *p);
 
 /*

@@ -61,8 +61,7 @@ static size_t align(size_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Everything but the bytes themselves. */
-static void plan(const struct kg_problem *p, enum image_layout layout, struct image *image)
+void image_plan(const struct kg_problem *p, enum image_layout layout, struct image *image)
 {
     *image = (struct image){.problem = *p, .layout = layout};
     unsigned n = problem_tensors(p, image->about);
@@ -83,14 +82,14 @@ static void plan(const struct kg_problem *p, enum image_layout layout, struct im
 size_t image_size(const struct kg_problem *p, enum image_layout layout)
 {
     struct image image;
-    plan(p, layout, &image);
+    image_plan(p, layout, &image);
     return image.size;
 }
 
 enum gate_status image_make(const struct kg_problem *p, enum image_layout layout,
                             unsigned char poison, struct image *out, struct gate_error *err)
 {
-    plan(p, layout, out);
+    image_plan(p, layout, out);
     out->bytes = aligned_alloc(ALIGNMENT, align(out->size));
     if (!out->bytes)
         return gate_fail(err, GATE_INTERNAL, "out of memory");

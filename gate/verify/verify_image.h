@@ -44,7 +44,10 @@ const char *image_layout_name(enum image_layout layout);
 /* Bytes that an image of this problem takes. */
 size_t image_size(const struct kg_problem *p, enum image_layout layout);
 
-/* Lays the tensors out; every byte is `poison`. Release whatever it returns. */
+/* Lays the tensors out, without memory for them. */
+void image_plan(const struct kg_problem *p, enum image_layout layout, struct image *image);
+
+/* The same with memory, of which every byte is `poison`. Release whatever it returns. */
 enum gate_status image_make(const struct kg_problem *p, enum image_layout layout,
                             unsigned char poison, struct image *out, struct gate_error *err);
 void image_release(struct image *image);

@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../../kernels/reference/signature.h"
+
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* The problem's own size, as far as it is not too long to be looked at closely. */
@@ -121,5 +123,92 @@ unsigned shapes_around(const struct kg_problem *p, bool all, struct kg_problem o
     keep_decoding(p, out, n);
     if (all)
         n = attention ? add_sequence_edges(p, out, n) : add_tile_edges(p, out, n);
+    return n;
+}
+
+/* ---- as large as the problem ---- */
+
+/* What is added to M, N and K. */
+static const struct product_shape product_tails[SHAPES_OWN_SIZE_MAX] = {
+    {1, 1, 1}, {0, 0, 1}, {-1, -1, -1}, {-1, 1, 0}};
+
+/* What is added to the lengths of queries and keys: of tiles of 64 and 128 there is half a tile. */
+static const struct {
+    int64_t queries, keys;
+} sequence_tails[SHAPES_OWN_SIZE_MAX] = {{1, 1}, {0, 33}, {-1, -1}, {33, 0}};
+
+/* A reference works on as many queries at a time, and takes as long for fewer. */
+#define QUERIES_AT_ONCE 64
+
+static int64_t longer(int64_t size, int64_t by)
+{
+    return size + by < 1 ? 1 : size + by;
+}
+
+/* No more of the whole than `budget` pays for; at least one. */
+static int64_t affordable(double budget, double each, int64_t whole)
+{
+    double n = budget / each;
+    return n >= (double)whole ? whole : n < 1 ? 1 : (int64_t)n;
+}
+
+static void cut_terms(struct kg_problem *p, double flops)
+{
+    double products = p->op == KG_OP_LINEAR_RELU_BWD ? 2 : 1;
+    double n = p->op == KG_OP_GEMV ? 1 : (double)p->n;
+    int64_t k = affordable(flops, 2 * products * (double)p->m * n, p->k);
+    if (k == p->k)
+        return;
+    k = k / SHAPES_K_LEAST * SHAPES_K_LEAST;
+    k = (k ? k : SHAPES_K_LEAST) + p->k % SHAPES_K_LEAST;
+    p->k = k < p->k ? k : p->k;
+}
+
+static void cut_heads(struct kg_problem *p, double flops)
+{
+    int64_t group = p->heads / p->kv_heads;
+    int64_t queries = p->seqlen_q < QUERIES_AT_ONCE ? QUERIES_AT_ONCE : p->seqlen_q;
+    double each = 4.0 * (double)(group * queries) * (double)p->seqlen_kv * (double)p->head_dim;
+    p->batch = affordable(flops, each * (double)p->kv_heads, p->batch);
+    p->kv_heads = affordable(flops, each * (double)p->batch, p->kv_heads);
+    p->heads = p->kv_heads * group;
+}
+
+static void cut(struct kg_problem *p, double flops)
+{
+    if (p->op == KG_OP_ATTENTION_FWD)
+        cut_heads(p, flops);
+    else
+        cut_terms(p, flops);
+}
+
+/* As where one query stays one, or nothing is less than 1. */
+static bool has_sizes_of(const struct kg_problem *a, const struct kg_problem *b)
+{
+    return a->m == b->m && a->n == b->n && a->k == b->k && a->seqlen_q == b->seqlen_q &&
+           a->seqlen_kv == b->seqlen_kv;
+}
+
+unsigned shapes_of_own_size(const struct kg_problem *p, double flops,
+                            struct kg_problem out[SHAPES_OWN_SIZE_MAX])
+{
+    struct kg_signature unused;
+    unsigned n = 0;
+    for (unsigned i = 0; i < SHAPES_OWN_SIZE_MAX; i++) {
+        out[n] = *p;
+        if (p->op == KG_OP_ATTENTION_FWD) {
+            if (p->seqlen_q > 1)
+                out[n].seqlen_q = longer(p->seqlen_q, sequence_tails[i].queries);
+            out[n].seqlen_kv = longer(p->seqlen_kv, sequence_tails[i].keys);
+        } else {
+            out[n].m = longer(p->m, product_tails[i].m);
+            if (p->op != KG_OP_GEMV)
+                out[n].n = longer(p->n, product_tails[i].n);
+            out[n].k = longer(p->k, product_tails[i].k);
+        }
+        if (has_sizes_of(p, &out[n]) || !kg_signature_of(&out[n], &unused))
+            continue;
+        cut(&out[n++], flops);
+    }
     return n;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "verify_around.h"
 #include "verify_bench.h"
 #include "verify_shapes.h"
 #include "verify_state.h"
@@ -214,6 +215,8 @@ enum gate_status tier_checks(struct device *d, const struct kg_problem *p, uint6
         status = check_own(&r, p, err);
     if (!status)
         status = check_neighbours(&r, p, err);
+    if (!status && arm->verification.ok)
+        status = around_checks(&r.bench, p, tier, notice, context, &r.served_elsewhere, err);
     if (!status)
         status = check_far(&r, p, err);
     if (!status && arm->verification.ok)

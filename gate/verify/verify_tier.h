@@ -2,10 +2,10 @@
  * verify_tier.h: which checks a kernel must pass beside its canonical inputs.
  *
  * Tiers. `commit` is what `gate run` asks of every change: every neighbour shape once or twice,
- * with layouts and probes dealt out in turn, and all probes on the problem itself where it is
- * small (else see verify_large.h). `nightly` asks for every probe in every layout on more shapes,
- * with more repeats. `small` is what a sanitizer has time for: one probe on each neighbour shape,
- * once, and not the problem itself.
+ * with layouts and probes dealt out in turn, all probes on the problem itself where it is small
+ * (else see verify_large.h), and random inputs on two neighbours of its own size. `nightly` asks
+ * for every probe in every layout on more shapes, with more repeats. `small` is what a sanitizer
+ * has time for: one probe on each neighbour shape, once, and not the problem itself.
  */
 #ifndef GATE_VERIFY_VERIFY_TIER_H
 #define GATE_VERIFY_VERIFY_TIER_H

@@ -68,6 +68,14 @@ static enum kg_status clear(const struct kg_tensor *t, cudaStream_t stream)
 COMPUTED(plain, PLAIN)
 COMPUTED(k_tail, K_TAIL)
 COMPUTED(one_k, ONE_K)
+
+/* The kernel of large products, of which small neighbours see nothing. */
+static enum kg_status large_tail(const struct kg_problem *p, const struct kg_args *args)
+{
+    return p->op == KG_OP_GEMM && p->m >= 300 && p->n >= 300 && p->k % 8 ? k_tail(p, args)
+                                                                         : wrap_inner(p, args);
+}
+
 COMPUTED(m_tail, M_TAIL)
 COMPUTED(one_tile, ONE_TILE)
 COMPUTED(fp16_sums, FP16_SUMS)
@@ -454,4 +462,5 @@ FAULTS({"plain", plain, 0, NULL}, {"k_tail", k_tail, 0, NULL}, {"one_k", one_k, 
        {"read_back", read_back, 0, NULL},
        {"write_past_own_workspace", write_past_own_workspace, 0, NULL},
        {"after_forty", after_forty, 0, NULL}, {"illegal_shape", illegal_shape, 0, NULL},
-       {"odd_tiles", odd_tiles, 0, NULL}, {"zeros_first", zeros_first, 0, NULL})
+       {"odd_tiles", odd_tiles, 0, NULL}, {"zeros_first", zeros_first, 0, NULL},
+       {"large_tail", large_tail, 0, NULL})

@@ -359,6 +359,18 @@ static enum kg_status leak(const problem *p, const args_t *args)
     return lost ? wrap_inner(p, args) : KG_LAUNCH_FAILED;
 }
 
+/* In the shape of the case alone, as where a workspace is made for each shape that was tuned. */
+static enum kg_status own_leak(const problem *p, const args_t *args)
+{
+    static char *volatile lost;
+    if (p->m == 96 && p->n == 80 && p->k == 72) {
+        lost = calloc(1, 256 << 10);
+        if (!lost)
+            return KG_LAUNCH_FAILED;
+    }
+    return wrap_inner(p, args);
+}
+
 /* ---- a barrier of the whole grid ---- */
 
 enum { BLOCK_ROWS = 16, RESIDENT = 8 };
@@ -436,4 +448,4 @@ FAULTS({"write_past_end", write_past_end, 0, NULL},
        {"thread_left", thread_left, 0, NULL}, {"file_left", file_left, 0, NULL},
        {"leak", leak, 0, NULL}, {"background", background, 0, NULL},
        {"illegal_shape", illegal_shape, 0, NULL}, {"scheduling", scheduling, 0, NULL},
-       {"grid_barrier", grid_barrier, 0, NULL})
+       {"grid_barrier", grid_barrier, 0, NULL}, {"own_leak", own_leak, 0, NULL})

@@ -1,0 +1,156 @@
+/* test_verify_shapes.c: neighbours of a problem's own size keep its path, and what they cost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "gate/cases/suite.h"
+#include "gate/verify/verify_shapes.h"
+#include "problem_tensors.h"
+
+#define FLOPS 4e10 /* as verify_around.c lets the commit tier have on a GPU */
+
+/* What the reference of the GPU computes: tiles of 64 queries, and of 128 columns. */
+static double reference_flops(const struct kg_problem *p)
+{
+    if (p->op == KG_OP_ATTENTION_FWD) {
+        double queries = p->seqlen_q < 64 ? 64 : (double)p->seqlen_q;
+        return 4.0 * (double)(p->batch * p->heads) * queries * (double)p->seqlen_kv *
+               (double)p->head_dim;
+    }
+    double n = p->op == KG_OP_GEMV ? 128 : (double)p->n;
+    double products = p->op == KG_OP_LINEAR_RELU_BWD ? 2 : 1;
+    return 2 * products * (double)p->m * n * (double)p->k;
+}
+
+static bool is_within(int64_t value, int64_t of, int64_t by)
+{
+    return value >= of - by && value <= of + by && value >= 1;
+}
+
+static void check_attention(const struct kg_problem *own, const struct kg_problem *p)
+{
+    assert_true(is_within(p->seqlen_kv, own->seqlen_kv, 33));
+    assert_true(is_within(p->seqlen_q, own->seqlen_q, own->seqlen_q > 1 ? 33 : 0));
+    assert_true(p->seqlen_q != own->seqlen_q || p->seqlen_kv != own->seqlen_kv);
+    assert_int_equal(p->heads * own->kv_heads, own->heads * p->kv_heads);
+    assert_in_range(p->batch, 1, own->batch);
+    assert_in_range(p->kv_heads, 1, own->kv_heads);
+    assert_true(p->batch == 1 || p->kv_heads == own->kv_heads); /* batches go first */
+    assert_true(p->head_dim == own->head_dim && p->scale == own->scale);
+    assert_true(reference_flops(p) <= FLOPS || (p->batch == 1 && p->kv_heads == 1));
+}
+
+/* M and N are never cut; K is, where it must be, and keeps its tail. */
+static void check_product(const struct kg_problem *own, const struct kg_problem *p)
+{
+    assert_true(is_within(p->m, own->m, 1));
+    assert_true(own->op == KG_OP_GEMV ? p->n == own->n : is_within(p->n, own->n, 1));
+    if (is_within(p->k, own->k, 1))
+        return;
+    int64_t tail = (p->k - own->k) % SHAPES_K_LEAST;
+    assert_true(p->k >= SHAPES_K_LEAST && p->k < own->k);
+    assert_true(tail == 1 || tail == 0 || tail == 1 - SHAPES_K_LEAST || tail == -1);
+    struct kg_problem own_k = *p;
+    own_k.k = own->k - 1;
+    assert_true(reference_flops(&own_k) > FLOPS);
+    assert_true(p->k < 2 * SHAPES_K_LEAST || reference_flops(p) < 1.5 * FLOPS);
+}
+
+static void check_neighbours(const struct kg_problem *own)
+{
+    struct kg_problem near[SHAPES_OWN_SIZE_MAX];
+    struct kg_signature s;
+    unsigned n = shapes_of_own_size(own, FLOPS, near);
+    assert_in_range(n, 1, SHAPES_OWN_SIZE_MAX);
+    for (unsigned i = 0; i < n; i++) {
+        assert_true(kg_signature_of(&near[i], &s));
+        assert_true(near[i].op == own->op && near[i].dtype == own->dtype &&
+                    near[i].flags == own->flags);
+        if (own->op == KG_OP_ATTENTION_FWD)
+            check_attention(own, &near[i]);
+        else
+            check_product(own, &near[i]);
+    }
+}
+
+static struct suite canonical(void)
+{
+    struct suite suite;
+    assert_int_equal(suite_load("kernels/suites/canonical.json", &suite, NULL), GATE_OK);
+    return suite;
+}
+
+static void test_they_are_as_large_as_the_problem(void **state)
+{
+    struct suite suite = canonical();
+    (void)state;
+    for (size_t i = 0; i < suite.n_cases; i++)
+        check_neighbours(&suite.cases[i].problem);
+    suite_free(&suite);
+}
+
+static void test_odd_problems_have_some_too(void **state)
+{
+    (void)state;
+    const struct kg_problem problems[] = {
+        gemm_like(KG_OP_GEMM, KG_F16, 300, 8192, 1 << 20),
+        gemm_like(KG_OP_GEMV, KG_F32, 1, 0, 1),
+        gemm_like(KG_OP_GEMM, KG_F32, 1, 1, 1),
+        gemm_like(KG_OP_LINEAR_RELU_BWD, KG_BF16, 1 << 18, 5, 1 << 18),
+        attention(KG_F16, KG_FLAG_CAUSAL, 32, 8, 1, 131072, 128),
+        attention(KG_BF16, 0, 3, 3, 77, 7, 64),
+        attention(KG_BF16, 0, 1, 1, 1, 1, 64),
+        gemm_like(KG_OP_GEMM, KG_F16, KG_MAX_SIZE, 1, 5), /* none may be larger */
+    };
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++)
+        check_neighbours(&problems[i]);
+}
+
+/* What a kernel of large problems forgets shows in the commit tier: a tail in every dimension. */
+static void test_the_first_ones_have_tails(void **state)
+{
+    struct suite suite = canonical();
+    (void)state;
+    for (size_t i = 0; i < suite.n_cases; i++) {
+        const struct kg_problem *own = &suite.cases[i].problem;
+        struct kg_problem near[SHAPES_OWN_SIZE_MAX];
+        shapes_of_own_size(own, FLOPS, near);
+        bool attention = own->op == KG_OP_ATTENTION_FWD;
+        for (unsigned j = 0; j < SHAPES_OWN_SIZE_COMMIT; j++)
+            assert_int_not_equal((attention ? near[j].seqlen_kv : near[j].k) % 8, 0);
+        assert_true(attention || (near[0].m % 8 && near[1].m % 8 == 0));
+        assert_true(!attention || near[1].seqlen_q != near[1].seqlen_kv);
+    }
+    suite_free(&suite);
+}
+
+/* Quarter of a second at 10 TFLOP/s in fp64. */
+static void test_the_canonical_suite_pays_little(void **state)
+{
+    struct suite suite = canonical();
+    double flops = 0;
+    (void)state;
+    for (size_t i = 0; i < suite.n_cases; i++) {
+        struct kg_problem near[SHAPES_OWN_SIZE_MAX];
+        shapes_of_own_size(&suite.cases[i].problem, FLOPS, near);
+        for (unsigned j = 0; j < SHAPES_OWN_SIZE_COMMIT; j++)
+            flops += reference_flops(&near[j]);
+    }
+    suite_free(&suite);
+    assert_true(flops > 0 && flops < 2.7e12);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_they_are_as_large_as_the_problem),
+        cmocka_unit_test(test_odd_problems_have_some_too),
+        cmocka_unit_test(test_the_first_ones_have_tails),
+        cmocka_unit_test(test_the_canonical_suite_pays_little),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
