@@ -7,6 +7,7 @@
 
 #include "../../kernels/reference/half.h"
 #include "base/clock.h"
+#include "verify_endure.h"
 #include "verify_large.h"
 #include "verify_look.h"
 #include "verify_probe.h"
@@ -441,6 +442,9 @@ enum gate_status verify_arms(const struct verify_job *job, struct gate_error *er
         status = verify_large(job, err);
     if (status || !job->arms[0].verification.ok)
         return status;
-    return tier_checks(job->device, &job->c->problem, job->seed, job->tier, &job->arms[0],
-                       job->notice, job->context, err);
+    status = tier_checks(job->device, &job->c->problem, job->seed, job->tier, &job->arms[0],
+                         job->notice, job->context, err);
+    if (status || !job->arms[0].verification.ok || job->tier == VERIFY_SMALL)
+        return status;
+    return endure_own(job, &job->arms[0], err);
 }

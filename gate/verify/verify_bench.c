@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verify_endure.h"
 #include "verify_look.h"
-#include "verify_state.h"
 
 #define WORKSPACE_MAX ((uint64_t)1 << 30)
 #define STEADY_AFTER 10 /* launches that may still fill a pool; of more that endure */
@@ -443,27 +443,6 @@ enum gate_status bench_check(struct bench *b, const struct check *check, struct 
     return status;
 }
 
-/* What launches may lose, before them, after the first half and at the end. */
-struct means {
-    struct state_memory process[3];
-    struct device_state device[3];
-};
-
-static enum gate_status count_means(struct trial *t, struct means *m, unsigned at,
-                                    struct gate_error *err)
-{
-    m->process[at] = state_memory();
-    return device_state_read(t->b->device, &m->device[at], err);
-}
-
-static void find_leaks(struct trial *t, const struct means *m, unsigned launches)
-{
-    /* A CUDA driver takes memory of the process when it pleases. */
-    if (device_info(t->b->device)->kg.kind == KG_DEVICE_HOST)
-        state_find_leak(&m->process[0], &m->process[2], launches, t->b->found);
-    state_find_device_leak(m->device, launches, t->b->found);
-}
-
 static enum gate_status endure(struct trial *t, unsigned launches, struct gate_error *err)
 {
     bool refused;
@@ -474,7 +453,7 @@ static enum gate_status endure(struct trial *t, unsigned launches, struct gate_e
         status = look(t, true, err);
     for (unsigned i = 1; i < launches && t->b->found->ok && !status; i++) {
         if (i == STEADY_AFTER || i == middle)
-            status = count_means(t, &means, i == middle, err);
+            status = means_count(t->b->device, &means, i == middle, err);
         if (!status)
             status = launch_once(t, &refused, err);
         if (!status)
@@ -482,9 +461,9 @@ static enum gate_status endure(struct trial *t, unsigned launches, struct gate_e
     }
     if (status || !t->b->found->ok)
         return status;
-    status = count_means(t, &means, 2, err);
+    status = means_count(t->b->device, &means, 2, err);
     if (!status)
-        find_leaks(t, &means, launches - STEADY_AFTER);
+        means_compare(t->b->device, &means, launches - STEADY_AFTER, t->b->found);
     return status;
 }
 

@@ -54,8 +54,8 @@ bool bench_serves(const struct bench *b, const struct kg_problem *p);
 enum gate_status bench_check(struct bench *b, const struct check *check, struct gate_error *err);
 
 /*
- * Many launches (dozens) on the same operands: the results stay the same bits, and no memory is
- * lost on the way, of the process on the host and of the device elsewhere.
+ * Many launches (dozens) on the same operands: the results stay the same bits, and nothing is lost
+ * on the way (verify_endure.h).
  */
 enum gate_status bench_endure(struct bench *b, const struct kg_problem *p, unsigned launches,
                               struct gate_error *err);

@@ -18,6 +18,7 @@
 #define LEAK_BYTES 64           /* of the heap, a launch */
 #define LEAK_ADDRESS_BYTES 4096 /* of the address space */
 #define LEAK_DEVICE_BYTES ((size_t)128 << 10)
+#define GATHERED 3 /* threads, files or children in half of an endurance, at least */
 
 static unsigned float_control(void)
 {
@@ -76,6 +77,12 @@ static unsigned count_children(void)
     return n;
 }
 
+struct state_counts state_count(void)
+{
+    return (struct state_counts){count_entries("/proc/self/task"), count_entries("/proc/self/fd"),
+                                 count_children()};
+}
+
 void state_read(bool counted, struct state *out)
 {
     *out = (struct state){.float_control = float_control()};
@@ -90,11 +97,8 @@ void state_read(bool counted, struct state *out)
     umask(out->umask);
     out->scheduler = sched_getscheduler(0);
     out->niceness = getpriority(PRIO_PROCESS, 0);
-    if (!counted)
-        return;
-    out->threads = count_entries("/proc/self/task");
-    out->files = count_entries("/proc/self/fd");
-    out->children = count_children();
+    if (counted)
+        out->counts = state_count();
 }
 
 static void say_of(struct verification *v, const char *whose, const char *what)
@@ -128,11 +132,11 @@ void state_compare(const struct state *before, const struct state *now, struct v
         say(v, "the file mode mask");
     if (before->scheduler != now->scheduler || before->niceness != now->niceness)
         say(v, "how it is scheduled");
-    if (now->threads > before->threads)
+    if (now->counts.threads > before->counts.threads)
         say(v, "the number of threads");
-    if (now->files > before->files)
+    if (now->counts.files > before->counts.files)
         say(v, "the number of open files");
-    if (now->children > before->children)
+    if (now->counts.children > before->counts.children)
         say(v, "the number of child processes");
 }
 
@@ -155,20 +159,55 @@ struct state_memory state_memory(void)
     return m;
 }
 
-void state_find_leak(const struct state_memory *before, const struct state_memory *now,
-                     unsigned launches, struct verification *v)
+static size_t growth(size_t before, size_t now)
 {
-    size_t heap = now->heap_bytes > before->heap_bytes ? now->heap_bytes - before->heap_bytes : 0;
-    size_t address =
-        now->address_bytes > before->address_bytes ? now->address_bytes - before->address_bytes : 0;
-    if (heap < (size_t)launches * LEAK_BYTES && address < (size_t)launches * LEAK_ADDRESS_BYTES)
+    return now > before ? now - before : 0;
+}
+
+static bool is_lost(const size_t at[3], size_t least)
+{
+    return growth(at[0], at[1]) >= least && growth(at[1], at[2]) >= least;
+}
+
+void state_find_leak(const struct state_memory at[3], unsigned launches, struct verification *v)
+{
+    const size_t heap[3] = {at[0].heap_bytes, at[1].heap_bytes, at[2].heap_bytes};
+    const size_t address[3] = {at[0].address_bytes, at[1].address_bytes, at[2].address_bytes};
+    const size_t half = launches / 2;
+    if (!half ||
+        (!is_lost(heap, half * LEAK_BYTES) && !is_lost(address, half * LEAK_ADDRESS_BYTES)))
         return;
     v->ok = false;
     if (!v->message[0])
         snprintf(v->message, sizeof v->message,
                  "the kernel loses memory: %zu bytes of the heap and %zu of the address space in "
                  "%u launches",
-                 heap, address, launches);
+                 growth(heap[0], heap[2]), growth(address[0], address[2]), launches);
+}
+
+static void find_gathering(const unsigned at[3], unsigned launches, const char *what,
+                           struct verification *v)
+{
+    const size_t counts[3] = {at[0], at[1], at[2]}, half = launches / 2;
+    const size_t least = half / 2 > GATHERED ? half / 2 : GATHERED;
+    if (!is_lost(counts, least))
+        return;
+    v->ok = false;
+    if (!v->message[0])
+        snprintf(v->message, sizeof v->message,
+                 "the kernel leaves something behind: the number of %s grew by %zu in %u launches",
+                 what, counts[2] - counts[0], launches);
+}
+
+void state_find_gathering(const struct state_counts at[3], unsigned launches,
+                          struct verification *v)
+{
+    const unsigned threads[3] = {at[0].threads, at[1].threads, at[2].threads};
+    const unsigned files[3] = {at[0].files, at[1].files, at[2].files};
+    const unsigned children[3] = {at[0].children, at[1].children, at[2].children};
+    find_gathering(threads, launches, "threads", v);
+    find_gathering(files, launches, "open files", v);
+    find_gathering(children, launches, "child processes", v);
 }
 
 /* What this process took if the driver tells, else what anybody did. */

@@ -13,6 +13,13 @@
 
 #include "launch/arm.h"
 
+/* What a process has of each. */
+struct state_counts {
+    unsigned threads, files, children;
+};
+
+struct state_counts state_count(void);
+
 struct state {
     unsigned float_control; /* rounding, flushing of subnormals, exception masks */
     char folder[512];
@@ -21,7 +28,7 @@ struct state {
     char affinity[256];
     mode_t umask;
     int scheduler, niceness;
-    unsigned threads, files, children;
+    struct state_counts counts;
 };
 
 /* `counted`: also threads, files and children, which a CUDA driver makes when it pleases. */
@@ -54,8 +61,13 @@ enum gate_status state_compare_device(const struct device_state *before,
 void state_find_device_leak(const struct device_state at[3], unsigned launches,
                             struct verification *v);
 
-/* Does each of so many launches lose memory? Then says so in v. */
-void state_find_leak(const struct state_memory *before, const struct state_memory *now,
-                     unsigned launches, struct verification *v);
+/* Does each of so many launches lose memory? Then says so in v. `at` as above: what is kept for
+ * good, by one half of them alone, is not lost. */
+void state_find_leak(const struct state_memory at[3], unsigned launches, struct verification *v);
+
+/* Does every launch, or every other one, leave a thread, a file or a child behind? Then says so in
+ * v. `at` as above: what a driver makes when it pleases is not that many in either half. */
+void state_find_gathering(const struct state_counts at[3], unsigned launches,
+                          struct verification *v);
 
 #endif

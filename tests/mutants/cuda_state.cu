@@ -1,5 +1,6 @@
 /* CUDA: launches that leave the device other than they found it. */
 #include <cuda_runtime.h>
+#include <unistd.h>
 
 #include "faults.h"
 
@@ -22,6 +23,21 @@ static enum kg_status leak(const struct kg_problem *p, const struct kg_args *arg
     return wrap_inner(p, args);
 }
 
+/* In the shape of the case alone. */
+static enum kg_status own_leak(const struct kg_problem *p, const struct kg_args *args)
+{
+    return p->m == 96 && p->n == 80 && p->k == 72 ? leak(p, args) : wrap_inner(p, args);
+}
+
+/* Fewer than a process may have. */
+static enum kg_status file_left(const struct kg_problem *p, const struct kg_args *args)
+{
+    static unsigned launches;
+    if (launches++ < 800 && dup(STDERR_FILENO) < 0)
+        return KG_LAUNCH_FAILED;
+    return wrap_inner(p, args);
+}
+
 /* All that there is but a little, in ever smaller pieces, at the first launch. */
 static enum kg_status eat_memory(const struct kg_problem *p, const struct kg_args *args)
 {
@@ -37,4 +53,5 @@ static enum kg_status eat_memory(const struct kg_problem *p, const struct kg_arg
 }
 
 FAULTS({"persisting_l2", persisting_l2, 0, NULL}, {"leak", leak, 0, NULL},
-       {"eat_memory", eat_memory, 0, NULL})
+       {"eat_memory", eat_memory, 0, NULL}, {"own_leak", own_leak, 0, NULL},
+       {"file_left", file_left, 0, NULL})

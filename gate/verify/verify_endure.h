@@ -1,0 +1,39 @@
+/*
+ * verify_endure.h: what many launches lose of what they need.
+ *
+ * A launch that loses a little each time shows in many: counted before them, after the first half
+ * and at the end, it is what grows in both halves. What a kernel keeps for good grows in one.
+ */
+#ifndef GATE_VERIFY_VERIFY_ENDURE_H
+#define GATE_VERIFY_VERIFY_ENDURE_H
+
+#include "verify_state.h"
+#include "verify_tier.h"
+
+struct verify_job;
+
+/* What launches may lose, at the three moments. */
+struct means {
+    struct state_memory process[3];
+    struct state_counts counts[3];
+    struct device_state device[3];
+};
+
+enum gate_status means_count(struct device *d, struct means *m, unsigned at,
+                             struct gate_error *err);
+
+/* Were they lost in so many launches? Then says so in v. */
+void means_compare(struct device *d, const struct means *m, unsigned launches,
+                   struct verification *v);
+
+/* How many launches of `ns` each there is time for; an even number. */
+unsigned endure_launches(enum verify_tier tier, double ns);
+
+/*
+ * Many launches of the arm on the problem itself, whose inputs are those of input set 0: nothing is
+ * lost, and the results stay the same bits. What is wrong stands in arm->verification; status as
+ * that of bench_check().
+ */
+enum gate_status endure_own(const struct verify_job *job, struct arm *arm, struct gate_error *err);
+
+#endif
