@@ -317,6 +317,15 @@ static enum gate_status check_neighbour(struct around *a, const struct kg_proble
     return status;
 }
 
+static void say_check(const struct bench *b, const struct kg_problem *p, tier_notice_fn notice,
+                      void *context)
+{
+    char id[PROBLEM_ID_MAX], said[PROBLEM_ID_MAX + 32];
+    problem_id(p, id);
+    snprintf(said, sizeof said, "probe '%s' on %s", probe_name(PROBE_NORMAL), id);
+    notice(context, b->arm, said);
+}
+
 enum gate_status around_checks(const struct bench *b, const struct kg_problem *p,
                                enum verify_tier tier, tier_notice_fn notice, void *context,
                                bool *served, struct gate_error *err)
@@ -336,7 +345,7 @@ enum gate_status around_checks(const struct bench *b, const struct kg_problem *p
         *served |= serves;
         if (!serves)
             continue;
-        notice(context, b->arm);
+        say_check(b, &around[i], notice, context);
         status = check_neighbour(&a, &around[i], i, tier, err);
     }
     device_free(b->device, &a.slab);

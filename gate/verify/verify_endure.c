@@ -85,7 +85,7 @@ enum gate_status endure_own(const struct verify_job *job, struct arm *arm, struc
     struct means means = {0};
     uint64_t first = 0, last = 0;
     double ns = 0;
-    job->notice(job->context, arm);
+    job->notice(job->context, arm, "many launches on the problem itself");
     enum gate_status status = launch_timed(job, arm, &ns, &first, err);
     unsigned n = endure_launches(job->tier, ns);
     if (!status)
