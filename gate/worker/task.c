@@ -213,6 +213,13 @@ static const struct arm *guilty_arm(const struct task *t)
     return &t->arms[0];
 }
 
+/* What was said of it tells where, if it is of this fault. */
+static const char *what_was_wrong(const struct arm *arm, const struct gate_error *err)
+{
+    const char *said = arm->verification.message;
+    return strstr(said, err->message) ? said : err->message;
+}
+
 struct outcome {
     const char *name;
     char message[900];
@@ -253,8 +260,8 @@ static struct outcome run(struct worker *w, struct task *t)
         /* A calibration has but one library, twice. */
         bool candidate = arm->role == ARM_CANDIDATE || t->n_shares;
         o.name = candidate ? "wrong" : "provider";
-        snprintf(o.message, sizeof o.message, "%s%s%.500s", candidate ? "" : arm_label(arm),
-                 candidate ? "" : ": ", err.message);
+        snprintf(o.message, sizeof o.message, "%s%s%.800s", candidate ? "" : arm_label(arm),
+                 candidate ? "" : ": ", what_was_wrong(arm, &err));
     } else {
         o.name = "environment";
         snprintf(o.message, sizeof o.message, "%.690s", err.message);

@@ -9,7 +9,7 @@
 
 enum {
     THREADS = 128,
-    VERIFIED = 3000,      /* launches; verification asks for fewer, and a few samples for more */
+    VERIFIED = 600,       /* launches; verification asks for fewer, and a few samples for more */
     RESULT_MAX = 1 << 16, /* elements */
     SEEN_MAX = 8192,
     OWN_FIRST = 150, /* launches of the first problem before any other, when it is verified */
