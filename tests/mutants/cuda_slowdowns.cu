@@ -9,7 +9,7 @@
 
 enum {
     FIRST_CALLS = 200,
-    SLOW_NS = 50000, /* many times what a small attention takes */
+    SLOW_NS = 25000, /* some times what a small attention takes */
     LOOKS = 8,
     COLD_CYCLES = 400, /* a load that misses the L2 takes longer, one that hits it does not */
     THREADS = 32,
