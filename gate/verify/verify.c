@@ -207,9 +207,8 @@ static struct arm_launch verifying_launch(const struct verify_job *job, const st
     return (struct arm_launch){arm, arm->kernel, &job->c->problem, job->operands, 1, inner};
 }
 
-/* One launch, and what the device says of it. */
-static enum gate_status launch_arm(const struct verify_job *job, struct arm *arm,
-                                   struct gate_error *err)
+enum gate_status verify_launch(const struct verify_job *job, struct arm *arm,
+                               struct gate_error *err)
 {
     struct arm_launch launch = verifying_launch(job, arm);
     enum gate_status status = device_launch_checked(job->device, arm_launch, &launch, 0, err);
@@ -244,7 +243,7 @@ static enum gate_status repeat(const struct verify_job *job, struct arm *arm,
     for (int i = 0; i < REPEATS_MAX && !status && v->ok; i++) {
         if (i >= REPEATS_MIN && clock_ns() > end_ns)
             break;
-        status = launch_arm(job, arm, err);
+        status = verify_launch(job, arm, err);
         if (!status && (arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC)) {
             status =
                 verify_outputs(job->device, job->c, job->operands, job->reference, false, v, err);
@@ -362,7 +361,7 @@ static enum gate_status verify_once(const struct verify_job *job, struct arm *ar
     if (!status && w.bytes)
         status = device_fill_bytes(d, w.data, poison, w.bytes, err);
     if (!status)
-        status = launch_arm(job, arm, err);
+        status = verify_launch(job, arm, err);
     if (status)
         return status;
     arm->verification.seeds++;

@@ -47,6 +47,10 @@ struct verify_job {
  */
 enum gate_status verify_arms(const struct verify_job *job, struct gate_error *err);
 
+/* One launch on the job's operands, waited for. GATE_WRONG stands in arm->verification too. */
+enum gate_status verify_launch(const struct verify_job *job, struct arm *arm,
+                               struct gate_error *err);
+
 /* Compares the outputs in `o` with `r` once more, `closely` by tile and row too, and adds what it
  * finds to `v`. */
 enum gate_status verify_outputs(struct device *d, const struct suite_case *c,

@@ -43,26 +43,12 @@ unsigned endure_launches(enum verify_tier tier, double ns)
     return (unsigned)n / 2 * 2;
 }
 
-static enum gate_status launch(const struct verify_job *job, struct arm *arm,
-                               struct gate_error *err)
-{
-    struct arm_launch launch = {arm,           arm->kernel, &job->c->problem,
-                                job->operands, 1,           job->workspace};
-    enum gate_status status = device_launch_checked(job->device, arm_launch, &launch, 0, err);
-    if (status == GATE_WRONG) {
-        arm->verification.ok = false;
-        snprintf(arm->verification.message, sizeof arm->verification.message, "%.800s",
-                 err->message);
-    }
-    return status;
-}
-
 /* The first launch, and how long it took. */
 static enum gate_status launch_timed(const struct verify_job *job, struct arm *arm, double *ns,
                                      uint64_t *hash, struct gate_error *err)
 {
     double begin_ns = clock_ns();
-    enum gate_status status = launch(job, arm, err);
+    enum gate_status status = verify_launch(job, arm, err);
     *ns = clock_ns() - begin_ns;
     return status ? status : operands_hash_outputs(job->device, job->operands, 1, hash, err);
 }
@@ -72,7 +58,7 @@ static enum gate_status launch_counted(const struct verify_job *job, struct arm 
 {
     enum gate_status status = means_count(job->device, means, 0, err);
     for (unsigned i = 0; i < n && !status; i++) {
-        status = launch(job, arm, err);
+        status = verify_launch(job, arm, err);
         if (!status && i + 1 == n / 2)
             status = means_count(job->device, means, 1, err);
     }
