@@ -5,10 +5,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "worker/worker.h"
-#include "server/store/store.h"
 #include "version.h"
-
-#define TELL_MS 5000 /* of a long migration */
 
 static const struct {
     const char *name;
@@ -62,15 +59,9 @@ static int dispatch(int argc, char **argv)
     return GATE_USAGE;
 }
 
-static void on_migration(const char *sentence)
-{
-    fprintf(stderr, "gate: %s\n", sentence);
-}
-
 /* What was printed into a full disk or a closed pipe was not printed. */
 int main(int argc, char **argv)
 {
-    store_on_migration(on_migration, TELL_MS);
     int code = dispatch(argc, argv);
     bool lost = fflush(stdout) || ferror(stdout);
     return lost && !code ? GATE_IO : code;

@@ -3,13 +3,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "ops/log.h"
-#include "watch/notify.h"
 #include "command/server_commands.h"
-#include "store/store.h"
 #include "version.h"
-
-#define TELL_MS 5000 /* of a long migration */
 
 static const struct {
     const char *name;
@@ -33,20 +28,12 @@ static enum gate_status dispatch(int argc, char **argv, struct gate_error *err)
     return server_serve(argc, argv, err);
 }
 
-/* Else systemd ends a start that takes longer than a minute and a half. */
-static void on_migration(const char *sentence)
-{
-    log_message(LOG_LEVEL_INFO, "%s", sentence);
-    notify_send("EXTEND_TIMEOUT_USEC=300000000");
-}
-
 /* What was printed into a full disk or a closed pipe was not printed. A database holds hashes of
  * tokens and what a team measured: files are made for their owner and its group. */
 int main(int argc, char **argv)
 {
     struct gate_error err = {0};
     umask(umask(0) | S_IRWXO);
-    store_on_migration(on_migration, TELL_MS);
     enum gate_status status = dispatch(argc, argv, &err);
     if (status != GATE_OK)
         fprintf(stderr, "gate-server: %s\n", err.message);

@@ -221,7 +221,7 @@ static enum gate_status open_tagger(struct http *h, struct gate_error *err)
     return status;
 }
 
-/* The writer comes first: it makes or migrates the file that the others read. */
+/* The writer comes first: it makes the file that the others read. */
 static enum gate_status open_parts(struct http *h, struct gate_error *err)
 {
     struct writer_options writer = {

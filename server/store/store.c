@@ -22,7 +22,8 @@
 #define BUSY_MS 15000
 #define LOCK_RETRY_MS 20
 #define PATH_MAX_BYTES 4096
-#define SMALLEST_PAGE 512 /* no SQLite file is shorter; SQLite would take one for empty */
+#define UNRELEASED_ID 0x4b474154 /* of files that were written before the first release */
+#define SMALLEST_PAGE 512        /* no SQLite file is shorter; SQLite would take one for empty */
 
 static const char *advice(int rc)
 {
@@ -80,18 +81,7 @@ static void put_uri(struct buf *uri, const char *path, const char *query)
     buf_puts(uri, query);
 }
 
-enum gate_status store_refuse_newer(const struct store *s, int64_t version, struct gate_error *err)
-{
-    if (version <= STORE_SCHEMA_VERSION)
-        return GATE_OK;
-    return gate_fail(err, GATE_IO,
-                     "'%s' has schema version %lld, and this program knows up to %d: use the newer "
-                     "program that wrote it",
-                     s->path, (long long)version, STORE_SCHEMA_VERSION);
-}
-
-/* Is the file that is open one of ours? */
-static enum gate_status identify(struct store *s, struct gate_error *err)
+enum gate_status store_identify(struct store *s, struct gate_error *err)
 {
     int64_t application_id = 0;
     int64_t version = 0;
@@ -100,12 +90,23 @@ static enum gate_status identify(struct store *s, struct gate_error *err)
         rc = store_pragma(s->db, "PRAGMA user_version", &version);
     if (rc != SQLITE_OK)
         return store_fail(s, rc, "open", err);
+    if (application_id == UNRELEASED_ID)
+        return gate_fail(err, GATE_IO,
+                         "'%s' was written by a development version of this program, and no "
+                         "release reads it: start a new file, and bring its runs over with "
+                         "`gate export` of that version and `gate import`",
+                         s->path);
     if (application_id != STORE_APPLICATION_ID)
         return gate_fail(err, GATE_IO,
                          "'%s' is a SQLite database of another program (application_id 0x%08x): "
                          "name another file",
                          s->path, (unsigned)application_id);
-    return store_refuse_newer(s, version, err);
+    if (version != STORE_SCHEMA_VERSION)
+        return gate_fail(err, GATE_IO,
+                         "'%s' has schema version %lld, and this program reads version %d only: "
+                         "use the program that wrote the file",
+                         s->path, (long long)version, STORE_SCHEMA_VERSION);
+    return GATE_OK;
 }
 
 /*
@@ -123,7 +124,8 @@ static enum gate_status probe(struct store *s, struct gate_error *err)
     }
     int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
     int rc = sqlite3_open_v2(uri.data, &s->db, flags, NULL);
-    enum gate_status status = rc == SQLITE_OK ? identify(s, err) : store_fail(s, rc, "open", err);
+    enum gate_status status =
+        rc == SQLITE_OK ? store_identify(s, err) : store_fail(s, rc, "open", err);
     if (status != GATE_OK && (sqlite3_errcode(s->db) & 0xff) == SQLITE_CORRUPT)
         status = GATE_OK;
     sqlite3_close(s->db);
@@ -311,45 +313,23 @@ static enum gate_status check_length(struct store *s, struct gate_error *err)
     return GATE_OK;
 }
 
-static enum gate_status refuse_older(struct store *s, struct gate_error *err)
-{
-    int64_t version = 0;
-    int rc = store_pragma(s->db, "PRAGMA user_version", &version);
-    if (rc != SQLITE_OK)
-        return store_fail(s, rc, "open", err);
-    if (version == STORE_SCHEMA_VERSION)
-        return GATE_OK;
-    return gate_fail(err, GATE_IO,
-                     "'%s' has schema version %lld, and this program reads %d: a `gate run` or "
-                     "`gate import` into it brings it up to date",
-                     s->path, (long long)version, STORE_SCHEMA_VERSION);
-}
-
-/* A file that is as it should be is open at once, also while another process writes to it. */
-static enum gate_status create_or_migrate(struct store *s, struct gate_error *err)
-{
-    enum gate_status status = open_lock(s, err);
-    if (status == GATE_OK && store_is_current(s))
-        return GATE_OK;
-    if (status == GATE_OK)
-        status = store_lock(s, err);
-    if (status != GATE_OK)
-        return status;
-    status = store_migrate(s, err);
-    store_unlock(s);
-    return status;
-}
-
 /* What a connected file needs before its first statement. */
 static enum gate_status make_ready(struct store *s, enum store_mode mode, bool fresh,
                                    struct gate_error *err)
 {
-    enum gate_status status = fresh ? GATE_OK : identify(s, err);
+    enum gate_status status = fresh ? GATE_OK : store_identify(s, err);
     if (status == GATE_OK && !fresh)
         status = check_length(s, err);
+    if (status == GATE_OK && mode == STORE_READ_WRITE)
+        status = open_lock(s, err);
+    if (status != GATE_OK || mode == STORE_READ_ONLY || (!fresh && store_uses_wal(s)))
+        return status;
+    status = store_lock(s, err);
     if (status != GATE_OK)
         return status;
-    return mode == STORE_READ_ONLY ? refuse_older(s, err) : create_or_migrate(s, err);
+    status = store_create(s, err);
+    store_unlock(s);
+    return status;
 }
 
 /* SQLite need not count its memory, which takes a lock at each call for some. */

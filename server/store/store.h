@@ -17,8 +17,8 @@
 
 #include "base/error.h"
 
-#define STORE_APPLICATION_ID 0x4b474154 /* "KGAT" */
-#define STORE_SCHEMA_VERSION 7
+#define STORE_APPLICATION_ID 0x4b474831 /* "KGH1" */
+#define STORE_SCHEMA_VERSION 1
 
 struct store;
 
@@ -31,20 +31,14 @@ enum store_mode {
 #define STORE_MAX_DOCUMENT ((size_t)64 << 20)
 
 /*
- * Opens the file, checks that it is one of ours (application_id), migrates an older schema when
- * writing, and refuses a newer one. GATE_IO with a message otherwise; a file that is refused is not
- * written to. A store belongs to one thread at a time; open one for each thread that needs it.
- * Writers of several processes take turns by a lock on PATH-lock.
+ * Opens the file and checks that it is one of ours (application_id) and of this schema version.
+ * GATE_IO with a message otherwise; a file that is refused is not written to. A store belongs to
+ * one thread at a time; open one for each thread that needs it. Writers of several processes take
+ * turns by a lock on PATH-lock.
  */
 enum gate_status store_open(const char *path, enum store_mode mode, struct store **out,
                             struct gate_error *err);
 void store_close(struct store *s); /* NULL is fine */
-
-/*
- * To bring a large file of an older schema up to date takes seconds to minutes: `tell` hears of it
- * at its start, each period, and at its end, in a sentence. Set once, before a store is opened.
- */
-void store_on_migration(void (*tell)(const char *sentence), int64_t period_ms);
 
 /* How much of the file it may keep in memory; SQLite's default is 2 MB. */
 void store_cache_pages(struct store *s, size_t bytes);

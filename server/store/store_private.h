@@ -74,14 +74,15 @@ int store_pragma(sqlite3 *db, const char *pragma, int64_t *value);
 /* Runs a script of constants. */
 enum gate_status store_execute(struct store *s, const char *sql, const char *doing,
                                struct gate_error *err);
-enum gate_status store_refuse_newer(const struct store *s, int64_t version, struct gate_error *err);
+/* Is the file that is open a history, of the schema version that this program knows? */
+enum gate_status store_identify(struct store *s, struct gate_error *err);
 
 /* Prepares the statements of store_sql.c that are not yet; for a reader the queries only. */
 enum gate_status store_prepare(struct store *s, enum store_mode mode, struct gate_error *err);
-/* Creates the tables, or brings those of an older file up to date, and sets WAL mode. Locked. */
-enum gate_status store_migrate(struct store *s, struct gate_error *err);
-/* True where store_migrate() has nothing to do, which takes no lock. */
-bool store_is_current(struct store *s);
+/* Makes the tables of a new file, and sets WAL mode where it is not set. The caller holds the lock.
+ */
+enum gate_status store_create(struct store *s, struct gate_error *err);
+bool store_uses_wal(struct store *s); /* takes no lock */
 
 /*
  * A use of one prepared statement. Columns are bound from the left by bind_*(); the first error

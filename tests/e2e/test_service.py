@@ -1,6 +1,5 @@
 """gate-server as a service: systemd's sockets, readiness and watchdog, TLS, the end."""
 
-import contextlib
 import http.client
 import json
 import os
@@ -8,7 +7,6 @@ import re
 import shutil
 import signal
 import socket
-import sqlite3
 import ssl
 import subprocess
 import sys
@@ -20,7 +18,7 @@ import warnings
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from test_ingest import documents, renamed, token  # noqa: E402
 from test_ops import wait_until  # noqa: E402
-from test_server import PATIENCE, ROOT, SERVER, Server, seed  # noqa: E402
+from test_server import PATIENCE, ROOT, SERVER, Server  # noqa: E402
 
 MAX_THREADS = 8  # that serve
 
@@ -111,27 +109,6 @@ class Systemd(unittest.TestCase):
             self.assertEqual(message, b"STOPPING=1")
             self.assertEqual(process.wait(PATIENCE), 0)
             process.stderr.close()
-
-    def test_it_asks_for_time_to_migrate(self):
-        seed(self.db, 3)
-        with contextlib.closing(sqlite3.connect(self.db)) as older:
-            older.executescript("ALTER TABLE alert DROP COLUMN by_vendor;"
-                                "ALTER TABLE point DROP COLUMN vendor_ppm;"
-                                "DROP TABLE branch_leader; DROP TABLE branch_result;"
-                                "DROP INDEX run_by_device_branch; PRAGMA user_version = 5")
-        path = os.path.join(self.folder.name, "notify")
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
-            told.bind(path)
-            told.settimeout(PATIENCE)
-            process = self.start({"NOTIFY_SOCKET": path}, options=("--listen", "127.0.0.1:0"))
-            message = told.recv(100)
-            self.assertTrue(message.startswith(b"EXTEND_TIMEOUT_USEC="), message)
-            while message.startswith(b"EXTEND_TIMEOUT_USEC="):
-                message = told.recv(100)
-            self.assertEqual(message, b"READY=1")
-            process.terminate()
-            said = process.communicate(timeout=PATIENCE)[1]
-            self.assertRegex(said, "bringing .* from schema version 5 to ")
 
     def test_unit_files(self):
         if not shutil.which("systemd-analyze"):

@@ -73,13 +73,15 @@ static void assert_refused(struct store_fixture *f, const char *words)
     buf_release(&after);
 }
 
-static void test_newer_schema(void **state)
+static void test_other_schema_version(void **state)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     store_close(s);
     execute(f->path, "PRAGMA user_version = 99");
     assert_refused(f, "schema version 99");
+    execute(f->path, "PRAGMA application_id = 0x4b474154; PRAGMA user_version = 1");
+    assert_refused(f, "no release reads it");
 }
 
 static void test_foreign_database(void **state)
@@ -260,7 +262,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_newer_schema),
+        TEST(test_other_schema_version),
         TEST(test_foreign_database),
         TEST(test_not_a_database),
         TEST(test_truncated_file),
