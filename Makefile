@@ -3,8 +3,7 @@
 # Settings, on the command line or in the environment:
 #   CUDA=0|1      leave the CUDA parts out, or insist on them (default: on where nvcc is found)
 #   NVCC=FILE     the CUDA compiler
-#   WEB=0|1       build a plain page that needs nothing of npm, or insist on the dashboard (default:
-#                 the dashboard where npm is found)
+#   WEB=0|1       leave out the dashboard, or insist on it (default: on where npm is found)
 #   SANITIZE=...  address,undefined or thread: builds in a folder of its own, host code only
 #   PREFIX, DESTDIR, CC, CFLAGS, LDFLAGS, NVCCFLAGS, V=1 (show commands) as usual
 #
@@ -130,7 +129,7 @@ SCHEMAS := $(sort $(wildcard gate/formats/*.schema.json))
 ifeq ($(WEB),1)
 PAGE := $(wildcard web/*.html web/*.js web/*.css web/*.svg) build/web/uplot.js build/web/uplot.css
 else
-PAGE := web/style.css web/icon.svg
+PAGE := web/icon.svg
 endif
 UNIT_C := $(wildcard tests/unit/test_*.c)
 # A source with a header of its own is shared by the tests; the others of tests/tools are programs.
@@ -184,7 +183,7 @@ else ifeq ($(CUBLAS_H),)
 	@echo 'The provider cublas is left out: no cublasLt.h in $(CUDA_HOME).'
 endif
 ifeq ($(WEB),0)
-	@echo 'The dashboard is left out, gate-server has a plain page: $(NO_WEB_REASON).'
+	@echo 'The dashboard is left out: $(NO_WEB_REASON).'
 endif
 
 ## run: measures on the device that is there (GPU, else host) into ./gate.db
@@ -374,7 +373,7 @@ UPLOT := web/node_modules/uplot
 web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	$(call say,NPM,web)
 	$(Q)npm ci --ignore-scripts --prefer-offline --no-audit --no-fund --silent --prefix $(@D)/.. || { \
-	    echo "npm cannot bring uPlot; 'make WEB=0' builds a plain page without it" >&2; exit 1; }
+	    echo "npm cannot bring uPlot; 'make WEB=0' builds without the dashboard" >&2; exit 1; }
 
 build/web/uplot.js: web/node_modules/.package-lock.json
 	$(Q)mkdir -p $(@D) && { echo '/*!'; cat $(UPLOT)/LICENSE; echo '*/'; \

@@ -32,8 +32,8 @@ struct embedded_asset {
     size_t gz_size;
 };
 
-/* The page: index.html names the others as "files/<version>/<name>". Without index.html (WEB=0)
- * there is only what the plain page needs. */
+/* The page: index.html names the others as "files/<version>/<name>". Without npm
+ * (WEB=0) there is no index.html. */
 extern const struct embedded_asset embedded_web[];
 extern const size_t embedded_web_count;
 extern const char embedded_web_version[];

@@ -114,7 +114,7 @@ enum gate_status get_runs(struct call *c)
 struct wanted {
     struct call *call;
     const char *case_id; /* NULL: all cases */
-    bool csv;
+    enum report_format format;
 };
 
 /* Of a run, or of its calibration. */
@@ -128,22 +128,20 @@ static void drop_other_cases(cJSON *of, const char *id)
     }
 }
 
-/* With CSV the document's cases, as `gate export` and the reports have them. */
+/* CSV and Markdown are as the reports of `gate run` have them. */
 static void put_parsed(const struct wanted *w, const char *text, size_t len)
 {
     struct buf *out = w->call->emit.out;
     cJSON *document = NULL;
-    if (w->csv)
-        report_csv_header(out);
     if (json_parse("the document", text, len, GATE_IO, &document, NULL) == GATE_OK) {
         if (w->case_id) {
             drop_other_cases(document, w->case_id);
             drop_other_cases(cJSON_GetObjectItemCaseSensitive(document, "calibration"), w->case_id);
         }
-        if (w->csv)
-            report_csv_rows(document, out);
-        else
+        if (w->format == REPORT_JSON)
             json_write(document, false, out);
+        else
+            report_write(document, w->format, NULL, out);
     }
     cJSON_Delete(document);
 }
@@ -151,9 +149,11 @@ static void put_parsed(const struct wanted *w, const char *text, size_t len)
 static bool document_row(void *context, const char *text, size_t len)
 {
     const struct wanted *w = context;
-    if (w->csv)
+    if (w->format == REPORT_CSV)
         w->call->reply->type = "text/csv; charset=utf-8; header=present";
-    if (w->csv || w->case_id)
+    else if (w->format == REPORT_MARKDOWN)
+        w->call->reply->type = "text/markdown; charset=utf-8";
+    if (w->format != REPORT_JSON || w->case_id)
         put_parsed(w, text, len);
     else
         buf_append(w->call->emit.out, text, len);
@@ -162,12 +162,13 @@ static bool document_row(void *context, const char *text, size_t len)
 
 enum gate_status get_document(struct call *c)
 {
-    static const char *const formats[] = {"json", "csv"};
+    static const char *const names[] = {"json", "csv", "markdown"};
+    static const enum report_format formats[] = {REPORT_JSON, REPORT_CSV, REPORT_MARKDOWN};
     int format;
     struct wanted wanted = {.call = c};
-    if (!take_word(c, "format", formats, 2, 0, &format) || !take_case(c, false, &wanted.case_id))
+    if (!take_word(c, "format", names, 3, 0, &format) || !take_case(c, false, &wanted.case_id))
         return GATE_OK;
-    wanted.csv = format == 1;
+    wanted.format = formats[format];
     enum gate_status status = store_document(c->store, c->rest, document_row, &wanted, &c->err);
     if (status != GATE_USAGE)
         return status;

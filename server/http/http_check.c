@@ -15,7 +15,6 @@
 #include "text/bytes.h"
 #include "ops/log.h"
 #include "ops/metrics.h"
-#include "api/plain.h"
 
 #define MAX_LINE 65536 /* bytes, no less than libmicrohttpd gets for a connection */
 
@@ -192,15 +191,7 @@ static bool identify(struct http *h, struct exchange *x, bool required, struct r
 
 bool http_refuse_reader(struct http *h, struct exchange *x, struct reply *reply)
 {
-    if (http_is_open(h, x->request.path) || !identify(h, x, h->options.private_reads, reply))
-        return false;
-    if (reply->status == 401 && http_is_plain(h, x->request.path))
-        plain_refuse(h->assets,
-                     auth_is_bearer(x->headers.authorization)
-                         ? "The token that was sent is not known, has expired or was revoked."
-                         : "",
-                     reply);
-    return true;
+    return !http_is_open(x->request.path) && identify(h, x, h->options.private_reads, reply);
 }
 
 bool http_refuse_writer(struct http *h, struct peer *peer, enum token_scope scope,

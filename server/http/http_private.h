@@ -143,8 +143,7 @@ bool http_refuse_writer(struct http *h, struct peer *peer, enum token_scope scop
 
 /* May it be read without a token from a server that is private? The files of the page may, which
  * say nothing of the history, and what a load balancer asks. */
-bool http_is_plain(const struct http *h, const char *path); /* the page without scripts */
-bool http_is_open(const struct http *h, const char *path);
+bool http_is_open(const char *path);
 
 /* Answers a GET or HEAD: sends. The reply is empty, and stays the caller's. */
 enum MHD_Result http_answer(struct http *h, struct MHD_Connection *connection, struct exchange *x,

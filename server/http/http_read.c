@@ -9,7 +9,6 @@
 #include "text/emit.h"
 #include "api/feed.h"
 #include "ops/log.h"
-#include "api/plain.h"
 
 #define ARTIFACTS "/api/v1/artifacts/"
 
@@ -60,21 +59,14 @@ static void answer_artifact(const struct http *h, const char *name, struct reply
 
 /* ---- what is of the database ---- */
 
-/* A page that needs no script: also what "/" is in a build without the dashboard. */
-bool http_is_plain(const struct http *h, const char *path)
+static bool is_of_store(const char *path)
 {
-    return strcmp(path, "/plain") == 0 || (strcmp(path, "/") == 0 && !assets_has_page(h->assets));
+    return api_owns(path) || badge_owns(path) || strcmp(path, FEED_PATH) == 0;
 }
 
-static bool is_of_store(const struct http *h, const char *path)
+bool http_is_open(const char *path)
 {
-    return api_owns(path) || badge_owns(path) || strcmp(path, FEED_PATH) == 0 ||
-           http_is_plain(h, path);
-}
-
-bool http_is_open(const struct http *h, const char *path)
-{
-    return !is_of_store(h, path) && strcmp(path, "/metrics") != 0;
+    return !is_of_store(path) && strcmp(path, "/metrics") != 0;
 }
 
 /* The tag is taken before the rows are, so it can only be too old. */
@@ -87,10 +79,8 @@ static void answer_from_store(struct http *h, const struct exchange *x, const st
         api_get(store, &h->options.watch, &x->request, reply);
     else if (badge_owns(x->request.path))
         badge_get(store, &h->options.watch, &x->request, reply);
-    else if (strcmp(x->request.path, FEED_PATH) == 0)
-        feed_get(store, &x->request, reply);
     else
-        plain_get(store, h->assets, &h->options.watch, &x->request, reply);
+        feed_get(store, &x->request, reply);
     http_give_store(h, store);
     if (reply->status == 200)
         reply->etag = *tag;
@@ -150,7 +140,7 @@ enum MHD_Result http_answer(struct http *h, struct MHD_Connection *connection, s
         answer_artifact(h, path + strlen(ARTIFACTS), reply);
         if (etag_matches(&reply->etag, x->headers.if_none_match))
             reply->status = 304;
-    } else if (is_of_store(h, path)) {
+    } else if (is_of_store(path)) {
         sent = answer_by_tag(h, connection, x, reply, &result);
     } else if (!http_answer_ops(h, x, reply)) {
         answer_asset(h, x, reply);

@@ -152,25 +152,6 @@ static bool get_built_in(const struct assets *a, const char *name, bool gzip, st
     return false;
 }
 
-bool assets_has_page(const struct assets *a)
-{
-    struct reply unused;
-    reply_init(&unused);
-    bool found = a->root_fd >= 0 || get_built_in(a, "index.html", false, &unused);
-    reply_release(&unused);
-    return found;
-}
-
-struct asset_address assets_address(const struct assets *a, const char *name)
-{
-    struct asset_address out;
-    if (a->root_fd >= 0)
-        snprintf(out.text, sizeof(out.text), "%s", name);
-    else
-        snprintf(out.text, sizeof(out.text), "files/%s/%s", embedded_web_version, name);
-    return out;
-}
-
 /* The name behind "/files/VERSION/" of this build, or NULL. */
 static const char *versioned(const char *path)
 {
@@ -204,6 +185,12 @@ static bool find(const struct assets *a, const char *path, bool gzip, struct rep
 
 void assets_get(const struct assets *a, const char *path, bool gzip, struct reply *reply)
 {
-    if (!find(a, path, gzip, reply))
-        reply_text(reply, 404, "There is nothing at this address. The dashboard is at /");
+    if (find(a, path, gzip, reply))
+        return;
+    reply_text(reply, 404,
+               strcmp(path, "/") == 0
+                   ? "This server was built without the dashboard (WEB=0). Its data is below "
+                     "/api/v1/, which /api/v1/openapi.json describes; for example "
+                     "/api/v1/cases?format=csv"
+                   : "There is nothing at this address. The dashboard is at /");
 }

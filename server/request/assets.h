@@ -18,20 +18,12 @@ struct assets;
 enum gate_status assets_open(const char *web_root, struct assets **out, struct gate_error *err);
 void assets_close(struct assets *a);
 
-/* Is there a page? Not in a build without npm (WEB=0): "/" is then the plain page (plain.h). */
-bool assets_has_page(const struct assets *a);
-
-/* Where the page finds a file by its name: "files/VERSION/style.css"; of a folder "style.css". */
-struct asset_address {
-    char text[128];
-};
-struct asset_address assets_address(const struct assets *a, const char *name);
-
 /*
- * Answers with the file of that path ("/" is the page itself) or with 404. What was built in has
- * its version in its address and may be kept for ever; `gzip`: the client takes that form. Of a
- * folder only plain names are served: no "..", no hidden file, no symbolic link anywhere in the
- * path, no type that a page has no use for. Several threads may call it.
+ * Answers with the file of that path ("/" is the page itself) or with 404; a build without
+ * npm (WEB=0) has no page. What was built in has its version in its address and may be kept for
+ * ever; `gzip`: the client takes that form. Of a folder only plain names are served: no "..", no
+ * hidden file, no symbolic link anywhere in the path, no type that a page has no use for. Several
+ * threads may call it.
  */
 void assets_get(const struct assets *a, const char *path, bool gzip, struct reply *reply);
 

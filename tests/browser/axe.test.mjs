@@ -79,11 +79,4 @@ describe("axe", { skip }, () => {
             assert.deepEqual(await findings(page, source), []);
         });
     });
-
-    test("the page without scripts breaks no rule", async () => {
-        await it.withPage({}, async (page) => {
-            await page.goto(`${it.url}plain`);
-            assert.deepEqual(await findings(page, source), []);
-        });
-    });
 });

@@ -320,6 +320,14 @@ class Lists(History):
         document = self.get(f"runs/{self.uuids[0]}")
         self.assertEqual(len(table), sum(len(c["arms"]) for c in document["cases"]))
 
+    def test_a_run_as_markdown(self):
+        response = self.server.get(f"/api/v1/runs/{self.uuids[0]}?format=markdown")
+        self.assertEqual(response.getheader("Content-Type"), "text/markdown; charset=utf-8")
+        text = response.bytes.decode()
+        self.assertTrue(text.startswith("## "), text[:80])
+        for case in self.get(f"runs/{self.uuids[0]}")["cases"]:
+            self.assertIn(case["id"], text)
+
     def test_one_case_of_a_run(self):
         path = f"runs/{self.get(f'calibrations?device={GPU}')['calibrations'][0]['run']}"
         document = self.get(path)

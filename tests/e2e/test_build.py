@@ -12,6 +12,7 @@ import subprocess
 import tarfile
 import tempfile
 import unittest
+import urllib.error
 import urllib.request
 
 ROOT = os.environ.get("KERNEL_GATE_ROOT", os.getcwd())
@@ -80,22 +81,23 @@ class Build(unittest.TestCase):
         said = [line for line in self.first.stdout.splitlines() if "left out" in line]
         self.assertEqual(said, [
             "CUDA parts are left out: CUDA=0.",
-            "The dashboard is left out, gate-server has a plain page: WEB=0."])
+            "The dashboard is left out: WEB=0."])
 
-    def test_the_server_without_the_dashboard_has_a_plain_page(self):
-        db = os.path.join(SCRATCH, "plain.db")
+    def test_the_server_without_the_dashboard_says_where_the_data_is(self):
+        db = os.path.join(SCRATCH, "without.db")
         done = run("build/bin/gate", "import", "--db", db, "tests/data/run-h200.json")
         self.assertEqual(done.returncode, 0, done.stdout)
         with subprocess.Popen(["build/bin/gate-server", "--db", db, "--listen", "127.0.0.1:0"],
                               cwd=TREE, stderr=subprocess.PIPE, text=True) as server:
             url = server.stderr.readline().split()[-1]
-            with urllib.request.urlopen(url, timeout=60) as response:
-                page = response.read().decode()
-            self.assertIn("WEB=0", page)
-            self.assertIn("NVIDIA H200", page)
-            with urllib.request.urlopen(url + re.search(r'href="([^"]*css)"', page).group(1),
+            with self.assertRaises(urllib.error.HTTPError) as caught:
+                urllib.request.urlopen(url, timeout=60)
+            self.assertEqual(caught.exception.code, 404)
+            text = caught.exception.read().decode()
+            self.assertIn("WEB=0", text)
+            with urllib.request.urlopen(url + re.search(r"/(api\S*csv)", text).group(1),
                                         timeout=60) as response:
-                self.assertEqual(response.status, 200)
+                self.assertIn("NVIDIA H200", response.read().decode())
             server.terminate()
 
     def test_quiet_unless_asked(self):

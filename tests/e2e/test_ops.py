@@ -262,7 +262,7 @@ class Connections(unittest.TestCase):
 
 class Answers(SeededCase):
     def test_gzip(self):
-        for path in ("/api/v1/cases", "/plain"):
+        for path in ("/api/v1/cases", "/api/v1/runs"):
             plain = self.server.get(path)
             self.assertIsNone(plain.getheader("Content-Encoding"))
             self.assertEqual(plain.getheader("Vary"), "Accept-Encoding")
@@ -286,7 +286,7 @@ class Answers(SeededCase):
         self.assertIsNone(refused.getheader("Content-Encoding"))
 
     def test_head(self):
-        for path in ("/api/v1/cases", "/plain", "/", "/healthz", "/metrics"):
+        for path in ("/api/v1/cases", "/feed.atom", "/", "/healthz", "/metrics"):
             whole = self.server.get(path)
             head = self.server.get(path, "HEAD")
             self.assertEqual((head.status, head.bytes), (200, b""))
@@ -328,7 +328,7 @@ class Answers(SeededCase):
 
     def test_tags_outlive_a_restart(self):
         other = Server(self.db)
-        for path in ("/api/v1/devices", "/plain", "/"):
+        for path in ("/api/v1/devices", "/feed.atom", "/"):
             self.assertEqual(other.get(path).getheader("ETag"),
                              self.server.get(path).getheader("ETag"), path)
         self.assertEqual(other.stop(), 0)

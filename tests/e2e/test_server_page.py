@@ -1,4 +1,4 @@
-"""The files of the page as gate-server gives them out, and the page without scripts."""
+"""The files of the page as gate-server gives them out."""
 
 import gzip
 import os
@@ -9,7 +9,6 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from test_alerts import watched  # noqa: E402
 import test_server as base  # noqa: E402
 
 FOREVER = "public, max-age=31536000, immutable"
@@ -83,113 +82,6 @@ class Page(base.SeededCase):
             self.assertEqual(server.get("/").bytes, b"mine")
             self.assertEqual(server.get("/uplot.js").status, 200)
             self.assertEqual(server.get("/app.js").status, 404)
-            self.assertEqual(server.stop(), 0)
-
-
-class Plain(base.SeededCase):
-    runs = 80
-
-    def test_it_has_the_essential(self):
-        watched(self.db)
-        response = self.server.get("/plain")
-        self.assertEqual(response.status, 200)
-        self.assertEqual(response.getheader("Content-Type"), "text/html; charset=utf-8")
-        text = response.bytes.decode()
-        self.assertNotIn("<script", text)
-        self.assertNotIn("style=", text)
-        self.assertEqual(text.count("<table>"), 3)
-        for piece in ("NVIDIA H200", "verdict wrong", base.GEMV, self.uuids[-2], "api/v1/cases",
-                      "2025-06-"):
-            self.assertIn(piece, text)
-        for address in re.findall(r'href="(api/[^"]*)"', text):
-            self.assertEqual(self.server.get("/" + address).status, 200, address)
-        runs = text[text.index("Newest runs"):]
-        self.assertNotIn("tune-tiles", text)
-        cases = text[text.index("worst first"):text.index("Newest runs")]
-        order = re.findall(r'<span class="verdict ([a-z-]+)"', cases)
-        self.assertEqual(order[0], "wrong")
-        self.assertEqual(order.index("pass"), len(order) - order.count("pass"), "worst first")
-        self.assertEqual(cases.count("<tr>"), 1 + 24)
-        for number in ("\u00b5s<", ">failed<", ">2.9e-04<", "\u00d7 cublas<"):
-            self.assertIn(number, cases)
-        self.assertNotIn(" us<", cases)
-        self.assertRegex(cases, r">\+\d\.\d\d % \(\+\d\.\d\d to \+\d\.\d\d %\)<")
-        self.assertRegex(cases, r">\+[3-9]\.\d\d % since <span class=\"mono\">[0-9a-f]{9}<")
-        # No alert tells of a wrong result.
-        self.assertEqual(cases.count('"number">since <span class="mono">'), 2)
-        style = re.search(r'href="([\w./]+\.css)"', text).group(1)
-        self.assertEqual(self.server.get("/" + style).status, 200)
-        tag = response.getheader("ETag")
-        self.assertEqual(self.server.get("/plain", headers={"If-None-Match": tag}).status, 304)
-
-    def test_a_run(self):
-        uuid = self.uuids[-2]
-        self.assertIn(f'href="plain?run={uuid}"', self.server.get("/plain").bytes.decode())
-        page = self.server.get(f"/plain?run={uuid}")
-        text = page.bytes.decode()
-        self.assertEqual((page.status, text.count("<table>")), (200, 2))
-        run = self.server.json(f"/api/v1/runs/{uuid}")
-        order = ["wrong", "regression", "environment", "no-verdict", "improvement", "pass"]
-        expected = sorted((c["verdict"] for c in run["cases"]), key=order.index)
-        cases = text[text.index("All cases"):]
-        self.assertEqual(re.findall(r'<span class="verdict ([a-z-]+)"', cases), expected)
-        for case in run["cases"]:
-            self.assertEqual(cases.count(f'<td class="case">{case["id"]}</td>'), 1)
-        for address in re.findall(r'href="(api/[^"]*)"', text):
-            self.assertEqual(self.server.get("/" + address).status, 200, address)
-        for none in ("0000", "%3Cscript", "", "x" * 300):
-            page = self.server.get(f"/plain?run={none}")
-            self.assertEqual(page.status, 404, none)
-            self.assertIn("no such run", page.bytes.decode())
-            self.assertNotIn("<script", page.bytes.decode())
-
-    def test_more_cases_than_a_page_has(self):
-        with tempfile.TemporaryDirectory() as folder:
-            db = os.path.join(folder, "gate.db")
-            subprocess.run([base.SEED, db, "1", "501", "1"], check=True, timeout=base.PATIENCE,
-                           stdout=subprocess.DEVNULL)
-            server = base.Server(db)
-            text = server.get("/plain").bytes.decode()
-            cases = text[text.index("worst first"):text.index("Newest runs")]
-            self.assertEqual(cases.count('<td class="case">'), 500)
-            self.assertIn("There are more", cases)
-            self.assertEqual(server.stop(), 0)
-
-    def test_branches(self):
-        text = self.server.get("/plain").bytes.decode()
-        self.assertIn('<a href="plain?all=1">', text)
-        every = self.server.get("/plain?all=1").bytes.decode()
-        runs = every[every.index("Newest runs"):]
-        self.assertEqual(runs.count("<td>tune-tiles</td>"), 5, "of 25 runs, one in five")
-        self.assertIn('<a href="plain">', every)
-        # Where no run is watched, all are shown, and it says why.
-        server = base.Server(self.db, "--watch-branch", "release-*")
-        self.assertIn("No run is of a watched branch", server.get("/plain").bytes.decode())
-        self.assertEqual(server.stop(), 0)
-
-    def test_hostile_text_stays_text(self):
-        with tempfile.TemporaryDirectory() as folder:
-            run = os.path.join(folder, "run.json")
-            with open(os.path.join(base.ROOT, "tests/data/run-h200.json"), encoding="utf-8") as f:
-                text = f.read()
-            with open(run, "w", encoding="utf-8") as file:
-                file.write(re.sub(r'"subject":\s*"[^"]*"',
-                                  r'"subject": "<script>alert(\"&amp;\")</script>"', text))
-            db = os.path.join(folder, "gate.db")
-            subprocess.run([os.path.join(base.BUILD, "bin", "gate"), "import", "--db", db, run],
-                           check=True, timeout=base.PATIENCE, stdout=subprocess.DEVNULL)
-            server = base.Server(db)
-            page = server.get("/plain").bytes.decode()
-            self.assertNotIn("<script", page)
-            self.assertIn("&lt;script&gt;alert(&quot;&amp;amp;&quot;)&lt;/script&gt;", page)
-            self.assertEqual(server.stop(), 0)
-
-    def test_an_empty_history(self):
-        with tempfile.TemporaryDirectory() as folder:
-            db = os.path.join(folder, "gate.db")
-            base.seed(db, 0)
-            server = base.Server(db)
-            self.assertIn("no runs yet", server.get("/plain").bytes.decode())
             self.assertEqual(server.stop(), 0)
 
 
