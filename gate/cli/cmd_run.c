@@ -11,8 +11,6 @@ static const char help[] =
     "  --library FILE          the kernel library to judge; default: the one shipped\n"
     "  --provider FILE         a library to compare with, up to 7 times; default: cuBLAS on a GPU\n"
     "  --against best|FILE|COMMIT  what to hold it against, default best\n"
-    "  --p90-threshold PERCENT gate the p90 of single cold launches as well; 100 more launches a\n"
-    "                          process, and it resolves several times less than the median\n"
     "  --accept-new            take what has no best yet as the best\n"
     "  --ratchet               lower the bests to what is confirmed to be faster\n"
     "  --pause SECONDS         before a suspicion is confirmed, default 5\n"
@@ -32,7 +30,6 @@ static const struct option options[] = {
     {"library", required_argument, NULL, 'l'},
     {"provider", required_argument, NULL, 'p'},
     {"against", required_argument, NULL, 'a'},
-    {"p90-threshold", required_argument, NULL, 'P'},
     {"accept-new", no_argument, NULL, 'n'},
     {"ratchet", no_argument, NULL, 'R'},
     {"pause", required_argument, NULL, 'z'},

@@ -107,8 +107,6 @@ bool run_request_option(struct run_request *r, int letter, const char *argument)
         return add_provider(&r->target, argument);
     case 't':
         return parse_percent(argument, &r->policy.threshold);
-    case 'P':
-        return parse_percent(argument, &r->policy.p90_threshold);
     case 'n':
         r->policy.accept_new = true;
         return true;

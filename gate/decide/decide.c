@@ -74,8 +74,7 @@ static struct decide_text objection_of_cycles(const struct decide_input *in, enu
 
 /* What else could have made the difference d (ln of a ratio); empty: nothing, so it is the code's.
  */
-static struct decide_text objection(const struct decide_input *in, enum decide_look look,
-                                    enum decide_figure f, double d)
+static struct decide_text objection(const struct decide_input *in, enum decide_look look, double d)
 {
     if (in->same)
         return decide_text("candidate and %s %s", in->other, in->same);
@@ -84,7 +83,7 @@ static struct decide_text objection(const struct decide_input *in, enum decide_l
             "the control kernel was not timed beside it: the machine may have changed");
     if (in->control_drift > fmax(DECIDE_CONTROL_FLAT, DECIDE_CONTROL_SHARE * fabs(d)))
         return decide_text("the control kernel moved by %.2f %%", in->control_drift * 100);
-    return f == FIGURE_TIME ? objection_of_cycles(in, look, d) : (struct decide_text){""};
+    return objection_of_cycles(in, look, d);
 }
 
 static enum verdict objected(const struct decide_input *in, enum decide_look look)
@@ -94,21 +93,19 @@ static enum verdict objected(const struct decide_input *in, enum decide_look loo
 
 /* A difference that stands as far as the sequences go; `second` is NULL where one was enough. */
 static void adjudicate(struct decision *out, const struct decide_input *in,
-                       const struct decide_view *first, const struct decide_view *second,
-                       enum decide_figure f)
+                       const struct decide_view *first, const struct decide_view *second)
 {
-    enum decide_look look = first->look[f];
-    double one = first->d[f].value, other = second ? second->d[f].value : one;
-    struct decide_text why = objection(in, look, f, fabs(one) < fabs(other) ? one : other),
-                       found = decide_difference(first, f), again = {""};
+    enum decide_look look = first->look;
+    double one = first->d.value, other = second ? second->d.value : one;
+    struct decide_text why = objection(in, look, fabs(one) < fabs(other) ? one : other),
+                       found = decide_difference(first), again = {""};
     if (second)
-        again =
-            decide_text(" and by %s in %zu fresh ones", decide_amount(second->d[f]).s, second->n);
+        again = decide_text(" and by %s in %zu fresh ones", decide_amount(second->d).s, second->n);
     if (why.s[0])
         conclude(out, objected(in, look), "%s%s, but %s", found.s, again.s, why.s);
     else
         conclude(out, look == LOOK_SLOWER ? VERDICT_REGRESSION : VERDICT_IMPROVEMENT,
-                 "%s%s; threshold %.2f %%", found.s, again.s, decide_threshold(in, f) * 100);
+                 "%s%s; threshold %.2f %%", found.s, again.s, in->threshold * 100);
 }
 
 /* ---- the first sequence ---------------------------------------------------------------------- */
@@ -116,20 +113,15 @@ static void adjudicate(struct decision *out, const struct decide_input *in,
 static void pass(struct decision *out, const struct decide_input *in,
                  const struct decide_view *first)
 {
-    struct decide_text p90 = {""};
-    if (in->p90_threshold > 0)
-        p90 = decide_text("; p90 %s, threshold %.2f %%", decide_change(first->d[FIGURE_P90]).s,
-                          in->p90_threshold * 100);
-    conclude(out, VERDICT_PASS, "%s in %zu processes; threshold %.2f %%%s",
-             decide_change(first->d[FIGURE_TIME]).s, first->n, in->threshold * 100, p90.s);
+    conclude(out, VERDICT_PASS, "%s in %zu processes; threshold %.2f %%", decide_change(first->d).s,
+             first->n, in->threshold * 100);
 }
 
 static void go_on(struct decision *out, const struct decide_input *in,
                   const struct decide_view *first)
 {
-    enum decide_figure f = decide_first_with(first, LOOK_OPEN);
-    conclude(out, VERDICT_NO_VERDICT, "%s after %zu processes%s",
-             decide_open_figure(in, first, f).s, first->n, decide_resolution(in, first, f).s);
+    conclude(out, VERDICT_NO_VERDICT, "%s after %zu processes%s", decide_open(in, first).s,
+             first->n, decide_resolution(in, first).s);
     ask_for(out, DECIDE_MORE_FIRST, decide_look_after(first->n));
 }
 
@@ -146,10 +138,10 @@ static void decide_alone(struct decision *out, const struct decide_input *in,
 {
     if (first->n < DECIDE_FIRST_LOOK)
         await_first_look(out, first->n);
-    else if (decide_look_of(first) == LOOK_OPEN)
+    else if (first->look == LOOK_OPEN)
         go_on(out, in, first);
-    else if (decide_look_of(first) == LOOK_FASTER)
-        adjudicate(out, in, first, NULL, FIGURE_TIME);
+    else if (first->look == LOOK_FASTER)
+        adjudicate(out, in, first, NULL);
     else
         pass(out, in, first);
 }
@@ -161,79 +153,45 @@ static bool wants_confirmation(const struct decide_input *in, const struct decid
     bool faster_counts = in->confirm_faster || in->same;
     if (first->n < DECIDE_FIRST_LOOK)
         return false;
-    return decide_look_of(first) == LOOK_SLOWER ||
-           (decide_look_of(first) == LOOK_FASTER && faster_counts);
+    return first->look == LOOK_SLOWER || (first->look == LOOK_FASTER && faster_counts);
 }
 
 static void await_confirmation(struct decision *out, const struct decide_input *in,
                                const struct decide_view *first)
 {
-    bool slower = decide_look_of(first) == LOOK_SLOWER;
-    enum decide_figure f = slower ? decide_first_with(first, LOOK_SLOWER) : FIGURE_TIME;
+    bool slower = first->look == LOOK_SLOWER;
     conclude(out, slower ? VERDICT_NO_VERDICT : VERDICT_PASS,
              "%s%s, not confirmed by fresh ones yet; threshold %.2f %%",
-             slower ? "suspected: " : "", decide_difference(first, f).s,
-             decide_threshold(in, f) * 100);
+             slower ? "suspected: " : "", decide_difference(first).s, in->threshold * 100);
     ask_for(out, DECIDE_CONFIRM, DECIDE_FIRST_LOOK);
 }
 
-static enum decide_figure suspected_twice(const struct decide_view *first,
-                                          const struct decide_view *second)
-{
-    for (enum decide_figure f = FIGURE_TIME; f < FIGURES; f++)
-        if (first->look[f] == LOOK_SLOWER && second->look[f] == LOOK_SLOWER)
-            return f;
-    return FIGURES;
-}
-
-/* The figure that both together leave undecided; FIGURES: none. One that the confirmation suspects
- * alone is undecided as well: nothing agrees with it. */
-static enum decide_figure undecided(const struct decide_view *first,
-                                    const struct decide_view *second)
-{
-    for (enum decide_figure f = FIGURE_TIME; f < FIGURES; f++) {
-        bool passed = first->look[f] == LOOK_PASS || first->look[f] == LOOK_FASTER;
-        if (second->look[f] == LOOK_SLOWER || (second->look[f] == LOOK_OPEN && !passed))
-            return f;
-    }
-    return FIGURES;
-}
-
 static void leave_unconfirmed(struct decision *out, const struct decide_input *in,
-                              const struct decide_view *first, const struct decide_view *second,
-                              enum decide_figure f)
+                              const struct decide_view *first, const struct decide_view *second)
 {
-    struct decide_text suspicion = decide_difference(first, decide_first_with(first, LOOK_SLOWER));
-    if (second->look[f] == LOOK_SLOWER)
-        conclude(out, VERDICT_NO_VERDICT,
-                 "suspected but not confirmed: %s, then %sslower by %s in %zu fresh ones only",
-                 suspicion.s, decide_figure_prefix(f), decide_amount(second->d[f]).s, second->n);
-    else
-        conclude(out, VERDICT_NO_VERDICT,
-                 "suspected but not confirmed: %s, then %s after %zu fresh ones%s", suspicion.s,
-                 decide_open_figure(in, second, f).s, second->n,
-                 decide_resolution(in, second, f).s);
+    conclude(out, VERDICT_NO_VERDICT,
+             "suspected but not confirmed: %s, then %s after %zu fresh ones%s",
+             decide_difference(first).s, decide_open(in, second).s, second->n,
+             decide_resolution(in, second).s);
     ask_for(out, DECIDE_CONFIRM, decide_look_after(second->n));
 }
 
 static void clear_suspicion(struct decision *out, const struct decide_input *in,
                             const struct decide_view *first, const struct decide_view *second)
 {
-    enum decide_figure f = decide_first_with(first, LOOK_SLOWER);
     conclude(out, VERDICT_PASS,
-             "suspected but not confirmed: %s, but %s%s in %zu fresh ones; threshold %.2f %%",
-             decide_difference(first, f).s, decide_figure_prefix(f), decide_change(second->d[f]).s,
-             second->n, decide_threshold(in, f) * 100);
+             "suspected but not confirmed: %s, but %s in %zu fresh ones; threshold %.2f %%",
+             decide_difference(first).s, decide_change(second->d).s, second->n,
+             in->threshold * 100);
 }
 
 static void confirm_slower(struct decision *out, const struct decide_input *in,
                            const struct decide_view *first, const struct decide_view *second)
 {
-    enum decide_figure red = suspected_twice(first, second), open = undecided(first, second);
-    if (red != FIGURES)
-        adjudicate(out, in, first, second, red);
-    else if (open != FIGURES)
-        leave_unconfirmed(out, in, first, second, open);
+    if (second->look == LOOK_SLOWER)
+        adjudicate(out, in, first, second);
+    else if (second->look == LOOK_OPEN)
+        leave_unconfirmed(out, in, first, second);
     else
         clear_suspicion(out, in, first, second);
 }
@@ -241,46 +199,34 @@ static void confirm_slower(struct decision *out, const struct decide_input *in,
 static void confirm_faster(struct decision *out, const struct decide_input *in,
                            const struct decide_view *first, const struct decide_view *second)
 {
-    enum decide_look look = decide_look_of(second);
-    if (look == LOOK_FASTER) {
-        adjudicate(out, in, first, second, FIGURE_TIME);
+    if (second->look == LOOK_FASTER) {
+        adjudicate(out, in, first, second);
         return;
     }
-    enum decide_figure f = look == LOOK_PASS ? FIGURE_TIME : decide_first_with(second, look);
-    conclude(out, look == LOOK_SLOWER ? VERDICT_NO_VERDICT : VERDICT_PASS,
-             "%s, but not confirmed: %s%s in %zu fresh ones; threshold %.2f %%",
-             decide_difference(first, FIGURE_TIME).s, decide_figure_prefix(f),
-             decide_change(second->d[f]).s, second->n, decide_threshold(in, f) * 100);
-    if (look == LOOK_OPEN)
+    conclude(out, second->look == LOOK_SLOWER ? VERDICT_NO_VERDICT : VERDICT_PASS,
+             "%s, but not confirmed: %s in %zu fresh ones; threshold %.2f %%",
+             decide_difference(first).s, decide_change(second->d).s, second->n,
+             in->threshold * 100);
+    if (second->look == LOOK_OPEN)
         ask_for(out, DECIDE_CONFIRM, decide_look_after(second->n));
 }
 
 /* ---- the decision ---------------------------------------------------------------------------- */
 
-static struct estimate ratio_of(struct estimate d)
-{
-    return (struct estimate){exp(d.value), exp(d.lo), exp(d.hi)};
-}
-
 /* Reports the sequence that the decision rests on. */
-static void report(struct decision *out, const struct decide_sequence *s,
-                   const struct decide_view *v)
+static void report(struct decision *out, const struct decide_view *v)
 {
-    out->ratio = ratio_of(v->d[FIGURE_TIME]);
-    if (s->d_p90) {
-        out->ratio_p90 = ratio_of(v->d[FIGURE_P90]);
-        out->mde_p90 = v->mde[FIGURE_P90];
-    }
-    out->mde = v->mde[FIGURE_TIME];
+    out->ratio = (struct estimate){exp(v->d.value), exp(v->d.lo), exp(v->d.hi)};
+    out->mde = v->mde;
 }
 
 static void decide_confirmed(struct decision *out, const struct decide_input *in,
                              const struct decide_view *first)
 {
     struct decide_view second = decide_view_of(in, &in->confirmation);
-    report(out, &in->confirmation, &second);
+    report(out, &second);
     out->confirmed_ratio = out->ratio.value;
-    if (decide_look_of(first) == LOOK_SLOWER)
+    if (first->look == LOOK_SLOWER)
         confirm_slower(out, in, first, &second);
     else
         confirm_faster(out, in, first, &second);
@@ -295,7 +241,7 @@ struct decision decide(const struct decide_input *in)
         return out;
     }
     struct decide_view first = decide_view_of(in, &in->first);
-    report(&out, &in->first, &first);
+    report(&out, &first);
     if (!wants_confirmation(in, &first))
         decide_alone(&out, in, &first);
     else if (in->confirmation.n < DECIDE_FIRST_LOOK)

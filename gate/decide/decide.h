@@ -36,15 +36,6 @@
  * objection as well; but no clock makes a slowdown of more than DECIDE_CLOCK_RANGE times. A
  * slower case that fails it is `environment`; a faster one passes, or is `environment` when the two
  * are the same.
- *
- * Where p90 is gated, it is judged by the same rule, at the same looks, with a threshold of its
- * own. A case passes when both figures do, and is a regression when either is suspected in both
- * sequences. Cycles do not adjudicate p90: they are counted of the median. It is the p90 of single
- * cold launches, 100 of each side in a process (measure.h). How far those 100 leave it in the dark
- * shows in the spread between processes, so the bounds allow for it and its own minimum detectable
- * effect tells it; that is several times the median's, and rates are in tests/unit/
- * test_decide_singles.c. By nature p90 moves by about half when one launch in ten is slower, and
- * not at all when one in twenty is.
  */
 #ifndef GATE_DECIDE_DECIDE_H
 #define GATE_DECIDE_DECIDE_H
@@ -62,12 +53,10 @@
 /* A relative error of more than so many times the best's is a regression, whatever the speed. */
 #define DECIDE_ERROR_JUMP 2.0
 
-/* One sequence of processes: d of each, in time and in SM cycles, and ln of the ratio of the p90s
- * of single launches. */
+/* One sequence of processes: d of each, in time and in SM cycles. */
 struct decide_sequence {
     const double *d;
     const double *d_cycles; /* NULL: cycles were not measured (the host); NaN: in that process */
-    const double *d_p90;    /* NULL: not measured */
     const bool *swapped;    /* the best came first in this process; NULL: not known */
     size_t n;
 };
@@ -75,7 +64,6 @@ struct decide_sequence {
 struct decide_input {
     struct decide_sequence first, confirmation; /* confirmation.n is 0 until it is asked for */
     double threshold;                           /* T: 0.02 is 2 % */
-    double p90_threshold;                       /* the same for p90; 0: p90 is not gated */
     double best_p50_ns;   /* of the best in this run: turns the excess into time */
     double floor_ns;      /* an excess up to this is not told from nothing: timer step, 30 cycles */
     double control_drift; /* relative change of the control between the two sequences; NaN: it was
@@ -99,9 +87,7 @@ struct decision {
     size_t next_n;
     enum verdict verdict;  /* final when done; else what holds if no more processes can be had */
     struct estimate ratio; /* exp of median and bounds of all processes of the deciding sequence */
-    struct estimate ratio_p90; /* all 0: not measured */
     double mde; /* decide_mde() of the deciding sequence, with added spread and floor; 0: unknown */
-    double mde_p90;         /* the same of p90; 0: not measured */
     double confirmed_ratio; /* exp(median) of the confirmation; 0: none */
     char reason[400];       /* one sentence with its figures */
 };

@@ -21,8 +21,6 @@ static const char *fault_of_policy(const struct decide_input *in)
         return "no comparable best was measured";
     if (in->threshold <= 0 || !within(in->threshold, 0, THRESHOLD_MAX))
         return "the threshold is not between 0 and 1000 %";
-    if (!within(in->p90_threshold, 0, THRESHOLD_MAX))
-        return "the threshold of p90 is not between 0 and 1000 %";
     if (!isfinite(in->floor_ns) || in->floor_ns < 0)
         return "the floor is no time";
     if (isinf(in->control_drift) || in->control_drift < 0)
@@ -32,7 +30,7 @@ static const char *fault_of_policy(const struct decide_input *in)
     return NULL;
 }
 
-static const char *fault_of_shape(const struct decide_input *in, const struct decide_sequence *s)
+static const char *fault_of_shape(const struct decide_sequence *s)
 {
     if (s->n == 0)
         return NULL;
@@ -40,8 +38,6 @@ static const char *fault_of_shape(const struct decide_input *in, const struct de
         return "there are more than 64 processes in a sequence";
     if (!s->d)
         return "the processes gave no ratios";
-    if (in->p90_threshold > 0 && !s->d_p90)
-        return "p90 is gated but was not measured";
     return NULL;
 }
 
@@ -60,7 +56,7 @@ static struct decide_text fault_of_values(const struct decide_sequence *s, const
         const double *d;
         const char *unit;
         bool may_lack;
-    } columns[] = {{s->d, "time", false}, {s->d_cycles, "cycles", true}, {s->d_p90, "p90", false}};
+    } columns[] = {{s->d, "time", false}, {s->d_cycles, "cycles", true}};
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
         size_t at = faulty_value(columns[i].d, s->n, columns[i].may_lack);
         if (at)
@@ -76,9 +72,9 @@ struct decide_text decide_fault(const struct decide_input *in)
     if (!fault && in->first.n == 0)
         fault = "no process measured this case";
     if (!fault)
-        fault = fault_of_shape(in, &in->first);
+        fault = fault_of_shape(&in->first);
     if (!fault)
-        fault = fault_of_shape(in, &in->confirmation);
+        fault = fault_of_shape(&in->confirmation);
     if (fault)
         return decide_text("%s", fault);
     struct decide_text t = fault_of_values(&in->first, "first sequence");

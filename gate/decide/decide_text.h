@@ -12,9 +12,6 @@ struct decide_text {
 
 struct decide_text decide_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* What a figure is called before a number of it: "" or "p90 ". */
-const char *decide_figure_prefix(enum decide_figure f);
-
 /* Of d, a logarithm. */
 double decide_percent(double d);
 
@@ -24,16 +21,14 @@ struct decide_text decide_change(struct estimate d);
 /* "3.10 % (2.95 to 3.30)", of a faster case too: the direction stands before it. */
 struct decide_text decide_amount(struct estimate d);
 
-/* "p90 slower by 3.10 % (2.95 to 3.30) in 5 processes" */
-struct decide_text decide_difference(const struct decide_view *v, enum decide_figure f);
+/* "slower by 3.10 % (2.95 to 3.30) in 5 processes" */
+struct decide_text decide_difference(const struct decide_view *v);
 
-/* Why a figure is open: it holds the threshold, is over it by no more than the floor, or is below
- * it with too wide a spread. */
-struct decide_text decide_open_figure(const struct decide_input *in, const struct decide_view *v,
-                                      enum decide_figure f);
+/* Why a look is open: the interval holds the threshold, is over it by no more than the floor, or is
+ * below it with too wide a spread. */
+struct decide_text decide_open(const struct decide_input *in, const struct decide_view *v);
 
 /* Why it stays open; empty as long as more processes are asked for. */
-struct decide_text decide_resolution(const struct decide_input *in, const struct decide_view *v,
-                                     enum decide_figure f);
+struct decide_text decide_resolution(const struct decide_input *in, const struct decide_view *v);
 
 #endif

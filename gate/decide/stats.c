@@ -24,24 +24,6 @@ double stats_quantile(const double *sorted, size_t n, double q)
     return sorted[below] + share * (sorted[below + 1] - sorted[below]);
 }
 
-void stats_quantile_weights(size_t n, double q, double *weights)
-{
-    /* The share of the density of Beta(a, b) that lies over each value's nth part of [0, 1]. */
-    enum { STEPS = 32 };
-    double a = q * (double)(n + 1), b = (1 - q) * (double)(n + 1), sum = 0;
-    double log_scale = lgamma(a + b) - lgamma(a) - lgamma(b);
-    for (size_t i = 0; i < n; i++) {
-        weights[i] = 0;
-        for (int j = 0; j < STEPS; j++) {
-            double x = ((double)i + (j + 0.5) / STEPS) / (double)n;
-            weights[i] += exp(log_scale + (a - 1) * log(x) + (b - 1) * log1p(-x));
-        }
-        sum += weights[i];
-    }
-    for (size_t i = 0; i < n; i++)
-        weights[i] /= sum;
-}
-
 /* Largest k >= 1 with 2 P(Binomial(n, 1/2) < k) <= 1 - confidence; 1 when there is none. */
 static size_t interval_rank(size_t n, double confidence)
 {

@@ -18,14 +18,6 @@ void stats_sort(double *x, size_t n); /* ascending */
 double stats_quantile(const double *sorted, size_t n, double q);
 
 /*
- * Weights of n sorted values whose sum estimates quantile q (Harrell and Davis, A new
- * distribution-free quantile estimator, 1982): it leans on some sqrt(n q (1 - q)) values to either
- * side instead of one or two, which makes it steadier, and not one that jumps where the share of a
- * slow kind of values is near 1 - q. q (n + 1) and (1 - q) (n + 1) must be at least 1.
- */
-void stats_quantile_weights(size_t n, double q, double *weights);
-
-/*
  * Median with a distribution-free interval [x(k), x(n+1-k)]: the largest k whose coverage
  * 1 - 2 P(Binomial(n, 1/2) < k) is at least `confidence`. With fewer samples than any such k
  * needs, the interval is [x(1), x(n)]. `sorted` must be ascending, n >= 1.

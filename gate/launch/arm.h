@@ -70,9 +70,8 @@ struct measurement {
     /* Candidate over this arm, from pairs of neighbouring samples; all 0 for the candidate itself.
      */
     struct estimate ratio;
-    double ratio_cycles;     /* median in SM cycles; 0: not measured */
-    double ratio_p90;        /* of the p90s of the samples */
-    double ratio_single_p90; /* of those of the single launches; 0: none taken */
+    double ratio_cycles; /* median in SM cycles; 0: not measured */
+    double ratio_p90;    /* of the p90s of the samples */
     struct code code;
     bool same_code; /* as the candidate's, launch by launch; see code_is_same() */
 };

@@ -210,10 +210,7 @@ void report_conditions(const struct report_run *run, struct buf *out)
 
 void report_policy(const struct report_run *run, struct buf *out)
 {
-    double p90 = json_number(json_member(run->document, "policy"), "p90_threshold", 0);
     buf_printf(out, "threshold %.3g %%", 100 * run->threshold);
-    if (p90 > 0)
-        buf_printf(out, ", p90 %.3g %%", 100 * p90);
 }
 
 static bool has_evidence(const cJSON *processes, const char *stage)
@@ -244,29 +241,16 @@ bool report_evidence(const cJSON *one_case, const char *stage, struct buf *out)
     return true;
 }
 
-static void put_ratio(const cJSON *ratio, struct buf *out)
+bool report_p90(const cJSON *one_case, struct buf *out)
 {
     char value[UNITS_MAX], lo[UNITS_MAX], hi[UNITS_MAX];
+    const cJSON *ratio = object_member(one_case, "ratio_p90");
+    if (!ratio)
+        return false;
     buf_printf(out, "%s (%s to %s)", units_change(json_number(ratio, "value", 1), value),
                units_signed_percent(json_number(ratio, "lo", 1) - 1, lo),
                units_change(json_number(ratio, "hi", 1), hi));
-}
-
-bool report_p90(const cJSON *one_case, struct buf *out)
-{
-    char text[UNITS_MAX];
-    const cJSON *ratio = object_member(one_case, "ratio_p90"),
-                *single = object_member(one_case, "ratio_single_p90");
-    double mde = json_number(one_case, "mde_single_p90", 0);
-    if (ratio)
-        put_ratio(ratio, out);
-    if (single) {
-        buf_puts(out, ratio ? "; of single launches " : "of single launches ");
-        put_ratio(single, out);
-    }
-    if (single && mde > 0)
-        buf_printf(out, ", MDE %s", units_percent(mde, text));
-    return ratio || single;
+    return true;
 }
 
 void report_unresolved(const struct report_run *run, report_put_fn put, struct buf *out)

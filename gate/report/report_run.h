@@ -81,7 +81,7 @@ void report_commit(const struct report_run *run, struct buf *out);
  * as the document tells; not escaped. */
 void report_conditions(const struct report_run *run, struct buf *out);
 
-/* "threshold 2 %, p90 5 %". */
+/* "threshold 2 %". */
 void report_policy(const struct report_run *run, struct buf *out);
 
 /*
@@ -90,8 +90,7 @@ void report_policy(const struct report_run *run, struct buf *out);
  */
 bool report_evidence(const cJSON *one_case, const char *stage, struct buf *out);
 
-/* "+1.20 % (+0.85 to +1.55 %)", p90 over the best's, and where it is gated "; of single launches
- * +2.1 % (+0.4 to +3.8 %), MDE 5.1 %". False: neither was measured. */
+/* "+1.20 % (+0.85 to +1.55 %)": p90 over the best's. False: not measured. */
 bool report_p90(const cJSON *one_case, struct buf *out);
 
 /*

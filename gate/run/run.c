@@ -103,7 +103,6 @@ static bool read_pair(const cJSON *arms, struct run_process *out)
     out->d = log(ratio);
     out->d_cycles = log_or_nan(json_number(timing, "ratio_cycles", 0));
     out->d_p90 = log_or_nan(json_number(timing, "ratio_p90", 0));
-    out->d_single_p90 = log_or_nan(json_number(timing, "ratio_single_p90", 0));
     out->same_code = json_bool(timing, "same_code", false);
     return true;
 }
@@ -126,7 +125,7 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
 {
     struct run_sequence *q = &c->sequence[stage];
     p.candidate = time_of(json_find(result->arms, "role", "candidate"));
-    p.d_cycles = p.d_p90 = p.d_single_p90 = NAN;
+    p.d_cycles = p.d_p90 = NAN;
     if (c->mode == RUN_PAIRED && !read_pair(result->arms, &p)) {
         const cJSON *verify = json_member(json_find(result->arms, "role", "best"), "verify");
         const char *said = json_string(verify, "message", result->message);
@@ -173,7 +172,6 @@ static void take_result(const struct run *run, struct run_case *c, enum run_stag
 struct sequences {
     double d[RUN_STAGES][DECIDE_LAST_LOOK];
     double cycles[RUN_STAGES][DECIDE_LAST_LOOK];
-    double p90[RUN_STAGES][DECIDE_LAST_LOOK];
     bool swapped[RUN_STAGES][DECIDE_LAST_LOOK];
 };
 
@@ -181,23 +179,20 @@ struct sequences {
 static struct decide_sequence flatten(const struct run_sequence *q, struct sequences *to,
                                       enum run_stage stage, bool paired)
 {
-    bool cycles = false, p90 = true;
+    bool cycles = false;
     for (size_t i = 0; i < q->n; i++) {
         to->d[stage][i] = q->process[i].d;
         to->cycles[stage][i] = q->process[i].d_cycles;
-        to->p90[stage][i] = q->process[i].d_single_p90;
         to->swapped[stage][i] = q->process[i].swapped;
         cycles |= !isnan(q->process[i].d_cycles);
-        p90 &= !isnan(q->process[i].d_single_p90);
     }
     return (struct decide_sequence){.d = to->d[stage],
                                     .d_cycles = cycles ? to->cycles[stage] : NULL,
-                                    .d_p90 = p90 ? to->p90[stage] : NULL,
                                     .swapped = paired ? to->swapped[stage] : NULL,
                                     .n = q->n};
 }
 
-/* p90 of the samples, which is told and not gated: over the sequence that decides. */
+/* p90 of the samples, which is reported and not judged: over the sequence that decides. */
 static struct estimate ratio_of_p90s(const struct run_case *c)
 {
     bool confirmed = c->sequence[RUN_CONFIRMATION].n >= DECIDE_FIRST_LOOK;
@@ -271,7 +266,6 @@ static void decide_measured(const struct run *run, struct run_case *c)
         .first = flatten(&c->sequence[RUN_FIRST], &flat, RUN_FIRST, paired),
         .confirmation = flatten(&c->sequence[RUN_CONFIRMATION], &flat, RUN_CONFIRMATION, paired),
         .threshold = run_threshold(run, c),
-        .p90_threshold = run->policy.p90_threshold,
         .best_p50_ns = paired ? median_best_ns(&c->sequence[RUN_FIRST]) : c->best.p50_ns,
         .floor_ns = floor_ns(c),
         .control_drift = run_control_drift(run),
@@ -374,7 +368,6 @@ static void run_one(struct run *run, struct supervisor *s, struct run_case *c, e
                              .verify = first,
                              .providers = first,
                              .swap = swap,
-                             .singles = run->policy.p90_threshold > 0,
                              .fingerprints = c->result.fingerprints};
     struct case_result fresh;
     struct gate_error why = {0};

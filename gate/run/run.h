@@ -44,9 +44,9 @@ struct run_time {
 /* What one process measured of a case. */
 struct run_process {
     bool swapped;
-    struct run_time candidate, best;      /* best: all 0 in number mode */
-    double d;                             /* ln of the ratio; 0 without a best */
-    double d_cycles, d_p90, d_single_p90; /* NaN: not measured */
+    struct run_time candidate, best; /* best: all 0 in number mode */
+    double d;                        /* ln of the ratio; 0 without a best */
+    double d_cycles, d_p90;          /* NaN: not measured */
     double control_ns;
     bool same_code; /* candidate and best launched the same machine code */
 };
@@ -80,7 +80,7 @@ struct run_case {
 
 /* What the user asks of a run. */
 struct run_policy {
-    double threshold, p90_threshold; /* p90_threshold 0: that of single launches is not gated */
+    double threshold;
     double
         budget_ms;   /* for the samples of one case in the first process; effort.h has the others */
     double pause_s;  /* before the confirmation */

@@ -84,7 +84,7 @@ static bool check_verdict(const cJSON *document, const cJSON *one_case, int at,
     if (less_accurate && (v == VERDICT_PASS || v == VERDICT_IMPROVEMENT))
         return fail(fault, "verdict", at, "is '%s' of an error that is %.3g times the best's",
                     verdict_name(v), json_number(one_case, "error_ratio", 0));
-    if (v == VERDICT_REGRESSION && !less_accurate && !json_member(policy, "p90_threshold") &&
+    if (v == VERDICT_REGRESSION && !less_accurate &&
         json_number(ratio, "value", 0) <= limit - ROUNDING)
         return fail(fault, "verdict", at, "is 'regression' of a ratio of %.6g, below the threshold",
                     json_number(ratio, "value", 0));

@@ -27,8 +27,8 @@
  *   - passes or fails for its speed a case whose candidate was not verified to be right and timed;
  *   - has an interval that does not hold its value;
  *   - passes a case whose interval reaches the threshold, though nothing was confirmed, or whose
- *     error jumped, or calls one a regression, gating no p90, whose ratio is below it and whose
- *     error did not jump.
+ *     error jumped, or calls one a regression whose ratio is below it and whose error did not
+ *     jump.
  */
 bool run_check(const cJSON *document, int64_t now_ms, struct schema_fault *fault);
 

@@ -65,8 +65,6 @@ static cJSON *process_object(const struct run_process *p, enum run_stage stage, 
     add_known(o, "d", p->d, mode != RUN_NONE);
     add_known(o, "d_cycles", p->d_cycles, paired && isfinite(p->d_cycles));
     add_known(o, "d_p90", p->d_p90, paired && isfinite(p->d_p90));
-    if (isfinite(p->d_single_p90))
-        cJSON_AddNumberToObject(o, "d_single_p90", p->d_single_p90);
     cJSON_AddNumberToObject(o, "control_ns", p->control_ns);
     return o;
 }
@@ -98,10 +96,6 @@ static cJSON *case_object(const struct run *run, const struct run_case *c)
     cJSON_AddItemToObject(o, "best", best_object(c));
     cJSON_AddItemToObject(o, "ratio", ratio_object(c->decision.ratio));
     cJSON_AddItemToObject(o, "ratio_p90", ratio_object(c->ratio_p90));
-    if (run->policy.p90_threshold > 0) {
-        cJSON_AddItemToObject(o, "ratio_single_p90", ratio_object(c->decision.ratio_p90));
-        add_known(o, "mde_single_p90", c->decision.mde_p90, c->decision.mde_p90 > 0);
-    }
     add_known(o, "mde", c->decision.mde, c->decision.mde > 0);
     cJSON_AddBoolToObject(o, "same_library", run_same_library(run, c));
     cJSON_AddBoolToObject(o, "same_code", run_same_code(c));
@@ -117,8 +111,6 @@ static cJSON *policy_object(const struct run_policy *p)
 {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddNumberToObject(o, "threshold", p->threshold);
-    if (p->p90_threshold > 0)
-        cJSON_AddNumberToObject(o, "p90_threshold", p->p90_threshold);
     cJSON_AddStringToObject(o, "against", p->against);
     return o;
 }

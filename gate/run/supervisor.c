@@ -327,8 +327,6 @@ static bool send_task(struct supervisor *s, struct attempt *a)
     cJSON_AddBoolToObject(task, "measure", !a->task->verify_only);
     cJSON_AddBoolToObject(task, "providers", a->task->providers);
     cJSON_AddBoolToObject(task, "swap", a->task->swap);
-    if (a->task->singles)
-        cJSON_AddTrueToObject(task, "singles");
     if (a->task->fingerprints.known)
         cJSON_AddItemToObject(task, "fingerprints", fingerprints_write(&a->task->fingerprints));
     if (a->task->n_shares)

@@ -54,7 +54,6 @@ struct case_task {
     bool verify_only;      /* nothing is measured */
     bool providers;        /* measured beside it */
     bool swap;             /* the best is recorded and started first */
-    bool singles;          /* all of the cold single launches: their p90 is gated */
     struct fingerprints fingerprints; /* of the candidate; not known: another process told none */
     const double *shares;             /* calibration: of the candidate's time, to be added; NULL */
     unsigned n_shares;

@@ -86,8 +86,7 @@ static enum gate_status time_singles(struct session *s, const struct measure_pol
     double start = clock_ns();
     enum gate_status status = GATE_OK;
     for (*n = 0; *n < MEASURE_SINGLES && !status; ++*n) {
-        if (*n >= SINGLE_LAUNCHES_MIN && !policy->all_singles &&
-            clock_ns() - start > policy->single_budget_ns)
+        if (*n >= SINGLE_LAUNCHES_MIN && clock_ns() - start > policy->single_budget_ns)
             break;
         bool forth = *n % 2 == 0;
         for (unsigned slot = 0; slot < s->n_arms && !status; slot++) {
@@ -103,32 +102,20 @@ static enum gate_status time_singles(struct session *s, const struct measure_pol
     return status;
 }
 
-static double weighted(const double *x, const double *weights, size_t n)
-{
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += weights[i] * x[i];
-    return sum;
-}
-
 static enum gate_status take_singles(struct session *s, const struct measure_policy *policy,
                                      struct gate_error *err)
 {
-    double weights[MEASURE_SINGLES], (*ns)[MEASURE_SINGLES] = malloc(s->n_arms * sizeof *ns);
+    double(*ns)[MEASURE_SINGLES] = malloc(s->n_arms * sizeof *ns);
     size_t n;
     if (!ns)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     enum gate_status status = time_singles(s, policy, ns, &n, err);
-    if (!status)
-        stats_quantile_weights(n, 0.9, weights);
     for (unsigned i = 0; i < s->n_arms && !status; i++) {
         struct measurement *m = &s->arms[i].measurement;
         stats_sort(ns[i], n);
         m->n_single = n;
         m->single_p50_ns = stats_quantile(ns[i], n, 0.5);
         m->single_p90_ns = stats_quantile(ns[i], n, 0.9);
-        if (i > 0)
-            m->ratio_single_p90 = weighted(ns[0], weights, n) / weighted(ns[i], weights, n);
     }
     free(ns);
     return status;
@@ -304,7 +291,7 @@ static enum gate_status measure_session(struct session *s, const struct measure_
         note_sensors(s, sensors);
     if (!status)
         status = note_throttle(s, &before, err);
-    if (!status && (policy->single_budget_ns > 0 || policy->all_singles))
+    if (!status && policy->single_budget_ns > 0)
         status = take_singles(s, policy, err);
     return status;
 }

@@ -5,9 +5,7 @@
  * them where the intervals are very narrow by then, then more until they are narrow or the budget
  * is spent. Intervals are at 99 %, of times by order statistics, of ratios as in session.h.
  * Beside it single cold launches are timed, one by one (contract cold-launch-v1): their p50 and p90
- * are what a caller sees who launches once. The arms take turns, in alternating order, so that the
- * p90s of two of them can be held against each other: a replay of a millisecond averages over what
- * one launch in ten takes longer. That ratio is of the p90s by stats_quantile_weights().
+ * are what a caller sees who launches once. They are reported and not judged.
  */
 #ifndef GATE_WORKER_MEASURE_H
 #define GATE_WORKER_MEASURE_H
@@ -21,7 +19,6 @@
 struct measure_policy {
     double budget_ns;        /* for the rounds of one case */
     double single_budget_ns; /* for its single launches; 0: none */
-    bool all_singles;        /* MEASURE_SINGLES of them, whatever they take: their p90 is gated */
     bool swap;               /* the best is recorded and started first, as it was prepared first */
     bool sensors;            /* read the device's before and after the rounds */
 };

@@ -206,8 +206,6 @@ static cJSON *record_measurement(const struct measurement *m, bool is_candidate,
                           is_candidate ? cJSON_CreateNull() : record_estimate(m->ratio));
     add_number_or_null(o, "ratio_cycles", m->ratio_cycles, m->ratio_cycles > 0);
     add_number_or_null(o, "ratio_p90", m->ratio_p90, m->ratio_p90 > 0);
-    if (m->ratio_single_p90 > 0)
-        cJSON_AddNumberToObject(o, "ratio_single_p90", m->ratio_single_p90);
     add_code(o, m, is_candidate);
     add_samples(o, m);
     return o;

@@ -192,7 +192,6 @@ static enum gate_status measure_task(struct worker *w, struct task *t, struct ga
     struct measure_policy policy = {.budget_ns = t->budget_ns,
                                     .single_budget_ns =
                                         t->verify ? SINGLE_BUDGET_SHARE * t->budget_ns : 0,
-                                    .all_singles = t->singles,
                                     .swap = t->swap,
                                     .sensors = t->verify};
     struct timed_look look = {w->device, &t->c, &t->reference, 0}; /* verify_arms() ends with 0 */
@@ -312,7 +311,6 @@ enum gate_status task_read(const cJSON *line, struct task *t, struct gate_error 
         .verify = json_bool(line, "verify", true),
         .providers = json_bool(line, "providers", true),
         .swap = json_bool(line, "swap", false),
-        .singles = json_bool(line, "singles", false),
         .measure = json_bool(line, "measure", true),
         .best = json_string(line, "best", ""),
         .nonce = json_string(line, "nonce", ""),

@@ -35,7 +35,7 @@ struct task {
     struct suite_case c;
     uint64_t seed;
     double budget_ns;
-    bool verify, providers, swap, singles;
+    bool verify, providers, swap;
     enum verify_tier tier;
     bool measure;      /* false: the task ends when everything is verified */
     const char *best;  /* SHA-256 of the library of the best; "": none */

@@ -10,8 +10,7 @@ first process that acts ("count"). "p50" maps case ids to the
 candidate's time (1000 ns), "cycles" to its ratio to the best in cycles (that of the times),
 "ratio" to its ratio to the best and "widths" to the half-width of that; "budgets" is a file that
 takes case and budget of each task; "timing" is merged into what is said of the candidate's times,
-"singles" maps case ids to the ratio of the p90 of single launches, and is taken only when they are
-asked for; "best_fails" is the message of a best that is wrong, "best_is_lost" leaves it out of
+"best_fails" is the message of a best that is wrong, "best_is_lost" leaves it out of
 all but the first process. "drift" is a file that counts processes: the
 control of each is 1 % slower than that of the one before. "count" is a file that counts processes
 that are given cases; of the n-th one "p50s" maps case ids to lists of the candidate's time, "d" to
@@ -138,7 +137,7 @@ def around(ratio, half_width):
     return {"value": ratio, "lo": ratio * (1 - half_width), "hi": ratio * (1 + half_width)}
 
 
-def best_arm(name, p50, d, singles):
+def best_arm(name, p50, d):
     arm = {"provider": "fake", "role": "best", "kernel": "k", "verify": verify(), "timing": None}
     if "best_fails" in FAKE:
         arm["verify"] = dict(verify(), ok=False, message=FAKE["best_fails"])
@@ -149,8 +148,6 @@ def best_arm(name, p50, d, singles):
                          ratio_to_candidate=around(FAKE.get("ratio", {}).get(name, ratio),
                                                    FAKE.get("widths", {}).get(name, 0)),
                          ratio_cycles=FAKE.get("cycles", {}).get(name, ratio))
-    if FAKE.get("singles") is not None and singles:
-        arm["timing"]["ratio_single_p90"] = FAKE["singles"].get(name, 1.0)
     if "same_code" in FAKE:  # the cases whose code is the same
         arm["timing"]["same_code"] = name in FAKE["same_code"]
     return arm
@@ -194,8 +191,7 @@ def main():
         if mine:
             merge(arms[0]["timing"], FAKE.get("timing", {}))
         if task["best"] and (task["verify"] or not FAKE.get("best_is_lost")):
-            arms.append(best_arm(name, p50, of_process("d", name, process, None),
-                                 task.get("singles")))
+            arms.append(best_arm(name, p50, of_process("d", name, process, None)))
         record = {"done": name, "nonce": task["nonce"], "outcome": "measured", "message": "",
                   "spoiled": False, "arms": arms}
         if "shares" in task:

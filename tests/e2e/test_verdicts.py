@@ -81,37 +81,11 @@ class Verdicts(Gate):
         self.assertEqual(case["verdict"], "no-verdict")
         self.assertEqual(len(case["processes"]), 20)
 
-    def test_p90_of_single_launches_is_gated_when_asked(self):
-        """That of the samples is 10 % up as well, as is p50, and is told but not gated."""
+    def test_p90_is_reported_and_not_judged(self):
         self.accept()
-        tail = {"p50": {SECOND: 1100.0}, "singles": {SECOND: 1.06}}
-        code, document, errors = self.run_gate("--threshold", "15%", **tail)
+        code, document, errors = self.run_gate("--threshold", "15%", p50={SECOND: 1100.0})
         self.assertEqual(code, 0, errors)
-        case = self.cases(document)[SECOND]
-        self.assertAlmostEqual(case["ratio_p90"]["value"], 1.1)
-        self.assertNotIn("ratio_single_p90", case)
-        self.assertNotIn("d_single_p90", case["processes"][0])
-
-        code, document, _ = self.run_gate("--threshold", "15%", "--p90-threshold", "5%",
-                                          "--report", "text=r.txt", **tail)
-        case = self.cases(document)[SECOND]
-        self.assertEqual((code, case["verdict"]), (1, "regression"))
-        self.assertIn("p90 slower by 6.00 %", case["reason"])
-        self.assertEqual(len(case["processes"]), 10)
-        self.assertAlmostEqual(case["ratio_single_p90"]["value"], 1.06)
-        self.assertAlmostEqual(case["processes"][9]["d_single_p90"], math.log(1.06))
-        self.assertEqual(self.cases(document)[FIRST]["verdict"], "pass")
-        with open(self.path("r.txt"), encoding="utf-8") as file:
-            self.assertIn("; of single launches +6.00 % (+6.00 to +6.00 %)", file.read())
-
-        code, _, errors = self.run_gate("--threshold", "15%", "--p90-threshold", "8%", **tail)
-        self.assertEqual(code, 0, errors)
-
-    def test_a_worker_without_single_launches_cannot_pass_a_p90(self):
-        self.accept()
-        code, document, _ = self.run_gate("--p90-threshold", "5%")
-        self.assertEqual((code, document["verdict"]), (3, "no-verdict"))
-        self.assertIn("p90 is gated but was not measured", document["cases"][0]["reason"])
+        self.assertAlmostEqual(self.cases(document)[SECOND]["ratio_p90"]["value"], 1.1)
 
     def test_faster_is_an_improvement_and_the_best_stays(self):
         self.accept()

@@ -34,13 +34,6 @@ struct decide_sequence with_cycles(struct made *m, double percent)
     return m->s;
 }
 
-struct decide_sequence with_p90(struct made *m, double centre, double half)
-{
-    fill_changes(m->p90, m->s.n, centre, half);
-    m->s.d_p90 = m->p90;
-    return m->s;
-}
-
 void assert_decided(const struct decision *d, enum verdict verdict)
 {
     if (d->next != DECIDE_DONE || d->verdict != verdict)

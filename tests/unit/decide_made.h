@@ -19,13 +19,12 @@ void fill_changes(double *d, size_t n, double centre, double half);
 
 /* A sequence with room of its own. */
 struct made {
-    double d[ROOM], cycles[ROOM], p90[ROOM];
+    double d[ROOM], cycles[ROOM];
     struct decide_sequence s;
 };
 
 struct decide_sequence make_sequence(struct made *m, size_t n, double centre, double half);
 struct decide_sequence with_cycles(struct made *m, double percent);
-struct decide_sequence with_p90(struct made *m, double centre, double half);
 
 /* Each fails the running test. */
 void assert_decided(const struct decision *d, enum verdict verdict);

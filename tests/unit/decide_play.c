@@ -18,7 +18,7 @@
 #endif
 
 struct columns {
-    double d[DECIDE_LAST_LOOK], d_cycles[DECIDE_LAST_LOOK], d_p90[DECIDE_LAST_LOOK];
+    double d[DECIDE_LAST_LOOK], d_cycles[DECIDE_LAST_LOOK];
     bool swapped[DECIDE_LAST_LOOK];
 };
 
@@ -32,14 +32,12 @@ static void extend(struct decide_sequence *s, struct columns *c, size_t n, play_
         struct play_process p = draw(source);
         c->d[i] = p.d;
         c->d_cycles[i] = p.d_cycles;
-        c->d_p90[i] = p.d_p90;
         c->swapped[i] = (*drawn)++ % 2;
     }
     s->n = n;
     s->d = c->d;
     s->swapped = c->swapped;
     s->d_cycles = isnan(c->d_cycles[0]) ? NULL : c->d_cycles;
-    s->d_p90 = isnan(c->d_p90[0]) ? NULL : c->d_p90;
 }
 
 struct play_end play(const struct decide_input *policy, play_draw *draw, void *source)

@@ -20,7 +20,6 @@ static const struct column {
     {"d", offsetof(struct pair_row, d), true},
     {"injected", offsetof(struct pair_row, injected), true},
     {"d_cycles", offsetof(struct pair_row, d_cycles), false},
-    {"d_p90", offsetof(struct pair_row, d_p90), false},
     {"p50_ns", offsetof(struct pair_row, p50_ns), false},
 };
 

@@ -7,7 +7,6 @@
  *   swapped   1: the best came first in it, 0: the candidate (optional)
  *   d         ln(candidate / best) of the process
  *   d_cycles  the same in SM cycles (optional)
- *   d_p90     the same of p90 (optional)
  *   injected  slowdown that was injected: 0.025 is +2.5 %, 0 is unchanged code
  *   p50_ns    p50 of the candidate alone, for the naive rule (optional)
  * Fields are not quoted. A column that is not there, or an empty field of an optional one, is NAN.
@@ -21,7 +20,7 @@
 
 struct pair_row {
     char name[96]; /* of the case */
-    double process, swapped, d, d_cycles, d_p90, injected, p50_ns;
+    double process, swapped, d, d_cycles, injected, p50_ns;
 };
 
 /* Sorted by case, injected share and process, so that equal ones are neighbours. */

@@ -14,7 +14,7 @@ static void assert_fault(const struct decide_input *in, const char *reason)
     struct decision d = decide(in);
     assert_decided(&d, VERDICT_NO_VERDICT);
     assert_string_equal(d.reason, reason);
-    assert_true(d.ratio.value == 0 && d.ratio_p90.value == 0 && d.mde == 0);
+    assert_true(d.ratio.value == 0 && d.mde == 0);
     assert_true(d.confirmed_ratio == 0);
 }
 
@@ -34,9 +34,6 @@ static void absurd_policies_are_no_verdict(void **state)
         in = good;
         in.threshold = bad[i];
         assert_fault(&in, "the threshold is not between 0 and 1000 %");
-        in = good;
-        in.p90_threshold = bad[i];
-        assert_fault(&in, "the threshold of p90 is not between 0 and 1000 %");
         in = good;
         in.floor_ns = bad[i];
         assert_fault(&in, "the floor is no time");
@@ -73,9 +70,6 @@ static void absurd_sequences_are_no_verdict(void **state)
     in.first = make_sequence(&m, 5, 3, 0.1);
     in.confirmation = make_sequence(&again, DECIDE_MAX_PROCESSES + 1, 3, 0.1);
     assert_fault(&in, "there are more than 64 processes in a sequence");
-    in.confirmation.n = 0;
-    in.p90_threshold = 0.05;
-    assert_fault(&in, "p90 is gated but was not measured");
 }
 
 static void absurd_figures_are_no_verdict(void **state)
@@ -86,9 +80,7 @@ static void absurd_figures_are_no_verdict(void **state)
     (void)state;
     in.first = make_sequence(&m, 5, 3, 0.1);
     in.first = with_cycles(&m, 3);
-    in.first = with_p90(&m, 3, 0.1);
     in.confirmation = make_sequence(&again, 5, 3, 0.1);
-    in.confirmation = with_p90(&again, 3, 0.1);
     for (size_t i = 0; i < COUNT(bad); i++) {
         double kept = m.d[2];
         m.d[2] = bad[i];
@@ -100,10 +92,11 @@ static void absurd_figures_are_no_verdict(void **state)
             assert_fault(&in, "process 1 of the first sequence gave a ratio in cycles that is no "
                               "measurement");
         m.cycles[0] = 0.03;
-        again.p90[4] = bad[i];
-        assert_fault(&in, "process 5 of the confirmation gave a ratio in p90 that is no "
+        kept = again.d[4];
+        again.d[4] = bad[i];
+        assert_fault(&in, "process 5 of the confirmation gave a ratio in time that is no "
                           "measurement");
-        again.p90[4] = 0.03;
+        again.d[4] = kept;
     }
     m.d[0] = m.d[1] = m.d[2] = m.d[3] = m.d[4] = 13; /* half a million times slower is slower */
     struct decision d = decide(&in);

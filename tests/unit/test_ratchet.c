@@ -296,7 +296,7 @@ static struct play_process draw(void *source)
 {
     struct noise *noise = source;
     double d = noise_next(noise);
-    return (struct play_process){.d = d, .d_cycles = d, .d_p90 = NAN};
+    return (struct play_process){.d = d, .d_cycles = d};
 }
 
 /* The best's library in this hour, median of five processes, and their spread. */

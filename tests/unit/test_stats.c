@@ -110,25 +110,6 @@ static void what_was_fitted_is_taken_from_the_freedom(void **state)
     assert_true(stats_mean_half_width(x, 8, 8) == 0 && stats_mean_half_width(x, 1, 1) == 0);
 }
 
-/* For whole a and b the weight of value i is the difference of two binomial tails. */
-static void quantile_weights_are_of_the_beta_distribution(void **state)
-{
-    static const double median_of_nine[] = {0.001449281, 0.028924002, 0.114472523,
-                                            0.220661099, 0.268986189, 0.220661099,
-                                            0.114472523, 0.028924002, 0.001449281};
-    double w[99], sum = 0;
-    (void)state;
-    stats_quantile_weights(9, 0.5, w);
-    for (size_t i = 0; i < 9; i++)
-        assert_true(fabs(w[i] - median_of_nine[i]) < 1e-4);
-    stats_quantile_weights(99, 0.9, w);
-    for (size_t i = 0; i < 99; i++)
-        sum += w[i];
-    assert_true(fabs(sum - 1) < 1e-12);
-    assert_true(fabs(w[88] - 0.123603958) < 1e-4 && fabs(w[89] - 0.136289154) < 1e-4);
-    assert_true(w[98] < 1e-6 && w[50] < 1e-12); /* an outlier does not carry it */
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,7 +118,6 @@ int main(void)
         cmocka_unit_test(quantiles_are_linear_between_neighbours),
         cmocka_unit_test(median_interval_has_the_ranks_of_the_tables),
         cmocka_unit_test(few_samples_give_the_whole_range),
-        cmocka_unit_test(quantile_weights_are_of_the_beta_distribution),
         cmocka_unit_test(many_samples_do_not_underflow),
         cmocka_unit_test(half_width_is_relative),
         cmocka_unit_test(what_was_fitted_is_taken_from_the_freedom),
