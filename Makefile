@@ -122,7 +122,7 @@ CORE_C := $(filter-out $(MAIN_C),$(GATE_C) $(SERVER_C))
 GATE_CU := $(wildcard gate/device/*.cu) kernels/reference/reference_cuda.cu
 HOST_C := $(wildcard kernels/host/*.c)
 OURS := kernels/ours.c $(wildcard kernels/attention_fwd/*.cu kernels/gemm/*.cu \
-    kernels/linear_relu/*.cu kernels/gemv/*.cu)
+    kernels/linear_relu/*.cu kernels/gemv/*.cu kernels/cuda/*.cu)
 CUBLAS := $(wildcard kernels/cublas/*.c kernels/cublas/*.cu)
 SUITES := $(wildcard kernels/suites/*.json)
 SCHEMAS := $(sort $(wildcard gate/formats/*.schema.json))
@@ -137,7 +137,7 @@ TEST_SHARED_C := $(wildcard $(patsubst %.h,%.c,$(wildcard tests/unit/*.h tests/t
 TOOL_C := $(filter-out $(TEST_SHARED_C),$(wildcard tests/tools/*.c))
 BROWSER_MODULES := tests/browser/node_modules/.package-lock.json
 GPU_C := $(wildcard tests/gpu/test_*.c)
-GPU_SHARED_CU := $(wildcard tests/gpu/*.cu)
+GPU_SHARED_CU := $(wildcard tests/gpu/*.cu) kernels/cuda/tensor_map.cu
 MUTANT_C := $(wildcard tests/mutants/*.c)
 MUTANT_CU := $(wildcard tests/mutants/*.cu)
 
@@ -345,7 +345,8 @@ $(B)/gen/flags: FORCE
 	@printf '%s\n' '$(CC) $(C_FLAGS)' | { $(keep_if_same); }
 
 build/cuda/flags: FORCE
-	@printf '%s\n' '$(CC) $(NVCC) $(NVCC_FLAGS) $(CUDA_C_FLAGS)' | { $(keep_if_same); }
+	@printf '%s\n' '$(CC) $(NVCC) $(NVCC_FLAGS) $(GENCODE) $(GENCODE_SM90) $(CUDA_C_FLAGS)' | \
+	    { $(keep_if_same); }
 
 build/embed: $(EMBED_C) | packages
 	$(call say,CC)
@@ -429,16 +430,21 @@ $(B)/$(SHARE)/schemas/%: gate/formats/%
 # One machine code for each architecture that is served, and PTX for what comes later.
 GENCODE := -gencode arch=compute_80,code=sm_80 -gencode arch=compute_89,code=sm_89 \
     -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90,code=compute_90
+# The instructions of *_sm90.cu exist on no other architecture. No register of theirs may spill.
+GENCODE_SM90 := -gencode arch=compute_90a,code=sm_90a
+gencode = $(if $(filter %_sm90.cu,$(1)),$(GENCODE_SM90),$(GENCODE))
+most_spilled = $(if $(filter %_sm90.cu,$(1)),0,32)
 # Nothing of the C++ library is needed at run time.
 NVCC_HOST_FLAGS := -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall
-NVCC_FLAGS = -std=c++17 $(NVCCFLAGS) $(GENCODE) -I. -Igate -Werror all-warnings -Xptxas -v \
+NVCC_FLAGS = -std=c++17 $(NVCCFLAGS) -I. -Igate -Werror all-warnings -Xptxas -v \
     $(NVCC_HOST_FLAGS:%=-Xcompiler %)
 CUDA_C_FLAGS = $(PLAIN_C_FLAGS) $(LIBRARY_C_FLAGS) -isystem $(CUDA_HOME)/include
 
 build/cuda/%.cu.o: %.cu build/cuda/flags ci/nvcc.sh | packages
 	$(call say,NVCC,$<)
-	$(Q)mkdir -p $(@D) && ci/nvcc.sh $(if $(filter $(OURS),$<),--fast) $(@:.o=.log) \
-	    $(NVCC) $(NVCC_FLAGS) -MD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
+	$(Q)mkdir -p $(@D) && \
+	    ci/nvcc.sh $(if $(filter $(OURS),$<),--spills $(call most_spilled,$<)) $(@:.o=.log) \
+	    $(NVCC) $(NVCC_FLAGS) $(call gencode,$<) -MD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
 
 build/cuda/%.c.o: %.c build/cuda/flags | packages
 	$(call say,CC,$<)

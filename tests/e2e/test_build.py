@@ -321,24 +321,26 @@ class Nvcc(unittest.TestCase):
     def test_clean(self):
         done = self.compile(
             self.ENTRY + "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads",
-            "--fast")
+            "--spills", "0")
         self.assertEqual((done.returncode, done.stdout), (0, ""))
 
     def test_spills(self):
         said = self.ENTRY + "    96 bytes stack frame, 128 bytes spill stores, 96 bytes spill loads"
         done = self.compile(said)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
-        done = self.compile(said, "--fast")
+        done = self.compile(said, "--spills", "128")
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        done = self.compile(said, "--spills", "127")
         self.assertEqual(done.returncode, 1)
         self.assertIn("fast_kernel", done.stdout)
         self.assertIn("128 bytes spill stores", done.stdout)
 
-    def test_serialised_wgmma(self):
-        done = self.compile(
-            "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
-            "serialized", "--fast")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("C7510", done.stdout)
+    def test_remarks_that_cost_speed(self):
+        for code in ("C7508", "C7510", "C7515", "C7519"):
+            done = self.compile(f"ptxas info    : ({code}) Potential Performance Loss",
+                                "--spills", "0")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(code, done.stdout)
 
     def test_errors_without_the_chatter(self):
         done = self.compile(self.ENTRY + "kernel.cu(3): error: no", status=2)
