@@ -3,7 +3,8 @@
  *
  * libmicrohttpd 0.9.75 does not agree with proxies on where a request with odd headers ends: it
  * takes both Content-Length and Transfer-Encoding, two lengths, and waits for ever on an encoding
- * that it does not know. Each of these is refused here, and the connection closed.
+ * that it does not know. Each of these is refused here, and the connection closed. What its API
+ * does not show (folded lines, NUL bytes, a bare CR or LF) is for a proxy to refuse.
  */
 #include "http_private.h"
 
@@ -15,8 +16,6 @@
 #include "text/bytes.h"
 #include "ops/log.h"
 #include "ops/metrics.h"
-
-#define MAX_LINE 65536 /* bytes, no less than libmicrohttpd gets for a connection */
 
 /* ---- the shape of the request ---- */
 
@@ -42,17 +41,6 @@ static bool has_body(const struct headers *h)
     return h->transfer_encoding || (h->content_length && strcmp(h->content_length, "0") != 0);
 }
 
-/*
- * libmicrohttpd cuts the target at a NUL byte, and the version, which lies behind it in the same
- * line, shows that: between the two there is the end of the target and nothing else.
- */
-static bool is_cut(const struct exchange *x, const char *version)
-{
-    uintptr_t end = (uintptr_t)x->target_end;
-    uintptr_t next = (uintptr_t)version;
-    return next > end + 1 && next - end < MAX_LINE;
-}
-
 /* "" is of a target that has none (RFC 9112, 3.2). */
 static bool is_host(const char *host)
 {
@@ -64,10 +52,8 @@ bool http_refuse_shape(const struct exchange *x, const char *version, struct rep
     const struct headers *h = &x->headers;
     bool reads = strcmp(x->method, "GET") == 0 || strcmp(x->method, "HEAD") == 0;
     bool is_1_1 = strcmp(version, MHD_HTTP_VERSION_1_1) == 0;
-    if (is_cut(x, version))
-        return refuse_shape(reply, "The first line has a NUL byte, or too many blanks.");
     if (h->malformed)
-        return refuse_shape(reply, "A header is malformed: its name, folded, or a control byte.");
+        return refuse_shape(reply, "The name or the value of a header holds a byte that may not be there.");
     if (h->repeated)
         return refuse_shape(reply, "A header is there twice that may be there once only.");
     if (h->transfer_encoding && h->content_length)

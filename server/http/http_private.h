@@ -37,7 +37,7 @@ struct headers {
     const char *accept, *accept_encoding, *authorization, *content_encoding, *content_length,
         *content_type, *host, *if_none_match, *transfer_encoding;
     bool repeated;  /* one of them, though it may be there once only */
-    bool malformed; /* any header, or what ends it */
+    bool malformed; /* the name or the value of any header */
 };
 
 enum phase {
@@ -51,7 +51,6 @@ enum phase {
 /* One request, from its first line to the end of its answer. */
 struct exchange {
     struct request request;
-    const char *target_end; /* where the target ends in libmicrohttpd's memory */
     struct headers headers;
     enum phase phase;
     bool active; /* counted in n_requests */
@@ -126,11 +125,12 @@ struct peer *http_peer_of(struct MHD_Connection *connection);
 /* Until when the connection may be busy with what it does now. */
 void http_set_deadline(struct peer *peer, int64_t seconds);
 
+/* ---- http_headers.c ---- */
+
+void http_read_headers(struct MHD_Connection *connection, struct headers *out);
+
 /* ---- http_check.c: each is true when the request was refused, with the answer in *reply ---- */
 
-/* `method`, `version`: as libmicrohttpd gives them, in its own memory. */
-void http_read_headers(struct MHD_Connection *connection, const char *method, const char *version,
-                       struct headers *out);
 bool http_refuse_shape(const struct exchange *x, const char *version, struct reply *reply);
 /* Nothing was refused, but its answer must be the connection's last. */
 bool http_ends_in_doubt(const struct exchange *x);

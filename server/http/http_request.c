@@ -108,7 +108,6 @@ void *http_on_target(void *context, const char *target, struct MHD_Connection *c
         return NULL;
     struct exchange *x = &peer->exchange;
     request_parse(&x->request, target);
-    x->target_end = target + strlen(target);
     x->phase = PHASE_TARGET;
     x->active = true;
     x->method = "";
@@ -136,7 +135,7 @@ static enum MHD_Result on_headers(struct http *h, struct peer *peer, const char 
     struct exchange *x = &peer->exchange;
     struct reply reply;
     x->method = method;
-    http_read_headers(peer->connection, method, version, &x->headers);
+    http_read_headers(peer->connection, &x->headers);
     reply_init(&reply);
     if (http_refuse_shape(x, version, &reply))
         return send_and_release(h, peer, &reply);
