@@ -9,9 +9,7 @@
  * the table is of `struct embedded_asset`, each with its gzip form, `SYMBOL_version` is a hash of
  * all names and bytes, and in index.html every "NAME" of another file becomes
  * "files/VERSION/NAME": an address with a version never gets other bytes and may be kept forever.
- * The modules name each other relatively, so they need no change and never mix versions. Modules
- * and style sheets lose their indentation and comments, but for those of a licence, which begin
- * with an exclamation mark: a quarter of what a browser would fetch.
+ * The modules name each other relatively, so they need no change and never mix versions.
  */
 #include <errno.h>
 #include <sha2.h>
@@ -67,76 +65,6 @@ static bool read_file(const char *path, struct file *out)
                 MAX_FILE - 1);
     fclose(in);
     return good;
-}
-
-static bool ends_with(const char *text, const char *ending)
-{
-    size_t len = strlen(text), n = strlen(ending);
-    return len >= n && strcmp(text + len - n, ending) == 0;
-}
-
-/* How much of a line is left without a comment at its end: a "//" that no quote is open before. */
-static size_t without_comment(const char *line, size_t len)
-{
-    for (size_t i = 1; i + 3 < len; i++) {
-        if (strncmp(line + i, " // ", 4) != 0)
-            continue;
-        size_t quotes[3] = {0};
-        for (size_t k = 0; k < i; k++) {
-            quotes[0] += line[k] == '"';
-            quotes[1] += line[k] == '\'';
-            quotes[2] += line[k] == '`';
-        }
-        if (quotes[0] % 2 == 0 && quotes[1] % 2 == 0 && quotes[2] % 2 == 0)
-            return i;
-    }
-    return len;
-}
-
-/* May the next line follow this one at once, in a script as in a style sheet? Not where a comment
- * may have stayed. */
-static bool goes_on(const char *line, size_t len)
-{
-    return len > 0 && strchr("{(,;", line[len - 1]) && !memmem(line, len, "//", 2);
-}
-
-/*
- * Drops indentation, empty lines and comments, and joins lines. A block of comment counts where it
- * begins a line, so no string can be taken for one; the text of a template must not go over several
- * lines.
- */
-static void strip_lines(struct file *file)
-{
-    const char *in = (const char *)file->data;
-    const char *end = in + file->size;
-    unsigned char *out = file->data;
-    bool comment = false, licence = false;
-    while (in < end) {
-        const char *stop = memchr(in, '\n', (size_t)(end - in));
-        const char *next = stop ? stop + 1 : end;
-        size_t indent = licence ? 0 : strspn(in, " ");
-        in = in + indent < next ? in + indent : next;
-        size_t len = (size_t)(next - in);
-        if (!comment && !licence) {
-            comment = len >= 2 && strncmp(in, "/*", 2) == 0;
-            licence = len >= 3 && strncmp(in, "/*!", 3) == 0;
-        }
-        bool dropped = !licence && (comment || len <= 1 || strncmp(in, "//", 2) == 0);
-        if (!dropped) {
-            size_t kept = licence ? len : without_comment(in, len);
-            size_t text = kept > 0 && in[kept - 1] == '\n' ? kept - 1 : kept;
-            bool joined = !licence && goes_on(in, text);
-            memmove(out, in, text);
-            out += text;
-            if (!joined && (stop || kept < len))
-                *out++ = '\n';
-        }
-        if (memmem(in, len, "*/", 2))
-            comment = licence = false;
-        in = next;
-    }
-    *out = '\0';
-    file->size = (size_t)(out - file->data);
 }
 
 static void version_of(const struct file *files, int n, char version[VERSION_DIGITS + 1])
@@ -254,12 +182,9 @@ int main(int argc, char **argv)
     }
     const char *symbol = argv[first - 1];
     struct file *files = reserve(sizeof(*files) * (size_t)n);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         if (!read_file(argv[first + i], &files[i]))
             return 74;
-        if (page && (ends_with(files[i].name, ".js") || ends_with(files[i].name, ".css")))
-            strip_lines(&files[i]);
-    }
     qsort(files, (size_t)n, sizeof(*files), compare_files);
     printf("/* Made by the build. */\n#include \"base/embed.h\"\n\n");
     if (page)

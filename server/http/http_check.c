@@ -53,7 +53,8 @@ bool http_refuse_shape(const struct exchange *x, const char *version, struct rep
     bool reads = strcmp(x->method, "GET") == 0 || strcmp(x->method, "HEAD") == 0;
     bool is_1_1 = strcmp(version, MHD_HTTP_VERSION_1_1) == 0;
     if (h->malformed)
-        return refuse_shape(reply, "The name or the value of a header holds a byte that may not be there.");
+        return refuse_shape(
+            reply, "The name or the value of a header holds a byte that may not be there.");
     if (h->repeated)
         return refuse_shape(reply, "A header is there twice that may be there once only.");
     if (h->transfer_encoding && h->content_length)

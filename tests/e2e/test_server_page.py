@@ -96,18 +96,6 @@ class Embed(unittest.TestCase):
         digits = re.search(rf"{kind}_{index}\[\] = {{([\d,\s]*)0}};", table).group(1)
         return bytes(int(d) for d in digits.split(",") if d.strip())
 
-    def test_comments_stay_at_home(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "a.js")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write("/*!\n  a licence // stays\n */\n// goes\n\n/**\n * goes\n */\n"
-                           "const a = {\n    b: 1, // goes\n    c: \"x // stays\",\n"
-                           "    d: `it's // here`, e: '\"', // reader's,\n};\n/* goes */\nlast;")
-            self.assertEqual(self.bytes_of(self.embed(path), "file", 0).decode(),
-                             "/*!\n  a licence // stays\n */\nconst a = {b: 1,"
-                             "c: \"x // stays\",\nd: `it's // here`, e: '\"', // reader's,\n};"
-                             "last;")
-
     def test_versions(self):
         with tempfile.TemporaryDirectory() as folder:
             def write(name, text):
