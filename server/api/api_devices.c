@@ -1,6 +1,5 @@
 /* api_devices.c: the device models with their epochs, and the branches; see api.h. */
 #include "api_private.h"
-#include "store/store_memo.h"
 #include "store/watch_branches.h"
 
 #define BRANCHES_DEFAULT 200
@@ -16,25 +15,12 @@ static bool epoch_row(void *context, int64_t from_ms, const char *epoch)
     return true;
 }
 
-/* A device has few, but each trend shows them. */
 enum gate_status put_epochs(struct call *c, const char *device)
 {
     struct emit *e = &c->emit;
-    enum gate_status status = GATE_OK;
-    char key[STORE_MEMO_KEY];
-    size_t n;
-    bool fits = store_memo_key(key, "epochs", &device, 1);
     emit_key(e, "epochs");
     emit_open(e, '[');
-    const void *kept = fits ? store_memo(c->store, key, &n) : NULL;
-    if (kept) {
-        buf_append(e->out, kept, n);
-    } else {
-        size_t start = e->out->len;
-        status = store_epochs(c->store, device, epoch_row, e, &c->err);
-        if (status == GATE_OK && !e->out->failed && fits)
-            store_memo_put(c->store, key, e->out->data + start, e->out->len - start);
-    }
+    enum gate_status status = store_epochs(c->store, device, epoch_row, e, &c->err);
     emit_close(e, ']');
     return status;
 }

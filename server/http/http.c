@@ -41,7 +41,6 @@ struct store *http_take_store(struct http *h)
     pthread_mutex_lock(&h->mutex);
     struct store *s = h->stores[--h->n_free];
     pthread_mutex_unlock(&h->mutex);
-    store_let_go_of_past(s);
     return s;
 }
 
@@ -300,19 +299,9 @@ static void shut_late(struct http *h, int64_t now_ms)
     pthread_mutex_unlock(&h->mutex);
 }
 
-/* Of the stores that nobody uses, so that the log can be moved into the file. */
-static void let_go(struct http *h)
-{
-    pthread_mutex_lock(&h->mutex);
-    for (unsigned i = 0; i < h->n_free; i++)
-        store_let_go(h->stores[i]);
-    pthread_mutex_unlock(&h->mutex);
-}
-
 void http_tick(struct http *h)
 {
     shut_late(h, http_now_ms());
-    let_go(h);
 }
 
 /* ---- stop ---- */

@@ -15,9 +15,10 @@ enum gate_status tagger_open(const char *db, const char *speaker, struct tagger 
 void tagger_close(struct tagger *t); /* NULL is fine */
 
 /*
- * The tag of `target` in the present state of the database; it stays valid over a restart. A commit
- * that comes after it makes the tag too old, which costs a second answer and not a wrong one, as
- * long as it is asked for before the rows are. Several threads may call it.
+ * The tag of `target` in the present state of the database; it stays valid over a restart. What
+ * this process has committed is in it, what another one did within 10 ms may not be. A commit that
+ * comes after it makes the tag too old, which costs a second answer and not a wrong one, as long as
+ * it is asked for before the rows are. Several threads may call it.
  */
 enum gate_status tagger_get(struct tagger *t, const char *target, struct etag *out,
                             struct gate_error *err);

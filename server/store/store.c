@@ -392,7 +392,6 @@ void store_close(struct store *s)
     free(s->names);
     store_intern_release(s);
     commit_order_release(&s->order);
-    store_memo_release(s);
     free(s->watch_runs);
     free(s->path);
     free(s);

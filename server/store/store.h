@@ -81,8 +81,7 @@ void store_batch_rollback(struct store *s); /* nothing to undo is fine */
  * several times as long though it is durable before. After store_defer_checkpoints() it does not:
  * store_checkpoint() is to be called after commits, in no batch, when nobody waits for them any
  * more. It is quick where there is nothing to do. `is_busy`: others wait to be written, so the log
- * may become longer first; a page that several of them write is moved once. What is written to the
- * log is gathered then (store_wal.h).
+ * may become longer first; a page that several of them write is moved once.
  */
 void store_defer_checkpoints(struct store *s);
 enum gate_status store_checkpoint(struct store *s, bool is_busy, struct gate_error *err);
@@ -312,14 +311,11 @@ enum gate_status store_epochs(struct store *s, const char *device_model, store_e
                               void *context, struct gate_error *err);
 enum gate_status store_state(struct store *s, struct store_state *out, struct gate_error *err);
 
-/*
- * What is read between the two is of one state, the newest. A store that is read from only may keep
- * it afterwards: so let it go of what is past before other reads, and of all within a second or so,
- * for while a reader has a state, the log cannot be moved into the file.
- */
+/* How often this process has committed something to any store: another number, another state. */
+uint64_t store_n_commits(void);
+
+/* What is read between the two is of one state. */
 enum gate_status store_read_begin(struct store *s, struct gate_error *err);
 void store_read_end(struct store *s);
-void store_let_go_of_past(struct store *s);
-void store_let_go(struct store *s);
 
 #endif

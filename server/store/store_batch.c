@@ -6,7 +6,8 @@
  * of the transaction that the caller still believes in.
  */
 #include "store_private.h"
-#include "store_wal.h"
+
+#include <stdatomic.h>
 
 #define CHECKPOINT_PAGES 1000 /* of the log; what SQLite does by itself */
 #define BUSY_PAGES 16384      /* 64 MiB, which who starts after a crash has to read */
@@ -41,13 +42,22 @@ static void roll_back(struct store *s)
     store_unlock(s);
 }
 
+static atomic_uint_fast64_t n_commits;
+
+uint64_t store_n_commits(void)
+{
+    return atomic_load(&n_commits);
+}
+
 static enum gate_status commit(struct store *s, struct gate_error *err)
 {
     enum gate_status status = run_sql(s, SQL_COMMIT, err);
-    if (status == GATE_OK)
-        store_unlock(s);
-    else
+    if (status != GATE_OK) {
         roll_back(s);
+        return status;
+    }
+    atomic_fetch_add(&n_commits, 1);
+    store_unlock(s);
     return status;
 }
 
@@ -151,7 +161,6 @@ static int on_commit(void *context, sqlite3 *db, const char *name, int n_pages)
 void store_defer_checkpoints(struct store *s)
 {
     sqlite3_wal_hook(s->db, on_commit, s);
-    store_wal_gather(s->db);
     s->n_log_pages = CHECKPOINT_PAGES; /* who ended without a close may have left a long one */
 }
 

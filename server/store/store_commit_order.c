@@ -87,17 +87,8 @@ static enum gate_status read_order(struct store *s, struct gate_error *err)
 enum gate_status store_commit_order(struct store *s, const struct commit_order **out,
                                     struct gate_error *err)
 {
-    struct commit_order *o = &s->order;
-    *out = o;
-    if (o->known && s->at_mark && memcmp(&o->mark, &s->mark, sizeof(o->mark)) == 0)
-        return GATE_OK;
-    o->known = false;
-    enum gate_status status = read_order(s, err);
-    if (status == GATE_OK && s->at_mark) {
-        o->mark = s->mark;
-        o->known = true;
-    }
-    return status;
+    *out = &s->order;
+    return read_order(s, err);
 }
 
 void commit_order_release(struct commit_order *order)

@@ -5,14 +5,12 @@
 #ifndef SERVER_STORE_STORE_COMMIT_ORDER_H
 #define SERVER_STORE_STORE_COMMIT_ORDER_H
 
-#include "store_mark.h"
+#include "store.h"
 
 struct commit_order {
-    bool known;
-    struct store_mark mark; /* of the state that it is of */
-    int64_t n_commits;      /* places are 1 to n_commits; 0 is outside of a repository */
-    int64_t n_places;       /* in `place` */
-    int32_t *place;         /* of a commit, by its id */
+    int64_t n_commits; /* places are 1 to n_commits; 0 is outside of a repository */
+    int64_t n_places;  /* in `place` */
+    int32_t *place;    /* of a commit, by its id */
     int64_t last_run;
     int64_t n_runs;  /* in `commit` */
     int32_t *commit; /* of a run, by its id */

@@ -8,7 +8,6 @@
 
 #include "store.h"
 #include "store_commit_order.h"
-#include "store_mark.h"
 #include "store_sql.h"
 
 /* What never changes of a run, for rows that name it. */
@@ -20,8 +19,6 @@ struct run_name {
 };
 
 #define STORE_N_NAMES 16384 /* a power of two */
-
-struct memo; /* store_memo.c */
 
 struct store {
     sqlite3 *db;
@@ -35,17 +32,9 @@ struct store {
     char **interned;        /* sorted */
     size_t n_interned;
     struct watch_runs *watch_runs; /* store_watch.c's */
-    /* The state that store_read_begin() holds is that of `mark`: what is made of it may be kept
-     * under the mark, and what was kept under an equal one be used. */
-    bool at_mark;
-    struct store_mark mark;
-    bool holds; /* SQL_HOLD_STATE is under way */
     struct commit_order order;
-    struct memo *memos;            /* or NULL */
     const struct store_scan *scan; /* under way, or NULL */
 };
-
-void store_memo_release(struct store *s);
 
 /* The one copy of a text, which lives until the store is closed; for those that are few, such as
  * names of branches. NULL: memory is short. */

@@ -450,55 +450,17 @@ enum gate_status store_state(struct store *s, struct store_state *out, struct ga
     return store_each_row(s, &q, state_row, out, err);
 }
 
-/*
- * A statement that is under way keeps the state that it reads from, for all others too. It goes on
- * after store_read_end(), for the next to find it: to begin anew takes some locks and calls of the
- * system, and mostly nothing was written.
- */
-void store_let_go(struct store *s)
-{
-    struct query q = query_begin(s, SQL_HOLD_STATE);
-    if (s->holds)
-        query_end(&q);
-    s->holds = false;
-}
-
-static bool is_newest(struct store *s)
-{
-    struct store_mark now;
-    return store_mark(s, &now) && memcmp(&now, &s->mark, sizeof(now)) == 0;
-}
-
-void store_let_go_of_past(struct store *s)
-{
-    if (s->holds && !is_newest(s))
-        store_let_go(s);
-}
-
 enum gate_status store_read_begin(struct store *s, struct gate_error *err)
 {
-    store_let_go_of_past(s);
-    s->at_mark = s->holds;
-    if (s->holds)
-        return GATE_OK;
-    struct query q = query_begin(s, SQL_HOLD_STATE);
-    bool marked = store_mark(s, &s->mark);
+    struct query q = query_begin(s, SQL_READ_BEGIN);
     int rc = query_step(&q);
-    s->holds = true;
-    if (rc != SQLITE_ROW) {
-        enum gate_status status =
-            store_fail(s, rc == SQLITE_DONE ? SQLITE_CORRUPT : rc, "read", err);
-        store_let_go(s);
-        return status;
-    }
-    /* Nothing was written meanwhile, so the state is the one of the mark. */
-    s->at_mark = marked && is_newest(s);
-    return GATE_OK;
+    query_end(&q);
+    return rc == SQLITE_DONE ? GATE_OK : store_fail(s, rc, "read", err);
 }
 
 void store_read_end(struct store *s)
 {
-    if (!s->at_mark || s->lock_fd >= 0) /* one that writes must not look back */
-        store_let_go(s);
-    s->at_mark = false;
+    struct query q = query_begin(s, SQL_READ_END);
+    query_step(&q); /* it wrote nothing, so there is nothing that could fail to be kept */
+    query_end(&q);
 }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store_memo.h"
 #include "store_private.h"
 #include "watch_branches.h"
 
@@ -41,19 +40,8 @@ static bool branch_row(void *context, const char *branch)
 static enum gate_status read_watched(struct store *s, const struct store_scope *scope,
                                      struct buf *names, struct gate_error *err)
 {
-    char key[STORE_MEMO_KEY];
-    size_t n;
-    bool fits = store_memo_key(key, "watched", scope->watched->pattern, scope->watched->n);
-    const void *kept = fits ? store_memo(s, key, &n) : NULL;
-    if (kept) {
-        buf_append(names, kept, n);
-        return GATE_OK;
-    }
     struct names_call call = {scope, names};
-    enum gate_status status = store_branches(s, branch_row, &call, err);
-    if (status == GATE_OK && !names->failed && fits)
-        store_memo_put(s, key, names->data, names->len);
-    return status;
+    return store_branches(s, branch_row, &call, err);
 }
 
 enum gate_status scope_branches(struct store *s, const struct store_scope *scope, struct buf *names,

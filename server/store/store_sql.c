@@ -126,7 +126,8 @@
     " AND (p.time_ms, p.run_id) >= (?3, ?4) "
 
 const char *const store_sql[STORE_SQL_COUNT] = {
-    [SQL_HOLD_STATE] = "SELECT only FROM identity WHERE only = 1",
+    [SQL_READ_BEGIN] = "BEGIN",
+    [SQL_READ_END] = "COMMIT",
     [SQL_STATE] = "SELECT i.value || i.copy, i.n_writes, coalesce(r.uuid, '') "
                   "FROM identity i LEFT JOIN run r ON r.id = (SELECT max(id) FROM run)",
 

@@ -9,7 +9,8 @@
 
 enum store_sql {
     /* queries */
-    SQL_HOLD_STATE,
+    SQL_READ_BEGIN,
+    SQL_READ_END,
     SQL_STATE,
     SQL_RUNS,
     SQL_RUNS_OF_DEVICE,

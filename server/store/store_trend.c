@@ -12,9 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "store_memo.h"
-
 /* ---- pages of raw rows ---- */
 
 /* The row behind which a page begins: "<series>.<time>.<run>.<arm>". */
@@ -154,50 +151,6 @@ static enum gate_status read_series(struct trend_reader *r)
     if (status == GATE_OK && rc != SQLITE_DONE)
         status = store_fail(r->store, rc, "read", r->err);
     query_end(&q);
-    return status;
-}
-
-/* What read_series() found, as one piece: the result as it was then, and its series behind it. */
-static void keep_series(const struct trend_reader *r, const char *key)
-{
-    const struct store_trend_result *out = r->result;
-    struct buf piece;
-    buf_init(&piece, SIZE_MAX);
-    buf_append(&piece, out, sizeof(*out));
-    buf_append(&piece, out->series, out->n_series * sizeof(*out->series));
-    if (!piece.failed)
-        store_memo_put(r->store, key, piece.data, piece.len);
-    buf_release(&piece);
-}
-
-static enum gate_status take_series(struct trend_reader *r, const char *piece, size_t n)
-{
-    struct store_trend_result *out = r->result;
-    size_t rest = n - sizeof(*out);
-    memcpy(out, piece, sizeof(*out));
-    out->series = malloc(rest + 1);
-    if (!out->series) {
-        out->n_series = 0;
-        return trend_no_memory(r);
-    }
-    memcpy(out->series, piece + sizeof(*out), rest);
-    return GATE_OK;
-}
-
-static enum gate_status find_series(struct trend_reader *r)
-{
-    const struct store_trend_query *query = r->query;
-    const char *const names[] = {query->case_id, query->device_model, query->provider,
-                                 query->contract};
-    char key[STORE_MEMO_KEY];
-    size_t n;
-    bool fits = store_memo_key(key, "series", names, 4);
-    const void *kept = fits ? store_memo(r->store, key, &n) : NULL;
-    if (kept)
-        return take_series(r, kept, n);
-    enum gate_status status = read_series(r);
-    if (status == GATE_OK && fits)
-        keep_series(r, key);
     return status;
 }
 
@@ -399,7 +352,7 @@ enum gate_status store_trend_read(struct store *s, const struct store_trend_quer
     *out = (struct store_trend_result){0};
     enum gate_status status = store_check_limit(query->points, err);
     if (status == GATE_OK)
-        status = find_series(&r);
+        status = read_series(&r);
     if (status == GATE_OK)
         status = read_points(&r);
     finish(out);
