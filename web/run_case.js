@@ -94,7 +94,7 @@ function resolution(item, threshold) {
         known && h(mde > threshold ? "b" : "span", {}, `MDE ${percent(mde)}`,
             mde > threshold && `, over the threshold of ${percent(threshold)}`),
         p90 && `p90 ${change(p90.value)}, ${interval(p90.lo, p90.hi)}`,
-        item.mode === "number" && "held against the best's number by the control",
+        item.mode === "number" && "compared with the best's number by the control",
         item.same_library && "candidate and best are the same file",
     ].filter(Boolean);
     return parts.length > 0 &&

@@ -73,7 +73,6 @@ struct decide_input {
     const char *same; /* what makes candidate and best an A/A control of this run, such as "are the
                          same file" or "run the same machine code"; NULL: they are two */
     bool confirm_faster; /* the best is to follow an improvement */
-    double added_spread; /* half-width in d that the bounds are widened by: number-only mode */
 };
 
 enum decide_next {
@@ -87,7 +86,7 @@ struct decision {
     size_t next_n;
     enum verdict verdict;  /* final when done; else what holds if no more processes can be had */
     struct estimate ratio; /* exp of median and bounds of all processes of the deciding sequence */
-    double mde; /* decide_mde() of the deciding sequence, with added spread and floor; 0: unknown */
+    double mde; /* decide_mde() of the deciding sequence, at least the floor; 0: unknown */
     double confirmed_ratio; /* exp(median) of the confirmation; 0: none */
     char reason[400];       /* one sentence with its figures */
 };

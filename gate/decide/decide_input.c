@@ -25,8 +25,6 @@ static const char *fault_of_policy(const struct decide_input *in)
         return "the floor is no time";
     if (isinf(in->control_drift) || in->control_drift < 0)
         return "the change of the control kernel is not known";
-    if (!within(in->added_spread, 0, THRESHOLD_MAX))
-        return "the spread of the stored best is not known";
     return NULL;
 }
 

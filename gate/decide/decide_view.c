@@ -23,14 +23,13 @@ static enum decide_look look_at(const struct decide_input *in, struct estimate d
 
 struct decide_view decide_view_of(const struct decide_input *in, const struct decide_sequence *s)
 {
-    double spread = in->added_spread, d[DECIDE_MAX_PROCESSES];
+    double d[DECIDE_MAX_PROCESSES];
     struct decide_view v = {.n = s->n};
     decide_balance(s->d, s->swapped, s->n, d);
-    struct estimate own = decide_bounds(d, s->n);
-    v.d = (struct estimate){own.value, own.lo - spread, own.hi + spread};
-    /* The spread takes its half-width from both of the margins that decide_mde() counts. */
+    double mde = decide_mde(d, s->n);
+    v.d = decide_bounds(d, s->n);
     if (s->n > 1)
-        v.mde = fmax(decide_mde(d, s->n) + 2 * spread, in->floor_ns / in->best_p50_ns);
-    v.look = look_at(in, v.d, decide_mde(d, s->n) <= in->threshold || !decide_look_after(s->n));
+        v.mde = fmax(mde, in->floor_ns / in->best_p50_ns);
+    v.look = look_at(in, v.d, mde <= in->threshold || !decide_look_after(s->n));
     return v;
 }

@@ -17,9 +17,9 @@
 /* So many processes of a sequence may fail to measure the best before the case is left as it is. */
 #define LOST_MAX 3
 
-/* In number mode the bounds are widened by this many standard deviations between processes. */
-#define NUMBER_SPREADS 3.0
-#define NUMBER_SPREAD_MIN 0.002
+/* GPUs of one model differ by up to 7 %, and one of them by 5 % between hours: against a stored
+ * number only an excess that none of this makes is a verdict. */
+#define NUMBER_THRESHOLD 0.25
 
 /* Fisher and Yates, so that a case's neighbours differ from process to process. */
 static void shuffle(size_t *order, size_t n, uint64_t seed)
@@ -257,28 +257,42 @@ static const char *same_thing(const struct run *run, const struct run_case *c)
                                     : NULL;
 }
 
+/* A number that was taken on another GPU or at another hour shows no more than a large excess. */
+static void judge_by_number(struct run_case *c)
+{
+    struct estimate r = c->decision.ratio;
+    c->decision.mde = fmax(c->decision.mde, NUMBER_THRESHOLD);
+    if (c->decision.next != DECIDE_DONE || c->verdict == VERDICT_REGRESSION || r.value <= 0)
+        return;
+    c->verdict = VERDICT_NO_VERDICT;
+    snprintf(c->reason, sizeof c->reason,
+             "p50 over the control is %+.2f %% (%+.2f to %+.2f) off the best's record; without the "
+             "best's library only an excess of more than %.0f %% is a verdict",
+             100 * (r.value - 1), 100 * (r.lo - 1), 100 * (r.hi - 1), 100 * NUMBER_THRESHOLD);
+}
+
 static void decide_measured(const struct run *run, struct run_case *c)
 {
     struct sequences flat;
     bool paired = c->mode == RUN_PAIRED;
-    double spread = fmax(c->best.spread, NUMBER_SPREAD_MIN);
     struct decide_input in = {
         .first = flatten(&c->sequence[RUN_FIRST], &flat, RUN_FIRST, paired),
         .confirmation = flatten(&c->sequence[RUN_CONFIRMATION], &flat, RUN_CONFIRMATION, paired),
-        .threshold = run_threshold(run, c),
+        .threshold = paired ? run_threshold(run, c) : fmax(run_threshold(run, c), NUMBER_THRESHOLD),
         .best_p50_ns = paired ? median_best_ns(&c->sequence[RUN_FIRST]) : c->best.p50_ns,
         .floor_ns = floor_ns(c),
         .control_drift = run_control_drift(run),
         .counts_cycles = paired && counts_cycles(run),
         .other = run->policy.other,
         .same = same_thing(run, c),
-        .confirm_faster = run->policy.ratchet,
-        .added_spread = paired ? 0 : NUMBER_SPREADS * spread,
+        .confirm_faster = paired && run->policy.ratchet,
     };
     c->decision = decide(&in);
     c->ratio_p90 = ratio_of_p90s(c);
     c->verdict = c->decision.verdict;
     snprintf(c->reason, sizeof c->reason, "%s", c->decision.reason);
+    if (!paired)
+        judge_by_number(c);
 }
 
 /* What the next processes are wanted for. */

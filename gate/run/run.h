@@ -24,7 +24,7 @@
 
 enum run_mode {
     RUN_PAIRED, /* held against the best's library, in the same processes */
-    RUN_NUMBER, /* against the best's number, both over the control */
+    RUN_NUMBER, /* the best's library is not at hand: p50 over the control, beside its record */
     RUN_NONE,   /* no comparable best */
 };
 
@@ -113,14 +113,14 @@ typedef void (*run_progress_fn)(void *context, const struct run *run, const stru
                                 enum run_stage stage, size_t done, size_t n);
 
 /*
- * Opens the libraries of the bests that the suite needs in s's workers (a best whose library is not
- * at hand is held against by its number, and its case says so), and looks up each case's best.
- * GATE_ENVIRONMENT: a library has another hash than the best names.
+ * Opens the libraries of the bests that the suite needs in s's workers (a case whose
+ * best's library is not at hand is compared with the number on record, and says so), and looks up
+ * each case's best. GATE_ENVIRONMENT: a library has another hash than the best names.
  */
 enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_error *err);
 
-/* The best's library is not to be had: the case is held against its number where that may be
- * compared, else against nothing, and says why. */
+/* The best cannot be measured: the case is compared with the number on record where that is of this
+ * epoch, else with nothing, and says why. */
 void run_fall_back(const struct run *run, struct run_case *c, const char *why);
 
 /* Measures until every case is decided; fills cases, counts and times. A case for which no worker

@@ -64,9 +64,17 @@ void run_fall_back(const struct run *run, struct run_case *c, const char *why)
     bool usable = c->has_best && c->best.control_ns > 0 && !strcmp(c->best.epoch, run->epoch);
     c->mode = usable ? RUN_NUMBER : RUN_NONE;
     snprintf(c->note, sizeof c->note, "%.250s%s", why,
-             usable        ? "; held against its number"
-             : c->has_best ? "; its number is of another epoch and is not compared"
-                           : "");
+             c->has_best && !usable ? "; its number is of another epoch and is not compared" : "");
+}
+
+/* The same where the library is nowhere to be found: says which command brings it. */
+static void fall_back_without_library(const struct run *run, struct run_case *c, const char *why)
+{
+    size_t used;
+    run_fall_back(run, c, why);
+    used = strlen(c->note);
+    snprintf(c->note + used, sizeof c->note - used,
+             "; 'gate best fetch --server URL' brings the library where a tracking server has it");
 }
 
 /* From the tracking server into the cache; that it cannot be had costs a rebuild, or the pair. */
@@ -100,7 +108,7 @@ static enum gate_status open_library(const struct run *run, struct run_case *c, 
     }
     const struct lost_library *lost = find_lost(l, &c->best);
     if (lost) {
-        run_fall_back(run, c, lost->why);
+        fall_back_without_library(run, c, lost->why);
         return GATE_OK;
     }
     enum gate_status status = artifact_get(sha256, found.path, &why);
@@ -113,7 +121,7 @@ static enum gate_status open_library(const struct run *run, struct run_case *c, 
                                        &found, &why);
     if (status) {
         note_lost(l, &c->best, why.message);
-        run_fall_back(run, c, why.message);
+        fall_back_without_library(run, c, why.message);
         return GATE_OK;
     }
     memcpy(l->path[l->n], found.path, sizeof found.path);

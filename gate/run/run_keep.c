@@ -77,9 +77,6 @@ void run_remeasure_best(const struct run *run, struct run_case *c)
 
 static const char no_control[] =
     "the control could not be timed beside it, so it cannot be kept as a best";
-/* Unchanged code seemed 5 % faster than its number on an H200, in other hours of one machine. */
-static const char number_only[] =
-    "faster than the best's number, which moves no best: that takes its library";
 
 /* How well each process knows its p50. */
 static const double *half_widths(const struct run_sequence *q, double out[DECIDE_LAST_LOOK])
@@ -174,8 +171,6 @@ static enum gate_status keep_moved(const struct run *run, struct run_case *c, co
     found.confirmed = c->mode == RUN_PAIRED && c->verdict == VERDICT_IMPROVEMENT &&
                       c->decision.confirmed_ratio > 0 && c->decision.confirmed_ratio < 1;
     enum run_stage stage = c->sequence[RUN_CONFIRMATION].n ? RUN_CONFIRMATION : RUN_FIRST;
-    if (c->verdict == VERDICT_IMPROVEMENT && c->mode != RUN_PAIRED)
-        add_reason(c, "%s", number_only);
     if (!found.judged && !found.confirmed)
         return GATE_OK;
     if (!candidate_entry(run, c, stage, &found.candidate)) {

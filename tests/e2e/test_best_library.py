@@ -185,20 +185,20 @@ class Fetch(LibraryCase):
 
     def test_a_run_without_the_library_says_why(self):
         tracker = self.tracker()
-        mode, err = self.mode()
+        mode, err = self.mode(status=3)
         self.assertEqual(mode, "number")
         self.assertIn(f"{tracker.url} has no library {OLD[:16]}", err)
 
     def test_a_run_never_loads_what_it_did_not_ask_for(self):
         tracker = self.tracker()
         tracker.artifacts[OLD] = b"evil"
-        mode, err = self.mode()
+        mode, err = self.mode(status=3)
         self.assertEqual(mode, "number")
         self.assertIn("refused", err)
         self.assertEqual(self.cached(), [])
 
     def test_a_run_without_a_server_does_not_speak_of_one(self):
-        mode, err = self.mode()
+        mode, err = self.mode(status=3)
         self.assertEqual((mode, err), ("number", ""))
 
 

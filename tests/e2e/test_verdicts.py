@@ -1,7 +1,6 @@
 """What processes measured becomes a verdict, an exit code and a reason."""
 import glob
 import json
-import math
 import os
 import unittest
 

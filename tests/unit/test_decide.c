@@ -244,35 +244,6 @@ static void a_confirmation_nobody_asked_for_is_not_looked_at(void **state)
     assert_asks(&d, DECIDE_MORE_FIRST, 8);
 }
 
-/* ---- number-only mode ------------------------------------------------------------------------ */
-
-static void added_spread_widens_both_bounds(void **state)
-{
-    struct made first, second;
-    struct decide_input in = made_policy;
-    (void)state;
-    in.added_spread = 0.015;
-    in.first = make_sequence(&first, 5, 0, 0);
-    struct decision d = decide(&in);
-    assert_decided(&d, VERDICT_PASS);
-    assert_near(d.ratio.lo, exp(-0.015));
-    assert_near(d.ratio.hi, exp(0.015));
-    assert_near(d.mde, 0.03);
-    in.first = make_sequence(&first, 5, 0.6, 0); /* 0.6 % and 1.5 % are over 2 % */
-    d = decide(&in);
-    assert_asks(&d, DECIDE_MORE_FIRST, 8);
-    in.first = make_sequence(&first, 5, 2.4, 0); /* less 1.5 % that is below 1 % */
-    d = decide(&in);
-    assert_asks(&d, DECIDE_MORE_FIRST, 8);
-    in.first = make_sequence(&first, 5, 2.7, 0);
-    in.confirmation = make_sequence(&second, 5, 2.7, 0);
-    d = decide(&in);
-    assert_decided(&d, VERDICT_REGRESSION);
-    in.confirmation = make_sequence(&second, 5, 2.4, 0);
-    d = decide(&in);
-    assert_asks(&d, DECIDE_CONFIRM, 8);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,7 +259,6 @@ int main(void)
         cmocka_unit_test(both_sequences_must_agree),
         cmocka_unit_test(an_open_confirmation_goes_on_to_no_verdict),
         cmocka_unit_test(a_confirmation_nobody_asked_for_is_not_looked_at),
-        cmocka_unit_test(added_spread_widens_both_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

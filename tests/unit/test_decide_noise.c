@@ -211,17 +211,14 @@ static void half_a_percent_is_resolved_on_a_quiet_machine(void **state)
         assert_row(&rows[i], 0.005);
 }
 
-/* Fresh processes do not average the error of a stored number away: the bounds must hold it. */
-static void added_spread_keeps_a_stored_number_from_red(void **state)
+/* Without the best's library GPUs of one model differ by 7 %, which a quarter holds. */
+static void a_stored_number_is_red_for_a_quarter_alone(void **state)
 {
-    struct decide_input policy = {.threshold = 0.01, .best_p50_ns = 1e5};
+    const struct decide_input policy = {.threshold = 0.25, .best_p50_ns = 1e5};
     (void)state;
-    struct play_tally t = rates(&stored, &policy, 0, one_figure);
-    assert_true(play_share(&t, VERDICT_REGRESSION) > 0.01);
-    policy.added_spread = 2.58 * stored.offset;
-    t = rates(&stored, &policy, 0, one_figure);
-    assert_true(play_share(&t, VERDICT_REGRESSION) <= 0.0005);
-    t = rates(&stored, &policy, 0.05, one_figure);
+    struct play_tally t = rates(&stored, &policy, 0.07, one_figure);
+    assert_int_equal(t.verdicts[VERDICT_REGRESSION], 0);
+    t = rates(&stored, &policy, 0.3, one_figure);
     assert_true(play_share(&t, VERDICT_REGRESSION) >= 0.999);
 }
 
@@ -341,7 +338,7 @@ int main(void)
         cmocka_unit_test(slowdowns_are_caught),
         cmocka_unit_test(a_noisy_machine_is_not_silently_green),
         cmocka_unit_test(half_a_percent_is_resolved_on_a_quiet_machine),
-        cmocka_unit_test(added_spread_keeps_a_stored_number_from_red),
+        cmocka_unit_test(a_stored_number_is_red_for_a_quarter_alone),
         cmocka_unit_test(the_minimum_detectable_effect_is_detected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
