@@ -28,16 +28,17 @@ constexpr uint32_t DESCRIPTOR_K_STEP = 32 / 16;
 constexpr uint32_t DESCRIPTOR_MN_STEP = 16 * PANEL_ROW_BYTES / 16;
 
 /* The low word of the panel at shared address `panel`, for K-major operands and for MN-major ones
- * of one panel. */
+ * of one panel. In a cluster the address has the block's rank in its high byte, where the
+ * descriptor has other fields. */
 __device__ __forceinline__ uint32_t descriptor_low(uint32_t panel)
 {
-    return panel >> 4;
+    return (panel & 0x3ffff) >> 4;
 }
 
 /* The same for an MN-major operand over several panels. */
 __device__ __forceinline__ uint32_t descriptor_low(uint32_t panel, uint32_t panel_bytes)
 {
-    return panel >> 4 | panel_bytes >> 4 << 16;
+    return descriptor_low(panel) | panel_bytes >> 4 << 16;
 }
 
 /* The whole descriptor: 8 rows are 1024 bytes, 128-byte swizzle. */

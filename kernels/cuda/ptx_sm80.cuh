@@ -162,6 +162,21 @@ __device__ __forceinline__ uint32_t pack(float low, float high, __nv_bfloat16)
     return r;
 }
 
+/* The same of max(0, x). */
+__device__ __forceinline__ uint32_t pack_relu(float low, float high, __half)
+{
+    uint32_t r;
+    asm("cvt.rn.relu.f16x2.f32 %0, %1, %2;\n" : "=r"(r) : "f"(high), "f"(low));
+    return r;
+}
+
+__device__ __forceinline__ uint32_t pack_relu(float low, float high, __nv_bfloat16)
+{
+    uint32_t r;
+    asm("cvt.rn.relu.bf16x2.f32 %0, %1, %2;\n" : "=r"(r) : "f"(high), "f"(low));
+    return r;
+}
+
 /* Loads 16 bytes that are read once: they are not kept in L1. 16-byte aligned, read-only data. */
 __device__ __forceinline__ uint4 load_once_16(const void *global)
 {

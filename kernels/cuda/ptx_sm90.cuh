@@ -39,13 +39,15 @@ __device__ __forceinline__ void mbarrier_arrive(uint32_t barrier)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];\n" ::"r"(barrier) : "memory");
 }
 
-/* Arrives at the barrier at the same place in the shared memory of block `rank` of the cluster. */
+/* Arrives at the barrier at the same place in the shared memory of block `rank` of the cluster.
+ * Orders nothing that this thread wrote: a release for the cluster waits for everything that the
+ * thread has under way, about 1000 clocks. */
 __device__ __forceinline__ void mbarrier_arrive_at(uint32_t barrier, uint32_t rank)
 {
     asm volatile("{\n"
                  ".reg .b32 remote;\n"
                  "mapa.shared::cluster.u32 remote, %0, %1;\n"
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
                  "}\n" ::"r"(barrier),
                  "r"(rank)
                  : "memory");
@@ -215,6 +217,12 @@ __device__ __forceinline__ void cluster_arrive()
     asm volatile("barrier.cluster.arrive.release.aligned;\n" ::: "memory");
 }
 
+/* Orders nothing but initialised barriers, after fence_mbarrier_init(). */
+__device__ __forceinline__ void cluster_arrive_relaxed()
+{
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;\n" ::: "memory");
+}
+
 __device__ __forceinline__ void cluster_wait()
 {
     asm volatile("barrier.cluster.wait.acquire.aligned;\n" ::: "memory");
@@ -268,6 +276,12 @@ __device__ __forceinline__ void stmatrix_x4(uint32_t shared, uint32_t r0, uint32
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\n" ::"r"(shared),
                  "r"(r0), "r"(r1), "r"(r2), "r"(r3)
                  : "memory");
+}
+
+/* Two floats to shared memory, aligned to 8 bytes. */
+__device__ __forceinline__ void store_shared_8(uint32_t shared, float x, float y)
+{
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};\n" ::"r"(shared), "f"(x), "f"(y) : "memory");
 }
 
 } // namespace ptx

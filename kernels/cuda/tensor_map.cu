@@ -28,10 +28,11 @@ enum kg_status tensor_map_open(void)
     return KG_OK;
 }
 
-static CUtensorMapDataType type_of(uint32_t dtype)
+static CUtensorMapDataType type_of(uint32_t dtype, int tf32)
 {
     return dtype == KG_F16    ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
            : dtype == KG_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+           : tf32             ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
                               : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
 }
 
@@ -60,9 +61,9 @@ enum kg_status tensor_map_encode(CUtensorMap *map, uint32_t dtype, const void *d
             stride[i - 1] = (cuuint64_t)(shape->stride[i] * element);
         }
     }
-    return encode_tiled(map, type_of(dtype), (cuuint32_t)shape->rank, (void *)data, size, stride,
-                        box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                        CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+    return encode_tiled(map, type_of(dtype, shape->tf32), (cuuint32_t)shape->rank, (void *)data,
+                        size, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                        CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
                ? KG_OK
                : KG_UNSUPPORTED;
