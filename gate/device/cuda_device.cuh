@@ -14,7 +14,7 @@ extern "C" {
 #include "base/clock.h"
 #include "base/error.h"
 }
-#include "device_backend.h"
+#include "device.h"
 #include "nvml.h"
 
 /* Cycle counter and global timer of one multiprocessor at one moment. */

@@ -98,9 +98,6 @@ struct device_parts {
     int64_t worst_row_at, worst_tile_row, worst_tile_column; /* the first such; -1 */
 };
 
-/* Enqueues launch number `index` of a sequence on `stream`. */
-typedef enum kg_status (*device_launch_fn)(void *context, unsigned index, void *stream);
-
 /* A sequence of serial launches, recorded once and replayed many times. */
 struct device_replay;
 
@@ -144,15 +141,115 @@ struct device_state {
     size_t malloc_heap_bytes, printf_bytes, persisting_l2_bytes; /* limits */
 };
 
+/* So many pieces of memory, each `stride` bytes behind the one before. */
+struct device_pieces {
+    size_t n, bytes, stride;
+};
+
+/* Device memory, aligned or not. */
+struct device_span {
+    const void *data;
+    size_t bytes;
+};
+
+/* Enqueues launch number `index` of a sequence on `stream`. */
+typedef enum kg_status (*device_launch_fn)(void *context, unsigned index, void *stream);
+
+/* What a kind of device implements: each member is the function of the same name below. */
+struct device_backend {
+    void (*close)(struct device *d);
+    void *(*stream)(const struct device *d);
+    enum gate_status (*alloc)(struct device *d, size_t bytes, struct device_memory *out,
+                              struct gate_error *err);
+    void (*free)(struct device *d, struct device_memory *m);
+    enum gate_status (*guard_alloc)(struct device *d, size_t bytes, const char *name,
+                                    struct device_memory *out, struct gate_error *err);
+    void (*guard_free)(struct device *d, struct device_memory *m);
+    enum gate_status (*spread_alloc)(struct device *d, const struct device_pieces *pieces,
+                                     struct device_memory *out, struct gate_error *err);
+    void (*spread_free)(struct device *d, const struct device_pieces *pieces,
+                        struct device_memory *m);
+    enum gate_status (*upload)(struct device *d, void *to, const void *from, size_t bytes,
+                               struct gate_error *err);
+    enum gate_status (*download)(struct device *d, void *to, const void *from, size_t bytes,
+                                 struct gate_error *err);
+    enum gate_status (*download_rows)(struct device *d, void *to, const void *from,
+                                      size_t row_bytes, size_t stride_bytes, size_t rows,
+                                      struct gate_error *err);
+    enum gate_status (*copy)(struct device *d, void *to, const void *from, size_t bytes,
+                             struct gate_error *err);
+    enum gate_status (*fill_bytes)(struct device *d, void *to, unsigned char byte, size_t bytes,
+                                   struct gate_error *err);
+    enum gate_status (*fill_normal)(struct device *d, void *to, enum kg_dtype dtype, int64_t count,
+                                    uint64_t seed, struct gate_error *err);
+    enum gate_status (*fill_integers)(struct device *d, void *to, enum kg_dtype dtype,
+                                      int64_t count, int largest, uint64_t seed,
+                                      struct gate_error *err);
+    enum gate_status (*reference)(struct device *d, const struct kg_problem *p,
+                                  const struct kg_tensor *in, double *const *out,
+                                  struct gate_error *err);
+    enum gate_status (*compare)(struct device *d, const struct kg_tensor *out,
+                                const double *reference, struct device_comparison *result,
+                                struct gate_error *err);
+    enum gate_status (*compare_parts)(struct device *d, const struct kg_tensor *out,
+                                      const double *reference, const struct device_part_rule *rule,
+                                      struct device_parts *result, struct gate_error *err);
+    enum gate_status (*hash)(struct device *d, const struct device_span *spans, size_t n,
+                             uint64_t *hashes, struct gate_error *err);
+    enum gate_status (*synchronize)(struct device *d, struct gate_error *err);
+    enum gate_status (*launch_checked)(struct device *d, device_launch_fn launch, void *context,
+                                       unsigned index, struct gate_error *err);
+    enum gate_status (*replay_record)(struct device *d, device_launch_fn launch, void *context,
+                                      unsigned n, bool delayed, struct device_replay **out,
+                                      struct gate_error *err);
+    enum gate_status (*replay_delay)(struct device *d, struct device_replay *r, double ns,
+                                     struct gate_error *err);
+    enum gate_status (*control_run)(struct device *d, struct device_time *out,
+                                    struct gate_error *err);
+    enum gate_status (*replay_run)(struct device *d, struct device_replay *r,
+                                   struct device_time *out, struct gate_error *err);
+    struct device_kernels (*replay_kernels)(struct device_replay *r);
+    void (*replay_free)(struct device *d, struct device_replay *r);
+    enum gate_status (*single_run)(struct device *d, device_launch_fn launch, void *context,
+                                   unsigned index, double *device_ns, struct gate_error *err);
+    enum gate_status (*rest)(struct device *d, double ns, struct gate_error *err);
+    enum gate_status (*state_read)(struct device *d, struct device_state *out,
+                                   struct gate_error *err);
+    enum gate_status (*throttle_read)(struct device *d, struct device_throttle *out,
+                                      struct gate_error *err);
+    struct device_sensors (*sensors_read)(struct device *d);
+};
+
+/* First member of each backend's own struct. */
+struct device {
+    const struct device_backend *backend;
+    struct device_info info;
+};
+
+enum gate_status device_host_open(struct device **out, struct gate_error *err);
+enum gate_status device_cuda_open(int ordinal, struct device **out, struct gate_error *err);
+
 /* `spec` is "host" or "cuda:N". */
 enum gate_status device_open(const char *spec, struct device **out, struct gate_error *err);
 void device_close(struct device *d); /* NULL is fine */
-const struct device_info *device_info(const struct device *d);
-void *device_stream(const struct device *d); /* for kg_args.stream */
+static inline const struct device_info *device_info(const struct device *d)
+{
+    return &d->info;
+}
+
+/* for kg_args.stream */
+static inline void *device_stream(const struct device *d)
+{
+    return d->backend->stream(d);
+}
 
 /* GATE_ENVIRONMENT when memory is short; the device is usable afterwards. */
-enum gate_status device_alloc(struct device *d, size_t bytes, struct device_memory *out,
-                              struct gate_error *err);
+static inline enum gate_status device_alloc(struct device *d, size_t bytes,
+                                            struct device_memory *out, struct gate_error *err)
+{
+    return d->backend->alloc(d, bytes, out, err);
+}
+
 void device_free(struct device *d, struct device_memory *m); /* zeroes *m */
 
 /*
@@ -165,11 +262,6 @@ enum gate_status device_guard_alloc(struct device *d, size_t bytes, const char *
                                     struct device_memory *out, struct gate_error *err);
 void device_guard_free(struct device *d, struct device_memory *m); /* zeroes *m */
 
-/* So many pieces of memory, each `stride` bytes behind the one before. */
-struct device_pieces {
-    size_t n, bytes, stride;
-};
-
 /* Pieces far apart, with nothing mapped between them; out->data is the first one's begin.
  * GATE_ENVIRONMENT as above, or where there are not so many addresses. */
 enum gate_status device_spread_alloc(struct device *d, const struct device_pieces *pieces,
@@ -178,104 +270,181 @@ enum gate_status device_spread_alloc(struct device *d, const struct device_piece
 void device_spread_free(struct device *d, const struct device_pieces *pieces,
                         struct device_memory *m);
 
-enum gate_status device_upload(struct device *d, void *to, const void *from, size_t bytes,
-                               struct gate_error *err);
-enum gate_status device_download(struct device *d, void *to, const void *from, size_t bytes,
-                                 struct gate_error *err);
+static inline enum gate_status device_upload(struct device *d, void *to, const void *from,
+                                             size_t bytes, struct gate_error *err)
+{
+    return d->backend->upload(d, to, from, bytes, err);
+}
+
+static inline enum gate_status device_download(struct device *d, void *to, const void *from,
+                                               size_t bytes, struct gate_error *err)
+{
+    return d->backend->download(d, to, from, bytes, err);
+}
+
 /* The first `row_bytes` of each of `rows` rows that begin `stride_bytes` apart, without gaps. */
-enum gate_status device_download_rows(struct device *d, void *to, const void *from,
-                                      size_t row_bytes, size_t stride_bytes, size_t rows,
-                                      struct gate_error *err);
+static inline enum gate_status device_download_rows(struct device *d, void *to, const void *from,
+                                                    size_t row_bytes, size_t stride_bytes,
+                                                    size_t rows, struct gate_error *err)
+{
+    return d->backend->download_rows(d, to, from, row_bytes, stride_bytes, rows, err);
+}
+
 /* From device memory to device memory, which does not overlap. */
-enum gate_status device_copy(struct device *d, void *to, const void *from, size_t bytes,
-                             struct gate_error *err);
-enum gate_status device_fill_bytes(struct device *d, void *to, unsigned char byte, size_t bytes,
-                                   struct gate_error *err);
+static inline enum gate_status device_copy(struct device *d, void *to, const void *from,
+                                           size_t bytes, struct gate_error *err)
+{
+    return d->backend->copy(d, to, from, bytes, err);
+}
+
+static inline enum gate_status device_fill_bytes(struct device *d, void *to, unsigned char byte,
+                                                 size_t bytes, struct gate_error *err)
+{
+    return d->backend->fill_bytes(d, to, byte, bytes, err);
+}
 
 /* Fills `count` elements with N(0,1), rounded to dtype, from a counter-based generator: element i
  * depends on (seed, i) alone. */
-enum gate_status device_fill_normal(struct device *d, void *to, enum kg_dtype dtype, int64_t count,
-                                    uint64_t seed, struct gate_error *err);
+static inline enum gate_status device_fill_normal(struct device *d, void *to, enum kg_dtype dtype,
+                                                  int64_t count, uint64_t seed,
+                                                  struct gate_error *err)
+{
+    return d->backend->fill_normal(d, to, dtype, count, seed, err);
+}
 
 /* Fills `count` elements with integers in [-largest, largest] by a hash of (seed, i): the same on
  * every device. */
-enum gate_status device_fill_integers(struct device *d, void *to, enum kg_dtype dtype,
-                                      int64_t count, int largest, uint64_t seed,
-                                      struct gate_error *err);
+static inline enum gate_status device_fill_integers(struct device *d, void *to, enum kg_dtype dtype,
+                                                    int64_t count, int largest, uint64_t seed,
+                                                    struct gate_error *err)
+{
+    return d->backend->fill_integers(d, to, dtype, count, largest, seed, err);
+}
 
 /* fp64 reference of the problem; out[i] is dense row-major fp64 device memory of output i. */
-enum gate_status device_reference(struct device *d, const struct kg_problem *p,
-                                  const struct kg_tensor *in, double *const *out,
-                                  struct gate_error *err);
+static inline enum gate_status device_reference(struct device *d, const struct kg_problem *p,
+                                                const struct kg_tensor *in, double *const *out,
+                                                struct gate_error *err)
+{
+    return d->backend->reference(d, p, in, out, err);
+}
 
 /* Compares a dense output with its reference. */
-enum gate_status device_compare(struct device *d, const struct kg_tensor *out,
-                                const double *reference, struct device_comparison *result,
-                                struct gate_error *err);
+static inline enum gate_status device_compare(struct device *d, const struct kg_tensor *out,
+                                              const double *reference,
+                                              struct device_comparison *result,
+                                              struct gate_error *err)
+{
+    return d->backend->compare(d, out, reference, result, err);
+}
 
 /* Compares a dense output with its reference by elements, rows and tiles. */
-enum gate_status device_compare_parts(struct device *d, const struct kg_tensor *out,
-                                      const double *reference, const struct device_part_rule *rule,
-                                      struct device_parts *result, struct gate_error *err);
-
-/* Device memory, aligned or not. */
-struct device_span {
-    const void *data;
-    size_t bytes;
-};
+static inline enum gate_status device_compare_parts(struct device *d, const struct kg_tensor *out,
+                                                    const double *reference,
+                                                    const struct device_part_rule *rule,
+                                                    struct device_parts *result,
+                                                    struct gate_error *err)
+{
+    return d->backend->compare_parts(d, out, reference, rule, result, err);
+}
 
 /* A hash of each of n spans, with one wait for all of them: bytes that differ, or lie elsewhere,
  * give another hash. It means nothing on another device. */
-enum gate_status device_hash(struct device *d, const struct device_span *spans, size_t n,
-                             uint64_t *hashes, struct gate_error *err);
+static inline enum gate_status device_hash(struct device *d, const struct device_span *spans,
+                                           size_t n, uint64_t *hashes, struct gate_error *err)
+{
+    return d->backend->hash(d, spans, n, hashes, err);
+}
 
 /* Waits for all work and reads the device's error state. */
-enum gate_status device_synchronize(struct device *d, struct gate_error *err);
+static inline enum gate_status device_synchronize(struct device *d, struct gate_error *err)
+{
+    return d->backend->synchronize(d, err);
+}
 
 /*
  * One launch outside of any measurement: errors of the launch itself and of its execution are told
  * apart in the message.
  */
-enum gate_status device_launch_checked(struct device *d, device_launch_fn launch, void *context,
-                                       unsigned index, struct gate_error *err);
+static inline enum gate_status device_launch_checked(struct device *d, device_launch_fn launch,
+                                                     void *context, unsigned index,
+                                                     struct gate_error *err)
+{
+    return d->backend->launch_checked(d, launch, context, index, err);
+}
 
 /*
  * Records launches 0 .. n-1. A launch that cannot be captured (it synchronises, allocates or uses
  * another stream) is GATE_WRONG. `delayed`: a delay node follows the launches inside of the timed
  * span, zero long until device_replay_delay() says otherwise; for calibration only.
  */
-enum gate_status device_replay_record(struct device *d, device_launch_fn launch, void *context,
-                                      unsigned n, bool delayed, struct device_replay **out,
-                                      struct gate_error *err);
+static inline enum gate_status device_replay_record(struct device *d, device_launch_fn launch,
+                                                    void *context, unsigned n, bool delayed,
+                                                    struct device_replay **out,
+                                                    struct gate_error *err)
+{
+    return d->backend->replay_record(d, launch, context, n, delayed, out, err);
+}
+
 /* From now on each replay is `ns` longer than its launches take: time of a known length. */
-enum gate_status device_replay_delay(struct device *d, struct device_replay *r, double ns,
-                                     struct gate_error *err);
-enum gate_status device_replay_run(struct device *d, struct device_replay *r,
-                                   struct device_time *out, struct gate_error *err);
+static inline enum gate_status device_replay_delay(struct device *d, struct device_replay *r,
+                                                   double ns, struct gate_error *err)
+{
+    return d->backend->replay_delay(d, r, ns, err);
+}
+
+static inline enum gate_status device_replay_run(struct device *d, struct device_replay *r,
+                                                 struct device_time *out, struct gate_error *err)
+{
+    return d->backend->replay_run(d, r, out, err);
+}
+
 /* What the replay launches; the list is the replay's. */
-struct device_kernels device_replay_kernels(const struct device *d, struct device_replay *r);
+static inline struct device_kernels device_replay_kernels(const struct device *d,
+                                                          struct device_replay *r)
+{
+    return d->backend->replay_kernels(r);
+}
+
 void device_replay_free(struct device *d, struct device_replay *r); /* NULL is fine */
 
 /* One cold launch: caches are swept first, then a single launch is timed between two events. */
-enum gate_status device_single_run(struct device *d, device_launch_fn launch, void *context,
-                                   unsigned index, double *device_ns, struct gate_error *err);
+static inline enum gate_status device_single_run(struct device *d, device_launch_fn launch,
+                                                 void *context, unsigned index, double *device_ns,
+                                                 struct gate_error *err)
+{
+    return d->backend->single_run(d, launch, context, index, device_ns, err);
+}
 
 /*
  * The control: a fixed piece of work of about 1 ms on a GPU, half of it dependent arithmetic and
  * half memory traffic past the caches, which never changes and needs no kernel library. When its
  * time moves, the machine has changed and not the code under test.
  */
-enum gate_status device_control_run(struct device *d, struct device_time *out,
-                                    struct gate_error *err);
+static inline enum gate_status device_control_run(struct device *d, struct device_time *out,
+                                                  struct gate_error *err)
+{
+    return d->backend->control_run(d, out, err);
+}
 
 /* Keeps the device busy with low-power work (memory fills) for about `ns`. */
-enum gate_status device_rest(struct device *d, double ns, struct gate_error *err);
+static inline enum gate_status device_rest(struct device *d, double ns, struct gate_error *err)
+{
+    return d->backend->rest(d, ns, err);
+}
 
 enum gate_status device_state_read(struct device *d, struct device_state *out,
                                    struct gate_error *err);
 
-enum gate_status device_throttle_read(struct device *d, struct device_throttle *out,
-                                      struct gate_error *err);
-struct device_sensors device_sensors_read(struct device *d);
+static inline enum gate_status device_throttle_read(struct device *d, struct device_throttle *out,
+                                                    struct gate_error *err)
+{
+    return d->backend->throttle_read(d, out, err);
+}
+
+static inline struct device_sensors device_sensors_read(struct device *d)
+{
+    return d->backend->sensors_read(d);
+}
 
 #endif

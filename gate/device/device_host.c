@@ -20,7 +20,7 @@
 #include "../../kernels/reference/reference.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "device_backend.h"
+#include "device.h"
 #include "host_guard.h"
 #include "host_normal.h"
 #include "host_parts.h"

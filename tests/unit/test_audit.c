@@ -13,7 +13,6 @@
 
 #include "gate/worker/audit.h"
 #include "gate/worker/audit_memory.h"
-#include "gate/device/device_backend.h"
 #include "gate/cases/problem.h"
 #include "gate/cases/suite.h"
 

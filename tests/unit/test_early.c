@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "gate/device/device_backend.h"
 #include "gate/verify/early.h"
 
 static struct device_state shown; /* by the device */

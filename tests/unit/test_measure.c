@@ -12,7 +12,6 @@
 
 #include <cmocka.h>
 
-#include "gate/device/device_backend.h"
 #include "gate/worker/measure.h"
 #include "gate/cases/problem.h"
 #include "gate/worker/protocol.h"

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "../../kernels/reference/reference.h"
-#include "gate/device/device_backend.h"
 #include "gate/verify/verify.h"
 #include "problem_tensors.h"
 
