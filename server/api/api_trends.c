@@ -261,22 +261,23 @@ static bool take_columns(struct call *c, trend_columns *columns)
     return false;
 }
 
-/* The commit that a parameter names; *id is 0 where it is missing. */
-static bool take_end(struct call *c, const char *parameter, int64_t *id, enum gate_status *status)
+/* The commit that a parameter names; its id is 0 where it is missing. */
+static bool take_end(struct call *c, const char *parameter, struct store_commit *commit,
+                     enum gate_status *status)
 {
     const char *digits = request_parameter(c->request, parameter);
-    *id = 0;
+    *commit = (struct store_commit){0};
     if (!digits)
         return true;
     size_t n = strspn(digits, "0123456789abcdef");
     if (n >= 7 && n <= 40 && digits[n] == '\0')
-        *status = store_commit(c->store, digits, id, &c->err);
-    if (*status == GATE_OK && *id == 0)
+        *status = store_commit(c->store, digits, commit, &c->err);
+    if (*status == GATE_OK && commit->id == 0)
         reply_problem(c->reply, 400,
                       "The parameter '%s' must be 7 to 40 digits of a commit that has a run, "
                       "and of no other.",
                       parameter);
-    return *id != 0;
+    return commit->id != 0;
 }
 
 /* False: *status says that the store could not be read, or a problem was written. */
@@ -286,7 +287,7 @@ static bool take_commits(struct call *c, struct store_trend_query *q, enum gate_
     if (!take_end(c, "from_commit", &q->from_commit, status) ||
         !take_end(c, "to_commit", &q->to_commit, status))
         return false;
-    if (q->by_commit || (q->from_commit == 0 && q->to_commit == 0))
+    if (q->by_commit || (q->from_commit.id == 0 && q->to_commit.id == 0))
         return true;
     reply_problem(c->reply, 400, "A range of commits is one of their order: order=commit.");
     return false;
@@ -308,7 +309,7 @@ static bool take_query(struct call *c, struct store_trend_query *q, trend_column
         !take_number(c, raw ? "limit" : "points", POINTS_DEFAULT, 1, POINTS_MAX, &q->points) ||
         !take_columns(c, columns))
         return false;
-    q->omit = trend_columns_omit(*columns);
+    q->levels_only = trend_columns_are_levels(*columns);
     q->by_commit = order == 1;
     q->raw = raw == 1;
     if (q->raw && (q->by_commit || points)) {

@@ -31,32 +31,32 @@ static const struct column {
     const char *name;
     enum kind kind;
     size_t offset; /* in a row, or in its details */
-    unsigned part; /* of the details; 0: of the row, which is always read */
+    bool in_details;
 } columns[] = {
-    {"time_ms", INTEGER, offsetof(row_t, time_ms), 0},
-    {"n", INTEGER, offsetof(row_t, n), 0},
-    {"p50_ns", THOUSANDTHS, offsetof(row_t, p50_ps), 0},
-    {"min_ns", THOUSANDTHS, offsetof(row_t, min_ps), 0},
-    {"max_ns", THOUSANDTHS, offsetof(row_t, max_ps), 0},
-    {"p50_lo_ns", THOUSANDTHS, offsetof(row_t, p50_lo_ps), 0},
-    {"p50_hi_ns", THOUSANDTHS, offsetof(row_t, p50_hi_ps), 0},
-    {"p10_ns", THOUSANDTHS, offsetof(details_t, p10_ps), STORE_TREND_DETAILS},
-    {"p90_ns", THOUSANDTHS, offsetof(details_t, p90_ps), STORE_TREND_DETAILS},
-    {"control_ns", THOUSANDTHS, offsetof(details_t, control_ps), STORE_TREND_DETAILS},
-    {"best_p50_ns", THOUSANDTHS, offsetof(details_t, best_p50_ps), STORE_TREND_DETAILS},
-    {"rel_err", ERROR, offsetof(details_t, rel_err), STORE_TREND_DETAILS},
-    {"vendor_ratio", ERROR, offsetof(details_t, vendor_ratio), STORE_TREND_DETAILS},
-    {"sm_clock_mhz", THOUSANDTHS, offsetof(details_t, sm_clock_khz), STORE_TREND_DETAILS},
-    {"registers", COUNT, offsetof(details_t, registers), STORE_TREND_DETAILS},
-    {"shared_bytes", COUNT, offsetof(details_t, shared_bytes), STORE_TREND_DETAILS},
-    {"spill_bytes", COUNT, offsetof(details_t, spill_bytes), STORE_TREND_DETAILS},
-    {"tflops", TFLOPS, offsetof(row_t, p50_ps), 0},
-    {"gbps", GBPS, offsetof(row_t, p50_ps), 0},
-    {"run", TEXT, offsetof(details_t, run), STORE_TREND_NAMES},
-    {"commit", TEXT, offsetof(details_t, commit), STORE_TREND_NAMES},
-    {"branch", NAMED, offsetof(details_t, branch), STORE_TREND_NAMES},
-    {"verdict", NAMED, offsetof(details_t, verdict), STORE_TREND_DETAILS},
-    {"kernel", NAMED, offsetof(details_t, kernel), STORE_TREND_KERNEL},
+    {"time_ms", INTEGER, offsetof(row_t, time_ms), false},
+    {"n", INTEGER, offsetof(row_t, n), false},
+    {"p50_ns", THOUSANDTHS, offsetof(row_t, p50_ps), false},
+    {"min_ns", THOUSANDTHS, offsetof(row_t, min_ps), false},
+    {"max_ns", THOUSANDTHS, offsetof(row_t, max_ps), false},
+    {"p50_lo_ns", THOUSANDTHS, offsetof(row_t, p50_lo_ps), false},
+    {"p50_hi_ns", THOUSANDTHS, offsetof(row_t, p50_hi_ps), false},
+    {"p10_ns", THOUSANDTHS, offsetof(details_t, p10_ps), true},
+    {"p90_ns", THOUSANDTHS, offsetof(details_t, p90_ps), true},
+    {"control_ns", THOUSANDTHS, offsetof(details_t, control_ps), true},
+    {"best_p50_ns", THOUSANDTHS, offsetof(details_t, best_p50_ps), true},
+    {"rel_err", ERROR, offsetof(details_t, rel_err), true},
+    {"vendor_ratio", ERROR, offsetof(details_t, vendor_ratio), true},
+    {"sm_clock_mhz", THOUSANDTHS, offsetof(details_t, sm_clock_khz), true},
+    {"registers", COUNT, offsetof(details_t, registers), true},
+    {"shared_bytes", COUNT, offsetof(details_t, shared_bytes), true},
+    {"spill_bytes", COUNT, offsetof(details_t, spill_bytes), true},
+    {"tflops", TFLOPS, offsetof(row_t, p50_ps), false},
+    {"gbps", GBPS, offsetof(row_t, p50_ps), false},
+    {"run", TEXT, offsetof(details_t, run), true},
+    {"commit", TEXT, offsetof(details_t, commit), true},
+    {"branch", NAMED, offsetof(details_t, branch), true},
+    {"verdict", NAMED, offsetof(details_t, verdict), true},
+    {"kernel", NAMED, offsetof(details_t, kernel), true},
 };
 #define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
 #define ALL_COLUMNS (((trend_columns)1 << N_COLUMNS) - 1)
@@ -84,14 +84,13 @@ bool trend_columns_of(const char *names, trend_columns *set)
     return true;
 }
 
-unsigned trend_columns_omit(trend_columns set)
+bool trend_columns_are_levels(trend_columns set)
 {
-    unsigned omit = STORE_TREND_ALL_PARTS;
     for (size_t i = 0; i < N_COLUMNS; i++) {
-        if (set >> i & 1)
-            omit &= ~columns[i].part;
+        if (set >> i & 1 && columns[i].in_details)
+            return false;
     }
-    return omit;
+    return true;
 }
 
 /* ---- values ---- */
@@ -104,7 +103,7 @@ struct source {
 
 static struct source source_of(const struct column *column, const series_t *s)
 {
-    if (column->part == 0)
+    if (!column->in_details)
         return (struct source){(const char *)s->rows + column->offset, sizeof(*s->rows)};
     return (struct source){(const char *)s->details + column->offset, sizeof(*s->details)};
 }

@@ -17,8 +17,8 @@ typedef uint32_t trend_columns;
  * is there twice. */
 bool trend_columns_of(const char *names, trend_columns *set);
 
-/* What the store need not read for them: of enum store_trend_part. */
-unsigned trend_columns_omit(trend_columns set);
+/* Can they be written without struct store_trend_details? */
+bool trend_columns_are_levels(trend_columns set);
 
 /* An object with an array for each column. */
 void trend_put_columns(struct emit *e, const struct store_trend_series *s, trend_columns set);

@@ -222,9 +222,6 @@ static enum gate_status connect_file(struct store *s, enum store_mode mode, stru
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
     limit_connection(s->db);
-    rc = store_scan_register(s);
-    if (rc != SQLITE_OK)
-        return store_fail(s, rc, "open", err);
     if (mode == STORE_READ_ONLY)
         return store_execute(s, "PRAGMA query_only = ON; PRAGMA cell_size_check = ON", "read", err);
     return store_execute(s,
@@ -389,9 +386,6 @@ void store_close(struct store *s)
     sqlite3_close(s->db);
     if (s->lock_fd >= 0)
         close(s->lock_fd);
-    free(s->names);
-    store_intern_release(s);
-    commit_order_release(&s->order);
     free(s->watch_runs);
     free(s->path);
     free(s);

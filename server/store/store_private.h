@@ -7,18 +7,7 @@
 #include <sqlite3.h>
 
 #include "store.h"
-#include "store_commit_order.h"
 #include "store_sql.h"
-
-/* What never changes of a run, for rows that name it. */
-struct run_name {
-    int64_t id; /* 0: nobody is here */
-    char uuid[37];
-    char commit[41];
-    const char *branch; /* of store_intern() */
-};
-
-#define STORE_N_NAMES 16384 /* a power of two */
 
 struct store {
     sqlite3 *db;
@@ -28,18 +17,8 @@ struct store {
     int64_t changes_before; /* of a batch: SQLite's count of rows, -1: always more than these */
     int n_log_pages;        /* of the WAL, after the last commit of this connection */
     sqlite3_stmt *statements[STORE_SQL_COUNT];
-    struct run_name *names; /* STORE_N_NAMES, by the low bits of the id */
-    char **interned;        /* sorted */
-    size_t n_interned;
     struct watch_runs *watch_runs; /* store_watch.c's */
-    struct commit_order order;
-    const struct store_scan *scan; /* under way, or NULL */
 };
-
-/* The one copy of a text, which lives until the store is closed; for those that are few, such as
- * names of branches. NULL: memory is short. */
-const char *store_intern(struct store *s, const char *text);
-void store_intern_release(struct store *s);
 
 /* The turn to write, among processes; waits up to 15 s. */
 enum gate_status store_lock(struct store *s, struct gate_error *err);
@@ -114,23 +93,6 @@ typedef bool (*store_row_fn)(struct query *q, void *call);
 /* Steps through the rows of a query whose values are bound, and ends it. */
 enum gate_status store_each_row(struct store *s, struct query *q, store_row_fn fn, void *call,
                                 struct gate_error *err);
-
-/*
- * Rows of a statement that has take_row(...) as a condition, with its arguments as values; they
- * live as long as the call. `take` returns true to end the statement. Where it has choose_row(...)
- * too, `choose` is asked first, with that one's arguments, and `take` gets the rows that it wants.
- */
-struct store_scan {
-    bool (*choose)(void *context, sqlite3_value **values);
-    bool (*take)(void *context, sqlite3_value **values);
-    void *context;
-};
-
-/* Makes the two functions known to SQLite; a result code. */
-int store_scan_register(struct store *s);
-/* Runs a statement whose values are bound, and ends it. */
-enum gate_status store_scan_rows(struct store *s, struct query *q, const struct store_scan *scan,
-                                 struct gate_error *err);
 
 /* A row of RUN_COLUMNS (store_sql.c), as long as that row lives. */
 struct store_run store_read_run(struct query *q);

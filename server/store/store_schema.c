@@ -72,7 +72,6 @@ static const char schema[] =
     "  branch TEXT NOT NULL," /* of its first run */
     "  first_ms INTEGER NOT NULL CHECK (first_ms " TIME_RANGE ")"
     ") STRICT;"
-    "CREATE INDEX revision_by_time ON revision (first_ms, id);"
 
     "CREATE TABLE run ("
     "  id INTEGER PRIMARY KEY,"
@@ -184,12 +183,13 @@ static const char schema[] =
     "  time_ms INTEGER NOT NULL CHECK (time_ms " TIME_RANGE "),"
     "  run_id INTEGER NOT NULL REFERENCES run (id),"
     "  arm INTEGER NOT NULL," /* its place in the document; one provider may have two arms */
-    "  role INTEGER NOT NULL CHECK (role IN (0, 1))," /* candidate, provider */
-    "  verdict INTEGER NOT NULL CHECK (verdict BETWEEN 0 AND 5)," /* the case's */
-    "  kernel_id INTEGER NOT NULL REFERENCES kernel (id),"
+    /* what each trend reads comes first: a row is decoded up to its last column that is read */
     "  p50_ps INTEGER NOT NULL CHECK (p50_ps > 0),"
     "  p50_lo_ps INTEGER NOT NULL CHECK (p50_lo_ps > 0),"
     "  p50_hi_ps INTEGER NOT NULL CHECK (p50_hi_ps > 0),"
+    "  role INTEGER NOT NULL CHECK (role IN (0, 1))," /* candidate, provider */
+    "  verdict INTEGER NOT NULL CHECK (verdict BETWEEN 0 AND 5)," /* the case's */
+    "  kernel_id INTEGER NOT NULL REFERENCES kernel (id),"
     "  p10_ps INTEGER CHECK (p10_ps > 0)," /* not known of older documents */
     "  p90_ps INTEGER NOT NULL CHECK (p90_ps > 0),"
     "  control_ps INTEGER CHECK (control_ps > 0),"

@@ -41,24 +41,13 @@
     " p50_hi_ns, tflops, gbps, ceiling, best_p50_ns, ratio, ratio_lo, ratio_hi, mde, peer,"        \
     " peer_ratio, control_ns, rel_err, branch"
 
-/*
- * Of a point: what a curve is drawn of, which comes early in a row, and the rest; the arguments of
- * take_row() (store_trend_rows.c).
- */
-#define POINT_LEVELS "p.time_ms, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps"
-#define POINT_DETAILS                                                                              \
-    "p.run_id, p.arm, p.verdict, p.kernel_id, p.p10_ps, p.p90_ps, p.control_ps, p.best_p50_ps, "   \
-    "p.rel_err, p.sm_clock_khz, p.registers, p.shared_bytes, p.spill_bytes, p.vendor_ppm"
-/* ?1: series, ?2: first time. Behind the last take_row() ends it, cheaper than a comparison here.
- */
-#define TREND_ROWS(columns)                                                                        \
-    "SELECT 1 FROM point p WHERE p.series_id = ?1 AND p.time_ms >= ?2"                             \
-    " AND take_row(" columns ") ORDER BY p.time_ms, p.run_id, p.arm"
-/* ?1: series, ?2 ?3: first and last time; newest first, of those rows that choose_row() wants. */
-#define TREND_CHOSEN(columns)                                                                      \
-    "SELECT 1 FROM point p WHERE p.series_id = ?1 AND p.time_ms BETWEEN ?2 AND ?3"                 \
-    " AND CASE WHEN choose_row(p.time_ms, p.run_id, p.p50_ps) THEN take_row(" columns ") END "     \
-    "ORDER BY p.time_ms DESC, p.run_id DESC, p.arm DESC"
+/* What a curve is drawn of. ?1: series, ?2 ?3: first and last time. */
+#define TREND_LEVELS(more, tables, range, order)                                                   \
+    "SELECT p.time_ms, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps, p.run_id, p.arm" more                   \
+    " FROM point p " tables "WHERE p.series_id = ?1 AND p.time_ms BETWEEN ?2 AND ?3 " range        \
+    "ORDER BY " order "p.time_ms, p.run_id, p.arm"
+/* The place of a run in the order of commits; those outside of a repository come first. */
+#define COMMIT_PLACE "coalesce(v.first_ms, -1), coalesce(v.id, 0)"
 
 /* Runs of a branch, newest first, by which lists of several branches are made. */
 #define BRANCH_KEYS(first)                                                                         \
@@ -140,10 +129,10 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         RUNS("r.revision_id = (SELECT CASE count(*) WHEN 1 THEN min(id) END FROM revision "
              "WHERE commit_id >= ?7 AND commit_id < ?7 || '~') AND"),
 
-    [SQL_BRANCH_RUNS] = "SELECT id FROM run WHERE branch = ?1",
     /* ?1: a prefix of hex digits */
-    [SQL_FIND_COMMIT] = "SELECT id FROM revision WHERE commit_id >= ?1 AND commit_id < ?1 || '~' "
-                        "LIMIT 2",
+    [SQL_FIND_COMMIT] =
+        "SELECT id, first_ms FROM revision WHERE commit_id >= ?1 AND commit_id < ?1 || '~' "
+        "LIMIT 2",
     [SQL_NEXT_BRANCH] = "SELECT branch FROM run WHERE branch >= ?1 ORDER BY branch LIMIT 1",
 
     [SQL_RUN] = "SELECT " RUN_COLUMNS " FROM run r " RUN_TABLES "WHERE r.id = ?1",
@@ -248,21 +237,22 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "LEFT JOIN series s ON s.track_id = t.id AND (?3 IS NULL OR s.provider = ?3)"
         " AND (?4 IS NULL OR s.contract = ?4) "
         "WHERE c.name = ?1 AND d.model = ?2 ORDER BY s.provider, s.contract",
-    /* ?1: series, ?2 ?3: first and last time */
-    [SQL_TREND_TOTAL] = "SELECT count(*) FROM point "
-                        "WHERE series_id = ?1 AND time_ms BETWEEN ?2 AND ?3",
-    [SQL_TREND_FIRST] = "SELECT coalesce(min(time_ms), -1) FROM point "
-                        "WHERE series_id = ?1 AND time_ms BETWEEN ?2 AND ?3",
-    [SQL_TREND_LAST] = "SELECT coalesce(max(time_ms), -1) FROM point "
-                       "WHERE series_id = ?1 AND time_ms BETWEEN ?2 AND ?3",
-    [SQL_TREND_LEVELS] = TREND_ROWS(POINT_LEVELS),
-    [SQL_TREND_POINTS] = TREND_ROWS(POINT_LEVELS ", " POINT_DETAILS),
-    [SQL_TREND_CHOSEN_LEVELS] = TREND_CHOSEN(POINT_LEVELS),
-    [SQL_TREND_CHOSEN_POINTS] = TREND_CHOSEN(POINT_LEVELS ", " POINT_DETAILS),
-    [SQL_COMMIT_ORDER] = "SELECT id FROM revision WHERE first_ms >= 0 ORDER BY first_ms, id",
-    /* ?1: the last run that is known; runs outside of a repository are of commit 0 */
-    [SQL_COMMIT_OF_RUNS] = "SELECT id, coalesce(revision_id, 0) FROM run WHERE id > ?1 ORDER BY id",
-    [SQL_KERNEL] = "SELECT name FROM kernel WHERE id = ?1",
+    [SQL_TREND_LEVELS] = TREND_LEVELS("", "", "", ""),
+    /* ?4: branch or NULL, ?5 to ?8: first and last commit, ?9: in the order of commits? */
+    [SQL_TREND_LEVELS_OF_RUNS] = TREND_LEVELS(
+        ", " COMMIT_PLACE,
+        "CROSS JOIN run r ON r.id = p.run_id LEFT JOIN revision v ON v.id = r.revision_id ",
+        "AND (?4 IS NULL OR r.branch = ?4) AND (" COMMIT_PLACE ") >= (?5, ?6)"
+        " AND (" COMMIT_PLACE ") <= (?7, ?8) ",
+        "iif(?9, coalesce(v.first_ms, -1), 0), iif(?9, v.id, 0), "),
+    /* ?1 to ?4: key of the point */
+    [SQL_TREND_DETAILS] =
+        "SELECT p.verdict, p.p10_ps, p.p90_ps, p.control_ps, p.best_p50_ps, p.rel_err,"
+        " p.sm_clock_khz, p.registers, p.shared_bytes, p.spill_bytes, p.vendor_ppm, r.uuid,"
+        " v.commit_id, r.branch, k.name "
+        "FROM point p CROSS JOIN run r ON r.id = p.run_id "
+        "CROSS JOIN kernel k ON k.id = p.kernel_id LEFT JOIN revision v ON v.id = r.revision_id "
+        "WHERE p.series_id = ?1 AND p.time_ms = ?2 AND p.run_id = ?3 AND p.arm = ?4",
 
     /*
      * ?1: device model or NULL, ?2: limit, ?3 to ?6: the key before the first row, or NULL. The

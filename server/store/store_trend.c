@@ -1,10 +1,10 @@
 /*
  * store_trend.c: see store_trend.h.
  *
- * Whether a series has more rows than are asked for is found by reading them: mostly it has not,
- * and then it was read once. Only pages and the order of commits count first.
+ * One query a series reads the levels of all its points in the range; rows, pages and buckets are
+ * made of these in memory. What else there is of a point is looked up for the rows that are shown.
  */
-#include "store_trend_filter.h"
+#include "store_trend.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,70 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- pages of raw rows ---- */
+#include "store_private.h"
+#include "store_trend_buckets.h"
 
-/* The row behind which a page begins: "<series>.<time>.<run>.<arm>". */
-static bool parse_after(const char *text, int64_t *series_id, struct trend_key *after)
+#define FIRST_ROWS 128
+
+static enum gate_status no_memory(struct gate_error *err)
 {
-    int64_t *const parts[] = {series_id, &after->time_ms, &after->run_id, &after->arm};
-    errno = 0;
-    for (int i = 0; i < 4; i++) {
-        char *end;
-        if (*text < '0' || *text > '9')
-            return false;
-        *parts[i] = strtoll(text, &end, 10);
-        if (errno != 0 || *end != (i < 3 ? '.' : '\0'))
-            return false;
-        text = end + 1;
-    }
-    return true;
+    return gate_fail(err, GATE_INTERNAL, "out of memory");
 }
-
-/* The series where the page begins. */
-static enum gate_status find_page(const struct trend_reader *r, struct trend_key *after, size_t *i)
-{
-    int64_t series_id = 0;
-    *i = 0;
-    if (!r->query->after)
-        return GATE_OK;
-    bool good = parse_after(r->query->after, &series_id, after);
-    while (good && *i < r->result->n_series && r->result->series[*i].id != series_id)
-        ++*i;
-    if (!good || *i == r->result->n_series)
-        return gate_fail(r->err, GATE_USAGE, "'%.80s' is not the end of a page", r->query->after);
-    return GATE_OK;
-}
-
-/* The last row of series i ends the page. */
-static void name_next(struct trend_reader *r, size_t i)
-{
-    const struct store_trend_series *series = &r->result->series[i];
-    const struct store_trend_details *last = &series->details[series->n - 1];
-    snprintf(r->result->next, sizeof(r->result->next),
-             "%" PRId64 ".%" PRId64 ".%" PRId64 ".%" PRId64, series->id,
-             series->rows[series->n - 1].time_ms, last->run_id, last->arm);
-}
-
-static enum gate_status read_page(struct trend_reader *r)
-{
-    struct store_trend_result *out = r->result;
-    int64_t left = r->query->points;
-    struct trend_key key;
-    size_t i;
-    enum gate_status status = find_page(r, &key, &i);
-    const struct trend_key *after = r->query->after ? &key : NULL;
-    for (; i < out->n_series && left > 0 && status == GATE_OK; i++) {
-        bool more;
-        status = trend_read_rows(r, i, after, left, &more);
-        left -= (int64_t)out->series[i].n;
-        after = NULL;
-        if (left == 0)
-            name_next(r, i);
-    }
-    return status;
-}
-
-/* ---- what there is ---- */
 
 static void copy(char *out, size_t size, const char *text)
 {
@@ -83,6 +28,8 @@ static void copy(char *out, size_t size, const char *text)
     memcpy(out, text, n);
     out[n] = '\0';
 }
+
+/* ---- the series ---- */
 
 /* As SQL_TREND_SERIES has them. */
 enum {
@@ -114,18 +61,24 @@ static void read_track(struct query *q, struct store_trend_result *out)
     out->has_wrong = column_int(q, HAS_WRONG) != 0;
 }
 
-static enum gate_status read_series_row(struct trend_reader *r, struct query *q)
+struct series_call {
+    struct store_trend_result *out;
+    bool no_memory;
+};
+
+static bool series_row(struct query *q, void *call)
 {
-    struct store_trend_result *out = r->result;
-    if (out->track == 0)
-        read_track(q, out);
+    struct series_call *c = call;
+    struct store_trend_result *out = c->out;
+    read_track(q, out);
     if (sqlite3_column_type(q->stmt, SERIES) == SQLITE_NULL)
-        return GATE_OK;
-    void *grown = out->series;
-    if (!trend_grow(&grown, out->n_series, &r->cap, sizeof(*out->series)))
-        return trend_no_memory(r);
-    out->series = grown;
-    struct store_trend_series *series = &out->series[out->n_series++];
+        return true;
+    struct store_trend_series *more = realloc(out->series, (out->n_series + 1) * sizeof(*more));
+    c->no_memory = !more;
+    if (!more)
+        return false;
+    out->series = more;
+    struct store_trend_series *series = &more[out->n_series++];
     *series = (struct store_trend_series){
         .id = column_int(q, SERIES),
         .is_candidate = column_int(q, ROLE) == 0,
@@ -134,254 +87,322 @@ static enum gate_status read_series_row(struct trend_reader *r, struct query *q)
     };
     copy(series->provider, sizeof(series->provider), column_text(q, PROVIDER));
     copy(series->contract, sizeof(series->contract), column_text(q, CONTRACT));
-    return GATE_OK;
+    return true;
 }
 
-static enum gate_status read_series(struct trend_reader *r)
+static enum gate_status read_series(struct store *s, const struct store_trend_query *query,
+                                    struct store_trend_result *out, struct gate_error *err)
 {
-    struct query q = query_begin(r->store, SQL_TREND_SERIES);
-    bind_text(&q, r->query->case_id);
-    bind_text(&q, r->query->device_model);
-    bind_text_or_null(&q, r->query->provider);
-    bind_text_or_null(&q, r->query->contract);
-    enum gate_status status = GATE_OK;
-    int rc;
-    while ((rc = query_step(&q)) == SQLITE_ROW && status == GATE_OK)
-        status = read_series_row(r, &q);
-    if (status == GATE_OK && rc != SQLITE_DONE)
-        status = store_fail(r->store, rc, "read", r->err);
-    query_end(&q);
-    return status;
+    struct series_call call = {.out = out};
+    struct query q = query_begin(s, SQL_TREND_SERIES);
+    bind_text(&q, query->case_id);
+    bind_text(&q, query->device_model);
+    bind_text_or_null(&q, query->provider);
+    bind_text_or_null(&q, query->contract);
+    enum gate_status status = store_each_row(s, &q, series_row, &call, err);
+    return status == GATE_OK && call.no_memory ? no_memory(err) : status;
 }
 
-/* What a statement says of the range of a series. */
-static enum gate_status ask_range(struct trend_reader *r, enum store_sql id, size_t i,
-                                  int64_t *value)
-{
-    struct query q = query_begin(r->store, id);
-    bind_int(&q, r->result->series[i].id);
-    bind_int(&q, r->query->from_ms);
-    bind_int(&q, r->query->to_ms);
-    return store_find_id(r->store, &q, value, r->err);
-}
+/* ---- the levels ---- */
 
-static enum gate_status count_series(struct trend_reader *r, size_t i, int64_t *total)
-{
-    struct trend_extent extent;
-    if (!r->filter.is_set)
-        return ask_range(r, SQL_TREND_TOTAL, i, total);
-    enum gate_status status = trend_filter_extent(r, i, &extent);
-    *total = extent.n;
-    return status;
-}
-
-static enum gate_status count_rows(struct trend_reader *r)
-{
-    struct store_trend_result *out = r->result;
-    enum gate_status status = GATE_OK;
-    for (size_t i = 0; i < out->n_series && status == GATE_OK; i++) {
-        status = count_series(r, i, &out->series[i].total);
-        out->bucketed |= !r->query->raw && out->series[i].total > r->query->points;
-    }
-    return status;
-}
-
-/* ---- the axis ---- */
-
-static void set_width(struct trend_reader *r, int64_t first, int64_t last)
-{
-    r->first = first;
-    r->width = (last - first) / r->query->points + 1;
-}
-
-/* When the first and the last row of a series was; -1: there is none. */
-static enum gate_status ask_times(struct trend_reader *r, size_t i, int64_t *from, int64_t *to)
-{
-    struct trend_extent extent;
-    enum gate_status status;
-    if (r->filter.is_set) {
-        status = trend_filter_extent(r, i, &extent);
-        *from = extent.n > 0 ? extent.first_ms : -1;
-        *to = extent.n > 0 ? extent.last_ms : -1;
-        return status;
-    }
-    status = ask_range(r, SQL_TREND_FIRST, i, from);
-    return status == GATE_OK ? ask_range(r, SQL_TREND_LAST, i, to) : status;
-}
-
-/* From the first row of all series to the last. */
-static enum gate_status lay_times(struct trend_reader *r)
-{
-    int64_t first = INT64_MAX;
-    int64_t last = 0;
-    for (size_t i = 0; i < r->result->n_series; i++) {
-        int64_t from = 0;
-        int64_t to = 0;
-        enum gate_status status = ask_times(r, i, &from, &to);
-        if (status != GATE_OK)
-            return status;
-        first = from >= 0 && from < first ? from : first;
-        last = to > last ? to : last;
-    }
-    set_width(r, first, last);
-    return GATE_OK;
-}
-
-/* ---- the rows ---- */
-
-struct placed {
-    int64_t place;
-    size_t row;
+struct level_call {
+    struct store_trend_series *series;
+    bool of_runs; /* the statement says the commit too */
+    bool no_memory;
 };
 
-static int by_place(const void *a, const void *b)
+static bool make_room(struct store_trend_series *series)
 {
-    const struct placed *x = a, *y = b;
-    if (x->place != y->place)
-        return x->place < y->place ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
+    if (series->n < series->cap)
+        return true;
+    size_t cap = series->cap ? 2 * series->cap : FIRST_ROWS;
+    struct store_trend_row *more = realloc(series->rows, cap * sizeof(*more));
+    if (!more)
+        return false;
+    series->rows = more;
+    series->cap = cap;
+    return true;
 }
 
-static void put_in_order(struct store_trend_series *series, const struct placed *order,
-                         struct store_trend_row *rows, struct store_trend_details *details)
+static bool level_row(struct query *q, void *call)
 {
-    for (size_t i = 0; i < series->n; i++) {
-        rows[i] = series->rows[order[i].row];
-        details[i] = series->details[order[i].row];
+    struct level_call *c = call;
+    c->no_memory = !make_room(c->series);
+    if (c->no_memory)
+        return false;
+    int64_t p50_ps = column_int(q, 1);
+    struct store_trend_row *row = &c->series->rows[c->series->n++];
+    *row = (struct store_trend_row){
+        .time_ms = column_int(q, 0),
+        .n = 1,
+        .p50_ps = p50_ps,
+        .min_ps = p50_ps,
+        .max_ps = p50_ps,
+        .p50_lo_ps = column_int(q, 2),
+        .p50_hi_ps = column_int(q, 3),
+        .run_id = column_int(q, 4),
+        .arm = column_int(q, 5),
+    };
+    if (c->of_runs)
+        row->commit = (struct store_commit){column_int(q, 6), column_int(q, 7)};
+    return true;
+}
+
+static enum gate_status read_levels(struct store *s, const struct store_trend_query *query,
+                                    struct store_trend_series *series, struct gate_error *err)
+{
+    struct store_commit from = query->from_commit, to = query->to_commit;
+    struct level_call call = {.series = series};
+    call.of_runs = query->by_commit || query->branch || from.id != 0 || to.id != 0;
+    struct query q = query_begin(s, call.of_runs ? SQL_TREND_LEVELS_OF_RUNS : SQL_TREND_LEVELS);
+    bind_int(&q, series->id);
+    bind_int(&q, query->from_ms);
+    bind_int(&q, query->to_ms);
+    if (call.of_runs) {
+        bind_text_or_null(&q, query->branch);
+        bind_int(&q, from.id != 0 ? from.first_ms : INT64_MIN);
+        bind_int(&q, from.id);
+        bind_int(&q, to.id != 0 ? to.first_ms : INT64_MAX);
+        bind_int(&q, to.id);
+        bind_int(&q, query->by_commit);
     }
-    free(series->rows);
-    free(series->details);
-    series->rows = rows;
-    series->details = details;
-    series->cap = series->n;
+    enum gate_status status = store_each_row(s, &q, level_row, &call, err);
+    series->total = (int64_t)series->n;
+    return status == GATE_OK && call.no_memory ? no_memory(err) : status;
 }
 
-/* From the order of time to that of commits. */
-static enum gate_status sort_rows(const struct trend_reader *r, struct store_trend_series *series)
+static enum gate_status read_all_levels(struct store *s, const struct store_trend_query *query,
+                                        struct store_trend_result *out, struct gate_error *err)
 {
-    size_t n = series->n;
-    if (n == 0)
-        return GATE_OK;
-    struct placed *order = malloc(n * sizeof(*order));
-    struct store_trend_row *rows = malloc(n * sizeof(*rows));
-    struct store_trend_details *details = malloc(n * sizeof(*details));
-    if (!order || !rows || !details) {
-        free(order);
-        free(rows);
-        free(details);
-        return trend_no_memory(r);
-    }
-    for (size_t i = 0; i < n; i++)
-        order[i] = (struct placed){commit_order_place(r->order, series->details[i].run_id), i};
-    qsort(order, n, sizeof(*order), by_place);
-    put_in_order(series, order, rows, details);
-    free(order);
-    return GATE_OK;
-}
-
-/* All of them; unless there are more of a series than were asked for, when it says so. */
-static enum gate_status read_rows(struct trend_reader *r)
-{
-    struct store_trend_result *out = r->result;
     enum gate_status status = GATE_OK;
-    for (size_t i = 0; i < out->n_series && status == GATE_OK && !out->bucketed; i++) {
-        status = trend_read_rows(r, i, NULL, r->query->points, &out->bucketed);
-        out->series[i].total = (int64_t)out->series[i].n;
-        if (status == GATE_OK && r->order)
-            status = sort_rows(r, &out->series[i]);
+    for (size_t i = 0; i < out->n_series && status == GATE_OK; i++) {
+        status = read_levels(s, query, &out->series[i], err);
+        out->total += out->series[i].total;
+        out->bucketed |= !query->raw && out->series[i].total > query->points;
     }
     return status;
 }
 
-static enum gate_status read_buckets(struct trend_reader *r)
-{
-    enum gate_status status = GATE_OK;
-    if (r->filter.order)
-        set_width(r, r->filter.first_place, r->filter.last_place);
-    else if (r->order)
-        set_width(r, 0, r->order->n_commits + 1);
-    else
-        status = lay_times(r);
-    for (size_t i = 0; i < r->result->n_series && status == GATE_OK; i++)
-        status = trend_read_buckets(r, i);
-    return status;
-}
-
-static enum gate_status read_points(struct trend_reader *r)
-{
-    enum gate_status status = GATE_OK;
-    if (r->query->by_commit)
-        status = store_commit_order(r->store, &r->order, r->err);
-    if (status == GATE_OK)
-        status = trend_filter_open(r);
-    if (status == GATE_OK && (r->query->raw || r->query->by_commit))
-        status = count_rows(r);
-    if (status == GATE_OK && r->query->raw)
-        return read_page(r);
-    if (status == GATE_OK && !r->result->bucketed)
-        status = read_rows(r);
-    if (status == GATE_OK && r->result->bucketed)
-        status = read_buckets(r);
-    return status;
-}
-
-static void drop(struct store_trend_series *series)
-{
-    free(series->rows);
-    free(series->details);
-}
-
-/* Adds up the rows, and drops the series that have none. */
-static void finish(struct store_trend_result *out)
+/* Drops the series that have no points in the range. */
+static void drop_empty(struct store_trend_result *out)
 {
     size_t n = 0;
     for (size_t i = 0; i < out->n_series; i++) {
-        out->total += out->series[i].total;
         if (out->series[i].total > 0)
             out->series[n++] = out->series[i];
-        else
-            drop(&out->series[i]);
     }
     out->n_series = n;
 }
 
-enum gate_status store_trend_read(struct store *s, const struct store_trend_query *query,
-                                  struct store_trend_result *out, struct gate_error *err)
+/* ---- pages of raw rows ---- */
+
+/* The row behind which a page begins: "<series>.<time>.<run>.<arm>". */
+static bool parse_after(const char *text, int64_t key[4])
 {
-    struct trend_reader r = {.store = s, .query = query, .result = out, .err = err};
-    *out = (struct store_trend_result){0};
-    enum gate_status status = store_check_limit(query->points, err);
-    if (status == GATE_OK)
-        status = read_series(&r);
-    if (status == GATE_OK)
-        status = read_points(&r);
-    finish(out);
-    for (size_t i = 0; i < out->n_series && status == GATE_OK; i++)
-        status = trend_name_rows(&r, &out->series[i]);
-    trend_filter_release(&r.filter);
+    errno = 0;
+    for (int i = 0; i < 4; i++) {
+        char *end;
+        if (*text < '0' || *text > '9')
+            return false;
+        key[i] = strtoll(text, &end, 10);
+        if (errno != 0 || *end != (i < 3 ? '.' : '\0'))
+            return false;
+        text = end + 1;
+    }
+    return true;
+}
+
+static bool is_behind(const struct store_trend_row *row, const int64_t key[4])
+{
+    if (row->time_ms != key[1])
+        return row->time_ms > key[1];
+    return row->run_id != key[2] ? row->run_id > key[2] : row->arm > key[3];
+}
+
+static void keep_rows(struct store_trend_series *series, size_t from, size_t n)
+{
+    if (n > 0)
+        memmove(series->rows, series->rows + from, n * sizeof(*series->rows));
+    series->n = n;
+}
+
+static enum gate_status cut_page(const struct store_trend_query *query,
+                                 struct store_trend_result *out, struct gate_error *err)
+{
+    int64_t key[4] = {0};
+    size_t left = (size_t)query->points;
+    bool begun = !query->after;
+    if (query->after && !parse_after(query->after, key))
+        return gate_fail(err, GATE_USAGE, "'%.80s' is not the end of a page", query->after);
+    for (size_t i = 0; i < out->n_series; i++) {
+        struct store_trend_series *series = &out->series[i];
+        size_t from = begun || series->id == key[0] ? 0 : series->n;
+        while (!begun && from < series->n && !is_behind(&series->rows[from], key))
+            from++;
+        begun |= series->id == key[0];
+        size_t n = series->n - from < left ? series->n - from : left;
+        keep_rows(series, from, n);
+        left -= n;
+        if (left == 0 && n > 0)
+            snprintf(out->next, sizeof(out->next), "%" PRId64 ".%" PRId64 ".%" PRId64 ".%" PRId64,
+                     series->id, series->rows[n - 1].time_ms, series->rows[n - 1].run_id,
+                     series->rows[n - 1].arm);
+    }
+    if (!begun)
+        return gate_fail(err, GATE_USAGE, "'%.80s' is not the end of a page", query->after);
+    return GATE_OK;
+}
+
+/* ---- the rest of a row ---- */
+
+/* As SQL_TREND_DETAILS has them. */
+enum {
+    VERDICT,
+    P10,
+    P90,
+    CONTROL,
+    BEST_P50,
+    REL_ERR,
+    CLOCK,
+    REGISTERS,
+    SHARED,
+    SPILL,
+    VENDOR,
+    RUN,
+    COMMIT,
+    BRANCH,
+    KERNEL,
+};
+
+/* The text, or the one of the row before if that is the same; NULL: memory is short. */
+static char *share(const char *text, char *before)
+{
+    return before && strcmp(before, text) == 0 ? before : strdup(text);
+}
+
+static int64_t known_or_minus_1(struct query *q, int column)
+{
+    return sqlite3_column_type(q->stmt, column) == SQLITE_NULL ? -1 : column_int(q, column);
+}
+
+struct detail_call {
+    struct store_trend_details *row;
+    const struct store_trend_details *before;
+};
+
+static bool detail_row(struct query *q, void *call)
+{
+    struct detail_call *c = call;
+    struct store_trend_details *row = c->row;
+    *row = (struct store_trend_details){
+        .verdict = store_verdict_name((int)column_int(q, VERDICT)),
+        .p10_ps = column_int(q, P10),
+        .p90_ps = column_int(q, P90),
+        .control_ps = column_int(q, CONTROL),
+        .best_p50_ps = column_int(q, BEST_P50),
+        .rel_err = -1,
+        .vendor_ratio = -1,
+        .sm_clock_khz = column_int(q, CLOCK),
+        .registers = known_or_minus_1(q, REGISTERS),
+        .shared_bytes = known_or_minus_1(q, SHARED),
+        .spill_bytes = known_or_minus_1(q, SPILL),
+        .branch = share(column_text(q, BRANCH), c->before ? c->before->branch : NULL),
+        .kernel = share(column_text(q, KERNEL), c->before ? c->before->kernel : NULL),
+    };
+    if (sqlite3_column_type(q->stmt, REL_ERR) != SQLITE_NULL)
+        row->rel_err = column_real(q, REL_ERR);
+    if (sqlite3_column_type(q->stmt, VENDOR) != SQLITE_NULL)
+        row->vendor_ratio = column_real(q, VENDOR) / 1e6;
+    copy(row->run, sizeof(row->run), column_text(q, RUN));
+    copy(row->commit, sizeof(row->commit), column_text(q, COMMIT));
+    return false;
+}
+
+static enum gate_status read_details(struct store *s, struct store_trend_series *series,
+                                     struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    series->details = calloc(series->n + 1, sizeof(*series->details));
+    if (!series->details)
+        return no_memory(err);
+    for (size_t k = 0; k < series->n && status == GATE_OK; k++) {
+        struct detail_call call = {&series->details[k], k > 0 ? &series->details[k - 1] : NULL};
+        struct query q = query_begin(s, SQL_TREND_DETAILS);
+        bind_int(&q, series->id);
+        bind_int(&q, series->rows[k].time_ms);
+        bind_int(&q, series->rows[k].run_id);
+        bind_int(&q, series->rows[k].arm);
+        status = store_each_row(s, &q, detail_row, &call, err);
+        if (status == GATE_OK && (!call.row->branch || !call.row->kernel))
+            status = no_memory(err);
+    }
     return status;
 }
 
+static void release_series(struct store_trend_series *series)
+{
+    for (size_t k = 0; series->details && k < series->n; k++) {
+        struct store_trend_details *row = &series->details[k];
+        bool last = k + 1 == series->n;
+        if (last || row->kernel != row[1].kernel)
+            free(row->kernel);
+        if (last || row->branch != row[1].branch)
+            free(row->branch);
+    }
+    free(series->details);
+    free(series->rows);
+}
+
+/* ---- all of it ---- */
+
+enum gate_status store_trend_read(struct store *s, const struct store_trend_query *query,
+                                  struct store_trend_result *out, struct gate_error *err)
+{
+    *out = (struct store_trend_result){0};
+    enum gate_status status = store_check_limit(query->points, err);
+    if (status == GATE_OK)
+        status = read_series(s, query, out, err);
+    if (status == GATE_OK)
+        status = read_all_levels(s, query, out, err);
+    if (status == GATE_OK)
+        drop_empty(out);
+    if (status == GATE_OK && query->raw)
+        status = cut_page(query, out, err);
+    else if (status == GATE_OK && out->bucketed && !trend_to_buckets(query, out))
+        status = no_memory(err);
+    for (size_t i = 0; i < out->n_series && status == GATE_OK && !query->levels_only; i++)
+        status = read_details(s, &out->series[i], err);
+    return status;
+}
+
+void store_trend_release(struct store_trend_result *r)
+{
+    for (size_t i = 0; i < r->n_series; i++)
+        release_series(&r->series[i]);
+    free(r->series);
+    *r = (struct store_trend_result){0};
+}
+
 struct commit_call {
-    int64_t id;
+    struct store_commit commit;
     int n;
 };
 
 static bool commit_row(struct query *q, void *call)
 {
     struct commit_call *c = call;
-    c->id = column_int(q, 0);
+    c->commit = (struct store_commit){.id = column_int(q, 0), .first_ms = column_int(q, 1)};
     c->n++;
     return true;
 }
 
-enum gate_status store_commit(struct store *s, const char *digits, int64_t *id,
+enum gate_status store_commit(struct store *s, const char *digits, struct store_commit *out,
                               struct gate_error *err)
 {
-    struct commit_call call = {0};
+    struct commit_call call = {.n = 0};
     struct query q = query_begin(s, SQL_FIND_COMMIT);
     bind_text(&q, digits);
     enum gate_status status = store_each_row(s, &q, commit_row, &call, err);
-    *id = call.n == 1 ? call.id : 0;
+    *out = call.n == 1 ? call.commit : (struct store_commit){0};
     return status;
 }

@@ -1,175 +1,117 @@
 /*
- * store_trend_buckets.c: the rows of one series in buckets; see store_trend_rows.h.
+ * store_trend_buckets.c: see store_trend_buckets.h.
  *
- * The newest row of a bucket is shown, so rows come newest first: of each the p50 is noted, and the
- * rest is read of those only that are the newest of their buckets so far. In the order of time that
- * is one row a bucket. In the order of commits it may be more, for a commit may be run again later.
+ * Rows come in the order of the axis, so the rows of a bucket follow each other. A row's place on
+ * the axis is its time, or the rank of its commit among those of all series.
  */
+#include "store_trend_buckets.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "store_trend_filter.h"
-
-struct bucket {
-    size_t n;      /* rows */
-    size_t shown;  /* which row of the series it shows */
-    int64_t place; /* of that row on the axis */
-    size_t at;     /* its place among the values that are sorted by bucket */
+struct axis {
+    bool by_commit;
+    struct store_commit *commits; /* sorted, each once */
+    size_t n_commits;
+    int64_t first, width; /* of the first bucket, and of each */
 };
 
-struct value {
-    int64_t p50_ps;
-    size_t bucket;
-};
-
-struct filler {
-    const struct trend_reader *reader;
-    struct store_trend_series *series; /* with the rows as they came */
-    bool with_details;
-    size_t n_buckets;
-    struct bucket *buckets, *open; /* `open`: where the row that was chosen belongs */
-    size_t n_values, cap;
-    struct value *values;
-    enum gate_status status;
-};
-
-static struct bucket *bucket_of(const struct filler *f, int64_t place)
+static int compare_commits(const void *a, const void *b)
 {
-    const struct trend_reader *r = f->reader;
-    size_t index = (size_t)((place - r->first) / r->width);
-    return &f->buckets[index < f->n_buckets ? index : f->n_buckets - 1];
+    const struct store_commit *x = a, *y = b;
+    if (x->first_ms != y->first_ms)
+        return x->first_ms < y->first_ms ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Arguments: time, run, p50. */
-static bool choose_row(void *context, sqlite3_value **values)
+static bool rank_commits(const struct store_trend_result *trend, struct axis *axis)
 {
-    struct filler *f = context;
-    const struct commit_order *order = f->reader->order;
-    const struct trend_filter *filter = &f->reader->filter;
-    if (filter->is_set && !trend_filter_wants(filter, sqlite3_value_int64(values[1])))
+    size_t n = 0, n_unique = 0;
+    struct store_commit *commits = malloc(((size_t)trend->total + 1) * sizeof(*commits));
+    if (!commits)
         return false;
-    int64_t place = order ? commit_order_place(order, sqlite3_value_int64(values[1]))
-                          : sqlite3_value_int64(values[0]);
-    void *grown = f->values;
-    if (!trend_grow(&grown, f->n_values, &f->cap, sizeof(*f->values))) {
-        f->status = trend_no_memory(f->reader);
-        return true;
-    }
-    f->values = grown;
-    struct bucket *bucket = bucket_of(f, place);
-    f->values[f->n_values++] =
-        (struct value){sqlite3_value_int64(values[2]), (size_t)(bucket - f->buckets)};
-    if (bucket->n++ > 0 && place <= bucket->place)
-        return false;
-    bucket->place = place;
-    f->open = bucket;
+    for (size_t i = 0; i < trend->n_series; i++)
+        for (size_t k = 0; k < trend->series[i].n; k++)
+            commits[n++] = trend->series[i].rows[k].commit;
+    qsort(commits, n, sizeof(*commits), compare_commits);
+    for (size_t i = 0; i < n; i++)
+        if (n_unique == 0 || compare_commits(&commits[n_unique - 1], &commits[i]) != 0)
+            commits[n_unique++] = commits[i];
+    axis->commits = commits;
+    axis->n_commits = n_unique;
     return true;
 }
 
-static bool take_row(void *context, sqlite3_value **values)
+static int64_t place_of(const struct axis *axis, const struct store_trend_row *row)
 {
-    struct filler *f = context;
-    struct store_trend_series *series = f->series;
-    if (f->status == GATE_OK && f->open->n == 1) {
-        if (trend_add_row(series, f->with_details))
-            f->open->shown = series->n++;
-        else
-            f->status = trend_no_memory(f->reader);
+    if (!axis->by_commit)
+        return row->time_ms;
+    const struct store_commit *found = bsearch(&row->commit, axis->commits, axis->n_commits,
+                                               sizeof(*axis->commits), compare_commits);
+    return found - axis->commits;
+}
+
+static void lay_axis(const struct store_trend_query *query, const struct store_trend_result *trend,
+                     struct axis *axis)
+{
+    int64_t first = INT64_MAX, last = 0;
+    for (size_t i = 0; i < trend->n_series; i++) {
+        const struct store_trend_series *series = &trend->series[i];
+        int64_t from = place_of(axis, &series->rows[0]);
+        int64_t to = place_of(axis, &series->rows[series->n - 1]);
+        first = from < first ? from : first;
+        last = to > last ? to : last;
     }
-    if (f->status != GATE_OK)
-        return true;
-    trend_fill_row(series, f->open->shown, values);
-    return false;
+    axis->first = first;
+    axis->width = (last - first) / query->points + 1;
 }
 
 static int compare_integers(const void *a, const void *b)
 {
-    int64_t x = *(const int64_t *)a;
-    int64_t y = *(const int64_t *)b;
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
 
-/* Gives the row the median and the extremes of its bucket. */
-static void sum_up(struct store_trend_row *row, int64_t *p50_ps, size_t n)
+/* The newest of n rows, with the median and the extremes of all. `p50_ps` has room for n. */
+static struct store_trend_row sum_up(const struct store_trend_row *rows, size_t n, int64_t *p50_ps)
 {
+    struct store_trend_row sum = rows[n - 1];
+    for (size_t i = 0; i < n; i++)
+        p50_ps[i] = rows[i].p50_ps;
     qsort(p50_ps, n, sizeof(*p50_ps), compare_integers);
-    row->n = (int64_t)n;
-    row->min_ps = p50_ps[0];
-    row->max_ps = p50_ps[n - 1];
     int64_t low = p50_ps[(n - 1) / 2];
-    row->p50_ps = low + (p50_ps[n / 2] - low) / 2;
+    sum.n = (int64_t)n;
+    sum.min_ps = p50_ps[0];
+    sum.max_ps = p50_ps[n - 1];
+    sum.p50_ps = low + (p50_ps[n / 2] - low) / 2;
+    return sum;
 }
 
-/* Puts each value to those of its bucket. */
-static void sort_values(struct filler *f, int64_t *sorted)
+static void fill_buckets(const struct axis *axis, struct store_trend_series *series,
+                         int64_t *p50_ps)
 {
-    size_t at = 0;
-    for (size_t i = 0; i < f->n_buckets; i++) {
-        f->buckets[i].at = at;
-        at += f->buckets[i].n;
+    size_t n = 0;
+    for (size_t from = 0, to; from < series->n; from = to) {
+        int64_t bucket = (place_of(axis, &series->rows[from]) - axis->first) / axis->width;
+        int64_t end = axis->first + (bucket + 1) * axis->width;
+        to = from + 1;
+        while (to < series->n && place_of(axis, &series->rows[to]) < end)
+            to++;
+        series->rows[n++] = sum_up(&series->rows[from], to - from, p50_ps);
     }
-    for (size_t i = 0; i < f->n_values; i++)
-        sorted[f->buckets[f->values[i].bucket].at++] = f->values[i].p50_ps;
+    series->n = n;
 }
 
-/* The rows in the order of their buckets, into `out`. */
-static enum gate_status lay_out(struct filler *f, struct store_trend_series *out)
+bool trend_to_buckets(const struct store_trend_query *query, struct store_trend_result *trend)
 {
-    int64_t *sorted = malloc((f->n_values + 1) * sizeof(*sorted));
-    bool room = sorted != NULL;
+    struct axis axis = {.by_commit = query->by_commit};
+    int64_t *p50_ps = malloc(((size_t)trend->total + 1) * sizeof(*p50_ps));
+    bool room = p50_ps && (!axis.by_commit || rank_commits(trend, &axis));
     if (room)
-        sort_values(f, sorted);
-    for (size_t i = 0; i < f->n_buckets && room; i++) {
-        const struct bucket *bucket = &f->buckets[i];
-        if (bucket->n == 0)
-            continue;
-        room = trend_add_row(out, f->with_details);
-        if (!room)
-            break;
-        out->rows[out->n] = f->series->rows[bucket->shown];
-        if (f->with_details)
-            out->details[out->n] = f->series->details[bucket->shown];
-        sum_up(&out->rows[out->n], sorted + bucket->at - bucket->n, bucket->n);
-        out->n++;
-    }
-    out->total = (int64_t)f->n_values;
-    free(sorted);
-    return room ? GATE_OK : trend_no_memory(f->reader);
-}
-
-/* Forgets the rows that were read before there were more than were asked for. */
-static void drop_rows(struct store_trend_series *series)
-{
-    free(series->rows);
-    free(series->details);
-    series->rows = NULL;
-    series->details = NULL;
-    series->n = series->cap = 0;
-}
-
-enum gate_status trend_read_buckets(struct trend_reader *r, size_t i)
-{
-    struct store_trend_series came = {0};
-    struct filler f = {
-        .reader = r,
-        .series = &came,
-        .with_details = !trend_is_of_levels(r),
-        .n_buckets = (size_t)r->query->points,
-    };
-    drop_rows(&r->result->series[i]);
-    f.buckets = calloc(f.n_buckets, sizeof(*f.buckets));
-    if (!f.buckets)
-        return trend_no_memory(r);
-    const struct store_scan scan = {.choose = choose_row, .take = take_row, .context = &f};
-    struct query q = trend_begin_chosen(
-        r, f.with_details ? SQL_TREND_CHOSEN_POINTS : SQL_TREND_CHOSEN_LEVELS, i);
-    enum gate_status status = store_scan_rows(r->store, &q, &scan, r->err);
-    if (status == GATE_OK)
-        status = f.status;
-    if (status == GATE_OK)
-        status = lay_out(&f, &r->result->series[i]);
-    drop_rows(&came);
-    free(f.buckets);
-    free(f.values);
-    return status;
+        lay_axis(query, trend, &axis);
+    for (size_t i = 0; i < trend->n_series && room; i++)
+        fill_buckets(&axis, &trend->series[i], p50_ps);
+    free(axis.commits);
+    free(p50_ps);
+    return room;
 }

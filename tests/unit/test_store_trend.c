@@ -57,15 +57,11 @@ static void test_what_a_point_does_not_have(void **state)
 static void test_end_of_range(void **state)
 {
     static const struct {
-        unsigned omit;
-        bool by_commit, raw;
+        bool levels_only, by_commit, raw;
         const char *branch;
     } ways[] = {
-        {STORE_TREND_ALL_PARTS, false, false, NULL},
-        {STORE_TREND_ALL_PARTS, false, false, "main"},
-        {STORE_TREND_ALL_PARTS, true, false, NULL},
-        {0, false, false, NULL},
-        {0, false, true, NULL},
+        {true, false, false, NULL},  {true, false, false, "main"}, {true, true, false, NULL},
+        {false, false, false, NULL}, {false, false, true, NULL},
     };
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -84,7 +80,7 @@ static void test_end_of_range(void **state)
                                               .to_ms = 400,
                                               .by_commit = ways[i].by_commit,
                                               .raw = ways[i].raw,
-                                              .omit = ways[i].omit,
+                                              .levels_only = ways[i].levels_only,
                                               .points = points};
             struct store_trend_result trend;
             assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
@@ -116,7 +112,7 @@ static void test_role_of_a_series(void **state)
     must_put(f, s, run_at(2, 200));
     execute(f->path, "UPDATE point SET role = 1 - role WHERE time_ms = 200");
     for (unsigned i = 0; i < 2; i++) {
-        query.omit = i == 0 ? 0 : STORE_TREND_ALL_PARTS;
+        query.levels_only = i == 1;
         query.points = i == 0 ? 100 : 1; /* rows and buckets */
         assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
         for (size_t k = 0; k < trend.n_series; k++)
@@ -159,44 +155,14 @@ static void test_pages_of_one_time(void **state)
     store_close(s);
 }
 
-/* More runs than names are kept of, and the right name for each. */
-static void test_names_of_many_runs(void **state)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    for (int i = 0; i < 40; i++)
-        must_put(f, s, run_at(i, 100 + i));
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
-    /* As if there were STORE_N_NAMES runs between each two. */
-    execute(f->path, "PRAGMA foreign_keys = OFF; UPDATE run SET id = id * 16384;"
-                     "UPDATE point SET run_id = run_id * 16384");
-    struct store_trend_query query = {.case_id = CASE,
-                                      .device_model = GPU,
-                                      .provider = "ours",
-                                      .to_ms = INT64_MAX,
-                                      .points = 100};
-    struct store_trend_result trend;
-    for (int again = 0; again < 2; again++) {
-        assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
-        assert_int_equal(trend.series[0].n, 40);
-        for (int i = 0; i < 40; i++) {
-            cJSON *run = run_at(i, 100 + i);
-            assert_string_equal(trend.series[0].details[i].run, json_string(run, "uuid", ""));
-            cJSON_Delete(run);
-        }
-        store_trend_release(&trend);
-    }
-    store_close(s);
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_what_a_point_does_not_have), TEST(test_end_of_range),
-        TEST(test_role_of_a_series),           TEST(test_pages_of_one_time),
-        TEST(test_names_of_many_runs),
+        TEST(test_what_a_point_does_not_have),
+        TEST(test_end_of_range),
+        TEST(test_role_of_a_series),
+        TEST(test_pages_of_one_time),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);
