@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/hex.h"
 #include "base/file.h"
 
 #define NOTE_BYTES 65 /* a SHA-256 and a newline */
@@ -19,14 +20,9 @@
 
 /* ---- names ---- */
 
-static bool is_hex(const char *text, size_t n)
-{
-    return strnlen(text, n + 1) == n && strspn(text, "0123456789abcdef") == n;
-}
-
 static enum gate_status check_sha256(const char *sha256, struct gate_error *err)
 {
-    if (is_hex(sha256, 64))
+    if (hex_is(sha256, 64))
         return GATE_OK;
     return gate_fail(err, GATE_USAGE, "'%.80s' is not a SHA-256 of 64 lower-case hex digits",
                      sha256);
@@ -35,7 +31,7 @@ static enum gate_status check_sha256(const char *sha256, struct gate_error *err)
 static enum gate_status check_library_of_commit(const char *commit, const char *file_name,
                                                 struct gate_error *err)
 {
-    if (!is_hex(commit, 40))
+    if (!hex_is(commit, 40))
         return gate_fail(err, GATE_USAGE, "'%.80s' is not a commit of 40 lower-case hex digits",
                          commit);
     size_t n = strnlen(file_name, FILE_NAME_MAX + 1);
@@ -275,7 +271,7 @@ static enum gate_status read_note(const char *path, char sha256[65], struct gate
     bool good = !status && note.len == NOTE_BYTES && note.data[64] == '\n';
     if (good) {
         note.data[64] = '\0';
-        good = is_hex(note.data, 64);
+        good = hex_is(note.data, 64);
     }
     if (good)
         memcpy(sha256, note.data, 65);

@@ -62,8 +62,7 @@ bool best_control(struct best_entry *entry, const double *p50_ns, const double *
         x[i] = log(p50_ns[i] / control_ns[i]);
     entry->spread = stats_deviation(x, n);
     memcpy(x, control_ns, n * sizeof(*x));
-    stats_sort(x, n);
-    entry->control_ns = stats_quantile(x, n, 0.5);
+    entry->control_ns = stats_middle(x, n);
     free(x);
     return true;
 }

@@ -7,7 +7,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "worker/process.h"
+#include "base/hex.h"
+#include "base/process.h"
 
 #define GIT_TIMEOUT_S 20.0
 
@@ -33,11 +34,6 @@ static bool line_of(char *const *argv, unsigned n, char *out, size_t size)
     return found;
 }
 
-static bool is_commit(const char *text)
-{
-    return strlen(text) == 40 && strspn(text, "0123456789abcdef") == 40;
-}
-
 static void copy_variable(const char *name, char *out, size_t size)
 {
     const char *value = getenv(name);
@@ -53,13 +49,13 @@ static void read_git(struct origin *o)
     char *changes[] = {(char *)"git", (char *)"status", (char *)"--porcelain",
                        (char *)"--untracked-files=no", NULL};
     char parents[512] = "", change[16];
-    if (!line_of(log, 0, o->commit, sizeof o->commit) || !is_commit(o->commit)) {
+    if (!line_of(log, 0, o->commit, sizeof o->commit) || !hex_is(o->commit, 40)) {
         o->commit[0] = '\0';
         return;
     }
     line_of(log, 1, parents, sizeof parents);
     parents[strcspn(parents, " ")] = '\0';
-    if (is_commit(parents))
+    if (hex_is(parents, 40))
         memcpy(o->parent, parents, sizeof o->parent);
     line_of(log, 2, o->subject, sizeof o->subject);
     line_of(branch, 0, o->branch, sizeof o->branch);
@@ -71,7 +67,7 @@ static void read_variables(struct origin *o)
     char commit[64] = "";
     copy_variable("GITHUB_SHA", commit, sizeof commit);
     copy_variable("CI_COMMIT_SHA", commit, sizeof commit);
-    if (!o->commit[0] && is_commit(commit))
+    if (!o->commit[0] && hex_is(commit, 40))
         memcpy(o->commit, commit, sizeof o->commit);
     copy_variable("GITHUB_HEAD_REF", o->branch, sizeof o->branch);
     copy_variable("GITHUB_REF_NAME", o->branch, sizeof o->branch);

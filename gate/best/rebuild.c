@@ -4,33 +4,27 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/pidfd.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "artifact.h"
 #include "base/clock.h"
+#include "base/process.h"
 #include "base/utf8.h"
 
 #define TIMEOUT_MAX_S 86400
 #define REMOVE_S 60.0    /* removing a worktree; after it, the files are removed one by one */
-#define REAP_S 20.0      /* a killed process that does not end by then is left behind */
 #define LOCK_POLL_MS 100 /* flock() knows no time-out */
 #define JOBS_MAX 8       /* a CUDA compiler takes 1 to 2 GB of memory */
 #define TAIL_BYTES 320   /* of the log in a message, which is one line and may be cut */
-#define EXEC_FAILED 127
 
 struct rebuild {
     const char *commit, *file_name;
@@ -44,101 +38,58 @@ struct rebuild {
 
 /* ---- a command, run to its end ---- */
 
-/* What a make or a git hook above this process tells its children must not reach ours. */
-static const char *const make_variables[] = {
-    "MAKEFLAGS",    "MAKELEVEL",     "MAKEFILES", "MFLAGS",
-    "GNUMAKEFLAGS", "MAKEOVERRIDES", "SANITIZE", /* would build in another folder */
-    NULL,
-};
-static const char *const git_variables[] = {
-    "GIT_INDEX_FILE",
-    "GIT_PREFIX",
-    NULL,
+/* Through env(1): what a make or a git hook above this process tells its children must not reach
+ * ours. */
+static char *const clean[] = {
+    (char *)"env",
+    (char *)"-uMAKEFLAGS",
+    (char *)"-uMAKELEVEL",
+    (char *)"-uMAKEFILES",
+    (char *)"-uMFLAGS",
+    (char *)"-uGNUMAKEFLAGS",
+    (char *)"-uMAKEOVERRIDES",
+    (char *)"-uSANITIZE", /* would build in another folder */
+    (char *)"-uGIT_INDEX_FILE",
+    (char *)"-uGIT_PREFIX",
+    (char *)"GIT_TERMINAL_PROMPT=0",
 };
 /* The repository itself too: in the worktree, it is the one that the worktree belongs to. */
-static const char *const repository_variables[] = {
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_COMMON_DIR",
-    "GIT_NAMESPACE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    NULL,
+static char *const clean_of_repository[] = {
+    (char *)"-uGIT_DIR",
+    (char *)"-uGIT_WORK_TREE",
+    (char *)"-uGIT_COMMON_DIR",
+    (char *)"-uGIT_NAMESPACE",
+    (char *)"-uGIT_OBJECT_DIRECTORY",
+    (char *)"-uGIT_ALTERNATE_OBJECT_DIRECTORIES",
 };
 
-static void forget(const char *const *names)
-{
-    for (; *names; names++)
-        unsetenv(*names);
-}
-
-/* In the child: becomes the program, or ends. */
-static void become(char *const *argv, int log, bool in_worktree, pid_t parent)
-{
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(EXEC_FAILED); /* the parent died before the line above */
-    signal(SIGPIPE, SIG_DFL);
-    forget(make_variables);
-    forget(git_variables);
-    if (in_worktree)
-        forget(repository_variables);
-    setenv("GIT_TERMINAL_PROMPT", "0", 1);
-    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(log, STDOUT_FILENO) < 0 ||
-        dup2(log, STDERR_FILENO) < 0)
-        _exit(EXEC_FAILED);
-    execvp(argv[0], argv);
-    dprintf(STDERR_FILENO, "cannot run '%s': %s\n", argv[0], strerror(errno));
-    _exit(EXEC_FAILED);
-}
-
-/* Waits up to `seconds` for the end; leaves a zombie, so that the id of its group stays taken. */
-static bool await_end(pid_t pid, double seconds, siginfo_t *end)
-{
-    double deadline = clock_s() + seconds;
-    int fd = pidfd_open(pid, 0);
-    struct pollfd ended = {.fd = fd, .events = POLLIN};
-    for (double left = seconds; fd >= 0 && left > 0; left = deadline - clock_s()) {
-        int got = poll(&ended, 1, left > 60 ? 60000 : (int)(left * 1000) + 1);
-        if (got > 0 || (got < 0 && errno != EINTR))
-            break;
-    }
-    if (fd >= 0)
-        close(fd);
-    *end = (siginfo_t){0};
-    return !waitid(P_PID, (id_t)pid, end, WEXITED | WNOHANG | WNOWAIT) && end->si_pid == pid;
-}
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#define COMMAND_MAX 16 /* words of a command, with the NULL behind them */
 
 /* Runs a command with its output in the log; true when it ended with 0. Else `how` says what became
  * of it. Nothing that it started in its process group outlives the call. */
 static bool run_logged(struct rebuild *r, char *const *argv, bool in_worktree, double timeout_s,
                        char *how, size_t how_size)
 {
-    pid_t parent = getpid(), pid = fork();
-    siginfo_t end;
-    if (pid == 0)
-        become(argv, r->log, in_worktree, parent);
-    if (pid < 0) {
-        snprintf(how, how_size, "cannot be started: %s", strerror(errno));
+    char *words[COUNT(clean) + COUNT(clean_of_repository) + COMMAND_MAX] = {NULL};
+    struct process p;
+    struct gate_error err;
+    size_t n = 1;
+    words[0] = clean[0];
+    for (size_t i = 0; in_worktree && i < COUNT(clean_of_repository); i++)
+        words[n++] = clean_of_repository[i];
+    for (size_t i = 1; i < COUNT(clean); i++)
+        words[n++] = clean[i];
+    for (size_t i = 0; argv[i] && i + 1 < COMMAND_MAX; i++)
+        words[n++] = argv[i];
+    if (process_start_logged(&p, words, r->log, &err)) {
+        snprintf(how, how_size, "cannot be started: %.70s", err.message);
         return false;
     }
-    setpgid(pid, pid); /* here too: whoever comes first */
-    bool ended = await_end(pid, timeout_s, &end), good = false;
+    bool ended = process_wait(&p, timeout_s);
+    bool good = process_kill(&p, how, how_size) == 0 && ended;
     if (!ended)
         snprintf(how, how_size, "took more than the %ld s of GATE_BUILD_TIMEOUT", r->timeout_s);
-    else if (end.si_code != CLD_EXITED)
-        snprintf(how, how_size, "was killed by signal %d (%s)", end.si_status,
-                 strsignal(end.si_status));
-    else if (end.si_status)
-        snprintf(how, how_size, "ended with exit code %d", end.si_status);
-    else
-        good = true;
-    kill(-pid, SIGKILL);
-    if (!ended)
-        await_end(pid, REAP_S, &end);
-    waitpid(pid, NULL, WNOHANG);
     return good;
 }
 

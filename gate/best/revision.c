@@ -7,15 +7,11 @@
 
 #include "artifact.h"
 #include "base/file.h"
-#include "worker/process.h"
+#include "base/hex.h"
+#include "base/process.h"
 #include "rebuild.h"
 
 #define GIT_TIMEOUT_S 20.0
-
-static bool is_commit(const char *text)
-{
-    return strlen(text) == 40 && strspn(text, "0123456789abcdef") == 40;
-}
 
 /* Messages repeat what the user gave, and terminals act on control characters. */
 static enum gate_status check_text(const char *what, struct gate_error *err)
@@ -54,7 +50,7 @@ static bool ask_git(const char *what, char commit[41], char *why, size_t why_siz
     }
     buf_init(&line, 65536);
     bool found = process_read_line(&p, GIT_TIMEOUT_S, &line) == PROCESS_LINE && line.len == 40 &&
-                 is_commit(line.data);
+                 hex_is(line.data, 40);
     if (found) {
         memcpy(commit, line.data, 41);
         /* A range comes as two lines, --verify or not. */
@@ -116,11 +112,12 @@ enum gate_status revision_resolve_best(const char *sha256, const char *commit,
     enum gate_status status = artifact_get(sha256, r.path, &absent);
     if (!status) {
         memcpy(r.sha256, sha256, sizeof r.sha256);
-        snprintf(r.commit, sizeof r.commit, "%s", is_commit(commit) ? commit : "");
+        snprintf(r.commit, sizeof r.commit, "%s", hex_is(commit, 40) ? commit : "");
         *out = r;
         return GATE_OK;
     }
-    if (status != GATE_NO_VERDICT || !is_commit(commit) || !ask_git(commit, known, why, sizeof why))
+    if (status != GATE_NO_VERDICT || !hex_is(commit, 40) ||
+        !ask_git(commit, known, why, sizeof why))
         return gate_fail(err, status, "%s", absent.message);
     status = resolve_commit(commit, file_name, &r, err);
     if (status)

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "launch/operands.h"
+#include "base/seed.h"
 #include "report/report_left_out.h"
 #include "report/report_table.h"
 #include "run/reproduce.h"
@@ -85,7 +85,7 @@ static enum gate_status verify_cases(struct verify_run *v, struct gate_error *er
     for (v->n = 0; v->n < suite->n_cases && !status; v->n++) {
         const struct suite_case *c = &suite->cases[v->n];
         const struct case_task task = {.c = c,
-                                       .seed = operands_case_seed(v->request.seed, c->id),
+                                       .seed = seed_of_text(v->request.seed, c->id),
                                        .budget_ms = 1,
                                        .verify = true,
                                        .verify_only = true,

@@ -47,8 +47,7 @@ static size_t median_of_cycles(const struct decide_input *in, double *median)
     double all[2 * DECIDE_MAX_PROCESSES];
     size_t n = add_cycles(&in->first, all);
     n += add_cycles(&in->confirmation, all + n);
-    stats_sort(all, n);
-    *median = n ? stats_quantile(all, n, 0.5) : 0;
+    *median = stats_middle(all, n);
     return n;
 }
 

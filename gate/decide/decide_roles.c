@@ -5,12 +5,6 @@
 
 #include "decide_bounds.h"
 
-static double median(double *x, size_t n)
-{
-    stats_sort(x, n);
-    return stats_quantile(x, n, 0.5);
-}
-
 /* Half of what the medians of the roles are apart; 0: too few processes tell. */
 static double effect_of_order(const double *d, const bool *swapped, size_t n)
 {
@@ -20,14 +14,14 @@ static double effect_of_order(const double *d, const bool *swapped, size_t n)
         of_role[swapped[i]][count[swapped[i]]++] = d[i];
     if (count[0] < DECIDE_ROLE_MIN || count[1] < DECIDE_ROLE_MIN)
         return 0;
-    return (median(of_role[0], count[0]) - median(of_role[1], count[1])) / 2;
+    return (stats_middle(of_role[0], count[0]) - stats_middle(of_role[1], count[1])) / 2;
 }
 
 static void spread_out(double *d, size_t n)
 {
     double sorted[DECIDE_MAX_PROCESSES];
     memcpy(sorted, d, n * sizeof *d);
-    double middle = median(sorted, n), factor = sqrt((double)n / (double)(n - 2));
+    double middle = stats_middle(sorted, n), factor = sqrt((double)n / (double)(n - 2));
     for (size_t i = 0; i < n; i++)
         d[i] = middle + (d[i] - middle) * factor;
 }

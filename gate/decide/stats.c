@@ -24,6 +24,12 @@ double stats_quantile(const double *sorted, size_t n, double q)
     return sorted[below] + share * (sorted[below + 1] - sorted[below]);
 }
 
+double stats_middle(double *x, size_t n)
+{
+    stats_sort(x, n);
+    return n ? stats_quantile(x, n, 0.5) : 0;
+}
+
 /* Largest k >= 1 with 2 P(Binomial(n, 1/2) < k) <= 1 - confidence; 1 when there is none. */
 static size_t interval_rank(size_t n, double confidence)
 {

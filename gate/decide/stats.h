@@ -17,6 +17,9 @@ void stats_sort(double *x, size_t n); /* ascending */
  * Fan, Sample Quantiles in Statistical Packages, 1996). */
 double stats_quantile(const double *sorted, size_t n, double q);
 
+/* Median of n values, which it sorts; 0 of none. */
+double stats_middle(double *x, size_t n);
+
 /*
  * Median with a distribution-free interval [x(k), x(n+1-k)]: the largest k whose coverage
  * 1 - 2 P(Binomial(n, 1/2) < k) is at least `confidence`. With fewer samples than any such k

@@ -12,11 +12,7 @@ static __global__ void sweep(uint64_t *to, size_t words, uint64_t salt)
 {
     const size_t stride = (size_t)gridDim.x * blockDim.x;
     for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < words; i += stride) {
-        /* The finaliser of splitmix64, Steele et al., OOPSLA 2014. */
-        uint64_t x = i + salt;
-        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-        x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-        to[i] = x ^ (x >> 31);
+        to[i] = seed_mix(i + salt);
     }
 }
 

@@ -13,6 +13,7 @@
 extern "C" {
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/seed.h"
 }
 #include "device.h"
 #include "nvml.h"

@@ -59,21 +59,13 @@ template <typename T> static __global__ void fill_normal(T *to, int64_t count, u
     }
 }
 
-/* splitmix64, Steele et al., OOPSLA 2014, as the host backend has it. */
-static __device__ uint64_t hash_of(uint64_t seed, int64_t index)
-{
-    uint64_t z = seed + ((uint64_t)index + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 template <typename T>
 static __global__ void fill_integers(T *to, int64_t count, int largest, uint64_t seed)
 {
     const int64_t stride = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride)
-        store(to + i, (float)((int)(hash_of(seed, i) % (uint64_t)(2 * largest + 1)) - largest));
+        store(to + i,
+              (float)((int)(seed_at(seed, (uint64_t)i) % (uint64_t)(2 * largest + 1)) - largest));
 }
 
 enum { THREADS = 256, EACH = 4 };

@@ -7,15 +7,6 @@
 
 enum { THREADS = 256, BLOCKS = 2048, WARP = 32 };
 
-/* The finaliser of splitmix64: one to one, and each bit of the word decides all bits. */
-static __device__ uint64_t mixed(uint64_t word, uint64_t place)
-{
-    uint64_t z = word + (place + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 /* The up to seven bytes before or behind the whole words, as a word, below their number. */
 static __device__ uint64_t odd_word(const unsigned char *bytes, int n)
 {
@@ -33,11 +24,11 @@ static __global__ void __launch_bounds__(THREADS)
     const int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     unsigned long long mine = 0;
     for (int64_t i = first; i < words; i += (int64_t)gridDim.x * THREADS)
-        mine += mixed(data[i], (uint64_t)i);
+        mine += seed_at(data[i], (uint64_t)i);
     if (first == 0 && rest > 0)
-        mine += mixed(odd_word((const unsigned char *)(data + words), rest), (uint64_t)words);
+        mine += seed_at(odd_word((const unsigned char *)(data + words), rest), (uint64_t)words);
     if (first == 0 && head > 0)
-        mine += mixed(odd_word((const unsigned char *)data - head, head), (uint64_t)words + 1);
+        mine += seed_at(odd_word((const unsigned char *)data - head, head), (uint64_t)words + 1);
     for (int lane = WARP / 2; lane > 0; lane /= 2)
         mine += __shfl_xor_sync(0xffffffffu, mine, lane);
     if (threadIdx.x % WARP == 0)

@@ -58,13 +58,6 @@ static bool load_driver(struct driver *d)
            load_symbol(library, "cuGraphKernelNodeGetAttribute", &d->setting);
 }
 
-/* FNV-1a, Fowler, Noll and Vo: what is compared was made within one process. */
-static void mix(uint64_t *hash, const void *bytes, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        *hash = (*hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
-}
-
 /* The arguments of a launch, by value: that of a pointer is where it points to. */
 static bool mix_parameters(const struct driver *d, const CUDA_KERNEL_NODE_PARAMS_v2 *p,
                            uint64_t *hash)
@@ -73,7 +66,7 @@ static bool mix_parameters(const struct driver *d, const CUDA_KERNEL_NODE_PARAMS
     for (size_t i = 0; d->parameter(p->func, i, &offset, &bytes) == CUDA_SUCCESS; i++) {
         if (!p->kernelParams)
             return false;
-        mix(hash, p->kernelParams[i], bytes);
+        *hash = seed_hash(*hash, p->kernelParams[i], bytes);
     }
     return true;
 }
@@ -84,10 +77,10 @@ static void mix_settings(const struct driver *d, CUgraphNode node, uint64_t *has
     CUlaunchAttributeValue value;
     memset(&value, 0, sizeof(value));
     if (d->setting(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value) == CUDA_SUCCESS)
-        mix(hash, &value.clusterDim, sizeof(value.clusterDim));
+        *hash = seed_hash(*hash, &value.clusterDim, sizeof(value.clusterDim));
     memset(&value, 0, sizeof(value));
     if (d->setting(node, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value) == CUDA_SUCCESS)
-        mix(hash, &value.cooperative, sizeof(value.cooperative));
+        *hash = seed_hash(*hash, &value.cooperative, sizeof(value.cooperative));
 }
 
 static bool ask(const struct driver *d, CUfunction_attribute what, CUfunction function,
@@ -144,7 +137,7 @@ static bool add_node(const struct driver *d, cudaGraphNode_t node, struct kernel
         (!p.func && d->function(&p.func, p.kern) != CUDA_SUCCESS))
         return false;
     const size_t place = place_of(d, &p, list);
-    mix(&list->sequence, &place, sizeof(place));
+    list->sequence = seed_hash(list->sequence, &place, sizeof(place));
     mix_settings(d, (CUgraphNode)node, &list->sequence);
     return place < KERNELS_MAX && mix_parameters(d, &p, &list->sequence);
 }
@@ -158,7 +151,7 @@ static bool mix_fill(cudaGraphNode_t node, uint64_t *sequence)
         return false;
     if (fill.height <= 1)
         fill.pitch = 0;
-    mix(sequence, &fill, sizeof(fill));
+    *sequence = seed_hash(*sequence, &fill, sizeof(fill));
     return true;
 }
 
@@ -169,7 +162,7 @@ static bool mix_copy(cudaGraphNode_t node, uint64_t *sequence)
     memset(&copy, 0, sizeof(copy));
     if (cudaGraphMemcpyNodeGetParams(node, &copy) != cudaSuccess)
         return false;
-    mix(sequence, &copy, offsetof(cudaMemcpy3DParms, kind) + sizeof(copy.kind));
+    *sequence = seed_hash(*sequence, &copy, offsetof(cudaMemcpy3DParms, kind) + sizeof(copy.kind));
     return true;
 }
 
@@ -195,7 +188,7 @@ static bool add_nodes(const struct driver *d, const cudaGraphNode_t *nodes, size
         cudaGraphNodeType type;
         if (cudaGraphNodeGetType(nodes[i], &type) != cudaSuccess)
             return false;
-        mix(&list->sequence, &type, sizeof(type));
+        list->sequence = seed_hash(list->sequence, &type, sizeof(type));
         const bool known = type == cudaGraphNodeTypeKernel
                                ? add_node(d, nodes[i], list)
                                : add_other(nodes[i], type, &list->sequence);
@@ -224,7 +217,7 @@ struct device_kernels cuda_kernels_of(cudaGraph_t graph)
     struct kernel_list *const list = (struct kernel_list *)calloc(1, sizeof(*list));
     if (!list)
         return kernels;
-    list->sequence = 0xcbf29ce484222325u;
+    list->sequence = SEED_HASH;
     if (load_driver(&driver) && add_graph(&driver, graph, list)) {
         kernels.list = list->kernel; /* its first member: freeing it frees the list */
         kernels.n = list->n;

@@ -20,6 +20,7 @@
 #include "../../kernels/reference/reference.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/seed.h"
 #include "device.h"
 #include "host_guard.h"
 #include "host_normal.h"
@@ -129,15 +130,6 @@ static enum gate_status host_fill_normal(struct device *d, void *to, enum kg_dty
     return GATE_OK;
 }
 
-/* splitmix64, Steele et al., OOPSLA 2014, as the CUDA backend has it. */
-static uint64_t hash_of(uint64_t seed, int64_t index)
-{
-    uint64_t z = seed + ((uint64_t)index + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 static enum gate_status host_fill_integers(struct device *d, void *to, enum kg_dtype dtype,
                                            int64_t count, int largest, uint64_t seed,
                                            struct gate_error *err)
@@ -145,7 +137,7 @@ static enum gate_status host_fill_integers(struct device *d, void *to, enum kg_d
     (void)d;
     (void)err;
     for (int64_t i = 0; i < count; i++) {
-        int value = (int)(hash_of(seed, i) % (uint64_t)(2 * largest + 1)) - largest;
+        int value = (int)(seed_at(seed, (uint64_t)i) % (uint64_t)(2 * largest + 1)) - largest;
         kg_store_float(to, dtype, i, (float)value);
     }
     return GATE_OK;

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "base/seed.h"
 static const double TAIL = 3.442619855899;      /* where the lowest of 128 layers ends, */
 static const double AREA = 9.91256303526217e-3; /* and their area; both from the papers */
 
@@ -19,25 +20,16 @@ static double curve(double x)
     return exp(-0.5 * x * x);
 }
 
-/* splitmix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014. */
-static uint64_t next_bits(struct host_normal *n)
-{
-    uint64_t z = n->state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 /* In (0, 1): neither 0, whose logarithm is infinite, nor 1. */
 static double next_unit(struct host_normal *n)
 {
-    return ((double)(next_bits(n) >> 12) + 0.5) * 0x1p-52;
+    return ((double)(seed_next(&n->state) >> 12) + 0.5) * 0x1p-52;
 }
 
 void host_normal_seed(struct host_normal *n, uint64_t seed)
 {
     n->state = seed;
-    n->state = next_bits(n);         /* neighbouring seeds would walk one sequence */
+    n->state = seed_next(&n->state); /* neighbouring seeds would walk one sequence */
     n->edge[0] = AREA / curve(TAIL); /* as if the tail were a part of its rectangle */
     n->edge[1] = TAIL;
     for (int i = 2; i < NORMAL_LAYERS; i++)
@@ -73,7 +65,7 @@ static bool is_under_curve(struct host_normal *n, unsigned layer, double x)
 double host_normal_next(struct host_normal *n)
 {
     for (;;) {
-        uint64_t bits = next_bits(n);
+        uint64_t bits = seed_next(&n->state);
         unsigned layer = bits & (NORMAL_LAYERS - 1);
         double place = (double)((int64_t)bits >> 11) * 0x1p-52; /* in [-1, 1) */
         double x = place * n->edge[layer];

@@ -3,26 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/seed.h"
 #include "../../kernels/reference/half.h"
 
 #define ALIGNMENT 256
-
-uint64_t operands_seed(uint64_t seed, uint64_t index)
-{
-    uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-/* FNV-1a over the id. */
-uint64_t operands_case_seed(uint64_t run_seed, const char *id)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *id; id++)
-        hash = (hash ^ (unsigned char)*id) * 0x100000001b3u;
-    return operands_seed(run_seed, hash);
-}
 
 static size_t tensor_bytes(const struct kg_problem *p, const struct problem_tensor *t)
 {
@@ -207,7 +191,7 @@ static uint64_t combined(const uint64_t *hashes, unsigned n)
 {
     uint64_t hash = n;
     for (unsigned i = 0; i < n; i++)
-        hash = operands_seed(hash, hashes[i]);
+        hash = seed_at(hash, hashes[i]);
     return hash;
 }
 
@@ -312,7 +296,7 @@ enum gate_status operands_fill(struct device *d, const struct suite_case *c, str
         enum gate_status status =
             literal ? upload_literals(d, t, tensor_bytes(&c->problem, &o->in[i]), literal, err)
                     : device_fill_normal(d, t->data, t->dtype, problem_tensor_elements(&o->in[i]),
-                                         operands_seed(seed, i), err);
+                                         seed_at(seed, i), err);
         if (status)
             return status;
     }

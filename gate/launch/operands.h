@@ -73,10 +73,4 @@ enum { POISON_NAN = 0xff, POISON_LARGE = 0x5a };
 enum gate_status operands_poison(struct device *d, struct operands *o, unsigned char byte,
                                  struct gate_error *err);
 
-/* A seed of its own for each (seed, index): splitmix64, Steele et al., OOPSLA 2014. */
-uint64_t operands_seed(uint64_t seed, uint64_t index);
-
-/* A case's seed follows from the run's seed and its id, whatever else the suite holds. */
-uint64_t operands_case_seed(uint64_t run_seed, const char *id);
-
 #endif

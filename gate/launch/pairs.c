@@ -24,12 +24,6 @@ static bool log_ratios(const double *a, const double *b, size_t n, double *logs)
     return n > 0;
 }
 
-static double median(double *x, size_t n)
-{
-    stats_sort(x, n);
-    return stats_quantile(x, n, 0.5);
-}
-
 /* Moves the kinds that are there to the average of their medians. */
 static void level_kinds(double *logs, size_t n, double *scratch)
 {
@@ -40,7 +34,7 @@ static void level_kinds(double *logs, size_t n, double *scratch)
         for (size_t j = 0; j < n; j++)
             if (pairs_kind(j) == kind)
                 scratch[m++] = logs[j];
-        sum += medians[kind] = median(scratch, m);
+        sum += medians[kind] = stats_middle(scratch, m);
     }
     for (size_t j = 0; j < n; j++)
         logs[j] += sum / kinds - medians[pairs_kind(j)];
@@ -63,7 +57,7 @@ static struct estimate estimate(double *logs, size_t n, double *scratch)
     level_kinds(logs, n, scratch);
     if (several)
         half = stats_mean_half_width(scratch, take_rounds(logs, n, scratch), PAIRS_KINDS);
-    double value = median(logs, n);
+    double value = stats_middle(logs, n);
     return (struct estimate){exp(value), exp(value - half), exp(value + half)};
 }
 

@@ -1,6 +1,7 @@
 #include "session.h"
 
 #include "base/clock.h"
+#include "base/seed.h"
 #include "pairs.h"
 
 #include <math.h>
@@ -42,7 +43,7 @@ static enum gate_status make_masters(struct session *s, struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
     for (unsigned i = 0; i < VERIFY_SEEDS && !status; i++)
-        status = operands_fill(s->device, s->c, &s->masters[i], operands_seed(s->seed, i), err);
+        status = operands_fill(s->device, s->c, &s->masters[i], seed_at(s->seed, i), err);
     return status;
 }
 
@@ -52,7 +53,7 @@ static enum gate_status load_inputs(struct session *s, unsigned set, struct gate
     struct operands *o = &s->sets[set], *master = &s->masters[content];
     enum gate_status status = GATE_OK;
     if (!s->has_masters)
-        return operands_fill(s->device, s->c, o, operands_seed(s->seed, content), err);
+        return operands_fill(s->device, s->c, o, seed_at(s->seed, content), err);
     for (uint32_t i = 0; i < o->args.n_in && !status; i++)
         status = device_copy(s->device, o->args.in[i].data, master->args.in[i].data,
                              (size_t)problem_tensor_elements(&o->in[i]) *

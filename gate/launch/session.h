@@ -71,7 +71,7 @@ struct session {
 #define SESSION_CLOCK_BROKEN                                                                       \
     "the clock stopped or jumped: %s took %g ns; nothing can be timed on this machine"
 
-/* Makes the input sets (content i is from operands_seed(seed, i)), decides R and N, records every
+/* Makes the input sets (content i is from seed_at(seed, i)), decides R and N, records every
  * arm and warms up. Fill device, c, arms, n_arms, swap and delayed first, the rest zero. Release
  * whatever it returns. */
 enum gate_status session_start(struct session *s, uint64_t seed, struct gate_error *err);

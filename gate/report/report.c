@@ -6,14 +6,34 @@
 #include "base/json.h"
 #include "report_run.h"
 
+static void write_json(const struct report_run *run, const struct report_style *style,
+                       struct buf *out)
+{
+    (void)style;
+    json_write(run->document, true, out);
+}
+
+static void write_csv(const struct report_run *run, const struct report_style *style,
+                      struct buf *out)
+{
+    (void)style;
+    report_csv_header(out);
+    report_csv_rows(run->document, out);
+}
+
+static const struct {
+    const char *name;
+    report_writer *write;
+} formats[] = {
+    [REPORT_TEXT] = {"text", report_text},    [REPORT_MARKDOWN] = {"markdown", report_markdown},
+    [REPORT_JSON] = {"json", write_json},     [REPORT_CSV] = {"csv", write_csv},
+    [REPORT_JUNIT] = {"junit", report_junit},
+};
+
 bool report_format_parse(const char *name, enum report_format *out)
 {
-    static const char *const names[] = {
-        [REPORT_TEXT] = "text", [REPORT_MARKDOWN] = "markdown", [REPORT_JSON] = "json",
-        [REPORT_CSV] = "csv",   [REPORT_JUNIT] = "junit",
-    };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(names[i], name) == 0) {
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        if (!strcmp(formats[i].name, name)) {
             *out = (enum report_format)i;
             return true;
         }
@@ -26,22 +46,5 @@ void report_write(const cJSON *run_document, enum report_format format,
 {
     struct report_run run;
     report_run_read(run_document, &run);
-    switch (format) {
-    case REPORT_TEXT:
-        report_text(&run, style, out);
-        break;
-    case REPORT_MARKDOWN:
-        report_markdown(&run, out);
-        break;
-    case REPORT_JSON:
-        json_write(run_document, true, out);
-        break;
-    case REPORT_CSV:
-        report_csv_header(out);
-        report_csv_rows(run_document, out);
-        break;
-    case REPORT_JUNIT:
-        report_junit(&run, out);
-        break;
-    }
+    formats[format].write(&run, style, out);
 }

@@ -183,11 +183,12 @@ static void test_case(const cJSON *one_case, struct buf *out)
     buf_release(&class);
 }
 
-void report_junit(const struct report_run *run, struct buf *out)
+void report_junit(const struct report_run *run, const struct report_style *style, struct buf *out)
 {
     const cJSON *one_case;
     char time[UNITS_MAX];
 
+    (void)style;
     buf_puts(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites");
     totals(run, out);
     buf_puts(out, ">\n  <testsuite");

@@ -340,7 +340,8 @@ static bool sort_worst_first(const cJSON **cases, size_t n)
     return true;
 }
 
-void report_markdown(const struct report_run *run, struct buf *out)
+void report_markdown(const struct report_run *run, const struct report_style *style,
+                     struct buf *out)
 {
     const cJSON **cases = calloc(run->n_cases + 1, sizeof(*cases));
     const cJSON *one_case;
@@ -348,6 +349,7 @@ void report_markdown(const struct report_run *run, struct buf *out)
     struct buf summary;
     size_t n = 0;
 
+    (void)style;
     buf_init(&summary, REPORT_MARKDOWN_MAX);
     if (!cases || !calibration_read(run->calibration, &calibrated)) {
         out->failed = true;

@@ -100,8 +100,9 @@ bool report_p90(const cJSON *one_case, struct buf *out);
 typedef void (*report_put_fn)(const char *text, struct buf *out);
 void report_unresolved(const struct report_run *run, report_put_fn put, struct buf *out);
 
-void report_text(const struct report_run *run, const struct report_style *style, struct buf *out);
-void report_markdown(const struct report_run *run, struct buf *out);
-void report_junit(const struct report_run *run, struct buf *out);
+/* What a format writes; `style` is looked at by report_text() alone. */
+typedef void report_writer(const struct report_run *run, const struct report_style *style,
+                           struct buf *out);
+report_writer report_text, report_markdown, report_junit;
 
 #endif

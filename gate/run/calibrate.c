@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "decide/decide.h"
-#include "launch/operands.h"
+#include "base/seed.h"
 
 #define DECISIONS 2000
 
@@ -21,7 +21,7 @@ static void draw(const double *d, size_t n, struct drawn *out, size_t wanted,
 {
     for (; to->n < wanted && to->n < DECIDE_LAST_LOOK; to->n++) {
         size_t role = to->n % 2, of_role = (n + 1 - role) / 2;
-        out->d[to->n] = d[2 * (operands_seed(seed, (*state)++) % of_role) + role];
+        out->d[to->n] = d[2 * (seed_at(seed, (*state)++) % of_role) + role];
         out->swapped[to->n] = role;
     }
     to->d = out->d;

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "launch/operands.h"
+#include "base/seed.h"
 
 /* 30 SM cycles, or what a clock step of the host and a function call come to. */
 #define FLOOR_CYCLES 30.0
@@ -27,7 +27,7 @@ static void shuffle(size_t *order, size_t n, uint64_t seed)
     for (size_t i = 0; i < n; i++)
         order[i] = i;
     for (size_t i = n; i > 1; i--) {
-        size_t j = (size_t)(operands_seed(seed, i) % i);
+        size_t j = (size_t)(seed_at(seed, i) % i);
         size_t other = order[j];
         order[j] = order[i - 1];
         order[i - 1] = other;
@@ -212,8 +212,7 @@ static double median_best_ns(const struct run_sequence *q)
     double x[DECIDE_LAST_LOOK];
     for (size_t i = 0; i < q->n; i++)
         x[i] = q->process[i].best.p50_ns;
-    stats_sort(x, q->n);
-    return q->n ? stats_quantile(x, q->n, 0.5) : 0;
+    return stats_middle(x, q->n);
 }
 
 static double floor_ns(const struct run_case *c)
@@ -228,8 +227,7 @@ static double median_control(const struct run *run, enum run_stage stage)
     double x[RUN_PROCESSES_MAX];
     size_t n = run->n_controls[stage];
     memcpy(x, run->control_ns[stage], n * sizeof *x);
-    stats_sort(x, n);
-    return n ? stats_quantile(x, n, 0.5) : 0;
+    return stats_middle(x, n);
 }
 
 double run_control_drift(const struct run *run)
@@ -376,7 +374,7 @@ static void run_one(struct run *run, struct supervisor *s, struct run_case *c, e
 {
     bool first = !c->result.arms;
     struct case_task task = {.c = c->about,
-                             .seed = operands_case_seed(run->seed, c->about->id),
+                             .seed = seed_of_text(run->seed, c->about->id),
                              .budget_ms = budget_ms(run, c, level),
                              .best = best_sha256(run, c),
                              .verify = first,
@@ -444,7 +442,7 @@ static void run_stage(struct run *run, struct supervisor *s, const struct plan *
 {
     size_t n = run->suite->n_cases;
     while (any_wanted(run, stage)) {
-        shuffle(plan->order, n, operands_seed(run->seed, run->n_processes));
+        shuffle(plan->order, n, seed_at(run->seed, run->n_processes));
         run_process(run, s, plan, stage, progress, context);
         for (size_t i = 0; i < n; i++)
             if (run->cases[i].result.arms && !is_wanted(&run->cases[i], stage))

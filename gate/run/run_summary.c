@@ -61,7 +61,7 @@ static struct column collect(const struct run_case *c, bool best, figure_fn figu
 
 static double median(struct column c)
 {
-    return decide_bounds(c.x, c.n).value;
+    return stats_middle(c.x, c.n);
 }
 
 static double sum(struct column c)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "launch/operands.h"
+#include "base/seed.h"
 
 #define PROGRAM "compute-sanitizer"
 #define LINE_SIZE 1024 /* of a log's line; what is longer is cut */
@@ -255,7 +255,7 @@ static unsigned run_cases(const struct sanitize *s, struct sanitize_tool *tool,
         snprintf(text, sizeof text, "%s [%zu/%zu] %s", tool->name, i + 1, s->suite->n_cases, c->id);
         s->progress(text);
         const struct case_task task = {.c = c,
-                                       .seed = operands_case_seed(s->seed, c->id),
+                                       .seed = seed_of_text(s->seed, c->id),
                                        .budget_ms = 1,
                                        .verify = true,
                                        .verify_only = true,

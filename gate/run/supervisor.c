@@ -15,7 +15,7 @@
 #include "base/schema.h"
 #include "decide/decide_input.h"
 #include "base/interrupt.h"
-#include "worker/process.h"
+#include "base/process.h"
 
 #define GREETING_MIN_S 60.0 /* opening a GPU takes seconds, whatever the time-out for cases */
 #define FINISH_GRACE_S 5.0

@@ -7,6 +7,7 @@
 
 #include "../../kernels/reference/half.h"
 #include "base/clock.h"
+#include "base/seed.h"
 #include "verify_endure.h"
 #include "verify_large.h"
 #include "verify_look.h"
@@ -386,7 +387,7 @@ static enum gate_status verify_set(const struct verify_job *job, unsigned s, str
 {
     struct device *d = job->device;
     const struct kg_problem *p = &job->c->problem;
-    uint64_t set_seed = operands_seed(job->seed, s);
+    uint64_t set_seed = seed_at(job->seed, s);
     bool first = s == VERIFY_SEEDS - 1;
     unsigned char poison = s % 2 ? POISON_LARGE : POISON_NAN;
     struct surroundings before;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/seed.h"
 #include "verify.h"
 #include "verify_shapes.h"
 
@@ -103,8 +104,7 @@ static enum gate_status fill(struct around *a, struct gate_error *err)
     for (uint32_t i = 0; i < a->image.n_in && !status; i++) {
         const struct kg_tensor *t = &a->operands.args.in[i];
         int64_t elements = (int64_t)(a->image.span[i] / problem_dtype_bytes(t->dtype));
-        status =
-            device_fill_normal(d, t->data, t->dtype, elements, operands_seed(a->b->seed, i), err);
+        status = device_fill_normal(d, t->data, t->dtype, elements, seed_at(a->b->seed, i), err);
     }
     return status ? status
                   : device_fill_bytes(d, a->workspace.data, POISON_NAN, a->workspace.bytes, err);
@@ -204,7 +204,7 @@ static enum gate_status hash_inputs(struct around *a, uint64_t *hash, struct gat
     enum gate_status status = device_hash(a->b->device, spans, a->image.n_in, own, err);
     *hash = 0;
     for (uint32_t i = 0; i < a->image.n_in; i++)
-        *hash = operands_seed(*hash, own[i]);
+        *hash = seed_at(*hash, own[i]);
     return status;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/seed.h"
 #include "verify_bench.h"
 #include "verify_look.h"
 #include "verify_probe.h"
@@ -180,7 +181,7 @@ static enum gate_status fill_input(struct large *l, uint32_t i, struct gate_erro
     const struct verify_job *job = l->job;
     const struct kg_tensor *t = &l->operands.args.in[i];
     int64_t elements = problem_tensor_elements(&l->operands.in[i]);
-    uint64_t seed = operands_seed(operands_seed(job->seed, INTEGERS_SET), i);
+    uint64_t seed = seed_at(seed_at(job->seed, INTEGERS_SET), i);
     if (is_attention(l))
         return device_copy(job->device, t->data, job->operands->args.in[i].data,
                            (size_t)elements * problem_dtype_bytes(t->dtype), err);

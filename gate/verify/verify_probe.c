@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "../../kernels/reference/half.h"
+#include "base/seed.h"
 #include "launch/operands.h"
 
 #define SAME_ENDS 64    /* elements at each end */
@@ -85,12 +86,12 @@ bool probe_applies(enum probe probe, const struct kg_problem *p)
 
 static double uniform(uint64_t seed, int64_t index)
 {
-    return ((double)(operands_seed(seed, (uint64_t)index) >> 11) + 0.5) * 0x1p-53;
+    return ((double)(seed_at(seed, (uint64_t)index) >> 11) + 0.5) * 0x1p-53;
 }
 
 static int integer(uint64_t seed, int64_t index, int least, int most)
 {
-    return least + (int)(operands_seed(seed, (uint64_t)index) % (uint64_t)(most - least + 1));
+    return least + (int)(seed_at(seed, (uint64_t)index) % (uint64_t)(most - least + 1));
 }
 
 #define NORMALS 65536 /* a power of two */
@@ -107,12 +108,12 @@ static void make_normals(void)
 /* N(0,1) out of a table: to draw each anew would take most of the time of a check. */
 static double normal(uint64_t seed, int64_t index)
 {
-    return normals[operands_seed(seed, (uint64_t)index) % NORMALS];
+    return normals[seed_at(seed, (uint64_t)index) % NORMALS];
 }
 
 static double sign(uint64_t seed, int64_t index)
 {
-    return operands_seed(seed, (uint64_t)index) & 1 ? 1 : -1;
+    return seed_at(seed, (uint64_t)index) & 1 ? 1 : -1;
 }
 
 /* ---- tensors ---- */
@@ -160,7 +161,7 @@ static void fill_by(value_fn value, const struct kg_problem *p, const struct kg_
                     unsigned n_in, uint64_t seed)
 {
     for (unsigned i = 0; i < n_in; i++)
-        fill_tensor(value, p, &in[i], i, operands_seed(seed, i));
+        fill_tensor(value, p, &in[i], i, seed_at(seed, i));
 }
 
 /* ---- the GEMM family ---- */
@@ -272,7 +273,7 @@ static void fill_nan(const struct kg_problem *p, const struct kg_tensor *in, uns
 /* Key j of a KV head is the signs of code(j); V is integers, so that what was found is exact. */
 static double code(uint64_t seed, int64_t kv_head, int64_t key, int64_t d)
 {
-    return sign(operands_seed(seed, (uint64_t)kv_head), key * 1024 + d);
+    return sign(seed_at(seed, (uint64_t)kv_head), key * 1024 + d);
 }
 
 /* The key that query `row` looks for. */
@@ -280,7 +281,7 @@ static int64_t sought_key(const struct kg_problem *p, uint64_t seed, int64_t que
 {
     int64_t last = p->seqlen_kv - 1, diagonal = row + p->seqlen_kv - p->seqlen_q;
     int64_t border = last / 64 * 64, key;
-    switch (operands_seed(seed, (uint64_t)query) % 8) {
+    switch (seed_at(seed, (uint64_t)query) % 8) {
     case 0:
     case 1:
         key = diagonal;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "../../kernels/reference/reference.h"
+#include "base/seed.h"
 
 #define TOLERANCE 1e-9  /* both sides are fp64; only the order of summation differs */
 #define HEAD_ELEMENTS 3 /* that are looked at of an attention's head: first, last, one between */
@@ -95,7 +96,7 @@ static enum gate_status check_head(struct device *d, const struct kg_problem *p,
     int64_t elements = p->seqlen_q * p->head_dim;
     enum gate_status status = bring_head(d, p, o, &part, index, err);
     for (unsigned i = 0; i < HEAD_ELEMENTS && !status; i++) {
-        int64_t at = (int64_t)which(i, (uint64_t)elements, operands_seed(seed, i));
+        int64_t at = (int64_t)which(i, (uint64_t)elements, seed_at(seed, i));
         status = check_element(d, &part, r, 0, at, index * elements + at, o->out[0].name, err);
     }
     release_part(&part);
@@ -110,7 +111,7 @@ static enum gate_status check_heads(struct device *d, const struct kg_problem *p
     unsigned places = heads < PLACES ? (unsigned)heads : PLACES;
     enum gate_status status = GATE_OK;
     for (unsigned at = 0; at < places && !status; at++) {
-        uint64_t head_seed = operands_seed(seed, ~(uint64_t)at);
+        uint64_t head_seed = seed_at(seed, ~(uint64_t)at);
         status = check_head(d, p, o, r, (int64_t)which(at, heads, head_seed), head_seed, err);
     }
     return status;
@@ -154,7 +155,7 @@ static struct bands make_bands(const struct kg_problem *p, const struct operands
     const struct problem_tensor *t = &b.axes[o->args.n_in + out];
     for (uint32_t axis = 0; axis < t->rank; axis++) {
         struct band *size = &b.size[t->shape[axis]];
-        *size = place(size->length, at, operands_seed(seed, at * SIZES + (uint64_t)t->shape[axis]));
+        *size = place(size->length, at, seed_at(seed, at * SIZES + (uint64_t)t->shape[axis]));
     }
     return b;
 }

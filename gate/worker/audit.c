@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/seed.h"
 #include "audit_idle.h"
 
 /* The outputs of one set, which the arm at work has just written; `hash` is theirs. */
@@ -84,7 +85,7 @@ static enum gate_status audit_last_rotation(const struct audit *a, unsigned copy
 static enum gate_status audit_single(const struct audit *a, unsigned copy, struct gate_error *err)
 {
     struct session *s = a->session;
-    unsigned set = (unsigned)(operands_seed(s->seed, ~0ull) % s->n_sets);
+    unsigned set = (unsigned)(seed_at(s->seed, ~0ull) % s->n_sets);
     uint64_t hash;
     double ns;
     enum gate_status status = session_load(s, 1, true, err);

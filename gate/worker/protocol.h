@@ -4,9 +4,9 @@
 #ifndef GATE_WORKER_PROTOCOL_H
 #define GATE_WORKER_PROTOCOL_H
 
-#include <stddef.h>
+#include "base/process.h"
 
-#define PROTOCOL_LINE_MAX ((size_t)16 << 20)
+#define PROTOCOL_LINE_MAX PROCESS_LINE_MAX
 #define PROTOCOL_BESTS_MAX 6
 #define PROTOCOL_SHARES_MAX 16
 #define PROTOCOL_SAMPLES_MIN 8 /* of an arm that is timed: four rounds */

@@ -15,6 +15,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/hex.h"
+
 #define INCOMING "incoming"
 #define FILE_MODE 0640
 #define FOLDER_MODE 0750
@@ -166,8 +168,7 @@ void artifacts_close(struct artifacts *a)
 
 bool artifacts_is_name(const char *name)
 {
-    return strlen(name) == ARTIFACT_NAME_LENGTH &&
-           strspn(name, "0123456789abcdef") == ARTIFACT_NAME_LENGTH;
+    return hex_is(name, ARTIFACT_NAME_LENGTH);
 }
 
 /* "ab/abcd...", where an artifact lies. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/seed.h"
 #define N_SETS 128u
 #define N_WAYS 4u
 #define MAX_TARGET 512          /* of addresses that are kept */
@@ -92,9 +93,7 @@ void cache_close(struct cache *c)
 /* The tag is one of the address too, mostly; equality is decided by the strings. */
 static uint64_t hash_of(const struct cache_key *key)
 {
-    uint64_t h = 0xcbf29ce484222325u ^ key->status;
-    for (const char *p = key->tag; *p; p++)
-        h = (h ^ (unsigned char)*p) * 0x100000001b3u;
+    uint64_t h = seed_hash(SEED_HASH ^ key->status, key->tag, strlen(key->tag));
     return h ^ h >> 32;
 }
 

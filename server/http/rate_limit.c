@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "base/seed.h"
+
 #define N_SETS 512u
 #define N_WAYS 4u
 #define WHOLE 1000 /* a token is counted in thousandths: one a ms and unit of rate */
@@ -51,20 +53,12 @@ void limits_close(struct limits *l)
     free(l);
 }
 
-/* The finaliser of splitmix64. */
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 uint64_t limits_key(const struct limits *l, const void *bytes, size_t n)
 {
     const unsigned char *p = bytes;
-    uint64_t h = mix(l->seed + n);
+    uint64_t h = seed_mix(l->seed + n);
     for (size_t i = 0; i < n; i++)
-        h = mix(h ^ p[i]);
+        h = seed_mix(h ^ p[i]);
     return h | 1;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/seed.h"
 #include "store/store.h"
 
 #define LOOK_NS 1e7 /* after which another process may have written */
@@ -82,14 +83,6 @@ static enum gate_status refresh(struct tagger *t, struct gate_error *err)
     return GATE_OK;
 }
 
-/* The finaliser of splitmix64. */
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 /* Tags are compared with those of the same address only: an even spread is all that is asked. */
 static uint64_t hash_target(uint64_t h, const char *target)
 {
@@ -97,11 +90,11 @@ static uint64_t hash_target(uint64_t h, const char *target)
     for (; len >= 8; len -= 8, target += 8) {
         uint64_t word;
         memcpy(&word, target, 8);
-        h = mix(h ^ word) + 0x9e3779b97f4a7c15u;
+        h = seed_mix(h ^ word) + SEED_STEP;
     }
     uint64_t last = len;
     memcpy((char *)&last + 1, target, len);
-    return mix(h ^ last);
+    return seed_mix(h ^ last);
 }
 
 enum gate_status tagger_get(struct tagger *t, const char *target, struct etag *out,

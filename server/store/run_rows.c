@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decide/stats.h"
+
 #define MAX_PROCESSES 64
 
 /* ---- reading ---- */
@@ -86,13 +88,6 @@ static bool keep(struct run_rows *r, const char **text, const char *before)
 
 /* ---- arms ---- */
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_control_ns(const cJSON *processes)
 {
     double values[MAX_PROCESSES];
@@ -103,10 +98,7 @@ static double median_control_ns(const cJSON *processes)
         if (value > 0.0 && n < MAX_PROCESSES)
             values[n++] = value;
     }
-    if (n == 0)
-        return 0.0;
-    qsort(values, n, sizeof(values[0]), compare_numbers);
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+    return stats_middle(values, n);
 }
 
 static void read_timing(struct run_arm *arm, const cJSON *timing)

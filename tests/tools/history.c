@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gate/base/seed.h"
 #include "server/store/store_pack.h"
 #include "server/store/store_private.h"
 
@@ -47,18 +48,10 @@ struct history {
 
 /* ---- numbers ---- */
 
-static uint64_t next(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 /* About N(0, 1), of one draw: the sum of four uniform numbers of 16 bits. */
 static double noise(uint64_t *state)
 {
-    uint64_t z = next(state);
+    uint64_t z = seed_next(state);
     double sum = (double)(z & 0xffff) + (double)(z >> 16 & 0xffff) + (double)(z >> 32 & 0xffff) +
                  (double)(z >> 48);
     return (sum / 65536 - 2) * 1.7320508;
@@ -67,7 +60,7 @@ static double noise(uint64_t *state)
 static void hex(uint64_t *state, int n, char *out)
 {
     for (int i = 0; i < n; i++)
-        out[i] = "0123456789abcdef"[next(state) >> 60];
+        out[i] = "0123456789abcdef"[seed_next(state) >> 60];
     out[n] = '\0';
 }
 
@@ -246,11 +239,11 @@ static struct series series_of(const struct history *h, int64_t id)
         .candidate = id % 2 == 1,
         .state = h->plan.seed * 0x51ed2701 + (uint64_t)id,
     };
-    s.p50_ns = exp(log(2000) + (double)(next(&s.state) >> 40) / 16777216 * log(1000));
+    s.p50_ns = exp(log(2000) + (double)(seed_next(&s.state) >> 40) / 16777216 * log(1000));
     s.sigma = 0.001 * exp(0.8 * noise(&s.state));
-    s.bimodal = next(&s.state) % 8 == 0;
+    s.bimodal = seed_next(&s.state) % 8 == 0;
     for (int i = 0; i < N_STEPS; i++) {
-        s.step_at[i] = (int64_t)(next(&s.state) % (uint64_t)(h->plan.n_runs + 1));
+        s.step_at[i] = (int64_t)(seed_next(&s.state) % (uint64_t)(h->plan.n_runs + 1));
         s.step[i] = 1 + 0.02 * noise(&s.state);
     }
     return s;
@@ -262,7 +255,7 @@ static double p50_of(struct series *s, int64_t index)
     for (int i = 0; i < N_STEPS; i++)
         p50 *= index >= s->step_at[i] ? s->step[i] : 1;
     s->slow = 0.9 * s->slow + 0.3 * noise(&s->state);
-    if (s->bimodal && (next(&s->state) & 3) == 0)
+    if (s->bimodal && (seed_next(&s->state) & 3) == 0)
         p50 *= 1.02;
     return p50 * (1 + s->sigma * (noise(&s->state) + 0.5 * s->slow));
 }
@@ -289,7 +282,7 @@ static void put_point(struct history *h, struct series *s, int64_t index, struct
     bind_int(&q, ps + ps / 90);
     bind_int(&q, 1002300000 + (int64_t)(1e6 * noise(&s->state)));
     bind_id_or_null(&q, s->candidate ? llround(1e3 * s->p50_ns) : 0);
-    bind_int(&q, 1755000 + (int64_t)(next(&s->state) % 20000));
+    bind_int(&q, 1755000 + (int64_t)(seed_next(&s->state) % 20000));
     bind_int(&q, 168);
     bind_int(&q, 213000);
     bind_int(&q, 0);

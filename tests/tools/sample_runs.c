@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/seed.h"
 #include "decide/decide.h"
 #include "report/report_run.h"
 #include "sample_devices.h"
@@ -76,28 +77,19 @@ static const char *const subjects[] = {
 };
 #define N_SUBJECTS ((int)(sizeof(subjects) / sizeof(subjects[0])))
 
-/* splitmix64 */
-static uint64_t next(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 /* About N(0, 1): the sum of twelve uniform numbers. */
 static double noise(uint64_t *state)
 {
     double sum = -6.0;
     for (int i = 0; i < 12; i++)
-        sum += (double)(next(state) >> 11) * 0x1p-53;
+        sum += (double)(seed_next(state) >> 11) * 0x1p-53;
     return sum;
 }
 
 static void hex(uint64_t *state, int digits, char *out)
 {
     for (int i = 0; i < digits; i++)
-        out[i] = "0123456789abcdef"[next(state) >> 60];
+        out[i] = "0123456789abcdef"[seed_next(state) >> 60];
     out[digits] = '\0';
 }
 

@@ -2,21 +2,14 @@
 
 #include <math.h>
 
+#include "gate/base/seed.h"
 #define SLOW_MODE 0.04
 #define DRIFT_SPAN 20 /* processes */
-
-static uint64_t splitmix64(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
 
 void rng_seed(struct rng *r, uint64_t seed)
 {
     for (int i = 0; i < 4; i++)
-        r->s[i] = splitmix64(&seed);
+        r->s[i] = seed_next(&seed);
     r->has_spare = false;
 }
 

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "gate/base/seed.h"
 #include "gate/worker/audit.h"
 #include "gate/worker/audit_memory.h"
 #include "gate/cases/problem.h"
@@ -237,7 +238,7 @@ static void fingerprint(struct trial *t, uint64_t seed)
     struct operands o = operands_at(t->device, &t->c.problem, m.data);
     for (unsigned i = 0; i < VERIFY_SEEDS; i++) {
         struct fingerprints *f = &t->arm[0].verification.fingerprints;
-        assert_int_equal(operands_fill(t->device, &t->c, &o, operands_seed(seed, i), NULL), 0);
+        assert_int_equal(operands_fill(t->device, &t->c, &o, seed_at(seed, i), NULL), 0);
         compute(&o.args);
         assert_int_equal(operands_hash_outputs(t->device, &o, 1, &f->of[i], NULL), GATE_OK);
         f->known = true;

@@ -262,14 +262,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_other_schema_version),
-        TEST(test_foreign_database),
-        TEST(test_not_a_database),
-        TEST(test_truncated_file),
-        TEST(test_half_a_page_beside_a_log),
-        TEST(test_damaged_page),
-        TEST(test_missing_and_empty),
-        TEST(test_odd_names),
+        TEST(test_other_schema_version),     TEST(test_foreign_database),
+        TEST(test_not_a_database),           TEST(test_truncated_file),
+        TEST(test_half_a_page_beside_a_log), TEST(test_damaged_page),
+        TEST(test_missing_and_empty),        TEST(test_odd_names),
         TEST(test_read_only_folder),
     };
 #undef TEST

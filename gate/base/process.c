@@ -11,9 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/interrupt.h"
-#include "protocol.h"
+#include "clock.h"
+#include "interrupt.h"
 
 /* A process in uninterruptible sleep (a broken driver) is left behind after this long. */
 #define REAP_S 20.0
@@ -46,36 +45,56 @@ static void become(char *const *argv, int in, int out, int complaints, pid_t par
     _exit(EXEC_FAILED);
 }
 
+/* Starts it on these descriptors; `given` are the parent's ends of its pipes, -1: none. */
+static enum gate_status start(struct process *p, char *const *argv, const int streams[3],
+                              const int given[3], struct gate_error *err)
+{
+    pid_t parent = getpid(), pid = -1;
+    if (streams[0] >= 0 && streams[1] >= 0 && streams[2] >= 0)
+        pid = fork();
+    if (pid == 0)
+        become(argv, streams[0], streams[1], streams[2], parent);
+    if (pid < 0)
+        return gate_fail(err, GATE_ENVIRONMENT, "cannot start '%s': %s", argv[0], strerror(errno));
+    setpgid(pid, pid); /* here too: whoever comes first */
+    *p = (struct process){.pid = pid,
+                          .to = given[0],
+                          .from = given[1],
+                          .complaints = given[2],
+                          .end = pidfd_open(pid, 0)};
+    for (int i = 0; i < 3; i++)
+        if (given[i] >= 0)
+            fcntl(given[i], F_SETFL, O_NONBLOCK);
+    buf_init(&p->input, PROCESS_LINE_MAX);
+    return GATE_OK;
+}
+
 enum gate_status process_start(struct process *p, char *const *argv, struct gate_error *err)
 {
     int in[2] = {-1, -1}, out[2] = {-1, -1}, complaints[2] = {-1, -1};
-    pid_t parent = getpid(), pid = -1;
-    if (!pipe2(in, O_CLOEXEC) && !pipe2(out, O_CLOEXEC) && !pipe2(complaints, O_CLOEXEC))
-        pid = fork();
-    if (pid == 0)
-        become(argv, in[0], out[1], complaints[1], parent);
-    int saved = errno;
-    close_fd(&in[0]);
-    close_fd(&out[1]);
-    close_fd(&complaints[1]);
-    if (pid < 0) {
-        close_fd(&in[1]);
-        close_fd(&out[0]);
-        close_fd(&complaints[0]);
-        return gate_fail(err, GATE_ENVIRONMENT, "cannot start a worker process: %s",
-                         strerror(saved));
+    if (!pipe2(in, O_CLOEXEC) && !pipe2(out, O_CLOEXEC))
+        (void)!pipe2(complaints, O_CLOEXEC);
+    const int streams[] = {in[0], out[1], complaints[1]};
+    int given[] = {in[1], out[0], complaints[0]};
+    enum gate_status status = start(p, argv, streams, given, err);
+    for (int i = 0; i < 3; i++) {
+        if (streams[i] >= 0)
+            close(streams[i]);
+        if (status)
+            close_fd(&given[i]);
     }
-    setpgid(pid, pid); /* here too: whoever comes first */
-    *p = (struct process){.pid = pid,
-                          .to = in[1],
-                          .from = out[0],
-                          .complaints = complaints[0],
-                          .end = pidfd_open(pid, 0)};
-    fcntl(p->to, F_SETFL, O_NONBLOCK);
-    fcntl(p->from, F_SETFL, O_NONBLOCK);
-    fcntl(p->complaints, F_SETFL, O_NONBLOCK);
-    buf_init(&p->input, PROTOCOL_LINE_MAX);
-    return GATE_OK;
+    return status;
+}
+
+enum gate_status process_start_logged(struct process *p, char *const *argv, int log,
+                                      struct gate_error *err)
+{
+    const int none[] = {-1, -1, -1},
+              streams[] = {open("/dev/null", O_RDONLY | O_CLOEXEC), log, log};
+    enum gate_status status = start(p, argv, streams, none, err);
+    if (streams[0] >= 0)
+        close(streams[0]);
+    return status;
 }
 
 bool process_write(struct process *p, const char *bytes, size_t n)
@@ -195,15 +214,24 @@ static void describe_end(const siginfo_t *end, char *how, size_t size)
  * group, stays taken until collect(). */
 static bool await_end(const struct process *p, double seconds, siginfo_t *end)
 {
+    double deadline = clock_s() + seconds;
     int fd = pidfd_open(p->pid, 0);
     struct pollfd ended = {.fd = fd, .events = POLLIN};
-    if (fd >= 0) {
-        while (poll(&ended, 1, (int)(seconds * 1000)) < 0 && errno == EINTR)
-            continue;
-        close(fd);
+    for (double left = seconds; fd >= 0 && left > 0; left = deadline - clock_s()) {
+        int got = poll(&ended, 1, left > 60 ? 60000 : (int)(left * 1000) + 1);
+        if (got > 0 || (got < 0 && errno != EINTR))
+            break;
     }
+    if (fd >= 0)
+        close(fd);
     *end = (siginfo_t){0};
     return !waitid(P_PID, (id_t)p->pid, end, WEXITED | WNOHANG | WNOWAIT) && end->si_pid == p->pid;
+}
+
+bool process_wait(const struct process *p, double seconds)
+{
+    siginfo_t end;
+    return await_end(p, seconds, &end);
 }
 
 /* Kills what is left of the group, then lets the leader go. */
@@ -225,25 +253,20 @@ static void release(struct process *p)
     p->pid = 0;
 }
 
-/* Gives it so long to end by itself, then kills it. */
-static void end_within(struct process *p, double seconds, siginfo_t *end)
+int process_kill(struct process *p, char *how, size_t how_size)
 {
-    if (!await_end(p, seconds, end)) {
+    siginfo_t end;
+    if (!p->pid)
+        return 0;
+    /* One that has ended by itself is to be described as such. */
+    if (!await_end(p, 0, &end)) {
         kill(-p->pid, SIGKILL);
-        await_end(p, REAP_S, end);
+        await_end(p, REAP_S, &end);
     }
     collect(p);
     release(p);
-}
-
-void process_kill(struct process *p, char *how, size_t how_size)
-{
-    if (!p->pid)
-        return;
-    /* One that has ended by itself is to be described as such. */
-    siginfo_t end;
-    end_within(p, 0, &end);
     describe_end(&end, how, how_size);
+    return end.si_pid && end.si_code == CLD_EXITED ? end.si_status : -1;
 }
 
 const char *process_last_words(struct process *p)
@@ -262,12 +285,12 @@ const char *process_last_words(struct process *p)
 
 int process_finish(struct process *p, double grace_s)
 {
+    char how[96];
     if (!p->pid)
         return 0;
-    siginfo_t end;
     close_fd(&p->to);
-    end_within(p, grace_s, &end);
-    return end.si_pid && end.si_code == CLD_EXITED ? end.si_status : -1;
+    process_wait(p, grace_s);
+    return process_kill(p, how, sizeof how);
 }
 
 /* ---- what has left its group ---- */

@@ -1,8 +1,8 @@
 /*
  * process.h: a child process that speaks lines of text, and can be got rid of.
  */
-#ifndef GATE_WORKER_PROCESS_H
-#define GATE_WORKER_PROCESS_H
+#ifndef GATE_BASE_PROCESS_H
+#define GATE_BASE_PROCESS_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -10,14 +10,15 @@
 #include "base/buf.h"
 #include "base/error.h"
 
+#define PROCESS_LINE_MAX ((size_t)16 << 20)
 #define PROCESS_COMPLAINT_MAX 2048
 
 struct process {
-    pid_t pid; /* 0: none; also the id of its process group */
-    int to, from, complaints;
-    int end;          /* readable when the process itself has ended; -1: not known */
-    struct buf input; /* read, not yet handed out */
-    size_t searched;  /* bytes of it that hold no newline */
+    pid_t pid;                /* 0: none; also the id of its process group */
+    int to, from, complaints; /* -1: no pipe */
+    int end;                  /* readable when the process itself has ended; -1: not known */
+    struct buf input;         /* read, not yet handed out */
+    size_t searched;          /* bytes of it that hold no newline */
     char complaint[PROCESS_COMPLAINT_MAX]; /* the last it wrote to standard error, terminated */
     size_t complaint_len;
 };
@@ -26,13 +27,17 @@ enum process_event {
     PROCESS_LINE,        /* a line is in *line */
     PROCESS_END,         /* it ended, or closed its output */
     PROCESS_SILENCE,     /* the time is over */
-    PROCESS_FLOOD,       /* a line over PROTOCOL_LINE_MAX */
+    PROCESS_FLOOD,       /* a line over PROCESS_LINE_MAX */
     PROCESS_INTERRUPTED, /* this program is to end: see interrupt.h */
 };
 
 /* Starts argv[0] (looked up in PATH unless it has a slash) with pipes on its standard streams; it
  * dies with its parent. GATE_ENVIRONMENT when it cannot be started. */
 enum gate_status process_start(struct process *p, char *const *argv, struct gate_error *err);
+
+/* The same with nothing on its standard input and both outputs in a file that is open. */
+enum gate_status process_start_logged(struct process *p, char *const *argv, int log,
+                                      struct gate_error *err);
 
 /* Writes bytes to its standard input; false when it does not take them. */
 bool process_write(struct process *p, const char *bytes, size_t n);
@@ -49,9 +54,12 @@ enum process_event process_read_line(struct process *p, double timeout_s, struct
 void process_adopt_orphans(void);
 void process_end_orphans(void);
 
-/* Kills the process group and waits for its end; `how` says how the process ended. Safe on one
- * that was never started. */
-void process_kill(struct process *p, char *how, size_t how_size);
+/* Waits at most so long for it to end by itself; false: it runs on. */
+bool process_wait(const struct process *p, double seconds);
+
+/* Kills the process group and waits for its end; `how` says how the process ended. Returns its
+ * exit code; -1: it was killed, by this or another signal. Safe on one that was never started. */
+int process_kill(struct process *p, char *how, size_t how_size);
 
 /* The end of what it complained of, on one line; "": nothing. Valid until it is started again. */
 const char *process_last_words(struct process *p);
