@@ -124,6 +124,7 @@ HOST_C := $(wildcard kernels/host/*.c)
 OURS := kernels/ours.c $(wildcard kernels/attention_fwd/*.cu kernels/gemm/*.cu \
     kernels/linear_relu/*.cu kernels/gemv/*.cu kernels/cuda/*.cu)
 CUBLAS := $(wildcard kernels/cublas/*.c kernels/cublas/*.cu)
+CUDNN := $(wildcard kernels/cudnn/*.c)
 SUITES := $(wildcard kernels/suites/*.json)
 SCHEMAS := $(sort $(wildcard gate/formats/*.schema.json))
 ifeq ($(WEB),1)
@@ -157,7 +158,8 @@ ifeq ($(CUDA_HOME),)
 $(error '$(NVCC) --dryrun' does not say where its toolkit lies (no TOP=); give NVCC=FILE or CUDA=0)
 endif
 CUBLAS_H := $(firstword $(wildcard $(CUDA_HOME)/include/cublasLt.h /usr/include/cublasLt.h))
-CUDA_LIBRARIES := $(B)/$(LIB)/libours.so $(if $(CUBLAS_H),$(B)/$(LIB)/libcublas_provider.so)
+CUDA_LIBRARIES := $(B)/$(LIB)/libours.so $(B)/$(LIB)/libcudnn_provider.so \
+    $(if $(CUBLAS_H),$(B)/$(LIB)/libcublas_provider.so)
 CUDA_MUTANTS := $(patsubst tests/mutants/%.cu,$(B)/tests/mutants/%.so,$(MUTANT_CU))
 GPU_TESTS := $(patsubst %.c,$(B)/%,$(GPU_C))
 CUDART := $(firstword $(wildcard $(CUDA_HOME)/lib64/libcudart_static.a \
@@ -460,6 +462,9 @@ $(Q)mkdir -p $(@D) && $(CC) -pthread -s $(LDFLAGS) $(LIBRARY_LD_FLAGS) $(filter 
 endef
 
 build/$(LIB)/libours.so: $(call cuda_object,$(OURS)) ci/kernel-library.map
+	$(link_cuda_library)
+
+build/$(LIB)/libcudnn_provider.so: $(call cuda_object,$(CUDNN)) ci/kernel-library.map
 	$(link_cuda_library)
 
 build/$(LIB)/libcublas_provider.so: $(call cuda_object,$(CUBLAS)) ci/kernel-library.map

@@ -9,7 +9,9 @@ static const char help[] =
     "the same processes, and keeps the run in the history.\n"
     "\n" REQUEST_TARGET_HELP
     "  --library FILE          the kernel library to judge; default: the one shipped\n"
-    "  --provider FILE         a library to compare with, up to 7 times; default: cuBLAS on a GPU\n"
+    "  --provider FILE         a library to compare with, up to 7 times; default on a GPU: "
+    "cuBLAS,\n"
+    "                          cuDNN\n"
     "  --against best|FILE|COMMIT  what to hold it against, default best\n"
     "  --accept-new            take what has no best yet as the best\n"
     "  --ratchet               lower the bests to what is confirmed to be faster\n"

@@ -30,6 +30,19 @@ static void choose_device(const char *wanted, char *device, size_t size)
         fprintf(stderr, "gate: there is no GPU here; measuring on the host device\n");
 }
 
+/* The vendor's libraries that are shipped; each says itself when what it opens is not there. */
+static enum gate_status add_vendors(struct target *t, unsigned *n, struct gate_error *err)
+{
+    static const char *const vendors[] = {"libcublas_provider.so", "libcudnn_provider.so"};
+    enum gate_status status = GATE_OK;
+    for (unsigned i = 0; i < sizeof vendors / sizeof vendors[0] && !status; i++) {
+        status = paths_library(vendors[i], t->provider_paths[*n], err);
+        t->providers[*n] = t->provider_paths[*n];
+        (*n)++;
+    }
+    return status;
+}
+
 enum gate_status target_resolve(const struct target_choice *choice, struct target *out,
                                 struct gate_error *err)
 {
@@ -44,10 +57,8 @@ enum gate_status target_resolve(const struct target_choice *choice, struct targe
         status = paths_library(host ? "libhost.so" : "libours.so", t->library, err);
     for (; n < choice->n_providers; n++)
         t->providers[n] = choice->providers[n];
-    if (!choice->n_providers && !host && !status) {
-        status = paths_library("libcublas_provider.so", t->provider_paths[0], err);
-        t->providers[n++] = t->provider_paths[0];
-    }
+    if (!choice->n_providers && !host && !status)
+        status = add_vendors(t, &n, err);
     t->options = (struct supervisor_options){
         .worker = choice->worker,
         .device = t->device,

@@ -29,6 +29,10 @@ class Gate(unittest.TestCase):
                                        GATE_CACHE=os.path.join(self.folder, "cache"), **env),
                               capture_output=True, text=True, check=False)
 
+    def absent(self):
+        doctor = self.gate("doctor", "--device", "cuda:0", "--json")
+        return [a["provider"] for a in json.loads(doctor.stdout)["absent"]]
+
     def run_suite(self, *args, suite="canonical", cases=CASE, **env):
         done = self.gate("run", "--device", "cuda:0", "--suite", suite, "--filter", cases, "--json",
                          *args, **env)
@@ -46,9 +50,16 @@ class Right(Gate):
                                                       arm["verify"]["message"]))
                 self.assertGreaterEqual(arm["timing"]["samples"], 8)
 
+    def test_attention_of_cudnn(self):
+        if "cudnn" in self.absent():
+            self.skipTest("cuDNN is not on this machine")
+        done = self.gate("verify", "--device", "cuda:0", "--suite", "smoke", "--filter",
+                         "attention_fwd/*", "--library",
+                         os.path.join(LIBRARIES, "libcudnn_provider.so"), "--provider", OURS)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_every_gemm_family_case_has_a_cublas_arm(self):
-        if any(a["provider"] == "cublas" for a in json.loads(
-                self.gate("doctor", "--device", "cuda:0", "--json").stdout)["absent"]):
+        if "cublas" in self.absent():
             self.skipTest("cuBLAS is not on this machine")
         for cases in ("gemm/fp16/m4096*", "gemv/fp32/m2048*", "linear_relu*/tf32/m1024*"):
             code, document, errors = self.run_suite("--accept-new", cases=cases)

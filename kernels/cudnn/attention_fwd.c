@@ -1,0 +1,95 @@
+/*
+ * attention_fwd.c: O = softmax(scale * Q K^T) V as one execution of a cuDNN plan. cuDNN reads and
+ * writes the tensors where they lie, in any layout whose rows begin at multiples of 16 bytes.
+ */
+#include <string.h>
+
+#include "attention_plan.h"
+
+enum { STEP = 8 }; /* elements of 16 bytes */
+
+static int supports(const struct kg_problem *p, const struct kg_device *d)
+{
+    return p->op == KG_OP_ATTENTION_FWD && d->kind == KG_DEVICE_CUDA &&
+           (p->dtype == KG_F16 || p->dtype == KG_BF16) && !(p->flags & ~(uint32_t)KG_FLAG_CAUSAL) &&
+           p->batch >= 1 && p->kv_heads >= 1 && p->heads % p->kv_heads == 0 && p->seqlen_q >= 1 &&
+           p->seqlen_kv >= 1 && p->seqlen_q <= INT32_MAX && p->seqlen_kv <= INT32_MAX &&
+           (p->head_dim == 64 || p->head_dim == 128);
+}
+
+static void lay_out_dense(int64_t stride[4], int64_t heads, int64_t rows, int64_t columns)
+{
+    stride[0] = heads * rows * columns;
+    stride[1] = rows * columns;
+    stride[2] = columns;
+    stride[3] = 1;
+}
+
+static enum kg_status plan_dense(const struct kg_problem *p, const struct attention_plan **plan)
+{
+    struct attention_strides s;
+    lay_out_dense(s.q, p->heads, p->seqlen_q, p->head_dim);
+    lay_out_dense(s.k, p->kv_heads, p->seqlen_kv, p->head_dim);
+    memcpy(s.v, s.k, sizeof(s.v));
+    memcpy(s.o, s.q, sizeof(s.o));
+    return attention_plan(p, &s, plan);
+}
+
+static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d)
+{
+    const struct attention_plan *plan;
+    (void)d;
+    return plan_dense(p, &plan);
+}
+
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d)
+{
+    const struct attention_plan *plan;
+    (void)d;
+    return plan_dense(p, &plan) == KG_OK ? attention_workspace_bytes(plan) : 0;
+}
+
+/* A dimension of one element may have any stride, which says nothing. */
+static bool take_strides(const struct kg_tensor *t, int64_t stride[4])
+{
+    bool good = t->rank == 4 && t->stride[3] == 1;
+    for (int i = 0; i < 4 && good; i++) {
+        stride[i] = t->stride[i];
+        good = i == 3 || t->shape[i] == 1 || t->stride[i] % STEP == 0;
+    }
+    return good;
+}
+
+/* A layout that only the launch knows is planned now; its plan must do with the workspace of the
+ * dense one. */
+static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+{
+    const struct attention_plan *plan;
+    struct attention_strides s;
+    if (args->n_in != 3 || args->n_out != 1)
+        return KG_BAD_ARGUMENT;
+    if (!take_strides(&args->in[0], s.q) || !take_strides(&args->in[1], s.k) ||
+        !take_strides(&args->in[2], s.v) || !take_strides(&args->out[0], s.o))
+        return KG_UNSUPPORTED;
+    const enum kg_status status = attention_plan(p, &s, &plan);
+    if (status != KG_OK)
+        return status;
+    if (attention_workspace_bytes(plan) > args->workspace_bytes)
+        return KG_UNSUPPORTED;
+    return attention_execute(plan, &(struct attention_operands){.q = args->in[0].data,
+                                                                .k = args->in[1].data,
+                                                                .v = args->in[2].data,
+                                                                .o = args->out[0].data,
+                                                                .workspace = args->workspace,
+                                                                .stream = args->stream});
+}
+
+const struct kg_kernel cudnn_attention_fwd = {
+    .struct_bytes = sizeof(struct kg_kernel),
+    .op = KG_OP_ATTENTION_FWD,
+    .name = "cudnn_sdpa",
+    .supports = supports,
+    .prepare = prepare,
+    .workspace_bytes = workspace_bytes,
+    .launch = launch,
+};

@@ -1,0 +1,30 @@
+/*
+ * attention_plan.h: attention forward planned once for a problem and a layout, executed many times.
+ */
+#ifndef KG_CUDNN_ATTENTION_PLAN_H
+#define KG_CUDNN_ATTENTION_PLAN_H
+
+#include "attention_graph.h"
+
+struct attention_plan;
+
+struct attention_operands {
+    void *q, *k, *v, *o;
+    void *workspace;
+    void *stream;
+};
+
+enum kg_status attention_open(void);
+void attention_close(void);
+
+/* Finds the plan or makes it: the first of the engines that cuDNN's heuristics name which takes the
+ * problem. KG_UNSUPPORTED: none does. */
+enum kg_status attention_plan(const struct kg_problem *p, const struct attention_strides *s,
+                              const struct attention_plan **out);
+
+uint64_t attention_workspace_bytes(const struct attention_plan *plan);
+
+enum kg_status attention_execute(const struct attention_plan *plan,
+                                 const struct attention_operands *o);
+
+#endif

@@ -1,0 +1,13 @@
+/* cudnn_values.c: holds cudnn_values.h against cuDNN's own header where the compiler finds it. */
+#include "cudnn_values.h"
+
+#if __has_include(<cudnn_graph.h>)
+#include <cudnn_graph.h>
+
+#define CHECK(name, value)                                                                         \
+    _Static_assert((int)name == K##name, #name " is another number in cuDNN's header");
+#if CUDNN_VERSION >= 91300
+CUDNN_VALUES(CHECK)
+#endif
+
+#endif
