@@ -2,7 +2,7 @@
 
 import { address, h } from "./dom.js";
 import {
-    ago, bothTimes, change, durationCell, factor, interval, number, percent, share, shortCommit,
+    ago, change, durationCell, factor, interval, number, percent, share, shortCommit,
     time,
 } from "./format.js";
 import { explain } from "./glossary.js";
@@ -73,16 +73,6 @@ function alertLink(c, alerts) {
         : "open alert");
 }
 
-/** Since which run it is red, where no alert says so. */
-function sinceLink(c, alerts) {
-    const { run, commit, time_ms: ms } = c.since;
-    if (!run || (c.alert && alerts.get(c.alert)?.kind !== "improvement")) return null;
-    return h("a", {
-        class: `alert ${c.verdict}`, href: address(`run/${run}`, { case: c.id }),
-        title: `First run that was so: ${bothTimes(ms)}`,
-    }, `since ${commit ? shortCommit(commit) : ago(ms)}`);
-}
-
 function runTitle(c) {
     return `Run ${c.run.slice(0, 8)}${c.commit ? ` of ${shortCommit(c.commit)}` : ""}`;
 }
@@ -95,7 +85,7 @@ function row(c, device, { several, branches, alerts }) {
         h("th", { scope: "row" }, caseLink(c.id, c.device),
             (c.alert || c.verdict !== "pass" || branches) && h("span", { class: "note" },
                 branches && c.branch && h("span", { class: "branch" }, c.branch, " "),
-                alertLink(c, alerts), sinceLink(c, alerts), c.verdict !== "pass" && c.reason)),
+                alertLink(c, alerts), c.verdict !== "pass" && c.reason)),
         several && h("td", { class: "minor device" }, c.device),
         h("td", { class: "minor glyph" }, spark(c.spark, c.verdict)),
         h("td", { class: "number" }, durationCell(c.p50_ns)),

@@ -30,8 +30,8 @@ export const TERMS = {
     measured: "When the newest run that has the case was made.",
     commit: "The commit that was checked out; + means that there were changes on top of it.",
     branch: "The branch that the run was of.",
-    branches: "Whose runs count: those of the branches that the server watches (main and master, " +
-        "unless it was started with --watch-branch), of one branch, or of all.",
+    branches: "Whose runs count: those of the main branch (--main-branch of the server), of " +
+        "another one, or of all.",
     contract: "How a number was measured. Numbers of different contracts are never compared.",
     epoch: "Driver, runtime and power limit: what changes times though no code changed.",
     control: "A fixed kernel that is timed in every process. When it drifts, the machine " +

@@ -1,46 +1,56 @@
-// scope.js: of which branches a view tells: the watched ones, all, or one.
+// scope.js: of which branches a view tells: the main one, all, or one of the others.
 
 import { get } from "./api.js";
 import { h } from "./dom.js";
 
 export const ALL = "*"; // as a name of a branch in the address, which no branch can have
 
-/** What the server is asked for. "": the branches that it watches. */
+/** What the server is asked for. "": its main branch. */
 export const scopeOf = (branch) =>
-    (branch === "" ? { watched: 1 } : branch === ALL ? {} : { branch });
+    (branch === "" ? { main: 1 } : branch === ALL ? {} : { branch });
 
-/** "" as it is, unless no run is of a watched branch: then all are better than none. */
+/** "" as it is, unless no run is of the main branch: then all are better than none. */
 export async function effective(branch, devices, signal) {
     if (branch !== "" || devices.length > 0) return branch;
     const { branches } = await get("branches", { limit: 1 }, signal);
     return branches.length > 0 ? ALL : branch;
 }
 
-/** The branches of the newest runs, by name; none where they cannot be told. */
-export async function branchNames(signal) {
+/** The branches of the newest runs; none where they cannot be told. */
+async function newestBranches(signal) {
     try {
-        const { branches } = await get("branches", null, signal);
-        return branches.map((b) => b.branch).filter(Boolean).sort();
+        return (await get("branches", null, signal)).branches;
     } catch {
         return []; // the other choices are there without them
     }
 }
 
-/** A choice of watched branches, all, or one of them; the names come late. */
-export function scopeChoice(value, signal, change) {
-    const option = (name) => h("option", { value: name, selected: name === value }, name);
+const option = (name, value, text = name) =>
+    h("option", { value: name, selected: name === value }, text);
+
+/** A choice of a branch: first `fixed`, as [value, text], then names, which come late. */
+function choice(props, fixed, value, signal, change, wanted) {
     const select = h("select", {
-        name: "branch", "aria-label": "Branch", class: "scope", "data-term": "branches",
-        change: () => change(select.value),
-    }, h("option", { value: "" }, "watched branches"),
-    h("option", { value: ALL, selected: value === ALL }, "all branches"),
-    value !== "" && value !== ALL && option(value));
-    branchNames(signal).then((names) => select.append(
-        ...names.filter((name) => name !== value).map(option)));
+        name: "branch", "aria-label": "Branch", ...props, change: () => change(select.value),
+    }, fixed.map(([name, text]) => option(name, value, text)),
+    !fixed.some(([name]) => name === value) && option(value, value));
+    newestBranches(signal).then((branches) => select.append(
+        ...branches.filter(wanted).map((b) => b.branch).filter((name) => name && name !== value)
+            .sort().map((name) => option(name, value))));
     return select;
 }
 
-/** Where there is no run of a watched branch. */
-export const noneWatched = () => h("p", { class: "quiet", role: "status" },
-    "No run is of a watched branch (", h("code", {}, "--watch-branch"),
+/** Of the wall: the main branch, all, or one of the others. */
+export const scopeChoice = (value, signal, change) =>
+    choice({ class: "scope", "data-term": "branches" },
+        [["", "main branch"], [ALL, "all branches"]], value, signal, change, (b) => !b.main);
+
+/** Of a trend: all branches or one. */
+export const branchChoice = (value, signal, change) =>
+    choice({ class: "narrow", "data-term": "branch" },
+        [["", "all branches"]], value, signal, change, () => true);
+
+/** Where there is no run of the main branch. */
+export const noneOfMain = () => h("p", { class: "quiet", role: "status" },
+    "No run is of the main branch (", h("code", {}, "--main-branch"),
     " of gate-server): this is of all branches.");

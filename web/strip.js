@@ -50,7 +50,7 @@ function card(device, state, scope, signal) {
             runLink(run.uuid)));
 }
 
-/** `scope`: the branch that the state names, or all where none is watched. */
+/** `scope`: the branch that the state names, or all where none is of the main one. */
 export function deviceStrip(devices, state, scope, signal) {
     return h("section", { class: "cards", "aria-label": "Devices" },
         devices.map((d) => card(d, state, scope, signal)));

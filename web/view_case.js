@@ -1,7 +1,6 @@
 // view_case.js: one case on one device: its trend, and the numbers behind it.
 
 import { ApiError, apiUrl, get } from "./api.js";
-import { branchChoice } from "./branches.js";
 import { eventList, eventsOf } from "./chart_events.js";
 import { trendChart } from "./trend.js";
 import { address, h } from "./dom.js";
@@ -11,8 +10,8 @@ import {
 import { term } from "./glossary.js";
 import { caseName, crumbs, overVendor, runLink } from "./parts.js";
 import { choose, here, note } from "./places.js";
-import { scopeOf } from "./scope.js";
-import { badge, word } from "./verdict.js";
+import { branchChoice, scopeOf } from "./scope.js";
+import { badge } from "./verdict.js";
 
 const POINTS = 1500; // of a series; above it, the server makes buckets
 const CSV_POINTS = 10000; // the most that the server gives of a series at once
@@ -63,21 +62,6 @@ function tiles(c, whole, error) {
             "its time, fastest provider"));
 }
 
-/** Since when it is as red as it is, and what that run changed: against the one before it. */
-function since(found, { bucketed, series }) {
-    const { run, commit, time_ms: ms } = found.since;
-    if (!run) return null;
-    const mine = series.filter((s) => s.role === "candidate").flatMap(({ columns: c }) =>
-        c.run.map((name, i) => ({ name, time_ms: c.time_ms[i], branch: c.branch[i] })))
-        .filter((r) => r.branch === found.branch && r.time_ms < ms)
-        .sort((a, b) => a.time_ms - b.time_ms);
-    const before = bucketed ? null : mine.at(-1)?.name;
-    return h("span", { class: "note" }, `${word(found.verdict)} since `, time(ms),
-        commit && [", commit ", h("span", { class: "mono" }, shortCommit(commit))], ": ",
-        before ? h("a", { href: address("compare", { a: before, b: run }) }, "what it changed")
-            : h("a", { href: address(`run/${run}`, { case: found.id }) }, "its run"));
-}
-
 /** What is there where no result was ever right, and so none was timed. */
 const untimed = (whole, branch, anyBranch) => ({
     chart: h("p", { class: "quiet" }, branch
@@ -106,7 +90,7 @@ async function look(id, device, scope, signal) {
     return cases.find((c) => c.id === id);
 }
 
-/** Its newest result of the branch, or of the watched ones; where there is none, of any. */
+/** Its newest result of the branch, or of the main one; where there is none, of any. */
 async function findCase(id, device, branch, signal) {
     const found = await look(id, device, scopeOf(branch), signal) ??
         await look(id, device, {}, signal);
@@ -171,7 +155,6 @@ export async function caseView({ query, signal }) {
                     `, of ${plural(found.runs, "run")}`,
                     found.alert && [", ", h("a", { href: address(`alerts/${found.alert}`) },
                         `open alert ${found.alert}`)]),
-                since(found, whole),
                 state.branch && h("span", { class: "note" }, "The trend and its events are of ",
                     "the branch ", h("b", {}, state.branch), state.branch !== found.branch &&
                         "; the verdict and the numbers are of another one", ".")),

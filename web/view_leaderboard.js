@@ -9,7 +9,7 @@ import {
 } from "./lists.js";
 import { caseLink, nothingYet } from "./parts.js";
 import { choose } from "./places.js";
-import { effective, noneWatched, scopeChoice, scopeOf } from "./scope.js";
+import { effective, noneOfMain, scopeChoice, scopeOf } from "./scope.js";
 
 /** [{ id, op, dtype, floor_ns, byProvider, fastest }]; floor: no launch can take less. */
 function rowsOf(leaders, cases) {
@@ -153,7 +153,7 @@ export async function leaderboardView({ query, signal }) {
             h("h1", {}, "Leaderboard"),
             deviceTabs(devices, selected, (model) =>
                 address("leaderboard", { device: model, branch })),
-            shown !== branch && noneWatched(),
+            shown !== branch && noneOfMain(),
             h("p", { class: "quiet" },
                 "The lowest p50 that each provider ever reached with a verified result, under " +
                 "the newest contract of the case. The bar is the share of the ",

@@ -7,7 +7,7 @@ import { filters } from "./filters.js";
 import { count, plural } from "./format.js";
 import { nothingYet } from "./parts.js";
 import { choose, note } from "./places.js";
-import { ALL, effective, noneWatched, scopeOf } from "./scope.js";
+import { ALL, effective, noneOfMain, scopeOf } from "./scope.js";
 import { deviceStrip } from "./strip.js";
 
 const FIRST = 60; // rows: about two screens, as each row takes time until the first is seen
@@ -134,7 +134,7 @@ export async function overviewView({ query, signal }) {
         title: state.device,
         content: [
             h("h1", { class: "hidden" }, "Newest verdicts"),
-            scope !== state.branch && noneWatched(),
+            scope !== state.branch && noneOfMain(),
             deviceStrip(devices, state, scope, signal),
             casesSection(found, state, { devices, alerts, scope }, signal),
         ],

@@ -38,8 +38,8 @@ export async function rooflineView({ query, signal }) {
     if (devices.length === 0) return { title: "Roofline", content: nothingYet() };
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
-    const watched = await allCases(device, signal, scopeOf(""));
-    const cases = watched.length > 0 ? watched : await allCases(device, signal, scopeOf(ALL));
+    const main = await allCases(device, signal, scopeOf(""));
+    const cases = main.length > 0 ? main : await allCases(device, signal, scopeOf(ALL));
     const all = cases.filter(usable);
     const roofs = roofsOf(all);
     const ops = distinct(all, "op");
@@ -83,7 +83,7 @@ export async function rooflineView({ query, signal }) {
             h("h1", {}, "Roofline"),
             deviceTabs(devices, selected, (model) => address("roofline", { device: model })),
             h("p", { class: "quiet" }, "The newest verified result of each case",
-                watched.length > 0 && " on the watched branches", ", under the ",
+                main.length > 0 && " on the main branch", ", under the ",
                 term("roofline", "roofs"), " of the device. The roofs follow from the recorded " +
                 "rates and their share of the ceiling; a point leads to its case."),
             all.length > 0 && h("div", { class: "tools" }, pick("Op", "op"), pick("Type", "dtype")),

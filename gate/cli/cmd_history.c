@@ -138,8 +138,7 @@ static enum gate_status collect(struct history *h, const char *device, struct ga
     const cJSON *model;
     if (device)
         return add_device(h, device, err);
-    const struct store_scope all = {NULL};
-    enum gate_status status = store_devices(h->store, &all, add_model, h, err);
+    enum gate_status status = store_devices(h->store, NULL, add_model, h, err);
     cJSON_ArrayForEach (model, h->models) {
         if (status == GATE_OK)
             status = add_device(h, model->valuestring, err);

@@ -11,11 +11,11 @@
 
 static const struct route routes[] = {
     {"runs",
-     {"device", "commit", "branch", "watched", "verdict", "limit", "after", "format"},
+     {"device", "commit", "branch", "main", "verdict", "limit", "after", "format"},
      get_runs},
     {"runs/", {"case", "format"}, get_document},
     {"cases",
-     {"device", "branch", "watched", "op", "dtype", "verdict", "q", "sort", "limit", "after",
+     {"device", "branch", "main", "op", "dtype", "verdict", "q", "sort", "limit", "after",
       "format"},
      get_cases},
     {"trends",
@@ -23,10 +23,10 @@ static const struct route routes[] = {
       "order", "points", "columns", "raw", "limit", "after", "format"},
      get_trends},
     {"compare", {"a", "b", "device", "format"}, get_compare},
-    {"leaderboard", {"device", "branch", "watched", "limit", "after", "format"}, get_leaderboard},
+    {"leaderboard", {"device", "branch", "main", "limit", "after", "format"}, get_leaderboard},
     {"bests", {"device", "limit", "after", "format"}, get_bests},
     {"bests/log", {"device", "case", "limit", "after", "format"}, get_best_log},
-    {"devices", {"branch", "watched", "format"}, get_devices},
+    {"devices", {"branch", "main", "format"}, get_devices},
     {"branches", {"limit", "format"}, get_branches},
     {"calibrations", {"device", "limit", "after", "format"}, get_calibrations},
     {"alerts", {"state", "device", "case", "kind", "limit", "after", "format"}, get_alerts},
@@ -90,10 +90,11 @@ bool api_parameters_are_known(struct call *c, const struct route *route)
     return !unknown;
 }
 
-void api_get(struct store *store, const struct watch_branches *watched,
-             const struct request *request, struct reply *reply)
+void api_get(struct store *store, const char *main_branch, const struct request *request,
+             struct reply *reply)
 {
-    struct call c = {.store = store, .watched = watched, .request = request, .reply = reply};
+    struct call c = {
+        .store = store, .main_branch = main_branch, .request = request, .reply = reply};
     const struct route *route = find_route(request->path, &c.rest);
     if (!route) {
         reply_problem(reply, 404, "There is no such address in the API.");

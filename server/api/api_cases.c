@@ -16,20 +16,6 @@ static void put_spark(struct emit *e, const struct store_case *row)
     emit_close(e, ']');
 }
 
-static void put_since(struct emit *e, const struct store_since *since)
-{
-    emit_key(e, "since");
-    emit_open(e, '{');
-    emit_known_string(e, "run", since->run_uuid);
-    emit_known_string(e, "commit", since->commit);
-    emit_key(e, "time_ms");
-    if (since->run_uuid[0] != '\0')
-        emit_integer(e, since->time_ms);
-    else
-        emit_null(e);
-    emit_close(e, '}');
-}
-
 static void put_case(struct emit *e, const struct store_case *row, int64_t alert)
 {
     emit_row_begin(e);
@@ -71,7 +57,6 @@ static void put_case(struct emit *e, const struct store_case *row, int64_t alert
         emit_integer(e, alert);
     else
         emit_null(e);
-    put_since(e, &row->since);
     if (e->form != EMIT_CSV)
         put_spark(e, row);
     emit_row_end(e);
@@ -125,7 +110,7 @@ static bool take_sort(struct call *c, enum store_case_sort *out)
 static bool take_query(struct call *c, char text[MAX_SEARCH + 1], struct store_case_query *q)
 {
     *q = (struct store_case_query){.after = request_parameter(c->request, "after")};
-    return take_scope(c, &q->scope) && take_device(c, false, &q->device_model) &&
+    return take_branch(c, &q->branch) && take_device(c, false, &q->device_model) &&
            take_name(c, "op", "_", 64, false, &q->op) &&
            take_name(c, "dtype", "_", 64, false, &q->dtype) && take_verdict(c, &q->verdict) &&
            take_words(c, text, q) && take_sort(c, &q->sort) &&

@@ -1,6 +1,7 @@
 /* api_devices.c: the device models with their epochs, and the branches; see api.h. */
 #include "api_private.h"
-#include "store/watch_branches.h"
+
+#include <string.h>
 
 #define BRANCHES_DEFAULT 200
 #define BRANCHES_MAX 1000
@@ -49,11 +50,11 @@ static bool device_row(void *context, const struct store_device *row)
 
 enum gate_status get_devices(struct call *c)
 {
-    struct store_scope scope;
-    if (!take_format(c) || !take_scope(c, &scope))
+    const char *branch;
+    if (!take_format(c) || !take_branch(c, &branch))
         return GATE_OK;
     list_open(c, "devices");
-    enum gate_status status = store_devices(c->store, &scope, device_row, c, &c->err);
+    enum gate_status status = store_devices(c->store, branch, device_row, c, &c->err);
     list_rows_end(c);
     if (list_lacks_header(c))
         put_device(c, &(struct store_device){0});
@@ -66,7 +67,7 @@ static void put_branch(struct call *c, const struct store_branch *row)
     struct emit *e = &c->emit;
     emit_row_begin(e);
     emit_known_string(e, "branch", row->name);
-    emit_bool_member(e, "watched", row->name && watch_has_branch(c->watched, row->name));
+    emit_bool_member(e, "main", row->name && strcmp(row->name, c->main_branch) == 0);
     emit_key(e, "newest");
     emit_open(e, '{');
     emit_string_member(e, "run", row->run_uuid);
@@ -87,7 +88,7 @@ enum gate_status get_branches(struct call *c)
     if (!take_format(c) || !take_number(c, "limit", BRANCHES_DEFAULT, 1, BRANCHES_MAX, &limit))
         return GATE_OK;
     list_open(c, "branches");
-    enum gate_status status = store_newest_branches(c->store, limit, branch_row, c, &c->err);
+    enum gate_status status = store_branches(c->store, limit, branch_row, c, &c->err);
     list_rows_end(c);
     if (list_lacks_header(c))
         put_branch(c, &(struct store_branch){0});

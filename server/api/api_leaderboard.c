@@ -64,16 +64,16 @@ static bool take_leader_key(struct call *c, char text[API_MAX_KEY + 1],
 enum gate_status get_leaderboard(struct call *c)
 {
     const char *device;
-    struct store_scope scope;
+    const char *branch;
     struct store_leader_key after;
     struct page page = {.call = c};
     char text[API_MAX_KEY + 1];
-    if (!take_format(c) || !take_scope(c, &scope) || !take_device(c, false, &device) ||
+    if (!take_format(c) || !take_branch(c, &branch) || !take_device(c, false, &device) ||
         !take_number(c, "limit", LEADERS_DEFAULT, 1, LEADERS_MAX, &page.limit) ||
         !take_leader_key(c, text, &after))
         return GATE_OK;
     list_open(c, "leaders");
-    enum gate_status status = store_leaderboard(c->store, &scope, device, after, page.limit + 1,
+    enum gate_status status = store_leaderboard(c->store, branch, device, after, page.limit + 1,
                                                 leader_row, &page, &c->err);
     if (list_rows_end(c))
         list_next(c, page.n > page.limit ? page.next : "");

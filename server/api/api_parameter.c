@@ -77,25 +77,20 @@ bool take_commit(struct call *c, const char **out)
 
 bool take_branch(struct call *c, const char **out)
 {
-    *out = request_parameter(c->request, "branch");
-    if (!*out || strlen(*out) <= MAX_TEXT)
-        return true;
-    reply_problem(c->reply, 400, "The parameter 'branch' is too long.");
-    return false;
-}
-
-bool take_scope(struct call *c, struct store_scope *out)
-{
     static const char *const words[] = {"0", "1"};
-    int watched = 0;
-    *out = (struct store_scope){.watched = c->watched};
-    if (!take_branch(c, &out->branch) || !take_word(c, "watched", words, 2, 0, &watched))
+    int is_main;
+    *out = request_parameter(c->request, "branch");
+    if (!take_word(c, "main", words, 2, 0, &is_main))
         return false;
-    out->watched_only = watched == 1;
-    if (!out->branch || !out->watched_only)
-        return true;
-    reply_problem(c->reply, 400, "The parameters 'branch' and 'watched' exclude each other.");
-    return false;
+    if (*out && (is_main || strlen(*out) > MAX_TEXT)) {
+        reply_problem(c->reply, 400,
+                      is_main ? "The parameters 'branch' and 'main' exclude each other."
+                              : "The parameter 'branch' is too long.");
+        return false;
+    }
+    if (is_main)
+        *out = c->main_branch;
+    return true;
 }
 
 void refuse_after(struct call *c)

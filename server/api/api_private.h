@@ -19,7 +19,7 @@
 /* One answer in the making. */
 struct call {
     struct store *store;
-    const struct watch_branches *watched;
+    const char *main_branch;
     const struct request *request;
     const char *rest; /* of the path, behind the route's */
     struct reply *reply;
@@ -55,9 +55,8 @@ bool take_case(struct call *c, bool required, const char **out);
 bool take_provider(struct call *c, const char **out);
 bool take_contract(struct call *c, const char **out);
 bool take_verdict(struct call *c, const char **out);
-bool take_commit(struct call *c, const char **out);       /* 7 to 40 digits */
-bool take_branch(struct call *c, const char **out);       /* any text that a document may have */
-bool take_scope(struct call *c, struct store_scope *out); /* branch= or watched= */
+bool take_commit(struct call *c, const char **out); /* 7 to 40 digits */
+bool take_branch(struct call *c, const char **out); /* branch=, or main=1: the main branch */
 
 /* A whole number from `min` to `max`. */
 bool take_number(struct call *c, const char *parameter, int64_t otherwise, int64_t min, int64_t max,

@@ -90,7 +90,7 @@ enum gate_status get_runs(struct call *c)
     struct store_run_filter filter;
     struct page page = {.call = c};
     if (!take_format(c) || !take_device(c, false, &filter.device_model) ||
-        !take_commit(c, &filter.commit) || !take_scope(c, &filter.scope) ||
+        !take_commit(c, &filter.commit) || !take_branch(c, &filter.branch) ||
         !take_verdict(c, &filter.verdict) ||
         !take_number(c, "limit", RUNS_DEFAULT, 1, RUNS_MAX, &page.limit) || !take_after(c, &after))
         return GATE_OK;

@@ -7,7 +7,7 @@
 #include "api_private.h"
 #include "ops/log.h"
 #include "report/report_units.h"
-#include "store/store_outside.h"
+#include "store/store_badge.h"
 #include "text/xml.h"
 
 #define PREFIX "/badge/"
@@ -51,12 +51,12 @@ static void say_verdict(struct badge *b, const char *verdict, const char *more)
     b->color = color_of(verdict);
 }
 
-static enum gate_status ask_device(struct store *store, const struct watch_branches *branches,
-                                   const char *device, struct badge *b, struct gate_error *err)
+static enum gate_status ask_device(struct store *store, const char *main_branch, const char *device,
+                                   struct badge *b, struct gate_error *err)
 {
     struct badge_facts facts;
     char more[40] = "";
-    enum gate_status status = store_badge_of_device(store, branches, device, &facts, err);
+    enum gate_status status = store_badge_of_device(store, main_branch, device, &facts, err);
     snprintf(b->label, sizeof(b->label), "kernels on %s", device);
     if (status != GATE_OK || facts.verdict[0] == '\0')
         return status;
@@ -67,14 +67,14 @@ static enum gate_status ask_device(struct store *store, const struct watch_branc
     return GATE_OK;
 }
 
-static enum gate_status ask_case(struct store *store, const struct watch_branches *branches,
+static enum gate_status ask_case(struct store *store, const char *main_branch,
                                  const struct badge_path *path, struct badge *b,
                                  struct gate_error *err)
 {
     struct badge_facts facts;
     char more[UNITS_MAX + 2] = ", ";
     enum gate_status status =
-        store_badge_of_case(store, branches, path->device, path->id, &facts, err);
+        store_badge_of_case(store, main_branch, path->device, path->id, &facts, err);
     snprintf(b->label, sizeof(b->label), "%s", path->id);
     if (status != GATE_OK || facts.verdict[0] == '\0')
         return status;
@@ -176,8 +176,8 @@ static bool parse(const char *path, struct badge_path *out)
            (device_len == len || is_name(out->id, "_./+-", 160));
 }
 
-void badge_get(struct store *store, const struct watch_branches *branches,
-               const struct request *request, struct reply *reply)
+void badge_get(struct store *store, const char *main_branch, const struct request *request,
+               struct reply *reply)
 {
     struct call c = {.store = store, .request = request, .reply = reply};
     struct badge badge = {.message = "unknown", .color = "#5f6773"};
@@ -192,8 +192,8 @@ void badge_get(struct store *store, const struct watch_branches *branches,
     if (!api_parameters_are_known(&c, &route))
         return;
     enum gate_status status = path.id[0] != '\0'
-                                  ? ask_case(store, branches, &path, &badge, &c.err)
-                                  : ask_device(store, branches, path.device, &badge, &c.err);
+                                  ? ask_case(store, main_branch, &path, &badge, &c.err)
+                                  : ask_device(store, main_branch, path.device, &badge, &c.err);
     if (status != GATE_OK) {
         log_message(LOG_LEVEL_ERROR, "%s", c.err.message);
         reply_problem(reply, 503, "The database cannot be read now; the server's log says why.");

@@ -10,7 +10,7 @@
 #include "ops/log.h"
 #include "report/report_units.h"
 #include "store/store_alert.h"
-#include "store/store_outside.h"
+#include "store/store_badge.h"
 #include "text/xml.h"
 
 #define ENTRIES 50

@@ -35,7 +35,7 @@ struct check {
     int64_t now_ms;
     int n_faults, n_warnings;
     int n_writers; /* tokens that let runs in */
-    int n_branches, n_watched;
+    bool has_runs, has_main;
 };
 
 static void fault(struct check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -141,11 +141,11 @@ static bool check_token(void *context, const struct store_token *t)
 
 /* ---- the database ---- */
 
-static bool check_branch(void *context, const char *branch)
+static bool check_branch(void *context, const struct store_branch *row)
 {
     struct check *c = context;
-    c->n_branches++;
-    c->n_watched += watch_has_branch(&c->options->http.watch, branch);
+    c->has_runs = true;
+    c->has_main |= strcmp(row->name, c->options->http.main_branch) == 0;
     return true;
 }
 
@@ -167,11 +167,13 @@ static enum gate_status check_store(struct check *c, struct gate_error *err)
     if (status == GATE_OK && c->n_writers == 0)
         warning(c, "tokens: there is none that lets runs in");
     if (status == GATE_OK)
-        status = store_branches(store, check_branch, c, err);
-    if (status == GATE_OK && c->n_branches > 0 && c->n_watched == 0)
-        warning(c,
-                "watch: no run is of a branch that is watched, so none raises an alert: name the "
-                "main branch by --watch-branch");
+        status = store_branches(store, INT64_MAX, check_branch, c, err);
+    if (status == GATE_OK && c->has_runs && !c->has_main)
+        warning(
+            c,
+            "alerts: no run is of the main branch '%.200s', so none raises an alert: name it by "
+            "--main-branch",
+            c->options->http.main_branch);
     store_close(store);
     return status;
 }

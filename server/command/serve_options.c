@@ -16,7 +16,7 @@ static const struct option options[] = {
     {"tls-cert", required_argument, NULL, 'c'},
     {"tls-key", required_argument, NULL, 'k'},
     {"keep-samples", required_argument, NULL, 'e'},
-    {"watch-branch", required_argument, NULL, 'b'},
+    {"main-branch", required_argument, NULL, 'b'},
     {"webhook", required_argument, NULL, 'u'},
     {"webhook-secret-file", required_argument, NULL, 's'},
     {"read-rate", required_argument, NULL, 'r'},
@@ -44,18 +44,6 @@ static enum gate_status take_level(const char *text, enum log_level *out, struct
                      text);
 }
 
-static enum gate_status take_branch(const char *value, struct watch_branches *out,
-                                    struct gate_error *err)
-{
-    if (out->n == WATCH_MAX_BRANCHES)
-        return gate_fail(err, GATE_USAGE,
-                         "--watch-branch may be given %d times; * and ? in a "
-                         "name stand for other characters",
-                         WATCH_MAX_BRANCHES);
-    out->pattern[out->n++] = value;
-    return GATE_OK;
-}
-
 static enum gate_status take(void *context, int letter, const char *value, struct gate_error *err)
 {
     struct serve_options *a = context;
@@ -80,7 +68,8 @@ static enum gate_status take(void *context, int letter, const char *value, struc
         h->tls_key = value;
         return GATE_OK;
     case 'b':
-        return take_branch(value, &h->watch, err);
+        h->main_branch = value;
+        return GATE_OK;
     case 'u':
         h->webhook = value;
         return GATE_OK;
@@ -134,6 +123,7 @@ enum gate_status serve_options_parse(int argc, char **argv, const char *usage,
         .listen = DEFAULT_LISTEN,
         .log = LOG_LEVEL_INFO,
         .http = {.listen_fd = -1,
+                 .main_branch = "main",
                  .read_rate = 2000,
                  .write_rate = 20,
                  .max_connections = 256,

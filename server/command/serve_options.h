@@ -23,11 +23,9 @@
     "                        than twice as long for its headers, four times for its body\n"        \
     "  --keep-samples TIME   drop the raw samples of runs that are older, such as 90d; without\n"  \
     "                        it they are kept for ever\n"                                          \
-    "  --watch-branch NAME   raise alerts by the runs of this branch, and show them on badges; "   \
-    "may\n"                                                                                        \
-    "                        be given up to 16 times, NAME may have * and ?, and '' is of runs\n"  \
-    "                        that name no branch. Without it: main, master and runs that name\n"   \
-    "                        none. Others are shown, but not on badges\n"                          \
+    "  --main-branch NAME    whose runs raise alerts and are shown on badges and, unless "         \
+    "another\n"                                                                                    \
+    "                        is chosen, on the page (main)\n"                                      \
     "  --webhook URL         tell it of alerts, by signed POSTs (server/watch/webhook.h)\n"        \
     "  --webhook-secret-file FILE  what they are signed with\n"                                    \
     "  --log LEVEL           error, warning, info (the default) or request: one line for each\n"   \

@@ -164,7 +164,8 @@ static enum gate_status watch_runs(struct http *h, struct store *store, enum wri
 {
     bool more = false;
     int64_t newest_id = 0, watched_id = 0;
-    enum gate_status status = watch_pending(store, &h->options.watch, WATCH_TRACKS, &more, err);
+    const struct watch_branches watched = {1, {h->options.main_branch}};
+    enum gate_status status = watch_pending(store, &watched, WATCH_TRACKS, &more, err);
     if (status == GATE_OK)
         status = store_watch_runs(store, &newest_id, &watched_id, err);
     if (status != GATE_OK)
@@ -201,19 +202,16 @@ static enum gate_status open_webhook(struct http *h, struct gate_error *err)
     return options.url ? webhook_open(&options, &h->webhook, err) : GATE_OK;
 }
 
-/* Answers depend on the program, and badges on what is watched. */
+/* Answers depend on the program and on which branch is the main one. */
 static enum gate_status open_tagger(struct http *h, struct gate_error *err)
 {
-    const struct watch_branches *watch = &h->options.watch;
     char program[65];
     struct buf speaker;
     enum gate_status status = file_sha256("/proc/self/exe", program, err);
     if (status != GATE_OK)
         return status;
-    buf_init(&speaker, (size_t)4 << 20); /* more than arguments may have */
-    buf_puts(&speaker, program);
-    for (size_t i = 0; i < watch->n; i++)
-        buf_printf(&speaker, "\n%s", watch->pattern[i]);
+    buf_init(&speaker, (size_t)4 << 20); /* more than an argument may have */
+    buf_printf(&speaker, "%s\n%s", program, h->options.main_branch);
     status = speaker.failed ? gate_fail(err, GATE_INTERNAL, "out of memory")
                             : tagger_open(h->options.db, speaker.data, &h->tagger, err);
     buf_release(&speaker);

@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "store/watch_branches.h"
 
 struct http;
 
@@ -22,7 +21,7 @@ struct http_options {
     const char *artifacts; /* folder of the artifacts, made when it is not there */
     const char *tls_cert;  /* PEM files, both or none */
     const char *tls_key;
-    struct watch_branches watch;
+    const char *main_branch;    /* whose runs raise alerts */
     const char *webhook;        /* an address that is told of alerts (webhook.h), or NULL */
     const char *webhook_secret; /* file */
     int64_t keep_samples_ms;    /* raw samples of older runs are dropped; 0: never */
@@ -38,8 +37,7 @@ struct http_options {
 enum gate_status http_start(const struct http_options *options, struct http **out,
                             struct gate_error *err);
 
-/* To be called about once a second: closes the connections that are past their deadline, and lets
- * go of the states of the database that idle readers hold. */
+/* To be called about once a second: closes the connections that are past their deadline. */
 void http_tick(struct http *h);
 
 /* Does the writer go on? What a watchdog wants to know. */

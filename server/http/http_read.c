@@ -76,9 +76,9 @@ static void answer_from_store(struct http *h, const struct exchange *x, const st
     struct store *store = http_take_store(h);
     reply->etag = *tag;
     if (api_owns(x->request.path))
-        api_get(store, &h->options.watch, &x->request, reply);
+        api_get(store, h->options.main_branch, &x->request, reply);
     else if (badge_owns(x->request.path))
-        badge_get(store, &h->options.watch, &x->request, reply);
+        badge_get(store, h->options.main_branch, &x->request, reply);
     else
         feed_get(store, &x->request, reply);
     http_give_store(h, store);

@@ -86,15 +86,6 @@ void store_batch_rollback(struct store *s); /* nothing to undo is fine */
 void store_defer_checkpoints(struct store *s);
 enum gate_status store_checkpoint(struct store *s, bool is_busy, struct gate_error *err);
 
-struct watch_branches; /* watch_branches.h */
-
-/* Of which branches something is told; {NULL}: of all. */
-struct store_scope {
-    const struct watch_branches *watched; /* which are; needed by who asks about them */
-    bool watched_only;
-    const char *branch; /* this one only, "" is of runs that name none; NULL: any */
-};
-
 struct store_run {
     const char *uuid;
     int64_t time_ms;
@@ -115,13 +106,6 @@ struct store_run {
 
 #define STORE_SPARK 24
 
-/* Since when a result is what it is: the first run of the stretch. */
-struct store_since {
-    int64_t time_ms;
-    char run_uuid[37]; /* "": not known */
-    char commit[41];
-};
-
 /* A case on a device model, with its newest result. Numbers are 0 where they are not known. */
 struct store_case {
     int64_t track; /* names the case on this device model, see store_track() */
@@ -130,13 +114,12 @@ struct store_case {
     const char *dtype;
     const char *device_model;
     int64_t n_runs; /* of any branch */
-    /* of the newest run of the scope that has the case; p50_ns is 0 when it was not timed */
+    /* of the newest run of the branch that has the case; p50_ns is 0 when it was not timed */
     int64_t time_ms;
     const char *run_uuid;
     const char *commit;
     const char *branch;
     const char *verdict;
-    struct store_since since; /* store_since.h; of a regression and of a wrong result */
     double p50_ns, best_p50_ns, tflops, ceiling; /* the best's as measured in that run, if it was */
     const char *contract;
     const char *reason; /* why the verdict */
@@ -146,7 +129,7 @@ struct store_case {
     const char *peer;                 /* the fastest provider of that run, "" for none */
     double peer_ratio;                /* p50 over that provider's, paired where it was; 0: none */
     double gbps, control_ns, rel_err, threshold;
-    /* p50 of the candidate's newest points in that contract and scope, oldest first */
+    /* p50 of the candidate's newest points in that contract and branch, oldest first */
     int n_spark;
     double spark_ns[STORE_SPARK];
 };
@@ -163,7 +146,7 @@ enum store_case_sort {
 
 /* Filters are NULL for "any". */
 struct store_case_query {
-    struct store_scope scope;
+    const char *branch; /* "": of runs that name none */
     const char *device_model;
     const char *op;
     const char *dtype;
@@ -221,7 +204,7 @@ struct store_leader_key {
 struct store_device {
     const char *model;
     int64_t n_runs;          /* of any branch */
-    struct store_run newest; /* its newest run of the scope */
+    struct store_run newest; /* its newest run of the branch that was asked for */
 };
 
 /* A branch with its newest run. */
@@ -242,7 +225,7 @@ typedef bool (*store_point_fn)(void *context, const struct store_point *row);
 typedef bool (*store_leader_fn)(void *context, const struct store_leader *row);
 typedef bool (*store_device_fn)(void *context, const struct store_device *row);
 typedef bool (*store_epoch_fn)(void *context, int64_t from_ms, const char *epoch);
-typedef bool (*store_branch_fn)(void *context, const char *branch);
+typedef bool (*store_branch_fn)(void *context, const struct store_branch *row);
 typedef bool (*store_document_fn)(void *context, const char *text, size_t len);
 
 /* A position in the list of runs, newest first; rows start after it. {INT64_MAX, ""}: the start. */
@@ -253,7 +236,7 @@ struct store_run_key {
 
 /* Filters are NULL for "any". The commit may be a prefix, of one commit: else there is no run. */
 struct store_run_filter {
-    struct store_scope scope;
+    const char *branch; /* "": of runs that name none */
     const char *device_model;
     const char *commit;
     const char *verdict;
@@ -263,13 +246,9 @@ struct store_run_filter {
 enum gate_status store_runs(struct store *s, const struct store_run_filter *filter,
                             struct store_run_key after, int64_t limit, store_run_fn fn,
                             void *context, struct gate_error *err);
-/* The branches that runs are of, by name; "" is of those that name none. */
-enum gate_status store_branches(struct store *s, store_branch_fn fn, void *context,
-                                struct gate_error *err);
 /* The `limit` branches of the newest runs, newest first. */
-typedef bool (*store_branch_row_fn)(void *context, const struct store_branch *row);
-enum gate_status store_newest_branches(struct store *s, int64_t limit, store_branch_row_fn fn,
-                                       void *context, struct gate_error *err);
+enum gate_status store_branches(struct store *s, int64_t limit, store_branch_fn fn, void *context,
+                                struct gate_error *err);
 /*
  * One run, by its uuid (a unique prefix of at least 4 characters will do), or by a prefix of at
  * least 7 digits of its commit: then the newest run of that on the device model (NULL: on any).
@@ -291,11 +270,10 @@ enum gate_status store_trend(struct store *s, const char *case_id, const char *d
                              const char *provider, int64_t limit, store_point_fn fn, void *context,
                              struct gate_error *err);
 /* For each case, device model and provider the lowest verified p50 of the newest contract, by case,
- * device model and time; device_model NULL: any; scope NULL: of all branches. */
-enum gate_status store_leaderboard(struct store *s, const struct store_scope *scope,
-                                   const char *device_model, struct store_leader_key after,
-                                   int64_t limit, store_leader_fn fn, void *context,
-                                   struct gate_error *err);
+ * device model and time; branch and device_model NULL: any. */
+enum gate_status store_leaderboard(struct store *s, const char *branch, const char *device_model,
+                                   struct store_leader_key after, int64_t limit, store_leader_fn fn,
+                                   void *context, struct gate_error *err);
 /* The document of one run; GATE_USAGE when there is none of that uuid (a unique prefix of at
  * least 4 characters will do). */
 enum gate_status store_document(struct store *s, const char *uuid, store_document_fn fn,
@@ -303,8 +281,8 @@ enum gate_status store_document(struct store *s, const char *uuid, store_documen
 /* All documents, oldest first. */
 enum gate_status store_documents(struct store *s, store_document_fn fn, void *context,
                                  struct gate_error *err);
-/* The device models that have runs of the scope, the one with the newest of these first. */
-enum gate_status store_devices(struct store *s, const struct store_scope *scope, store_device_fn fn,
+/* The device models that have runs of the branch (NULL: any), the one with the newest first. */
+enum gate_status store_devices(struct store *s, const char *branch, store_device_fn fn,
                                void *context, struct gate_error *err);
 /* From when on a device model had which epoch (driver, runtime, power limit), oldest first. */
 enum gate_status store_epochs(struct store *s, const char *device_model, store_epoch_fn fn,

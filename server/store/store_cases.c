@@ -2,19 +2,20 @@
  * store_cases.c: the cases with their newest results, filtered, sorted and in pages; see store.h.
  *
  * The tracks are read whole, because they are counted by verdict too, but only the columns that
- * the order needs; the rest is read for the rows of the page. A track has its newest result of any
- * branch; where that is not within the scope, the branches of the scope may have kept one. Where a
- * page ends is told by the key of its last row, so that results which come in between neither
- * repeat nor hide a case.
+ * the order needs; the rest is read for the rows of the page. A page begins behind the key of the
+ * last row of the page before, so that results which come in between neither repeat nor hide a
+ * case.
  */
 #include "store_private.h"
-#include "store_since.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Points of any branch that are read for a curve: between two of a branch there may be many. */
+#define SPARK_READ (24 * STORE_SPARK)
 
 /* What a row is sorted by: the class, then the value, then the name, all rising. */
 struct key {
@@ -29,16 +30,11 @@ struct row {
     struct key key;
     char *names; /* name, NUL, device, NUL; owned */
     int verdict;
-    int64_t time_ms, run_id;
-    const char *branch; /* that keeps it; NULL: it is the track's own */
 };
 
 struct cases {
     const struct store_case_query *query;
     struct store_case_page *page;
-    struct scope_runs scope;
-    struct buf branches; /* of the scope */
-    const char *branch;  /* whose results are being read, or NULL */
     struct row *rows;
     size_t n;
     size_t cap;
@@ -69,8 +65,8 @@ static int badness(int verdict, bool slower)
     return class == 5 && slower ? 4 : class;
 }
 
-/* Columns of TRACK_COLUMNS: id, name, op, dtype, device, verdict, ratio, p50, time, whether an open
- * alert says that it is slower, run, the track's own run. */
+/* Columns of SQL_TRACKS: id, name, op, dtype, device, verdict, ratio, p50, time, whether an open
+ * alert says that it is slower. */
 static void set_order(struct query *q, enum store_case_sort sort, struct key *key)
 {
     switch (sort) {
@@ -113,9 +109,6 @@ static bool keep(struct cases *c, struct query *q)
         .key = {.name = names, .device = names + len + 1, .track = column_int(q, 0)},
         .names = names,
         .verdict = (int)column_int(q, 5),
-        .time_ms = column_int(q, 8),
-        .run_id = column_int(q, 10),
-        .branch = c->branch,
     };
     set_order(q, c->query->sort, &row->key);
     return true;
@@ -134,71 +127,14 @@ static bool has_words(const struct store_case_query *w, const char *name, const 
     return true;
 }
 
-/* Of the results of branches those of a track whose own is within the scope are older. */
-static bool is_within(struct cases *c, struct query *q)
-{
-    return scope_has_run(&c->scope, column_int(q, 11)) == (c->branch == NULL);
-}
-
 static bool track_row(struct query *q, void *call)
 {
     struct cases *c = call;
     const struct store_case_query *w = c->query;
     if (is_or_any(w->op, column_text(q, 2)) && is_or_any(w->dtype, column_text(q, 3)) &&
-        has_words(w, column_text(q, 1), column_text(q, 4)) && is_within(c, q))
+        has_words(w, column_text(q, 1), column_text(q, 4)))
         c->no_memory = !keep(c, q);
-    return !c->no_memory && c->scope.status == GATE_OK;
-}
-
-static enum gate_status read_rows(struct store *s, struct query *q, struct cases *c,
-                                  struct gate_error *err)
-{
-    enum gate_status status = store_each_row(s, q, track_row, c, err);
-    if (status == GATE_OK && c->no_memory)
-        status = gate_fail(err, GATE_INTERNAL, "out of memory");
-    return status == GATE_OK ? c->scope.status : status;
-}
-
-/* The newest of each track first. */
-static int compare_tracks(const void *a, const void *b)
-{
-    const struct row *x = a, *y = b;
-    if (x->key.track != y->key.track)
-        return x->key.track < y->key.track ? -1 : 1;
-    if (x->time_ms != y->time_ms)
-        return x->time_ms < y->time_ms ? 1 : -1;
-    return (x->run_id < y->run_id) - (x->run_id > y->run_id);
-}
-
-/* Where a track has results of several branches. */
-static void keep_newest(struct cases *c)
-{
-    size_t n = 0;
-    if (c->n > 0)
-        qsort(c->rows, c->n, sizeof(*c->rows), compare_tracks);
-    for (size_t i = 0; i < c->n; i++) {
-        if (n > 0 && c->rows[i].key.track == c->rows[n - 1].key.track)
-            free(c->rows[i].names);
-        else
-            c->rows[n++] = c->rows[i];
-    }
-    c->n = n;
-}
-
-/* The results that branches of the scope have where the track's own is of another one. */
-static enum gate_status read_branches(struct store *s, struct cases *c, struct gate_error *err)
-{
-    enum gate_status status = scope_branches(s, &c->query->scope, &c->branches, err);
-    const char *name = NULL;
-    while (status == GATE_OK && (name = scope_next_branch(&c->branches, name))) {
-        c->branch = name;
-        struct query q = query_begin(s, SQL_TRACKS_OF_BRANCH);
-        bind_text(&q, name);
-        bind_text_or_null(&q, c->query->device_model);
-        status = read_rows(s, &q, c, err);
-    }
-    keep_newest(c);
-    return status;
+    return !c->no_memory;
 }
 
 static void count_verdicts(struct cases *c)
@@ -217,13 +153,12 @@ static void count_verdicts(struct cases *c)
 
 static enum gate_status read_tracks(struct store *s, struct cases *c, struct gate_error *err)
 {
-    const char *device = c->query->device_model;
-    struct query q = query_begin(s, device ? SQL_TRACKS_OF_DEVICE : SQL_TRACKS);
-    if (device)
-        bind_text(&q, device);
-    enum gate_status status = read_rows(s, &q, c, err);
-    if (status == GATE_OK && !scope_is_open(&c->query->scope))
-        status = read_branches(s, c, err);
+    struct query q = query_begin(s, SQL_TRACKS);
+    bind_text_or_null(&q, c->query->branch);
+    bind_text_or_null(&q, c->query->device_model);
+    enum gate_status status = store_each_row(s, &q, track_row, c, err);
+    if (status == GATE_OK && c->no_memory)
+        status = gate_fail(err, GATE_INTERNAL, "out of memory");
     count_verdicts(c);
     return status;
 }
@@ -266,6 +201,14 @@ static bool names_row(struct query *q, void *call)
     return true;
 }
 
+static struct query begin_case(struct store *s, int64_t track, const char *branch)
+{
+    struct query q = query_begin(s, SQL_CASE);
+    bind_int(&q, track);
+    bind_text_or_null(&q, branch);
+    return q;
+}
+
 /* The first row behind the page before. */
 static enum gate_status find_start(struct store *s, const struct cases *c, size_t *start,
                                    struct gate_error *err)
@@ -277,8 +220,7 @@ static enum gate_status find_start(struct store *s, const struct cases *c, size_
         return GATE_OK;
     if (!parse_after(c->query->after, &after))
         return gate_fail(err, GATE_USAGE, "'%.80s' is not the end of a page", c->query->after);
-    struct query q = query_begin(s, SQL_CASE);
-    bind_int(&q, after.track);
+    struct query q = begin_case(s, after.track, NULL);
     enum gate_status status = store_each_row(s, &q, names_row, &names, err);
     if (status == GATE_OK && names.name[0] == '\0')
         status = gate_fail(err, GATE_USAGE, "'%.80s' is not the end of a page", c->query->after);
@@ -295,14 +237,35 @@ static enum gate_status find_start(struct store *s, const struct cases *c, size_
 
 struct one_case {
     struct store *store;
-    struct scope_runs *spark; /* runs of these scopes count */
-    struct scope_runs *since;
+    const char *branch;
     store_case_fn fn;
     void *context;
     bool go_on;
     enum gate_status status;
     struct gate_error *err;
 };
+
+/* Newest first; they are put in from the end. */
+static bool spark_row(struct query *q, void *call)
+{
+    struct store_case *row = call;
+    row->spark_ns[STORE_SPARK - ++row->n_spark] = (double)column_int(q, 0) / 1e3;
+    return row->n_spark < STORE_SPARK;
+}
+
+static enum gate_status read_spark(const struct one_case *c, int64_t series_id,
+                                   struct store_case *row)
+{
+    struct query q = query_begin(c->store, SQL_NEWEST_POINTS);
+    bind_int(&q, series_id);
+    bind_text_or_null(&q, c->branch);
+    bind_int(&q, STORE_SPARK);
+    bind_int(&q, SPARK_READ);
+    enum gate_status status = store_each_row(c->store, &q, spark_row, row, c->err);
+    memmove(row->spark_ns, row->spark_ns + STORE_SPARK - row->n_spark,
+            (size_t)row->n_spark * sizeof(row->spark_ns[0]));
+    return status;
+}
 
 static bool case_row(struct query *q, void *call)
 {
@@ -338,33 +301,16 @@ static bool case_row(struct query *q, void *call)
         .track = column_int(q, 28),
         .branch = column_text(q, 29),
     };
-    int64_t series_id = column_int(q, 27);
-    c->status = store_spark(c->store, c->spark, series_id, &row, c->err);
-    if (c->status == GATE_OK)
-        c->status = store_since(c->store, c->since, series_id, &row, c->err);
+    c->status = read_spark(c, column_int(q, 27), &row);
     c->go_on = c->status == GATE_OK && c->fn(c->context, &row);
     return false;
-}
-
-static struct query begin_case(struct store *s, const struct row *row)
-{
-    struct query q = query_begin(s, row->branch ? SQL_CASE_OF_BRANCH : SQL_CASE);
-    bind_int(&q, row->key.track);
-    if (row->branch)
-        bind_text(&q, row->branch);
-    return q;
 }
 
 static enum gate_status tell_rows(struct store *s, struct cases *c, size_t start, store_case_fn fn,
                                   void *context, struct gate_error *err)
 {
-    /* Who asks for all branches wants to know since when it is so in the watched ones. */
-    struct store_scope since_scope = c->query->scope;
-    since_scope.watched_only = !since_scope.branch && since_scope.watched;
-    struct scope_runs since = {.store = s, .scope = &since_scope, .err = err};
     struct one_case one = {.store = s,
-                           .spark = &c->scope,
-                           .since = &since,
+                           .branch = c->query->branch,
                            .fn = fn,
                            .context = context,
                            .go_on = true,
@@ -374,7 +320,7 @@ static enum gate_status tell_rows(struct store *s, struct cases *c, size_t start
     for (; end < c->n && (int64_t)(end - start) < c->query->limit; end++) {
         if (!one.go_on || status != GATE_OK)
             break;
-        struct query q = begin_case(s, &c->rows[end]);
+        struct query q = begin_case(s, c->rows[end].key.track, one.branch);
         status = store_each_row(s, &q, case_row, &one, err);
         if (status == GATE_OK)
             status = one.status;
@@ -388,8 +334,7 @@ enum gate_status store_cases(struct store *s, const struct store_case_query *que
                              store_case_fn fn, void *context, struct store_case_page *page,
                              struct gate_error *err)
 {
-    struct cases c = {
-        .query = query, .page = page, .scope = {.store = s, .scope = &query->scope, .err = err}};
+    struct cases c = {.query = query, .page = page};
     size_t start = 0;
     *page = (struct store_case_page){0};
     enum gate_status status = store_check_limit(query->limit, err);
@@ -404,6 +349,5 @@ enum gate_status store_cases(struct store *s, const struct store_case_query *que
     for (size_t i = 0; i < c.n; i++)
         free(c.rows[i].names);
     free(c.rows);
-    buf_release(&c.branches);
     return status;
 }

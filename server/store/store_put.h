@@ -38,10 +38,9 @@ struct put {
 /* A track that the run has, as it was before. */
 struct put_track {
     int64_t id;
-    bool newest;       /* no run of the track that is stored is newer than this one */
-    bool other_branch; /* its newest result is of another branch than this run */
-    int64_t point_ms;  /* -1: it has none */
-    bool moves_point;  /* this run has its newest point */
+    bool newest;      /* no run of the track that is stored is newer than this one */
+    int64_t point_ms; /* -1: it has none */
+    bool moves_point; /* this run has its newest point */
 };
 
 /* store_put_case.c: the track of a case, made where there is none, and the case's rows of it. */

@@ -23,7 +23,6 @@ static bool track_row(struct query *q, void *call)
                        (f->put->time_ms == time_ms && f->put->run_id > column_int(q, 3));
     if (sqlite3_column_type(q->stmt, 4) != SQLITE_NULL)
         f->track->point_ms = column_int(q, 4);
-    f->track->other_branch = column_int(q, 5) != 0;
     return true;
 }
 
@@ -43,6 +42,7 @@ static enum gate_status make_track(const struct put *p, int64_t case_id, int64_t
     bind_int(&q, p->device_id);
     bind_int(&q, p->time_ms);
     bind_int(&q, p->run_id);
+    bind_text(&q, p->branch);
     return store_finish_new(p->store, &q, id, p->err);
 }
 
@@ -54,7 +54,6 @@ enum gate_status put_case_track(const struct put *p, const struct run_case *c,
     struct query q = query_begin(p->store, SQL_FIND_TRACK);
     bind_text(&q, c->id);
     bind_int(&q, p->device_id);
-    bind_text(&q, p->branch);
     enum gate_status status = store_each_row(p->store, &q, track_row, &found, p->err);
     if (status == GATE_OK && found.case_id == 0)
         status = make_case(p, c, &found.case_id);
@@ -63,86 +62,52 @@ enum gate_status put_case_track(const struct put *p, const struct run_case *c,
     return status;
 }
 
-/* The columns of a result, of a track or of a branch. */
-static void bind_newest(const struct put *p, struct query *q, const struct run_case *c,
-                        const struct put_track *track, int64_t series_id)
+/* The newest result of the branch, unless it has a newer one. */
+static enum gate_status put_newest_result(const struct put *p, const struct run_case *c,
+                                          const struct put_track *track, int64_t series_id)
 {
     static const struct run_arm none = {.rel_fro = NAN};
     const struct run_arm *arm = c->candidate ? c->candidate : &none;
     double threshold = json_number(json_member(p->document, "policy"), "threshold", 0.0);
 
-    bind_int(q, track->id);
-    bind_int(q, p->time_ms);
-    bind_int(q, p->run_id);
-    bind_int(q, c->verdict);
-    bind_text(q, c->reason);
-    bind_id_or_null(q, series_id);
-    bind_positive_or_null(q, c->threshold != 0.0 ? c->threshold : threshold);
-    bind_positive_or_null(q, arm->p50_ns);
-    bind_positive_or_null(q, arm->p50_lo_ns);
-    bind_positive_or_null(q, arm->p50_hi_ns);
-    bind_positive_or_null(q, arm->tflops);
-    bind_positive_or_null(q, arm->gbps);
-    bind_positive_or_null(q, arm->ceiling);
-    bind_positive_or_null(q, c->best_p50_ns);
-    bind_positive_or_null(q, c->ratio);
-    bind_positive_or_null(q, c->ratio_lo);
-    bind_positive_or_null(q, c->ratio_hi);
-    bind_positive_or_null(q, c->mde);
-    bind_text(q, c->peer);
-    bind_positive_or_null(q, c->peer_ratio);
-    bind_positive_or_null(q, c->control_ns);
-    bind_real(q, arm->rel_fro);
-}
-
-/* What the run takes the place of. */
-static enum gate_status keep_newest(const struct put *p, const struct put_track *track)
-{
-    struct query q = query_begin(p->store, SQL_KEEP_RESULT);
+    struct query q = query_begin(p->store, SQL_PUT_NEWEST_RESULT);
     bind_int(&q, track->id);
-    return store_finish(p->store, &q, p->err);
-}
-
-static enum gate_status put_newest(const struct put *p, const struct run_case *c,
-                                   const struct put_track *track, int64_t series_id)
-{
-    enum gate_status status = track->other_branch ? keep_newest(p, track) : GATE_OK;
-    if (status != GATE_OK)
-        return status;
-    struct query q = query_begin(p->store, SQL_NEWEST_OF_TRACK);
-    bind_newest(p, &q, c, track, series_id);
-    if (track->moves_point) {
-        bind_int(&q, p->time_ms);
-        bind_text(&q, p->contract);
-    }
-    return store_finish(p->store, &q, p->err);
-}
-
-/* It may be the newest of its branch all the same. */
-static enum gate_status put_late_result(const struct put *p, const struct run_case *c,
-                                        const struct put_track *track, int64_t series_id)
-{
-    struct query q = query_begin(p->store, SQL_PUT_LATE_RESULT);
-    bind_newest(p, &q, c, track, series_id);
+    bind_int(&q, p->time_ms);
+    bind_int(&q, p->run_id);
+    bind_int(&q, c->verdict);
+    bind_text(&q, c->reason);
+    bind_id_or_null(&q, series_id);
+    bind_positive_or_null(&q, c->threshold != 0.0 ? c->threshold : threshold);
+    bind_positive_or_null(&q, arm->p50_ns);
+    bind_positive_or_null(&q, arm->p50_lo_ns);
+    bind_positive_or_null(&q, arm->p50_hi_ns);
+    bind_positive_or_null(&q, arm->tflops);
+    bind_positive_or_null(&q, arm->gbps);
+    bind_positive_or_null(&q, arm->ceiling);
+    bind_positive_or_null(&q, c->best_p50_ns);
+    bind_positive_or_null(&q, c->ratio);
+    bind_positive_or_null(&q, c->ratio_lo);
+    bind_positive_or_null(&q, c->ratio_hi);
+    bind_positive_or_null(&q, c->mde);
+    bind_text(&q, c->peer);
+    bind_positive_or_null(&q, c->peer_ratio);
+    bind_positive_or_null(&q, c->control_ns);
+    bind_real(&q, arm->rel_fro);
     bind_text(&q, p->branch);
     return store_finish(p->store, &q, p->err);
 }
 
-/* A run that is older than the newest of the track, which may have no points. */
-static enum gate_status put_late(const struct put *p, const struct run_case *c,
-                                 const struct put_track *track, int64_t series_id)
+static enum gate_status add_to_track(const struct put *p, const struct put_track *track)
 {
-    struct query q = query_begin(p->store, SQL_COUNT_TRACK);
+    struct query q = query_begin(p->store, SQL_ADD_TO_TRACK);
     bind_int(&q, track->id);
-    enum gate_status status = store_finish(p->store, &q, p->err);
-    if (status == GATE_OK && track->other_branch)
-        status = put_late_result(p, c, track, series_id);
-    if (status != GATE_OK || !track->moves_point)
-        return status;
-    q = query_begin(p->store, SQL_POINTS_OF_TRACK);
-    bind_int(&q, track->id);
-    bind_int(&q, p->time_ms);
-    bind_text(&q, p->contract);
+    bind_id_or_null(&q, track->newest ? p->time_ms : 0);
+    bind_id_or_null(&q, track->newest ? p->run_id : 0);
+    bind_text_or_null(&q, track->newest ? p->branch : NULL);
+    if (track->moves_point) {
+        bind_int(&q, p->time_ms);
+        bind_text(&q, p->contract);
+    }
     return store_finish(p->store, &q, p->err);
 }
 
@@ -181,7 +146,7 @@ enum gate_status put_case(const struct put *p, const struct run_case *c, struct 
         status = put_result(p, c, track->id, series_id);
     if (status == GATE_OK)
         status = put_wrong(p, c, track->id);
-    if (status != GATE_OK)
-        return status;
-    return track->newest ? put_newest(p, c, track, series_id) : put_late(p, c, track, series_id);
+    if (status == GATE_OK)
+        status = put_newest_result(p, c, track, series_id);
+    return status == GATE_OK ? add_to_track(p, track) : status;
 }

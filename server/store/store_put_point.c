@@ -125,32 +125,21 @@ static enum gate_status put_row(const struct put *p, const struct run_case *c,
     return store_finish(p->store, &q, p->err);
 }
 
-static enum gate_status put_leader_row(const struct put *p, enum store_sql id, int64_t p50_ps,
-                                       int index, int64_t series_id)
-{
-    struct query q = query_begin(p->store, id);
-    bind_int(&q, series_id);
-    bind_int(&q, p50_ps);
-    bind_int(&q, p->time_ms);
-    bind_int(&q, p->run_id);
-    bind_int(&q, index);
-    if (id == SQL_PUT_BRANCH_LEADER)
-        bind_text(&q, p->branch);
-    return store_finish(p->store, &q, p->err);
-}
-
-/* Mostly the leader of the branch is faster, and stays; who does not lead that leads nothing. */
+/* Mostly the leader of the branch is faster, and stays. */
 static enum gate_status put_leader(const struct put *p, const struct run_arm *arm,
                                    const struct put_series *series)
 {
     int64_t p50_ps = picoseconds(arm->p50_ns);
     if (series->leader_ps > 0 && series->leader_ps < p50_ps)
         return GATE_OK;
-    enum gate_status status =
-        put_leader_row(p, SQL_PUT_BRANCH_LEADER, p50_ps, arm->index, series->id);
-    if (status == GATE_OK)
-        status = put_leader_row(p, SQL_PUT_LEADER, p50_ps, arm->index, series->id);
-    return status;
+    struct query q = query_begin(p->store, SQL_PUT_LEADER);
+    bind_int(&q, series->id);
+    bind_int(&q, p50_ps);
+    bind_int(&q, p->time_ms);
+    bind_int(&q, p->run_id);
+    bind_int(&q, arm->index);
+    bind_text(&q, p->branch);
+    return store_finish(p->store, &q, p->err);
 }
 
 static enum gate_status put_point(const struct put *p, const struct run_case *c,

@@ -1,14 +1,10 @@
 /* store_query.c: runs, documents, leaders; see store.h. Columns are those of store_sql.c.
  */
-#include "base/json.h"
 #include "store_pack.h"
 #include "store_private.h"
-#include "store_scope.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define MAX_BRANCH 1603 /* bytes, as the schema of a run has it */
 
 static int count(struct query *q, int column)
 {
@@ -55,43 +51,13 @@ enum gate_status store_check_limit(int64_t limit, struct gate_error *err)
 struct run_call {
     store_run_fn fn;
     void *context;
-    int64_t n;
-    const struct store_scope *scope; /* NULL: it is known */
-    int64_t limit;                   /* 0: none */
-    bool goes_on;
-    struct store *store; /* of runs that are read one by one */
-    enum gate_status status;
-    struct gate_error *err;
 };
 
 static bool run_row(struct query *q, void *call)
 {
-    struct run_call *c = call;
+    const struct run_call *c = call;
     struct store_run row = store_read_run(q);
-    if (c->scope && !scope_has_branch(c->scope, row.branch))
-        return true;
-    c->n++;
-    c->goes_on = c->fn(c->context, &row) && c->n != c->limit;
-    return c->goes_on;
-}
-
-static bool one_run(void *context, int64_t run_id, int64_t time_ms)
-{
-    (void)time_ms;
-    struct run_call *c = context;
-    struct query q = query_begin(c->store, SQL_RUN);
-    bind_int(&q, run_id);
-    c->status = store_each_row(c->store, &q, run_row, c, c->err);
-    return c->status == GATE_OK && c->goes_on;
-}
-
-static enum gate_status runs_of_scope(struct store *s, const struct store_run_filter *filter,
-                                      struct store_run_key after, int64_t limit, store_run_fn fn,
-                                      void *context, struct gate_error *err)
-{
-    struct run_call call = {.fn = fn, .context = context, .store = s, .err = err};
-    enum gate_status status = scope_each_run(s, filter, after, limit, one_run, &call, err);
-    return status == GATE_OK ? call.status : status;
+    return c->fn(c->context, &row);
 }
 
 /* The index that leaves the fewest runs to look at. */
@@ -99,7 +65,7 @@ static enum store_sql runs_by(const struct store_run_filter *f)
 {
     if (f->commit)
         return SQL_RUNS_OF_COMMIT;
-    if (f->scope.branch)
+    if (f->branch)
         return SQL_RUNS_OF_BRANCH;
     if (f->verdict)
         return SQL_RUNS_OF_VERDICT;
@@ -113,53 +79,17 @@ enum gate_status store_runs(struct store *s, const struct store_run_filter *filt
     enum gate_status status = store_check_limit(limit, err);
     if (status != GATE_OK)
         return status;
-    if (filter->scope.watched_only && !filter->commit)
-        return runs_of_scope(s, filter, after, limit, fn, context, err);
-    struct run_call call = {.fn = fn, .context = context, .scope = &filter->scope, .limit = limit};
+    struct run_call call = {fn, context};
     struct query q = query_begin(s, runs_by(filter));
     bind_int(&q, after.time_ms);
     bind_text(&q, after.uuid);
-    /* Runs of a commit that are not watched are passed over here. */
-    bind_int(&q, filter->scope.watched_only ? INT64_MAX : limit);
+    bind_int(&q, limit);
     bind_text_or_null(&q, filter->device_model);
-    bind_text_or_null(&q, filter->scope.branch);
+    bind_text_or_null(&q, filter->branch);
     bind_text_or_null(&q, filter->verdict);
     if (filter->commit)
         bind_text(&q, filter->commit);
     return store_each_row(s, &q, run_row, &call, err);
-}
-
-struct branch_call {
-    store_branch_fn fn;
-    void *context;
-    bool goes_on;
-    char next[MAX_BRANCH + 2]; /* the least name behind the one that was told */
-};
-
-static bool branch_row(struct query *q, void *call)
-{
-    struct branch_call *c = call;
-    const char *branch = column_text(q, 0);
-    snprintf(c->next, sizeof(c->next), "%s\x01", branch);
-    c->goes_on = c->fn(c->context, branch);
-    return false;
-}
-
-/* Each is searched for, which takes no walk through all runs. */
-enum gate_status store_branches(struct store *s, store_branch_fn fn, void *context,
-                                struct gate_error *err)
-{
-    struct branch_call call = {fn, context, .goes_on = true};
-    enum gate_status status = GATE_OK;
-    while (status == GATE_OK && call.goes_on) {
-        char from[sizeof(call.next)];
-        memcpy(from, call.next, sizeof(from));
-        call.goes_on = false;
-        struct query q = query_begin(s, SQL_NEXT_BRANCH);
-        bind_text(&q, from);
-        status = store_each_row(s, &q, branch_row, &call, err);
-    }
-    return status;
 }
 
 struct found_run {
@@ -235,7 +165,7 @@ static enum gate_status read_run_of(struct store *s, int64_t id, struct run_call
 enum gate_status store_find_run(struct store *s, const char *name, const char *device_model,
                                 store_run_fn fn, void *context, int64_t *id, struct gate_error *err)
 {
-    struct run_call call = {.fn = fn, .context = context};
+    struct run_call call = {fn, context};
     struct gate_error no_run = {0};
     int64_t found = 0;
     enum gate_status status = find_by_uuid(s, name, &found, &no_run);
@@ -384,53 +314,23 @@ static bool leader_row(struct query *q, void *call)
     return c->fn(c->context, &row);
 }
 
-/* The branches of the scope as JSON, for the statement. */
-static enum gate_status list_branches(struct store *s, const struct store_scope *scope,
-                                      struct buf *json, struct gate_error *err)
-{
-    struct buf names;
-    enum gate_status status = scope_branches(s, scope, &names, err);
-    const char *name = NULL;
-    while (status == GATE_OK && (name = scope_next_branch(&names, name))) {
-        buf_puts(json, json->len > 0 ? ",\"" : "[\"");
-        json_escape(name, json);
-        buf_putc(json, '"');
-    }
-    buf_puts(json, json->len > 0 ? "]" : "[]");
-    buf_release(&names);
-    if (status == GATE_OK && json->failed)
-        status = gate_fail(err, GATE_INTERNAL, "out of memory");
-    return status;
-}
-
-enum gate_status store_leaderboard(struct store *s, const struct store_scope *scope,
-                                   const char *device_model, struct store_leader_key after,
-                                   int64_t limit, store_leader_fn fn, void *context,
-                                   struct gate_error *err)
+enum gate_status store_leaderboard(struct store *s, const char *branch, const char *device_model,
+                                   struct store_leader_key after, int64_t limit, store_leader_fn fn,
+                                   void *context, struct gate_error *err)
 {
     struct leader_call call = {fn, context};
-    struct buf branches;
     enum gate_status status = store_check_limit(limit, err);
-    bool is_open = !scope || scope_is_open(scope);
     if (status != GATE_OK)
         return status;
-    buf_init(&branches, STORE_MAX_DOCUMENT);
-    if (!is_open)
-        status = list_branches(s, scope, &branches, err);
-    if (status == GATE_OK) {
-        struct query q = query_begin(s, is_open ? SQL_LEADERBOARD : SQL_LEADERBOARD_OF_BRANCHES);
-        bind_text_or_null(&q, device_model);
-        bind_int(&q, limit);
-        bind_text_or_null(&q, after.case_id);
-        bind_text_or_null(&q, after.device_model);
-        bind_int(&q, after.p50_ps);
-        bind_text_or_null(&q, after.provider);
-        if (!is_open)
-            bind_text(&q, branches.data);
-        status = store_each_row(s, &q, leader_row, &call, err);
-    }
-    buf_release(&branches);
-    return status;
+    struct query q = query_begin(s, SQL_LEADERBOARD);
+    bind_text_or_null(&q, device_model);
+    bind_int(&q, limit);
+    bind_text_or_null(&q, after.case_id);
+    bind_text_or_null(&q, after.device_model);
+    bind_int(&q, after.p50_ps);
+    bind_text_or_null(&q, after.provider);
+    bind_text_or_null(&q, branch);
+    return store_each_row(s, &q, leader_row, &call, err);
 }
 
 /* ---- the state ---- */

@@ -5,15 +5,13 @@
  * revision      a commit; first_ms, of its first run, is its place in the order of commits
  * run           one row a run, with what the list of runs shows
  * document      the run document as it came, deflated; apart, so that lists do not page through it
- * track         a case on a device model: what a trend is drawn of, with its newest result, so that
- *               the wall of cases is read from one table
+ * track         a case on a device model: what a trend is drawn of
  * series        a track, a provider and a contract: numbers of one series may be compared
  * result        which tracks a run has; clustered by run, so that a run adds to the end
  * point         one verified timing, clustered by series and time: a trend is a range of the table
  * wrong         the results that are wrong: they are never timed and have no point
- * leader        the lowest point of each series
- * branch_result the newest result of a track on a branch, where that of the track is newer and of
- *               another branch; branch_leader: the lowest point of each series on a branch
+ * newest_result the newest result of a track on each branch
+ * leader        the lowest point of a series on each branch
  * epoch         from when on a device model had another driver, runtime or power limit
  * best          what the newest run of a track was compared with; best_log: how that changed
  * calibration, calibrated, injected: what a machine could tell, as `gate calibrate` measured it
@@ -128,25 +126,7 @@ static const char schema[] =
     /* of its newest run: the one with the highest (time_ms, run_id) */
     "  time_ms INTEGER NOT NULL CHECK (time_ms " TIME_RANGE "),"
     "  run_id INTEGER NOT NULL REFERENCES run (id),"
-    "  verdict INTEGER NOT NULL CHECK (verdict BETWEEN 0 AND 5),"
-    "  reason TEXT NOT NULL,"
-    "  series_id INTEGER REFERENCES series (id)," /* the candidate's newest that counts */
-    "  " POSITIVE("threshold") ","
-    "  " POSITIVE("p50_ns") ","
-    "  " POSITIVE("p50_lo_ns") ","
-    "  " POSITIVE("p50_hi_ns") ","
-    "  " POSITIVE("tflops") ","
-    "  " POSITIVE("gbps") ","
-    "  " POSITIVE("ceiling") ","
-    "  " POSITIVE("best_p50_ns") ","
-    "  " POSITIVE("ratio") ","
-    "  " POSITIVE("ratio_lo") ","
-    "  " POSITIVE("ratio_hi") ","
-    "  " POSITIVE("mde") ","
-    "  peer TEXT NOT NULL,"
-    "  " POSITIVE("peer_ratio") ","
-    "  " POSITIVE("control_ns") ","
-    "  " NOT_NEGATIVE("rel_err") ","
+    "  branch TEXT NOT NULL,"
     /* of its newest point, whoever's it is */
     "  point_ms INTEGER,"
     "  point_contract TEXT,"
@@ -203,13 +183,42 @@ static const char schema[] =
     "  PRIMARY KEY (series_id, time_ms, run_id, arm)"
     ") STRICT, WITHOUT ROWID;"
 
+    "CREATE TABLE newest_result ("
+    "  track_id INTEGER NOT NULL REFERENCES track (id),"
+    "  branch TEXT NOT NULL,"
+    "  time_ms INTEGER NOT NULL CHECK (time_ms " TIME_RANGE "),"
+    "  run_id INTEGER NOT NULL REFERENCES run (id),"
+    "  verdict INTEGER NOT NULL CHECK (verdict BETWEEN 0 AND 5),"
+    "  reason TEXT NOT NULL,"
+    "  series_id INTEGER REFERENCES series (id)," /* the candidate's newest that counts */
+    "  " POSITIVE("threshold") ","
+    "  " POSITIVE("p50_ns") ","
+    "  " POSITIVE("p50_lo_ns") ","
+    "  " POSITIVE("p50_hi_ns") ","
+    "  " POSITIVE("tflops") ","
+    "  " POSITIVE("gbps") ","
+    "  " POSITIVE("ceiling") ","
+    "  " POSITIVE("best_p50_ns") ","
+    "  " POSITIVE("ratio") ","
+    "  " POSITIVE("ratio_lo") ","
+    "  " POSITIVE("ratio_hi") ","
+    "  " POSITIVE("mde") ","
+    "  peer TEXT NOT NULL,"
+    "  " POSITIVE("peer_ratio") ","
+    "  " POSITIVE("control_ns") ","
+    "  " NOT_NEGATIVE("rel_err") ","
+    "  PRIMARY KEY (track_id, branch)"
+    ") STRICT, WITHOUT ROWID;"
+
     "CREATE TABLE leader ("
-    "  series_id INTEGER PRIMARY KEY REFERENCES series (id),"
+    "  series_id INTEGER NOT NULL REFERENCES series (id),"
+    "  branch TEXT NOT NULL,"
     "  p50_ps INTEGER NOT NULL CHECK (p50_ps > 0),"
     "  time_ms INTEGER NOT NULL,"
     "  run_id INTEGER NOT NULL REFERENCES run (id),"
-    "  arm INTEGER NOT NULL"
-    ") STRICT;"
+    "  arm INTEGER NOT NULL,"
+    "  PRIMARY KEY (series_id, branch)"
+    ") STRICT, WITHOUT ROWID;"
 
     "CREATE TABLE epoch ("
     "  device_id INTEGER NOT NULL REFERENCES device (id),"
@@ -273,43 +282,6 @@ static const char schema[] =
     "  pass INTEGER NOT NULL,"
     "  no_verdict INTEGER NOT NULL,"
     "  PRIMARY KEY (run_id, place, step)"
-    ") STRICT, WITHOUT ROWID;"
-
-    "CREATE TABLE branch_result ("
-    "  branch TEXT NOT NULL,"
-    "  track_id INTEGER NOT NULL REFERENCES track (id),"
-    "  time_ms INTEGER NOT NULL CHECK (time_ms " TIME_RANGE "),"
-    "  run_id INTEGER NOT NULL REFERENCES run (id),"
-    "  verdict INTEGER NOT NULL CHECK (verdict BETWEEN 0 AND 5),"
-    "  reason TEXT NOT NULL,"
-    "  series_id INTEGER REFERENCES series (id)," /* the candidate's newest that counts */
-    "  " POSITIVE("threshold") ","
-    "  " POSITIVE("p50_ns") ","
-    "  " POSITIVE("p50_lo_ns") ","
-    "  " POSITIVE("p50_hi_ns") ","
-    "  " POSITIVE("tflops") ","
-    "  " POSITIVE("gbps") ","
-    "  " POSITIVE("ceiling") ","
-    "  " POSITIVE("best_p50_ns") ","
-    "  " POSITIVE("ratio") ","
-    "  " POSITIVE("ratio_lo") ","
-    "  " POSITIVE("ratio_hi") ","
-    "  " POSITIVE("mde") ","
-    "  peer TEXT NOT NULL,"
-    "  " POSITIVE("peer_ratio") ","
-    "  " POSITIVE("control_ns") ","
-    "  " NOT_NEGATIVE("rel_err") ","
-    "  PRIMARY KEY (branch, track_id)"
-    ") STRICT, WITHOUT ROWID;"
-
-    "CREATE TABLE branch_leader ("
-    "  branch TEXT NOT NULL,"
-    "  series_id INTEGER NOT NULL REFERENCES series (id),"
-    "  p50_ps INTEGER NOT NULL CHECK (p50_ps > 0),"
-    "  time_ms INTEGER NOT NULL,"
-    "  run_id INTEGER NOT NULL REFERENCES run (id),"
-    "  arm INTEGER NOT NULL,"
-    "  PRIMARY KEY (branch, series_id)"
     ") STRICT, WITHOUT ROWID;"
 
     "CREATE TABLE token ("

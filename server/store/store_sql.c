@@ -20,27 +20,6 @@
     " AND (?5 IS NULL OR r.branch = ?5) AND (?6 IS NULL OR r.verdict = ?6) "                       \
     "ORDER BY r.time_ms DESC, r.uuid DESC LIMIT ?3"
 
-/* `n` has the newest result: that of the track, or of a branch. */
-#define TRACK_COLUMNS(n)                                                                           \
-    "t.id, c.name, c.op, c.dtype, d.model, " n ".verdict, " n ".ratio, " n ".p50_ns, " n           \
-    ".time_ms, EXISTS (SELECT 1 FROM alert a INDEXED BY alert_open WHERE a.track_id = t.id"        \
-    "  AND a.state IN ('new', 'acknowledged') AND a.kind = 'regression'), " n ".run_id, t.run_id "
-#define CASE_COLUMNS(n)                                                                            \
-    "c.name, c.op, c.dtype, d.model, t.n_runs, " n                                                 \
-    ".time_ms, r.uuid, coalesce(v.commit_id, ''), " n ".verdict, " n ".p50_ns, " n                 \
-    ".best_p50_ns, " n ".tflops, " n ".ceiling, r.contract, " n ".reason, " n ".p50_lo_ns, " n     \
-    ".p50_hi_ns, " n ".ratio, " n ".ratio_lo, " n ".ratio_hi, " n ".peer, " n ".peer_ratio, " n    \
-    ".mde, " n ".gbps, " n ".control_ns, " n ".rel_err, " n ".threshold, " n                       \
-    ".series_id, t.id, r.branch "
-#define CASE_TABLES(n)                                                                             \
-    "CROSS JOIN test_case c ON c.id = t.case_id CROSS JOIN device d ON d.id = t.device_id "        \
-    "CROSS JOIN run r ON r.id = " n ".run_id LEFT JOIN revision v ON v.id = r.revision_id "
-/* What a result of a track is, in the order of branch_result. */
-#define RESULT_COLUMNS                                                                             \
-    "track_id, time_ms, run_id, verdict, reason, series_id, threshold, p50_ns, p50_lo_ns,"         \
-    " p50_hi_ns, tflops, gbps, ceiling, best_p50_ns, ratio, ratio_lo, ratio_hi, mde, peer,"        \
-    " peer_ratio, control_ns, rel_err, branch"
-
 /* What a curve is drawn of. ?1: series, ?2 ?3: first and last time. */
 #define TREND_LEVELS(more, tables, range, order)                                                   \
     "SELECT p.time_ms, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps, p.run_id, p.arm" more                   \
@@ -48,25 +27,6 @@
     "ORDER BY " order "p.time_ms, p.run_id, p.arm"
 /* The place of a run in the order of commits; those outside of a repository come first. */
 #define COMMIT_PLACE "coalesce(v.first_ms, -1), coalesce(v.id, 0)"
-
-/* Runs of a branch, newest first, by which lists of several branches are made. */
-#define BRANCH_KEYS(first)                                                                         \
-    "SELECT id, time_ms, uuid FROM run WHERE " first " branch = ?1"                                \
-    " AND (time_ms, uuid) < (?2, ?3) AND (?5 IS NULL OR verdict = ?5) "                            \
-    "ORDER BY time_ms DESC, uuid DESC LIMIT ?4"
-
-#define LEADERBOARD(leader)                                                                        \
-    "SELECT c.name, d.model, s.provider, k.name, coalesce(v.commit_id, ''),"                       \
-    " r.uuid, l.time_ms, l.p50_ps, s.flops, s.bytes, s.contract, p.role, r.branch "                \
-    "FROM track t CROSS JOIN test_case c ON c.id = t.case_id "                                     \
-    "CROSS JOIN device d ON d.id = t.device_id "                                                   \
-    "CROSS JOIN series s ON s.track_id = t.id AND s.contract = t.point_contract "                  \
-    "CROSS JOIN " leader "CROSS JOIN point p ON p.series_id = s.id AND p.time_ms = l.time_ms"      \
-    " AND p.run_id = l.run_id AND p.arm = l.arm CROSS JOIN run r ON r.id = l.run_id "              \
-    "CROSS JOIN kernel k ON k.id = p.kernel_id LEFT JOIN revision v ON v.id = r.revision_id "      \
-    "WHERE (?1 IS NULL OR d.model = ?1)"                                                           \
-    " AND (?3 IS NULL OR (c.name, d.model, l.p50_ps, s.provider) > (?3, ?4, ?5, ?6)) "             \
-    "ORDER BY c.name, d.model, l.p50_ps, s.provider LIMIT ?2"
 
 #define BEST_LOG(first)                                                                            \
     "SELECT g.id, c.name, d.model, r.time_ms, r.uuid, g.from_ns, g.to_ns, g.commit_id, g.kind, "   \
@@ -82,12 +42,6 @@
     "b.threshold, b.processes "                                                                    \
     "FROM calibration b CROSS JOIN run r ON r.id = b.run_id " RUN_TABLES "WHERE " first            \
     " (b.time_ms, b.run_id) < (?2, ?3) ORDER BY b.time_ms DESC, b.run_id DESC LIMIT ?1"
-
-#define LOWER_LEADS                                                                                \
-    " DO UPDATE SET p50_ps = excluded.p50_ps, time_ms = excluded.time_ms,"                         \
-    " run_id = excluded.run_id, arm = excluded.arm "                                               \
-    "WHERE (excluded.p50_ps, excluded.time_ms, excluded.run_id, excluded.arm)"                     \
-    " < (p50_ps, time_ms, run_id, arm)"
 
 #define TOKEN_COLUMNS "id, name, scopes, digest, created_ms, expires_ms, last_used_ms, revoked_ms"
 
@@ -133,12 +87,11 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_FIND_COMMIT] =
         "SELECT id, first_ms FROM revision WHERE commit_id >= ?1 AND commit_id < ?1 || '~' "
         "LIMIT 2",
-    [SQL_NEXT_BRANCH] = "SELECT branch FROM run WHERE branch >= ?1 ORDER BY branch LIMIT 1",
+    /* ?1: limit; by their newest runs */
+    [SQL_BRANCHES] = "SELECT branch, max(time_ms), uuid FROM run GROUP BY branch "
+                     "ORDER BY max(time_ms) DESC, branch LIMIT ?1",
 
     [SQL_RUN] = "SELECT " RUN_COLUMNS " FROM run r " RUN_TABLES "WHERE r.id = ?1",
-    [SQL_RUN_NAME] = "SELECT r.uuid, coalesce(v.commit_id, ''), r.branch, r.time_ms "
-                     "FROM run r LEFT JOIN revision v ON v.id = r.revision_id WHERE r.id = ?1",
-
     /* ?1: a prefix of hex digits and hyphens, all of which sort before '~' */
     [SQL_FIND_RUN] = "SELECT id FROM run WHERE uuid >= ?1 AND uuid < ?1 || '~' LIMIT 2",
     /* ?1: a prefix of hex digits, ?2: device model or NULL; the newest run of each such commit */
@@ -148,52 +101,44 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "  ORDER BY r.time_ms DESC, r.uuid DESC LIMIT 1), 0) "
         "FROM revision v WHERE v.commit_id >= ?1 AND v.commit_id < ?1 || '~' LIMIT 2",
 
-    [SQL_DEVICES] = "SELECT " RUN_COLUMNS ", d.n_runs, d.id "
-                    "FROM device d CROSS JOIN run r ON r.id = ("
-                    "  SELECT n.id FROM run n WHERE n.device_id = d.id"
-                    "  ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1) "
+    /* ?1: branch or NULL */
+    [SQL_DEVICES] = "SELECT " RUN_COLUMNS ", d.n_runs "
+                    "FROM device d CROSS JOIN run r ON r.id = iif(?1 IS NULL,"
+                    "  (SELECT n.id FROM run n WHERE n.device_id = d.id"
+                    "   ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1),"
+                    "  (SELECT n.id FROM run n WHERE n.device_id = d.id AND n.branch = ?1"
+                    "   ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1)) "
                     "LEFT JOIN revision v ON v.id = r.revision_id "
                     "ORDER BY r.time_ms DESC, d.model",
     [SQL_EPOCHS] =
         "SELECT e.from_ms, e.epoch FROM epoch e "
         "WHERE e.device_id = (SELECT id FROM device WHERE model = ?1) ORDER BY e.from_ms",
 
-    /* What the list of cases is filtered and sorted by. */
+    /* What the list of cases is filtered and sorted by. ?1: branch, ?2: device model, or NULL. */
     [SQL_TRACKS] =
-        "SELECT " TRACK_COLUMNS("t") "FROM track t CROSS JOIN test_case c ON c.id = t.case_id "
-                                     "CROSS JOIN device d ON d.id = t.device_id",
-    [SQL_TRACKS_OF_DEVICE] =
-        "SELECT " TRACK_COLUMNS("t") "FROM device d CROSS JOIN track t ON t.device_id = d.id "
-                                     "CROSS JOIN test_case c ON c.id = t.case_id "
-                                     "WHERE d.model = ?1",
-    /* ?1: branch, ?2: device model or NULL; those whose newest result is of another branch */
-    [SQL_TRACKS_OF_BRANCH] =
-        "SELECT " TRACK_COLUMNS("n") "FROM branch_result n CROSS JOIN track t ON t.id = n.track_id "
-                                     "CROSS JOIN test_case c ON c.id = t.case_id "
-                                     "CROSS JOIN device d ON d.id = t.device_id "
-                                     "WHERE n.branch = ?1 AND (?2 IS NULL OR d.model = ?2)",
-    /* ?1: track */
-    [SQL_CASE] = "SELECT " CASE_COLUMNS("t") "FROM track t " CASE_TABLES("t") "WHERE t.id = ?1",
-    /* ?1: track, ?2: branch */
-    [SQL_CASE_OF_BRANCH] = "SELECT " CASE_COLUMNS(
-        "n") "FROM branch_result n CROSS JOIN track t ON t.id = "
-             "n.track_id " CASE_TABLES("n") "WHERE n.track_id = ?1 AND n.branch = ?2",
-    /* ?1: series, ?2: limit, of points of any branch */
-    [SQL_NEWEST_POINTS] = "SELECT run_id, time_ms, p50_ps, verdict FROM point "
-                          "WHERE series_id = ?1 AND role = 0 "
-                          "ORDER BY time_ms DESC, run_id DESC, arm DESC LIMIT ?2",
-    /* ?1: track, ?2: after this time, ?3: limit */
-    [SQL_WRONG_RUNS] = "SELECT run_id FROM wrong WHERE track_id = ?1 AND time_ms > ?2 "
-                       "ORDER BY time_ms DESC, run_id DESC LIMIT ?3",
-    [SQL_RUN_BRANCH] = "SELECT branch FROM run WHERE id = ?1",
-    /* ?1: branch; its newest run */
-    [SQL_NEWEST_OF_BRANCH] = "SELECT id, time_ms, uuid FROM run WHERE branch = ?1 "
-                             "ORDER BY time_ms DESC, uuid DESC LIMIT 1",
-    /* ?1: branch, ?2 ?3: the key before the first row, ?4: limit, ?5: verdict or NULL */
-    [SQL_BRANCH_KEYS] = BRANCH_KEYS(""),
-    /* ?6: device model */
-    [SQL_BRANCH_KEYS_OF_DEVICE] =
-        BRANCH_KEYS("device_id = (SELECT id FROM device WHERE model = ?6) AND"),
+        "SELECT t.id, c.name, c.op, c.dtype, d.model, n.verdict, n.ratio, n.p50_ns, n.time_ms,"
+        " EXISTS (SELECT 1 FROM alert a INDEXED BY alert_open WHERE a.track_id = t.id"
+        "  AND a.state IN ('new', 'acknowledged') AND a.kind = 'regression') "
+        "FROM device d CROSS JOIN track t ON t.device_id = d.id "
+        "CROSS JOIN newest_result n ON n.track_id = t.id AND n.branch = coalesce(?1, t.branch) "
+        "CROSS JOIN test_case c ON c.id = t.case_id WHERE ?2 IS NULL OR d.model = ?2",
+    /* ?1: track, ?2: branch or NULL */
+    [SQL_CASE] =
+        "SELECT c.name, c.op, c.dtype, d.model, t.n_runs, n.time_ms, r.uuid,"
+        " coalesce(v.commit_id, ''), n.verdict, n.p50_ns, n.best_p50_ns, n.tflops, n.ceiling,"
+        " r.contract, n.reason, n.p50_lo_ns, n.p50_hi_ns, n.ratio, n.ratio_lo, n.ratio_hi, n.peer,"
+        " n.peer_ratio, n.mde, n.gbps, n.control_ns, n.rel_err, n.threshold, n.series_id, t.id,"
+        " n.branch "
+        "FROM track t "
+        "CROSS JOIN newest_result n ON n.track_id = t.id AND n.branch = coalesce(?2, t.branch) "
+        "CROSS JOIN test_case c ON c.id = t.case_id CROSS JOIN device d ON d.id = t.device_id "
+        "CROSS JOIN run r ON r.id = n.run_id LEFT JOIN revision v ON v.id = r.revision_id "
+        "WHERE t.id = ?1",
+    /* ?1: series, ?2: branch or NULL, ?3: limit, ?4: how many of any branch are looked at */
+    [SQL_NEWEST_POINTS] =
+        "SELECT p.p50_ps FROM (SELECT run_id, p50_ps FROM point WHERE series_id = ?1 AND role = 0"
+        "  ORDER BY time_ms DESC, run_id DESC, arm DESC LIMIT ?4) p "
+        "CROSS JOIN run r ON r.id = p.run_id WHERE ?2 IS NULL OR r.branch = ?2 LIMIT ?3",
 
     /*
      * ?1: case, ?2: device model, ?3: provider or NULL, ?4: limit. Of each series no more than the
@@ -223,7 +168,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
      * for besides, which mostly is nothing.
      */
     [SQL_TREND_SERIES] =
-        "SELECT t.id, t.threshold, b.p50_ns, b.commit_id, b.stored_ms,"
+        "SELECT t.id, n.threshold, b.p50_ns, b.commit_id, b.stored_ms,"
         " EXISTS (SELECT 1 FROM series x CROSS JOIN change_point p ON p.series_id = x.id"
         "  WHERE x.track_id = t.id AND p.stands = 1),"
         " EXISTS (SELECT 1 FROM best_log g WHERE g.track_id = t.id),"
@@ -233,6 +178,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "  ORDER BY p.time_ms DESC, p.run_id DESC, p.arm DESC LIMIT 1) "
         "FROM test_case c CROSS JOIN device d "
         "CROSS JOIN track t ON t.case_id = c.id AND t.device_id = d.id "
+        "CROSS JOIN newest_result n ON n.track_id = t.id AND n.branch = t.branch "
         "LEFT JOIN best b ON b.track_id = t.id "
         "LEFT JOIN series s ON s.track_id = t.id AND (?3 IS NULL OR s.provider = ?3)"
         " AND (?4 IS NULL OR s.contract = ?4) "
@@ -255,16 +201,24 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "WHERE p.series_id = ?1 AND p.time_ms = ?2 AND p.run_id = ?3 AND p.arm = ?4",
 
     /*
-     * ?1: device model or NULL, ?2: limit, ?3 to ?6: the key before the first row, or NULL. The
-     * contract of a track is that of its newest point.
+     * ?1: device model or NULL, ?2: limit, ?3 to ?6: the key before the first row, or NULL, ?7:
+     * branch or NULL. The contract of a track is that of its newest point.
      */
-    [SQL_LEADERBOARD] = LEADERBOARD("leader l ON l.series_id = s.id "),
-    /* ?7: branches, an array of JSON; of each series the lowest of these */
-    [SQL_LEADERBOARD_OF_BRANCHES] =
-        LEADERBOARD("branch_leader l ON l.series_id = s.id AND l.branch = ("
-                    "  SELECT b.branch FROM json_each(?7) n CROSS JOIN branch_leader b"
-                    "   ON b.branch = n.value AND b.series_id = s.id"
-                    "  ORDER BY b.p50_ps, b.time_ms, b.run_id LIMIT 1) "),
+    [SQL_LEADERBOARD] =
+        "SELECT c.name, d.model, s.provider, k.name, coalesce(v.commit_id, ''), r.uuid, l.time_ms,"
+        " l.p50_ps, s.flops, s.bytes, s.contract, p.role, r.branch "
+        "FROM track t CROSS JOIN test_case c ON c.id = t.case_id "
+        "CROSS JOIN device d ON d.id = t.device_id "
+        "CROSS JOIN series s ON s.track_id = t.id AND s.contract = t.point_contract "
+        "CROSS JOIN leader l ON l.series_id = s.id AND l.branch = coalesce(?7,"
+        "  (SELECT b.branch FROM leader b WHERE b.series_id = s.id"
+        "   ORDER BY b.p50_ps, b.time_ms, b.run_id LIMIT 1)) "
+        "CROSS JOIN point p ON p.series_id = s.id AND p.time_ms = l.time_ms"
+        " AND p.run_id = l.run_id AND p.arm = l.arm CROSS JOIN run r ON r.id = l.run_id "
+        "CROSS JOIN kernel k ON k.id = p.kernel_id LEFT JOIN revision v ON v.id = r.revision_id "
+        "WHERE (?1 IS NULL OR d.model = ?1)"
+        " AND (?3 IS NULL OR (c.name, d.model, l.p50_ps, s.provider) > (?3, ?4, ?5, ?6)) "
+        "ORDER BY c.name, d.model, l.p50_ps, s.provider LIMIT ?2",
 
     /* ?1: run */
     [SQL_RESULTS] = "SELECT c.name, e.verdict, e.series_id, e.arm, r.time_ms "
@@ -343,34 +297,25 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                      " AND epoch <> '' ORDER BY time_ms, uuid LIMIT 1",
 
     [SQL_PUT_CASE] = "INSERT INTO test_case (name, op, dtype) VALUES (?1, ?2, ?3)",
-    /* ?1: case, ?2: device, ?3: branch; a row of NULLs where the case has no track on it */
-    [SQL_FIND_TRACK] = "SELECT c.id, t.id, t.time_ms, t.run_id, t.point_ms, r.branch <> ?3 "
-                       "FROM test_case c "
+    /* ?1: case, ?2: device; a row of NULLs where the case has no track on it */
+    [SQL_FIND_TRACK] = "SELECT c.id, t.id, t.time_ms, t.run_id, t.point_ms FROM test_case c "
                        "LEFT JOIN track t ON t.case_id = c.id AND t.device_id = ?2 "
-                       "LEFT JOIN run r ON r.id = t.run_id WHERE c.name = ?1",
-    [SQL_PUT_TRACK] = "INSERT INTO track (case_id, device_id, n_runs, time_ms, run_id, verdict,"
-                      " reason, peer) VALUES (?1, ?2, 0, ?3, ?4, 0, '', '')",
-    [SQL_COUNT_TRACK] = "UPDATE track SET n_runs = n_runs + 1 WHERE id = ?1",
-    [SQL_NEWEST_OF_TRACK] =
-        "UPDATE track SET n_runs = n_runs + 1, time_ms = ?2, run_id = ?3, verdict = ?4,"
-        " reason = ?5, series_id = coalesce(?6, series_id), threshold = ?7, p50_ns = ?8, p50_lo_ns "
-        "= ?9,"
-        " p50_hi_ns = ?10, tflops = ?11, gbps = ?12, ceiling = ?13, best_p50_ns = ?14, ratio = ?15,"
-        " ratio_lo = ?16, ratio_hi = ?17, mde = ?18, peer = ?19, peer_ratio = ?20,"
-        " control_ns = ?21, rel_err = ?22, point_ms = coalesce(?23, point_ms),"
-        " point_contract = coalesce(?24, point_contract) WHERE id = ?1",
-    /* ?1: track; its newest result, before one of another branch takes its place */
-    [SQL_KEEP_RESULT] = "INSERT OR REPLACE INTO branch_result (" RESULT_COLUMNS ") "
-                        "SELECT t.id, t.time_ms, t.run_id, t.verdict, t.reason, t.series_id,"
-                        " t.threshold, t.p50_ns, t.p50_lo_ns, t.p50_hi_ns, t.tflops, t.gbps,"
-                        " t.ceiling, t.best_p50_ns, t.ratio, t.ratio_lo, t.ratio_hi, t.mde, t.peer,"
-                        " t.peer_ratio, t.control_ns, t.rel_err, r.branch "
-                        "FROM track t CROSS JOIN run r ON r.id = t.run_id WHERE t.id = ?1",
-    /* One that comes late, in the order of RESULT_COLUMNS; the newest of its branch stays. */
-    [SQL_PUT_LATE_RESULT] =
-        "INSERT INTO branch_result (" RESULT_COLUMNS ") "
+                       "WHERE c.name = ?1",
+    [SQL_PUT_TRACK] = "INSERT INTO track (case_id, device_id, n_runs, time_ms, run_id, branch) "
+                      "VALUES (?1, ?2, 0, ?3, ?4, ?5)",
+    /* ?2 to ?4: of its newest run, ?5 ?6: of its newest point; NULL where this run is not that */
+    [SQL_ADD_TO_TRACK] =
+        "UPDATE track SET n_runs = n_runs + 1, time_ms = coalesce(?2, time_ms),"
+        " run_id = coalesce(?3, run_id), branch = coalesce(?4, branch),"
+        " point_ms = coalesce(?5, point_ms), point_contract = coalesce(?6, point_contract) "
+        "WHERE id = ?1",
+    /* The newest of its branch stays. */
+    [SQL_PUT_NEWEST_RESULT] =
+        "INSERT INTO newest_result (track_id, time_ms, run_id, verdict, reason, series_id,"
+        " threshold, p50_ns, p50_lo_ns, p50_hi_ns, tflops, gbps, ceiling, best_p50_ns, ratio,"
+        " ratio_lo, ratio_hi, mde, peer, peer_ratio, control_ns, rel_err, branch) "
         "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,"
-        " ?19, ?20, ?21, ?22, ?23) ON CONFLICT (branch, track_id) DO UPDATE SET"
+        " ?19, ?20, ?21, ?22, ?23) ON CONFLICT (track_id, branch) DO UPDATE SET"
         " time_ms = excluded.time_ms, run_id = excluded.run_id, verdict = excluded.verdict,"
         " reason = excluded.reason, series_id = coalesce(excluded.series_id, series_id),"
         " threshold = excluded.threshold, p50_ns = excluded.p50_ns,"
@@ -381,18 +326,11 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         " peer = excluded.peer, peer_ratio = excluded.peer_ratio,"
         " control_ns = excluded.control_ns, rel_err = excluded.rel_err "
         "WHERE (excluded.time_ms, excluded.run_id) > (time_ms, run_id)",
-    /* ?1: the branch before it */
-    [SQL_NEXT_KEPT_BRANCH] =
-        "SELECT min(name) FROM (SELECT min(branch) AS name FROM branch_result WHERE branch > ?1 "
-        "UNION ALL SELECT min(branch) FROM branch_leader WHERE branch > ?1)",
-    [SQL_DROP_RESULTS] = "DELETE FROM branch_result WHERE branch = ?1",
-    [SQL_DROP_LEADERS] = "DELETE FROM branch_leader WHERE branch = ?1",
-    [SQL_POINTS_OF_TRACK] = "UPDATE track SET point_ms = ?2, point_contract = ?3 WHERE id = ?1",
     [SQL_PUT_RESULT] = "INSERT INTO result (run_id, track_id, verdict, series_id, arm) "
                        "VALUES (?1, ?2, ?3, ?4, ?5)",
     /* ?4: branch */
     [SQL_FIND_SERIES] = "SELECT s.id, l.p50_ps FROM series s "
-                        "LEFT JOIN branch_leader l ON l.branch = ?4 AND l.series_id = s.id "
+                        "LEFT JOIN leader l ON l.series_id = s.id AND l.branch = ?4 "
                         "WHERE s.track_id = ?1 AND s.provider = ?2 AND s.contract = ?3",
     [SQL_PUT_SERIES] = "INSERT INTO series (track_id, provider, contract, flops, bytes) "
                        "VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -406,11 +344,11 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                       " ?16, ?17, ?18, ?19, ?20)",
     /* ?1: series, then the point, ?6: branch; of equal ones the oldest leads */
     [SQL_PUT_LEADER] =
-        "INSERT INTO leader (series_id, p50_ps, time_ms, run_id, arm) VALUES (?1, ?2, ?3, ?4, ?5) "
-        "ON CONFLICT (series_id)" LOWER_LEADS,
-    [SQL_PUT_BRANCH_LEADER] =
-        "INSERT INTO branch_leader (series_id, p50_ps, time_ms, run_id, arm, branch) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (branch, series_id)" LOWER_LEADS,
+        "INSERT INTO leader (series_id, p50_ps, time_ms, run_id, arm, branch) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (series_id, branch) DO UPDATE SET"
+        " p50_ps = excluded.p50_ps, time_ms = excluded.time_ms, run_id = excluded.run_id,"
+        " arm = excluded.arm WHERE (excluded.p50_ps, excluded.time_ms, excluded.run_id,"
+        " excluded.arm) < (p50_ps, time_ms, run_id, arm)",
 
     [SQL_FIND_BEST] = "SELECT b.time_ms, b.run_id, b.logged_ms, b.logged_ns, r.epoch, r.contract,"
                       " b.logged_run_id "
@@ -487,25 +425,20 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_OPEN_ALERT] = "SELECT id FROM alert WHERE track_id = ?1"
                        " AND state IN ('new', 'acknowledged') ORDER BY id DESC LIMIT 1",
     [SQL_IDENTITY] = "SELECT value FROM identity WHERE only = 1",
-    /* ?1: device, ?2: limit, of runs of any branch */
-    [SQL_BADGE_DEVICE] = "SELECT r.branch, r.verdict FROM device d "
-                         "CROSS JOIN run r ON r.device_id = d.id WHERE d.model = ?1 "
-                         "ORDER BY r.time_ms DESC, r.uuid DESC LIMIT ?2",
+    /* ?1: device, ?2: branch */
+    [SQL_BADGE_DEVICE] = "SELECT verdict FROM run WHERE device_id = (SELECT id FROM device "
+                         "WHERE model = ?1) AND branch = ?2 "
+                         "ORDER BY time_ms DESC, uuid DESC LIMIT 1",
     /* ?1: device; what is not dealt with */
     [SQL_BADGE_ALERTS] = "SELECT count(*) FROM device d CROSS JOIN track t ON t.device_id = d.id "
                          "CROSS JOIN alert a ON a.track_id = t.id"
                          " AND a.state IN ('new', 'acknowledged') AND a.kind <> 'improvement' "
                          "WHERE d.model = ?1",
-    /* ?1: device, ?2: limit, of runs of any branch; NULLs of those that do not have the case,
-     * ?3: case */
-    [SQL_BADGE_CASE] = "SELECT r.branch, x.verdict, p.p50_ps FROM test_case c CROSS JOIN device d "
+    /* ?1: device, ?2: branch, ?3: case */
+    [SQL_BADGE_CASE] = "SELECT n.verdict, n.p50_ns FROM test_case c CROSS JOIN device d "
                        "CROSS JOIN track t ON t.case_id = c.id AND t.device_id = d.id "
-                       "CROSS JOIN run r ON r.device_id = d.id "
-                       "LEFT JOIN result x ON x.run_id = r.id AND x.track_id = t.id "
-                       "LEFT JOIN point p ON p.series_id = x.series_id AND p.time_ms = r.time_ms"
-                       " AND p.run_id = r.id AND p.arm = x.arm "
-                       "WHERE d.model = ?1 AND c.name = ?3 "
-                       "ORDER BY r.time_ms DESC, r.uuid DESC LIMIT ?2",
+                       "CROSS JOIN newest_result n ON n.track_id = t.id AND n.branch = ?2 "
+                       "WHERE d.model = ?1 AND c.name = ?3",
     [SQL_WEBHOOK_MARK] = "SELECT event_id FROM webhook WHERE target = ?1",
     [SQL_NEWEST_EVENT] = "SELECT coalesce(max(id), 0) FROM alert_event",
 

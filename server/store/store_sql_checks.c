@@ -23,13 +23,15 @@ const struct store_check store_checks[] = {
      "  JOIN run r ON r.id = e.run_id GROUP BY e.track_id) n ON n.track_id = t.id"
      " WHERE t.time_ms <> n.time_ms"},
     {"the newest result of a branch is not of that branch",
-     "SELECT n.branch FROM branch_result n JOIN run r ON r.id = n.run_id"
+     "SELECT n.branch FROM newest_result n JOIN run r ON r.id = n.run_id"
      " WHERE r.branch <> n.branch OR r.time_ms <> n.time_ms"},
+    {"the newest run of a case has no newest result",
+     "SELECT c.name FROM track t JOIN test_case c ON c.id = t.case_id LEFT JOIN newest_result n"
+     " ON n.track_id = t.id AND n.branch = t.branch WHERE n.run_id IS NOT t.run_id"},
     {"the lowest point of a series is not its leader",
-     "SELECT s.id FROM series s LEFT JOIN leader l ON l.series_id = s.id "
-     "WHERE l.p50_ps IS NOT (SELECT min(p.p50_ps) FROM point p WHERE p.series_id = s.id)"},
+     "SELECT s.id FROM series s WHERE (SELECT min(l.p50_ps) FROM leader l WHERE l.series_id = s.id)"
+     " IS NOT (SELECT min(p.p50_ps) FROM point p WHERE p.series_id = s.id)"},
     {"the leader of a branch is not of that branch",
-     "SELECT l.branch FROM branch_leader l JOIN run r ON r.id = l.run_id"
-     " WHERE r.branch <> l.branch"},
+     "SELECT l.branch FROM leader l JOIN run r ON r.id = l.run_id WHERE r.branch <> l.branch"},
     {NULL, NULL},
 };

@@ -63,13 +63,6 @@ enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool
  * count, which is asked once for a run and not for each of its points. */
 void store_watch_forget(struct store *s);
 
-/*
- * Drops the newest results and the leaders of branches that are not watched, all but the `n` ones
- * of the newest runs: of others the wall shows a case only where its newest result is of that one.
- */
-enum gate_status store_drop_branches(struct store *s, const struct watch_branches *watched,
-                                     size_t n, struct gate_error *err);
-
 /* Where to go on: the run and track of the last item. */
 enum gate_status store_watch_mark(struct store *s, struct watch_item *item, struct gate_error *err);
 enum gate_status store_put_watch_mark(struct store *s, const struct watch_item *item,

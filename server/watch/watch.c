@@ -19,8 +19,6 @@
  */
 #define MAX_READ (24 * CHANGEPOINT_TAIL)
 
-#define N_KEPT_BRANCHES 64 /* not watched ones, of which the wall has the newest results */
-
 /* What a look reads beside its tail. */
 struct reading {
     struct look look;
@@ -342,8 +340,6 @@ static enum gate_status look_at_pending(struct store *s, struct watch_item *item
         if (status == GATE_OK && *more)
             status = look_or_skip(s, item, now, err);
     }
-    if (status == GATE_OK && !*more)
-        status = store_drop_branches(s, item->branches, N_KEPT_BRANCHES, err);
     return status == GATE_OK ? store_put_watch_mark(s, item, err) : status;
 }
 

@@ -30,8 +30,7 @@
  * once; one that the tables refuse is told in the log and left out, so that the others go on. A
  * look begins with a glance at the newest CHANGEPOINT_WINDOW values and the segment's first ones;
  * the others are read only when these leave something to find. A track takes 40 us of a 2020s x86
- * core, the 2,500 of a run of 5,000 series 0.1 s. When all is looked at, what is kept of old
- * branches is dropped (store_drop_branches).
+ * core, the 2,500 of a run of 5,000 series 0.1 s.
  */
 enum gate_status watch_pending(struct store *s, const struct watch_branches *branches,
                                int max_tracks, bool *more, struct gate_error *err);

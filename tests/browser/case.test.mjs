@@ -459,29 +459,6 @@ describe("case", { skip }, () => {
         });
     });
 
-    test("a regression says since which commit, and leads to what that changed", async () => {
-        await it.withPage({}, async (page) => {
-            await openCase(page);
-            const trend = await (await fetch(`${it.url}api/v1/trends?device=${GPU}&case=` +
-                encodeURIComponent(REGRESSED))).json();
-            const { columns } = trend.series.find((s) => s.role === "candidate");
-            // A merge request before it was red as well, and says nothing of the main branch.
-            const main = columns.run.map((_, i) => i).filter((i) => columns.branch[i] === "main");
-            const [verdict, run, commit] = ["verdict", "run", "commit"].map((name) =>
-                main.map((i) => columns[name][i]));
-            const first = verdict.lastIndexOf("pass") + 1;
-            const said = await page.locator("main").innerText();
-            assert.match(said, /regression since /);
-            assert.match(said, new RegExp(`Best\\s+18\\.60.µs\\s+stored 18\\.51.µs, ` +
-                trend.best.commit.slice(0, 9)));
-            assert.ok(said.includes(`commit ${commit[first].slice(0, 9)}: what it changed`));
-            await page.click("text=what it changed");
-            await settled(page);
-            await until(page, ([a, b]) => location.hash.includes(`a=${a}&b=${b}`),
-                [run[first - 1], run[first]]);
-        });
-    });
-
     test("a branch is told of each run, and one alone is shown by choice", async () => {
         await it.withPage({}, async (page) => {
             await openCase(page);

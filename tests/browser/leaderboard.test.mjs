@@ -63,7 +63,7 @@ describe("leaderboard", { skip }, () => {
         });
     });
 
-    test("it is of watched branches, of another one, or of all", async () => {
+    test("it is of the main branch, of another one, or of all", async () => {
         const lowest = async (scope) => {
             const { leaders } = await (await fetch(
                 `${it.url}api/v1/leaderboard?device=${GPU}&${scope}`)).json();
@@ -73,11 +73,11 @@ describe("leaderboard", { skip }, () => {
             .evaluateAll((links) => links.map((a) => a.hash.replace("#/run/", "")))).sort();
         await it.withPage({}, async (page) => {
             await it.open(page, `#/leaderboard?device=${GPU}`);
-            assert.deepEqual(await shown(page), await lowest("watched=1"));
-            assert.notDeepEqual(await lowest("watched=1"), await lowest("limit=1000"));
+            assert.deepEqual(await shown(page), await lowest("main=1"));
+            assert.notDeepEqual(await lowest("main=1"), await lowest("limit=1000"));
             for (const [choice, scope] of [["tune-tiles", "branch=tune-tiles"],
-                ["*", "limit=1000"], ["", "watched=1"]]) {
-                await page.locator("select[name=branch] option").nth(3)
+                ["*", "limit=1000"], ["", "main=1"]]) {
+                await page.locator("select[name=branch] option").nth(2)
                     .waitFor({ state: "attached" });
                 const before = await page.evaluateHandle(() => document.querySelector("tbody"));
                 await page.selectOption("select[name=branch]", choice);

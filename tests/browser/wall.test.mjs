@@ -108,28 +108,14 @@ describe("wall", { skip }, () => {
         });
     });
 
-    test("a case that no alert tells of says since which commit it is red", async () => {
-        const { cases } = await (await fetch(
-            `${it.url}api/v1/cases?watched=1&verdict=wrong&device=${GPU}`)).json();
-        assert.ok(cases[0].since.commit);
-        await it.withPage({}, async (page) => {
-            await it.open(page, `#/?device=${GPU}&verdict=wrong`);
-            const since = page.locator("tbody tr .alert.wrong");
-            assert.equal(await since.innerText(), `since ${cases[0].since.commit.slice(0, 9)}`);
-            await since.click();
-            await until(page, (run) => location.hash.startsWith(`#/run/${run}`),
-                cases[0].since.run);
-        });
-    });
-
-    test("the wall is of watched branches, of another one, or of all", async () => {
+    test("the wall is of the main branch, of another one, or of all", async () => {
         const ask = async (path) => (await fetch(`${it.url}api/v1/${path}`)).json();
         const newest = async (scope) => (await ask(`devices?${scope}`)).devices
             .map((d) => d.newest.uuid.slice(0, 8)).sort();
         const shown = async (page) => (await page.locator(".card .before > a.mono")
             .allInnerTexts()).sort();
         const [main, tuned, all] = await Promise.all(
-            ["watched=1", "branch=tune-tiles", ""].map(newest));
+            ["main=1", "branch=tune-tiles", ""].map(newest));
         assert.notDeepEqual(main, all);
         await it.withPage({}, async (page) => {
             await it.open(page);
@@ -138,9 +124,9 @@ describe("wall", { skip }, () => {
                 assert.ok(!(await page.locator(part).innerText()).includes("tune-tiles"), part);
             const branch = page.locator("select[name=branch]");
             await until(page, () =>
-                document.querySelector("select[name=branch]").options.length === 4);
+                document.querySelector("select[name=branch]").options.length === 3);
             assert.deepEqual(await branch.locator("option").allInnerTexts(),
-                ["watched branches", "all branches", "main", "tune-tiles"]);
+                ["main branch", "all branches", "tune-tiles"]);
             await branch.focus();
             await branch.selectOption("tune-tiles");
             await addressIs(page, "#/?branch=tune-tiles");
@@ -173,12 +159,12 @@ describe("wall", { skip }, () => {
         });
     });
 
-    test("where no run is of a watched branch all are shown, and it says so", async () => {
-        const { file } = it.seed("unwatched.db", 4);
-        const server = await serve(file, "--watch-branch", "release-*");
+    test("where no run is of the main branch all are shown, and it says so", async () => {
+        const { file } = it.seed("no-main.db", 4);
+        const server = await serve(file, "--main-branch", "release");
         await it.withPage({}, async (page) => {
             await it.open(page, "", server.url);
-            assert.match(await page.locator("main > p").innerText(), /No run is of a watched/);
+            assert.match(await page.locator("main > p").innerText(), /No run is of the main branch/);
             assert.equal(await rows(page).count(), 24);
             await page.selectOption("select[name=op]", "gemm");
             await rowsAre(page, 6);
@@ -192,14 +178,14 @@ describe("wall", { skip }, () => {
             page.on("request", (request) => asked.push(request.url().slice(it.url.length)));
             await it.open(page);
             await page.waitForLoadState("networkidle");
-            const answers = asked.filter((url) => /^api.v1.(cases|devices.w|alerts.s)/.test(url));
+            const answers = asked.filter((url) => /^api.v1.(cases|devices.m|alerts.s)/.test(url));
             assert.deepEqual(answers.sort(), ["api/v1/alerts?state=acknowledged&limit=1000",
                 "api/v1/alerts?state=new&limit=1000",
-                "api/v1/cases?watched=1&sort=worst&limit=60", "api/v1/devices?watched=1"]);
+                "api/v1/cases?main=1&sort=worst&limit=60", "api/v1/devices?main=1"]);
             const order = await page.evaluate(() => performance.getEntriesByType("resource")
                 .map((e) => [e.initiatorType, e.name.split("/").at(-1)]));
             const hinted = order.filter(([by]) => by === "link").map(([, name]) => name);
-            assert.ok(hinted.includes("cases?watched=1&sort=worst&limit=60"), hinted.join());
+            assert.ok(hinted.includes("cases?main=1&sort=worst&limit=60"), hinted.join());
         });
     });
 

@@ -213,9 +213,9 @@ class Grafana(Case):
 
 
 class Branches(Case):
-    options = ("--watch-branch", "tune-*", "--watch-branch", "next")
+    options = ("--main-branch", "next")
 
-    def test_only_runs_of_watched_branches_raise_alerts(self):
+    def test_only_runs_of_the_main_branch_raise_alerts(self):
         for branch, factor, n in (("next", 1, 0), ("main", 1.3, 0), ("next", 1, 1)):
             self.runs_of_another_level(FLAT, factor, 12, self.server, branch)
             found = [a for a in self.alerts()["alerts"] if a["case"] == FLAT]
@@ -223,7 +223,7 @@ class Branches(Case):
         self.assertEqual(found[0]["kind"], "regression")
         branches = {self.server.json(f"/api/v1/runs/{a['run']}")["git"]["branch"]
                     for a in self.alerts()["alerts"]}
-        self.assertLessEqual(branches, {"tune-tiles", "next"})
+        self.assertEqual(branches, {"next"})
 
 
 class Steps(Case):
@@ -364,7 +364,7 @@ class BadgesOfBranches(Case):
         self.assertEqual([self.server.json(path) for path in paths], before)
         tag = self.server.get(paths[0]).getheader("ETag")
         # Another setting is another badge, also for whom has the old one.
-        other = Server(self.db, "--watch-branch", "mr/*")
+        other = Server(self.db, "--main-branch", "mr/1")
         try:
             for path in paths:
                 self.assertTrue(other.json(path)["message"].startswith("environment"), path)

@@ -39,7 +39,7 @@ class Cases(History):
     def test_the_newest_result_of_a_branch(self):
         runs = {r["uuid"]: r for r in self.get("runs?limit=500")["runs"]}
         for query, branch in (("branch=tune-tiles", "tune-tiles"), ("branch=main", "main"),
-                              ("watched=1", "main"), ("", None)):
+                              ("main=1", "main"), ("", None)):
             newest = {}
             for run in runs.values():
                 if branch in (None, run["branch"]):
@@ -58,28 +58,15 @@ class Cases(History):
                     self.assertAlmostEqual(value, p50_ns, delta=p50_ns * 1e-8)
         self.assertEqual(self.get("cases?branch=none")["cases"], [])
         self.assertEqual(self.get("devices?branch=none")["devices"], [])
-        first = self.get("cases?watched=1&limit=7&sort=worst")
-        rest = self.get(f"cases?watched=1&limit=99&sort=worst&after={first['next']}")
+        first = self.get("cases?main=1&limit=7&sort=worst")
+        rest = self.get(f"cases?main=1&limit=99&sort=worst&after={first['next']}")
         self.assertEqual(first["cases"] + rest["cases"],
-                         self.get("cases?watched=1&sort=worst")["cases"])
-
-    def test_since_when(self):
-        """The oldest run of the end of main's trend that has no other verdict."""
-        for case in self.get("cases?watched=1")["cases"]:
-            if case["verdict"] != "regression":
-                self.assertEqual(case["since"]["run"] is None, case["verdict"] != "wrong")
-                continue
-            trend = self.ours(self.trend(case=case["id"], device=case["device"], branch="main"))
-            told = [i for i, v in enumerate(trend["verdict"]) if v not in ("no-verdict",)]
-            while len(told) > 1 and trend["verdict"][told[-2]] == "regression":
-                told.pop()
-            self.assertEqual(case["since"], {n: trend[m][told[-1]] for n, m in (
-                ("run", "run"), ("commit", "commit"), ("time_ms", "time_ms"))})
+                         self.get("cases?main=1&sort=worst")["cases"])
 
     def test_branches(self):
         branches = self.get("branches")["branches"]
         newest = self.get("runs")["runs"]
-        self.assertEqual([(b["branch"], b["watched"]) for b in branches],
+        self.assertEqual([(b["branch"], b["main"]) for b in branches],
                          sorted([("main", True), ("tune-tiles", False)],
                                 key=lambda b: b[0] != newest[0]["branch"]))
         self.assertEqual(branches[0]["newest"], {"run": newest[0]["uuid"],
@@ -159,8 +146,8 @@ class Lists(History):
         self.assertEqual(sorted(r["uuid"] for r in every), sorted(self.uuids))
         for query, test in ((f"device={GPU}", lambda r: r["device"] == GPU),
                             ("branch=tune-tiles", lambda r: r["branch"] == "tune-tiles"),
-                            ("watched=1", lambda r: r["branch"] == "main"),
-                            (f"watched=1&verdict=regression&device={GPU}",
+                            ("main=1", lambda r: r["branch"] == "main"),
+                            (f"main=1&verdict=regression&device={GPU}",
                              lambda r: (r["branch"], r["verdict"], r["device"]) ==
                              ("main", "regression", GPU)),
                             ("verdict=wrong", lambda r: r["verdict"] == "wrong"),
@@ -177,7 +164,7 @@ class Lists(History):
                              [r for r in every if test(r)], query)
         for path in ("runs?commit=abcdef", "runs?commit=" + "a" * 41, "runs?commit=ABCDEF0",
                      "runs?verdict=x", "runs?branch=" + "x" * 401,
-                     "runs?branch=main&watched=1", "cases?watched=2", "devices?watched="):
+                     "runs?branch=main&main=1", "cases?main=2", "devices?main="):
             self.assert_problem(self.server.get("/api/v1/" + path), 400)
 
     def test_parents_lead_back(self):
@@ -225,7 +212,7 @@ class Lists(History):
             self.assert_problem(self.server.get("/api/v1/" + path), status)
 
     def test_leaders_of_branches(self):
-        for query, branches in (("watched=1", ("main",)), ("branch=tune-tiles", ("tune-tiles",)),
+        for query, branches in (("main=1", ("main",)), ("branch=tune-tiles", ("tune-tiles",)),
                                 ("limit=1000", ("main", "tune-tiles"))):
             for leader in self.get(f"leaderboard?device={GPU}&{query}")["leaders"]:
                 series = next(s for s in self.trend(case=leader["case"])["series"]

@@ -78,17 +78,13 @@ class Check(CareCase):
         self.assertRegex(self.check().stdout, r"was not used for \d+ days")
 
     def test_branches(self):
-        words = "no run is of a branch that is watched"
+        words = "no run is of the main branch"
         self.assertNotIn(words, self.check().stdout if run("token", "create", "--db", self.db,
                          "--name", "ci", "--scope", "ingest").returncode == 0 else words)
         seed(self.db, 6)
         self.assertNotIn(words, self.check().stdout)
-        self.assertIn(words, self.check("--watch-branch", "trunk").stdout)
-        self.assertNotIn(words, self.check("--watch-branch", "trunk", "--watch-branch",
-                                           "tune-*").stdout)
-        done = self.check(*["--watch-branch", "x"] * 17)
-        self.assertEqual(done.returncode, 64)
-        self.assertIn("--watch-branch may be given 16 times", done.stderr)
+        self.assertIn(f"{words} 'trunk'", self.check("--main-branch", "trunk").stdout)
+        self.assertNotIn(words, self.check("--main-branch", "tune-tiles").stdout)
 
     def test_damage(self):
         seed(self.db, 6)

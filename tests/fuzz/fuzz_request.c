@@ -68,7 +68,6 @@ static void check_reply(const struct request *r, const struct reply *reply)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct watch_branches branches = {0};
     static struct request r;
     struct reply reply;
     char *target = malloc(size + 1);
@@ -79,9 +78,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     reply_init(&reply);
     bool asked = !r.fault_status;
     if (asked && api_owns(r.path))
-        api_get(store, &branches, &r, &reply);
+        api_get(store, "main", &r, &reply);
     else if (asked && badge_owns(r.path))
-        badge_get(store, &branches, &r, &reply);
+        badge_get(store, "main", &r, &reply);
     else if (asked && strcmp(r.path, FEED_PATH) == 0)
         feed_get(store, &r, &reply);
     else

@@ -133,6 +133,12 @@ static void put_document(struct history *h, int64_t id, const char *uuid)
     store_packed_release(&packed);
 }
 
+/* One run in seven is of a merge request. */
+static const char *branch_of(int64_t index)
+{
+    return index % 7 == 3 ? "tune" : "main";
+}
+
 static void put_run(struct history *h, int64_t device, int64_t index)
 {
     uint64_t state = h->plan.seed * 17 + (uint64_t)run_id(h, device, index) * 1000003;
@@ -144,7 +150,7 @@ static void put_run(struct history *h, int64_t device, int64_t index)
     bind_text(&q, uuid);
     bind_int(&q, time_of(h, device, index));
     bind_int(&q, index + 1);
-    bind_text(&q, index % 7 == 3 ? "tune" : "main");
+    bind_text(&q, branch_of(index));
     bind_text(&q, "gemm: another tile");
     bind_int(&q, 0);
     bind_text(&q, "canonical");
@@ -207,6 +213,7 @@ static void put_tracks(struct history *h)
             bind_int(&q, d + 1);
             bind_int(&q, 0);
             bind_int(&q, 1);
+            bind_text(&q, "main");
             finish(h, &q);
         }
     }
@@ -312,6 +319,7 @@ static void put_series(struct history *h, int64_t id)
     bind_int(&q, time_of(h, s.device, lowest.index));
     bind_int(&q, run_id(h, s.device, lowest.index));
     bind_int(&q, s.candidate ? 0 : 2);
+    bind_text(&q, branch_of(lowest.index));
     finish(h, &q);
 }
 
@@ -341,7 +349,7 @@ static void put_newest(struct history *h, int64_t track)
     int64_t last = h->plan.n_runs - 1;
     struct series s = series_of(h, 2 * track - 1);
     double p50_ns = (double)h->newest_ps[s.id] / 1000;
-    struct query q = query_begin(h->store, SQL_NEWEST_OF_TRACK);
+    struct query q = query_begin(h->store, SQL_PUT_NEWEST_RESULT);
     bind_int(&q, track);
     bind_int(&q, time_of(h, device, last));
     bind_int(&q, run_id(h, device, last));
@@ -364,9 +372,13 @@ static void put_newest(struct history *h, int64_t track)
     bind_real(&q, 1.02);
     bind_real(&q, 1002300);
     bind_real(&q, 2.9e-4);
+    bind_text(&q, branch_of(last));
     finish(h, &q);
-    q = query_begin(h->store, SQL_POINTS_OF_TRACK);
+    q = query_begin(h->store, SQL_ADD_TO_TRACK);
     bind_int(&q, track);
+    bind_int(&q, time_of(h, device, last));
+    bind_int(&q, run_id(h, device, last));
+    bind_text(&q, branch_of(last));
     bind_int(&q, time_of(h, device, last));
     bind_text(&q, "paired-loop-v3");
     finish(h, &q);

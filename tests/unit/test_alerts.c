@@ -10,7 +10,7 @@
 
 #include "server/store/store_alert.h"
 #include "server/store/store_change.h"
-#include "server/store/store_outside.h"
+#include "server/store/store_badge.h"
 #include "server/store/store_webhook.h"
 #include "unit/store_fixture.h"
 
@@ -276,10 +276,9 @@ static void marks_of_webhooks_are_kept_by_target(void **state)
 static struct badge_facts badge(struct store_fixture *f, struct store *s, const char *branch,
                                 const char *case_id)
 {
-    struct watch_branches branches = {branch ? 1 : 0, {branch}};
     struct badge_facts facts;
-    assert_int_equal(case_id ? store_badge_of_case(s, &branches, DEVICE, case_id, &facts, &f->err)
-                             : store_badge_of_device(s, &branches, DEVICE, &facts, &f->err),
+    assert_int_equal(case_id ? store_badge_of_case(s, branch, DEVICE, case_id, &facts, &f->err)
+                             : store_badge_of_device(s, branch, DEVICE, &facts, &f->err),
                      GATE_OK);
     return facts;
 }
@@ -288,16 +287,15 @@ static void badges_tell_the_newest_run_and_open_alerts(void **state)
 {
     struct store_fixture *f = *state;
     struct store *s = begin(state);
-    const struct watch_branches usual = {0};
     struct badge_facts facts;
-    assert_int_equal(store_badge_of_device(s, &usual, "no-such", &facts, &f->err), GATE_OK);
+    assert_int_equal(store_badge_of_device(s, "main", "no-such", &facts, &f->err), GATE_OK);
     assert_string_equal(facts.verdict, "");
     raise_alert(f, s, 1, ALERT_REGRESSION);
     raise_alert(f, s, 1, ALERT_IMPROVEMENT); /* is no trouble */
-    facts = badge(f, s, NULL, NULL);
+    facts = badge(f, s, "main", NULL);
     assert_string_equal(facts.verdict, "wrong");
     assert_int_equal(facts.n_alerts, 1);
-    assert_string_equal(badge(f, s, NULL, "no-such").verdict, "");
+    assert_string_equal(badge(f, s, "main", "no-such").verdict, "");
     store_close(s);
 }
 
@@ -316,7 +314,7 @@ static void put_spoilt(struct store_fixture *f, struct store *s, const char *bra
     assert_int_equal(put(f, s, run, NULL), GATE_OK);
 }
 
-static void badges_are_of_watched_branches(void **state)
+static void badges_are_of_one_branch(void **state)
 {
     struct store_fixture *f = *state;
     struct store *s = begin(state);
@@ -324,18 +322,18 @@ static void badges_are_of_watched_branches(void **state)
     char id[200];
     snprintf(id, sizeof(id), "%s", cJSON_GetObjectItem(item_of(run, 0), "id")->valuestring);
     cJSON_Delete(run);
-    struct badge_facts device = badge(f, s, NULL, NULL), one = badge(f, s, NULL, id);
+    struct badge_facts device = badge(f, s, "main", NULL), one = badge(f, s, "main", id);
     assert_string_not_equal(device.verdict, "environment");
     assert_string_not_equal(one.verdict, "environment");
     assert_true(one.p50_ns > 0 && one.p50_ns < 1e8);
 
     put_spoilt(f, s, "mr/1");
-    assert_string_equal(badge(f, s, NULL, NULL).verdict, device.verdict);
-    assert_string_equal(badge(f, s, NULL, id).verdict, one.verdict);
-    assert_true(badge(f, s, NULL, id).p50_ns == one.p50_ns);
-    assert_string_equal(badge(f, s, "mr/*", NULL).verdict, "environment");
-    assert_string_equal(badge(f, s, "mr/*", id).verdict, "environment");
-    assert_true(badge(f, s, "mr/*", id).p50_ns == 1e9);
+    assert_string_equal(badge(f, s, "main", NULL).verdict, device.verdict);
+    assert_string_equal(badge(f, s, "main", id).verdict, one.verdict);
+    assert_true(badge(f, s, "main", id).p50_ns == one.p50_ns);
+    assert_string_equal(badge(f, s, "mr/1", NULL).verdict, "environment");
+    assert_string_equal(badge(f, s, "mr/1", id).verdict, "environment");
+    assert_true(badge(f, s, "mr/1", id).p50_ns == 1e9);
     assert_string_equal(badge(f, s, "no-such", NULL).verdict, "");
     assert_string_equal(badge(f, s, "no-such", id).verdict, "");
     store_close(s);
@@ -353,7 +351,7 @@ int main(void)
         TEST(a_step_is_another_state_of_the_store),
         TEST(marks_of_webhooks_are_kept_by_target),
         TEST(badges_tell_the_newest_run_and_open_alerts),
-        TEST(badges_are_of_watched_branches),
+        TEST(badges_are_of_one_branch),
     };
 #undef TEST
     return cmocka_run_group_tests_name("alerts", tests, NULL, NULL);

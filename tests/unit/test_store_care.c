@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "base/schema.h"
 #include "server/store/store_backup.h"
-#include "server/store/store_outside.h"
+#include "server/store/store_badge.h"
 #include "server/store/store_private.h"
 #include "unit/store_fixture.h"
 
@@ -118,11 +118,13 @@ static void test_faults_are_found(void **state)
          "UPDATE track SET n_runs = n_runs - 1 WHERE id = 3", "a case does not have"},
         {"UPDATE track SET time_ms = time_ms - 1 WHERE id = 3",
          "UPDATE track SET time_ms = time_ms + 1 WHERE id = 3", "the newest result"},
-        {"UPDATE branch_result SET run_id = run_id + 2 WHERE branch = 'main' AND track_id = 3",
-         "UPDATE branch_result SET run_id = run_id - 2 WHERE branch = 'main' AND track_id = 3",
+        {"UPDATE newest_result SET time_ms = time_ms + 1 WHERE branch = 'main' AND track_id = 3",
+         "UPDATE newest_result SET time_ms = time_ms - 1 WHERE branch = 'main' AND track_id = 3",
          "the newest result of a branch"},
-        {"UPDATE branch_leader SET branch = 'x' WHERE branch = 'main' AND series_id = 2",
-         "UPDATE branch_leader SET branch = 'main' WHERE branch = 'x'", "the leader of a branch"},
+        {"UPDATE track SET branch = branch || 'x' WHERE id = 3",
+         "UPDATE track SET branch = rtrim(branch, 'x') WHERE id = 3", "has no newest result"},
+        {"UPDATE leader SET branch = 'x' WHERE branch = 'main' AND series_id = 2",
+         "UPDATE leader SET branch = 'main' WHERE branch = 'x'", "the leader of a branch"},
         {"UPDATE leader SET p50_ps = p50_ps + 1 WHERE series_id = 2",
          "UPDATE leader SET p50_ps = p50_ps - 1 WHERE series_id = 2", "the lowest point"},
         {"UPDATE run SET n_cases = n_cases + 1 WHERE id = 2",
