@@ -10,8 +10,16 @@
 #include "linear_relu/linear_relu.h"
 
 static const struct kg_kernel *const kernels[] = {
-    &kg_attention_fwd_splitkv, &kg_attention_fwd_mma, &kg_gemm_mma,        &kg_gemm_simt, &kg_gemv,
-    &kg_linear_relu_mma,       &kg_linear_relu_simt,  &kg_linear_relu_bwd,
+    &kg_attention_fwd_splitkv,
+    &kg_attention_fwd_mma,
+    &kg_gemm_sm90,
+    &kg_gemm_mma,
+    &kg_gemm_simt,
+    &kg_gemv,
+    &kg_linear_relu_sm90,
+    &kg_linear_relu_mma,
+    &kg_linear_relu_simt,
+    &kg_linear_relu_bwd,
 };
 
 static const struct kg_library library = {

@@ -1,6 +1,7 @@
 /*
  * gemm.h: C[M,N] = A[M,K] B[K,N].
  *
+ * gemm_sm90  tensor cores of compute capability 9.0 (wgmma, TMA); fp16, bf16
  * gemm_mma   tensor cores; fp16, bf16, and fp32 where the problem allows TF32 (KG_FLAG_TF32)
  * gemm_simt  FMA units; fp32 in full precision
  *
@@ -16,6 +17,7 @@
 extern "C" {
 #endif
 
+extern const struct kg_kernel kg_gemm_sm90;
 extern const struct kg_kernel kg_gemm_mma;
 extern const struct kg_kernel kg_gemm_simt;
 

@@ -1,6 +1,7 @@
 /*
  * linear_relu.h: Y[M,N] = max(0, X[M,K] W[N,K]^T + b[N]) and its gradients.
  *
+ * linear_relu_sm90  one kernel on tensor cores of compute capability 9.0; fp16, bf16, TF32
  * linear_relu_mma   one kernel on tensor cores; fp16, bf16, and fp32 where TF32 is allowed
  * linear_relu_simt  one kernel on FMA units; fp32 in full precision
  * linear_relu_bwd   dX, dW, db by four kernels; all dtypes
@@ -17,6 +18,7 @@
 extern "C" {
 #endif
 
+extern const struct kg_kernel kg_linear_relu_sm90;
 extern const struct kg_kernel kg_linear_relu_mma;
 extern const struct kg_kernel kg_linear_relu_simt;
 extern const struct kg_kernel kg_linear_relu_bwd;

@@ -1,0 +1,136 @@
+/*
+ * gemm_mainloop_sm90.cuh: a tile of A B by wgmma, operands through a ring of TMA stages (sm_90a).
+ *
+ * A block is three warpgroups: one thread of the first loads, the other two multiply 64 of the
+ * tile's 128 rows each. Both blocks of a cluster have the same columns of B: each loads half of
+ * them and sends it to both, which takes a third of the bytes from L2.
+ *
+ * An operand is K-major (A[M,K], B[N,K] row-major) or MN-major (A[K,M], B[K,N] row-major; 16-bit
+ * types only). A stage holds 128 bytes of k: 64 halves or 32 floats. What lies outside of a matrix
+ * arrives as zeros.
+ */
+#ifndef KG_GEMM_MAINLOOP_SM90_CUH
+#define KG_GEMM_MAINLOOP_SM90_CUH
+
+#include "../cuda/descriptor.cuh"
+#include "../cuda/ring_sm90.cuh"
+#include "../cuda/wgmma_sm90.cuh"
+
+namespace gemm_sm90
+{
+
+constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = WARPGROUP * (1 + CONSUMERS);
+constexpr int STEPS = 4; /* products of a stage, 32 bytes of k each */
+
+template <typename T_, int BN_, int STAGES_, int CLUSTER_, bool A_K_, bool B_K_> struct product {
+    using T = T_;
+    static constexpr int BM = 64 * CONSUMERS, BN = BN_, STAGES = STAGES_, CLUSTER = CLUSTER_;
+    static constexpr bool A_K = A_K_, B_K = B_K_;
+    static constexpr int BK = PANEL_ROW_BYTES / (int)sizeof(T);
+    static constexpr int A_BYTES = BM * PANEL_ROW_BYTES, B_BYTES = BN * PANEL_ROW_BYTES;
+    static constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
+    static constexpr int MN_PANEL_BYTES = BK * PANEL_ROW_BYTES; /* 64 of m or n, BK of k */
+    static constexpr int B_SHARE = BN / CLUSTER;                /* columns that a block loads */
+    static_assert((A_K && B_K) || sizeof(T) == 2, "tf32 has K-major operands only");
+    static_assert(B_K || B_SHARE % 64 == 0, "panels of 64 columns");
+};
+
+/* Loads block k of the tile at (m0, n0) into its stage, where there is room. By one thread. */
+template <typename P>
+__device__ __forceinline__ void
+load_block(const ring<P::STAGES> &stages, ring_place<P::STAGES> at, uint32_t shared,
+           const CUtensorMap *map_a, const CUtensorMap *map_b, int m0, int n0, int k, int rank)
+{
+    const uint32_t a = shared + at.stage * P::STAGE_BYTES, full = stages.full(at);
+    const int share = rank * P::B_SHARE;
+    const uint32_t b = a + P::A_BYTES + share * PANEL_ROW_BYTES;
+    constexpr uint16_t ALL = (1 << P::CLUSTER) - 1;
+
+    stages.expect(at, P::STAGE_BYTES);
+    if constexpr (P::A_K) {
+        ptx::tma_load(a, map_a, full, k * P::BK, m0);
+    } else {
+#pragma unroll
+        for (int i = 0; i < P::BM / 64; i++)
+            ptx::tma_load(a + i * P::MN_PANEL_BYTES, map_a, full, m0 + i * 64, k * P::BK);
+    }
+    if constexpr (P::B_K) {
+        if constexpr (P::CLUSTER > 1)
+            ptx::tma_load_multicast(b, map_b, full, ALL, k * P::BK, n0 + share);
+        else
+            ptx::tma_load(b, map_b, full, k * P::BK, n0);
+    } else {
+#pragma unroll
+        for (int i = 0; i < P::B_SHARE / 64; i++) {
+            const uint32_t panel = b + i * P::MN_PANEL_BYTES;
+            if constexpr (P::CLUSTER > 1)
+                ptx::tma_load_multicast(panel, map_b, full, ALL, n0 + share + i * 64, k * P::BK);
+            else
+                ptx::tma_load(panel, map_b, full, n0 + i * 64, k * P::BK);
+        }
+    }
+}
+
+/* One consumer: a warpgroup and its 64 rows of each tile. */
+template <typename P> struct consumer {
+    ring<P::STAGES> stages;
+    ring_place<P::STAGES> at, last; /* the next block; the one before it, still to be let go */
+    uint32_t a, b;                  /* low words of the descriptors of stage 0 */
+
+    __device__ __forceinline__ consumer(const ring<P::STAGES> &ring_, uint32_t shared, int index)
+        : stages(ring_), at{0, 0}, last{0, 0}
+    {
+        const uint32_t panel = shared + P::A_BYTES;
+        a = uniform(descriptor_low(shared + index * (P::A_BYTES / CONSUMERS)));
+        b = uniform(P::B_K ? descriptor_low(panel) : descriptor_low(panel, P::MN_PANEL_BYTES));
+    }
+
+    /* Both blocks of a cluster load into both: each must know. */
+    __device__ __forceinline__ void release_last() const
+    {
+        const uint32_t rank = threadIdx.x % WARPGROUP;
+        if constexpr (P::CLUSTER > 1) {
+            if (rank < P::CLUSTER)
+                stages.release_at(last, rank);
+        } else if (rank == 0) {
+            stages.release(last);
+        }
+    }
+
+    /* Starts acc += A B of the next block (acc = A B of the first of a tile); then waits for the
+     * block before and lets it go. */
+    __device__ __forceinline__ void multiply(float (&acc)[P::BN / 2], bool first)
+    {
+        constexpr uint32_t STAGE = P::STAGE_BYTES / 16;
+        constexpr uint32_t A_STEP = P::A_K ? DESCRIPTOR_K_STEP : DESCRIPTOR_MN_STEP;
+        constexpr uint32_t B_STEP = P::B_K ? DESCRIPTOR_K_STEP : DESCRIPTOR_MN_STEP;
+
+        stages.wait_full(at);
+        ptx::keep(acc);
+        ptx::wgmma_fence();
+#pragma unroll
+        for (int i = 0; i < STEPS; i++)
+            ptx::wgmma_ss<!P::A_K, !P::B_K>(acc, descriptor(a + at.stage * STAGE + i * A_STEP),
+                                            descriptor(b + at.stage * STAGE + i * B_STEP),
+                                            i > 0 || !first, typename P::T());
+        ptx::wgmma_commit();
+        if (!first) {
+            ptx::wgmma_wait<1>();
+            release_last();
+        }
+        last = at;
+        at.next();
+    }
+
+    /* After the last block of a tile. */
+    __device__ __forceinline__ void finish(float (&acc)[P::BN / 2])
+    {
+        ptx::wgmma_wait<0>();
+        ptx::keep(acc);
+        release_last();
+    }
+};
+
+} // namespace gemm_sm90
+
+#endif

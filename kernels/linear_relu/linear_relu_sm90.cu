@@ -1,0 +1,93 @@
+/*
+ * linear_relu_sm90: Y = max(0, X W^T + b) by wgmma, in one kernel; both operands are K-major. Bias
+ * and ReLU are applied to the fp32 accumulators, so Y is rounded once.
+ *
+ * Regime      fp16, bf16, TF32 (rounded by TMA on the way in); lines of 16-byte multiples; compute
+ *             capability 9.0. Lines of a view that are not, go to linear_relu_mma
+ * Tiles, roles, shared memory and order are those of gemm/gemm_sm90.cu, a stage is 32 floats of k;
+ *             where 64 x 32 tiles are one wave, linear_relu_small_sm90.cuh
+ * Measured    see README.md
+ */
+#include "linear_relu.h"
+#include "linear_relu_op.h"
+#include "linear_relu_small_sm90.cuh"
+#include "../gemm/gemm_policy_sm90.h"
+#include "../gemm/gemm_sm90.cuh"
+
+constexpr int SMALL_BN = 32;
+template <typename T> using tile_256 = gemm_sm90::product<T, 256, 4, 2, true, true>;
+template <typename T> using tile_128 = gemm_sm90::product<T, 128, 6, 2, true, true>;
+
+static int supports(const struct kg_problem *problem, const struct kg_device *device)
+{
+    return gemm_is_op(problem, KG_OP_LINEAR_RELU) && gemm_mma_dtype(problem) &&
+           gemm_sm90_serves(problem, device, problem->k, problem->n);
+}
+
+template <typename T> static enum kg_status prepare_dtype()
+{
+    enum kg_status status = gemm_sm90::prepare<tile_256<T>, true>();
+    if (status == KG_OK)
+        status = gemm_sm90::prepare<tile_128<T>, true>();
+    return status == KG_OK ? linear_relu_small::prepare<T, SMALL_BN>() : status;
+}
+
+static enum kg_status prepare(const struct kg_problem *problem, const struct kg_device *device)
+{
+    const enum kg_status status = kg_linear_relu_mma.prepare(problem, device);
+    if (status != KG_OK)
+        return status;
+    switch (problem->dtype) {
+    case KG_F16:
+        return prepare_dtype<__half>();
+    case KG_BF16:
+        return prepare_dtype<__nv_bfloat16>();
+    default:
+        return prepare_dtype<float>();
+    }
+}
+
+template <typename T> static enum kg_status launch_dtype(const struct gemm_call &call)
+{
+    int sms;
+    const enum kg_status status = gemm::count_sms(&sms);
+    if (status != KG_OK)
+        return status;
+    const int64_t blocks_k = gemm_blocks(call.k, tile_256<T>::BK);
+    const int64_t small =
+        gemm_blocks(call.m, linear_relu_small::BM) * gemm_blocks(call.n, SMALL_BN);
+    if (small <= sms && blocks_k <= linear_relu_small::MOST_BLOCKS)
+        return linear_relu_small::launch<T, SMALL_BN>(call);
+    return gemm_sm90_tile_of(call.m, call.n, blocks_k, sms) == GEMM_SM90_256
+               ? gemm_sm90::launch<tile_256<T>, true>(call)
+               : gemm_sm90::launch<tile_128<T>, true>(call);
+}
+
+static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
+{
+    struct gemm_call call;
+    const enum kg_status status = linear_relu_call_of(problem, args, &call);
+    if (status != KG_OK)
+        return status;
+    if (!gemm_sm90_reaches(&call))
+        return kg_linear_relu_mma.launch(problem, args);
+    switch (call.dtype) {
+    case KG_F16:
+        return launch_dtype<__half>(call);
+    case KG_BF16:
+        return launch_dtype<__nv_bfloat16>(call);
+    default:
+        return (problem->flags & KG_FLAG_TF32) != 0 ? launch_dtype<float>(call) : KG_UNSUPPORTED;
+    }
+}
+
+const struct kg_kernel kg_linear_relu_sm90 = {
+    sizeof(struct kg_kernel),
+    KG_OP_LINEAR_RELU,
+    0,
+    "linear_relu_sm90",
+    supports,
+    prepare,
+    NULL,
+    launch,
+};

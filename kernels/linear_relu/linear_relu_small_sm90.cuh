@@ -1,0 +1,179 @@
+/*
+ * linear_relu_small_sm90.cuh: Y = max(0, X W^T + b) where one small tile a block is one wave and
+ * all of K fits into shared memory (sm_90a).
+ *
+ * Such a product is latency: launch, first byte, last store. So no ring and no roles: one thread
+ * asks for everything at once, each 128 bytes of k with a barrier of their own, and one warpgroup
+ * multiplies what has come.
+ */
+#ifndef KG_LINEAR_RELU_SMALL_SM90_CUH
+#define KG_LINEAR_RELU_SMALL_SM90_CUH
+
+#include "../cuda/descriptor.cuh"
+#include "../cuda/launch.cuh"
+#include "../cuda/ptx_sm90.cuh"
+#include "../cuda/tensor_map.h"
+#include "../cuda/wgmma_sm90.cuh"
+#include "../gemm/gemm_check.h"
+
+namespace linear_relu_small
+{
+
+constexpr int THREADS = 128, BM = 64, MOST_BLOCKS = 16; /* of k */
+
+struct arguments {
+    void *y;
+    const void *bias;
+    int64_t leading; /* of Y; its lines are aligned to 16 bytes */
+    int32_t m, n, blocks_k, tiles_n;
+};
+
+template <typename T, int BN> struct plan {
+    static constexpr int BK = PANEL_ROW_BYTES / (int)sizeof(T);
+    static constexpr int A_BYTES = BM * PANEL_ROW_BYTES, B_BYTES = BN * PANEL_ROW_BYTES;
+    static constexpr int OPERANDS = 1024 + (sizeof(T) == 2 ? BM * BN * 2 : 0);
+    static constexpr int bytes(int blocks_k)
+    {
+        return OPERANDS + blocks_k * (A_BYTES + B_BYTES);
+    }
+};
+
+/* 64 x BN floats, two neighbours a lane: four lanes fill a sector. */
+template <int BN>
+__device__ __forceinline__ void store(float *y, int64_t leading, const float (&acc)[BN / 2], int m,
+                                      int n, int last_m, int last_n)
+{
+    const int lane = threadIdx.x % 32;
+    const int row = m + threadIdx.x / 32 * 16 + lane / 4, column = n + lane % 4 * 2;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        if (row + half * 8 >= last_m)
+            continue;
+        float *const line = y + (row + half * 8) * leading;
+#pragma unroll
+        for (int j = 0; j < BN / 8; j++)
+            if (column + j * 8 < last_n)
+                *(float2 *)(line + column + j * 8) =
+                    make_float2(acc[4 * j + 2 * half], acc[4 * j + 2 * half + 1]);
+    }
+}
+
+template <typename T, int BN>
+__global__ void __launch_bounds__(THREADS)
+    kernel(const __grid_constant__ CUtensorMap map_x, const __grid_constant__ CUtensorMap map_w,
+           const __grid_constant__ arguments p)
+{
+    extern __shared__ __align__(1024) unsigned char shared[];
+    using sizes = plan<T, BN>;
+    const uint32_t base = ptx::shared_address(shared);
+    const uint32_t a0 = base + sizes::OPERANDS, b0 = a0 + p.blocks_k * sizes::A_BYTES;
+    const int m0 = (int)blockIdx.x / p.tiles_n * BM, n0 = (int)blockIdx.x % p.tiles_n * BN;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+
+    if (threadIdx.x == 0) {
+        for (int k = 0; k < p.blocks_k; k++)
+            ptx::mbarrier_init(base + k * 8, 1);
+        ptx::fence_mbarrier_init();
+        for (int k = 0; k < p.blocks_k; k++) {
+            ptx::mbarrier_arrive_expect(base + k * 8, sizes::A_BYTES + sizes::B_BYTES);
+            ptx::tma_load(a0 + k * sizes::A_BYTES, &map_x, base + k * 8, k * sizes::BK, m0);
+            ptx::tma_load(b0 + k * sizes::B_BYTES, &map_w, base + k * 8, k * sizes::BK, n0);
+        }
+    }
+    float bias[BN / 4];
+#pragma unroll
+    for (int j = 0; j < BN / 8; j++) {
+        const int n = n0 + j * 8 + lane % 4 * 2;
+        bias[2 * j] = n < p.n ? (float)((const T *)p.bias)[n] : 0.0f;
+        bias[2 * j + 1] = n + 1 < p.n ? (float)((const T *)p.bias)[n + 1] : 0.0f;
+    }
+    __syncthreads();
+
+    float acc[BN / 2];
+    const uint32_t a = uniform(descriptor_low(a0)), b = uniform(descriptor_low(b0));
+#pragma unroll 1
+    for (int k = 0; k < p.blocks_k; k++) {
+        ptx::mbarrier_wait(base + k * 8, 0);
+        ptx::keep(acc);
+        ptx::wgmma_fence();
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            ptx::wgmma_ss<0, 0>(acc,
+                                descriptor(a + k * (sizes::A_BYTES / 16) + i * DESCRIPTOR_K_STEP),
+                                descriptor(b + k * (sizes::B_BYTES / 16) + i * DESCRIPTOR_K_STEP),
+                                k > 0 || i > 0, T());
+        ptx::wgmma_commit();
+    }
+    ptx::wgmma_wait<0>();
+    ptx::keep(acc);
+
+    if constexpr (sizeof(T) == 4) {
+#pragma unroll
+        for (int i = 0; i < BN / 2; i++) {
+            const float y = acc[i] + bias[i / 4 * 2 + i % 2];
+            acc[i] = y < 0.0f ? 0.0f : y;
+        }
+        store<BN>((float *)p.y, p.leading, acc, m0, n0, p.m, p.n);
+    } else {
+        /* Each warp turns its 16 rows so that a lane has 16 bytes of one. */
+        constexpr int CHUNKS = BN / 8, ROWS_AT_ONCE = 32 / CHUNKS;
+        const uint32_t mine = base + 1024 + warp * (16 * BN * 2);
+        const auto offset = [](int row, int chunk) {
+            return (row * CHUNKS + (chunk ^ (row * CHUNKS / 8 % CHUNKS))) * 16;
+        };
+#pragma unroll
+        for (int t = 0; t < BN / 16; t++) {
+            uint32_t r[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                r[i] = ptx::pack_relu(acc[8 * t + 2 * i] + bias[4 * t + i / 2 * 2],
+                                      acc[8 * t + 2 * i + 1] + bias[4 * t + i / 2 * 2 + 1], T());
+            ptx::stmatrix_x4(mine + offset(lane % 16, t * 2 + lane / 16), r[0], r[1], r[2], r[3]);
+        }
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < 16; i += ROWS_AT_ONCE) {
+            const int row = i + lane / CHUNKS, chunk = lane % CHUNKS;
+            const uint4 run = *(const uint4 *)(shared + (mine - base) + offset(row, chunk));
+            const int m = m0 + warp * 16 + row, n = n0 + chunk * 8;
+            if (m < p.m && n < p.n)
+                *(uint4 *)((T *)p.y + m * p.leading + n) = run;
+        }
+    }
+}
+
+template <typename T, int BN> static enum kg_status launch(const struct gemm_call &call)
+{
+    using sizes = plan<T, BN>;
+    CUtensorMap x, w;
+    const struct tensor_map_shape shape_x = {
+        2, {call.k, call.m}, {1, call.a.leading}, {sizes::BK, BM}, sizeof(T) == 4};
+    const struct tensor_map_shape shape_w = {
+        2, {call.k, call.n}, {1, call.b.leading}, {sizes::BK, BN}, sizeof(T) == 4};
+    enum kg_status status = tensor_map_encode(&x, call.dtype, call.a.data, &shape_x);
+    if (status == KG_OK)
+        status = tensor_map_encode(&w, call.dtype, call.b.data, &shape_w);
+    if (status != KG_OK)
+        return status;
+    arguments p;
+    p.y = call.c.data;
+    p.bias = call.bias;
+    p.leading = call.c.leading;
+    p.m = (int32_t)call.m;
+    p.n = (int32_t)call.n;
+    p.blocks_k = (int32_t)gemm_blocks(call.k, sizes::BK);
+    p.tiles_n = (int32_t)gemm_blocks(call.n, BN);
+    const unsigned tiles = (unsigned)(gemm_blocks(call.m, BM) * p.tiles_n);
+    return launch_kernel(kernel<T, BN>, dim3(tiles), dim3(THREADS), sizes::bytes(p.blocks_k),
+                         call.stream, x, w, p);
+}
+
+template <typename T, int BN> static enum kg_status prepare()
+{
+    const enum kg_status status = tensor_map_open();
+    return status == KG_OK ? allow_shared(kernel<T, BN>, plan<T, BN>::bytes(MOST_BLOCKS)) : status;
+}
+
+} // namespace linear_relu_small
+
+#endif
