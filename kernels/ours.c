@@ -19,6 +19,7 @@ static const struct kg_kernel *const kernels[] = {
     &kg_linear_relu_sm90,
     &kg_linear_relu_mma,
     &kg_linear_relu_simt,
+    &kg_linear_relu_bwd_sm90,
     &kg_linear_relu_bwd,
 };
 

@@ -35,39 +35,43 @@ template <typename T_, int BN_, int STAGES_, int CLUSTER_, bool A_K_, bool B_K_>
     static_assert(B_K || B_SHARE % 64 == 0, "panels of 64 columns");
 };
 
-/* Loads block k of the tile at (m0, n0) into its stage, where there is room. By one thread. */
+/* Asks for A's part of block k of the tile at row m0; its stage then waits for all of the block. By
+ * one thread, when the stage is empty. */
 template <typename P>
-__device__ __forceinline__ void
-load_block(const ring<P::STAGES> &stages, ring_place<P::STAGES> at, uint32_t shared,
-           const CUtensorMap *map_a, const CUtensorMap *map_b, int m0, int n0, int k, int rank)
+__device__ __forceinline__ void load_a(const ring<P::STAGES> &stages, ring_place<P::STAGES> at,
+                                       uint32_t shared, const CUtensorMap *map, int m0, int k)
 {
     const uint32_t a = shared + at.stage * P::STAGE_BYTES, full = stages.full(at);
-    const int share = rank * P::B_SHARE;
-    const uint32_t b = a + P::A_BYTES + share * PANEL_ROW_BYTES;
-    constexpr uint16_t ALL = (1 << P::CLUSTER) - 1;
 
     stages.expect(at, P::STAGE_BYTES);
     if constexpr (P::A_K) {
-        ptx::tma_load(a, map_a, full, k * P::BK, m0);
+        ptx::tma_load(a, map, full, k * P::BK, m0);
     } else {
 #pragma unroll
         for (int i = 0; i < P::BM / 64; i++)
-            ptx::tma_load(a + i * P::MN_PANEL_BYTES, map_a, full, m0 + i * 64, k * P::BK);
+            ptx::tma_load(a + i * P::MN_PANEL_BYTES, map, full, m0 + i * 64, k * P::BK);
     }
+}
+
+/* Asks for this block's share of B, for the whole cluster. */
+template <typename P>
+__device__ __forceinline__ void load_b(const ring<P::STAGES> &stages, ring_place<P::STAGES> at,
+                                       uint32_t shared, const CUtensorMap *map, int n0, int k,
+                                       int rank)
+{
+    const uint32_t full = stages.full(at);
+    const int share = rank * P::B_SHARE;
+    const uint32_t b =
+        shared + at.stage * P::STAGE_BYTES + P::A_BYTES + share * PANEL_ROW_BYTES;
+    constexpr uint16_t ALL = (1 << P::CLUSTER) - 1;
+
     if constexpr (P::B_K) {
-        if constexpr (P::CLUSTER > 1)
-            ptx::tma_load_multicast(b, map_b, full, ALL, k * P::BK, n0 + share);
-        else
-            ptx::tma_load(b, map_b, full, k * P::BK, n0);
+        ptx::tma_load_multicast(b, map, full, ALL, k * P::BK, n0 + share);
     } else {
 #pragma unroll
-        for (int i = 0; i < P::B_SHARE / 64; i++) {
-            const uint32_t panel = b + i * P::MN_PANEL_BYTES;
-            if constexpr (P::CLUSTER > 1)
-                ptx::tma_load_multicast(panel, map_b, full, ALL, n0 + share + i * 64, k * P::BK);
-            else
-                ptx::tma_load(panel, map_b, full, n0 + i * 64, k * P::BK);
-        }
+        for (int i = 0; i < P::B_SHARE / 64; i++)
+            ptx::tma_load_multicast(b + i * P::MN_PANEL_BYTES, map, full, ALL, n0 + share + i * 64,
+                                    k * P::BK);
     }
 }
 
@@ -97,29 +101,63 @@ template <typename P> struct consumer {
         }
     }
 
-    /* Starts acc += A B of the next block (acc = A B of the first of a tile); then waits for the
-     * block before and lets it go. */
-    __device__ __forceinline__ void multiply(float (&acc)[P::BN / 2], bool first)
+    /* Starts acc += A B of the first N steps of the next block, which is there. */
+    template <typename Q, int N>
+    __device__ __forceinline__ void products(float (&acc)[P::BN / 2], bool first)
     {
         constexpr uint32_t STAGE = P::STAGE_BYTES / 16;
-        constexpr uint32_t A_STEP = P::A_K ? DESCRIPTOR_K_STEP : DESCRIPTOR_MN_STEP;
+        constexpr uint32_t A_STEP = Q::A_K ? DESCRIPTOR_K_STEP : DESCRIPTOR_MN_STEP;
         constexpr uint32_t B_STEP = P::B_K ? DESCRIPTOR_K_STEP : DESCRIPTOR_MN_STEP;
 
-        stages.wait_full(at);
         ptx::keep(acc);
         ptx::wgmma_fence();
 #pragma unroll
-        for (int i = 0; i < STEPS; i++)
-            ptx::wgmma_ss<!P::A_K, !P::B_K>(acc, descriptor(a + at.stage * STAGE + i * A_STEP),
+        for (int i = 0; i < N; i++)
+            ptx::wgmma_ss<!Q::A_K, !P::B_K>(acc, descriptor(a + at.stage * STAGE + i * A_STEP),
                                             descriptor(b + at.stage * STAGE + i * B_STEP),
                                             i > 0 || !first, typename P::T());
         ptx::wgmma_commit();
+    }
+
+    /* Waits for the block before the one just started and lets it go. */
+    __device__ __forceinline__ void advance(bool first)
+    {
         if (!first) {
             ptx::wgmma_wait<1>();
             release_last();
         }
         last = at;
         at.next();
+    }
+
+    /* Starts acc += A B of the next block (acc = A B of the first of a tile) and lets the one before
+     * go. Q: a product with the same stages, whose A may lie otherwise. */
+    template <typename Q>
+    __device__ __forceinline__ void multiply(float (&acc)[P::BN / 2], bool first)
+    {
+        stages.wait_full(at);
+        products<Q, STEPS>(acc, first);
+        advance(first);
+    }
+
+    /* The last block of a tile where only its first `steps` products have something in K. */
+    __device__ __forceinline__ void multiply_last(float (&acc)[P::BN / 2], bool first, int steps)
+    {
+        stages.wait_full(at);
+        switch (steps) {
+        case 1:
+            products<P, 1>(acc, first);
+            break;
+        case 2:
+            products<P, 2>(acc, first);
+            break;
+        case 3:
+            products<P, 3>(acc, first);
+            break;
+        default:
+            products<P, STEPS>(acc, first);
+        }
+        advance(first);
     }
 
     /* After the last block of a tile. */

@@ -58,6 +58,42 @@ __device__ __forceinline__ void close_ring(const ring<STAGES> &stages, ring_plac
     }
 }
 
+/* By the producer: all blocks of the tile at (m0, n0). */
+template <typename P>
+__device__ __forceinline__ void load_tile(const ring<P::STAGES> &stages, ring_place<P::STAGES> &at,
+                                          uint32_t shared, const CUtensorMap *map_a,
+                                          const CUtensorMap *map_b, int m0, int n0, int blocks_k,
+                                          int rank)
+{
+    for (int k = 0; k < blocks_k; k++) {
+        stages.wait_empty(at);
+        load_a<P>(stages, at, shared, map_a, m0, k);
+        load_b<P>(stages, at, shared, map_b, n0, k, rank);
+        at.next();
+    }
+}
+
+/* By a consumer: acc = its rows of a tile, while the tile before leaves. `begun` is called when the
+ * first products are under way. */
+template <typename Q, typename P, typename Begun>
+__device__ __forceinline__ void multiply_tile(consumer<P> &me, float (&acc)[P::BN / 2],
+                                              const held_tile<typename P::T, P::BN> &held,
+                                              uint32_t staging, int blocks_k, const Begun &begun)
+{
+#pragma unroll
+    for (int q = 0; q < P::BN / 64; q++) {
+        if (q < blocks_k)
+            me.template multiply<Q>(acc, q == 0);
+        if constexpr (sizeof(typename P::T) == 2)
+            held.store(q, staging);
+    }
+    begun();
+#pragma unroll 1
+    for (int k = P::BN / 64; k < blocks_k; k++)
+        me.template multiply<Q>(acc, false);
+    me.finish(acc);
+}
+
 template <typename P, bool BIAS_RELU>
 __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(P::CLUSTER, 1, 1)
     kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
@@ -83,11 +119,7 @@ __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(P::CLUSTER, 1, 1)
         for (int t = (int)blockIdx.x / P::CLUSTER; t < tiles; t += step) {
             const gemm::tile_place tile = gemm::grouped<GROUP>(t, p.tiles_m, p.tiles_n);
             const int m0 = (tile.m * P::CLUSTER + rank) * P::BM, n0 = tile.n * P::BN;
-            for (int k = 0; k < p.blocks_k; k++) {
-                stages.wait_empty(at);
-                load_block<P>(stages, at, base, &map_a, &map_b, m0, n0, k, rank);
-                at.next();
-            }
+            load_tile<P>(stages, at, base, &map_a, &map_b, m0, n0, p.blocks_k, rank);
         }
         close_ring<P::STAGES, P::CLUSTER>(stages, at);
         return;
@@ -107,19 +139,10 @@ __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(P::CLUSTER, 1, 1)
         const int m0 = (tile.m * P::CLUSTER + rank) * P::BM + index * 64, n0 = tile.n * P::BN;
         if constexpr (BIAS_RELU)
             bias.ask(p.bias, n0, p.n);
-#pragma unroll
-        for (int q = 0; q < P::BN / 64; q++) {
-            if (q < p.blocks_k)
-                me.multiply(acc, q == 0);
-            if constexpr (HOLD)
-                held.store(q, staging);
-        }
-        if constexpr (BIAS_RELU)
-            bias.write();
-#pragma unroll 1
-        for (int k = P::BN / 64; k < p.blocks_k; k++)
-            me.multiply(acc, false);
-        me.finish(acc);
+        multiply_tile<P>(me, acc, held, staging, p.blocks_k, [&] {
+            if constexpr (BIAS_RELU)
+                bias.write();
+        });
         if constexpr (!HOLD) {
             if constexpr (BIAS_RELU)
                 add_bias_relu(acc, bias);

@@ -4,6 +4,7 @@
  * linear_relu_sm90  one kernel on tensor cores of compute capability 9.0; fp16, bf16, TF32
  * linear_relu_mma   one kernel on tensor cores; fp16, bf16, and fp32 where TF32 is allowed
  * linear_relu_simt  one kernel on FMA units; fp32 in full precision
+ * linear_relu_bwd_sm90  the same by two kernels of compute capability 9.0; fp16, bf16
  * linear_relu_bwd   dX, dW, db by four kernels; all dtypes
  *
  * Rows of all matrices may be any distance apart; a base or distance that is not a multiple of 16
@@ -21,6 +22,7 @@ extern "C" {
 extern const struct kg_kernel kg_linear_relu_sm90;
 extern const struct kg_kernel kg_linear_relu_mma;
 extern const struct kg_kernel kg_linear_relu_simt;
+extern const struct kg_kernel kg_linear_relu_bwd_sm90;
 extern const struct kg_kernel kg_linear_relu_bwd;
 
 #ifdef __cplusplus

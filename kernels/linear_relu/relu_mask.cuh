@@ -11,6 +11,9 @@
 #ifndef KG_RELU_MASK_CUH
 #define KG_RELU_MASK_CUH
 
+#include "linear_relu_bwd_op.h"
+#include "../cuda/dependent.cuh"
+
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <stdint.h>
@@ -19,7 +22,7 @@ namespace relu_mask
 {
 
 constexpr int WARPS = 8, LANES = 32, THREADS = WARPS * LANES;
-constexpr int ROWS = 64; /* of a block: eight for each warp */
+constexpr int ROWS = LINEAR_RELU_BWD_ROWS; /* of a block: eight for each warp */
 
 /* What a lane reads at once: 16 bytes, or one element where alignment forbids it. */
 template <typename T, bool VECTOR> constexpr int RUN = VECTOR ? 16 / (int)sizeof(T) : 1;
@@ -57,6 +60,7 @@ __global__ void __launch_bounds__(THREADS) mask_kernel(const __grid_constant__ m
     const int first_column = (int)blockIdx.x % column_blocks * LANES * COUNT;
     const int column = first_column + lane * COUNT;
 
+    let_dependents_start();
     float sum[COUNT] = {};
     if (column < p.n) {
 #pragma unroll

@@ -1,0 +1,298 @@
+/*
+ * linear_relu_bwd_sm90: the gradients of Y = max(0, X W^T + b) by wgmma, in two kernels.
+ *
+ * G = dY where Y > 0, else 0;  dX = G W;  dW = G^T X;  db = column sums of G
+ *
+ * The mask kernel (relu_mask.cuh) writes G and partial sums. A second one, put in place while it
+ * works, holds the tiles of both products in one list and adds the sums up in warps that have
+ * nothing else to do. G is K-major for dX and MN-major for dW; W and X are MN-major: no transposes.
+ *
+ * Regime      fp16, bf16; lines of W and X of 16-byte multiples; compute capability 9.0. Lines of a
+ *             view that are not, go to linear_relu_bwd
+ * Tiles, roles and shared memory are those of gemm/gemm_sm90.cu
+ * Order       persistent; the product with the longer tiles first, and each round of tiles the
+ *             other way round, so that who had a long one gets a short one or none
+ */
+#include "linear_relu.h"
+#include "linear_relu_bwd_op.h"
+#include "../cuda/dependent.cuh"
+#include "../gemm/gemm_sm90.cuh"
+
+namespace linear_relu_bwd_sm90
+{
+
+using namespace gemm_sm90;
+
+template <typename T_, int BN_, int STAGES_> struct gradients {
+    using T = T_;
+    static constexpr int CLUSTER = 2;
+    using dx = product<T, BN_, STAGES_, CLUSTER, true, false>;
+    using dw = product<T, BN_, STAGES_, CLUSTER, false, false>;
+    using plan = shared_plan<dx, false>;
+};
+
+/* The tiles of one product. tiles_m: of a cluster's height. */
+struct tile_list {
+    int32_t tiles_m, tiles_n, blocks_k;
+};
+
+struct arguments {
+    struct tile_list dx, dw;
+    int32_t dw_first; /* dW is first in the list of all tiles */
+    int32_t n, row_blocks;
+    int32_t zero;
+    const float *sums;
+    void *db;
+};
+
+/* Where a cluster's tile number `round` lies: in dX or dW. */
+struct tile {
+    bool any, of_dw;
+    int m, n;
+};
+
+template <int GROUP>
+__device__ __forceinline__ tile tile_of(const arguments &p, int round, int cluster, int clusters)
+{
+    const int tiles_dx = p.dx.tiles_m * p.dx.tiles_n, tiles_dw = p.dw.tiles_m * p.dw.tiles_n;
+    const int tiles_first = p.dw_first ? tiles_dw : tiles_dx;
+    int t = round * clusters + (round % 2 ? clusters - 1 - cluster : cluster);
+    const bool any = t < tiles_dx + tiles_dw, first = t < tiles_first;
+    const bool of_dw = first == (p.dw_first != 0);
+    t -= first ? 0 : tiles_first;
+    const gemm::tile_place at = gemm::grouped<GROUP>(t, of_dw ? p.dw.tiles_m : p.dx.tiles_m,
+                                                     of_dw ? p.dw.tiles_n : p.dx.tiles_n);
+    return {any, of_dw, at.m, at.n};
+}
+
+/* db, 32 columns a warp; `warp` of `warps`. The order of the additions is fixed. */
+template <typename T>
+__device__ __forceinline__ void sum_columns(const arguments &p, int warp, int warps)
+{
+    for (int64_t n = (int64_t)warp * 32 + threadIdx.x % 32; n < p.n; n += (int64_t)warps * 32) {
+        float total = 0.0f;
+#pragma unroll 4
+        for (int row = 0; row < p.row_blocks; row++)
+            total += p.sums[row * (int64_t)p.n + n];
+        ((T *)p.db)[n] = T(total);
+    }
+}
+
+template <typename G>
+__global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(G::CLUSTER, 1, 1)
+    kernel(const __grid_constant__ CUtensorMap map_g, const __grid_constant__ CUtensorMap map_w,
+           const __grid_constant__ CUtensorMap map_dx, const __grid_constant__ CUtensorMap map_gt,
+           const __grid_constant__ CUtensorMap map_x, const __grid_constant__ CUtensorMap map_dw,
+           const __grid_constant__ arguments p)
+{
+    extern __shared__ __align__(1024) unsigned char shared[];
+    using DX = typename G::dx;
+    using DW = typename G::dw;
+    constexpr int STAGES = DX::STAGES, BM = DX::BM, BN = DX::BN, GROUP = 2048 / (BM * G::CLUSTER);
+    const uint32_t base = ptx::shared_address(shared);
+    const ring<STAGES> stages = {base + G::plan::BARRIERS};
+    const int warpgroup = uniform((int)threadIdx.x / WARPGROUP);
+    const int rank = (int)ptx::cluster_rank();
+    const int cluster = (int)blockIdx.x / G::CLUSTER, clusters = (int)gridDim.x / G::CLUSTER;
+
+    open_ring<STAGES, G::CLUSTER>(stages);
+    if (warpgroup == 0) {
+        ptx::registers_decrease<40>();
+        wait_for_predecessor();
+        if (threadIdx.x >= 32) {
+            sum_columns<typename G::T>(p, (int)blockIdx.x * 3 + (int)threadIdx.x / 32 - 1,
+                                       (int)gridDim.x * 3);
+            return;
+        }
+        if (!ptx::elect_lane())
+            return;
+        ring_place<STAGES> at = {0, 0};
+        for (int round = 0;; round++) {
+            const tile t = tile_of<GROUP>(p, round, cluster, clusters);
+            if (!t.any)
+                break;
+            const int m0 = (t.m * G::CLUSTER + rank) * BM, n0 = t.n * BN;
+            if (t.of_dw)
+                load_tile<DW>(stages, at, base, &map_gt, &map_x, m0, n0, p.dw.blocks_k, rank);
+            else
+                load_tile<DX>(stages, at, base, &map_g, &map_w, m0, n0, p.dx.blocks_k, rank);
+        }
+        close_ring<STAGES, G::CLUSTER>(stages, at);
+        return;
+    }
+
+    ptx::registers_increase<232>();
+    const int index = warpgroup - 1;
+    const uint32_t staging = base + G::plan::STAGING + index * STAGING_BYTES;
+    consumer<DX> me(stages, base, index);
+    float acc[BN / 2];
+    held_tile<typename G::T, BN> held;
+    held.map = NULL;
+    for (int round = 0;; round++) {
+        const tile t = tile_of<GROUP>(p, round, cluster, clusters);
+        if (!t.any)
+            break;
+        if (t.of_dw)
+            multiply_tile<DW>(me, acc, held, staging, p.dw.blocks_k, [] {});
+        else
+            multiply_tile<DX>(me, acc, held, staging, p.dx.blocks_k, [] {});
+        held.round(acc);
+        held.hold(t.of_dw ? &map_dw : &map_dx, (t.m * G::CLUSTER + rank) * BM + index * 64,
+                  t.n * BN);
+    }
+#pragma unroll
+    for (int q = 0; q < BN / 64; q++)
+        held.store(q, staging);
+    if (threadIdx.x % WARPGROUP == 0)
+        ptx::tma_store_wait_read<0>();
+}
+
+/* Clocks of all tiles of a product, see gemm_policy_sm90.h. */
+template <typename P> static int64_t clocks(int64_t m, int64_t n, int64_t k)
+{
+    return gemm_blocks(m, P::BM * P::CLUSTER) * gemm_blocks(n, P::BN) *
+           (gemm_blocks(k, P::BK) * (P::BN == 256 ? 1024 : 640) + 600);
+}
+
+/* Clocks of the busiest cluster, nearly: its share of all, or the longest tile. */
+template <typename G> static int64_t cost(const struct kg_problem *problem, int64_t clusters)
+{
+    const int64_t longest = problem->m > problem->n ? problem->m : problem->n;
+    const int64_t all = clocks<typename G::dx>(problem->m, problem->k, problem->n) +
+                        clocks<typename G::dw>(problem->n, problem->k, problem->m);
+    const int64_t one = clocks<typename G::dx>(1, 1, longest), share = gemm_blocks(all, clusters);
+    return share > one ? share : one;
+}
+
+template <typename P> static struct tile_list list_of(int64_t m, int64_t n, int64_t k)
+{
+    return {(int32_t)gemm_blocks(m, P::BM * P::CLUSTER), (int32_t)gemm_blocks(n, P::BN),
+            (int32_t)gemm_blocks(k, P::BK)};
+}
+
+template <typename G>
+static enum kg_status launch_products(const struct kg_problem *problem,
+                                      const struct linear_relu_gradients &t,
+                                      const struct linear_relu_bwd_plan &plan, void *workspace,
+                                      void *stream, int64_t most_clusters)
+{
+    using DX = typename G::dx;
+    using DW = typename G::dw;
+    const uint32_t dtype = problem->dtype;
+    const int64_t m = problem->m, n = problem->n, k = problem->k;
+    const struct gemm_matrix g = {workspace, m > 1 ? plan.g_leading : 0};
+    CUtensorMap map_g, map_w, map_dx, map_gt, map_x, map_dw;
+    enum kg_status status = encode_a<DX>(&map_g, dtype, g, m, n);
+    if (status == KG_OK)
+        status = encode_b<DX>(&map_w, dtype, t.w, k, n);
+    if (status == KG_OK)
+        status = encode_c<DX>(&map_dx, dtype, t.dx, m, k);
+    if (status == KG_OK)
+        status = encode_a<DW>(&map_gt, dtype, g, n, m);
+    if (status == KG_OK)
+        status = encode_b<DW>(&map_x, dtype, t.x, k, m);
+    if (status == KG_OK)
+        status = encode_c<DW>(&map_dw, dtype, t.dw, n, k);
+    if (status != KG_OK)
+        return status;
+
+    arguments p;
+    p.dx = list_of<DX>(m, k, n);
+    p.dw = list_of<DW>(n, k, m);
+    p.dw_first = m > n;
+    p.n = (int32_t)n;
+    p.row_blocks = (int32_t)plan.row_blocks;
+    p.zero = 0;
+    p.sums = (const float *)((unsigned char *)workspace + plan.sums_offset);
+    p.db = t.db;
+    const int64_t tiles =
+        (int64_t)p.dx.tiles_m * p.dx.tiles_n + (int64_t)p.dw.tiles_m * p.dw.tiles_n;
+    /* Of many tiles no more clusters than the number of rounds takes; of few, the lengths differ.
+     */
+    const int64_t rounds = gemm_blocks(tiles, most_clusters);
+    const int64_t clusters = rounds > 4              ? gemm_blocks(tiles, rounds)
+                             : tiles < most_clusters ? tiles
+                                                     : most_clusters;
+    return launch_dependent_kernel(kernel<G>, dim3((unsigned)(clusters * G::CLUSTER)),
+                                   dim3(THREADS), G::plan::BYTES, stream, map_g, map_w, map_dx,
+                                   map_gt, map_x, map_dw, p);
+}
+
+template <typename T> using large = gradients<T, 256, 4>;
+template <typename T> using medium = gradients<T, 128, 6>;
+
+template <typename T>
+static enum kg_status
+launch_dtype(const struct kg_problem *problem, const struct linear_relu_gradients &t,
+             const struct linear_relu_bwd_plan &plan, void *workspace, void *stream)
+{
+    int sms;
+    const enum kg_status status = gemm::count_sms(&sms);
+    if (status != KG_OK)
+        return status;
+    const int64_t clusters = sms / 2;
+    return cost<medium<T>>(problem, clusters) < cost<large<T>>(problem, clusters)
+               ? launch_products<medium<T>>(problem, t, plan, workspace, stream, clusters)
+               : launch_products<large<T>>(problem, t, plan, workspace, stream, clusters);
+}
+
+template <typename T> static enum kg_status prepare_dtype()
+{
+    enum kg_status status = tensor_map_open();
+    if (status == KG_OK)
+        status = allow_shared(kernel<large<T>>, large<T>::plan::BYTES);
+    return status == KG_OK ? allow_shared(kernel<medium<T>>, medium<T>::plan::BYTES) : status;
+}
+
+static int supports(const struct kg_problem *problem, const struct kg_device *device)
+{
+    return kg_linear_relu_bwd.supports(problem, device) && problem->dtype != KG_F32 &&
+           device->cc_major == 9 && device->cc_minor == 0 && problem->k % 8 == 0;
+}
+
+static enum kg_status prepare(const struct kg_problem *problem, const struct kg_device *device)
+{
+    const enum kg_status status = kg_linear_relu_bwd.prepare(problem, device);
+    if (status != KG_OK)
+        return status;
+    return problem->dtype == KG_F16 ? prepare_dtype<__half>() : prepare_dtype<__nv_bfloat16>();
+}
+
+static uint64_t workspace_bytes(const struct kg_problem *problem, const struct kg_device *)
+{
+    return linear_relu_bwd_plan_of(problem).bytes;
+}
+
+static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
+{
+    struct linear_relu_gradients t;
+    enum kg_status status = linear_relu_gradients_of(problem, args, &t);
+    if (status != KG_OK)
+        return status;
+    const uint32_t dtype = problem->dtype;
+    if (dtype == KG_F32 || !gemm_aligned(&t.x, dtype) || !gemm_aligned(&t.w, dtype) ||
+        !gemm_aligned(&t.dx, dtype) || !gemm_aligned(&t.dw, dtype))
+        return kg_linear_relu_bwd.launch(problem, args);
+    const struct linear_relu_bwd_plan plan = linear_relu_bwd_plan_of(problem);
+    if (args->workspace == NULL || args->workspace_bytes < plan.bytes)
+        return KG_BAD_ARGUMENT;
+    status = linear_relu_bwd_mask(problem, &t, &plan, args->workspace, args->stream);
+    if (status != KG_OK)
+        return status;
+    return dtype == KG_F16
+               ? launch_dtype<__half>(problem, t, plan, args->workspace, args->stream)
+               : launch_dtype<__nv_bfloat16>(problem, t, plan, args->workspace, args->stream);
+}
+
+} // namespace linear_relu_bwd_sm90
+
+const struct kg_kernel kg_linear_relu_bwd_sm90 = {
+    sizeof(struct kg_kernel),
+    KG_OP_LINEAR_RELU_BWD,
+    0,
+    "linear_relu_bwd_sm90",
+    linear_relu_bwd_sm90::supports,
+    linear_relu_bwd_sm90::prepare,
+    linear_relu_bwd_sm90::workspace_bytes,
+    linear_relu_bwd_sm90::launch,
+};
