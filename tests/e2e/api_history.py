@@ -5,8 +5,8 @@ import io
 import os
 import tempfile
 
-from test_alerts import watched
-from test_server import GEMV, GPU, SeededCase, Server, seed
+from harness import GEMV, GPU, SeededCase, Server, seed, watched
+
 
 ACCEPTED = "gemv/fp16/m8192-k8192"  # whose best was raised
 

@@ -22,7 +22,7 @@ import xml.etree.ElementTree as ElementTree
 import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from test_server import GEMV, GPU, PATIENCE, ROOT, SERVER, Server, seed  # noqa: E402
+from harness import GEMV, GPU, PATIENCE, ROOT, SERVER, Server, seed, watched  # noqa: E402
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -43,26 +43,6 @@ def documents(db):
     with contextlib.closing(sqlite3.connect(db)) as connection:
         rows = connection.execute("SELECT packed FROM document ORDER BY run_id DESC LIMIT 1")
         return json.loads(zlib.decompress(rows.fetchone()[0]))
-
-
-def until(what, said):
-    """Asks again until the answer is true: for what the server does when it has the time."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        answer = what()
-        if answer:
-            return answer
-        time.sleep(0.02)
-    raise AssertionError(f"never: {said}")
-
-
-def watched(db):
-    """Waits until a server has looked at the newest run."""
-    with contextlib.closing(sqlite3.connect(db)) as connection:
-        until(lambda: connection.execute(
-            "SELECT w.run_id = (SELECT max(id) FROM run) AND w.track_id >= (SELECT max(track_id)"
-            " FROM result e WHERE e.run_id = w.run_id) FROM watch w").fetchone()[0],
-            "all is watched")
 
 
 class Case(unittest.TestCase):

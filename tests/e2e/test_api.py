@@ -10,8 +10,8 @@ import tempfile
 import unittest
 
 from api_history import ACCEPTED, History
-from test_alerts import token, watched
-from test_server import BUILD, GEMV, GPU, N_CASES, Server, seed
+from harness import BUILD, GEMV, GPU, N_CASES, Server, seed
+from test_alerts import token
 
 HOST = "host-x86-64"
 IMPROVED = "attention_fwd/fp16/b4-h16-s4096-d128/causal"  # whose best was lowered

@@ -7,8 +7,8 @@ import tempfile
 import unittest
 from urllib.parse import quote
 
+from harness import BUILD, GEMV, GPU, Server
 from api_history import ACCEPTED, History
-from test_server import BUILD, GEMV, GPU, Server
 
 ATTENTION = "attention_fwd/fp16/b8-h16-s512-d64/causal"  # a step that stays
 COLUMNS = ("time_ms n p50_ns min_ns max_ns p50_lo_ns p50_hi_ns p10_ns p90_ns control_ns "

@@ -11,8 +11,8 @@ import ssl
 import subprocess
 import unittest
 
+from harness import SERVER, Server
 from test_push import HERE, PATIENCE, PushCase, problem, reset
-from test_server import SERVER, Server
 
 WORKER = os.path.join(HERE, "fake_worker.py")
 OLD = hashlib.sha256(b"old").hexdigest()

@@ -7,10 +7,11 @@ import statistics
 import subprocess
 import unittest
 
-from fake_runs import FIRST, GATE, SECOND, Gate
+from harness import FIRST, FakeRuns, GATE, SECOND
 
 
-class Bests(Gate):
+
+class Bests(FakeRuns):
     """What several runs in a row do to a best (gate/best/ratchet.h)."""
 
     def best_log(self):
@@ -95,7 +96,7 @@ class Bests(Gate):
         self.assertIn("the epoch was 1/1/0 and is 2/1/0", self.best_log()[0][2])
 
 
-class Records(Gate):
+class Records(FakeRuns):
     """What the record says of a case is what all of its processes found."""
 
     TIMES = [1500.0, 1010.0, 1000.0, 990.0, 1005.0]
@@ -136,7 +137,7 @@ class Records(Gate):
         self.assertNotIn("spread", timing)
 
 
-class Libraries(Gate):
+class Libraries(FakeRuns):
     """The library of the best: artifact, number, refusal."""
 
     def artifacts(self):

@@ -6,14 +6,14 @@ import subprocess
 import time
 import unittest
 
-from fake_runs import BUILD, FIRST, GATE, SECOND, WORKER, Gate
+from harness import BUILD, FIRST, FakeRuns, GATE, HOST, SECOND, WORKER
+
 
 SHARES = [0, 0.005, 0.01, 0.02, 0.025, 0.03, 0.05]
-HOST = os.path.join(BUILD, "lib", "kernel-gate", "libhost.so")
 HOST_CASE = "gemm/fp32/m4-n1-k3"
 
 
-class Calibrate(Gate):
+class Calibrate(FakeRuns):
     def start(self, *args, **fake):
         """With the fake worker, of which a process is as slow as the next one, nearly."""
         fake = {"count": self.path("count"), **fake}

@@ -11,8 +11,7 @@ import threading
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from test_ingest import documents, renamed, token  # noqa: E402
-from test_server import PATIENCE, SERVER, Server, seed  # noqa: E402
+from harness import PATIENCE, SERVER, Server, documents, renamed, seed, token  # noqa: E402
 
 
 def run(*arguments):

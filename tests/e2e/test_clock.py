@@ -4,10 +4,9 @@ import subprocess
 import tempfile
 import unittest
 
-from fake_runs import BUILD, GATE
+from harness import GATE, HERE, HOST
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-HOST = os.path.join(BUILD, "lib", "kernel-gate", "libhost.so")
+
 CASE = "gemm/fp32/m4-n1-k3"
 SAYS = "the clock stopped or jumped: "
 

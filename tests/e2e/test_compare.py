@@ -6,9 +6,9 @@ import shutil
 import subprocess
 import unittest
 
-from fake_runs import BUILD, FIRST, GATE, SECOND, Gate
+from harness import FIRST, FakeRuns, GATE, HOST, SECOND, mutant
 
-HOST = os.path.join(BUILD, "lib", "kernel-gate", "libhost.so")
+
 HOST_CASE = "gemm/fp32/m4-n1-k3"
 # The library is the file whose name stands outside the sources: as if another compiler came by.
 MAKEFILE = """build/lib/kernel-gate/%.so:
@@ -23,11 +23,7 @@ BROKEN = """build/lib/kernel-gate/%.so:
 """
 
 
-def mutant(name):
-    return os.path.join(BUILD, "tests", "mutants", name + ".so")
-
-
-class Commits(Gate):
+class Commits(FakeRuns):
     """The folder of the runs is a repository whose Makefile makes a library, or fails to."""
 
     def setUp(self):

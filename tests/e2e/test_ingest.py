@@ -23,32 +23,9 @@ import uuid
 import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from test_server import BUILD, PATIENCE, ROOT, SERVER, Server, seed  # noqa: E402
+from harness import PATIENCE, ROOT, SANITIZED, Server, documents, renamed, seed, token  # noqa: E402
 
-SANITIZED = os.path.basename(BUILD) in ("asan", "tsan")
 KILLS = int(os.environ.get("KERNEL_GATE_KILLS", "25"))
-
-
-def token(db, *options):
-    done = subprocess.run([SERVER, "token", "create", "--db", db, "--name", "ci", *options],
-                          check=True, stdout=subprocess.PIPE, timeout=PATIENCE)
-    return done.stdout.decode().strip()
-
-
-def documents(folder, n=3, cases=4):
-    path = os.path.join(folder, "seed.db")
-    seed(path, n, cases, 1)
-    connection = sqlite3.connect(path)
-    rows = connection.execute("SELECT packed FROM document ORDER BY run_id").fetchall()
-    connection.close()
-    return [json.dumps(json.loads(zlib.decompress(row[0]))).encode() for row in rows]
-
-
-def renamed(document, name=None):
-    """The same run under another uuid."""
-    run = json.loads(document)
-    run["uuid"] = name or str(uuid.uuid4())
-    return run["uuid"], json.dumps(run).encode()
 
 
 class IngestCase(unittest.TestCase):

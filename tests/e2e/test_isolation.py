@@ -5,15 +5,12 @@ import subprocess
 import unittest
 import uuid
 
+from harness import BUILD, GATE, HOST, SANITIZED
 from mutants.left import processes_with
 
-BUILD = os.environ["KERNEL_GATE_BUILD"]
-GATE = os.path.join(BUILD, "bin", "gate")
-HOST = os.path.join(BUILD, "lib", "kernel-gate", "libhost.so")
 ROGUE = os.path.join(BUILD, "tests", "mutants", "rogue.so")
 BAD, GOOD = "gemm/fp32/m4-n1-k3", "gemm/fp32/m96-n80-k72"
 HUNG = r"^hung: no sign of life for 4 s \(in phase verify\)"
-SANITIZED = os.path.basename(BUILD) in ("asan", "tsan")
 
 
 class Rogue(unittest.TestCase):

@@ -1,11 +1,9 @@
 """The gate against its own suite of broken and unusual kernels, on the host device."""
-import os
 import unittest
 
+from harness import BUILD, SANITIZED
 from mutants import suite
 
-BUILD = os.environ["KERNEL_GATE_BUILD"]
-SANITIZED = os.path.basename(BUILD) in ("asan", "tsan")
 
 
 class Mutants(unittest.TestCase):

@@ -11,13 +11,13 @@ import subprocess
 import unittest
 import urllib.parse
 
+from harness import GEMV, GPU, HERE, N_CASES, PATIENCE, SERVER, SeededCase, watched
+
 try:
     import jsonschema
 except ImportError:
     jsonschema = None
 
-from test_alerts import watched
-from test_server import GEMV, GPU, N_CASES, PATIENCE, SERVER, SeededCase
 
 LIBRARY = b"a kernel library"
 SHA256 = hashlib.sha256(LIBRARY).hexdigest()
@@ -25,7 +25,6 @@ BAD_VALUES = ("", "\u00e4", "-1", "x" * 401, "%27--", "no such thing", "99999999
 EXAMPLES = {"device": GPU, "case": GEMV, "provider": "ours", "branch": "main", "q": "gemv",
             "op": "gemv", "dtype": "fp16", "from": "0", "to": "9007199254740991",
             "columns": "time_ms,p50_ns"}
-HERE = os.path.dirname(os.path.abspath(__file__))
 RUN_SCHEMA = os.path.join(os.path.dirname(os.path.dirname(HERE)), "gate", "formats",
                           "run.schema.json")
 

@@ -14,16 +14,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from test_ingest import token  # noqa: E402
-from test_server import PATIENCE, SERVER, SeededCase, Server, seed  # noqa: E402
-
-
-def wait_until(condition, what):
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > until:
-            raise AssertionError(f"waited in vain for {what}")
-        time.sleep(0.01)
+from harness import PATIENCE, SERVER, SeededCase, Server, seed, token, until  # noqa: E402
 
 
 class Shapes(SeededCase):
@@ -375,7 +366,7 @@ class Health(SeededCase):
             self.server.get("/api/v1/runs?limit=2")
         # An answer is counted when it has been sent, perhaps after the client has it.
         counted = re.compile(rb'gate_http_requests_total\{code="200"\} ([3-9]|\d\d)')
-        wait_until(lambda: counted.search(self.server.get("/metrics").bytes), "the count")
+        until(lambda: counted.search(self.server.get("/metrics").bytes), "the count")
         response = self.server.get("/metrics")
         self.assertEqual(response.getheader("Content-Type"),
                          "text/plain; version=0.0.4; charset=utf-8")

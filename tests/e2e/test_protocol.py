@@ -5,10 +5,11 @@ import subprocess
 import tempfile
 import unittest
 
-from fake_runs import FIRST, GATE, SECOND, Gate
+from harness import FIRST, FakeRuns, GATE, SECOND
 
 
-class Contracts(Gate):
+
+class Contracts(FakeRuns):
     def test_another_contract_is_never_compared(self):
         self.accept()
         code, document, _ = self.run_gate(greeting={"contract": "fake-v2"})
@@ -37,7 +38,7 @@ class Contracts(Gate):
         self.assertEqual(code, 4)
 
 
-class BadWorkers(Gate):
+class BadWorkers(FakeRuns):
     def assert_costs_its_case_only(self, says, *args, **fake):
         self.accept()
         code, document, errors = self.run_gate(*args, only=FIRST, **fake)
@@ -131,7 +132,7 @@ class BadWorkers(Gate):
         self.assert_costs_its_case_only("last words", act="die", marker=self.path("marker"))
 
 
-class Neighbours(Gate):
+class Neighbours(FakeRuns):
     def test_two_gates_do_not_measure_beside_each_other(self):
         self.accept()
         with open(os.path.join(tempfile.gettempdir(), "kernel-gate-GPU-0.lock"), "a+",
@@ -159,7 +160,7 @@ class Neighbours(Gate):
             self.assertNotIn(key, self.run_gate()[1])
 
 
-class Providers(Gate):
+class Providers(FakeRuns):
     """A provider that misbehaves is left out; the candidate's verdict stands."""
 
     def test_death_in_a_providers_hands(self):
@@ -184,7 +185,7 @@ class Providers(Gate):
         self.assertIn("blamed", document["cases"][0]["reason"])
 
 
-class Greetings(Gate):
+class Greetings(FakeRuns):
     def assert_refused(self, code, says, **fake):
         got, document, errors = self.run_gate(**fake)
         self.assertEqual(got, code, errors)

@@ -11,14 +11,9 @@ import tempfile
 import threading
 import unittest
 
+from harness import GATE, PATIENCE, SEED
 from fake_tracker import TOKEN, Tracker
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.environ.get("KERNEL_GATE_ROOT", os.path.dirname(os.path.dirname(HERE)))
-BUILD = os.environ.get("KERNEL_GATE_BUILD", os.path.join(ROOT, "build"))
-GATE = os.path.join(BUILD, "bin", "gate")
-SEED = os.path.join(BUILD, "tests", "tools", "seed_store")
-PATIENCE = 120  # seconds that nothing should ever take
 
 SPOOL_MAX_ENTRIES = 1000  # of spool.h
 

@@ -12,37 +12,20 @@ import time
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-BUILD = os.environ["KERNEL_GATE_BUILD"]
-GATE = os.path.join(BUILD, "bin", "gate")
-HOST = os.path.join(BUILD, "lib", "kernel-gate", "libhost.so")
+from harness import GATE, HOST, Gate, mutant
+
 # Small enough for a sanitizer build; the suite's size is not what is tested here.
 CASES = "gem*/fp32/*"
 
 
-def mutant(name):
-    return os.path.join(BUILD, "tests", "mutants", name + ".so")
-
-
-class Gate(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def gate(self, *args, **env):
-        env = dict(os.environ, GATE_MUTANT_OF=HOST, GATE_CACHE=self.path("cache"), **env)
-        return subprocess.run([GATE, *args], env=env,
-                              cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, check=False)
-
+class Smoke(Gate):
     def run_smoke(self, *args, cases=CASES):
         done = self.gate("run", "--device", "host", "--suite", "smoke", "--filter", cases, "--json",
                          "--budget", "50", *args)
         return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
 
 
-class Accuracy(Gate):
+class Accuracy(Smoke):
     """A kernel within the limits, but thirty times less accurate than the best."""
 
     def against(self, candidate, best, **env):
@@ -68,7 +51,7 @@ class Accuracy(Gate):
             self.assertNotIn("less accurate", case["reason"])
 
 
-class AccuracyByRecord(Gate):
+class AccuracyByRecord(Smoke):
     """The same, where the best's library is not at hand, and only its numbers are."""
 
     def smoke(self, library, *args, **env):
@@ -91,7 +74,7 @@ class AccuracyByRecord(Gate):
         self.assertRegex(case["reason"], "^less accurate: .* what the best has by its record")
 
 
-class Right(Gate):
+class Right(Smoke):
     def test_every_smoke_case_is_verified_timed_and_accepted(self):
         code, document, errors = self.run_smoke("--accept-new", cases="*")
         self.assertEqual(code, 0, errors)
@@ -174,7 +157,7 @@ class Right(Gate):
         self.assertEqual(len(json.loads(history.stdout)), 2)
 
 
-class Broken(Gate):
+class Broken(Smoke):
     def assert_wrong(self, name, says, *args):
         code, document, errors = self.run_smoke("--accept-new", "--library", mutant(name), *args)
         self.assertEqual(code, 2, errors)
@@ -227,7 +210,7 @@ class Broken(Gate):
         self.assertGreater(document["cases"][0]["ratio"]["lo"], 1.02)
 
 
-class Refused(Gate):
+class Refused(Smoke):
     def assert_refused(self, code, says, *args):
         done = self.gate("run", *args)
         self.assertEqual(done.returncode, code, done.stderr)
@@ -291,7 +274,7 @@ class Refused(Gate):
         self.assert_refused(74, "nowhere", "--device", "host", "--db", "nowhere/gate.db")
 
 
-class FullDisk(Gate):
+class FullDisk(Smoke):
     """A file size limit of the process stands for a full disk: write() fails in the same places."""
 
     def limited(self, *args):
@@ -329,7 +312,7 @@ class FullDisk(Gate):
         self.assertEqual(self.gate("export", "--format", "ndjson").stdout, "")
 
 
-class Together(Gate):
+class Together(Smoke):
     def test_two_runs_at_once_lose_no_best(self):
         """As of two containers that share the stored bests and nothing else."""
         commands = [[GATE, "run", "--device", "host", "--suite", "smoke", "--filter", cases,
@@ -374,7 +357,7 @@ class Together(Gate):
             return False
 
 
-class ReadOnly(Gate):
+class ReadOnly(Smoke):
     @unittest.skipIf(os.geteuid() == 0 and not os.path.exists("/usr/bin/setpriv"),
                      "root writes anywhere, and setpriv is not here")
     def test_folder_without_write_permission(self):

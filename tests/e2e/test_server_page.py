@@ -9,14 +9,14 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import test_server as base  # noqa: E402
+from harness import PATIENCE, ROOT, SeededCase, Server  # noqa: E402
 
 FOREVER = "public, max-age=31536000, immutable"
 FILE = re.compile(rb'(?:src|href)="(files/([0-9a-f]{16})/([\w.]+))"')
-EMBED = os.path.join(base.ROOT, "build", "embed")
+EMBED = os.path.join(ROOT, "build", "embed")
 
 
-class Page(base.SeededCase):
+class Page(SeededCase):
     def setUp(self):
         self.page = self.server.get("/")
         if not FILE.search(self.page.bytes) or b"app.js" not in self.page.bytes:
@@ -78,7 +78,7 @@ class Page(base.SeededCase):
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "index.html"), "w", encoding="utf-8") as file:
                 file.write("mine")
-            server = base.Server(self.db, "--web-root", folder)
+            server = Server(self.db, "--web-root", folder)
             self.assertEqual(server.get("/").bytes, b"mine")
             self.assertEqual(server.get("/uplot.js").status, 200)
             self.assertEqual(server.get("/app.js").status, 404)
@@ -89,7 +89,7 @@ class Embed(unittest.TestCase):
     """The build tool: what its table holds follows from the files alone."""
 
     def embed(self, *names):
-        return subprocess.run([EMBED, "--page", "x", *names], check=True, timeout=base.PATIENCE,
+        return subprocess.run([EMBED, "--page", "x", *names], check=True, timeout=PATIENCE,
                               stdout=subprocess.PIPE).stdout.decode()
 
     def bytes_of(self, table, kind, index):

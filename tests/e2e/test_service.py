@@ -16,9 +16,7 @@ import unittest
 import warnings
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from test_ingest import documents, renamed, token  # noqa: E402
-from test_ops import wait_until  # noqa: E402
-from test_server import PATIENCE, ROOT, SERVER, Server  # noqa: E402
+from harness import PATIENCE, ROOT, SERVER, Server, documents, renamed, token, until  # noqa: E402
 
 MAX_THREADS = 8  # that serve
 
@@ -274,7 +272,7 @@ class Stop(unittest.TestCase):
             thread = threading.Thread(target=send)
             thread.start()
             # The run, and that the token was used.
-            wait_until(lambda: b"gate_queue_jobs 2" in server.get("/metrics").bytes, "the jobs")
+            until(lambda: b"gate_queue_jobs 2" in server.get("/metrics").bytes, "the jobs")
             for _ in range(50):
                 self.assertEqual(server.get("/api/v1/runs").status, 200)
             self.assertEqual(answers, [])

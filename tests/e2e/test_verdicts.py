@@ -4,10 +4,11 @@ import json
 import os
 import unittest
 
-from fake_runs import FIRST, SECOND, SUITE, Gate
+from harness import FIRST, FakeRuns, SECOND, SUITE
 
 
-class Verdicts(Gate):
+
+class Verdicts(FakeRuns):
     """p50 is 1000 ns in all runs unless said, so that verdicts are known."""
 
     def test_without_a_best_there_is_no_verdict(self):
@@ -106,7 +107,7 @@ class Verdicts(Gate):
                             best[SECOND]["best"]["library_sha256"])
 
 
-class Noise(Gate):
+class Noise(FakeRuns):
     """Unchanged code on a noisy host: d of each process of a CPU kernel, recorded on two shared
     cores with busy loops beside the gate."""
 
@@ -152,7 +153,7 @@ class Noise(Gate):
         self.assertGreaterEqual(len(cases[SECOND]["processes"]), 8)
 
 
-class Effort(Gate):
+class Effort(FakeRuns):
     def test_later_processes_sample_longer_where_a_process_did_not_know_its_ratio(self):
         """A replay of the fake lasts 10 us, so eight rounds are 0.384 ms."""
         self.accept()
@@ -169,7 +170,7 @@ class Effort(Gate):
             self.assertAlmostEqual(ms, 80 * 0.048)
 
 
-class Adjudication(Gate):
+class Adjudication(FakeRuns):
     def test_the_same_file_is_never_a_regression(self):
         self.accept()
         code, document, _ = self.run_gate(library="old", p50={SECOND: 1100.0})

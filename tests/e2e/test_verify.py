@@ -2,42 +2,21 @@
 import json
 import os
 import pty
-import resource
 import shlex
 import shutil
 import stat
 import subprocess
-import tempfile
 import unittest
 
-BUILD = os.environ["KERNEL_GATE_BUILD"]
-SANITIZED = os.path.basename(BUILD) in ("asan", "tsan")
-GATE = os.path.join(BUILD, "bin", "gate")
-HOST = os.path.join(BUILD, "lib", "kernel-gate", "libhost.so")
+from harness import GATE, Gate, HOST, SANITIZED, mutant
+
 CASE = "gemm/fp32/m96-n80-k72"
 
 
-def mutant(name):
-    return os.path.join(BUILD, "tests", "mutants", name + ".so")
-
-
-class Gate(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-
+class Verify(Gate):
     def copy_of_host(self):
         """A mutant opens its original by path: a copy keeps it apart from what is beside it."""
         return shutil.copy(HOST, os.path.join(self.folder, "copy.so"))
-
-    def gate(self, *args, fault="", path=None, addresses=None):
-        """`addresses`: bytes of address space that its processes have."""
-        env = dict(os.environ, GATE_MUTANT_OF=HOST, GATE_MUTANT=fault)
-        if path:
-            env["PATH"] = path + ":" + env["PATH"]
-        return subprocess.run([GATE, *args], env=env, cwd=self.folder, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, check=False,
-                              preexec_fn=addresses and (lambda: resource.setrlimit(
-                                  resource.RLIMIT_AS, (addresses, addresses))))
 
     def verify(self, *args, case=CASE, **more):
         done = self.gate("verify", "--device", "host", "--suite", "smoke", "--filter", case,
@@ -45,7 +24,7 @@ class Gate(unittest.TestCase):
         return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
 
 
-class Right(Gate):
+class Right(Verify):
     def test_the_smoke_suite(self):
         code, document, errors = self.verify(case="*")
         self.assertEqual(code, 0, errors)
@@ -114,7 +93,7 @@ class Right(Gate):
     def test_what_the_library_does_not_serve_is_counted(self):
         case = "gemm/fp16/m96-n80-k72"
         options = ("--library", mutant("host_unusual"))
-        code, document, errors = self.verify(*options, case=case, fault="one_shape")
+        code, document, errors = self.verify(*options, case=case, GATE_MUTANT="one_shape")
         self.assertEqual(code, 0, errors)
         (arm,) = document["cases"][0]["arms"]
         self.assertGreater(arm["verify"]["not_served"], 10)
@@ -123,7 +102,7 @@ class Right(Gate):
         self.assertTrue(arm["verify"]["own_shape_only"])
         for command in (("verify",), ("run", "--budget", "20", "--accept-new")):
             done = self.gate(*command, "--device", "host", "--suite", "smoke", "--filter", case,
-                             *options, fault="one_shape")
+                             *options, GATE_MUTANT="one_shape")
             self.assertIn(f"\nleft out: {arm['verify']['not_served']} edge shapes not served\n"
                           "1 case was looked at on its own shape alone, since the library serves "
                           f"no other: {case}\n", done.stdout)
@@ -137,7 +116,7 @@ class Right(Gate):
 
     def test_what_a_kernel_refuses_is_counted(self):
         code, document, errors = self.verify("--library", mutant("host_unusual"),
-                                             case="gemm/fp16/m96-n80-k72", fault="dense_only")
+                                             case="gemm/fp16/m96-n80-k72", GATE_MUTANT="dense_only")
         self.assertEqual(code, 0, errors)
         look = document["cases"][0]["arms"][0]["verify"]
         self.assertGreater(look["refused"], 0)
@@ -154,12 +133,12 @@ class Right(Gate):
         self.assertEqual(looks[0], looks[1])
 
 
-class Wrong(Gate):
-    FAULT = {"fault": "k_tail", "case": "gemm/fp16/m96-n80-k72"}
+class Wrong(Verify):
+    FAULT = {"GATE_MUTANT": "k_tail", "case": "gemm/fp16/m96-n80-k72"}
 
     def test_a_death_is_put_down_to_a_check(self):
         code, document, _ = self.verify("--library", mutant("host_products"),
-                                        fault="int_index", case="gemm/fp16/m96-n80-k72")
+                                        GATE_MUTANT="int_index", case="gemm/fp16/m96-n80-k72")
         self.assertEqual(code, 2)
         self.assertRegex(document["cases"][0]["message"],
                          r"^died: the worker process .* \(in phase verify, probe 'exact integers' "
@@ -175,28 +154,28 @@ class Wrong(Gate):
                          r"tile \(\d+, \d+\): expected \S+, got \S+$")
         words = shlex.split(case["reproduce"])
         self.assertEqual(words[:2], ["gate", "verify"])
-        again = self.gate(*words[1:], "--json", fault=self.FAULT["fault"])
+        again = self.gate(*words[1:], "--json", GATE_MUTANT=self.FAULT["GATE_MUTANT"])
         self.assertEqual(json.loads(again.stdout)["cases"][0]["message"], case["message"])
 
     def test_a_run_says_the_same(self):
         done = self.gate("run", "--device", "host", "--suite", "smoke", "--filter",
                          self.FAULT["case"], "--library", mutant("host_products"), "--json",
-                         fault=self.FAULT["fault"])
+                         GATE_MUTANT=self.FAULT["GATE_MUTANT"])
         self.assertEqual(done.returncode, 2)
         reason = json.loads(done.stdout)["cases"][0]["reason"]
         message, command = reason.split("; again: ")
-        again = self.gate(*shlex.split(command)[1:], "--json", fault=self.FAULT["fault"])
+        again = self.gate(*shlex.split(command)[1:], "--json", GATE_MUTANT=self.FAULT["GATE_MUTANT"])
         self.assertEqual(json.loads(again.stdout)["cases"][0]["message"], message)
 
     def test_a_fault_that_shows_when_it_is_timed_is_shown_again_by_a_run(self):
         done = self.gate("run", "--device", "host", "--suite", "smoke", "--filter",
                          self.FAULT["case"], "--library", mutant("host_timed"), "--json",
-                         fault="coarse")
+                         GATE_MUTANT="coarse")
         reason = json.loads(done.stdout)["cases"][0]["reason"]
         message, command = reason.split("; again: ")
         words = shlex.split(command)
         self.assertEqual(words[:2], ["gate", "run"])
-        again = self.gate(*words[1:], "--json", fault="coarse")
+        again = self.gate(*words[1:], "--json", GATE_MUTANT="coarse")
         self.assertEqual(json.loads(again.stdout)["cases"][0]["reason"].split(";")[0],
                          message.split(";")[0])
 
@@ -216,7 +195,7 @@ class Wrong(Gate):
             self.assertNotIn("vendor", document["cases"][0]["arms"][0]["verify"])
 
 
-class Refused(Gate):
+class Refused(Verify):
     def assert_refused(self, says, *args):
         done = self.gate("verify", *args)
         self.assertEqual((done.returncode, done.stdout), (64, ""), done.stderr)
@@ -235,7 +214,7 @@ class Refused(Gate):
             json.dump({"schema": "gate-suite/1", "name": "s", "cases": [
                 {"op": "gemm", "dtype": "fp16", "m": 3, "n": 3, "k": 3}]}, file)
         done = self.gate("verify", "--device", "host", "--suite", suite, "--library",
-                         mutant("host_unusual"), fault="multiples_of_8")
+                         mutant("host_unusual"), GATE_MUTANT="multiples_of_8")
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("1 not served", done.stdout)
 
@@ -276,7 +255,7 @@ TWO_REPORTS = """========= Invalid __global__ write of size 4 bytes
 """
 
 
-class Sanitized(Gate):
+class Sanitized(Verify):
     def setUp(self):
         super().setUp()
         self.bin = os.path.join(self.folder, "bin")

@@ -7,9 +7,8 @@ import subprocess
 import tempfile
 import unittest
 
-BUILD = os.environ["KERNEL_GATE_BUILD"]
-GATE = os.path.join(BUILD, "bin", "gate")
-HOST = os.path.join(BUILD, "lib", "kernel-gate", "libhost.so")
+from harness import BUILD, GATE, HOST
+
 ONCE = os.path.join(BUILD, "tests", "mutants", "once.so")
 ZEROS = os.path.join(BUILD, "tests", "mutants", "host_zeros.so")
 CASE = {"op": "gemm", "dtype": "fp32", "m": 8, "n": 8, "k": 8}

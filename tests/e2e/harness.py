@@ -1,0 +1,241 @@
+"""What the tests here share: gate and gate-server as black boxes, and data for them."""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import tempfile
+import time
+import unittest
+import uuid
+import zlib
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.environ.get("KERNEL_GATE_ROOT", os.path.dirname(os.path.dirname(HERE)))
+BUILD = os.environ.get("KERNEL_GATE_BUILD", os.path.join(ROOT, "build"))
+GATE = os.path.join(BUILD, "bin", "gate")
+SERVER = os.path.join(BUILD, "bin", "gate-server")
+SEED = os.path.join(BUILD, "tests", "tools", "seed_store")
+HOST = os.path.join(BUILD, "lib", "kernel-gate", "libhost.so")
+WORKER = os.path.join(HERE, "fake_worker.py")
+SANITIZED = os.path.basename(BUILD) in ("asan", "tsan")
+PATIENCE = 120  # seconds that nothing should ever take
+
+GPU = "nvidia-h200"
+GEMV = "gemv/fp16/m8192-k8192"
+N_CASES = 12
+FIRST, SECOND = "gemm/fp32/m2-n2-k2", "gemm/fp32/m3-n3-k3"
+SUITE = {"schema": "gate-suite/1", "name": "two",
+         "cases": [{"op": "gemm", "dtype": "fp32", "m": n, "n": n, "k": n} for n in (2, 3)]}
+
+
+def mutant(name):
+    return os.path.join(BUILD, "tests", "mutants", name + ".so")
+
+
+class Gate(unittest.TestCase):
+    """Runs gate in a folder of its own, with its own cache of libraries."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def gate(self, *args, path=None, addresses=None, **env):
+        """`path` comes before $PATH; `addresses`: bytes of address space that its processes
+        have."""
+        env = dict(os.environ, GATE_MUTANT_OF=HOST, GATE_CACHE=self.path("cache"), **env)
+        if path:
+            env["PATH"] = path + ":" + env["PATH"]
+        return subprocess.run([GATE, *args], env=env, cwd=self.folder, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, check=False,
+                              preexec_fn=addresses and (lambda: resource.setrlimit(
+                                  resource.RLIMIT_AS, (addresses, addresses))))
+
+
+class FakeRuns(Gate):
+    """Runs of two cases with a worker that measures what it is told to (fake_worker.py)."""
+
+    def setUp(self):
+        super().setUp()
+        self.suite = self.path("suite.json")
+        self.setUp_suite()
+
+    def setUp_suite(self):
+        with open(self.suite, "w", encoding="utf-8") as file:
+            json.dump(SUITE, file)
+
+    def run_gate(self, *args, library="new", **fake):
+        """Runs the suite with a fake worker; returns exit code, run document and diagnostics."""
+        file = self.path(library + ".so")
+        with open(file, "w", encoding="utf-8") as out:
+            out.write(library)
+        done = self.gate(
+            "run", "--json", "--suite", self.suite, "--device", "cuda:0", "--worker", WORKER,
+             "--library", file, "--provider", "x.so", "--db", self.path("gate.db"), "--pause", "0",
+             "--baselines", self.path("baselines"), "--timeout", "60", *args,
+            FAKE=json.dumps(fake))
+        document = json.loads(done.stdout) if done.stdout else None
+        return done.returncode, document, done.stderr
+
+    def cases(self, document):
+        return {c["id"]: c for c in document["cases"]}
+
+    def accept(self):
+        code, _, errors = self.run_gate("--accept-new", library="old")
+        self.assertEqual(code, 0, errors)
+
+
+def seed(path, runs=20, cases=N_CASES, devices=2, number=1):
+    """Fills a database and returns the uuids, oldest first."""
+    done = subprocess.run([SEED, path, str(runs), str(cases), str(devices), str(number)],
+                          check=True, stdout=subprocess.PIPE, timeout=PATIENCE)
+    return done.stdout.decode().split()
+
+
+class Server:
+    """A server on a free port; `log` is what it wrote until it was ready and, after stop(), all."""
+
+    def __init__(self, db, *options):
+        self.process = subprocess.Popen(
+            [SERVER, "--db", db, "--listen", "127.0.0.1:0", *options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.log = ""
+        self.port = None
+        for line in self.process.stderr:
+            self.log += line.decode()
+            ready = re.search(r"gate-server: listening on http://127\.0\.0\.1:(\d+)/", self.log)
+            if ready:
+                self.port = int(ready.group(1))
+                return
+        self.process.wait(PATIENCE)
+        raise AssertionError(f"the server did not start: {self.log}")
+
+    def stop(self, how=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        self.log += self.process.communicate(timeout=PATIENCE)[1].decode()
+        return self.process.returncode
+
+    def connect(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+
+    def get(self, path, method="GET", headers=None, body=None):
+        connection = self.connect()
+        try:
+            connection.putrequest(method, path, skip_accept_encoding=True)
+            for name, value in (headers or {}).items():
+                connection.putheader(name, value)
+            connection.endheaders(body)
+            response = connection.getresponse()
+            response.bytes = response.read()
+            return response
+        finally:
+            connection.close()
+
+    def changed(self, path, tag):
+        """The answer that is no longer the one of this tag. What another process wrote may be
+        missing from tags for 10 ms."""
+        until = time.monotonic() + PATIENCE
+        response = self.get(path, headers={"If-None-Match": tag})
+        while response.status == 304 and time.monotonic() < until:
+            response = self.get(path, headers={"If-None-Match": tag})
+        return response
+
+    def json(self, path):
+        response = self.get(path)
+        if response.status != 200:
+            raise AssertionError(f"{path}: {response.status} {response.bytes!r}")
+        return json.loads(response.bytes)
+
+    def raw(self, request):
+        """Sends bytes and returns all that comes back until the server closes."""
+        with socket.create_connection(("127.0.0.1", self.port), PATIENCE) as connection:
+            connection.sendall(request)
+            connection.shutdown(socket.SHUT_WR)
+            answer = b""
+            while True:
+                piece = connection.recv(65536)
+                if not piece:
+                    return answer
+                answer += piece
+
+
+class SeededCase(unittest.TestCase):
+    """One server on one history for all tests of the class."""
+
+    runs = 20
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.db = os.path.join(cls.folder.name, "gate.db")
+        cls.uuids = seed(cls.db, cls.runs)
+        cls.server = Server(cls.db)
+
+    @classmethod
+    def tearDownClass(cls):
+        status = cls.server.stop()
+        cls.folder.cleanup()
+        if status != 0:
+            raise AssertionError(f"the server ended with {status}: {cls.server.log}")
+
+    def assert_problem(self, response, status):
+        self.assertEqual(response.status, status)
+        self.assertEqual(response.getheader("Content-Type"), "application/problem+json")
+        problem = json.loads(response.bytes)
+        self.assertEqual(problem["status"], status)
+        self.assertTrue(problem["detail"].endswith("."), problem)
+        self.assertIsNone(response.getheader("ETag"))
+        self.assertEqual(response.getheader("Cache-Control"), "no-store")
+
+
+def token(db, *options):
+    done = subprocess.run([SERVER, "token", "create", "--db", db, "--name", "ci", *options],
+                          check=True, stdout=subprocess.PIPE, timeout=PATIENCE)
+    return done.stdout.decode().strip()
+
+
+def documents(folder, n=3, cases=4):
+    path = os.path.join(folder, "seed.db")
+    seed(path, n, cases, 1)
+    connection = sqlite3.connect(path)
+    rows = connection.execute("SELECT packed FROM document ORDER BY run_id").fetchall()
+    connection.close()
+    return [json.dumps(json.loads(zlib.decompress(row[0]))).encode() for row in rows]
+
+
+def renamed(document, name=None):
+    """The same run under another uuid."""
+    run = json.loads(document)
+    run["uuid"] = name or str(uuid.uuid4())
+    return run["uuid"], json.dumps(run).encode()
+
+
+def until(what, said):
+    """Asks again until the answer is true: for what the server does when it has the time."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        answer = what()
+        if answer:
+            return answer
+        time.sleep(0.02)
+    raise AssertionError(f"never: {said}")
+
+
+def watched(db):
+    """Waits until a server has looked at the newest run."""
+    with contextlib.closing(sqlite3.connect(db)) as connection:
+        until(lambda: connection.execute(
+            "SELECT w.run_id = (SELECT max(id) FROM run) AND w.track_id >= (SELECT max(track_id)"
+            " FROM result e WHERE e.run_id = w.run_id) FROM watch w").fetchone()[0],
+            "all is watched")
