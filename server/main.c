@@ -11,7 +11,7 @@ static const struct {
     enum gate_status (*command)(int argc, char **argv, struct gate_error *err);
 } commands[] = {
     {"backup", server_backup}, {"check", server_check}, {"restore", server_restore},
-    {"thin", server_thin},     {"token", server_token},
+    {"routes", server_routes}, {"thin", server_thin},   {"token", server_token},
 };
 
 /* Without the name of a command it serves. */

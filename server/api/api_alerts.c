@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "alert_json.h"
-#include "api_private.h"
+#include "api_call.h"
 #include "api_write.h"
 #include "base/json.h"
 
@@ -204,7 +204,7 @@ static bool take_document(struct api_write *w, const cJSON *document, struct ask
     return take_reason(w, document, step);
 }
 
-bool api_prepare_step(struct api_write *w)
+static bool prepare_step(struct api_write *w)
 {
     struct gate_error err = {0};
     cJSON *document = NULL;
@@ -232,7 +232,7 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-enum gate_status api_take_step(struct api_write *w, struct store *store, struct gate_error *err)
+static enum gate_status take_step(struct api_write *w, struct store *store, struct gate_error *err)
 {
     const struct asked_step *asked = w->state;
     struct emit e;
@@ -257,8 +257,16 @@ enum gate_status api_take_step(struct api_write *w, struct store *store, struct 
     return status;
 }
 
-void api_release_step(struct api_write *w)
+static void release_step(struct api_write *w)
 {
     free(w->state);
     w->state = NULL;
 }
+
+const struct write_handler api_alert_step = {
+    .may_gzip = false,
+    .max_body = (size_t)16 << 10,
+    .prepare = prepare_step,
+    .run = take_step,
+    .release = release_step,
+};

@@ -1,7 +1,7 @@
 /* api_bests.c: what runs were held against, and how that changed; see api.h. */
 #include <stdio.h>
 
-#include "api_private.h"
+#include "api_call.h"
 #include "store/store_best.h"
 
 #define BESTS_DEFAULT 1000

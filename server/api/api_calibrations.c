@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "api_private.h"
+#include "api_call.h"
 #include "store/store_calibration.h"
 
 #define CALIBRATIONS_DEFAULT 50

@@ -1,7 +1,7 @@
 /* api_cases.c: each case with its newest result; see api.h. */
 #include <string.h>
 
-#include "api_private.h"
+#include "api_call.h"
 #include "store/store_change.h"
 
 #define CASES_DEFAULT 200

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api_private.h"
+#include "api_call.h"
 #include "store/store_result.h"
 
 /* A case of one of the runs. */

@@ -133,7 +133,7 @@ static bool pack(struct api_write *w, struct ingest *in, const char *body, size_
     return true;
 }
 
-bool api_prepare_run(struct api_write *w)
+static bool prepare_run(struct api_write *w)
 {
     struct ingest *in = calloc(1, sizeof(*in));
     const char *body = w->body;
@@ -176,7 +176,7 @@ static void say_stored(struct api_write *w, const char *uuid, bool created)
     w->counts = created ? METRIC_RUNS_STORED : METRIC_RUNS_REPEATED;
 }
 
-enum gate_status api_store_run(struct api_write *w, struct store *store, struct gate_error *err)
+static enum gate_status store_run(struct api_write *w, struct store *store, struct gate_error *err)
 {
     struct ingest *in = w->state;
     enum store_put_outcome outcome;
@@ -198,7 +198,7 @@ enum gate_status api_store_run(struct api_write *w, struct store *store, struct 
     return GATE_OK;
 }
 
-void api_release_run(struct api_write *w)
+static void release_run(struct api_write *w)
 {
     struct ingest *in = w->state;
     if (!in)
@@ -209,3 +209,11 @@ void api_release_run(struct api_write *w)
     free(in);
     w->state = NULL;
 }
+
+const struct write_handler api_ingest_run = {
+    .may_gzip = true,
+    .max_body = (size_t)32 << 20,
+    .prepare = prepare_run,
+    .run = store_run,
+    .release = release_run,
+};

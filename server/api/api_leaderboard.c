@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "api_private.h"
+#include "api_call.h"
 
 #define LEADERS_DEFAULT 1000
 #define LEADERS_MAX 10000

@@ -1,7 +1,7 @@
-/* api_list.c: lists as JSON, as rows and as CSV; see api_private.h. */
+/* api_list.c: lists as JSON, as rows and as CSV; see api_call.h. */
 #include <string.h>
 
-#include "api_private.h"
+#include "api_call.h"
 
 bool take_format(struct call *c)
 {

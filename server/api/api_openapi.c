@@ -1,5 +1,5 @@
 /* api_openapi.c: the description of this API, server/api/openapi.json; see api.h. */
-#include "api_private.h"
+#include "api_call.h"
 #include "base/embed.h"
 
 enum gate_status get_openapi(struct call *c)

@@ -1,10 +1,10 @@
-/* api_parameter.c: reads the parameters of an address; see api_private.h. */
+/* api_parameter.c: reads the parameters of an address; see api_call.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api_private.h"
+#include "api_call.h"
 
 #define MAX_TEXT 400
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api_private.h"
+#include "api_call.h"
 #include "base/json.h"
 #include "report/report.h"
 

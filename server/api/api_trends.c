@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api_private.h"
+#include "api_call.h"
 #include "base/utf8.h"
 #include "store/store_best.h"
 #include "store/store_change.h"

@@ -1,13 +1,14 @@
 /*
- * api_write.h: what the API lets be written: POST and PUT under /api/v1/.
+ * api_write.h: what the API lets be written, by POST.
  *
- * A topic is a row of the table in api_write.c and three functions. The body comes whole; then
+ * A topic is a row of http/routes.c and three functions. The body comes whole; then
  *   prepare()  on a thread of its own: takes the body apart and checks it. False: *reply is the
  *              answer, which is a refusal;
  *   run()      on the writer's thread, in a batch. What it says in *reply is sent after the commit.
  *              A refusal (404, 409) is such an answer too: write it, change nothing, return
- * GATE_OK. Another status means that the database failed: it becomes 503, and the client will try
- * again; release()  frees `state`.
+ *              GATE_OK. Another status means that the database failed: it becomes 503, and the
+ *              client will try again;
+ *   release()  frees `state`.
  */
 #ifndef SERVER_API_API_WRITE_H
 #define SERVER_API_API_WRITE_H
@@ -34,10 +35,7 @@ struct api_write {
     enum metric counts;  /* of run(): what is counted once it is committed */
 };
 
-struct api_write_route {
-    const char *path; /* behind /api/v1/; one that ends in '/' takes a rest */
-    const char *method;
-    enum token_scope scope;
+struct write_handler {
     bool may_gzip;
     size_t max_body; /* as it comes */
     bool (*prepare)(struct api_write *w);
@@ -45,20 +43,7 @@ struct api_write_route {
     void (*release)(struct api_write *w);
 };
 
-/* The route of an address, NULL when nothing can be written there. */
-const struct api_write_route *api_write_find(const char *path, const char **rest);
-
-/* api_alerts.c: POST alerts/<id> */
-bool api_prepare_step(struct api_write *w);
-enum gate_status api_take_step(struct api_write *w, struct store *store, struct gate_error *err);
-void api_release_step(struct api_write *w);
-
-/* All of them, which openapi.json must describe. */
-const struct api_write_route *api_write_routes(size_t *n);
-
-/* api_ingest.c: POST runs */
-bool api_prepare_run(struct api_write *w);
-enum gate_status api_store_run(struct api_write *w, struct store *store, struct gate_error *err);
-void api_release_run(struct api_write *w);
+extern const struct write_handler api_ingest_run; /* api_ingest.c */
+extern const struct write_handler api_alert_step; /* api_alerts.c */
 
 #endif

@@ -14,7 +14,8 @@
 #include "base/error.h"
 
 #define ARTIFACT_MAX_BYTES ((uint64_t)256 << 20)
-#define ARTIFACT_NAME_LENGTH 64 /* lower-case hex digits */
+#define ARTIFACT_MIN_FREE_BYTES ((int64_t)256 << 20) /* of the disk, else none is taken */
+#define ARTIFACT_NAME_LENGTH 64                      /* lower-case hex digits */
 
 struct artifacts;
 struct artifact_put;

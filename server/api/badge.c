@@ -1,16 +1,19 @@
-/* badge.c: see badge.h. */
-#include "badge.h"
+/*
+ * badge.c: GET /badge/DEVICE.svg|.json and /badge/DEVICE/CASE.svg|.json: how the newest run of the
+ * main branch went on a device, or a case in it, as a picture and for shields.io's endpoint badge.
+ *
+ * A device or a case that is not known has a badge that says so, with status 200: pages that show
+ * badges show nothing else.
+ */
 
 #include <stdio.h>
 #include <string.h>
 
-#include "api_private.h"
-#include "ops/log.h"
+#include "api_call.h"
 #include "report/report_units.h"
 #include "store/store_badge.h"
 #include "text/xml.h"
 
-#define PREFIX "/badge/"
 #define MAX_LABEL 160
 #define MARGIN_PX 6
 
@@ -144,11 +147,6 @@ static void put_json(struct buf *out, const struct badge *b)
 
 /* ---- the address ---- */
 
-bool badge_owns(const char *path)
-{
-    return strncmp(path, PREFIX, strlen(PREFIX)) == 0;
-}
-
 static bool ends_in(const char *name, size_t *len, const char *suffix)
 {
     size_t n = strlen(suffix);
@@ -158,9 +156,8 @@ static bool ends_in(const char *name, size_t *len, const char *suffix)
     return true;
 }
 
-static bool parse(const char *path, struct badge_path *out)
+static bool parse(const char *name, struct badge_path *out)
 {
-    const char *name = path + strlen(PREFIX);
     size_t len = strlen(name), device_len = strcspn(name, "/");
     *out = (struct badge_path){.svg = ends_in(name, &len, ".svg")};
     if (!out->svg && !ends_in(name, &len, ".json"))
@@ -176,32 +173,25 @@ static bool parse(const char *path, struct badge_path *out)
            (device_len == len || is_name(out->id, "_./+-", 160));
 }
 
-void badge_get(struct store *store, const char *main_branch, const struct request *request,
-               struct reply *reply)
+enum gate_status get_badge(struct call *c)
 {
-    struct call c = {.store = store, .request = request, .reply = reply};
     struct badge badge = {.message = "unknown", .color = "#5f6773"};
     struct badge_path path;
-    static const struct route route = {PREFIX, {NULL}, NULL};
-    if (!parse(request->path, &path)) {
-        reply_problem(reply, 404,
+    if (!parse(c->rest, &path)) {
+        reply_problem(c->reply, 404,
                       "A badge is at /badge/DEVICE.svg, /badge/DEVICE/CASE.svg, or "
                       "the same with .json.");
-        return;
+        return GATE_OK;
     }
-    if (!api_parameters_are_known(&c, &route))
-        return;
-    enum gate_status status = path.id[0] != '\0'
-                                  ? ask_case(store, main_branch, &path, &badge, &c.err)
-                                  : ask_device(store, main_branch, path.device, &badge, &c.err);
-    if (status != GATE_OK) {
-        log_message(LOG_LEVEL_ERROR, "%s", c.err.message);
-        reply_problem(reply, 503, "The database cannot be read now; the server's log says why.");
-        return;
-    }
-    reply->type = path.svg ? "image/svg+xml" : "application/json";
+    enum gate_status status =
+        path.id[0] != '\0' ? ask_case(c->store, c->main_branch, &path, &badge, &c->err)
+                           : ask_device(c->store, c->main_branch, path.device, &badge, &c->err);
+    if (status != GATE_OK)
+        return status;
+    c->reply->type = path.svg ? "image/svg+xml" : "application/json";
     if (path.svg)
-        put_svg(&reply->body, &badge);
+        put_svg(&c->reply->body, &badge);
     else
-        put_json(&reply->body, &badge);
+        put_json(&c->reply->body, &badge);
+    return GATE_OK;
 }

@@ -1,13 +1,16 @@
-/* feed.c: see feed.h. */
-#include "feed.h"
+/*
+ * feed.c: GET /feed.atom: the newest alerts, for feed readers (RFC 4287).
+ *
+ * An entry is an alert; a step of its life makes it newer. Ids are UUIDs that follow from the
+ * database and the alert, so that they are the same at every address.
+ */
 
 #include <math.h>
 #include <sha2.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "api_private.h"
-#include "ops/log.h"
+#include "api_call.h"
 #include "report/report_units.h"
 #include "store/store_alert.h"
 #include "store/store_badge.h"
@@ -122,26 +125,20 @@ static void put_feed(struct feed *f, const struct request *request)
     f->out->failed |= f->entries->failed;
 }
 
-void feed_get(struct store *store, const struct request *request, struct reply *reply)
+enum gate_status get_feed(struct call *c)
 {
-    struct call c = {.store = store, .request = request, .reply = reply};
     struct alert_filter filter = {.state = -1, .kind = -1};
     struct buf entries;
     char identity[STORE_IDENTITY_MAX];
-    struct feed f = {.out = &reply->body, .entries = &entries, .identity = identity};
-    static const struct route route = {FEED_PATH, {"device", "case"}, NULL};
-    if (!api_parameters_are_known(&c, &route) || !take_device(&c, false, &filter.device_model) ||
-        !take_case(&c, false, &filter.case_id))
-        return;
+    struct feed f = {.out = &c->reply->body, .entries = &entries, .identity = identity};
+    if (!take_device(c, false, &filter.device_model) || !take_case(c, false, &filter.case_id))
+        return GATE_OK;
     buf_init(&entries, REPLY_MAX_BODY);
-    enum gate_status status = store_identity(store, identity, &c.err);
+    enum gate_status status = store_identity(c->store, identity, &c->err);
     if (status == GATE_OK)
-        status = store_alerts(store, &filter, INT64_MAX, ENTRIES, entry, &f, &c.err);
-    put_feed(&f, request);
-    reply->type = "application/atom+xml; charset=utf-8";
+        status = store_alerts(c->store, &filter, INT64_MAX, ENTRIES, entry, &f, &c->err);
+    put_feed(&f, c->request);
+    c->reply->type = "application/atom+xml; charset=utf-8";
     buf_release(&entries);
-    if (status != GATE_OK || reply->body.failed) {
-        log_message(LOG_LEVEL_ERROR, "%s", c.err.message);
-        reply_problem(reply, 503, "The database cannot be read now; the server's log says why.");
-    }
+    return status;
 }

@@ -14,6 +14,7 @@ enum gate_status server_check(int argc, char **argv, struct gate_error *err);
 enum gate_status server_backup(int argc, char **argv, struct gate_error *err);
 enum gate_status server_restore(int argc, char **argv, struct gate_error *err);
 enum gate_status server_thin(int argc, char **argv, struct gate_error *err);
+enum gate_status server_routes(int argc, char **argv, struct gate_error *err);
 enum gate_status server_token(int argc, char **argv, struct gate_error *err);
 
 #endif

@@ -7,6 +7,7 @@
  * does not show (folded lines, NUL bytes, a bare CR or LF) is for a proxy to refuse.
  */
 #include "http_private.h"
+#include "routes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -70,9 +71,9 @@ bool http_refuse_shape(const struct exchange *x, const char *version, struct rep
         return refuse_shape(reply, "The header Host is missing.");
     if (h->host && !is_host(h->host))
         return refuse_shape(reply, "The header Host is no name or address with a port.");
-    if (!http_is_write(x->request.path, x->method) && !reads) {
+    if (!x->route) {
         reply_problem(reply, 405, "This address does not serve that method.");
-        reply->allow = http_methods(x->request.path);
+        reply->allow = route_methods(x->request.path);
         reply->close = has_body(h);
         return true;
     }
@@ -178,13 +179,13 @@ static bool identify(struct http *h, struct exchange *x, bool required, struct r
 
 bool http_refuse_reader(struct http *h, struct exchange *x, struct reply *reply)
 {
-    return !http_is_open(x->request.path) && identify(h, x, h->options.private_reads, reply);
+    return x->route->scope != 0 && identify(h, x, h->options.private_reads, reply);
 }
 
-bool http_refuse_writer(struct http *h, struct peer *peer, enum token_scope scope,
-                        struct reply *reply)
+bool http_refuse_writer(struct http *h, struct peer *peer, struct reply *reply)
 {
     struct exchange *x = &peer->exchange;
+    enum token_scope scope = (enum token_scope)x->route->scope;
     if (identify(h, x, true, reply))
         return true;
     if (!identity_may(&x->who, scope)) {

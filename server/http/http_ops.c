@@ -10,7 +10,6 @@
 #include "version.h"
 
 #define SILENT_MS 30000 /* a writer that is silent for longer hangs */
-#define MIN_FREE_BYTES ((int64_t)256 << 20)
 
 bool http_is_alive(struct http *h)
 {
@@ -26,13 +25,14 @@ static bool database_answers(struct http *h)
     return status == GATE_OK;
 }
 
-static void answer_ready(struct http *h, struct reply *reply)
+void http_get_ready(struct http *h, const struct exchange *x, struct reply *reply)
 {
+    (void)x;
     bool database = database_answers(h);
     bool writer = http_is_alive(h);
     bool stopping = atomic_load(&h->stopping);
     int64_t free_bytes = artifacts_free_bytes(h->artifacts);
-    bool ready = database && writer && !stopping && free_bytes >= MIN_FREE_BYTES;
+    bool ready = database && writer && !stopping && free_bytes >= ARTIFACT_MIN_FREE_BYTES;
     struct emit e = {.out = &reply->body};
     reply->status = ready ? 200 : 503;
     emit_open(&e, '{');
@@ -54,7 +54,7 @@ static int64_t size_of(const char *path, const char *ending)
     return stat(name, &st) < 0 ? -1 : (int64_t)st.st_size;
 }
 
-static void answer_metrics(struct http *h, const struct exchange *x, struct reply *reply)
+void http_get_metrics(struct http *h, const struct exchange *x, struct reply *reply)
 {
     const char *accept = x->headers.accept;
     bool openmetrics = accept && strstr(accept, "application/openmetrics-text") != NULL;
@@ -73,19 +73,11 @@ static void answer_metrics(struct http *h, const struct exchange *x, struct repl
     metrics_write(&reply->body, &now, openmetrics);
 }
 
-bool http_answer_ops(struct http *h, const struct exchange *x, struct reply *reply)
+void http_get_health(struct http *h, const struct exchange *x, struct reply *reply)
 {
     static const char healthy[] = "{\"status\":\"ok\"}\n";
-    const char *path = x->request.path;
-    if (strcmp(path, "/healthz") == 0) {
-        reply->constant = healthy;
-        reply->constant_size = sizeof(healthy) - 1;
-    } else if (strcmp(path, "/readyz") == 0) {
-        answer_ready(h, reply);
-    } else if (strcmp(path, "/metrics") == 0) {
-        answer_metrics(h, x, reply);
-    } else {
-        return false;
-    }
-    return true;
+    (void)h;
+    (void)x;
+    reply->constant = healthy;
+    reply->constant_size = sizeof(healthy) - 1;
 }

@@ -3,7 +3,7 @@
  *
  * http.c starts and stops, http_request.c is called by libmicrohttpd, http_check.c refuses what
  * should not be let in, http_headers.c reads the headers, http_read.c answers GET, http_write.c
- * takes bodies, http_reply.c sends.
+ * takes bodies, http_reply.c sends; routes.c has the table of addresses.
  */
 #ifndef SERVER_HTTP_HTTP_PRIVATE_H
 #define SERVER_HTTP_HTTP_PRIVATE_H
@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 
 #include "api/artifacts.h"
+#include "api/route.h"
 #include "request/assets.h"
 #include "request/auth.h"
 #include "cache.h"
@@ -55,9 +56,11 @@ struct exchange {
     enum phase phase;
     bool active; /* counted in n_requests */
     const char *method;
-    struct identity who;   /* id is "" while nobody is known */
-    struct upload *upload; /* of a write */
-    struct reply reply;    /* of a write: made by the writer */
+    const struct route *route; /* NULL: this method is not served there */
+    const char *rest;          /* of the path, behind the route's */
+    struct identity who;       /* id is "" while nobody is known */
+    struct upload *upload;     /* of a write */
+    struct reply reply;        /* of a write: made by the writer */
     int64_t start_ns;
     unsigned status; /* what was answered, for the log; 0: nothing yet */
     uint64_t bytes;
@@ -136,29 +139,26 @@ bool http_refuse_shape(const struct exchange *x, const char *version, struct rep
 bool http_ends_in_doubt(const struct exchange *x);
 bool http_refuse_rate(struct http *h, const struct peer *peer, struct reply *reply);
 bool http_refuse_reader(struct http *h, struct exchange *x, struct reply *reply);
-bool http_refuse_writer(struct http *h, struct peer *peer, enum token_scope scope,
-                        struct reply *reply);
+bool http_refuse_writer(struct http *h, struct peer *peer, struct reply *reply);
 
 /* ---- http_read.c ---- */
-
-/* May it be read without a token from a server that is private? The files of the page may, which
- * say nothing of the history, and what a load balancer asks. */
-bool http_is_open(const char *path);
 
 /* Answers a GET or HEAD: sends. The reply is empty, and stays the caller's. */
 enum MHD_Result http_answer(struct http *h, struct MHD_Connection *connection, struct exchange *x,
                             struct reply *reply);
 
-/* ---- http_ops.c: /healthz, /readyz, /metrics ---- */
+/* Handlers of routes.c: of what is not out of the database. */
+void http_get_whoami(struct http *h, const struct exchange *x, struct reply *reply);
+void http_get_artifact(struct http *h, const struct exchange *x, struct reply *reply);
+void http_get_asset(struct http *h, const struct exchange *x, struct reply *reply);
 
-/* True when the path is one of these. */
-bool http_answer_ops(struct http *h, const struct exchange *x, struct reply *reply);
+/* ---- http_ops.c: the same, of what those ask who run the server ---- */
+
+void http_get_health(struct http *h, const struct exchange *x, struct reply *reply);
+void http_get_ready(struct http *h, const struct exchange *x, struct reply *reply);
+void http_get_metrics(struct http *h, const struct exchange *x, struct reply *reply);
 
 /* ---- http_write.c ---- */
-
-bool http_is_write(const char *path, const char *method);
-/* The methods of a path, for Allow. */
-const char *http_methods(const char *path);
 
 /* Looks at the headers of a write: true, it was refused. */
 bool http_begin_write(struct http *h, struct peer *peer, struct reply *reply);

@@ -5,17 +5,15 @@
 #include <string.h>
 
 #include "api/api.h"
-#include "api/badge.h"
+#include "api/api_call.h"
 #include "text/emit.h"
-#include "api/feed.h"
 #include "ops/log.h"
-
-#define ARTIFACTS "/api/v1/artifacts/"
 
 /* ---- what is not of the database ---- */
 
-static void answer_whoami(const struct exchange *x, struct reply *reply)
+void http_get_whoami(struct http *h, const struct exchange *x, struct reply *reply)
 {
+    (void)h;
     struct emit e = {.out = &reply->body};
     unsigned scopes = x->who.scopes | TOKEN_READ;
     emit_open(&e, '{');
@@ -35,8 +33,9 @@ static void answer_whoami(const struct exchange *x, struct reply *reply)
     buf_putc(&reply->body, '\n');
 }
 
-static void answer_artifact(const struct http *h, const char *name, struct reply *reply)
+void http_get_artifact(struct http *h, const struct exchange *x, struct reply *reply)
 {
+    const char *name = x->rest;
     if (!artifacts_is_name(name)) {
         reply_problem(reply, 404, "An artifact is named by its SHA-256, 64 lower-case hex digits.");
         return;
@@ -59,28 +58,13 @@ static void answer_artifact(const struct http *h, const char *name, struct reply
 
 /* ---- what is of the database ---- */
 
-static bool is_of_store(const char *path)
-{
-    return api_owns(path) || badge_owns(path) || strcmp(path, FEED_PATH) == 0;
-}
-
-bool http_is_open(const char *path)
-{
-    return !is_of_store(path) && strcmp(path, "/metrics") != 0;
-}
-
 /* The tag is taken before the rows are, so it can only be too old. */
 static void answer_from_store(struct http *h, const struct exchange *x, const struct etag *tag,
                               struct reply *reply)
 {
     struct store *store = http_take_store(h);
     reply->etag = *tag;
-    if (api_owns(x->request.path))
-        api_get(store, h->options.main_branch, &x->request, reply);
-    else if (badge_owns(x->request.path))
-        badge_get(store, h->options.main_branch, &x->request, reply);
-    else
-        feed_get(store, &x->request, reply);
+    api_get(x->route, x->rest, store, h->options.main_branch, &x->request, reply);
     http_give_store(h, store);
     if (reply->status == 200)
         reply->etag = *tag;
@@ -111,18 +95,22 @@ static bool answer_by_tag(struct http *h, struct MHD_Connection *connection, str
     return false;
 }
 
-static void answer_asset(const struct http *h, const struct exchange *x, struct reply *reply)
+void http_get_asset(struct http *h, const struct exchange *x, struct reply *reply)
 {
-    assets_get(h->assets, x->request.path, accepts_gzip(x->headers.accept_encoding), reply);
-    if (etag_matches(&reply->etag, x->headers.if_none_match))
-        reply->status = 304;
+    const char *path = x->request.path;
+    if (strncmp(path, "/api/", 5) == 0 || strcmp(path, "/api") == 0)
+        reply_problem(reply, 404, "There is no such address in the API.");
+    else
+        assets_get(h->assets, path, accepts_gzip(x->headers.accept_encoding), reply);
 }
 
-/* The files that were built in are the same bytes each time. */
-static bool answer_asset_cached(struct http *h, struct MHD_Connection *connection,
-                                struct exchange *x, const struct reply *reply,
-                                enum MHD_Result *result)
+/* True: it was sent. What is built into the program is kept as it is sent. */
+static bool answer_otherwise(struct http *h, struct MHD_Connection *connection, struct exchange *x,
+                             struct reply *reply, enum MHD_Result *result)
 {
+    x->route->answer(h, x, reply);
+    if (etag_matches(&reply->etag, x->headers.if_none_match))
+        reply->status = 304;
     return (reply->constant || reply->status == 304) && reply->etag.text[0] != '\0' &&
            http_send_cached(h, connection, x, &reply->etag, reply->status, result);
 }
@@ -130,21 +118,15 @@ static bool answer_asset_cached(struct http *h, struct MHD_Connection *connectio
 enum MHD_Result http_answer(struct http *h, struct MHD_Connection *connection, struct exchange *x,
                             struct reply *reply)
 {
-    const char *path = x->request.path;
     enum MHD_Result result = MHD_NO;
+    bool of_page = x->route->scope == 0; /* what is open to anybody takes any query */
     bool sent = false;
-    reply->embedded = badge_owns(path);
-    if (strcmp(path, "/api/v1/whoami") == 0 && x->request.n_parameters == 0) {
-        answer_whoami(x, reply);
-    } else if (strncmp(path, ARTIFACTS, strlen(ARTIFACTS)) == 0) {
-        answer_artifact(h, path + strlen(ARTIFACTS), reply);
-        if (etag_matches(&reply->etag, x->headers.if_none_match))
-            reply->status = 304;
-    } else if (is_of_store(path)) {
+    reply->embedded = x->route->get == get_badge;
+    if (!of_page && api_refuse_parameters(x->route, &x->request, reply))
+        sent = false;
+    else if (x->route->get)
         sent = answer_by_tag(h, connection, x, reply, &result);
-    } else if (!http_answer_ops(h, x, reply)) {
-        answer_asset(h, x, reply);
-        sent = answer_asset_cached(h, connection, x, reply, &result);
-    }
+    else
+        sent = answer_otherwise(h, connection, x, reply, &result);
     return sent ? result : http_send(h, connection, x, reply);
 }

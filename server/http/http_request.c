@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "ops/log.h"
 #include "ops/metrics.h"
+#include "routes.h"
 
 #define IDLE_TIMES 2 /* of the timeout: from the end of a request to the headers of the next */
 #define BODY_TIMES 4
@@ -111,6 +112,7 @@ void *http_on_target(void *context, const char *target, struct MHD_Connection *c
     x->phase = PHASE_TARGET;
     x->active = true;
     x->method = "";
+    x->route = NULL;
     x->who.id[0] = '\0';
     x->who.scopes = 0;
     x->status = 0;
@@ -135,11 +137,12 @@ static enum MHD_Result on_headers(struct http *h, struct peer *peer, const char 
     struct exchange *x = &peer->exchange;
     struct reply reply;
     x->method = method;
+    x->route = route_find(method, x->request.path, &x->rest);
     http_read_headers(peer->connection, &x->headers);
     reply_init(&reply);
     if (http_refuse_shape(x, version, &reply))
         return send_and_release(h, peer, &reply);
-    if (!http_is_write(x->request.path, method)) {
+    if (strcmp(x->route->method, "GET") == 0) {
         x->phase = PHASE_READ;
         return MHD_YES;
     }

@@ -9,9 +9,7 @@
 #include "ops/log.h"
 #include "ops/metrics.h"
 
-#define ARTIFACTS "/api/v1/artifacts/"
 #define MAX_BODY_BYTES ((size_t)192 << 20) /* of all uploads that wait in memory */
-#define MIN_FREE_BYTES ((int64_t)256 << 20)
 #define RETRY_SECONDS 2
 
 /* One body. It belongs to its exchange, and to the writer while the connection is suspended. */
@@ -19,7 +17,7 @@ struct upload {
     struct writer_job job;
     struct http *http;
     struct peer *peer;
-    const struct api_write_route *route; /* NULL: an artifact */
+    const struct write_handler *handler; /* NULL: an artifact */
     struct api_write write;
     struct artifact_put *artifact;
     struct buf body;
@@ -28,30 +26,6 @@ struct upload {
     unsigned fault;       /* what the whole body will be answered with; 0: nothing is wrong */
     const char *fault_is; /* a sentence */
 };
-
-/* ---- which ---- */
-
-static const char *artifact_name(const char *path)
-{
-    return strncmp(path, ARTIFACTS, strlen(ARTIFACTS)) == 0 ? path + strlen(ARTIFACTS) : NULL;
-}
-
-bool http_is_write(const char *path, const char *method)
-{
-    const char *rest;
-    const struct api_write_route *route = api_write_find(path, &rest);
-    if (route && strcmp(route->method, method) == 0)
-        return true;
-    return artifact_name(path) && strcmp(method, "PUT") == 0;
-}
-
-const char *http_methods(const char *path)
-{
-    const char *rest;
-    if (artifact_name(path))
-        return "GET, HEAD, PUT";
-    return api_write_find(path, &rest) ? "GET, HEAD, POST" : "GET, HEAD";
-}
 
 /* ---- the headers of a write ---- */
 
@@ -65,13 +39,13 @@ static bool is_type(const char *value, const char *type)
 
 static bool refuse_type(const struct exchange *x, const struct upload *u, struct reply *reply)
 {
-    const char *type = u->route ? "application/json" : "application/octet-stream";
+    const char *type = u->handler ? "application/json" : "application/octet-stream";
     const char *encoding = x->headers.content_encoding;
     if (!is_type(x->headers.content_type, type)) {
         reply_problem(reply, 415, "The Content-Type of this must be %s.", type);
         return true;
     }
-    bool may_gzip = u->route && u->route->may_gzip;
+    bool may_gzip = u->handler && u->handler->may_gzip;
     if (encoding && strcasecmp(encoding, "identity") != 0 &&
         !(may_gzip && strcasecmp(encoding, "gzip") == 0)) {
         reply_problem(reply, 415, "This Content-Encoding is not taken here: send the bytes %s.",
@@ -100,7 +74,7 @@ static bool refuse_artifact(struct http *h, const char *name, struct upload *u, 
         reply_problem(reply, 404, "An artifact is named by its SHA-256, 64 lower-case hex digits.");
         return true;
     }
-    if (artifacts_free_bytes(h->artifacts) < MIN_FREE_BYTES) {
+    if (artifacts_free_bytes(h->artifacts) < ARTIFACT_MIN_FREE_BYTES) {
         reply_problem(reply, 507, "There is too little free space.");
         return true;
     }
@@ -114,46 +88,43 @@ static bool refuse_artifact(struct http *h, const char *name, struct upload *u, 
     return false;
 }
 
-static void set_up(struct http *h, struct peer *peer, const struct api_write_route *route,
-                   const char *rest, struct upload *u)
+static void set_up(struct http *h, struct peer *peer, struct upload *u)
 {
     struct exchange *x = &peer->exchange;
+    const struct write_handler *handler = x->route->write;
     u->http = h;
     u->peer = peer;
-    u->route = route;
-    u->max = route ? route->max_body : ARTIFACT_MAX_BYTES;
+    u->handler = handler;
+    u->max = handler ? handler->max_body : ARTIFACT_MAX_BYTES;
     u->write = (struct api_write){.request = &x->request,
-                                  .rest = rest,
+                                  .rest = x->rest,
                                   .who = &x->who,
                                   .reply = &x->reply,
                                   .counts = METRIC_COUNT};
     u->write.gzipped =
         x->headers.content_encoding && strcasecmp(x->headers.content_encoding, "gzip") == 0;
-    buf_init(&u->body, route ? route->max_body : 0);
+    buf_init(&u->body, handler ? handler->max_body : 0);
     reply_init(&x->reply);
 }
 
 bool http_begin_write(struct http *h, struct peer *peer, struct reply *reply)
 {
     struct exchange *x = &peer->exchange;
-    const char *rest = NULL;
-    const char *artifact = artifact_name(x->request.path);
-    const struct api_write_route *route = artifact ? NULL : api_write_find(x->request.path, &rest);
     if (x->request.n_parameters > 0) {
         reply_problem(reply, 400, "This address takes no parameters.");
         return true;
     }
-    if (http_refuse_writer(h, peer, route ? route->scope : TOKEN_ARTIFACT, reply))
+    if (http_refuse_writer(h, peer, reply))
         return true;
     struct upload *u = calloc(1, sizeof(*u));
     if (!u) {
         reply_problem(reply, 503, "The server is out of memory.");
         return true;
     }
-    set_up(h, peer, route, rest, u);
+    set_up(h, peer, u);
     x->upload = u;
     return refuse_type(x, u, reply) || refuse_length(x, u, reply) ||
-           (artifact && refuse_artifact(h, artifact, u, reply));
+           (!u->handler && refuse_artifact(h, x->rest, u, reply));
 }
 
 /* ---- the body ---- */
@@ -232,24 +203,24 @@ static bool prepare_artifact(struct upload *u)
 static bool prepare(void *context)
 {
     struct upload *u = context;
-    if (!u->route)
+    if (!u->handler)
         return prepare_artifact(u);
     u->write.body = u->body.data ? u->body.data : "";
     u->write.len = u->body.len;
-    bool good = u->route->prepare(&u->write);
+    bool good = u->handler->prepare(&u->write);
     u->job.bytes = u->write.state_bytes;
     u->write.body = NULL;
     give_back(u->http, u);
     if (!good)
-        u->route->release(&u->write); /* before the memory is given back */
+        u->handler->release(&u->write); /* before the memory is given back */
     return good;
 }
 
 static enum gate_status run(void *context, struct store *store, struct gate_error *err)
 {
     struct upload *u = context;
-    enum gate_status status = u->route->run(&u->write, store, err);
-    u->route->release(&u->write); /* before the commit: it may be large */
+    enum gate_status status = u->handler->run(&u->write, store, err);
+    u->handler->release(&u->write); /* before the commit: it may be large */
     return status;
 }
 
@@ -290,7 +261,7 @@ enum MHD_Result http_end_body(struct http *h, struct MHD_Connection *connection,
     http_set_deadline(peer, 0);
     u->job = (struct writer_job){.context = u,
                                  .prepare = prepare,
-                                 .run = u->route ? run : NULL,
+                                 .run = u->handler ? run : NULL,
                                  .done = done,
                                  .bytes = u->body.len};
     MHD_suspend_connection(connection);
@@ -301,8 +272,8 @@ enum MHD_Result http_end_body(struct http *h, struct MHD_Connection *connection,
 void http_free_upload(struct http *h, struct exchange *x)
 {
     struct upload *u = x->upload;
-    if (u->route)
-        u->route->release(&u->write);
+    if (u->handler)
+        u->handler->release(&u->write);
     artifact_abort(u->artifact);
     give_back(h, u);
     free(u);

@@ -121,7 +121,7 @@ class Writing(AuthCase):
         response = self.get("/api/v1/whoami", secret)
         self.assertEqual(json.loads(response.bytes), {"scopes": ["read", "admin"], "name": "ci"})
         self.assertEqual(response.getheader("Cache-Control"), "no-store")
-        self.assertEqual(self.get("/api/v1/whoami?x=1").status, 404)
+        self.assertEqual(self.get("/api/v1/whoami?x=1").status, 400)
 
     def test_rates_of_a_token(self):
         self.start("--write-rate", "1")

@@ -11,7 +11,7 @@ import subprocess
 import unittest
 import urllib.parse
 
-from harness import GEMV, GPU, HERE, N_CASES, PATIENCE, SERVER, SeededCase, watched
+from harness import GEMV, GPU, HERE, N_CASES, PATIENCE, ROOT, SERVER, SeededCase, watched
 
 try:
     import jsonschema
@@ -156,6 +156,28 @@ def tearDownModule():
 
 
 class Document(Described):
+    def test_it_describes_the_routes_and_so_does_the_readme(self):
+        table = subprocess.run([SERVER, "routes"], check=True, capture_output=True,
+                               text=True).stdout
+        with open(os.path.join(ROOT, "server", "README.md"), encoding="utf-8") as file:
+            self.assertIn("\n\n" + table + "\n", file.read())
+        served = {tuple(re.match(r"\| (\w+) \| `([^`]+)` \| (\w+) \|", line).groups())
+                  for line in table.splitlines()[2:]}
+        served.remove(("GET", "/FILE", "none"))
+        served.remove(("GET", "/badge/DEVICE[/CASE].svg", "read"))
+        names = {"{uuid}": "UUID", "{id}": "ID", "{sha256}": "SHA256"}
+        described = set()
+        for path, item in self.document["paths"].items():
+            if path.startswith("/badge/"):
+                continue
+            for method in item.keys() & {"get", "post", "put"}:
+                scopes = [s for way in item[method].get("security", []) for s in
+                          way.get("token", [])]
+                for variable, name in names.items():
+                    path = path.replace(variable, name)
+                described.add((method.upper(), path, scopes[0] if scopes else "none"))
+        self.assertEqual(described, served)
+
     def test_its_references_lead_somewhere(self):
         def walk(value):
             if isinstance(value, dict):

@@ -9,8 +9,7 @@
 #include "edits.h"
 #include "history.h"
 #include "server/api/api.h"
-#include "server/api/badge.h"
-#include "server/api/feed.h"
+#include "server/http/routes.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -76,15 +75,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     request_parse(&r, target);
     check_parts(&r);
     reply_init(&reply);
-    bool asked = !r.fault_status;
-    if (asked && api_owns(r.path))
-        api_get(store, "main", &r, &reply);
-    else if (asked && badge_owns(r.path))
-        badge_get(store, "main", &r, &reply);
-    else if (asked && strcmp(r.path, FEED_PATH) == 0)
-        feed_get(store, &r, &reply);
-    else
-        asked = false;
+    const char *rest;
+    const struct route *route = r.fault_status ? NULL : route_find("GET", r.path, &rest);
+    bool asked = route && route->get && !api_refuse_parameters(route, &r, &reply);
+    if (asked)
+        api_get(route, rest, store, "main", &r, &reply);
     if (asked)
         check_reply(&r, &reply);
     reply_release(&reply);

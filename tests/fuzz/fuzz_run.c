@@ -9,8 +9,9 @@
 #include "base/json.h"
 #include "edits.h"
 #include "history.h"
-#include "server/api/api_private.h"
+#include "server/api/api_call.h"
 #include "server/api/api_write.h"
+#include "server/http/routes.h"
 #include "server/watch/watch.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -46,17 +47,13 @@ static void ask(const char *target)
 {
     static struct request request;
     struct reply reply;
-    size_t n;
-    const struct route *routes = api_routes(&n);
     request_parse(&request, target);
     reply_init(&reply);
-    struct call c = {.store = store, .request = &request, .reply = &reply};
+    struct call c = {.store = store, .main_branch = "main", .request = &request, .reply = &reply};
     emit_init(&c.emit, &reply.body, EMIT_JSON);
     buf_init(&c.rows, REPLY_MAX_BODY);
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(request.path + strlen("/api/v1/"), routes[i].path) == 0)
-            fuzz_expect(routes[i].get(&c) == GATE_OK, target, c.err.message);
-    }
+    const struct route *route = route_find("GET", request.path, &c.rest);
+    fuzz_expect(route && route->get && route->get(&c) == GATE_OK, target, c.err.message);
     fuzz_expect(!reply.body.failed, target, "an answer that is too long");
     fuzz_expect(reply.status == 200, target, reply.body.data ? reply.body.data : "no answer");
     expect_json(&reply);
@@ -99,7 +96,7 @@ static void put(struct api_write *w, const char *uuid, const struct buf *text)
 {
     struct gate_error err = {0};
     fuzz_expect(store_batch_begin(store, &err) == GATE_OK, "a batch", err.message);
-    fuzz_expect(api_store_run(w, store, &err) == GATE_OK, "an answer of the document's own",
+    fuzz_expect(api_ingest_run.run(w, store, &err) == GATE_OK, "an answer of the document's own",
                 err.message);
     expect_json(w->reply);
     if (w->reply->status == 201)
@@ -115,7 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     edits_text(good, data, size, &text);
     reply_init(&reply);
     struct api_write w = {.body = text.data ? text.data : "", .len = text.len, .reply = &reply};
-    if (api_prepare_run(&w)) {
+    if (api_ingest_run.prepare(&w)) {
         cJSON *document = NULL;
         struct gate_error err = {0};
         json_parse("document", text.data, text.len, GATE_IO, &document, &err);
@@ -126,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                     reply.body.data ? reply.body.data : "no answer");
         expect_json(&reply);
     }
-    api_release_run(&w);
+    api_ingest_run.release(&w);
     reply_release(&reply);
     buf_release(&text);
     return 0;

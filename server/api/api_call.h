@@ -1,20 +1,20 @@
 /*
- * api_private.h: what api.c and the files of its topics (api_<topic>.c) share. Not for its users.
+ * api_call.h: one call of the API: what handlers (api_<topic>.c) share, and the handlers
+ * themselves.
  *
- * A topic is a file of handlers and one line each in the table of api.c. A handler reads its
+ * A topic is a file of handlers and one row each in http/routes.c. A handler reads its
  * parameters by take_*(), which write the problem themselves and return false; then the handler
  * returns GATE_OK, because the request was answered. Any other status means that the store could
  * not be read, and c->err says why. All that a handler reads is of one state of the store.
  */
-#ifndef SERVER_API_API_PRIVATE_H
-#define SERVER_API_API_PRIVATE_H
+#ifndef SERVER_API_API_CALL_H
+#define SERVER_API_API_CALL_H
 
+#include "route.h"
 #include "text/emit.h"
 #include "request/reply.h"
 #include "request/request.h"
 #include "store/store.h"
-
-#define API_MAX_NAMES 16 /* parameters of one address */
 
 /* One answer in the making. */
 struct call {
@@ -29,18 +29,6 @@ struct call {
     struct buf rows;         /* of a list in CSV */
     bool is_empty;           /* what is in rows is for the header only */
 };
-
-struct route {
-    const char *path; /* behind /api/v1/; one that ends in '/' takes a rest */
-    const char *parameters[API_MAX_NAMES];
-    enum gate_status (*get)(struct call *c);
-};
-
-/* All of them, which openapi.json must describe. */
-const struct route *api_routes(size_t *n);
-
-/* False: the request has a parameter that the route has not, and a problem was written. */
-bool api_parameters_are_known(struct call *c, const struct route *route);
 
 /* ---- parameters: api_parameter.c ---- */
 
@@ -117,5 +105,7 @@ enum gate_status get_calibrations(struct call *c);
 enum gate_status get_alerts(struct call *c);
 enum gate_status get_alert(struct call *c);
 enum gate_status get_openapi(struct call *c);
+enum gate_status get_badge(struct call *c);
+enum gate_status get_feed(struct call *c);
 
 #endif

@@ -1,0 +1,30 @@
+/*
+ * route.h: one address that the server serves; the table of all of them is http/routes.c.
+ */
+#ifndef SERVER_API_ROUTE_H
+#define SERVER_API_ROUTE_H
+
+#include "base/error.h"
+
+#define ROUTE_MAX_PARAMETERS 16
+
+struct call;          /* api_call.h */
+struct write_handler; /* api_write.h */
+struct http;
+struct exchange;
+struct reply;
+
+/* A route has one of `get`, `answer` and, where it is written to, `write`; none: an artifact. */
+struct route {
+    const char *method; /* "GET", which is HEAD too, "POST" or "PUT" */
+    const char *path;   /* one that ends in '/' takes a rest ... */
+    const char *rest;   /* ... which documents call this */
+    unsigned scope;     /* enum token_scope of the token that it takes; 0: none, even --private */
+    const char *what;   /* one line of documentation */
+    const char *parameters[ROUTE_MAX_PARAMETERS];
+    enum gate_status (*get)(struct call *c); /* out of the database: tagged, and kept */
+    void (*answer)(struct http *h, const struct exchange *x, struct reply *reply);
+    const struct write_handler *write;
+};
+
+#endif

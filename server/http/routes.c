@@ -1,0 +1,124 @@
+/* routes.c: see routes.h. The first row that fits is taken, and the last fits all. */
+#include "routes.h"
+
+#include <string.h>
+
+#include "api/api_call.h"
+#include "api/api_write.h"
+#include "http_private.h"
+
+#define API "/api/v1/"
+
+/* Out of the database, with the parameters that it takes. */
+#define READ(path_, rest_, what_, get_, ...)                                                       \
+    {                                                                                              \
+        .method = "GET", .path = path_, .rest = rest_, .scope = TOKEN_READ, .what = what_,         \
+        .get = get_, .parameters = {                                                               \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+/* Out of the program itself. */
+#define ANSWER(path_, rest_, scope_, what_, answer_)                                               \
+    {                                                                                              \
+        .method = "GET", .path = path_, .rest = rest_, .scope = scope_, .what = what_,             \
+        .answer = answer_                                                                          \
+    }
+#define WRITE(method_, path_, rest_, scope_, what_, write_)                                        \
+    {                                                                                              \
+        .method = method_, .path = path_, .rest = rest_, .scope = scope_, .what = what_,           \
+        .write = write_                                                                            \
+    }
+
+/* clang-format off */
+static const struct route routes[] = {
+    READ(API "runs", NULL, "runs, newest first", get_runs,
+         "device", "commit", "branch", "main", "verdict", "limit", "after", "format"),
+    WRITE("POST", API "runs", NULL, TOKEN_INGEST, "stores a run document, once", &api_ingest_run),
+    READ(API "runs/", "UUID", "the document of a run as it was stored; as CSV its cases",
+         get_document, "case", "format"),
+    READ(API "cases", NULL, "each case with its newest result", get_cases,
+         "device", "branch", "main", "op", "dtype", "verdict", "q", "sort", "limit", "after",
+         "format"),
+    READ(API "trends", NULL,
+         "the points of one case, oldest first, in buckets where there are many", get_trends,
+         "case", "device", "provider", "contract", "branch", "from", "to", "from_commit",
+         "to_commit", "order", "points", "columns", "raw", "limit", "after", "format"),
+    READ(API "compare", NULL, "two runs, or the newest runs of two commits, case by case",
+         get_compare, "a", "b", "device", "format"),
+    READ(API "leaderboard", NULL, "the lowest verified p50 of each provider", get_leaderboard,
+         "device", "branch", "main", "limit", "after", "format"),
+    READ(API "bests", NULL, "the best that the newest run of each case had", get_bests,
+         "device", "limit", "after", "format"),
+    READ(API "bests/log", NULL, "how the bests changed, newest first", get_best_log,
+         "device", "case", "limit", "after", "format"),
+    READ(API "devices", NULL, "device models with their newest run and their epochs", get_devices,
+         "branch", "main", "format"),
+    READ(API "branches", NULL,
+         "the branches of the newest runs, and which of them is the main branch", get_branches,
+         "limit", "format"),
+    READ(API "calibrations", NULL, "what `gate calibrate` measured, newest first",
+         get_calibrations, "device", "limit", "after", "format"),
+    READ(API "alerts", NULL, "what somebody should look at, newest first", get_alerts,
+         "state", "device", "case", "kind", "limit", "after", "format"),
+    READ(API "alerts/", "ID", "an alert with its log", get_alert, NULL),
+    WRITE("POST", API "alerts/", "ID", TOKEN_ADMIN, "takes an alert to another state",
+          &api_alert_step),
+    ANSWER(API "artifacts/", "SHA256", TOKEN_READ, "a library", http_get_artifact),
+    WRITE("PUT", API "artifacts/", "SHA256", TOKEN_ARTIFACT,
+          "stores a library under its SHA-256", NULL),
+    ANSWER(API "whoami", NULL, TOKEN_READ, "what the token of the request may do",
+           http_get_whoami),
+    READ(API "openapi.json", NULL, "all of this for programs", get_openapi, NULL),
+    READ("/badge/", "DEVICE[/CASE].svg",
+         "a picture of the newest result on the main branch; `.json`: the same for shields.io",
+         get_badge, NULL),
+    READ("/feed.atom", NULL, "the newest alerts, for feed readers", get_feed, "device", "case"),
+    ANSWER("/metrics", NULL, TOKEN_READ, "Prometheus, or OpenMetrics by Accept", http_get_metrics),
+    ANSWER("/healthz", NULL, 0, "the process answers", http_get_health),
+    ANSWER("/readyz", NULL, 0, "database, writer and 256 MiB of free disk are there",
+           http_get_ready),
+    ANSWER("/", "FILE", 0, "the page", http_get_asset),
+};
+/* clang-format on */
+#define N_ROUTES (sizeof(routes) / sizeof(routes[0]))
+
+static bool fits(const struct route *route, const char *path, const char **rest)
+{
+    size_t len = strlen(route->path);
+    if (strncmp(path, route->path, len) != 0 || (path[len] != '\0' && !route->rest))
+        return false;
+    *rest = path + len;
+    return true;
+}
+
+const struct route *route_find(const char *method, const char *path, const char **rest)
+{
+    if (strcmp(method, "HEAD") == 0)
+        method = "GET";
+    for (size_t i = 0; i < N_ROUTES; i++) {
+        if (strcmp(routes[i].method, method) == 0 && fits(&routes[i], path, rest))
+            return &routes[i];
+    }
+    return NULL;
+}
+
+const char *route_methods(const char *path)
+{
+    const char *rest;
+    if (route_find("POST", path, &rest))
+        return "GET, HEAD, POST";
+    return route_find("PUT", path, &rest) ? "GET, HEAD, PUT" : "GET, HEAD";
+}
+
+void routes_write(struct buf *out)
+{
+    buf_puts(out, "| method | address | token | what |\n| --- | --- | --- | --- |\n");
+    for (size_t i = 0; i < N_ROUTES; i++) {
+        const struct route *r = &routes[i];
+        char scope[AUTH_MAX_SCOPES] = "none";
+        if (r->scope != 0)
+            auth_scope_text(r->scope, scope);
+        buf_printf(out, "| %s | `%s%s` | %s | %s |\n", r->method, r->path, r->rest ? r->rest : "",
+                   scope, r->what);
+    }
+}

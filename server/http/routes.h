@@ -1,0 +1,21 @@
+/*
+ * routes.h: which addresses the server serves: one table of method, path, scope, handler and a line
+ * of documentation.
+ */
+#ifndef SERVER_HTTP_ROUTES_H
+#define SERVER_HTTP_ROUTES_H
+
+#include "api/route.h"
+#include "base/buf.h"
+
+/* The route of a method and a decoded path; NULL: there is none. HEAD is GET. *rest is what the
+ * path has behind the route's. */
+const struct route *route_find(const char *method, const char *path, const char **rest);
+
+/* The methods of a path, as the header Allow has them. */
+const char *route_methods(const char *path);
+
+/* The table as Markdown; server/README.md has it, and a test compares the two. */
+void routes_write(struct buf *out);
+
+#endif
