@@ -14,8 +14,8 @@ extern "C" {
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/seed.h"
-}
 #include "device.h"
+}
 #include "nvml.h"
 
 /* Cycle counter and global timer of one multiprocessor at one moment. */
