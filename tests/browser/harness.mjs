@@ -167,6 +167,13 @@ export async function assertFits(page) {
     assert.ok(content <= window, `${content} px of content in ${window} px`);
 }
 
+/** As if the only font were wider than any: what fits then does so whatever fonts are there. */
+export async function widen(page) {
+    await page.evaluate(() => {
+        document.documentElement.style.letterSpacing = "0.15em";
+    });
+}
+
 /** All text is readable: WCAG contrast of 4.5 against the nearest background. */
 export async function lowContrast(page) {
     return page.evaluate(() => {

@@ -7,7 +7,7 @@ import { describe, test } from "node:test";
 
 import {
     BUILD, GPU, REGRESSED, ROOT, SHOTS, SHOWN, assertFits, caseAddress, dashboard, lowContrast,
-    serve, settled, shoot, skip, stop, until, views,
+    serve, settled, shoot, skip, stop, until, views, widen,
 } from "./harness.mjs";
 
 describe("shell", { skip }, () => {
@@ -44,6 +44,8 @@ describe("shell", { skip }, () => {
                         assert.ok(x > 0 && x + width <= 390, `${name}: ${x} + ${width}`);
                     }
                     await shoot(page, `${name}-narrow`);
+                    await widen(page);
+                    await assertFits(page);
                 }
             });
     });
@@ -136,9 +138,12 @@ describe("shell", { skip }, () => {
             for (const hash of ["#/", `#/?device=${GPU}`]) {
                 await page.goto("about:blank");
                 await it.open(page, hash);
-                const { right } = await page.locator("table").first().evaluate((e) =>
-                    e.getBoundingClientRect().toJSON());
-                assert.ok(right <= 700, `${hash}: ${right}`);
+                for (const font of ["its own", "a wide one"]) {
+                    const { right } = await page.locator("table").first().evaluate((e) =>
+                        e.getBoundingClientRect().toJSON());
+                    assert.ok(right <= 700, `${hash}, ${font}: ${right}`);
+                    await widen(page);
+                }
             }
         });
     });
