@@ -61,8 +61,7 @@ __device__ __forceinline__ void load_b(const ring<P::STAGES> &stages, ring_place
 {
     const uint32_t full = stages.full(at);
     const int share = rank * P::B_SHARE;
-    const uint32_t b =
-        shared + at.stage * P::STAGE_BYTES + P::A_BYTES + share * PANEL_ROW_BYTES;
+    const uint32_t b = shared + at.stage * P::STAGE_BYTES + P::A_BYTES + share * PANEL_ROW_BYTES;
     constexpr uint16_t ALL = (1 << P::CLUSTER) - 1;
 
     if constexpr (P::B_K) {
@@ -130,8 +129,8 @@ template <typename P> struct consumer {
         at.next();
     }
 
-    /* Starts acc += A B of the next block (acc = A B of the first of a tile) and lets the one before
-     * go. Q: a product with the same stages, whose A may lie otherwise. */
+    /* Starts acc += A B of the next block (acc = A B of the first of a tile) and lets the one
+     * before go. Q: a product with the same stages, whose A may lie otherwise. */
     template <typename Q>
     __device__ __forceinline__ void multiply(float (&acc)[P::BN / 2], bool first)
     {

@@ -51,7 +51,7 @@ enum gate_status store_put_run(struct store *s, const cJSON *document, const cha
                                bool *existed, struct gate_error *err);
 
 /*
- * The same in steps, so that the longer ones, run_rows_add() and store_pack(), need not hold up
+ * The same in steps, so that the longer ones, run_rows_read() and store_pack(), need not hold up
  * other writers. The document's cases are those of `rows`, and need not be in its tree.
  */
 enum store_put_outcome {

@@ -134,17 +134,15 @@ enum gate_status store_put_run(struct store *s, const cJSON *document, const cha
                                bool *existed, struct gate_error *err)
 {
     struct store_packed packed;
-    struct json_pool pool = {0};
-    struct run_rows rows;
+    struct run_rows rows = {.n = 0};
     enum store_put_outcome outcome = STORE_PUT_CREATED;
     enum gate_status status = store_pack(text, len, &packed, err);
-    run_rows_begin(&rows, &pool);
-    if (status == GATE_OK && !run_rows_add_all(&rows, document))
+    if (status == GATE_OK && !run_rows_read(&rows, document))
         status = gate_fail(err, GATE_INTERNAL, "out of memory");
     if (status == GATE_OK)
         status = store_put_packed(s, document, &rows, &packed, &outcome, err);
     *existed = outcome != STORE_PUT_CREATED;
-    json_pool_release(&pool);
+    run_rows_release(&rows);
     store_packed_release(&packed);
     return status;
 }
