@@ -55,9 +55,7 @@ template <typename T> static enum kg_status launch_dtype(const struct gemm_call 
     if (status != KG_OK)
         return status;
     const int64_t blocks_k = gemm_blocks(call.k, tile_256<T>::BK);
-    const int64_t small =
-        gemm_blocks(call.m, linear_relu_small::BM) * gemm_blocks(call.n, SMALL_BN);
-    if (small <= sms && blocks_k <= linear_relu_small::MOST_BLOCKS)
+    if (linear_relu_small::fits<T, SMALL_BN>(call, sms))
         return linear_relu_small::launch<T, SMALL_BN>(call);
     return gemm_sm90_tile_of(call.m, call.n, blocks_k, sms) == GEMM_SM90_256
                ? gemm_sm90::launch<tile_256<T>, true>(call)
