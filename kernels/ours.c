@@ -10,6 +10,9 @@
 #include "linear_relu/linear_relu.h"
 
 static const struct kg_kernel *const kernels[] = {
+    &kg_attention_fwd_latency,
+    &kg_attention_fwd_resident,
+    &kg_attention_fwd_long,
     &kg_attention_fwd_splitkv,
     &kg_attention_fwd_mma,
     &kg_gemm_sm90,
@@ -18,10 +21,8 @@ static const struct kg_kernel *const kernels[] = {
     &kg_gemv,
     &kg_linear_relu_sm90,
     &kg_linear_relu_mma,
-    &kg_linear_relu_3xtf32_sm90,
     &kg_linear_relu_simt,
     &kg_linear_relu_bwd_sm90,
-    &kg_linear_relu_bwd_3xtf32_sm90,
     &kg_linear_relu_bwd,
 };
 

@@ -14,6 +14,9 @@ extern "C" {
 #endif
 
 extern const struct kg_kernel kg_attention_fwd_splitkv;
+extern const struct kg_kernel kg_attention_fwd_latency;
+extern const struct kg_kernel kg_attention_fwd_resident;
+extern const struct kg_kernel kg_attention_fwd_long;
 extern const struct kg_kernel kg_attention_fwd_mma;
 
 #ifdef __cplusplus

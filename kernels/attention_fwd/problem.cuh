@@ -55,16 +55,15 @@ static inline int attention_computes(const struct kg_problem *p)
         return 0;
     if (p->seqlen_q < 1 || p->seqlen_kv < 1 || p->seqlen_q > longest || p->seqlen_kv > longest)
         return 0;
-    if (p->batch > longest || p->heads > longest || p->batch * p->heads > longest)
-        return 0;
-    /* The running maximum is taken before scaling, so the factor must keep the order. */
-    return p->scale * LOG2_E >= (double)FLT_MIN && p->scale * LOG2_E <= (double)FLT_MAX;
+    return p->batch <= longest && p->heads <= longest && p->batch * p->heads <= longest;
 }
 
-/* What all kernels of this folder ask of a problem and a device. */
+/* What the kernels for compute capability 8.0 and later ask of a problem and a device. */
 static inline int attention_supports(const struct kg_problem *p, const struct kg_device *device)
 {
-    return device->kind == KG_DEVICE_CUDA && device->cc_major >= 8 && attention_computes(p);
+    /* They take the running maximum before scaling, so the factor must keep the order. */
+    return device->kind == KG_DEVICE_CUDA && device->cc_major >= 8 && attention_computes(p) &&
+           p->scale * LOG2_E >= (double)FLT_MIN && p->scale * LOG2_E <= (double)FLT_MAX;
 }
 
 static inline enum kg_status view_tensor(const struct kg_tensor *t, uint32_t dtype, int64_t batch,

@@ -1,0 +1,79 @@
+/*
+ * tile_policy_sm90.h: which Hopper kernel serves a problem, its tile sizes, and why. Figures are
+ * p50 on an H200 at fp16, inputs rotating over more than the L2.
+ */
+#ifndef KG_ATTENTION_FWD_TILE_POLICY_SM90_H
+#define KG_ATTENTION_FWD_TILE_POLICY_SM90_H
+
+#include "problem_sm90.cuh"
+
+/*
+ * Short: D = 64 and all keys of a head, 128 KB of K and V, in shared memory. Two kernels, by the
+ * number of 64-row tiles, which is the number of blocks that the latency kernel needs.
+ */
+constexpr int SHORT_KEYS = 128, SHORT_CHUNKS = 4, SHORT_MOST_KEYS = SHORT_KEYS * SHORT_CHUNKS;
+
+/* One exponential in four by polynomial: 5.59 us for 5.76 at (1, 8, 512, 64), 6.01 for 6.28 at
+ * batch
+ * 2. Two warpgroups in step leave issue slots idle. */
+constexpr int LATENCY_POLYNOMIAL = 4;
+
+/* Row tiles a warpgroup: one (4 a block, 160 KB in) or two (8 a block, 192 KB, K and V once a
+ * head). Two where they fill the device. Polynomial: none, 1/8 and 1/4 of the exponentials give the
+ * same to 3 %. Turns: 11.9 for 13.2 us full at (4, 16), but 11.3 for 10.7 causal. */
+template <typename T_, int TILES_> struct resident_tile {
+    using T = T_;
+    static constexpr int TILES = TILES_;
+    static constexpr int KEYS = SHORT_KEYS, CHUNKS = SHORT_CHUNKS;
+    static constexpr int POLYNOMIAL = 0;
+    static constexpr int Q_BYTES = 64 * 64 * 2, CHUNK_BYTES = KEYS * 64 * 2;
+};
+
+static inline bool resident_takes_two(const struct kg_problem *p, int sm_count)
+{
+    return p->batch * p->heads * ((p->seqlen_q + 511) / 512) * 10 >= 9 * (int64_t)sm_count;
+}
+
+/*
+ * Long: K and V pass through rings. Consumers as registers allow: three of 160 at D = 64, where S,
+ * P and O take 128; two of 240 at D = 128. No polynomial.
+ */
+template <typename T_, int D_> struct long_tile {
+    using T = T_;
+    static constexpr int D = D_;
+    static constexpr int CONSUMERS = D == 64 ? 3 : 2;
+    static constexpr int KEYS = 128, PART = 64;
+    static constexpr int K_STAGES = D == 64 ? 4 : 3, V_STAGES = D == 64 ? 4 : 2;
+    static constexpr int PRODUCER_REGISTERS = D == 64 ? 32 : 24;
+    static constexpr int CONSUMER_REGISTERS = D == 64 ? 160 : 240;
+    static constexpr int POLYNOMIAL = 0;
+    static constexpr int ROWS = 64 * CONSUMERS, THREADS = 128 * (CONSUMERS + 1);
+    static constexpr int Q_BYTES = ROWS * D * 2, KV_BYTES = KEYS * D * 2;
+};
+
+enum sm90_kernel { SM90_NONE, SM90_LATENCY, SM90_RESIDENT, SM90_LONG };
+
+/*
+ * Few rows go to attention_fwd_splitkv, which packs the query heads of a KV head into one tile and
+ * splits the keys; so do long keys with too few row tiles to give half of the multiprocessors one.
+ * A scale that is not positive is taken here whatever the shape, since nothing else takes it.
+ */
+static inline enum sm90_kernel choose_sm90(const struct kg_problem *p,
+                                           const struct kg_device *device)
+{
+    if (!attention_sm90_supports(p, device))
+        return SM90_NONE;
+    const bool any = p->scale <= 0;
+    if (p->seqlen_q * (p->heads / p->kv_heads) <= 16 && !any)
+        return SM90_NONE;
+    if (p->head_dim == 64 && p->seqlen_kv <= SHORT_MOST_KEYS)
+        return p->batch * p->heads * ((p->seqlen_q + 63) / 64) <= device->sm_count ? SM90_LATENCY
+                                                                                   : SM90_RESIDENT;
+    const int64_t rows = p->head_dim == 64 ? long_tile<char, 64>::ROWS : long_tile<char, 128>::ROWS;
+    const int64_t items = p->batch * p->heads * ((p->seqlen_q + rows - 1) / rows);
+    if (items > INT32_MAX / 4 || (items * 2 < device->sm_count && !any))
+        return SM90_NONE;
+    return SM90_LONG;
+}
+
+#endif
