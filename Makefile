@@ -123,7 +123,9 @@ GATE_CU := $(wildcard gate/device/*.cu) kernels/reference/reference_cuda.cu
 HOST_C := $(wildcard kernels/host/*.c)
 OURS := kernels/ours.c $(wildcard kernels/attention_fwd/*.cu kernels/gemm/*.cu \
     kernels/linear_relu/*.cu kernels/gemv/*.cu kernels/cuda/*.cu)
-CUBLAS := $(wildcard kernels/cublas/*.c kernels/cublas/*.cu)
+# Each provider_X.c makes a library of its own with the rest of the folder.
+CUBLAS_PROVIDERS := $(wildcard kernels/cublas/provider_*.c)
+CUBLAS := $(filter-out $(CUBLAS_PROVIDERS),$(wildcard kernels/cublas/*.c kernels/cublas/*.cu))
 CUDNN := $(wildcard kernels/cudnn/*.c)
 SUITES := $(wildcard kernels/suites/*.json)
 SCHEMAS := $(sort $(wildcard gate/formats/*.schema.json))
@@ -159,7 +161,7 @@ $(error '$(NVCC) --dryrun' does not say where its toolkit lies (no TOP=); give N
 endif
 CUBLAS_H := $(firstword $(wildcard $(CUDA_HOME)/include/cublasLt.h /usr/include/cublasLt.h))
 CUDA_LIBRARIES := $(B)/$(LIB)/libours.so $(B)/$(LIB)/libcudnn_provider.so \
-    $(if $(CUBLAS_H),$(B)/$(LIB)/libcublas_provider.so)
+    $(if $(CUBLAS_H),$(CUBLAS_PROVIDERS:kernels/cublas/provider_%.c=$(B)/$(LIB)/lib%_provider.so))
 CUDA_MUTANTS := $(patsubst tests/mutants/%.cu,$(B)/tests/mutants/%.so,$(MUTANT_CU))
 GPU_TESTS := $(patsubst %.c,$(B)/%,$(GPU_C))
 CUDART := $(firstword $(wildcard $(CUDA_HOME)/lib64/libcudart_static.a \
@@ -182,7 +184,7 @@ all: $(PROGRAMS) $(LIBRARIES) $(DATA)
 ifeq ($(CUDA),0)
 	@echo 'CUDA parts are left out: $(NO_CUDA_REASON).'
 else ifeq ($(CUBLAS_H),)
-	@echo 'The provider cublas is left out: no cublasLt.h in $(CUDA_HOME).'
+	@echo 'The providers of cuBLAS are left out: no cublasLt.h in $(CUDA_HOME).'
 endif
 ifeq ($(WEB),0)
 	@echo 'The dashboard is left out: $(NO_WEB_REASON).'
@@ -467,7 +469,8 @@ build/$(LIB)/libours.so: $(call cuda_object,$(OURS)) ci/kernel-library.map
 build/$(LIB)/libcudnn_provider.so: $(call cuda_object,$(CUDNN)) ci/kernel-library.map
 	$(link_cuda_library)
 
-build/$(LIB)/libcublas_provider.so: $(call cuda_object,$(CUBLAS)) ci/kernel-library.map
+build/$(LIB)/lib%_provider.so: $(call cuda_object,kernels/cublas/provider_%.c) \
+    $(call cuda_object,$(CUBLAS)) ci/kernel-library.map
 	$(link_cuda_library)
 
 build/tests/mutants/%.so: build/cuda/tests/mutants/%.cu.o ci/kernel-library.map

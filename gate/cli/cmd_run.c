@@ -10,8 +10,8 @@ static const char help[] =
     "\n" REQUEST_TARGET_HELP
     "  --library FILE          the kernel library to judge; default: the one shipped\n"
     "  --provider FILE         a library to compare with, up to 7 times; default on a GPU: "
-    "cuBLAS,\n"
-    "                          cuDNN\n"
+    "cuBLAS\n"
+    "                          (its default, the best of its timed, layer by layer) and cuDNN\n"
     "  --against best|FILE|COMMIT  what to hold it against, default best\n"
     "  --accept-new            take what has no best yet as the best\n"
     "  --ratchet               lower the bests to what is confirmed to be faster\n"

@@ -33,7 +33,8 @@ static void choose_device(const char *wanted, char *device, size_t size)
 /* The vendor's libraries that are shipped; each says itself when what it opens is not there. */
 static enum gate_status add_vendors(struct target *t, unsigned *n, struct gate_error *err)
 {
-    static const char *const vendors[] = {"libcublas_provider.so", "libcudnn_provider.so"};
+    static const char *const vendors[] = {"libcublas_provider.so", "libcublaslt_provider.so",
+                                          "libeager_provider.so", "libcudnn_provider.so"};
     enum gate_status status = GATE_OK;
     for (unsigned i = 0; i < sizeof vendors / sizeof vendors[0] && !status; i++) {
         status = paths_library(vendors[i], t->provider_paths[*n], err);

@@ -7,6 +7,7 @@
  */
 #include "cublas_api.h"
 #include "kernels.h"
+#include "matmul.h"
 
 /* What cuBLAS recommends for Hopper; smaller chips need less. */
 #define WORKSPACE_BYTES ((uint64_t)32 << 20)
@@ -61,8 +62,9 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     const struct kg_tensor *a = &args->in[0];
     if (args->n_in != 2 || args->n_out != 1 || args->workspace_bytes < WORKSPACE_BYTES)
         return KG_BAD_ARGUMENT;
+    const int64_t most = p->dtype == KG_F32 ? INT32_MAX : MATMUL_ROW_BYTES / 2;
     if (!have_unit_columns(args->in, 2) || !have_unit_columns(args->out, 1) ||
-        a->stride[0] < p->k || a->stride[0] > INT32_MAX)
+        a->stride[0] < p->k || a->stride[0] > most)
         return KG_UNSUPPORTED;
     /* Setting a stream takes the workspace away, hence the order. */
     CUBLAS_TRY(cublas_api()->cublasSetStream(handle, args->stream));

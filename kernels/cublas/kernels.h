@@ -1,5 +1,5 @@
 /*
- * kernels.h: what the files of the provider share: one entry of the table each, and common checks.
+ * kernels.h: what the files of the providers share: one entry of a table each, and common checks.
  */
 #ifndef KG_CUBLAS_KERNELS_H
 #define KG_CUBLAS_KERNELS_H
@@ -12,6 +12,17 @@ extern const struct kg_kernel cublas_gemm;            /* gemm.c */
 extern const struct kg_kernel cublas_linear_relu;     /* linear_relu.c */
 extern const struct kg_kernel cublas_linear_relu_bwd; /* linear_relu_bwd.c */
 extern const struct kg_kernel cublas_gemv;            /* gemv.c */
+extern const struct kg_kernel eager_linear_relu;      /* linear_then_relu.c */
+
+/* A library has one provider, in a file of its own: provider_*.c. */
+struct provider {
+    const char *name;
+    const struct kg_kernel *const *kernels;
+    uint32_t n_kernels;
+    bool timed; /* see matmul_open() */
+};
+
+extern const struct provider provider;
 
 enum kg_status gemv_open(void);
 void gemv_close(void);

@@ -1,4 +1,4 @@
-/* library.c: the provider "cublas": the table of kernel.h, opening and closing. */
+/* library.c: the table of kernel.h, opening and closing. */
 #include <stdio.h>
 
 #include "cublas_api.h"
@@ -8,10 +8,11 @@
 bool is_served(const struct kg_problem *p, const struct kg_device *d, enum kg_op op)
 {
     const bool has_n = op != KG_OP_GEMV;
+    const int64_t row = MATMUL_ROW_BYTES / (p->dtype == KG_F32 ? 4 : 2);
     const uint32_t flags = p->dtype == KG_F32 ? KG_FLAG_TF32 : 0;
     return p->op == op && d->kind == KG_DEVICE_CUDA && p->dtype >= KG_F16 && p->dtype <= KG_F32 &&
-           (p->flags & ~flags) == 0 && p->m >= 1 && p->m <= INT32_MAX && p->k >= 1 &&
-           p->k <= INT32_MAX && (!has_n || (p->n >= 1 && p->n <= INT32_MAX));
+           (p->flags & ~flags) == 0 && p->m >= 1 && p->m <= INT32_MAX && p->k >= 1 && p->k <= row &&
+           (!has_n || (p->n >= 1 && p->n <= row));
 }
 
 bool have_unit_columns(const struct kg_tensor *t, uint32_t count)
@@ -32,7 +33,7 @@ static enum kg_status open_handles(const struct kg_device *d)
 {
     if (d->kind != KG_DEVICE_CUDA || !cublas_api())
         return KG_UNSUPPORTED;
-    enum kg_status status = matmul_open();
+    enum kg_status status = matmul_open(provider.timed);
     if (status == KG_OK)
         status = gemv_open();
     if (status != KG_OK)
@@ -54,22 +55,16 @@ static const char *version(void)
 
 KG_EXPORT const struct kg_library *kg_library(void)
 {
-    static const struct kg_kernel *const kernels[] = {
-        &cublas_gemm,
-        &cublas_linear_relu,
-        &cublas_linear_relu_bwd,
-        &cublas_gemv,
-    };
     static struct kg_library library = {
         .struct_bytes = sizeof(struct kg_library),
         .abi_version = KG_ABI_VERSION,
-        .provider = "cublas",
         .device_kind = KG_DEVICE_CUDA,
-        .n_kernels = sizeof(kernels) / sizeof(kernels[0]),
-        .kernels = kernels,
         .open = open_handles,
         .close = close_handles,
     };
+    library.provider = provider.name;
+    library.kernels = provider.kernels;
+    library.n_kernels = provider.n_kernels;
     library.version = version();
     return &library;
 }

@@ -11,7 +11,7 @@ static struct matmul matmul_of(const struct kg_problem *p, int64_t ldx, int64_t 
         .dtype = p->dtype,
         .tf32 = (p->flags & KG_FLAG_TF32) != 0,
         .transpose_b = true,
-        .relu_bias = true,
+        .epilogue = MATMUL_RELU_BIAS,
         .m = p->m,
         .n = p->n,
         .k = p->k,

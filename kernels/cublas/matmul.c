@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "cublas_api.h"
+#include "matmul_tune.h"
 
 /* What a launch needs, filled in by prepare. The descriptors are plain memory. */
 struct plan {
@@ -27,9 +28,11 @@ enum { PLANS_MAX = 256 };
 static struct plan plans[PLANS_MAX];
 static size_t plans_made;
 static cublasLtHandle_t handle;
+static bool is_timed;
 
-enum kg_status matmul_open(void)
+enum kg_status matmul_open(bool timed)
 {
+    is_timed = timed;
     CUBLAS_TRY(cublas_api()->cublasLtCreate(&handle));
     return KG_OK;
 }
@@ -45,7 +48,7 @@ void matmul_close(void)
 static bool same_matmul(const struct matmul *x, const struct matmul *y)
 {
     return x->dtype == y->dtype && x->tf32 == y->tf32 && x->transpose_a == y->transpose_a &&
-           x->transpose_b == y->transpose_b && x->relu_bias == y->relu_bias && x->m == y->m &&
+           x->transpose_b == y->transpose_b && x->epilogue == y->epilogue && x->m == y->m &&
            x->n == y->n && x->k == y->k && x->lda == y->lda && x->ldb == y->ldb && x->ldd == y->ldd;
 }
 
@@ -80,11 +83,12 @@ static enum kg_status set_operation(struct plan *plan, cublasLtMatmulDescAttribu
 
 /* The heuristics learn the bias's alignment from its address, which is not known yet: any address
  * that is aligned as kernel.h promises stands for it. */
-static enum kg_status describe_relu_bias(struct plan *plan)
+static enum kg_status describe_bias(struct plan *plan)
 {
     static const _Alignas(16) char aligned[16];
     const void *bias = aligned;
-    const uint32_t epilogue = CUBLASLT_EPILOGUE_RELU_BIAS;
+    const uint32_t epilogue =
+        plan->matmul.epilogue == MATMUL_BIAS ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_RELU_BIAS;
     KG_TRY(set_operation(plan, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue)));
     return set_operation(plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias));
 }
@@ -99,8 +103,8 @@ static enum kg_status describe_operation(struct plan *plan)
         &plan->operation, sizeof(plan->operation), compute, CUDA_R_32F));
     KG_TRY(set_operation(plan, CUBLASLT_MATMUL_DESC_TRANSA, &a, sizeof(a)));
     KG_TRY(set_operation(plan, CUBLASLT_MATMUL_DESC_TRANSB, &b, sizeof(b)));
-    if (m->relu_bias)
-        KG_TRY(describe_relu_bias(plan));
+    if (m->epilogue != MATMUL_PLAIN)
+        KG_TRY(describe_bias(plan));
     KG_TRY(describe_matrix(&plan->a, m->dtype, m->transpose_b ? m->n : m->k,
                            m->transpose_b ? m->k : m->n, m->ldb));
     KG_TRY(describe_matrix(&plan->b, m->dtype, m->transpose_a ? m->k : m->m,
@@ -132,20 +136,47 @@ static enum kg_status prefer(cublasLtMatmulPreferenceOpaque_t *preference, const
     return KG_OK;
 }
 
-/* The first result is the one that cuBLASLt expects to be the fastest. */
-static enum kg_status choose_algorithm(struct plan *plan)
+static enum kg_status run(const struct plan *prepared, const cublasLtMatmulAlgo_t *algorithm,
+                          const struct matmul_operands *o)
+{
+    static const float one = 1.0f, zero = 0.0f;
+    struct plan plan = *prepared; /* a copy: it gets this launch's bias */
+    if (plan.matmul.epilogue != MATMUL_PLAIN)
+        KG_TRY(set_operation(&plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &o->bias, sizeof(o->bias)));
+    CUBLAS_TRY(cublas_api()->cublasLtMatmul(handle, &plan.operation, &one, o->b, &plan.a, o->a,
+                                            &plan.b, &zero, o->d, &plan.d, o->d, &plan.d, algorithm,
+                                            o->workspace, MATMUL_WORKSPACE_BYTES, o->stream));
+    return KG_OK;
+}
+
+/* What cuBLASLt's heuristics name, the one that they expect to be the fastest first. */
+struct candidates {
+    const struct plan *plan;
+    cublasLtMatmulHeuristicResult_t all[MATMUL_CANDIDATES_MAX];
+    int n;
+};
+
+static enum kg_status run_candidate(void *context, unsigned i, const struct matmul_operands *o)
+{
+    const struct candidates *c = context;
+    return run(c->plan, &c->all[i].algo, o);
+}
+
+static enum kg_status choose_algorithm(struct plan *plan, bool timed)
 {
     cublasLtMatmulPreferenceOpaque_t preference;
-    cublasLtMatmulHeuristicResult_t best;
-    int found = 0;
+    struct candidates c = {.plan = plan};
+    unsigned fastest = 0;
     KG_TRY(prefer(&preference, &plan->matmul));
-    CUBLAS_TRY(cublas_api()->cublasLtMatmulAlgoGetHeuristic(handle, &plan->operation, &plan->a,
-                                                            &plan->b, &plan->d, &plan->d,
-                                                            &preference, 1, &best, &found));
-    if (found < 1)
+    CUBLAS_TRY(cublas_api()->cublasLtMatmulAlgoGetHeuristic(
+        handle, &plan->operation, &plan->a, &plan->b, &plan->d, &plan->d, &preference,
+        timed ? MATMUL_CANDIDATES_MAX : 1, c.all, &c.n));
+    if (c.n < 1)
         return KG_UNSUPPORTED;
-    CUBLAS_TRY(best.state);
-    plan->algorithm = best.algo;
+    CUBLAS_TRY(c.all[0].state);
+    if (timed)
+        KG_TRY(matmul_tune(&plan->matmul, run_candidate, &c, (unsigned)c.n, &fastest));
+    plan->algorithm = c.all[fastest].algo;
     return KG_OK;
 }
 
@@ -158,26 +189,33 @@ static struct plan *find_plan(const struct matmul *m)
     return NULL;
 }
 
-enum kg_status matmul_prepare(const struct matmul *m)
+static enum kg_status prepare(const struct matmul *m, bool timed)
 {
     struct plan plan = {.matmul = *m};
     if (find_plan(m))
         return KG_OK;
     KG_TRY(describe_operation(&plan));
-    KG_TRY(choose_algorithm(&plan));
+    KG_TRY(choose_algorithm(&plan, timed));
     plans[plans_made++ % PLANS_MAX] = plan;
     return KG_OK;
 }
 
+enum kg_status matmul_prepare(const struct matmul *m)
+{
+    return prepare(m, is_timed);
+}
+
+static bool are_rows_near(const struct matmul *m)
+{
+    const int64_t most = MATMUL_ROW_BYTES / (m->dtype == KG_F32 ? 4 : 2);
+    return m->lda <= most && m->ldb <= most && m->ldd <= most;
+}
+
 enum kg_status matmul_launch(const struct matmul *m, const struct matmul_operands *o)
 {
-    static const float one = 1.0f, zero = 0.0f;
-    KG_TRY(matmul_prepare(m));
-    struct plan plan = *find_plan(m); /* a copy: it gets this launch's bias */
-    if (m->relu_bias)
-        KG_TRY(set_operation(&plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &o->bias, sizeof(o->bias)));
-    CUBLAS_TRY(cublas_api()->cublasLtMatmul(
-        handle, &plan.operation, &one, o->b, &plan.a, o->a, &plan.b, &zero, o->d, &plan.d, o->d,
-        &plan.d, &plan.algorithm, o->workspace, MATMUL_WORKSPACE_BYTES, o->stream));
-    return KG_OK;
+    if (!are_rows_near(m))
+        return KG_UNSUPPORTED;
+    KG_TRY(prepare(m, false));
+    const struct plan *plan = find_plan(m);
+    return run(plan, &plan->algorithm, o);
 }

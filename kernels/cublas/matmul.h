@@ -10,32 +10,44 @@
 #include "../kernel.h"
 
 #define MATMUL_WORKSPACE_BYTES ((uint64_t)32 << 20)
+/* From one row to the next, at most: kernels of cuBLAS 13 with an epilogue, and those that it has
+ * for one column of 16-bit types, read elsewhere when these bytes do not fit an int. */
+#define MATMUL_ROW_BYTES INT32_MAX
 
-/* D[m, n] = A' B' with A' [m, k] and B' [k, n], row-major; a transposed one is stored as [k, m] or
- * [n, k]. With relu_bias D = max(0, A' B' + bias[n]). Leading dimensions are elements from one
- * stored row to the next. */
+/* What is done to the fp32 sums before they are rounded and stored. */
+enum matmul_epilogue {
+    MATMUL_PLAIN,
+    MATMUL_BIAS,      /* + bias[n] */
+    MATMUL_RELU_BIAS, /* max(0, + bias[n]) */
+};
+
+/* D[m, n] = epilogue(A' B') with A' [m, k] and B' [k, n], row-major; a transposed one is stored as
+ * [k, m] or [n, k]. Leading dimensions are elements from one stored row to the next. */
 struct matmul {
     uint32_t dtype; /* enum kg_dtype, of all matrices and the bias */
-    bool tf32, transpose_a, transpose_b, relu_bias;
+    bool tf32, transpose_a, transpose_b;
+    enum matmul_epilogue epilogue;
     int64_t m, n, k;
     int64_t lda, ldb, ldd;
 };
 
 struct matmul_operands {
-    const void *a, *b, *bias; /* bias: NULL without relu_bias */
+    const void *a, *b, *bias; /* bias: NULL with MATMUL_PLAIN */
     void *d;
     void *workspace; /* MATMUL_WORKSPACE_BYTES */
     void *stream;
 };
 
-enum kg_status matmul_open(void);
+/* `timed`: matmul_prepare() takes the fastest of the algorithms that cuBLASLt's heuristics name, by
+ * trying them (matmul_tune.h); else the one that they name first. */
+enum kg_status matmul_open(bool timed);
 void matmul_close(void);
 
-/* Asks for the heuristically best algorithm and keeps it. KG_UNSUPPORTED: there is none. */
+/* Chooses an algorithm and keeps it. KG_UNSUPPORTED: there is none. */
 enum kg_status matmul_prepare(const struct matmul *m);
 
 /* Enqueues the product. One that was not prepared, such as one of a layout that only the launch
- * knows, is prepared now. */
+ * knows, takes the algorithm that is named first. KG_UNSUPPORTED: rows are too far apart. */
 enum kg_status matmul_launch(const struct matmul *m, const struct matmul_operands *o);
 
 #endif

@@ -1,0 +1,23 @@
+/*
+ * matmul_tune.h: which of several algorithms for one product is the fastest here.
+ */
+#ifndef KG_CUBLAS_MATMUL_TUNE_H
+#define KG_CUBLAS_MATMUL_TUNE_H
+
+#include "matmul.h"
+
+enum { MATMUL_CANDIDATES_MAX = 16 };
+
+/* Enqueues candidate i. */
+typedef enum kg_status (*matmul_candidate)(void *context, unsigned i,
+                                           const struct matmul_operands *o);
+
+/*
+ * Times n candidates on memory of its own, which is freed again, and says which takes the least.
+ * As the gate times: recorded in CUDA graphs, on operands that rotate over more than the caches, in
+ * turns and with rests. Candidates that fail are passed over; the status is theirs when all do.
+ */
+enum kg_status matmul_tune(const struct matmul *m, matmul_candidate run, void *context, unsigned n,
+                           unsigned *fastest);
+
+#endif
