@@ -3,6 +3,8 @@
 # Settings, on the command line or in the environment:
 #   CUDA=0|1      leave the CUDA parts out, or insist on them (default: on where nvcc is found)
 #   NVCC=FILE     the CUDA compiler
+#   CUDA_ARCHS=.. what CUDA code is compiled for, such as '80 90a ptx90' (default: the GPU that is
+#                 here, or 80, 89 and 90a without one; `make dist`: these and PTX for later GPUs)
 #   WEB=0|1       leave out the dashboard, or insist on it (default: on where npm is found)
 #   SANITIZE=...  address,undefined or thread: builds in a folder of its own, host code only
 #   PREFIX, DESTDIR, CC, CFLAGS, LDFLAGS, NVCCFLAGS, V=1 (show commands) as usual
@@ -11,6 +13,10 @@
 # lib/kernel-gate/*.so, share/kernel-gate/. The programs find their libraries from where they lie.
 
 MAKEFLAGS += --no-builtin-rules --no-print-directory
+# One job a processor, unless the command line says otherwise.
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := all
@@ -61,6 +67,19 @@ ifneq ($(filter-out 0 1,$(CUDA)),)
 $(error CUDA is '$(CUDA)', expected 0 or 1)
 else ifeq ($(CUDA)$(if $(NO_CUDA_REASON),,+),1)
 $(error CUDA=1, but $(NO_CUDA_REASON))
+endif
+
+# The architectures that kernels are written for: Ampere, Ada and Hopper. A single one compiles in a
+# third of the time, so a machine with a GPU builds for that one.
+EVERY_ARCH := 80 89 90a
+GPU_ARCHS := $(patsubst 90,90a,$(subst .,,$(shell nvidia-smi --query-gpu=compute_cap \
+    --format=csv,noheader 2>/dev/null | sort -u)))
+ifneq ($(filter dist,$(MAKECMDGOALS)),)
+CUDA_ARCHS ?= $(EVERY_ARCH) ptx90
+else ifeq ($(filter-out 80 86 87 89 90a,$(GPU_ARCHS)),)
+CUDA_ARCHS ?= $(or $(GPU_ARCHS),$(EVERY_ARCH))
+else
+CUDA_ARCHS ?= $(EVERY_ARCH) ptx90
 endif
 
 ifeq ($(shell command -v npm),)
@@ -146,7 +165,9 @@ MUTANT_CU := $(wildcard tests/mutants/*.cu)
 
 object = $(patsubst %,$(B)/obj/%.o,$(1))
 # CUDA objects and libraries are the same in every build folder: sanitizers watch host code.
-cuda_object = $(patsubst %,build/cuda/%.o,$(1))
+empty :=
+CUDA_B := build/cuda/$(subst $(empty) $(empty),-,$(strip $(CUDA_ARCHS)))
+cuda_object = $(patsubst %,$(CUDA_B)/%.o,$(1))
 
 LIB := lib/kernel-gate
 SHARE := share/kernel-gate
@@ -154,6 +175,7 @@ SHARE := share/kernel-gate
 CORE_O := $(call object,$(CORE_C)) $(B)/gen/schemas.c.o $(B)/gen/api.c.o $(B)/gen/web.c.o
 ifeq ($(CUDA),1)
 CORE_O += $(call cuda_object,$(GATE_CU))
+CUDA_IN_USE := build/cuda/archs
 # Where the toolkit lies only nvcc itself knows: the nvcc of the PATH may be a script that calls it.
 CUDA_HOME := $(realpath $(shell $(NVCC) --dryrun -x cu -c /dev/null 2>&1 | sed -n 's/.* TOP=//p'))
 ifeq ($(CUDA_HOME),)
@@ -318,7 +340,7 @@ help:
 	@sed -n 's/^## \([a-z-]*\): /\1\t/p' Makefile | while IFS=$$'\t' read -r target what; do \
 	    printf '  %-14s %s\n' "$$target" "$$what"; done
 	@echo 'Settings, as in `make CUDA=0`:'
-	@echo '  CUDA=0|1  NVCC=FILE  WEB=0|1  CC=..  CFLAGS=..  SANITIZE=address,undefined|thread'
+	@echo "  CUDA=0|1  NVCC=FILE  CUDA_ARCHS='80 90a'  WEB=0|1  CC=..  CFLAGS=..  SANITIZE=address,undefined|thread"
 	@echo '  PREFIX=DIR  DESTDIR=DIR  V=1'
 
 # ---- packages ---------------------------------------------------------------------------------
@@ -348,7 +370,11 @@ $(B)/gen/version.h: FORCE
 $(B)/gen/flags: FORCE
 	@printf '%s\n' '$(CC) $(C_FLAGS)' | { $(keep_if_same); }
 
-build/cuda/flags: FORCE
+# What is linked of CUDA objects depends on which of their folders is in use.
+build/cuda/archs: FORCE
+	@printf '%s\n' '$(CUDA_ARCHS)' | { $(keep_if_same); }
+
+$(CUDA_B)/flags: FORCE
 	@printf '%s\n' '$(CC) $(NVCC) $(NVCC_FLAGS) $(GENCODE) $(GENCODE_SM90) $(CUDA_C_FLAGS)' | \
 	    { $(keep_if_same); }
 
@@ -407,9 +433,9 @@ $(B)/gen/%.c.o: $(B)/gen/%.c $(B)/gen/flags | packages
 	$(call compile)
 
 # All code but the two main files: a program takes out of it what it uses.
-$(B)/obj/core.a: $(CORE_O)
+$(B)/obj/core.a: $(CORE_O) $(CUDA_IN_USE)
 	$(call say,AR)
-	$(Q)rm -f $@ && $(AR) rcsPT $@ $^
+	$(Q)rm -f $@ && $(AR) rcsPT $@ $(filter %.o,$^)
 
 $(B)/bin/gate: $(call object,gate/main.c) $(B)/obj/core.a
 	$(call say,LD)
@@ -431,9 +457,8 @@ $(B)/$(SHARE)/schemas/%: gate/formats/%
 
 # ---- CUDA -------------------------------------------------------------------------------------
 
-# One machine code for each architecture that is served, and PTX for what comes later.
-GENCODE := -gencode arch=compute_80,code=sm_80 -gencode arch=compute_89,code=sm_89 \
-    -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90,code=compute_90
+GENCODE := $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a:ptx%=%),code=$(if \
+    $(filter ptx%,$(a)),compute_$(a:ptx%=%),sm_$(a)))
 # The instructions of *_sm90.cu exist on no other architecture. No register of theirs may spill.
 GENCODE_SM90 := -gencode arch=compute_90a,code=sm_90a
 gencode = $(if $(filter %_sm90.cu,$(1)),$(GENCODE_SM90),$(GENCODE))
@@ -444,13 +469,13 @@ NVCC_FLAGS = -std=c++17 $(NVCCFLAGS) -I. -Igate -Werror all-warnings -Xptxas -v 
     $(NVCC_HOST_FLAGS:%=-Xcompiler %)
 CUDA_C_FLAGS = $(PLAIN_C_FLAGS) $(LIBRARY_C_FLAGS) -isystem $(CUDA_HOME)/include
 
-build/cuda/%.cu.o: %.cu build/cuda/flags ci/nvcc.sh | packages
+$(CUDA_B)/%.cu.o: %.cu $(CUDA_B)/flags ci/nvcc.sh | packages
 	$(call say,NVCC,$<)
 	$(Q)mkdir -p $(@D) && \
 	    ci/nvcc.sh $(if $(filter $(OURS),$<),--spills $(call most_spilled,$<)) $(@:.o=.log) \
 	    $(NVCC) $(NVCC_FLAGS) $(call gencode,$<) -MD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
 
-build/cuda/%.c.o: %.c build/cuda/flags | packages
+$(CUDA_B)/%.c.o: %.c $(CUDA_B)/flags | packages
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(CUDA_C_FLAGS) -MMD -MP -c $< -o $@
 
@@ -463,17 +488,17 @@ $(Q)mkdir -p $(@D) && $(CC) -pthread -s $(LDFLAGS) $(LIBRARY_LD_FLAGS) $(filter 
     $(CUDA_LIBS) -o $@
 endef
 
-build/$(LIB)/libours.so: $(call cuda_object,$(OURS)) ci/kernel-library.map
+build/$(LIB)/libours.so: $(call cuda_object,$(OURS)) ci/kernel-library.map build/cuda/archs
 	$(link_cuda_library)
 
-build/$(LIB)/libcudnn_provider.so: $(call cuda_object,$(CUDNN)) ci/kernel-library.map
+build/$(LIB)/libcudnn_provider.so: $(call cuda_object,$(CUDNN)) ci/kernel-library.map build/cuda/archs
 	$(link_cuda_library)
 
 build/$(LIB)/lib%_provider.so: $(call cuda_object,kernels/cublas/provider_%.c) \
-    $(call cuda_object,$(CUBLAS)) ci/kernel-library.map
+    $(call cuda_object,$(CUBLAS)) ci/kernel-library.map build/cuda/archs
 	$(link_cuda_library)
 
-build/tests/mutants/%.so: build/cuda/tests/mutants/%.cu.o ci/kernel-library.map
+build/tests/mutants/%.so: $(CUDA_B)/tests/mutants/%.cu.o ci/kernel-library.map build/cuda/archs
 	$(link_cuda_library)
 
 ifneq ($(B),build)
@@ -493,9 +518,9 @@ $(B)/obj/tests/%.c.o: tests/%.c $(B)/gen/flags | packages $(B)/gen/version.h
 	$(call compile,-Itests)
 
 # With the objects of the host library: its parts are tested one by one.
-$(B)/obj/tests.a: $(call object,$(TEST_SHARED_C) $(HOST_C)) $(CORE_O)
+$(B)/obj/tests.a: $(call object,$(TEST_SHARED_C) $(HOST_C)) $(CORE_O) $(CUDA_IN_USE)
 	$(call say,AR)
-	$(Q)rm -f $@ && $(AR) rcsPT $@ $^
+	$(Q)rm -f $@ && $(AR) rcsPT $@ $(filter %.o,$^)
 
 $(TESTS_AND_TOOLS): $(B)/%: $(B)/obj/%.c.o $(B)/obj/tests.a
 	$(call say,LD)
@@ -534,9 +559,9 @@ $(B)/dist/gate: $(call object,gate/main.c) $(B)/obj/core.a
 	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) -Wl,-rpath,'$$ORIGIN/../$(LIB)' $^ \
 	    $(PORTABLE_LIBS) -o $@
 
-$(GPU_TESTS): $(B)/%: $(B)/obj/%.c.o $(call cuda_object,$(GPU_SHARED_CU)) $(B)/obj/tests.a
+$(GPU_TESTS): $(B)/%: $(B)/obj/%.c.o $(call cuda_object,$(GPU_SHARED_CU)) $(B)/obj/core.a
 	$(call say,LD)
 	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) -Wl,-rpath,'$$ORIGIN/../../$(LIB)' $^ \
 	    $(PORTABLE_LIBS) -o $@
 
--include $(shell find $(B)/obj $(B)/gen build/cuda -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/obj $(B)/gen $(CUDA_B) -name '*.d' 2>/dev/null)

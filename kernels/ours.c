@@ -21,8 +21,10 @@ static const struct kg_kernel *const kernels[] = {
     &kg_gemv,
     &kg_linear_relu_sm90,
     &kg_linear_relu_mma,
+    &kg_linear_relu_3xtf32_sm90,
     &kg_linear_relu_simt,
     &kg_linear_relu_bwd_sm90,
+    &kg_linear_relu_bwd_3xtf32_sm90,
     &kg_linear_relu_bwd,
 };
 

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { change, duration, number } from "./format.js";
-import { eventSwatch } from "./chart_marks.js";
+import { eventSwatch } from "./chart_events.js";
 
 const KINDS = {
     regression: { swatch: "slower", word: "slower" },

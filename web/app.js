@@ -105,6 +105,7 @@ async function show() {
     // A control that changed the address keeps the focus, if the view has it again.
     const control = main.contains(document.activeElement) ? document.activeElement.name : "";
     main.replaceChildren(...[shown.content].flat(Infinity).filter(Boolean));
+    shown.attached?.(); // what needs its width is drawn before the first paint
     document.title = shown.title ? `${shown.title} · Kernel Gate` : "Kernel Gate";
     main.removeAttribute("aria-busy");
     if (first) return;

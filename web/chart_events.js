@@ -1,14 +1,25 @@
 // chart_events.js: what happened to a case: steps, wrong results, accepted changes, new bests, new
 // epochs.
 
-import { address, h } from "./dom.js";
+import { address, h, s } from "./dom.js";
 import { change, duration, epochText, plural, shortCommit, time } from "./format.js";
-import { eventSwatch } from "./chart_marks.js";
 import { runLink } from "./parts.js";
 import { here, note, parameter } from "./places.js";
+import { SHAPES } from "./verdict.js";
 
 const KINDS = { regression: "slower", improvement: "faster", error: "error" };
 const LIMIT = 12; // in the list until it is asked for more
+
+/** Of 16 by 16, as the verdicts have them. */
+export const EVENT_SHAPES = {
+    slower: SHAPES.regression, faster: SHAPES.improvement, error: SHAPES.wrong, wrong: SHAPES.wrong,
+    accepted: SHAPES.pass, epoch: "M8 3v10", best: "M12 8A4 4 0 1 1 4 8A4 4 0 1 1 12 8Z",
+};
+
+export function eventSwatch(kind) {
+    return s("svg", { class: `event-swatch ${kind}`, viewBox: "0 0 16 16", "aria-hidden": "true" },
+        s("path", { d: EVENT_SHAPES[kind] }));
+}
 
 function stepEvent(step) {
     const kind = KINDS[step.kind] ?? (step.change > 0 ? "slower" : "faster");

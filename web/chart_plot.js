@@ -1,102 +1,141 @@
-// chart_plot.js: one uPlot in its place on the page: size, colours, axes, and the pointer's marks.
-//
-// Only uPlot's canvas is used. Its cursor, legend and selection know neither keys nor touch nor the
-// page's themes; chart_input.js does that part, and the marks are elements above the canvas.
+// chart_plot.js: one uPlot: its axes, its range of y, and what is painted over its lines.
 
 import uPlot from "./uplot.js";
 
-import { readPalette, watchPalette } from "./chart_palette.js";
-import { h } from "./dom.js";
-import { changes, envelope, firstFrom, thin } from "./chart_thin.js";
-import { dayText, number as digits, unitOf } from "./format.js";
+import { colourOf } from "./chart_specs.js";
+import { EVENT_SHAPES } from "./chart_events.js";
+import { dayText, duration, number, unitOf } from "./format.js";
+import { SHAPES } from "./verdict.js";
 
 const DAY = 86400e3;
 const AXIS_LEFT = 62; // CSS pixels; all plots of a page have it, so that they line up
-const AXIS_BOTTOM = 26;
-const STEPPED = uPlot.paths.stepped({ align: 1 });
-const SMALL = 200; // CSS pixels; a plot that is no higher has few ticks
+const FLAG_RAIL = 26; // above the plot, for the words of events
+const SMALL = 200; // a plot that is no higher has few ticks
 const ASIDE = 2; // so many times the height that the rest needs may be given to what is aside
-const CROWDED = 1.5; // points a pixel, above which a line is a mass: a wide pen only takes longer
+const NEAR = 13; // between two marks of one verdict
+const PROXIMITY = 24; // from a line, within which the pointer is on it
+
+const COLOURS = [
+    "ink", "quiet", "rule", "paper", "best", "band", "limit-fill", "s0", "s1", "s2", "s3", "s4",
+    "pass", "regression", "improvement", "wrong", "no-verdict", "environment",
+];
+
+/** Reads the page's colours into `colours`, by the names of their custom properties, which a canvas
+ * does not follow. */
+export function readColours(element, colours) {
+    const style = getComputedStyle(element);
+    for (const name of COLOURS)
+        colours[name] = style.getPropertyValue(`--${name}`).trim() || style.color;
+    colours.font = style.fontFamily;
+}
+
+// ---- axes ----
 
 const hourText = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const monthText = new Intl.DateTimeFormat(undefined, { month: "short", year: "numeric" });
 
 /** Labels of a time axis in the reader's zone: the day where it changes, else the hour. */
 function timeLabels(u, splits, axis, space, step) {
-    let before = null;
-    return splits.map((ms) => {
+    return splits.map((ms, i) => {
         if (step >= 28 * DAY) return monthText.format(ms);
         const day = dayText(ms);
         if (step >= DAY) return day;
-        const label = day === before ? hourText.format(ms) : `${day} ${hourText.format(ms)}`;
-        before = day;
-        return label;
+        const hour = hourText.format(ms);
+        return i > 0 && day === dayText(splits[i - 1]) ? hour : `${day} ${hour}`;
     });
-}
-
-/** 1, 2 or 5 times a power of ten, not below `rough`. */
-function niceStep(rough) {
-    const power = 10 ** Math.floor(Math.log10(rough));
-    return [1, 2, 5, 10].map((f) => f * power).find((step) => step >= rough * 0.999);
 }
 
 /** uPlot's own ticks of a logarithm need a whole decade; a kernel moves within a tenth of one. */
 function logTicks(u, axis, lo, hi) {
+    const out = [];
     if (hi / lo < 10) {
-        const step = niceStep((hi - lo) / 5);
-        const out = [];
+        const rough = (hi - lo) / 5;
+        const power = 10 ** Math.floor(Math.log10(rough));
+        const step = [1, 2, 5, 10].map((f) => f * power).find((s) => s >= rough * 0.999);
         for (let i = Math.ceil(lo / step); i * step <= hi; i++) out.push(i * step);
         return out;
     }
-    const out = [];
+    const factors = hi / lo < 1000 && u.height > SMALL ? [1, 2, 5] : [1];
     for (let power = 10 ** Math.floor(Math.log10(lo)); power <= hi; power *= 10)
-        for (const factor of hi / lo < 1000 && u.height > SMALL ? [1, 2, 5] : [1])
-            if (factor * power >= lo && factor * power <= hi) out.push(factor * power);
+        out.push(...factors.map((f) => f * power).filter((v) => v >= lo && v <= hi));
     return out;
 }
 
 /** 12.5, 12.6: as many decimals as the distance of the ticks needs. */
 function plainLabels(splits, size = 1) {
-    const gap = Math.min(...splits.slice(1).map((v, i) => Math.abs(v - splits[i])));
-    const decimals = Math.max(0, -Math.floor(Math.log10(gap / size) + 1e-6));
+    const gap = Math.min(...splits.slice(1).map((v, i) => Math.abs(v - splits[i]))) / size;
+    const decimals = Number.isFinite(gap) ? Math.max(0, -Math.floor(Math.log10(gap) + 1e-6)) : 3;
     const largest = Math.max(...splits.map(Math.abs)) / size;
-    if (largest < 0.01 && largest > 0) {
-        const digits = Math.max(0, decimals + Math.floor(Math.log10(largest)));
-        if (splits[0] > 0 && largest * size > 9 * splits[0]) // decades
-            return splits.map((v) => Number((v / size).toPrecision(3)).toExponential());
-        return splits.map((v) => (v === 0 ? "0" : (v / size).toExponential(Math.min(4, digits))));
-    }
-    return splits.map((v) => (v / size).toFixed(Number.isFinite(decimals) ? decimals : 3));
+    if (largest >= 0.01 || largest === 0)
+        return splits.map((v) => (v / size).toFixed(Math.min(20, decimals)));
+    const digits = Math.max(0, decimals + Math.floor(Math.log10(largest)));
+    return splits.map((v) => (v === 0 ? "0" : (v / size).toExponential(Math.min(4, digits))));
 }
 
 /** Durations: the unit once, at the top. */
-function durationLabels(u, splits) {
-    if (splits.length === 0) return [];
-    const [unit, size] = unitOf(splits.at(-1));
-    const labels = plainLabels(splits, size);
-    labels[labels.length - 1] += `\u202f${unit}`;
-    return labels;
+function durationLabels(splits) {
+    const [unit, size] = unitOf(splits.at(-1) ?? 1);
+    return plainLabels(splits, size).map((text, i) =>
+        (i === splits.length - 1 ? `${text}\u202f${unit}` : text));
 }
-
-const LABEL = 16; // CSS pixels that a label's line takes
 
 /** The lowest and the highest of what is seen; their middle, where two labels have no room. */
 function extremes(u) {
     const { min, max } = u.series[1];
     if (min === null || min === undefined) return [];
-    const { min: low, max: high } = u.scales.y;
-    const apart = (max - min) / (high - low) * u.height;
-    return apart < LABEL ? [(min + max) / 2] : [min, max];
+    const apart = (max - min) / (u.scales.y.max - u.scales.y.min) * u.height;
+    return apart < 16 ? [(min + max) / 2] : [min, max];
 }
 
-const exact = (v) => (Number.isInteger(v) ? `${v}` : digits(v, 4));
+function axes(spec, colours, { byCommit, label }) {
+    const common = {
+        stroke: colours.quiet, font: `12px ${colours.font}`, gap: 4,
+        grid: { stroke: colours.rule, width: 1 },
+        ticks: { stroke: colours.rule, width: 1, size: 4 },
+    };
+    const x = { ...common, size: 26, grid: { show: false }, space: 84, values: timeLabels };
+    const y = {
+        ...common, size: AXIS_LEFT, space: spec.height > SMALL ? 44 : 28,
+        values: (u, splits) => (spec.unit === "ns" ? durationLabels : plainLabels)(splits),
+    };
+    if (byCommit)
+        Object.assign(x, {
+            incrs: [1, 2, 5].flatMap((f) => [1, 10, 100, 1e3, 1e4].map((p) => f * p)).sort((a, b) =>
+                a - b),
+            values: (u, splits) => splits.map(label),
+        });
+    if (spec.log) Object.assign(y, { splits: logTicks, filter: (u, splits) => splits });
+    if (spec.bare) {
+        Object.assign(x, { size: 6, values: (u, splits) => splits.map(() => "") });
+        Object.assign(y, {
+            splits: extremes,
+            values: (u, splits) => splits.map((v) => (Number.isInteger(v) ? `${v}` : number(v))),
+        });
+    }
+    return [x, y];
+}
 
-/** All that is drawn, with some room above and below it. */
-function padded(log, within) {
+/** All that is drawn, with some room above and below it; what is aside only where it is near. */
+function rangeOfY(spec) {
+    const size = ([a, b]) => (spec.log ? Math.log(b / a) : b - a);
     return (u, low, high) => {
-        const [lo, hi] = within(low, high);
-        if (lo === null || !Number.isFinite(lo)) return [log ? 1 : 0, log ? 10 : 1];
-        if (log) {
+        if (low === null || !Number.isFinite(low)) return [spec.log ? 1 : 0, spec.log ? 10 : 1];
+        const most = ASIDE * size([low, high]);
+        const [from, to] = u.series[0].idxs ?? [0, -1];
+        let [lo, hi] = [low, high];
+        for (const si of spec.aside.filter((i) => u.series[i].show)) {
+            let own = [lo, hi];
+            for (let i = from; i <= to; i++) {
+                const v = spec.data[si][i];
+                if (v > 0) own = [Math.min(own[0], v), Math.max(own[1], v)];
+            }
+            if (size(own) <= most) [lo, hi] = own;
+        }
+        if (hi < lo * (1 + (spec.least ?? 0))) { // else the axis would blow up what means nothing
+            const middle = (lo + hi) / 2;
+            [lo, hi] = [middle * (1 - spec.least / 2), middle * (1 + spec.least / 2)];
+        }
+        if (spec.log) {
             const factor = Math.max(1.002, (hi / lo) ** 0.07);
             return [lo / factor, hi * factor];
         }
@@ -105,214 +144,201 @@ function padded(log, within) {
     };
 }
 
+// ---- what lies on the lines; all in pixels of the canvas ----
+
+/** A shape of 16 by 16 with its middle at x, y. */
+function stamp(ctx, d, x, y, colour, fill) {
+    const scale = 0.7 * devicePixelRatio;
+    ctx.save();
+    ctx.translate(x - 8 * scale, y - 8 * scale);
+    ctx.scale(scale, scale);
+    ctx.strokeStyle = ctx.fillStyle = colour;
+    ctx.lineWidth = 2.2;
+    ctx.lineJoin = ctx.lineCap = "round";
+    const path = new Path2D(d);
+    ctx.stroke(path);
+    if (fill) ctx.fill(path);
+    ctx.restore();
+}
+
+function write(u, colours, text, x, y, { colour = colours.quiet, align = "left" } = {}) {
+    const { ctx } = u;
+    ctx.font = `${11 * devicePixelRatio}px ${colours.font}`;
+    ctx.textBaseline = "middle";
+    ctx.textAlign = align;
+    ctx.fillStyle = colour;
+    ctx.fillText(text, x, y);
+}
+
+/** Each verdict that is no pass; one that only repeats the verdict before needs room. */
+function paintVerdicts(u, spec, colours) {
+    const [from, to] = u.series[0].idxs;
+    spec.lanes.forEach((lane, si) => {
+        if (lane?.role !== "candidate" || !u.series[si].show) return;
+        let [before, said] = [-Infinity, null];
+        for (let i = from; i <= to; i++) {
+            const verdict = lane.columns.verdict?.[lane.at[i]];
+            if (verdict === "pass") said = null;
+            if (verdict === "pass" || !(spec.data[si][i] > 0) ||
+                !Object.hasOwn(SHAPES, verdict ?? "")) continue;
+            const x = u.valToPos(spec.data[0][i], "x", true);
+            if (x - before < (verdict === said ? NEAR : 1) * devicePixelRatio) continue;
+            [before, said] = [x, verdict];
+            stamp(u.ctx, SHAPES[verdict], x, u.valToPos(spec.data[si][i], "y", true),
+                colours[verdict], ["regression", "improvement"].includes(verdict));
+        }
+    });
+}
+
+const FLAGS = {
+    slower: ["regression", []], faster: ["improvement", []], error: ["wrong", []],
+    wrong: ["wrong", [4, 2, 1, 2]], epoch: ["quiet", [2, 3]], accepted: ["ink", [6, 3]],
+    best: ["best", null], // the best's line has its steps
+};
+
+/** The flag of each event: an upright line, and a shape with a word above it. */
+function paintEvents(u, colours, events) {
+    const { ctx, bbox, scales: { x: { min, max } } } = u;
+    const ratio = devicePixelRatio;
+    const seen = events.filter((e) => e.x >= min && e.x <= max);
+    const places = seen.map((e) => u.valToPos(e.x, "x", true));
+    const y = bbox.top - (FLAG_RAIL / 2) * ratio;
+    seen.forEach(({ kind, text }, i) => {
+        const [name, dash] = FLAGS[kind];
+        const x = places[i];
+        if (dash) {
+            ctx.save();
+            ctx.beginPath();
+            ctx.setLineDash(dash.map((d) => d * ratio));
+            ctx.strokeStyle = colours[name];
+            ctx.lineWidth = ratio;
+            ctx.moveTo(x, bbox.top);
+            ctx.lineTo(x, bbox.top + bbox.height);
+            ctx.stroke();
+            ctx.restore();
+        }
+        const fill = ["slower", "faster", "best"].includes(kind);
+        stamp(ctx, EVENT_SHAPES[kind], x, y, colours[name], fill);
+        ctx.font = `${11 * ratio}px ${colours.font}`;
+        const end = Math.min(bbox.left + bbox.width, (places[i + 1] ?? Infinity) - 8 * ratio);
+        if (x + 8 * ratio + ctx.measureText(text).width <= end)
+            write(u, colours, text, x + 8 * ratio, y, { colour: colours[name] });
+    });
+}
+
+/** At the edge behind which the newest value of a provider lies: whose, and how much. */
+function paintBeyond(u, spec, colours) {
+    const { bbox, scales: { y: { min, max } } } = u;
+    const lines = { "↑": 0, "↓": 0 };
+    for (const si of spec.aside.filter((i) => u.series[i].show)) {
+        const [from, to] = u.series[0].idxs;
+        const value = spec.data[si].slice(from, to + 1).findLast((v) => v > 0);
+        if (value === undefined || (value >= min && value <= max)) continue;
+        const arrow = value > max ? "↑" : "↓";
+        const down = (lines[arrow]++ + 0.5) * 17 * devicePixelRatio;
+        write(u, colours, `${arrow} ${spec.lanes[si].provider} ` +
+            `${spec.unit === "ns" ? duration(value) : `${number(value, 3)}×`}`,
+        bbox.left + 8 * devicePixelRatio,
+        arrow === "↑" ? bbox.top + down : bbox.top + bbox.height - down,
+        { colour: colourOf(colours, spec.lanes[si]) });
+    }
+}
+
+function paint(u, spec, colours, events) {
+    if (spec.flags) {
+        paintVerdicts(u, spec, colours);
+        paintBeyond(u, spec, colours);
+        paintEvents(u, colours, events);
+    }
+    if (spec.limit > 0)
+        write(u, colours, `limit ${number(spec.limit, 2)}`, u.bbox.left + u.bbox.width,
+            u.valToPos(spec.limit, "y", true) + 9 * devicePixelRatio,
+            { colour: colours.wrong, align: "right" });
+}
+
+// ---- the plot ----
+
+/** uPlot's legend for those without a mouse as well, its series in the order of their weight. */
+function dressLegend(u, spec, legend) {
+    const body = legend.querySelector("tbody");
+    body.parentElement.setAttribute("role", "presentation");
+    const rows = [...body.rows];
+    rows.forEach((row, si) => {
+        const head = row.cells[0];
+        const { term, marker, show } = u.series[si];
+        head.setAttribute("role", "button");
+        head.tabIndex = 0;
+        head.setAttribute("aria-pressed", show !== false);
+        head.dataset.key = spec.keys[si];
+        if (term) head.dataset.term = term;
+        if (marker) head.querySelector(".u-marker").style.background = marker();
+        head.addEventListener("keydown", (event) => {
+            if (!["Enter", " "].includes(event.key)) return;
+            event.preventDefault();
+            head.click();
+        });
+    });
+    body.append(...rows.reverse());
+}
+
 /**
- * A place for a plot: { element, show(spec), range(lo, hi), at(x, value), clear(), uplot() }.
- * `height` in CSS pixels; `signal` ends it. `drawn(u)` is called after each draw.
- *
- * A spec: { data, drawn ([{ column, aside }], whose peaks stay; aside: off the plot where it is
- * far from the others), series, bands, spreads ([{ lo, hi }],
- * columns that must be in sight), levels (values that must be), order ("time" | "commit"), log,
- * unit ("ns" | ""), labels (of the places of order "commit"), least (0.1: a range below a tenth is
- * not blown up),
- * behind(u, colours), above(u, colours), range: [lo, hi] }. Strokes and fills of series and bands
- * are functions of the colours.
+ * Draws `spec` into `box` as one uPlot of a group that shares its cursor: `group`. `chart`: {
+ * colours, range: [lo, hi] of x, byCommit, label(i) (of the places of a commit axis), events, hide
+ * (keys that are not shown), legend (where it goes) }; `on`: { zoomed(lo, hi), all(), moved(u,
+ * series or null), clicked(u, event), shown(key, is) }.
  */
-export function plotPlace({ height, signal, drawn }) {
-    const canvas = h("div", { class: "plot-canvas", "aria-hidden": "true" });
-    const line = h("div", { class: "plot-line", hidden: true });
-    const dot = h("div", { class: "plot-dot", hidden: true });
-    const box = h("div", { class: "plot-box" }, canvas, line, dot);
-    box.style.height = `${height}px`;
-    let u = null;
-    let spec = null;
-    let colours = null;
-    let wanted = null; // the range of x
-
-    /** What is drawn in `width` pixels of all data. */
-    function some(width) {
-        const data = thin(spec.data, spec.drawn.map((d) => d.column), wanted, width);
-        return data === spec.data ? data : data.map((column, i) =>
-            (spec.series[i - 1]?.stepped ? changes(column) : column));
-    }
-
-    /** Gives each line the width and the dashes that it has room for. */
-    function setPens([x], width) {
-        const crowded = x.length > CROWDED * width;
-        spec.series.forEach((line, i) => {
-            const solid = crowded && !line.stepped;
-            Object.assign(u.series[i + 1],
-                { width: solid ? 1 : line.width, dash: solid ? undefined : line.dash });
-        });
-    }
-
-    /** The range with what is drawn aside and lies so near that the rest keeps its room. */
-    function withAsides(lo, hi, from, to) {
-        let range = [lo, hi];
-        const size = ([a, b]) => (spec.log ? Math.log(b / a) : b - a);
-        for (const { column } of spec.drawn.filter((d) => d.aside)) {
-            const values = spec.data[column];
-            const own = envelope(values, values, from, to);
-            const wider = own && [Math.min(range[0], own[0]), Math.max(range[1], own[1])];
-            if (own && size(wider) <= ASIDE * size([lo, hi])) range = wider;
-        }
-        return range;
-    }
-
-    /** Makes room for the bands in sight, which uPlot does not know. */
-    function within(lo, hi) {
-        const [x] = spec.data;
-        const from = firstFrom(x, wanted[0]);
-        const to = Math.min(x.length, firstFrom(x, wanted[1]) + 1);
-        for (const spread of spec.spreads ?? []) {
-            const band = envelope(spread.lo, spread.hi, from, to);
-            if (band && lo !== null) [lo, hi] = [Math.min(lo, band[0]), Math.max(hi, band[1])];
-        }
-        for (const level of spec.levels ?? [])
-            if (lo !== null) [lo, hi] = [Math.min(lo, level), Math.max(hi, level)];
-        if (lo !== null) [lo, hi] = withAsides(lo, hi, from, to);
-        if (spec.least && lo > 0 && hi < lo * (1 + spec.least)) {
-            const middle = (lo + hi) / 2; // else the axis would blow up what means nothing
-            [lo, hi] = [middle * (1 - spec.least / 2), middle * (1 + spec.least / 2)];
-        }
-        return [lo, hi];
-    }
-
-    const paint = (pick) => (typeof pick === "function" ? () => pick(colours) : pick);
-
-    function axisOf(more) {
-        return {
-            stroke: () => colours.quiet,
-            font: `12px ${colours.font}`,
-            grid: { stroke: () => colours.rule, width: 1 },
-            ticks: { stroke: () => colours.rule, width: 1, size: 4 },
-            gap: 4,
-            ...more,
-        };
-    }
-
-    function xAxis() {
-        const base = { size: AXIS_BOTTOM, grid: { show: false }, space: 84 };
-        if (spec.bare) return axisOf({ ...base, size: 6, values: (_, all) => all.map(() => "") });
-        if (spec.order !== "commit") return axisOf({ ...base, values: timeLabels });
-        return axisOf({
-            ...base,
-            incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000],
-            values: (_, splits) => splits.map((i) => spec.labels(i) ?? ""),
-        });
-    }
-
-    function yAxis() {
-        if (spec.bare)
-            return axisOf({ size: AXIS_LEFT, splits: extremes, values: (_, v) => v.map(exact) });
-        const labels = spec.unit === "ns" ? durationLabels
-            : (_, splits) => (splits.length ? plainLabels(splits) : []);
-        return axisOf({
-            size: AXIS_LEFT,
-            space: height > SMALL ? 44 : 28,
-            values: labels,
-            ...(spec.log ? { splits: logTicks, filter: (_, splits) => splits } : {}),
-        });
-    }
-
-    function make(width) {
-        colours = readPalette(box);
-        const options = {
-            width, height, ms: 1,
-            padding: [spec.top ?? 10, 22, 0, 0],
-            cursor: { show: false },
-            legend: { show: false },
-            select: { show: false },
-            scales: {
-                x: { time: spec.order !== "commit", range: () => wanted },
-                y: { distr: spec.log ? 3 : 1, range: padded(spec.log, within) },
+export function drawPlot(box, spec, group, chart, on) {
+    const { colours, range } = chart;
+    let focused = null;
+    let ready = false;
+    const options = {
+        width: box.clientWidth, height: spec.height, ms: 1,
+        padding: [spec.flags ? FLAG_RAIL : 10, 22, 0, 0],
+        scales: {
+            x: {
+                time: !chart.byCommit,
+                range: (u, lo, hi) => (u.scales.x.min === null ? range : [lo, hi]),
             },
-            axes: [xAxis(), yAxis()],
-            series: [{}, ...spec.series.map((s) => ({
-                points: { show: false }, ...s, stroke: paint(s.stroke), fill: paint(s.fill),
-                paths: s.stepped ? STEPPED : undefined,
-            }))],
-            bands: (spec.bands ?? []).map((b) => ({ ...b, fill: paint(b.fill) })),
-            hooks: {
-                drawAxes: [() => spec.behind?.(u, colours)],
-                draw: [(self) => {
-                    spec.above?.(self, colours);
-                    drawn?.(self);
-                }],
+            y: { distr: spec.log ? 3 : 1, range: rangeOfY(spec) },
+        },
+        axes: axes(spec, colours, chart),
+        series: spec.series.map((s, si) => ({ ...s, show: !chart.hide.has(spec.keys[si]) })),
+        bands: spec.bands,
+        focus: { alpha: 1 },
+        legend: {
+            show: spec.flags === true, live: true,
+            mount: (u, table) => chart.legend.replaceChildren(table),
+            markers: { width: (u, si) => (spec.series[si].marker ? 0 : 2),
+                dash: (u, si) => (spec.series[si].dash?.length > 0 ? "dashed" : "solid") },
+        },
+        cursor: {
+            y: false,
+            sync: { key: group, setSeries: false },
+            drag: { dist: 5 },
+            focus: {
+                prox: PROXIMITY,
+                dist: (u, si, i, y, at) => (spec.lanes[si] ? y - at : Infinity),
             },
-        };
-        u?.destroy();
-        canvas.replaceChildren();
-        const data = some(width);
-        u = new uPlot(options, data, (self, init) => {
-            u = self;
-            canvas.append(self.root);
-            setPens(data, width);
-            init();
-        });
-    }
-
-    const widthNow = () => Math.floor(canvas.clientWidth);
-
-    const sizes = new ResizeObserver(() => {
-        const width = widthNow();
-        if (!spec || width < 80) return;
-        if (!u) make(width);
-        else if (width !== u.width) u.setSize({ width, height });
-    });
-    sizes.observe(canvas);
-    watchPalette(() => {
-        if (!u) return;
-        colours = readPalette(box);
-        u.redraw(false);
-    }, signal);
-    signal.addEventListener("abort", () => {
-        sizes.disconnect();
-        u?.destroy();
-        u = null;
-        spec = null;
-    });
-
-    const place = {
-        element: box,
-        uplot: () => u,
-        show(next) {
-            spec = next;
-            wanted = next.range;
-            if (widthNow() >= 80) make(widthNow());
+            hover: { skip: [null, undefined] },
+            points: { size: (u, si) => (spec.lanes[si] ? 9 : 0) },
+            bind: { dblclick: () => () => on.all() },
         },
-        range(lo, hi) {
-            wanted = [lo, hi];
-            if (!u) return;
-            u.batch(() => {
-                const data = some(u.width);
-                if (data !== u.data) {
-                    u.setData(data, false);
-                    setPens(data, u.width);
-                }
-                u.setScale("x", { min: lo, max: hi });
-            });
-        },
-        /** Puts the line on x and, where `value` is known, the dot on it. */
-        at(x, value, colour) {
-            if (!u) return;
-            const left = u.valToPos(x, "x");
-            const inside = left >= -1 && left <= u.over.clientWidth + 1;
-            line.hidden = !inside;
-            line.style.left = `${u.over.offsetLeft + left}px`;
-            line.style.top = `${u.over.offsetTop}px`;
-            line.style.height = `${u.over.clientHeight}px`;
-            const known = value !== null && value !== undefined;
-            const top = known ? u.valToPos(value, "y") : 0;
-            dot.hidden = !inside || !known || top < -1 || top > u.over.clientHeight + 1;
-            if (!known) return;
-            dot.style.left = `${u.over.offsetLeft + left}px`;
-            dot.style.top = `${u.over.offsetTop + top}px`;
-            dot.style.borderColor = colours[colour] ?? colours.ink;
-        },
-        clear() {
-            line.hidden = true;
-            dot.hidden = true;
+        hooks: {
+            draw: [(u) => paint(u, spec, colours, chart.events)],
+            setScale: [(u, key) => {
+                if (ready && key === "x") on.zoomed(u.scales.x.min, u.scales.x.max);
+            }],
+            setSeries: [(u, si, { focus, show }) => {
+                if (focus) focused = si;
+                if (show === undefined) return;
+                on.shown(spec.keys[si], show);
+            }],
+            setCursor: [(u) => on.moved?.(u, focused)],
         },
     };
-    return place;
+    const u = new uPlot(options, spec.data, box);
+    if (spec.flags) dressLegend(u, spec, chart.legend);
+    u.over.addEventListener("click", (event) => on.clicked(u, event));
+    ready = true;
+    return u;
 }

@@ -1,11 +1,13 @@
 // chart_specs.js: which lines a trend has: the times, the error, and what the device did.
+//
+// A spec is what chart_plot.js draws: { data, series, bands (as uPlot has them), keys (of each
+// series: what hides it, "" where nothing does), lanes (of each series, or null), fit (columns that
+// must be in sight; all), aside (columns that must not press the others together), log, unit }.
 
-import { colourOf, dashOf } from "./chart_palette.js";
+import uPlot from "./uplot.js";
+
 import { knows, values } from "./chart_data.js";
-import { duration, number } from "./format.js";
-import {
-    FLAG_RAIL, paintBand, paintBeyond, paintEvents, paintLane, paintLevel, paintLonely,
-} from "./chart_marks.js";
+import { change, duration, number, percent } from "./format.js";
 
 /** Plots of one column each below the times, for the candidate; what scatters has no steps. */
 export const RESOURCES = [
@@ -19,13 +21,16 @@ export const RESOURCES = [
     { column: "spill_bytes", term: "resources", label: "Spills", unit: "bytes" },
 ];
 
-const BEST_DASH = [7, 4];
-const LIMIT_DASH = [2, 3];
+const STEPPED = uPlot.paths.stepped({ align: 1 });
+const MANY = 4000; // points, from which on the outline of all would take longer than all else
+const DASHES = [[], [], [5, 3], [2, 3], [8, 3, 2, 3]]; // from the fifth provider on they look alike
+
+export const colourOf = (colours, { index }) => colours[`s${Math.min(index, 4)}`];
+const isCandidate = (lane) => lane.role === "candidate";
 
 /** What the candidate's rows say at each x, whichever contract they have. */
 function ofCandidate(model, name, divisor) {
-    const lanes = model.lanes.filter((l) => l.role === "candidate");
-    const all = lanes.map((l) => values(model, l, name, divisor));
+    const all = model.lanes.filter(isCandidate).map((l) => values(model, l, name, divisor));
     if (all.length < 2) return all[0] ?? new Array(model.x.length);
     return model.x.map((_, i) => all.find((column) => column[i] !== undefined)?.[i]);
 }
@@ -33,163 +38,157 @@ function ofCandidate(model, name, divisor) {
 /** Each place has the newest value up to it: a run without a best does not end the best. */
 function held(column) {
     let newest = null;
-    return column.map((v) => (newest = v > 0 ? v : newest));
+    return Array.from(column, (v) => (newest = v > 0 ? v : newest));
 }
 
-function line(lane) {
-    return {
-        stroke: (colours) => colourOf(colours, lane.index),
-        width: lane.role === "candidate" ? 2.2 : 1.4,
-        dash: dashOf(lane.index),
-        alpha: lane.former ? 0.55 : 1,
-    };
+/** Of many points the extreme of each few alone, `most` of two: the others do not count. */
+function outline(column, most) {
+    if (column.length < MANY) return column;
+    const out = new Array(column.length);
+    const few = Math.ceil(column.length / 1000);
+    for (let i = 0; i < out.length; i += few) {
+        const known = column.slice(i, i + few).filter((v) => v > 0);
+        out[i] = known.length > 0 ? known.reduce(most) : null;
+    }
+    return out;
 }
 
-/** Collects columns with their lines; series have the numbers that uPlot gives them. */
-function collector(model) {
-    const data = [model.x];
-    const series = [];
-    return {
-        data, series,
-        add(column, options) {
-            data.push(column);
-            series.push(options);
-            return data.length - 1;
-        },
+/** Collects the columns of a plot with their lines. */
+function plot(model, options) {
+    const spec = { data: [model.x], series: [{ class: "unseen" }], bands: [], keys: [""],
+        lanes: [null], aside: [], ...options };
+    spec.add = (column, series, lane = null, key = lane?.provider ?? "") => {
+        spec.lanes.push(lane);
+        spec.keys.push(key);
+        spec.series.push({ points: { show: false }, ...series });
+        return spec.data.push(column) - 1;
     };
+    spec.addLane = (lane, column, colours, series = {}) => spec.add(column, {
+        label: lane.former ? `${lane.provider}, ${lane.contract}` : lane.provider,
+        stroke: () => colourOf(colours, lane), width: isCandidate(lane) ? 2.2 : 1.4,
+        dash: DASHES[Math.min(lane.index, 4)], alpha: lane.former ? 0.55 : 1,
+        points: { size: 6, space: 10, fill: () => colourOf(colours, lane) }, ...series,
+    }, lane);
+    return spec;
 }
+
+/** The newest value up to a place, for a legend that the pointer is not over. */
+const upTo = (column, i) => {
+    for (let k = i ?? column.length - 1; k >= 0; k--) if (column[k] > 0) return column[k];
+    return null;
+};
 
 /**
- * The times. `lanes`: those that are shown; `threshold`: 0.02 is 2 %; `spread`: "bucket" draws the
- * extremes of each bucket, "run" the interval of the median within p10 to p90. Providers that are
- * far off are beyond the edge, unless the state's `fit` is "all".
+ * The times. `threshold`: 0.02 is 2 %. Providers that are far off are aside, unless the state's
+ * `fit` is "all".
  */
-export function timesSpec(model, { lanes, events, state, threshold, spread }) {
+export function timesSpec(model, { state, threshold, colours }) {
     const divisor = state.y === "control" ? "control_ns" : null;
-    const { data, series, add } = collector(model);
-    const bands = [];
-    const drawn = [];
-    const spreads = [];
-    const fitted = state.fit === "ours" && lanes.some((lane) => lane.role === "candidate");
+    const spec = plot(model,
+        { unit: divisor ? "" : "ns", log: state.log, height: 340, flags: true });
+    const show = (v) => (v === null ? "–" : divisor ? `${number(v)}×` : duration(v));
+    const column = (name) => ofCandidate(model, name, divisor);
+    const ours = column("p50_ns");
+    const candidates = model.lanes.filter(isCandidate);
 
-    const best = held(ofCandidate(model, "best_p50_ns", divisor));
-    if (best.some((v) => v > 0)) {
-        const limit = best.map((v) => (v > 0 ? v * (1 + threshold) : v));
-        const step = { stepped: true };
-        const low = add(best,
-            { ...step, stroke: (c) => c.best, width: 1.4, dash: BEST_DASH });
-        const high = add(limit,
-            { ...step, stroke: (c) => c.regression, width: 1, dash: LIMIT_DASH });
-        bands.push({ series: [high, low], fill: (c) => c["limit-fill"] });
-    }
-    for (const lane of [...lanes].reverse()) {
-        const candidate = lane.role === "candidate";
-        const aside = fitted && !candidate;
-        const column = add(values(model, lane, "p50_ns", divisor),
-            { ...line(lane), auto: !aside });
-        drawn.push({ lane, column, candidate, aside });
-        if (!candidate) continue;
-        const names = spread === "bucket" ? ["min_ns", "max_ns"] : ["p50_lo_ns", "p50_hi_ns"];
-        const [lo, hi] = names.map((name) => values(model, lane, name, divisor));
-        spreads.push({ lo, hi });
-        if (spread === "run" && knows([lane], "p90_ns"))
-            spreads.push({
-                lo: knows([lane], "p10_ns") ? values(model, lane, "p10_ns", divisor)
-                    : data[column],
-                hi: values(model, lane, "p90_ns", divisor),
-            });
-    }
-    return {
-        data, series, bands, drawn, spreads,
-        unit: divisor ? "" : "ns",
-        log: state.log,
-        top: FLAG_RAIL + 4,
-        behind(u, colours) {
-            for (const one of spreads) paintBand(u, model.x, one, colours.band);
-            if (model.x.length === 1) {
-                paintLevel(u, best[0], colours.best, BEST_DASH);
-                paintLevel(u, best[0] * (1 + threshold), colours.regression, LIMIT_DASH);
-            }
-            paintEvents(u, colours, events);
-        },
-        above(u, colours) {
-            for (const one of drawn) paintLane(u, colours, data, one);
-            for (const one of drawn) paintLonely(u, colours, data, one);
-            paintBeyond(u, colours, data, drawn, (v) => (divisor ? `${number(v, 3)}×`
-                : duration(v)));
-        },
+    const band = (label, term, lo, hi) => {
+        const none = { stroke: "transparent", width: 0 };
+        const low = spec.add(outline(lo, (a, b) => Math.min(a, b)),
+            { ...none, class: "unseen" }, null, label);
+        const high = spec.add(outline(hi, (a, b) => Math.max(a, b)), {
+            ...none, label, term, marker: () => colours.band,
+            value: (u, v, si, i) => (upTo(hi, i) === null ? "–"
+                : `${show(upTo(lo, i))} to ${show(upTo(hi, i))}`),
+        }, null, label);
+        spec.bands.push({ series: [high, low], fill: () => colours.band });
     };
+    if (model.bucketed) {
+        band("lowest to highest", "bucket", column("min_ns"), column("max_ns"));
+    } else {
+        if (knows(candidates, "p90_ns")) {
+            const low = knows(candidates, "p10_ns");
+            band(low ? "p10 to p90" : "median to p90", "spread",
+                low ? column("p10_ns") : ours, column("p90_ns"));
+        }
+        band("interval", "interval", column("p50_lo_ns"), column("p50_hi_ns"));
+    }
+
+    const best = held(column("best_p50_ns"));
+    if (best.some((v) => v > 0)) {
+        const paths = best.length < MANY ? STEPPED : undefined;
+        const limit = best.map((v) => (v > 0 ? v * (1 + threshold) : v));
+        const value = (of) => (u, v, si, i) => show(upTo(of, i));
+        const points = { show: best.length === 1, size: 8 };
+        const high = spec.add(limit, {
+            label: `threshold, +${percent(threshold, threshold < 0.01 ? 1 : 0)}`,
+            term: "threshold", stroke: () => colours.regression, dash: [2, 3], paths, points,
+            value: value(limit),
+        }, null, "threshold");
+        const low = spec.add(best, {
+            label: "best", term: "best", stroke: () => colours.best, width: 1.4, dash: [7, 4],
+            paths, points, value: value(best),
+        }, null, "best");
+        spec.bands.push({ series: [high, low], fill: () => colours["limit-fill"] });
+    }
+
+    const fitted = state.fit === "ours" && candidates.some((l) => !state.hide.has(l.provider));
+    for (const lane of [...model.lanes].reverse()) {
+        const aside = fitted && !isCandidate(lane);
+        const times = values(model, lane, "p50_ns", divisor);
+        const at = spec.addLane(lane, times, colours, {
+            auto: !aside,
+            value: (u, v, si, i) => {
+                const known = upTo(times, i);
+                const by = upTo(best, i);
+                return known === null ? "–"
+                    : `${show(known)}${by ? ` ${change(known / by)}` : ""}`;
+            },
+        });
+        if (aside) spec.aside.push(at);
+    }
+    return spec;
 }
 
-/** Extremes of what is known in some columns. */
-function extremes(columns) {
-    let lo = Infinity;
-    let hi = -Infinity;
-    for (const column of columns)
-        for (const v of column) {
-            if (!(v > 0)) continue;
-            if (v < lo) lo = v;
-            if (v > hi) hi = v;
-        }
-    return [lo, hi];
+function lowHigh(columns) {
+    const known = columns.flatMap((c) => c.filter((v) => v > 0));
+    return known.reduce(([lo, hi], v) => [Math.min(lo, v), Math.max(hi, v)], [Infinity, 0]);
 }
 
 /**
  * The error against the reference of every lane; null when no row knows one. `limit`: of the newest
  * run, above which a result is wrong; null while it is not known.
  */
-export function errorSpec(model, lanes, limit) {
+export function errorSpec(model, { limit, colours }) {
     if (!knows(model.lanes, "rel_err")) return null;
-    const { data, series, add } = collector(model);
-    const drawn = [...lanes].reverse().map((lane) => ({
-        lane, candidate: false,
-        column: add(values(model, lane, "rel_err", null), line(lane)),
-    }));
-    const levels = limit > 0 ? [limit] : [];
-    const [lo, hi] = extremes([...data.slice(1), levels]);
-    return {
-        data, series, drawn, levels, unit: "", log: hi > 10 * lo, least: 0.2,
-        above(u, colours) {
-            for (const level of levels)
-                paintLevel(u, level, colours.wrong, LIMIT_DASH, `limit ${number(level, 2)}`);
-            for (const one of drawn) paintLane(u, colours, data, one);
-            for (const one of drawn) paintLonely(u, colours, data, one);
-        },
-    };
+    const spec = plot(model, { unit: "", height: 130, least: 0.2 });
+    for (const lane of [...model.lanes].reverse())
+        spec.addLane(lane, values(model, lane, "rel_err"), colours);
+    if (limit > 0)
+        spec.add(model.x.map(() => limit), { stroke: () => colours.wrong, dash: [2, 3] });
+    Object.assign(spec, { limit, log: ((lo, hi) => hi > 10 * lo)(...lowHigh(spec.data.slice(1))) });
+    return spec;
 }
 
 /** The one value of a column of the candidate; null when it has none, or several. */
 export function onlyValue(model, { column }) {
-    let only = null;
-    for (const { columns } of model.lanes.filter((l) => l.role === "candidate"))
-        for (const v of columns[column] ?? []) {
-            if (v === null || v === only) continue;
-            if (only !== null) return null;
-            only = v;
-        }
-    return only;
+    const all = new Set(model.lanes.filter(isCandidate).flatMap(({ columns }) =>
+        (columns[column] ?? []).filter((v) => v !== null)));
+    return all.size === 1 ? [...all][0] : null;
 }
 
-/** "192 KiB": a value of one of RESOURCES; the unit may be known from elsewhere. */
+/** "192 KiB": a value of one of RESOURCES. */
 export function amountOf({ unit, size = 1 }, value) {
     const scaled = value / size;
     return `${Number.isInteger(scaled) ? scaled : number(scaled)} ${unit}`;
 }
 
 /** One of RESOURCES; null when no row knows it, or all say the same. */
-export function resourceSpec(model, whole, resource) {
-    const { column } = resource;
-    if (!knows(model.lanes.filter((l) => l.role === "candidate"), column)) return null;
+export function resourceSpec(model, whole, resource, colours) {
+    const { column, size = 1, scatters } = resource;
+    if (!knows(model.lanes.filter(isCandidate), column)) return null;
     if (onlyValue(whole, resource) !== null) return null;
-    const { data, series, add } = collector(model);
-    const lane = model.lanes[0];
-    const { size = 1, scatters = false } = resource;
-    const scaled = ofCandidate(model, column, null)
-        .map((v) => (v === null || v === undefined ? v : v / size));
-    const place = add(scaled, { ...line(lane), stepped: !scatters, width: 1.6 });
-    const drawn = [{ lane, column: place, candidate: false }];
-    return {
-        data, series, drawn, unit: "", log: false, bare: true, least: scatters ? 0.2 : undefined,
-        above: (u, colours) => paintLonely(u, colours, data, drawn[0]),
-    };
+    const spec = plot(model, { unit: "", height: 74, bare: true, least: scatters ? 0.2 : 0 });
+    spec.addLane(model.lanes[0], ofCandidate(model, column).map((v) => (v > 0 ? v / size : v)),
+        colours, { width: 1.6, paths: scatters ? undefined : STEPPED });
+    return spec;
 }

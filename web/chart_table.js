@@ -41,8 +41,8 @@ export function trendTable(model, count, csv, more) {
     const columns = columnsOf(candidates);
     const body = [];
     for (let i = model.x.length - 1; i >= 0 && body.length < count; i--) {
-        const any = model.lanes.find((l) => l.at[i] >= 0);
-        const mine = candidates.find((l) => l.at[i] >= 0);
+        const any = model.lanes.find((l) => l.at[i] !== undefined);
+        const mine = candidates.find((l) => l.at[i] !== undefined);
         const row = any.at[i];
         const known = (column) => mine?.columns[column]?.[mine.at[i]] ?? null;
         body.push(h("tr", {},
@@ -52,7 +52,7 @@ export function trendTable(model, count, csv, more) {
                 : any.columns.branch[row] ?? "–"),
             h("td", {}, known("verdict") && badge(known("verdict"), "short")),
             model.lanes.map((l) => h("td", { class: "number" },
-                durationCell(l.at[i] < 0 ? null : l.columns.p50_ns[l.at[i]]))),
+                durationCell(l.columns.p50_ns[l.at[i]]))),
             columns.map((c) => h("td", { class: "number" }, c.show(known(c.name)))),
             h("td", { class: "mono" }, known("kernel") ?? "–"),
             h("td", {}, runLink(any.columns.run[row]))));

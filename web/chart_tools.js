@@ -1,9 +1,6 @@
 // chart_tools.js: the controls around a chart.
 
-import { knows } from "./chart_data.js";
 import { h, s } from "./dom.js";
-import { percent } from "./format.js";
-import { term } from "./glossary.js";
 
 /**
  * One of a few: radio buttons that look like one switch. `options` are [value, text, term of the
@@ -27,26 +24,8 @@ function tool(name, d, click) {
 export function zoomButtons({ zoom, pan, all }) {
     return h("div", { class: "zoom", role: "group", "aria-label": "Range" },
         tool("Earlier", "M10 3L5 8l5 5", () => pan(-0.5)),
-        tool("Zoom in", "M8 3v10M3 8h10", () => zoom(0.5, null)),
-        tool("Zoom out", "M3 8h10", () => zoom(2, null)),
+        tool("Zoom in", "M8 3v10M3 8h10", () => zoom(0.5)),
+        tool("Zoom out", "M3 8h10", () => zoom(2)),
         tool("Later", "M6 3l5 5-5 5", () => pan(0.5)),
         h("button", { type: "button", click: all }, "All"));
-}
-
-function key(name, text, of) {
-    return h("span", { class: "key" }, h("span", { class: `key-${name}`, "aria-hidden": "true" }),
-        term(of, text));
-}
-
-/** What the bands and dashed lines mean, by what the candidate's runs know. */
-export function spreadKeys({ answer, lanes }, threshold) {
-    const ours = lanes.filter((l) => l.role === "candidate");
-    const tail = !knows(ours, "p90_ns") ? ""
-        : knows(ours, "p10_ns") ? ", p10 to p90" : ", median to p90";
-    return [
-        answer.bucketed ? key("band", "lowest to highest", "bucket")
-            : key("band", `interval of p50${tail}`, "spread"),
-        key("best", "best", "best"),
-        key("limit", `threshold, +${percent(threshold, threshold < 0.01 ? 1 : 0)}`, "threshold"),
-    ];
 }

@@ -1,44 +1,67 @@
 // trend.js: the trend of a case: its lines, what one can do with them, and what they say.
 //
 // The chart holds two answers of the server: the whole history, in buckets when it is long, and the
-// detail of the range that is looked at. All plots share x, and are one tab stop.
+// detail of the range that is looked at. uPlot draws them and has the pointer: its cursor, legend
+// and selection. All plots share x, and are one tab stop; chart_keys.js has the keyboard.
 
-import { pointAt, pointSpoken, pointTip } from "./chart_point.js";
-import { arrange, knows } from "./chart_data.js";
+import { arrange, knows, nearest } from "./chart_data.js";
 import { eventList, eventsOf } from "./chart_events.js";
-import { listen } from "./chart_input.js";
-import { swatch } from "./chart_marks.js";
-import { plotPlace } from "./chart_plot.js";
+import { listenKeys } from "./chart_keys.js";
+import { drawPlot, readColours } from "./chart_plot.js";
+import { pointAt, pointSpoken, pointWords } from "./chart_point.js";
 import {
     RESOURCES, amountOf, errorSpec, onlyValue, resourceSpec, timesSpec,
 } from "./chart_specs.js";
-import { placeTip } from "./chart_tip.js";
-import { choice, spreadKeys, zoomButtons } from "./chart_tools.js";
+import { choice, zoomButtons } from "./chart_tools.js";
 import { address, h } from "./dom.js";
-import { here as addressWith, note as keep, parameter } from "./places.js";
 import { dateText, duration, plural, shortCommit } from "./format.js";
+import { here as addressWith, note as keep, parameter } from "./places.js";
 
 const SETTLE_MS = 180; // after the last zoom, before the server is asked
 const MIN_SPAN_MS = 60e3;
 const MIN_SPAN_PLACES = 3;
 const MARGIN = 0.5; // of the range that is fetched on either side of it
 const EDGE = 0.012; // of the whole history, left free at both ends
-const REACH = 40; // CSS pixels around a line that take the pointer
+const CLICK = 24; // CSS pixels from a point, within which a click is on it
+const THEMES = [
+    "(prefers-color-scheme: dark)", "(forced-colors: active)", "(prefers-contrast: more)", "print",
+];
+
+let charts = 0;
 
 const clamp = (v, lo, hi) => Math.min(hi, Math.max(lo, v));
 
 /** The whole of x and of the events that are no points, with the ends free. */
-function fullRange({ x, byCommit, answer }) {
-    const wrong = byCommit ? [] : (answer.events ?? []).filter((e) => e.kind === "wrong")
-        .map((e) => e.time_ms);
+function fullRange({ x, byCommit }, { events = [] }) {
+    const wrong = byCommit ? [] : events.filter((e) => e.kind === "wrong").map((e) => e.time_ms);
     const [first, last] = [Math.min(x[0], ...wrong), Math.max(x.at(-1), ...wrong)];
     const edge = byCommit ? 0.5 : last > first ? (last - first) * EDGE : 3600e3;
     return [first - edge, last + edge];
 }
 
+/** Whether the lane was timed at place `i`. */
+const isKnown = (lane, i) => (lane.columns.p50_ns[lane.at[i]] ?? null) !== null;
+
+/** The known place of the lane that is nearest to place `i`; -1: it has none. */
+function nearestKnown(lane, i) {
+    for (let d = 0; d < lane.at.length; d++)
+        for (const k of [i - d, i + d]) if (isKnown(lane, k)) return k;
+    return -1;
+}
+
+/** Where a run is in the model, or what is nearest to its time. */
+function placeOf(model, lanes, { run, time }) {
+    for (const lane of lanes) {
+        const row = lane.columns.run.indexOf(run);
+        if (row >= 0) return { lane, i: lane.at.indexOf(row) };
+    }
+    const i = lanes[0] ? nearestKnown(lanes[0], nearest(model.x, model.toX(time))) : -1;
+    return i < 0 ? null : { lane: lanes[0], i };
+}
+
 /**
- * The chart and its events: { chart, events, limit(of the error) }. `whole`: the answer of /trends
- * without a range.
+ * The chart and its events: { chart, events, attached(), limit(of the error) }. `whole`: the answer
+ * of /trends without a range.
  * `state`: { order, y, log, fit ("ours", or "all" for providers that are far off too), hide (Set),
  * span ([from, to] in ms, or null), point ({ run, time, provider } that was picked, or null) },
  * changed in place; `chosen()` is called when a choice has, `save()` when the rest has.
@@ -50,7 +73,7 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
         class: "plot", tabindex: "0", role: "application", "aria-roledescription": "chart",
         "aria-describedby": "chart-help",
     });
-    const tooltip = h("div", { class: "tooltip", hidden: true });
+    const readout = h("p", { class: "readout" });
     const live = h("p", { class: "hidden", "aria-live": "polite" });
     const note = h("p", { class: "quiet chart-note", role: "status" });
     const legend = h("div", { class: "legend" });
@@ -58,99 +81,99 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
     const table = h("details", {
         class: "data", open: parameter("numbers") !== null, toggle: () => showNumbers(),
     }, h("summary", {}, "Numbers of the chart"), h("div"));
-    const times = plotPlace({ height: 340, signal, drawn: () => showPoint() });
-    const error = plotPlace({ height: 130, signal });
-    const resources = RESOURCES.map((r) => ({ ...r, place: plotPlace({ height: 74, signal }) }));
-    const sections = new Map();
     // The words of a part are explained to the pointer; the keys meet them in the table's heads.
-    const part = (place, term, label, unit) => {
-        const box = h("div", { class: "plot-part" },
+    const parts = [{}, { term: "error", label: "Error against the reference",
+        unit: "relative, Frobenius norm" }, ...RESOURCES].map((resource) => {
+        const box = h("div", { class: "plot-box", "aria-hidden": "true" });
+        const { term, label, unit } = resource;
+        return { resource, box, section: h("div", { class: "plot-part" },
             label && h("p", { class: "plot-label", "aria-hidden": "true" },
-                h("b", { class: "term", "data-term": term }, label), ` ${unit}`),
-            place.element);
-        sections.set(place, box);
-        return box;
-    };
-    surface.append(part(times),
-        part(error, "error", "Error against the reference", "relative, Frobenius norm"),
-        ...resources.map((r) => part(r.place, r.term, r.label, r.unit)), tooltip);
+                h("b", { class: "term", "data-term": term }, label), ` ${unit}`), box) };
+    });
+    const [times, error, ...resources] = parts; // each gets its spec, and its u while it is drawn
+    surface.append(...parts.map((p) => p.section));
 
+    const group = `trend-${charts++}`;
+    const colours = {}; // as they are now
     let answers = { whole, detail: null };
     let model = null; // of the answer that is drawn
     let wholeModel = null;
-    let specs = new Map();
     let events = [];
     let range = null; // of x
     let errorLimit = null;
-    let point = null; // { lane, i }: what the pointer is on, else what was picked
-    let pointing = false; // the point is shown
-    let hovered = false; // it is the pointer's
+    let point = null; // { lane, i } that was picked
+    let hovered = null; // { lane, i, on (the pointer is on its line) }
+    let pointing = false; // the pointer moved later than the keys
     let numbers = Number(parameter("numbers")) || 0; // rows of the table, at least a page
     let timer = 0;
     let asked = null; // AbortController of the fetch under way
 
     const shown = () => model.lanes.filter((l) => !state.hide.has(l.provider));
     const control = () => state.y === "control";
+    const drawn = () => parts.filter((p) => p.u);
 
-    function modelOf(answer) {
-        const made = arrange(answer, state.order);
-        return { ...made, byCommit: state.order === "commit", answer };
-    }
-
-    const toRange = (m, span) => span
-        ? [m.toX(span[0]), m.toX(span[1])].map((v, i) => (m.byCommit ? v + (i ? 0.5 : -0.5) : v))
-        : fullRange(m);
+    const toRange = (m, span) => (!span ? fullRange(m, answers.whole)
+        : [m.toX(span[0]) - (m.byCommit ? 0.5 : 0), m.toX(span[1]) + (m.byCommit ? 0.5 : 0)]);
 
     function covers(detail) {
-        const span = state.span;
+        const { span } = state;
         return detail && span && detail.span[0] <= span[0] && detail.span[1] >= span[1] &&
             (!detail.answer.bucketed ||
                 detail.span[1] - detail.span[0] <= 4 * (1 + 2 * MARGIN) * (span[1] - span[0]));
     }
 
-    /** Draws everything anew: other data, other scales, other lines. */
+    /** Takes the answers and the choices as they are now; draws when there is room. */
     function render() {
-        const before = hovered || !state.point ? point && named(point) : state.point;
-        wholeModel = modelOf(answers.whole);
-        model = covers(answers.detail) ? modelOf(answers.detail.answer) : wholeModel;
+        wholeModel = arrange(answers.whole, state.order);
+        model = covers(answers.detail) ? arrange(answers.detail.answer, state.order) : wholeModel;
         range = toRange(model, state.span);
-        events = eventsOf(answers.whole).map((e) => ({ ...e, x: model.toX(e.time_ms, e.run) }))
-            .sort((a, b) => a.x - b.x);
-        point = before && findAgain(before);
-        pointing &&= point !== null;
-        const lanes = shown();
-        const common = { order: state.order, range, labels: placeLabel };
-        specs = new Map([[times, timesSpec(model, {
-            lanes, events, state, threshold: answers.whole.threshold,
-            spread: model.answer.bucketed ? "bucket" : "run",
-        })], [error, errorSpec(model, lanes, errorLimit)],
-        ...resources.map((r) => [r.place, resourceSpec(model, wholeModel, r)])]);
-        for (const [place, spec] of specs) {
-            sections.get(place).hidden = spec === null;
-            if (spec) place.show({ ...spec, ...common });
-        }
-        drawLegend();
+        const candidates = model.lanes.filter((l) => l.role === "candidate");
+        events = eventsOf(answers.whole).map((e) => {
+            const x = model.toX(e.time_ms, e.run);
+            const at = e.kind === "epoch" ? { i: model.x.findIndex((v) => v >= x) }
+                : placeOf(model, candidates, { run: e.run, time: e.time_ms });
+            return { ...e, x, i: at?.i };
+        }).sort((a, b) => a.x - b.x);
+        [hovered, pointing] = [null, false];
+        point = state.point && placeOf(model,
+            shown().filter((l) => l.provider === state.point.provider), state.point);
+        specify();
+        draw();
         sayMissing();
         sayRange();
         fillTable();
     }
 
-    const placeLabel = (i) => {
-        const lane = model.lanes.find((l) => l.at[i] >= 0);
-        return lane && (shortCommit(lane.columns.commit[lane.at[i]]) ?? "");
-    };
-
-    /** The point of that run in what is drawn now, or the bucket that took it in. */
-    function findAgain({ provider, run, time }) {
-        const lanes = shown().filter((l) => l.provider === provider);
-        for (const lane of lanes) {
-            const row = lane.columns.run.indexOf(run);
-            if (row >= 0) return { lane, i: lane.at.indexOf(row) };
-        }
-        const [lane] = lanes;
-        const i = lane ? nearestOf(lane, model.nearest(model.toX(time))) : -1;
-        return i < 0 ? null : { lane, i };
+    function specify() {
+        const { threshold } = answers.whole;
+        times.spec = timesSpec(model, { state, threshold, colours });
+        error.spec = errorSpec(model, { limit: errorLimit, colours });
+        for (const p of resources) p.spec = resourceSpec(model, wholeModel, p.resource, colours);
     }
+
+    function draw() {
+        const focus = legend.contains(document.activeElement) && document.activeElement.dataset.key;
+        readColours(surface, colours);
+        const chart = { colours, range, byCommit: model.byCommit, events, hide: state.hide, legend,
+            label: labelOf };
+        for (const p of parts) {
+            p.u?.destroy();
+            p.u = null;
+            p.section.hidden = p.spec === null;
+            p.box.style.height = `${p.spec?.height ?? 0}px`;
+            const on = { zoomed, all, clicked, shown: toggled, moved: p === times ? moved : null };
+            if (p.spec && surface.clientWidth >= 80)
+                p.u = drawPlot(p.box, p.spec, group, chart, on);
+        }
+        if (focus) legend.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus();
+        place();
+        showPoint();
+    }
+
+    const labelOf = (i) => {
+        const lane = model.lanes.find((l) => l.at[i] !== undefined);
+        return lane ? shortCommit(lane.columns.commit[lane.at[i]]) : "";
+    };
 
     /** The numbers, whose module and rows are made when they are wanted. */
     async function fillTable() {
@@ -170,50 +193,41 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
 
     // ---- range ----
 
-    function applyRange() {
-        for (const [place, spec] of specs) if (spec) place.range(...range);
-        clearTimeout(timer);
-        timer = setTimeout(settle, SETTLE_MS);
-    }
-
     /** Moves the range by `next([lo, hi])`; what leads out of the detail goes by the whole. */
     function move(next) {
         let m = model;
         let wanted = next(range);
-        const outside = ([lo, hi]) => lo < m.x[0] - 1 || hi > m.x.at(-1) + 1;
-        if (m !== wholeModel && outside(wanted)) {
+        if (m !== wholeModel && (wanted[0] < m.x[0] - 1 || wanted[1] > m.x.at(-1) + 1)) {
             m = wholeModel;
             wanted = next(toRange(m, state.span));
         }
-        const [first, last] = fullRange(m === model && m !== wholeModel ? m : wholeModel);
+        const [first, last] = fullRange(m, answers.whole);
         const least = m.byCommit ? MIN_SPAN_PLACES : MIN_SPAN_MS;
         const size = Math.min(Math.max(wanted[1] - wanted[0], least), last - first);
-        const middle = (wanted[0] + wanted[1]) / 2;
-        const lo = clamp(middle - size / 2, first, last - size);
-        const all = m === wholeModel && size >= (last - first) * 0.999;
+        const lo = clamp((wanted[0] + wanted[1] - size) / 2, first, last - size);
         const from = Math.round(m.toTime(lo));
-        state.span = all ? null : [from, Math.max(from + 1, Math.round(m.toTime(lo + size)))];
-        if (m === model) {
-            range = [lo, lo + size];
-            applyRange();
-        } else {
-            render();
-            applyRange();
-        }
+        state.span = m === wholeModel && size >= (last - first) * 0.999 ? null
+            : [from, Math.max(from + 1, Math.round(m.toTime(lo + size)))];
+        range = [lo, lo + size];
+        if (m === model)
+            for (const { u } of drawn()) u.setScale("x", { min: range[0], max: range[1] });
+        else render();
+        queueMicrotask(place); // when uPlot has drawn
+        clearTimeout(timer);
+        timer = setTimeout(settle, SETTLE_MS);
     }
 
-    const zoom = (factor, share) => move(([lo, hi]) => {
-        const x = point ? model.x[point.i] : (lo + hi) / 2;
-        const about = share === null ? clamp(x, lo, hi) : lo + (hi - lo) * share;
+    /** A plot has another range: by a selection, or because it was told so here. */
+    function zoomed(lo, hi) {
+        if (lo !== range[0] || hi !== range[1]) move(() => [lo, hi]);
+    }
+
+    const zoom = (factor) => move(([lo, hi]) => {
+        const about = point ? clamp(model.x[point.i], lo, hi) : (lo + hi) / 2;
         return [about - (about - lo) * factor, about + (hi - about) * factor];
     });
-    const pan = (share) => move(([lo, hi]) =>
-        [lo + (hi - lo) * share, hi + (hi - lo) * share]);
-    const all = () => {
-        state.span = null;
-        render();
-        applyRange();
-    };
+    const pan = (share) => move(([lo, hi]) => [lo + (hi - lo) * share, hi + (hi - lo) * share]);
+    const all = () => move(() => [-Infinity, Infinity].map((v) => clamp(v, -8e15, 8e15)));
 
     function settle() {
         save();
@@ -232,9 +246,9 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
             return;
         }
         if (!answers.whole.bucketed || covers(answers.detail)) return;
-        const [from, to] = state.span;
-        const margin = (to - from) * MARGIN;
-        const span = [Math.max(0, Math.floor(from - margin)), Math.ceil(to + margin)];
+        const margin = (state.span[1] - state.span[0]) * MARGIN;
+        const span = [Math.max(0, Math.floor(state.span[0] - margin)),
+            Math.ceil(state.span[1] + margin)];
         const mine = new AbortController();
         asked = mine;
         surface.setAttribute("aria-busy", "true");
@@ -248,22 +262,19 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
             note.replaceChildren(`The runs of this range could not be fetched: ${failure.message} `,
                 h("button", { type: "button", click: refine }, "Try again"));
         }
-        if (asked === mine) {
-            asked = null;
-            surface.removeAttribute("aria-busy");
-        }
+        asked = null;
+        surface.removeAttribute("aria-busy");
     }
 
     function sayRange() {
         const total = answers.whole.series.filter((s) => s.role === "candidate")
             .reduce((n, s) => n + s.total, 0);
         const [from, to] = state.span ?? [model.toTime(model.x[0]), model.toTime(model.x.at(-1))];
-        const bucket = model.answer.bucketed
-            ? " A point is the median of several runs, the band their extremes; zoom in for " +
-              "single runs." : "";
         note.textContent = `${dateText(from)} to ${dateText(to)}` +
             `${state.span ? "" : `, ${plural(total, "run")}`}` +
-            `${state.branch ? ` of ${state.branch}` : ""}.${bucket}`;
+            `${state.branch ? ` of ${state.branch}` : ""}.${model.bucketed
+                ? " A point is the median of several runs, the band their extremes; zoom in for " +
+                  "single runs." : ""}`;
         const [lane] = wholeModel.lanes;
         surface.setAttribute("aria-label", `Trend of p50: ${plural(total, "run")}, newest ` +
             `${lane.provider} ${duration(lane.columns.p50_ns.at(-1))}`);
@@ -271,163 +282,104 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
 
     // ---- point ----
 
-    function rowsAt(lane, i) {
-        return lane.at[i] >= 0 && (lane.columns.p50_ns[lane.at[i]] ?? null) !== null;
-    }
+    /** The points of all lanes at place `i`, the candidate's first. */
+    const pointsAt = (i) => shown().map((l) => pointAt(l, i)).filter(Boolean);
 
-    /** The nearest place of the lane, from `i` on in both directions; -1: it has none. */
-    function nearestOf(lane, i) {
-        for (let d = 0; d < model.x.length; d++) {
-            if (i - d >= 0 && rowsAt(lane, i - d)) return i - d;
-            if (i + d < model.x.length && rowsAt(lane, i + d)) return i + d;
-        }
-        return -1;
-    }
+    const eventsAt = (i) => events.filter((e) => e.i === i);
 
-    /** Places of pixels: the nearest x, and the line that is nearest there. */
-    function find(px, py) {
-        const u = times.uplot();
-        const lanes = shown();
-        if (!u || lanes.length === 0) return null;
-        const near = model.nearest(u.posToVal(px, "x"));
-        const i = lanes.some((l) => rowsAt(l, near)) ? near : nearestOf(lanes[0], near);
-        const { drawn, data } = specs.get(times);
-        let best = null;
-        for (const { lane, column } of drawn) {
-            const y = i < 0 ? null : data[column][i];
-            if (y === null || y === undefined) continue;
-            const away = Math.abs(u.valToPos(y, "y") - py);
-            const cost = away > REACH && lane.role !== "candidate" ? away + 1e4 : away;
-            if (!best || cost < best.cost || (best.away > REACH && lane.role === "candidate"))
-                best = { lane, i, away, cost };
-        }
-        return best && { lane: best.lane, i: best.i };
-    }
-
-    function here() {
-        const spec = specs.get(times);
-        const x = model.x[point.i];
-        const near = (range[1] - range[0]) / 160;
-        return {
-            at: pointAt(model, shown(), point.lane, point.i),
-            y: spec.data[spec.drawn.find((d) => d.lane === point.lane)?.column]?.[point.i],
-            x, events: events.filter((e) => Math.abs(e.x - x) <= near),
-        };
-    }
-
-    function hidePoint() {
-        tooltip.hidden = true;
-        for (const place of specs.keys()) place.clear();
-    }
-
+    /** What the pointer is on, else what was picked, else the newest run, in words. */
     function showPoint() {
-        const u = times.uplot();
-        const shows = pointing && point && u ? here() : null;
-        if (!shows?.at || shows.x < range[0] || shows.x > range[1]) {
-            hidePoint();
-            return;
-        }
-        const { at, x, y, events: marked } = shows;
-        times.at(x, y, `s${Math.min(point.lane.index, 4)}`);
-        for (const [place, spec] of specs) if (spec && place !== times) place.at(x, null);
-        tooltip.replaceChildren(...pointTip(at, marked, control()).flat());
-        tooltip.hidden = false;
-        const { drawn, data } = specs.get(times);
-        const ours = drawn.find((d) => d.candidate) ?? drawn[0];
-        placeTip({ tooltip, surface, u, x, near: model.nearest, line: data[ours.column] });
+        const [lane] = shown();
+        const at = hovered ?? point ??
+            (lane && { lane, i: nearestKnown(lane, model.x.length - 1) });
+        const main = at && pointAt(at.lane, at.i);
+        readout.replaceChildren(...(!main ? [] : [h("b", {}, at === hovered || at === point ? ""
+            : "Newest"), ...pointWords(main, pointsAt(at.i), eventsAt(at.i),
+            new Set(resources.filter((p) => p.spec).map((p) => p.resource)))]));
+        readout.classList.toggle("picked", at === point && point !== null);
+    }
+
+    /** Puts uPlot's cursor on what was picked, or away. */
+    function place() {
+        const { u, spec } = times;
+        if (!u || (pointing && hovered)) return;
+        const y = point && spec.data[spec.lanes.indexOf(point.lane)]?.[point.i];
+        const at = y > 0 ? { left: u.valToPos(model.x[point.i], "x"), top: u.valToPos(y, "y") }
+            : { left: -10, top: -10 };
+        u.setCursor(at, false, true);
+    }
+
+    /** The pointer is at uPlot's cursor; `si`: the series whose line it is on, or null. */
+    function moved(u, si) {
+        if (!pointing) return;
+        const i = u.cursor.idx;
+        const before = hovered;
+        const lane = times.spec.lanes[si] ?? shown().find((l) => isKnown(l, i)) ?? null;
+        hovered = i === null || !lane ? null
+            : { lane, i: u.cursor.idxs[times.spec.lanes.indexOf(lane)] ?? i, on: si !== null };
+        if (hovered && before && hovered.lane === before.lane && hovered.i === before.i) return;
+        if (!hovered) place();
+        showPoint();
     }
 
     function speak() {
-        if (!point) return;
-        const { at, events: marked } = here();
-        if (!at) return;
-        live.textContent = pointSpoken(at, marked, control(),
-            `${point.i + 1} of ${model.x.length}`);
-    }
-
-    /** The point as any answer of the server has it, or one near by. */
-    const named = ({ lane, i }) => ({
-        run: lane.columns.run[lane.at[i]], time: Math.round(model.toTime(model.x[i])),
-        provider: lane.provider,
-    });
-
-    function show(next) {
-        if (!next || next.i < 0) return false;
-        point = next;
-        pointing = true;
-        const x = model.x[point.i];
-        if (x < range[0] || x > range[1])
-            move(([lo, hi]) => [x - (hi - lo) / 2, x + (hi - lo) / 2]);
-        showPoint();
-        return true;
-    }
-
-    function hover(next) {
-        hovered = Boolean(next);
-        show(next);
+        const main = point && pointAt(point.lane, point.i);
+        if (main)
+            live.textContent = pointSpoken(main, pointsAt(point.i), eventsAt(point.i), control(),
+                `${point.i + 1} of ${model.x.length}`);
     }
 
     /** What is picked stays, and is in the address. */
-    function pick(next) {
-        hovered = false;
-        if (!next || next.i < 0) return;
-        state.point = named(next);
-        show(next);
+    function pick(lane, i) {
+        if (!lane || i < 0) return;
+        [hovered, pointing] = [null, false];
+        state.point = { run: lane.columns.run[lane.at[i]], provider: lane.provider,
+            time: Math.round(model.toTime(model.x[i])) };
+        point = { lane, i };
+        const x = model.x[i];
+        if (x < range[0] || x > range[1])
+            move(([lo, hi]) => [x - (hi - lo) / 2, x + (hi - lo) / 2]);
+        place();
+        showPoint();
         save();
     }
 
-    /** The pointer went away: what was picked is shown again. */
-    function leave() {
-        hovered = false;
-        point = (state.point && findAgain(state.point)) ?? point;
-        pointing = state.point !== null;
+    function drop() {
+        [hovered, pointing, point, state.point] = [null, false, null, null];
+        save();
+        place();
         showPoint();
     }
 
-    function drop() {
-        if (state.point) {
-            state.point = null;
-            save();
-        }
-        leave();
-    }
-
-    /** The lane's place n rows on, and whether there are so many. */
-    function rowsOn(lane, n) {
-        const rows = [];
-        for (let i = 0; i < model.x.length; i++) if (rowsAt(lane, i)) rows.push(i);
-        const from = point && pointing ? rows.indexOf(point.i)
-            : n < 0 ? rows.length : rows.findIndex((i) => model.x[i] >= range[0]) - 1;
-        const wanted = clamp(from + n, 0, rows.length - 1);
-        return { i: rows[wanted] ?? -1, whole: wanted === from + n };
-    }
-
+    /** The point n places on, among those of its lane. */
     function step(n) {
         const lane = () => point?.lane ?? shown()[0];
+        const wanted = () => {
+            const places = model.x.map((_, i) => i).filter((i) => isKnown(lane(), i));
+            const from = point ? places.indexOf(point.i) : n < 0 ? places.length
+                : places.findIndex((i) => model.x[i] >= range[0]) - 1;
+            return { i: places[clamp(from + n, 0, places.length - 1)] ?? -1,
+                whole: from + n >= 0 && from + n < places.length };
+        };
         if (!lane()) return;
-        let to = rowsOn(lane(), n);
-        if (!to.whole && model !== wholeModel) { // the detail ends here, the history does not
+        if (!wanted().whole && model !== wholeModel) { // the detail ends here, the history does not
             answers.detail = null;
             render();
-            to = rowsOn(lane(), n);
         }
-        pick({ lane: lane(), i: to.i });
+        pick(lane(), wanted().i);
         speak();
     }
 
     function changeLane(n) {
         const lanes = shown();
-        if (lanes.length === 0) return;
-        const from = point ? lanes.indexOf(point.lane) : -1;
-        const lane = lanes[clamp(from + n, 0, lanes.length - 1)];
-        pick({ lane, i: nearestOf(lane, point?.i ?? model.x.length - 1) });
+        const lane = lanes[clamp(lanes.indexOf(point?.lane) + n, 0, lanes.length - 1)];
+        if (lane) pick(lane, nearestKnown(lane, point?.i ?? model.x.length - 1));
         speak();
     }
 
     /** A run has a page of its own; a bucket of several is looked into. */
     function open() {
-        if (!point || !pointing) return;
-        const { main } = pointAt(model, shown(), point.lane, point.i) ?? {};
+        const main = point && pointAt(point.lane, point.i);
         if (!main) return;
         if (main.n <= 1) {
             location.hash = address(`run/${main.run}`);
@@ -438,53 +390,35 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
         move(() => [x - 6 * width, x + 6 * width]);
     }
 
-    listen(surface, () => times.uplot()?.over.getBoundingClientRect() ?? new DOMRect(), {
-        hover: (x, y) => hover(find(x, y)),
-        tap(x, y) {
-            const next = find(x, y);
-            const known = pointing && point && next && point.i === next.i;
-            pick(next);
-            return known;
-        },
-        select: (a, b) => move(([lo, hi]) => {
-            const at = (share) => lo + (hi - lo) * clamp(share, 0, 1);
-            return [at(Math.min(a, b)), at(Math.max(a, b))];
-        }),
-        open, step, lane: changeLane, leave, drop, zoom, pan, all,
-    }, signal);
+    /** A click on a point opens it; a finger, which cannot hover, looks first. */
+    function clicked(u, event) {
+        const at = hovered;
+        if (!at || (u === times.u && !at.on) ||
+            Math.abs(u.valToPos(model.x[at.i], "x") - u.cursor.left) > CLICK) return;
+        const known = point && point.lane === at.lane && point.i === at.i;
+        pick(at.lane, at.i);
+        if (known || event.pointerType !== "touch") open();
+    }
 
     // ---- around it ----
 
-    function toggle(provider) {
-        if (state.hide.has(provider)) state.hide.delete(provider);
-        else state.hide.add(provider);
-        if (state.hide.has(state.point?.provider)) state.point = null;
-        leave();
-        render();
+    function toggled(key, is) {
+        if (state.hide.has(key) !== is) return;
+        if (is) state.hide.delete(key);
+        else state.hide.add(key);
+        if (state.point?.provider === key && !is) state.point = null;
+        queueMicrotask(render); // when uPlot is done with it
         chosen();
-    }
-
-    function drawLegend() {
-        const focus = document.activeElement?.dataset?.provider;
-        const lanes = model.lanes.filter((l, i) =>
-            model.lanes.findIndex((other) => other.provider === l.provider) === i);
-        legend.replaceChildren(...lanes.map((lane) => h("button", {
-            type: "button", title: "Show or hide", "data-provider": lane.provider,
-            "aria-pressed": state.hide.has(lane.provider) ? "false" : "true",
-            click: () => toggle(lane.provider),
-        }, swatch(lane.index), lane.provider)),
-        ...spreadKeys(model, answers.whole.threshold));
-        legend.querySelector(`button[data-provider="${CSS.escape(focus ?? "")}"]`)?.focus();
     }
 
     /** What has no plot of its own: it never changed, or no run recorded it. */
     function sayMissing() {
-        const hidden = resources.filter((r) => specs.get(r.place) === null)
-            .map((r) => ({ ...r, value: onlyValue(wholeModel, r) }));
+        const hidden = resources.filter((p) => p.spec === null)
+            .map(({ resource }) => ({ ...resource, value: onlyValue(wholeModel, resource) }));
         const same = hidden.filter((r) => r.value !== null)
             .map((r) => `${r.label} ${amountOf(r, r.value)}`);
         const unknown = hidden.filter((r) => r.value === null).map((r) => r.label);
-        if (specs.get(error) === null) unknown.unshift("error against the reference");
+        if (error.spec === null) unknown.unshift("error against the reference");
         missing.textContent = [same.length > 0 && `In all runs: ${same.join(", ")}.`,
             unknown.length > 0 && `Not recorded in these runs: ${unknown.join(", ")}.`]
             .filter(Boolean).join(" ");
@@ -493,7 +427,6 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
 
     async function reorder(order) {
         state.order = order;
-        hovered = false;
         chosen();
         if (answers.whole.bucketed) {
             surface.setAttribute("aria-busy", "true");
@@ -512,8 +445,8 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
 
     const hasControl = knows(whole.series, "control_ns");
     if (!hasControl) state.y = "raw";
-    const redraw = (change) => () => {
-        change();
+    const choose = (name, valueOf = (v) => v) => (value) => {
+        state[name] = valueOf(value);
         render();
         chosen();
     };
@@ -521,40 +454,53 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
         choice("Order", "order", state.order,
             [["time", "Time", "by_time"], ["commit", "Commit", "by_commit"]], reorder),
         choice("Time shown", "y", state.y,
-            [["raw", "Measured", "p50"], ["control", "÷ control", "over_control"]],
-            (y) => redraw(() => { state.y = y; })(),
+            [["raw", "Measured", "p50"], ["control", "÷ control", "over_control"]], choose("y"),
             hasControl ? null : "No run here has a time of the control kernel"),
         choice("Scale", "scale", state.log ? "log" : "linear",
             [["linear", "Linear", "linear"], ["log", "Log", "log"]],
-            (scale) => redraw(() => { state.log = scale === "log"; })()),
+            choose("log", (scale) => scale === "log")),
         choice("Heights shown", "fit", state.fit,
-            [["ours", "Fit ours", "fit_ours"], ["all", "Fit all", "fit_all"]],
-            (fit) => redraw(() => { state.fit = fit; })()),
+            [["ours", "Fit ours", "fit_ours"], ["all", "Fit all", "fit_all"]], choose("fit")),
         choices, zoomButtons({ zoom, pan, all }));
 
+    listenKeys(surface, { step, lane: changeLane, open, drop, zoom, pan, all });
+    surface.addEventListener("mousemove", () => { pointing = true; }, { capture: true });
+    surface.addEventListener("mouseleave", () => { pointing = false; });
+    for (const theme of THEMES) matchMedia(theme).addEventListener("change", draw, { signal });
+    const sizes = new ResizeObserver(() => {
+        const width = surface.clientWidth;
+        if (!times.u) draw();
+        for (const { u, spec } of drawn())
+            if (width !== u.width) u.setSize({ width, height: spec.height });
+    });
     render();
-    pointing = point !== null;
+    sizes.observe(surface);
     if (state.span) refine();
-    signal.addEventListener("abort", () => clearTimeout(timer));
+    signal.addEventListener("abort", () => {
+        clearTimeout(timer);
+        sizes.disconnect();
+        for (const { u } of drawn()) u.destroy();
+    });
     return {
-        chart: h("figure", { class: "chart" }, tools, legend, surface, note, live, missing,
+        chart: h("figure", { class: "chart" }, tools, legend, readout, surface, note, live, missing,
             h("figcaption", { class: "quiet", id: "chart-help" },
-                "Lower is faster. A click or Enter opens the run. Drag, + and − zoom; Shift and " +
-                "an arrow key pan; 0 shows all; the arrow keys choose a run and a series."),
+                "Lower is faster. A click on a point, or Enter, opens its run. Drag, + and − " +
+                "zoom; a double click or 0 shows all; the arrow keys choose a run and a series, " +
+                "with Shift they pan."),
             table),
+        /** Draws at once what waits for a place on the page. */
+        attached: draw,
         /** The error above which a result is wrong, which may be known late. */
         limit(value) {
             if (!(value > 0) || signal.aborted) return;
             errorLimit = value;
-            const spec = errorSpec(model, shown(), value);
-            if (!spec) return;
-            specs.set(error, spec);
-            error.show({ ...spec, order: state.order, range, labels: placeLabel });
+            specify();
+            draw();
         },
         events: eventList(events, (event) => {
-            pick({ lane: shown()[0], i: shown()[0] ? nearestOf(shown()[0],
-                model.nearest(model.toX(event.time_ms, event.run))) : -1 });
-            if (point) speak();
+            const found = placeOf(model, shown(), { run: event.run, time: event.time_ms });
+            if (found) pick(found.lane, found.i);
+            speak();
             surface.scrollIntoView({ block: "nearest" });
         }),
     };

@@ -145,7 +145,7 @@ export async function caseView({ query, signal }) {
     });
     if (timed) verified.then((verify) => trend.limit(verify?.limit), () => {});
     return {
-        title: id,
+        title: id, attached: trend.attached,
         content: [
             crumbs(h("a", { href: address("", { device }) }, device), found.op, found.dtype),
             h("h1", { class: "case" }, caseName(id)),

@@ -13,7 +13,7 @@ import { allLeaders, chosenDevice, longTable, picker } from "./lists.js";
 import { caseLink, commitText, nothingYet, runLink } from "./parts.js";
 import { choose, note } from "./places.js";
 import { badge } from "./verdict.js";
-import { eventSwatch } from "./chart_marks.js";
+import { eventSwatch } from "./chart_events.js";
 
 const THRESHOLD = 0.02;
 const RUNS = 50; // newest, to choose from

@@ -13,14 +13,15 @@
 #include "base/error.h"
 
 #define JSON_MAX_DEPTH 32
+#define JSON_MAX_VALUES ((size_t)1 << 20) /* of a text; cJSON takes 64 bytes for one, and more */
 #define JSON_MAX_SAFE_INTEGER 9007199254740991.0 /* 2^53 - 1 */
 
 /*
  * Parses exactly one JSON value. Refused, with "NAME:LINE:COLUMN: what": trailing bytes, a NUL
  * byte (or its escape), invalid UTF-8, half a surrogate pair, nesting over JSON_MAX_DEPTH,
- * duplicate keys, numbers that are not finite or have more than 63 characters. `status` is returned
- * for bad text (GATE_USAGE for a suite, GATE_IO for a stored document). *out is the caller's
- * (cJSON_Delete).
+ * more than JSON_MAX_VALUES, duplicate keys, numbers that are not finite or have more than 63
+ * characters. `status` is returned for bad text (GATE_USAGE for a suite, GATE_IO for a stored
+ * document). *out is the caller's (cJSON_Delete).
  */
 enum gate_status json_parse(const char *name, const char *text, size_t len, enum gate_status status,
                             cJSON **out, struct gate_error *err);
@@ -30,50 +31,12 @@ enum gate_status json_parse_at(const char *name, unsigned first_line, const char
                                enum gate_status status, cJSON **out, struct gate_error *err);
 
 /*
- * Memory of trees that are read and then forgotten whole: a third less of it, and of the time, than
- * on the heap, and keys are there once. Starts as {0}.
+ * Line and column (1-based) in `text` of the value that a JSON pointer ("/cases/3/m") names in
+ * `root`, which json_parse() made of it. `of_key`: the position of the last token's key rather than
+ * its value. False when there is no such value.
  */
-struct json_pool {
-    struct json_block *blocks;
-    char *at, *end;
-    char *keys[256];  /* by hash; the newest of each */
-    size_t max_bytes; /* of the system's memory; 0: any */
-    size_t bytes;     /* that it has of it */
-    bool full;        /* it was asked for more than max_bytes */
-};
-
-void json_pool_release(struct json_pool *pool); /* of what it has; its limit stays */
-
-/* Memory for something else that is to live as long as the tree; NULL when it is short. */
-void *json_pool_take(struct json_pool *pool, size_t n);
-
-/*
- * The elements of a long array, each as soon as it is read, so that the tree of all of them is
- * never there: the array is the root's member `key`. Those that come before the root's member
- * `after` has been read stay in the tree.
- */
-struct json_elements {
-    const char *key, *after;
-    /* `root` is what has been read of it. Neither is there any more when this returns. */
-    void (*take)(void *context, const cJSON *root, const cJSON *element);
-    void *context;
-};
-
-/* Like json_parse(), but for those elements (NULL: none): they were taken and are not in the tree.
- * Of a text that turns out to be refused some may have been taken. The tree is the pool's until its
- * release: not one for cJSON to delete or change. What a refused text took of it stays there. */
-enum gate_status json_parse_elements(const char *name, const char *text, size_t len,
-                                     enum gate_status status, struct json_pool *pool,
-                                     const struct json_elements *elements, const cJSON **out,
-                                     struct gate_error *err);
-
-/*
- * Line and column (1-based) of the value that a JSON pointer ("/cases/3/m") names in `text`, which
- * json_parse() accepted. `of_key`: the position of the last token's key rather than its value.
- * Returns false when there is no such value.
- */
-bool json_locate(const char *text, size_t len, const char *pointer, bool of_key, unsigned *line,
-                 unsigned *column);
+bool json_locate(const cJSON *root, const char *text, size_t len, const char *pointer, bool of_key,
+                 unsigned *line, unsigned *column);
 
 /* A member of an object; NULL when it is absent, or when `object` is none. */
 const cJSON *json_member(const cJSON *object, const char *key);

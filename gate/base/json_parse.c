@@ -1,68 +1,50 @@
 /*
  * json_parse.c: what is JSON, and where a text is broken; see json.h.
  *
- * cJSON's parser is lenient (trailing bytes, raw control characters, duplicate keys, numbers cut at
- * 63 characters, a NUL that ends a string early) and reports no position. So this scanner reads the
- * text, and makes cJSON's tree of it as it goes (json_tree.h). No program of this project calls
- * setlocale(), on which strtod() and printf() depend.
+ * cJSON makes the tree. It is lenient (raw control characters, duplicate keys, numbers like 01, a
+ * NUL that ends a string early, any bytes for UTF-8) and tells no position, so the text is checked
+ * first. No program of this project calls setlocale(), on which strtod() and printf() depend.
  */
 #include "base/json.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_keys.h"
-#include "base/json_tree.h"
 #include "base/utf8.h"
 
-#define MAX_NUMBER 63 /* characters */
+#define MAX_NUMBER 63 /* characters; cJSON cuts a longer one off */
+
+/* ---- the text ---- */
+
+/* What may come next. */
+enum state { VALUE, VALUE_OR_END, KEY, KEY_OR_END, COLON, COMMA_OR_END, END };
 
 struct scan {
     const char *text;
-    size_t len;
-    size_t at;
+    size_t len, at;
+    enum state state;
     unsigned depth;
-    struct json_keys keys;
-    struct buf decoded;                   /* the last string that is a value */
-    struct json_pool *pool;               /* of the tree; NULL: on the heap */
-    const struct json_elements *elements; /* to be handed over, or NULL */
-    const cJSON *root, *array;            /* that they are in, once it is met */
-    struct json_pool element;             /* of the tree of one of them */
-    const char *fault;                    /* NULL, or what is wrong at fault_at */
+    uint64_t objects; /* by depth: the innermost open value of a bit that is set is an object */
+    size_t n_values, n_keys;
+    size_t stop_value, stop_key; /* the place of one that ends the check; SIZE_MAX: none */
+    const char *fault;           /* NULL, or what is wrong at fault_at */
     size_t fault_at;
-    bool out_of_memory;
 };
 
-/* Reads one value, with the space before it, into a new node; NULL: it is only looked at. */
-static bool scan_value(struct scan *s, cJSON *into);
+_Static_assert(JSON_MAX_DEPTH < 64, "a bit for each open value");
+
+static struct scan start(const char *text, size_t len)
+{
+    return (struct scan){.text = text, .len = len, .stop_value = SIZE_MAX, .stop_key = SIZE_MAX};
+}
 
 static bool fault(struct scan *s, size_t at, const char *what)
 {
     s->fault = what;
     s->fault_at = at;
     return false;
-}
-
-static bool no_memory(struct scan *s)
-{
-    s->out_of_memory = true;
-    return false;
-}
-
-static void scan_start(struct scan *s, const char *text, size_t len)
-{
-    *s = (struct scan){.text = text, .len = len};
-    /* What is decoded is shorter than it was in its quotes, its NUL included. */
-    json_keys_init(&s->keys, len + 1);
-    buf_init(&s->decoded, len + 1);
-}
-
-static void scan_release(struct scan *s)
-{
-    json_keys_release(&s->keys);
-    buf_release(&s->decoded);
-    json_pool_release(&s->element);
 }
 
 /* The byte at the cursor, -1 at the end. */
@@ -73,31 +55,16 @@ static int peek(const struct scan *s)
 
 static bool take(struct scan *s, char c)
 {
-    if (peek(s) != c)
-        return false;
-    s->at++;
-    return true;
-}
-
-static void skip_space(struct scan *s)
-{
-    for (;;) {
-        int c = peek(s);
-        if (c != ' ' && c != '\t' && c != '\n' && c != '\r')
-            return;
-        s->at++;
-    }
+    bool there = peek(s) == c;
+    s->at += there;
+    return there;
 }
 
 /* What to say of an unexpected byte: the end and bytes that no text holds have their own words. */
 static bool unexpected(struct scan *s, const char *expected)
 {
     int c = peek(s);
-    if (c < 0)
-        return fault(s, s->at, "the text ends too early");
-    if (c == 0)
-        return fault(s, s->at, "NUL byte");
-    return fault(s, s->at, expected);
+    return fault(s, s->at, c < 0 ? "the text ends too early" : c ? expected : "NUL byte");
 }
 
 static bool is_digit(int c)
@@ -114,303 +81,179 @@ static bool skip_digits(struct scan *s)
     return true;
 }
 
-static bool scan_number(struct scan *s, cJSON *into)
+static bool check_number(struct scan *s)
 {
+    char copy[MAX_NUMBER + 1];
     size_t start = s->at;
     take(s, '-');
-    if (take(s, '0')) {
-        if (is_digit(peek(s)))
-            return fault(s, start, "a number must not begin with 0");
-    } else if (!skip_digits(s)) {
+    bool zero = take(s, '0');
+    if (zero && is_digit(peek(s)))
+        return fault(s, start, "a number must not begin with 0");
+    if (!zero && !skip_digits(s))
         return false;
-    }
     if (take(s, '.') && !skip_digits(s))
         return false;
-    bool scaled = peek(s) == 'e' || peek(s) == 'E';
-    if (scaled) {
-        s->at++;
-        if (!take(s, '+'))
-            take(s, '-');
-        if (!skip_digits(s))
-            return false;
-    }
-    if (s->at - start > MAX_NUMBER)
+    bool scaled = take(s, 'e') || take(s, 'E');
+    if (scaled && !take(s, '+'))
+        take(s, '-');
+    if (scaled && !skip_digits(s))
+        return false;
+    size_t n = s->at - start;
+    if (n > MAX_NUMBER)
         return fault(s, start, "number of more than 63 characters");
-
-    if (!into && !scaled)
-        return true; /* no 63 digits are out of range */
-    double value = json_number_value(s->text + start, s->at - start);
-    if (!isfinite(value))
-        return fault(s, start, "number out of range");
-    if (into)
-        json_set_number(into, value);
-    return true;
+    memcpy(copy, s->text + start, n);
+    copy[n] = '\0';
+    return (!scaled || isfinite(strtod(copy, NULL))) || fault(s, start, "number out of range");
 }
 
-static bool scan_hex4(struct scan *s, uint32_t *code)
+static bool read_hex4(struct scan *s, unsigned *code)
 {
     *code = 0;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++, s->at++) {
+        static const char digits[] = "0123456789abcdef0123456789ABCDEF";
         int c = peek(s);
-        uint32_t digit;
-        if (is_digit(c))
-            digit = (uint32_t)(c - '0');
-        else if (c >= 'a' && c <= 'f')
-            digit = (uint32_t)(c - 'a') + 10;
-        else if (c >= 'A' && c <= 'F')
-            digit = (uint32_t)(c - 'A') + 10;
-        else
+        const char *digit = c > 0 ? strchr(digits, c) : NULL;
+        if (!digit)
             return unexpected(s, "\\u needs four hexadecimal digits");
-        *code = *code << 4 | digit;
-        s->at++;
+        *code = *code << 4 | (unsigned)((digit - digits) % 16);
     }
     return true;
 }
 
-/* The cursor is behind "\u". */
-static bool scan_unicode_escape(struct scan *s, uint32_t *code)
+/* The cursor is behind the backslash. */
+static bool check_escape(struct scan *s)
 {
-    size_t start = s->at - 2;
-    uint32_t low;
-    if (!scan_hex4(s, code))
-        return false;
-    if (*code == 0)
-        return fault(s, start, "\\u0000 in a string");
-    if (*code < 0xd800 || *code > 0xdfff)
-        return true;
-    if (*code >= 0xdc00 || !take(s, '\\') || !take(s, 'u'))
-        return fault(s, start, "half of a surrogate pair");
-    if (!scan_hex4(s, &low))
-        return false;
-    if (low < 0xdc00 || low > 0xdfff)
-        return fault(s, start, "half of a surrogate pair");
-    *code = 0x10000 + ((*code - 0xd800) << 10) + (low - 0xdc00);
-    return true;
-}
-
-static bool scan_escape(struct scan *s, uint32_t *code)
-{
-    static const char names[] = "\"\\/bfnrt";
-    static const char values[] = "\"\\/\b\f\n\r\t";
-    s->at++;
+    size_t start = s->at - 1;
+    unsigned high, low;
     int c = peek(s);
-    if (c == 'u') {
-        s->at++;
-        return scan_unicode_escape(s, code);
-    }
-    const char *name = c > 0 ? strchr(names, c) : NULL;
-    if (!name)
+    if (c <= 0 || !strchr("\"\\/bfnrtu", c))
         return unexpected(s, "unknown escape in a string");
-    *code = (unsigned char)values[name - names];
     s->at++;
-    return true;
+    if (c != 'u')
+        return true;
+    if (!read_hex4(s, &high))
+        return false;
+    if (high == 0)
+        return fault(s, start, "\\u0000 in a string");
+    if (high < 0xd800 || high > 0xdfff)
+        return true;
+    if (high >= 0xdc00 || !take(s, '\\') || !take(s, 'u'))
+        return fault(s, start, "half of a surrogate pair");
+    if (!read_hex4(s, &low))
+        return false;
+    return (low >= 0xdc00 && low <= 0xdfff) || fault(s, start, "half of a surrogate pair");
 }
 
-/* Moves the cursor over ASCII that stands for itself, and appends it. */
-static void scan_plain(struct scan *s, struct buf *decoded)
-{
-    size_t start = s->at;
-    while (s->at < s->len) {
-        unsigned char c = (unsigned char)s->text[s->at];
-        if (c < 0x20 || c >= 0x80 || c == '"' || c == '\\')
-            break;
-        s->at++;
-    }
-    if (decoded)
-        buf_append(decoded, s->text + start, s->at - start);
-}
-
-/* Reads the string at the cursor and appends its characters to `decoded`, which may be NULL. */
-static bool scan_string(struct scan *s, struct buf *decoded)
+static bool check_string(struct scan *s)
 {
     size_t start = s->at++;
     for (;;) {
-        scan_plain(s, decoded);
+        uint32_t code;
         int c = peek(s);
-        if (c == '"')
-            break;
         if (c < 0)
             return fault(s, start, "string without an end");
         if (c < 0x20)
             return unexpected(s, "control character in a string (it must be escaped)");
-        uint32_t code;
-        if (c == '\\') {
-            if (!scan_escape(s, &code))
-                return false;
-        } else {
-            size_t n = utf8_decode(s->text + s->at, s->len - s->at, &code);
-            if (n == 0)
-                return fault(s, s->at, "invalid UTF-8");
-            s->at += n;
-        }
-        if (decoded) {
-            char bytes[4];
-            buf_append(decoded, bytes, utf8_encode(code, bytes));
-        }
+        size_t n = c < 0x80 ? 1 : utf8_decode(s->text + s->at, s->len - s->at, &code);
+        if (n == 0)
+            return fault(s, s->at, "invalid UTF-8");
+        s->at += n;
+        if (c == '"')
+            return true;
+        if (c == '\\' && !check_escape(s))
+            return false;
     }
-    s->at++;
-    return decoded && decoded->failed ? no_memory(s) : true;
 }
 
-static bool scan_text(struct scan *s, cJSON *into)
-{
-    buf_clear(&s->decoded);
-    if (!scan_string(s, into ? &s->decoded : NULL))
-        return false;
-    if (!into)
-        return true;
-    into->type = cJSON_String;
-    into->valuestring = json_keep(s->pool, s->decoded.data, s->decoded.len);
-    return into->valuestring ? true : no_memory(s);
-}
-
-static bool scan_word(struct scan *s, const char *word, int type, cJSON *into)
+static bool check_word(struct scan *s, const char *word)
 {
     size_t n = strlen(word);
     if (s->len - s->at < n || memcmp(s->text + s->at, word, n) != 0)
         return fault(s, s->at, "expected a value");
     s->at += n;
-    if (into)
-        json_set_word(into, type);
     return true;
 }
 
-/* A node behind the others of `parent`; *item is NULL where there is to be no tree. */
-static bool add_item(struct scan *s, cJSON *parent, cJSON **item)
-{
-    *item = parent ? json_add_node(s->pool, parent) : NULL;
-    return !parent || *item ? true : no_memory(s);
-}
-
-static bool scan_member(struct scan *s, cJSON *object)
-{
-    size_t at = s->at, start = s->keys.names.len;
-    cJSON *item;
-    if (peek(s) != '"')
-        return unexpected(s, "expected a key in double quotes");
-    if (!scan_string(s, &s->keys.names))
-        return false;
-    if (!json_keys_add(&s->keys, start, at) || !add_item(s, object, &item))
-        return no_memory(s);
-    if (item && !(item->string = json_keep_key(s->pool, json_keys_last(&s->keys))))
-        return no_memory(s);
-    if (s->depth == 1 && s->elements && strcmp(item->string, s->elements->key) == 0)
-        s->array = item;
-    skip_space(s);
-    if (!take(s, ':'))
-        return unexpected(s, "expected ':' after a key");
-    return scan_value(s, item);
-}
-
-/* Refuses duplicates among the keys from `first` on, and forgets these keys. */
-static bool close_object(struct scan *s, size_t first)
-{
-    size_t duplicate = json_keys_close(&s->keys, first);
-    if (duplicate != SIZE_MAX)
-        return fault(s, duplicate, "key that this object has already");
-    return true;
-}
-
-static bool scan_object(struct scan *s, cJSON *into)
-{
-    size_t first = s->keys.n;
-    s->at++;
-    skip_space(s);
-    if (take(s, '}'))
-        return true;
-    for (;;) {
-        skip_space(s);
-        if (!scan_member(s, into))
-            return false;
-        skip_space(s);
-        if (take(s, '}'))
-            return close_object(s, first);
-        if (!take(s, ','))
-            return unexpected(s, "expected ',' or '}'");
-    }
-}
-
-/* One that is handed over: the next one uses its memory again. */
-static bool scan_element(struct scan *s)
-{
-    struct json_pool *pool = s->pool;
-    json_pool_clear(&s->element);
-    cJSON *element = json_new_node(&s->element);
-    if (!element)
-        return no_memory(s);
-    s->pool = &s->element;
-    bool good = scan_value(s, element);
-    s->pool = pool;
-    if (good)
-        s->elements->take(s->elements->context, s->root, element);
-    return good;
-}
-
-static bool are_taken(const struct scan *s, const cJSON *array)
-{
-    return array && array == s->array && json_member(s->root, s->elements->after);
-}
-
-static bool scan_item(struct scan *s, cJSON *array)
-{
-    cJSON *item;
-    return add_item(s, array, &item) && scan_value(s, item);
-}
-
-static bool scan_array(struct scan *s, cJSON *into)
-{
-    bool taken = are_taken(s, into);
-    s->at++;
-    skip_space(s);
-    if (take(s, ']'))
-        return true;
-    for (;;) {
-        if (!(taken ? scan_element(s) : scan_item(s, into)))
-            return false;
-        skip_space(s);
-        if (take(s, ']'))
-            return true;
-        if (!take(s, ','))
-            return unexpected(s, "expected ',' or ']'");
-    }
-}
-
-static bool scan_nested(struct scan *s, bool object, cJSON *into)
+static bool open_value(struct scan *s, bool object)
 {
     if (s->depth == JSON_MAX_DEPTH)
         return fault(s, s->at, "nested too deeply");
-    s->depth++;
-    if (into)
-        into->type = object ? cJSON_Object : cJSON_Array;
-    bool good = object ? scan_object(s, into) : scan_array(s, into);
-    s->depth--;
-    return good;
+    uint64_t bit = (uint64_t)1 << ++s->depth;
+    s->objects = object ? s->objects | bit : s->objects & ~bit;
+    s->state = object ? KEY_OR_END : VALUE_OR_END;
+    s->at++;
+    return true;
 }
 
-static bool scan_value(struct scan *s, cJSON *into)
+static bool check_value(struct scan *s)
 {
-    skip_space(s);
     int c = peek(s);
-    switch (c) {
-    case '{':
-    case '[':
-        return scan_nested(s, c == '{', into);
-    case '"':
-        return scan_text(s, into);
-    case 't':
-        return scan_word(s, "true", cJSON_True, into);
-    case 'f':
-        return scan_word(s, "false", cJSON_False, into);
-    case 'n':
-        return scan_word(s, "null", cJSON_NULL, into);
+    if (s->n_values == s->stop_value)
+        return fault(s, s->at, "the value that is looked for");
+    if (s->n_values++ == JSON_MAX_VALUES)
+        return fault(s, s->at, "too many values");
+    if (c == '{' || c == '[')
+        return open_value(s, c == '{');
+    s->state = s->depth ? COMMA_OR_END : END;
+    return c == '"'                  ? check_string(s)
+           : c == 't'                ? check_word(s, "true")
+           : c == 'f'                ? check_word(s, "false")
+           : c == 'n'                ? check_word(s, "null")
+           : c == '-' || is_digit(c) ? check_number(s)
+                                     : unexpected(s, "expected a value");
+}
+
+static bool check_key(struct scan *s)
+{
+    if (peek(s) != '"')
+        return unexpected(s, "expected a key in double quotes");
+    if (s->n_keys++ == s->stop_key)
+        return fault(s, s->at, "key that this object has already");
+    s->state = COLON;
+    return check_string(s);
+}
+
+static bool close_value(struct scan *s)
+{
+    s->at++;
+    s->state = --s->depth ? COMMA_OR_END : END;
+    return true;
+}
+
+static bool check_token(struct scan *s)
+{
+    bool object = s->objects >> s->depth & 1;
+    bool ends = peek(s) == (object ? '}' : ']');
+    switch (s->state) {
+    case KEY_OR_END:
+        return ends ? close_value(s) : check_key(s);
+    case KEY:
+        return check_key(s);
+    case COLON:
+        s->state = VALUE;
+        return take(s, ':') || unexpected(s, "expected ':' after a key");
+    case COMMA_OR_END:
+        if (ends)
+            return close_value(s);
+        s->state = object ? KEY : VALUE;
+        return take(s, ',') ||
+               unexpected(s, object ? "expected ',' or '}'" : "expected ',' or ']'");
+    case VALUE_OR_END:
+        return ends ? close_value(s) : check_value(s);
+    case VALUE:
+        return check_value(s);
     default:
-        if (c == '-' || is_digit(c))
-            return scan_number(s, into);
-        return unexpected(s, "expected a value");
+        return unexpected(s, "more text after the end of the value");
     }
 }
 
-static bool scan_document(struct scan *s, cJSON *into)
+static void skip_space(struct scan *s)
+{
+    while (s->at < s->len && strchr(" \t\n\r", s->text[s->at]) && s->text[s->at])
+        s->at++;
+}
+
+static bool check_text(struct scan *s)
 {
     static const char mark[] = "\xef\xbb\xbf";
     if (s->len >= 3 && memcmp(s->text, mark, 3) == 0)
@@ -418,12 +261,63 @@ static bool scan_document(struct scan *s, cJSON *into)
     skip_space(s);
     if (s->at == s->len)
         return fault(s, 0, "the text is empty");
-    if (!scan_value(s, into))
-        return false;
-    skip_space(s);
-    if (s->at < s->len)
-        return unexpected(s, "more text after the end of the value");
+    while (s->state != END || s->at < s->len) {
+        if (!check_token(s))
+            return false;
+        skip_space(s);
+    }
     return true;
+}
+
+/* ---- the tree ---- */
+
+/* A key, and which one of the text it is. */
+struct key {
+    const char *name;
+    size_t place;
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct key *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+/* The place of the first key that its object has already; SIZE_MAX: none. `keys` has room for as
+ * many as the value has; *n of them are met, in the order of the text. */
+static size_t find_duplicate(const cJSON *value, struct key *keys, size_t *n)
+{
+    size_t first = SIZE_MAX, own = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach (item, value) {
+        struct key key = {item->string, *n};
+        *n += cJSON_IsObject(value);
+        size_t inside = find_duplicate(item, keys + own, n);
+        first = inside < first ? inside : first;
+        if (cJSON_IsObject(value))
+            keys[own++] = key;
+    }
+    qsort(keys, own, sizeof *keys, compare_keys);
+    for (size_t i = 1; i < own; i++)
+        if (keys[i].place < first && !strcmp(keys[i - 1].name, keys[i].name))
+            first = keys[i].place;
+    return first;
+}
+
+/* False, with the fault, where memory is short or a key comes twice; `s` is behind the text. */
+static bool check_keys(struct scan *s, const cJSON *value)
+{
+    struct key *keys = calloc(s->n_keys + 1, sizeof *keys);
+    size_t n = 0, duplicate = keys ? find_duplicate(value, keys, &n) : 0;
+    free(keys);
+    if (!keys)
+        return false;
+    if (duplicate == SIZE_MAX)
+        return true;
+    *s = start(s->text, s->len);
+    s->stop_key = duplicate;
+    return check_text(s);
 }
 
 /* 1-based; the column counts characters. */
@@ -440,32 +334,21 @@ static void line_and_column(const char *text, size_t at, unsigned *line, unsigne
     }
 }
 
-static enum gate_status tell(const struct scan *s, const char *name, unsigned first_line,
-                             enum gate_status status, struct gate_error *err)
-{
-    unsigned line, column;
-    if (!s->fault)
-        return gate_fail(err, GATE_INTERNAL, "%s: out of memory", name);
-    line_and_column(s->text, s->fault_at, &line, &column);
-    return gate_fail(err, status, "%s:%u:%u: %s", name, first_line + line - 1, column, s->fault);
-}
-
 enum gate_status json_parse_at(const char *name, unsigned first_line, const char *text, size_t len,
                                enum gate_status status, cJSON **out, struct gate_error *err)
 {
-    cJSON *root = json_new_node(NULL);
-    struct scan s;
-    if (!root)
-        return gate_fail(err, GATE_INTERNAL, "%s: out of memory", name);
-    scan_start(&s, text, len);
-    bool good = scan_document(&s, root);
-    scan_release(&s);
-    if (!good) {
-        cJSON_Delete(root);
-        return tell(&s, name, first_line, status, err);
+    struct scan s = start(text, len);
+    cJSON *value = check_text(&s) ? cJSON_ParseWithLength(text, len) : NULL;
+    unsigned line, column;
+    if (value && check_keys(&s, value)) {
+        *out = value;
+        return GATE_OK;
     }
-    *out = root;
-    return GATE_OK;
+    cJSON_Delete(value);
+    if (!s.fault)
+        return gate_fail(err, GATE_INTERNAL, "%s: out of memory", name);
+    line_and_column(text, s.fault_at, &line, &column);
+    return gate_fail(err, status, "%s:%u:%u: %s", name, first_line + line - 1, column, s.fault);
 }
 
 enum gate_status json_parse(const char *name, const char *text, size_t len, enum gate_status status,
@@ -474,118 +357,61 @@ enum gate_status json_parse(const char *name, const char *text, size_t len, enum
     return json_parse_at(name, 1, text, len, status, out, err);
 }
 
-enum gate_status json_parse_elements(const char *name, const char *text, size_t len,
-                                     enum gate_status status, struct json_pool *pool,
-                                     const struct json_elements *elements, const cJSON **out,
-                                     struct gate_error *err)
-{
-    cJSON *root = json_new_node(pool);
-    struct scan s;
-    if (!root)
-        return gate_fail(err, GATE_INTERNAL, "%s: out of memory", name);
-    scan_start(&s, text, len);
-    s.pool = pool;
-    s.elements = elements;
-    s.root = root;
-    s.element.max_bytes = pool->max_bytes;
-    bool good = scan_document(&s, root);
-    pool->full |= s.element.full;
-    scan_release(&s);
-    if (!good)
-        return tell(&s, name, 1, status, err);
-    *out = root;
-    return GATE_OK;
-}
+/* ---- places ---- */
 
-/* Copies the first token of `pointer` to `token`, unescaped, and returns what follows it. */
-static const char *first_token(const char *pointer, struct buf *token)
+/* Which value and which key of a text something is, in its order. */
+struct place {
+    size_t value, key;
+};
+
+static void pass(const cJSON *value, struct place *at)
 {
-    const char *p = pointer + 1;
-    buf_clear(token);
-    for (; *p && *p != '/'; p++) {
-        if (*p == '~' && (p[1] == '0' || p[1] == '1'))
-            buf_putc(token, *++p == '0' ? '~' : '/');
-        else
-            buf_putc(token, *p);
+    const cJSON *item;
+    at->value++;
+    cJSON_ArrayForEach (item, value) {
+        at->key += cJSON_IsObject(value);
+        pass(item, at);
     }
-    return p;
 }
 
-/* Moves the cursor, on an object, to the value of `token`; *key_at is where its key is. */
-static bool enter_member(struct scan *s, const char *token, size_t *key_at)
+/* Is `item`, number `index` of its parent, what the token that `pointer` begins with names? */
+static bool is_named(const cJSON *item, size_t index, const char *pointer)
 {
-    struct buf key;
-    bool found = false;
-
-    buf_init(&key, s->len);
-    s->at++;
-    for (;;) {
-        skip_space(s);
-        *key_at = s->at;
-        buf_clear(&key);
-        if (peek(s) != '"' || !scan_string(s, &key))
-            break;
-        skip_space(s);
-        if (!take(s, ':'))
-            break;
-        found = strcmp(key.data, token) == 0;
-        if (found || !scan_value(s, NULL))
-            break;
-        skip_space(s);
-        if (!take(s, ','))
-            break;
-    }
-    buf_release(&key);
-    return found;
-}
-
-/* The same for an array, where `token` is a decimal index. */
-static bool enter_element(struct scan *s, const char *token)
-{
-    char *end;
-    if (!is_digit((unsigned char)token[0]))
-        return false;
-    unsigned long index = strtoul(token, &end, 10);
-    if (*end)
-        return false;
-    s->at++;
-    for (unsigned long i = 0; i < index; i++) {
-        if (!scan_value(s, NULL))
-            return false;
-        skip_space(s);
-        if (!take(s, ','))
+    char number[24];
+    const char *name = item->string ? item->string : number;
+    snprintf(number, sizeof number, "%zu", index);
+    for (pointer++; *name; name++, pointer++) {
+        char c = *pointer == '~' ? *++pointer == '0' ? '~' : '/' : *pointer;
+        if (c != *name)
             return false;
     }
-    skip_space(s);
-    return peek(s) != ']';
+    return !*pointer || *pointer == '/';
 }
 
-bool json_locate(const char *text, size_t len, const char *pointer, bool of_key, unsigned *line,
-                 unsigned *column)
+bool json_locate(const cJSON *root, const char *text, size_t len, const char *pointer, bool of_key,
+                 unsigned *line, unsigned *column)
 {
-    struct scan s;
-    struct buf token;
-    size_t key_at = 0;
-    bool found = true, member = false;
-
-    scan_start(&s, text, len);
-    buf_init(&token, strlen(pointer) + 1);
-    skip_space(&s);
-    while (found && *pointer == '/') {
-        pointer = first_token(pointer, &token);
-        member = peek(&s) == '{';
-        if (token.failed)
-            found = false;
-        else if (member)
-            found = enter_member(&s, token.data, &key_at);
-        else
-            found = peek(&s) == '[' && enter_element(&s, token.data);
-        skip_space(&s);
+    struct scan s = start(text, len);
+    struct place at = {0};
+    const cJSON *value = root, *item = NULL;
+    size_t key = SIZE_MAX; /* that of the value */
+    for (; value && *pointer == '/'; value = item) {
+        size_t index = 0;
+        at.value++;
+        cJSON_ArrayForEach (item, value) {
+            if (is_named(item, index++, pointer))
+                break;
+            at.key += cJSON_IsObject(value);
+            pass(item, &at);
+        }
+        pointer += 1 + strcspn(pointer + 1, "/");
+        key = cJSON_IsObject(value) ? at.key++ : SIZE_MAX;
     }
-    found = found && *pointer == '\0' && s.at < len;
-    if (found)
-        line_and_column(text, of_key && member ? key_at : s.at, line, column);
-    buf_release(&token);
-    scan_release(&s);
-    return found;
+    if (!value || *pointer)
+        return false;
+    s.stop_value = at.value;
+    s.stop_key = of_key ? key : SIZE_MAX;
+    check_text(&s);
+    line_and_column(text, s.fault_at, line, column);
+    return true;
 }

@@ -40,13 +40,6 @@ void schema_free(struct schema *s);
  */
 bool schema_check(const struct schema *s, const cJSON *value, struct schema_fault *fault);
 
-/*
- * The same of one element of the array that is the root's member `key`, where these come one by one
- * (json_parse_elements()) and the root that is checked does not have them.
- */
-bool schema_check_element(const struct schema *s, const char *key, size_t index,
-                          const cJSON *element, struct schema_fault *fault);
-
 /* The same against one of the schema's $defs. */
 bool schema_check_definition(const struct schema *s, const char *name, const cJSON *value,
                              struct schema_fault *fault);

@@ -345,18 +345,6 @@ bool schema_check(const struct schema *s, const cJSON *value, struct schema_faul
     return check_rule(s->root, value, NULL, fault);
 }
 
-bool schema_check_element(const struct schema *s, const char *key, size_t index,
-                          const cJSON *element, struct schema_fault *fault)
-{
-    const struct rule *r = schema_find_property(s->root->properties, s->root->n_properties, key);
-    const struct step array = {.key = key}, at = {.parent = &array, .index = index};
-    if (!r)
-        return report(fault, NULL, "the schema has no '%s'", key);
-    if ((double)index >= r->max_items)
-        return report(fault, &array, "must have at most %.0f items, has more", r->max_items);
-    return !r->items || check_rule(r->items, element, &at, fault);
-}
-
 bool schema_check_definition(const struct schema *s, const char *name, const cJSON *value,
                              struct schema_fault *fault)
 {
@@ -381,9 +369,10 @@ enum gate_status schema_parse(const struct schema *s, const char *name, unsigned
         *out = value;
         return GATE_OK;
     }
-    cJSON_Delete(value);
     const char *colon = fault.pointer[0] ? ": " : "";
-    if (!json_locate(text, len, fault.pointer, fault.of_key, &line, &column))
+    bool found = json_locate(value, text, len, fault.pointer, fault.of_key, &line, &column);
+    cJSON_Delete(value);
+    if (!found)
         return gate_fail(err, status, "%s: %s%s%s", name, fault.pointer, colon, fault.message);
     return gate_fail(err, status, "%s:%u:%u: %s%s%s", name, first_line + line - 1, column,
                      fault.pointer, colon, fault.message);

@@ -148,7 +148,7 @@ static enum gate_status read_document(struct best *b, const char *path, const ch
 
     const char *found = json_string(b->document, "device_model", "");
     if (device_model && strcmp(found, device_model) != 0) {
-        json_locate(text.data, text.len, "/device_model", false, &line, &column);
+        json_locate(b->document, text.data, text.len, "/device_model", false, &line, &column);
         status = gate_fail(err, GATE_ENVIRONMENT, "%s:%u:%u: these bests are of '%s', not of '%s'",
                            path, line, column, found, device_model);
     } else if (!sort_members(cJSON_GetObjectItemCaseSensitive(b->document, "cases"))) {

@@ -64,13 +64,14 @@ enum gate_status suite_case_read(const cJSON *object, struct suite_case *out, ch
 struct source {
     const char *path;
     const struct buf *text;
+    const cJSON *document;
 };
 
 static enum gate_status fail_at(const struct source *src, const char *pointer, bool of_key,
                                 struct gate_error *err)
 {
     unsigned line = 1, column = 1;
-    json_locate(src->text->data, src->text->len, pointer, of_key, &line, &column);
+    json_locate(src->document, src->text->data, src->text->len, pointer, of_key, &line, &column);
     return gate_fail_context(err, "%s:%u:%u", src->path, line, column);
 }
 
@@ -131,13 +132,14 @@ enum gate_status suite_load(const char *path, struct suite *out, struct gate_err
     struct suite s = {0};
     struct buf text;
     buf_init(&text, SUITE_MAX_BYTES);
-    struct source src = {path, &text};
+    struct source src = {.path = path, .text = &text};
     struct schema *schema = schema_open("suite.schema.json");
     enum gate_status status = file_read(path, &text, err);
     if (!status && !schema)
         status = gate_fail(err, GATE_INTERNAL, "suite.schema.json is not embedded");
     if (!status)
         status = schema_parse(schema, path, 1, text.data, text.len, GATE_USAGE, &s.document, err);
+    src.document = s.document;
     if (!status)
         status = read_cases(&s, &src, err);
     schema_free(schema);

@@ -77,10 +77,11 @@ static bool is_blank(const struct buf *text)
 
 /* Of the document in `text`, which begins on `line` of the input. */
 static enum gate_status refuse(const struct import *im, unsigned line, const struct buf *text,
-                               const struct schema_fault *fault, struct gate_error *err)
+                               const cJSON *document, const struct schema_fault *fault,
+                               struct gate_error *err)
 {
     unsigned at = 1, column = 1;
-    json_locate(text->data, text->len, fault->pointer, fault->of_key, &at, &column);
+    json_locate(document, text->data, text->len, fault->pointer, fault->of_key, &at, &column);
     return gate_fail(err, GATE_IO, "%s:%u:%u: %s: %s", im->name, line + at - 1, column,
                      fault->pointer, fault->message);
 }
@@ -96,8 +97,9 @@ static enum gate_status store_document_text(struct import *im, unsigned line,
     if (status != GATE_OK)
         return status;
     if (!run_check(document, clock_wall_ms(), &fault)) {
+        status = refuse(im, line, text, document, &fault, err);
         cJSON_Delete(document);
-        return refuse(im, line, text, &fault, err);
+        return status;
     }
     status = store_put_run(im->store, document, text->data, text->len, &existed, err);
     cJSON_Delete(document);

@@ -119,70 +119,48 @@ static const char *find_twice(const char **ids, size_t n)
     return NULL;
 }
 
-static bool has_room(struct run_check *c)
+/* Counts the verdicts. */
+static bool check_cases(const cJSON *document, size_t counts[VERDICT_COUNT],
+                        struct schema_fault *fault)
 {
-    if (c->n_ids < c->n_room)
-        return true;
-    size_t n = c->n_room ? 2 * c->n_room : 64;
-    const char **ids = realloc(c->ids, n * sizeof *ids);
+    const cJSON *cases = json_member(document, "cases"), *one_case;
+    size_t n = 0;
+    const char **ids = calloc((size_t)cJSON_GetArraySize(cases) + 1, sizeof *ids), *twice;
+    bool good = true;
     if (!ids)
-        return false;
-    c->ids = ids;
-    c->n_room = n;
-    return true;
-}
-
-void run_check_begin(struct run_check *c, int64_t now_ms)
-{
-    *c = (struct run_check){.now_ms = now_ms};
-}
-
-void run_check_case(struct run_check *c, const cJSON *document, const cJSON *one_case,
-                    const char *id)
-{
-    int at = (int)c->n_ids;
-    int64_t best_ms = json_integer(json_member(one_case, "best"), "time_ms", 0);
-    if (!has_room(c)) {
-        c->failed = true;
-        return;
+        return fail(fault, "", -1, "cannot be checked: out of memory");
+    cJSON_ArrayForEach (one_case, cases) {
+        good = good && check_intervals(one_case, (int)n, fault) &&
+               check_verdict(document, one_case, (int)n, fault);
+        counts[report_verdict(one_case)]++;
+        ids[n++] = json_string(one_case, "id", "");
     }
-    c->ids[c->n_ids++] = id;
-    c->counts[report_verdict(one_case)]++;
-    if (!c->is_ahead)
-        c->is_ahead = !check_ahead(best_ms, c->now_ms, "best/time_ms", at, &c->ahead);
-    if (!c->is_wrong)
-        c->is_wrong = !check_intervals(one_case, at, &c->wrong) ||
-                      !check_verdict(document, one_case, at, &c->wrong);
-}
-
-static bool check_cases(struct run_check *c, const cJSON *document, struct schema_fault *fault)
-{
-    const char *twice;
-    if (c->n_ids == 0 && !json_member(document, "calibration"))
-        return fail(fault, "/cases", -1, "is empty, and there is no calibration");
-    if (c->is_wrong) {
-        *fault = c->wrong;
-        return false;
-    }
-    twice = find_twice(c->ids, c->n_ids);
-    return !twice || fail(fault, "/cases", -1, "'%s' is there twice", twice);
+    if (n == 0 && !json_member(document, "calibration"))
+        good = fail(fault, "/cases", -1, "is empty, and there is no calibration");
+    if (good && (twice = find_twice(ids, n)))
+        good = fail(fault, "/cases", -1, "'%s' is there twice", twice);
+    free(ids);
+    return good;
 }
 
 /* ---- times ---- */
 
-static bool check_times(const struct run_check *c, const cJSON *document,
-                        struct schema_fault *fault)
+static bool check_times(const cJSON *document, int64_t now_ms, struct schema_fault *fault)
 {
     int64_t time_ms = json_integer(document, "time_ms", 0);
+    const cJSON *one_case;
+    int at = 0;
     if (time_ms < RUN_CHECK_FIRST_MS)
         return fail(fault, "/time_ms", -1,
                     "is %lld, before 2015: set the clock of the machine that ran it",
                     (long long)time_ms);
-    if (!check_ahead(time_ms, c->now_ms, "/time_ms", -1, fault))
+    if (!check_ahead(time_ms, now_ms, "/time_ms", -1, fault))
         return false;
-    if (c->is_ahead)
-        *fault = c->ahead;
-    return !c->is_ahead;
+    cJSON_ArrayForEach (one_case, json_member(document, "cases"))
+        if (!check_ahead(json_integer(json_member(one_case, "best"), "time_ms", 0), now_ms,
+                         "best/time_ms", at++, fault))
+            return false;
+    return true;
 }
 
 /* ---- the run ---- */
@@ -212,30 +190,11 @@ static bool check_result(const size_t counts[VERDICT_COUNT], const cJSON *docume
     return true;
 }
 
-bool run_check_end(struct run_check *c, const cJSON *document, struct schema_fault *fault)
-{
-    if (c->failed)
-        return fail(fault, "", -1, "cannot be checked: out of memory");
-    if (!check_times(c, document, fault) || !check_cases(c, document, fault))
-        return false;
-    count_calibrated(json_member(document, "calibration"), c->counts);
-    return check_result(c->counts, document, fault);
-}
-
-void run_check_release(struct run_check *c)
-{
-    free(c->ids);
-    *c = (struct run_check){.now_ms = c->now_ms};
-}
-
 bool run_check(const cJSON *document, int64_t now_ms, struct schema_fault *fault)
 {
-    struct run_check c;
-    const cJSON *one_case;
-    run_check_begin(&c, now_ms);
-    cJSON_ArrayForEach (one_case, json_member(document, "cases"))
-        run_check_case(&c, document, one_case, json_string(one_case, "id", ""));
-    bool agrees = run_check_end(&c, document, fault);
-    run_check_release(&c);
-    return agrees;
+    size_t counts[VERDICT_COUNT] = {0};
+    if (!check_times(document, now_ms, fault) || !check_cases(document, counts, fault))
+        return false;
+    count_calibrated(json_member(document, "calibration"), counts);
+    return check_result(counts, document, fault);
 }

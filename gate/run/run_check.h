@@ -32,23 +32,4 @@
  */
 bool run_check(const cJSON *document, int64_t now_ms, struct schema_fault *fault);
 
-/* The same of a document whose cases come one by one and need not stay. */
-struct run_check {
-    int64_t now_ms;
-    const char **ids; /* of the cases so far, the caller's */
-    size_t n_ids, n_room;
-    size_t counts[VERDICT_COUNT];
-    struct schema_fault ahead, wrong; /* the first best from the future, the first other fault */
-    bool is_ahead, is_wrong, failed;  /* failed: out of memory */
-};
-
-void run_check_begin(struct run_check *c, int64_t now_ms);
-/* In the order of the document, of which only the policy is looked at. `id` is the case's, and
- * lives until the end. */
-void run_check_case(struct run_check *c, const cJSON *document, const cJSON *one_case,
-                    const char *id);
-/* run_check()'s answer. */
-bool run_check_end(struct run_check *c, const cJSON *document, struct schema_fault *fault);
-void run_check_release(struct run_check *c);
-
 #endif

@@ -278,17 +278,6 @@ __device__ __forceinline__ void stmatrix_x4(uint32_t shared, uint32_t r0, uint32
                  : "memory");
 }
 
-/* 16 bytes of shared memory, aligned to them. */
-__device__ __forceinline__ uint4 load_shared_16(uint32_t shared)
-{
-    uint4 r;
-    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];\n"
-                 : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w)
-                 : "r"(shared)
-                 : "memory");
-    return r;
-}
-
 /* Two floats to shared memory, aligned to 8 bytes. */
 __device__ __forceinline__ void store_shared_8(uint32_t shared, float x, float y)
 {

@@ -49,8 +49,8 @@ static void *open_library(void)
     const char *named = getenv("KG_CUDNN");
     if (named && *named)
         return dlopen(named, RTLD_LAZY | RTLD_LOCAL);
-    void *library = dlopen(LIBRARY, RTLD_LAZY | RTLD_LOCAL);
-    return library ? library : open_of_python();
+    void *library = open_of_python();
+    return library ? library : dlopen(LIBRARY, RTLD_LAZY | RTLD_LOCAL);
 }
 
 /* ISO C has no cast from an object pointer to a function pointer; POSIX promises that the bytes

@@ -37,10 +37,11 @@ struct cudnn_api {
 
 /*
  * Opens cuDNN 9 on the first call: the file that the environment variable KG_CUDNN names, and
- * nothing else, if it is set; else libcudnn.so.9 where the loader looks, else that of the Python
- * environment whose python3 comes first on PATH, where PyTorch's packages put it. NULL when it is
- * not there or lacks a function. It stays open, since its threads and device state outlive any
- * handle.
+ * nothing else, if it is set; else libcudnn.so.9 of the Python environment whose python3 comes
+ * first on PATH, where PyTorch's packages put it; else where the loader looks. In this order,
+ * since it is PyTorch's that we are compared with: a machine may have both, with other kernels in
+ * each. NULL when it is not there or lacks a function. It stays open, since its threads and device
+ * state outlive any handle.
  */
 const struct cudnn_api *cudnn_api(void);
 

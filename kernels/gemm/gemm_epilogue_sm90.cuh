@@ -17,10 +17,10 @@ namespace gemm_sm90
 /* The staging of one consumer: two panels of 64 rows, 128 bytes each. */
 constexpr int STAGING_PANEL = 64 * PANEL_ROW_BYTES, STAGING_BYTES = 2 * STAGING_PANEL;
 
-/* Barriers 1 .. CONSUMERS are those of one consumer each. */
+/* Each warpgroup has a barrier of its own. */
 static __device__ __forceinline__ void consumer_barrier()
 {
-    ptx::barrier_sync(threadIdx.x / WARPGROUP, WARPGROUP);
+    ptx::barrier_sync(1 + threadIdx.x / WARPGROUP, WARPGROUP);
 }
 
 /* Waits until the store before the last has read its panel. */
@@ -44,16 +44,18 @@ static __device__ __forceinline__ void staging_store(const CUtensorMap *map, uin
 
 /*
  * The bias of a consumer's tile, in shared memory of its own. It is asked for before the first
- * product and written down after some, so that nobody waits for it.
+ * product and written down after the last: behind the copy engine's first loads it comes late,
+ * after 5000 clocks where all SMs begin at once.
  */
 template <typename T, int BN> struct tile_bias {
+    static constexpr int EACH = (BN + WARPGROUP - 1) / WARPGROUP;
     T *shared;
-    T asked[BN / WARPGROUP];
+    T asked[EACH];
 
     __device__ __forceinline__ void ask(const void *bias, int n0, int n)
     {
 #pragma unroll
-        for (int i = 0; i < BN / WARPGROUP; i++) {
+        for (int i = 0; i < EACH; i++) {
             const int at = n0 + i * WARPGROUP + (int)threadIdx.x % WARPGROUP;
             asked[i] = at < n ? ((const T *)bias)[at] : T(0.0f);
         }
@@ -63,15 +65,22 @@ template <typename T, int BN> struct tile_bias {
     {
         consumer_barrier(); /* the tile before has been read */
 #pragma unroll
-        for (int i = 0; i < BN / WARPGROUP; i++)
-            shared[i * WARPGROUP + (int)threadIdx.x % WARPGROUP] = asked[i];
+        for (int i = 0; i < EACH; i++)
+            if (i * WARPGROUP + (int)threadIdx.x % WARPGROUP < BN)
+                shared[i * WARPGROUP + (int)threadIdx.x % WARPGROUP] = asked[i];
         consumer_barrier();
     }
 
-    /* For accumulators 4 j + {0, 2} (i = 0) and 4 j + {1, 3} (i = 1). */
-    __device__ __forceinline__ float at(int j, int i) const
+    /* For accumulators 4 j and 4 j + 2 (x), 4 j + 1 and 4 j + 3 (y). */
+    __device__ __forceinline__ float2 at(int j) const
     {
-        return (float)shared[j * 8 + threadIdx.x % 4 * 2 + i];
+        alignas(8) T pair[2];
+        const T *const from = shared + j * 8 + threadIdx.x % 4 * 2;
+        if constexpr (sizeof(T) == 2)
+            *(uint32_t *)pair = *(const uint32_t *)from;
+        else
+            *(uint2 *)pair = *(const uint2 *)from;
+        return make_float2((float)pair[0], (float)pair[1]);
     }
 };
 
@@ -101,9 +110,9 @@ template <typename T, int BN> struct held_tile {
     {
 #pragma unroll
         for (int j = 0; j < BN / 8; j++) {
-            const float b0 = bias.at(j, 0), b1 = bias.at(j, 1);
-            pairs[2 * j] = ptx::pack_relu(acc[4 * j] + b0, acc[4 * j + 1] + b1, T());
-            pairs[2 * j + 1] = ptx::pack_relu(acc[4 * j + 2] + b0, acc[4 * j + 3] + b1, T());
+            const float2 b = bias.at(j);
+            pairs[2 * j] = ptx::pack_relu(acc[4 * j] + b.x, acc[4 * j + 1] + b.y, T());
+            pairs[2 * j + 1] = ptx::pack_relu(acc[4 * j + 2] + b.x, acc[4 * j + 3] + b.y, T());
         }
     }
 
@@ -151,13 +160,25 @@ __device__ __forceinline__ void store_floats(const float (&acc)[BN / 2], uint32_
 }
 
 template <typename T, int BN>
-__device__ __forceinline__ void add_bias_relu(float (&acc)[BN / 2], const tile_bias<T, BN> &bias)
+__device__ __forceinline__ void add_bias(float (&acc)[BN / 2], const tile_bias<T, BN> &bias)
 {
 #pragma unroll
-    for (int i = 0; i < BN / 2; i++) {
-        const float y = acc[i] + bias.at(i / 4, i % 2);
-        acc[i] = y < 0.0f ? 0.0f : y;
+    for (int j = 0; j < BN / 8; j++) {
+        const float2 b = bias.at(j);
+        acc[4 * j] += b.x;
+        acc[4 * j + 1] += b.y;
+        acc[4 * j + 2] += b.x;
+        acc[4 * j + 3] += b.y;
     }
+}
+
+template <typename T, int BN>
+__device__ __forceinline__ void add_bias_relu(float (&acc)[BN / 2], const tile_bias<T, BN> &bias)
+{
+    add_bias(acc, bias);
+#pragma unroll
+    for (int i = 0; i < BN / 2; i++)
+        acc[i] = acc[i] < 0.0f ? 0.0f : acc[i];
 }
 
 } // namespace gemm_sm90

@@ -61,8 +61,7 @@ __device__ __forceinline__ void load_b(const ring<P::STAGES> &stages, ring_place
 {
     const uint32_t full = stages.full(at);
     const int share = rank * P::B_SHARE;
-    const uint32_t b =
-        shared + at.stage * P::STAGE_BYTES + P::A_BYTES + share * PANEL_ROW_BYTES;
+    const uint32_t b = shared + at.stage * P::STAGE_BYTES + P::A_BYTES + share * PANEL_ROW_BYTES;
     constexpr uint16_t ALL = (1 << P::CLUSTER) - 1;
 
     if constexpr (P::B_K) {
@@ -90,74 +89,37 @@ template <typename P> struct consumer {
     }
 
     /* Both blocks of a cluster load into both: each must know. */
-    __device__ __forceinline__ void release_last() const
+    __device__ __forceinline__ void release(ring_place<P::STAGES> place) const
     {
         const uint32_t rank = threadIdx.x % WARPGROUP;
-        if constexpr (P::CLUSTER > 1) {
-            if (rank < P::CLUSTER)
-                stages.release_at(last, rank);
-        } else if (rank == 0) {
-            stages.release(last);
-        }
+        if (rank < P::CLUSTER)
+            stages.release_at(place, rank);
     }
 
-    /* Starts acc += A B of the first N steps of the next block, which is there. */
-    template <typename Q, int N>
-    __device__ __forceinline__ void products(float (&acc)[P::BN / 2], bool first)
+    /* Starts acc += A B of the next block (acc = A B of the first of a tile); then waits for the
+     * block before and lets it go. Q: a product with the same stages, whose A may lie otherwise. */
+    template <typename Q>
+    __device__ __forceinline__ void multiply(float (&acc)[P::BN / 2], bool first)
     {
         constexpr uint32_t STAGE = P::STAGE_BYTES / 16;
         constexpr uint32_t A_STEP = Q::A_K ? DESCRIPTOR_K_STEP : DESCRIPTOR_MN_STEP;
         constexpr uint32_t B_STEP = P::B_K ? DESCRIPTOR_K_STEP : DESCRIPTOR_MN_STEP;
 
+        stages.wait_full(at);
         ptx::keep(acc);
         ptx::wgmma_fence();
 #pragma unroll
-        for (int i = 0; i < N; i++)
+        for (int i = 0; i < STEPS; i++)
             ptx::wgmma_ss<!Q::A_K, !P::B_K>(acc, descriptor(a + at.stage * STAGE + i * A_STEP),
                                             descriptor(b + at.stage * STAGE + i * B_STEP),
                                             i > 0 || !first, typename P::T());
         ptx::wgmma_commit();
-    }
-
-    /* Waits for the block before the one just started and lets it go. */
-    __device__ __forceinline__ void advance(bool first)
-    {
         if (!first) {
             ptx::wgmma_wait<1>();
-            release_last();
+            release(last);
         }
         last = at;
         at.next();
-    }
-
-    /* Starts acc += A B of the next block (acc = A B of the first of a tile) and lets the one before
-     * go. Q: a product with the same stages, whose A may lie otherwise. */
-    template <typename Q>
-    __device__ __forceinline__ void multiply(float (&acc)[P::BN / 2], bool first)
-    {
-        stages.wait_full(at);
-        products<Q, STEPS>(acc, first);
-        advance(first);
-    }
-
-    /* The last block of a tile where only its first `steps` products have something in K. */
-    __device__ __forceinline__ void multiply_last(float (&acc)[P::BN / 2], bool first, int steps)
-    {
-        stages.wait_full(at);
-        switch (steps) {
-        case 1:
-            products<P, 1>(acc, first);
-            break;
-        case 2:
-            products<P, 2>(acc, first);
-            break;
-        case 3:
-            products<P, 3>(acc, first);
-            break;
-        default:
-            products<P, STEPS>(acc, first);
-        }
-        advance(first);
     }
 
     /* After the last block of a tile. */
@@ -165,7 +127,7 @@ template <typename P> struct consumer {
     {
         ptx::wgmma_wait<0>();
         ptx::keep(acc);
-        release_last();
+        release(last);
     }
 };
 

@@ -73,12 +73,11 @@ __device__ __forceinline__ void load_tile(const ring<P::STAGES> &stages, ring_pl
     }
 }
 
-/* By a consumer: acc = its rows of a tile, while the tile before leaves. `begun` is called when the
- * first products are under way. */
-template <typename Q, typename P, typename Begun>
+/* By a consumer: acc = its rows of a tile, while the tile before leaves. */
+template <typename Q, typename P>
 __device__ __forceinline__ void multiply_tile(consumer<P> &me, float (&acc)[P::BN / 2],
                                               const held_tile<typename P::T, P::BN> &held,
-                                              uint32_t staging, int blocks_k, const Begun &begun)
+                                              uint32_t staging, int blocks_k)
 {
 #pragma unroll
     for (int q = 0; q < P::BN / 64; q++) {
@@ -87,7 +86,6 @@ __device__ __forceinline__ void multiply_tile(consumer<P> &me, float (&acc)[P::B
         if constexpr (sizeof(typename P::T) == 2)
             held.store(q, staging);
     }
-    begun();
 #pragma unroll 1
     for (int k = P::BN / 64; k < blocks_k; k++)
         me.template multiply<Q>(acc, false);
@@ -139,10 +137,9 @@ __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(P::CLUSTER, 1, 1)
         const int m0 = (tile.m * P::CLUSTER + rank) * P::BM + index * 64, n0 = tile.n * P::BN;
         if constexpr (BIAS_RELU)
             bias.ask(p.bias, n0, p.n);
-        multiply_tile<P>(me, acc, held, staging, p.blocks_k, [&] {
-            if constexpr (BIAS_RELU)
-                bias.write();
-        });
+        multiply_tile<P>(me, acc, held, staging, p.blocks_k);
+        if constexpr (BIAS_RELU)
+            bias.write();
         if constexpr (!HOLD) {
             if constexpr (BIAS_RELU)
                 add_bias_relu(acc, bias);
@@ -167,10 +164,10 @@ __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(P::CLUSTER, 1, 1)
 /* The map of a row-major matrix in boxes of rows x columns. */
 static inline enum kg_status encode(CUtensorMap *map, uint32_t dtype,
                                     const struct gemm_matrix &matrix, int64_t rows, int64_t columns,
-                                    int box_rows, int box_columns)
+                                    int box_rows, int box_columns, int tf32)
 {
     const struct tensor_map_shape shape = {
-        2, {columns, rows}, {1, matrix.leading}, {box_columns, box_rows}, dtype == KG_F32};
+        2, {columns, rows}, {1, matrix.leading}, {box_columns, box_rows}, tf32};
     return tensor_map_encode(map, dtype, matrix.data, &shape);
 }
 
@@ -178,23 +175,23 @@ template <typename P>
 static enum kg_status encode_a(CUtensorMap *map, uint32_t dtype, const struct gemm_matrix &a,
                                int64_t m, int64_t k)
 {
-    return P::A_K ? encode(map, dtype, a, m, k, P::BM, P::BK)
-                  : encode(map, dtype, a, k, m, P::BK, 64);
+    return P::A_K ? encode(map, dtype, a, m, k, P::BM, P::BK, dtype == KG_F32)
+                  : encode(map, dtype, a, k, m, P::BK, 64, 0);
 }
 
 template <typename P>
 static enum kg_status encode_b(CUtensorMap *map, uint32_t dtype, const struct gemm_matrix &b,
                                int64_t n, int64_t k)
 {
-    return P::B_K ? encode(map, dtype, b, n, k, P::B_SHARE, P::BK)
-                  : encode(map, dtype, b, k, n, P::BK, 64);
+    return P::B_K ? encode(map, dtype, b, n, k, P::B_SHARE, P::BK, dtype == KG_F32)
+                  : encode(map, dtype, b, k, n, P::BK, 64, 0);
 }
 
 template <typename P>
 static enum kg_status encode_c(CUtensorMap *map, uint32_t dtype, const struct gemm_matrix &c,
                                int64_t m, int64_t n)
 {
-    return encode(map, dtype, c, m, n, 64, PANEL_ROW_BYTES / (int)sizeof(typename P::T));
+    return encode(map, dtype, c, m, n, 64, PANEL_ROW_BYTES / (int)sizeof(typename P::T), 0);
 }
 
 template <typename P, bool BIAS_RELU> static enum kg_status launch(const struct gemm_call &call)

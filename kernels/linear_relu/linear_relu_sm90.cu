@@ -6,8 +6,8 @@
  *             capability 9.0. Lines of a view that are not, go to linear_relu_mma
  * Tiles, roles, shared memory and order are those of gemm/gemm_sm90.cu, a stage is 32 floats of k;
  *             where 64 x 32 tiles are one wave, linear_relu_small_sm90.cuh
- * Measured    359 us at 8192 x 4096 x 4096 fp16 (766 TFLOP/s; cuBLASLt fused 369), TF32 667 (412; 723);
- *             2.78 us at 256 x 512 x 256 fp16 (3.91), TF32 3.21 (5.98)
+ * Measured    359 us at 8192 x 4096 x 4096 fp16 (766 TFLOP/s; cuBLASLt fused 369), TF32 667 (412;
+ * 723); 2.78 us at 256 x 512 x 256 fp16 (3.91), TF32 3.21 (5.98)
  */
 #include "linear_relu.h"
 #include "linear_relu_op.h"
@@ -55,9 +55,7 @@ template <typename T> static enum kg_status launch_dtype(const struct gemm_call 
     if (status != KG_OK)
         return status;
     const int64_t blocks_k = gemm_blocks(call.k, tile_256<T>::BK);
-    const int64_t small =
-        gemm_blocks(call.m, linear_relu_small::BM) * gemm_blocks(call.n, SMALL_BN);
-    if (small <= sms && blocks_k <= linear_relu_small::MOST_BLOCKS)
+    if (linear_relu_small::fits<T, SMALL_BN>(call, sms))
         return linear_relu_small::launch<T, SMALL_BN>(call);
     return gemm_sm90_tile_of(call.m, call.n, blocks_k, sms) == GEMM_SM90_256
                ? gemm_sm90::launch<tile_256<T>, true>(call)

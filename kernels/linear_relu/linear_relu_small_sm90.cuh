@@ -5,10 +5,14 @@
  * Such a product is latency: launch, first byte, last store. So no ring and no roles: one thread
  * asks for everything at once, each 128 bytes of k with a barrier of their own, and one warpgroup
  * multiplies what has come.
+ *
+ * TRIPLE: fp32 by three TF32 products, see gemm/gemm_3xtf32_sm90.cuh. The threads write down what
+ * TF32 drops of each block of k while the one before is multiplied.
  */
 #ifndef KG_LINEAR_RELU_SMALL_SM90_CUH
 #define KG_LINEAR_RELU_SMALL_SM90_CUH
 
+#include "split_tf32.cuh"
 #include "../cuda/descriptor.cuh"
 #include "../cuda/launch.cuh"
 #include "../cuda/ptx_sm90.cuh"
@@ -19,7 +23,7 @@
 namespace linear_relu_small
 {
 
-constexpr int THREADS = 128, BM = 64, MOST_BLOCKS = 16; /* of k */
+constexpr int THREADS = 128, BM = 64, MOST_BLOCKS = 16, MOST_BLOCKS_TRIPLE = 9; /* of k */
 
 struct arguments {
     void *y;
@@ -28,13 +32,15 @@ struct arguments {
     int32_t m, n, blocks_k, tiles_n;
 };
 
-template <typename T, int BN> struct plan {
+/* Shared memory: barriers, room to turn halves, blocks of A and B, with TRIPLE the same again. */
+template <typename T, int BN, bool TRIPLE> struct plan {
     static constexpr int BK = PANEL_ROW_BYTES / (int)sizeof(T);
     static constexpr int A_BYTES = BM * PANEL_ROW_BYTES, B_BYTES = BN * PANEL_ROW_BYTES;
+    static constexpr int BLOCK_BYTES = A_BYTES + B_BYTES;
     static constexpr int OPERANDS = 1024 + (sizeof(T) == 2 ? BM * BN * 2 : 0);
     static constexpr int bytes(int blocks_k)
     {
-        return OPERANDS + blocks_k * (A_BYTES + B_BYTES);
+        return OPERANDS + blocks_k * BLOCK_BYTES * (TRIPLE ? 2 : 1);
     }
 };
 
@@ -58,15 +64,36 @@ __device__ __forceinline__ void store(float *y, int64_t leading, const float (&a
     }
 }
 
-template <typename T, int BN>
+/* What TF32 drops of a block, rounded to TF32 once the tensor core has truncated it. By all
+ * threads; then their products may read it. */
+template <int BYTES>
+__device__ __forceinline__ void write_dropped(const unsigned char *from, unsigned char *to)
+{
+    static_assert(BYTES % (16 * THREADS) == 0, "whole runs for each thread");
+#pragma unroll
+    for (int i = 0; i < BYTES / (16 * THREADS); i++) {
+        const int at = (i * THREADS + (int)threadIdx.x) * 16;
+        const float4 x = *(const float4 *)(from + at);
+        uint4 lo;
+        lo.x = __float_as_uint(split_tf32::dropped(x.x)) + 0x1000;
+        lo.y = __float_as_uint(split_tf32::dropped(x.y)) + 0x1000;
+        lo.z = __float_as_uint(split_tf32::dropped(x.z)) + 0x1000;
+        lo.w = __float_as_uint(split_tf32::dropped(x.w)) + 0x1000;
+        *(uint4 *)(to + at) = lo;
+    }
+    ptx::fence_async_shared();
+    __syncthreads();
+}
+
+template <typename T, int BN, bool TRIPLE>
 __global__ void __launch_bounds__(THREADS)
     kernel(const __grid_constant__ CUtensorMap map_x, const __grid_constant__ CUtensorMap map_w,
            const __grid_constant__ arguments p)
 {
     extern __shared__ __align__(1024) unsigned char shared[];
-    using sizes = plan<T, BN>;
+    using sizes = plan<T, BN, TRIPLE>;
     const uint32_t base = ptx::shared_address(shared);
-    const uint32_t a0 = base + sizes::OPERANDS, b0 = a0 + p.blocks_k * sizes::A_BYTES;
+    const uint32_t operands = base + sizes::OPERANDS;
     const int m0 = (int)blockIdx.x / p.tiles_n * BM, n0 = (int)blockIdx.x % p.tiles_n * BN;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
@@ -75,9 +102,10 @@ __global__ void __launch_bounds__(THREADS)
             ptx::mbarrier_init(base + k * 8, 1);
         ptx::fence_mbarrier_init();
         for (int k = 0; k < p.blocks_k; k++) {
-            ptx::mbarrier_arrive_expect(base + k * 8, sizes::A_BYTES + sizes::B_BYTES);
-            ptx::tma_load(a0 + k * sizes::A_BYTES, &map_x, base + k * 8, k * sizes::BK, m0);
-            ptx::tma_load(b0 + k * sizes::B_BYTES, &map_w, base + k * 8, k * sizes::BK, n0);
+            const uint32_t a = operands + k * sizes::BLOCK_BYTES;
+            ptx::mbarrier_arrive_expect(base + k * 8, sizes::BLOCK_BYTES);
+            ptx::tma_load(a, &map_x, base + k * 8, k * sizes::BK, m0);
+            ptx::tma_load(a + sizes::A_BYTES, &map_w, base + k * 8, k * sizes::BK, n0);
         }
     }
     float bias[BN / 4];
@@ -89,23 +117,54 @@ __global__ void __launch_bounds__(THREADS)
     }
     __syncthreads();
 
-    float acc[BN / 2];
-    const uint32_t a = uniform(descriptor_low(a0)), b = uniform(descriptor_low(b0));
+    float acc[BN / 2], sum[TRIPLE ? BN / 2 : 1], low[TRIPLE ? BN / 2 : 1];
+    const uint32_t a = uniform(descriptor_low(operands)), b = a + sizes::A_BYTES / 16;
+    constexpr uint32_t BLOCK = sizes::BLOCK_BYTES / 16, STEP = DESCRIPTOR_K_STEP;
+    if constexpr (TRIPLE) {
+#pragma unroll
+        for (int i = 0; i < BN / 2; i++)
+            sum[i] = low[i] = 0.0f;
+    }
 #pragma unroll 1
     for (int k = 0; k < p.blocks_k; k++) {
+        const uint32_t lo = p.blocks_k * BLOCK;
         ptx::mbarrier_wait(base + k * 8, 0);
+        if constexpr (TRIPLE) {
+            unsigned char *const block = shared + sizes::OPERANDS + k * sizes::BLOCK_BYTES;
+            write_dropped<sizes::BLOCK_BYTES>(block, block + p.blocks_k * sizes::BLOCK_BYTES);
+            ptx::keep(low);
+        }
         ptx::keep(acc);
         ptx::wgmma_fence();
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-            ptx::wgmma_ss<0, 0>(acc,
-                                descriptor(a + k * (sizes::A_BYTES / 16) + i * DESCRIPTOR_K_STEP),
-                                descriptor(b + k * (sizes::B_BYTES / 16) + i * DESCRIPTOR_K_STEP),
-                                k > 0 || i > 0, T());
+        for (int i = 0; i < 4; i++) {
+            const uint32_t at = k * BLOCK + i * STEP;
+            ptx::wgmma_ss<0, 0>(acc, descriptor(a + at), descriptor(b + at),
+                                i > 0 || (TRIPLE ? k % 2 : k) > 0, T());
+            if constexpr (TRIPLE) {
+                ptx::wgmma_ss<0, 0>(low, descriptor(a + at), descriptor(b + at + lo), 1, T());
+                ptx::wgmma_ss<0, 0>(low, descriptor(a + at + lo), descriptor(b + at), 1, T());
+            }
+        }
         ptx::wgmma_commit();
+        if constexpr (TRIPLE) {
+            if (k % 2 == 0 && k + 1 < p.blocks_k)
+                continue;
+            ptx::wgmma_wait<0>();
+            ptx::keep(acc);
+#pragma unroll
+            for (int i = 0; i < BN / 2; i++)
+                sum[i] += acc[i];
+        }
     }
     ptx::wgmma_wait<0>();
     ptx::keep(acc);
+    if constexpr (TRIPLE) {
+        ptx::keep(low);
+#pragma unroll
+        for (int i = 0; i < BN / 2; i++)
+            acc[i] = sum[i] + low[i];
+    }
 
     if constexpr (sizeof(T) == 4) {
 #pragma unroll
@@ -142,14 +201,15 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-template <typename T, int BN> static enum kg_status launch(const struct gemm_call &call)
+template <typename T, int BN, bool TRIPLE = false>
+static enum kg_status launch(const struct gemm_call &call)
 {
-    using sizes = plan<T, BN>;
+    using sizes = plan<T, BN, TRIPLE>;
     CUtensorMap x, w;
     const struct tensor_map_shape shape_x = {
-        2, {call.k, call.m}, {1, call.a.leading}, {sizes::BK, BM}, sizeof(T) == 4};
+        2, {call.k, call.m}, {1, call.a.leading}, {sizes::BK, BM}, sizeof(T) == 4 && !TRIPLE};
     const struct tensor_map_shape shape_w = {
-        2, {call.k, call.n}, {1, call.b.leading}, {sizes::BK, BN}, sizeof(T) == 4};
+        2, {call.k, call.n}, {1, call.b.leading}, {sizes::BK, BN}, sizeof(T) == 4 && !TRIPLE};
     enum kg_status status = tensor_map_encode(&x, call.dtype, call.a.data, &shape_x);
     if (status == KG_OK)
         status = tensor_map_encode(&w, call.dtype, call.b.data, &shape_w);
@@ -164,14 +224,26 @@ template <typename T, int BN> static enum kg_status launch(const struct gemm_cal
     p.blocks_k = (int32_t)gemm_blocks(call.k, sizes::BK);
     p.tiles_n = (int32_t)gemm_blocks(call.n, BN);
     const unsigned tiles = (unsigned)(gemm_blocks(call.m, BM) * p.tiles_n);
-    return launch_kernel(kernel<T, BN>, dim3(tiles), dim3(THREADS), sizes::bytes(p.blocks_k),
-                         call.stream, x, w, p);
+    return launch_kernel(kernel<T, BN, TRIPLE>, dim3(tiles), dim3(THREADS),
+                         sizes::bytes(p.blocks_k), call.stream, x, w, p);
 }
 
-template <typename T, int BN> static enum kg_status prepare()
+template <typename T, int BN, bool TRIPLE = false> static enum kg_status prepare()
 {
     const enum kg_status status = tensor_map_open();
-    return status == KG_OK ? allow_shared(kernel<T, BN>, plan<T, BN>::bytes(MOST_BLOCKS)) : status;
+    return status == KG_OK
+               ? allow_shared(kernel<T, BN, TRIPLE>,
+                              plan<T, BN, TRIPLE>::bytes(TRIPLE ? MOST_BLOCKS_TRIPLE : MOST_BLOCKS))
+               : status;
+}
+
+/* Whether the tiles are one wave and all of K fits. */
+template <typename T, int BN, bool TRIPLE = false>
+static bool fits(const struct gemm_call &call, int64_t sms)
+{
+    return gemm_blocks(call.m, BM) * gemm_blocks(call.n, BN) <= sms &&
+           gemm_blocks(call.k, plan<T, BN, TRIPLE>::BK) <=
+               (TRIPLE ? MOST_BLOCKS_TRIPLE : MOST_BLOCKS);
 }
 
 } // namespace linear_relu_small

@@ -1,4 +1,5 @@
 /* api_alerts.c: GET and POST of alerts; see api.h and api_write.h. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +15,6 @@
 
 /* ---- the list ---- */
 
-struct page {
-    struct call *call;
-    int64_t n, limit, last;
-};
-
 static void put_alert(struct emit *e, const struct store_alert *row)
 {
     emit_row_begin(e);
@@ -29,9 +25,8 @@ static void put_alert(struct emit *e, const struct store_alert *row)
 static bool list_row(void *context, const struct store_alert *row)
 {
     struct page *p = context;
-    if (p->n++ == p->limit)
+    if (!page_takes(p, "%" PRId64, row->id))
         return false;
-    p->last = row->id;
     put_alert(&p->call->emit, row);
     return true;
 }
@@ -66,20 +61,14 @@ enum gate_status get_alerts(struct call *c)
     struct page page = {.call = c};
     int64_t before;
     if (!take_format(c) || !take_filter(c, &filter) ||
-        !take_number(c, "limit", ALERTS_DEFAULT, 1, ALERTS_MAX, &page.limit) ||
+        !take_limit(&page, ALERTS_DEFAULT, ALERTS_MAX) ||
         !take_number(c, "after", INT64_MAX, 1, INT64_MAX, &before))
         return GATE_OK;
     list_open(c, "alerts");
     enum gate_status status =
         store_alerts(c->store, &filter, before, page.limit + 1, list_row, &page, &c->err);
-    if (list_rows_end(c)) {
-        char next[24] = "";
-        if (page.n > page.limit)
-            snprintf(next, sizeof(next), "%lld", (long long)page.last);
-        list_next(c, next);
-        if (status == GATE_OK)
-            status = put_counts(c, &filter);
-    }
+    if (page_end(&page) && status == GATE_OK)
+        status = put_counts(c, &filter);
     if (list_lacks_header(c))
         put_alert(&c->emit, &(struct store_alert){.case_id = "",
                                                   .device_model = "",
@@ -137,7 +126,7 @@ static bool no_alert(struct reply *reply)
 
 static int64_t id_of(const char *rest)
 {
-    return strlen(rest) <= 18 ? parse_count(rest, '\0', NULL) : -1;
+    return strlen(rest) <= 18 ? parse_count(rest) : -1;
 }
 
 enum gate_status get_alert(struct call *c)

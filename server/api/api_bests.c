@@ -1,5 +1,5 @@
 /* api_bests.c: what runs were held against, and how that changed; see api.h. */
-#include <stdio.h>
+#include <inttypes.h>
 
 #include "api_call.h"
 #include "store/store_best.h"
@@ -23,18 +23,11 @@ static void put_best(struct emit *e, const struct store_best *row)
     emit_row_end(e);
 }
 
-struct best_page {
-    struct call *call;
-    int64_t n, limit;
-    char next[API_MAX_KEY + 1]; /* of the last row */
-};
-
 static bool best_row(void *context, const struct store_best *row)
 {
-    struct best_page *p = context;
-    if (p->n++ == p->limit)
+    struct page *p = context;
+    if (!page_takes(p, "%s,%s", row->case_id, row->device_model))
         return false;
-    snprintf(p->next, sizeof(p->next), "%s,%s", row->case_id, row->device_model);
     put_best(&p->call->emit, row);
     return true;
 }
@@ -42,13 +35,12 @@ static bool best_row(void *context, const struct store_best *row)
 enum gate_status get_bests(struct call *c)
 {
     const char *device;
-    struct best_page page = {.call = c};
+    struct page page = {.call = c};
     char text[API_MAX_KEY + 1];
     const char *parts[2];
     bool found;
     if (!take_format(c) || !take_device(c, false, &device) ||
-        !take_number(c, "limit", BESTS_DEFAULT, 1, BESTS_MAX, &page.limit) ||
-        !take_key(c, text, parts, 2, &found))
+        !take_limit(&page, BESTS_DEFAULT, BESTS_MAX) || !take_key(c, text, parts, 2, &found))
         return GATE_OK;
     struct store_best_key after = {0};
     if (found)
@@ -56,8 +48,7 @@ enum gate_status get_bests(struct call *c)
     list_open(c, "bests");
     enum gate_status status =
         store_bests(c->store, device, after, page.limit + 1, best_row, &page, &c->err);
-    if (list_rows_end(c))
-        list_next(c, page.n > page.limit ? page.next : "");
+    page_end(&page);
     if (list_lacks_header(c))
         put_best(&c->emit, &(struct store_best){0});
     list_close(c);
@@ -65,13 +56,6 @@ enum gate_status get_bests(struct call *c)
 }
 
 /* ---- the log ---- */
-
-struct page {
-    struct call *call;
-    int64_t n;
-    int64_t limit;
-    int64_t last;
-};
 
 static void put_change(struct emit *e, const struct store_best_change *row)
 {
@@ -90,9 +74,8 @@ static void put_change(struct emit *e, const struct store_best_change *row)
 static bool change_row(void *context, const struct store_best_change *row)
 {
     struct page *p = context;
-    if (p->n++ == p->limit)
+    if (!page_takes(p, "%" PRId64, row->id))
         return false;
-    p->last = row->id;
     put_change(&p->call->emit, row);
     return true;
 }
@@ -117,18 +100,12 @@ enum gate_status get_best_log(struct call *c)
     struct page page = {.call = c};
     int64_t before;
     if (!take_format(c) || !take_case(c, false, &case_id) ||
-        !take_device(c, case_id != NULL, &device) ||
-        !take_number(c, "limit", LOG_DEFAULT, 1, LOG_MAX, &page.limit) ||
+        !take_device(c, case_id != NULL, &device) || !take_limit(&page, LOG_DEFAULT, LOG_MAX) ||
         !take_number(c, "after", INT64_MAX, 1, INT64_MAX, &before))
         return GATE_OK;
     list_open(c, "log");
     enum gate_status status = read_log(&page, device, case_id, before);
-    if (list_rows_end(c)) {
-        char next[24] = "";
-        if (page.n > page.limit)
-            snprintf(next, sizeof(next), "%lld", (long long)page.last);
-        list_next(c, next);
-    }
+    page_end(&page);
     if (list_lacks_header(c))
         put_change(&c->emit, &(struct store_best_change){0});
     list_close(c);

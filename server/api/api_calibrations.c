@@ -1,6 +1,5 @@
 /* api_calibrations.c: what the machines could tell; see api.h. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "api_call.h"
 #include "store/store_calibration.h"
@@ -76,18 +75,11 @@ static void put_calibration(struct call *c, const struct store_calibration *row)
     emit_row_end(e);
 }
 
-struct page {
-    struct call *call;
-    int64_t n, limit;
-    char next[48]; /* of the last row */
-};
-
 static bool calibration_row(void *context, const struct store_calibration *row)
 {
     struct page *p = context;
-    if (p->n++ == p->limit)
+    if (!page_takes(p, "%" PRId64 ",%" PRId64, row->time_ms, row->id))
         return false;
-    snprintf(p->next, sizeof(p->next), "%" PRId64 ",%" PRId64, row->time_ms, row->id);
     put_calibration(p->call, row);
     return p->call->status == GATE_OK;
 }
@@ -102,8 +94,8 @@ static bool take_calibration_key(struct call *c, struct store_calibration_key *k
         return false;
     if (!found)
         return true;
-    key->time_ms = parse_count(parts[0], '\0', NULL);
-    key->id = parse_count(parts[1], '\0', NULL);
+    key->time_ms = parse_count(parts[0]);
+    key->id = parse_count(parts[1]);
     if (key->time_ms >= 0 && key->id >= 0)
         return true;
     refuse_after(c);
@@ -116,14 +108,13 @@ enum gate_status get_calibrations(struct call *c)
     struct store_calibration_key after;
     struct page page = {.call = c};
     if (!take_format(c) || !take_device(c, false, &device) ||
-        !take_number(c, "limit", CALIBRATIONS_DEFAULT, 1, CALIBRATIONS_MAX, &page.limit) ||
+        !take_limit(&page, CALIBRATIONS_DEFAULT, CALIBRATIONS_MAX) ||
         !take_calibration_key(c, &after))
         return GATE_OK;
     list_open(c, "calibrations");
     enum gate_status status = store_calibrations(c->store, device, after, page.limit + 1,
                                                  calibration_row, &page, &c->err);
-    if (list_rows_end(c))
-        list_next(c, page.n > page.limit ? page.next : "");
+    page_end(&page);
     if (list_lacks_header(c))
         put_calibration(c, &(struct store_calibration){0});
     list_close(c);

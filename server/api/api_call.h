@@ -63,9 +63,8 @@ bool take_key(struct call *c, char text[API_MAX_KEY + 1], const char **parts, in
 /* The problem of an `after` that was not a `next`. */
 void refuse_after(struct call *c);
 
-/* Decimal digits only, from 0 up, then `end`; -1: anything else. `rest`: NULL, or where to put the
- * address of `end`. */
-int64_t parse_count(const char *s, char end, const char **rest);
+/* Decimal digits only, from 0 up; -1: anything else. */
+int64_t parse_count(const char *s);
 
 /* ---- lists: api_list.c ---- */
 
@@ -80,9 +79,20 @@ bool take_format(struct call *c);
  */
 void list_open(struct call *c, const char *name);
 bool list_rows_end(struct call *c);
-void list_next(struct call *c, const char *next); /* "": this was the last page */
 bool list_lacks_header(struct call *c);
 void list_close(struct call *c);
+
+/* A page of a list. One row more than `limit` is asked for, which tells that there is another. */
+struct page {
+    struct call *call;
+    int64_t n, limit;
+    char next[API_MAX_KEY + 1]; /* the key of its last row, for take_key() */
+};
+bool take_limit(struct page *p, int64_t otherwise, int64_t max);
+/* Is there room for the row of this key? */
+bool page_takes(struct page *p, const char *key, ...) __attribute__((format(printf, 2, 3)));
+/* list_rows_end() with the member `next`. */
+bool page_end(struct page *p);
 
 /* ---- parts of answers ---- */
 

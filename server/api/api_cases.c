@@ -137,7 +137,7 @@ enum gate_status get_cases(struct call *c)
         for (int i = 0; i < STORE_N_VERDICTS; i++)
             emit_integer_member(&c->emit, store_verdict_name(i), page.counts[i]);
         emit_close(&c->emit, '}');
-        list_next(c, page.next);
+        emit_known_string(&c->emit, "next", page.next);
     }
     if (list_lacks_header(c))
         put_case(&c->emit, &(struct store_case){0}, 0);

@@ -16,28 +16,11 @@
 #include "store/run_rows.h"
 #include "store/store_pack.h"
 
-/*
- * Of the tree of a document. Mostly there is never more of it than one case, with 300 values where
- * it has four arms in ten processes, for its samples are one string; but a document may have its
- * policy, which cases are held against, behind them.
- */
-#define MAX_TREE_BYTES ((size_t)160 << 20)
-
 struct ingest {
-    struct buf text;       /* inflated; empty when the body was not gzip */
-    struct json_pool pool; /* of what follows */
-    const cJSON *document; /* without its cases */
-    struct run_rows rows;  /* what is stored of these */
+    struct buf text; /* inflated; empty when the body was not gzip */
+    cJSON *document;
+    struct run_rows rows; /* what is stored of its cases */
     struct store_packed packed;
-};
-
-/* The cases of a document, while they come. */
-struct checking {
-    struct ingest *ingest;
-    struct run_check check;
-    size_t n;
-    struct schema_fault fault; /* the first, by the schema */
-    bool is_faulty, failed;    /* failed: out of memory */
 };
 
 static struct schema *run_schema;
@@ -56,69 +39,30 @@ static bool refuse(struct api_write *w, unsigned status, const char *path, const
     return false;
 }
 
-/* Checks a case and takes what is stored of it. */
-static void take_case(void *context, const cJSON *document, const cJSON *one_case)
+/* About what cJSON takes for a value: the node, its texts, and what malloc() adds to each. */
+static size_t tree_bytes(const cJSON *value)
 {
-    struct checking *k = context;
-    if (k->is_faulty || k->failed)
-        return;
-    if (!schema_check_element(run_schema, "cases", k->n++, one_case, &k->fault)) {
-        k->is_faulty = true;
-        return;
-    }
-    const struct run_case *row = run_rows_add(&k->ingest->rows, one_case);
-    k->failed = !row;
-    if (row)
-        run_check_case(&k->check, document, one_case, row->id);
-}
-
-/* What is wrong with the head of a document is told before what is with a case. */
-static bool is_right(struct checking *k, struct schema_fault *fault)
-{
-    if (!schema_check(run_schema, k->ingest->document, fault))
-        return false;
-    if (k->is_faulty)
-        *fault = k->fault;
-    return !k->is_faulty && run_check_end(&k->check, k->ingest->document, fault);
-}
-
-static enum gate_status read_cases(const struct api_write *w, struct checking *k,
-                                   struct gate_error *err)
-{
-    const struct json_elements cases = {"cases", "policy", take_case, k};
-    struct ingest *in = k->ingest;
-    const cJSON *one_case = NULL;
-    enum gate_status status = json_parse_elements("document", w->body, w->len, GATE_USAGE,
-                                                  &in->pool, &cases, &in->document, err);
-    cJSON_ArrayForEach (one_case, json_member(in->document, "cases"))
-        take_case(k, in->document, one_case);
-    return status;
-}
-
-static bool check(struct api_write *w, struct checking *k)
-{
-    struct gate_error err = {0};
-    struct schema_fault fault;
-    enum gate_status status = read_cases(w, k, &err);
-    if (k->ingest->pool.full)
-        return refuse(w, 413, "", "the document has too many values");
-    if (status != GATE_OK)
-        return refuse(w, 400, "", err.message);
-    if (k->failed || k->check.failed)
-        return refuse(w, 503, "", "the server is out of memory");
-    return is_right(k, &fault) || refuse(w, 400, fault.pointer, fault.message);
+    size_t bytes = sizeof(*value) + 48;
+    const cJSON *item = NULL;
+    if (cJSON_IsString(value))
+        bytes += strlen(value->valuestring);
+    cJSON_ArrayForEach (item, value)
+        bytes += tree_bytes(item);
+    return bytes;
 }
 
 static bool parse(struct api_write *w, struct ingest *in)
 {
-    struct checking k = {.ingest = in};
-    in->pool.max_bytes = MAX_TREE_BYTES;
-    run_rows_begin(&in->rows, &in->pool);
-    run_check_begin(&k.check, clock_wall_ms());
-    bool good = check(w, &k);
-    run_check_release(&k.check);
-    w->state_bytes = w->len + in->pool.bytes;
-    return good;
+    struct gate_error err = {0};
+    struct schema_fault fault;
+    if (json_parse("document", w->body, w->len, GATE_USAGE, &in->document, &err) != GATE_OK)
+        return refuse(w, err.status == GATE_INTERNAL ? 503 : 400, "", err.message);
+    w->state_bytes = w->len + tree_bytes(in->document);
+    if (!schema_check(run_schema, in->document, &fault) ||
+        !run_check(in->document, clock_wall_ms(), &fault))
+        return refuse(w, 400, fault.pointer, fault.message);
+    return run_rows_read(&in->rows, in->document) ||
+           refuse(w, 503, "", "the server is out of memory");
 }
 
 static bool pack(struct api_write *w, struct ingest *in, const char *body, size_t len)
@@ -176,6 +120,13 @@ static void say_stored(struct api_write *w, const char *uuid, bool created)
     w->counts = created ? METRIC_RUNS_STORED : METRIC_RUNS_REPEATED;
 }
 
+static void forget_document(struct ingest *in)
+{
+    run_rows_release(&in->rows);
+    cJSON_Delete(in->document);
+    in->document = NULL;
+}
+
 static enum gate_status store_run(struct api_write *w, struct store *store, struct gate_error *err)
 {
     struct ingest *in = w->state;
@@ -194,7 +145,7 @@ static enum gate_status store_run(struct api_write *w, struct store *store, stru
         refuse(w, 409, "/uuid", "there is a run of this uuid already, and it is another document");
     else
         say_stored(w, uuid, outcome == STORE_PUT_CREATED);
-    json_pool_release(&in->pool); /* not only when the answer is sent: the next one may wait */
+    forget_document(in); /* not only when the answer is sent: the next one may wait */
     return GATE_OK;
 }
 
@@ -203,7 +154,7 @@ static void release_run(struct api_write *w)
     struct ingest *in = w->state;
     if (!in)
         return;
-    json_pool_release(&in->pool);
+    forget_document(in);
     store_packed_release(&in->packed);
     buf_release(&in->text);
     free(in);

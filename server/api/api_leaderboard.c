@@ -1,6 +1,5 @@
 /* api_leaderboard.c: the lowest verified p50 of each provider; see api.h. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "api_call.h"
 
@@ -26,19 +25,12 @@ static void put_leader(struct emit *e, const struct store_leader *row)
     emit_row_end(e);
 }
 
-struct page {
-    struct call *call;
-    int64_t n, limit;
-    char next[API_MAX_KEY + 1]; /* of the last row */
-};
-
 static bool leader_row(void *context, const struct store_leader *row)
 {
     struct page *p = context;
-    if (p->n++ == p->limit)
+    if (!page_takes(p, "%s,%s,%" PRId64 ",%s", row->case_id, row->device_model, row->p50_ps,
+                    row->provider))
         return false;
-    snprintf(p->next, sizeof(p->next), "%s,%s,%" PRId64 ",%s", row->case_id, row->device_model,
-             row->p50_ps, row->provider);
     put_leader(&p->call->emit, row);
     return true;
 }
@@ -53,8 +45,7 @@ static bool take_leader_key(struct call *c, char text[API_MAX_KEY + 1],
         return false;
     if (!found)
         return true;
-    *key =
-        (struct store_leader_key){parts[0], parts[1], parse_count(parts[2], '\0', NULL), parts[3]};
+    *key = (struct store_leader_key){parts[0], parts[1], parse_count(parts[2]), parts[3]};
     if (key->p50_ps > 0)
         return true;
     refuse_after(c);
@@ -69,14 +60,12 @@ enum gate_status get_leaderboard(struct call *c)
     struct page page = {.call = c};
     char text[API_MAX_KEY + 1];
     if (!take_format(c) || !take_branch(c, &branch) || !take_device(c, false, &device) ||
-        !take_number(c, "limit", LEADERS_DEFAULT, 1, LEADERS_MAX, &page.limit) ||
-        !take_leader_key(c, text, &after))
+        !take_limit(&page, LEADERS_DEFAULT, LEADERS_MAX) || !take_leader_key(c, text, &after))
         return GATE_OK;
     list_open(c, "leaders");
     enum gate_status status = store_leaderboard(c->store, branch, device, after, page.limit + 1,
                                                 leader_row, &page, &c->err);
-    if (list_rows_end(c))
-        list_next(c, page.n > page.limit ? page.next : "");
+    page_end(&page);
     if (list_lacks_header(c))
         put_leader(&c->emit, &(struct store_leader){0});
     list_close(c);

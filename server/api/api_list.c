@@ -1,4 +1,6 @@
 /* api_list.c: lists as JSON, as rows and as CSV; see api_call.h. */
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api_call.h"
@@ -38,9 +40,28 @@ bool list_rows_end(struct call *c)
     return c->emit.form == EMIT_JSON;
 }
 
-void list_next(struct call *c, const char *next)
+bool take_limit(struct page *p, int64_t otherwise, int64_t max)
 {
-    emit_known_string(&c->emit, "next", next);
+    return take_number(p->call, "limit", otherwise, 1, max, &p->limit);
+}
+
+bool page_takes(struct page *p, const char *key, ...)
+{
+    va_list args;
+    if (p->n++ == p->limit)
+        return false;
+    va_start(args, key);
+    vsnprintf(p->next, sizeof(p->next), key, args);
+    va_end(args);
+    return true;
+}
+
+bool page_end(struct page *p)
+{
+    bool takes_members = list_rows_end(p->call);
+    if (takes_members)
+        emit_known_string(&p->call->emit, "next", p->n > p->limit ? p->next : "");
+    return takes_members;
 }
 
 bool list_lacks_header(struct call *c)

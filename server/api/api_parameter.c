@@ -119,25 +119,21 @@ bool take_key(struct call *c, char text[API_MAX_KEY + 1], const char **parts, in
     return false;
 }
 
-int64_t parse_count(const char *s, char end, const char **rest)
+int64_t parse_count(const char *s)
 {
     char *stop;
     if (*s < '0' || *s > '9')
         return -1;
     errno = 0;
     long long value = strtoll(s, &stop, 10);
-    if (errno != 0 || *stop != end)
-        return -1;
-    if (rest)
-        *rest = stop;
-    return value;
+    return errno != 0 || *stop != '\0' ? -1 : value;
 }
 
 bool take_number(struct call *c, const char *parameter, int64_t otherwise, int64_t min, int64_t max,
                  int64_t *out)
 {
     const char *text = request_parameter(c->request, parameter);
-    *out = text ? parse_count(text, '\0', NULL) : otherwise;
+    *out = text ? parse_count(text) : otherwise;
     if (*out >= min && *out <= max)
         return true;
     reply_problem(c->reply, 400, "The parameter '%s' must be a number from %lld to %lld.",

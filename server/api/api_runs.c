@@ -1,5 +1,5 @@
 /* api_runs.c: the list of runs, and the document of one; see api.h. */
-#include <stdio.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "api_call.h"
@@ -8,15 +8,6 @@
 
 #define RUNS_DEFAULT 50
 #define RUNS_MAX 500
-
-/* A page of the list. */
-struct page {
-    struct call *call;
-    int64_t n_rows;
-    int64_t limit;
-    int64_t last_ms;
-    char last_uuid[40];
-};
 
 void put_run_members(struct emit *e, const struct store_run *r)
 {
@@ -56,30 +47,25 @@ static void put_run(struct emit *e, const struct store_run *r)
 static bool run_row(void *context, const struct store_run *row)
 {
     struct page *p = context;
-    if (p->n_rows == p->limit) {
-        p->n_rows++; /* there is a next page */
+    if (!page_takes(p, "%" PRId64 ",%s", row->time_ms, row->uuid))
         return false;
-    }
-    p->n_rows++;
-    p->last_ms = row->time_ms;
-    snprintf(p->last_uuid, sizeof(p->last_uuid), "%s", row->uuid);
     put_run(&p->call->emit, row);
     return true;
 }
 
-/* "<time_ms>.<uuid>", the last row of the page before. */
-static bool take_after(struct call *c, struct store_run_key *after)
+static bool take_run_key(struct call *c, char text[API_MAX_KEY + 1], struct store_run_key *after)
 {
-    const char *text = request_parameter(c->request, "after");
-    const char *uuid = NULL;
+    const char *parts[2];
+    bool found;
     *after = (struct store_run_key){INT64_MAX, ""};
-    if (!text)
+    if (!take_key(c, text, parts, 2, &found))
+        return false;
+    if (!found)
         return true;
-    after->time_ms = parse_count(text, '.', &uuid);
-    if (after->time_ms >= 0 && strlen(uuid) == 37 && strspn(uuid + 1, "0123456789abcdef-") == 36) {
-        after->uuid = uuid + 1;
+    *after = (struct store_run_key){parse_count(parts[0]), parts[1]};
+    if (after->time_ms >= 0 && strlen(after->uuid) == 36 &&
+        strspn(after->uuid, "0123456789abcdef-") == 36)
         return true;
-    }
     refuse_after(c);
     return false;
 }
@@ -89,21 +75,16 @@ enum gate_status get_runs(struct call *c)
     struct store_run_key after;
     struct store_run_filter filter;
     struct page page = {.call = c};
+    char text[API_MAX_KEY + 1];
     if (!take_format(c) || !take_device(c, false, &filter.device_model) ||
         !take_commit(c, &filter.commit) || !take_branch(c, &filter.branch) ||
-        !take_verdict(c, &filter.verdict) ||
-        !take_number(c, "limit", RUNS_DEFAULT, 1, RUNS_MAX, &page.limit) || !take_after(c, &after))
+        !take_verdict(c, &filter.verdict) || !take_limit(&page, RUNS_DEFAULT, RUNS_MAX) ||
+        !take_run_key(c, text, &after))
         return GATE_OK;
     list_open(c, "runs");
-    /* One more than is shown tells whether there is a next page. */
     enum gate_status status =
         store_runs(c->store, &filter, after, page.limit + 1, run_row, &page, &c->err);
-    if (list_rows_end(c)) {
-        char next[80] = "";
-        if (page.n_rows > page.limit)
-            snprintf(next, sizeof(next), "%lld.%s", (long long)page.last_ms, page.last_uuid);
-        list_next(c, next);
-    }
+    page_end(&page);
     if (list_lacks_header(c))
         put_run(&c->emit, &(struct store_run){0});
     list_close(c);

@@ -183,7 +183,7 @@ static struct place place_of(const char *name)
     return p;
 }
 
-int artifacts_find(const struct artifacts *a, const char *name, uint64_t *size)
+static int find(const struct artifacts *a, const char *name, uint64_t *size)
 {
     struct stat st;
     struct place place = place_of(name);
@@ -289,7 +289,7 @@ enum artifact_result artifact_finish(struct artifact_put *p, struct gate_error *
 {
     enum artifact_result result = ARTIFACT_STORED;
     uint64_t size;
-    int existing = artifacts_find(p->artifacts, p->name, &size);
+    int existing = find(p->artifacts, p->name, &size);
     if (existing >= 0) {
         close(existing);
         result = ARTIFACT_EXISTED;
@@ -366,7 +366,7 @@ static bool is_whole(struct artifacts *a, int fd, const char *name)
 
 int artifacts_find_whole(struct artifacts *a, const char *name, uint64_t *size, bool *damaged)
 {
-    int fd = artifacts_find(a, name, size);
+    int fd = find(a, name, size);
     *damaged = fd >= 0 && !is_whole(a, fd, name);
     if (!*damaged)
         return fd;
@@ -382,7 +382,7 @@ static void check_one(const struct artifacts *a, const char *folder, const char 
         fn(context, name, "does not belong into this folder");
         return;
     }
-    int fd = artifacts_find(a, name, &size);
+    int fd = find(a, name, &size);
     if (fd < 0)
         fn(context, name, "cannot be opened as a regular file");
     else if (!hash_is(fd, name))

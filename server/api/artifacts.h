@@ -29,11 +29,9 @@ void artifacts_clean(struct artifacts *a);
 
 bool artifacts_is_name(const char *name);
 
-/* A descriptor to read it, the caller's; -1: there is none. */
-int artifacts_find(const struct artifacts *a, const char *name, uint64_t *size);
-
-/* The same, for who wants its bytes: they are held against the name, once as long as nobody touches
- * the file (a few milliseconds a megabyte). -1 as well where they are others: *damaged then. */
+/* A descriptor to read it, the caller's; -1: there is none. Its bytes are compared with the name,
+ * once as long as nobody touches the file (a few milliseconds a megabyte). -1 as well where they
+ * are others: *damaged then. */
 int artifacts_find_whole(struct artifacts *a, const char *name, uint64_t *size, bool *damaged);
 
 /* Free bytes where the artifacts lie; -1: not known. */

@@ -13,7 +13,7 @@
 
 #define REPLY_MAX_BODY ((size_t)80 << 20)
 
-/* 16 hex digits of a SHA-256 in quotes, with "-gz" behind them for gzip's bytes; or "". */
+/* 16 hex digits in quotes, with "-gz" behind them for gzip's bytes; or "". */
 struct etag {
     char text[24];
 };

@@ -71,21 +71,6 @@ static int64_t count(struct reader *r, const char *key)
     return x >= 0.0 && x < 9e15 && floor(x) == x ? (int64_t)x : -1;
 }
 
-/* Kept in the pool. Mostly it is what the case before has in the same place. */
-static bool keep(struct run_rows *r, const char **text, const char *before)
-{
-    size_t size = strlen(*text) + 1;
-    if (before && strcmp(before, *text) == 0) {
-        *text = before;
-        return true;
-    }
-    char *copy = json_pool_take(r->pool, size);
-    if (copy)
-        memcpy(copy, *text, size);
-    *text = copy;
-    return copy != NULL;
-}
-
 /* ---- arms ---- */
 
 static double median_control_ns(const cJSON *processes)
@@ -169,17 +154,6 @@ static void find_peer(struct run_case *c)
     }
 }
 
-static bool keep_arms(struct run_rows *r, struct run_case *c, const struct run_case *before)
-{
-    for (size_t i = 0; i < c->n_arms; i++) {
-        const struct run_arm *same = before && i < before->n_arms ? &before->arms[i] : NULL;
-        if (!keep(r, &c->arms[i].provider, same ? same->provider : NULL) ||
-            !keep(r, &c->arms[i].kernel, same ? same->kernel : NULL))
-            return false;
-    }
-    return true;
-}
-
 /* ---- cases ---- */
 
 static void read_best(struct run_best *best, const cJSON *item)
@@ -192,7 +166,6 @@ static void read_best(struct run_best *best, const cJSON *item)
     best->made_by = text(&r, "made_by");
 }
 
-/* Texts are still the document's. */
 static void read_case(struct run_case *c, const cJSON *one_case)
 {
     struct reader r = read_object(one_case);
@@ -218,47 +191,38 @@ static void read_case(struct run_case *c, const cJSON *one_case)
         c->best_p50_ns = c->best.p50_ns;
 }
 
-static bool keep_texts(struct run_rows *r, struct run_case *c)
-{
-    const struct run_case *before = r->last;
-    return keep(r, &c->id, NULL) && keep(r, &c->op, before ? before->op : NULL) &&
-           keep(r, &c->dtype, before ? before->dtype : NULL) &&
-           keep(r, &c->reason, before ? before->reason : NULL) &&
-           keep(r, &c->best.commit, before ? before->best.commit : NULL) &&
-           keep(r, &c->best.made_by, before ? before->best.made_by : NULL) &&
-           keep_arms(r, c, before);
-}
-
-void run_rows_begin(struct run_rows *r, struct json_pool *pool)
-{
-    *r = (struct run_rows){.pool = pool};
-}
-
-const struct run_case *run_rows_add(struct run_rows *r, const cJSON *one_case)
+static bool add(struct run_rows *r, const cJSON *one_case)
 {
     size_t n_arms = (size_t)cJSON_GetArraySize(json_member(one_case, "arms"));
-    struct run_case *c = json_pool_take(r->pool, sizeof(*c) + n_arms * sizeof(c->arms[0]));
+    struct run_case *c = calloc(1, sizeof(*c) + n_arms * sizeof(c->arms[0]));
     if (!c)
-        return NULL;
-    *c = (struct run_case){.next = NULL};
+        return false;
     read_case(c, one_case);
-    if (!keep_texts(r, c))
-        return NULL;
     find_peer(c);
     *(r->last ? &r->last->next : &r->first) = c;
     r->last = c;
     r->n++;
     if (c->verdict >= 0)
         r->n_verdicts[c->verdict]++;
-    return c;
+    return true;
 }
 
-bool run_rows_add_all(struct run_rows *r, const cJSON *document)
+bool run_rows_read(struct run_rows *r, const cJSON *document)
 {
     const cJSON *one_case = NULL;
+    *r = (struct run_rows){.n = 0};
     cJSON_ArrayForEach (one_case, json_member(document, "cases")) {
-        if (!run_rows_add(r, one_case))
+        if (!add(r, one_case))
             return false;
     }
     return true;
+}
+
+void run_rows_release(struct run_rows *r)
+{
+    for (struct run_case *c = r->first, *next; c; c = next) {
+        next = c->next;
+        free(c);
+    }
+    *r = (struct run_rows){.n = 0};
 }

@@ -1,6 +1,5 @@
 /*
- * run_rows.h: what the tables take of the cases of a run document, so that their tree, which is
- * twenty times as large, need not stay until they are written.
+ * run_rows.h: what the tables take of the cases of a run document. Texts are the document's.
  */
 #ifndef SERVER_STORE_RUN_ROWS_H
 #define SERVER_STORE_RUN_ROWS_H
@@ -56,18 +55,13 @@ struct run_case {
 };
 
 struct run_rows {
-    struct json_pool *pool; /* of the cases and their texts */
     struct run_case *first, *last;
     size_t n;
     int n_verdicts[STORE_N_VERDICTS]; /* by their places */
 };
 
-void run_rows_begin(struct run_rows *r, struct json_pool *pool);
-
-/* Takes what there is to take of a case that schema_check() accepted. NULL when memory is short. */
-const struct run_case *run_rows_add(struct run_rows *r, const cJSON *one_case);
-
-/* The same for all cases of a document; false when memory is short. */
-bool run_rows_add_all(struct run_rows *r, const cJSON *document);
+/* Of a document that schema_check() accepted; false when memory is short. To be released. */
+bool run_rows_read(struct run_rows *r, const cJSON *document);
+void run_rows_release(struct run_rows *r);
 
 #endif

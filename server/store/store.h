@@ -1,11 +1,11 @@
 /*
  * store.h: the history, one SQLite file.
  *
- * `gate` writes it, `gate-server` reads it. One process writes at a time; readers go on beside it
- * (WAL). A run is stored whole in one transaction or not at all. The run document is kept as it
- * came, and its numbers again in columns that the queries need. Every row handed to a callback is
- * valid during that call only, and the callback must not use the same store. A callback that
- * returns false ends the query, which then succeeds.
+ * `gate` and `gate-server` both write it, one process at a time; readers go on beside that (WAL). A
+ * run is stored whole in one transaction or not at all. The run document is kept as it came, and
+ * its numbers again in columns that the queries need. Every row handed to a callback is valid
+ * during that call only, and the callback must not use the same store. A callback that returns
+ * false ends the query, which then succeeds.
  */
 #ifndef SERVER_STORE_STORE_H
 #define SERVER_STORE_STORE_H
@@ -51,7 +51,7 @@ enum gate_status store_put_run(struct store *s, const cJSON *document, const cha
                                bool *existed, struct gate_error *err);
 
 /*
- * The same in steps, so that the longer ones, run_rows_add() and store_pack(), need not hold up
+ * The same in steps, so that the longer ones, run_rows_read() and store_pack(), need not hold up
  * other writers. The document's cases are those of `rows`, and need not be in its tree.
  */
 enum store_put_outcome {

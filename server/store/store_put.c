@@ -86,6 +86,33 @@ static enum gate_status find_run(const struct put *p)
     return status;
 }
 
+/* Says which case an error is of, and refuses what the tables could not tell apart. */
+static enum gate_status name_case(const struct put *p, const struct run_case *c,
+                                  enum gate_status status)
+{
+    if (status == GATE_OK)
+        return status;
+    if (sqlite3_extended_errcode(p->store->db) == SQLITE_CONSTRAINT_PRIMARYKEY)
+        return gate_fail(p->err, GATE_IO, "run %s has the case '%s' twice", p->uuid, c->id);
+    gate_fail_context(p->err, "run %s, case '%s'", p->uuid, c->id);
+    return status;
+}
+
+static enum gate_status put_cases(const struct put *p)
+{
+    enum gate_status status = GATE_OK;
+    for (const struct run_case *c = p->rows->first; c && status == GATE_OK; c = c->next) {
+        struct put_track track;
+        status = put_case_track(p, c, &track);
+        if (status == GATE_OK)
+            status = put_case(p, c, &track);
+        if (status == GATE_OK && track.newest)
+            status = put_best(p, c, track.id);
+        status = name_case(p, c, status);
+    }
+    return status;
+}
+
 /* Within a transaction; what it leaves behind when it fails is undone by that. */
 static enum gate_status put_whole(void *context, struct gate_error *err)
 {
@@ -134,17 +161,15 @@ enum gate_status store_put_run(struct store *s, const cJSON *document, const cha
                                bool *existed, struct gate_error *err)
 {
     struct store_packed packed;
-    struct json_pool pool = {0};
-    struct run_rows rows;
+    struct run_rows rows = {.n = 0};
     enum store_put_outcome outcome = STORE_PUT_CREATED;
     enum gate_status status = store_pack(text, len, &packed, err);
-    run_rows_begin(&rows, &pool);
-    if (status == GATE_OK && !run_rows_add_all(&rows, document))
+    if (status == GATE_OK && !run_rows_read(&rows, document))
         status = gate_fail(err, GATE_INTERNAL, "out of memory");
     if (status == GATE_OK)
         status = store_put_packed(s, document, &rows, &packed, &outcome, err);
     *existed = outcome != STORE_PUT_CREATED;
-    json_pool_release(&pool);
+    run_rows_release(&rows);
     store_packed_release(&packed);
     return status;
 }

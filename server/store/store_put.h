@@ -47,8 +47,6 @@ struct put_track {
 enum gate_status put_case_track(const struct put *p, const struct run_case *c,
                                 struct put_track *track);
 enum gate_status put_case(const struct put *p, const struct run_case *c, struct put_track *track);
-/* All cases of the run: store_put_cases.c. */
-enum gate_status put_cases(const struct put *p);
 /* The timings of a case, store_put_point.c. The series of its candidate, 0: it has none. */
 enum gate_status put_points(const struct put *p, const struct run_case *c, struct put_track *track,
                             int64_t *series_id);

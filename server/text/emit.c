@@ -163,12 +163,6 @@ void emit_real(struct emit *e, double value)
     buf_append(e->out, text, number_real(value, text));
 }
 
-void emit_bool(struct emit *e, bool value)
-{
-    separate(e);
-    buf_puts(e->out, value ? "true" : "false");
-}
-
 void emit_null(struct emit *e)
 {
     separate(e);
@@ -197,7 +191,8 @@ void emit_real_member(struct emit *e, const char *key, double value)
 void emit_bool_member(struct emit *e, const char *key, bool value)
 {
     emit_key(e, key);
-    emit_bool(e, value);
+    separate(e);
+    buf_puts(e->out, value ? "true" : "false");
 }
 
 void emit_known_real(struct emit *e, const char *key, double value)

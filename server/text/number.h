@@ -1,6 +1,6 @@
 /*
- * number.h: numbers as JSON writes them, fast. printf() takes longer than the query whose rows are
- * written, by several times.
+ * number.h: numbers as JSON writes them, fast: printf() takes longer than the query whose rows are
+ * written.
  */
 #ifndef SERVER_TEXT_NUMBER_H
 #define SERVER_TEXT_NUMBER_H

@@ -7,7 +7,7 @@ in microseconds of the server's processor time, and that ratio, which other work
 disturbs less. Then latency.py says how long single answers take, and runs that are posted, which go
 into the database. The last lines are the targets, and whether each was met.
 
-Without DATABASE a history of 10,000 series and 50 million points is made by
+Without DATABASE a history of 10,000 series and 10 million points is made by
 build/tests/tools/history.
 """
 
@@ -32,9 +32,8 @@ N_SERIES_SHOWN = 200  # trends that are asked for in turn
 N_POINTS = 100
 # What a panel of Grafana draws of a case: the median with its interval.
 PANEL = "time_ms,p50_ns,p50_lo_ns,p50_hi_ns"
-# Of plain answers of 29 KB ("trend, kept") there is no target: what they take is being copied.
-TARGETS = {"small, fresh": 1.0, "small, 304": 1.0, "panel, kept": 1.0, "trend, gzip": 1.0,
-           "panel, SQLite": 0.30}
+# "panel" is a trend of 100 points; of answers of 29 KB there is no target.
+TARGETS = {"small, fresh": 1.0, "small, 304": 1.0, "panel, SQLite": 0.25}
 
 NGINX = """
 worker_processes 1; daemon off; pid {folder}/nginx.pid; error_log {folder}/nginx.log;
@@ -49,8 +48,8 @@ http {{
 """
 
 
-MAX_START_MS, MAX_RESIDENT_MIB = 200, 64
-MAX_TREND_P99_MS, MAX_RUN_MS = 20, 300  # of latency.py
+MAX_START_MS, MAX_RESIDENT_MIB = 200, 96
+MAX_READ_P99_MS, MAX_RUN_CPU_MS = 20, 50  # of latency.py
 judged = []  # (what, what was seen, the target, was it met?)
 
 
@@ -270,23 +269,17 @@ def measure_latency(build, db):
     process = subprocess.Popen([sys.executable, os.path.join(os.path.dirname(__file__),
                                                              "latency.py"), build, db],
                                stdout=subprocess.PIPE, text=True)
-    beside = None  # what the runs were posted beside
     for line in process.stdout:
         print(line, end="", flush=True)
-        timed = re.match(r"(.+?) +p50 .* p99 +([\d.]+) ms ", line)
-        after_reads = re.match(r"after reads: VmRSS ([\d.]+) MiB", line)
-        most = re.search(r"reads included; .* VmHWM ([\d.]+) MiB", line)
-        if timed and timed.group(1).startswith("trend,"):
-            judge(f"{timed.group(1)}, p99", float(timed.group(2)), MAX_TREND_P99_MS, " ms")
-        elif timed and timed.group(1).startswith("a run to its 201, with"):
-            beside = timed.group(1)
-            if "tight loops" not in beside:  # which take all of the machine that there is
-                judge(f"{beside}, p99", float(timed.group(2)), MAX_RUN_MS, " ms")
-        elif most and beside:
-            judge(f"most resident by then, {beside.split(', ')[1]}", float(most.group(1)),
-                  MAX_RESIDENT_MIB, " MiB")
-        elif after_reads:
-            judge("resident, after reads of all kinds", float(after_reads.group(1)),
+        timed = re.match(r"(trend.+?) +p50 .* p99 +([\d.]+) ms ", line)
+        cpu = re.match(r"a run took ([\d.]+) ms", line)
+        resident = re.match(r"(after \w+): VmRSS .* VmHWM ([\d.]+) MiB", line)
+        if timed:
+            judge(f"{timed.group(1)}, p99", float(timed.group(2)), MAX_READ_P99_MS, " ms")
+        elif cpu:
+            judge("processor time of a run of 54 cases", float(cpu.group(1)), MAX_RUN_CPU_MS, " ms")
+        elif resident:
+            judge(f"most resident, {resident.group(1)}", float(resident.group(2)),
                   MAX_RESIDENT_MIB, " MiB")
     if process.wait() != 0:
         raise SystemExit("bench: latency.py failed")
@@ -308,7 +301,7 @@ def main():
         db = sys.argv[2] if len(sys.argv) == 3 else os.path.join(folder, "gate.db")
         if len(sys.argv) == 2:
             subprocess.run([os.path.join(build, "tests", "tools", "history"), "--db", db,
-                            "--series", "10000", "--points", "50000000"], check=True)
+                            "--series", "10000", "--points", "10000000"], check=True)
         measure(build, db, folder)
         measure_latency(build, db)
         show_targets()

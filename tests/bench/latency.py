@@ -1,15 +1,12 @@
 #!/usr/bin/env python3
-"""latency.py BUILD DATABASE: how long single answers take, and a run of 5,000 series, of a history
-that build/tests/tools/history made. It writes into DATABASE.
+"""latency.py BUILD DATABASE: how long single answers take, and what a run of 54 cases costs, of a
+history that build/tests/tools/history made. It writes into DATABASE.
 
 Reads are asked for one by one, each time of another case, so that little of them is in a cache of
-the server's. Then runs of 2,500 cases with a candidate and a provider are posted, one after
-another: with nobody beside them, with two readers that ask 100 times a second in all, and with two
-that ask as fast as they are answered. What is told of these is the time from the first byte of the
-request to the 201, on the same machine: parsing, checking and the commit to the disk. The readers
-and the client take processors too, those in tight loops all that there are, so beside it stands
-what each run took of the server's own processor time, all threads, the watch that follows it and
-what it read meanwhile included.
+the server's. Then runs of 54 cases with a candidate and a provider are posted, one after another:
+as fast as they are taken, with nobody beside them; and 20 a second, while two readers ask for
+trends 100 times a second in all. Beside the time to each 201 stands what a run took of the server's
+own processor time, all threads, with the watch that follows it.
 """
 
 import gzip
@@ -26,7 +23,10 @@ import time
 import uuid
 
 N_READS = int(os.environ.get("BENCH_READS", "400"))
-N_RUNS = int(os.environ.get("BENCH_RUNS", "20"))
+N_RUNS = int(os.environ.get("BENCH_RUNS", "100"))
+N_CASES = 54
+RUNS_PER_SECOND = 20  # beside readers
+READS_PER_SECOND = 100
 DEVICE = "nvidia-h200"
 
 
@@ -58,7 +58,8 @@ class Client:
 def start_server(build, db):
     start = time.perf_counter()
     process = subprocess.Popen([os.path.join(build, "bin", "gate-server"), "--db", db, "--listen",
-                                "127.0.0.1:0", "--read-rate", "1000000"], stderr=subprocess.PIPE)
+                                "127.0.0.1:0", "--read-rate", "1000000", "--write-rate", "10000"],
+                               stderr=subprocess.PIPE)
     for line in process.stderr:
         ready = re.search(r"listening on http://127\.0\.0\.1:(\d+)/", line.decode())
         if ready:
@@ -142,15 +143,14 @@ def run_document(cases, index, first_ms, epoch):
 
 
 def read_on(port, ids, stop, results, per_second):
-    """Asks until it is to stop; per_second: how often, None: as fast as it is answered."""
+    """Asks so often until it is to stop."""
     client, draw, seconds = Client(port), random.Random(os.getpid()), []
     due = time.perf_counter()
     while not stop.is_set():
         seconds.append(client.timed(
             f"/api/v1/trends?device={DEVICE}&case={draw.choice(ids)}")[0])
-        if per_second:
-            due += 1 / per_second
-            stop.wait(max(0, due - time.perf_counter()))
+        due += 1 / per_second
+        stop.wait(max(0, due - time.perf_counter()))
     results.put(seconds)
 
 
@@ -177,45 +177,55 @@ def token_headers(build, db):
             "Content-Type": "application/json", "Content-Encoding": "gzip"}
 
 
-def post_beside(pid, port, ids, headers, bodies, readers_per_second):
-    """Posts all while so many readers ask, each so often; the times of both, and the server's."""
+def post_all(port, headers, bodies, per_second):
+    """The seconds of each, at so many a second; None: as fast as they are taken."""
+    client, seconds, due = Client(port), [], time.perf_counter()
+    for body in bodies:
+        seconds.append(client.timed("/api/v1/runs", "POST", body, headers)[0])
+        if per_second:
+            due += 1 / per_second
+            time.sleep(max(0, due - time.perf_counter()))
+    return seconds
+
+
+def post_beside_readers(port, ids, headers, bodies):
+    """The seconds of the runs, and of the reads beside them."""
     stop, results = multiprocessing.Event(), multiprocessing.Queue()
-    readers = [multiprocessing.Process(target=read_on, args=(port, ids, stop, results, rate))
-               for rate in readers_per_second]
+    readers = [multiprocessing.Process(target=read_on,
+                                       args=(port, ids, stop, results, READS_PER_SECOND / 2))
+               for _ in range(2)]
     for reader in readers:
         reader.start()
-    client, before = Client(port), cpu_seconds(pid)
     try:
-        seconds = [client.timed("/api/v1/runs", "POST", body, headers)[0] for body in bodies]
+        seconds = post_all(port, headers, bodies, RUNS_PER_SECOND)
     finally:
         stop.set()
     reads = sum((results.get(timeout=60) for _ in readers), [])
     for reader in readers:
         reader.join()
-    wait_until_idle(pid)
-    return seconds, reads, cpu_seconds(pid) - before
+    return seconds, reads
 
 
 def measure_writes(build, db, pid, port, cases):
     headers, ids = token_headers(build, db), [c["id"] for c in cases]
     _, newest = Client(port).timed(f"/api/v1/runs?device={DEVICE}&limit=1")
     epoch = json.loads(newest)["runs"][0]["epoch"]
-    modes = (("alone", ()), ("with 100 reads/s", (50, 50)), ("with tight loops", (None, None)))
-    first_ms = int(time.time() * 1000) - len(modes) * N_RUNS * 60000 - 3600000
-    for number, (name, rates) in enumerate(modes):
-        bodies = [json.dumps(run_document(cases, number * N_RUNS + i, first_ms,
-                                          epoch)).encode()
-                  for i in range(N_RUNS)]
-        packed = [gzip.compress(b, 1) for b in bodies]
-        if number == 0:
-            print(f"a run: {2 * len(cases)} series, {len(bodies[0]) / 1e6:.1f} MB, "
-                  f"{len(packed[0]) / 1e6:.2f} MB packed")
-        seconds, reads, cpu = post_beside(pid, port, ids, headers, packed, rates)
-        told(f"a run to its 201, {name}", seconds)
-        print(f"  the server's CPU {1e3 * cpu / len(seconds):.0f} ms a run, {len(reads)} reads "
-              f"included; load {os.getloadavg()[0]:.1f}; {resident_mib(pid)}", flush=True)
-        if reads:
-            told("  trends beside it", reads)
+    first_ms = int(time.time() * 1000) - 2 * N_RUNS * 60000 - 3600000
+    bodies = [json.dumps(run_document(cases[:N_CASES], i, first_ms, epoch)).encode()
+              for i in range(2 * N_RUNS)]
+    packed = [gzip.compress(b, 1) for b in bodies]
+    print(f"a run: {N_CASES} cases, {2 * N_CASES} series, {len(bodies[0]) / 1e3:.0f} KB, "
+          f"{len(packed[0]) / 1e3:.0f} KB packed")
+    before = cpu_seconds(pid)
+    seconds = post_all(port, headers, packed[:N_RUNS], None)
+    wait_until_idle(pid)
+    told("a run to its 201, alone", seconds)
+    print(f"a run took {1e3 * (cpu_seconds(pid) - before) / N_RUNS:.1f} ms of processor time; "
+          f"load {os.getloadavg()[0]:.1f}; {resident_mib(pid)}", flush=True)
+    seconds, reads = post_beside_readers(port, ids, headers, packed[N_RUNS:])
+    told("a run to its 201, beside readers", seconds)
+    told("trends while runs arrive", reads)
+    print(f"after runs: {resident_mib(pid)}; load {os.getloadavg()[0]:.1f}", flush=True)
 
 
 def resident_mib(pid):
@@ -235,7 +245,7 @@ def main():
         cases = all_cases(client)
         measure_reads(client, cases)
         print("after reads:", resident_mib(process.pid))
-        measure_writes(build, db, process.pid, port, cases[:2500])
+        measure_writes(build, db, process.pid, port, cases)
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)

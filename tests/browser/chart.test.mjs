@@ -46,7 +46,7 @@ describe("chart", { skip }, () => {
             return {
                 x: model.x,
                 lanes: model.lanes.map((l) => [l.provider, l.contract, l.index, l.former,
-                    Array.from(values(model, l, "p50_ns", null), mark)]),
+                    Array.from(values(model, l, "p50_ns"), mark)]),
                 control: Array.from(values(model, model.lanes[0], "p50_ns", "control_ns"), mark),
             };
         }, answer);
@@ -67,68 +67,12 @@ describe("chart", { skip }, () => {
             const model = arrange(globalThis.argument, "commit");
             const [lane] = model.lanes;
             return {
-                runs: [...lane.at].map((row) => lane.columns.run[row]),
+                runs: lane.at.map((row) => lane.columns.run[row]),
                 back: [model.toX(9, "d"), model.toTime(1), model.toX(2), model.toTime(99)],
             };
         }, answer);
         assert.deepEqual(got.runs, ["a", "d", "b", "e"]);
         assert.deepEqual(got.back, [1, 1, 2, 10]);
-    });
-
-    test("thinning keeps every peak, and leaves short data alone", async () => {
-        const got = await inPage("chart_thin.js", () => {
-            const { changes, envelope, thin } = globalThis.module;
-            const x = Array.from({ length: 10000 }, (_, i) => i);
-            const y = x.map((i) => (i === 4321 ? 99 : i === 77 ? -99 : i % 7));
-            const few = thin([x, y], [1], [0, 9999], 100);
-            const short = [[1, 2], [3, 4]];
-            return {
-                n: few[0].length, max: Math.max(...few[1]), min: Math.min(...few[1]),
-                rising: few[0].every((v, i) => i === 0 || v > few[0][i - 1]),
-                at: few[0][few[1].indexOf(99)], same: thin(short, [1], [1, 2], 100) === short,
-                band: envelope([1, null, 3], [2, 9, 5], 0, 3),
-                steps: Array.from(changes([4, 4, 4, 5, 5, 3, 3]), (v) => v ?? "goes on"),
-            };
-        });
-        assert.ok(got.n <= 300);
-        assert.deepEqual([got.max, got.min, got.rising, got.at], [99, -99, true, 4321]);
-        assert.equal(got.same, true);
-        assert.deepEqual(got.band, [1, 5]);
-        assert.deepEqual(got.steps, [4, "goes on", "goes on", 5, "goes on", 3, 3]);
-    });
-
-    test("a crowded line is thin and solid, and gets its pen back with room", async () => {
-        const pens = await inPage("chart_plot.js", async () => {
-            const { plotPlace } = globalThis.module;
-            const drawn = [];
-            const { prototype } = CanvasRenderingContext2D;
-            const { stroke } = prototype;
-            prototype.stroke = function (...rest) {
-                if (this.strokeStyle === "#ff0000")
-                    drawn.push([this.lineWidth, this.getLineDash().length]);
-                return stroke.apply(this, rest);
-            };
-            const x = Array.from({ length: 20000 }, (_, i) => i);
-            const stop = new AbortController();
-            const place = plotPlace({ height: 200, signal: stop.signal });
-            document.getElementById("main").replaceChildren(place.element);
-            place.show({
-                data: [x, x.map((i) => i % 13)], drawn: [{ column: 1 }], order: "commit",
-                labels: String, log: false, unit: "", range: [0, 19999],
-                series: [{ stroke: () => "#ff0000", width: 3, dash: [5, 3] }],
-            });
-            const frames = async () => {
-                for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame);
-            };
-            await frames();
-            const crowded = drawn.at(-1);
-            place.range(100, 200);
-            await frames();
-            prototype.stroke = stroke;
-            stop.abort();
-            return { crowded, roomy: drawn.at(-1), ratio: devicePixelRatio };
-        });
-        assert.deepEqual(pens, { crowded: [1, 0], roomy: [3, 2], ratio: 1 });
     });
 
     test("what two runs say of a case", async () => {

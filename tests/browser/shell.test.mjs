@@ -380,8 +380,8 @@ describe("shell", { skip }, () => {
                     await page.waitForSelector("details.data tbody tr");
                 }
                 const found = await page.evaluate(() => [...document.querySelectorAll(
-                    "main :not(.tooltip) > table thead th, main .facts dt, main .tiles dt," +
-                    ".plot-label, .chart-tools label, .chart .legend .key")].map((e) =>
+                    "main table thead th, main .facts dt, main .tiles dt," +
+                    ".plot-label, .chart-tools label")].map((e) =>
                     [e.textContent, e.matches("[data-term]") ||
                         e.querySelector("[data-term]") !== null]));
                 heads += found.length;

@@ -124,21 +124,11 @@ class Runs(IngestCase):
                              (misspelt, "/cases/2/verdikt"), (lambda r: r.pop("uuid"), ""),
                              (lambda r: r.update(uuid="x"), "/uuid"),
                              (lambda r: r.update(schema="gate-run/2"), "/schema")):
-            # Cases are checked as they come, but where their policy is behind them, afterwards.
             problems = [self.problem(self.post(broken(change, last)), 400)
                         for last in ("cases", "policy")]
             self.assertEqual(problems[0], problems[1])
             self.assertEqual([e["path"] for e in problems[0]["errors"]], [path])
             self.assertTrue(problems[0]["errors"][0]["message"])
-
-    def test_the_head_is_told_before_the_cases(self):
-        run = json.loads(self.documents[0])
-        run["exit_code"], run["cases"][1]["op"] = "0", "multiply"
-        problem = self.problem(self.post(json.dumps(run).encode()), 400)
-        self.assertEqual(problem["errors"][0]["path"], "/exit_code")
-        run["exit_code"] = 0
-        problem = self.problem(self.post(json.dumps(run).encode()), 400)
-        self.assertEqual(problem["errors"][0]["path"], "/cases/1/op")
 
     def test_members_may_have_any_order(self):
         def of_run(name):
@@ -154,16 +144,13 @@ class Runs(IngestCase):
         self.assertEqual(answers[0], answers[1])
         self.assertIn(run["cases"][0]["id"], answers[0])
 
-    def test_too_many_cases_and_values(self):
+    def test_too_many_cases(self):
         run = json.loads(self.documents[0])
         run["cases"] = [{**run["cases"][0], "id": f"gemm/fp16/m{i}-n8-k8", "arms": []}
                         for i in range(1, 10002)]
         problem = self.problem(self.post(gzip.compress(json.dumps(run).encode(), 1),
                                          Content_Encoding="gzip"), 400)
         self.assertEqual(problem["errors"][0]["path"], "/cases")
-        values = b'{"policy":1,"cases":[[' + b"1," * (3 << 20) + b"1]]}"
-        for body in (values, values.replace(b"policy", b"p")):
-            self.problem(self.post(gzip.compress(body, 9), Content_Encoding="gzip"), 413)
 
     def test_a_document_must_agree_with_itself(self):
         run = json.loads(self.documents[0])
@@ -202,7 +189,8 @@ class Runs(IngestCase):
         self.assertLess(len(bomb), 100000)
         self.problem(self.post(bomb, Content_Encoding="gzip"), 413)
         many = gzip.compress(b"[" + b"1," * (3 << 20) + b"1]", 9)
-        self.problem(self.post(many, Content_Encoding="gzip"), 413)
+        problem = self.problem(self.post(many, Content_Encoding="gzip"), 400)
+        self.assertIn("too many values", problem["detail"])
 
     def test_a_run_of_5000_cases(self):
         with open(os.path.join(ROOT, "tests", "data", "run-h200.json"), encoding="utf-8") as file:

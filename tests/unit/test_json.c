@@ -182,148 +182,23 @@ static void test_keys_that_come_again(void **state)
     }
 }
 
-static void test_pool(void **state)
+static void test_too_many_values(void **state)
 {
     (void)state;
-    static const char text[] = "{\"a\":[1,-2.5e-3,{\"a\":null,\"\":\"\"},true,\"\\u20ac\"],"
-                               "\"b\":{\"a\":[],\"c\":{}},\"c\":123456789012345678}";
-    struct json_pool pool = {0};
-    struct gate_error err = {0};
-    const cJSON *value = NULL;
-    cJSON *other = parse(text);
-    assert_int_equal(
-        json_parse_elements("t", text, strlen(text), GATE_IO, &pool, NULL, &value, &err), GATE_OK);
-    assert_true(cJSON_Compare(value, other, true));
-    assert_ptr_equal(value->child->string, json_member(value, "b")->child->string);
-    /* What was made of a text that is cut is the pool's too. */
-    for (size_t len = 0; len < strlen(text); len++)
-        assert_int_equal(json_parse_elements("t", text, len, GATE_IO, &pool, NULL, &value, &err),
-                         GATE_IO);
-    cJSON_Delete(other);
-    json_pool_release(&pool);
-    json_pool_release(&pool);
-}
-
-/* More than one block, and strings longer than a block. */
-static void test_large_pool(void **state)
-{
-    (void)state;
-    struct json_pool pool = {0};
-    struct gate_error err = {0};
-    const cJSON *value = NULL, *item;
     struct buf b;
-    int n = 0;
-    buf_init(&b, 1 << 25);
+    buf_init(&b, 4 * JSON_MAX_VALUES);
     buf_putc(&b, '[');
-    for (int i = 0; i < 20000; i++)
-        buf_printf(&b, "%d,\"%0*d\",", i, i % 5000 == 7 ? 1500000 : i % 40, i);
-    buf_puts(&b, "0]");
-    assert_int_equal(json_parse_elements("t", b.data, b.len, GATE_IO, &pool, NULL, &value, &err),
-                     GATE_OK);
-    cJSON_ArrayForEach (item, value) {
-        int number =
-            cJSON_IsString(item) ? (int)strtol(item->valuestring, NULL, 10) : item->valueint;
-        assert_int_equal(number, n < 40000 ? n / 2 : 0);
-        n++;
-    }
-    assert_int_equal(n, 40001);
-    buf_release(&b);
-    json_pool_release(&pool);
-}
-
-/* ---- elements ---- */
-
-struct taken {
-    struct buf text;
-    int policy; /* of the root, when the last one came */
-};
-
-static void take_element(void *context, const cJSON *root, const cJSON *element)
-{
-    struct taken *t = context;
-    json_write(element, false, &t->text);
-    t->policy = (int)json_number(root, "policy", -1);
-}
-
-static enum gate_status parse_elements(const char *text, size_t len, struct json_pool *pool,
-                                       struct taken *t, const cJSON **out)
-{
-    const struct json_elements elements = {"cases", "policy", take_element, t};
-    struct gate_error err = {0};
-    buf_clear(&t->text);
-    return json_parse_elements("t", text, len, GATE_IO, pool, &elements, out, &err);
-}
-
-static void test_elements(void **state)
-{
-    (void)state;
-    static const char text[] = "{\"a\":{\"cases\":[7]},\"policy\":3,"
-                               "\"cases\":[{\"id\":\"x\",\"cases\":[1]},[2],null],\"b\":1}";
-    struct json_pool pool = {0};
-    struct taken t = {.policy = 0};
-    const cJSON *value = NULL;
-    buf_init(&t.text, 1000);
-    assert_int_equal(parse_elements(text, strlen(text), &pool, &t, &value), GATE_OK);
-    assert_string_equal(t.text.data, "{\"id\":\"x\",\"cases\":[1]}\n[2]\nnull\n");
-    assert_int_equal(t.policy, 3);
-    char *rest = cJSON_PrintUnformatted(value);
-    assert_string_equal(rest, "{\"a\":{\"cases\":[7]},\"policy\":3,\"cases\":[],\"b\":1}");
-    free(rest);
-    for (size_t len = 0; len < strlen(text); len++)
-        assert_int_equal(parse_elements(text, len, &pool, &t, &value), GATE_IO);
-    json_pool_release(&pool);
-    buf_release(&t.text);
-}
-
-static void test_elements_that_stay(void **state)
-{
-    (void)state;
-    static const char *const texts[] = {"{\"cases\":[1,{\"a\":2}],\"policy\":3}",
-                                        "{\"policy\":3,\"cases\":{\"a\":[2]}}",
-                                        "[{\"cases\":[1]}]"};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        struct json_pool pool = {0};
-        struct taken t = {.policy = 0};
-        const cJSON *value = NULL;
-        buf_init(&t.text, 1000);
-        assert_int_equal(parse_elements(texts[i], strlen(texts[i]), &pool, &t, &value), GATE_OK);
-        assert_int_equal(t.text.len, 0);
-        char *all = cJSON_PrintUnformatted(value);
-        assert_string_equal(all, texts[i]);
-        free(all);
-        json_pool_release(&pool);
-        buf_release(&t.text);
-    }
-}
-
-/* Many elements take no more memory than one, and one that takes too much is refused. */
-static void test_memory_of_elements(void **state)
-{
-    (void)state;
-    struct json_pool pool = {.max_bytes = (size_t)4 << 20};
-    struct taken t = {.policy = 0};
-    const cJSON *value = NULL;
-    struct buf b;
-    buf_init(&t.text, 1 << 25);
-    buf_init(&b, 1 << 25);
-    buf_puts(&b, "{\"policy\":1,\"cases\":[[]");
-    for (int i = 0; i < 200; i++)
-        buf_printf(&b, ",[\"%0*d\",{\"k%d\":%d}]", i % 2 ? 1500000 / 50 : 5, i, i, i);
+    for (size_t i = 0; i + 2 < JSON_MAX_VALUES; i++)
+        buf_puts(&b, "1,");
     size_t len = b.len;
-    buf_puts(&b, "]}");
-    assert_int_equal(parse_elements(b.data, b.len, &pool, &t, &value), GATE_OK);
-    assert_true(pool.bytes <= (size_t)1 << 20);
-    assert_false(pool.full);
+    buf_puts(&b, "1]");
+    cJSON_Delete(parse(b.data));
+    char expected[100];
     b.len = len;
-    buf_puts(&b, ",[1");
-    for (int i = 0; i < 100000; i++)
-        buf_puts(&b, ",1");
-    buf_puts(&b, "]]}");
-    assert_int_equal(parse_elements(b.data, b.len, &pool, &t, &value), GATE_INTERNAL);
-    assert_true(pool.full);
-    json_pool_release(&pool);
+    buf_puts(&b, "1,1]");
+    snprintf(expected, sizeof(expected), "t:1:%zu: too many values", len + 3);
+    assert_refused(b.data, b.len, expected);
     buf_release(&b);
-    buf_release(&t.text);
 }
 
 /* A tree on the heap is one that cJSON made, also for who adds to it. */
@@ -484,7 +359,9 @@ static void assert_located(const char *text, const char *pointer, bool of_key, u
                            unsigned column)
 {
     unsigned l = 0, c = 0;
-    assert_true(json_locate(text, strlen(text), pointer, of_key, &l, &c));
+    cJSON *root = parse(text);
+    assert_true(json_locate(root, text, strlen(text), pointer, of_key, &l, &c));
+    cJSON_Delete(root);
     assert_int_equal(l, line);
     assert_int_equal(c, column);
 }
@@ -496,6 +373,7 @@ static void test_locate(void **state)
         "{\n  \"cases\": [\n    {\"m\": 1}, {\"\xe2\x82\xac\": 2, \"m\": -3}\n"
         "  ],\n  \"a/b~\": {\"\\u0078\": [ ]}\n}\n";
     unsigned line, column;
+    cJSON *root = parse(text);
     assert_located(text, "", false, 1, 1);
     assert_located(text, "/cases", false, 2, 12);
     assert_located(text, "/cases", true, 2, 3);
@@ -503,13 +381,14 @@ static void test_locate(void **state)
     assert_located(text, "/cases/1/m", false, 3, 29);
     assert_located(text, "/cases/1/m", true, 3, 24);
     assert_located(text, "/a~1b~0/x", false, 5, 22);
-    assert_false(json_locate(text, strlen(text), "/cases/2", false, &line, &column));
-    assert_false(json_locate(text, strlen(text), "/cases/-1", false, &line, &column));
-    assert_false(json_locate(text, strlen(text), "/cases/1x", false, &line, &column));
-    assert_false(json_locate(text, strlen(text), "/none", false, &line, &column));
-    assert_false(json_locate(text, strlen(text), "/a~1b~0/x/0", false, &line, &column));
-    assert_false(json_locate(text, strlen(text), "/cases/0/m/deeper", false, &line, &column));
-    assert_false(json_locate(text, strlen(text), "cases", false, &line, &column));
+    assert_false(json_locate(root, text, strlen(text), "/cases/2", false, &line, &column));
+    assert_false(json_locate(root, text, strlen(text), "/cases/-1", false, &line, &column));
+    assert_false(json_locate(root, text, strlen(text), "/cases/1x", false, &line, &column));
+    assert_false(json_locate(root, text, strlen(text), "/none", false, &line, &column));
+    assert_false(json_locate(root, text, strlen(text), "/a~1b~0/x/0", false, &line, &column));
+    assert_false(json_locate(root, text, strlen(text), "/cases/0/m/deeper", false, &line, &column));
+    assert_false(json_locate(root, text, strlen(text), "cases", false, &line, &column));
+    cJSON_Delete(root);
 }
 
 /* Each byte at each place of a word, and behind words. */
@@ -548,11 +427,7 @@ int main(void)
         cmocka_unit_test(test_no_json_for_nan),
         cmocka_unit_test(test_write),
         cmocka_unit_test(test_keys_that_come_again),
-        cmocka_unit_test(test_pool),
-        cmocka_unit_test(test_large_pool),
-        cmocka_unit_test(test_elements),
-        cmocka_unit_test(test_elements_that_stay),
-        cmocka_unit_test(test_memory_of_elements),
+        cmocka_unit_test(test_too_many_values),
         cmocka_unit_test(test_tree_that_grows),
         cmocka_unit_test(test_numbers_are_strtods),
         cmocka_unit_test(test_locate),

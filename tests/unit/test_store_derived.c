@@ -318,10 +318,8 @@ static void test_outcomes(void **state)
     static const char *const texts[] = {"{}", "{}", "{ }"};
     static const enum store_put_outcome outcomes[] = {STORE_PUT_CREATED, STORE_PUT_EXISTED,
                                                       STORE_PUT_DIFFERS};
-    struct json_pool pool = {0};
     struct run_rows rows;
-    run_rows_begin(&rows, &pool);
-    assert_true(run_rows_add_all(&rows, run));
+    assert_true(run_rows_read(&rows, run));
     for (int i = 0; i < 3; i++) {
         struct store_packed packed;
         enum store_put_outcome outcome;
@@ -331,7 +329,7 @@ static void test_outcomes(void **state)
         store_packed_release(&packed);
     }
     assert_int_equal(scalar(f->path, "SELECT count(*) FROM run"), 1);
-    json_pool_release(&pool);
+    run_rows_release(&rows);
     cJSON_Delete(run);
     store_close(s);
 }

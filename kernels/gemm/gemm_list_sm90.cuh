@@ -1,0 +1,61 @@
+/*
+ * gemm_list_sm90.cuh: the tiles of two products in one list, for a persistent kernel (sm_90a).
+ *
+ * The product with the longer tiles comes first, and each round of tiles goes the other way round,
+ * so that a cluster that had a long one gets a short one next, or none.
+ */
+#ifndef KG_GEMM_LIST_SM90_CUH
+#define KG_GEMM_LIST_SM90_CUH
+
+#include "gemm_raster.cuh"
+
+namespace gemm_sm90
+{
+
+/* tiles_m: of a cluster's height. */
+struct tile_list {
+    int32_t tiles_m, tiles_n, blocks_k;
+};
+
+struct tile_lists {
+    struct tile_list of[2];
+    int32_t first; /* which of the two */
+};
+
+struct listed_tile {
+    bool any;
+    int which, m, n;
+};
+
+template <int GROUP>
+__device__ __forceinline__ listed_tile tile_of(const tile_lists &lists, int round, int cluster,
+                                               int clusters)
+{
+    const tile_list &first = lists.of[lists.first], &second = lists.of[1 - lists.first];
+    const int tiles_first = first.tiles_m * first.tiles_n;
+    int t = round * clusters + (round % 2 ? clusters - 1 - cluster : cluster);
+    const bool any = t < tiles_first + second.tiles_m * second.tiles_n, in_first = t < tiles_first;
+    t -= in_first ? 0 : tiles_first;
+    const gemm::tile_place at = gemm::grouped<GROUP>(t, in_first ? first.tiles_m : second.tiles_m,
+                                                     in_first ? first.tiles_n : second.tiles_n);
+    return {any, in_first ? lists.first : 1 - lists.first, at.m, at.n};
+}
+
+template <typename P> static struct tile_list list_of(int64_t m, int64_t n, int64_t k)
+{
+    return {(int32_t)gemm_blocks(m, P::BM * P::CLUSTER), (int32_t)gemm_blocks(n, P::BN),
+            (int32_t)gemm_blocks(k, P::BK)};
+}
+
+/* Of many tiles no more clusters than the number of rounds takes; of few, the lengths differ. */
+static inline int64_t clusters_for(const struct tile_lists &lists, int64_t most)
+{
+    const int64_t tiles = (int64_t)lists.of[0].tiles_m * lists.of[0].tiles_n +
+                          (int64_t)lists.of[1].tiles_m * lists.of[1].tiles_n;
+    const int64_t rounds = gemm_blocks(tiles, most);
+    return rounds > 4 ? gemm_blocks(tiles, rounds) : tiles < most ? tiles : most;
+}
+
+} // namespace gemm_sm90
+
+#endif
