@@ -23,8 +23,8 @@ namespace gemm_3xtf32
 {
 
 using namespace gemm_sm90;
-using P = product<float, 128, 6, 2, true, true>;
-using plan = shared_plan<P, true>;
+template <int BN> using tile = product<float, BN, BN == 128 ? 6 : 8, 2, true, true>;
+template <typename P> using plan = shared_plan<P, true>;
 
 struct arguments {
     struct tile_lists lists;
@@ -36,7 +36,7 @@ struct arguments {
 };
 
 /* N blocks of k: sum += hi hi, low += hi lo + lo hi. */
-template <int N>
+template <int N, typename P>
 __device__ __forceinline__ void multiply_blocks(consumer<P> &me, float (&sum)[P::BN / 2],
                                                 float (&low)[P::BN / 2])
 {
@@ -84,7 +84,7 @@ __device__ __forceinline__ void multiply_blocks(consumer<P> &me, float (&sum)[P:
         sum[i] += acc[i];
 }
 
-template <bool BIAS_RELU>
+template <typename P, bool BIAS_RELU>
 __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(P::CLUSTER, 1, 1)
     kernel(const __grid_constant__ CUtensorMap a0, const __grid_constant__ CUtensorMap a0_lo,
            const __grid_constant__ CUtensorMap b0, const __grid_constant__ CUtensorMap b0_lo,
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(P::CLUSTER, 1, 1)
     extern __shared__ __align__(1024) unsigned char shared[];
     constexpr int GROUP = 2048 / (P::BM * P::CLUSTER);
     const uint32_t base = ptx::shared_address(shared);
-    const ring<P::STAGES> stages = {base + plan::BARRIERS};
+    const ring<P::STAGES> stages = {base + plan<P>::BARRIERS};
     const int warpgroup = uniform((int)threadIdx.x / WARPGROUP);
     const int rank = (int)ptx::cluster_rank();
     const int cluster = (int)blockIdx.x / P::CLUSTER, clusters = (int)gridDim.x / P::CLUSTER;
@@ -138,11 +138,11 @@ __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(P::CLUSTER, 1, 1)
 
     ptx::registers_increase<240>();
     const int index = warpgroup - 1;
-    const uint32_t staging = base + plan::STAGING + index * STAGING_BYTES;
+    const uint32_t staging = base + plan<P>::STAGING + index * STAGING_BYTES;
     consumer<P> me(stages, base, index);
     float sum[P::BN / 2], low[P::BN / 2];
     tile_bias<float, P::BN> bias;
-    bias.shared = (float *)(shared + plan::BIAS + index * plan::BIAS_BYTES);
+    bias.shared = (float *)(shared + plan<P>::BIAS + index * plan<P>::BIAS_BYTES);
     for (int round = 0;; round++) {
         const listed_tile t = tile_of<GROUP>(p.lists, round, cluster, clusters);
         if (!t.any)
@@ -192,6 +192,7 @@ struct encoded {
     CUtensorMap a, a_lo, b, b_lo, c;
 };
 
+template <typename P>
 static enum kg_status encode_call(struct encoded *maps, const struct call &call)
 {
     const uint32_t f32 = KG_F32;
@@ -205,32 +206,56 @@ static enum kg_status encode_call(struct encoded *maps, const struct call &call)
     return status == KG_OK ? encode_c<P>(&maps->c, f32, call.c, call.m, call.n) : status;
 }
 
-/* Enqueues `count` products (1 or 2) as a dependent launch. p: all but the lists. */
-template <bool BIAS_RELU>
-static enum kg_status launch(const struct call *calls, int count, arguments p, void *stream)
+template <typename P> static struct tile_lists lists_of(const struct call *calls, int count)
+{
+    struct tile_lists lists;
+    lists.first = count > 1 && calls[1].k > calls[0].k;
+    for (int i = 0; i < 2; i++)
+        lists.of[i] = i < count ? list_of<P>(calls[i].m, calls[i].n, calls[i].k)
+                                : (struct tile_list){0, 0, 0};
+    return lists;
+}
+
+template <typename P, bool BIAS_RELU>
+static enum kg_status launch_tile(const struct call *calls, int count, arguments p, void *stream,
+                                  int64_t most_clusters)
 {
     struct encoded maps[2];
-    int sms;
-    enum kg_status status = gemm::count_sms(&sms);
-    p.lists.first = count > 1 && calls[1].k > calls[0].k;
-    for (int i = 0; i < 2 && status == KG_OK; i++) {
-        const struct call &call = calls[i < count ? i : 0];
-        status = encode_call(&maps[i], call);
-        p.lists.of[i] = list_of<P>(i < count ? call.m : 0, call.n, call.k);
-    }
+    enum kg_status status = encode_call<P>(&maps[0], calls[0]);
+    if (status == KG_OK)
+        status = encode_call<P>(&maps[1], calls[count - 1]);
     if (status != KG_OK)
         return status;
-    const int64_t clusters = clusters_for(p.lists, sms / P::CLUSTER);
-    return launch_dependent_kernel(kernel<BIAS_RELU>, dim3((unsigned)(clusters * P::CLUSTER)),
-                                   dim3(THREADS), plan::BYTES, stream, maps[0].a, maps[0].a_lo,
+    p.lists = lists_of<P>(calls, count);
+    const int64_t clusters = clusters_for(p.lists, most_clusters);
+    return launch_dependent_kernel(kernel<P, BIAS_RELU>, dim3((unsigned)(clusters * P::CLUSTER)),
+                                   dim3(THREADS), plan<P>::BYTES, stream, maps[0].a, maps[0].a_lo,
                                    maps[0].b, maps[0].b_lo, maps[0].c, maps[1].a, maps[1].a_lo,
                                    maps[1].b, maps[1].b_lo, maps[1].c, p);
 }
 
+/* Enqueues `count` products (1 or 2) as a dependent launch. p: all but the lists. */
+template <bool BIAS_RELU>
+static enum kg_status launch(const struct call *calls, int count, const arguments &p, void *stream)
+{
+    int sms;
+    const enum kg_status status = gemm::count_sms(&sms);
+    if (status != KG_OK)
+        return status;
+    const int64_t clusters = sms / 2;
+    return clocks_of<tile<64>>(lists_of<tile<64>>(calls, count), clusters) <
+                   clocks_of<tile<128>>(lists_of<tile<128>>(calls, count), clusters)
+               ? launch_tile<tile<64>, BIAS_RELU>(calls, count, p, stream, clusters)
+               : launch_tile<tile<128>, BIAS_RELU>(calls, count, p, stream, clusters);
+}
+
 template <bool BIAS_RELU> static enum kg_status prepare()
 {
-    const enum kg_status status = tensor_map_open();
-    return status == KG_OK ? allow_shared(kernel<BIAS_RELU>, plan::BYTES) : status;
+    enum kg_status status = tensor_map_open();
+    if (status == KG_OK)
+        status = allow_shared(kernel<tile<64>, BIAS_RELU>, plan<tile<64>>::BYTES);
+    return status == KG_OK ? allow_shared(kernel<tile<128>, BIAS_RELU>, plan<tile<128>>::BYTES)
+                           : status;
 }
 
 } // namespace gemm_3xtf32

@@ -1,21 +1,23 @@
 /*
- * linear_relu_bwd_sm90: the gradients of Y = max(0, X W^T + b) by wgmma, in two kernels.
+ * linear_relu_bwd_sm90: the gradients of Y = max(0, X W^T + b) by wgmma, in two kernels at most.
  *
  * G = dY where Y > 0, else 0;  dX = G W;  dW = G^T X;  db = column sums of G
  *
- * The mask kernel (relu_mask.cuh) writes G and partial sums. A second one, put in place while it
- * works, holds the tiles of both products in one list and adds the sums up in warps that have
- * nothing else to do. G is K-major for dX and MN-major for dW; W and X are MN-major: no transposes.
+ * A first kernel writes G and partial sums (relu_mask.cuh), for TF32 transposes too
+ * (relu_transpose.cuh). A second one, put in place while it works, holds the tiles of both products
+ * in one list and adds the sums up in warps that have nothing else to do. As halves G is K-major
+ * for dX and MN-major for dW; W and X are MN-major: no transposes. Small problems of halves take
+ * one kernel (linear_relu_bwd_small_sm90.cuh).
  *
- * Regime      fp16, bf16; lines of W and X of 16-byte multiples; compute capability 9.0. Lines of a
- *             view that are not, go to linear_relu_bwd
- * Tiles, roles and shared memory are those of gemm/gemm_sm90.cu
- * Order       persistent, see gemm/gemm_list_sm90.cuh
- * Measured    714 us at 8192 x 4096 x 4096 fp16 (cuBLASLt and its mask passes 834), TF32 1536
- * (1920); 21.5 us at 1024 x 2048 x 784 fp16 (27.0), TF32 44.6 (68.7)
+ * Regime      fp16, bf16, TF32; lines of W and X of 16-byte multiples; compute capability 9.0.
+ * Lines of a view that are not, go to linear_relu_bwd Tiles, roles and shared memory are those of
+ * gemm/gemm_sm90.cu Order       persistent, see gemm/gemm_list_sm90.cuh Measured    714 us at 8192
+ * x 4096 x 4096 fp16 (cuBLASLt and its mask passes 834), TF32 1536 (1920); 21.5 us at 1024 x 2048 x
+ * 784 fp16 (27.0), TF32 44.6 (68.7)
  */
 #include "linear_relu.h"
 #include "linear_relu_bwd_op.h"
+#include "linear_relu_bwd_small_sm90.cuh"
 #include "relu_transpose.cuh"
 #include "../cuda/dependent.cuh"
 #include "../gemm/gemm_column_sums.cuh"
@@ -45,8 +47,8 @@ struct operands {
 
 struct arguments {
     struct tile_lists lists; /* dX, dW */
-    int32_t n, row_blocks;
-    int32_t zero;
+    int32_t n;
+    int64_t row_blocks;
     const float *sums;
     void *db;
 };
@@ -73,7 +75,7 @@ __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(G::CLUSTER, 1, 1)
         ptx::registers_decrease<40>();
         wait_for_predecessor();
         if (threadIdx.x >= 32) {
-            gemm::sum_columns((typename G::T *)p.db, p.sums, p.row_blocks, p.n,
+            gemm::sum_columns((typename G::T *)p.db, p.sums, (int)p.row_blocks, p.n,
                               (int)blockIdx.x * 3 + (int)threadIdx.x / 32 - 1, (int)gridDim.x * 3);
             return;
         }
@@ -129,21 +131,15 @@ __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(G::CLUSTER, 1, 1)
         ptx::tma_store_wait_read<0>();
 }
 
-/* Clocks of all tiles of a product, see gemm_policy_sm90.h. */
-template <typename P> static int64_t clocks(int64_t m, int64_t n, int64_t k)
+/* dX and dW. */
+template <typename G> static struct tile_lists lists_of(const struct kg_problem *problem)
 {
-    return gemm_blocks(m, P::BM * P::CLUSTER) * gemm_blocks(n, P::BN) *
-           (gemm_blocks(k, P::BK) * (P::BN == 256 ? 1024 : 640) + 600);
-}
-
-/* Clocks of the busiest cluster, nearly: its share of all, or the longest tile. */
-template <typename G> static int64_t cost(const struct kg_problem *problem, int64_t clusters)
-{
-    const int64_t longest = problem->m > problem->n ? problem->m : problem->n;
-    const int64_t all = clocks<typename G::dx>(problem->m, problem->k, problem->n) +
-                        clocks<typename G::dw>(problem->n, problem->k, problem->m);
-    const int64_t one = clocks<typename G::dx>(1, 1, longest), share = gemm_blocks(all, clusters);
-    return share > one ? share : one;
+    const int64_t m = problem->m, n = problem->n, k = problem->k;
+    struct tile_lists lists;
+    lists.of[0] = list_of<typename G::dx>(m, k, n);
+    lists.of[1] = list_of<typename G::dw>(n, k, m);
+    lists.first = m > n;
+    return lists;
 }
 
 template <typename G>
@@ -172,12 +168,9 @@ launch_products(const struct kg_problem *problem, const struct linear_relu_gradi
         return status;
 
     arguments p;
-    p.lists.of[0] = list_of<DX>(m, k, n);
-    p.lists.of[1] = list_of<DW>(n, k, m);
-    p.lists.first = m > n;
+    p.lists = lists_of<G>(problem);
     p.n = (int32_t)n;
-    p.row_blocks = (int32_t)plan.row_blocks;
-    p.zero = 0;
+    p.row_blocks = plan.row_blocks;
     p.sums = from.sums;
     p.db = t.db;
     const int64_t clusters = clusters_for(p.lists, most_clusters);
@@ -188,6 +181,7 @@ launch_products(const struct kg_problem *problem, const struct linear_relu_gradi
 
 template <typename T> using large = gradients<T, 256, 4>;
 template <typename T> using medium = gradients<T, 128, 6>;
+using small_tf32 = gradients<float, 64, 8>;
 
 template <typename T>
 static enum kg_status
@@ -199,7 +193,16 @@ launch_dtype(const struct kg_problem *problem, const struct linear_relu_gradient
     if (status != KG_OK)
         return status;
     const int64_t clusters = sms / 2;
-    return cost<medium<T>>(problem, clusters) < cost<large<T>>(problem, clusters)
+    const int64_t by_large =
+        clocks_of<typename large<T>::dx>(lists_of<large<T>>(problem), clusters);
+    const int64_t by_medium =
+        clocks_of<typename medium<T>::dx>(lists_of<medium<T>>(problem), clusters);
+    if constexpr (sizeof(T) == 4) {
+        const int64_t by_small = clocks_of<small_tf32::dx>(lists_of<small_tf32>(problem), clusters);
+        if (by_small < by_medium && by_small < by_large)
+            return launch_products<small_tf32>(problem, t, plan, from, stream, clusters);
+    }
+    return by_medium < by_large
                ? launch_products<medium<T>>(problem, t, plan, from, stream, clusters)
                : launch_products<large<T>>(problem, t, plan, from, stream, clusters);
 }
@@ -222,7 +225,13 @@ static enum kg_status
 launch_half(const struct kg_problem *problem, const struct linear_relu_gradients &t,
             const struct linear_relu_bwd_plan &plan, void *workspace, void *stream)
 {
-    const enum kg_status status = linear_relu_bwd_mask(problem, &t, &plan, workspace, stream);
+    int sms;
+    enum kg_status status = gemm::count_sms(&sms);
+    if (status != KG_OK)
+        return status;
+    if (linear_relu_bwd_small::serves(problem, t, sms))
+        return linear_relu_bwd_small::launch<T>(problem, t, stream);
+    status = linear_relu_bwd_mask(problem, &t, &plan, workspace, stream);
     if (status != KG_OK)
         return status;
     const struct gemm_matrix g = {workspace, plan.g_leading};
@@ -236,7 +245,14 @@ template <typename T> static enum kg_status prepare_dtype()
     enum kg_status status = tensor_map_open();
     if (status == KG_OK)
         status = allow_shared(kernel<large<T>>, large<T>::plan::BYTES);
-    return status == KG_OK ? allow_shared(kernel<medium<T>>, medium<T>::plan::BYTES) : status;
+    if (status == KG_OK)
+        status = allow_shared(kernel<medium<T>>, medium<T>::plan::BYTES);
+    if (status != KG_OK)
+        return status;
+    if constexpr (sizeof(T) == 4)
+        return allow_shared(kernel<small_tf32>, small_tf32::plan::BYTES);
+    else
+        return linear_relu_bwd_small::prepare<T>();
 }
 
 static int supports(const struct kg_problem *problem, const struct kg_device *device)
