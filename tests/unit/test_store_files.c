@@ -1,4 +1,5 @@
-/* test_store_files.c: what becomes of files that are not ours, and of those without rights. */
+/* test_store_files.c: what becomes of files and of runs when something fails: damage, rights, full
+ * disks, kills. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,15 +7,26 @@
 #include <cmocka.h>
 
 #include <linux/capability.h>
+#include <math.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "server/store/store_private.h"
+#include "server/store/store_token.h"
 #include "unit/store_fixture.h"
+
+#define ATTENTION "attention_fwd/fp16/b8-h16-s512-d64/causal"
+
+/* ==== what becomes of files that are not ours, and of those without rights ==== */
 
 /* ---- files that are not ours ---- */
 
@@ -258,15 +270,495 @@ static void test_read_only_folder(void **state)
     assert_sound(f->path);
 }
 
+/* ==== a run is stored whole or not at all ==== */
+
+/* ---- all or nothing ---- */
+
+static void assert_nothing_stored(struct store_fixture *f)
+{
+    assert_sound(f->path);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM run"), 0);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM device"), 0);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM test_case"), 0);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM point"), 0);
+}
+
+static void test_case_twice_stores_nothing(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    cJSON *run = sample_run(&plan, 0);
+    set_string(item_of(run, 4), "id", ATTENTION);
+    assert_int_equal(put(f, s, run, NULL), GATE_IO);
+    assert_non_null(strstr(f->err.message, ATTENTION));
+    assert_non_null(strstr(f->err.message, "twice"));
+    assert_nothing_stored(f);
+    /* And the store is good for the next one. */
+    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
+    store_close(s);
+}
+
+static void test_hostile_numbers(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    static const double bad_times[] = {-1, 1e300, 9.1e18, 0.5, -9007199254740992.0};
+    static const double bad_p50s[] = {-1,  0,      -1e308, INFINITY, -INFINITY,
+                                      NAN, 5e-324, 1e-4,   9e15,     1.7976931348623157e308};
+    for (size_t i = 0; i < sizeof(bad_times) / sizeof(bad_times[0]); i++) {
+        cJSON *run = sample_run(&plan, 0);
+        set_number(run, "time_ms", bad_times[i]);
+        assert_int_equal(put(f, s, run, NULL), GATE_IO);
+    }
+    for (size_t i = 0; i < sizeof(bad_p50s) / sizeof(bad_p50s[0]); i++) {
+        cJSON *run = sample_run(&plan, 0);
+        set_number(timing_of(run, 2, RIVAL), "p50_ns", bad_p50s[i]);
+        assert_int_equal(put(f, s, run, NULL), GATE_IO);
+    }
+    cJSON *best = sample_run(&plan, 0);
+    set_number(timing_of(best, 2, BEST), "p50_ns", -1);
+    assert_int_equal(put(f, s, best, NULL), GATE_IO);
+    cJSON *mde = sample_run(&plan, 0);
+    set_number(item_of(mde, 2), "mde", -0.001);
+    assert_int_equal(put(f, s, mde, NULL), GATE_IO);
+    cJSON *odd = sample_run(&plan, 0);
+    set_string(odd, "verdict", "splendid");
+    assert_int_equal(put(f, s, odd, NULL), GATE_IO);
+    odd = sample_run(&plan, 0);
+    set_string(odd, "uuid", "short");
+    assert_int_equal(put(f, s, odd, NULL), GATE_IO);
+    assert_int_equal(put(f, s, cJSON_CreateObject(), NULL), GATE_IO);
+    assert_nothing_stored(f);
+
+    static const double good_p50s[] = {0.001, 18612.345678901, 8e15};
+    for (size_t i = 0; i < sizeof(good_p50s) / sizeof(good_p50s[0]); i++) {
+        cJSON *run = sample_run(&plan, (int)i);
+        set_number(timing_of(run, 2, CANDIDATE), "p50_ns", good_p50s[i]);
+        if (put(f, s, run, NULL) != GATE_OK)
+            fail_msg("%s", f->err.message);
+    }
+    cJSON *late = sample_run(&plan, 4);
+    set_number(late, "time_ms", JSON_MAX_SAFE_INTEGER);
+    assert_int_equal(put(f, s, late, NULL), GATE_OK);
+    store_close(s);
+    assert_sound(f->path);
+}
+
+static void test_strings_are_data(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    cJSON *run = sample_run(&plan, 0);
+    set_string(cJSON_GetObjectItem(run, "git"), "subject", "'); DROP TABLE run; --");
+    set_string(item_of(run, 0), "reason", "\" ' ; -- %s %n \x01 \xe2\x82\xac");
+    assert_int_equal(put(f, s, run, NULL), GATE_OK);
+    store_close(s);
+    assert_int_equal(scalar(f->path, "SELECT subject = '''); DROP TABLE run; --' FROM run"), 1);
+}
+
+static void test_disk_full(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
+    assert_int_equal(sqlite3_exec(s->db, "PRAGMA max_page_count = 1", NULL, NULL, NULL), SQLITE_OK);
+    struct sample_plan big = {.seed = 3, .n_runs = 3, .n_cases = 400, .n_devices = 1};
+    assert_int_equal(put(f, s, sample_run(&big, 0), NULL), GATE_IO);
+    assert_non_null(strstr(f->err.message, "full"));
+    assert_non_null(strstr(f->err.message, "free some space"));
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM run"), 1);
+    assert_sound(f->path);
+    assert_int_equal(sqlite3_exec(s->db, "PRAGMA max_page_count = 1000000", NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(put(f, s, sample_run(&big, 0), NULL), GATE_OK);
+    store_close(s);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM run"), 2);
+}
+
+static bool put_under_file_limit(struct store_fixture *f)
+{
+    struct store *s = NULL;
+    struct sample_plan big = {.seed = 3, .n_runs = 3, .n_cases = 400, .n_devices = 1};
+    struct rlimit limit = {1 << 18, 1 << 18};
+    bool existed;
+    signal(SIGXFSZ, SIG_IGN);
+    if (store_open(f->path, STORE_READ_WRITE, &s, &f->err) != GATE_OK ||
+        setrlimit(RLIMIT_FSIZE, &limit) < 0)
+        return false;
+    struct buf text;
+    buf_init(&text, STORE_MAX_DOCUMENT);
+    cJSON *run = sample_run(&big, 0);
+    json_write(run, false, &text);
+    bool refused = store_put_run(s, run, text.data, text.len, &existed, &f->err) == GATE_IO;
+    cJSON_Delete(run);
+    buf_release(&text);
+    store_close(s);
+    return refused;
+}
+
+static void test_write_that_fails_half_way(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
+    store_close(s);
+    assert_true(in_child(f, put_under_file_limit));
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM run"), 1);
+    assert_sound(f->path);
+    s = open_store(f, STORE_READ_WRITE);
+    assert_int_equal(put(f, s, sample_run(&plan, 1), NULL), GATE_OK);
+    store_close(s);
+}
+
+static bool die_in_a_transaction(struct store_fixture *f)
+{
+    struct store *s = NULL;
+    bool ready = store_open(f->path, STORE_READ_WRITE, &s, &f->err) == GATE_OK &&
+                 sqlite3_exec(s->db,
+                              "PRAGMA cache_size = 1; BEGIN IMMEDIATE;"
+                              "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+                              " WHERE i < 20000)"
+                              "INSERT INTO device (model, n_runs) SELECT 'model ' || i, 1 FROM n",
+                              NULL, NULL, NULL) == SQLITE_OK;
+    if (ready)
+        kill(getpid(), SIGKILL);
+    return true;
+}
+
+static void test_writer_that_is_killed(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
+    store_close(s);
+    assert_false(in_child(f, die_in_a_transaction));
+    s = open_store(f, STORE_READ_WRITE);
+    assert_int_equal(put(f, s, sample_run(&plan, 1), NULL), GATE_OK);
+    store_close(s);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM device"), 2);
+    assert_sound(f->path);
+}
+
+/* ---- several at a time ---- */
+
+struct beside {
+    struct store_fixture *f;
+    struct store *writer;
+    int n;
+};
+
+static bool write_beside(void *context, const struct store_run *row)
+{
+    (void)row;
+    struct beside *b = context;
+    if (b->n == 0)
+        assert_int_equal(put(b->f, b->writer, sample_run(&plan, 5), NULL), GATE_OK);
+    b->n++;
+    return true;
+}
+
+static void test_reader_beside_writer(void **state)
+{
+    struct store_fixture *f = *state;
+    struct beside b = {.f = f, .writer = open_store(f, STORE_READ_WRITE)};
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(put(f, b.writer, sample_run(&plan, i), NULL), GATE_OK);
+    struct store *reader = open_store(f, STORE_READ_ONLY);
+    assert_int_equal(store_runs(reader, &(struct store_run_filter){.device_model = NULL},
+                                (struct store_run_key){INT64_MAX, ""}, 100, write_beside, &b,
+                                &f->err),
+                     GATE_OK);
+    assert_int_equal(b.n, 3); /* a query sees the state it began with */
+    int n;
+    assert_int_equal(count_runs(f, reader, &n), GATE_OK);
+    assert_int_equal(n, 4);
+
+    assert_int_not_equal(sqlite3_exec(reader->db, "DELETE FROM run", NULL, NULL, NULL), SQLITE_OK);
+    bool existed;
+    cJSON *run = sample_run(&plan, 9);
+    assert_int_equal(store_put_run(reader, run, "{}", 2, &existed, &f->err), GATE_INTERNAL);
+    cJSON_Delete(run);
+    store_close(reader);
+    store_close(b.writer);
+}
+
+#define N_WRITERS 4
+
+/* All of them make the file, if they come first. */
+static void test_writers_take_turns(void **state)
+{
+    struct store_fixture *f = *state;
+    pid_t children[N_WRITERS];
+    fflush(NULL);
+    for (int w = 0; w < N_WRITERS; w++) {
+        children[w] = fork();
+        assert_true(children[w] >= 0);
+        if (children[w] > 0)
+            continue;
+        struct store *s = NULL;
+        struct sample_plan mine = plan;
+        mine.seed = 100 + (uint64_t)w;
+        bool good = store_open(f->path, STORE_READ_WRITE, &s, &f->err) == GATE_OK;
+        for (int i = 0; i < 6 && good; i++)
+            good = put(f, s, sample_run(&mine, i), NULL) == GATE_OK;
+        store_close(s);
+        if (!good)
+            fprintf(stderr, "# writer %d: %s\n", w, f->err.message);
+        _exit(good ? 0 : 1);
+    }
+    for (int w = 0; w < N_WRITERS; w++) {
+        int status = 0;
+        assert_int_equal(waitpid(children[w], &status, 0), children[w]);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM run"), 6 * N_WRITERS);
+    assert_sound(f->path);
+}
+
+/* ==== many writes, one commit ==== */
+
+static int64_t runs_in(const struct store_fixture *f)
+{
+    return scalar(f->path, "SELECT count(*) FROM run");
+}
+
+static void test_commit(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(put(f, s, sample_run(&plan, i), NULL), GATE_OK);
+    assert_int_equal(runs_in(f), 0); /* nobody else sees it yet */
+    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
+    assert_int_equal(runs_in(f), 3);
+    /* And single runs again. */
+    assert_int_equal(put(f, s, sample_run(&plan, 3), NULL), GATE_OK);
+    assert_int_equal(runs_in(f), 4);
+    store_close(s);
+    assert_sound(f->path);
+}
+
+static void test_rollback(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
+    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    assert_int_equal(put(f, s, sample_run(&plan, 1), NULL), GATE_OK);
+    store_batch_rollback(s);
+    store_batch_rollback(s);
+    assert_int_equal(runs_in(f), 1);
+    assert_int_equal(put(f, s, sample_run(&plan, 1), NULL), GATE_OK);
+    /* A batch that nobody ends is undone with the store. */
+    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    assert_int_equal(put(f, s, sample_run(&plan, 2), NULL), GATE_OK);
+    store_close(s);
+    assert_int_equal(runs_in(f), 2);
+    assert_sound(f->path);
+}
+
+/* One bad run costs itself only, also where it fails after its first rows. */
+static void test_bad_run_in_a_batch(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    bool existed = false;
+    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
+    cJSON *bad = sample_run(&plan, 2);
+    set_string(item_of(bad, 4), "id", "attention_fwd/fp16/b8-h16-s512-d64/causal");
+    assert_int_equal(put(f, s, bad, NULL), GATE_IO);
+    assert_int_equal(put(f, s, sample_run(&plan, 2), &existed), GATE_OK);
+    assert_false(existed);
+    assert_int_equal(put(f, s, sample_run(&plan, 0), &existed), GATE_OK);
+    assert_true(existed);
+    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
+    assert_int_equal(runs_in(f), 2);
+    assert_int_equal(scalar(f->path, "SELECT n_runs FROM device"), 2);
+    store_close(s);
+    assert_sound(f->path);
+}
+
+/* The first of a batch is undone in a way of its own, unless somebody else wrote before it. */
+static void test_bad_run_comes_first(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    struct store_token token = {.id = "0123456789ab", .name = "t", .scopes = TOKEN_READ};
+    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    for (int i = 0; i < 2; i++) {
+        cJSON *bad = sample_run(&plan, 2);
+        set_string(item_of(bad, 4), "id", "attention_fwd/fp16/b8-h16-s512-d64/causal");
+        assert_int_equal(put(f, s, bad, NULL), GATE_IO);
+    }
+    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
+    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
+    assert_int_equal(runs_in(f), 1);
+
+    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    assert_int_equal(store_put_token(s, &token, &f->err), GATE_OK);
+    cJSON *bad = sample_run(&plan, 2);
+    set_string(item_of(bad, 4), "id", "attention_fwd/fp16/b8-h16-s512-d64/causal");
+    assert_int_equal(put(f, s, bad, NULL), GATE_IO);
+    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM token"), 1);
+    assert_int_equal(runs_in(f), 1);
+    store_close(s);
+    assert_sound(f->path);
+}
+
+/* ---- the log ---- */
+
+static int64_t size_of(const char *path)
+{
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_size;
+}
+
+/* A run whose document does not get smaller, of more pages than a log may have. */
+static void put_long(struct store_fixture *f, struct store *s, int index)
+{
+    const size_t len = 10000000;
+    char *text = malloc(len);
+    uint64_t x = (uint64_t)index + 1;
+    bool existed;
+    assert_non_null(text);
+    for (size_t i = 0; i < len; i++) {
+        x = x * 6364136223846793005u + 1442695040888963407u;
+        text[i] = (char)(x >> 56);
+    }
+    cJSON *run = sample_run(&plan, index);
+    assert_int_equal(store_put_run(s, run, text, len, &existed, &f->err), GATE_OK);
+    cJSON_Delete(run);
+    free(text);
+}
+
+static void test_checkpoints_wait(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    put_long(f, s, 0);
+    int64_t bytes = size_of(f->path);
+    assert_true(bytes > 10000000); /* SQLite did it itself */
+    store_defer_checkpoints(s);
+    put_long(f, s, 1);
+    assert_int_equal(size_of(f->path), bytes);
+    assert_int_equal(store_checkpoint(s, true, &f->err), GATE_OK);
+    assert_int_equal(size_of(f->path), bytes);
+    assert_int_equal(store_checkpoint(s, false, &f->err), GATE_OK);
+    assert_true(size_of(f->path) > 2 * bytes - 1000000);
+    bytes = size_of(f->path);
+    put_long(f, s, 2);
+    assert_int_equal(size_of(f->path), bytes);
+    /* A log that is long when the file is opened, as after a crash, is moved by the first call. */
+    struct store *next = open_store(f, STORE_READ_WRITE);
+    store_defer_checkpoints(next);
+    assert_int_equal(size_of(f->path), bytes);
+    assert_int_equal(store_checkpoint(next, false, &f->err), GATE_OK);
+    assert_true(size_of(f->path) > bytes);
+    store_close(next);
+    store_close(s);
+    assert_sound(f->path);
+}
+
+/* Who is busy lets the log grow, but not for ever. */
+static void test_checkpoints_of_the_busy(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    store_defer_checkpoints(s);
+    int64_t bytes = size_of(f->path);
+    int n = 0;
+    while (size_of(f->path) == bytes && n < 12) {
+        put_long(f, s, n++);
+        assert_int_equal(store_checkpoint(s, true, &f->err), GATE_OK);
+    }
+    assert_in_range(n, 5, 8); /* of 10 MB each */
+    store_close(s);
+    assert_sound(f->path);
+}
+
+/*
+ * SQLite ends the transaction by itself when the disk is full. What comes after in the batch must
+ * not be written outside of it, and the commit must not claim that anything was stored.
+ */
+static void test_batch_that_sqlite_ended(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
+    assert_int_equal(sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(put(f, s, sample_run(&plan, 1), NULL), GATE_IO);
+    assert_int_equal(store_batch_commit(s, &f->err), GATE_IO);
+    assert_int_equal(runs_in(f), 0);
+    assert_int_equal(put(f, s, sample_run(&plan, 1), NULL), GATE_OK);
+    assert_int_equal(runs_in(f), 1);
+    store_close(s);
+}
+
+/* A server starts while a long write of another process goes on; its own writes wait for theirs. */
+static void test_open_beside_a_writer(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
+    struct store *other = open_store(f, STORE_READ_WRITE);
+    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
+    assert_int_equal(put(f, other, sample_run(&plan, 1), NULL), GATE_OK);
+    store_close(other);
+    store_close(s);
+    assert_int_equal(runs_in(f), 2);
+    assert_sound(f->path);
+}
+
+static void test_misuse(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    assert_int_equal(store_batch_commit(s, &f->err), GATE_INTERNAL);
+    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
+    assert_int_equal(store_batch_begin(s, &f->err), GATE_INTERNAL);
+    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
+    struct store *reader = open_store(f, STORE_READ_ONLY);
+    assert_int_equal(store_batch_begin(reader, &f->err), GATE_INTERNAL);
+    store_close(reader);
+    store_close(s);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_other_schema_version),     TEST(test_foreign_database),
-        TEST(test_not_a_database),           TEST(test_truncated_file),
-        TEST(test_half_a_page_beside_a_log), TEST(test_damaged_page),
-        TEST(test_missing_and_empty),        TEST(test_odd_names),
+        TEST(test_other_schema_version),
+        TEST(test_foreign_database),
+        TEST(test_not_a_database),
+        TEST(test_truncated_file),
+        TEST(test_half_a_page_beside_a_log),
+        TEST(test_damaged_page),
+        TEST(test_missing_and_empty),
+        TEST(test_odd_names),
         TEST(test_read_only_folder),
+        TEST(test_case_twice_stores_nothing),
+        TEST(test_hostile_numbers),
+        TEST(test_strings_are_data),
+        TEST(test_disk_full),
+        TEST(test_write_that_fails_half_way),
+        TEST(test_writer_that_is_killed),
+        TEST(test_reader_beside_writer),
+        TEST(test_writers_take_turns),
+        TEST(test_commit),
+        TEST(test_rollback),
+        TEST(test_bad_run_in_a_batch),
+        TEST(test_bad_run_comes_first),
+        TEST(test_checkpoints_wait),
+        TEST(test_checkpoints_of_the_busy),
+        TEST(test_open_beside_a_writer),
+        TEST(test_batch_that_sqlite_ended),
+        TEST(test_misuse),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,782 @@
+/* test_store_rows.c: what queries make of runs: bests, branches and trends. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "server/store/run_rows.h"
+#include "server/store/store_best.h"
+#include "server/store/store_pack.h"
+#include "server/store/store_private.h"
+#include "server/store/store_trend.h"
+#include "unit/store_fixture.h"
+
+#define GPU "nvidia-h200"
+#define CASE "attention_fwd/fp16/b8-h16-s512-d64/causal"
+
+/* ==== what the tables have of runs that come in any order ==== */
+
+/* ---- epochs ---- */
+
+static bool add_epoch(void *context, int64_t from_ms, const char *epoch)
+{
+    buf_printf(context, "%lld%s ", (long long)from_ms, epoch);
+    return true;
+}
+
+/* Runs at 10, 20, ... with these epochs ('-': none) make the same borders in every order. */
+static void assert_epochs(struct store_fixture *f, const char *epochs, const char *expected)
+{
+    size_t n = strlen(epochs);
+    for (unsigned order = 0; order < 7; order++) {
+        char path[sizeof(f->path)];
+        memcpy(path, f->path, sizeof(path));
+        snprintf(f->path, sizeof(f->path), "%s/%u-%s.db", f->folder, order, epochs);
+        struct store *s = open_store(f, STORE_READ_WRITE);
+        uint64_t left = (1u << n) - 1;
+        unsigned draw = order;
+        for (size_t i = 0; i < n; i++, draw = draw * 7 + 3) {
+            size_t k = draw % n;
+            while (!(left >> k & 1))
+                k = (k + 1) % n;
+            left &= ~((uint64_t)1 << k);
+            cJSON *run = run_at((int)k, 10 * (int64_t)(k + 1));
+            char epoch[2] = {epochs[k], '\0'};
+            set_string(run, "epoch", epochs[k] == '-' ? "" : epoch);
+            must_put(f, s, run);
+        }
+        struct buf text;
+        buf_init(&text, 1000);
+        assert_int_equal(store_epochs(s, GPU, add_epoch, &text, &f->err), GATE_OK);
+        if (strcmp(text.data, expected) != 0)
+            fail_msg("%s in order %u: '%s', expected '%s'", epochs, order, text.data, expected);
+        buf_release(&text);
+        store_close(s);
+        memcpy(f->path, path, sizeof(path));
+    }
+}
+
+static void test_epochs_in_any_order(void **state)
+{
+    assert_epochs(*state, "aaaa", "10a ");
+    assert_epochs(*state, "aabb", "10a 30b ");
+    assert_epochs(*state, "abab", "10a 20b 30a 40b ");
+    assert_epochs(*state, "aabaa", "10a 30b 40a ");
+    assert_epochs(*state, "a-b-b", "10a 30b ");
+    assert_epochs(*state, "--", "");
+}
+
+/* ---- commits ---- */
+
+static void must_put_commit(struct store_fixture *f, struct store *s, int index, char letter,
+                            int64_t time_ms)
+{
+    char commit[41];
+    memset(commit, letter, 40);
+    commit[40] = '\0';
+    cJSON *run = run_at(index, time_ms);
+    set_string(cJSON_GetObjectItem(run, "git"), "commit", commit);
+    must_put(f, s, run);
+}
+
+/* `times`: of the rows in the order of commits, 0 ends them. */
+static void assert_by_commit(struct store_fixture *f, struct store *s, int64_t points,
+                             const int64_t *times)
+{
+    struct store_trend_query query = {.case_id = CASE,
+                                      .device_model = GPU,
+                                      .provider = "ours",
+                                      .to_ms = INT64_MAX,
+                                      .by_commit = true,
+                                      .points = points};
+    struct store_trend_result trend;
+    assert_int_equal(store_read_begin(s, &f->err), GATE_OK);
+    assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
+    store_read_end(s);
+    assert_int_equal(trend.n_series, 1);
+    size_t n = 0;
+    for (; times[n] != 0; n++) {
+        assert_true(n < trend.series[0].n);
+        assert_int_equal(trend.series[0].rows[n].time_ms, times[n]);
+    }
+    assert_int_equal(trend.series[0].n, n);
+    store_trend_release(&trend);
+}
+
+/* The reader keeps the order from one trend to the next, and each run that comes changes it. */
+static void test_commits_are_ordered_by_their_first_run(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    struct store *reader = open_store(f, STORE_READ_ONLY);
+    static const struct {
+        char commit;
+        int64_t time;
+        int64_t expected[6];
+    } runs[] = {
+        {'c', 30, {30}},
+        {'a', 40, {30, 40}},
+        {'b', 20, {20, 30, 40}},
+        {'a', 10, {10, 40, 20, 30}},
+        {'c', 50, {10, 40, 20, 30, 50}},
+    };
+    for (int i = 0; i < 5; i++) {
+        must_put_commit(f, s, i, runs[i].commit, runs[i].time);
+        for (int again = 0; again < 2; again++)
+            assert_by_commit(f, reader, 100, runs[i].expected);
+    }
+    /* The last of a bucket in that order, though the run of 40 came later than that of 20. */
+    assert_by_commit(f, reader, 2, (const int64_t[]){20, 50, 0});
+    assert_by_commit(f, reader, 1, (const int64_t[]){50, 0});
+    store_close(reader);
+    store_close(s);
+}
+
+/* ---- bests ---- */
+
+static void put_with_best(struct store_fixture *f, struct store *s, int64_t time_ms, double p50_ns,
+                          int64_t stored_ms, const char *epoch, const char *made_by)
+{
+    cJSON *run = run_at((int)time_ms, time_ms);
+    cJSON *best = cJSON_GetObjectItem(item_of(run, 0), "best");
+    set_number(best, "p50_ns", p50_ns);
+    set_number(best, "time_ms", (double)stored_ms);
+    cJSON_DeleteItemFromObjectCaseSensitive(best, "made_by");
+    if (made_by)
+        cJSON_AddStringToObject(best, "made_by", made_by);
+    set_string(run, "epoch", epoch);
+    must_put(f, s, run);
+}
+
+static bool add_change(void *context, const struct store_best_change *row)
+{
+    buf_printf(context, "%s %g>%g ", row->kind, row->from_ns, row->to_ns);
+    return true;
+}
+
+static bool add_best(void *context, const struct store_best *row)
+{
+    buf_printf(context, "= %g", row->p50_ns);
+    return true;
+}
+
+static void assert_bests(struct store_fixture *f, struct store *s, const char *expected)
+{
+    struct buf text;
+    buf_init(&text, 1000);
+    assert_int_equal(store_best_log(s, GPU, INT64_MAX, 100, add_change, &text, &f->err), GATE_OK);
+    assert_int_equal(
+        store_bests(s, GPU, (struct store_best_key){0}, 1000, add_best, &text, &f->err), GATE_OK);
+    assert_string_equal(text.data, expected);
+    buf_release(&text);
+}
+
+static void test_best_log(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    assert_bests(f, s, "");
+    put_with_best(f, s, 10, 100, 1, "e", NULL);
+    put_with_best(f, s, 20, 100, 1, "e", NULL);
+    assert_bests(f, s, "first 0>100 = 100");
+    put_with_best(f, s, 30, 90, 25, "e", NULL);
+    assert_bests(f, s, "lowered 100>90 first 0>100 = 90");
+    /* A branch that is behind is held against an older best, which is no change. */
+    put_with_best(f, s, 40, 100, 1, "e", NULL);
+    assert_bests(f, s, "lowered 100>90 first 0>100 = 100");
+    put_with_best(f, s, 50, 90, 25, "e", NULL);
+    /* A run that comes late tells nothing new. */
+    put_with_best(f, s, 5, 120, 0, "e", NULL);
+    assert_bests(f, s, "lowered 100>90 first 0>100 = 90");
+    put_with_best(f, s, 60, 95, 55, "e", "accept");
+    put_with_best(f, s, 70, 80, 65, "e2", NULL);
+    assert_bests(f, s, "epoch 95>80 raised 90>95 lowered 100>90 first 0>100 = 80");
+    store_close(s);
+}
+
+/* A runner that lost its stored bests takes what it measures as new ones: nobody accepted those. */
+static void test_a_best_that_nobody_accepted_is_not_raised(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    put_with_best(f, s, 10, 90, 1, "e", "accept-new");
+    put_with_best(f, s, 20, 95, 15, "e", "accept-new");
+    put_with_best(f, s, 30, 99, 25, "e", NULL);
+    put_with_best(f, s, 40, 80, 35, "e", "accept-new");
+    put_with_best(f, s, 50, 79, 45, "e", "ratchet");
+    assert_bests(f, s, "lowered 80>79 first 0>80 first 0>99 first 0>95 first 0>90 = 79");
+    store_close(s);
+}
+
+static bool add_case(void *context, const struct store_best_change *row)
+{
+    buf_printf(context, "%s ", row->case_id);
+    return true;
+}
+
+/* The cases of a run are written in the order of their tracks, the log in that of the document. */
+static void test_best_log_is_in_the_order_of_the_document(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    must_put(f, s, sample_run(&plan, 0));
+    execute(f->path, "DELETE FROM best_log; DELETE FROM best");
+    cJSON *run = sample_run(&plan, plan.n_devices), *cases = cJSON_GetObjectItem(run, "cases");
+    struct buf expected;
+    buf_init(&expected, 10000);
+    int n = cJSON_GetArraySize(cases);
+    cJSON *turned = cJSON_CreateArray();
+    for (int i = n - 1; i >= 0; i--)
+        cJSON_AddItemToArray(turned, cJSON_DetachItemFromArray(cases, i));
+    cJSON_ReplaceItemInObject(run, "cases", turned);
+    cases = turned;
+    for (int i = 0; i < n; i++) {
+        /* The newest entry comes first. */
+        const cJSON *item = cJSON_GetArrayItem(cases, n - 1 - i);
+        if (cJSON_IsObject(json_member(item, "best")))
+            buf_printf(&expected, "%s ", json_string(item, "id", ""));
+    }
+    must_put(f, s, run);
+    struct buf got;
+    buf_init(&got, 10000);
+    assert_int_equal(store_best_log(s, NULL, INT64_MAX, 1000, add_case, &got, &f->err), GATE_OK);
+    assert_true(got.len > 0);
+    assert_string_equal(got.data, expected.data);
+    buf_release(&got);
+    buf_release(&expected);
+    store_close(s);
+    assert_sound(f->path);
+}
+
+/* ---- newest results and leaders, in any order ---- */
+
+struct leaders {
+    int n;
+    double ours_ns;
+};
+
+static bool see_leader(void *context, const struct store_leader *row)
+{
+    struct leaders *l = context;
+    l->n++;
+    assert_string_not_equal(row->contract, "older-v0");
+    if (strcmp(row->provider, "ours") == 0)
+        l->ours_ns = row->p50_ns;
+    return true;
+}
+
+static void test_late_runs_change_nothing_newer(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    cJSON *newer = run_at(1, 200);
+    set_string(item_of(newer, 0), "reason", "newer");
+    set_number(timing_of(newer, 0, CANDIDATE), "p50_ns", 500);
+    must_put(f, s, newer);
+    cJSON *late = run_at(2, 100);
+    set_string(item_of(late, 0), "reason", "late");
+    set_string(late, "contract", "older-v0");
+    set_number(timing_of(late, 0, CANDIDATE), "p50_ns", 400);
+    must_put(f, s, late);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM track t JOIN newest_result n"
+                                     " ON n.track_id = t.id AND n.branch = t.branch"
+                                     " WHERE n.reason = 'newer' AND t.n_runs = 2"
+                                     " AND t.time_ms = 200 AND n.p50_ns = 500"),
+                     1);
+    /* Nor does it change by which contract the leaders are measured. */
+    struct leaders leaders = {0};
+    assert_int_equal(store_leaderboard(s, NULL, GPU, (struct store_leader_key){0}, 1000, see_leader,
+                                       &leaders, &f->err),
+                     GATE_OK);
+    assert_int_equal(leaders.n, 3);
+    assert_true(leaders.ours_ns == 500);
+
+    /* In its own contract, a late run may lead. */
+    late = run_at(3, 150);
+    set_number(timing_of(late, 0, CANDIDATE), "p50_ns", 450);
+    must_put(f, s, late);
+    assert_int_equal(store_leaderboard(s, NULL, GPU, (struct store_leader_key){0}, 1000, see_leader,
+                                       &leaders, &f->err),
+                     GATE_OK);
+    assert_true(leaders.ours_ns == 450);
+    store_close(s);
+}
+
+/* ---- the same run of other bytes ---- */
+
+static void test_outcomes(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    cJSON *run = run_at(1, 100);
+    static const char *const texts[] = {"{}", "{}", "{ }"};
+    static const enum store_put_outcome outcomes[] = {STORE_PUT_CREATED, STORE_PUT_EXISTED,
+                                                      STORE_PUT_DIFFERS};
+    struct run_rows rows;
+    assert_true(run_rows_read(&rows, run));
+    for (int i = 0; i < 3; i++) {
+        struct store_packed packed;
+        enum store_put_outcome outcome;
+        assert_int_equal(store_pack(texts[i], strlen(texts[i]), &packed, &f->err), GATE_OK);
+        assert_int_equal(store_put_packed(s, run, &rows, &packed, &outcome, &f->err), GATE_OK);
+        assert_int_equal(outcome, outcomes[i]);
+        store_packed_release(&packed);
+    }
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM run"), 1);
+    run_rows_release(&rows);
+    cJSON_Delete(run);
+    store_close(s);
+}
+
+/* ---- documents that came packed ---- */
+
+/* Packs LENGTH bytes of text as a client does, and says how long what is kept of it is. */
+static size_t kept_of(int level, const char *name, bool random)
+{
+    enum { LENGTH = 100000 };
+    static char text[LENGTH];
+    static unsigned char gzip[2 * LENGTH];
+    struct gate_error err = {0};
+    struct store_packed packed, other;
+    struct buf out;
+    uint32_t x = 1;
+    for (size_t i = 0; i < LENGTH; i++) {
+        x = x * 1664525u + 1013904223u;
+        text[i] = (char)(random ? x >> 24 : 'a' + i % 13);
+    }
+    z_stream z = {0};
+    gz_header header = {.name = (Bytef *)(size_t)name, .os = 3};
+    assert_int_equal(deflateInit2(&z, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    if (name)
+        assert_int_equal(deflateSetHeader(&z, &header), Z_OK);
+    z.next_in = (Bytef *)text;
+    z.avail_in = LENGTH;
+    z.next_out = gzip;
+    z.avail_out = sizeof(gzip);
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    size_t gzip_len = sizeof(gzip) - z.avail_out;
+    deflateEnd(&z);
+    assert_int_equal(store_pack_again(gzip, gzip_len, text, LENGTH, &packed, &err), GATE_OK);
+    assert_int_equal(store_pack(text, LENGTH, &other, &err), GATE_OK);
+    assert_memory_equal(packed.sha256, other.sha256, sizeof(packed.sha256));
+    assert_int_equal(packed.n_bytes, LENGTH);
+    buf_init(&out, LENGTH);
+    assert_int_equal(store_unpack(packed.bytes, packed.len, LENGTH, &out, &err), GATE_OK);
+    assert_memory_equal(out.data, text, LENGTH);
+    buf_release(&out);
+    size_t len = packed.len == other.len ? 0 : packed.len;
+    if (len != 0)
+        assert_int_equal(len, gzip_len - 18 + 6);
+    store_packed_release(&packed);
+    store_packed_release(&other);
+    return len;
+}
+
+static void test_packed_documents(void **state)
+{
+    (void)state;
+    assert_int_not_equal(kept_of(9, NULL, false), 0);
+    /* These are packed anew: with a name in the head, and not worth keeping. */
+    assert_int_equal(kept_of(9, "run.json", false), 0);
+    assert_int_equal(kept_of(0, NULL, false), 0);
+    assert_int_equal(kept_of(9, NULL, true), 0);
+}
+
+/* ==== what is newest, and fastest, on a branch ==== */
+
+/* A run of one case; its index names its commit and its uuid, its reason is the index too. */
+static void put_run(struct store_fixture *f, struct store *s, int index, int64_t time_ms,
+                    const char *branch, const char *verdict)
+{
+    static const struct sample_plan flat = {
+        .seed = 5, .n_runs = 1000, .n_cases = 1, .n_devices = 1};
+    cJSON *run = sample_run(&flat, index);
+    char reason[32];
+    snprintf(reason, sizeof(reason), "run %d", index);
+    set_number(run, "time_ms", (double)time_ms);
+    set_string(cJSON_GetObjectItem(run, "git"), "branch", branch);
+    set_string(item_of(run, 0), "verdict", verdict);
+    set_string(item_of(run, 0), "reason", reason);
+    if (put(f, s, run, NULL) != GATE_OK)
+        fail_msg("%s", f->err.message);
+}
+
+struct told {
+    struct buf text;
+};
+
+static bool see_case(void *context, const struct store_case *row)
+{
+    struct told *t = context;
+    buf_printf(&t->text, "%s %lld %s %d; ", row->reason, (long long)row->time_ms, row->branch,
+               row->n_spark);
+    return true;
+}
+
+/* The only case as a branch shows it; NULL: as all do. */
+static void assert_case(struct store_fixture *f, struct store *s, const char *branch,
+                        const char *expected)
+{
+    struct told t;
+    struct store_case_page page;
+    const struct store_case_query query = {.branch = branch, .limit = 10};
+    buf_init(&t.text, 4096);
+    assert_int_equal(store_cases(s, &query, see_case, &t, &page, &f->err), GATE_OK);
+    assert_string_equal(t.text.data, expected);
+    assert_int_equal(page.total, expected[0] != '\0');
+    buf_release(&t.text);
+}
+
+static void test_newest_of_each_branch(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    assert_case(f, s, "main", "");
+    put_run(f, s, 1, 100, "main", "pass");
+    assert_case(f, s, "main", "run 1 100 main 1; ");
+    put_run(f, s, 2, 200, "mine", "improvement");
+    assert_case(f, s, NULL, "run 2 200 mine 2; ");
+    assert_case(f, s, "main", "run 1 100 main 1; ");
+    assert_case(f, s, "mine", "run 2 200 mine 1; ");
+    assert_case(f, s, "other", "");
+    assert_case(f, s, "' OR 1=1", "");
+    /* Late ones: newer than what main has, and older. */
+    put_run(f, s, 3, 150, "main", "pass");
+    assert_case(f, s, "main", "run 3 150 main 2; ");
+    put_run(f, s, 4, 50, "main", "pass");
+    assert_case(f, s, "main", "run 3 150 main 3; ");
+    assert_case(f, s, NULL, "run 2 200 mine 4; ");
+    /* Back on main, then away again: each branch has its newest. */
+    put_run(f, s, 5, 300, "main", "pass");
+    assert_case(f, s, "main", "run 5 300 main 4; ");
+    assert_case(f, s, "mine", "run 2 200 mine 1; ");
+    put_run(f, s, 6, 400, "mine", "pass");
+    assert_case(f, s, "main", "run 5 300 main 4; ");
+    assert_case(f, s, "mine", "run 6 400 mine 2; ");
+    put_run(f, s, 7, 350, "mine", "pass");
+    assert_case(f, s, "mine", "run 6 400 mine 3; ");
+    put_run(f, s, 8, 310, "", "pass");
+    assert_case(f, s, "", "run 8 310  1; ");
+    store_close(s);
+    assert_sound(f->path);
+}
+
+/* A result that comes late has all that one of the newest run has. */
+static void test_late_result_is_whole(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    put_run(f, s, 1, 100, "main", "pass");
+    put_run(f, s, 1001, 50, "late", "pass");
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM newest_result WHERE ratio_lo > 0"
+                                     " AND mde > 0 AND peer <> '' AND peer_ratio > 0"
+                                     " AND ceiling > 0 AND rel_err > 0 AND threshold > 0"),
+                     2);
+    store_close(s);
+}
+
+static bool see_device(void *context, const struct store_device *row)
+{
+    struct told *t = context;
+    buf_printf(&t->text, "%s %lld of %lld; ", row->newest.branch, (long long)row->newest.time_ms,
+               (long long)row->n_runs);
+    return true;
+}
+
+static void assert_devices(struct store_fixture *f, struct store *s, const char *branch,
+                           const char *expected)
+{
+    struct told t;
+    buf_init(&t.text, 4096);
+    assert_int_equal(store_devices(s, branch, see_device, &t, &f->err), GATE_OK);
+    assert_string_equal(t.text.data, expected);
+    buf_release(&t.text);
+}
+
+static bool see_run(void *context, const struct store_run *row)
+{
+    struct told *t = context;
+    buf_printf(&t->text, "%lld ", (long long)row->time_ms);
+    return true;
+}
+
+static void assert_runs(struct store_fixture *f, struct store *s, struct store_run_filter filter,
+                        int64_t before_ms, int64_t limit, const char *expected)
+{
+    struct told t;
+    const struct store_run_key after = {before_ms, ""};
+    buf_init(&t.text, 4096);
+    assert_int_equal(store_runs(s, &filter, after, limit, see_run, &t, &f->err), GATE_OK);
+    assert_string_equal(t.text.data, expected);
+    buf_release(&t.text);
+}
+
+static bool see_branch(void *context, const struct store_branch *row)
+{
+    struct told *t = context;
+    buf_printf(&t->text, "%s %lld; ", row->name, (long long)row->time_ms);
+    return true;
+}
+
+static void test_devices_runs_and_branches(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    const struct store_run_filter runs = {.branch = "main"};
+    const struct store_run_filter on_gpu = {.branch = "main", .device_model = "nvidia-h200"};
+    const struct store_run_filter on_none = {.branch = "main", .device_model = "none"};
+    const struct store_run_filter red = {.branch = "main", .verdict = "wrong"};
+    assert_devices(f, s, NULL, "");
+    assert_devices(f, s, "main", "");
+    put_run(f, s, 1, 100, "main", "pass");
+    put_run(f, s, 2, 200, "main", "pass");
+    put_run(f, s, 3, 300, "mine", "pass");
+    put_run(f, s, 4, 400, "main", "pass");
+    put_run(f, s, 6, 600, "mine", "pass");
+    put_run(f, s, 5, 500, "main", "wrong");
+    put_run(f, s, 7, 700, "", "pass");
+    assert_devices(f, s, NULL, " 700 of 7; ");
+    assert_devices(f, s, "main", "main 500 of 7; ");
+    assert_devices(f, s, "mine", "mine 600 of 7; ");
+    assert_devices(f, s, "none", "");
+    assert_runs(f, s, runs, INT64_MAX, 10, "500 400 200 100 ");
+    assert_runs(f, s, runs, INT64_MAX, 2, "500 400 ");
+    assert_runs(f, s, runs, 400, 10, "200 100 ");
+    assert_runs(f, s, on_gpu, INT64_MAX, 3, "500 400 200 ");
+    assert_runs(f, s, on_none, INT64_MAX, 3, "");
+    assert_runs(f, s, red, INT64_MAX, 3, "");
+
+    struct told t;
+    buf_init(&t.text, 4096);
+    assert_int_equal(store_branches(s, 3, see_branch, &t, &f->err), GATE_OK);
+    assert_string_equal(t.text.data, " 700; mine 600; main 500; ");
+    buf_release(&t.text);
+    store_close(s);
+}
+
+static bool see_branch_leader(void *context, const struct store_leader *row)
+{
+    struct told *t = context;
+    if (strcmp(row->provider, "ours") == 0)
+        buf_printf(&t->text, "%.0f %s %lld", row->p50_ns, row->branch, (long long)row->time_ms);
+    return true;
+}
+
+static void assert_leader(struct store_fixture *f, struct store *s, const char *branch,
+                          const char *expected)
+{
+    struct told t;
+    const struct store_leader_key start = {0};
+    buf_init(&t.text, 4096);
+    assert_int_equal(store_leaderboard(s, branch, NULL, start, 100, see_branch_leader, &t, &f->err),
+                     GATE_OK);
+    assert_string_equal(t.text.data, expected);
+    buf_release(&t.text);
+}
+
+static void put_time(struct store_fixture *f, struct store *s, int index, const char *branch,
+                     double p50_ns)
+{
+    static const struct sample_plan flat = {
+        .seed = 5, .n_runs = 1000, .n_cases = 1, .n_devices = 1};
+    cJSON *run = sample_run(&flat, index);
+    set_number(run, "time_ms", 100.0 * index);
+    set_string(cJSON_GetObjectItem(run, "git"), "branch", branch);
+    set_number(timing_of(run, 0, CANDIDATE), "p50_ns", p50_ns);
+    if (put(f, s, run, NULL) != GATE_OK)
+        fail_msg("%s", f->err.message);
+}
+
+/* The fastest of a branch, whoever else was faster before or after. */
+static void test_leaders_of_branches(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    assert_leader(f, s, "main", "");
+    put_time(f, s, 1, "main", 900);
+    put_time(f, s, 2, "mine", 500);
+    put_time(f, s, 3, "main", 800);
+    put_time(f, s, 4, "main", 850);
+    put_time(f, s, 5, "mine", 600);
+    put_time(f, s, 6, "release-\"1\"", 700);
+    assert_leader(f, s, NULL, "500 mine 200");
+    assert_leader(f, s, "main", "800 main 300");
+    assert_leader(f, s, "release-\"1\"", "700 release-\"1\" 600");
+    assert_leader(f, s, "mine", "500 mine 200");
+    assert_leader(f, s, "none", "");
+    store_close(s);
+    assert_sound(f->path);
+}
+
+/* ==== which rows a trend has, and what is in them ==== */
+
+static void test_what_a_point_does_not_have(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    cJSON *run = run_at(1, 100);
+    cJSON *timing = timing_of(run, 0, CANDIDATE);
+    cJSON_DeleteItemFromObject(timing, "registers");
+    cJSON_DeleteItemFromObject(timing, "shared_bytes");
+    set_number(timing, "sm_clock_mhz", 0);
+    cJSON_DeleteItemFromObject(item_of(run, 0), "processes");
+    cJSON_ReplaceItemInObject(cJSON_GetObjectItem(arm_of(run, 0, CANDIDATE), "verify"), "rel_fro",
+                              cJSON_CreateNull());
+    must_put(f, s, run);
+    run = run_at(2, 200);
+    set_number(timing_of(run, 0, CANDIDATE), "registers", 0);
+    set_number(timing_of(run, 0, CANDIDATE), "spill_bytes", 16);
+    must_put(f, s, run);
+    struct store_trend_query query = {.case_id = CASE,
+                                      .device_model = GPU,
+                                      .provider = "ours",
+                                      .to_ms = INT64_MAX,
+                                      .points = 100};
+    struct store_trend_result trend;
+    assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
+    const struct store_trend_details *row = trend.series[0].details;
+    assert_true(row[0].registers == -1 && row[0].shared_bytes == -1 && row[0].spill_bytes == 0);
+    assert_true(row[0].control_ps == 0 && row[0].sm_clock_khz == 0 && row[0].rel_err == -1);
+    assert_true(row[1].registers == 0 && row[1].spill_bytes == 16 && row[1].control_ps > 0);
+    assert_true(trend.series[0].is_candidate && trend.threshold == 0.02);
+    store_trend_release(&trend);
+
+    cJSON *bad = run_at(3, 300);
+    set_number(timing_of(bad, 0, CANDIDATE), "registers", 1.5);
+    assert_int_equal(put(f, s, bad, NULL), GATE_IO);
+    store_close(s);
+}
+
+/* A range ends with its last time, whatever is read of the rows and however. */
+static void test_end_of_range(void **state)
+{
+    static const struct {
+        bool levels_only, by_commit, raw;
+        const char *branch;
+    } ways[] = {
+        {true, false, false, NULL},  {true, false, false, "main"}, {true, true, false, NULL},
+        {false, false, false, NULL}, {false, false, true, NULL},
+    };
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    for (int i = 0; i < 6; i++) {
+        cJSON *run = run_at(i, 100 * i + 100);
+        set_string(cJSON_GetObjectItem(run, "git"), "branch", "main");
+        must_put(f, s, run);
+    }
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        for (int64_t points = 3; points <= 100; points += 97) {
+            struct store_trend_query query = {.case_id = CASE,
+                                              .device_model = GPU,
+                                              .provider = "ours",
+                                              .branch = ways[i].branch,
+                                              .from_ms = 200,
+                                              .to_ms = 400,
+                                              .by_commit = ways[i].by_commit,
+                                              .raw = ways[i].raw,
+                                              .levels_only = ways[i].levels_only,
+                                              .points = points};
+            struct store_trend_result trend;
+            assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
+            assert_true(trend.total == 3 && trend.series[0].n == 3 && !trend.bucketed);
+            assert_int_equal(trend.series[0].rows[0].time_ms, 200);
+            assert_int_equal(trend.series[0].rows[2].time_ms, 400);
+            store_trend_release(&trend);
+        }
+    }
+    store_close(s);
+}
+
+/* A series is drawn as what its newest point is, also where that one is out of the range. */
+static void test_role_of_a_series(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    struct store_trend_query query = {
+        .case_id = CASE, .device_model = GPU, .to_ms = 150, .points = 100};
+    struct store_trend_result trend;
+    must_put(f, s, run_at(1, 100));
+    assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
+    for (size_t i = 0; i < trend.n_series; i++)
+        assert_int_equal(trend.series[i].is_candidate,
+                         strcmp(trend.series[i].provider, "ours") == 0);
+    assert_true(trend.n_series > 1);
+    store_trend_release(&trend);
+
+    must_put(f, s, run_at(2, 200));
+    execute(f->path, "UPDATE point SET role = 1 - role WHERE time_ms = 200");
+    for (unsigned i = 0; i < 2; i++) {
+        query.levels_only = i == 1;
+        query.points = i == 0 ? 100 : 1; /* rows and buckets */
+        assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
+        for (size_t k = 0; k < trend.n_series; k++)
+            assert_int_equal(trend.series[k].is_candidate,
+                             strcmp(trend.series[k].provider, "ours") != 0);
+        store_trend_release(&trend);
+    }
+    store_close(s);
+}
+
+/* Runs of one millisecond are apart on pages too, and each comes once. */
+static void test_pages_of_one_time(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    for (int i = 0; i < 4; i++)
+        must_put(f, s, run_at(i, i < 3 ? 100 : 101));
+    struct store_trend_query query = {.case_id = CASE,
+                                      .device_model = GPU,
+                                      .provider = "ours",
+                                      .to_ms = INT64_MAX,
+                                      .raw = true,
+                                      .points = 1};
+    char next[80];
+    for (int i = 0; i < 5; i++) {
+        struct store_trend_result trend;
+        assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
+        assert_int_equal(trend.total, 4);
+        assert_int_equal(trend.series[0].n, i < 4);
+        if (i < 4) {
+            cJSON *run = run_at(i, 0);
+            assert_string_equal(trend.series[0].details[0].run, json_string(run, "uuid", ""));
+            cJSON_Delete(run);
+        }
+        snprintf(next, sizeof(next), "%s", trend.next);
+        query.after = next;
+        store_trend_release(&trend);
+    }
+    assert_string_equal(next, "");
+    store_close(s);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_epochs_in_any_order),
+        TEST(test_commits_are_ordered_by_their_first_run),
+        TEST(test_best_log),
+        TEST(test_a_best_that_nobody_accepted_is_not_raised),
+        TEST(test_best_log_is_in_the_order_of_the_document),
+        TEST(test_late_runs_change_nothing_newer),
+        TEST(test_outcomes),
+        TEST(test_packed_documents),
+        TEST(test_newest_of_each_branch),
+        TEST(test_late_result_is_whole),
+        TEST(test_devices_runs_and_branches),
+        TEST(test_leaders_of_branches),
+        TEST(test_what_a_point_does_not_have),
+        TEST(test_end_of_range),
+        TEST(test_role_of_a_series),
+        TEST(test_pages_of_one_time),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
