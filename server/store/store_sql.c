@@ -22,9 +22,9 @@
 
 /* What a curve is drawn of. ?1: series, ?2 ?3: first and last time. */
 #define TREND_LEVELS(more, tables, range, order)                                                   \
-    "SELECT p.time_ms, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps, p.run_id, p.arm" more                   \
-    " FROM point p " tables "WHERE p.series_id = ?1 AND p.time_ms BETWEEN ?2 AND ?3 " range        \
-    "ORDER BY " order "p.time_ms, p.run_id, p.arm"
+    "SELECT p.time_ms, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps" more " FROM point p " tables            \
+    "WHERE p.series_id = ?1 AND p.time_ms BETWEEN ?2 AND ?3 " range "ORDER BY " order              \
+    "p.time_ms, p.run_id, p.arm"
 /* The place of a run in the order of commits; those outside of a repository come first. */
 #define COMMIT_PLACE "coalesce(v.first_ms, -1), coalesce(v.id, 0)"
 
@@ -184,9 +184,10 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         " AND (?4 IS NULL OR s.contract = ?4) "
         "WHERE c.name = ?1 AND d.model = ?2 ORDER BY s.provider, s.contract",
     [SQL_TREND_LEVELS] = TREND_LEVELS("", "", "", ""),
+    [SQL_TREND_KEYS] = TREND_LEVELS(", p.run_id, p.arm", "", "", ""),
     /* ?4: branch or NULL, ?5 to ?8: first and last commit, ?9: in the order of commits? */
     [SQL_TREND_LEVELS_OF_RUNS] = TREND_LEVELS(
-        ", " COMMIT_PLACE,
+        ", p.run_id, p.arm, " COMMIT_PLACE,
         "CROSS JOIN run r ON r.id = p.run_id LEFT JOIN revision v ON v.id = r.revision_id ",
         "AND (?4 IS NULL OR r.branch = ?4) AND (" COMMIT_PLACE ") >= (?5, ?6)"
         " AND (" COMMIT_PLACE ") <= (?7, ?8) ",

@@ -107,7 +107,7 @@ static enum gate_status read_series(struct store *s, const struct store_trend_qu
 
 struct level_call {
     struct store_trend_series *series;
-    bool of_runs; /* the statement says the commit too */
+    int n_columns; /* of the statement: 4 of levels, 2 of the key, 2 of the commit */
     bool no_memory;
 };
 
@@ -140,10 +140,12 @@ static bool level_row(struct query *q, void *call)
         .max_ps = p50_ps,
         .p50_lo_ps = column_int(q, 2),
         .p50_hi_ps = column_int(q, 3),
-        .run_id = column_int(q, 4),
-        .arm = column_int(q, 5),
     };
-    if (c->of_runs)
+    if (c->n_columns > 4) {
+        row->run_id = column_int(q, 4);
+        row->arm = column_int(q, 5);
+    }
+    if (c->n_columns > 6)
         row->commit = (struct store_commit){column_int(q, 6), column_int(q, 7)};
     return true;
 }
@@ -152,13 +154,16 @@ static enum gate_status read_levels(struct store *s, const struct store_trend_qu
                                     struct store_trend_series *series, struct gate_error *err)
 {
     struct store_commit from = query->from_commit, to = query->to_commit;
-    struct level_call call = {.series = series};
-    call.of_runs = query->by_commit || query->branch || from.id != 0 || to.id != 0;
-    struct query q = query_begin(s, call.of_runs ? SQL_TREND_LEVELS_OF_RUNS : SQL_TREND_LEVELS);
+    bool of_runs = query->by_commit || query->branch || from.id != 0 || to.id != 0;
+    bool with_keys = query->raw || !query->levels_only;
+    struct query q = query_begin(s, of_runs     ? SQL_TREND_LEVELS_OF_RUNS
+                                    : with_keys ? SQL_TREND_KEYS
+                                                : SQL_TREND_LEVELS);
+    struct level_call call = {.series = series, .n_columns = sqlite3_column_count(q.stmt)};
     bind_int(&q, series->id);
     bind_int(&q, query->from_ms);
     bind_int(&q, query->to_ms);
-    if (call.of_runs) {
+    if (of_runs) {
         bind_text_or_null(&q, query->branch);
         bind_int(&q, from.id != 0 ? from.first_ms : INT64_MIN);
         bind_int(&q, from.id);
