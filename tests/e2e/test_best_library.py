@@ -11,10 +11,9 @@ import ssl
 import subprocess
 import unittest
 
-from harness import SERVER, Server
-from test_push import HERE, PATIENCE, PushCase, problem, reset
+from harness import PATIENCE, SERVER, WORKER, Server
+from test_push import PushCase, problem, reset
 
-WORKER = os.path.join(HERE, "fake_worker.py")
 OLD = hashlib.sha256(b"old").hexdigest()
 NEW = hashlib.sha256(b"new").hexdigest()
 

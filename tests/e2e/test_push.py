@@ -11,9 +11,8 @@ import tempfile
 import threading
 import unittest
 
-from harness import GATE, PATIENCE, SEED
 from fake_tracker import TOKEN, Tracker
-
+from harness import GATE, PATIENCE, SEED
 
 SPOOL_MAX_ENTRIES = 1000  # of spool.h
 

@@ -164,7 +164,8 @@ class Wrong(Verify):
         self.assertEqual(done.returncode, 2)
         reason = json.loads(done.stdout)["cases"][0]["reason"]
         message, command = reason.split("; again: ")
-        again = self.gate(*shlex.split(command)[1:], "--json", GATE_MUTANT=self.FAULT["GATE_MUTANT"])
+        again = self.gate(*shlex.split(command)[1:], "--json",
+                          GATE_MUTANT=self.FAULT["GATE_MUTANT"])
         self.assertEqual(json.loads(again.stdout)["cases"][0]["message"], message)
 
     def test_a_fault_that_shows_when_it_is_timed_is_shown_again_by_a_run(self):
