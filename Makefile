@@ -530,7 +530,8 @@ $(TESTS_AND_TOOLS): $(B)/%: $(B)/obj/%.c.o $(B)/obj/tests.a
 FUZZ_CORE_C := $(wildcard gate/base/*.c gate/decide/*.c server/text/*.c server/ops/*.c \
     server/api/api*.c server/store/*.c server/watch/watch*.c tests/tools/sample_*.c) \
     $(patsubst %,gate/%.c,best/best best/best_write cases/problem cases/suite report/report_csv \
-    report/report_left_out report/report_run report/report_units run/run_check) \
+    report/report_left_out report/report_run report/report_units document/document \
+    document/document_check document/fields) \
     $(patsubst %,server/%.c,api/alert_json api/badge api/feed request/reply request/request \
     api/trend_columns watch/changepoint) \
     tests/fuzz/edits.c tests/fuzz/history.c

@@ -429,25 +429,21 @@ static enum gate_status accept(const struct arguments *a, const char *case_id,
 {
     struct search s = {.case_id = case_id};
     struct store *store = NULL;
-    struct schema *schema = NULL;
-    cJSON *document = NULL;
+    struct document document = {0};
     struct best_entry entry;
 
     buf_init(&s.models, 64 * 1024);
-    enum gate_status status = command_run_schema(&schema, err);
-    if (status == GATE_OK)
-        status = store_open(command_db(a->db), STORE_READ_ONLY, &store, err);
+    enum gate_status status = store_open(command_db(a->db), STORE_READ_ONLY, &store, err);
     if (status == GATE_OK)
         status = find_run(&s, store, a->device_model, err);
     if (status == GATE_OK)
-        status = command_document(store, s.run_uuid, schema, &document, err);
+        status = command_document(store, s.run_uuid, &document, err);
     if (status == GATE_OK)
-        status = read_measurement(document, case_id, &entry, err);
+        status = read_measurement(document.tree, case_id, &entry, err);
     if (status == GATE_OK)
         status = store_best(a, &s, &entry, err);
-    cJSON_Delete(document);
+    document_release(&document);
     store_close(store);
-    schema_free(schema);
     buf_release(&s.models);
     return status;
 }

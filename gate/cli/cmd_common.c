@@ -136,16 +136,10 @@ struct report_style command_style(void)
                                  .width = term_columns(STDOUT_FILENO)};
 }
 
-enum gate_status command_run_schema(struct schema **out, struct gate_error *err)
-{
-    *out = schema_open("run.schema.json");
-    return *out ? GATE_OK : gate_fail(err, GATE_INTERNAL, "run.schema.json can't be used");
-}
-
 struct reading {
     const char *name;
-    const struct schema *schema;
-    cJSON *document;
+    struct document *document;
+    bool found;
     enum gate_status status;
     struct gate_error *err;
 };
@@ -153,7 +147,8 @@ struct reading {
 static bool read_document(void *context, const char *text, size_t len)
 {
     struct reading *r = context;
-    r->status = schema_parse(r->schema, r->name, 1, text, len, GATE_IO, &r->document, r->err);
+    r->found = true;
+    r->status = document_parse(r->name, 1, text, len, GATE_IO, r->document, r->err);
     return false;
 }
 
@@ -174,8 +169,8 @@ enum gate_status command_newest_run(struct store *s, char uuid[64], struct gate_
     return status;
 }
 
-enum gate_status command_document(struct store *s, const char *uuid, const struct schema *schema,
-                                  cJSON **out, struct gate_error *err)
+enum gate_status command_document(struct store *s, const char *uuid, struct document *out,
+                                  struct gate_error *err)
 {
     char newest[64], name[128];
     if (strcmp(uuid, "latest") == 0) {
@@ -185,15 +180,11 @@ enum gate_status command_document(struct store *s, const char *uuid, const struc
         uuid = newest;
     }
     snprintf(name, sizeof(name), "stored run %s", uuid);
-    struct reading r = {.name = name, .schema = schema, .status = GATE_OK, .err = err};
+    struct reading r = {.name = name, .document = out, .status = GATE_OK, .err = err};
     enum gate_status status = store_document(s, uuid, read_document, &r, err);
     if (status == GATE_OK)
         status = r.status;
-    if (status == GATE_OK && !r.document)
+    if (status == GATE_OK && !r.found)
         status = gate_fail(err, GATE_IO, "%s has no document", name);
-    if (status == GATE_OK)
-        *out = r.document;
-    else
-        cJSON_Delete(r.document);
     return status;
 }

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/schema.h"
 #include "report/report.h"
+#include "document/document.h"
 #include "server/store/store.h"
 
 #define COMMAND_MAX_OUTPUT (1024u * 1024 * 1024) /* bytes of a result that is built in memory */
@@ -75,12 +76,9 @@ enum gate_status command_newest_run(struct store *s, char uuid[64], struct gate_
 
 /*
  * The document of a run, parsed and checked; `uuid` may be "latest" or an unambiguous prefix. *out
- * is the caller's (cJSON_Delete). GATE_USAGE: no such run.
+ * is the caller's (document_release). GATE_USAGE: no such run.
  */
-enum gate_status command_document(struct store *s, const char *uuid, const struct schema *schema,
-                                  cJSON **out, struct gate_error *err);
-
-/* schema_open("run.schema.json"), with an error. */
-enum gate_status command_run_schema(struct schema **out, struct gate_error *err);
+enum gate_status command_document(struct store *s, const char *uuid, struct document *out,
+                                  struct gate_error *err);
 
 #endif

@@ -25,7 +25,6 @@ enum export_format { EXPORT_NDJSON, EXPORT_JSON, EXPORT_CSV };
 
 struct exporter {
     enum export_format format;
-    const struct schema *schema;
     struct file_writer *writer;
     struct buf piece; /* of one document */
     enum gate_status status;
@@ -53,18 +52,18 @@ static enum gate_status put_document(struct exporter *e, const cJSON *document)
 static bool put_text(void *context, const char *text, size_t len)
 {
     struct exporter *e = context;
-    cJSON *document;
-    e->status = schema_parse(e->schema, "stored run", 1, text, len, GATE_IO, &document, e->err);
+    struct document document;
+    e->status = document_parse("stored run", 1, text, len, GATE_IO, &document, e->err);
     if (e->status == GATE_OK) {
-        e->status = put_document(e, document);
-        cJSON_Delete(document);
+        e->status = put_document(e, document.tree);
+        document_release(&document);
     }
     return e->status == GATE_OK;
 }
 
 static enum gate_status put_runs(struct exporter *e, struct store *store, const char *run)
 {
-    cJSON *document;
+    struct document document;
     enum gate_status status;
     if (e->format == EXPORT_CSV) {
         report_csv_header(&e->piece);
@@ -76,10 +75,10 @@ static enum gate_status put_runs(struct exporter *e, struct store *store, const 
         status = store_documents(store, put_text, e, e->err);
         return status == GATE_OK ? e->status : status;
     }
-    status = command_document(store, run, e->schema, &document, e->err);
+    status = command_document(store, run, &document, e->err);
     if (status == GATE_OK) {
-        status = put_document(e, document);
-        cJSON_Delete(document);
+        status = put_document(e, document.tree);
+        document_release(&document);
     }
     return status;
 }
@@ -88,16 +87,12 @@ static enum gate_status export_runs(const char *db, const char *run, enum export
                                     const char *output, struct gate_error *err)
 {
     struct exporter e = {.format = format, .status = GATE_OK, .err = err};
-    struct schema *schema = NULL;
     struct store *store = NULL;
 
     buf_init(&e.piece, COMMAND_MAX_OUTPUT);
     if (output && strcmp(output, "-") == 0)
         output = NULL;
-    enum gate_status status = command_run_schema(&schema, err);
-    e.schema = schema;
-    if (status == GATE_OK)
-        status = store_open(db, STORE_READ_ONLY, &store, err);
+    enum gate_status status = store_open(db, STORE_READ_ONLY, &store, err);
     if (status == GATE_OK)
         status = file_writer_open(output, &e.writer, err);
     if (status == GATE_OK) {
@@ -109,7 +104,6 @@ static enum gate_status export_runs(const char *db, const char *run, enum export
     }
     buf_release(&e.piece);
     store_close(store);
-    schema_free(schema);
     return status;
 }
 

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "cmd_common.h"
-#include "run/run_check.h"
+#include "document/document_check.h"
 
 #define MAX_DOCUMENT (256u * 1024 * 1024)
 
@@ -37,7 +37,6 @@ struct import {
     const char *name; /* of the input, for messages */
     FILE *in;
     struct store *store;
-    struct schema *schema;
     size_t n_stored, n_existed;
     unsigned line; /* number of the line read last */
 };
@@ -75,34 +74,23 @@ static bool is_blank(const struct buf *text)
     return strspn(text->data, " \t\r\n") == text->len;
 }
 
-/* Of the document in `text`, which begins on `line` of the input. */
-static enum gate_status refuse(const struct import *im, unsigned line, const struct buf *text,
-                               const cJSON *document, const struct schema_fault *fault,
-                               struct gate_error *err)
-{
-    unsigned at = 1, column = 1;
-    json_locate(document, text->data, text->len, fault->pointer, fault->of_key, &at, &column);
-    return gate_fail(err, GATE_IO, "%s:%u:%u: %s: %s", im->name, line + at - 1, column,
-                     fault->pointer, fault->message);
-}
-
 static enum gate_status store_document_text(struct import *im, unsigned line,
                                             const struct buf *text, struct gate_error *err)
 {
-    cJSON *document;
+    struct document d;
     struct schema_fault fault;
     bool existed = false;
     enum gate_status status =
-        schema_parse(im->schema, im->name, line, text->data, text->len, GATE_IO, &document, err);
+        document_parse(im->name, line, text->data, text->len, GATE_IO, &d, err);
     if (status != GATE_OK)
         return status;
-    if (!run_check(document, clock_wall_ms(), &fault)) {
-        status = refuse(im, line, text, document, &fault, err);
-        cJSON_Delete(document);
-        return status;
+    if (!document_check(&d, clock_wall_ms(), &fault)) {
+        document_fault(im->name, line, text->data, text->len, d.tree, &fault, GATE_IO, err);
+        document_release(&d);
+        return GATE_IO;
     }
-    status = store_put_run(im->store, document, text->data, text->len, &existed, err);
-    cJSON_Delete(document);
+    status = store_put_run(im->store, d.tree, text->data, text->len, &existed, err);
+    document_release(&d);
     if (status != GATE_OK)
         return gate_fail_context(err, "%s:%u", im->name, line);
     if (existed)
@@ -174,13 +162,10 @@ static enum gate_status import_file(struct import *im, const char *db, const cha
     im->in = standard ? stdin : fopen(path, "re");
     if (!im->in)
         return gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
-    enum gate_status status = command_run_schema(&im->schema, err);
-    if (status == GATE_OK)
-        status = store_open(db, STORE_READ_WRITE, &im->store, err);
+    enum gate_status status = store_open(db, STORE_READ_WRITE, &im->store, err);
     if (status == GATE_OK)
         status = import_input(im, err);
     store_close(im->store);
-    schema_free(im->schema);
     if (!standard)
         fclose(im->in);
     return status;

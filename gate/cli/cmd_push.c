@@ -68,8 +68,7 @@ struct enqueue {
     const struct push_arguments *arguments;
     const struct spool *spool;
     struct http_client *client; /* NULL: there is no libcurl */
-    const struct schema *schema;
-    struct push_counts counts; /* of what was sent to make room */
+    struct push_counts counts;  /* of what was sent to make room */
     enum gate_status status;
     struct gate_error *err;
 };
@@ -142,16 +141,14 @@ static enum gate_status is_best(const char *folder, const char *model, const cha
 }
 
 /* The library of a run, if it is a best. */
-static enum gate_status put_library(struct enqueue *q, const cJSON *document)
+static enum gate_status put_library(struct enqueue *q, const struct document *d)
 {
     char path[PATHS_MAX], line[1200];
     bool best = false;
     struct gate_error why;
-    const cJSON *device = cJSON_GetObjectItemCaseSensitive(document, "device");
-    const cJSON *libraries = cJSON_GetObjectItemCaseSensitive(document, "libraries");
-    const char *sha256 = json_string(cJSON_GetArrayItem(libraries, 0), "sha256", "");
+    const char *sha256 = d->libraries[0].sha256;
     enum gate_status status =
-        is_best(q->arguments->baselines, json_string(device, "model", ""), sha256, &best, q->err);
+        is_best(q->arguments->baselines, d->device.model, sha256, &best, q->err);
     if (status || !best)
         return status;
     status = artifact_get(sha256, path, &why);
@@ -162,24 +159,22 @@ static enum gate_status put_library(struct enqueue *q, const cJSON *document)
         say(line);
         return GATE_OK;
     }
-    return put(q, SPOOL_LIBRARY, json_integer(document, "time_ms", 0), sha256, NULL);
+    return put(q, SPOOL_LIBRARY, d->time_ms, sha256, NULL);
 }
 
 static enum gate_status put_run(struct enqueue *q, const char *text, size_t len)
 {
-    cJSON *document = NULL;
+    struct document d = {0};
     struct buf packed;
     buf_init(&packed, SPOOL_MAX_ENTRY);
-    enum gate_status status =
-        schema_parse(q->schema, "stored run", 1, text, len, GATE_IO, &document, q->err);
+    enum gate_status status = document_parse("stored run", 1, text, len, GATE_IO, &d, q->err);
     if (!status && !gzip_compress(text, len, &packed))
         status = gate_fail(q->err, GATE_INTERNAL, "out of memory for a run document");
     if (!status)
-        status = put(q, SPOOL_RUN, json_integer(document, "time_ms", 0),
-                     json_string(document, "uuid", ""), &packed);
+        status = put(q, SPOOL_RUN, d.time_ms, d.uuid, &packed);
     if (!status)
-        status = put_library(q, document);
-    cJSON_Delete(document);
+        status = put_library(q, &d);
+    document_release(&d);
     buf_release(&packed);
     return status;
 }
@@ -232,18 +227,14 @@ static enum gate_status put_file(struct enqueue *q)
 /* All that was asked for. */
 static enum gate_status fill_spool(struct enqueue *q)
 {
-    struct schema *schema = NULL;
     struct store *store = NULL;
-    enum gate_status status = command_run_schema(&schema, q->err);
-    q->schema = schema;
-    if (!status)
-        status = store_open(command_db(q->arguments->db), STORE_READ_ONLY, &store, q->err);
+    enum gate_status status =
+        store_open(command_db(q->arguments->db), STORE_READ_ONLY, &store, q->err);
     if (!status)
         status = put_runs(q, store);
     if (!status && q->arguments->library)
         status = put_file(q);
     store_close(store);
-    schema_free(schema);
     return status;
 }
 

@@ -19,27 +19,23 @@ static enum gate_status report(const char *db, const char *run, enum report_form
                                const char *output, struct gate_error *err)
 {
     struct store *store = NULL;
-    struct schema *schema = NULL;
-    cJSON *document = NULL;
+    struct document document = {0};
     struct buf text;
     struct report_style style = {0};
 
     buf_init(&text, COMMAND_MAX_OUTPUT);
-    enum gate_status status = command_run_schema(&schema, err);
+    enum gate_status status = store_open(db, STORE_READ_ONLY, &store, err);
     if (status == GATE_OK)
-        status = store_open(db, STORE_READ_ONLY, &store, err);
-    if (status == GATE_OK)
-        status = command_document(store, run, schema, &document, err);
+        status = command_document(store, run, &document, err);
     if (status == GATE_OK) {
         if (!output)
             style = command_style();
-        report_write(document, format, &style, &text);
+        report_write(document.tree, format, &style, &text);
         status = command_write(output, &text, err);
     }
     buf_release(&text);
-    cJSON_Delete(document);
+    document_release(&document);
     store_close(store);
-    schema_free(schema);
     return status;
 }
 

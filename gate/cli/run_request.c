@@ -10,6 +10,7 @@
 
 #include "best/artifact.h"
 #include "base/json.h"
+#include "document/document.h"
 #include "best/revision.h"
 
 void run_request_init(struct run_request *r)
@@ -224,16 +225,16 @@ enum gate_status run_request_report(const struct run_request *r, const cJSON *do
 enum gate_status run_request_store(struct store *store, const cJSON *document,
                                    struct gate_error *err)
 {
-    struct schema *schema;
+    struct document checked;
     struct schema_fault fault;
     struct buf text;
     bool existed;
-    enum gate_status status = command_run_schema(&schema, err);
-    if (status)
-        return status;
+    enum gate_status status = GATE_OK;
     buf_init(&text, COMMAND_MAX_OUTPUT);
     json_write(document, false, &text);
-    if (!schema_check(schema, document, &fault))
+    bool fits = document_read(document, &checked, &fault);
+    document_release(&checked);
+    if (!fits)
         status = gate_fail(err, GATE_INTERNAL, "the run document breaks its schema at '%s': %s",
                            fault.pointer, fault.message);
     else if (text.failed)
@@ -241,7 +242,6 @@ enum gate_status run_request_store(struct store *store, const cJSON *document,
     else if (store)
         status = store_put_run(store, document, text.data, text.len, &existed, err);
     buf_release(&text);
-    schema_free(schema);
     return status;
 }
 

@@ -1,36 +1,26 @@
 /* api_ingest.c: POST /api/v1/runs: a run document, checked and stored once; see api_write.h. */
 #include "api_write.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/schema.h"
+#include "document/document_check.h"
 #include "text/emit.h"
 #include "base/gzip.h"
 #include "ops/metrics.h"
-#include "run/run_check.h"
 #include "store/run_rows.h"
 #include "store/store_pack.h"
 
 struct ingest {
     struct buf text; /* inflated; empty when the body was not gzip */
-    cJSON *document;
-    struct run_rows rows; /* what is stored of its cases */
+    cJSON *tree;
+    struct document document; /* of the tree */
+    struct run_rows rows;     /* what is stored of its cases */
     struct store_packed packed;
 };
-
-static struct schema *run_schema;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-/* Once for the process; never freed. */
-static void open_schema(void)
-{
-    run_schema = schema_open("run.schema.json");
-}
 
 static bool refuse(struct api_write *w, unsigned status, const char *path, const char *message)
 {
@@ -55,14 +45,13 @@ static bool parse(struct api_write *w, struct ingest *in)
 {
     struct gate_error err = {0};
     struct schema_fault fault;
-    if (json_parse("document", w->body, w->len, GATE_USAGE, &in->document, &err) != GATE_OK)
+    if (json_parse("document", w->body, w->len, GATE_USAGE, &in->tree, &err) != GATE_OK)
         return refuse(w, err.status == GATE_INTERNAL ? 503 : 400, "", err.message);
-    w->state_bytes = w->len + tree_bytes(in->document);
-    if (!schema_check(run_schema, in->document, &fault) ||
-        !run_check(in->document, clock_wall_ms(), &fault))
+    w->state_bytes = w->len + tree_bytes(in->tree);
+    if (!document_read(in->tree, &in->document, &fault) ||
+        !document_check(&in->document, clock_wall_ms(), &fault))
         return refuse(w, 400, fault.pointer, fault.message);
-    return run_rows_read(&in->rows, in->document) ||
-           refuse(w, 503, "", "the server is out of memory");
+    return run_rows_read(&in->rows, in->tree) || refuse(w, 503, "", "the server is out of memory");
 }
 
 static bool pack(struct api_write *w, struct ingest *in, const char *body, size_t len)
@@ -100,11 +89,6 @@ static bool prepare_run(struct api_write *w)
     }
     if (w->len == 0)
         return refuse(w, 400, "", "the body is empty");
-    pthread_once(&once, open_schema);
-    if (!run_schema) {
-        reply_problem(w->reply, 500, "The schema of the run document cannot be read.");
-        return false;
-    }
     return parse(w, in) && pack(w, in, body, len);
 }
 
@@ -123,17 +107,18 @@ static void say_stored(struct api_write *w, const char *uuid, bool created)
 static void forget_document(struct ingest *in)
 {
     run_rows_release(&in->rows);
-    cJSON_Delete(in->document);
-    in->document = NULL;
+    document_release(&in->document);
+    cJSON_Delete(in->tree);
+    in->tree = NULL;
 }
 
 static enum gate_status store_run(struct api_write *w, struct store *store, struct gate_error *err)
 {
     struct ingest *in = w->state;
     enum store_put_outcome outcome;
-    const char *uuid = json_string(in->document, "uuid", "");
+    const char *uuid = in->document.uuid;
     enum gate_status status =
-        store_put_packed(store, in->document, &in->rows, &in->packed, &outcome, err);
+        store_put_packed(store, in->tree, &in->rows, &in->packed, &outcome, err);
     store_packed_release(&in->packed);
     if (outcome == STORE_PUT_REFUSED) {
         refuse(w, 400, "", err->message);

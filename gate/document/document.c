@@ -1,0 +1,400 @@
+/*
+ * document.c: the members of a run document and their limits, as gate/formats/run.schema.json
+ * publishes them; see document.h.
+ */
+#include "document/document.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "document/fields.h"
+
+#define SIZE_MAX_JSON JSON_MAX_SAFE_INTEGER
+#define TIME_MAX_NS 1e15 /* no launch takes eleven days */
+#define FACTOR_MIN 1e-6  /* a ratio beyond a million is no measurement */
+#define FACTOR_MAX 1e6
+#define COUNT_MAX 1e9 /* summed over the cases of a run */
+#define TEXT_MAX 400
+#define NAME_MAX_CHARACTERS 64
+#define ID_MAX 160
+#define REASON_MAX 1000
+#define CASES_MAX 10000
+
+#define REQUIRED FIELD_REQUIRED
+#define NULLABLE FIELD_NULLABLE
+#define ABOVE FIELD_ABOVE
+
+/* clang-format off */
+#define AT(member) .key = #member, .offset = offsetof(struct OF, member)
+#define TEXT(member, flag, longest) \
+    {AT(member), .kind = FIELD_TEXT, .flags = flag, .most = longest}
+#define FORMED(member, flag, shape_of_text, longest) \
+    {AT(member), .kind = FIELD_TEXT, .flags = flag, .form = shape_of_text, .most = longest}
+#define CHOICE(member, flag, list) {AT(member), .kind = FIELD_TEXT, .flags = flag, .words = list}
+#define WORD(member, flag, list) {AT(member), .kind = FIELD_WORD, .flags = flag, .words = list}
+#define BOOL(member) {AT(member), .kind = FIELD_BOOL, .flags = REQUIRED}
+#define TOLD(member) {AT(member), .kind = FIELD_TOLD}
+#define NUMBER(member, flag, from, to) \
+    {AT(member), .kind = FIELD_NUMBER, .flags = flag, .least = from, .most = to}
+#define TIME(member, flag) NUMBER(member, (flag) | ABOVE, 0, TIME_MAX_NS)
+#define FACTOR(member, flag) NUMBER(member, flag, FACTOR_MIN, FACTOR_MAX)
+#define SHARE(member, flag) NUMBER(member, flag, 0, INFINITY)
+#define ANY(member, flag) NUMBER(member, flag, -INFINITY, INFINITY)
+#define COUNT(member, flag, to) {AT(member), .kind = FIELD_COUNT, .flags = flag, .most = to}
+#define SIZE(member, flag) COUNT(member, flag, SIZE_MAX_JSON)
+#define PART(member, of) \
+    {AT(member), .kind = FIELD_OBJECT, .flags = REQUIRED, .beside = FIELD_NOWHERE, .shape = &(of)}
+#define MAYBE(member, flag, of) \
+    {AT(member), .kind = FIELD_OBJECT, .flags = flag, \
+     .beside = offsetof(struct OF, has_##member), .shape = &(of)}
+#define LIST(member, flag, from, to, of) \
+    {AT(member), .kind = FIELD_LIST, .flags = flag, .least = from, .most = to, \
+     .beside = offsetof(struct OF, n_##member), .shape = &(of)}
+#define NUMBERS(member, flag, to) \
+    {AT(member), .kind = FIELD_NUMBERS, .flags = flag, .most = to, \
+     .beside = offsetof(struct OF, n_##member)}
+#define SHAPE(name) \
+    static const struct shape name = {name##_fields, sizeof(name##_fields) / sizeof(struct field), \
+                                      sizeof(struct OF)}
+/* clang-format on */
+
+static const char *const verdicts[] = {"pass",       "improvement", "regression", "wrong",
+                                       "no-verdict", "environment", NULL};
+static const char *const kinds[] = {"host", "cuda", NULL};
+static const char *const roles[] = {"candidate", "best", "provider", NULL};
+static const char *const modes[] = {"paired", "number", "none", NULL};
+static const char *const stages[] = {"first", "confirmation", NULL};
+static const char *const ops[] = {"attention_fwd",   "gemm", "gemv", "linear_relu",
+                                  "linear_relu_bwd", NULL};
+static const char *const dtypes[] = {"fp16", "bf16", "fp32", "tf32", NULL};
+static const char *const makers[] = {"accept-new", "accept", "ratchet", "trend", "epoch", NULL};
+static const char *const schemas[] = {"gate-run/1", NULL};
+
+#define OF document_git
+static const struct field git_fields[] = {
+    FORMED(commit, REQUIRED, FORM_COMMIT, TEXT_MAX),
+    TEXT(branch, REQUIRED, TEXT_MAX),
+    FORMED(parent, REQUIRED, FORM_COMMIT, TEXT_MAX),
+    TEXT(subject, REQUIRED, TEXT_MAX),
+    BOOL(dirty),
+};
+SHAPE(git);
+#undef OF
+
+#define OF document_device
+static const struct field device_fields[] = {
+    WORD(kind, REQUIRED, kinds),      FORMED(model, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
+    TEXT(name, REQUIRED, TEXT_MAX),   TEXT(uuid, REQUIRED, TEXT_MAX),
+    SIZE(sm_count, REQUIRED),         SIZE(l2_bytes, REQUIRED),
+    SIZE(memory_bytes, REQUIRED),     TEXT(capability, REQUIRED, TEXT_MAX),
+    TEXT(driver, REQUIRED, TEXT_MAX), TEXT(runtime, REQUIRED, TEXT_MAX),
+    SIZE(power_limit_mw, REQUIRED),   SIZE(sm_clock_max_mhz, REQUIRED),
+};
+SHAPE(device);
+#undef OF
+
+#define OF document_library
+static const struct field library_fields[] = {
+    WORD(role, REQUIRED, roles),
+    FORMED(provider, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
+    TEXT(version, REQUIRED, TEXT_MAX),
+    TEXT(file, REQUIRED, TEXT_MAX),
+    FORMED(sha256, REQUIRED, FORM_SHA256, TEXT_MAX),
+};
+SHAPE(library);
+#undef OF
+
+#define OF document_absent
+static const struct field absent_fields[] = {
+    FORMED(provider, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
+    TEXT(reason, REQUIRED, TEXT_MAX),
+};
+SHAPE(absent);
+#undef OF
+
+#define OF document_policy
+static const struct field policy_fields[] = {
+    NUMBER(threshold, REQUIRED | ABOVE, 0, 10),
+    TEXT(against, 0, TEXT_MAX),
+};
+SHAPE(policy);
+#undef OF
+
+#define OF estimate
+static const struct field ratio_fields[] = {
+    FACTOR(value, REQUIRED),
+    FACTOR(lo, REQUIRED),
+    FACTOR(hi, REQUIRED),
+};
+SHAPE(ratio);
+#undef OF
+
+/* ---- cases ---- */
+
+#define OF document_best
+static const struct field best_fields[] = {
+    TIME(p50_ns, REQUIRED),
+    TEXT(commit, REQUIRED, TEXT_MAX),
+    SIZE(time_ms, REQUIRED),
+    FORMED(library_sha256, 0, FORM_SHA256, TEXT_MAX),
+    CHOICE(made_by, 0, makers),
+    TIME(again_ns, NULLABLE),
+    TOLD(off),
+};
+SHAPE(best);
+#undef OF
+
+#define OF document_process
+static const struct field process_fields[] = {
+    WORD(stage, REQUIRED, stages),
+    BOOL(swapped),
+    TIME(p50_ns, REQUIRED),
+    SHARE(half_width, 0),
+    TIME(best_p50_ns, REQUIRED | NULLABLE),
+    ANY(d, REQUIRED | NULLABLE),
+    ANY(d_cycles, REQUIRED | NULLABLE),
+    ANY(d_p90, REQUIRED | NULLABLE),
+    SHARE(control_ns, REQUIRED),
+};
+SHAPE(process);
+#undef OF
+
+#define OF document_outputs
+static const struct field outputs_of_fields[] = {
+    SHARE(dx, REQUIRED | NULLABLE),
+    SHARE(dw, REQUIRED | NULLABLE),
+    SHARE(db, REQUIRED | NULLABLE),
+};
+SHAPE(outputs_of);
+#undef OF
+
+#define OF document_verify
+static const struct field verify_fields[] = {
+    BOOL(ok),
+    SIZE(seeds, REQUIRED),
+    SHARE(rel_fro, REQUIRED | NULLABLE),
+    MAYBE(outputs, 0, outputs_of),
+    NUMBER(limit, REQUIRED | ABOVE, 0, INFINITY),
+    SHARE(max_abs, REQUIRED | NULLABLE),
+    NUMBER(allclose_1e2, REQUIRED, 0, 1),
+    NUMBER(allclose_1e3, REQUIRED, 0, 1),
+    SIZE(nonfinite, REQUIRED),
+    TEXT(message, REQUIRED, REASON_MAX),
+    SIZE(checks, 0),
+    SIZE(skipped, 0),
+    COUNT(refused, 0, COUNT_MAX),
+    COUNT(not_served, 0, COUNT_MAX),
+    COUNT(not_guarded, 0, COUNT_MAX),
+    COUNT(too_large, 0, COUNT_MAX),
+    TEXT(why_not_guarded, 0, 200),
+    TOLD(own_shape_only),
+    FORMED(vendor, 0, FORM_NAME, NAME_MAX_CHARACTERS),
+    SHARE(vendor_ratio, 0),
+};
+SHAPE(verify);
+#undef OF
+
+#define OF document_sensor
+static const struct field sensor_fields[] = {
+    SHARE(before, REQUIRED | NULLABLE),
+    SHARE(after, REQUIRED | NULLABLE),
+};
+SHAPE(sensor);
+#undef OF
+
+#define OF document_timing
+static const struct field timing_fields[] = {
+    TIME(p50_ns, REQUIRED),
+    TIME(p50_lo_ns, REQUIRED),
+    TIME(p50_hi_ns, REQUIRED),
+    TIME(p10_ns, 0),
+    TIME(p90_ns, REQUIRED),
+    SIZE(processes, 0),
+    SHARE(spread, 0),
+    SIZE(samples, REQUIRED),
+    SIZE(launches_per_sample, REQUIRED),
+    SIZE(input_sets, REQUIRED),
+    BOOL(cold),
+    SHARE(tflops, REQUIRED),
+    SHARE(gbps, REQUIRED),
+    SHARE(ceiling, REQUIRED | NULLABLE),
+    SHARE(sm_clock_mhz, REQUIRED),
+    SIZE(registers, 0),
+    SIZE(shared_bytes, 0),
+    SIZE(spill_bytes, 0),
+    FORMED(code_sha256, 0, FORM_SHA256, TEXT_MAX),
+    TOLD(same_code),
+    SHARE(throttled_power_ns, 0),
+    SHARE(throttled_thermal_ns, 0),
+    MAYBE(power_w, NULLABLE, sensor),
+    MAYBE(temperature_c, NULLABLE, sensor),
+    TIME(single_p50_ns, REQUIRED | NULLABLE),
+    TIME(single_p90_ns, REQUIRED | NULLABLE),
+    SIZE(single_samples, REQUIRED),
+    MAYBE(ratio_to_candidate, REQUIRED | NULLABLE, ratio),
+    FACTOR(ratio_cycles, NULLABLE),
+    FACTOR(ratio_p90, NULLABLE),
+    FORMED(samples_ns, 0, FORM_BASE64, 1000000),
+};
+SHAPE(timing);
+#undef OF
+
+#define OF document_arm
+static const struct field arm_fields[] = {
+    FORMED(provider, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
+    WORD(role, REQUIRED, roles),
+    FORMED(kernel, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
+    MAYBE(verify, REQUIRED | NULLABLE, verify),
+    MAYBE(timing, REQUIRED | NULLABLE, timing),
+};
+SHAPE(arm);
+#undef OF
+
+#define OF document_case
+static const struct field one_case_fields[] = {
+    FORMED(id, REQUIRED, FORM_ID, ID_MAX),
+    CHOICE(op, REQUIRED, ops),
+    CHOICE(dtype, REQUIRED, dtypes),
+    WORD(verdict, REQUIRED, verdicts),
+    TEXT(reason, REQUIRED, REASON_MAX),
+    WORD(mode, 0, modes),
+    MAYBE(best, REQUIRED | NULLABLE, best),
+    MAYBE(ratio, REQUIRED | NULLABLE, ratio),
+    MAYBE(ratio_p90, NULLABLE, ratio),
+    SHARE(mde, NULLABLE),
+    TOLD(same_library),
+    TOLD(same_code),
+    SHARE(error_ratio, NULLABLE),
+    NUMBER(threshold, ABOVE, 0, INFINITY),
+    LIST(processes, 0, 0, 64, process),
+    LIST(arms, REQUIRED, 0, 8, arm),
+};
+SHAPE(one_case);
+#undef OF
+
+/* ---- calibration ---- */
+
+#define OF document_injected
+static const struct field injected_share_fields[] = {
+    SHARE(share, REQUIRED), NUMBERS(d, REQUIRED, 200),  SIZE(red, REQUIRED),
+    SIZE(pass, REQUIRED),   SIZE(no_verdict, REQUIRED), SIZE(decisions, REQUIRED),
+};
+SHAPE(injected_share);
+#undef OF
+
+#define OF document_calibrated
+static const struct field calibrated_fields[] = {
+    FORMED(id, REQUIRED, FORM_ID, ID_MAX),
+    SHARE(mde, REQUIRED | NULLABLE),
+    BOOL(resolved),
+    LIST(injected, REQUIRED, 0, 16, injected_share),
+};
+SHAPE(calibrated);
+#undef OF
+
+#define OF document_incomplete
+static const struct field incomplete_case_fields[] = {
+    FORMED(id, REQUIRED, FORM_ID, ID_MAX),
+    SIZE(processes, REQUIRED),
+    SIZE(wanted, REQUIRED),
+    {AT(verdict), .kind = FIELD_WORD, .flags = REQUIRED, .least = VERDICT_WRONG, .words = verdicts},
+    TEXT(reason, REQUIRED, REASON_MAX),
+};
+SHAPE(incomplete_case);
+#undef OF
+
+#define OF document_calibration
+static const struct field calibration_fields[] = {
+    SIZE(processes, REQUIRED),
+    LIST(cases, REQUIRED, 0, CASES_MAX, calibrated),
+    LIST(incomplete, 0, 0, CASES_MAX, incomplete_case),
+};
+SHAPE(calibration);
+#undef OF
+
+/* ---- the whole ---- */
+
+#define OF document
+static const struct field document_fields[] = {
+    CHOICE(schema, REQUIRED, schemas),
+    FORMED(uuid, REQUIRED, FORM_UUID, TEXT_MAX),
+    SIZE(time_ms, REQUIRED),
+    SIZE(duration_ms, REQUIRED),
+    TEXT(gate_version, REQUIRED, TEXT_MAX),
+    PART(git, git),
+    TEXT(who, REQUIRED, TEXT_MAX),
+    FORMED(suite, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
+    PART(device, device),
+    TOLD(users_checked),
+    TOLD(launch_order_checked),
+    LIST(libraries, REQUIRED, 1, 16, library),
+    LIST(absent, 0, 0, 16, absent),
+    FORMED(contract, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
+    PART(policy, policy),
+    TEXT(epoch, 0, TEXT_MAX),
+    SIZE(thinned_ms, 0),
+    SHARE(control_drift, NULLABLE),
+    SIZE(n_processes, 0),
+    FORMED(seed, REQUIRED, FORM_SEED, TEXT_MAX),
+    WORD(verdict, REQUIRED, verdicts),
+    COUNT(exit_code, REQUIRED, 4),
+    MAYBE(calibration, 0, calibration),
+    LIST(cases, REQUIRED, 0, CASES_MAX, one_case),
+};
+SHAPE(document);
+#undef OF
+
+bool document_read(const cJSON *tree, struct document *out, struct schema_fault *fault)
+{
+    return fields_read(&document, tree, out, fault);
+}
+
+enum gate_status document_parse(const char *name, unsigned first_line, const char *text, size_t len,
+                                enum gate_status status, struct document *out,
+                                struct gate_error *err)
+{
+    cJSON *tree = NULL;
+    struct schema_fault fault;
+    enum gate_status parsed = json_parse_at(name, first_line, text, len, status, &tree, err);
+    if (parsed)
+        return parsed;
+    if (!document_read(tree, out, &fault)) {
+        document_fault(name, first_line, text, len, tree, &fault, status, err);
+        cJSON_Delete(tree);
+        return status;
+    }
+    out->tree = tree;
+    return GATE_OK;
+}
+
+enum gate_status document_fault(const char *name, unsigned first_line, const char *text, size_t len,
+                                const cJSON *tree, const struct schema_fault *fault,
+                                enum gate_status status, struct gate_error *err)
+{
+    unsigned line = 1, column = 1;
+    json_locate(tree, text, len, fault->pointer, fault->of_key, &line, &column);
+    return gate_fail(err, status, "%s:%u:%u: %s%s%s", name, first_line + line - 1, column,
+                     fault->pointer, fault->pointer[0] ? ": " : "", fault->message);
+}
+
+void document_release(struct document *d)
+{
+    fields_release(&document, d);
+    cJSON_Delete(d->tree);
+    d->tree = NULL;
+}
+
+const struct document_arm *document_candidate(const struct document_case *c)
+{
+    for (size_t i = 0; i < c->n_arms; i++)
+        if (c->arms[i].role == ROLE_CANDIDATE)
+            return &c->arms[i];
+    return NULL;
+}
+
+void document_write(const struct document *d, struct buf *out)
+{
+    fields_write(&document, d, out);
+    buf_putc(out, '\n');
+}

@@ -1,0 +1,240 @@
+/*
+ * document.h: a run document (gate/formats/run.schema.json), the record of one run: what is
+ * written by `gate run`, kept in the history, reported, and sent to the server.
+ *
+ * Members have the names of their keys. Not known is: NAN of a number, -1 of a count, NULL of a
+ * text, NOT_TOLD of a yes or no, and for a part that may be missing the `has_` before it. Times
+ * that end in _ms are since 1970 (UTC); ratios are candidate over other.
+ */
+#ifndef GATE_DOCUMENT_DOCUMENT_H
+#define GATE_DOCUMENT_DOCUMENT_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/schema.h"
+#include "decide/stats.h"
+#include "decide/verdict.h"
+
+enum told { NOT_TOLD, NO, YES };
+
+enum document_device_kind { DEVICE_HOST, DEVICE_CUDA };
+enum document_role { ROLE_CANDIDATE, ROLE_BEST, ROLE_PROVIDER };
+enum document_mode { MODE_NOT_TOLD = -1, MODE_PAIRED, MODE_NUMBER, MODE_NONE };
+enum document_stage { STAGE_FIRST, STAGE_CONFIRMATION };
+
+struct document_git {
+    const char *commit, *branch, *parent, *subject;
+    bool dirty;
+};
+
+struct document_device {
+    int kind; /* enum document_device_kind */
+    const char *model, *name, *uuid;
+    int64_t sm_count, l2_bytes, memory_bytes;
+    const char *capability, *driver, *runtime;
+    int64_t power_limit_mw, sm_clock_max_mhz; /* 0: not known */
+};
+
+struct document_library {
+    int role; /* enum document_role */
+    const char *provider, *version, *file, *sha256;
+};
+
+/* A provider that was asked for and is not on this machine. */
+struct document_absent {
+    const char *provider, *reason;
+};
+
+struct document_policy {
+    double threshold;
+    const char *against;
+};
+
+/* ---- cases ---- */
+
+/* As it was on record before the run. */
+struct document_best {
+    double p50_ns;
+    const char *commit;
+    int64_t time_ms;
+    const char *library_sha256, *made_by;
+    double again_ns; /* of its library in this run */
+    enum told off;
+};
+
+struct document_process {
+    int stage; /* enum document_stage */
+    bool swapped;
+    double p50_ns, half_width, best_p50_ns;
+    double d, d_cycles, d_p90; /* ln of candidate over best */
+    double control_ns;
+};
+
+struct document_outputs {
+    double dx, dw, db;
+};
+
+struct document_verify {
+    bool ok;
+    int64_t seeds;
+    double rel_fro;
+    bool has_outputs;
+    struct document_outputs outputs; /* rel_fro of each */
+    double limit, max_abs;
+    double allclose_1e2, allclose_1e3; /* shares of elements */
+    int64_t nonfinite;
+    const char *message;
+    int64_t checks, skipped, refused, not_served, not_guarded, too_large;
+    const char *why_not_guarded;
+    enum told own_shape_only;
+    const char *vendor;
+    double vendor_ratio;
+};
+
+struct document_sensor {
+    double before, after;
+};
+
+struct document_timing {
+    double p50_ns, p50_lo_ns, p50_hi_ns, p10_ns, p90_ns;
+    int64_t processes;
+    double spread;
+    int64_t samples, launches_per_sample, input_sets;
+    bool cold;
+    double tflops, gbps, ceiling, sm_clock_mhz;
+    int64_t registers, shared_bytes, spill_bytes;
+    const char *code_sha256;
+    enum told same_code;
+    double throttled_power_ns, throttled_thermal_ns;
+    bool has_power_w, has_temperature_c;
+    struct document_sensor power_w, temperature_c;
+    double single_p50_ns, single_p90_ns;
+    int64_t single_samples;
+    bool has_ratio_to_candidate;
+    struct estimate ratio_to_candidate; /* candidate over this arm */
+    double ratio_cycles, ratio_p90;
+    const char *samples_ns; /* base64 of little-endian float32 */
+};
+
+struct document_arm {
+    const char *provider;
+    int role; /* enum document_role */
+    const char *kernel;
+    bool has_verify, has_timing;
+    struct document_verify verify;
+    struct document_timing timing;
+};
+
+struct document_case {
+    const char *id, *op, *dtype;
+    int verdict; /* enum verdict */
+    const char *reason;
+    bool has_best;
+    struct document_best best;
+    int mode; /* enum document_mode */
+    double mde;
+    bool has_ratio, has_ratio_p90;
+    struct estimate ratio, ratio_p90;
+    double error_ratio;
+    enum told same_library, same_code;
+    struct document_process *processes;
+    size_t n_processes;
+    double threshold; /* of its own */
+    struct document_arm *arms;
+    size_t n_arms;
+};
+
+/* ---- calibration ---- */
+
+struct document_injected {
+    double share;
+    double *d; /* of each process */
+    size_t n_d;
+    int64_t decisions, red, pass, no_verdict;
+};
+
+struct document_calibrated {
+    const char *id;
+    double mde;
+    bool resolved;
+    struct document_injected *injected;
+    size_t n_injected;
+};
+
+struct document_incomplete {
+    const char *id;
+    int64_t processes, wanted;
+    int verdict; /* enum verdict */
+    const char *reason;
+};
+
+struct document_calibration {
+    int64_t processes;
+    struct document_calibrated *cases;
+    size_t n_cases;
+    struct document_incomplete *incomplete;
+    size_t n_incomplete;
+};
+
+/* ---- the whole ---- */
+
+struct document {
+    const char *schema, *uuid;
+    int64_t time_ms, duration_ms;
+    const char *gate_version;
+    struct document_git git;
+    const char *who, *suite;
+    struct document_device device;
+    enum told users_checked, launch_order_checked;
+    struct document_library *libraries;
+    size_t n_libraries;
+    struct document_absent *absent;
+    size_t n_absent;
+    const char *contract;
+    struct document_policy policy;
+    const char *seed;
+    int verdict; /* enum verdict */
+    int64_t exit_code;
+    const char *epoch;
+    int64_t thinned_ms; /* when a store dropped the samples */
+    double control_drift;
+    int64_t n_processes;
+    bool has_calibration;
+    struct document_calibration calibration;
+    struct document_case *cases;
+    size_t n_cases;
+    cJSON *tree; /* that the texts are of; the document's where document_parse() made it */
+};
+
+/*
+ * Reads a document from a tree that json_parse() made; texts stay the tree's. False, with the first
+ * fault in document order, for what run.schema.json does not allow. A missing key is noticed where
+ * its object ends, so that a misspelt key is reported as unknown, not as missing. To be released
+ * where it is true.
+ */
+bool document_read(const cJSON *tree, struct document *out, struct schema_fault *fault);
+
+/* The same of a text that begins on line `first_line` of what `name` names. Returns `status` with
+ * "NAME:LINE:COLUMN: /pointer: what" when it does not fit. */
+enum gate_status document_parse(const char *name, unsigned first_line, const char *text, size_t len,
+                                enum gate_status status, struct document *out,
+                                struct gate_error *err);
+void document_release(struct document *d);
+
+/* The error for a fault in the tree of a text, with its line and column; returns `status`. */
+enum gate_status document_fault(const char *name, unsigned first_line, const char *text, size_t len,
+                                const cJSON *tree, const struct schema_fault *fault,
+                                enum gate_status status, struct gate_error *err);
+
+/* The arm of the candidate; NULL: there is none, as where the worker died. */
+const struct document_arm *document_candidate(const struct document_case *c);
+
+/* Appends the document as JSON on one line, with a newline. */
+void document_write(const struct document *d, struct buf *out);
+
+#endif

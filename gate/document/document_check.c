@@ -1,0 +1,173 @@
+#include "document/document_check.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decide/decide.h"
+
+#define ROUNDING 1e-9
+
+/* Always false, for the caller to return. `place` < 0: the pointer has no number. */
+__attribute__((format(printf, 4, 5))) static bool
+fail(struct schema_fault *fault, const char *pointer, int place, const char *format, ...)
+{
+    va_list args;
+    *fault = (struct schema_fault){.of_key = false};
+    if (place < 0)
+        snprintf(fault->pointer, sizeof fault->pointer, "%s", pointer);
+    else
+        snprintf(fault->pointer, sizeof fault->pointer, "/cases/%d/%s", place, pointer);
+    va_start(args, format);
+    vsnprintf(fault->message, sizeof fault->message, format, args);
+    va_end(args);
+    return false;
+}
+
+/* ---- one case ---- */
+
+static bool is_ordered(double lo, double value, double hi)
+{
+    return lo <= value && value <= hi;
+}
+
+static bool check_intervals(const struct document_case *c, int at, struct schema_fault *fault)
+{
+    if (c->has_ratio && !is_ordered(c->ratio.lo, c->ratio.value, c->ratio.hi))
+        return fail(fault, "ratio", at, "the interval does not hold its value");
+    for (size_t i = 0; i < c->n_arms; i++) {
+        const struct document_timing *t = &c->arms[i].timing;
+        if (c->arms[i].has_timing && !is_ordered(t->p50_lo_ns, t->p50_ns, t->p50_hi_ns))
+            return fail(fault, "arms", at, "the interval of a p50 does not hold it");
+    }
+    return true;
+}
+
+static bool is_right_and_timed(const struct document_case *c)
+{
+    const struct document_arm *arm = document_candidate(c);
+    return arm && arm->has_timing && arm->has_verify && arm->verify.ok;
+}
+
+static bool was_confirmed(const struct document_case *c)
+{
+    for (size_t i = 0; i < c->n_processes; i++)
+        if (c->processes[i].stage == STAGE_CONFIRMATION)
+            return true;
+    return false;
+}
+
+/* What the ratio that a case reports lets its verdict be. */
+static bool check_verdict(const struct document *d, const struct document_case *c, int at,
+                          struct schema_fault *fault)
+{
+    enum verdict v = (enum verdict)c->verdict;
+    double limit = 1 + (isnan(c->threshold) ? d->policy.threshold : c->threshold);
+    bool judged = v == VERDICT_PASS || v == VERDICT_IMPROVEMENT || v == VERDICT_REGRESSION;
+    bool less_accurate = c->error_ratio > DECIDE_ERROR_JUMP;
+    if (judged && !is_right_and_timed(c))
+        return fail(fault, "verdict", at,
+                    "is '%s' of a candidate that was not found right and timed", verdict_name(v));
+    if (!c->has_ratio)
+        return true;
+    if (v == VERDICT_PASS && !was_confirmed(c) && c->ratio.hi >= limit + ROUNDING)
+        return fail(fault, "verdict", at, "is 'pass' of a ratio of up to %.6g, over the threshold",
+                    c->ratio.hi);
+    if (less_accurate && (v == VERDICT_PASS || v == VERDICT_IMPROVEMENT))
+        return fail(fault, "verdict", at, "is '%s' of an error that is %.3g times the best's",
+                    verdict_name(v), c->error_ratio);
+    if (v == VERDICT_REGRESSION && !less_accurate && c->ratio.value <= limit - ROUNDING)
+        return fail(fault, "verdict", at, "is 'regression' of a ratio of %.6g, below the threshold",
+                    c->ratio.value);
+    return true;
+}
+
+/* ---- all cases ---- */
+
+static int compare_ids(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool check_ids(const struct document *d, struct schema_fault *fault)
+{
+    const char *twice = NULL, **ids = calloc(d->n_cases + 1, sizeof *ids);
+    if (!ids)
+        return fail(fault, "", -1, "cannot be checked: out of memory");
+    for (size_t i = 0; i < d->n_cases; i++)
+        ids[i] = d->cases[i].id;
+    qsort(ids, d->n_cases, sizeof *ids, compare_ids);
+    for (size_t i = 1; i < d->n_cases && !twice; i++)
+        twice = strcmp(ids[i - 1], ids[i]) ? NULL : ids[i];
+    free(ids);
+    return !twice || fail(fault, "/cases", -1, "'%s' is there twice", twice);
+}
+
+static bool check_cases(const struct document *d, struct schema_fault *fault)
+{
+    if (d->n_cases == 0 && !d->has_calibration)
+        return fail(fault, "/cases", -1, "is empty, and there is no calibration");
+    for (size_t i = 0; i < d->n_cases; i++)
+        if (!check_intervals(&d->cases[i], (int)i, fault) ||
+            !check_verdict(d, &d->cases[i], (int)i, fault))
+            return false;
+    return check_ids(d, fault);
+}
+
+/* ---- times ---- */
+
+/* A best from the future would be the newest for ever, and one run of 1970 a trend of 50 years. */
+static bool check_ahead(int64_t time_ms, int64_t now_ms, const char *pointer, int at,
+                        struct schema_fault *fault)
+{
+    int64_t ahead_ms = time_ms - now_ms;
+    return ahead_ms <= DOCUMENT_AHEAD_MS ||
+           fail(fault, pointer, at, "is %.1f days ahead of this machine's clock",
+                (double)ahead_ms / (24 * 3600e3));
+}
+
+static bool check_times(const struct document *d, int64_t now_ms, struct schema_fault *fault)
+{
+    if (d->time_ms < DOCUMENT_FIRST_MS)
+        return fail(fault, "/time_ms", -1,
+                    "is %lld, before 2015: set the clock of the machine that ran it",
+                    (long long)d->time_ms);
+    if (!check_ahead(d->time_ms, now_ms, "/time_ms", -1, fault))
+        return false;
+    for (size_t i = 0; i < d->n_cases; i++)
+        if (d->cases[i].has_best &&
+            !check_ahead(d->cases[i].best.time_ms, now_ms, "best/time_ms", (int)i, fault))
+            return false;
+    return true;
+}
+
+/* ---- the run ---- */
+
+/* A calibration says what it cannot resolve, and of which cases it lacks processes and why. */
+static void count_verdicts(const struct document *d, size_t counts[VERDICT_COUNT])
+{
+    const struct document_calibration *k = &d->calibration;
+    for (size_t i = 0; i < d->n_cases; i++)
+        counts[d->cases[i].verdict]++;
+    for (size_t i = 0; i < k->n_cases; i++)
+        counts[VERDICT_NO_VERDICT] += !k->cases[i].resolved;
+    for (size_t i = 0; i < k->n_incomplete; i++)
+        counts[k->incomplete[i].verdict]++;
+}
+
+bool document_check(const struct document *d, int64_t now_ms, struct schema_fault *fault)
+{
+    size_t counts[VERDICT_COUNT] = {0};
+    if (!check_times(d, now_ms, fault) || !check_cases(d, fault))
+        return false;
+    count_verdicts(d, counts);
+    enum verdict verdict = verdict_of_run(counts);
+    int code = verdict_exit_code(counts);
+    if (d->verdict != (int)verdict)
+        return fail(fault, "/verdict", -1, "is '%s', but the cases give '%s'",
+                    verdict_name((enum verdict)d->verdict), verdict_name(verdict));
+    return d->exit_code == code || fail(fault, "/exit_code", -1, "is %lld, but the cases give %d",
+                                        (long long)d->exit_code, code);
+}

@@ -1,0 +1,278 @@
+/* test_document.c: the reader of run documents against the published schema, and the writer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/schema.h"
+#include "document/document.h"
+#include "tools/sample_devices.h"
+#include "tools/sample_runs.h"
+
+static const char calibration_text[] =
+    "{\"processes\":5,\"cases\":[{\"id\":\"gemm/a\",\"mde\":0.01,\"resolved\":true,\"injected\":"
+    "[{\"share\":0.01,\"d\":[0.1,-0.2],\"red\":1,\"pass\":2,\"no_verdict\":3,\"decisions\":6}]}],"
+    "\"incomplete\":[{\"id\":\"gemm/b\",\"processes\":1,\"wanted\":5,\"verdict\":\"wrong\","
+    "\"reason\":\"it hung\"}]}";
+
+static cJSON *parse(const char *text, size_t len)
+{
+    struct gate_error err = {0};
+    cJSON *tree = NULL;
+    if (json_parse("t", text, len, GATE_IO, &tree, &err))
+        fail_msg("%s", err.message);
+    return tree;
+}
+
+static void add(cJSON *object, const char *key, const char *value)
+{
+    if (!cJSON_HasObjectItem(object, key))
+        cJSON_AddItemToObject(object, key, parse(value, strlen(value)));
+}
+
+/* A run of one case that has every member that there is. */
+static cJSON *full_run(void)
+{
+    static const struct sample_plan plan = {.seed = 3, .n_runs = 8, .n_cases = 1, .n_devices = 1};
+    cJSON *run = sample_run(&plan, 4), *one, *arm, *timing, *verify, *best;
+    one = cJSON_GetArrayItem(cJSON_GetObjectItem(run, "cases"), 0);
+    arm = cJSON_GetArrayItem(cJSON_GetObjectItem(one, "arms"), 0);
+    timing = cJSON_GetObjectItem(arm, "timing");
+    verify = cJSON_GetObjectItem(arm, "verify");
+    best = cJSON_GetObjectItem(one, "best");
+    add(run, "calibration", calibration_text);
+    add(run, "thinned_ms", "5");
+    add(run, "users_checked", "true");
+    add(run, "launch_order_checked", "false");
+    add(run, "absent", "[{\"provider\":\"cudnn\",\"reason\":\"not here\"}]");
+    add(one, "threshold", "0.05");
+    add(best, "made_by", "\"trend\"");
+    add(best, "again_ns", "1000.5");
+    add(best, "off", "false");
+    add(best, "library_sha256",
+        "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"");
+    add(verify, "outputs", "{\"dx\":1e-4,\"dw\":null,\"db\":0}");
+    add(verify, "skipped", "10");
+    add(verify, "refused", "1");
+    add(verify, "not_served", "2");
+    add(verify, "not_guarded", "3");
+    add(verify, "too_large", "4");
+    add(verify, "why_not_guarded", "\"no memory\"");
+    add(verify, "own_shape_only", "true");
+    add(verify, "vendor", "\"cublas\"");
+    add(verify, "vendor_ratio", "1.5");
+    add(timing, "power_w", "{\"before\":1,\"after\":null}");
+    add(timing, "same_code", "true");
+    add(timing, "samples_ns", "\"AAAA\"");
+    add(timing, "spread", "0.001");
+    add(timing, "processes", "5");
+    return run;
+}
+
+/* ---- the reader ---- */
+
+struct compare {
+    struct schema *schema;
+    cJSON *run;
+    unsigned accepted, refused;
+};
+
+/* Both say the same of the document, and of one that is not right they point at the same place. */
+static void assert_agree(struct compare *c, const char *what)
+{
+    struct schema_fault by_schema, by_reader;
+    struct document d;
+    bool fits = schema_check(c->schema, c->run, &by_schema);
+    bool read = document_read(c->run, &d, &by_reader);
+    if (fits != read)
+        fail_msg("%s: the schema says %s: %s, the reader %s: %s", what,
+                 fits ? "yes" : by_schema.pointer, fits ? "" : by_schema.message,
+                 read ? "yes" : by_reader.pointer, read ? "" : by_reader.message);
+    if (!fits &&
+        (strcmp(by_schema.pointer, by_reader.pointer) != 0 || by_schema.of_key != by_reader.of_key))
+        fail_msg("%s: the schema points at '%s' (%s), the reader at '%s' (%s)", what,
+                 by_schema.pointer, by_schema.message, by_reader.pointer, by_reader.message);
+    c->accepted += fits;
+    c->refused += !fits;
+    if (read)
+        document_release(&d);
+}
+
+static const char *const others[] = {
+    "null",
+    "true",
+    "-1",
+    "0",
+    "0.5",
+    "2",
+    "1e7",
+    "2e9",
+    "1e16",
+    "\"\"",
+    "\"x\"",
+    "\"X y\"",
+    "[]",
+    "[1]",
+    "{}",
+    "\"pass\"",
+    "1e-9",
+    "\"0123456789abcdef0123456789abcdef01234567\"",
+    "\"no-verdict\"",
+    "\"AAA=\"",
+};
+
+/* Puts each of the others in the place of each value below `parent`, and takes each away. */
+static void replace_each(struct compare *c, cJSON *parent)
+{
+    char what[200];
+    int n = cJSON_GetArraySize(parent);
+    for (int i = 0; i < n; i++) {
+        cJSON *own = cJSON_GetArrayItem(parent, i);
+        for (size_t j = 0; j < sizeof others / sizeof others[0]; j++) {
+            cJSON *other = parse(others[j], strlen(others[j])), kept = *own;
+            snprintf(what, sizeof what, "%s of '%s'", others[j], own->string ? own->string : "[]");
+            own->type = other->type;
+            own->valuestring = other->valuestring;
+            own->valuedouble = other->valuedouble;
+            own->child = other->child;
+            assert_agree(c, what);
+            *own = kept;
+            cJSON_Delete(other);
+        }
+        if (cJSON_IsObject(parent)) {
+            char *key = own->string, misspelt[] = "misspelt";
+            own->string = misspelt;
+            assert_agree(c, "an unknown key");
+            own->string = key;
+            snprintf(what, sizeof what, "without '%s'", key);
+            cJSON **link = i ? &cJSON_GetArrayItem(parent, i - 1)->next : &parent->child;
+            *link = own->next;
+            assert_agree(c, what);
+            *link = own;
+        }
+        replace_each(c, own);
+    }
+}
+
+static void it_reads_what_the_schema_allows_and_nothing_else(void **state)
+{
+    struct compare c = {schema_open("run.schema.json"), full_run(), 0, 0};
+    (void)state;
+    assert_agree(&c, "the whole");
+    assert_int_equal(c.accepted, 1);
+    replace_each(&c, c.run);
+    assert_true(c.accepted > 300 && c.refused > 3000);
+    cJSON_Delete(c.run);
+    schema_free(c.schema);
+}
+
+static void a_fault_in_a_text_has_its_line(void **state)
+{
+    static const char text[] = "{\"schema\": \"gate-run/1\",\n \"uuid\": \"x\"}";
+    struct document d;
+    struct gate_error err = {0};
+    (void)state;
+    assert_int_equal(document_parse("run.json", 7, text, strlen(text), GATE_IO, &d, &err), GATE_IO);
+    assert_string_equal(err.message, "run.json:8:10: /uuid: must be a uuid, is 'x'");
+    assert_int_equal(document_parse("run.json", 1, "{", 1, GATE_IO, &d, &err), GATE_IO);
+    assert_string_equal(err.message, "run.json:1:2: the text ends too early");
+}
+
+/* ---- the writer ---- */
+
+/* All of `whole` is in `other`, whose further members are null. */
+static void assert_same(const cJSON *whole, const cJSON *other)
+{
+    const cJSON *item;
+    int n = 0;
+    if (!cJSON_IsObject(whole) && !cJSON_IsArray(whole)) {
+        assert_true(cJSON_Compare(whole, other, true));
+        return;
+    }
+    if (cJSON_IsArray(whole))
+        assert_int_equal(cJSON_GetArraySize(whole), cJSON_GetArraySize(other));
+    cJSON_ArrayForEach (item, whole) {
+        const cJSON *same =
+            item->string ? json_member(other, item->string) : cJSON_GetArrayItem(other, n++);
+        if (!same)
+            fail_msg("'%s' is lost", item->string);
+        assert_same(item, same);
+    }
+    cJSON_ArrayForEach (item, other)
+        if (item->string && !json_member(whole, item->string) && !cJSON_IsNull(item))
+            fail_msg("'%s' was not there", item->string);
+}
+
+static void assert_round_trip(const struct schema *schema, const cJSON *run)
+{
+    struct document d;
+    struct schema_fault fault;
+    struct buf text, again;
+    buf_init(&text, 1 << 24);
+    buf_init(&again, 1 << 24);
+    if (!document_read(run, &d, &fault))
+        fail_msg("%s: %s", fault.pointer, fault.message);
+    document_write(&d, &text);
+    document_release(&d);
+    cJSON *back = parse(text.data, text.len);
+    assert_same(run, back);
+    if (!schema_check(schema, back, &fault))
+        fail_msg("%s: %s", fault.pointer, fault.message);
+    assert_true(document_read(back, &d, &fault));
+    document_write(&d, &again);
+    assert_string_equal(text.data, again.data);
+    document_release(&d);
+    cJSON_Delete(back);
+    buf_release(&text);
+    buf_release(&again);
+}
+
+static void what_is_read_is_written_again(void **state)
+{
+    struct schema *schema = schema_open("run.schema.json");
+    cJSON *run = full_run();
+    (void)state;
+    assert_round_trip(schema, run);
+    cJSON_Delete(run);
+    for (int i = 0; i < 8; i++) {
+        const struct sample_plan plan = {.seed = 5, .n_runs = 8, .n_cases = 12, .n_devices = 2};
+        run = sample_run(&plan, i);
+        assert_round_trip(schema, run);
+        cJSON_Delete(run);
+    }
+    schema_free(schema);
+}
+
+static void a_recorded_run_is_written_again(void **state)
+{
+    struct schema *schema = schema_open("run.schema.json");
+    struct gate_error err = {0};
+    struct buf text;
+    (void)state;
+    buf_init(&text, 1 << 24);
+    if (file_read("tests/data/run-h200.json", &text, &err))
+        fail_msg("%s", err.message);
+    cJSON *run = parse(text.data, text.len);
+    assert_round_trip(schema, run);
+    cJSON_Delete(run);
+    buf_release(&text);
+    schema_free(schema);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_reads_what_the_schema_allows_and_nothing_else),
+        cmocka_unit_test(a_fault_in_a_text_has_its_line),
+        cmocka_unit_test(what_is_read_is_written_again),
+        cmocka_unit_test(a_recorded_run_is_written_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
