@@ -151,7 +151,7 @@ SCHEMAS := $(sort $(wildcard gate/formats/*.schema.json))
 ifeq ($(WEB),1)
 PAGE := $(wildcard web/*.html web/*.js web/*.css web/*.svg) build/web/uplot.js build/web/uplot.css
 else
-PAGE := web/icon.svg
+PAGE := web/style.css # badges have its colours
 endif
 UNIT_C := $(wildcard tests/unit/test_*.c)
 # A source with a header of its own is shared by the tests; the others of tests/tools are programs.
@@ -266,7 +266,7 @@ mutant-table: tests
 .PHONY: screenshots
 DB ?= ./gate.db
 screenshots: $(B)/bin/gate-server $(BROWSER_MODULES)
-	@node web/screenshots/take.mjs $(B)/bin/gate-server $(DB)
+	@KERNEL_GATE_BUILD=$(B) node web/screenshots/take.mjs $(DB)
 
 ## test-gpu: runs the tests that need a GPU, on a machine that has one
 .PHONY: test-gpu

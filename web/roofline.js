@@ -207,7 +207,7 @@ function placeLabels(points, scale, text, roofs) {
 const shortName = (c) => c.id.split("/").slice(1).join(" ");
 
 export function opShape(index) {
-    const box = { class: `op-swatch k${index % 5}`, viewBox: "-7 -7 14 14", "aria-hidden": "true" };
+    const box = { class: `op-swatch s${index % 5}`, viewBox: "-7 -7 14 14", "aria-hidden": "true" };
     return s("svg", box, s("path", { d: SHAPES[index % SHAPES.length] }));
 }
 
@@ -245,7 +245,7 @@ export function rooflineChart({ points, roofs, ops, device, width }) {
         const place = labels.get(c);
         const reached = `${number(c.tflops)} TFLOP/s, ${share(c.ceiling)} of the ceiling`;
         return s("a", {
-            href: address("case", { id: c.id, device }), class: `kernel k${k % 5}`,
+            href: address("case", { id: c.id, device }), class: `kernel s${k % 5}`,
             tabindex: i === 0 ? "0" : "-1",
             "aria-label": `${c.id}: ${reached}`,
         },

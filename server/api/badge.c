@@ -10,17 +10,19 @@
 #include <string.h>
 
 #include "api_call.h"
+#include "base/embed.h"
 #include "report/report_units.h"
 #include "store/store_badge.h"
 #include "text/xml.h"
 
 #define MAX_LABEL 160
 #define MARGIN_PX 6
+#define COLOR_SIZE sizeof("#08704f")
 
 struct badge {
     char label[MAX_LABEL + 1];
     char message[64];
-    const char *color; /* white on it is at least 4.5 : 1 */
+    char color[COLOR_SIZE]; /* white on it is at least 4.5 : 1 */
 };
 
 struct badge_path {
@@ -31,27 +33,29 @@ struct badge_path {
 
 /* ---- what it says ---- */
 
-/* The words are there for who cannot tell the colours. */
-static const char *color_of(const char *verdict)
+/* The colour that the page has for the verdict: "--pass: #08704f;" in its style sheet. It is not
+ * changed where there is none by that name. */
+static void read_color(const char *verdict, char color[COLOR_SIZE])
 {
-    static const struct {
-        const char *verdict, *color;
-    } colors[] = {
-        {"pass", "#08704f"},  {"improvement", "#0b5c99"}, {"regression", "#b3400a"},
-        {"wrong", "#a0125f"}, {"environment", "#7d5a00"},
-    };
-    for (size_t i = 0; i < sizeof(colors) / sizeof(colors[0]); i++) {
-        if (strcmp(colors[i].verdict, verdict) == 0)
-            return colors[i].color;
+    char name[32];
+    snprintf(name, sizeof(name), "--%s: #", verdict);
+    for (size_t i = 0; i < embedded_web_count; i++) {
+        const struct embedded_asset *file = &embedded_web[i];
+        const char *found = strcmp(file->name, "style.css") == 0
+                                ? memmem(file->data, file->size, name, strlen(name))
+                                : NULL;
+        if (found) {
+            memcpy(color, found + strlen(name) - 1, COLOR_SIZE - 1);
+            color[COLOR_SIZE - 1] = '\0';
+        }
     }
-    return "#5f6773";
 }
 
 static void say_verdict(struct badge *b, const char *verdict, const char *more)
 {
     const char *word = strcmp(verdict, "no-verdict") == 0 ? "no verdict" : verdict;
     snprintf(b->message, sizeof(b->message), "%s%s", word, more);
-    b->color = color_of(verdict);
+    read_color(verdict, b->color); /* else as what has no verdict */
 }
 
 static enum gate_status ask_device(struct store *store, const char *main_branch, const char *device,
@@ -175,8 +179,9 @@ static bool parse(const char *name, struct badge_path *out)
 
 enum gate_status get_badge(struct call *c)
 {
-    struct badge badge = {.message = "unknown", .color = "#5f6773"};
+    struct badge badge = {.message = "unknown"};
     struct badge_path path;
+    read_color("no-verdict", badge.color);
     if (!parse(c->rest, &path)) {
         reply_problem(c->reply, 404,
                       "A badge is at /badge/DEVICE.svg, /badge/DEVICE/CASE.svg, or "

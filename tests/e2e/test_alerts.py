@@ -298,6 +298,8 @@ class Feed(Case):
 
 class Badges(Case):
     def test_pictures(self):
+        with open(os.path.join(ROOT, "web", "style.css"), encoding="utf-8") as file:
+            style = file.read()
         for path, words in ((GPU, "regression, 1 alert"), (f"{GPU}/{GEMV}", "pass, "),
                             (f"{GPU}/no/such", "unknown"), ("no-such", "unknown")):
             response = self.server.get(f"/badge/{path}.svg")
@@ -313,7 +315,8 @@ class Badges(Case):
             shield = self.server.json(f"/badge/{path}.json")
             self.assertEqual(shield["schemaVersion"], 1)
             self.assertEqual([shield["label"], shield["message"]], texts)
-            self.assertRegex(shield["color"], "^#[0-9a-f]{6}$")
+            verdict = words.split(",")[0].replace("unknown", "no-verdict")
+            self.assertIn(f"--{verdict}: {shield['color']};", style[:style.index("@media")])
 
     def test_tags(self):
         tag = self.server.get(f"/badge/{GPU}.svg").getheader("ETag")
