@@ -22,7 +22,7 @@ export function pointAt(lane, i) {
 }
 
 /** The time as the chart draws it: a duration, or a multiple of the control's. */
-export function amount(ns, point, control) {
+function amount(ns, point, control) {
     if (!control) return duration(ns);
     const by = point.get("control_ns");
     return by > 0 ? `${number(ns / by)}× control` : "–";

@@ -293,9 +293,9 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
         const at = hovered ?? point ??
             (lane && { lane, i: nearestKnown(lane, model.x.length - 1) });
         const main = at && pointAt(at.lane, at.i);
-        readout.replaceChildren(...(!main ? [] : [h("b", {}, at === hovered || at === point ? ""
-            : "Newest"), ...pointWords(main, pointsAt(at.i), eventsAt(at.i),
-            new Set(resources.filter((p) => p.spec).map((p) => p.resource)))]));
+        const drawnToo = new Set(resources.filter((p) => p.spec).map((p) => p.resource));
+        readout.replaceChildren(...(at === hovered || at === point ? [] : [h("b", {}, "Newest")]),
+            ...(main ? pointWords(main, pointsAt(at.i), eventsAt(at.i), drawnToo) : []));
         readout.classList.toggle("picked", at === point && point !== null);
     }
 

@@ -4,10 +4,10 @@ import { STATES, alertKind, alertStep, stateBadge } from "./alert_parts.js";
 import { mayStep, signIn, stepButtons } from "./alert_steps.js";
 import { get } from "./api.js";
 import { address, h } from "./dom.js";
-import { ago, plural, shortCommit, time } from "./format.js";
+import { ago, shortCommit, time } from "./format.js";
 import { head, term } from "./glossary.js";
 import { picker } from "./lists.js";
-import { caseLink, caseName, crumbs, nothingYet, runLink, tableBox } from "./parts.js";
+import { caseLink, crumbs, nothingYet, runLink, tableBox } from "./parts.js";
 
 const PAGE = 50;
 const AROUND_MS = 14 * 86400e3; // of the trend that is shown on either side of a step
