@@ -3,7 +3,7 @@
 #include "store_pack.h"
 #include "store_private.h"
 
-#include "base/json.h"
+#include "document/document.h"
 
 /* A document that is to be thinned. */
 struct thin {
@@ -28,23 +28,19 @@ static bool document_row(struct query *q, void *call)
     return false;
 }
 
-static void drop_samples(cJSON *document)
+static void drop_samples(struct document *d)
 {
-    cJSON *item = NULL;
-    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(document, "cases")) {
-        cJSON *arm = NULL;
-        cJSON_ArrayForEach (arm, cJSON_GetObjectItemCaseSensitive(item, "arms")) {
-            cJSON *timing = cJSON_GetObjectItemCaseSensitive(arm, "timing");
-            cJSON_DeleteItemFromObjectCaseSensitive(timing, "samples_ns");
-        }
+    for (size_t i = 0; i < d->n_cases; i++) {
+        for (size_t k = 0; k < d->cases[i].n_arms; k++)
+            d->cases[i].arms[k].timing.samples_ns = NULL;
     }
 }
 
-static enum gate_status write_thinned(struct thin *t, const cJSON *document)
+static enum gate_status write_thinned(struct thin *t, const struct document *document)
 {
     struct store_packed packed;
     buf_clear(&t->text);
-    json_write(document, false, &t->text);
+    document_write(document, &t->text);
     if (t->text.failed)
         return gate_fail(t->err, GATE_INTERNAL, "out of memory");
     enum gate_status status = store_pack(t->text.data, t->text.len, &packed, t->err);
@@ -64,7 +60,7 @@ static enum gate_status write_thinned(struct thin *t, const cJSON *document)
 static enum gate_status thin_one(void *context, struct gate_error *err)
 {
     struct thin *t = context;
-    cJSON *document = NULL;
+    struct document document;
     t->err = err;
     t->status = GATE_OK;
     t->found = false;
@@ -76,16 +72,13 @@ static enum gate_status thin_one(void *context, struct gate_error *err)
         status = t->status;
     if (status != GATE_OK || !t->found)
         return status;
-    status = json_parse("a stored run", t->text.data, t->text.len, GATE_IO, &document, err);
+    status = document_parse("a stored run", 1, t->text.data, t->text.len, GATE_IO, &document, err);
     if (status != GATE_OK)
         return status;
-    drop_samples(document);
-    cJSON_DeleteItemFromObjectCaseSensitive(document, "thinned_ms");
-    if (cJSON_AddNumberToObject(document, "thinned_ms", (double)t->now_ms))
-        status = write_thinned(t, document);
-    else
-        status = gate_fail(err, GATE_INTERNAL, "out of memory");
-    cJSON_Delete(document);
+    drop_samples(&document);
+    document.thinned_ms = t->now_ms;
+    status = write_thinned(t, &document);
+    document_release(&document);
     return status;
 }
 
