@@ -96,7 +96,7 @@ $(error WEB=1, but $(NO_WEB_REASON))
 endif
 
 # `git describe` where a release is tagged, else the release that this tree leads to.
-RELEASE := 0.1.0
+RELEASE := 0.2.0
 TAGGED := $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null)
 COMMIT := $(shell git describe --always --exclude '*' --dirty 2>/dev/null)
 VERSION := $(or $(TAGGED:v%=%),$(RELEASE)$(COMMIT:%=+g%))
@@ -171,6 +171,7 @@ cuda_object = $(patsubst %,$(CUDA_B)/%.o,$(1))
 
 LIB := lib/kernel-gate
 SHARE := share/kernel-gate
+INCLUDE := include/kernel-gate
 
 CORE_O := $(call object,$(CORE_C)) $(B)/gen/schemas.c.o $(B)/gen/api.c.o $(B)/gen/web.c.o
 ifeq ($(CUDA),1)
@@ -300,15 +301,17 @@ format-check:
 .PHONY: dist
 DIST_NAME := kernel-gate-$(VERSION)-linux-$(ARCH)
 dist: all $(MUTANTS) $(GPU_TESTS) $(B)/dist/gate
-	@ci/dist.sh $(B) $(DIST_NAME)
+	@ci/dist.sh $(B) $(DIST_NAME) $(VERSION)
 
 ## install: installs below $(DESTDIR)$(PREFIX), /usr/local by default
 .PHONY: install
 I = $(DESTDIR)$(PREFIX)
 install: all
 	$(Q)install -d $(I)/bin $(I)/$(LIB) $(I)/$(SHARE)/suites $(I)/$(SHARE)/schemas \
-	    $(I)/lib/systemd/system
+	    $(I)/lib/systemd/system $(I)/$(INCLUDE) $(I)/lib/pkgconfig
 	$(Q)install $(PROGRAMS) $(I)/bin
+	$(Q)install -m 644 kernels/kernel.h $(I)/$(INCLUDE)
+	$(Q)sed 's|@VERSION@|$(VERSION)|' ci/kernel-gate.pc > $(I)/lib/pkgconfig/kernel-gate.pc
 	$(Q)install -m 644 $(LIBRARIES) $(I)/$(LIB)
 	$(Q)install -m 644 $(SUITES) $(I)/$(SHARE)/suites
 	$(Q)install -m 644 $(SCHEMAS) $(I)/$(SHARE)/schemas
@@ -320,8 +323,8 @@ install: all
 .PHONY: uninstall
 uninstall:
 	$(Q)rm -f $(I)/bin/gate $(I)/bin/gate-server $(I)/lib/systemd/system/gate-server.service \
-	    $(I)/lib/systemd/system/gate-server.socket
-	$(Q)rm -rf $(I)/$(LIB) $(I)/$(SHARE)
+	    $(I)/lib/systemd/system/gate-server.socket $(I)/lib/pkgconfig/kernel-gate.pc
+	$(Q)rm -rf $(I)/$(LIB) $(I)/$(SHARE) $(I)/$(INCLUDE)
 
 ## deps: installs the system packages that building and testing need, or says how to
 .PHONY: deps
@@ -340,8 +343,8 @@ help:
 	@sed -n 's/^## \([a-z-]*\): /\1\t/p' Makefile | while IFS=$$'\t' read -r target what; do \
 	    printf '  %-14s %s\n' "$$target" "$$what"; done
 	@echo 'Settings, as in `make CUDA=0`:'
-	@echo "  CUDA=0|1  NVCC=FILE  CUDA_ARCHS='80 90a'  WEB=0|1  CC=..  CFLAGS=..  SANITIZE=address,undefined|thread"
-	@echo '  PREFIX=DIR  DESTDIR=DIR  V=1'
+	@echo "  CUDA=0|1  NVCC=FILE  CUDA_ARCHS='80 90a'  WEB=0|1  CC=..  CFLAGS=.."
+	@echo '  SANITIZE=address,undefined|thread  PREFIX=DIR  DESTDIR=DIR  V=1'
 
 # ---- packages ---------------------------------------------------------------------------------
 

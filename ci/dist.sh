@@ -1,5 +1,5 @@
 #!/bin/bash
-# dist.sh BUILD NAME: packs dist/NAME.tar.gz, the gate for a machine that has a driver and a C
+# dist.sh BUILD NAME VERSION: packs dist/NAME.tar.gz, the gate for a machine that has a driver and a C
 # library and nothing else, and refuses to when something in it needs more.
 #
 # The unpacked folder has the shape of build/ and of an installed tree. With it go the tests that
@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.."
 
 build=$1
 name=$2
+version=$3
 newest_glibc=2.39 # Ubuntu 24.04
 libc_family='libc.so.6 libm.so.6 libdl.so.2 libpthread.so.0 librt.so.1 ld-linux-x86-64.so.2'
 
@@ -40,9 +41,11 @@ if [ -e "$lib/libours.so" ]; then
     echo 'The CUDA runtime is linked statically, as the NVIDIA CUDA Toolkit EULA allows:
 https://docs.nvidia.com/cuda/eula/' >"$licences/cuda-runtime.txt"
 fi
-if [ -e LICENSE ]; then
-    cp LICENSE "$stage/"
-fi
+cp LICENSE CHANGELOG.md "$stage/"
+# What it takes to write a kernel library.
+install -Dm 644 kernels/kernel.h "$stage/include/kernel-gate/kernel.h"
+mkdir -p "$stage/lib/pkgconfig"
+sed "s|@VERSION@|$version|" ci/kernel-gate.pc >"$stage/lib/pkgconfig/kernel-gate.pc"
 if [ -d tests/gpu ]; then
     mkdir -p "$stage/tests"
     cp -r tests/run tests/gpu "$stage/tests/"

@@ -87,18 +87,20 @@ class Build(unittest.TestCase):
         db = os.path.join(SCRATCH, "without.db")
         done = run("build/bin/gate", "import", "--db", db, "tests/data/run-h200.json")
         self.assertEqual(done.returncode, 0, done.stdout)
-        with subprocess.Popen(["build/bin/gate-server", "--db", db, "--listen", "127.0.0.1:0"],
-                              cwd=TREE, stderr=subprocess.PIPE, text=True) as server:
-            url = server.stderr.readline().split()[-1]
-            with self.assertRaises(urllib.error.HTTPError) as caught:
-                urllib.request.urlopen(url, timeout=60)
-            self.assertEqual(caught.exception.code, 404)
-            text = caught.exception.read().decode()
-            self.assertIn("WEB=0", text)
-            with urllib.request.urlopen(url + re.search(r"/(api\S*csv)", text).group(1),
-                                        timeout=60) as response:
-                self.assertIn("NVIDIA H200", response.read().decode())
-            server.terminate()
+        server = subprocess.Popen(["build/bin/gate-server", "--db", db, "--listen", "127.0.0.1:0"],
+                                  cwd=TREE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.stderr.close)
+        self.addCleanup(server.kill)
+        url = server.stderr.readline().split()[-1]
+        with self.assertRaises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(url, timeout=60)
+        self.assertEqual(caught.exception.code, 404)
+        text = caught.exception.read().decode()
+        self.assertIn("WEB=0", text)
+        with urllib.request.urlopen(url + re.search(r"/(api\S*csv)", text).group(1),
+                                    timeout=60) as response:
+            self.assertIn("nvidia-h200", response.read().decode())
 
     def test_quiet_unless_asked(self):
         self.assertIn("  CC    gate/main.c\n", self.first.stdout)
@@ -153,12 +155,13 @@ class Build(unittest.TestCase):
                      "share/kernel-gate/suites/host.json",
                      "share/kernel-gate/schemas/run.schema.json"):
             self.assertTrue(os.path.isfile(os.path.join(at, name)), name)
+        self.compiles_a_library(at)
         with open(os.path.join(at, "lib/systemd/system/gate-server.service"),
                   encoding="utf-8") as file:
             self.assertIn("ExecStart=/opt/gate/bin/gate-server", file.read())
         version = run(os.path.join(at, "bin/gate"), "--version", cwd="/")
         self.assertEqual(version.returncode, 0, version.stdout)
-        self.assertIn("0.1.0", version.stdout)
+        self.assertIn("0.2.0", version.stdout)
 
         keep = os.path.join(at, "share/other")
         executable(keep, "")
@@ -175,16 +178,31 @@ class Build(unittest.TestCase):
         done = make("dist")
         self.assertEqual(done.returncode, 0, done.stdout)
         packed, = os.listdir(os.path.join(TREE, "dist"))
-        self.assertRegex(packed, r"^kernel-gate-0\.1\.0-linux-\w+\.tar\.gz$")
+        self.assertRegex(packed, r"^kernel-gate-0\.2\.0-linux-\w+\.tar\.gz$")
         at = os.path.join(SCRATCH, "unpacked")
         with tarfile.open(os.path.join(TREE, "dist", packed)) as tar:
             tar.extractall(at)
         top, = os.listdir(at)
         for name in ("bin/gate", "lib/kernel-gate/libhost.so", "lib/kernel-gate/libcjson.so.1",
                      "share/kernel-gate/suites/host.json", "README.md",
-                     "share/kernel-gate/licences/libcjson.txt"):
+                     "share/kernel-gate/licences/libcjson.txt", "LICENSE"):
             self.assertTrue(os.path.isfile(os.path.join(at, top, name)), name)
+        self.compiles_a_library(os.path.join(at, top))
         self.run_with_libc_only(os.path.join(at, top))
+
+    def compiles_a_library(self, at):
+        """With what pkg-config says of kernel.h, wherever the tree lies."""
+        env = dict(os.environ, PKG_CONFIG_PATH=os.path.join(at, "lib/pkgconfig"))
+        version = run("pkg-config", "--modversion", "kernel-gate", env=env).stdout
+        self.assertTrue(version.startswith("0.2.0"), version)
+        flags = run("pkg-config", "--cflags", "kernel-gate", env=env).stdout
+        source = os.path.join(SCRATCH, "library.c")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write("#include <kernel.h>\n"
+                       "KG_EXPORT const struct kg_library *kg_library(void) { return 0; }\n")
+        done = run("gcc", "-std=c11", "-Wall", "-Werror", *flags.split(), "-shared", "-fPIC", source,
+                   "-o", os.path.join(SCRATCH, "library.so"), cwd=SCRATCH)
+        self.assertEqual(done.returncode, 0, done.stdout)
 
     def run_with_libc_only(self, unpacked):
         """Runs the packed gate in a root that holds it and the C library."""
@@ -214,7 +232,7 @@ class Build(unittest.TestCase):
 
         version = inside("--version")
         self.assertEqual(version.returncode, 0, version.stdout)
-        self.assertIn("0.1.0", version.stdout)
+        self.assertIn("0.2.0", version.stdout)
         # A missing GPU is found out, not stumbled over.
         refused = inside("run", "--device", "cuda:0", "--db", "/tmp/gate.db")
         self.assertEqual(refused.returncode, 4, refused.stdout)
