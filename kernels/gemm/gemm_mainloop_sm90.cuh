@@ -96,30 +96,59 @@ template <typename P> struct consumer {
             stages.release_at(place, rank);
     }
 
-    /* Starts acc += A B of the next block (acc = A B of the first of a tile); then waits for the
-     * block before and lets it go. Q: a product with the same stages, whose A may lie otherwise. */
-    template <typename Q>
-    __device__ __forceinline__ void multiply(float (&acc)[P::BN / 2], bool first)
+    /* Starts acc += A B of the first N steps of the next block, which is there. Q: a product with
+     * the same stages, whose A may lie otherwise. */
+    template <typename Q, int N>
+    __device__ __forceinline__ void start(float (&acc)[P::BN / 2], bool first)
     {
         constexpr uint32_t STAGE = P::STAGE_BYTES / 16;
         constexpr uint32_t A_STEP = Q::A_K ? DESCRIPTOR_K_STEP : DESCRIPTOR_MN_STEP;
         constexpr uint32_t B_STEP = P::B_K ? DESCRIPTOR_K_STEP : DESCRIPTOR_MN_STEP;
 
-        stages.wait_full(at);
         ptx::keep(acc);
         ptx::wgmma_fence();
 #pragma unroll
-        for (int i = 0; i < STEPS; i++)
+        for (int i = 0; i < N; i++)
             ptx::wgmma_ss<!Q::A_K, !P::B_K>(acc, descriptor(a + at.stage * STAGE + i * A_STEP),
                                             descriptor(b + at.stage * STAGE + i * B_STEP),
                                             i > 0 || !first, typename P::T());
         ptx::wgmma_commit();
+    }
+
+    /* Waits for the block before the one just started, if there is one, and lets it go. */
+    __device__ __forceinline__ void advance(bool first)
+    {
         if (!first) {
             ptx::wgmma_wait<1>();
             release(last);
         }
         last = at;
         at.next();
+    }
+
+    /* The next block of a tile (acc = A B with the first). */
+    template <typename Q>
+    __device__ __forceinline__ void multiply(float (&acc)[P::BN / 2], bool first)
+    {
+        stages.wait_full(at);
+        start<Q, STEPS>(acc, first);
+        advance(first);
+    }
+
+    /* A last block, not the first, of which K has only `steps`. */
+    template <typename Q>
+    __device__ __forceinline__ void multiply_last(float (&acc)[P::BN / 2], int steps)
+    {
+        stages.wait_full(at);
+        if (steps == 1)
+            start<Q, 1>(acc, false);
+        else if (steps == 2)
+            start<Q, 2>(acc, false);
+        else if (steps == 3)
+            start<Q, 3>(acc, false);
+        else
+            start<Q, STEPS>(acc, false);
+        advance(false);
     }
 
     /* After the last block of a tile. */

@@ -18,7 +18,8 @@ namespace gemm_sm90
 
 struct arguments {
     int32_t tiles_m, tiles_n; /* tiles_m: of a cluster's height */
-    int32_t blocks_k, n;
+    int32_t blocks_k, last_steps;
+    int64_t n;
     const void *bias;
 };
 
@@ -73,11 +74,12 @@ __device__ __forceinline__ void load_tile(const ring<P::STAGES> &stages, ring_pl
     }
 }
 
-/* By a consumer: acc = its rows of a tile, while the tile before leaves. */
+/* By a consumer: acc = its rows of a tile, while the tile before leaves. Of the last block only so
+ * many steps are multiplied. */
 template <typename Q, typename P>
-__device__ __forceinline__ void multiply_tile(consumer<P> &me, float (&acc)[P::BN / 2],
-                                              const held_tile<typename P::T, P::BN> &held,
-                                              uint32_t staging, int blocks_k)
+__device__ __forceinline__ void
+multiply_tile(consumer<P> &me, float (&acc)[P::BN / 2], const held_tile<typename P::T, P::BN> &held,
+              uint32_t staging, int blocks_k, int last_steps = STEPS)
 {
 #pragma unroll
     for (int q = 0; q < P::BN / 64; q++) {
@@ -87,8 +89,10 @@ __device__ __forceinline__ void multiply_tile(consumer<P> &me, float (&acc)[P::B
             held.store(q, staging);
     }
 #pragma unroll 1
-    for (int k = P::BN / 64; k < blocks_k; k++)
+    for (int k = P::BN / 64; k < blocks_k - 1; k++)
         me.template multiply<Q>(acc, false);
+    if (P::BN / 64 < blocks_k)
+        me.template multiply_last<Q>(acc, last_steps);
     me.finish(acc);
 }
 
@@ -136,8 +140,8 @@ __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(P::CLUSTER, 1, 1)
         const gemm::tile_place tile = gemm::grouped<GROUP>(t, p.tiles_m, p.tiles_n);
         const int m0 = (tile.m * P::CLUSTER + rank) * P::BM + index * 64, n0 = tile.n * P::BN;
         if constexpr (BIAS_RELU)
-            bias.ask(p.bias, n0, p.n);
-        multiply_tile<P>(me, acc, held, staging, p.blocks_k);
+            bias.ask(p.bias, n0, (int)p.n);
+        multiply_tile<P>(me, acc, held, staging, p.blocks_k, p.last_steps);
         if constexpr (BIAS_RELU)
             bias.write();
         if constexpr (!HOLD) {
@@ -212,7 +216,8 @@ template <typename P, bool BIAS_RELU> static enum kg_status launch(const struct 
     p.tiles_m = (int32_t)gemm_blocks(call.m, P::BM * P::CLUSTER);
     p.tiles_n = (int32_t)gemm_blocks(call.n, P::BN);
     p.blocks_k = (int32_t)gemm_blocks(call.k, P::BK);
-    p.n = (int32_t)call.n;
+    p.last_steps = (int32_t)(gemm_blocks(call.k, P::BK / STEPS) - (p.blocks_k - 1) * STEPS);
+    p.n = call.n;
     p.bias = call.bias;
     /* No more clusters than it takes for the number of waves: what idles leaves power to others. */
     const int64_t tiles = (int64_t)p.tiles_m * p.tiles_n;
