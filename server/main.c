@@ -17,12 +17,12 @@ static const struct {
 /* Without the name of a command it serves. */
 static enum gate_status dispatch(int argc, char **argv, struct gate_error *err)
 {
-    if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+    if (argc > 1 && !strcmp(argv[1], "--version")) {
         puts("gate-server " GATE_VERSION);
         return GATE_OK;
     }
-    for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (strcmp(argv[1], commands[i].name) == 0)
+    for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++) {
+        if (!strcmp(argv[1], commands[i].name))
             return commands[i].command(argc - 1, argv + 1, err);
     }
     return server_serve(argc, argv, err);
@@ -35,7 +35,7 @@ int main(int argc, char **argv)
     struct gate_error err = {0};
     umask(umask(0) | S_IRWXO);
     enum gate_status status = dispatch(argc, argv, &err);
-    if (status != GATE_OK)
+    if (status)
         fprintf(stderr, "gate-server: %s\n", err.message);
     else if (fflush(stdout) != 0 || ferror(stdout))
         status = GATE_IO;

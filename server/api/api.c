@@ -10,7 +10,7 @@ static bool has_parameter(const struct route *route, const char *name)
 {
     for (size_t i = 0; i < ROUTE_MAX_PARAMETERS && route->parameters[i]; i++) {
         const char *other = route->parameters[i];
-        if (other[0] == name[0] && strcmp(other, name) == 0)
+        if (other[0] == name[0] && !strcmp(other, name))
             return true;
     }
     return false;
@@ -47,11 +47,11 @@ void api_get(const struct route *route, const char *rest, struct store *store,
     emit_init(&c.emit, &reply->body, EMIT_JSON);
     buf_init(&c.rows, REPLY_MAX_BODY);
     enum gate_status status = store_read_begin(store, &c.err);
-    if (status == GATE_OK) {
+    if (!status) {
         status = route->get(&c);
         store_read_end(store);
     }
-    if (status != GATE_OK) {
+    if (status) {
         log_message(LOG_LEVEL_ERROR, "%s", c.err.message);
         reply_problem(reply, 503, "The database cannot be read now; the server's log says why.");
     } else if (reply->body.failed) {

@@ -88,7 +88,7 @@ static enum gate_status read_log(struct page *p, const char *device, const char 
     if (!case_id)
         return store_best_log(c->store, device, before, p->limit + 1, change_row, p, &c->err);
     enum gate_status status = store_track(c->store, case_id, device, &track, &c->err);
-    if (status != GATE_OK || track == 0)
+    if (status || track == 0)
         return status;
     return store_best_log_of_track(c->store, track, before, p->limit + 1, change_row, p, &c->err);
 }

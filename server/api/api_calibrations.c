@@ -54,7 +54,7 @@ static void put_cases(struct call *c, int64_t calibration)
     emit_open(&c->emit, '[');
     enum gate_status status =
         store_calibrated(c->store, calibration, calibrated_row, &one, &c->err);
-    if (status != GATE_OK)
+    if (status)
         c->status = status;
     emit_close(&c->emit, ']');
 }

@@ -29,8 +29,8 @@ struct side {
 static bool note_run(void *context, const struct store_run *row)
 {
     struct side *s = context;
-    snprintf(s->device, sizeof(s->device), "%s", row->device_model);
-    snprintf(s->contract, sizeof(s->contract), "%s", row->contract);
+    snprintf(s->device, sizeof s->device, "%s", row->device_model);
+    snprintf(s->contract, sizeof s->contract, "%s", row->contract);
     return false;
 }
 
@@ -39,7 +39,7 @@ static bool note_result(void *context, const struct store_result *row)
     struct side *s = context;
     if (s->n == s->cap) {
         size_t cap = s->cap ? 2 * s->cap : 64;
-        struct item *items = realloc(s->items, cap * sizeof(*items));
+        struct item *items = realloc(s->items, cap * sizeof *items);
         s->no_memory = !items;
         if (!items)
             return false;
@@ -55,7 +55,7 @@ static bool note_result(void *context, const struct store_result *row)
         .control_ns = row->control_ns,
         .rel_err = row->rel_err,
     };
-    snprintf(item->case_id, sizeof(item->case_id), "%s", row->case_id);
+    snprintf(item->case_id, sizeof item->case_id, "%s", row->case_id);
     return true;
 }
 
@@ -67,10 +67,10 @@ static int compare_items(const void *a, const void *b)
 static enum gate_status read_side(struct call *c, struct side *s)
 {
     enum gate_status status = store_results(c->store, s->run, note_result, s, &c->err);
-    if (status == GATE_OK && s->no_memory)
+    if (!status && s->no_memory)
         status = gate_fail(&c->err, GATE_INTERNAL, "out of memory");
-    if (status == GATE_OK && s->n > 0)
-        qsort(s->items, s->n, sizeof(*s->items), compare_items);
+    if (!status && s->n > 0)
+        qsort(s->items, s->n, sizeof *s->items, compare_items);
     return status;
 }
 
@@ -106,9 +106,9 @@ static void find_reason(const struct side *a, const struct item *x, const struct
     why[0] = '\0';
     if (!x || !y)
         snprintf(why, size, "only %s has the case", x ? a->name : b->name);
-    else if (strcmp(a->device, b->device) != 0)
+    else if (strcmp(a->device, b->device))
         snprintf(why, size, "measured on %s and %s", a->device, b->device);
-    else if (strcmp(a->contract, b->contract) != 0)
+    else if (strcmp(a->contract, b->contract))
         snprintf(why, size, "measured by the contracts %s and %s", a->contract, b->contract);
     else if (x->p50_ns <= 0 || y->p50_ns <= 0)
         snprintf(why, size, "%s has no verified time", x->p50_ns <= 0 ? a->name : b->name);
@@ -120,7 +120,7 @@ static void put_pair(struct emit *e, const struct side *a, const struct item *x,
     char why[200];
     double ratio = 0;
     double ratio_control = 0;
-    find_reason(a, x, b, y, why, sizeof(why));
+    find_reason(a, x, b, y, why, sizeof why);
     if (why[0] == '\0') {
         ratio = y->p50_ns / x->p50_ns;
         if (x->control_ns > 0 && y->control_ns > 0)
@@ -175,7 +175,7 @@ static enum gate_status put_answer(struct call *c, const struct side *a, const s
     put_pairs(&c->emit, a, b);
     if (list_rows_end(c)) {
         status = put_side(c, a, device);
-        if (status == GATE_OK)
+        if (!status)
             status = put_side(c, b, device);
     }
     if (list_lacks_header(c))
@@ -214,9 +214,9 @@ enum gate_status get_compare(struct call *c)
         !find_side(c, device, &b, &status))
         return status;
     status = read_side(c, &a);
-    if (status == GATE_OK)
+    if (!status)
         status = read_side(c, &b);
-    if (status == GATE_OK)
+    if (!status)
         status = put_answer(c, &a, &b, device);
     free(a.items);
     free(b.items);

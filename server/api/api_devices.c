@@ -67,7 +67,7 @@ static void put_branch(struct call *c, const struct store_branch *row)
     struct emit *e = &c->emit;
     emit_row_begin(e);
     emit_known_string(e, "branch", row->name);
-    emit_bool_member(e, "main", row->name && strcmp(row->name, c->main_branch) == 0);
+    emit_bool_member(e, "main", row->name && !strcmp(row->name, c->main_branch));
     emit_key(e, "newest");
     emit_open(e, '{');
     emit_string_member(e, "run", row->run_uuid);

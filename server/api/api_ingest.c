@@ -32,7 +32,7 @@ static bool refuse(struct api_write *w, unsigned status, const char *path, const
 /* About what cJSON takes for a value: the node, its texts, and what malloc() adds to each. */
 static size_t tree_bytes(const cJSON *value)
 {
-    size_t bytes = sizeof(*value) + 48;
+    size_t bytes = sizeof *value + 48;
     const cJSON *item = NULL;
     if (cJSON_IsString(value))
         bytes += strlen(value->valuestring);
@@ -60,7 +60,7 @@ static bool pack(struct api_write *w, struct ingest *in, const char *body, size_
     enum gate_status status = w->gzipped
                                   ? store_pack_again(body, len, w->body, w->len, &in->packed, &err)
                                   : store_pack(w->body, w->len, &in->packed, &err);
-    if (status != GATE_OK)
+    if (status)
         return refuse(w, 413, "", err.message);
     buf_release(&in->text);
     return true;
@@ -68,7 +68,7 @@ static bool pack(struct api_write *w, struct ingest *in, const char *body, size_
 
 static bool prepare_run(struct api_write *w)
 {
-    struct ingest *in = calloc(1, sizeof(*in));
+    struct ingest *in = calloc(1, sizeof *in);
     const char *body = w->body;
     size_t len = w->len;
     if (!in)
@@ -124,7 +124,7 @@ static enum gate_status store_run(struct api_write *w, struct store *store, stru
         refuse(w, 400, "", err->message);
         return GATE_OK;
     }
-    if (status != GATE_OK)
+    if (status)
         return status;
     if (outcome == STORE_PUT_DIFFERS)
         refuse(w, 409, "/uuid", "there is a run of this uuid already, and it is another document");

@@ -8,13 +8,13 @@
 bool take_format(struct call *c)
 {
     const char *format = request_parameter(c->request, "format");
-    if (!format || strcmp(format, "json") == 0)
+    if (!format || !strcmp(format, "json"))
         return true;
-    if (strcmp(format, "rows") == 0) {
+    if (!strcmp(format, "rows")) {
         c->emit.form = EMIT_ROWS;
         return true;
     }
-    if (strcmp(format, "csv") == 0) {
+    if (!strcmp(format, "csv")) {
         c->emit.form = EMIT_CSV;
         c->emit.out = &c->rows;
         return true;
@@ -51,7 +51,7 @@ bool page_takes(struct page *p, const char *key, ...)
     if (p->n++ == p->limit)
         return false;
     va_start(args, key);
-    vsnprintf(p->next, sizeof(p->next), key, args);
+    vsnprintf(p->next, sizeof p->next, key, args);
     va_end(args);
     return true;
 }

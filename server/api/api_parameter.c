@@ -152,9 +152,9 @@ bool take_word(struct call *c, const char *parameter, const char *const *words, 
         return true;
     for (int i = 0; i < n; i++) {
         *out = i;
-        if (strcmp(text, words[i]) == 0)
+        if (!strcmp(text, words[i]))
             return true;
-        len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
+        len += (size_t)snprintf(list + len, sizeof list - len, "%s%s",
                                 i == 0       ? ""
                                 : i == n - 1 ? " or "
                                              : ", ",

@@ -69,7 +69,7 @@ static void put_rows(struct call *c, const struct store_trend_result *t, trend_c
 static bool is_of_branch(const struct call *c, const char *branch)
 {
     const char *wanted = request_parameter(c->request, "branch");
-    return !wanted || strcmp(wanted, branch) == 0;
+    return !wanted || !strcmp(wanted, branch);
 }
 
 static bool change_row(void *context, const struct store_change *row)
@@ -111,8 +111,8 @@ static struct event *new_event(struct events *events, const char *kind, int64_t 
     struct event *event = &events->list[events->n++];
     event->kind = kind;
     event->time_ms = time_ms;
-    snprintf(event->commit, sizeof(event->commit), "%s", commit);
-    snprintf(event->run, sizeof(event->run), "%s", run);
+    snprintf(event->commit, sizeof event->commit, "%s", commit);
+    snprintf(event->run, sizeof event->run, "%s", run);
     return event;
 }
 
@@ -121,16 +121,16 @@ static bool event_row(void *context, const struct store_best_change *row)
     const struct events *events = context;
     if (!is_of_branch(events->call, row->branch))
         return true;
-    bool accepted = strcmp(row->kind, "raised") == 0;
+    bool accepted = !strcmp(row->kind, "raised");
     struct event *event = new_event(context, accepted ? "accepted" : "best", row->time_ms,
                                     row->commit, row->run_uuid);
     double percent = row->from_ns > 0 ? 100 * (row->to_ns / row->from_ns - 1) : 0;
-    if (strcmp(row->kind, "first") == 0)
-        snprintf(event->text, sizeof(event->text), "first best of its store");
+    if (!strcmp(row->kind, "first"))
+        snprintf(event->text, sizeof event->text, "first best of its store");
     else
-        snprintf(event->text, sizeof(event->text), "%sbest %.2f %% %s%s",
+        snprintf(event->text, sizeof event->text, "%sbest %.2f %% %s%s",
                  accepted ? "accepted: " : "", fabs(percent), percent > 0 ? "slower" : "faster",
-                 strcmp(row->kind, "epoch") == 0 ? ", in another epoch" : "");
+                 !strcmp(row->kind, "epoch") ? ", in another epoch" : "");
     return true;
 }
 
@@ -155,7 +155,7 @@ static bool wrong_row(void *context, const struct store_wrong *row)
     if (!is_of_branch(events->call, row->branch))
         return true;
     struct event *event = new_event(context, "wrong", row->time_ms, row->commit, row->run_uuid);
-    put_text(event->text, sizeof(event->text),
+    put_text(event->text, sizeof event->text,
              row->reason[0] ? row->reason : "the result was wrong, and so never timed");
     return true;
 }
@@ -176,9 +176,9 @@ static enum gate_status put_events(struct call *c, const struct store_trend_resu
     if (t->has_best_log)
         status = store_best_log_of_track(c->store, t->track, INT64_MAX, MAX_EVENTS, event_row,
                                          &events, &c->err);
-    if (status == GATE_OK && t->has_wrong)
+    if (!status && t->has_wrong)
         status = store_wrong_results(c->store, t->track, MAX_WRONG, wrong_row, &events, &c->err);
-    qsort(events.list, events.n, sizeof(events.list[0]), by_time);
+    qsort(events.list, events.n, sizeof events.list[0], by_time);
     emit_key(e, "events");
     emit_open(e, '[');
     for (size_t i = 0; i < events.n; i++) {
@@ -215,10 +215,10 @@ static enum gate_status put_context(struct call *c, const char *device,
     enum gate_status status = put_epochs(c, device);
     emit_key(&c->emit, "change_points");
     emit_open(&c->emit, '[');
-    if (status == GATE_OK && t->has_changes)
+    if (!status && t->has_changes)
         status = store_change_points(c->store, t->track, change_row, c, &c->err);
     emit_close(&c->emit, ']');
-    if (status == GATE_OK)
+    if (!status)
         status = put_events(c, t);
     put_best(&c->emit, &t->best);
     return status;
@@ -272,7 +272,7 @@ static bool take_end(struct call *c, const char *parameter, struct store_commit 
     size_t n = strspn(digits, "0123456789abcdef");
     if (n >= 7 && n <= 40 && digits[n] == '\0')
         *status = store_commit(c->store, digits, commit, &c->err);
-    if (*status == GATE_OK && commit->id == 0)
+    if (!*status && commit->id == 0)
         reply_problem(c->reply, 400,
                       "The parameter '%s' must be 7 to 40 digits of a commit that has a run, "
                       "and of no other.",
@@ -336,9 +336,9 @@ enum gate_status get_trends(struct call *c)
     status = store_trend_read(c->store, &query, &trend, &c->err);
     if (status == GATE_USAGE)
         refuse_after(c);
-    else if (status == GATE_OK && c->emit.form == EMIT_JSON)
+    else if (!status && c->emit.form == EMIT_JSON)
         status = put_answer(c, &query, &trend, columns);
-    else if (status == GATE_OK)
+    else if (!status)
         put_rows(c, &trend, columns);
     store_trend_release(&trend);
     return status == GATE_USAGE ? GATE_OK : status;

@@ -98,7 +98,7 @@ static enum gate_status fail_folder(const struct artifacts *a, int error, struct
 
 enum gate_status artifacts_open(const char *path, struct artifacts **out, struct gate_error *err)
 {
-    struct artifacts *a = calloc(1, sizeof(*a));
+    struct artifacts *a = calloc(1, sizeof *a);
     *out = NULL;
     if (!a || !(a->path = strdup(path))) {
         free(a);
@@ -127,7 +127,7 @@ static void parent_of(const char *path, char *out, size_t size)
 static bool sync_parent(const char *path)
 {
     char parent[PATH_MAX];
-    parent_of(path, parent, sizeof(parent));
+    parent_of(path, parent, sizeof parent);
     int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return false;
@@ -179,7 +179,7 @@ struct place {
 static struct place place_of(const char *name)
 {
     struct place p;
-    snprintf(p.text, sizeof(p.text), "%.2s/%s", name, name);
+    snprintf(p.text, sizeof p.text, "%.2s/%s", name, name);
     return p;
 }
 
@@ -202,7 +202,7 @@ int64_t artifacts_free_bytes(const struct artifacts *a)
 {
     struct statvfs fs;
     char folder[PATH_MAX];
-    parent_of(a->path, folder, sizeof(folder));
+    parent_of(a->path, folder, sizeof folder);
     if (a->fd >= 0 ? fstatvfs(a->fd, &fs) < 0 : statvfs(folder, &fs) < 0)
         return -1;
     return (int64_t)fs.f_bavail * (int64_t)fs.f_frsize;
@@ -214,14 +214,14 @@ struct artifact_put *artifact_begin(struct artifacts *a, const char *name, struc
 {
     if (make_folder(a, err) != GATE_OK)
         return NULL;
-    struct artifact_put *p = calloc(1, sizeof(*p));
+    struct artifact_put *p = calloc(1, sizeof *p);
     if (!p) {
         gate_fail(err, GATE_INTERNAL, "out of memory");
         return NULL;
     }
     p->artifacts = a;
-    snprintf(p->name, sizeof(p->name), "%s", name);
-    snprintf(p->temporary, sizeof(p->temporary), "%llu",
+    snprintf(p->name, sizeof p->name, "%s", name);
+    snprintf(p->temporary, sizeof p->temporary, "%llu",
              (unsigned long long)atomic_fetch_add(&a->next, 1));
     p->fd =
         openat(a->incoming_fd, p->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
@@ -253,7 +253,7 @@ static bool has_the_hash(struct artifact_put *p)
 {
     char hex[ARTIFACT_NAME_LENGTH + 1];
     SHA256End(&p->context, hex);
-    return strcmp(hex, p->name) == 0;
+    return !strcmp(hex, p->name);
 }
 
 /* Renames into its folder, which may have to be made, and syncs that. */
@@ -327,9 +327,9 @@ static bool hash_is(int fd, const char *name)
     struct artifact_put p = {.fd = -1};
     ssize_t n;
     off_t at = 0;
-    snprintf(p.name, sizeof(p.name), "%s", name);
+    snprintf(p.name, sizeof p.name, "%s", name);
     SHA256Init(&p.context);
-    while ((n = pread(fd, buffer, sizeof(buffer), at)) > 0) {
+    while ((n = pread(fd, buffer, sizeof buffer, at)) > 0) {
         SHA256Update(&p.context, (const uint8_t *)buffer, (size_t)n);
         at += n;
     }
@@ -338,7 +338,7 @@ static bool hash_is(int fd, const char *name)
 
 static bool same(const struct seen *a, const struct seen *b)
 {
-    return strcmp(a->name, b->name) == 0 && a->inode == b->inode && a->size == b->size &&
+    return !strcmp(a->name, b->name) && a->inode == b->inode && a->size == b->size &&
            a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
@@ -349,7 +349,7 @@ static bool is_whole(struct artifacts *a, int fd, const char *name)
     if (fstat(fd, &st) < 0)
         return false;
     struct seen now = {.inode = st.st_ino, .size = st.st_size, .changed = st.st_ctim};
-    snprintf(now.name, sizeof(now.name), "%s", name);
+    snprintf(now.name, sizeof now.name, "%s", name);
     struct seen *slot = &a->seen[strtoul((char[]){name[0], name[1], '\0'}, NULL, 16)];
     pthread_mutex_lock(&a->mutex);
     bool known = same(slot, &now);
@@ -378,7 +378,7 @@ static void check_one(const struct artifacts *a, const char *folder, const char 
                       artifacts_fault_fn fn, void *context)
 {
     uint64_t size;
-    if (!artifacts_is_name(name) || strncmp(name, folder, 2) != 0) {
+    if (!artifacts_is_name(name) || strncmp(name, folder, 2)) {
         fn(context, name, "does not belong into this folder");
         return;
     }
@@ -399,7 +399,7 @@ enum gate_status artifacts_check(struct artifacts *a, artifacts_fault_fn fn, voi
         return GATE_OK;
     for (unsigned i = 0; i < 256; i++) {
         char name[3];
-        snprintf(name, sizeof(name), "%02x", i);
+        snprintf(name, sizeof name, "%02x", i);
         int fd = open_folder(a->fd, name);
         if (fd < 0 && errno == ENOENT)
             continue;

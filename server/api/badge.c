@@ -38,10 +38,10 @@ struct badge_path {
 static void read_color(const char *verdict, char color[COLOR_SIZE])
 {
     char name[32];
-    snprintf(name, sizeof(name), "--%s: #", verdict);
+    snprintf(name, sizeof name, "--%s: #", verdict);
     for (size_t i = 0; i < embedded_web_count; i++) {
         const struct embedded_asset *file = &embedded_web[i];
-        const char *found = strcmp(file->name, "style.css") == 0
+        const char *found = !strcmp(file->name, "style.css")
                                 ? memmem(file->data, file->size, name, strlen(name))
                                 : NULL;
         if (found) {
@@ -53,8 +53,8 @@ static void read_color(const char *verdict, char color[COLOR_SIZE])
 
 static void say_verdict(struct badge *b, const char *verdict, const char *more)
 {
-    const char *word = strcmp(verdict, "no-verdict") == 0 ? "no verdict" : verdict;
-    snprintf(b->message, sizeof(b->message), "%s%s", word, more);
+    const char *word = !strcmp(verdict, "no-verdict") ? "no verdict" : verdict;
+    snprintf(b->message, sizeof b->message, "%s%s", word, more);
     read_color(verdict, b->color); /* else as what has no verdict */
 }
 
@@ -64,11 +64,11 @@ static enum gate_status ask_device(struct store *store, const char *main_branch,
     struct badge_facts facts;
     char more[40] = "";
     enum gate_status status = store_badge_of_device(store, main_branch, device, &facts, err);
-    snprintf(b->label, sizeof(b->label), "kernels on %s", device);
-    if (status != GATE_OK || facts.verdict[0] == '\0')
+    snprintf(b->label, sizeof b->label, "kernels on %s", device);
+    if (status || facts.verdict[0] == '\0')
         return status;
     if (facts.n_alerts > 0)
-        snprintf(more, sizeof(more), ", %lld alert%s", (long long)facts.n_alerts,
+        snprintf(more, sizeof more, ", %lld alert%s", (long long)facts.n_alerts,
                  facts.n_alerts == 1 ? "" : "s");
     say_verdict(b, facts.verdict, more);
     return GATE_OK;
@@ -82,8 +82,8 @@ static enum gate_status ask_case(struct store *store, const char *main_branch,
     char more[UNITS_MAX + 2] = ", ";
     enum gate_status status =
         store_badge_of_case(store, main_branch, path->device, path->id, &facts, err);
-    snprintf(b->label, sizeof(b->label), "%s", path->id);
-    if (status != GATE_OK || facts.verdict[0] == '\0')
+    snprintf(b->label, sizeof b->label, "%s", path->id);
+    if (status || facts.verdict[0] == '\0')
         return status;
     if (facts.p50_ns > 0)
         units_duration(facts.p50_ns, more + 2);
@@ -154,7 +154,7 @@ static void put_json(struct buf *out, const struct badge *b)
 static bool ends_in(const char *name, size_t *len, const char *suffix)
 {
     size_t n = strlen(suffix);
-    if (*len < n || strncmp(name + *len - n, suffix, n) != 0)
+    if (*len < n || strncmp(name + *len - n, suffix, n))
         return false;
     *len -= n;
     return true;
@@ -169,7 +169,7 @@ static bool parse(const char *name, struct badge_path *out)
     if (device_len > len)
         device_len = len;
     size_t id_len = device_len < len ? len - device_len - 1 : 0;
-    if (device_len >= sizeof(out->device) || id_len >= sizeof(out->id))
+    if (device_len >= sizeof out->device || id_len >= sizeof out->id)
         return false;
     memcpy(out->device, name, device_len);
     memcpy(out->id, name + device_len + 1, id_len);
@@ -191,7 +191,7 @@ enum gate_status get_badge(struct call *c)
     enum gate_status status =
         path.id[0] != '\0' ? ask_case(c->store, c->main_branch, &path, &badge, &c->err)
                            : ask_device(c->store, c->main_branch, path.device, &badge, &c->err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     c->reply->type = path.svg ? "image/svg+xml" : "application/json";
     if (path.svg)

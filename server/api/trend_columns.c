@@ -58,13 +58,13 @@ static const struct column {
     {"verdict", NAMED, offsetof(details_t, verdict), true},
     {"kernel", NAMED, offsetof(details_t, kernel), true},
 };
-#define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
+#define N_COLUMNS (sizeof columns / sizeof columns[0])
 #define ALL_COLUMNS (((trend_columns)1 << N_COLUMNS) - 1)
 
 static trend_columns bit_of(const char *name, size_t len)
 {
     for (size_t i = 0; i < N_COLUMNS; i++) {
-        if (strncmp(columns[i].name, name, len) == 0 && columns[i].name[len] == '\0')
+        if (!strncmp(columns[i].name, name, len) && columns[i].name[len] == '\0')
             return (trend_columns)1 << i;
     }
     return 0;
@@ -104,21 +104,21 @@ struct source {
 static struct source source_of(const struct column *column, const series_t *s)
 {
     if (!column->in_details)
-        return (struct source){(const char *)s->rows + column->offset, sizeof(*s->rows)};
-    return (struct source){(const char *)s->details + column->offset, sizeof(*s->details)};
+        return (struct source){(const char *)s->rows + column->offset, sizeof *s->rows};
+    return (struct source){(const char *)s->details + column->offset, sizeof *s->details};
 }
 
 static int64_t integer_at(const char *at)
 {
     int64_t value;
-    memcpy(&value, at, sizeof(value));
+    memcpy(&value, at, sizeof value);
     return value;
 }
 
 static double error_at(const char *at)
 {
     double value;
-    memcpy(&value, at, sizeof(value));
+    memcpy(&value, at, sizeof value);
     return value;
 }
 
@@ -127,7 +127,7 @@ static const char *text_at(const struct column *column, const char *at)
     const char *named;
     if (column->kind == TEXT)
         return at;
-    memcpy(&named, at, sizeof(named));
+    memcpy(&named, at, sizeof named);
     return named ? named : "";
 }
 

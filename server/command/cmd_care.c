@@ -55,7 +55,7 @@ static enum gate_status parse(int argc, char **argv, const struct option *option
 {
     enum gate_status status =
         options_parse(argc, argv, options, usage, take, a, &a->copy, takes_copy, done, err);
-    if (status != GATE_OK || *done)
+    if (status || *done)
         return status;
     if (!a->db)
         return gate_fail(err, GATE_USAGE, "--db FILE is missing; see --help");
@@ -78,13 +78,13 @@ enum gate_status server_backup(int argc, char **argv, struct gate_error *err)
     bool done;
     bool whole = false;
     enum gate_status status = parse(argc, argv, db_only, backup_usage, true, &a, &done, err);
-    if (status != GATE_OK || done)
+    if (status || done)
         return status;
     status = store_open(a.db, STORE_READ_ONLY, &store, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     status = store_backup_begin(store, a.copy, &backup, err);
-    while (status == GATE_OK && !whole)
+    while (!status && !whole)
         status = store_backup_step(backup, -1, &whole, err);
     store_backup_end(backup);
     store_close(store);
@@ -102,7 +102,7 @@ enum gate_status server_restore(int argc, char **argv, struct gate_error *err)
     struct arguments a = {0};
     bool done;
     enum gate_status status = parse(argc, argv, db_only, restore_usage, true, &a, &done, err);
-    if (status != GATE_OK || done)
+    if (status || done)
         return status;
     return store_restore(a.copy, a.db, put_fault, NULL, err);
 }
@@ -121,20 +121,20 @@ enum gate_status server_thin(int argc, char **argv, struct gate_error *err)
     int64_t total = 0;
     int64_t n = THIN_RUNS;
     enum gate_status status = parse(argc, argv, options, thin_usage, false, &a, &done, err);
-    if (status != GATE_OK || done)
+    if (status || done)
         return status;
     if (a.older_ms == 0)
         return gate_fail(err, GATE_USAGE, "--older-than TIME is missing; see --help");
     status = store_open(a.db, STORE_READ_WRITE, &store, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     int64_t now_ms = clock_wall_ms();
-    while (status == GATE_OK && n == THIN_RUNS) {
+    while (!status && n == THIN_RUNS) {
         status = store_thin(store, now_ms - a.older_ms, now_ms, THIN_RUNS, &n, err);
         total += status == GATE_OK ? n : 0;
     }
     store_close(store);
-    if (status == GATE_OK)
+    if (!status)
         printf("%" PRId64 " runs thinned\n", total);
     return status;
 }

@@ -91,7 +91,7 @@ static void check_folder(struct check *c, const char *path)
     char folder[4096] = ".";
     const char *slash = strrchr(path, '/');
     if (slash)
-        snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path) + 1, path);
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + 1, path);
     check_mode(c, folder, false);
 }
 
@@ -106,7 +106,7 @@ static enum gate_status check_artifacts(struct check *c, struct gate_error *err)
     uint64_t n_files = 0;
     struct stat st = {0};
     enum gate_status status = artifacts_open(c->options->http.artifacts, &artifacts, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     stat(c->options->http.db, &st);
     int64_t free_bytes = artifacts_free_bytes(artifacts);
@@ -145,7 +145,7 @@ static bool check_branch(void *context, const struct store_branch *row)
 {
     struct check *c = context;
     c->has_runs = true;
-    c->has_main |= strcmp(row->name, c->options->http.main_branch) == 0;
+    c->has_main |= !strcmp(row->name, c->options->http.main_branch);
     return true;
 }
 
@@ -159,16 +159,16 @@ static enum gate_status check_store(struct check *c, struct gate_error *err)
     struct store *store;
     int n_faults;
     enum gate_status status = store_open(c->options->http.db, STORE_READ_ONLY, &store, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     status = store_check(store, on_store_fault, c, &n_faults, err);
-    if (status == GATE_OK)
+    if (!status)
         status = store_tokens(store, check_token, c, err);
-    if (status == GATE_OK && c->n_writers == 0)
+    if (!status && c->n_writers == 0)
         warning(c, "tokens: there is none that lets runs in");
-    if (status == GATE_OK)
+    if (!status)
         status = store_branches(store, INT64_MAX, check_branch, c, err);
-    if (status == GATE_OK && c->has_runs && !c->has_main)
+    if (!status && c->has_runs && !c->has_main)
         warning(
             c,
             "alerts: no run is of the main branch '%.200s', so none raises an alert: name it by "
@@ -184,8 +184,8 @@ static void check_settings(struct check *c)
 {
     const struct http_options *h = &c->options->http;
     struct rlimit files;
-    bool loopback = strncmp(c->options->listen, "127.", 4) == 0 ||
-                    strncmp(c->options->listen, "[::1]:", 6) == 0;
+    bool loopback =
+        !strncmp(c->options->listen, "127.", 4) || !strncmp(c->options->listen, "[::1]:", 6);
     if (!loopback && !h->tls_cert)
         warning(c, "listen: %s without TLS: tokens can be read on the way unless a proxy has it",
                 c->options->listen);
@@ -196,7 +196,7 @@ static void check_settings(struct check *c)
         check_mode(c, h->tls_key, true);
     if (h->webhook_secret)
         check_mode(c, h->webhook_secret, true);
-    if (h->webhook && strncmp(h->webhook, "https://", 8) != 0)
+    if (h->webhook && strncmp(h->webhook, "https://", 8))
         warning(c, "webhook: %s is not HTTPS: what it is told can be read on the way", h->webhook);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY &&
         (int64_t)files.rlim_cur < h->max_connections + OTHER_FILES)
@@ -209,16 +209,16 @@ enum gate_status server_check(int argc, char **argv, struct gate_error *err)
     struct serve_options options;
     bool done;
     enum gate_status status = serve_options_parse(argc, argv, usage, &options, &done, err);
-    if (status != GATE_OK || done)
+    if (status || done)
         return status;
     struct check c = {.options = &options, .now_ms = clock_wall_ms()};
     check_mode(&c, options.http.db, false);
     check_folder(&c, options.http.db);
     check_settings(&c);
     status = check_store(&c, err);
-    if (status == GATE_OK)
+    if (!status)
         status = check_artifacts(&c, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     printf("%d faults, %d warnings\n", c.n_faults, c.n_warnings);
     if (c.n_faults > 0)

@@ -26,7 +26,7 @@ enum gate_status server_routes(int argc, char **argv, struct gate_error *err)
     bool done;
     enum gate_status status =
         options_parse(argc, argv, options, usage, take, NULL, NULL, 0, &done, err);
-    if (status != GATE_OK || done)
+    if (status || done)
         return status;
     struct buf text;
     buf_init(&text, 1 << 16);

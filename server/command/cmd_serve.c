@@ -44,12 +44,12 @@ static enum gate_status open_socket(struct serve_options *a, char url[LISTEN_MAX
                                     struct gate_error *err)
 {
     enum gate_status status = notify_socket(&a->http.listen_fd, err);
-    if (status == GATE_OK && a->http.listen_fd < 0)
+    if (!status && a->http.listen_fd < 0)
         status = listen_open(a->listen, &a->http.listen_fd, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     status = listen_url(a->http.listen_fd, a->http.tls_cert != NULL, url, err);
-    if (status != GATE_OK)
+    if (status)
         close(a->http.listen_fd);
     return status;
 }
@@ -88,9 +88,9 @@ static enum gate_status serve(struct serve_options *a, struct gate_error *err)
     mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 
     enum gate_status status = open_socket(a, url, err);
-    if (status == GATE_OK)
+    if (!status)
         status = http_start(&a->http, &http, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     log_message(LOG_LEVEL_INFO, "listening on %s", url);
     notify_send("READY=1");

@@ -68,13 +68,13 @@ static enum gate_status create(const struct arguments *a, struct store *store,
     char text[AUTH_TOKEN_LENGTH + 1];
     if (a->valid_ms != 0)
         token.expires_ms = token.created_ms + a->valid_ms;
-    snprintf(token.name, sizeof(token.name), "%s", a->name);
+    snprintf(token.name, sizeof token.name, "%s", a->name);
     enum gate_status status = auth_new_token(&token, text, err);
-    if (status == GATE_OK)
+    if (!status)
         status = store_put_token(store, &token, err);
-    if (status == GATE_OK)
+    if (!status)
         puts(text);
-    explicit_bzero(text, sizeof(text));
+    explicit_bzero(text, sizeof text);
     return status;
 }
 
@@ -84,7 +84,7 @@ static void put_time(const char *what, int64_t time_ms)
     time_t seconds = (time_t)(time_ms / 1000);
     struct tm parts;
     if (time_ms != 0 && gmtime_r(&seconds, &parts))
-        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
     printf("  %s %s", what, text);
 }
 
@@ -110,7 +110,7 @@ static enum gate_status revoke(struct store *store, const char *id, struct gate_
 {
     bool found;
     enum gate_status status = store_revoke_token(store, id, clock_wall_ms(), &found, err);
-    if (status == GATE_OK && !found)
+    if (!status && !found)
         status =
             gate_fail(err, GATE_USAGE,
                       "there is no valid token with the id '%s'; see `gate-server token list`", id);
@@ -120,9 +120,9 @@ static enum gate_status revoke(struct store *store, const char *id, struct gate_
 static enum gate_status check(const struct arguments *a, struct gate_error *err)
 {
     const char *verb = a->operands[0];
-    bool creates = strcmp(verb, "create") == 0;
-    bool revokes = strcmp(verb, "revoke") == 0;
-    if (!creates && !revokes && strcmp(verb, "list") != 0)
+    bool creates = !strcmp(verb, "create");
+    bool revokes = !strcmp(verb, "revoke");
+    if (!creates && !revokes && strcmp(verb, "list"))
         return gate_fail(err, GATE_USAGE, "'token %s' is nothing to do; see --help", verb);
     if (!a->db)
         return gate_fail(err, GATE_USAGE, "--db FILE is missing; see --help");
@@ -145,19 +145,19 @@ enum gate_status server_token(int argc, char **argv, struct gate_error *err)
     bool done;
     enum gate_status status =
         options_parse(argc, argv, options, usage, take, &a, a.operands, 2, &done, err);
-    if (status != GATE_OK || done)
+    if (status || done)
         return status;
     if (!a.operands[0])
         return gate_fail(err, GATE_USAGE, "say what to do: create, list or revoke; see --help");
     status = check(&a, err);
-    if (status == GATE_OK)
+    if (!status)
         status = store_open(a.db, STORE_READ_WRITE, &store, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     int64_t now_ms = clock_wall_ms();
-    if (strcmp(a.operands[0], "create") == 0)
+    if (!strcmp(a.operands[0], "create"))
         status = create(&a, store, err);
-    else if (strcmp(a.operands[0], "list") == 0)
+    else if (!strcmp(a.operands[0], "list"))
         status = store_tokens(store, put_token, &now_ms, err);
     else
         status = revoke(store, a.operands[1], err);

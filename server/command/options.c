@@ -26,7 +26,7 @@ enum gate_status options_parse(int argc, char **argv, const struct option *optio
         if (letter == '?')
             return gate_fail(err, GATE_USAGE, "'%s' is no option; see --help", argv[optind - 1]);
         enum gate_status status = fn(context, letter, optarg, err);
-        if (status != GATE_OK)
+        if (status)
             return status;
     }
     for (int i = 0; i < max_operands; i++)
@@ -59,7 +59,7 @@ enum gate_status options_duration(const char *name, const char *text, int64_t *m
     char *end;
     errno = 0;
     long long value = strtoll(text, &end, 10);
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         if (*text >= '0' && *text <= '9' && errno == 0 && value >= 1 && value <= 1000000 &&
             end[0] == units[i].unit && end[1] == '\0') {
             *ms = value * units[i].ms;

@@ -35,7 +35,7 @@ static enum gate_status take_level(const char *text, enum log_level *out, struct
 {
     static const char *const names[] = {"error", "warning", "info", "request"};
     for (int i = 0; i < 4; i++) {
-        if (strcmp(text, names[i]) == 0) {
+        if (!strcmp(text, names[i])) {
             *out = (enum log_level)i;
             return GATE_OK;
         }
@@ -108,8 +108,8 @@ static enum gate_status check(struct serve_options *a, struct gate_error *err)
     if (!a->http.webhook != !a->http.webhook_secret)
         return gate_fail(err, GATE_USAGE, "--webhook and --webhook-secret-file belong together");
     if (!a->http.artifacts) {
-        size_t n = (size_t)snprintf(a->artifacts, sizeof(a->artifacts), "%s-artifacts", a->http.db);
-        if (n >= sizeof(a->artifacts))
+        size_t n = (size_t)snprintf(a->artifacts, sizeof a->artifacts, "%s-artifacts", a->http.db);
+        if (n >= sizeof a->artifacts)
             return gate_fail(err, GATE_USAGE, "the path of --db is too long");
         a->http.artifacts = a->artifacts;
     }

@@ -50,7 +50,7 @@ struct cache {
 
 struct cache *cache_open(size_t max_bytes)
 {
-    struct cache *c = calloc(1, sizeof(*c));
+    struct cache *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
     c->max_bytes = max_bytes;
@@ -109,8 +109,8 @@ static struct set *set_of(struct cache *c, uint64_t hash)
 
 static bool is_it(const struct entry *e, const struct cache_key *key, uint64_t hash)
 {
-    return e && e->hash == hash && e->status == key->status && strcmp(e->tag, key->tag) == 0 &&
-           strcmp(e->target, key->target) == 0;
+    return e && e->hash == hash && e->status == key->status && !strcmp(e->tag, key->tag) &&
+           !strcmp(e->target, key->target);
 }
 
 bool cache_queue(struct cache *c, const struct cache_key *key, struct MHD_Connection *connection,
@@ -155,15 +155,15 @@ bool cache_put(struct cache *c, const struct cache_key *key, struct MHD_Response
     size += OVERHEAD;
     if (size > c->max_bytes / 16 || strlen(key->target) >= MAX_TARGET)
         return false;
-    struct entry *e = calloc(1, sizeof(*e));
+    struct entry *e = calloc(1, sizeof *e);
     if (!e)
         return false;
     e->response = response;
     e->hash = hash;
     e->status = key->status;
     e->size = size;
-    snprintf(e->tag, sizeof(e->tag), "%s", key->tag);
-    snprintf(e->target, sizeof(e->target), "%s", key->target);
+    snprintf(e->tag, sizeof e->tag, "%s", key->tag);
+    snprintf(e->target, sizeof e->target, "%s", key->target);
     /* Most of a full cache is answers of a state that is past. */
     if (atomic_fetch_add(&c->bytes, size) + size > c->max_bytes)
         drop_all(c);

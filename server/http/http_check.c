@@ -39,7 +39,7 @@ bool http_ends_in_doubt(const struct exchange *x)
 /* A body has no meaning for a GET. "Content-Length: 0" is what some clients send. */
 static bool has_body(const struct headers *h)
 {
-    return h->transfer_encoding || (h->content_length && strcmp(h->content_length, "0") != 0);
+    return h->transfer_encoding || (h->content_length && strcmp(h->content_length, "0"));
 }
 
 /* "" is of a target that has none (RFC 9112, 3.2). */
@@ -51,8 +51,8 @@ static bool is_host(const char *host)
 bool http_refuse_shape(const struct exchange *x, const char *version, struct reply *reply)
 {
     const struct headers *h = &x->headers;
-    bool reads = strcmp(x->method, "GET") == 0 || strcmp(x->method, "HEAD") == 0;
-    bool is_1_1 = strcmp(version, MHD_HTTP_VERSION_1_1) == 0;
+    bool reads = !strcmp(x->method, "GET") || !strcmp(x->method, "HEAD");
+    bool is_1_1 = !strcmp(version, MHD_HTTP_VERSION_1_1);
     if (h->malformed)
         return refuse_shape(
             reply, "The name or the value of a header holds a byte that may not be there.");
@@ -60,7 +60,7 @@ bool http_refuse_shape(const struct exchange *x, const char *version, struct rep
         return refuse_shape(reply, "A header is there twice that may be there once only.");
     if (h->transfer_encoding && h->content_length)
         return refuse_shape(reply, "Content-Length and Transfer-Encoding exclude each other.");
-    if (h->transfer_encoding && strcasecmp(h->transfer_encoding, "chunked") != 0)
+    if (h->transfer_encoding && strcasecmp(h->transfer_encoding, "chunked"))
         return refuse_shape(reply, "Of Transfer-Encoding, only 'chunked' is served.");
     if (h->transfer_encoding && !is_1_1)
         return refuse_shape(reply, "Transfer-Encoding came with HTTP/1.1.");
@@ -121,7 +121,7 @@ static enum gate_status run_touch(void *context, struct store *store, struct gat
 
 static void touch_done(void *context, enum gate_status status, const struct gate_error *err)
 {
-    if (status != GATE_OK && err)
+    if (status && err)
         log_message(LOG_LEVEL_WARNING, "%s", err->message);
     free(context);
 }
@@ -134,12 +134,12 @@ static void touch(struct http *h, const char *id)
     uint64_t key = limits_key(h->touch_limits, id, TOKEN_ID_LENGTH);
     if (!limits_take(h->touch_limits, key, http_now_ms(), &retry_after))
         return;
-    struct touch *t = calloc(1, sizeof(*t));
+    struct touch *t = calloc(1, sizeof *t);
     if (!t || !writer_reserve(h->writer)) {
         free(t);
         return;
     }
-    memcpy(t->id, id, sizeof(t->id));
+    memcpy(t->id, id, sizeof t->id);
     t->job = (struct writer_job){.context = t, .run = run_touch, .done = touch_done};
     writer_submit(h->writer, &t->job);
 }
@@ -196,6 +196,6 @@ bool http_refuse_writer(struct http *h, struct peer *peer, struct reply *reply)
                       x->who.name, auth_scope_name(bit));
         return true;
     }
-    return refuse_rate(h->write_limits, limits_key(h->write_limits, x->who.id, sizeof(x->who.id)),
+    return refuse_rate(h->write_limits, limits_key(h->write_limits, x->who.id, sizeof x->who.id),
                        reply);
 }

@@ -32,8 +32,8 @@ static enum MHD_Result on_header(void *context, enum MHD_ValueKind kind, const c
         h->malformed = true;
         return MHD_NO;
     }
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-        if (strcasecmp(name, known[i].name) != 0)
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcasecmp(name, known[i].name))
             continue;
         const char **place = (const char **)(void *)((char *)h + known[i].offset);
         h->repeated |= *place && known[i].once;

@@ -50,7 +50,7 @@ static int64_t size_of(const char *path, const char *ending)
 {
     char name[4200];
     struct stat st;
-    snprintf(name, sizeof(name), "%s%s", path, ending);
+    snprintf(name, sizeof name, "%s%s", path, ending);
     return stat(name, &st) < 0 ? -1 : (int64_t)st.st_size;
 }
 
@@ -79,5 +79,5 @@ void http_get_health(struct http *h, const struct exchange *x, struct reply *rep
     (void)h;
     (void)x;
     reply->constant = healthy;
-    reply->constant_size = sizeof(healthy) - 1;
+    reply->constant_size = sizeof healthy - 1;
 }

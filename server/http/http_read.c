@@ -53,7 +53,7 @@ void http_get_artifact(struct http *h, const struct exchange *x, struct reply *r
     }
     reply->type = "application/octet-stream";
     reply->immutable = true;
-    snprintf(reply->etag.text, sizeof(reply->etag.text), "\"%.16s\"", name);
+    snprintf(reply->etag.text, sizeof reply->etag.text, "\"%.16s\"", name);
 }
 
 /* ---- what is of the database ---- */
@@ -98,7 +98,7 @@ static bool answer_by_tag(struct http *h, struct MHD_Connection *connection, str
 void http_get_asset(struct http *h, const struct exchange *x, struct reply *reply)
 {
     const char *path = x->request.path;
-    if (strncmp(path, "/api/", 5) == 0 || strcmp(path, "/api") == 0)
+    if (!strncmp(path, "/api/", 5) || !strcmp(path, "/api"))
         reply_problem(reply, 404, "There is no such address in the API.");
     else
         assets_get(h->assets, path, accepts_gzip(x->headers.accept_encoding), reply);

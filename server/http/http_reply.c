@@ -28,15 +28,15 @@ static const char data_policy[] = "default-src 'none'; frame-ancestors 'none'";
 
 static bool is_data(const char *type)
 {
-    return strncmp(type, "application/json", 16) == 0 || strncmp(type, "text/csv", 8) == 0 ||
-           strcmp(type, "application/problem+json") == 0;
+    return !strncmp(type, "application/json", 16) || !strncmp(type, "text/csv", 8) ||
+           !strcmp(type, "application/problem+json");
 }
 
 static bool is_text(const char *type)
 {
-    return strncmp(type, "text/", 5) == 0 || strncmp(type, "application/", 12) == 0
-               ? strcmp(type, "application/octet-stream") != 0
-               : strcmp(type, "image/svg+xml") == 0;
+    return !strncmp(type, "text/", 5) || !strncmp(type, "application/", 12)
+               ? strcmp(type, "application/octet-stream")
+               : !strcmp(type, "image/svg+xml");
 }
 
 /* Makes a long body short, for a client that takes that. */
@@ -110,7 +110,7 @@ static void add(struct MHD_Response *response, bool *good, const char *name, con
 static void add_headers_of_body(struct MHD_Response *response, bool *good,
                                 const struct reply *reply)
 {
-    size_t n = sizeof(page_headers) / sizeof(page_headers[0]);
+    size_t n = sizeof page_headers / sizeof page_headers[0];
     if (is_data(reply->type))
         add(response, good, "Content-Security-Policy", data_policy);
     else
@@ -142,7 +142,7 @@ static bool add_headers(const struct http *h, struct MHD_Response *response,
         add(response, &good, "WWW-Authenticate", "Bearer realm=\"gate-server\"");
     if (reply->retry_after != 0) {
         char text[16];
-        snprintf(text, sizeof(text), "%u", reply->retry_after);
+        snprintf(text, sizeof text, "%u", reply->retry_after);
         add(response, &good, "Retry-After", text);
     }
     if (reply->close || atomic_load(&h->stopping))
@@ -160,7 +160,7 @@ static struct cache_key key_of(const struct exchange *x, const struct etag *tag,
 static void note(struct exchange *x, unsigned status, uint64_t size)
 {
     struct peer *peer = (struct peer *)((char *)x - offsetof(struct peer, exchange));
-    bool no_body = status == 304 || strcmp(x->method, "HEAD") == 0;
+    bool no_body = status == 304 || !strcmp(x->method, "HEAD");
     x->status = status;
     x->bytes = no_body ? 0 : size;
     http_set_deadline(peer, SEND_TIMES * peer->http->options.timeout_s);

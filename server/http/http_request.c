@@ -33,7 +33,7 @@ static uint64_t address_key(const struct http *h, const struct sockaddr *address
 {
     if (address->sa_family == AF_INET) {
         const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)address;
-        return limits_key(h->read_limits, &in->sin_addr, sizeof(in->sin_addr));
+        return limits_key(h->read_limits, &in->sin_addr, sizeof in->sin_addr);
     }
     const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)address;
     bool mapped = IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr);
@@ -47,7 +47,7 @@ static struct peer *open_peer(struct http *h, struct MHD_Connection *connection)
     int socket_fd = fd ? fd->connect_fd : -1;
     const union MHD_ConnectionInfo *address =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    struct peer *p = calloc(1, sizeof(*p));
+    struct peer *p = calloc(1, sizeof *p);
     if (!p || socket_fd < 0 || !address) {
         free(p);
         return NULL;
@@ -142,7 +142,7 @@ static enum MHD_Result on_headers(struct http *h, struct peer *peer, const char 
     reply_init(&reply);
     if (http_refuse_shape(x, version, &reply))
         return send_and_release(h, peer, &reply);
-    if (strcmp(x->route->method, "GET") == 0) {
+    if (!strcmp(x->route->method, "GET")) {
         x->phase = PHASE_READ;
         return MHD_YES;
     }
@@ -203,7 +203,7 @@ static void log_exchange(const struct peer *peer, int64_t ns)
     const void *bytes = &((const struct sockaddr_in6 *)(const void *)&peer->address)->sin6_addr;
     if (peer->address.ss_family == AF_INET)
         bytes = &((const struct sockaddr_in *)(const void *)&peer->address)->sin_addr;
-    inet_ntop(peer->address.ss_family, bytes, address, sizeof(address));
+    inet_ntop(peer->address.ss_family, bytes, address, sizeof address);
     struct log_request line = {
         .address = address,
         .method = x->method,

@@ -33,7 +33,7 @@ struct upload {
 static bool is_type(const char *value, const char *type)
 {
     size_t len = strlen(type);
-    return value && strncasecmp(value, type, len) == 0 &&
+    return value && !strncasecmp(value, type, len) &&
            (value[len] == '\0' || value[len] == ';' || value[len] == ' ');
 }
 
@@ -46,8 +46,8 @@ static bool refuse_type(const struct exchange *x, const struct upload *u, struct
         return true;
     }
     bool may_gzip = u->handler && u->handler->may_gzip;
-    if (encoding && strcasecmp(encoding, "identity") != 0 &&
-        !(may_gzip && strcasecmp(encoding, "gzip") == 0)) {
+    if (encoding && strcasecmp(encoding, "identity") &&
+        !(may_gzip && !strcasecmp(encoding, "gzip"))) {
         reply_problem(reply, 415, "This Content-Encoding is not taken here: send the bytes %s.",
                       may_gzip ? "as gzip, or as they are" : "as they are");
         return true;
@@ -102,7 +102,7 @@ static void set_up(struct http *h, struct peer *peer, struct upload *u)
                                   .reply = &x->reply,
                                   .counts = METRIC_COUNT};
     u->write.gzipped =
-        x->headers.content_encoding && strcasecmp(x->headers.content_encoding, "gzip") == 0;
+        x->headers.content_encoding && !strcasecmp(x->headers.content_encoding, "gzip");
     buf_init(&u->body, handler ? handler->max_body : 0);
     reply_init(&x->reply);
 }
@@ -116,7 +116,7 @@ bool http_begin_write(struct http *h, struct peer *peer, struct reply *reply)
     }
     if (http_refuse_writer(h, peer, reply))
         return true;
-    struct upload *u = calloc(1, sizeof(*u));
+    struct upload *u = calloc(1, sizeof *u);
     if (!u) {
         reply_problem(reply, 503, "The server is out of memory.");
         return true;
@@ -228,7 +228,7 @@ static void done(void *context, enum gate_status status, const struct gate_error
 {
     struct upload *u = context;
     struct peer *peer = u->peer;
-    if (status != GATE_OK) {
+    if (status) {
         log_message(LOG_LEVEL_ERROR, "%s", err->message);
         reply_problem(u->write.reply, 503,
                       "This could not be stored now; the server's log says why.");

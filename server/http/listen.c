@@ -42,7 +42,7 @@ static enum gate_status bind_to(const struct addrinfo *info, const char *address
 {
     int on = 1;
     *fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (*fd >= 0 && setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+    if (*fd >= 0 && setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
         bind(*fd, info->ai_addr, info->ai_addrlen) == 0 && listen(*fd, BACKLOG) == 0)
         return GATE_OK;
     int error = errno;
@@ -56,13 +56,13 @@ static enum gate_status bind_to(const struct addrinfo *info, const char *address
 enum gate_status listen_url(int fd, bool tls, char url[LISTEN_MAX_URL], struct gate_error *err)
 {
     struct sockaddr_storage bound = {0};
-    socklen_t len = sizeof(bound);
+    socklen_t len = sizeof bound;
     char host[64];
     char port[8];
     int flags = NI_NUMERICHOST | NI_NUMERICSERV;
     if (getsockname(fd, (struct sockaddr *)&bound, &len) < 0 ||
-        getnameinfo((struct sockaddr *)&bound, len, host, sizeof(host), port, sizeof(port),
-                    flags) != 0)
+        getnameinfo((struct sockaddr *)&bound, len, host, sizeof host, port, sizeof port, flags) !=
+            0)
         return gate_fail(err, GATE_IO, "cannot tell the address of the socket");
     snprintf(url, LISTEN_MAX_URL, bound.ss_family == AF_INET6 ? "%s://[%s]:%s/" : "%s://%s:%s/",
              tls ? "https" : "http", host, port);

@@ -30,12 +30,12 @@ struct limits {
 
 struct limits *limits_open(int64_t rate, int64_t burst)
 {
-    struct limits *l = calloc(1, sizeof(*l));
+    struct limits *l = calloc(1, sizeof *l);
     if (!l)
         return NULL;
     l->rate = rate;
     l->full = burst * WHOLE;
-    if (getrandom(&l->seed, sizeof(l->seed), 0) != sizeof(l->seed)) {
+    if (getrandom(&l->seed, sizeof l->seed, 0) != sizeof l->seed) {
         free(l);
         return NULL;
     }

@@ -80,12 +80,12 @@ static const struct route routes[] = {
     ANSWER("/", "FILE", 0, "the page", http_get_asset),
 };
 /* clang-format on */
-#define N_ROUTES (sizeof(routes) / sizeof(routes[0]))
+#define N_ROUTES (sizeof routes / sizeof routes[0])
 
 static bool fits(const struct route *route, const char *path, const char **rest)
 {
     size_t len = strlen(route->path);
-    if (strncmp(path, route->path, len) != 0 || (path[len] != '\0' && !route->rest))
+    if (strncmp(path, route->path, len) || (path[len] != '\0' && !route->rest))
         return false;
     *rest = path + len;
     return true;
@@ -93,10 +93,10 @@ static bool fits(const struct route *route, const char *path, const char **rest)
 
 const struct route *route_find(const char *method, const char *path, const char **rest)
 {
-    if (strcmp(method, "HEAD") == 0)
+    if (!strcmp(method, "HEAD"))
         method = "GET";
     for (size_t i = 0; i < N_ROUTES; i++) {
-        if (strcmp(routes[i].method, method) == 0 && fits(&routes[i], path, rest))
+        if (!strcmp(routes[i].method, method) && fits(&routes[i], path, rest))
             return &routes[i];
     }
     return NULL;

@@ -54,7 +54,7 @@ void log_message(enum log_level level, const char *format, ...)
     if (level > most_level)
         return;
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
     text[strcspn(text, "\n")] = '\0';
     buf_init(&line, MAX_LINE * 2);
@@ -81,7 +81,7 @@ void log_one_request(const struct log_request *r)
     struct buf line;
     struct emit e = {.out = &line};
     char method[MAX_METHOD + 1];
-    snprintf(method, sizeof(method), "%s", r->method);
+    snprintf(method, sizeof method, "%s", r->method);
     buf_init(&line, MAX_LINE * 2);
     if (as_json) {
         begin_json(&e, LOG_LEVEL_REQUEST);

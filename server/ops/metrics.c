@@ -11,13 +11,13 @@
 
 static const unsigned codes[] = {200, 201, 304, 400, 401, 403, 404, 405, 409,
                                  413, 414, 415, 422, 429, 500, 503, 507, 0 /* any other */};
-#define N_CODES (sizeof(codes) / sizeof(codes[0]))
+#define N_CODES (sizeof codes / sizeof codes[0])
 
 /* Upper ends in ns; the last bucket has none. */
 static const int64_t bounds[] = {100000,    250000,     500000,    1000000,  2500000,
                                  5000000,   10000000,   25000000,  50000000, 100000000,
                                  250000000, 1000000000, 5000000000};
-#define N_BOUNDS (sizeof(bounds) / sizeof(bounds[0]))
+#define N_BOUNDS (sizeof bounds / sizeof bounds[0])
 
 struct histogram {
     atomic_uint_fast64_t buckets[N_BOUNDS + 1];
@@ -110,13 +110,13 @@ static const struct {
 static void head(struct buf *out, bool openmetrics, const char *name, const char *type,
                  const char *help)
 {
-    const char *suffix = !openmetrics && strcmp(type, "counter") == 0 ? "_total" : "";
+    const char *suffix = !openmetrics && !strcmp(type, "counter") ? "_total" : "";
     buf_printf(out, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, suffix, help, name, suffix, type);
 }
 
 static void put_counters(struct buf *out, bool openmetrics)
 {
-    for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
+    for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {
         head(out, openmetrics, counters[i].name, "counter", counters[i].help);
         buf_printf(out, "%s_total %llu\n", counters[i].name,
                    (unsigned long long)total(&shards[0].counters[counters[i].metric]));
@@ -125,7 +125,7 @@ static void put_counters(struct buf *out, bool openmetrics)
     for (size_t i = 0; i < N_CODES; i++) {
         char code[16] = "other";
         if (codes[i] != 0)
-            snprintf(code, sizeof(code), "%u", codes[i]);
+            snprintf(code, sizeof code, "%u", codes[i]);
         buf_printf(out, "gate_http_requests_total{code=\"%s\"} %llu\n", code,
                    (unsigned long long)total(&shards[0].codes[i]));
     }
@@ -139,7 +139,7 @@ static void put_histogram(struct buf *out, bool openmetrics, const char *name, c
     for (size_t i = 0; i <= N_BOUNDS; i++) {
         char bound[32] = "+Inf";
         if (i < N_BOUNDS)
-            snprintf(bound, sizeof(bound), "%g", (double)bounds[i] / 1e9);
+            snprintf(bound, sizeof bound, "%g", (double)bounds[i] / 1e9);
         n += total(&h->buckets[i]);
         buf_printf(out, "%s_bucket{le=\"%s\"} %llu\n", name, bound, (unsigned long long)n);
     }

@@ -35,8 +35,8 @@ static const char *type_of(const char *name)
         {".svg", "image/svg+xml"},
     };
     const char *ending = strrchr(name, '.');
-    for (size_t i = 0; ending && i < sizeof(types) / sizeof(types[0]); i++) {
-        if (strcmp(ending, types[i].ending) == 0)
+    for (size_t i = 0; ending && i < sizeof types / sizeof types[0]; i++) {
+        if (!strcmp(ending, types[i].ending))
             return types[i].type;
     }
     return NULL;
@@ -44,9 +44,9 @@ static const char *type_of(const char *name)
 
 enum gate_status assets_open(const char *web_root, struct assets **out, struct gate_error *err)
 {
-    struct assets *a = calloc(1, sizeof(*a));
+    struct assets *a = calloc(1, sizeof *a);
     if (a)
-        a->all = calloc(embedded_web_count, sizeof(*a->all));
+        a->all = calloc(embedded_web_count, sizeof *a->all);
     if (!a || !a->all) {
         free(a);
         return gate_fail(err, GATE_INTERNAL, "out of memory");
@@ -96,7 +96,7 @@ static int open_below(int root_fd, const char *path)
         size_t len = strcspn(path, "/");
         bool last = path[len] == '\0';
         int next = -1;
-        if (is_plain(path, len) && len < sizeof(name)) {
+        if (is_plain(path, len) && len < sizeof name) {
             memcpy(name, path, len);
             name[len] = '\0';
             next =
@@ -119,7 +119,7 @@ static bool read_file(int fd, struct buf *out)
     ssize_t n;
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > MAX_FILE)
         return false;
-    while ((n = read(fd, chunk, sizeof(chunk))) > 0)
+    while ((n = read(fd, chunk, sizeof chunk)) > 0)
         buf_append(out, chunk, (size_t)n);
     return n == 0 && !out->failed;
 }
@@ -140,7 +140,7 @@ static bool get_built_in(const struct assets *a, const char *name, bool gzip, st
 {
     for (size_t i = 0; i < embedded_web_count; i++) {
         const struct embedded_asset *file = &embedded_web[i];
-        if (strcmp(file->name, name) == 0) {
+        if (!strcmp(file->name, name)) {
             reply->constant = gzip ? file->gz : file->data;
             reply->constant_size = gzip ? file->gz_size : file->size;
             reply->etag = gzip ? a->all[i].gzip : a->all[i].plain;
@@ -157,28 +157,27 @@ static const char *versioned(const char *path)
 {
     static const char prefix[] = "/files/";
     size_t len = strlen(embedded_web_version);
-    if (strncmp(path, prefix, strlen(prefix)) != 0)
+    if (strncmp(path, prefix, strlen(prefix)))
         return NULL;
     path += strlen(prefix);
-    return strncmp(path, embedded_web_version, len) == 0 && path[len] == '/' ? path + len + 1
-                                                                             : NULL;
+    return !strncmp(path, embedded_web_version, len) && path[len] == '/' ? path + len + 1 : NULL;
 }
 
 static bool find(const struct assets *a, const char *path, bool gzip, struct reply *reply)
 {
-    const char *name = strcmp(path, "/") == 0 ? "index.html" : path + 1;
+    const char *name = !strcmp(path, "/") ? "index.html" : path + 1;
     const char *type = type_of(name);
     if (!type)
         return false;
     reply->type = type;
     if (a->root_fd >= 0) {
         /* A folder of sources does not have what the build took from npm. */
-        bool from_npm = strncmp(name, "uplot.", 6) == 0;
+        bool from_npm = !strncmp(name, "uplot.", 6);
         return get_from_folder(a, name, reply) || (from_npm && get_built_in(a, name, gzip, reply));
     }
     const char *file = versioned(path);
     reply->immutable = file != NULL;
-    if (!file && strcmp(path, "/") != 0)
+    if (!file && strcmp(path, "/"))
         return false;
     return get_built_in(a, file ? file : name, gzip, reply);
 }
@@ -188,7 +187,7 @@ void assets_get(const struct assets *a, const char *path, bool gzip, struct repl
     if (find(a, path, gzip, reply))
         return;
     reply_text(reply, 404,
-               strcmp(path, "/") == 0
+               !strcmp(path, "/")
                    ? "This server was built without the dashboard (WEB=0). Its data is below "
                      "/api/v1/, which /api/v1/openapi.json describes; for example "
                      "/api/v1/cases?format=csv"

@@ -11,7 +11,7 @@
 static const char hex_digits[] = "0123456789abcdef";
 
 static const char *const scope_names[] = {"read", "ingest", "artifact", "admin"};
-#define N_SCOPES (sizeof(scope_names) / sizeof(scope_names[0]))
+#define N_SCOPES (sizeof scope_names / sizeof scope_names[0])
 
 const char *auth_scope_name(unsigned bit)
 {
@@ -25,7 +25,7 @@ unsigned auth_parse_scopes(const char *text)
         size_t len = strcspn(text, ",");
         unsigned bit = 0;
         while (bit < N_SCOPES &&
-               (strlen(scope_names[bit]) != len || strncmp(scope_names[bit], text, len) != 0))
+               (strlen(scope_names[bit]) != len || strncmp(scope_names[bit], text, len)))
             bit++;
         if (bit == N_SCOPES)
             return 0;
@@ -67,17 +67,17 @@ static void digest_of(const char *secret, unsigned char digest[TOKEN_DIGEST_BYTE
 
 bool auth_is_bearer(const char *authorization)
 {
-    return authorization && strncasecmp(authorization, "Bearer", 6) == 0 &&
+    return authorization && !strncasecmp(authorization, "Bearer", 6) &&
            (authorization[6] == ' ' || authorization[6] == '\0');
 }
 
 /* Takes "Bearer kg_<id>_<secret>" apart; *secret points into the text. */
 static bool parse(const char *authorization, char id[TOKEN_ID_LENGTH + 1], const char **secret)
 {
-    if (strncasecmp(authorization, "Bearer ", 7) != 0)
+    if (strncasecmp(authorization, "Bearer ", 7))
         return false;
     const char *token = authorization + 7;
-    if (strlen(token) != AUTH_TOKEN_LENGTH || strncmp(token, "kg_", 3) != 0 ||
+    if (strlen(token) != AUTH_TOKEN_LENGTH || strncmp(token, "kg_", 3) ||
         strspn(token + 3, hex_digits) != TOKEN_ID_LENGTH || token[3 + TOKEN_ID_LENGTH] != '_')
         return false;
     memcpy(id, token + 3, TOKEN_ID_LENGTH);
@@ -102,12 +102,12 @@ enum auth_result auth_check(struct store *store, const char *authorization, int6
         return AUTH_FAILED;
     /* An id that is not there costs the same work as one that is. */
     digest_of(secret, digest);
-    bool same = auth_equal(digest, token.digest, sizeof(digest));
+    bool same = auth_equal(digest, token.digest, sizeof digest);
     if (!found || !same || token.revoked_ms != 0 ||
         (token.expires_ms != 0 && token.expires_ms <= now_ms))
         return AUTH_REFUSED;
-    memcpy(who->id, token.id, sizeof(who->id));
-    memcpy(who->name, token.name, sizeof(who->name));
+    memcpy(who->id, token.id, sizeof who->id);
+    memcpy(who->name, token.name, sizeof who->name);
     who->scopes = token.scopes;
     who->touch = now_ms - token.last_used_ms >= AUTH_TOUCH_MS;
     return AUTH_GOOD;
@@ -128,7 +128,7 @@ static bool random_hex(char *out, size_t n_digits)
         out[2 * i + 1] = hex_digits[bytes[i] & 15];
     }
     out[n_digits] = '\0';
-    explicit_bzero(bytes, sizeof(bytes));
+    explicit_bzero(bytes, sizeof bytes);
     return true;
 }
 
@@ -140,6 +140,6 @@ enum gate_status auth_new_token(struct store_token *out, char text[AUTH_TOKEN_LE
         return gate_fail(err, GATE_INTERNAL, "cannot get random bytes: %s", strerror(errno));
     digest_of(secret, out->digest);
     snprintf(text, AUTH_TOKEN_LENGTH + 1, "kg_%s_%s", out->id, secret);
-    explicit_bzero(secret, sizeof(secret));
+    explicit_bzero(secret, sizeof secret);
     return GATE_OK;
 }

@@ -43,7 +43,7 @@ static const char *title_of(unsigned status)
         {503, "Service Unavailable"},
         {507, "Insufficient Storage"},
     };
-    for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++) {
+    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
         if (titles[i].status == status)
             return titles[i].title;
     }
@@ -88,7 +88,7 @@ void reply_problem(struct reply *r, unsigned status, const char *format, ...)
     char detail[1200];
     va_list args;
     va_start(args, format);
-    vsnprintf(detail, sizeof(detail), format, args);
+    vsnprintf(detail, sizeof detail, format, args);
     va_end(args);
     put_problem(r, status, detail, NULL, NULL);
 }
@@ -96,7 +96,7 @@ void reply_problem(struct reply *r, unsigned status, const char *format, ...)
 void reply_fault(struct reply *r, unsigned status, const char *path, const char *message)
 {
     char detail[1200];
-    snprintf(detail, sizeof(detail), "%s%s%s.", path, path[0] != '\0' ? ": " : "", message);
+    snprintf(detail, sizeof detail, "%s%s%s.", path, path[0] != '\0' ? ": " : "", message);
     put_problem(r, status, detail, path, message);
 }
 
@@ -128,7 +128,7 @@ struct etag etag_gzipped(const struct etag *tag)
 {
     struct etag out;
     size_t len = strlen(tag->text);
-    snprintf(out.text, sizeof(out.text), "%.*s-gz\"", (int)(len > 0 ? len - 1 : 0), tag->text);
+    snprintf(out.text, sizeof out.text, "%.*s-gz\"", (int)(len > 0 ? len - 1 : 0), tag->text);
     return out;
 }
 
@@ -140,8 +140,7 @@ bool etag_matches(const struct etag *tag, const char *if_none_match)
      * match when it ends there, or in the mark of the same content in gzip's bytes. */
     size_t len = strlen(tag->text) - 1;
     for (const char *at = if_none_match; (at = strchr(at, '"')) != NULL; at++) {
-        if (strncmp(at, tag->text, len) == 0 &&
-            (at[len] == '"' || strncmp(at + len, "-gz\"", 4) == 0))
+        if (!strncmp(at, tag->text, len) && (at[len] == '"' || !strncmp(at + len, "-gz\"", 4)))
             return true;
     }
     return false;
@@ -151,7 +150,7 @@ bool etag_matches(const struct etag *tag, const char *if_none_match)
 static bool is_zero_weight(const char *text, size_t len)
 {
     size_t at = strspn(text, "; \t");
-    if (at + 3 > len || strncasecmp(text + at, "q=0", 3) != 0)
+    if (at + 3 > len || strncasecmp(text + at, "q=0", 3))
         return false;
     at += 3;
     return at + strspn(text + at, ".0 \t") >= len;
@@ -164,7 +163,7 @@ bool accepts_gzip(const char *accept_encoding)
         item += strspn(item, ", \t");
         size_t len = strcspn(item, ",");
         size_t name = strcspn(item, ",; \t");
-        if (name == 4 && strncasecmp(item, "gzip", 4) == 0)
+        if (name == 4 && !strncasecmp(item, "gzip", 4))
             return !is_zero_weight(item + name, len - name);
         item += len;
     }

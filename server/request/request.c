@@ -149,7 +149,7 @@ const char *request_parameter(const struct request *r, const char *name)
 {
     for (size_t i = 0; i < r->n_parameters; i++) {
         const char *other = r->parameters[i].name;
-        if (other[0] == name[0] && strcmp(other, name) == 0)
+        if (other[0] == name[0] && !strcmp(other, name))
             return r->parameters[i].value;
     }
     return NULL;

@@ -26,7 +26,7 @@ struct tagger {
 enum gate_status tagger_open(const char *db, const char *speaker, struct tagger **out,
                              struct gate_error *err)
 {
-    struct tagger *t = calloc(1, sizeof(*t));
+    struct tagger *t = calloc(1, sizeof *t);
     *out = NULL;
     if (!t)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
@@ -34,7 +34,7 @@ enum gate_status tagger_open(const char *db, const char *speaker, struct tagger 
     t->speaker = strdup(speaker);
     enum gate_status status = t->speaker ? store_open(db, STORE_READ_ONLY, &t->store, err)
                                          : gate_fail(err, GATE_INTERNAL, "out of memory");
-    if (status != GATE_OK) {
+    if (status) {
         tagger_close(t);
         return status;
     }
@@ -61,7 +61,7 @@ static uint64_t hash_state(const char *speaker, const char *state)
     SHA256Update(&context, (const uint8_t *)speaker, strlen(speaker) + 1);
     SHA256Update(&context, (const uint8_t *)state, strlen(state));
     SHA256Final(digest, &context);
-    memcpy(&hash, digest, sizeof(hash));
+    memcpy(&hash, digest, sizeof hash);
     return hash;
 }
 
@@ -74,7 +74,7 @@ static enum gate_status refresh(struct tagger *t, struct gate_error *err)
     if (t->known && n_commits == t->n_commits && now_ns - t->read_ns < LOOK_NS)
         return GATE_OK;
     enum gate_status status = store_state(t->store, &state, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     t->state = hash_state(t->speaker, state.text);
     t->n_commits = n_commits;
@@ -105,7 +105,7 @@ enum gate_status tagger_get(struct tagger *t, const char *target, struct etag *o
     enum gate_status status = refresh(t, err);
     uint64_t hash = t->state;
     pthread_mutex_unlock(&t->mutex);
-    if (status != GATE_OK)
+    if (status)
         return status;
     hash = hash_target(hash, target);
     out->text[0] = '"';

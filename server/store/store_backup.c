@@ -54,9 +54,9 @@ enum gate_status store_backup_begin(struct store *s, const char *path, struct st
 {
     *out = NULL;
     enum gate_status status = refuse_existing(path, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
-    struct store_backup *b = calloc(1, sizeof(*b));
+    struct store_backup *b = calloc(1, sizeof *b);
     if (!b || !(b->path = strdup(path)) || !(b->part = part_of(path))) {
         store_backup_end(b);
         return gate_fail(err, GATE_INTERNAL, "out of memory");
@@ -81,7 +81,7 @@ static enum gate_status sync_folder(const char *path, struct gate_error *err)
     char folder[MAX_PATH] = ".";
     const char *slash = strrchr(path, '/');
     if (slash)
-        snprintf(folder, sizeof(folder), "%.*s", slash == path ? 1 : (int)(slash - path), path);
+        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool good = fd >= 0 && fsync(fd) == 0;
     if (fd >= 0)
@@ -146,7 +146,7 @@ static enum gate_status check_backup(struct store *s, store_fault_fn fn, void *c
 {
     int n_faults = 0;
     enum gate_status status = store_check(s, fn, context, &n_faults, err);
-    if (status == GATE_OK && n_faults > 0)
+    if (!status && n_faults > 0)
         status = gate_fail(err, GATE_IO, "the backup '%s' is damaged: take an older one", s->path);
     return status;
 }
@@ -158,11 +158,11 @@ enum gate_status store_restore(const char *backup, const char *path, store_fault
     struct store_backup *b = NULL;
     bool done = false;
     enum gate_status status = store_open(backup, STORE_READ_ONLY, &s, err);
-    if (status == GATE_OK)
+    if (!status)
         status = check_backup(s, fn, context, err);
-    if (status == GATE_OK)
+    if (!status)
         status = store_backup_begin(s, path, &b, err);
-    while (status == GATE_OK && !done)
+    while (!status && !done)
         status = store_backup_step(b, -1, &done, err);
     store_backup_end(b);
     store_close(s);

@@ -22,7 +22,7 @@ enum gate_status store_identity(struct store *s, char out[STORE_IDENTITY_MAX],
 static bool device_row(struct query *q, void *call)
 {
     struct badge_facts *facts = call;
-    snprintf(facts->verdict, sizeof(facts->verdict), "%s", column_text(q, 0));
+    snprintf(facts->verdict, sizeof facts->verdict, "%s", column_text(q, 0));
     return true;
 }
 
@@ -42,7 +42,7 @@ enum gate_status store_badge_of_device(struct store *s, const char *branch,
     bind_text(&q, device_model);
     bind_text(&q, branch);
     enum gate_status status = store_each_row(s, &q, device_row, out, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     q = query_begin(s, SQL_BADGE_ALERTS);
     bind_text(&q, device_model);
@@ -53,7 +53,7 @@ static bool case_row(struct query *q, void *call)
 {
     struct badge_facts *facts = call;
     const char *verdict = store_verdict_name((int)column_int(q, 0));
-    snprintf(facts->verdict, sizeof(facts->verdict), "%s", verdict);
+    snprintf(facts->verdict, sizeof facts->verdict, "%s", verdict);
     facts->p50_ns = column_real(q, 1);
     return true;
 }

@@ -27,10 +27,10 @@ static enum gate_status begin(struct store *s, struct gate_error *err)
     if (s->lock_fd < 0)
         return gate_fail(err, GATE_INTERNAL, "'%s' is open for reading only", s->path);
     enum gate_status status = store_lock(s, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     status = run_sql(s, SQL_BEGIN, err);
-    if (status != GATE_OK)
+    if (status)
         store_unlock(s);
     return status;
 }
@@ -52,7 +52,7 @@ uint64_t store_n_commits(void)
 static enum gate_status commit(struct store *s, struct gate_error *err)
 {
     enum gate_status status = run_sql(s, SQL_COMMIT, err);
-    if (status != GATE_OK) {
+    if (status) {
         roll_back(s);
         return status;
     }
@@ -103,7 +103,7 @@ static enum gate_status as_first(struct store *s, store_write_fn fn, void *conte
                                  struct gate_error *err)
 {
     enum gate_status status = fn(context, err);
-    if (status == GATE_OK || sqlite3_get_autocommit(s->db))
+    if (!status || sqlite3_get_autocommit(s->db))
         return status;
     /* Without a transaction the batch is lost, which the next part and the commit will find. */
     if (run_sql(s, SQL_ROLLBACK, NULL) == GATE_OK)
@@ -121,11 +121,10 @@ static enum gate_status as_part(struct store *s, store_write_fn fn, void *contex
     if (sqlite3_total_changes64(s->db) == s->changes_before)
         return as_first(s, fn, context, err);
     enum gate_status status = run_sql(s, SQL_SAVEPOINT, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     status = fn(context, err);
-    if (status != GATE_OK && !sqlite3_get_autocommit(s->db) &&
-        run_sql(s, SQL_ROLLBACK_TO, NULL) != GATE_OK)
+    if (status && !sqlite3_get_autocommit(s->db) && run_sql(s, SQL_ROLLBACK_TO, NULL) != GATE_OK)
         run_sql(s, SQL_ROLLBACK, NULL); /* what cannot be undone in part is undone whole */
     if (!sqlite3_get_autocommit(s->db))
         run_sql(s, SQL_RELEASE, NULL);
@@ -138,10 +137,10 @@ enum gate_status store_atomically(struct store *s, store_write_fn fn, void *cont
     if (s->in_batch)
         return as_part(s, fn, context, err);
     enum gate_status status = begin(s, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     status = fn(context, err);
-    if (status == GATE_OK)
+    if (!status)
         return commit(s, err);
     roll_back(s);
     return status;
@@ -169,7 +168,7 @@ enum gate_status store_checkpoint(struct store *s, bool is_busy, struct gate_err
     if (s->n_log_pages < (is_busy ? BUSY_PAGES : CHECKPOINT_PAGES))
         return GATE_OK;
     enum gate_status status = store_lock(s, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY)

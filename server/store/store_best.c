@@ -28,7 +28,7 @@ enum gate_status store_bests(struct store *s, const char *device_model, struct s
 {
     struct best_call call = {fn, context};
     enum gate_status status = store_check_limit(limit, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     struct query q = query_begin(s, SQL_BESTS);
     bind_text_or_null(&q, device_model);
@@ -67,7 +67,7 @@ enum gate_status store_best_log(struct store *s, const char *device_model, int64
 {
     struct change_call call = {fn, context};
     enum gate_status status = store_check_limit(limit, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     struct query q = query_begin(s, device_model ? SQL_BEST_LOG_OF_DEVICE : SQL_BEST_LOG);
     bind_int(&q, before);
@@ -83,7 +83,7 @@ enum gate_status store_best_log_of_track(struct store *s, int64_t track, int64_t
 {
     struct change_call call = {fn, context};
     enum gate_status status = store_check_limit(limit, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     struct query q = query_begin(s, SQL_BEST_LOG_OF_TRACK);
     bind_int(&q, before);

@@ -29,7 +29,7 @@ enum gate_status store_calibrations(struct store *s, const char *device_model,
 {
     struct calibration_call call = {fn, context};
     enum gate_status status = store_check_limit(limit, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     struct query q = query_begin(s, device_model ? SQL_CALIBRATIONS_OF_DEVICE : SQL_CALIBRATIONS);
     bind_int(&q, limit);

@@ -89,7 +89,7 @@ static bool keep(struct cases *c, struct query *q)
 {
     if (c->n == c->cap) {
         size_t cap = c->cap ? 2 * c->cap : 256;
-        struct row *rows = realloc(c->rows, cap * sizeof(*rows));
+        struct row *rows = realloc(c->rows, cap * sizeof *rows);
         if (!rows)
             return false;
         c->rows = rows;
@@ -116,7 +116,7 @@ static bool keep(struct cases *c, struct query *q)
 
 static bool is_or_any(const char *wanted, const char *value)
 {
-    return !wanted || strcmp(wanted, value) == 0;
+    return !wanted || !strcmp(wanted, value);
 }
 
 static bool has_words(const struct store_case_query *w, const char *name, const char *device)
@@ -157,7 +157,7 @@ static enum gate_status read_tracks(struct store *s, struct cases *c, struct gat
     bind_text_or_null(&q, c->query->branch);
     bind_text_or_null(&q, c->query->device_model);
     enum gate_status status = store_each_row(s, &q, track_row, c, err);
-    if (status == GATE_OK && c->no_memory)
+    if (!status && c->no_memory)
         status = gate_fail(err, GATE_INTERNAL, "out of memory");
     count_verdicts(c);
     return status;
@@ -169,7 +169,7 @@ static enum gate_status read_tracks(struct store *s, struct cases *c, struct gat
 static void write_after(const struct key *key, char *out, size_t size)
 {
     uint64_t bits;
-    memcpy(&bits, &key->value, sizeof(bits));
+    memcpy(&bits, &key->value, sizeof bits);
     snprintf(out, size, "%d.%016" PRIx64 ".%" PRId64, key->class, bits, key->track);
 }
 
@@ -183,7 +183,7 @@ static bool parse_after(const char *text, struct key *key)
         return false;
     uint64_t bits = strtoull(text + 2, &end, 16);
     key->class = text[0] - '0';
-    memcpy(&key->value, &bits, sizeof(bits));
+    memcpy(&key->value, &bits, sizeof bits);
     key->track = strtoll(text + 19, &end, 10);
     return errno == 0 && key->value == key->value;
 }
@@ -196,8 +196,8 @@ struct names {
 static bool names_row(struct query *q, void *call)
 {
     struct names *names = call;
-    snprintf(names->name, sizeof(names->name), "%s", column_text(q, 0));
-    snprintf(names->device, sizeof(names->device), "%s", column_text(q, 3));
+    snprintf(names->name, sizeof names->name, "%s", column_text(q, 0));
+    snprintf(names->device, sizeof names->device, "%s", column_text(q, 3));
     return true;
 }
 
@@ -222,9 +222,9 @@ static enum gate_status find_start(struct store *s, const struct cases *c, size_
         return gate_fail(err, GATE_USAGE, "'%.80s' is not the end of a page", c->query->after);
     struct query q = begin_case(s, after.track, NULL);
     enum gate_status status = store_each_row(s, &q, names_row, &names, err);
-    if (status == GATE_OK && names.name[0] == '\0')
+    if (!status && names.name[0] == '\0')
         status = gate_fail(err, GATE_USAGE, "'%.80s' is not the end of a page", c->query->after);
-    if (status != GATE_OK)
+    if (status)
         return status;
     after.name = names.name;
     after.device = names.device;
@@ -263,7 +263,7 @@ static enum gate_status read_spark(const struct one_case *c, int64_t series_id,
     bind_int(&q, SPARK_READ);
     enum gate_status status = store_each_row(c->store, &q, spark_row, row, c->err);
     memmove(row->spark_ns, row->spark_ns + STORE_SPARK - row->n_spark,
-            (size_t)row->n_spark * sizeof(row->spark_ns[0]));
+            (size_t)row->n_spark * sizeof row->spark_ns[0]);
     return status;
 }
 
@@ -302,7 +302,7 @@ static bool case_row(struct query *q, void *call)
         .branch = column_text(q, 29),
     };
     c->status = read_spark(c, column_int(q, 27), &row);
-    c->go_on = c->status == GATE_OK && c->fn(c->context, &row);
+    c->go_on = !c->status && c->fn(c->context, &row);
     return false;
 }
 
@@ -318,15 +318,15 @@ static enum gate_status tell_rows(struct store *s, struct cases *c, size_t start
     enum gate_status status = GATE_OK;
     size_t end = start;
     for (; end < c->n && (int64_t)(end - start) < c->query->limit; end++) {
-        if (!one.go_on || status != GATE_OK)
+        if (!one.go_on || status)
             break;
         struct query q = begin_case(s, c->rows[end].key.track, one.branch);
         status = store_each_row(s, &q, case_row, &one, err);
-        if (status == GATE_OK)
+        if (!status)
             status = one.status;
     }
     if (end < c->n && end > start)
-        write_after(&c->rows[end - 1].key, c->page->next, sizeof(c->page->next));
+        write_after(&c->rows[end - 1].key, c->page->next, sizeof c->page->next);
     return status;
 }
 
@@ -338,13 +338,13 @@ enum gate_status store_cases(struct store *s, const struct store_case_query *que
     size_t start = 0;
     *page = (struct store_case_page){0};
     enum gate_status status = store_check_limit(query->limit, err);
-    if (status == GATE_OK)
+    if (!status)
         status = read_tracks(s, &c, err);
-    if (status == GATE_OK && c.n > 0)
-        qsort(c.rows, c.n, sizeof(*c.rows), compare_rows);
-    if (status == GATE_OK)
+    if (!status && c.n > 0)
+        qsort(c.rows, c.n, sizeof *c.rows, compare_rows);
+    if (!status)
         status = find_start(s, &c, &start, err);
-    if (status == GATE_OK)
+    if (!status)
         status = tell_rows(s, &c, start, fn, context, err);
     for (size_t i = 0; i < c.n; i++)
         free(c.rows[i].names);

@@ -22,7 +22,7 @@ static void tell(struct check *c, const char *what, const char *which)
     char line[600];
     if (c->n_faults++ >= MAX_FAULTS)
         return;
-    snprintf(line, sizeof(line), "%s%s%.400s", what, which[0] != '\0' ? ": " : "", which);
+    snprintf(line, sizeof line, "%s%s%.400s", what, which[0] != '\0' ? ": " : "", which);
     c->fn(c->context, line);
 }
 
@@ -34,7 +34,7 @@ static enum gate_status each_fault(struct check *c, const char *what, const char
     while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         const unsigned char *text = sqlite3_column_text(stmt, 0);
         const char *which = text ? (const char *)text : "";
-        if (strcmp(which, "ok") != 0) /* what integrity_check says of a sound file */
+        if (strcmp(which, "ok")) /* what integrity_check says of a sound file */
             tell(c, what, which);
         rc = c->n_faults < MAX_FAULTS ? SQLITE_OK : SQLITE_DONE;
     }
@@ -75,7 +75,7 @@ static bool document_row(struct query *q, void *call)
     SHA256Final(hash, &context);
     const void *expected = sqlite3_column_blob(q->stmt, 3);
     bool thinned = sqlite3_column_type(q->stmt, 4) != SQLITE_NULL;
-    if (!thinned && (!expected || memcmp(hash, expected, sizeof(hash)) != 0))
+    if (!thinned && (!expected || memcmp(hash, expected, sizeof hash)))
         tell(d->check, "a document has other bytes than it came with, of run", uuid);
     return d->check->n_faults < MAX_FAULTS;
 }
@@ -95,13 +95,13 @@ enum gate_status store_check(struct store *s, store_fault_fn fn, void *context, 
 {
     struct check c = {.store = s, .fn = fn, .context = context, .err = err};
     enum gate_status status = GATE_OK;
-    for (size_t i = 0; store_checks[i].sql && status == GATE_OK; i++) {
+    for (size_t i = 0; store_checks[i].sql && !status; i++) {
         status = each_fault(&c, store_checks[i].what, store_checks[i].sql);
         /* A file that is damaged answers no more questions. */
         if (i == 0 && c.n_faults > 0)
             break;
     }
-    if (status == GATE_OK && c.n_faults == 0)
+    if (!status && c.n_faults == 0)
         status = check_documents(&c);
     *n_faults = c.n_faults;
     return status;

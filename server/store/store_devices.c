@@ -61,7 +61,7 @@ enum gate_status store_branches(struct store *s, int64_t limit, store_branch_fn 
 {
     struct branch_call call = {fn, context};
     enum gate_status status = store_check_limit(limit, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     struct query q = query_begin(s, SQL_BRANCHES);
     bind_int(&q, limit);

@@ -27,7 +27,7 @@ static enum gate_status describe(const char *text, size_t len, struct store_pack
                          "the document is too long to be stored: %zu bytes, at most "
                          "%zu",
                          len, STORE_MAX_DOCUMENT);
-    out->has_samples = memmem(text, len, samples, sizeof(samples) - 1) != NULL;
+    out->has_samples = memmem(text, len, samples, sizeof samples - 1) != NULL;
     SHA256Init(&context);
     SHA256Update(&context, (const uint8_t *)text, len);
     SHA256Final(out->sha256, &context);
@@ -70,12 +70,12 @@ static enum gate_status take_over(const unsigned char *gzip, size_t gzip_len, co
     static const unsigned char head[] = {0x78, 0x01}; /* a window of 32 KiB, no dictionary */
     size_t n = gzip_len - GZIP_HEAD - GZIP_TAIL;
     uLong sum = adler32_z(1, (const Bytef *)text, len);
-    unsigned char *p = out->bytes = malloc(sizeof(head) + n + 4);
+    unsigned char *p = out->bytes = malloc(sizeof head + n + 4);
     if (!p)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    memcpy(p, head, sizeof(head));
-    memcpy(p + sizeof(head), gzip + GZIP_HEAD, n);
-    p += sizeof(head) + n;
+    memcpy(p, head, sizeof head);
+    memcpy(p + sizeof head, gzip + GZIP_HEAD, n);
+    p += sizeof head + n;
     for (int shift = 24; shift >= 0; shift -= 8)
         *p++ = (unsigned char)(sum >> shift);
     out->len = (size_t)(p - out->bytes);
@@ -86,7 +86,7 @@ enum gate_status store_pack_again(const void *gzip, size_t gzip_len, const char 
                                   struct store_packed *out, struct gate_error *err)
 {
     enum gate_status status = describe(text, len, out, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     return may_be_kept(gzip, gzip_len, len) ? take_over(gzip, gzip_len, text, len, out, err)
                                             : deflate_all(text, len, out, err);
@@ -106,9 +106,9 @@ static bool inflate_all(z_stream *z, size_t n_bytes, struct buf *out)
     size_t n = 0;
     do {
         z->next_out = chunk;
-        z->avail_out = sizeof(chunk);
+        z->avail_out = sizeof chunk;
         rc = inflate(z, Z_NO_FLUSH);
-        size_t got = sizeof(chunk) - z->avail_out;
+        size_t got = sizeof chunk - z->avail_out;
         if (got > n_bytes - n)
             return false;
         buf_append(out, chunk, got);

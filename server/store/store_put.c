@@ -47,9 +47,9 @@ static enum gate_status put_run_row(struct put *p)
     struct query q = query_begin(p->store, SQL_PUT_DEVICE);
     bind_text(&q, json_string(json_member(p->document, "device"), "model", ""));
     enum gate_status status = store_finish_id(p->store, &q, &p->device_id, p->err);
-    if (status == GATE_OK)
+    if (!status)
         status = put_revision(p, &revision_id);
-    if (status != GATE_OK)
+    if (status)
         return status;
     q = query_begin(p->store, SQL_PUT_RUN);
     bind_run(p, &q, revision_id);
@@ -62,7 +62,7 @@ static enum gate_status put_document(const struct put *p)
     struct query q = query_begin(p->store, SQL_PUT_DOCUMENT);
     bind_int(&q, p->run_id);
     bind_int(&q, (int64_t)d->n_bytes);
-    bind_blob(&q, d->sha256, sizeof(d->sha256));
+    bind_blob(&q, d->sha256, sizeof d->sha256);
     bind_int(&q, d->has_samples);
     bind_blob(&q, d->bytes, d->len);
     return store_finish(p->store, &q, p->err);
@@ -77,7 +77,7 @@ static enum gate_status find_run(const struct put *p)
     enum gate_status status = GATE_OK;
     if (rc == SQLITE_ROW) {
         const void *hash = sqlite3_column_blob(q.stmt, 0);
-        bool same = hash && memcmp(hash, p->packed->sha256, sizeof(p->packed->sha256)) == 0;
+        bool same = hash && !memcmp(hash, p->packed->sha256, sizeof p->packed->sha256);
         *p->outcome = same ? STORE_PUT_EXISTED : STORE_PUT_DIFFERS;
     } else if (rc != SQLITE_DONE) {
         status = store_fail(p->store, rc, "read", p->err);
@@ -90,7 +90,7 @@ static enum gate_status find_run(const struct put *p)
 static enum gate_status name_case(const struct put *p, const struct run_case *c,
                                   enum gate_status status)
 {
-    if (status == GATE_OK)
+    if (!status)
         return status;
     if (sqlite3_extended_errcode(p->store->db) == SQLITE_CONSTRAINT_PRIMARYKEY)
         return gate_fail(p->err, GATE_IO, "run %s has the case '%s' twice", p->uuid, c->id);
@@ -101,12 +101,12 @@ static enum gate_status name_case(const struct put *p, const struct run_case *c,
 static enum gate_status put_cases(const struct put *p)
 {
     enum gate_status status = GATE_OK;
-    for (const struct run_case *c = p->rows->first; c && status == GATE_OK; c = c->next) {
+    for (const struct run_case *c = p->rows->first; c && !status; c = c->next) {
         struct put_track track;
         status = put_case_track(p, c, &track);
-        if (status == GATE_OK)
+        if (!status)
             status = put_case(p, c, &track);
-        if (status == GATE_OK && track.newest)
+        if (!status && track.newest)
             status = put_best(p, c, track.id);
         status = name_case(p, c, status);
     }
@@ -119,18 +119,18 @@ static enum gate_status put_whole(void *context, struct gate_error *err)
     struct put *p = context;
     p->err = err;
     enum gate_status status = find_run(p);
-    if (status != GATE_OK || *p->outcome != STORE_PUT_CREATED)
+    if (status || *p->outcome != STORE_PUT_CREATED)
         return status;
     status = put_run_row(p);
-    if (status == GATE_OK)
+    if (!status)
         status = put_document(p);
-    if (status == GATE_OK)
+    if (!status)
         status = put_epoch(p);
-    if (status == GATE_OK)
+    if (!status)
         status = put_cases(p);
-    if (status == GATE_OK)
+    if (!status)
         status = put_calibration(p);
-    if (status != GATE_OK && (sqlite3_errcode(p->store->db) & 0xff) == SQLITE_CONSTRAINT)
+    if (status && (sqlite3_errcode(p->store->db) & 0xff) == SQLITE_CONSTRAINT)
         *p->outcome = STORE_PUT_REFUSED;
     return status == GATE_OK ? store_touch(p->store, err) : status;
 }
@@ -164,9 +164,9 @@ enum gate_status store_put_run(struct store *s, const cJSON *document, const cha
     struct run_rows rows = {.n = 0};
     enum store_put_outcome outcome = STORE_PUT_CREATED;
     enum gate_status status = store_pack(text, len, &packed, err);
-    if (status == GATE_OK && !run_rows_read(&rows, document))
+    if (!status && !run_rows_read(&rows, document))
         status = gate_fail(err, GATE_INTERNAL, "out of memory");
-    if (status == GATE_OK)
+    if (!status)
         status = store_put_packed(s, document, &rows, &packed, &outcome, err);
     *existed = outcome != STORE_PUT_CREATED;
     run_rows_release(&rows);

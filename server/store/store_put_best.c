@@ -31,8 +31,8 @@ static bool best_row(struct query *q, void *call)
         .stored_ms = column_int(q, 2),
         .p50_ns = column_real(q, 3),
         .run_id = column_int(q, 6),
-        .other_epoch = strcmp(column_text(q, 4), f->put->epoch) != 0,
-        .other_contract = strcmp(column_text(q, 5), f->put->contract) != 0,
+        .other_epoch = strcmp(column_text(q, 4), f->put->epoch),
+        .other_contract = strcmp(column_text(q, 5), f->put->contract),
     };
     return true;
 }
@@ -43,13 +43,13 @@ static bool best_row(struct query *q, void *call)
  */
 static const char *kind_of(const struct logged *before, const struct run_best *best)
 {
-    if (!before->known || before->other_contract || strcmp(best->made_by, "accept-new") == 0)
+    if (!before->known || before->other_contract || !strcmp(best->made_by, "accept-new"))
         return "first";
     if (before->other_epoch)
         return "epoch";
     if (best->p50_ns < before->p50_ns)
         return "lowered";
-    return strcmp(best->made_by, "accept") == 0 ? "raised" : "first";
+    return !strcmp(best->made_by, "accept") ? "raised" : "first";
 }
 
 static enum gate_status put_log(const struct put *p, const struct run_best *best, int64_t track_id,
@@ -60,7 +60,7 @@ static enum gate_status put_log(const struct put *p, const struct run_best *best
     bind_int(&q, p->device_id);
     bind_int(&q, track_id);
     bind_int(&q, p->run_id);
-    bind_positive_or_null(&q, strcmp(kind, "first") == 0 ? 0.0 : before->p50_ns);
+    bind_positive_or_null(&q, !strcmp(kind, "first") ? 0.0 : before->p50_ns);
     bind_real(&q, best->p50_ns);
     bind_text(&q, best->commit);
     bind_text(&q, kind);
@@ -77,7 +77,7 @@ enum gate_status put_best(const struct put *p, const struct run_case *c, int64_t
     struct query q = query_begin(p->store, SQL_FIND_BEST);
     bind_int(&q, track_id);
     enum gate_status status = store_each_row(p->store, &q, best_row, &find, p->err);
-    if (status != GATE_OK)
+    if (status)
         return status;
 
     bool changed = !logged.known || logged.other_contract ||
@@ -87,7 +87,7 @@ enum gate_status put_best(const struct put *p, const struct run_case *c, int64_t
         logged = (struct logged){
             .stored_ms = best->stored_ms, .p50_ns = best->p50_ns, .run_id = p->run_id};
     }
-    if (status != GATE_OK)
+    if (status)
         return status;
     q = query_begin(p->store, SQL_PUT_BEST);
     bind_int(&q, track_id);

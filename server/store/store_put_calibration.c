@@ -16,7 +16,7 @@ static enum gate_status put_injected(const struct put *p, const cJSON *item, int
         bind_int(&q, json_integer(injected, "pass", 0));
         bind_int(&q, json_integer(injected, "no_verdict", 0));
         enum gate_status status = store_finish(p->store, &q, p->err);
-        if (status != GATE_OK)
+        if (status)
             return status;
     }
     return GATE_OK;
@@ -49,7 +49,7 @@ enum gate_status put_calibration(const struct put *p)
     const cJSON *item = NULL;
     int place = 0;
     cJSON_ArrayForEach (item, json_member(calibration, "cases")) {
-        if (status == GATE_OK)
+        if (!status)
             status = put_calibrated(p, item, place++);
     }
     return status;

@@ -18,7 +18,7 @@ static bool border_row(struct query *q, void *call)
 {
     struct border *b = call;
     b->from_ms = column_int(q, 0);
-    snprintf(b->epoch, sizeof(b->epoch), "%s", column_text(q, 1));
+    snprintf(b->epoch, sizeof b->epoch, "%s", column_text(q, 1));
     return true;
 }
 
@@ -56,14 +56,14 @@ enum gate_status put_epoch(const struct put *p)
         return GATE_OK;
     enum gate_status status = find_border(p, SQL_EPOCH_BEFORE, p->time_ms, &before);
     /* Of two runs at the same instant the first decides. */
-    if (status != GATE_OK || strcmp(before.epoch, p->epoch) == 0 || before.from_ms == p->time_ms)
+    if (status || !strcmp(before.epoch, p->epoch) || before.from_ms == p->time_ms)
         return status;
     status = put_border(p, p->time_ms, p->epoch);
-    if (status == GATE_OK)
+    if (!status)
         status = find_border(p, SQL_NEXT_RUN, p->time_ms, &next);
-    if (status != GATE_OK || next.from_ms < 0)
+    if (status || next.from_ms < 0)
         return status;
-    if (strcmp(next.epoch, p->epoch) == 0)
+    if (!strcmp(next.epoch, p->epoch))
         return drop_border(p, next.from_ms);
     return put_border(p, next.from_ms, next.epoch);
 }

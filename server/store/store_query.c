@@ -77,7 +77,7 @@ enum gate_status store_runs(struct store *s, const struct store_run_filter *filt
                             void *context, struct gate_error *err)
 {
     enum gate_status status = store_check_limit(limit, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     struct run_call call = {fn, context};
     struct query q = query_begin(s, runs_by(filter));
@@ -124,7 +124,7 @@ static enum gate_status find_by_uuid(struct store *s, const char *uuid, int64_t 
     struct query q = query_begin(s, SQL_FIND_RUN);
     bind_text(&q, uuid);
     enum gate_status status = store_each_row(s, &q, found_row, &found, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     if (found.n == 0)
         return gate_fail(err, GATE_USAGE, "there is no run %s in '%s'", uuid, s->path);
@@ -144,12 +144,12 @@ static enum gate_status find_by_commit(struct store *s, const char *commit,
     bind_text(&q, commit);
     bind_text_or_null(&q, device_model);
     enum gate_status status = store_each_row(s, &q, found_row, &found, err);
-    if (status == GATE_OK && found.n == 1 && found.id != 0)
+    if (!status && found.n == 1 && found.id != 0)
         *id = found.id;
-    else if (status == GATE_OK && found.n > 1)
+    else if (!status && found.n > 1)
         status =
             gate_fail(err, GATE_USAGE, "more than one commit begins with %s: type more", commit);
-    else if (status == GATE_OK)
+    else if (!status)
         status = gate_fail(err, GATE_USAGE, "no run is of a commit %s", commit);
     return status;
 }
@@ -171,9 +171,9 @@ enum gate_status store_find_run(struct store *s, const char *name, const char *d
     enum gate_status status = find_by_uuid(s, name, &found, &no_run);
     if (status == GATE_USAGE && is_hex(name, "", 7))
         status = find_by_commit(s, name, device_model, &found, err);
-    else if (status != GATE_OK)
+    else if (status)
         gate_fail(err, status, "%s", no_run.message);
-    if (status == GATE_OK)
+    if (!status)
         status = read_run_of(s, found, &call, err);
     if (id)
         *id = found;
@@ -215,7 +215,7 @@ enum gate_status store_document(struct store *s, const char *uuid, store_documen
 {
     int64_t id = 0;
     enum gate_status status = find_by_uuid(s, uuid, &id, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     struct query q = query_begin(s, SQL_DOCUMENT);
     bind_int(&q, id);
@@ -275,7 +275,7 @@ enum gate_status store_trend(struct store *s, const char *case_id, const char *d
                              struct gate_error *err)
 {
     enum gate_status status = store_check_limit(limit, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     struct point_call call = {fn, context};
     struct query q = query_begin(s, SQL_TREND);
@@ -320,7 +320,7 @@ enum gate_status store_leaderboard(struct store *s, const char *branch, const ch
 {
     struct leader_call call = {fn, context};
     enum gate_status status = store_check_limit(limit, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     struct query q = query_begin(s, SQL_LEADERBOARD);
     bind_text_or_null(&q, device_model);
@@ -338,7 +338,7 @@ enum gate_status store_leaderboard(struct store *s, const char *branch, const ch
 static bool state_row(struct query *q, void *call)
 {
     struct store_state *state = call;
-    snprintf(state->text, sizeof(state->text), "%s %lld %s", column_text(q, 0),
+    snprintf(state->text, sizeof state->text, "%s %lld %s", column_text(q, 0),
              (long long)column_int(q, 1), column_text(q, 2));
     return false;
 }

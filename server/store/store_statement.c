@@ -152,12 +152,12 @@ enum gate_status store_touch(struct store *s, struct gate_error *err)
 
 static const char *const verdicts[] = {"pass",  "regression", "improvement",
                                        "wrong", "no-verdict", "environment"};
-#define N_VERDICTS ((int)(sizeof(verdicts) / sizeof(verdicts[0])))
+#define N_VERDICTS ((int)(sizeof verdicts / sizeof verdicts[0]))
 
 int store_verdict_code(const char *verdict)
 {
     for (int i = 0; i < N_VERDICTS; i++) {
-        if (strcmp(verdicts[i], verdict) == 0)
+        if (!strcmp(verdicts[i], verdict))
             return i;
     }
     return -1;

@@ -86,8 +86,8 @@ static void read_token(struct query *q, struct store_token *t)
                               .expires_ms = sqlite3_column_int64(q->stmt, 5),
                               .last_used_ms = sqlite3_column_int64(q->stmt, 6),
                               .revoked_ms = sqlite3_column_int64(q->stmt, 7)};
-    snprintf(t->id, sizeof(t->id), "%s", column_text(q, 0));
-    snprintf(t->name, sizeof(t->name), "%s", column_text(q, 1));
+    snprintf(t->id, sizeof t->id, "%s", column_text(q, 0));
+    snprintf(t->name, sizeof t->name, "%s", column_text(q, 1));
     const void *digest = sqlite3_column_blob(q->stmt, 3);
     if (digest && sqlite3_column_bytes(q->stmt, 3) == TOKEN_DIGEST_BYTES)
         memcpy(t->digest, digest, TOKEN_DIGEST_BYTES);

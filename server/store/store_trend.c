@@ -55,7 +55,7 @@ static void read_track(struct query *q, struct store_trend_result *out)
     out->threshold = column_real(q, THRESHOLD);
     out->best.p50_ns = column_real(q, BEST);
     out->best.time_ms = column_int(q, BEST_TIME);
-    copy(out->best.commit, sizeof(out->best.commit), column_text(q, BEST_COMMIT));
+    copy(out->best.commit, sizeof out->best.commit, column_text(q, BEST_COMMIT));
     out->has_changes = column_int(q, HAS_CHANGES) != 0;
     out->has_best_log = column_int(q, HAS_BEST_LOG) != 0;
     out->has_wrong = column_int(q, HAS_WRONG) != 0;
@@ -73,7 +73,7 @@ static bool series_row(struct query *q, void *call)
     read_track(q, out);
     if (sqlite3_column_type(q->stmt, SERIES) == SQLITE_NULL)
         return true;
-    struct store_trend_series *more = realloc(out->series, (out->n_series + 1) * sizeof(*more));
+    struct store_trend_series *more = realloc(out->series, (out->n_series + 1) * sizeof *more);
     c->no_memory = !more;
     if (!more)
         return false;
@@ -85,8 +85,8 @@ static bool series_row(struct query *q, void *call)
         .flops = column_real(q, FLOPS),
         .bytes = column_real(q, BYTES),
     };
-    copy(series->provider, sizeof(series->provider), column_text(q, PROVIDER));
-    copy(series->contract, sizeof(series->contract), column_text(q, CONTRACT));
+    copy(series->provider, sizeof series->provider, column_text(q, PROVIDER));
+    copy(series->contract, sizeof series->contract, column_text(q, CONTRACT));
     return true;
 }
 
@@ -116,7 +116,7 @@ static bool make_room(struct store_trend_series *series)
     if (series->n < series->cap)
         return true;
     size_t cap = series->cap ? 2 * series->cap : FIRST_ROWS;
-    struct store_trend_row *more = realloc(series->rows, cap * sizeof(*more));
+    struct store_trend_row *more = realloc(series->rows, cap * sizeof *more);
     if (!more)
         return false;
     series->rows = more;
@@ -180,7 +180,7 @@ static enum gate_status read_all_levels(struct store *s, const struct store_tren
                                         struct store_trend_result *out, struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
-    for (size_t i = 0; i < out->n_series && status == GATE_OK; i++) {
+    for (size_t i = 0; i < out->n_series && !status; i++) {
         status = read_levels(s, query, &out->series[i], err);
         out->total += out->series[i].total;
         out->bucketed |= !query->raw && out->series[i].total > query->points;
@@ -227,7 +227,7 @@ static bool is_behind(const struct store_trend_row *row, const int64_t key[4])
 static void keep_rows(struct store_trend_series *series, size_t from, size_t n)
 {
     if (n > 0)
-        memmove(series->rows, series->rows + from, n * sizeof(*series->rows));
+        memmove(series->rows, series->rows + from, n * sizeof *series->rows);
     series->n = n;
 }
 
@@ -249,7 +249,7 @@ static enum gate_status cut_page(const struct store_trend_query *query,
         keep_rows(series, from, n);
         left -= n;
         if (left == 0 && n > 0)
-            snprintf(out->next, sizeof(out->next), "%" PRId64 ".%" PRId64 ".%" PRId64 ".%" PRId64,
+            snprintf(out->next, sizeof out->next, "%" PRId64 ".%" PRId64 ".%" PRId64 ".%" PRId64,
                      series->id, series->rows[n - 1].time_ms, series->rows[n - 1].run_id,
                      series->rows[n - 1].arm);
     }
@@ -282,7 +282,7 @@ enum {
 /* The text, or the one of the row before if that is the same; NULL: memory is short. */
 static char *share(const char *text, char *before)
 {
-    return before && strcmp(before, text) == 0 ? before : strdup(text);
+    return before && !strcmp(before, text) ? before : strdup(text);
 }
 
 static int64_t known_or_minus_1(struct query *q, int column)
@@ -318,8 +318,8 @@ static bool detail_row(struct query *q, void *call)
         row->rel_err = column_real(q, REL_ERR);
     if (sqlite3_column_type(q->stmt, VENDOR) != SQLITE_NULL)
         row->vendor_ratio = column_real(q, VENDOR) / 1e6;
-    copy(row->run, sizeof(row->run), column_text(q, RUN));
-    copy(row->commit, sizeof(row->commit), column_text(q, COMMIT));
+    copy(row->run, sizeof row->run, column_text(q, RUN));
+    copy(row->commit, sizeof row->commit, column_text(q, COMMIT));
     return false;
 }
 
@@ -327,10 +327,10 @@ static enum gate_status read_details(struct store *s, struct store_trend_series 
                                      struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
-    series->details = calloc(series->n + 1, sizeof(*series->details));
+    series->details = calloc(series->n + 1, sizeof *series->details);
     if (!series->details)
         return no_memory(err);
-    for (size_t k = 0; k < series->n && status == GATE_OK; k++) {
+    for (size_t k = 0; k < series->n && !status; k++) {
         struct detail_call call = {&series->details[k], k > 0 ? &series->details[k - 1] : NULL};
         struct query q = query_begin(s, SQL_TREND_DETAILS);
         bind_int(&q, series->id);
@@ -338,7 +338,7 @@ static enum gate_status read_details(struct store *s, struct store_trend_series 
         bind_int(&q, series->rows[k].run_id);
         bind_int(&q, series->rows[k].arm);
         status = store_each_row(s, &q, detail_row, &call, err);
-        if (status == GATE_OK && (!call.row->branch || !call.row->kernel))
+        if (!status && (!call.row->branch || !call.row->kernel))
             status = no_memory(err);
     }
     return status;
@@ -365,17 +365,17 @@ enum gate_status store_trend_read(struct store *s, const struct store_trend_quer
 {
     *out = (struct store_trend_result){0};
     enum gate_status status = store_check_limit(query->points, err);
-    if (status == GATE_OK)
+    if (!status)
         status = read_series(s, query, out, err);
-    if (status == GATE_OK)
+    if (!status)
         status = read_all_levels(s, query, out, err);
-    if (status == GATE_OK)
+    if (!status)
         drop_empty(out);
-    if (status == GATE_OK && query->raw)
+    if (!status && query->raw)
         status = cut_page(query, out, err);
-    else if (status == GATE_OK && out->bucketed && !trend_to_buckets(query, out))
+    else if (!status && out->bucketed && !trend_to_buckets(query, out))
         status = no_memory(err);
-    for (size_t i = 0; i < out->n_series && status == GATE_OK && !query->levels_only; i++)
+    for (size_t i = 0; i < out->n_series && !status && !query->levels_only; i++)
         status = read_details(s, &out->series[i], err);
     return status;
 }

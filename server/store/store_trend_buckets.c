@@ -27,13 +27,13 @@ static int compare_commits(const void *a, const void *b)
 static bool rank_commits(const struct store_trend_result *trend, struct axis *axis)
 {
     size_t n = 0, n_unique = 0;
-    struct store_commit *commits = malloc(((size_t)trend->total + 1) * sizeof(*commits));
+    struct store_commit *commits = malloc(((size_t)trend->total + 1) * sizeof *commits);
     if (!commits)
         return false;
     for (size_t i = 0; i < trend->n_series; i++)
         for (size_t k = 0; k < trend->series[i].n; k++)
             commits[n++] = trend->series[i].rows[k].commit;
-    qsort(commits, n, sizeof(*commits), compare_commits);
+    qsort(commits, n, sizeof *commits, compare_commits);
     for (size_t i = 0; i < n; i++)
         if (n_unique == 0 || compare_commits(&commits[n_unique - 1], &commits[i]) != 0)
             commits[n_unique++] = commits[i];
@@ -47,7 +47,7 @@ static int64_t place_of(const struct axis *axis, const struct store_trend_row *r
     if (!axis->by_commit)
         return row->time_ms;
     const struct store_commit *found = bsearch(&row->commit, axis->commits, axis->n_commits,
-                                               sizeof(*axis->commits), compare_commits);
+                                               sizeof *axis->commits, compare_commits);
     return found - axis->commits;
 }
 
@@ -78,7 +78,7 @@ static struct store_trend_row sum_up(const struct store_trend_row *rows, size_t 
     struct store_trend_row sum = rows[n - 1];
     for (size_t i = 0; i < n; i++)
         p50_ps[i] = rows[i].p50_ps;
-    qsort(p50_ps, n, sizeof(*p50_ps), compare_integers);
+    qsort(p50_ps, n, sizeof *p50_ps, compare_integers);
     int64_t low = p50_ps[(n - 1) / 2];
     sum.n = (int64_t)n;
     sum.min_ps = p50_ps[0];
@@ -105,7 +105,7 @@ static void fill_buckets(const struct axis *axis, struct store_trend_series *ser
 bool trend_to_buckets(const struct store_trend_query *query, struct store_trend_result *trend)
 {
     struct axis axis = {.by_commit = query->by_commit};
-    int64_t *p50_ps = malloc(((size_t)trend->total + 1) * sizeof(*p50_ps));
+    int64_t *p50_ps = malloc(((size_t)trend->total + 1) * sizeof *p50_ps);
     bool room = p50_ps && (!axis.by_commit || rank_commits(trend, &axis));
     if (room)
         lay_axis(query, trend, &axis);

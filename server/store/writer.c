@@ -202,7 +202,7 @@ static bool take_ready(struct writer *w, struct list *batch, int64_t wait_ms)
 static enum gate_status run_batch(struct writer *w, struct list *batch, struct gate_error *err)
 {
     enum gate_status status = store_batch_begin(w->store, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     for (struct writer_job *job = batch->first; job; job = job->next) {
         job->status = job->run(job->context, w->store, &job->err);
@@ -221,7 +221,7 @@ static void do_batch(struct writer *w, struct list *batch)
     enum gate_status status = run_batch(w, batch, &err);
     metrics_add(status == GATE_OK ? METRIC_COMMITS : METRIC_COMMITS_FAILED, 1);
     metrics_commit((int64_t)clock_ns() - start);
-    if (status != GATE_OK)
+    if (status)
         log_message(LOG_LEVEL_ERROR, "%s", err.message);
     while (batch->first) {
         struct writer_job *job = list_take(batch);
@@ -246,14 +246,14 @@ static enum writer_left do_chore(struct writer *w)
     struct gate_error err = {0};
     enum writer_left left = WRITER_NONE_LEFT;
     enum gate_status status = store_batch_begin(w->store, &err);
-    if (status == GATE_OK) {
+    if (!status) {
         status = w->chore(w->context, w->store, &left, &err);
-        if (status == GATE_OK)
+        if (!status)
             status = store_batch_commit(w->store, &err);
         else
             store_batch_rollback(w->store);
     }
-    if (status != GATE_OK)
+    if (status)
         log_message(LOG_LEVEL_ERROR, "%s", err.message);
     beat(w);
     return status == GATE_OK ? left : WRITER_NONE_LEFT;
@@ -351,7 +351,7 @@ static void stop_preparer(struct writer *w)
 enum gate_status writer_open(const struct writer_options *options, struct writer **out,
                              struct gate_error *err)
 {
-    struct writer *w = calloc(1, sizeof(*w));
+    struct writer *w = calloc(1, sizeof *w);
     *out = NULL;
     if (!w)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
@@ -363,15 +363,15 @@ enum gate_status writer_open(const struct writer_options *options, struct writer
     init_locks(w);
     beat(w);
     enum gate_status status = store_open(options->db, STORE_READ_WRITE, &w->store, err);
-    if (status == GATE_OK)
+    if (!status)
         store_defer_checkpoints(w->store);
-    if (status == GATE_OK && pthread_create(&w->preparer, NULL, prepare_jobs, w) != 0)
+    if (!status && pthread_create(&w->preparer, NULL, prepare_jobs, w) != 0)
         status = gate_fail(err, GATE_INTERNAL, "cannot start a thread");
-    if (status == GATE_OK && pthread_create(&w->runner, NULL, run_jobs, w) != 0) {
+    if (!status && pthread_create(&w->runner, NULL, run_jobs, w) != 0) {
         stop_preparer(w);
         status = gate_fail(err, GATE_INTERNAL, "cannot start a thread");
     }
-    if (status != GATE_OK) {
+    if (status) {
         free_writer(w);
         return status;
     }

@@ -82,7 +82,7 @@ static size_t put_part(uint32_t value, char *out)
     memcpy(&digits, triples + 3 * (size_t)value, 4);
     digits = (digits - 0x303030) << 8; /* the last is the highest byte */
     uint32_t text = digits + 0x3030302e;
-    memcpy(out, &text, sizeof(text));
+    memcpy(out, &text, sizeof text);
     return digits ? 4 - (size_t)__builtin_clz(digits) / 8 : 0;
 }
 
@@ -109,7 +109,7 @@ static uint64_t nine_digits(double value, int *exponent)
                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     uint64_t bits;
-    memcpy(&bits, &value, sizeof(bits));
+    memcpy(&bits, &value, sizeof bits);
     int binary = (int)(bits >> 52) - 1023; /* of a value that is normal and has no sign */
     /* log10 from the binary exponent: this one or the next. */
     int e = (binary * 1233 + (1 << 20)) / 4096 - 256;
@@ -158,8 +158,8 @@ size_t number_real(double value, char out[NUMBER_MAX])
     double magnitude = fabs(value);
     if (!isfinite(value)) {
         static const char null[] = {'n', 'u', 'l', 'l'};
-        memcpy(out, null, sizeof(null));
-        return sizeof(null);
+        memcpy(out, null, sizeof null);
+        return sizeof null;
     }
     if (magnitude == 0) {
         out[0] = '0';
@@ -169,7 +169,7 @@ size_t number_real(double value, char out[NUMBER_MAX])
         return (size_t)snprintf(out, NUMBER_MAX, "%.9g", value);
     if (sign)
         out[0] = '-';
-    memset(text, 0, sizeof(text));
+    memset(text, 0, sizeof text);
     put_digits(nine_digits(magnitude, &exponent), text);
     int n_digits = N_DIGITS;
     while (n_digits > 1 && text[n_digits - 1] == '0')

@@ -6,7 +6,7 @@
 /* U+FFFE and U+FFFF, as UTF-8 */
 static bool is_noncharacter(const char *text)
 {
-    return strncmp(text, "\xef\xbf\xbe", 3) == 0 || strncmp(text, "\xef\xbf\xbf", 3) == 0;
+    return !strncmp(text, "\xef\xbf\xbe", 3) || !strncmp(text, "\xef\xbf\xbf", 3);
 }
 
 void xml_text(struct buf *out, const char *text)
