@@ -72,15 +72,36 @@ void best_allow_for(struct best_entry *entry, const double *half_width, size_t n
     entry->spread = fmax(entry->spread, decide_bounds(half_width, n).value);
 }
 
+/* NAN: not known. */
+static void add_output(struct best_error *e, const char *name, double rel_fro)
+{
+    if (isnan(rel_fro) || e->n_outputs == BEST_OUTPUTS_MAX)
+        return;
+    struct best_output *to = &e->outputs[e->n_outputs++];
+    snprintf(to->name, sizeof to->name, "%s", name);
+    to->rel_fro = rel_fro;
+}
+
 static void read_outputs(const cJSON *outputs, struct best_error *e)
 {
     const cJSON *one;
     cJSON_ArrayForEach (one, outputs)
-        if (cJSON_IsNumber(one) && one->string && e->n_outputs < BEST_OUTPUTS_MAX) {
-            struct best_output *to = &e->outputs[e->n_outputs++];
-            snprintf(to->name, sizeof to->name, "%s", one->string);
-            to->rel_fro = one->valuedouble;
-        }
+        if (cJSON_IsNumber(one) && one->string)
+            add_output(e, one->string, one->valuedouble);
+}
+
+struct best_error best_error_of_document(const struct document_verify *v)
+{
+    struct best_error e = {
+        .known = !isnan(v->rel_fro),
+        .rel_fro = isnan(v->rel_fro) ? 0 : v->rel_fro,
+        .vendor_ratio = isnan(v->vendor_ratio) ? 0 : v->vendor_ratio,
+    };
+    snprintf(e.vendor, sizeof e.vendor, "%s", v->vendor ? v->vendor : "");
+    add_output(&e, "dx", v->has_outputs ? v->outputs.dx : NAN);
+    add_output(&e, "dw", v->has_outputs ? v->outputs.dw : NAN);
+    add_output(&e, "db", v->has_outputs ? v->outputs.db : NAN);
+    return e;
 }
 
 struct best_error best_error_of(const cJSON *verify)

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "decide/stats.h"
+#include "document/document.h"
 
 struct best;
 
@@ -62,6 +63,7 @@ void best_allow_for(struct best_entry *entry, const double *half_width, size_t n
 
 /* Of an object that names them as the `verify` of a run document does. */
 struct best_error best_error_of(const cJSON *verify);
+struct best_error best_error_of_document(const struct document_verify *verify);
 
 enum best_action {
     BEST_ACCEPT_NEW, /* the case had none */

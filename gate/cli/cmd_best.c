@@ -1,6 +1,7 @@
 /* cmd_best.c: gate best show, accept, log and fetch. */
 #include "commands.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,6 @@
 #include "cmd_common.h"
 #include "decide/decide_bounds.h"
 #include "best/origin.h"
-#include "report/report_run.h"
 #include "report/report_table.h"
 #include "report/report_units.h"
 
@@ -256,14 +256,12 @@ static enum gate_status find_run(struct search *s, struct store *store, const ch
     return status;
 }
 
-static const char *library_of(const cJSON *document, const cJSON *arm)
+static const char *library_of(const struct document *d, const struct document_arm *arm)
 {
-    const cJSON *library, *libraries = cJSON_GetObjectItemCaseSensitive(document, "libraries");
-    cJSON_ArrayForEach (library, libraries) {
-        if (strcmp(json_string(library, "role", ""), "candidate") == 0 &&
-            strcmp(json_string(library, "provider", ""), json_string(arm, "provider", "")) == 0)
-            return json_string(library, "sha256", "");
-    }
+    for (size_t i = 0; i < d->n_libraries; i++)
+        if (d->libraries[i].role == ROLE_CANDIDATE &&
+            !strcmp(d->libraries[i].provider, arm->provider))
+            return d->libraries[i].sha256;
     return "";
 }
 
@@ -273,32 +271,29 @@ struct measured {
     size_t n;
 };
 
-/* At most MAX_PROCESSES of them. */
-static void read_processes(const cJSON *one_case, const char *stage, struct measured *out)
+static void read_processes(const struct document_case *c, enum document_stage stage,
+                           struct measured *out)
 {
     out->n = 0;
-    const cJSON *process, *processes = cJSON_GetObjectItemCaseSensitive(one_case, "processes");
-    cJSON_ArrayForEach (process, processes) {
-        if (out->n == MAX_PROCESSES)
-            break;
-        if (strcmp(json_string(process, "stage", ""), stage) != 0)
+    for (size_t i = 0; i < c->n_processes && out->n < MAX_PROCESSES; i++) {
+        const struct document_process *p = &c->processes[i];
+        if (p->stage != (int)stage)
             continue;
-        out->p50_ns[out->n] = json_number(process, "p50_ns", 0);
-        out->control_ns[out->n] = json_number(process, "control_ns", 0);
-        out->half_width[out->n++] = json_number(process, "half_width", 0);
+        out->p50_ns[out->n] = p->p50_ns;
+        out->control_ns[out->n] = p->control_ns;
+        out->half_width[out->n++] = isnan(p->half_width) ? 0 : p->half_width;
     }
 }
 
 /* The case in which the candidate was verified, timed and not disturbed; NULL: there is none. */
-static const cJSON *find_measured(const cJSON *document, const char *case_id)
+static const struct document_case *find_measured(const struct document *d, const char *case_id)
 {
-    const cJSON *one_case, *cases = cJSON_GetObjectItemCaseSensitive(document, "cases");
-    cJSON_ArrayForEach (one_case, cases) {
-        const cJSON *arm = report_candidate(one_case);
-        if (strcmp(json_string(one_case, "id", ""), case_id) == 0 && report_timing(arm) &&
-            json_bool(report_verify(arm), "ok", false) &&
-            is_usable(json_string(one_case, "verdict", "")))
-            return one_case;
+    for (size_t i = 0; i < d->n_cases; i++) {
+        const struct document_case *c = &d->cases[i];
+        const struct document_arm *arm = document_candidate(c);
+        if (!strcmp(c->id, case_id) && arm && arm->has_timing && arm->has_verify &&
+            arm->verify.ok && is_usable(verdict_name((enum verdict)c->verdict)))
+            return c;
     }
     return NULL;
 }
@@ -307,12 +302,12 @@ static const cJSON *find_measured(const cJSON *document, const char *case_id)
  * What `gate run` would keep: the medians of the confirmation's processes, else of the first ones,
  * since p50 and control must be of the same processes. False: no process has both.
  */
-static bool read_medians(const cJSON *one_case, struct best_entry *out)
+static bool read_medians(const struct document_case *c, struct best_entry *out)
 {
     struct measured m;
-    read_processes(one_case, "confirmation", &m);
+    read_processes(c, STAGE_CONFIRMATION, &m);
     if (m.n == 0)
-        read_processes(one_case, "first", &m);
+        read_processes(c, STAGE_FIRST, &m);
     if (!best_control(out, m.p50_ns, m.control_ns, m.n))
         return false;
     best_allow_for(out, m.half_width, m.n);
@@ -324,29 +319,29 @@ static bool read_medians(const cJSON *one_case, struct best_entry *out)
 }
 
 /* Reads the measurement out of the run's document; the strings of *out stay the document's. */
-static enum gate_status read_measurement(const cJSON *document, const char *case_id,
+static enum gate_status read_measurement(const struct document *d, const char *case_id,
                                          struct best_entry *out, struct gate_error *err)
 {
-    const cJSON *one_case = find_measured(document, case_id);
-    const cJSON *arm = report_candidate(one_case);
-    const char *uuid = json_string(document, "uuid", "");
-    if (!one_case)
-        return gate_fail(err, GATE_IO, "run %s has no verified measurement of '%s'", uuid, case_id);
+    const struct document_case *c = find_measured(d, case_id);
+    if (!c)
+        return gate_fail(err, GATE_IO, "run %s has no verified measurement of '%s'", d->uuid,
+                         case_id);
+    const struct document_arm *arm = document_candidate(c);
     *out = (struct best_entry){
-        .p90_ns = json_number(report_timing(arm), "p90_ns", 0),
-        .time_ms = json_integer(document, "time_ms", 0),
-        .kernel = json_string(arm, "kernel", ""),
-        .commit = json_string(cJSON_GetObjectItemCaseSensitive(document, "git"), "commit", ""),
-        .run_uuid = uuid,
-        .library_sha256 = library_of(document, arm),
-        .epoch = json_string(document, "epoch", ""),
-        .error = best_error_of(report_verify(arm)),
+        .p90_ns = arm->timing.p90_ns,
+        .time_ms = d->time_ms,
+        .kernel = arm->kernel,
+        .commit = d->git.commit,
+        .run_uuid = d->uuid,
+        .library_sha256 = library_of(d, arm),
+        .epoch = d->epoch ? d->epoch : "",
+        .error = best_error_of_document(&arm->verify),
     };
-    if (!read_medians(one_case, out))
+    if (!read_medians(c, out))
         return gate_fail(err, GATE_IO,
                          "run %s has no time of the control beside '%s', and a best needs one: "
                          "measure the case again",
-                         uuid, case_id);
+                         d->uuid, case_id);
     return GATE_OK;
 }
 
@@ -439,7 +434,7 @@ static enum gate_status accept(const struct arguments *a, const char *case_id,
     if (status == GATE_OK)
         status = command_document(store, s.run_uuid, &document, err);
     if (status == GATE_OK)
-        status = read_measurement(document.tree, case_id, &entry, err);
+        status = read_measurement(&document, case_id, &entry, err);
     if (status == GATE_OK)
         status = store_best(a, &s, &entry, err);
     document_release(&document);

@@ -60,7 +60,7 @@ struct run_rows {
     int n_verdicts[STORE_N_VERDICTS]; /* by their places */
 };
 
-/* Of a document that schema_check() accepted; false when memory is short. To be released. */
+/* Of a document that document_read() accepts; false when memory is short. To be released. */
 bool run_rows_read(struct run_rows *r, const cJSON *document);
 void run_rows_release(struct run_rows *r);
 

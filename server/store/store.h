@@ -44,7 +44,7 @@ void store_close(struct store *s); /* NULL is fine */
 void store_cache_pages(struct store *s, size_t bytes);
 
 /*
- * Stores a run document that schema_check() accepted. `text` is the document's bytes. A run whose
+ * Stores a run document that document_read() accepts. `text` is the document's bytes. A run whose
  * uuid is there already changes nothing and sets *existed.
  */
 enum gate_status store_put_run(struct store *s, const cJSON *document, const char *text, size_t len,
