@@ -143,27 +143,8 @@ function measure() {
     return (text) => ctx.measureText(text).width * 1.06; // its figures have one width
 }
 
-/** n of the points, the first one first, each next one as far as can be from those before. */
-function spreadOut(points, at, n) {
-    const places = points.map(at);
-    const away = new Array(points.length).fill(Infinity);
-    const out = [];
-    for (let next = 0; next >= 0 && out.length < n;) {
-        out.push(points[next]);
-        const [px, py] = places[next];
-        away[next] = -1;
-        let furthest = -1;
-        for (let i = 0; i < points.length; i++) {
-            if (away[i] < 0) continue;
-            away[i] = Math.min(away[i], Math.hypot(places[i][0] - px, places[i][1] - py));
-            if (furthest < 0 || away[i] > away[furthest]) furthest = i;
-        }
-        next = furthest;
-    }
-    return out;
-}
-
-/** Places for the labels that fit: right, left, above or below their points, touching nothing. */
+/** Places for the labels that fit, the first points first: right, left, above or below their
+ * points, touching nothing. */
 function placeLabels(points, scale, text, roofs) {
     const { x, y, right, bottom } = scale;
     const widthOf = measure();
@@ -188,7 +169,7 @@ function placeLabels(points, scale, text, roofs) {
         taken.push({ x: px - 2, y: py - SLOPE_STEP, width: size, height: size });
     }
     const places = new Map();
-    for (const c of spreadOut(points, (p) => [x(intensity(p)), y(p.tflops)], MAX_LABELS)) {
+    for (const c of points.slice(0, MAX_LABELS)) {
         const [px, py] = [x(intensity(c)), y(c.tflops)];
         const width = widthOf(text(c)) + 2;
         const tries = [[px + 9, py - 8], [px - 11 - width, py - 8], [px - width / 2, py - 22],
