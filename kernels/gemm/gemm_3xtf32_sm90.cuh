@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(P::CLUSTER, 1, 1)
     const int rank = (int)ptx::cluster_rank();
     const int cluster = (int)blockIdx.x / P::CLUSTER, clusters = (int)gridDim.x / P::CLUSTER;
 
-    open_ring<P::STAGES, P::CLUSTER>(stages);
+    open_ring<P>(stages);
     if (warpgroup == 0) {
         ptx::registers_decrease<24>();
         wait_for_predecessor();
@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(P::CLUSTER, 1, 1)
                 }
             }
         }
-        close_ring<P::STAGES, P::CLUSTER>(stages, at);
+        close_ring<P>(stages, at);
         return;
     }
 

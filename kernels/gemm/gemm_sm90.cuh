@@ -33,27 +33,22 @@ template <typename P, bool BIAS_RELU> struct shared_plan {
 };
 
 /* By all threads: initialises the ring; afterwards it may be used in the whole cluster. */
-template <int STAGES, int CLUSTER>
-__device__ __forceinline__ void open_ring(const ring<STAGES> &stages)
+template <typename P> __device__ __forceinline__ void open_ring(const ring<P::STAGES> &stages)
 {
     if (threadIdx.x == 0) {
-        stages.init(CONSUMERS * CLUSTER);
+        stages.init(CONSUMERS * P::CLUSTER);
         ptx::fence_mbarrier_init();
     }
-    if constexpr (CLUSTER > 1) {
-        ptx::cluster_arrive_relaxed();
-        ptx::cluster_wait();
-    } else {
-        __syncthreads();
-    }
+    ptx::cluster_arrive_relaxed();
+    ptx::cluster_wait();
 }
 
 /* By the producer, at its end: a block must not end while the other of its cluster still arrives
  * at its barriers. */
-template <int STAGES, int CLUSTER>
-__device__ __forceinline__ void close_ring(const ring<STAGES> &stages, ring_place<STAGES> at)
+template <typename P>
+__device__ __forceinline__ void close_ring(const ring<P::STAGES> &stages, ring_place<P::STAGES> at)
 {
-    for (int i = 0; CLUSTER > 1 && i < STAGES; i++) {
+    for (int i = 0; i < P::STAGES; i++) {
         stages.wait_empty(at);
         at.next();
     }
@@ -109,10 +104,10 @@ __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(P::CLUSTER, 1, 1)
     const uint32_t base = ptx::shared_address(shared);
     const ring<P::STAGES> stages = {base + plan::BARRIERS};
     const int warpgroup = uniform((int)threadIdx.x / WARPGROUP);
-    const int rank = P::CLUSTER > 1 ? (int)ptx::cluster_rank() : 0;
+    const int rank = (int)ptx::cluster_rank();
     const int tiles = p.tiles_m * p.tiles_n, step = (int)gridDim.x / P::CLUSTER;
 
-    open_ring<P::STAGES, P::CLUSTER>(stages);
+    open_ring<P>(stages);
     if (warpgroup == 0) {
         ptx::registers_decrease<24>();
         if (threadIdx.x >= 32 || !ptx::elect_lane())
@@ -123,7 +118,7 @@ __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(P::CLUSTER, 1, 1)
             const int m0 = (tile.m * P::CLUSTER + rank) * P::BM, n0 = tile.n * P::BN;
             load_tile<P>(stages, at, base, &map_a, &map_b, m0, n0, p.blocks_k, rank);
         }
-        close_ring<P::STAGES, P::CLUSTER>(stages, at);
+        close_ring<P>(stages, at);
         return;
     }
 

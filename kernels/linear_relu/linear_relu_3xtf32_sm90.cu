@@ -19,21 +19,22 @@
 
 constexpr int SMALL_BN = 32;
 
+static uint64_t workspace_bytes(const struct kg_problem *problem, const struct kg_device *)
+{
+    return (uint64_t)((problem->m + problem->n) * problem->k) * sizeof(float);
+}
+
 static int supports(const struct kg_problem *problem, const struct kg_device *device)
 {
     return gemm_is_op(problem, KG_OP_LINEAR_RELU) && gemm_simt_dtype(problem) &&
-           gemm_sm90_serves(problem, device, problem->k, problem->n);
+           gemm_sm90_serves(problem, device, problem->k, problem->n) &&
+           workspace_bytes(problem, device) <= GEMM_MAX_WORKSPACE;
 }
 
 static enum kg_status prepare(const struct kg_problem *, const struct kg_device *)
 {
     const enum kg_status status = gemm_3xtf32::prepare<true>();
     return status == KG_OK ? linear_relu_small::prepare<float, SMALL_BN, true>() : status;
-}
-
-static uint64_t workspace_bytes(const struct kg_problem *problem, const struct kg_device *)
-{
-    return (uint64_t)((problem->m + problem->n) * problem->k) * sizeof(float);
 }
 
 static struct split_tf32::matrix split_of(const struct gemm_matrix &from, void *to, int64_t rows,

@@ -13,21 +13,22 @@
 #include "relu_transpose.cuh"
 #include "../gemm/gemm_3xtf32_sm90.cuh"
 
+static uint64_t workspace_bytes(const struct kg_problem *problem, const struct kg_device *)
+{
+    return relu_transpose::place(problem, NULL, true).bytes;
+}
+
 static int supports(const struct kg_problem *problem, const struct kg_device *device)
 {
     return kg_linear_relu_bwd.supports(problem, device) && problem->dtype == KG_F32 &&
-           device->cc_major == 9 && device->cc_minor == 0 && problem->k % 4 == 0;
+           device->cc_major == 9 && device->cc_minor == 0 && problem->k % 4 == 0 &&
+           workspace_bytes(problem, device) <= GEMM_MAX_WORKSPACE;
 }
 
 static enum kg_status prepare(const struct kg_problem *problem, const struct kg_device *device)
 {
     const enum kg_status status = kg_linear_relu_bwd.prepare(problem, device);
     return status == KG_OK ? gemm_3xtf32::prepare<false>() : status;
-}
-
-static uint64_t workspace_bytes(const struct kg_problem *problem, const struct kg_device *)
-{
-    return relu_transpose::place(problem, NULL, true).bytes;
 }
 
 static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)

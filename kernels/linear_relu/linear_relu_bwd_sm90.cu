@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(G::CLUSTER, 1, 1)
     const int rank = (int)ptx::cluster_rank();
     const int cluster = (int)blockIdx.x / G::CLUSTER, clusters = (int)gridDim.x / G::CLUSTER;
 
-    open_ring<STAGES, G::CLUSTER>(stages);
+    open_ring<DX>(stages);
     if (warpgroup == 0) {
         ptx::registers_decrease<40>();
         wait_for_predecessor();
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(G::CLUSTER, 1, 1)
                 load_tile<DX>(stages, at, base, &map_g, &map_w, m0, n0, p.lists.of[0].blocks_k,
                               rank);
         }
-        close_ring<STAGES, G::CLUSTER>(stages, at);
+        close_ring<DX>(stages, at);
         return;
     }
 
@@ -255,11 +255,18 @@ template <typename T> static enum kg_status prepare_dtype()
         return linear_relu_bwd_small::prepare<T>();
 }
 
+static uint64_t workspace_bytes(const struct kg_problem *problem, const struct kg_device *)
+{
+    return problem->dtype == KG_F32 ? relu_transpose::place(problem, NULL, false).bytes
+                                    : linear_relu_bwd_plan_of(problem).bytes;
+}
+
 static int supports(const struct kg_problem *problem, const struct kg_device *device)
 {
     return kg_linear_relu_bwd.supports(problem, device) && gemm_mma_dtype(problem) &&
            device->cc_major == 9 && device->cc_minor == 0 &&
-           problem->k * (int64_t)gemm_element_bytes(problem->dtype) % 16 == 0;
+           problem->k * (int64_t)gemm_element_bytes(problem->dtype) % 16 == 0 &&
+           (problem->dtype != KG_F32 || workspace_bytes(problem, device) <= GEMM_MAX_WORKSPACE);
 }
 
 static enum kg_status prepare(const struct kg_problem *problem, const struct kg_device *device)
@@ -275,12 +282,6 @@ static enum kg_status prepare(const struct kg_problem *problem, const struct kg_
     default:
         return prepare_dtype<float>();
     }
-}
-
-static uint64_t workspace_bytes(const struct kg_problem *problem, const struct kg_device *)
-{
-    return problem->dtype == KG_F32 ? relu_transpose::place(problem, NULL, false).bytes
-                                    : linear_relu_bwd_plan_of(problem).bytes;
 }
 
 static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
