@@ -10,9 +10,9 @@
 #include "linear_relu/linear_relu.h"
 
 static const struct kg_kernel *const kernels[] = {
-    &kg_attention_fwd_latency,
-    &kg_attention_fwd_resident,
-    &kg_attention_fwd_long,
+    &kg_attention_fwd_latency_sm90,
+    &kg_attention_fwd_resident_sm90,
+    &kg_attention_fwd_long_sm90,
     &kg_attention_fwd_splitkv,
     &kg_attention_fwd_mma,
     &kg_gemm_sm90,

@@ -14,9 +14,9 @@ extern "C" {
 #endif
 
 extern const struct kg_kernel kg_attention_fwd_splitkv;
-extern const struct kg_kernel kg_attention_fwd_latency;
-extern const struct kg_kernel kg_attention_fwd_resident;
-extern const struct kg_kernel kg_attention_fwd_long;
+extern const struct kg_kernel kg_attention_fwd_latency_sm90;
+extern const struct kg_kernel kg_attention_fwd_resident_sm90;
+extern const struct kg_kernel kg_attention_fwd_long_sm90;
 extern const struct kg_kernel kg_attention_fwd_mma;
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /*
- * attention_fwd_latency: attention forward on Hopper for grids of less than a wave.
+ * attention_fwd_latency_sm90: attention forward on Hopper for grids of less than a wave.
  *
  * Regime      D = 64, up to 512 keys, as many 64-row tiles as multiprocessors or fewer
  * Block       64 rows of a head; two warpgroups share its keys in chunks of 128, even and odd ones,
@@ -20,7 +20,7 @@
 #include "tile_policy_sm90.h"
 
 /* Named, since a nameless one would put the folder of the build into the machine code. */
-namespace attention_fwd_latency
+namespace attention_fwd_latency_sm90
 {
 
 constexpr int KEYS = SHORT_KEYS, CHUNKS = SHORT_CHUNKS;
@@ -102,7 +102,6 @@ __device__ __forceinline__ void attend(const struct attention_sm90 &a, uint32_t 
         ptx::keep(s[t]);
         if (t > 0)
             ptx::keep(o);
-        hide(s[t]);
         softmax_tile<T, 64, LATENCY_POLYNOMIAL>(
             s[t], rows, factor, t == 0, {base + Q_AT, base + K_AT + chunk * CHUNK_BYTES, 64, KEYS},
             hide, [&](const float(&shrink)[2]) {
@@ -281,15 +280,15 @@ enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
     return p->dtype == KG_F16 ? launch_type<__half>(p, args) : launch_type<__nv_bfloat16>(p, args);
 }
 
-} // namespace attention_fwd_latency
+} // namespace attention_fwd_latency_sm90
 
-using namespace attention_fwd_latency;
+using namespace attention_fwd_latency_sm90;
 
-const struct kg_kernel kg_attention_fwd_latency = {
+const struct kg_kernel kg_attention_fwd_latency_sm90 = {
     sizeof(struct kg_kernel),
     KG_OP_ATTENTION_FWD,
     0,
-    "attention_fwd_latency",
+    "attention_fwd_latency_sm90",
     supports,
     prepare,
     NULL,

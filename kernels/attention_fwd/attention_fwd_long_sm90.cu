@@ -1,5 +1,5 @@
 /*
- * attention_fwd_long: attention forward on Hopper for more keys than shared memory holds.
+ * attention_fwd_long_sm90: attention forward on Hopper for more keys than shared memory holds.
  *
  * Regime      whatever attention_fwd_latency, _resident and _splitkv leave; D = 64, 128
  * Block       one a multiprocessor, stays: a producer warp and 3 (D = 64) or 2 warpgroups of 64
@@ -22,7 +22,7 @@
 #include "tile_policy_sm90.h"
 
 /* Named, since a nameless one would put the folder of the build into the machine code. */
-namespace attention_fwd_long
+namespace attention_fwd_long_sm90
 {
 
 struct long_params {
@@ -214,7 +214,6 @@ __device__ __forceinline__ void consume(const struct long_params &p, const CUten
                     scale_rows(o, shrink);
                 }
             };
-            hide(s[x]);
             softmax_tile<T, D, Tile::POLYNOMIAL>(
                 s[x], rows, factor, first,
                 {q_rows,
@@ -407,15 +406,15 @@ enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
                              : launch_tile<__nv_bfloat16, 128>(p, args);
 }
 
-} // namespace attention_fwd_long
+} // namespace attention_fwd_long_sm90
 
-using namespace attention_fwd_long;
+using namespace attention_fwd_long_sm90;
 
-const struct kg_kernel kg_attention_fwd_long = {
+const struct kg_kernel kg_attention_fwd_long_sm90 = {
     sizeof(struct kg_kernel),
     KG_OP_ATTENTION_FWD,
     0,
-    "attention_fwd_long",
+    "attention_fwd_long_sm90",
     supports,
     prepare,
     NULL,

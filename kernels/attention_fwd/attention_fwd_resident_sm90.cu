@@ -1,5 +1,6 @@
 /*
- * attention_fwd_resident: attention forward on Hopper where K and V of a head fit shared memory.
+ * attention_fwd_resident_sm90: attention forward on Hopper where K and V of a head fit shared
+ * memory.
  *
  * Regime      D = 64, up to 512 keys, more row tiles than attention_fwd_latency takes
  * Block       4 warpgroups, each with one row tile of 64 or, where heads are many, two in turn; K
@@ -18,7 +19,7 @@
 #include "tile_policy_sm90.h"
 
 /* Named, since a nameless one would put the folder of the build into the machine code. */
-namespace attention_fwd_resident
+namespace attention_fwd_resident_sm90
 {
 
 /* The row tile that warpgroup w takes in its r-th turn. Under a causal mask later tiles see more
@@ -42,14 +43,16 @@ template <typename Tile> struct shared_layout {
 
 /* One warpgroup at a time issues products, in a ring: O += P V of a chunk and then the scores of
  * the next. Barrier 8 + w is the turn of warpgroup w. */
-__device__ __forceinline__ void wait_for_turn(int w)
+__device__ __forceinline__ void wait_for_turn(bool in_turns, int w)
 {
-    ptx::barrier_sync(8 + w, 256);
+    if (in_turns)
+        ptx::barrier_sync(8 + w, 256);
 }
 
-__device__ __forceinline__ void pass_turn(int w)
+__device__ __forceinline__ void pass_turn(bool in_turns, int w)
 {
-    ptx::barrier_arrive(8 + (w + 1) % 4, 256);
+    if (in_turns)
+        ptx::barrier_arrive(8 + (w + 1) % 4, 256);
 }
 
 template <typename Tile>
@@ -113,8 +116,9 @@ __global__ void __launch_bounds__(512, 1)
     const uint32_t k_low = uniform(descriptor_low(base + layout::K));
     const uint32_t v_low = uniform(descriptor_low(base + layout::V));
 
+    const bool in_turns = Tile::TILES == 2 || !a.causal; /* with as many chunks each */
     if (w == 3)
-        pass_turn(w);                             /* the first turn is free */
+        pass_turn(in_turns, w);                   /* the first turn is free */
     int turns = Tile::TILES * (Tile::CHUNKS + 1); /* that every warpgroup takes */
 #pragma unroll 1
     for (int r = 0; r < Tile::TILES; r++) {
@@ -140,7 +144,7 @@ __global__ void __launch_bounds__(512, 1)
         }
         if (chunks > 0) {
             ptx::mbarrier_wait(base + layout::K_FULL, 0);
-            wait_for_turn(w);
+            wait_for_turn(in_turns, w);
         }
 #pragma unroll 1
         for (int j = 0; j < chunks; j++) {
@@ -155,10 +159,9 @@ __global__ void __launch_bounds__(512, 1)
             ptx::wgmma_commit();
             turns--;
             if (turns > 0 || w < 3)
-                pass_turn(w);
+                pass_turn(in_turns, w);
             ptx::wgmma_wait<0>();
             ptx::keep(s);
-            hide(s);
             softmax_tile<T, 64, Tile::POLYNOMIAL>(
                 s, rows, factor, j == 0, {q, base + layout::K + j * Tile::CHUNK_BYTES, 64, KEYS},
                 hide, [&](const float(&shrink)[2]) { scale_rows(o, shrink); });
@@ -166,7 +169,7 @@ __global__ void __launch_bounds__(512, 1)
             ptx::mbarrier_wait(base + layout::V_FULL + j * 8, 0);
             if (j + 1 < chunks)
                 ptx::mbarrier_wait(base + layout::K_FULL + (j + 1) * 8, 0);
-            wait_for_turn(w);
+            wait_for_turn(in_turns, w);
             ptx::keep(p);
             ptx::keep(o);
             ptx::wgmma_fence();
@@ -178,7 +181,7 @@ __global__ void __launch_bounds__(512, 1)
         if (chunks > 0) {
             turns--;
             if (turns > 0 || w < 3)
-                pass_turn(w);
+                pass_turn(in_turns, w);
         }
         float inverse[2];
         finish_sums(rows, inverse);
@@ -193,11 +196,11 @@ __global__ void __launch_bounds__(512, 1)
             ptx::tma_store_commit();
         }
     }
-    while (turns > 0) { /* whoever has less to do hands its turns on */
-        wait_for_turn(w);
+    while (in_turns && turns > 0) { /* whoever has less to do hands its turns on */
+        wait_for_turn(in_turns, w);
         turns--;
         if (turns > 0 || w < 3)
-            pass_turn(w);
+            pass_turn(in_turns, w);
     }
     if (threadIdx.x % 128 == 0)
         ptx::tma_store_wait_read<0>();
@@ -254,15 +257,15 @@ enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
     return two ? launch_tile<__nv_bfloat16, 2>(p, args) : launch_tile<__nv_bfloat16, 1>(p, args);
 }
 
-} // namespace attention_fwd_resident
+} // namespace attention_fwd_resident_sm90
 
-using namespace attention_fwd_resident;
+using namespace attention_fwd_resident_sm90;
 
-const struct kg_kernel kg_attention_fwd_resident = {
+const struct kg_kernel kg_attention_fwd_resident_sm90 = {
     sizeof(struct kg_kernel),
     KG_OP_ATTENTION_FWD,
     0,
-    "attention_fwd_resident",
+    "attention_fwd_resident_sm90",
     supports,
     prepare,
     NULL,

@@ -1,10 +1,10 @@
 /*
  * softmax_sm90.cuh: scores to probabilities in the registers of a warpgroup, 64 rows x KEYS keys.
  *
- * P = 2^(factor * S - reference) with a reference a row that is fixed by the first tile of keys and
- * then stays, unless the sum of a tile in some lane passes 2^15, half of what fp16 holds. So a tile
- * takes no maximum at all, its exponentials start with the first score, and O is rescaled only for
- * rows that outgrow their first tile by far. Those take the long way: their scores, which the
+ * P = 2^(factor * S - reference) with a reference a row that is fixed by the row's first 32 keys
+ * and then stays, unless the sum of a tile in some lane passes 2^15, half of what fp16 holds. So a
+ * tile takes no maximum at all, its exponentials start with the first score, and O is rescaled only
+ * for rows that outgrow their first keys by far. Those take the long way: their scores, which the
  * exponentials overwrote, are computed again by mma.sync, by the warp alone.
  *
  * A share of the exponentials is done by a polynomial on the FMA pipe: at D = 64 the special
@@ -151,9 +151,26 @@ __device__ __forceinline__ void score_again(float (&s)[R], const struct score_op
     }
 }
 
+/* The references of rows that begin: the maximum over the first 32 keys. A row that sees a key sees
+ * the first one. */
+template <int R>
+__device__ __forceinline__ void start_references(const float (&s)[R], float factor,
+                                                 struct softmax_rows &rows)
+{
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        float top = fmaxf(s[2 * half], s[2 * half + 1]);
+#pragma unroll
+        for (int j = 1; j < 4; j++)
+            top = fmaxf(top, fmaxf(s[4 * j + 2 * half], s[4 * j + 2 * half + 1]));
+        top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+        rows.reference[half] = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2)) * factor;
+    }
+}
+
 /*
- * S becomes P. `first` tiles set the references. `hide(s)` masks the tile: scores that are computed
- * again have to be masked again. `settle(shrink)` multiplies O.
+ * S becomes P. `first` tiles set the references. hide(s) masks the tile: scores that are computed
+ * again have to be masked again. settle(shrink) multiplies O.
  */
 template <typename T, int D, int EVERY, int R, typename Hide, typename Settle>
 __device__ __forceinline__ void softmax_tile(float (&s)[R], struct softmax_rows &rows, float factor,
@@ -161,19 +178,16 @@ __device__ __forceinline__ void softmax_tile(float (&s)[R], struct softmax_rows 
                                              Hide hide, Settle settle)
 {
     float sum[2];
-    bool raise = first;
 
-    if (!first) {
-        exponentials<EVERY>(s, rows.reference, factor, sum);
-        raise = __any_sync(0xffffffffu,
-                           !(sum[0] <= SOFTMAX_LARGEST_SUM && sum[1] <= SOFTMAX_LARGEST_SUM));
-        if (raise) {
-            score_again<T, D>(s, from);
-            hide(s);
-        }
-    }
-    if (raise) {
+    hide(s);
+    if (first)
+        start_references(s, factor, rows);
+    exponentials<EVERY>(s, rows.reference, factor, sum);
+    if (__any_sync(0xffffffffu,
+                   !(sum[0] <= SOFTMAX_LARGEST_SUM && sum[1] <= SOFTMAX_LARGEST_SUM))) {
         float shrink[2];
+        score_again<T, D>(s, from);
+        hide(s);
         raise_references(s, factor, rows, shrink);
         settle(shrink);
         exponentials<EVERY>(s, rows.reference, factor, sum);

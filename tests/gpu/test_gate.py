@@ -50,6 +50,11 @@ class Right(Gate):
                                                       arm["verify"]["message"]))
                 self.assertGreaterEqual(arm["timing"]["samples"], 8)
 
+    def test_kernels_for_older_devices(self):
+        done = self.gate("verify", "--device", "cuda:0", "--suite", "smoke", "--library",
+                         mutant("only_sm80"))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_vendors_are_right(self):
         absent = self.absent()
         # Not in bf16: with odd sizes cuBLAS rounds twice there.
