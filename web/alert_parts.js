@@ -8,6 +8,7 @@ const KINDS = {
     regression: { swatch: "slower", word: "slower" },
     improvement: { swatch: "faster", word: "faster" },
     error: { swatch: "error", word: "error grew" },
+    wrong: { swatch: "wrong", word: "wrong" },
 };
 
 export const STATES = ["new", "acknowledged", "accepted", "fixed", "ignored"];
@@ -47,6 +48,7 @@ export function alertStep(alert) {
     if (alert.kind === "error")
         return `${number(alert.before_error, 2)} to ${number(alert.after_error, 2)}` +
             `${alert.by_vendor ? " times the vendor's" : ""}`;
+    if (alert.evidence) return alert.evidence;
     if (alert.before_ns === null || alert.after_ns === null) return "";
     return `${duration(alert.before_ns)} to ${duration(alert.after_ns)}`;
 }

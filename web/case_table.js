@@ -59,6 +59,7 @@ function providerCell(c) {
 /** "4.1 % slower": what an alert found. */
 function found({ kind, change: by }) {
     if (kind === "error") return "error rose";
+    if (kind === "wrong") return "wrong";
     return `${percent(Math.abs(by), 1)} ${kind === "improvement" ? "faster" : "slower"}`;
 }
 

@@ -4,6 +4,7 @@
 void emit_alert_members(struct emit *e, const struct store_alert *alert)
 {
     bool in_ns = alert->kind != ALERT_ERROR;
+    bool has_change = alert->kind != ALERT_WRONG;
     emit_integer_member(e, "id", alert->id);
     emit_string_member(e, "case", alert->case_id);
     emit_string_member(e, "device", alert->device_model);
@@ -15,12 +16,18 @@ void emit_alert_members(struct emit *e, const struct store_alert *alert)
     emit_string_member(e, "run", alert->run_uuid);
     emit_known_string(e, "commit", alert->commit);
     emit_known_string(e, "before_commit", alert->before_commit);
-    emit_real_member(e, "change", alert->change);
+    emit_key(e, "change");
+    if (has_change)
+        emit_real(e, alert->change);
+    else
+        emit_null(e);
     emit_known_real(e, "before_ns", in_ns ? alert->before : 0.0);
     emit_known_real(e, "after_ns", in_ns ? alert->after : 0.0);
     emit_known_real(e, "before_error", in_ns ? 0.0 : alert->before);
     emit_known_real(e, "after_error", in_ns ? 0.0 : alert->after);
     emit_bool_member(e, "by_vendor", alert->by_vendor);
+    emit_bool_member(e, "confirmed", alert->confirmed);
+    emit_known_string(e, "evidence", alert->evidence);
     emit_string_member(e, "reason", alert->reason);
     emit_string_member(e, "who", alert->who);
     emit_integer_member(e, "updated_ms", alert->updated_ms);

@@ -77,6 +77,7 @@ enum gate_status get_alerts(struct call *c)
                                                   .run_uuid = "",
                                                   .commit = "",
                                                   .before_commit = "",
+                                                  .evidence = "",
                                                   .reason = "",
                                                   .who = ""});
     list_close(c);

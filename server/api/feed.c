@@ -53,7 +53,9 @@ static void put_title(struct buf *out, const struct store_alert *a)
 {
     char change[UNITS_MAX], factor[UNITS_MAX];
     buf_puts(out, "<title>");
-    if (a->kind == ALERT_ERROR)
+    if (a->kind == ALERT_WRONG)
+        buf_puts(out, "Wrong result of ");
+    else if (a->kind == ALERT_ERROR)
         buf_printf(out, "Error %s of ", units_factor(1 + a->change, factor));
     else
         buf_printf(out, "%s %s of ", a->kind == ALERT_REGRESSION ? "Regression" : "Improvement",
@@ -74,7 +76,9 @@ static void put_content(struct buf *out, const struct store_alert *a)
 {
     char from[UNITS_MAX], to[UNITS_MAX];
     buf_puts(out, "<content type=\"text\">");
-    if (a->kind == ALERT_ERROR)
+    if (a->kind == ALERT_WRONG)
+        buf_puts(out, "Wrong");
+    else if (a->kind == ALERT_ERROR)
         buf_printf(out, "%s %.3g to %.3g",
                    a->by_vendor ? "Error over the vendor's" : "Relative error", a->before,
                    a->after);
@@ -82,6 +86,10 @@ static void put_content(struct buf *out, const struct store_alert *a)
         buf_printf(out, "%s to %s", units_duration(a->before, from), units_duration(a->after, to));
     put_commit(out, " since commit ", a->commit);
     put_commit(out, ", before it ", a->before_commit);
+    if (a->evidence[0] != '\0') {
+        buf_puts(out, "; ");
+        xml_text(out, a->evidence);
+    }
     buf_printf(out, "; run %s; %s by ", a->run_uuid, alert_state_name(a->state));
     xml_text(out, a->who);
     if (a->reason[0] != '\0') {

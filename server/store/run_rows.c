@@ -180,6 +180,7 @@ static void read_case(struct run_case *c, const cJSON *one_case)
     c->mde = number(&r, "mde");
     c->control_ns = median_control_ns(member(&r, "processes"));
     c->threshold = number(&r, "threshold");
+    c->is_paired = strcmp(text(&r, "mode"), "paired") == 0;
     struct reader ratio = read_object(member(&r, "ratio"));
     c->ratio = number(&ratio, "value");
     c->ratio_lo = number(&ratio, "lo");

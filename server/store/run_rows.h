@@ -43,6 +43,7 @@ struct run_case {
     const char *id, *op, *dtype, *reason;
     int verdict;      /* its place in store_verdict_name() */
     double threshold; /* of its own */
+    bool is_paired;   /* the ratio is, with the best's library in the same processes */
     double ratio, ratio_lo, ratio_hi, mde;
     double control_ns;  /* median over the processes */
     double best_p50_ns; /* as measured in this run, else as on record */

@@ -386,7 +386,6 @@ void store_close(struct store *s)
     sqlite3_close(s->db);
     if (s->lock_fd >= 0)
         close(s->lock_fd);
-    free(s->watch_runs);
     free(s->path);
     free(s);
 }

@@ -8,7 +8,7 @@
 
 static const char *const state_names[ALERT_STATES] = {"new", "acknowledged", "accepted", "fixed",
                                                       "ignored"};
-static const char *const kind_names[ALERT_KINDS] = {"regression", "improvement", "error"};
+static const char *const kind_names[ALERT_KINDS] = {"regression", "improvement", "error", "wrong"};
 
 const char *alert_state_name(enum alert_state state)
 {
@@ -93,6 +93,8 @@ static bool alert_row(struct query *q, void *call)
         .updated_ms = column_int(q, 16),
         .closed_ms = column_int(q, 17),
         .by_vendor = column_int(q, 18) != 0,
+        .confirmed = column_int(q, 19) != 0,
+        .evidence = column_text(q, 20),
     };
     c->found = true;
     return c->fn(c->context, &row);
@@ -187,6 +189,7 @@ enum gate_status store_alert_events(struct store *s, int64_t after, int64_t limi
 /* ---- what the server itself asks ---- */
 
 struct rows_call {
+    const char *epoch;
     struct alert_row *out;
     size_t n;
 };
@@ -199,65 +202,31 @@ static bool server_row(struct query *q, void *call)
         .kind = column_kind(q, 1),
         .state = column_state(q, 2),
         .time_ms = column_int(q, 3),
-        .change_id = column_int(q, 4),
-        .closed_by = column_int(q, 5),
+        .run_id = column_int(q, 4),
+        .before_run_id = column_int(q, 5),
         .before = column_real(q, 6),
         .after = column_real(q, 7),
         .by_server = strcmp(column_text(q, 8), ALERT_SERVER) == 0,
-        .before_run_id = column_int(q, 9),
-        .by_vendor = column_int(q, 10) != 0,
+        .by_vendor = column_int(q, 9) != 0,
+        .confirmed = column_int(q, 10) != 0,
+        .end_run_id = column_int(q, 11),
+        .own_epoch = strcmp(column_text(q, 12), c->epoch) == 0,
     };
     return true;
 }
 
-static enum gate_status read_rows(struct store *s, struct query *q, struct alert_row *out,
-                                  size_t *n, struct gate_error *err)
+enum gate_status store_track_alerts(struct store *s, int64_t track_id, int64_t series_id,
+                                    const char *epoch, struct alert_row *out, size_t max, size_t *n,
+                                    struct gate_error *err)
 {
-    struct rows_call call = {out, 0};
-    enum gate_status status = store_each_row(s, q, server_row, &call, err);
+    struct rows_call call = {epoch, out, 0};
+    struct query q = query_begin(s, SQL_TRACK_ALERTS);
+    bind_int(&q, track_id);
+    bind_int(&q, series_id);
+    bind_int(&q, (int64_t)max);
+    enum gate_status status = store_each_row(s, &q, server_row, &call, err);
     *n = call.n;
     return status;
-}
-
-/* At most `max` of what `id` names. */
-static enum gate_status rows_of(struct store *s, enum store_sql sql, int64_t id,
-                                struct alert_row *out, size_t max, size_t *n,
-                                struct gate_error *err)
-{
-    struct query q = query_begin(s, sql);
-    bind_int(&q, id);
-    bind_int(&q, (int64_t)max);
-    return read_rows(s, &q, out, n, err);
-}
-
-enum gate_status store_open_alerts(struct store *s, int64_t track_id, struct alert_row *out,
-                                   size_t max, size_t *n, struct gate_error *err)
-{
-    return rows_of(s, SQL_OPEN_ALERTS, track_id, out, max, n, err);
-}
-
-enum gate_status store_alerts_closed_by(struct store *s, int64_t change_id, struct alert_row *out,
-                                        size_t max, size_t *n, struct gate_error *err)
-{
-    return rows_of(s, SQL_ALERTS_CLOSED_BY, change_id, out, max, n, err);
-}
-
-/* What `q` finds is one row, or none. */
-static enum gate_status read_row(struct store *s, struct query *q, struct alert_row *out,
-                                 bool *found, struct gate_error *err)
-{
-    size_t n;
-    enum gate_status status = read_rows(s, q, out, &n, err);
-    *found = n > 0;
-    return status;
-}
-
-enum gate_status store_alert_of_change(struct store *s, int64_t change_id, struct alert_row *out,
-                                       bool *found, struct gate_error *err)
-{
-    struct query q = query_begin(s, SQL_ALERT_OF_CHANGE);
-    bind_int(&q, change_id);
-    return read_row(s, &q, out, found, err);
 }
 
 enum gate_status store_newest_error_alert(struct store *s, int64_t series_id, bool by_vendor,
@@ -267,7 +236,10 @@ enum gate_status store_newest_error_alert(struct store *s, int64_t series_id, bo
     struct query q = query_begin(s, SQL_NEWEST_ERROR_ALERT);
     bind_int(&q, series_id);
     bind_int(&q, by_vendor);
-    return read_row(s, &q, out, found, err);
+    struct rows_call call = {"", out, 0};
+    enum gate_status status = store_each_row(s, &q, server_row, &call, err);
+    *found = call.n > 0;
+    return status;
 }
 
 /* ---- writes ---- */
@@ -278,7 +250,7 @@ struct step_call {
     int64_t id;
     int from; /* -1: it comes up */
     enum alert_state to;
-    int64_t closed_by;
+    int64_t end_run_id;
     const char *who, *reason;
     int64_t now_ms;
     enum alert_step *outcome;
@@ -310,7 +282,7 @@ static enum gate_status put_step(void *call, struct gate_error *err)
     bind_int(&q, c->now_ms);
     if (is_open(c->to))
         sqlite3_bind_null(q.stmt, q.next - 1);
-    bind_int(&q, c->closed_by);
+    bind_int(&q, c->end_run_id);
     enum gate_status status = store_finish(c->store, &q, err);
     return status == GATE_OK ? put_event(c, err) : status;
 }
@@ -357,7 +329,7 @@ enum gate_status store_step_alert(struct store *s, int64_t id, enum alert_state 
 }
 
 enum gate_status store_server_step(struct store *s, const struct alert_row *alert,
-                                   enum alert_state to, int64_t closed_by, const char *reason,
+                                   enum alert_state to, int64_t end_run_id, const char *reason,
                                    int64_t now_ms, struct gate_error *err)
 {
     struct step_call call = {
@@ -365,7 +337,7 @@ enum gate_status store_server_step(struct store *s, const struct alert_row *aler
         .id = alert->id,
         .from = (int)alert->state,
         .to = to,
-        .closed_by = closed_by,
+        .end_run_id = end_run_id,
         .who = ALERT_SERVER,
         .reason = reason,
         .now_ms = now_ms,
@@ -374,12 +346,11 @@ enum gate_status store_server_step(struct store *s, const struct alert_row *aler
 }
 
 enum gate_status store_raise_alert(struct store *s, const struct new_alert *alert, int64_t now_ms,
-                                   struct gate_error *err)
+                                   int64_t *id, struct gate_error *err)
 {
     struct query q = query_begin(s, SQL_PUT_ALERT);
     bind_int(&q, alert->track_id);
     bind_int(&q, alert->series_id);
-    bind_int(&q, alert->change_id);
     bind_text(&q, kind_names[alert->kind]);
     bind_int(&q, alert->time_ms);
     bind_int(&q, alert->run_id);
@@ -390,12 +361,13 @@ enum gate_status store_raise_alert(struct store *s, const struct new_alert *aler
     bind_text(&q, ALERT_SERVER);
     bind_int(&q, now_ms);
     bind_int(&q, alert->by_vendor);
-    enum gate_status status = store_finish(s, &q, err);
+    bind_int(&q, alert->confirmed);
+    enum gate_status status = store_finish_new(s, &q, id, err);
     if (status != GATE_OK)
         return status;
     struct step_call call = {
         .store = s,
-        .id = sqlite3_last_insert_rowid(s->db),
+        .id = *id,
         .from = -1,
         .to = ALERT_NEW,
         .who = ALERT_SERVER,
@@ -416,6 +388,8 @@ enum gate_status store_move_alert(struct store *s, int64_t id, const struct new_
     bind_real(&q, to->before);
     bind_real(&q, to->after);
     bind_real(&q, to->change);
+    bind_int(&q, to->confirmed);
+    bind_int(&q, to->end_run_id);
     enum gate_status status = store_finish(s, &q, err);
     return status == GATE_OK ? store_touch(s, err) : status;
 }

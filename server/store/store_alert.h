@@ -1,9 +1,10 @@
 /*
  * store_alert.h: alerts and the steps of their lives, in the same file as the history.
  *
- * An alert is opened by watch.h, once for a change of level or a jump of the error. People take it
- * through its states; the server itself closes it as fixed when the level returns, as accepted when
- * somebody accepted the new level as best, and opens it again when that was too early.
+ * An alert is opened by watch.h, once for a confirmed verdict, a change of level or a jump of the
+ * error. People take it through its states; the server itself closes it as fixed when the level
+ * returns, as accepted when somebody accepted the new level as best, and opens it again when that
+ * was too early.
  */
 #ifndef SERVER_STORE_STORE_ALERT_H
 #define SERVER_STORE_STORE_ALERT_H
@@ -22,7 +23,7 @@ enum alert_state {
     ALERT_STATES
 };
 
-enum alert_kind { ALERT_REGRESSION, ALERT_IMPROVEMENT, ALERT_ERROR, ALERT_KINDS };
+enum alert_kind { ALERT_REGRESSION, ALERT_IMPROVEMENT, ALERT_ERROR, ALERT_WRONG, ALERT_KINDS };
 
 /* The words of the API. */
 const char *alert_state_name(enum alert_state state);
@@ -42,8 +43,10 @@ struct store_alert {
     int64_t time_ms; /* of the first run at the new level */
     const char *run_uuid;
     const char *commit;        /* of that run, "" when not known */
-    const char *before_commit; /* of the run before it */
-    double change;             /* 0.02 is +2 %, over the control where that was measured */
+    const char *before_commit; /* of the last good run before it, "" when there is none */
+    bool confirmed;            /* by the verdict of the run */
+    const char *evidence;      /* and its reason; "" for others */
+    double change;             /* 0.02 is +2 %; of a wrong result 0, as are the next two */
     double before, after;      /* medians in ns; of an error alert, relative errors */
     bool by_vendor;            /* or of an error alert, errors over the vendor's */
     const char *reason;        /* of the last step; who took it, and when */
@@ -108,15 +111,17 @@ enum gate_status store_step_alert(struct store *s, int64_t id, enum alert_state 
 /* What watch.c opens. */
 struct new_alert {
     int64_t track_id, series_id;
-    int64_t change_id; /* 0: none */
     enum alert_kind kind;
-    int64_t time_ms, run_id, before_run_id;
+    bool confirmed;
+    int64_t time_ms, run_id;
+    int64_t before_run_id; /* 0: none */
+    int64_t end_run_id;    /* of the run at which the level returned; 0: none */
     double before, after, change;
     bool by_vendor;
 };
 
 enum gate_status store_raise_alert(struct store *s, const struct new_alert *alert, int64_t now_ms,
-                                   struct gate_error *err);
+                                   int64_t *id, struct gate_error *err);
 
 /* ---- what watch.c asks and does; in a transaction ---- */
 
@@ -125,31 +130,29 @@ struct alert_row {
     int64_t id;
     enum alert_kind kind;
     enum alert_state state;
-    int64_t time_ms;
-    int64_t change_id, closed_by; /* 0: none */
-    double before, after;
-    bool by_vendor;
+    bool confirmed;
+    bool own_epoch; /* its run's is that of the item */
     bool by_server; /* its last step was the server's own */
-    int64_t before_run_id;
+    bool by_vendor;
+    int64_t time_ms, run_id;
+    int64_t before_run_id, end_run_id; /* 0: none */
+    double before, after;
 };
 
-/* The open alerts of a track, at most `max`, *n of them. */
-enum gate_status store_open_alerts(struct store *s, int64_t track_id, struct alert_row *out,
-                                   size_t max, size_t *n, struct gate_error *err);
-/* The alert of a change point, those that it closed, the newest of a series about its errors. */
-enum gate_status store_alert_of_change(struct store *s, int64_t change_id, struct alert_row *out,
-                                       bool *found, struct gate_error *err);
-enum gate_status store_alerts_closed_by(struct store *s, int64_t change_id, struct alert_row *out,
-                                        size_t max, size_t *n, struct gate_error *err);
+/* The newest alerts of a series, and of wrong results of its track: at most `max`, *n of them. */
+enum gate_status store_track_alerts(struct store *s, int64_t track_id, int64_t series_id,
+                                    const char *epoch, struct alert_row *out, size_t max, size_t *n,
+                                    struct gate_error *err);
+/* The newest of a series about its errors. */
 enum gate_status store_newest_error_alert(struct store *s, int64_t series_id, bool by_vendor,
                                           struct alert_row *out, bool *found,
                                           struct gate_error *err);
-/* The numbers of a change point that moved. */
+/* What is known by now of where it is and what it is worth; end_run_id too. */
 enum gate_status store_move_alert(struct store *s, int64_t id, const struct new_alert *to,
                                   struct gate_error *err);
-/* A step of the server's own, whatever the state was; `closed_by` 0: not by a change point. */
+/* A step of the server's own, whatever the state was; `end_run_id` 0: the level did not return. */
 enum gate_status store_server_step(struct store *s, const struct alert_row *alert,
-                                   enum alert_state to, int64_t closed_by, const char *reason,
+                                   enum alert_state to, int64_t end_run_id, const char *reason,
                                    int64_t now_ms, struct gate_error *err);
 
 #endif

@@ -11,7 +11,7 @@ struct change_call {
 static bool change_row(struct query *q, void *call)
 {
     const struct change_call *c = call;
-    double change = column_real(q, 7) / column_real(q, 6) - 1;
+    double change = column_real(q, 6);
     struct store_change row = {
         .id = column_int(q, 0),
         .time_ms = column_int(q, 1),
@@ -21,7 +21,7 @@ static bool change_row(struct query *q, void *call)
         .after_ns = column_real(q, 5),
         .change = change,
         .kind = change > 0 ? "regression" : "improvement",
-        .branch = column_text(q, 8),
+        .branch = column_text(q, 7),
     };
     return c->fn(c->context, &row);
 }

@@ -1,5 +1,5 @@
 /*
- * store_change.h: where trends changed, as the watch found it (watch.h), and which alerts are open.
+ * store_change.h: where trends changed, by the alerts (watch.h), and which of these are open.
  */
 #ifndef SERVER_STORE_STORE_CHANGE_H
 #define SERVER_STORE_STORE_CHANGE_H
@@ -7,7 +7,7 @@
 #include "store.h"
 
 struct store_change {
-    int64_t id; /* of its alert; 0: it has none, being the end of another one's regression */
+    int64_t id; /* of its alert; 0: it is where the level of one returned */
     int64_t time_ms;
     const char *run_uuid;
     const char *commit;

@@ -17,7 +17,6 @@ struct store {
     int64_t changes_before; /* of a batch: SQLite's count of rows, -1: always more than these */
     int n_log_pages;        /* of the WAL, after the last commit of this connection */
     sqlite3_stmt *statements[STORE_SQL_COUNT];
-    struct watch_runs *watch_runs; /* store_watch.c's */
 };
 
 /* The turn to write, among processes; waits up to 15 s. */

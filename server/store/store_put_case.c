@@ -111,6 +111,11 @@ static enum gate_status add_to_track(const struct put *p, const struct put_track
     return store_finish(p->store, &q, p->err);
 }
 
+static bool is_red(int verdict)
+{
+    return verdict == store_verdict_code("regression") || verdict == store_verdict_code("wrong");
+}
+
 static enum gate_status put_result(const struct put *p, const struct run_case *c, int64_t track_id,
                                    int64_t series_id)
 {
@@ -118,6 +123,7 @@ static enum gate_status put_result(const struct put *p, const struct run_case *c
     bind_int(&q, p->run_id);
     bind_int(&q, track_id);
     bind_int(&q, c->verdict);
+    bind_text_or_null(&q, is_red(c->verdict) ? c->reason : NULL);
     bind_id_or_null(&q, series_id);
     if (series_id != 0)
         bind_int(&q, c->candidate->index);

@@ -122,6 +122,9 @@ static enum gate_status put_row(const struct put *p, const struct run_case *c,
     bind_known_count(&q, arm->spill_bytes);
     bind_real(&q, arm->rel_fro);
     bind_known_millionths(&q, arm->vendor_ratio);
+    bind_positive_or_null(&q, arm->is_candidate && c->is_paired ? c->ratio : 0.0);
+    bind_id_or_null(&q, arm->is_candidate && c->best.is_there ? c->best.stored_ms : 0);
+    bind_text(&q, arm->is_candidate && c->best.is_there ? c->best.commit : "");
     return store_finish(p->store, &q, p->err);
 }
 

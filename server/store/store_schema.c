@@ -17,11 +17,8 @@
  * calibration, calibrated, injected: what a machine could tell, as `gate calibrate` measured it
  * token         who may write
  * watch         the newest row of `result` that change detection has seen, by its key
- * watched       where the last segment and level of a series in an epoch start (changepoint.h); no
- *               row: with the epoch
- * change_point  where the level of a series changed. A young one may move, and may stop to stand
- *               and stand again; one that is settled stays as it is
- * alert         what somebody has to know; of a change point, or of an error that jumped
+ * alert         what somebody has to know: a confirmed verdict, a change of level, a jump of the
+ *               error
  * alert_event   each step in the life of an alert
  * webhook       the newest event that was delivered to a target, named by the hash of its address
  *
@@ -31,8 +28,7 @@
  * There are many points, so their columns are short: times are whole picoseconds (*_ps), errors
  * over the vendor's are millionths (*_ppm), texts are numbers (a kernel's id, a verdict's place in
  * store_verdict_name()), and what is constant in a series stands there: TFLOP/s is flops / p50_ps.
- * Levels of change points are times over the control's where by_control is set, else in ns. The
- * values of an alert are ns, of an error alert relative errors or, by_vendor, those over the
+ * The values of an alert are ns, of an error alert relative errors or, by_vendor, those over the
  * vendor's.
  */
 #include "store_private.h"
@@ -150,6 +146,7 @@ static const char schema[] =
     "  verdict INTEGER NOT NULL CHECK (verdict BETWEEN 0 AND 5),"
     "  series_id INTEGER REFERENCES series (id)," /* with arm: the candidate's point, if any */
     "  arm INTEGER,"
+    "  evidence TEXT," /* the reason of a regression or a wrong result, else NULL */
     "  PRIMARY KEY (run_id, track_id)"
     ") STRICT, WITHOUT ROWID;"
 
@@ -180,6 +177,9 @@ static const char schema[] =
     "  spill_bytes INTEGER CHECK (spill_bytes >= 0),"
     "  " NOT_NEGATIVE("rel_err") ","
     "  vendor_ppm INTEGER CHECK (vendor_ppm >= 0),"
+    "  " POSITIVE("ratio") "," /* of the candidate over its baseline, from pairs */
+    "  best_ms INTEGER," /* when that became the baseline */
+    "  best_revision_id INTEGER," /* of which commit, if that is known here */
     "  PRIMARY KEY (series_id, time_ms, run_id, arm)"
     ") STRICT, WITHOUT ROWID;"
 
@@ -310,44 +310,15 @@ static const char schema[] =
     ") STRICT;"
     "INSERT INTO watch (only, run_id, track_id) VALUES (1, 0, 0);"
 
-    "CREATE TABLE watched ("
-    "  series_id INTEGER NOT NULL REFERENCES series (id),"
-    "  epoch TEXT NOT NULL,"
-    "  segment_ms INTEGER NOT NULL,"
-    "  segment_run_id INTEGER NOT NULL,"
-    "  cut_ms INTEGER NOT NULL,"
-    "  cut_run_id INTEGER NOT NULL,"
-    "  PRIMARY KEY (series_id, epoch)"
-    ") STRICT, WITHOUT ROWID;"
-
-    "CREATE TABLE change_point ("
-    "  id INTEGER PRIMARY KEY,"
-    "  series_id INTEGER NOT NULL REFERENCES series (id),"
-    "  time_ms INTEGER NOT NULL CHECK (time_ms " TIME_RANGE ")," /* of the new level's first run */
-    "  run_id INTEGER NOT NULL REFERENCES run (id),"
-    "  before_run_id INTEGER NOT NULL REFERENCES run (id)," /* the one before it */
-    "  " POSITIVE_NOT_NULL("before_ns") ","
-    "  " POSITIVE_NOT_NULL("after_ns") ","
-    "  by_control INTEGER NOT NULL CHECK (by_control IN (0, 1)),"
-    "  " POSITIVE_NOT_NULL("before_level") ","
-    "  " POSITIVE_NOT_NULL("after_level") ","
-    "  stands INTEGER NOT NULL CHECK (stands IN (0, 1)),"
-    "  settled INTEGER NOT NULL CHECK (settled IN (0, 1)),"
-    "  n_missed INTEGER NOT NULL" /* looks in a row that did not find it */
-    ") STRICT;"
-    "CREATE INDEX change_point_by_series ON change_point (series_id, time_ms);"
-    "CREATE INDEX change_point_young ON change_point (series_id) WHERE settled = 0;"
-
     "CREATE TABLE alert ("
     "  id INTEGER PRIMARY KEY,"
     "  track_id INTEGER NOT NULL REFERENCES track (id),"
-    "  series_id INTEGER NOT NULL REFERENCES series (id),"
-    "  change_point_id INTEGER UNIQUE REFERENCES change_point (id)," /* NULL: of an error */
-    "  kind TEXT NOT NULL CHECK (kind IN ('regression', 'improvement', 'error')),"
+    "  series_id INTEGER REFERENCES series (id)," /* NULL: wrong, and never timed */
+    "  kind TEXT NOT NULL CHECK (kind IN ('regression', 'improvement', 'error', 'wrong')),"
     "  state TEXT NOT NULL CHECK (state IN " STATES "),"
     "  time_ms INTEGER NOT NULL CHECK (time_ms " TIME_RANGE "),"
     "  run_id INTEGER NOT NULL REFERENCES run (id),"
-    "  before_run_id INTEGER NOT NULL REFERENCES run (id),"
+    "  before_run_id INTEGER REFERENCES run (id)," /* the last one before it that was good */
     "  before_value REAL NOT NULL CHECK (before_value >= 0 AND before_value < 9e999),"
     "  after_value REAL NOT NULL CHECK (after_value >= 0 AND after_value < 9e999),"
     "  change REAL NOT NULL CHECK (change >= -1 AND change < 9e999)," /* 0.02 is +2 % */
@@ -355,14 +326,14 @@ static const char schema[] =
     "  who TEXT NOT NULL,"
     "  updated_ms INTEGER NOT NULL CHECK (updated_ms " TIME_RANGE "),"
     "  closed_ms INTEGER CHECK (closed_ms " TIME_RANGE "),"
-    "  closed_by INTEGER REFERENCES change_point (id)," /* the return of its level */
-    "  by_vendor INTEGER NOT NULL CHECK (by_vendor IN (0, 1))"
+    "  end_run_id INTEGER REFERENCES run (id)," /* the first of those where the level returned */
+    "  by_vendor INTEGER NOT NULL CHECK (by_vendor IN (0, 1)),"
+    "  confirmed INTEGER NOT NULL CHECK (confirmed IN (0, 1))" /* by the verdict of the run */
     ") STRICT;"
     "CREATE INDEX alert_open ON alert (track_id, id) WHERE state IN ('new', 'acknowledged');"
     "CREATE INDEX alert_by_state ON alert (state, id);"
     "CREATE INDEX alert_by_track ON alert (track_id, id);"
     "CREATE INDEX alert_by_series ON alert (series_id, id);"
-    "CREATE INDEX alert_closed_by ON alert (closed_by) WHERE closed_by IS NOT NULL;"
 
     "CREATE TABLE alert_event ("
     "  id INTEGER PRIMARY KEY,"

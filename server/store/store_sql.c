@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "store_alert.h"
+
 #define RUN_COLUMNS                                                                                \
     "r.uuid, r.time_ms, coalesce(v.commit_id, ''), r.branch, r.subject, r.dirty, r.suite, "        \
     "d.model, r.device_name, r.contract, r.verdict, r.exit_code, r.n_cases, r.n_pass, "            \
@@ -46,28 +48,22 @@
 #define TOKEN_COLUMNS "id, name, scopes, digest, created_ms, expires_ms, last_used_ms, revoked_ms"
 
 #define ALERT_TABLES                                                                               \
-    "FROM alert a CROSS JOIN series s ON s.id = a.series_id "                                      \
+    "FROM alert a LEFT JOIN series s ON s.id = a.series_id "                                       \
     "CROSS JOIN track t ON t.id = a.track_id CROSS JOIN test_case c ON c.id = t.case_id "          \
     "CROSS JOIN device d ON d.id = t.device_id CROSS JOIN run r ON r.id = a.run_id "               \
     "LEFT JOIN revision v ON v.id = r.revision_id "                                                \
-    "CROSS JOIN run b ON b.id = a.before_run_id LEFT JOIN revision w ON w.id = b.revision_id "
+    "LEFT JOIN run b ON b.id = a.before_run_id LEFT JOIN revision w ON w.id = b.revision_id "      \
+    "LEFT JOIN result e ON a.confirmed = 1 AND e.run_id = a.run_id AND e.track_id = a.track_id "
 #define ALERT_COLUMNS                                                                              \
-    "a.id, c.name, d.model, s.provider, s.contract, a.kind, a.state, a.time_ms, r.uuid, "          \
+    "a.id, c.name, d.model, coalesce(s.provider, ''), r.contract, a.kind, a.state, a.time_ms, "    \
+    "r.uuid, "                                                                                     \
     "coalesce(v.commit_id, ''), coalesce(w.commit_id, ''), a.change, a.before_value, "             \
-    "a.after_value, a.reason, a.who, a.updated_ms, coalesce(a.closed_ms, 0), a.by_vendor"
+    "a.after_value, a.reason, a.who, a.updated_ms, coalesce(a.closed_ms, 0), a.by_vendor,"         \
+    " a.confirmed, coalesce(e.evidence, '') "
 #define ALERT_ROW_COLUMNS                                                                          \
-    "id, kind, state, time_ms, coalesce(change_point_id, 0), coalesce(closed_by, 0), "             \
-    "before_value, after_value, who, before_run_id, by_vendor"
-#define CHANGE_COLUMNS                                                                             \
-    "id, series_id, time_ms, run_id, before_run_id, before_ns, after_ns, by_control, "             \
-    "before_level, after_level, stands, settled, n_missed"
-#define IS_OF_EPOCH "?2 = (SELECT r.epoch FROM run r WHERE r.id = change_point.run_id) "
-#define WATCH_POINTS                                                                               \
-    "SELECT p.time_ms, p.run_id, p.p50_ps, p.control_ps, p.rel_err, p.best_p50_ps, p.vendor_ppm "  \
-    "FROM point p "                                                                                \
-    "WHERE p.series_id = ?1 AND p.run_id <= ?2 AND p.role = 0"                                     \
-    " AND (p.time_ms, p.run_id) >= (?3, ?4) "
-
+    "a.id, a.kind, a.state, a.time_ms, a.run_id, coalesce(a.before_run_id, 0), a.before_value,"    \
+    " a.after_value, a.who, a.by_vendor, a.confirmed, coalesce(a.end_run_id, 0), r.epoch "         \
+    "FROM alert a CROSS JOIN run r ON r.id = a.run_id "
 const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_READ_BEGIN] = "BEGIN",
     [SQL_READ_END] = "COMMIT",
@@ -169,8 +165,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
      */
     [SQL_TREND_SERIES] =
         "SELECT t.id, n.threshold, b.p50_ns, b.commit_id, b.stored_ms,"
-        " EXISTS (SELECT 1 FROM series x CROSS JOIN change_point p ON p.series_id = x.id"
-        "  WHERE x.track_id = t.id AND p.stands = 1),"
+        " EXISTS (SELECT 1 FROM alert a WHERE a.track_id = t.id),"
         " EXISTS (SELECT 1 FROM best_log g WHERE g.track_id = t.id),"
         " EXISTS (SELECT 1 FROM wrong w WHERE w.track_id = t.id),"
         " s.id, s.provider, s.contract, s.flops, s.bytes,"
@@ -327,8 +322,8 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         " peer = excluded.peer, peer_ratio = excluded.peer_ratio,"
         " control_ns = excluded.control_ns, rel_err = excluded.rel_err "
         "WHERE (excluded.time_ms, excluded.run_id) > (time_ms, run_id)",
-    [SQL_PUT_RESULT] = "INSERT INTO result (run_id, track_id, verdict, series_id, arm) "
-                       "VALUES (?1, ?2, ?3, ?4, ?5)",
+    [SQL_PUT_RESULT] = "INSERT INTO result (run_id, track_id, verdict, evidence, series_id, arm) "
+                       "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     /* ?4: branch */
     [SQL_FIND_SERIES] = "SELECT s.id, l.p50_ps FROM series s "
                         "LEFT JOIN leader l ON l.series_id = s.id AND l.branch = ?4 "
@@ -340,9 +335,10 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_PUT_POINT] = "INSERT INTO point (series_id, time_ms, run_id, arm, role, verdict,"
                       " kernel_id, p50_ps, p50_lo_ps, p50_hi_ps, p10_ps, p90_ps, control_ps,"
                       " best_p50_ps, sm_clock_khz, registers, shared_bytes, spill_bytes, rel_err,"
-                      " vendor_ppm) "
+                      " vendor_ppm, ratio, best_ms, best_revision_id) "
                       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
-                      " ?16, ?17, ?18, ?19, ?20)",
+                      " ?16, ?17, ?18, ?19, ?20, ?21, ?22,"
+                      " (SELECT id FROM revision WHERE commit_id = ?23))",
     /* ?1: series, then the point, ?6: branch; of equal ones the oldest leads */
     [SQL_PUT_LEADER] =
         "INSERT INTO leader (series_id, p50_ps, time_ms, run_id, arm, branch) "
@@ -409,13 +405,20 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_ALERT_EVENTS] = "SELECT id, alert_id, time_ms, who, coalesce(from_state, ''), to_state,"
                          " reason FROM alert_event WHERE id > ?1 ORDER BY id LIMIT ?2",
     /* ?1: track; 0 is of one that has no alert */
+    /* ?1: track; the starts of alerts, and the ends of those whose level returned */
     [SQL_CHANGE_POINTS] =
-        "SELECT coalesce(a.id, 0), p.time_ms, r.uuid, coalesce(v.commit_id, ''), p.before_ns,"
-        " p.after_ns, p.before_level, p.after_level, r.branch FROM series s "
-        "CROSS JOIN change_point p ON p.series_id = s.id CROSS JOIN run r ON r.id = p.run_id "
-        "LEFT JOIN revision v ON v.id = r.revision_id "
-        "LEFT JOIN alert a ON a.change_point_id = p.id "
-        "WHERE s.track_id = ?1 AND p.stands = 1 ORDER BY s.provider, s.contract, p.time_ms, p.id",
+        "WITH change AS ("
+        "SELECT id, time_ms AS ms, run_id AS at, before_value AS old, after_value AS new, change "
+        "FROM alert WHERE track_id = ?1 AND kind IN ('regression', 'improvement')"
+        " AND NOT (state = 'fixed' AND who = '" ALERT_SERVER "' AND end_run_id IS NULL) "
+        "UNION ALL SELECT 0, r.time_ms, r.id, a.after_value, a.before_value, 1 / (1 + a.change) - "
+        "1 "
+        "FROM alert a CROSS JOIN run r ON r.id = a.end_run_id "
+        "WHERE a.track_id = ?1 AND a.kind IN ('regression', 'improvement')) "
+        "SELECT c.id, c.ms, r.uuid, coalesce(v.commit_id, ''), c.old, c.new, c.change, r.branch "
+        "FROM change c CROSS JOIN run r ON r.id = c.at LEFT JOIN revision v ON v.id = "
+        "r.revision_id "
+        "ORDER BY c.ms, c.id",
     /* ?1: track, ?2: limit */
     [SQL_WRONG_RESULTS] =
         "SELECT w.time_ms, r.uuid, coalesce(v.commit_id, ''), w.reason, r.branch FROM wrong w "
@@ -446,42 +449,28 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_WATCH_MARK] = "SELECT run_id, track_id, (SELECT max(id) FROM run) FROM watch "
                        "WHERE only = 1",
     /* ?1 ?2: run and track of the last one; a row of `result` is a run's, of one track */
-    [SQL_WATCH_NEXT] = "SELECT e.run_id, e.track_id, coalesce(e.series_id, 0), r.device_id,"
-                       " r.epoch, r.branch FROM result e CROSS JOIN run r ON r.id = e.run_id "
-                       "WHERE (e.run_id, e.track_id) > (?1, ?2) "
-                       "ORDER BY e.run_id, e.track_id LIMIT 1",
+    /* the series of a wrong result is that of the candidate's newest point of the contract */
+    [SQL_WATCH_NEXT] =
+        "SELECT e.run_id, e.track_id, coalesce(e.series_id, (SELECT s.id FROM series s"
+        "  WHERE s.track_id = e.track_id AND s.contract = r.contract ORDER BY (SELECT p.time_ms"
+        "   FROM point p WHERE p.series_id = s.id AND p.role = 0 ORDER BY p.time_ms DESC LIMIT 1)"
+        "  DESC NULLS LAST LIMIT 1), 0), r.epoch, r.branch "
+        "FROM result e CROSS JOIN run r ON r.id = e.run_id "
+        "WHERE (e.run_id, e.track_id) > (?1, ?2) ORDER BY e.run_id, e.track_id LIMIT 1",
     [SQL_PUT_WATCH_MARK] = "UPDATE watch SET run_id = ?1, track_id = ?2 WHERE only = 1",
-    [SQL_WATCH_EPOCH] = "SELECT from_ms FROM epoch WHERE device_id = ?1 AND epoch = ?2 "
-                        "ORDER BY from_ms LIMIT 1",
-    /*
-     * ?1: series, ?2: newest run, ?3 ?4: time and run of the first, ?5: limit, of all runs; role
-     * 0 is the candidate
-     */
-    [SQL_WATCH_TAIL] = WATCH_POINTS "ORDER BY p.time_ms DESC, p.run_id DESC, p.arm DESC LIMIT ?5",
-    [SQL_WATCH_HEAD] = WATCH_POINTS "ORDER BY p.time_ms, p.run_id, p.arm LIMIT ?5",
-    /* ?1: run, ?2: epoch */
-    [SQL_WATCH_RUN] = "SELECT epoch = ?2, branch FROM run WHERE id = ?1",
-    /* ?1: series, ?2: epoch */
-    [SQL_WATCH_SEGMENT] = "SELECT segment_ms, segment_run_id, cut_ms, cut_run_id FROM watched "
-                          "WHERE series_id = ?1 AND epoch = ?2",
-    [SQL_PUT_WATCH_SEGMENT] =
-        "INSERT INTO watched (series_id, epoch, segment_ms, segment_run_id, cut_ms, cut_run_id) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (series_id, epoch) DO UPDATE SET"
-        " segment_ms = excluded.segment_ms, segment_run_id = excluded.segment_run_id,"
-        " cut_ms = excluded.cut_ms, cut_run_id = excluded.cut_run_id",
-    [SQL_YOUNG_CHANGES] =
-        "SELECT " CHANGE_COLUMNS " FROM change_point "
-        "WHERE series_id = ?1 AND settled = 0 AND " IS_OF_EPOCH "ORDER BY id LIMIT ?3",
-    [SQL_FIND_CHANGE] =
-        "SELECT " CHANGE_COLUMNS " FROM change_point WHERE id = ?1 AND " IS_OF_EPOCH,
-    [SQL_PUT_CHANGE] = "INSERT INTO change_point (series_id, time_ms, run_id, before_run_id,"
-                       " before_ns, after_ns, by_control, before_level, after_level, stands,"
-                       " settled, n_missed) "
-                       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-    [SQL_MOVE_CHANGE] = "UPDATE change_point SET time_ms = ?2, run_id = ?3, before_run_id = ?4,"
-                        " before_ns = ?5, after_ns = ?6, by_control = ?7, before_level = ?8,"
-                        " after_level = ?9, stands = ?10, settled = ?11, n_missed = ?12 "
-                        "WHERE id = ?1",
+    /* ?1: series, ?2: newest run, ?3: limit, of all runs; role 0 is the candidate */
+    [SQL_WATCH_POINTS] =
+        "SELECT p.time_ms, p.run_id, r.epoch, r.branch, r.revision_id, p.verdict, p.p50_ps,"
+        " p.control_ps, p.best_p50_ps, p.ratio, p.best_ms, p.best_revision_id, p.rel_err,"
+        " p.vendor_ppm FROM point p CROSS JOIN run r ON r.id = p.run_id "
+        "WHERE p.series_id = ?1 AND p.run_id <= ?2 AND p.role = 0 "
+        "ORDER BY p.time_ms DESC, p.run_id DESC, p.arm DESC LIMIT ?3",
+    /* ?1: track, ?2: newest run, ?3 ?4: time and run of the first, ?5: limit */
+    [SQL_WATCH_WRONG] =
+        "SELECT w.time_ms, w.run_id, r.epoch, r.branch FROM wrong w "
+        "CROSS JOIN run r ON r.id = w.run_id "
+        "WHERE w.track_id = ?1 AND w.run_id <= ?2 AND (w.time_ms, w.run_id) >= (?3, ?4) "
+        "ORDER BY w.time_ms DESC, w.run_id DESC LIMIT ?5",
     /* ?1: track, ?2: a run before it, ?3: the run up to which, ?4: the least best */
     [SQL_RAISED_BEST] = "SELECT g.to_ns FROM best_log g CROSS JOIN run r ON r.id = g.run_id "
                         "WHERE g.track_id = ?1 AND g.kind = 'raised'"
@@ -489,27 +478,26 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                         " AND r.time_ms <= (SELECT i.time_ms FROM run i WHERE i.id = ?3)"
                         " AND g.to_ns >= ?4 ORDER BY g.id LIMIT 1",
     [SQL_PUT_ALERT] =
-        "INSERT INTO alert (track_id, series_id, change_point_id, kind, state,"
-        " time_ms, run_id, before_run_id, before_value, after_value, change, reason,"
-        " who, updated_ms, by_vendor) VALUES (?1, ?2, nullif(?3, 0), ?4, 'new', ?5, ?6,"
-        " ?7, ?8, ?9, ?10, '', ?11, ?12, ?13)",
+        "INSERT INTO alert (track_id, series_id, kind, state, time_ms, run_id, before_run_id,"
+        " before_value, after_value, change, reason, who, updated_ms, by_vendor, confirmed) "
+        "VALUES (?1, nullif(?2, 0), ?3, 'new', ?4, ?5, nullif(?6, 0), ?7, ?8, ?9, '', ?10, ?11,"
+        " ?12, ?13)",
     [SQL_PUT_ALERT_EVENT] =
         "INSERT INTO alert_event (alert_id, time_ms, who, from_state, to_state, reason) "
         "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    /* ?7: when it was closed, or NULL; ?8: the change point that closed it, or 0 */
+    /* ?7: when it was closed, or NULL; ?8: the run at which the level returned, or 0 */
     [SQL_STEP_ALERT] = "UPDATE alert SET state = ?3, who = ?4, reason = ?5, updated_ms = ?6,"
-                       " closed_ms = ?7, closed_by = nullif(?8, 0) WHERE id = ?1 AND state = ?2",
-    [SQL_MOVE_ALERT] = "UPDATE alert SET time_ms = ?2, run_id = ?3, before_run_id = ?4,"
-                       " before_value = ?5, after_value = ?6, change = ?7 WHERE id = ?1",
-    [SQL_OPEN_ALERTS] = "SELECT " ALERT_ROW_COLUMNS " FROM alert WHERE track_id = ?1"
-                        " AND state IN ('new', 'acknowledged') ORDER BY id DESC LIMIT ?2",
-    [SQL_ALERT_OF_CHANGE] = "SELECT " ALERT_ROW_COLUMNS " FROM alert WHERE change_point_id = ?1",
-    [SQL_ALERTS_CLOSED_BY] =
-        "SELECT " ALERT_ROW_COLUMNS " FROM alert WHERE closed_by = ?1 ORDER BY id LIMIT ?2",
+                       " closed_ms = ?7, end_run_id = nullif(?8, 0) WHERE id = ?1 AND state = ?2",
+    [SQL_MOVE_ALERT] = "UPDATE alert SET time_ms = ?2, run_id = ?3, before_run_id = nullif(?4, 0),"
+                       " before_value = ?5, after_value = ?6, change = ?7, confirmed = ?8,"
+                       " end_run_id = nullif(?9, 0) WHERE id = ?1",
+    /* ?1: track, ?2: series, ?3: limit; the newest */
+    [SQL_TRACK_ALERTS] = "SELECT " ALERT_ROW_COLUMNS "WHERE a.track_id = ?1"
+                         " AND (a.series_id = ?2 OR a.kind = 'wrong') ORDER BY a.id DESC LIMIT ?3",
     /* ?1: series, ?2: kind */
-    [SQL_NEWEST_ERROR_ALERT] =
-        "SELECT " ALERT_ROW_COLUMNS " FROM alert "
-        "WHERE series_id = ?1 AND kind = 'error' AND by_vendor = ?2 ORDER BY id DESC LIMIT 1",
+    [SQL_NEWEST_ERROR_ALERT] = "SELECT " ALERT_ROW_COLUMNS "WHERE a.series_id = ?1"
+                               " AND a.kind = 'error' AND a.by_vendor = ?2 "
+                               "ORDER BY a.id DESC LIMIT 1",
     [SQL_PUT_WEBHOOK_MARK] = "INSERT INTO webhook (target, event_id) VALUES (?1, ?2) "
                              "ON CONFLICT (target) DO UPDATE SET event_id = excluded.event_id",
 };

@@ -2,22 +2,35 @@
 #include "changepoint.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "decide/stats.h"
 
-#define SPLIT_P 1e-4    /* of a split that is tried */
-#define FINAL_P 1e-5    /* of one that stays */
-#define RANK_P 1e-6     /* of the same by ranks */
-#define NEVER_P 1e-30   /* what is less probable differs by rounding */
-#define SUPERIORITY 0.9 /* share of pairs of values that go the way of the change */
-#define MAX_CORRELATION 0.95
+#define WINDOW CHANGEPOINT_WINDOW
+#define MIN_SIDE CHANGEPOINT_MIN_SIDE
+
+#define PRICE 4.0      /* of a segment, in standard deviations */
+#define PROPOSE_P 1e-4 /* of a split that stays */
+#define COUNT_P 1e-5   /* of one that counts */
+#define CHANCE_P 1e-6  /* of the same by ranks, or by how rare its values were before */
+#define START_P 1e-4   /* of the values before it by how rare they are behind it */
+#define KEEP_SHARE 0.8 /* of the least shift: what one that counted may shrink to */
+#define SUPERIORITY 0.9
+#define KEEP_SUPERIORITY 0.8
 #define CLEAR_STEP 10.0 /* standard deviations of what remains, which does not wander that far */
-#define CUSUM_SLACK 0.5 /* in standard deviations */
-#define CUSUM_LIMIT 8.0
-#define SMALLEST_SD 1e-9 /* of a series of equal values */
-/* The largest U that leaves SUPERIORITY to two segments of half a tail each. */
-#define RANK_MAX_U ((size_t)(CHANGEPOINT_TAIL * CHANGEPOINT_TAIL / 4 / 10 + 1))
+#define CLEAR_SHARE 3.0 /* and times the least shift: modes are seldom that far apart */
+#define TIGHT_STEP 6.0  /* and standard deviations of the right side by itself */
+#define OUTLYING 3.0    /* shifts from the left level: too far to be of the right one's kind */
+#define MAX_CORRELATION 0.95
+#define CORRELATION_DOUBT 4.0 /* over the root of the number of values */
+#define CUT_DEVIATIONS 3.0    /* beyond them a value weighs as if it were there */
+#define LIMIT_DEVIATIONS 4.0  /* and the least shift: where distances are cut off */
+#define SMALLEST_SD 5e-4      /* no series is steadier: clocks round */
+#define NORMAL_MAD 1.4826     /* standard deviation over the median distance from the median */
+#define ONE_SIGMA 0.6827      /* share of normal values that lie nearer than one */
+/* The largest U that leaves SUPERIORITY to two sides of half a window each. */
+#define RANK_MAX_U ((size_t)(WINDOW * WINDOW / 4 / 10 + 1))
 
 /* ---- distributions ---- */
 
@@ -54,10 +67,9 @@ static double log_gamma(double x)
     return lgamma_r(x, &sign); /* lgamma() writes a global */
 }
 
-/* Two-sided p of Student's t. */
-static double student_p(double t, double df)
+/* P that a beta-distributed value is below x. */
+static double beta_p(double a, double b, double x)
 {
-    double a = df / 2, b = 0.5, x = df / (df + t * t);
     if (x <= 0)
         return 0;
     if (x >= 1)
@@ -66,6 +78,18 @@ static double student_p(double t, double df)
     if (x < (a + 1) / (a + b + 2))
         return front * beta_fraction(a, b, x) / a;
     return 1 - front * beta_fraction(b, a, 1 - x) / b;
+}
+
+/* Two-sided p of Student's t. */
+static double student_p(double t, double df)
+{
+    return beta_p(df / 2, 0.5, df / (df + t * t));
+}
+
+/* P of at least k of n, each with probability p. */
+static double binomial_p(double k, double n, double p)
+{
+    return k <= 0 ? 1 : beta_p(k, n - k + 1, p);
 }
 
 /*
@@ -94,392 +118,330 @@ static double rank_p(size_t n, size_t m, size_t u)
 
 /* ---- two sides of a split ---- */
 
-struct side {
-    const double *x;
-    size_t n;
-    double mean, squares; /* of differences from the mean */
-};
-
-static struct side side_of(const double *x, size_t n)
-{
-    struct side s = {x, n, 0, 0};
-    for (size_t i = 0; i < n; i++)
-        s.mean += x[i];
-    s.mean /= (double)n;
-    for (size_t i = 0; i < n; i++)
-        s.squares += (x[i] - s.mean) * (x[i] - s.mean);
-    return s;
-}
-
 static double median(const double *x, size_t n)
 {
-    double sorted[CHANGEPOINT_TAIL];
+    double sorted[WINDOW];
     memcpy(sorted, x, n * sizeof(*x));
     stats_sort(sorted, n);
     return stats_quantile(sorted, n, 0.5);
 }
 
-static double lag_products(const struct side *s)
+/* What remains of the values of a split when both sides have their medians, cut off. */
+struct split {
+    const double *x;
+    size_t n, n_left;
+    double left, right; /* medians */
+    double rest[WINDOW];
+    double sd; /* of the rest */
+};
+
+static struct split split_of(const double *x, size_t n_left, size_t n_right)
 {
-    double sum = 0;
-    for (size_t i = 1; i < s->n; i++)
-        sum += (s->x[i] - s->mean) * (s->x[i - 1] - s->mean);
-    return sum;
+    struct split s = {.x = x, .n = n_left + n_right, .n_left = n_left};
+    double distance[WINDOW], squares = 0;
+    s.left = median(x, n_left);
+    s.right = median(x + n_left, n_right);
+    for (size_t i = 0; i < s.n; i++) {
+        s.rest[i] = x[i] - (i < n_left ? s.left : s.right);
+        distance[i] = fabs(s.rest[i]);
+    }
+    stats_sort(distance, s.n);
+    double limit = CUT_DEVIATIONS * stats_quantile(distance, s.n, ONE_SIGMA);
+    for (size_t i = 0; i < s.n; i++) {
+        s.rest[i] = fmax(-limit, fmin(limit, s.rest[i]));
+        squares += s.rest[i] * s.rest[i];
+    }
+    s.sd = fmax(SMALLEST_SD, sqrt(squares / (double)(s.n - 2)));
+    return s;
+}
+
+static double shift_of(const struct split *s)
+{
+    return s->right - s->left;
 }
 
 /*
- * Correlation of a value with the one before, of what remains when both sides have their means. The
- * estimate is too low in short series, by about (1 + 3 rho) / n (Kendall, 1954).
+ * How many values are worth one, by the correlation of what remains with the value before. The
+ * estimate of that is too low in short series, by about (1 + 3 rho) / n (Kendall, 1954).
  */
-static double correlation(const struct side *l, const struct side *r)
+static double worth_of(const struct split *s)
 {
-    double squares = l->squares + r->squares, n = (double)(l->n + r->n);
-    if (squares <= n * SMALLEST_SD * SMALLEST_SD)
-        return 0; /* what is left is rounding */
-    double rho = (lag_products(l) + lag_products(r)) / squares;
-    rho += (1 + 3 * rho) / n;
-    return rho < 0 ? 0 : rho > MAX_CORRELATION ? MAX_CORRELATION : rho;
+    double products = 0, squares = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        squares += s->rest[i] * s->rest[i];
+        if (i > 0 && i != s->n_left)
+            products += s->rest[i] * s->rest[i - 1];
+    }
+    double rho = squares > 0 ? products / squares : 0;
+    rho += (1 + 3 * rho) / (double)s->n;
+    rho = fmax(0, fmin(MAX_CORRELATION, rho));
+    return (1 + rho) / (1 - rho);
 }
 
-/* So much higher than what remains that the order of that does not matter. */
-static bool is_clear(const struct side *l, const struct side *r)
+/* p of the shift when `worth` values count as one. */
+static double shift_p(const struct split *s, double worth)
 {
-    double sd = sqrt((l->squares + r->squares) / (double)(l->n + r->n - 2));
-    return fabs(r->mean - l->mean) > CLEAR_STEP * sd;
-}
-
-/* p of the difference of the means when `worth` values count as one. */
-static double mean_p(const struct side *l, const struct side *r, double worth)
-{
-    double nl = (double)l->n / worth, nr = (double)r->n / worth;
-    double df = nl + nr - 2;
-    double spread = sqrt((l->squares + r->squares) / (double)(l->n + r->n - 2) * (1 / nl + 1 / nr));
-    double difference = fabs(r->mean - l->mean);
-    if (df < 1)
-        df = 1;
-    if (spread <= difference * 1e-12)
-        return difference > 0 ? 0 : 1;
-    return student_p(difference / spread, df);
+    double nl = (double)s->n_left / worth, nr = (double)(s->n - s->n_left) / worth;
+    double df = fmax(1, nl + nr - 2);
+    return student_p(fabs(shift_of(s)) / (s->sd * sqrt(1 / nl + 1 / nr)), df);
 }
 
 /* How many of the pairs are against the direction of the change; ties count half, so twice. */
-static size_t pairs_against(const struct side *l, const struct side *r, bool up)
+static size_t pairs_against(const struct split *s)
 {
+    bool up = shift_of(s) > 0;
     size_t twice = 0;
-    for (size_t i = 0; i < l->n; i++) {
-        for (size_t k = 0; k < r->n; k++) {
-            double d = up ? r->x[k] - l->x[i] : l->x[i] - r->x[k];
+    for (size_t i = 0; i < s->n_left; i++) {
+        for (size_t k = s->n_left; k < s->n; k++) {
+            double d = up ? s->x[k] - s->x[i] : s->x[i] - s->x[k];
             twice += d < 0 ? 2 : d == 0;
         }
     }
     return twice;
 }
 
-struct judgement {
-    bool stays;  /* the two sides are two levels */
-    bool counts; /* and lie far enough apart to be told */
-    double before, after, p;
-};
-
-/* Nearly all of one side above nearly all of the other, and that not by chance. */
-static bool is_separate(const struct side *l, const struct side *r, bool up)
+/* Where a value lies between the levels: 0 is the left one, 1 the right one. */
+static double share_of(const struct split *s, double value)
 {
-    size_t twice = pairs_against(l, r, up);
-    if ((double)twice > 2 * (1 - SUPERIORITY) * (double)(l->n * r->n))
-        return false;
-    return rank_p(l->n, r->n, (twice + 1) / 2) <= RANK_P;
+    return (value - s->left) / shift_of(s);
+}
+
+/* P of at least `k` of `n` where `like` of `n_other` were such; `worth` values count as one. */
+static double mode_p(size_t k, size_t n, double worth, size_t like, size_t n_other)
+{
+    return binomial_p((double)k / worth, (double)n / worth,
+                      ((double)like + 0.5) / ((double)n_other + 1));
+}
+
+/* The right side scatters little beside the shift: outliers in a row do not look like that. */
+static bool is_tight(const struct split *s)
+{
+    double squares = 0;
+    for (size_t i = s->n_left; i < s->n; i++)
+        squares += (s->x[i] - s->right) * (s->x[i] - s->right);
+    return fabs(shift_of(s)) > TIGHT_STEP * sqrt(squares / (double)(s->n - s->n_left - 1));
 }
 
 /*
- * Is there a change of level between two segments? A correlation rho makes (1 + rho) / (1 - rho)
- * values worth one, both in the test and for the shortest segment that is believed. Where values
- * are as good as constant, what remains is the clock's rounding or two levels of it in long rows:
- * that is correlated as can be, and says nothing about a step a hundred times as high.
+ * Not by chance, whatever the distribution of the noise is: by ranks, or because values like those
+ * of one side are too rare on the other, `n_past` values before the right one, to come in a row.
  */
-static struct judgement judge(const double *left, size_t n_left, const double *right,
-                              size_t n_right)
+static bool is_no_chance(const struct split *s, size_t n_past, double worth, bool clear,
+                         double least)
 {
-    struct side l = side_of(left, n_left), r = side_of(right, n_right);
-    struct judgement j = {.before = median(left, n_left), .after = median(right, n_right)};
-    double rho = is_clear(&l, &r) ? 0 : correlation(&l, &r), worth = (1 + rho) / (1 - rho);
-    double shift = j.after - j.before;
-    double shorter = (double)(n_left < n_right ? n_left : n_right);
-    j.p = mean_p(&l, &r, worth);
-    j.stays = j.p <= FINAL_P && shorter >= CHANGEPOINT_MIN_SEGMENT * worth &&
-              is_separate(&l, &r, shift > 0);
-    j.counts = j.stays && fabs(shift) >= CHANGEPOINT_MIN_SHIFT &&
-               fabs(r.mean - l.mean) >= CHANGEPOINT_MIN_SHIFT;
-    return j;
+    size_t n_right = s->n - s->n_left, like = 0, n_older = 0, unlike = 0, moved = 0, stayed = 0;
+    /* An outlier to both levels is not of the right one's kind, nor is another level before. */
+    for (const double *x = s->x + s->n_left - n_past; x < s->x; x++)
+        n_older += share_of(s, *x) > 0.5 && share_of(s, *x) < 1.5;
+    for (size_t i = 0; i < s->n; i++) {
+        double share = share_of(s, s->x[i]);
+        like += i < s->n_left && share > 0.5 && share < OUTLYING;
+        moved += i >= s->n_left && share > 0.5;
+        unlike += i >= s->n_left && share <= 0.5;
+        stayed += i < s->n_left && share <= 0.5;
+    }
+    like += n_older;
+    if (clear && like == 0 && fabs(shift_of(s)) >= CLEAR_SHARE * least && is_tight(s))
+        return true;
+    if (n_past == s->n_left && rank_p(s->n_left, n_right, (pairs_against(s) + 1) / 2) <= CHANCE_P)
+        return true;
+    if (!clear)
+        worth *= 1 + CORRELATION_DOUBT / sqrt((double)s->n);
+    return mode_p(moved, n_right, worth, like, n_past) <= CHANCE_P &&
+           mode_p(stayed, s->n_left, worth, unlike, n_right) <= START_P;
 }
 
-/* ---- splits of the window ---- */
+static bool counts(const double *x, size_t n_left, size_t n_right, size_t n_past, double least)
+{
+    struct split s = split_of(x, n_left, n_right);
+    if (fabs(shift_of(&s)) < least)
+        return false;
+    bool clear = fabs(shift_of(&s)) > CLEAR_STEP * s.sd;
+    double worth = clear ? 1 : worth_of(&s);
+    double shorter = (double)(n_left < n_right ? n_left : n_right);
+    if (shorter < MIN_SIDE * worth || shift_p(&s, worth) > COUNT_P)
+        return false;
+    size_t twice = pairs_against(&s);
+    return (double)twice <= 2 * (1 - SUPERIORITY) * (double)(n_left * n_right) &&
+           is_no_chance(&s, n_past, worth, clear, least);
+}
 
-/* Sums of |x[i] - x[k]| over the pairs of [a, b), for all a and b of the window. */
+/* ---- proposing splits ---- */
+
+/* Sums of distances over the pairs of [a, b), for all a and b of the window. */
 struct distances {
-    double within[CHANGEPOINT_WINDOW][CHANGEPOINT_WINDOW + 1];
+    float within[WINDOW][WINDOW + 1];
+    float one_by[WINDOW + 1];
 };
 
-static void measure_distances(struct distances *d, const double *x, size_t n)
+/* Of the noise of a series that has a few steps, by the differences of neighbours. */
+static double noise_of(const double *x, size_t n)
 {
-    for (size_t a = 0; a < n; a++)
+    double distance[WINDOW];
+    for (size_t i = 1; i < n; i++)
+        distance[i - 1] = fabs(x[i] - x[i - 1]);
+    stats_sort(distance, n - 1);
+    return NORMAL_MAD / sqrt(2) * stats_quantile(distance, n - 1, 0.5);
+}
+
+static void measure_distances(struct distances *d, const double *x, size_t n, double limit)
+{
+    for (size_t a = 0; a < n; a++) {
         d->within[a][a] = 0;
+        d->one_by[a + 1] = 1 / (float)(a + 1);
+    }
     for (size_t b = 0; b < n; b++) {
         double to_b = 0;
         for (size_t a = b + 1; a-- > 0;) {
-            to_b += fabs(x[b] - x[a]);
-            d->within[a][b + 1] = (a == b ? 0 : d->within[a][b]) + to_b;
+            to_b += fmin(limit, fabs(x[b] - x[a]));
+            d->within[a][b + 1] = (float)((a == b ? 0 : d->within[a][b]) + to_b);
         }
     }
-}
-
-/*
- * The split of [lo, hi) with the largest energy distance between [lo, split) and [split, end),
- * scaled by the sizes, over all splits and ends. 0: too short for one.
- */
-static size_t best_split(const struct distances *d, size_t lo, size_t hi, size_t *end)
-{
-    size_t best = 0;
-    double best_q = 0;
-    for (size_t s = lo + CHANGEPOINT_MIN_SEGMENT; s + CHANGEPOINT_MIN_SEGMENT <= hi; s++) {
-        double n = (double)(s - lo), left = d->within[lo][s];
-        double left_mean = 2 * left / (n * (n - 1));
-        for (size_t e = s + CHANGEPOINT_MIN_SEGMENT; e <= hi; e++) {
-            double m = (double)(e - s), right = d->within[s][e];
-            double across = d->within[lo][e] - left - right;
-            double q = (2 * across - n * m * left_mean - n * 2 * right / (m - 1)) / (n + m);
-            if (q > best_q) {
-                best_q = q;
-                best = s;
-                *end = e;
-            }
-        }
-    }
-    return best;
 }
 
 struct splits {
     size_t n;
     size_t at[CHANGEPOINT_MAX]; /* ascending */
-    struct judgement judged[CHANGEPOINT_MAX];
+    double doubt[CHANGEPOINT_MAX];
 };
 
-/* The best split, if it is improbable enough to be tried; 0: it is not. */
-static size_t likely_split(const struct distances *d, const double *x, size_t lo, size_t hi)
+/*
+ * Cuts the values into segments whose sum of distances within, each over its length, is least; a
+ * segment costs `price` besides. By dynamic programming over the end of the last segment.
+ */
+static void propose(const struct distances *d, size_t n, float price, struct splits *out)
 {
-    size_t end = hi;
-    size_t split = best_split(d, lo, hi, &end);
-    if (split == 0)
-        return 0;
-    struct side l = side_of(x + lo, split - lo), r = side_of(x + split, end - split);
-    return mean_p(&l, &r, 1) > SPLIT_P ? 0 : split;
-}
-
-static void find_splits(const struct distances *d, const double *x, size_t lo, size_t hi,
-                        struct splits *out)
-{
-    size_t split = likely_split(d, x, lo, hi);
-    if (split == 0)
-        return;
-    find_splits(d, x, lo, split, out);
-    if (out->n < CHANGEPOINT_MAX)
-        out->at[out->n++] = split;
-    find_splits(d, x, split, hi, out);
-}
-
-static void judge_split(const double *x, size_t n, struct splits *s, size_t i)
-{
-    size_t from = i > 0 ? s->at[i - 1] : 0, to = i + 1 < s->n ? s->at[i + 1] : n;
-    s->judged[i] = judge(x + from, s->at[i] - from, x + s->at[i], to - s->at[i]);
-}
-
-/* Less surely a change; between constant values, where each is sure, the lower step. */
-static bool is_weaker(const struct judgement *a, const struct judgement *b)
-{
-    double pa = fmax(a->p, NEVER_P), pb = fmax(b->p, NEVER_P);
-    return pa != pb ? pa > pb : fabs(a->after - a->before) < fabs(b->after - b->before);
-}
-
-/* Of the splits that do not stay; s->n: all do. */
-static size_t weakest(const struct splits *s)
-{
-    size_t worst = s->n;
-    for (size_t i = 0; i < s->n; i++) {
-        if (!s->judged[i].stays && (worst == s->n || is_weaker(&s->judged[i], &s->judged[worst])))
-            worst = i;
+    float cost[WINDOW + 1];
+    size_t from[WINDOW + 1];
+    cost[0] = 0;
+    from[0] = 0;
+    for (size_t end = 1; end <= n; end++) {
+        cost[end] = INFINITY;
+        from[end] = 0;
+        for (size_t start = 0; start + MIN_SIDE <= end; start++) {
+            float c = cost[start] + price + d->within[start][end] * d->one_by[end - start];
+            if (c < cost[end]) {
+                cost[end] = c;
+                from[end] = start;
+            }
+        }
     }
-    return worst;
+    for (size_t at = from[n]; at > 0; at = from[at])
+        out->n++;
+    size_t i = out->n;
+    for (size_t at = from[n]; at > 0; at = from[at])
+        out->at[--i] = at;
 }
 
-/* Drops the weakest split, which makes its neighbours' segments longer, until all stay. */
-static void keep_strong(const double *x, size_t n, struct splits *s)
+static size_t from_of(const struct splits *s, size_t i)
+{
+    return i > 0 ? s->at[i - 1] : 0;
+}
+
+static size_t to_of(const struct splits *s, size_t i, size_t n)
+{
+    return i + 1 < s->n ? s->at[i + 1] : n;
+}
+
+/* How surely the split is none, between its neighbours: more than PROPOSE_P is not enough. */
+static double doubt(const double *x, size_t n, const struct splits *s, size_t i)
+{
+    size_t from = from_of(s, i), at = s->at[i];
+    struct split split = split_of(x + from, at - from, to_of(s, i, n) - at);
+    double pairs = (double)split.n_left * (double)(split.n - split.n_left);
+    if ((double)pairs_against(&split) > 2 * (1 - KEEP_SUPERIORITY) * pairs)
+        return 2 - fabs(shift_of(&split)); /* the lowest step first */
+    return shift_p(&split, 1);
+}
+
+/* Drops the most doubtful split, which makes its neighbours' sides longer, until all stay. */
+static void drop_doubtful(const double *x, size_t n, struct splits *s)
 {
     for (size_t i = 0; i < s->n; i++)
-        judge_split(x, n, s, i);
-    for (size_t i = weakest(s); i < s->n; i = weakest(s)) {
+        s->doubt[i] = doubt(x, n, s, i);
+    while (s->n > 0) {
+        size_t worst = 0;
+        for (size_t i = 1; i < s->n; i++)
+            worst = s->doubt[i] > s->doubt[worst] ? i : worst;
+        if (s->doubt[worst] <= PROPOSE_P)
+            return;
         s->n--;
-        memmove(s->at + i, s->at + i + 1, (s->n - i) * sizeof(s->at[0]));
-        memmove(s->judged + i, s->judged + i + 1, (s->n - i) * sizeof(s->judged[0]));
-        if (i > 0)
-            judge_split(x, n, s, i - 1);
-        if (i < s->n)
-            judge_split(x, n, s, i);
+        memmove(s->at + worst, s->at + worst + 1, (s->n - worst) * sizeof(s->at[0]));
+        memmove(s->doubt + worst, s->doubt + worst + 1, (s->n - worst) * sizeof(s->doubt[0]));
+        if (worst > 0)
+            s->doubt[worst - 1] = doubt(x, n, s, worst - 1);
+        if (worst < s->n)
+            s->doubt[worst] = doubt(x, n, s, worst);
     }
 }
 
-/* ---- drift ---- */
-
-/* One side of a CUSUM: it sums what exceeds the slack and starts again at zero. */
-struct cusum {
-    double sum;
-    size_t from; /* index of the value that the present sum began with */
-};
-
-static void cusum_add(struct cusum *c, double z, size_t index)
+/* Does the split count with some number of values behind it? */
+static bool counted(const double *x, size_t n_left, size_t n_right, size_t n_past, double least)
 {
-    c->sum += z - CUSUM_SLACK;
-    if (c->sum <= 0)
-        *c = (struct cusum){0, index + 1};
-}
-
-/*
- * CUSUM of the tail against level and spread of the segment's first values: the index where the sum
- * that is over the limit at the end began to grow; t->n when none is.
- */
-static size_t tripped(const struct changepoint_tail *t)
-{
-    struct side start = side_of(t->reference, t->n_reference);
-    struct cusum up = {0}, down = {0};
-    double sd = sqrt(start.squares / (double)(t->n_reference - 1));
-    if (sd < SMALLEST_SD)
-        sd = SMALLEST_SD;
-    for (size_t i = 0; i < t->n; i++) {
-        cusum_add(&up, (t->value[i] - start.mean) / sd, i);
-        cusum_add(&down, (start.mean - t->value[i]) / sd, i);
+    if (n_right > CHANGEPOINT_FRESH)
+        n_right = CHANGEPOINT_FRESH;
+    for (size_t m = MIN_SIDE; m < n_right; m += m < 10 ? 1 : m / 4) {
+        if (counts(x, n_left, m, n_past, least))
+            return true;
     }
-    if (up.sum > CUSUM_LIMIT)
-        return up.from;
-    return down.sum > CUSUM_LIMIT ? down.from : t->n;
+    return counts(x, n_left, n_right, n_past, least);
 }
 
-/*
- * When the tripwire gives, the newest values of a long segment are held against its first ones. A
- * drift that is found has settled: it began half a window ago or earlier.
- */
-static bool find_drift(const struct changepoint_tail *t, struct changepoint *out)
+static bool is_up(const struct changepoint *c)
 {
-    if (t->first + (int64_t)t->n - t->segment < CHANGEPOINT_WINDOW)
-        return false;
-    size_t from = tripped(t), newest = t->n - CHANGEPOINT_SETTLED;
-    if (from == t->n)
-        return false;
-    struct judgement j =
-        judge(t->reference, t->n_reference, t->value + newest, CHANGEPOINT_SETTLED);
-    if (from > newest)
-        from = newest;
-    *out = (struct changepoint){t->first + (int64_t)from, j.before, j.after, j.p, true, true};
-    return j.counts;
+    return c->after > c->before;
 }
 
-/* ---- the tail ---- */
-
-void changepoint_start(struct changepoint_tail *t, int64_t position)
+/* Does the level, with `c`, return to where it was before `earlier`? */
+static bool is_back(const struct changepoint *earlier, const struct changepoint *c, double least)
 {
-    *t = (struct changepoint_tail){.first = position, .segment = position, .cut = position};
+    double left = c->after - earlier->before;
+    return is_up(earlier) ? left <= least : left >= -least;
 }
 
-void changepoint_resume(struct changepoint_tail *t, int64_t segment, const double *reference,
-                        size_t n_reference, int64_t cut_position, int64_t first)
+/* Ends the changes that `c` takes back, and says in c whether there are any. */
+static void take_back(struct changepoint *out, size_t n, struct changepoint *c, double least)
 {
-    changepoint_start(t, segment);
-    t->cut = cut_position;
-    for (size_t i = 0; i < n_reference && i < CHANGEPOINT_SETTLED; i++)
-        t->reference[t->n_reference++] = reference[i];
-    t->first = first;
-}
-
-void changepoint_push(struct changepoint_tail *t, double value)
-{
-    if (t->n_reference < CHANGEPOINT_SETTLED)
-        t->reference[t->n_reference++] = value;
-    if (t->n == CHANGEPOINT_TAIL) {
-        memmove(t->value, t->value + 1, (t->n - 1) * sizeof(t->value[0]));
-        t->n--;
-        t->first++;
+    for (size_t i = 0; i < n; i++) {
+        if (out[i].is_return || out[i].end <= c->at || is_up(&out[i]) == is_up(c) ||
+            !is_back(&out[i], c, least))
+            continue;
+        out[i].end = c->at;
+        c->is_return = true;
     }
-    t->value[t->n++] = value;
 }
 
-/* Forgets the values before value[at]; the segment begins there too, if the change counts. */
-static void cut(struct changepoint_tail *t, size_t at, bool counts)
+static bool takes_back(const struct changepoint *out, size_t n, struct changepoint c, double least)
 {
-    int64_t position = t->first + (int64_t)at;
-    t->n -= at;
-    memmove(t->value, t->value + at, t->n * sizeof(t->value[0]));
-    t->first = t->cut = position;
-    if (!counts)
-        return;
-    t->segment = position;
-    t->n_reference = t->n < CHANGEPOINT_SETTLED ? t->n : CHANGEPOINT_SETTLED;
-    memcpy(t->reference, t->value, t->n_reference * sizeof(t->value[0]));
+    struct changepoint copy[CHANGEPOINT_MAX];
+    memcpy(copy, out, n * sizeof(*out));
+    take_back(copy, n, &c, least);
+    return c.is_return;
 }
 
-static struct splits look(const struct changepoint_tail *t)
+size_t changepoint_find(const double *x, size_t n, double least,
+                        struct changepoint out[CHANGEPOINT_MAX])
 {
-    struct distances distances;
-    struct splits splits = {0};
-    size_t n = t->n < CHANGEPOINT_WINDOW ? t->n : CHANGEPOINT_WINDOW;
-    size_t before = t->n - n;
-    measure_distances(&distances, t->value + before, n);
-    find_splits(&distances, t->value + before, 0, n, &splits);
-    for (size_t i = 0; i < splits.n; i++)
-        splits.at[i] += before;
-    keep_strong(t->value, t->n, &splits);
-    return splits;
-}
-
-size_t changepoint_append(struct changepoint_tail *t, double value, struct changepoint *out)
-{
-    size_t n_out = 0, cut_at = 0, segment_at = 0;
-    changepoint_push(t, value);
-    struct splits splits = look(t);
-    for (size_t i = 0; i < splits.n; i++) {
-        const struct judgement *j = &splits.judged[i];
-        bool settled = t->n - splits.at[i] >= CHANGEPOINT_SETTLED;
-        int64_t position = t->first + (int64_t)splits.at[i];
-        if (j->counts)
-            out[n_out++] =
-                (struct changepoint){position, j->before, j->after, j->p, settled, false};
-        if (settled)
-            cut_at = splits.at[i];
-        if (settled && j->counts)
-            segment_at = splits.at[i];
+    struct distances d;
+    struct splits s = {0};
+    size_t n_out = 0;
+    if (n < 2 * MIN_SIDE)
+        return 0;
+    double noise = fmax(SMALLEST_SD, noise_of(x, n));
+    measure_distances(&d, x, n, least + LIMIT_DEVIATIONS * noise);
+    propose(&d, n, (float)(PRICE * noise), &s);
+    drop_doubtful(x, n, &s);
+    for (size_t i = 0; i < s.n; i++) {
+        size_t from = from_of(&s, i), at = s.at[i], to = to_of(&s, i, n);
+        struct changepoint c = {at, n, median(x + from, at - from), median(x + at, to - at), false};
+        if ((n == WINDOW && at < CHANGEPOINT_EDGE) || fabs(c.after - c.before) < KEEP_SHARE * least)
+            continue;
+        /* What it takes back lasted a while, and the values before that were like the new ones. */
+        size_t n_past = takes_back(out, n_out, c, least) ? at - from : at;
+        if (!counted(x + from, at - from, to - at, n_past, least))
+            continue;
+        take_back(out, n_out, &c, least);
+        out[n_out++] = c;
     }
-    if (n_out == 0 && find_drift(t, out)) {
-        cut(t, t->n - CHANGEPOINT_SETTLED, true);
-        return 1;
-    }
-    if (segment_at > 0)
-        cut(t, segment_at, true);
-    if (cut_at > segment_at)
-        cut(t, cut_at - segment_at, false);
     return n_out;
-}
-
-/* The shift that judge() finds between the segment's first and newest values would not count. */
-static bool is_near(const double *start, const double *newest)
-{
-    struct side l = side_of(start, CHANGEPOINT_SETTLED), r = side_of(newest, CHANGEPOINT_SETTLED);
-    if (!(fabs(r.mean - l.mean) >= CHANGEPOINT_MIN_SHIFT))
-        return true;
-    double shift = median(newest, CHANGEPOINT_SETTLED) - median(start, CHANGEPOINT_SETTLED);
-    return !(fabs(shift) >= CHANGEPOINT_MIN_SHIFT);
-}
-
-bool changepoint_is_quiet(const double *newest, size_t n, const double *start)
-{
-    struct distances distances;
-    if (start && !is_near(start, newest + n - CHANGEPOINT_SETTLED))
-        return false;
-    measure_distances(&distances, newest, n);
-    return likely_split(&distances, newest, 0, n) == 0;
 }

@@ -1,85 +1,47 @@
 /*
- * changepoint.h: where the level of a series changed. Pure: numbers in, change points out.
+ * changepoint.h: where the level of a series changed. Pure and without memory: the newest values
+ * in, the change points among them out, the same for the same values however they came.
  *
- * Method: E-divisive (Matteson and James, "A nonparametric approach for multiple change point
- * analysis of multivariate data", JASA 2014) over the newest CHANGEPOINT_WINDOW values, with
- * Student's t in place of permutations, as Hunter does (Fleming et al., ICPE 2023), so that equal
- * input gives equal output. A split that survives must also be large enough, nearly separate the
- * two sides, and be improbable by ranks alone: a t-test at the best of many splits is not a t-test,
- * and a series with a second, slower mode fools it. CUSUM (Page, 1954) watches the segment as a
- * whole for what a window is too short for, a slow drift.
+ * Method: a kernel change point analysis (Arlot, Celisse and Harchaoui, "A kernel multiple
+ * change-point algorithm via model selection", JMLR 2019) with the energy distance proposes splits.
+ * Its distances are cut off, so that an outlier weighs as much as a large deviation and no more. A
+ * proposed split stays when a t-test on values that are cut off in the same way makes it
+ * improbable. It counts when, besides, that is so with autocorrelation allowed for, nearly all of
+ * one side lies above nearly all of the other, and that is improbable by ranks or by how rarely one
+ * side has values like those of the other: a series with a second, slower mode passes a t-test.
+ * Ranks of a few values are never improbable, so a step that is many times the noise counts without
+ * them: three values on either side are enough.
  *
- * Values are natural logarithms of times, one a run, oldest first: a shift of 0.01 is 1 %. Where
- * numbers must not be compared (other contract, other epoch) the caller starts a new stretch with
- * changepoint_start(). A change point is young, and may move or vanish, until CHANGEPOINT_SETTLED
- * values lie behind it; then it is settled, and what lies before it is forgotten.
+ * A split counts as soon as it would have done so with fewer values behind it, and until the later
+ * ones contradict it, so that a change near a limit does not come and go with each run.
  *
- * test_changepoint_rates.c measures how often noise alone raises a change point.
+ * Values are natural logarithms of times, one a run, oldest first: a shift of 0.01 is 1 %.
  */
 #ifndef SERVER_WATCH_CHANGEPOINT_H
 #define SERVER_WATCH_CHANGEPOINT_H
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
-#define CHANGEPOINT_WINDOW 50                        /* values that a split is searched in */
-#define CHANGEPOINT_SETTLED (CHANGEPOINT_WINDOW / 2) /* values behind it that settle one */
-#define CHANGEPOINT_TAIL (3 * CHANGEPOINT_WINDOW)    /* newest values of a segment that count */
-#define CHANGEPOINT_MIN_SEGMENT 3
-#define CHANGEPOINT_MIN_SHIFT 0.01
-#define CHANGEPOINT_MAX (CHANGEPOINT_WINDOW / CHANGEPOINT_MIN_SEGMENT)
+#define CHANGEPOINT_WINDOW 150 /* most values */
+#define CHANGEPOINT_MIN_SIDE 3
+#define CHANGEPOINT_FRESH 50 /* a change is found within so many values, or not at all */
+#define CHANGEPOINT_EDGE 30  /* of a full window: changes so near to its start are not judged */
+#define CHANGEPOINT_MAX (CHANGEPOINT_WINDOW / CHANGEPOINT_MIN_SIDE)
 
 struct changepoint {
-    int64_t position; /* of the first value of the new level, counted from the stretch's start */
-    double before, after; /* medians of the segments on both sides */
-    double p;             /* of Student's t, two-sided, autocorrelation allowed for */
-    bool settled;
-    bool drift; /* a slow one: position is where it began; the next segment begins with the newest
-                   CHANGEPOINT_SETTLED values */
+    size_t at;            /* index of the first value of the new level */
+    size_t end;           /* of the value where that level was taken back; n: it was not */
+    double before, after; /* levels: medians up to the neighbouring change points */
+    bool is_return;       /* to the level before an earlier one */
 };
 
 /*
- * The end of a series that is watched. A segment lies between changes that were told. A change that
- * is too small to be told cuts the values that are compared, but not the segment, so that many
- * small steps add up to one that is told.
+ * The change points of x[0..n), n <= CHANGEPOINT_WINDOW, oldest first, of at least `least`; returns
+ * how many were written to out. Takes O(n^2) time, 60 us for a full window on a 2020s x86 core, and
+ * 100 KiB of stack.
  */
-struct changepoint_tail {
-    int64_t segment; /* position where the segment starts */
-    int64_t cut;     /* position where its last level starts; at or behind `segment` */
-    int64_t first;   /* position of value[0]; at or behind `cut` */
-    size_t n, n_reference;
-    double reference[CHANGEPOINT_SETTLED]; /* the first values of the segment */
-    double value[CHANGEPOINT_TAIL];        /* the newest ones */
-};
-
-/* A new stretch; `position` is that of its first value. */
-void changepoint_start(struct changepoint_tail *t, int64_t position);
-
-/*
- * As if all values of a segment had been appended up to `first`, the position of the next one that
- * is pushed: `reference` holds the segment's first CHANGEPOINT_SETTLED values, or as many as there
- * are before `first`, which is `cut` or the position of the newest value but CHANGEPOINT_TAIL - 1,
- * whichever is later.
- */
-void changepoint_resume(struct changepoint_tail *t, int64_t segment, const double *reference,
-                        size_t n_reference, int64_t cut, int64_t first);
-
-/* Takes a value without a look: for what was looked at before. */
-void changepoint_push(struct changepoint_tail *t, double value);
-
-/*
- * Takes the next value and looks. Writes the change points that are young, or settle just now,
- * oldest first, to out[CHANGEPOINT_MAX] and returns their number. Costs
- * O(CHANGEPOINT_WINDOW^2) and no memory: 3 to 10 us on a 2020s x86 core.
- */
-size_t changepoint_append(struct changepoint_tail *t, double value, struct changepoint *out);
-
-/*
- * Of less than a tail: true when changepoint_append() of the last of these values finds nothing and
- * cuts nothing. `newest` are the newest CHANGEPOINT_WINDOW ones, or all of a segment that has
- * fewer; `start`, the first CHANGEPOINT_SETTLED of the segment, is NULL in that case only.
- */
-bool changepoint_is_quiet(const double *newest, size_t n, const double *start);
+size_t changepoint_find(const double *x, size_t n, double least,
+                        struct changepoint out[CHANGEPOINT_MAX]);
 
 #endif

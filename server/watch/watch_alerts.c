@@ -1,406 +1,232 @@
-/* watch_alerts.c: see watch_private.h. */
+/*
+ * watch_alerts.c: the alerts on record against the episodes that the results show; see
+ * watch_private.h. What is older than the results that are read is judged by the newest ones alone.
+ */
 #include "watch_private.h"
 
-#include <float.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
+#define MOVE_MAX 12     /* results that an episode moves at most between looks */
+#define SAME_LEVEL 0.01 /* a level this near to the old one has returned */
+#define N_BACK 3        /* results that say so where the old level is not read any more */
 
-#include "report/report_units.h"
-#include "decide/stats.h"
+#define NONE SIZE_MAX
 
-#define SAME_LEVEL 0.01              /* a level this near to the old one has returned */
-#define ACCEPTED_LEVEL 0.02          /* a best this near to a level accepts it */
-#define ERROR_MIN_KNOWN 3            /* points that make an error usual */
-#define ERROR_DEVIATIONS 6.0         /* standard deviations that a jump is more than */
-#define ERROR_MAD 1.4826             /* a normal one over the median distance from the median */
-#define MOVE_MAX CHANGEPOINT_SETTLED /* points that a change point moves at most between looks */
-/*
- * Looks that may miss a change point before it is taken back: the first runs of a third level blur
- * the second, until they are enough to be seen as one.
- */
-#define MISSED_MAX 10
-#define MAX_YOUNG 64
+/* ---- which alert an episode is ---- */
 
-/* ---- alerts ---- */
-
-static enum gate_status step(const struct look *l, struct alert_row *alert, enum alert_state to,
-                             int64_t closed_by, const char *reason)
+/* May the episodes of this look be those of the alert? */
+static bool is_in_scope(const struct look *l, const struct alert_row *alert)
 {
-    enum gate_status status =
-        store_server_step(l->store, alert, to, closed_by, reason, l->now_ms, l->err);
-    alert->state = to;
-    return status;
+    return alert->kind != ALERT_ERROR && (alert->own_epoch || !l->episodes.of_epoch);
 }
 
-static bool is_open(const struct alert_row *alert)
+static bool is_read(const struct look *l, const struct alert_row *alert)
 {
-    return alert->state == ALERT_NEW || alert->state == ALERT_ACKNOWLEDGED;
+    struct watch_key key = {alert->time_ms, alert->run_id};
+    return watch_compare(key, l->episodes.start) >= 0;
 }
 
-static bool is_up(const struct watch_change *c)
-{
-    return c->after_level > c->before_level;
-}
-
-static struct new_alert alert_of(const struct look *l, const struct watch_change *c)
-{
-    return (struct new_alert){
-        .track_id = l->item->track_id,
-        .series_id = c->series_id,
-        .change_id = c->id,
-        .kind = is_up(c) ? ALERT_REGRESSION : ALERT_IMPROVEMENT,
-        .time_ms = c->key.time_ms,
-        .run_id = c->key.run_id,
-        .before_run_id = c->before_run_id,
-        .before = c->before_ns,
-        .after = c->after_ns,
-        .change = c->after_level / c->before_level - 1,
-    };
-}
-
-/* Does `later` take the level back to where it was before `earlier`? */
-static bool returns(const struct watch_change *earlier, const struct watch_change *later)
-{
-    if (earlier->id == later->id || earlier->series_id != later->series_id ||
-        earlier->by_control != later->by_control || is_up(earlier) == is_up(later))
-        return false;
-    double left = later->after_level / earlier->before_level - 1;
-    return is_up(earlier) ? left <= SAME_LEVEL : left >= -SAME_LEVEL;
-}
-
-/* Closes the open alerts whose level has returned; *fixed: a regression was among them. */
-static enum gate_status close_returned(struct look *l, const struct watch_change *c, bool *fixed)
-{
-    enum gate_status status = GATE_OK;
-    *fixed = false;
-    for (size_t i = 0; i < l->n_alerts && status == GATE_OK; i++) {
-        struct alert_row *alert = &l->alerts[i];
-        struct watch_change opened = {.id = 0};
-        if (!is_open(alert) || alert->change_id == 0)
-            continue;
-        status = store_find_change(l->store, alert->change_id, l->item->epoch, &opened, l->err);
-        if (status != GATE_OK || opened.id == 0 || !returns(&opened, c))
-            continue;
-        *fixed |= alert->kind == ALERT_REGRESSION;
-        status = step(l, alert, ALERT_FIXED, c->id, "the level returned");
-    }
-    return status;
-}
-
-static enum gate_status accept_alert(const struct look *l, struct alert_row *alert, double best_ns)
-{
-    char reason[120], best[UNITS_MAX];
-    snprintf(reason, sizeof(reason), "the best was raised to %s by an accept",
-             units_duration(best_ns, best));
-    return step(l, alert, ALERT_ACCEPTED, 0, reason);
-}
-
-/* What the run of the look was held against; 0: not known. */
-static double best_of_run(const struct look *l)
-{
-    for (size_t i = l->n; i-- > 0;) {
-        if (l->tail[i].key.run_id == l->item->run_id)
-            return l->tail[i].best_ns;
-    }
-    return 0;
-}
-
-/*
- * Accepts the alert of a level that somebody accepted as best behind a run, if the run of the look
- * is held against such a best: what was accepted in a merge request counts when that is merged.
- */
-static enum gate_status accept_if_raised(const struct look *l, struct alert_row *alert,
-                                         int64_t after_run_id)
-{
-    double best_ns = 0, least_ns = alert->after / (1 + ACCEPTED_LEVEL);
-    if (!is_open(alert) || alert->kind != ALERT_REGRESSION || best_of_run(l) < least_ns)
-        return GATE_OK;
-    enum gate_status status =
-        store_raised_best(l->store, l->item, after_run_id, least_ns, &best_ns, l->err);
-    return status == GATE_OK && best_ns > 0 ? accept_alert(l, alert, best_ns) : status;
-}
-
-/* An alert is raised some runs after its change point, and somebody may have accepted since. */
-static enum gate_status accept_raised(const struct look *l, const struct watch_change *c)
-{
-    struct alert_row alert = {.id = 0};
-    bool found;
-    enum gate_status status = store_alert_of_change(l->store, c->id, &alert, &found, l->err);
-    if (status != GATE_OK || !found)
-        return status;
-    return accept_if_raised(l, &alert, c->before_run_id);
-}
-
-/* A change point that is new: an alert, unless it is the end of a regression. */
-static enum gate_status raise_change(struct look *l, const struct watch_change *c)
-{
-    bool fixed;
-    struct new_alert alert = alert_of(l, c);
-    enum gate_status status = close_returned(l, c, &fixed);
-    if (status != GATE_OK || fixed)
-        return status;
-    status = store_raise_alert(l->store, &alert, l->now_ms, l->err);
-    return status == GATE_OK ? accept_raised(l, c) : status;
-}
-
-/* A change point that does not stand any more. */
-static enum gate_status retract_change(struct look *l, const struct watch_change *c)
-{
-    struct alert_row rows[LOOK_MAX_ALERTS];
-    size_t n;
-    bool found;
-    enum gate_status status = store_alert_of_change(l->store, c->id, &rows[0], &found, l->err);
-    if (status == GATE_OK && found && is_open(&rows[0]))
-        status = step(l, &rows[0], ALERT_FIXED, 0, "later runs do not bear it out");
-    if (status == GATE_OK)
-        status = store_alerts_closed_by(l->store, c->id, rows, LOOK_MAX_ALERTS, &n, l->err);
-    for (size_t i = 0; status == GATE_OK && i < n; i++) {
-        if (rows[i].state == ALERT_FIXED && rows[i].by_server)
-            status = step(l, &rows[i], ALERT_NEW, 0, "the level did not return after all");
-    }
-    return status;
-}
-
-/* One that stands again, or has moved. */
-static enum gate_status follow_change(struct look *l, const struct watch_change *c, bool stood)
-{
-    struct alert_row row = {.id = 0};
-    struct new_alert alert = alert_of(l, c);
-    bool found;
-    enum gate_status status = store_alert_of_change(l->store, c->id, &row, &found, l->err);
-    if (status == GATE_OK && !found && !stood)
-        return raise_change(l, c);
-    if (status == GATE_OK && found)
-        status = store_move_alert(l->store, row.id, &alert, l->err);
-    if (status == GATE_OK && found && !stood && row.state == ALERT_FIXED && row.by_server)
-        status = step(l, &row, ALERT_NEW, 0, "later runs bear it out again");
-    return status;
-}
-
-/* ---- change points ---- */
-
-/* How many points of the tail lie before a place. */
 static size_t place_of(const struct look *l, struct watch_key key)
 {
-    size_t n = l->n;
-    while (n > 0 && watch_compare(l->tail[n - 1].key, key) >= 0)
+    size_t n = l->results.n;
+    while (n > 0 && watch_compare(l->results.run[n - 1].key, key) >= 0)
         n--;
     return n;
 }
 
-/* The one of the change points on record that found[i] is, as far as it may have moved. */
-static size_t match(const struct look *l, size_t i, const struct watch_change *young, size_t n,
-                    const bool *taken)
+static size_t distance(const struct look *l, const struct alert_row *alert,
+                       const struct episode *episode)
 {
-    size_t best = n, best_distance = MOVE_MAX + 1;
-    for (size_t k = 0; k < n; k++) {
-        size_t at = place_of(l, young[k].key);
-        size_t distance = at > l->at[i] ? at - l->at[i] : l->at[i] - at;
-        if (!taken[k] && is_up(&young[k]) == is_up(&l->found[i]) && distance < best_distance) {
-            best = k;
-            best_distance = distance;
+    size_t a = place_of(l, (struct watch_key){alert->time_ms, alert->run_id});
+    size_t b = place_of(l, episode->first);
+    return a > b ? a - b : b - a;
+}
+
+/* The nearest alert that is not taken; NONE: there is none within `most` results. */
+static size_t nearest(const struct look *l, const struct episode *episode, size_t most,
+                      const bool *taken)
+{
+    size_t best = NONE;
+    for (size_t i = 0; i < l->n_alerts; i++) {
+        const struct alert_row *alert = &l->alerts[i];
+        if (taken[i] || alert->kind != episode->kind || !is_in_scope(l, alert) ||
+            !is_read(l, alert))
+            continue;
+        size_t d = distance(l, alert, episode);
+        if (d <= most && (best == NONE || d < most)) {
+            best = i;
+            most = d;
         }
     }
     return best;
 }
 
-/* A young change point that this look did not find. */
-static enum gate_status leave_change(struct look *l, struct watch_change *c)
+/* alert_of[i]: of episode i, NONE: it has none yet. Those that did not move come first. */
+static void match(const struct look *l, size_t *alert_of, bool *taken)
 {
-    bool stood = c->stands;
-    /* What lies before the tail is over: it stays as it was when it was seen last. */
-    if (watch_compare(c->key, l->tail[0].key) < 0)
-        c->settled = true;
-    else if (!stood)
-        return GATE_OK;
-    else if (++c->n_missed > MISSED_MAX)
-        c->stands = false;
-    enum gate_status status = store_put_change(l->store, c, l->err);
-    if (status == GATE_OK && stood && !c->stands)
-        status = retract_change(l, c);
-    return status;
-}
-
-enum gate_status watch_apply_changes(struct look *l)
-{
-    struct watch_change young[MAX_YOUNG];
-    bool taken[MAX_YOUNG] = {false};
-    size_t n, known[LOOK_MAX_FOUND];
-    enum gate_status status = store_young_changes(l->store, l->item, young, MAX_YOUNG, &n, l->err);
-    if (status != GATE_OK)
-        return status;
-    for (size_t i = 0; i < l->n_found; i++) {
-        known[i] = match(l, i, young, n, taken);
-        if (known[i] < n)
-            taken[known[i]] = true;
+    for (size_t i = 0; i < l->episodes.n; i++)
+        alert_of[i] = NONE;
+    for (size_t most = 0; most <= MOVE_MAX; most += MOVE_MAX) {
+        for (size_t i = 0; i < l->episodes.n; i++) {
+            if (alert_of[i] == NONE)
+                alert_of[i] = nearest(l, &l->episodes.found[i], most, taken);
+            if (alert_of[i] != NONE)
+                taken[alert_of[i]] = true;
+        }
     }
-    for (size_t k = 0; k < n && status == GATE_OK; k++) {
-        if (!taken[k])
-            status = leave_change(l, &young[k]);
-    }
-    for (size_t i = 0; i < l->n_found && status == GATE_OK; i++) {
-        struct watch_change *c = &l->found[i];
-        bool is_known = known[i] < n;
-        c->id = is_known ? young[known[i]].id : 0;
-        status = store_put_change(l->store, c, l->err);
-        if (status == GATE_OK)
-            status = is_known ? follow_change(l, c, young[known[i]].stands) : raise_change(l, c);
-    }
-    return status;
 }
 
-/* ---- errors ---- */
+/* ---- what becomes of it ---- */
 
-/* What of an error is told, and how many times the usual one is a jump. */
-struct error_rule {
-    bool by_vendor;
-    double jump;
-    double least; /* what is below counts as this */
-};
-
-/*
- * The vendor's kernel had the same inputs, so their luck is not in the ratio to its error, and less
- * of a jump tells. Nobody minds a ratio below one.
- */
-static const struct error_rule by_vendor = {true, 2.0, 0.5};
-/* Below the least are the roundings of all dtypes. */
-static const struct error_rule by_reference = {false, 10.0, 1e-8};
-
-/* Below 0: not known. */
-static double error_of(const struct error_rule *rule, const struct watch_point *point)
+static struct new_alert alert_of_episode(const struct look *l, const struct episode *e)
 {
-    return rule->by_vendor ? point->vendor_ratio : point->rel_err;
-}
-
-/* Of n values, which it overwrites: the median of their logarithms, and the standard deviation of
- * these as the median of their distances from that tells it. */
-static double median_of_logs(double *logs, size_t n, double *deviation)
-{
-    for (size_t i = 0; i < n; i++)
-        logs[i] = log(logs[i]);
-    stats_sort(logs, n);
-    double median = stats_quantile(logs, n, 0.5);
-    for (size_t i = 0; i < n; i++)
-        logs[i] = fabs(logs[i] - median);
-    stats_sort(logs, n);
-    *deviation = ERROR_MAD * stats_quantile(logs, n, 0.5);
-    return median;
-}
-
-/*
- * Did the error of the newest point jump, over those of a window before it? *usual: their median.
- * Where the error is the luck of a few elements it scatters, and more is asked of a jump.
- */
-static bool has_jumped(const struct look *l, const struct error_rule *rule, double *usual)
-{
-    double known[CHANGEPOINT_WINDOW], deviation;
-    double now = error_of(rule, &l->tail[l->n - 1]);
-    size_t n = 0, n_jumped = 0;
-    for (size_t i = l->n > CHANGEPOINT_WINDOW ? l->n - CHANGEPOINT_WINDOW : 0; i + 1 < l->n; i++) {
-        double error = error_of(rule, &l->tail[i]);
-        if (error < 0)
-            continue;
-        known[n++] = fmax(error, rule->least);
-        n_jumped += now > rule->jump * known[n - 1];
-    }
-    /* Over the median is over one half of them: mostly it is not, and no logarithm is needed. */
-    if (n < ERROR_MIN_KNOWN || 2 * n_jumped < n)
-        return false;
-    *usual = exp(median_of_logs(known, n, &deviation));
-    return log(now / *usual) > fmax(log(rule->jump), ERROR_DEVIATIONS * deviation);
-}
-
-static struct alert_row *open_error(struct look *l)
-{
-    for (size_t i = 0; i < l->n_alerts; i++) {
-        if (l->alerts[i].kind == ALERT_ERROR && is_open(&l->alerts[i]))
-            return &l->alerts[i];
-    }
-    return NULL;
-}
-
-static const struct error_rule *rule_of(const struct alert_row *alert)
-{
-    return alert->by_vendor ? &by_vendor : &by_reference;
-}
-
-/* Is the newest error within what somebody accepted or ignored before? It does not come up again.
- * That says nothing of the error that is not told by this rule. */
-static bool is_dealt_with(const struct error_rule *rule, const struct alert_row *alert, double now)
-{
-    return alert->state != ALERT_FIXED && now <= rule->jump * alert->after;
-}
-
-static enum gate_status raise_error(const struct look *l, const struct error_rule *rule,
-                                    double usual)
-{
-    const struct watch_point *newest = &l->tail[l->n - 1];
-    struct alert_row row = {.id = 0};
-    double now = error_of(rule, newest);
-    bool found;
-    enum gate_status status = store_newest_error_alert(l->store, l->item->series_id,
-                                                       rule->by_vendor, &row, &found, l->err);
-    if (status != GATE_OK || (found && is_dealt_with(rule, &row, now)))
-        return status;
-    struct new_alert alert = {
+    return (struct new_alert){
         .track_id = l->item->track_id,
         .series_id = l->item->series_id,
-        .kind = ALERT_ERROR,
-        .time_ms = newest->key.time_ms,
-        .run_id = newest->key.run_id,
-        .before_run_id = l->tail[l->n - 2].key.run_id,
-        .before = usual,
-        .after = now,
-        .change = fmin(now / usual - 1, DBL_MAX),
-        .by_vendor = rule->by_vendor,
+        .kind = e->kind,
+        .confirmed = e->confirmed,
+        .time_ms = e->first.time_ms,
+        .run_id = e->first.run_id,
+        .before_run_id = e->before_run_id,
+        .end_run_id = e->end_run_id,
+        .before = e->before_ns,
+        .after = e->after_ns,
+        .change = e->change,
     };
-    return store_raise_alert(l->store, &alert, l->now_ms, l->err);
 }
 
-/* It returned, as far as the newest point tells. */
-static bool is_usual_again(const struct look *l, const struct alert_row *alert)
+static enum gate_status end(const struct look *l, struct alert_row *alert, int64_t end_run_id)
 {
-    const struct error_rule *rule = rule_of(alert);
-    double now = error_of(rule, &l->tail[l->n - 1]);
-    return now >= 0 && now <= rule->jump * alert->before;
+    return look_step(l, alert, ALERT_FIXED, end_run_id,
+                     alert->kind == ALERT_WRONG ? "the result is right again"
+                                                : "the level returned");
 }
 
-enum gate_status watch_apply_error(struct look *l)
+/* What people did stays done; what the server did follows the results. */
+static enum gate_status follow(const struct look *l, struct alert_row *alert,
+                               const struct episode *e)
 {
-    struct alert_row *open = open_error(l);
-    double usual;
-    if (l->tail[l->n - 1].key.run_id != l->item->run_id)
+    bool was_ended = alert->end_run_id != 0;
+    bool is_fixed = alert->state == ALERT_FIXED && alert->by_server;
+    if (e->end_run_id != 0 && (alert_is_open(alert) || (is_fixed && !was_ended)))
+        return end(l, alert, e->end_run_id);
+    if (e->end_run_id == 0 && is_fixed)
+        return look_step(l, alert, ALERT_NEW, 0,
+                         was_ended ? "the level did not return after all"
+                                   : "later runs bear it out again");
+    return GATE_OK;
+}
+
+static enum gate_status move(const struct look *l, struct alert_row *alert, const struct episode *e)
+{
+    struct new_alert to = alert_of_episode(l, e);
+    bool is_fixed = alert->state == ALERT_FIXED && alert->by_server;
+    if (!is_fixed)
+        to.end_run_id = 0;
+    if (alert->run_id == to.run_id && alert->before_run_id == to.before_run_id &&
+        alert->end_run_id == to.end_run_id && alert->confirmed == to.confirmed &&
+        alert->before == to.before && alert->after == to.after)
         return GATE_OK;
-    if (open && is_usual_again(l, open))
-        return step(l, open, ALERT_FIXED, 0, "the error returned to its usual size");
-    if (open)
-        return GATE_OK;
-    if (has_jumped(l, &by_vendor, &usual))
-        return raise_error(l, &by_vendor, usual);
-    return has_jumped(l, &by_reference, &usual) ? raise_error(l, &by_reference, usual) : GATE_OK;
+    alert->after = to.after;
+    alert->before_run_id = to.before_run_id;
+    return store_move_alert(l->store, alert->id, &to, l->err);
 }
 
-/* ---- accepts ---- */
-
-/* The watched run before that of the look, 0: none is known. */
-static int64_t run_before(const struct look *l)
+/* Does the episode but take back an alert whose old level is not read any more? */
+static bool is_late_return(const struct look *l, const struct episode *e)
 {
-    for (size_t i = l->n; i-- > 1;) {
-        if (l->tail[i].key.run_id == l->item->run_id)
-            return l->tail[i - 1].key.run_id;
+    for (size_t i = 0; i < l->n_alerts && e->kind == ALERT_IMPROVEMENT; i++) {
+        const struct alert_row *alert = &l->alerts[i];
+        bool is_above = e->before_ns > alert->before * (1 + SAME_LEVEL);
+        bool is_back = e->after_ns <= alert->before * (1 + SAME_LEVEL);
+        if (alert->kind == ALERT_REGRESSION && is_in_scope(l, alert) && !is_read(l, alert) &&
+            is_above && is_back)
+            return true;
     }
-    return 0;
+    return false;
 }
 
-/* An alert that somebody opened again is not accepted by what was accepted before. */
-enum gate_status watch_apply_accept(struct look *l)
+static enum gate_status raise(struct look *l, const struct episode *e)
 {
+    struct new_alert to = alert_of_episode(l, e);
+    struct alert_row row = {
+        .kind = e->kind,
+        .by_server = true,
+        .own_epoch = true,
+        .confirmed = e->confirmed,
+        .time_ms = to.time_ms,
+        .run_id = to.run_id,
+        .before_run_id = to.before_run_id,
+        .before = to.before,
+        .after = to.after,
+    };
+    bool was_raised = e->is_settled && !e->confirmed;
+    if (was_raised || watch_compare(e->first, l->episodes.start) < 0 || is_late_return(l, e))
+        return GATE_OK;
+    enum gate_status status = store_raise_alert(l->store, &to, l->now_ms, &row.id, l->err);
+    if (status == GATE_OK && e->end_run_id != 0)
+        status = end(l, &row, e->end_run_id);
+    if (l->n_alerts < LOOK_MAX_ALERTS)
+        l->alerts[l->n_alerts++] = row;
+    return status;
+}
+
+/* ---- alerts that no episode is ---- */
+
+static bool is_back(const struct alert_row *alert, const struct watch_point *p)
+{
+    if (alert->kind == ALERT_WRONG)
+        return p->p50_ns > 0;
+    if (alert->kind == ALERT_REGRESSION)
+        return p->p50_ns > 0 && p->p50_ns <= alert->before * (1 + SAME_LEVEL);
+    return p->p50_ns >= alert->before * (1 - SAME_LEVEL);
+}
+
+/* The run from which on the newest results are as they were before the alert; 0: they are not. */
+static int64_t back_since(const struct look *l, const struct alert_row *alert)
+{
+    size_t n = alert->kind == ALERT_WRONG ? 1 : N_BACK;
+    int64_t run_id = 0;
+    for (size_t i = l->results.n; i-- > 0 && n > 0;) {
+        const struct watch_point *p = &l->results.run[i];
+        if (!p->own_epoch)
+            continue;
+        if (!is_back(alert, p))
+            return 0;
+        run_id = p->key.run_id;
+        n--;
+    }
+    return n == 0 ? run_id : 0;
+}
+
+static enum gate_status leave(const struct look *l, struct alert_row *alert)
+{
+    bool has_ended = alert->state == ALERT_FIXED && alert->by_server && alert->end_run_id != 0;
+    if (!is_in_scope(l, alert) || !(alert_is_open(alert) || has_ended))
+        return GATE_OK;
+    if (is_read(l, alert))
+        return look_step(l, alert, ALERT_FIXED, 0, "later runs do not bear it out");
+    int64_t run_id = has_ended ? 0 : back_since(l, alert);
+    return run_id != 0 ? end(l, alert, run_id) : GATE_OK;
+}
+
+enum gate_status watch_apply_episodes(struct look *l)
+{
+    size_t alert_of[EPISODES_MAX], n_known = l->n_alerts;
+    bool taken[LOOK_MAX_ALERTS] = {false};
     enum gate_status status = GATE_OK;
-    for (size_t i = 0; i < l->n_alerts && status == GATE_OK; i++) {
-        struct alert_row *alert = &l->alerts[i];
-        bool reopened = alert->state == ALERT_NEW && !alert->by_server;
-        status = accept_if_raised(l, alert, reopened ? run_before(l) : alert->before_run_id);
+    match(l, alert_of, taken);
+    for (size_t i = 0; i < n_known && status == GATE_OK; i++) {
+        if (!taken[i])
+            status = leave(l, &l->alerts[i]);
+    }
+    for (size_t i = 0; i < l->episodes.n && status == GATE_OK; i++) {
+        const struct episode *e = &l->episodes.found[i];
+        if (alert_of[i] == NONE) {
+            status = raise(l, e);
+            continue;
+        }
+        status = follow(l, &l->alerts[alert_of[i]], e);
+        if (status == GATE_OK)
+            status = move(l, &l->alerts[alert_of[i]], e);
     }
     return status;
 }

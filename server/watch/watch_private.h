@@ -1,16 +1,13 @@
 /*
- * watch_private.h: one look at one track, shared by watch.c, which reads and judges, and
- * watch_alerts.c, which draws the consequences.
+ * watch_private.h: one look at one track, shared by watch.c, which reads, and watch_alerts.c,
+ * watch_errors.c and watch_accept.c, which open and close its alerts.
  */
 #ifndef SERVER_WATCH_WATCH_PRIVATE_H
 #define SERVER_WATCH_WATCH_PRIVATE_H
 
-#include "changepoint.h"
-#include "store/store_alert.h"
-#include "store/store_watch.h"
+#include "episodes.h"
 
-#define LOOK_MAX_ALERTS 64
-#define LOOK_MAX_FOUND CHANGEPOINT_MAX
+#define LOOK_MAX_ALERTS 128
 
 struct look {
     struct store *store;
@@ -18,32 +15,29 @@ struct look {
     int64_t now_ms;
     struct gate_error *err;
 
-    /* the newest points of the last level in the epoch of the run, oldest first */
-    struct watch_point tail[CHANGEPOINT_TAIL];
-    size_t n;
+    struct results results;
+    struct episodes episodes;
 
-    /* what changepoint.h found in them, and where in `tail`; ids are not known yet */
-    struct watch_change found[LOOK_MAX_FOUND];
-    size_t at[LOOK_MAX_FOUND];
-    size_t n_found;
-
-    /* the track's open alerts; their states are kept up to date */
+    /* the track's newest alerts, newest first; their states are kept up to date */
     struct alert_row alerts[LOOK_MAX_ALERTS];
     size_t n_alerts;
 };
 
-static inline int watch_compare(struct watch_key a, struct watch_key b)
+static inline bool alert_is_open(const struct alert_row *alert)
 {
-    if (a.time_ms != b.time_ms)
-        return a.time_ms < b.time_ms ? -1 : 1;
-    return a.run_id < b.run_id ? -1 : a.run_id > b.run_id;
+    return alert->state == ALERT_NEW || alert->state == ALERT_ACKNOWLEDGED;
 }
 
-/* Keeps the change points that were found, and opens, moves, closes and opens again their alerts.
- */
-enum gate_status watch_apply_changes(struct look *l);
+/* The result of the run of the look; NULL: it lies before those that are read. */
+const struct watch_point *look_point(const struct look *l);
 
-/* Opens and closes the alert of an error that jumped, by the newest point. */
+enum gate_status look_step(const struct look *l, struct alert_row *alert, enum alert_state to,
+                           int64_t end_run_id, const char *reason);
+
+/* Opens, moves, closes and opens again the alerts of the episodes. */
+enum gate_status watch_apply_episodes(struct look *l);
+
+/* Opens and closes the alert of an error that jumped, by the newest result. */
 enum gate_status watch_apply_error(struct look *l);
 
 /* Accepts the alerts of a level that somebody accepted as best, also in other branches. */

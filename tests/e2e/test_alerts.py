@@ -88,9 +88,12 @@ class Case(unittest.TestCase):
             run["time_ms"] += (i + 1) * 60000
             for item in run["cases"]:
                 if item["id"] == case:
-                    timing = item["arms"][0]["timing"]
+                    timing, by = item["arms"][0]["timing"], factor * (1 + 0.001 * (i * 7 % 5 - 2))
                     for key in ("p50_ns", "p50_lo_ns", "p50_hi_ns", "p90_ns"):
-                        timing[key] *= factor * (1 + 0.001 * (i * 7 % 5 - 2))
+                        timing[key] *= by
+                    for key in ("value", "lo", "hi"):
+                        item["ratio"][key] *= by
+                    item["verdict"] = "regression" if item["ratio"]["lo"] > 1.02 else "pass"
             response = cls.send("/api/v1/runs", run, "ingest", server)
             if response.status != 201:
                 raise AssertionError(response.bytes)
@@ -117,11 +120,18 @@ class Found(Case):
             ("attention_fwd/fp16/b4-h16-s4096-d128/causal", "improvement", "new", -0.07),
             ("gemm/bf16/m8192-n1024-k8192", "regression", "fixed", 0.05),
             (GEMV, "regression", "accepted", 0.04),
+            # a run whose verdict was a confirmed regression, and what crept below the threshold
+            ("gemm/tf32/m2048-n2048-k2048", "regression", "fixed", 0.02),
+            ("gemv/fp32/m2048-k2048", "regression", "new", 0.01),
         })
+        confirmed = {a["case"]: a["evidence"] for a in self.alerts()["alerts"] if a["confirmed"]}
+        self.assertIn("gemm/tf32/m2048-n2048-k2048", confirmed)
+        self.assertNotIn("gemv/fp32/m2048-k2048", confirmed)
+        self.assertTrue(all(confirmed.values()), confirmed)
 
     def test_filters_and_counts(self):
         self.assertEqual(self.alerts()["counts"],
-                         {"new": 2, "acknowledged": 0, "accepted": 1, "fixed": 1, "ignored": 0})
+                         {"new": 3, "acknowledged": 0, "accepted": 1, "fixed": 2, "ignored": 0})
         of_case = self.alerts(f"?case={STEP}&device={GPU}&kind=regression&state=new")
         self.assertEqual([a["case"] for a in of_case["alerts"]], [STEP])
         # The state that is asked for does not change the counts, other filters do.
@@ -270,7 +280,7 @@ class Feed(Case):
             self.assertEqual(uuid.UUID(ids[-1]).version, 8)
             self.assertRegex(element.find(ATOM + "updated").text, stamp)
             self.assertIsNotNone(element.find(ATOM + "link"))
-        self.assertEqual(len(set(ids)), 5)
+        self.assertEqual(len(set(ids)), 7)
         self.assertEqual(ids, [i.text for i in self.feed(f"?device={GPU}").iter(ATOM + "id")])
         self.assertEqual(feed.find(f"{ATOM}author/{ATOM}name").text, "gate-server")
         own = [e.get("href") for e in feed.findall(ATOM + "link") if e.get("rel") == "self"]
@@ -300,7 +310,7 @@ class Badges(Case):
     def test_pictures(self):
         with open(os.path.join(ROOT, "web", "style.css"), encoding="utf-8") as file:
             style = file.read()
-        for path, words in ((GPU, "regression, 1 alert"), (f"{GPU}/{GEMV}", "pass, "),
+        for path, words in ((GPU, "regression, 2 alerts"), (f"{GPU}/{GEMV}", "pass, "),
                             (f"{GPU}/no/such", "unknown"), ("no-such", "unknown")):
             response = self.server.get(f"/badge/{path}.svg")
             self.assertEqual(response.status, 200)
@@ -457,8 +467,10 @@ class Webhook(Case):
         receiver = self.receiver()
         with self.hooked(receiver) as server:
             self.runs_of_another_level(FLAT, 1.08, 8, server)
-            body = json.loads(receiver.wait(1)[0][2])
-        self.assertEqual((body["alert"]["case"], body["alert"]["kind"]), (FLAT, "regression"))
+            told = [json.loads(body) for _, _, body in receiver.wait(2)]
+        self.assertIn("wrong", [body["alert"]["kind"] for body in told])
+        body = next(body for body in told if body["alert"]["case"] == FLAT)
+        self.assertEqual((body["alert"]["kind"], body["alert"]["confirmed"]), ("regression", True))
         self.assertEqual((body["event"]["from"], body["event"]["to"], body["event"]["who"]),
                          (None, "new", "gate-server"))
 

@@ -78,13 +78,12 @@ static void read_all(const char *uuid, const struct buf *text)
         "/api/v1/bests/log",   "/api/v1/devices",          "/api/v1/calibrations",
         "/api/v1/alerts",
     };
-    static const struct watch_branches all = {1, {"*"}};
     struct gate_error err = {0};
     bool more = true;
     fuzz_expect(store_document(store, uuid, same_bytes, (void *)text, &err) == GATE_OK,
                 "the run that was stored", err.message);
     while (more) {
-        fuzz_expect(watch_pending(store, &all, 100, &more, &err) == GATE_OK, "a look at what came",
+        fuzz_expect(watch_pending(store, "main", 100, &more, &err) == GATE_OK, "a look at what came",
                     err.message);
     }
     for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)

@@ -39,8 +39,9 @@ static void raise_alert(struct store_fixture *f, struct store *s, int64_t track,
         .after = 110,
         .change = 0.1,
     };
+    int64_t id;
     assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    if (store_raise_alert(s, &alert, 5000, &f->err) != GATE_OK)
+    if (store_raise_alert(s, &alert, 5000, &id, &f->err) != GATE_OK)
         fail_msg("%s", f->err.message);
     assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
 }
@@ -191,32 +192,6 @@ static void lists_are_filtered_paged_and_counted(void **state)
     store_close(s);
 }
 
-static void a_change_point_has_one_alert(void **state)
-{
-    struct store_fixture *f = *state;
-    struct store *s = begin(state);
-    raise_alert(f, s, 1, ALERT_REGRESSION);
-    store_close(s);
-    execute(f->path, "INSERT INTO change_point (series_id, time_ms, run_id, before_run_id,"
-                     " before_ns, after_ns, by_control, before_level, after_level, stands,"
-                     " settled, n_missed) VALUES (1, 1000, 2, 1, 5, 6, 0, 5, 6, 1, 1, 0);"
-                     "UPDATE alert SET change_point_id = 1");
-    s = open_store(f, STORE_READ_WRITE);
-    const struct new_alert alert = {.track_id = 1,
-                                    .series_id = 1,
-                                    .change_id = 1,
-                                    .time_ms = 1,
-                                    .run_id = 2,
-                                    .before_run_id = 1,
-                                    .before = 1,
-                                    .after = 2,
-                                    .change = 1};
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    assert_int_equal(store_raise_alert(s, &alert, 1, &f->err), GATE_IO);
-    store_batch_rollback(s);
-    store_close(s);
-}
-
 static void the_open_alert_of_a_track_is_its_newest(void **state)
 {
     struct store_fixture *f = *state;
@@ -346,7 +321,6 @@ int main(void)
         TEST(only_steps_that_there_are_are_taken),
         TEST(each_step_is_logged),
         TEST(lists_are_filtered_paged_and_counted),
-        TEST(a_change_point_has_one_alert),
         TEST(the_open_alert_of_a_track_is_its_newest),
         TEST(a_step_is_another_state_of_the_store),
         TEST(marks_of_webhooks_are_kept_by_target),

@@ -63,9 +63,9 @@ static void a_level_that_returns_fixes_the_alert(void **state)
     history_add(&h, 60, 20000);
     history_add(&h, 40, 21000);
     assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
-    history_add(&h, 3, 20000);
+    history_add(&h, 2, 20000);
     assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
-    history_add(&h, 5, 20000);
+    history_add(&h, 1, 20000);
     /* The return is no alert of its own. */
     assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_FIXED);
     struct seen seen = history_alerts(&h);
@@ -101,31 +101,6 @@ static void a_lost_improvement_is_a_regression(void **state)
     assert_int_equal(seen.alert[1].state, ALERT_FIXED);
     assert_int_equal(seen.alert[0].kind, ALERT_REGRESSION);
     assert_int_equal(seen.alert[0].state, ALERT_NEW);
-    history_end(&h);
-}
-
-/*
- * The step is raised after a few runs; what makes it look like a second mode takes it back, though
- * not at once, and the runs that follow bring it up again: one alert all the time.
- */
-static void a_young_alert_vanishes_and_comes_back(void **state)
-{
-    struct history h = history_begin(state);
-    h.sd = 0.0005;
-    history_add(&h, 60, 20000);
-    history_add(&h, 6, 20400);
-    for (int i = 0; i < 15; i++) {
-        assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
-        history_add(&h, 1, i % 2 ? 20400 : 20000);
-    }
-    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_FIXED);
-    assert_string_equal(history_alerts(&h).reason[0], "later runs do not bear it out");
-    assert_int_equal(history_n_changes(&h), 0);
-    history_add(&h, 40, 20400);
-    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
-    struct seen seen = history_alerts(&h);
-    assert_int_equal(history_n_changes(&h), 1);
-    assert_in_range(history_index_of(&seen.alert[0]), 60, 80);
     history_end(&h);
 }
 
@@ -268,12 +243,12 @@ static void a_late_run_takes_its_place(void **state)
 {
     struct history h = history_begin(state);
     history_add(&h, 60, 20000);
-    /* Three runs of the new level are too few; the two that come late make them five. */
-    h.spec.index = 62;
-    history_add(&h, 3, 21000);
+    /* Two runs of the new level are too few; the one that comes late makes them three. */
+    h.spec.index = 61;
+    history_add(&h, 2, 21000);
     assert_alerts(&h, 0, 0, 0);
     h.spec.index = 60;
-    history_add(&h, 2, 21000);
+    history_add(&h, 1, 21000);
     assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
     struct seen seen = history_alerts(&h);
     assert_int_equal(history_index_of(&seen.alert[0]), 60);
@@ -298,18 +273,6 @@ static void an_alert_moves_with_its_change_point(void **state)
     seen = history_alerts(&h);
     assert_int_equal(history_index_of(&seen.alert[0]), 60);
     assert_int_equal(history_n_changes(&h), 1);
-    history_end(&h);
-}
-
-/* So slow that no 150 runs show it: the start of the segment is still known. */
-static void a_slow_drift_is_an_alert(void **state)
-{
-    struct history h = history_begin(state);
-    for (int i = 0; i < 400; i++)
-        history_add(&h, 1, 20000 * (1 + 0.02 * i / 400));
-    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
-    struct seen seen = history_alerts(&h);
-    assert_true(seen.alert[0].change >= 0.01);
     history_end(&h);
 }
 
@@ -464,7 +427,6 @@ int main(void)
         TEST(a_level_that_returns_fixes_the_alert),
         TEST(half_a_return_fixes_nothing),
         TEST(a_lost_improvement_is_a_regression),
-        TEST(a_young_alert_vanishes_and_comes_back),
         TEST(a_young_alert_is_missed_where_nothing_is_found),
         TEST(what_the_control_does_too_is_no_change),
         TEST(without_a_control_times_are_compared),
@@ -475,7 +437,6 @@ int main(void)
         TEST(a_border_does_not_take_a_young_change_back),
         TEST(a_late_run_takes_its_place),
         TEST(an_alert_moves_with_its_change_point),
-        TEST(a_slow_drift_is_an_alert),
         TEST(extreme_numbers_do_not_stop_the_watch),
         TEST(what_the_tables_refuse_is_left_out),
         TEST(a_run_of_long_ago_changes_nothing),

@@ -97,26 +97,6 @@ static void a_main_branch_that_is_rare_is_watched(void **state)
     history_end(&h);
 }
 
-static void branches_are_names_and_patterns(void **state)
-{
-    static const struct watch_branches some = {3, {"release/*", "v[0-9]", "next"}};
-    static const struct watch_branches all = {1, {"*"}};
-    (void)state;
-    assert_true(watch_has_branch(&usual_branches, "main"));
-    assert_true(watch_has_branch(&usual_branches, "master"));
-    assert_true(watch_has_branch(&usual_branches, ""));
-    assert_false(watch_has_branch(&usual_branches, "maintenance"));
-    assert_false(watch_has_branch(&usual_branches, "fix/main"));
-    assert_true(watch_has_branch(&some, "release/2.1/gpu"));
-    assert_true(watch_has_branch(&some, "next"));
-    assert_true(watch_has_branch(&some, "v2"));
-    assert_false(watch_has_branch(&some, "v22"));
-    assert_false(watch_has_branch(&some, "main"));
-    assert_false(watch_has_branch(&some, ""));
-    assert_true(watch_has_branch(&all, "fix/main"));
-    assert_true(watch_has_branch(&all, ""));
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
@@ -126,7 +106,6 @@ int main(void)
         TEST(an_accept_in_a_merge_request_counts),
         TEST(an_accept_that_is_not_merged_leaves_the_alert),
         TEST(a_main_branch_that_is_rare_is_watched),
-        TEST(branches_are_names_and_patterns),
     };
 #undef TEST
     return cmocka_run_group_tests_name("watch branches", tests, NULL, NULL);

@@ -75,10 +75,9 @@ static enum gate_status run_run(void *context, struct store *store, struct gate_
 static enum gate_status watch_chore(void *context, struct store *store, enum writer_left *left,
                                     struct gate_error *err)
 {
-    static const struct watch_branches all = {.n = 1, .pattern = {"*"}};
     bool more = false;
     (void)context;
-    enum gate_status status = watch_pending(store, &all, 1000, &more, err);
+    enum gate_status status = watch_pending(store, "main", 1000, &more, err);
     *left = more ? WRITER_MORE_LEFT : WRITER_NONE_LEFT;
     return status;
 }

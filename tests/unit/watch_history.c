@@ -20,8 +20,6 @@
 static const struct sample_plan long_plan = {
     .seed = 7, .n_runs = 100000, .n_cases = 1, .n_devices = 1};
 
-const struct watch_branches usual_branches;
-
 static void put_run(struct store_fixture *f, struct store *s, const struct spec *spec)
 {
     cJSON *document = sample_run(&long_plan, spec->index);
@@ -42,6 +40,14 @@ static void put_run(struct store_fixture *f, struct store *s, const struct spec 
     }
     if (spec->best_ms > 0)
         set_number(best, "time_ms", (double)spec->best_ms);
+    if (spec->best_commit)
+        set_string(best, "commit", spec->best_commit);
+    if (spec->commit)
+        set_string(cJSON_GetObjectItemCaseSensitive(document, "git"), "commit", spec->commit);
+    set_string(item, "verdict", spec->verdict ? spec->verdict : "pass");
+    set_string(item, "mode", spec->ratio > 0 ? "paired" : "none");
+    if (spec->ratio > 0)
+        set_number(cJSON_GetObjectItemCaseSensitive(item, "ratio"), "value", spec->ratio);
     if (spec->epoch)
         set_string(document, "epoch", spec->epoch);
     if (spec->contract)
@@ -56,7 +62,7 @@ void history_watch(struct store_fixture *f, struct store *s)
 {
     bool more = true;
     while (more) {
-        if (watch_pending(s, &usual_branches, 7, &more, &f->err) != GATE_OK)
+        if (watch_pending(s, "main", 7, &more, &f->err) != GATE_OK)
             fail_msg("%s", f->err.message);
     }
 }
@@ -88,8 +94,12 @@ static bool see_alert(void *context, const struct store_alert *row)
     assert_string_equal(row->case_id, CASE);
     assert_string_equal(row->device_model, DEVICE);
     snprintf(seen->reason[seen->n], sizeof(seen->reason[0]), "%s", row->reason);
+    snprintf(seen->before_commit[seen->n], sizeof(seen->before_commit[0]), "%s",
+             row->before_commit);
+    snprintf(seen->evidence[seen->n], sizeof(seen->evidence[0]), "%s", row->evidence);
     seen->alert[seen->n] = *row;
     seen->alert[seen->n].reason = seen->reason[seen->n];
+    seen->alert[seen->n].evidence = seen->evidence[seen->n];
     seen->n++;
     return true;
 }
@@ -143,7 +153,7 @@ void assert_alerts(const struct history *h, size_t n, enum alert_kind kind, enum
 void history_end(struct history *h)
 {
     bool more = true;
-    assert_int_equal(watch_pending(h->s, &usual_branches, 1, &more, &h->f->err), GATE_OK);
+    assert_int_equal(watch_pending(h->s, "main", 1, &more, &h->f->err), GATE_OK);
     assert_false(more);
     store_close(h->s);
     assert_sound(h->f->path);

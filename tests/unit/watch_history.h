@@ -16,6 +16,9 @@
 struct spec {
     int index; /* place in time */
     double p50_ns, control_ns, rel_err, vendor_ratio, best_ns;
+    double ratio;                     /* over the baseline, from pairs */
+    const char *verdict;              /* NULL: pass */
+    const char *commit, *best_commit; /* NULL: those of the sample */
     int64_t best_ms;
     const char *epoch, *contract, *branch; /* NULL: main */
 };
@@ -42,7 +45,8 @@ void history_end(struct history *h);
 struct seen {
     struct store_alert alert[MAX_ALERTS];
     size_t n;
-    char reason[MAX_ALERTS][200];
+    char reason[MAX_ALERTS][200], evidence[MAX_ALERTS][200];
+    char before_commit[MAX_ALERTS][41];
 };
 
 /* Newest first. */
@@ -55,7 +59,5 @@ void assert_alerts(const struct history *h, size_t n, enum alert_kind kind, enum
 /* What somebody does to an alert. */
 void history_step(const struct history *h, int64_t id, enum alert_state to,
                   enum alert_step expected);
-
-extern const struct watch_branches usual_branches; /* none named */
 
 #endif

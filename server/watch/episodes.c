@@ -1,0 +1,352 @@
+/* episodes.c: see episodes.h. */
+#include "episodes.h"
+
+#include <math.h>
+#include <stdint.h>
+
+#include "decide/stats.h"
+
+#define LEAST_RATIO 0.005 /* change of a ratio from pairs that counts */
+#define LEAST_TIME 0.008  /* of a time; machines change by themselves */
+#define NEAR 3            /* results by which a change may be off the verdict that it is */
+#define MAX_BASELINES 32
+
+#define MAX_RUNS RESULTS_MAX
+
+/* ---- the series ---- */
+
+/* The newest values of one series, and of which results they are. */
+struct series {
+    double value[EPISODES_WINDOW]; /* logarithms, oldest first */
+    size_t run[EPISODES_WINDOW];   /* indices in results */
+    size_t n;
+    double least;
+    bool by_ratio;
+};
+
+/* Baselines whose level is known, relative to the newest's. */
+struct baselines {
+    struct {
+        int64_t ms;
+        double level;
+    } known[MAX_BASELINES];
+    size_t n;
+};
+
+static bool find_baseline(const struct baselines *b, int64_t ms, double *level)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        if (b->known[i].ms == ms) {
+            *level = b->known[i].level;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_baseline(struct baselines *b, int64_t ms, double level)
+{
+    if (b->n < MAX_BASELINES) {
+        b->known[b->n].ms = ms;
+        b->known[b->n++].level = level;
+    }
+}
+
+static bool has_ratio(const struct watch_point *p)
+{
+    return p->p50_ns > 0 && p->ratio > 0;
+}
+
+/* Level of the baseline of run[at], by a run against it that became a baseline which is known. */
+static bool link_baseline(const struct results *r, size_t at, struct baselines *b, double *level)
+{
+    int64_t ms = r->run[at].best_ms;
+    for (size_t i = at + 1; i-- > 0;) {
+        const struct watch_point *p = &r->run[i];
+        for (size_t k = at; has_ratio(p) && p->best_ms == ms && k < r->n; k++) {
+            const struct watch_point *next = &r->run[k];
+            if (p->revision != 0 && next->best_revision == p->revision && next->best_ms != ms &&
+                find_baseline(b, next->best_ms, level)) {
+                *level -= log(p->ratio);
+                add_baseline(b, ms, *level);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void reverse(struct series *s)
+{
+    for (size_t i = 0; i < s->n / 2; i++) {
+        size_t k = s->n - 1 - i, run = s->run[i];
+        double value = s->value[i];
+        s->value[i] = s->value[k];
+        s->run[i] = s->run[k];
+        s->value[k] = value;
+        s->run[k] = run;
+    }
+}
+
+/* Ratios, back to a baseline that is not linked to the newer ones. */
+static void take_ratios(const struct results *r, struct series *s)
+{
+    struct baselines b = {.n = 0};
+    *s = (struct series){.least = LEAST_RATIO, .by_ratio = true};
+    for (size_t i = r->n; i-- > 0 && s->n < EPISODES_WINDOW;) {
+        const struct watch_point *p = &r->run[i];
+        double level = 0;
+        if (!has_ratio(p))
+            continue;
+        if (b.n == 0)
+            add_baseline(&b, p->best_ms, 0);
+        if (!find_baseline(&b, p->best_ms, &level) && !link_baseline(r, i, &b, &level))
+            break;
+        s->value[s->n] = level + log(p->ratio);
+        s->run[s->n++] = i;
+    }
+    reverse(s);
+}
+
+static bool is_timed(const struct watch_point *p, bool by_control)
+{
+    return p->own_epoch && p->p50_ns > 0 && (!by_control || p->control_ns > 0);
+}
+
+static void take_times(const struct results *r, bool by_control, struct series *s)
+{
+    *s = (struct series){.least = LEAST_TIME};
+    for (size_t i = r->n; i-- > 0 && s->n < EPISODES_WINDOW;) {
+        const struct watch_point *p = &r->run[i];
+        if (!is_timed(p, by_control))
+            continue;
+        s->value[s->n] = log(by_control ? p->p50_ns / p->control_ns : p->p50_ns);
+        s->run[s->n++] = i;
+    }
+    reverse(s);
+}
+
+static void take_series(const struct results *r, struct series *s)
+{
+    size_t n_timed = 0, n_ratios = 0, n_own = 0, n_controls = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        n_timed += r->run[i].p50_ns > 0;
+        n_ratios += has_ratio(&r->run[i]);
+        n_own += is_timed(&r->run[i], false);
+        n_controls += is_timed(&r->run[i], true);
+    }
+    if (n_ratios > 0 && 2 * n_ratios >= n_timed)
+        take_ratios(r, s);
+    else
+        take_times(r, 2 * n_controls >= n_own, s);
+}
+
+/* ---- episodes ---- */
+
+#define NONE SIZE_MAX
+
+/* An episode by the places of its ends among the results. */
+struct stretch {
+    enum alert_kind kind;
+    bool confirmed;
+    size_t first;
+    size_t before; /* NONE: none */
+    size_t end;    /* the number of results: it lasts */
+    double before_ns, after_ns, change;
+};
+
+struct finding {
+    const struct results *results;
+    bool of_epoch;
+    struct series series;
+    double level[MAX_RUNS]; /* of each result in the series; NAN: it is none of it */
+    struct stretch found[EPISODES_MAX];
+    size_t n;
+};
+
+static bool counts(const struct finding *f, size_t i)
+{
+    return !f->of_epoch || f->results->run[i].own_epoch;
+}
+
+static size_t last_before(const struct finding *f, size_t first, bool good)
+{
+    for (size_t i = first; i-- > 0;) {
+        const struct watch_point *p = &f->results->run[i];
+        if (counts(f, i) && (good ? p->verdict == WATCH_GOOD : p->p50_ns > 0))
+            return i;
+    }
+    return NONE;
+}
+
+static double median_ns(const struct finding *f, size_t from, size_t to)
+{
+    double ns[MAX_RUNS];
+    size_t n = 0;
+    for (size_t i = from; i < to; i++) {
+        if (!isnan(f->level[i]))
+            ns[n++] = f->results->run[i].p50_ns;
+    }
+    stats_sort(ns, n);
+    return n > 0 ? stats_quantile(ns, n, 0.5) : 0;
+}
+
+static struct stretch begin(const struct finding *f, enum alert_kind kind, size_t first)
+{
+    return (struct stretch){.kind = kind, .first = first, .before = NONE, .end = f->results->n};
+}
+
+/* Wrong results, until one is not: it was timed. */
+static void find_wrong(struct finding *f)
+{
+    const struct results *r = f->results;
+    for (size_t i = 0; i < r->n && f->n < EPISODES_MAX; i++) {
+        if (!counts(f, i) || r->run[i].verdict != WATCH_WRONG)
+            continue;
+        struct stretch s = begin(f, ALERT_WRONG, i);
+        s.confirmed = true;
+        s.before = last_before(f, i, false);
+        while (++i < r->n && (!counts(f, i) || r->run[i].p50_ns <= 0))
+            continue;
+        s.end = i;
+        f->found[f->n++] = s;
+    }
+}
+
+/* Is a level nearer to the baseline than to the regression? True where that is not known. */
+static bool is_back(const struct finding *f, const struct stretch *s, double level)
+{
+    double from = f->level[s->first];
+    if (!f->series.by_ratio || isnan(level) || isnan(from))
+        return true;
+    return level <= from - log(f->results->run[s->first].ratio) / 2;
+}
+
+static bool has_passed(const struct finding *f, const struct stretch *s, size_t i)
+{
+    return counts(f, i) && f->results->run[i].verdict == WATCH_GOOD && is_back(f, s, f->level[i]);
+}
+
+static void find_regressions(struct finding *f)
+{
+    const struct results *r = f->results;
+    for (size_t i = 0; i < r->n && f->n < EPISODES_MAX; i++) {
+        const struct watch_point *p = &r->run[i];
+        if (!counts(f, i) || p->verdict != WATCH_REGRESSION)
+            continue;
+        struct stretch s = begin(f, ALERT_REGRESSION, i);
+        s.confirmed = true;
+        s.before = last_before(f, i, true);
+        s.after_ns = p->p50_ns;
+        s.before_ns = p->ratio > 0 ? p->p50_ns / p->ratio : p->best_ns > 0 ? p->best_ns : p->p50_ns;
+        s.change = s.after_ns / s.before_ns - 1;
+        while (++i < r->n && !has_passed(f, &s, i))
+            continue;
+        s.end = i;
+        f->found[f->n++] = s;
+    }
+}
+
+static bool has_regression(const struct finding *f, size_t from)
+{
+    for (size_t i = from; i < f->results->n; i++) {
+        if (counts(f, i) && f->results->run[i].verdict == WATCH_REGRESSION)
+            return true;
+    }
+    return false;
+}
+
+/* The regression by verdict that begins, or ends, with a change of level at a result. */
+static struct stretch *verdict_at(struct finding *f, size_t at, bool up)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        struct stretch *s = &f->found[i];
+        size_t before = s->before == NONE ? 0 : s->before;
+        if (s->kind != ALERT_REGRESSION || !s->confirmed)
+            continue;
+        if (up ? at + NEAR > before && at < s->first + NEAR
+               : at >= s->first && (s->end == f->results->n || at < s->end + NEAR))
+            return s;
+    }
+    return NULL;
+}
+
+/* The places among the results of the neighbours of a change. */
+static size_t place(const struct finding *f, size_t at)
+{
+    return at < f->series.n ? f->series.run[at] : f->results->n;
+}
+
+static void take_change(struct finding *f, const struct changepoint *c, size_t from, size_t to)
+{
+    bool up = c->after > c->before;
+    size_t first = place(f, c->at), end = place(f, c->end);
+    struct stretch *told = verdict_at(f, first, up);
+    size_t back = up ? end : told && is_back(f, told, c->after) ? first : f->results->n;
+    /* What no verdict told the end of, since those behind it were none, ends with its level. */
+    if (told && told->end == f->results->n && !has_regression(f, back))
+        told->end = back;
+    if (told || (!up && c->is_return) || f->n == EPISODES_MAX)
+        return;
+    struct stretch s = begin(f, up ? ALERT_REGRESSION : ALERT_IMPROVEMENT, first);
+    s.before = place(f, c->at - 1);
+    s.end = end;
+    s.before_ns = median_ns(f, place(f, from), first);
+    s.after_ns = median_ns(f, first, place(f, to));
+    s.change = expm1(c->after - c->before);
+    f->found[f->n++] = s;
+}
+
+static void find_changes(struct finding *f)
+{
+    struct changepoint c[CHANGEPOINT_MAX];
+    const struct series *s = &f->series;
+    size_t n = changepoint_find(s->value, s->n, s->least, c);
+    for (size_t i = 0; i < n; i++)
+        take_change(f, &c[i], i > 0 ? c[i - 1].at : 0, i + 1 < n ? c[i + 1].at : s->n);
+}
+
+static int64_t run_at(const struct finding *f, size_t place)
+{
+    return place < f->results->n ? f->results->run[place].key.run_id : 0;
+}
+
+/* Where a full window starts to be judged, and where what it shows is new. */
+static void put_episodes(const struct finding *f, struct episodes *out)
+{
+    bool is_full = f->series.n == EPISODES_WINDOW;
+    size_t fresh = is_full ? f->series.run[EPISODES_WINDOW - CHANGEPOINT_FRESH] : 0;
+    out->of_epoch = f->of_epoch;
+    out->start =
+        is_full ? f->results->run[f->series.run[CHANGEPOINT_EDGE]].key : (struct watch_key){-1, 0};
+    out->n = f->n;
+    for (size_t i = 0; i < f->n; i++) {
+        const struct stretch *s = &f->found[i];
+        out->found[i] = (struct episode){
+            .kind = s->kind,
+            .confirmed = s->confirmed,
+            .first = f->results->run[s->first].key,
+            .before_run_id = run_at(f, s->before),
+            .end_run_id = run_at(f, s->end),
+            .before_ns = s->before_ns,
+            .after_ns = s->after_ns,
+            .change = s->change,
+            .is_settled = s->first < fresh,
+        };
+    }
+}
+
+void episodes_find(const struct results *results, struct episodes *out)
+{
+    struct finding f = {.results = results};
+    take_series(results, &f.series);
+    f.of_epoch = !f.series.by_ratio;
+    for (size_t i = 0; i < results->n; i++)
+        f.level[i] = NAN;
+    for (size_t i = 0; i < f.series.n; i++)
+        f.level[f.series.run[i]] = f.series.value[i];
+    find_wrong(&f);
+    find_regressions(&f);
+    find_changes(&f);
+    put_episodes(&f, out);
+}

@@ -1,0 +1,51 @@
+/*
+ * episodes.h: what of the newest results of a case somebody has to know. Pure: results in, episodes
+ * out, the same for the same results in whatever order they came.
+ *
+ * An episode is a stretch of results: from the first at which a verdict was a confirmed regression
+ * or wrong, or from a change of level (changepoint.h), until the level returned. A change of level
+ * where a verdict told already is no episode of its own, nor is the return of a level.
+ *
+ * The levels that are compared are those of the first of these series that at least half of the
+ * results have: the ratio to the baseline, from pairs; the p50 over the control's; the p50. Ratios
+ * to different baselines are one series as far as the link between them is known: the ratio that
+ * the run had which then became the next baseline. Drivers change p50s: but for ratios, results of
+ * the epoch of the newest one alone are compared.
+ */
+#ifndef SERVER_WATCH_EPISODES_H
+#define SERVER_WATCH_EPISODES_H
+
+#include "changepoint.h"
+#include "store/store_alert.h"
+#include "store/store_watch.h"
+
+#define EPISODES_WINDOW CHANGEPOINT_WINDOW /* timings */
+#define RESULTS_MAX (3 * EPISODES_WINDOW)
+#define EPISODES_MAX (RESULTS_MAX + CHANGEPOINT_MAX)
+
+struct episode {
+    enum alert_kind kind;
+    bool confirmed; /* by a verdict */
+    struct watch_key first;
+    int64_t before_run_id; /* the last good one before it; 0: none */
+    int64_t end_run_id;    /* the first behind it; 0: it lasts */
+    double before_ns, after_ns, change;
+    bool is_settled; /* it lies so far back that it was raised before, if ever */
+};
+
+/* The newest results of a case. */
+struct results {
+    struct watch_point run[RESULTS_MAX]; /* oldest first, timed and wrong ones */
+    size_t n;
+};
+
+struct episodes {
+    struct episode found[EPISODES_MAX];
+    size_t n;
+    bool of_epoch;          /* of that of the newest result alone */
+    struct watch_key start; /* what began before it is not judged; {-1, 0}: all is */
+};
+
+void episodes_find(const struct results *results, struct episodes *out);
+
+#endif

@@ -1,0 +1,48 @@
+/* watch_accept.c: what somebody accepted as best is no regression; see watch_private.h. */
+#include <stdio.h>
+
+#include "report/report_units.h"
+#include "watch_private.h"
+
+#define ACCEPTED_LEVEL 0.02 /* a best this near to a level accepts it */
+
+static enum gate_status accept_alert(const struct look *l, struct alert_row *alert, double best_ns)
+{
+    char reason[120], best[UNITS_MAX];
+    snprintf(reason, sizeof(reason), "the best was raised to %s by an accept",
+             units_duration(best_ns, best));
+    return look_step(l, alert, ALERT_ACCEPTED, 0, reason);
+}
+
+/* The watched run before that of the look, 0: none is known. */
+static int64_t run_before(const struct look *l)
+{
+    const struct watch_point *point = look_point(l);
+    return point > l->results.run ? point[-1].key.run_id : 0;
+}
+
+/*
+ * Accepts the alert of a level that somebody accepted as best behind a run, if the run of the look
+ * is compared with such a best: what was accepted in a merge request counts when that is merged.
+ * An alert that somebody opened again is not accepted by what was accepted before.
+ */
+static enum gate_status accept_if_raised(const struct look *l, struct alert_row *alert)
+{
+    double best_ns = 0, least_ns = alert->after / (1 + ACCEPTED_LEVEL);
+    bool reopened = alert->state == ALERT_NEW && !alert->by_server;
+    if (!alert_is_open(alert) || alert->kind != ALERT_REGRESSION ||
+        look_point(l)->best_ns < least_ns)
+        return GATE_OK;
+    enum gate_status status =
+        store_raised_best(l->store, l->item, reopened ? run_before(l) : alert->before_run_id,
+                          least_ns, &best_ns, l->err);
+    return status == GATE_OK && best_ns > 0 ? accept_alert(l, alert, best_ns) : status;
+}
+
+enum gate_status watch_apply_accept(struct look *l)
+{
+    enum gate_status status = GATE_OK;
+    for (size_t i = 0; i < l->n_alerts && status == GATE_OK; i++)
+        status = accept_if_raised(l, &l->alerts[i]);
+    return status;
+}

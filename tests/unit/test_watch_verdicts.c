@@ -1,0 +1,233 @@
+/* test_watch_verdicts.c: confirmed verdicts raise alerts at once; ratios to baselines are one
+ * series. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "unit/watch_history.h"
+
+#define COMMIT_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+#define OTHER_MS 1760000000000
+
+/* n runs of a ratio to the baseline; p50s scatter ten times as much, as those of machines do. */
+static void add_ratio(struct history *h, int n, double ratio, const char *verdict)
+{
+    double sd = h->sd;
+    h->spec.verdict = verdict;
+    for (int i = 0; i < n; i++) {
+        h->spec.ratio = ratio * exp(0.0005 * rng_normal(&h->rng));
+        h->sd = 0.007;
+        history_add(h, 1, 20000 * ratio);
+    }
+    h->sd = sd;
+}
+
+static void a_confirmed_regression_is_an_alert_at_once(void **state)
+{
+    struct history h = history_begin(state);
+    add_ratio(&h, 3, 1, "pass");
+    add_ratio(&h, 2, 1.01, "no-verdict");
+    add_ratio(&h, 1, 1.04, "regression");
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    struct seen seen = history_alerts(&h);
+    assert_true(seen.alert[0].confirmed);
+    assert_true(seen.alert[0].evidence[0] != '\0');
+    assert_int_equal(history_index_of(&seen.alert[0]), 5);
+    assert_true(fabs(seen.alert[0].change - 0.04) < 0.003);
+    /* The change of level that the next runs show is the same. */
+    add_ratio(&h, 9, 1.04, "regression");
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    add_ratio(&h, 1, 1, "pass");
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_FIXED);
+    assert_string_equal(history_alerts(&h).reason[0], "the level returned");
+    add_ratio(&h, 9, 1, "pass");
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_FIXED);
+    history_end(&h);
+}
+
+/* The commit range begins with the last run that was good, whatever came between. */
+static void a_range_begins_with_the_last_good_run(void **state)
+{
+    struct history h = history_begin(state);
+    add_ratio(&h, 3, 1, "pass");
+    h.spec.commit = COMMIT_B;
+    add_ratio(&h, 1, 1, "pass");
+    h.spec.commit = NULL;
+    add_ratio(&h, 1, 1.02, "no-verdict");
+    add_ratio(&h, 1, 1.04, "regression");
+    assert_string_equal(history_alerts(&h).before_commit[0], COMMIT_B);
+    history_end(&h);
+}
+
+static void a_first_run_may_be_red(void **state)
+{
+    struct history h = history_begin(state);
+    add_ratio(&h, 1, 1.04, "regression");
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    assert_string_equal(history_alerts(&h).before_commit[0], "");
+    history_end(&h);
+}
+
+static void a_wrong_result_is_an_alert_at_once(void **state)
+{
+    struct history h = history_begin(state);
+    add_ratio(&h, 3, 1, "pass");
+    add_ratio(&h, 1, 1, "wrong");
+    assert_alerts(&h, 1, ALERT_WRONG, ALERT_NEW);
+    assert_true(history_alerts(&h).alert[0].confirmed);
+    add_ratio(&h, 2, 1, "wrong");
+    assert_alerts(&h, 1, ALERT_WRONG, ALERT_NEW);
+    add_ratio(&h, 1, 1, "pass");
+    assert_alerts(&h, 1, ALERT_WRONG, ALERT_FIXED);
+    add_ratio(&h, 1, 1, "wrong");
+    assert_alerts(&h, 2, ALERT_WRONG, ALERT_NEW);
+    history_end(&h);
+}
+
+static void a_case_that_never_was_right_is_an_alert(void **state)
+{
+    struct history h = history_begin(state);
+    add_ratio(&h, 2, 1, "wrong");
+    assert_alerts(&h, 1, ALERT_WRONG, ALERT_NEW);
+    add_ratio(&h, 1, 1, "pass");
+    assert_alerts(&h, 1, ALERT_WRONG, ALERT_FIXED);
+    history_end(&h);
+}
+
+/* A case at the threshold is a regression in one run and passes in the next: one alert. */
+static void a_pass_at_the_threshold_is_no_return(void **state)
+{
+    struct history h = history_begin(state);
+    add_ratio(&h, 5, 1, "pass");
+    for (int i = 0; i < 4; i++) {
+        add_ratio(&h, 1, 1.021, "regression");
+        add_ratio(&h, 1, 1.019, "pass");
+    }
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    history_end(&h);
+}
+
+/* 0.8 % below the threshold, among p50s that scatter by 0.7 %: found by the ratios. */
+static void ratios_show_what_times_do_not(void **state)
+{
+    struct history h = history_begin(state);
+    add_ratio(&h, 20, 1, "pass");
+    add_ratio(&h, 8, 1.008, "pass");
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    struct seen seen = history_alerts(&h);
+    assert_int_equal(history_index_of(&seen.alert[0]), 20);
+    assert_true(fabs(seen.alert[0].change - 0.008) < 0.001);
+    assert_false(seen.alert[0].confirmed);
+    history_end(&h);
+}
+
+/* The run that was 6 % faster becomes the baseline, and the ratio to it is 1: no change of level.
+ */
+static void change_baseline(struct history *h, const char *of_commit)
+{
+    h->spec.best_ms = OTHER_MS - 1;
+    add_ratio(h, 20, 1, "pass");
+    h->spec.commit = COMMIT_B;
+    add_ratio(h, 1, 0.94, "improvement");
+    h->spec.commit = NULL;
+    h->spec.best_ms = OTHER_MS;
+    h->spec.best_commit = of_commit;
+    add_ratio(h, 20, 1, "pass");
+}
+
+static void a_baseline_that_is_linked_continues_the_series(void **state)
+{
+    struct history h = history_begin(state);
+    change_baseline(&h, COMMIT_B);
+    assert_alerts(&h, 1, ALERT_IMPROVEMENT, ALERT_NEW);
+    struct seen seen = history_alerts(&h);
+    assert_int_equal(history_index_of(&seen.alert[0]), 20);
+    assert_true(fabs(seen.alert[0].change + 0.06) < 0.002);
+    history_end(&h);
+}
+
+static void a_baseline_that_is_not_linked_begins_a_series(void **state)
+{
+    struct history h = history_begin(state);
+    change_baseline(&h, NULL);
+    assert_alerts(&h, 0, 0, 0);
+    history_end(&h);
+}
+
+/* A driver changes times, and not the ratio of two times that were taken beside each other. */
+static void ratios_cross_epochs(void **state)
+{
+    struct history h = history_begin(state);
+    add_ratio(&h, 10, 1, "pass");
+    h.spec.epoch = "581.1/13.0/700 W";
+    add_ratio(&h, 5, 1.012, "pass");
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    history_end(&h);
+}
+
+/* One run that lies far out does not delay an alert, nor is it where that begins. */
+static void an_outlier_before_a_step_changes_nothing(void **state)
+{
+    struct history h = history_begin(state);
+    history_add(&h, 50, 20000);
+    history_add(&h, 1, 24000);
+    history_add(&h, 9, 20000);
+    history_add(&h, 4, 21000);
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    struct seen seen = history_alerts(&h);
+    assert_int_equal(history_index_of(&seen.alert[0]), 60);
+    history_end(&h);
+}
+
+static void a_young_history_raises_alerts(void **state)
+{
+    struct history h = history_begin(state);
+    history_add(&h, 3, 20000);
+    history_add(&h, 2, 39000);
+    assert_alerts(&h, 0, 0, 0);
+    history_add(&h, 1, 39000);
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    struct seen seen = history_alerts(&h);
+    assert_int_equal(history_index_of(&seen.alert[0]), 3);
+    history_end(&h);
+}
+
+/* An alert whose beginning is not read any more ends when its level returns. */
+static void an_old_alert_ends_when_its_level_returns(void **state)
+{
+    struct history h = history_begin(state);
+    history_add(&h, 10, 20000);
+    history_add(&h, 170, 21000);
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    history_add(&h, 10, 20000);
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_FIXED);
+    history_end(&h);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_confirmed_regression_is_an_alert_at_once),
+        TEST(a_range_begins_with_the_last_good_run),
+        TEST(a_first_run_may_be_red),
+        TEST(a_wrong_result_is_an_alert_at_once),
+        TEST(a_case_that_never_was_right_is_an_alert),
+        TEST(a_pass_at_the_threshold_is_no_return),
+        TEST(ratios_show_what_times_do_not),
+        TEST(a_baseline_that_is_linked_continues_the_series),
+        TEST(a_baseline_that_is_not_linked_begins_a_series),
+        TEST(ratios_cross_epochs),
+        TEST(an_outlier_before_a_step_changes_nothing),
+        TEST(a_young_history_raises_alerts),
+        TEST(an_old_alert_ends_when_its_level_returns),
+    };
+#undef TEST
+    return cmocka_run_group_tests_name("watch verdicts", tests, NULL, NULL);
+}
