@@ -1,0 +1,243 @@
+/*
+ * change_rates.c: prints how often noise raises a change point, and how soon a step is found.
+ *
+ * Usage: change_rates [SERIES]. Each value of a series is a look at the newest CHANGEPOINT_WINDOW
+ * ones, from the first on, as the server does it. Change points that are returns count as none, and
+ * one that moves by less than NEAR values is one.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/watch/changepoint.h"
+#include "unit/noise.h"
+
+#define LEAST 0.008 /* as episodes.c does for times */
+#define RUNS 300
+#define NEAR 8
+#define AT_MOST_OFF 5 /* values between a step and where it is found */
+#define MAX_SEEN 400
+
+enum shape { NORMAL, CORRELATED, OUTLIERS, STUDENT3, MODES, DRIFT, SEASON, WALK, BURSTS, SHAPES };
+
+static const char *const names[SHAPES] = {
+    "normal",
+    "AR(1) 0.5",
+    "1 of 30 is +3 to +10 %",
+    "Student t3",
+    "25 % in a mode +2 %",
+    "drift of 1 % over all",
+    "season 0.5 % of 50",
+    "random walk 0.1 %",
+    "bursts of 8 at +5 %",
+};
+
+struct noise_source {
+    enum shape shape;
+    double sd, state;
+    int left, index;
+    struct rng rng;
+};
+
+static double student3(struct rng *r)
+{
+    double chi_square = -2 * log(rng_uniform(r)), z = rng_normal(r);
+    return rng_normal(r) / sqrt((chi_square + z * z) / 3);
+}
+
+static double next_value(struct noise_source *s)
+{
+    double z = s->sd * rng_normal(&s->rng);
+    int i = s->index++;
+    switch (s->shape) {
+    case CORRELATED:
+        s->state = i == 0 ? z : 0.5 * s->state + sqrt(0.75) * z;
+        return s->state;
+    case OUTLIERS:
+        return z + (rng_below(&s->rng, 30) == 0 ? log1p(0.03 + 0.07 * rng_uniform(&s->rng)) : 0);
+    case STUDENT3:
+        return s->sd * student3(&s->rng);
+    case MODES:
+        return z + (rng_below(&s->rng, 4) == 0 ? log1p(0.02) : 0);
+    case DRIFT:
+        return z + 0.01 * i / RUNS;
+    case SEASON:
+        return z + 0.005 * sin(i * 0.125664);
+    case WALK:
+        s->state += 0.001 * rng_normal(&s->rng);
+        return z + s->state;
+    case BURSTS:
+        s->left = s->left > 0 ? s->left - 1 : rng_below(&s->rng, 60) == 0 ? 8 : 0;
+        return z + (s->left > 0 ? log1p(0.05) : 0);
+    case NORMAL:
+    case SHAPES:
+        break;
+    }
+    return z;
+}
+
+struct series {
+    double value[2 * RUNS];
+    size_t n, from; /* where the window starts */
+    struct changepoint found[CHANGEPOINT_MAX];
+    size_t n_found;
+};
+
+static void look(struct series *s, double value)
+{
+    s->value[s->n++] = value;
+    s->from = s->n > CHANGEPOINT_WINDOW ? s->n - CHANGEPOINT_WINDOW : 0;
+    s->n_found = changepoint_find(s->value + s->from, s->n - s->from, LEAST, s->found);
+}
+
+/* Would the server raise it in this look? */
+static bool is_raised(const struct series *s, const struct changepoint *c)
+{
+    bool is_old = s->from > 0 && c->at + CHANGEPOINT_FRESH < CHANGEPOINT_WINDOW;
+    return !c->is_return && !is_old;
+}
+
+static int count_false(enum shape shape, double sd, uint64_t seed)
+{
+    struct noise_source source = {.shape = shape, .sd = sd};
+    struct series s = {.n = 0};
+    size_t seen[MAX_SEEN];
+    int n_seen = 0;
+    rng_seed(&source.rng, seed);
+    while (s.n < RUNS) {
+        look(&s, next_value(&source));
+        for (size_t i = 0; i < s.n_found; i++) {
+            size_t at = s.from + s.found[i].at;
+            bool known = !is_raised(&s, &s.found[i]) || n_seen == MAX_SEEN;
+            for (int k = 0; k < n_seen; k++) {
+                if (at < seen[k] + NEAR && seen[k] < at + NEAR) {
+                    known = true;
+                    seen[k] = at;
+                }
+            }
+            if (!known)
+                seen[n_seen++] = at;
+        }
+    }
+    return n_seen;
+}
+
+/* Values of the new level until the step is found, 0: it is not, in `behind` of them. */
+static int delay(const struct noise_source *noise, size_t before, size_t behind, double step,
+                 size_t outlier_ago)
+{
+    struct noise_source source = *noise;
+    struct series s = {.n = 0};
+    while (s.n < before + behind) {
+        double value = next_value(&source) + (s.n >= before ? log1p(step) : 0);
+        look(&s, value + (outlier_ago > 0 && s.n + outlier_ago == before ? log1p(0.2) : 0));
+        for (size_t i = 0; i < s.n_found && s.n > before; i++) {
+            size_t at = s.from + s.found[i].at;
+            if (is_raised(&s, &s.found[i]) && at <= before + AT_MOST_OFF &&
+                before <= at + AT_MOST_OFF && (s.found[i].after > s.found[i].before) == (step > 0))
+                return (int)(s.n - before);
+        }
+    }
+    return 0;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+static void print_step(enum shape shape, double sd, size_t before, double step, size_t outlier_in,
+                       int n_series)
+{
+    int *delays = calloc((size_t)n_series, sizeof(*delays)), n = 0;
+    for (int i = 0; delays && i < n_series; i++) {
+        struct noise_source noise = {.shape = shape, .sd = sd};
+        rng_seed(&noise.rng, (uint64_t)i * 104729 + (uint64_t)shape * 17 + before);
+        size_t ago = outlier_in > 0 ? 1 + rng_below(&noise.rng, outlier_in) : 0;
+        delays[n] = delay(&noise, before, 100, i % 2 && outlier_in == 0 ? -step : step, ago);
+        n += delays[n] > 0;
+    }
+    qsort(delays, (size_t)n, sizeof(*delays), ascending);
+    printf(" %3d %%", 100 * n / n_series);
+    if (n > 0)
+        printf(", %d (%d)", delays[n / 2], delays[n * 9 / 10]);
+    printf(" |");
+    fflush(stdout);
+    free(delays);
+}
+
+static void print_false(int n_series)
+{
+    static const double sds[] = {0.001, 0.002, 0.005, 0.01};
+    printf("False alarms per 1,000 runs, %d series of %d runs\n\n"
+           "| noise | sd 0.1 %% | 0.2 %% | 0.5 %% | 1 %% |\n| --- | --- | --- | --- | --- |\n",
+           n_series, RUNS);
+    for (enum shape shape = NORMAL; shape < SHAPES; shape++) {
+        printf("| %s |", names[shape]);
+        for (size_t k = 0; k < 4; k++) {
+            int n = 0;
+            for (int i = 0; i < n_series; i++)
+                n += count_false(shape, sds[k], (uint64_t)i * 7919 + (uint64_t)shape * 131 + 1);
+            printf(" %.2f |", 1000.0 * n / RUNS / n_series);
+            fflush(stdout);
+        }
+        printf("\n");
+    }
+}
+
+#define N_STEPS 5
+static const double steps[N_STEPS] = {0.005, 0.01, 0.02, 0.05, 0.2};
+
+static void print_head(const char *what, const char *first)
+{
+    printf("\n%s: found, median delay in runs (90 %%)\n\n| %s |", what, first);
+    for (size_t k = 0; k < N_STEPS; k++)
+        printf(" %g %% |", 100 * steps[k]);
+    printf("\n| --- | --- | --- | --- | --- | --- |\n");
+}
+
+static void print_steps(int n_series)
+{
+    static const size_t before[] = {3, 5, 10, 20, 50, 150};
+    static const double sds[] = {0.001, 0.002, 0.005, 0.01};
+    static const size_t ago[] = {3, 10, 25};
+    print_head("Steps after so many runs of normal noise", "runs, sd");
+    for (size_t i = 0; i < 6; i++) {
+        for (size_t j = 0; j < 4; j++) {
+            printf("| %zu, %g %% |", before[i], 100 * sds[j]);
+            for (size_t k = 0; k < N_STEPS; k++)
+                print_step(NORMAL, sds[j], before[i], steps[k], 0, n_series);
+            printf("\n");
+        }
+    }
+    print_head("Steps after 100 runs of other noise", "noise, sd");
+    for (enum shape shape = CORRELATED; shape <= MODES; shape++) {
+        for (size_t j = 1; j < 4; j++) {
+            printf("| %s, %g %% |", names[shape], 100 * sds[j]);
+            for (size_t k = 0; k < N_STEPS; k++)
+                print_step(shape, sds[j], 100, steps[k], 0, n_series);
+            printf("\n");
+        }
+    }
+    print_head("Steps after 60 runs, sd 0.3 %, one of the last at +20 %", "one of the last");
+    for (size_t i = 0; i < 3; i++) {
+        printf("| %zu |", ago[i]);
+        for (size_t k = 0; k < N_STEPS; k++)
+            print_step(NORMAL, 0.003, 60, steps[k], ago[i], n_series);
+        printf("\n");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int n_series = argc > 1 ? atoi(argv[1]) : 300;
+    if (n_series < 1) {
+        fprintf(stderr, "Usage: change_rates [SERIES]\n");
+        return 64;
+    }
+    print_false(n_series);
+    print_steps(n_series);
+    return 0;
+}
