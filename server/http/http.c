@@ -164,7 +164,8 @@ static enum gate_status watch_runs(struct http *h, struct store *store, enum wri
 {
     bool more = false;
     int64_t newest_id = 0, watched_id = 0;
-    enum gate_status status = watch_pending(store, h->options.main_branch, WATCH_TRACKS, &more, err);
+    enum gate_status status =
+        watch_pending(store, h->options.main_branch, WATCH_TRACKS, &more, err);
     if (status == GATE_OK)
         status = store_watch_runs(store, &newest_id, &watched_id, err);
     if (status != GATE_OK)

@@ -232,12 +232,12 @@ static void print_steps(int n_series)
 
 int main(int argc, char **argv)
 {
-    int n_series = argc > 1 ? atoi(argv[1]) : 300;
-    if (n_series < 1) {
+    long n_series = argc > 1 ? strtol(argv[1], NULL, 10) : 300;
+    if (n_series < 1 || n_series > 100000) {
         fprintf(stderr, "Usage: change_rates [SERIES]\n");
         return 64;
     }
-    print_false(n_series);
-    print_steps(n_series);
+    print_false((int)n_series);
+    print_steps((int)n_series);
     return 0;
 }
