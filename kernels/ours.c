@@ -10,6 +10,7 @@
 #include "linear_relu/linear_relu.h"
 
 static const struct kg_kernel *const kernels[] = {
+    &kg_attention_fwd_decode_sm90,
     &kg_attention_fwd_latency_sm90,
     &kg_attention_fwd_resident_sm90,
     &kg_attention_fwd_long_sm90,

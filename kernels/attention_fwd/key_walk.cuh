@@ -65,7 +65,7 @@ template <int ROW_BYTES> __device__ __forceinline__ uint32_t swizzled(int row, i
 }
 
 /* Copies ROWS rows of a tile to shared memory; rows from `valid` on are zero-filled. valid >= 1. */
-template <int D, int ROWS, int THREADS>
+template <int D, int ROWS, int THREADS, bool ONCE = false>
 __device__ __forceinline__ void copy_rows(uint32_t shared, const char *global, int64_t stride,
                                           int valid, int thread)
 {
@@ -79,8 +79,13 @@ __device__ __forceinline__ void copy_rows(uint32_t shared, const char *global, i
 
     if (valid >= ROWS) {
 #pragma unroll
-        for (int r = 0; r < ROWS; r += STEP)
-            ptx::cp_async_16(shared + (to ^ ((r & 7) << 4)) + r * 2 * D, from + r * stride);
+        for (int r = 0; r < ROWS; r += STEP) {
+            const uint32_t at = shared + (to ^ ((r & 7) << 4)) + r * 2 * D;
+            if (ONCE)
+                ptx::cp_async_16_once(at, from + r * stride);
+            else
+                ptx::cp_async_16(at, from + r * stride);
+        }
     } else {
 #pragma unroll
         for (int r = 0; r < ROWS; r += STEP) {
@@ -101,7 +106,7 @@ __device__ __forceinline__ void fetch_item(const struct key_ring &ring,
         const bool is_v = item % 2 != 0;
         const int key = (range.first + item / 2 * range.step) * Tile::KEYS;
         const int64_t stride = is_v ? range.v_stride : range.k_stride;
-        copy_rows<Tile::D, Tile::KEYS, Tile::GROUP_THREADS>(
+        copy_rows<Tile::D, Tile::KEYS, Tile::GROUP_THREADS, Tile::READ_ONCE>(
             ring.shared + slot * Tile::SLOT_BYTES, (is_v ? range.v : range.k) + key * stride,
             stride, range.n_keys - key, ring.thread);
     }

@@ -18,6 +18,7 @@ struct tile {
     static constexpr int GROUPS = GROUPS_;
     static constexpr int KEYS = KEYS_;
     static constexpr int STAGES = STAGES_;
+    static constexpr bool READ_ONCE = false; /* no other block reads the same keys */
 
     static constexpr int GROUP_THREADS = 32 * WARPS;
     static constexpr int THREADS = GROUP_THREADS * GROUPS;

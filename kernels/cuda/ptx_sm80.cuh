@@ -39,6 +39,17 @@ __device__ __forceinline__ void cp_async_16(uint32_t shared, const void *global)
                  : "memory");
 }
 
+/* The same for what is read once: it is the first to leave the L2. */
+__device__ __forceinline__ void cp_async_16_once(uint32_t shared, const void *global)
+{
+    uint64_t policy;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;\n" : "=l"(policy));
+    asm volatile(
+        "cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2;\n" ::"r"(shared),
+        "l"(global), "l"(policy)
+        : "memory");
+}
+
 /* The same, but writes 16 zero bytes and reads nothing when `valid` is false. `global` must still
  * be a pointer into the tensor: the instruction may translate it. */
 __device__ __forceinline__ void cp_async_16_zfill(uint32_t shared, const void *global, bool valid)

@@ -236,6 +236,27 @@ __device__ __forceinline__ uint32_t cluster_address(uint32_t address, uint32_t r
     return remote;
 }
 
+/* 8 and 16 bytes of another block's shared memory, at an address of cluster_address(). */
+__device__ __forceinline__ float2 load_cluster_8(uint32_t address)
+{
+    float2 x;
+    asm volatile("ld.shared::cluster.v2.f32 {%0, %1}, [%2];\n"
+                 : "=f"(x.x), "=f"(x.y)
+                 : "r"(address)
+                 : "memory");
+    return x;
+}
+
+__device__ __forceinline__ float4 load_cluster_16(uint32_t address)
+{
+    float4 x;
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\n"
+                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+                 : "r"(address)
+                 : "memory");
+    return x;
+}
+
 /* ---- registers, warps, barriers ---- */
 
 /* All warps of a warpgroup give registers back or take more. The kernel's launch bounds must say

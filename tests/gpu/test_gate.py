@@ -29,8 +29,8 @@ class Gate(unittest.TestCase):
                                        GATE_CACHE=os.path.join(self.folder, "cache"), **env),
                               capture_output=True, text=True, check=False)
 
-    def absent(self):
-        doctor = self.gate("doctor", "--device", "cuda:0", "--json")
+    def absent(self, **env):
+        doctor = self.gate("doctor", "--device", "cuda:0", "--json", **env)
         return [a["provider"] for a in json.loads(doctor.stdout)["absent"]]
 
     def run_suite(self, *args, suite="canonical", cases=CASE, **env):
@@ -67,6 +67,9 @@ class Right(Gate):
                 done = self.gate("verify", "--device", "cuda:0", "--suite", "smoke", "--filter",
                                  cases, "--library", library, "--provider", OURS)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_cudnn_that_is_not_where_it_is_said_to_be_is_absent(self):
+        self.assertIn("cudnn", self.absent(KG_CUDNN="/nonexistent"))
 
     def test_every_gemm_family_case_has_arms_of_cublas(self):
         if "cublas" in self.absent():

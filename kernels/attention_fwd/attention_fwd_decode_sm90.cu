@@ -1,0 +1,308 @@
+/*
+ * attention_fwd_decode_sm90: attention forward for up to 16 query rows a KV head, in one kernel
+ * (sm_90a).
+ *
+ * Regime      decode. fp16, bf16; D = 64, 128
+ * Block       the query heads of a KV head packed into one tile of rows, and a share of the keys,
+ *             dealt out to 4 warps that keep step with nobody while they walk
+ * Merge       the blocks that share a KV head are a cluster. Each warp leaves maximum, sum and O of
+ *             its rows in its own shared memory; after one barrier of the cluster each block
+ *             combines a part of the columns from all of them, in a fixed order. No workspace, no
+ *             second kernel
+ * Tiles       decode_tile of tile_policy.h: 32 (D = 128) or 64 keys, 3 slots of 8 KB a warp
+ * Resources   registers 164 at D = 64, 213 at D = 128, no spills; shared memory 100 KB, two blocks
+ *             a multiprocessor
+ * Bound       memory: of an H200's 4.8 TB/s by data sheet, in the gate's contract, 53 % at batch 1
+ *             (8192 keys, 8 KV heads), 87 % at 8, 90 % at 32 and 92 % at 128 (4096 keys)
+ */
+#include "attention_fwd.h"
+
+#include "../cuda/launch.cuh"
+#include "../cuda/ptx_sm90.cuh"
+#include "combine.h"
+#include "decode_policy_sm90.h"
+#include "key_walk.cuh"
+
+/* Named, since a nameless one would put the folder of the build into the machine code. */
+namespace attention_fwd_decode
+{
+
+template <typename T, int D> struct decode_tile_sm90 : decode_tile<T, D> {
+    static constexpr bool READ_ONCE = true;
+};
+
+struct decode_params {
+    struct attention a;
+    int rows;    /* packed rows of a KV head, see combine.h */
+    int cluster; /* blocks that share a KV head */
+};
+
+/* A row's part of the result: O relative to the maximum, which is in powers of two. */
+struct part {
+    float max, sum;
+    float4 out;
+};
+
+constexpr int WARPS = 4;
+constexpr int THREADS = 32 * WARPS;
+
+/* What a warp leaves in its ring: O of 16 rows, then maximum and sum of each. */
+template <typename Tile> constexpr int stats_offset = 16 * Tile::D * 4;
+
+__device__ __forceinline__ void add_scaled(float4 &to, const float4 &x, float by)
+{
+    to.x = fmaf(x.x, by, to.x);
+    to.y = fmaf(x.y, by, to.y);
+    to.z = fmaf(x.z, by, to.z);
+    to.w = fmaf(x.w, by, to.w);
+}
+
+/* Adds up the parts that `part_at(i)` gives, 0 <= i < count, in this order. With no key in any the
+ * weights are 2^-inf = 0. */
+template <int UNROLL, typename PartAt>
+__device__ __forceinline__ struct part merge(int count, PartAt part_at)
+{
+    struct part all = {-INFINITY, 0.0f, make_float4(0.0f, 0.0f, 0.0f, 0.0f)};
+#pragma unroll UNROLL
+    for (int i = 0; i < count; i++)
+        all.max = fmaxf(all.max, part_at(i).max);
+    const float zero = finite_maximum(all.max);
+#pragma unroll UNROLL
+    for (int i = 0; i < count; i++) {
+        const struct part &x = part_at(i);
+        const float weight = ptx::exp2_approx(x.max - zero);
+        all.sum = fmaf(x.sum, weight, all.sum);
+        add_scaled(all.out, x.out, weight);
+    }
+    return all;
+}
+
+/* Q of the rows straight from global memory: it is too small to be worth a detour, and the ring is
+ * being filled meanwhile. Rows that do not exist are zero. */
+template <typename Tile>
+__device__ __forceinline__ void load_query(const struct decode_params &p, int batch, int kv_head,
+                                           struct query_registers<Tile> *query)
+{
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int row = half * 8 + lane / 4;
+        const bool exists = row < p.rows;
+        const char *const from =
+            packed_row(p.a.q, p.a.group, batch, kv_head, exists ? row : 0) + lane % 4 * 4;
+#pragma unroll
+        for (int step = 0; step < Tile::D / 16; step++)
+#pragma unroll
+            for (int columns = 0; columns < 2; columns++)
+                query->fragment[step][0][columns * 2 + half] =
+                    exists ? *(const uint32_t *)(from + step * 32 + columns * 16) : 0u;
+    }
+}
+
+/* Leaves the warp's rows in its own ring, which it alone has read. */
+template <typename Tile>
+__device__ __forceinline__ void leave_rows(unsigned char *ring, int rows, float scale_log2,
+                                           const struct softmax_state<Tile> &state)
+{
+    const int lane = threadIdx.x % 32;
+    __syncwarp();
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int row = half * 8 + lane / 4;
+        if (row >= rows)
+            continue;
+        float2 *const out = (float2 *)ring + row * (Tile::D / 2) + lane % 4;
+#pragma unroll
+        for (int n = 0; n < Tile::D / 8; n++)
+            out[n * 4] = make_float2(state.out[0][n][2 * half], state.out[0][n][2 * half + 1]);
+        if (lane % 4 == 0)
+            ((float2 *)(ring + stats_offset<Tile>))[row] =
+                make_float2(state.max[0][half] * scale_log2, state.sum[0][half]);
+    }
+}
+
+/* What warp `warp` of block `block` left of chunk `chunk` of all rows. */
+template <typename Tile>
+__device__ __forceinline__ struct part read_part(uint32_t shared, int block, int warp, int chunk)
+{
+    const uint32_t ring = ptx::cluster_address(shared + warp * Tile::RING_BYTES, (uint32_t)block);
+    const float2 stats = ptx::load_cluster_8(ring + stats_offset<Tile> + chunk / (Tile::D / 4) * 8);
+    return {stats.x, stats.y, ptx::load_cluster_16(ring + chunk * 16)};
+}
+
+template <typename Tile>
+__device__ __forceinline__ void store_chunk(const struct decode_params &p, int batch, int kv_head,
+                                            int chunk, const struct part &x)
+{
+    char *const row = packed_row(p.a.o, p.a.group, batch, kv_head, chunk / (Tile::D / 4));
+    const float scale = reciprocal_or_zero(x.sum);
+    ((uint2 *)row)[chunk % (Tile::D / 4)] =
+        make_uint2(ptx::pack(x.out.x * scale, x.out.y * scale, typename Tile::T()),
+                   ptx::pack(x.out.z * scale, x.out.w * scale, typename Tile::T()));
+}
+
+/*
+ * Combines the block's share of the chunks of 4 columns, each by one thread for each block of the
+ * cluster: it adds up that block's warps, then one of them adds up the blocks. Arrives at the
+ * cluster's barrier when it has read all that others left.
+ */
+template <typename Tile>
+__device__ __forceinline__ void combine(const struct decode_params &p, uint32_t shared, int rank,
+                                        int batch, int kv_head)
+{
+    __shared__ struct part of_block[THREADS];
+    const int chunks = THREADS / p.cluster; /* at a time */
+    const int block = threadIdx.x / chunks, in_pass = threadIdx.x % chunks;
+    const int all = p.rows * (Tile::D / 4), share = (all + p.cluster - 1) / p.cluster;
+    const int end = min((rank + 1) * share, all);
+    const int passes = (share + chunks - 1) / chunks;
+
+    for (int pass = 0; pass < passes; pass++) {
+        const int chunk = rank * share + pass * chunks + in_pass;
+        struct part of_warp[WARPS];
+#pragma unroll
+        for (int warp = 0; warp < WARPS; warp++)
+            if (chunk < end)
+                of_warp[warp] = read_part<Tile>(shared, block, warp, chunk);
+        if (pass == passes - 1)
+            ptx::cluster_arrive();
+        if (pass > 0)
+            __syncthreads();
+        if (chunk < end)
+            of_block[threadIdx.x] = merge<WARPS>(
+                WARPS, [&](int warp) -> const struct part & { return of_warp[warp]; });
+        __syncthreads();
+        if (block == 0 && chunk < end)
+            store_chunk<Tile>(p, batch, kv_head, chunk,
+                              merge<4>(
+                                  p.cluster, [&](int i) -> const struct part & {
+                                      return of_block[i * chunks + in_pass];
+                                  }));
+    }
+}
+
+template <typename Tile>
+__global__ void __launch_bounds__(THREADS, 2)
+    attention_decode_kernel(const __grid_constant__ struct decode_params p, float scale_log2)
+{
+    extern __shared__ __align__(256) unsigned char shared[];
+    const struct attention &a = p.a;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int rank = blockIdx.x % p.cluster;
+    const int batch = blockIdx.x / p.cluster / a.kv_heads;
+    const int kv_head = blockIdx.x / p.cluster % a.kv_heads;
+
+    struct row_limits<Tile> limits;
+    for (int half = 0; half < 2; half++)
+        limits.keys[0][half] = visible_keys(a, (half * 8 + lane / 4) / a.group);
+    limits.warp_least = visible_keys(a, 0);
+    limits.warp_most = visible_keys(a, (p.rows - 1) / a.group);
+
+    /* Tiles of the cluster's blocks side by side, those of a block's warps in turn. */
+    const int n_tiles = (limits.warp_most + Tile::KEYS - 1) / Tile::KEYS;
+    const int first = (int)((int64_t)n_tiles * rank / p.cluster);
+    const int tiles = (int)((int64_t)n_tiles * (rank + 1) / p.cluster) - first;
+    struct key_range range;
+    range.k = a.k.data + batch * a.k.batch_stride + kv_head * a.k.head_stride;
+    range.v = a.v.data + batch * a.v.batch_stride + kv_head * a.v.head_stride;
+    range.k_stride = a.k.row_stride;
+    range.v_stride = a.v.row_stride;
+    range.n_keys = a.seqlen_kv;
+    range.first = first + warp;
+    range.step = WARPS;
+    range.n_tiles = (tiles - warp + WARPS - 1) / WARPS;
+
+    const struct key_ring ring = {ptx::shared_address(shared) + warp * Tile::RING_BYTES, lane, 0};
+    fill_ring<Tile>(ring, range);
+
+    struct query_registers<Tile> query;
+    struct softmax_state<Tile> state;
+    load_query(p, batch, kv_head, &query);
+    clear_state(state);
+    walk_keys<Tile>(ring, range, query, limits, scale_log2, state);
+    finish_sums(state);
+    leave_rows<Tile>(shared + warp * Tile::RING_BYTES, p.rows, scale_log2, state);
+
+    ptx::cluster_arrive();
+    ptx::cluster_wait();
+    combine<Tile>(p, ptx::shared_address(shared), rank, batch, kv_head);
+    ptx::cluster_wait(); /* nobody leaves while others still read what it left */
+}
+
+template <typename T, int D> enum kg_status prepare_typed()
+{
+    return allow_shared(attention_decode_kernel<decode_tile_sm90<T, D>>, DECODE_SHARED_BYTES);
+}
+
+template <typename T, int D>
+enum kg_status launch_typed(const struct decode_params &params, float scale_log2, void *stream)
+{
+    static_assert(decode_tile_sm90<T, D>::RINGS_BYTES == DECODE_SHARED_BYTES, "what is asked for");
+    static_assert(has_no_padding<struct decode_params>, "a parameter has padding or a float");
+    cudaLaunchAttribute cluster = {};
+    cudaLaunchConfig_t config = {};
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = (unsigned)params.cluster;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    config.gridDim = dim3((unsigned)(params.a.batch * params.a.kv_heads * params.cluster));
+    config.blockDim = dim3(THREADS);
+    config.dynamicSmemBytes = DECODE_SHARED_BYTES;
+    config.stream = (cudaStream_t)stream;
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+    CUDA_TRY(cudaLaunchKernelEx(&config, attention_decode_kernel<decode_tile_sm90<T, D>>, params,
+                                scale_log2));
+    return KG_OK;
+}
+
+int supports(const struct kg_problem *p, const struct kg_device *device)
+{
+    return attention_supports(p, device) && device->cc_major == 9 && device->cc_minor == 0 &&
+           device->shared_bytes_optin >= DECODE_SHARED_BYTES &&
+           decode_cluster(p, device->sm_count) > 0;
+}
+
+enum kg_status prepare(const struct kg_problem *p, const struct kg_device *device)
+{
+    (void)device;
+    if (p->dtype == KG_F16)
+        return p->head_dim == 64 ? prepare_typed<__half, 64>() : prepare_typed<__half, 128>();
+    return p->head_dim == 64 ? prepare_typed<__nv_bfloat16, 64>()
+                             : prepare_typed<__nv_bfloat16, 128>();
+}
+
+enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+{
+    struct decode_params params;
+    int device, sm_count;
+    const enum kg_status status = read_attention(p, args, &params.a);
+    if (status != KG_OK)
+        return status;
+    CUDA_TRY(cudaGetDevice(&device));
+    CUDA_TRY(cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device));
+    params.rows = (int)decode_rows(p);
+    params.cluster = decode_cluster(p, sm_count);
+    if (params.cluster == 0)
+        return KG_UNSUPPORTED;
+    const float scale_log2 = scale_log2_of(p);
+    if (p->dtype == KG_F16)
+        return p->head_dim == 64 ? launch_typed<__half, 64>(params, scale_log2, args->stream)
+                                 : launch_typed<__half, 128>(params, scale_log2, args->stream);
+    return p->head_dim == 64 ? launch_typed<__nv_bfloat16, 64>(params, scale_log2, args->stream)
+                             : launch_typed<__nv_bfloat16, 128>(params, scale_log2, args->stream);
+}
+
+} // namespace attention_fwd_decode
+
+using namespace attention_fwd_decode;
+
+const struct kg_kernel kg_attention_fwd_decode_sm90 = {
+    sizeof(struct kg_kernel),
+    KG_OP_ATTENTION_FWD,
+    0,
+    "attention_fwd_decode_sm90",
+    supports,
+    prepare,
+    NULL,
+    launch,
+};

@@ -1,0 +1,42 @@
+/*
+ * decode_policy_sm90.h: into how many blocks attention_fwd_decode_sm90 cuts the keys of a KV head,
+ * and why.
+ *
+ * Pure: supports() and launch() ask at different times and must come to the same.
+ */
+#ifndef KG_ATTENTION_FWD_DECODE_POLICY_SM90_H
+#define KG_ATTENTION_FWD_DECODE_POLICY_SM90_H
+
+#include "../kernel.h"
+
+#define DECODE_SHARED_BYTES (96 << 10) /* of a block; two are on a multiprocessor */
+
+/* Packed rows of a KV head, see combine.h. */
+static inline int64_t decode_rows(const struct kg_problem *p)
+{
+    return p->seqlen_q * (p->heads / p->kv_heads);
+}
+
+/*
+ * The blocks of a cluster, which share a KV head: a power of two; 0: not served.
+ *
+ * While all run at once, as many as fit: 30, 62 and 132 clusters of 8, 4 and 2 blocks do on the 132
+ * multiprocessors of an H200, and 264 single blocks; 64 clusters of 4 took 8 % longer than as many
+ * of 2. 14 of 16 fit, but share too few multiprocessors: 5 % longer than of 8. Past that, 2: with
+ * shorter blocks the last wave ends more evenly, 1 % of 1024 heads. Each warp gets a tile of keys.
+ */
+static inline int decode_cluster(const struct kg_problem *p, int64_t sm_count)
+{
+    const int64_t heads = p->batch * p->kv_heads;
+    const int64_t tile_keys = 4096 / p->head_dim, warps = 4;
+    const int64_t tiles = (p->seqlen_kv + tile_keys - 1) / tile_keys;
+    int cluster = heads <= 30 ? 8 : heads <= 62 ? 4 : heads <= 132 ? 2 : heads <= 264 ? 1 : 2;
+
+    if (decode_rows(p) > 16 || sm_count < 132)
+        return 0;
+    while (cluster > 1 && cluster * warps > tiles)
+        cluster /= 2;
+    return cluster;
+}
+
+#endif
