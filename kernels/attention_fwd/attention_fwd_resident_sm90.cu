@@ -7,7 +7,7 @@
  *             and V of the head stay in shared memory, so there is no ring and no producer
  * Products    S of 128 keys by wgmma from shared memory, O += P V with P in registers; warpgroups
  *             issue them in turns, which keeps their softmaxes out of step
- * Resources   127 registers, no spills; 160 or 192 KB of shared memory
+ * Resources   125 registers, no spills; 160 or 192 KB of shared memory
  * Measured    H200, (8, 16, 512, 64) full: 21.5 us, 400 TFLOP/s, 0.79 of cuDNN; causal 16.8, 0.69
  */
 #include "attention_fwd.h"

@@ -14,13 +14,13 @@
 constexpr int SHORT_KEYS = 128, SHORT_CHUNKS = 4, SHORT_MOST_KEYS = SHORT_KEYS * SHORT_CHUNKS;
 
 /* One exponential in four by polynomial: 5.59 us for 5.76 at (1, 8, 512, 64), 6.01 for 6.28 at
- * batch
- * 2. Two warpgroups in step leave issue slots idle. */
+ * batch 2. Two warpgroups leave issue slots idle. */
 constexpr int LATENCY_POLYNOMIAL = 4;
 
 /* Row tiles a warpgroup: one (4 a block, 160 KB in) or two (8 a block, 192 KB, K and V once a
  * head). Two where they fill the device. Polynomial: none, 1/8 and 1/4 of the exponentials give the
- * same to 3 %. Turns: 11.9 for 13.2 us full at (4, 16), but 11.3 for 10.7 causal. */
+ * same to 3 %. With one tile the warpgroups go without turns under a causal mask, where their
+ * chunks differ in number. */
 template <typename T_, int TILES_> struct resident_tile {
     using T = T_;
     static constexpr int TILES = TILES_;

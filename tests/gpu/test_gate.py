@@ -52,7 +52,7 @@ class Right(Gate):
 
     def test_kernels_for_older_devices(self):
         done = self.gate("verify", "--device", "cuda:0", "--suite", "smoke", "--library",
-                         mutant("only_sm80"))
+                         mutant("only_sm80"), "--provider", OURS)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_vendors_are_right(self):
