@@ -224,7 +224,13 @@ static bool is_back(const struct finding *f, const struct stretch *s, double lev
 
 static bool has_passed(const struct finding *f, const struct stretch *s, size_t i)
 {
-    return counts(f, i) && f->results->run[i].verdict == WATCH_GOOD && is_back(f, s, f->level[i]);
+    const struct watch_point *p = &f->results->run[i];
+    if (!counts(f, i) || p->verdict != WATCH_GOOD)
+        return false;
+    if (f->series.by_ratio && !isnan(f->level[i]) && !isnan(f->level[s->first]))
+        return is_back(f, s, f->level[i]);
+    /* It may pass because a slower baseline was accepted. */
+    return p->p50_ns <= (s->before_ns + s->after_ns) / 2;
 }
 
 static void find_regressions(struct finding *f)

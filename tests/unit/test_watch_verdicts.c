@@ -160,6 +160,25 @@ static void a_baseline_that_is_not_linked_begins_a_series(void **state)
     history_end(&h);
 }
 
+/* The accept was made in a merge request: no run of the main branch is known to be the baseline. */
+static void an_accepted_regression_is_accepted_and_not_back(void **state)
+{
+    struct history h = history_begin(state);
+    h.spec.best_ns = 20000;
+    h.spec.best_ms = OTHER_MS - 1;
+    add_ratio(&h, 10, 1, "pass");
+    add_ratio(&h, 2, 1.05, "regression");
+    h.spec.best_ns = 21000;
+    h.spec.best_ms = OTHER_MS;
+    for (int i = 0; i < 5; i++) {
+        h.spec.verdict = "pass";
+        h.spec.ratio = 1;
+        history_add(&h, 1, 21000);
+    }
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_ACCEPTED);
+    history_end(&h);
+}
+
 /* A driver changes times, and not the ratio of two times that were taken beside each other. */
 static void ratios_cross_epochs(void **state)
 {
@@ -223,6 +242,7 @@ int main(void)
         TEST(ratios_show_what_times_do_not),
         TEST(a_baseline_that_is_linked_continues_the_series),
         TEST(a_baseline_that_is_not_linked_begins_a_series),
+        TEST(an_accepted_regression_is_accepted_and_not_back),
         TEST(ratios_cross_epochs),
         TEST(an_outlier_before_a_step_changes_nothing),
         TEST(a_young_history_raises_alerts),
