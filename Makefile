@@ -179,6 +179,8 @@ CORE_O += $(call cuda_object,$(GATE_CU))
 CUDA_IN_USE := build/cuda/archs
 # Where the toolkit lies only nvcc itself knows: the nvcc of the PATH may be a script that calls it.
 CUDA_HOME := $(realpath $(shell $(NVCC) --dryrun -x cu -c /dev/null 2>&1 | sed -n 's/.* TOP=//p'))
+# It says nothing before there is a g++, which the packages bring.
+CUDA_HOME := $(or $(CUDA_HOME),$(realpath $(patsubst %/bin/nvcc,%,$(filter /%,$(NVCC)))))
 ifeq ($(CUDA_HOME),)
 $(error '$(NVCC) --dryrun' does not say where its toolkit lies (no TOP=); give NVCC=FILE or CUDA=0)
 endif
@@ -222,7 +224,8 @@ run: all
 ## serve: opens the dashboard of ./gate.db on http://127.0.0.1:8731
 .PHONY: serve
 LISTEN ?= 127.0.0.1:8731
-serve: $(B)/bin/gate-server
+serve: packages
+	@+$(MAKE) $(B)/bin/gate-server
 	@$(B)/bin/gate-server --db ./gate.db --listen $(LISTEN)
 
 ## tests: builds the test programs and the broken kernels that the tests use
@@ -231,8 +234,15 @@ tests: all $(TESTS_AND_TOOLS) $(MUTANTS)
 
 ## test: runs all tests that need no GPU (TESTS='tests/unit/*' runs a part)
 .PHONY: test
-test: tests $(BROWSER_MODULES)
+test: packages
+	@+$(MAKE) tests $(BROWSER_MODULES)
 	@tests/run --build $(B) $(TESTS)
+
+## test-long: runs the tests that take minutes: fuzzing, kills of the server, whole mutant passes
+.PHONY: test-long
+test-long: packages
+	@+$(MAKE) tests
+	@tests/run --build $(B) --long $(TESTS)
 
 ## bench-server: all targets of gate-server (needs wrk, nginx; HISTORY=FILE is used, and added to)
 .PHONY: bench-server
@@ -349,11 +359,15 @@ help:
 # ---- packages ---------------------------------------------------------------------------------
 
 # What compiles waits for this. Only targets that are meant to work on a bare machine install
-# packages; a plain `make` says what is missing.
+# packages; a plain `make` says what is missing. What is installed here is found by another make.
 .PHONY: packages
 packages:
-	@ci/deps.sh $(if $(filter run serve test test-gpu dist,$(MAKECMDGOALS)),,--check) build
-ifneq ($(filter test,$(MAKECMDGOALS)),)
+	@CUDA=$(CUDA) ci/deps.sh \
+	    $(if $(filter run serve test test-long test-gpu dist,$(MAKECMDGOALS)),,--check) build
+ifneq ($(filter serve,$(MAKECMDGOALS)),)
+	@$(if $(filter WEB=0,$(NO_WEB_REASON)),:,ci/deps.sh web || true)
+endif
+ifneq ($(filter test test-long,$(MAKECMDGOALS)),)
 	@ci/deps.sh test
 endif
 
@@ -491,17 +505,21 @@ $(Q)mkdir -p $(@D) && $(CC) -pthread -s $(LDFLAGS) $(LIBRARY_LD_FLAGS) $(filter 
     $(CUDA_LIBS) -o $@
 endef
 
-build/$(LIB)/libours.so: $(call cuda_object,$(OURS)) ci/kernel-library.map build/cuda/archs
+build/$(LIB)/libours.so: $(call cuda_object,$(OURS)) ci/kernel-library.map \
+    build/cuda/archs
 	$(link_cuda_library)
 
-build/$(LIB)/libcudnn_provider.so: $(call cuda_object,$(CUDNN)) ci/kernel-library.map build/cuda/archs
+build/$(LIB)/libcudnn_provider.so: $(call cuda_object,$(CUDNN)) ci/kernel-library.map \
+    build/cuda/archs
 	$(link_cuda_library)
 
 build/$(LIB)/lib%_provider.so: $(call cuda_object,kernels/cublas/provider_%.c) \
-    $(call cuda_object,$(CUBLAS)) ci/kernel-library.map build/cuda/archs
+    $(call cuda_object,$(CUBLAS)) ci/kernel-library.map \
+    build/cuda/archs
 	$(link_cuda_library)
 
-build/tests/mutants/%.so: $(CUDA_B)/tests/mutants/%.cu.o ci/kernel-library.map build/cuda/archs
+build/tests/mutants/%.so: $(CUDA_B)/tests/mutants/%.cu.o ci/kernel-library.map \
+    build/cuda/archs
 	$(link_cuda_library)
 
 ifneq ($(B),build)

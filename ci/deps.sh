@@ -1,13 +1,13 @@
 #!/bin/sh
-# deps.sh [--check] build|test|lint|fuzz: the Debian and Ubuntu packages that a step needs.
-#
+# deps.sh [--check] build|web|test|lint|fuzz|fresh: the Debian and Ubuntu packages that a step
+# needs.
 # Says nothing and exits 0 when all are there. Else it installs what is missing where it may (as
 # root, or with sudo that asks for no password), and otherwise, or with --check, prints the one
 # command to run and exits 1.
 set -eu
 
 usage() {
-    echo "usage: ci/deps.sh [--check] build|test|lint|fuzz" >&2
+    echo "usage: ci/deps.sh [--check] build|web|test|lint|fuzz|fresh" >&2
     exit 64
 }
 
@@ -35,6 +35,8 @@ is_ubuntu() {
 case $1 in
 build)
     need_command "${CC:-gcc}" build-essential
+    # nvcc calls it.
+    [ "${CUDA-0}" != 1 ] || need_command g++ g++
     need_command pkg-config pkg-config
     need_library libmicrohttpd libmicrohttpd-dev
     need_library sqlite3 libsqlite3-dev
@@ -43,6 +45,10 @@ build)
     need_library zlib zlib1g-dev
     # Its header alone: the library is opened at run time, where it is present.
     need_library libcurl libcurl4-openssl-dev
+    ;;
+web)
+    # It brings the dashboard's chart library.
+    need_command npm npm
     ;;
 test)
     need_library cmocka libcmocka-dev
@@ -69,6 +75,9 @@ lint)
     need_command clang-tidy clang-tidy
     need_command cppcheck cppcheck
     need_command shellcheck shellcheck
+    ;;
+fresh)
+    need_command mmdebstrap mmdebstrap
     ;;
 *)
     usage

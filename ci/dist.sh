@@ -1,6 +1,6 @@
 #!/bin/bash
-# dist.sh BUILD NAME VERSION: packs dist/NAME.tar.gz, the gate for a machine that has a driver and a C
-# library and nothing else, and refuses to when something in it needs more.
+# dist.sh BUILD NAME VERSION: packs dist/NAME.tar.gz, the gate for a machine that has a driver and
+# a C library and nothing else, and refuses to when something in it needs more.
 #
 # The unpacked folder has the shape of build/ and of an installed tree. With it go the tests that
 # need a GPU and a script that runs them, because the machines that have one often have no compiler.

@@ -200,8 +200,8 @@ class Build(unittest.TestCase):
         with open(source, "w", encoding="utf-8") as file:
             file.write("#include <kernel.h>\n"
                        "KG_EXPORT const struct kg_library *kg_library(void) { return 0; }\n")
-        done = run("gcc", "-std=c11", "-Wall", "-Werror", *flags.split(), "-shared", "-fPIC", source,
-                   "-o", os.path.join(SCRATCH, "library.so"), cwd=SCRATCH)
+        done = run("gcc", "-std=c11", "-Wall", "-Werror", *flags.split(), "-shared", "-fPIC",
+                   source, "-o", os.path.join(SCRATCH, "library.so"), cwd=SCRATCH)
         self.assertEqual(done.returncode, 0, done.stdout)
 
     def run_with_libc_only(self, unpacked):
@@ -244,7 +244,7 @@ class Help(unittest.TestCase):
         self.assertEqual(said.returncode, 0, said.stdout)
         listed = {line.split()[0] for line in said.stdout.splitlines() if line.startswith("  ")}
         self.assertLessEqual({"all", "run", "serve", "test", "test-gpu", "lint", "format", "dist",
-                              "install", "uninstall", "deps", "clean", "help"}, listed)
+                              "install", "uninstall", "deps", "clean", "help", "test-long"}, listed)
 
     def test_every_listed_target_is_there(self):
         said = run("make", "help").stdout.split("Settings", maxsplit=1)[0]

@@ -1,4 +1,7 @@
-"""Each fuzz target lets a bounded number of inputs through, the same ones each time."""
+"""Each fuzz target lets a bounded number of inputs through, the same ones each time.
+
+runs long: the targets are built with clang and two sanitizers
+"""
 
 import os
 import subprocess

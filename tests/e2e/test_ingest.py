@@ -1,5 +1,8 @@
 """Runs and artifacts that are sent to gate-server: what is stored, what is refused, and that what
-was answered with 201 is there after a kill."""
+was answered with 201 is there after a kill.
+
+also runs long: more kills
+"""
 
 import concurrent.futures
 import copy
@@ -25,7 +28,7 @@ import zlib
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import PATIENCE, ROOT, SANITIZED, Server, documents, renamed, seed, token  # noqa: E402
 
-KILLS = int(os.environ.get("KERNEL_GATE_KILLS", "25"))
+KILLS = int(os.environ.get("KERNEL_GATE_KILLS", "25" if "KERNEL_GATE_LONG" in os.environ else "3"))
 
 
 class IngestCase(unittest.TestCase):

@@ -1,4 +1,7 @@
-"""The gate against its own suite of broken and unusual kernels, on the host device."""
+"""The gate against its own suite of broken and unusual kernels, on the host device.
+
+runs long: a whole pass of the suite
+"""
 import unittest
 
 from harness import BUILD, SANITIZED

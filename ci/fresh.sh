@@ -1,0 +1,159 @@
+#!/bin/bash
+# fresh.sh: tries the tree on a machine with nothing installed by hand.
+#
+#   ci/fresh.sh                      makes a bare root, runs the README's two commands there, says
+#                                    what it saw, and removes the root
+#   ci/fresh.sh make DIR             makes a bare root in DIR, with a clone of HEAD in it
+#   ci/fresh.sh in DIR COMMAND...    runs a command in the clone
+#   ci/fresh.sh try DIR              runs the README's two commands in the clone
+#
+# A bare root is Debian 12 with git, make and a C compiler, which the README asks for. It is made by
+# mmdebstrap from the mirror that apt is configured with, and needs root. Three things come from
+# this machine: the CUDA toolkit, which is no Debian package (read-only), the settings by which npm
+# finds its registry, and the network.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly suite=bookworm
+# Of the README: what a machine has before the first command.
+readonly given=git,make,gcc,libc6-dev,ca-certificates
+
+die() {
+    echo "ci/fresh.sh: $1" >&2
+    exit 1
+}
+
+# One line "deb URI RELEASE COMPONENT..." for each source of Debian 12 that apt has here.
+sources() {
+    # shellcheck disable=SC2016 # apt fills them in
+    apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' \
+        'Created-By: Packages' 'Origin: Debian' | grep " $suite" | sort -u
+}
+
+make_root() {
+    local root=$1 start=$SECONDS name value
+    [ "$(id -u)" -eq 0 ] || die 'a bare root can be made by root only'
+    command -v mmdebstrap >/dev/null ||
+        die "there is no mmdebstrap; install it with 'apt-get install mmdebstrap'"
+    sources | grep -q . || die "apt has no source of Debian's $suite here"
+    unshare --mount --pid --fork true 2>/dev/null ||
+        die 'mounts of its own are refused here (unshare --mount --pid)'
+
+    sources | mmdebstrap --quiet --mode=root --variant=apt --include=$given \
+        --aptopt='Acquire::Languages "none"' $suite "$root" - || die 'mmdebstrap failed'
+    # How this machine reaches the mirror, the registry and names.
+    apt-config dump | grep -E '^Acquire::(https?|Check-(Date|Valid-Until)|Retries)\b' \
+        >"$root/etc/apt/apt.conf.d/90fresh" || true
+    cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
+    if command -v npm >/dev/null; then
+        for name in registry cafile proxy https-proxy; do
+            value=$(npm config get $name 2>/dev/null)
+            if [ $name = cafile ] && [ -r "$value" ]; then
+                cp -L "$value" "$root/etc/npm-ca.crt"
+                value=/etc/npm-ca.crt
+            fi
+            [[ $value =~ ^(null|undefined|)$ ]] || echo "$name=$value"
+        done >"$root/etc/npmrc.fresh"
+    fi
+    git clone --quiet --no-hardlinks . "$root/srv/kernel-gate"
+    echo "a bare Debian 12 with $given: $(du -sh "$root" | cut -f1)," \
+        "made in $((SECONDS - start)) s; the clone is at $(git rev-parse --short HEAD)"
+    if [ -n "$(git status --porcelain)" ]; then
+        echo 'what is not committed here is not in the clone'
+    fi
+}
+
+# Mounts and processes end with the command, since they are in namespaces of their own.
+in_root() {
+    local root=$1 cuda
+    shift
+    [ -d "$root/srv/kernel-gate" ] || die "there is no bare root in '$root'"
+    cuda=$(realpath -q /usr/local/cuda || true)
+    # shellcheck disable=SC2016 # of the shell within
+    unshare --mount --propagation private --pid --fork --kill-child bash -euc '
+        root=$1 cuda=$2
+        shift 2
+        mount -t proc proc "$root/proc"
+        mount --rbind /sys "$root/sys"
+        mount --rbind /dev "$root/dev"
+        if [ -n "$cuda" ]; then
+            mkdir -p "$root/usr/local/cuda"
+            mount --bind "$cuda" "$root/usr/local/cuda"
+            mount -o remount,bind,ro "$root/usr/local/cuda"
+        fi
+        cd /
+        exec chroot "$root" /usr/bin/env -i HOME=/srv LISTEN="${LISTEN-}" CI="${CI-}" \
+            NPM_CONFIG_USERCONFIG=/etc/npmrc.fresh \
+            NO_COLOR="${NO_COLOR-}" LC_ALL="${LC_ALL-C.UTF-8}" \
+            PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+            bash -c "cd /srv/kernel-gate && exec \"\$@\"" fresh "$@"
+    ' fresh "$root" "$cuda" "$@"
+}
+
+try_root() {
+    local root=$1 start=$SECONDS log url status
+    readarray -t commands < <(sed -n 's/^\$ \(make .*\)/\1/p' README.md | head -2)
+    [ ${#commands[@]} -eq 2 ] || die "README.md shows no two commands ('\$ make ...')"
+    if [ -d /usr/local/cuda ]; then
+        echo "the CUDA toolkit of this machine is in it, read-only: $(realpath /usr/local/cuda)"
+    else
+        echo 'there is no CUDA toolkit in /usr/local/cuda here, so none is in it'
+    fi
+
+    printf '\n$ %s\n' "${commands[0]}"
+    # shellcheck disable=SC2086 # as a reader types it
+    in_root "$root" ${commands[0]} || die "'${commands[0]}' ended with $?"
+    echo "-- '${commands[0]}': exit 0 after $((SECONDS - start)) s, packages included"
+
+    printf '\n$ %s\n' "${commands[1]}"
+    start=$SECONDS log=$(mktemp)
+    # The port of the README may be taken here.
+    # shellcheck disable=SC2086
+    LISTEN=127.0.0.1:0 in_root "$root" ${commands[1]} >"$log" 2>&1 &
+    while url=$(sed -n 's|.*listening on http://\([0-9.:]*\)/.*|\1|p' "$log") && [ -z "$url" ]; do
+        if ! kill -0 $! 2>/dev/null; then
+            cat "$log"
+            die "'${commands[1]}' ended before it listened"
+        fi
+        sleep 0.2
+    done
+    cat "$log"
+    status=$(exec 3<>"/dev/tcp/${url%:*}/${url#*:}" &&
+        printf 'GET /app.html HTTP/1.0\r\n\r\n' >&3 && head -1 <&3)
+    kill $!
+    wait $! 2>/dev/null || true
+    rm "$log"
+    echo "-- '${commands[1]}': listened after $((SECONDS - start)) s and answered '${status%$'\r'}'"
+    [[ $status == *' 200 '* ]] || die 'that is no page'
+}
+
+ubuntu() {
+    echo
+    echo 'Ubuntu 24.04 was not tried: apt has no source of it here.'
+}
+
+case ${1-all} in
+all)
+    root=$(mktemp -d)
+    trap 'rm -rf --one-file-system "$root"' EXIT
+    chmod 755 "$root"
+    make_root "$root"
+    try_root "$root"
+    ubuntu
+    ;;
+make)
+    make_root "$2"
+    ;;
+try)
+    try_root "$2"
+    ubuntu
+    ;;
+in)
+    shift
+    in_root "$@"
+    ;;
+*)
+    echo 'usage: ci/fresh.sh [make DIR | try DIR | in DIR COMMAND...]' >&2
+    exit 64
+    ;;
+esac
