@@ -48,12 +48,19 @@ def canonical():
     sys.exit(f"peers.py: no canonical.json in {' or '.join(SUITES)} beside {here}")
 
 
-def gate_times(path):
+def gate_times(document):
     """p50 in us of each arm of each case of a run document."""
-    with open(path, encoding="utf-8") as file:
-        cases = json.load(file)["cases"]
     return {c["id"]: {a["provider"]: a["timing"]["p50_ns"] / 1000 for a in c["arms"]
-                      if a["timing"] and a["role"] != "best"} for c in cases}
+                      if a["timing"] and a["role"] != "best"} for c in document["cases"]}
+
+
+def check_version(document, version):
+    """Ends where the provider opened another cuDNN than PyTorch's: its kernels are others."""
+    torchs = f"cuDNN {version // 10000}.{version // 100 % 100}.{version % 100}"
+    for library in document["libraries"]:
+        if library["provider"] == "cudnn" and library["version"] != torchs:
+            sys.exit(f"peers.py: the run was made with {library['version']}, PyTorch has {torchs}; "
+                     "name PyTorch's libcudnn.so.9 in KG_CUDNN and run again")
 
 
 class Case:
@@ -157,13 +164,18 @@ def main():
     parser.add_argument("--run", help="the document of a `gate run --json`")
     parser.add_argument("--filter", default="*", help="only the cases whose id matches")
     options = parser.parse_args()
-    gate = gate_times(options.run) if options.run else {}
+    run = {"cases": [], "libraries": []}
+    if options.run:
+        with open(options.run, encoding="utf-8") as file:
+            run = json.load(file)
+    gate = gate_times(run)
     try:
         import torch
     except ImportError:
         sys.exit("peers.py: this python3 has no torch; run it by one that has")
     if not torch.cuda.is_available():
         sys.exit("peers.py: torch sees no GPU")
+    check_version(run, torch.backends.cudnn.version())
     print(f"# torch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, "
           f"{torch.cuda.get_device_name()}; p50 (p90) in us")
     print(f"{'case':<50} {'default':>16} {'cudnn':>16} {'flash':>16} {'gate: ours':>11} "
