@@ -118,6 +118,21 @@ static void an_outlier_is_nothing_and_hides_nothing(void **state)
     }
 }
 
+static void an_outlier_does_not_delay_a_clear_step(void **state)
+{
+    struct play p;
+    (void)state;
+    for (int ago = 1; ago <= 19; ago++) {
+        begin(&p, 13);
+        add_quiet(&p, 60 - ago, 0, 0.003);
+        add_quiet(&p, 1, 3.0, 0.003);
+        add_quiet(&p, ago - 1, 0, 0.003);
+        add(&p, 3, 0.05, 0.003);
+        assert_int_equal(p.n_found, 1);
+        assert_in_range(p.found[0].at, 59, 60);
+    }
+}
+
 /* A quarter of the values belong to a slower mode: no level changes. */
 static void modes_are_no_levels(void **state)
 {
@@ -208,6 +223,7 @@ int main(void)
         cmocka_unit_test(a_step_below_the_least_is_nothing),
         cmocka_unit_test(a_step_under_noise_is_found_in_time),
         cmocka_unit_test(an_outlier_is_nothing_and_hides_nothing),
+        cmocka_unit_test(an_outlier_does_not_delay_a_clear_step),
         cmocka_unit_test(modes_are_no_levels),
         cmocka_unit_test(autocorrelated_noise_is_no_level),
         cmocka_unit_test(steps_between_equal_values_are_found),
