@@ -1,16 +1,17 @@
 /*
  * attention_fwd_long_sm90: attention forward on Hopper for more keys than shared memory holds.
  *
- * Regime      whatever attention_fwd_latency, _resident and _splitkv leave; D = 64, 128
- * Block       one a multiprocessor, stays: a producer warp and 3 (D = 64) or 2 warpgroups of 64
- * rows that share K and V tiles of 128 keys, which come by TMA through two rings Pipeline    a tile
- * is worked on in two parts of 64 keys. While a warpgroup takes the exponentials of a part, the
- * scores of the next one and O += P V of the one before are at work Items       see locate(): under
- * a causal mask all blocks get about as much Resources   160 or 240 registers a consumer, no
- * spills; 177 or 225 KB of shared memory Instructions about 360 a warp for 64 rows x 128 keys at D = 64,
- * 64 of them on the special function unit, which takes as long for its part as the tensor core
- * Measured    H200, fp16, (2, 16, 8192, 128) full: 749 TFLOP/s, 76 % of the peak at full clock;
- *             causal 740; (2, 32, 8192, 64) full: 559, causal 533
+ * Regime     whatever attention_fwd_latency, _resident and _splitkv leave; D = 64, 128
+ * Block      one a multiprocessor, stays: a producer warp and 3 (D = 64) or 2 warpgroups of 64 rows
+ *            that share K and V tiles of 128 keys, which come by TMA through two rings
+ * Pipeline   a tile is worked on in two parts of 64 keys. While a warpgroup takes the exponentials
+ *            of a part, the scores of the next one and O += P V of the one before are at work
+ * Items      see locate(): under a causal mask all blocks get about as much
+ * Resources  160 or 240 registers a consumer, no spills; 177 or 225 KB of shared memory
+ * Work       about 360 instructions a warp for 64 rows x 128 keys at D = 64, 64 of them on the
+ *            special function unit, which takes as long for its part as the tensor core
+ * Measured   H200, fp16, (2, 16, 8192, 128) full: 749 TFLOP/s, 76 % of the peak at full clock;
+ *            causal 740; (2, 32, 8192, 64) full: 559, causal 533
  */
 #include "attention_fwd.h"
 
