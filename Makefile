@@ -547,17 +547,8 @@ $(TESTS_AND_TOOLS): $(B)/%: $(B)/obj/%.c.o $(B)/obj/tests.a
 	$(call say,LD)
 	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $^ $(TEST_LIBS) $(CUDA_LIBS) -o $@
 
-# A part of CORE_O and of the tests' shared code, so that the suite need not compile all of it.
-FUZZ_CORE_C := $(wildcard gate/base/*.c gate/decide/*.c server/text/*.c server/ops/*.c \
-    server/api/api*.c server/store/*.c server/watch/watch*.c tests/tools/sample_*.c) \
-    $(patsubst %,gate/%.c,best/best best/best_write cases/problem cases/suite report/report_csv \
-    report/report_left_out report/report_run report/report_units document/document \
-    document/document_check document/fields) \
-    $(patsubst %,server/%.c,api/alert_json api/badge api/feed request/reply request/request \
-    api/trend_columns watch/changepoint) \
-    tests/fuzz/edits.c tests/fuzz/history.c
-$(B)/obj/fuzz.a: $(call object,$(filter-out $(EMBED_C),$(FUZZ_CORE_C))) $(B)/gen/schemas.c.o \
-    $(B)/gen/api.c.o
+FUZZ_SHARED_C := $(wildcard tests/tools/sample_*.c) tests/fuzz/edits.c tests/fuzz/history.c
+$(B)/obj/fuzz.a: $(call object,$(FUZZ_SHARED_C)) $(CORE_O)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcsPT $@ $^
 
