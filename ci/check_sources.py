@@ -186,7 +186,7 @@ def main():
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             check=True, stdout=subprocess.PIPE).stdout.decode()
         paths = sorted(p for p in listing.split("\0") if p and os.path.isfile(p))
-        for folder in sorted({os.path.dirname(p) for p in paths} - {"", ".ci"}):
+        for folder in sorted({os.path.dirname(p) for p in paths} - {"", ".ci", "docs"}):
             if f"{folder}/README.md" not in paths:
                 found(folder, 1, "a folder without a README.md that says what belongs there")
         check_folders(paths)
