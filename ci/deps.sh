@@ -1,6 +1,7 @@
 #!/bin/sh
 # deps.sh [--check] build|web|test|lint|fuzz|fresh: the Debian and Ubuntu packages that a step
 # needs.
+#
 # Says nothing and exits 0 when all are there. Else it installs what is missing where it may (as
 # root, or with sudo that asks for no password), and otherwise, or with --check, prints the one
 # command to run and exits 1.

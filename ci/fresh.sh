@@ -82,9 +82,9 @@ in_root() {
             mount -o remount,bind,ro "$root/usr/local/cuda"
         fi
         cd /
-        exec chroot "$root" /usr/bin/env -i HOME=/srv LISTEN="${LISTEN-}" CI="${CI-}" \
+        exec chroot "$root" /usr/bin/env -i HOME=/srv ${LISTEN+LISTEN="$LISTEN"} \
+            ${CI+CI="$CI"} ${NO_COLOR+NO_COLOR="$NO_COLOR"} LC_ALL="${LC_ALL-C.UTF-8}" \
             NPM_CONFIG_USERCONFIG=/etc/npmrc.fresh \
-            NO_COLOR="${NO_COLOR-}" LC_ALL="${LC_ALL-C.UTF-8}" \
             PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
             bash -c "cd /srv/kernel-gate && exec \"\$@\"" fresh "$@"
     ' fresh "$root" "$cuda" "$@"
@@ -119,7 +119,7 @@ try_root() {
     done
     cat "$log"
     status=$(exec 3<>"/dev/tcp/${url%:*}/${url#*:}" &&
-        printf 'GET /app.html HTTP/1.0\r\n\r\n' >&3 && head -1 <&3)
+        printf 'GET / HTTP/1.0\r\n\r\n' >&3 && head -1 <&3)
     kill $!
     wait $! 2>/dev/null || true
     rm "$log"
