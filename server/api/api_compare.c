@@ -106,9 +106,9 @@ static void find_reason(const struct side *a, const struct item *x, const struct
     why[0] = '\0';
     if (!x || !y)
         snprintf(why, size, "only %s has the case", x ? a->name : b->name);
-    else if (strcmp(a->device, b->device))
+    else if (strcmp(a->device, b->device) != 0)
         snprintf(why, size, "measured on %s and %s", a->device, b->device);
-    else if (strcmp(a->contract, b->contract))
+    else if (strcmp(a->contract, b->contract) != 0)
         snprintf(why, size, "measured by the contracts %s and %s", a->contract, b->contract);
     else if (x->p50_ns <= 0 || y->p50_ns <= 0)
         snprintf(why, size, "%s has no verified time", x->p50_ns <= 0 ? a->name : b->name);

@@ -104,7 +104,7 @@ static void drop_other_cases(cJSON *of, const char *id)
     cJSON *cases = cJSON_GetObjectItemCaseSensitive(of, "cases");
     for (cJSON *item = cases ? cases->child : NULL, *next; item; item = next) {
         next = item->next;
-        if (strcmp(json_string(item, "id", ""), id))
+        if (strcmp(json_string(item, "id", ""), id) != 0)
             cJSON_Delete(cJSON_DetachItemViaPointer(cases, item));
     }
 }

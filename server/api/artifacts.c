@@ -378,7 +378,7 @@ static void check_one(const struct artifacts *a, const char *folder, const char 
                       artifacts_fault_fn fn, void *context)
 {
     uint64_t size;
-    if (!artifacts_is_name(name) || strncmp(name, folder, 2)) {
+    if (!artifacts_is_name(name) || strncmp(name, folder, 2) != 0) {
         fn(context, name, "does not belong into this folder");
         return;
     }

@@ -154,7 +154,7 @@ static void put_json(struct buf *out, const struct badge *b)
 static bool ends_in(const char *name, size_t *len, const char *suffix)
 {
     size_t n = strlen(suffix);
-    if (*len < n || strncmp(name + *len - n, suffix, n))
+    if (*len < n || strncmp(name + *len - n, suffix, n) != 0)
         return false;
     *len -= n;
     return true;

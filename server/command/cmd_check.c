@@ -196,7 +196,7 @@ static void check_settings(struct check *c)
         check_mode(c, h->tls_key, true);
     if (h->webhook_secret)
         check_mode(c, h->webhook_secret, true);
-    if (h->webhook && strncmp(h->webhook, "https://", 8))
+    if (h->webhook && strncmp(h->webhook, "https://", 8) != 0)
         warning(c, "webhook: %s is not HTTPS: what it is told can be read on the way", h->webhook);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY &&
         (int64_t)files.rlim_cur < h->max_connections + OTHER_FILES)

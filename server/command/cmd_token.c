@@ -122,7 +122,7 @@ static enum gate_status check(const struct arguments *a, struct gate_error *err)
     const char *verb = a->operands[0];
     bool creates = !strcmp(verb, "create");
     bool revokes = !strcmp(verb, "revoke");
-    if (!creates && !revokes && strcmp(verb, "list"))
+    if (!creates && !revokes && strcmp(verb, "list") != 0)
         return gate_fail(err, GATE_USAGE, "'token %s' is nothing to do; see --help", verb);
     if (!a->db)
         return gate_fail(err, GATE_USAGE, "--db FILE is missing; see --help");

@@ -39,7 +39,7 @@ bool http_ends_in_doubt(const struct exchange *x)
 /* A body has no meaning for a GET. "Content-Length: 0" is what some clients send. */
 static bool has_body(const struct headers *h)
 {
-    return h->transfer_encoding || (h->content_length && strcmp(h->content_length, "0"));
+    return h->transfer_encoding || (h->content_length && strcmp(h->content_length, "0") != 0);
 }
 
 /* "" is of a target that has none (RFC 9112, 3.2). */
@@ -60,7 +60,7 @@ bool http_refuse_shape(const struct exchange *x, const char *version, struct rep
         return refuse_shape(reply, "A header is there twice that may be there once only.");
     if (h->transfer_encoding && h->content_length)
         return refuse_shape(reply, "Content-Length and Transfer-Encoding exclude each other.");
-    if (h->transfer_encoding && strcasecmp(h->transfer_encoding, "chunked"))
+    if (h->transfer_encoding && strcasecmp(h->transfer_encoding, "chunked") != 0)
         return refuse_shape(reply, "Of Transfer-Encoding, only 'chunked' is served.");
     if (h->transfer_encoding && !is_1_1)
         return refuse_shape(reply, "Transfer-Encoding came with HTTP/1.1.");

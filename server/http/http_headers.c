@@ -33,7 +33,7 @@ static enum MHD_Result on_header(void *context, enum MHD_ValueKind kind, const c
         return MHD_NO;
     }
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (strcasecmp(name, known[i].name))
+        if (strcasecmp(name, known[i].name) != 0)
             continue;
         const char **place = (const char **)(void *)((char *)h + known[i].offset);
         h->repeated |= *place && known[i].once;

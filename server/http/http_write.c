@@ -46,7 +46,7 @@ static bool refuse_type(const struct exchange *x, const struct upload *u, struct
         return true;
     }
     bool may_gzip = u->handler && u->handler->may_gzip;
-    if (encoding && strcasecmp(encoding, "identity") &&
+    if (encoding && strcasecmp(encoding, "identity") != 0 &&
         !(may_gzip && !strcasecmp(encoding, "gzip"))) {
         reply_problem(reply, 415, "This Content-Encoding is not taken here: send the bytes %s.",
                       may_gzip ? "as gzip, or as they are" : "as they are");

@@ -85,7 +85,7 @@ static const struct route routes[] = {
 static bool fits(const struct route *route, const char *path, const char **rest)
 {
     size_t len = strlen(route->path);
-    if (strncmp(path, route->path, len) || (path[len] != '\0' && !route->rest))
+    if (strncmp(path, route->path, len) != 0 || (path[len] != '\0' && !route->rest))
         return false;
     *rest = path + len;
     return true;

@@ -157,7 +157,7 @@ static const char *versioned(const char *path)
 {
     static const char prefix[] = "/files/";
     size_t len = strlen(embedded_web_version);
-    if (strncmp(path, prefix, strlen(prefix)))
+    if (strncmp(path, prefix, strlen(prefix)) != 0)
         return NULL;
     path += strlen(prefix);
     return !strncmp(path, embedded_web_version, len) && path[len] == '/' ? path + len + 1 : NULL;
@@ -177,7 +177,7 @@ static bool find(const struct assets *a, const char *path, bool gzip, struct rep
     }
     const char *file = versioned(path);
     reply->immutable = file != NULL;
-    if (!file && strcmp(path, "/"))
+    if (!file && strcmp(path, "/") != 0)
         return false;
     return get_built_in(a, file ? file : name, gzip, reply);
 }

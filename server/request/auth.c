@@ -25,7 +25,7 @@ unsigned auth_parse_scopes(const char *text)
         size_t len = strcspn(text, ",");
         unsigned bit = 0;
         while (bit < N_SCOPES &&
-               (strlen(scope_names[bit]) != len || strncmp(scope_names[bit], text, len)))
+               (strlen(scope_names[bit]) != len || strncmp(scope_names[bit], text, len) != 0))
             bit++;
         if (bit == N_SCOPES)
             return 0;
@@ -74,10 +74,10 @@ bool auth_is_bearer(const char *authorization)
 /* Takes "Bearer kg_<id>_<secret>" apart; *secret points into the text. */
 static bool parse(const char *authorization, char id[TOKEN_ID_LENGTH + 1], const char **secret)
 {
-    if (strncasecmp(authorization, "Bearer ", 7))
+    if (strncasecmp(authorization, "Bearer ", 7) != 0)
         return false;
     const char *token = authorization + 7;
-    if (strlen(token) != AUTH_TOKEN_LENGTH || strncmp(token, "kg_", 3) ||
+    if (strlen(token) != AUTH_TOKEN_LENGTH || strncmp(token, "kg_", 3) != 0 ||
         strspn(token + 3, hex_digits) != TOKEN_ID_LENGTH || token[3 + TOKEN_ID_LENGTH] != '_')
         return false;
     memcpy(id, token + 3, TOKEN_ID_LENGTH);

@@ -150,7 +150,7 @@ bool etag_matches(const struct etag *tag, const char *if_none_match)
 static bool is_zero_weight(const char *text, size_t len)
 {
     size_t at = strspn(text, "; \t");
-    if (at + 3 > len || strncasecmp(text + at, "q=0", 3))
+    if (at + 3 > len || strncasecmp(text + at, "q=0", 3) != 0)
         return false;
     at += 3;
     return at + strspn(text + at, ".0 \t") >= len;

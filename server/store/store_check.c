@@ -34,7 +34,7 @@ static enum gate_status each_fault(struct check *c, const char *what, const char
     while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         const unsigned char *text = sqlite3_column_text(stmt, 0);
         const char *which = text ? (const char *)text : "";
-        if (strcmp(which, "ok")) /* what integrity_check says of a sound file */
+        if (strcmp(which, "ok") != 0) /* what integrity_check says of a sound file */
             tell(c, what, which);
         rc = c->n_faults < MAX_FAULTS ? SQLITE_OK : SQLITE_DONE;
     }
@@ -75,7 +75,7 @@ static bool document_row(struct query *q, void *call)
     SHA256Final(hash, &context);
     const void *expected = sqlite3_column_blob(q->stmt, 3);
     bool thinned = sqlite3_column_type(q->stmt, 4) != SQLITE_NULL;
-    if (!thinned && (!expected || memcmp(hash, expected, sizeof hash)))
+    if (!thinned && (!expected || memcmp(hash, expected, sizeof hash) != 0))
         tell(d->check, "a document has other bytes than it came with, of run", uuid);
     return d->check->n_faults < MAX_FAULTS;
 }
