@@ -51,8 +51,8 @@ function nothing(state, filtered) {
     return h("section", { class: "empty" },
         h("h2", {}, state === "new" ? "Nothing waits for attention"
             : state === "all" ? "No alert so far" : `No alert is ${state}`),
-        h("p", { class: "quiet" }, "The server looks at every trend when runs come in, and " +
-            "raises an alert where the level of one changes and stays changed."));
+        h("p", { class: "quiet" }, "An alert is raised when a run of the main branch is a " +
+            "confirmed regression or wrong, and when the level of a trend changes and stays so."));
 }
 
 async function listView(query, signal) {
@@ -78,14 +78,14 @@ async function listView(query, signal) {
         title: "Alerts",
         content: [
             h("h1", {}, "Alerts"),
-            h("p", { class: "quiet" }, "Each is a ", term("change_point", "change point"),
-                " of a trend. Unlike a verdict it looks back on many runs, so it also finds what " +
-                "a single comparison is too short for."),
+            h("p", { class: "quiet" }, "A confirmed regression or wrong result of the main branch,",
+                " or a ", term("change_point", "change point"), " of a trend, which also finds ",
+                "what is too small for one comparison."),
             stateTabs(counts, state, filters),
             h("div", { class: "tools" },
                 pick("Device", "device", devices.map((d) => [d.model, d.newest.device_name])),
                 pick("Kind", "kind", [["regression", "slower"], ["improvement", "faster"],
-                    ["error", "error grew"]]),
+                    ["error", "error grew"], ["wrong", "wrong"]]),
                 filters.case && h("span", {}, "Case ", h("code", {}, filters.case), " ",
                     h("a", { href: here({ case: "" }) }, "all cases"))),
             alerts.length === 0 ? nothing(state, filtered) : tableBox("Alerts",
