@@ -2,9 +2,9 @@
 //
 //     KERNEL_GATE_BUILD=build node web/screenshots/take.mjs DB
 //
-// Writes overview.png, case.png and run.png beside this file, each also in the dark as *-dark.png:
-// the wall of the device with the newest run, the case of it that has the most runs, and its newest
-// run with the first case opened. CHROMIUM names another browser.
+// Writes overview.png and run.png beside this file, each also in the dark as *-dark.png: the wall
+// of the device with the newest run, and that run with one case opened. CHROMIUM names another
+// browser.
 
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -30,7 +30,6 @@ async function pictures(url) {
     const encode = encodeURIComponent;
     return [
         ["overview", "#/"],
-        ["case", `#/case?id=${encode(longest.id)}&device=${model}`],
         ["run", `#/run/${newest.uuid}?case=${encode(longest.id)}`],
     ];
 }

@@ -1,0 +1,67 @@
+"""README and docs/: links lead to files, the example compiles, lists are complete."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = os.environ.get("KERNEL_GATE_ROOT", os.getcwd())
+NVCC = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
+
+
+def text_of(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def pages():
+    below = os.path.join(ROOT, "docs")
+    return ["README.md"] + sorted(f"docs/{n}" for n in os.listdir(below) if n.endswith(".md"))
+
+
+class Links(unittest.TestCase):
+    def test_each_leads_to_a_file(self):
+        seen = 0
+        for page in pages():
+            for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text_of(page)):
+                if not target.startswith(("http:", "https:")):
+                    seen += 1
+                    path = os.path.normpath(os.path.join(ROOT, os.path.dirname(page), target))
+                    self.assertTrue(os.path.exists(path), f"{page}: {target}")
+        self.assertGreater(seen, 20)
+
+
+class Readme(unittest.TestCase):
+    def test_it_stays_short(self):
+        self.assertLessEqual(len(text_of("README.md").splitlines()), 150)
+
+    @unittest.skipUnless(NVCC, "no nvcc")
+    def test_its_library_compiles(self):
+        [source] = re.findall(r"```cuda\n(.*?)```", text_of("README.md"), re.S)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "mykernels.cu")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(source)
+            built = subprocess.run(
+                [NVCC, "-arch=sm_90", "-Xcompiler", "-fPIC", "-shared", "-I",
+                 os.path.join(ROOT, "kernels"), path, "-o", os.path.join(folder, "lib.so")],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                text=True)
+        self.assertEqual((built.returncode, built.stdout), (0, ""))
+
+
+class Environment(unittest.TestCase):
+    """docs/ci.md lists the variables that the gate reads: all of them, and no other."""
+
+    def test_the_table_is_whole(self):
+        read = set()
+        for folder, _, names in os.walk(os.path.join(ROOT, "gate")):
+            for name in names:
+                if name.endswith((".c", ".h")):
+                    path = os.path.relpath(os.path.join(folder, name), ROOT)
+                    read.update(re.findall(r'"(GATE_[A-Z_]+)"', text_of(path)))
+        table = text_of("docs/ci.md").split("## Environment")[1]
+        listed = set(re.findall(r"`(GATE_[A-Z_]+)`", table))
+        self.assertEqual(read, listed)
