@@ -51,19 +51,20 @@ def run_seeds():
 
 
 def request_seeds():
-    with open(os.path.join(ROOT, "server", "api", "api.c"), encoding="utf-8") as file:
-        routes = re.findall(r'\{"([^"]+)",\s*\{([^}]*)\}', file.read())
+    """Each address of the API, bare and with all its parameters."""
+    api = read_json("server", "api", "openapi.json")
     values = {"limit": "2", "format": "csv", "sort": "worst", "order": "commit", "points": "2",
               "raw": "1", "state": "new", "from": "0", "to": "99999999999999", "kind": "error",
               "device": "nvidia-h200", "verdict": "pass", "op": "gemm", "dtype": "fp16"}
-    for path, names in routes:
-        query = "&".join(f"{n}={values.get(n, 'a%2Fb')}" for n in re.findall(r'"([^"]+)"', names))
-        yield f"/api/v1/{path}?{query}".encode()
-        yield f"/api/v1/{path}".encode()
+    for path, methods in api["paths"].items():
+        path = re.sub(r"\{[^}]*\}", "5a3b1e00", path)
+        names = [p["$ref"].rsplit("/", 1)[1] for p in methods.get("get", {}).get("parameters", ())]
+        parameters = [api["components"]["parameters"][name] for name in names]
+        query = "&".join(f"{p['name']}={values.get(p['name'], 'a%2Fb')}"
+                         for p in parameters if p["in"] == "query")
+        yield path.encode()
+        yield f"{path}?{query}".encode()
     yield b"/badge/nvidia-h200/a%2Fb.svg"
-    yield b"/badge/nvidia-h200.json"
-    yield b"/feed.atom?device=nvidia-h200"
-    yield b"/api/v1/runs/5a3b1e00?format=csv"
     yield "/%C3%A9/é?a=%26&b=%00".encode()
 
 
