@@ -92,7 +92,7 @@ in_root() {
 
 try_root() {
     local root=$1 start=$SECONDS log url status
-    readarray -t commands < <(sed -n 's/^\$ \(make [^#]*\).*/\1/p' README.md | head -2)
+    readarray -t commands < <(sed -n 's/^\$ \(make [^#]*[^# ]\).*/\1/p' README.md | head -2)
     [ ${#commands[@]} -eq 2 ] || die "README.md shows no two commands ('\$ make ...')"
     if [ -d /usr/local/cuda ]; then
         echo "the CUDA toolkit of this machine is in it, read-only: $(realpath /usr/local/cuda)"
