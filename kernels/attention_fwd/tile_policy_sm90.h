@@ -29,6 +29,8 @@ template <typename T_, int TILES_> struct resident_tile {
     static constexpr int Q_BYTES = 64 * 64 * 2, CHUNK_BYTES = KEYS * 64 * 2;
 };
 
+constexpr int RESIDENT_MOST_ROWS = 512; /* of a block: eight tiles of 64 */
+
 static inline bool resident_takes_two(const struct kg_problem *p, int sm_count)
 {
     return p->batch * p->heads * ((p->seqlen_q + 511) / 512) * 10 >= 9 * (int64_t)sm_count;
@@ -66,9 +68,14 @@ static inline enum sm90_kernel choose_sm90(const struct kg_problem *p,
     const bool any = p->scale <= 0;
     if (p->seqlen_q * (p->heads / p->kv_heads) <= 16 && !any)
         return SM90_NONE;
-    if (p->head_dim == 64 && p->seqlen_kv <= SHORT_MOST_KEYS)
-        return p->batch * p->heads * ((p->seqlen_q + 63) / 64) <= device->sm_count ? SM90_LATENCY
-                                                                                   : SM90_RESIDENT;
+    if (p->head_dim == 64 && p->seqlen_kv <= SHORT_MOST_KEYS) {
+        if (p->batch * p->heads * ((p->seqlen_q + 63) / 64) <= device->sm_count)
+            return SM90_LATENCY;
+        /* Under a mask, a block whose last rows lie past the queries would end with loads of keys
+         * under way that none of its rows waits for. */
+        if (!(p->flags & KG_FLAG_CAUSAL) || p->seqlen_q % RESIDENT_MOST_ROWS == 0)
+            return SM90_RESIDENT;
+    }
     const int64_t rows = p->head_dim == 64 ? long_tile<char, 64>::ROWS : long_tile<char, 128>::ROWS;
     const int64_t items = p->batch * p->heads * ((p->seqlen_q + rows - 1) / rows);
     if (items > INT32_MAX / 4 || (items * 2 < device->sm_count && !any))

@@ -227,6 +227,8 @@ static bool has_passed(const struct finding *f, const struct stretch *s, size_t 
     const struct watch_point *p = &f->results->run[i];
     if (!counts(f, i) || p->verdict != WATCH_GOOD)
         return false;
+    if (s->change < LEAST_RATIO)
+        return true; /* a regression of accuracy: the time has nothing to return from */
     if (f->series.by_ratio && !isnan(f->level[i]) && !isnan(f->level[s->first]))
         return is_back(f, s, f->level[i]);
     /* It may pass because a slower baseline was accepted. */
