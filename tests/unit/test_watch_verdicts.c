@@ -51,6 +51,18 @@ static void a_confirmed_regression_is_an_alert_at_once(void **state)
     history_end(&h);
 }
 
+/* The verdict may be about the error: the time is what it was, and has nowhere to return to. */
+static void a_regression_of_accuracy_ends_with_the_next_pass(void **state)
+{
+    struct history h = history_begin(state);
+    add_ratio(&h, 3, 1, "pass");
+    add_ratio(&h, 2, 0.999, "regression");
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    add_ratio(&h, 3, 1.002, "pass");
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_FIXED);
+    history_end(&h);
+}
+
 /* The commit range begins with the last run that was good, whatever came between. */
 static void a_range_begins_with_the_last_good_run(void **state)
 {
@@ -234,6 +246,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
     const struct CMUnitTest tests[] = {
         TEST(a_confirmed_regression_is_an_alert_at_once),
+        TEST(a_regression_of_accuracy_ends_with_the_next_pass),
         TEST(a_range_begins_with_the_last_good_run),
         TEST(a_first_run_may_be_red),
         TEST(a_wrong_result_is_an_alert_at_once),
