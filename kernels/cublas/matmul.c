@@ -173,6 +173,8 @@ static enum kg_status choose_algorithm(struct plan *plan, bool timed)
         timed ? MATMUL_CANDIDATES_MAX : 1, c.all, &c.n));
     if (c.n < 1)
         return KG_UNSUPPORTED;
+    if (c.n > MATMUL_CANDIDATES_MAX)
+        c.n = MATMUL_CANDIDATES_MAX;
     CUBLAS_TRY(c.all[0].state);
     if (timed)
         KG_TRY(matmul_tune(&plan->matmul, run_candidate, &c, (unsigned)c.n, &fastest));

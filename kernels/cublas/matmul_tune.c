@@ -139,7 +139,9 @@ static enum kg_status record(const struct bench *b, unsigned i, struct candidate
     for (unsigned set = 0; set < c->n_launches && status == KG_OK; set++)
         status = launch(b, i, set);
     CUDA_TRY(cudaStreamEndCapture(b->stream, &graph));
-    const cudaError_t made = cudaGraphInstantiate(&c->graph, graph, 0);
+    /* What was recorded of a candidate that failed is shorter than the others, and would win. */
+    const cudaError_t made =
+        status == KG_OK ? cudaGraphInstantiate(&c->graph, graph, 0) : cudaSuccess;
     (void)cudaGraphDestroy(graph);
     CUDA_TRY(made);
     return status;

@@ -56,7 +56,9 @@ static int64_t ask_heuristics(struct descriptors *list, cudnn_descriptor graph,
         list->status = cudnn_api()->cudnnBackendGetAttribute(
             heuristics, KCUDNN_ATTR_ENGINEHEUR_RESULTS, KCUDNN_TYPE_BACKEND_DESCRIPTOR,
             CONFIGURATIONS_MAX, &n, found);
-    return list->status == KCUDNN_STATUS_SUCCESS ? n : 0;
+    if (list->status != KCUDNN_STATUS_SUCCESS || n < 0)
+        return 0;
+    return n < CONFIGURATIONS_MAX ? n : CONFIGURATIONS_MAX;
 }
 
 /* Compiles the engine's kernel. */

@@ -52,9 +52,10 @@ void descriptors_free(struct descriptors *list)
 
 enum kg_status descriptors_status(const struct descriptors *list)
 {
-    switch (list->status / 1000) {
-    case KCUDNN_STATUS_SUCCESS:
+    if (list->status == KCUDNN_STATUS_SUCCESS)
         return KG_OK;
+    /* Thousands are kinds since cuDNN 9; the small numbers of older ones are failures too. */
+    switch (list->status / 1000) {
     case NOT_SUPPORTED:
         return KG_UNSUPPORTED;
     case BAD_PARAM:
