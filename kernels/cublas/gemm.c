@@ -42,7 +42,7 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
         return KG_BAD_ARGUMENT;
     if (!have_unit_columns(args->in, 2) || !have_unit_columns(args->out, 1))
         return KG_UNSUPPORTED;
-    const struct matmul m = matmul_of(p, a->stride[0], b->stride[0], c->stride[0]);
+    const struct matmul m = matmul_of(p, leading_of(a), leading_of(b), leading_of(c));
     return matmul_launch(&m, &(struct matmul_operands){.a = a->data,
                                                        .b = b->data,
                                                        .d = c->data,

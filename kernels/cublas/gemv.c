@@ -62,14 +62,15 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     const struct kg_tensor *a = &args->in[0];
     if (args->n_in != 2 || args->n_out != 1 || args->workspace_bytes < WORKSPACE_BYTES)
         return KG_BAD_ARGUMENT;
+    const int64_t lda = leading_of(a);
     const int64_t most = p->dtype == KG_F32 ? INT32_MAX : MATMUL_ROW_BYTES / 2;
-    if (!have_unit_columns(args->in, 2) || !have_unit_columns(args->out, 1) ||
-        a->stride[0] < p->k || a->stride[0] > most)
+    if (!have_unit_columns(args->in, 2) || !have_unit_columns(args->out, 1) || lda < p->k ||
+        lda > most)
         return KG_UNSUPPORTED;
     /* Setting a stream takes the workspace away, hence the order. */
     CUBLAS_TRY(cublas_api()->cublasSetStream(handle, args->stream));
     CUBLAS_TRY(cublas_api()->cublasSetWorkspace(handle, args->workspace, WORKSPACE_BYTES));
-    CUBLAS_TRY(multiply(p, a->data, (int)a->stride[0], args->in[1].data, args->out[0].data));
+    CUBLAS_TRY(multiply(p, a->data, (int)lda, args->in[1].data, args->out[0].data));
     return KG_OK;
 }
 

@@ -31,7 +31,17 @@ void gemv_close(void);
  * the op has one. */
 bool is_served(const struct kg_problem *p, const struct kg_device *d, enum kg_op op);
 
+/* The next multiple of 256: what is put in one piece of memory is aligned so. */
+static inline uint64_t round_up(uint64_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
 /* The one stride that cuBLAS cannot express is a last one other than 1. */
 bool have_unit_columns(const struct kg_tensor *t, uint32_t count);
+
+/* From one row of a matrix to the next. The stride of a single row may be anything, and cuBLAS
+ * checks it. */
+int64_t leading_of(const struct kg_tensor *t);
 
 #endif

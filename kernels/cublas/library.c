@@ -23,6 +23,11 @@ bool have_unit_columns(const struct kg_tensor *t, uint32_t count)
     return true;
 }
 
+int64_t leading_of(const struct kg_tensor *t)
+{
+    return t->shape[0] > 1 ? t->stride[0] : t->shape[1];
+}
+
 static void close_handles(void)
 {
     gemv_close();

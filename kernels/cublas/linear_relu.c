@@ -48,7 +48,7 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
         return KG_BAD_ARGUMENT;
     if (!have_unit_columns(args->in, 3) || !have_unit_columns(args->out, 1))
         return KG_UNSUPPORTED;
-    const struct matmul m = matmul_of(p, x->stride[0], w->stride[0], y->stride[0]);
+    const struct matmul m = matmul_of(p, leading_of(x), leading_of(w), leading_of(y));
     return matmul_launch(&m, &(struct matmul_operands){.a = x->data,
                                                        .b = w->data,
                                                        .bias = b->data,

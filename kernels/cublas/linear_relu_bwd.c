@@ -20,11 +20,6 @@ struct regions {
     uint64_t scratch, products, end; /* offsets; G is at 0 */
 };
 
-static uint64_t round_up(uint64_t bytes)
-{
-    return (bytes + 255) / 256 * 256;
-}
-
 static struct regions regions_of(const struct kg_problem *p)
 {
     const uint64_t element = p->dtype == KG_F32 ? 4 : 2;
@@ -104,13 +99,13 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
                                 .d = dx->data,
                                 .workspace = workspace + r.products,
                                 .stream = args->stream};
-    const struct matmul to_dx = dx_of(p, w->stride[0], dx->stride[0]);
+    const struct matmul to_dx = dx_of(p, leading_of(w), leading_of(dx));
     status = matmul_launch(&to_dx, &o);
     if (status != KG_OK)
         return status;
     o.b = x->data;
     o.d = dw->data;
-    const struct matmul to_dw = dw_of(p, x->stride[0], dw->stride[0]);
+    const struct matmul to_dw = dw_of(p, leading_of(x), leading_of(dw));
     return matmul_launch(&to_dw, &o);
 }
 

@@ -15,7 +15,7 @@
 static uint64_t layer_bytes(const struct kg_problem *p)
 {
     const uint64_t element = p->dtype == KG_F32 ? 4 : 2;
-    return ((uint64_t)p->m * (uint64_t)p->n * element + 255) / 256 * 256;
+    return round_up((uint64_t)p->m * (uint64_t)p->n * element);
 }
 
 static struct matmul matmul_of(const struct kg_problem *p, int64_t ldx, int64_t ldw)
@@ -61,7 +61,7 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
         return KG_BAD_ARGUMENT;
     if (!have_unit_columns(args->in, 3) || !have_unit_columns(args->out, 1))
         return KG_UNSUPPORTED;
-    const struct matmul m = matmul_of(p, x->stride[0], w->stride[0]);
+    const struct matmul m = matmul_of(p, leading_of(x), leading_of(w));
     const enum kg_status status =
         matmul_launch(&m, &(struct matmul_operands){.a = x->data,
                                                     .b = w->data,

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "cublas_api.h"
+#include "kernels.h"
 
 #define ROTATED_BYTES ((size_t)192 << 20) /* over three times the L2 of an H200 */
 #define FILL_BYTES ((size_t)4 << 20)      /* of values, repeated */
@@ -24,7 +25,7 @@ enum { LAUNCHES_MAX = 400, ROUNDS = 7 };
     } while (0)
 
 struct candidate {
-    cudaGraphExec_t graph; /* NULL: it failed */
+    cudaGraphExec_t graph; /* NULL: it was refused */
     unsigned n_launches;
     float rounds_ms[ROUNDS]; /* time of a launch */
     float ms;                /* median of these */
@@ -40,19 +41,18 @@ struct bench {
     cudaEvent_t start, end;
 };
 
-static size_t round_up(int64_t elements, size_t element_bytes)
+static size_t bytes_of(int64_t elements, uint32_t dtype)
 {
-    return ((size_t)elements * element_bytes + 255) / 256 * 256;
+    return round_up((uint64_t)elements * (dtype == KG_F32 ? 4 : 2));
 }
 
 static void plan_memory(struct bench *b)
 {
     const struct matmul *m = b->m;
-    const size_t element = m->dtype == KG_F32 ? 4 : 2;
-    b->a_bytes = round_up(m->lda * (m->transpose_a ? m->k : m->m), element);
-    b->b_bytes = round_up(m->ldb * (m->transpose_b ? m->n : m->k), element);
-    b->bias_bytes = round_up(m->n, element);
-    b->set_bytes = b->a_bytes + b->b_bytes + b->bias_bytes + round_up(m->ldd * m->m, element);
+    b->a_bytes = bytes_of(m->lda * (m->transpose_a ? m->k : m->m), m->dtype);
+    b->b_bytes = bytes_of(m->ldb * (m->transpose_b ? m->n : m->k), m->dtype);
+    b->bias_bytes = bytes_of(m->n, m->dtype);
+    b->set_bytes = b->a_bytes + b->b_bytes + b->bias_bytes + bytes_of(m->ldd * m->m, m->dtype);
     b->n_sets = ROTATED_BYTES / b->set_bytes + 1;
 }
 
@@ -92,10 +92,20 @@ static enum kg_status fill_memory(struct bench *b)
     return KG_OK;
 }
 
-static enum kg_status set_up(struct bench *b)
+/* Takes fewer sets where there is less memory, and none where one does not fit. */
+static void take_memory(struct bench *b)
 {
     plan_memory(b);
-    CUDA_TRY(cudaMalloc((void **)&b->memory, b->n_sets * b->set_bytes + MATMUL_WORKSPACE_BYTES));
+    for (; b->n_sets > 0; b->n_sets /= 2) {
+        const size_t bytes = b->n_sets * b->set_bytes + MATMUL_WORKSPACE_BYTES;
+        if (cudaMalloc((void **)&b->memory, bytes) == cudaSuccess)
+            return;
+        (void)cudaGetLastError();
+    }
+}
+
+static enum kg_status set_up(struct bench *b)
+{
     KG_TRY(fill_memory(b));
     CUDA_TRY(cudaStreamCreateWithFlags(&b->stream, cudaStreamNonBlocking));
     CUDA_TRY(cudaEventCreate(&b->start));
@@ -104,11 +114,17 @@ static enum kg_status set_up(struct bench *b)
     return KG_OK;
 }
 
+static void drop(struct candidate *c)
+{
+    if (c->graph)
+        (void)cudaGraphExecDestroy(c->graph);
+    c->graph = NULL;
+}
+
 static void tear_down(struct bench *b, struct candidate *c, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
-        if (c[i].graph)
-            (void)cudaGraphExecDestroy(c[i].graph);
+        drop(&c[i]);
     if (b->end)
         (void)cudaEventDestroy(b->end);
     if (b->start)
@@ -221,11 +237,21 @@ enum kg_status matmul_tune(const struct matmul *m, matmul_candidate run, void *c
 {
     struct bench b = {.m = m, .run = run, .context = context};
     struct candidate c[MATMUL_CANDIDATES_MAX] = {0};
-    enum kg_status status = set_up(&b), refused = KG_OK;
+    enum kg_status status, refused = KG_OK;
     unsigned good = 0;
+    *fastest = 0;
+    take_memory(&b);
+    if (b.n_sets == 0)
+        return KG_OK;
+    status = set_up(&b);
     for (unsigned i = 0; i < n && status == KG_OK; i++) {
-        refused = get_ready(&b, i, &c[i]);
-        good += c[i].graph != NULL;
+        const enum kg_status ready = get_ready(&b, i, &c[i]);
+        if (ready == KG_OK) {
+            good++;
+        } else {
+            refused = ready;
+            drop(&c[i]);
+        }
     }
     if (status == KG_OK)
         status = good ? time_all(&b, c, n) : refused;

@@ -16,6 +16,8 @@ typedef enum kg_status (*matmul_candidate)(void *context, unsigned i,
  * Times n candidates on memory of its own, which is freed again, and says which takes the least.
  * As the gate times: recorded in CUDA graphs, on operands that rotate over more than the caches, in
  * turns and with rests. Candidates that fail are passed over; the status is theirs when all do.
+ * Where the device has no memory for one set of operands nothing is timed, and the first one
+ * stands.
  */
 enum kg_status matmul_tune(const struct matmul *m, matmul_candidate run, void *context, unsigned n,
                            unsigned *fastest);

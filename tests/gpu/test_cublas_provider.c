@@ -39,6 +39,8 @@ static struct kg_tensor new_tensor(const struct kg_shape *shape, uint32_t dtype,
     lay_out_tensor(&t, layout);
     *memory = new_memory(tensor_bytes(&t));
     t.data = memory->data;
+    if (t.rank == 2 && t.shape[0] == 1)
+        t.stride[0] = 1; /* may be anything */
     return t;
 }
 
