@@ -34,11 +34,13 @@ __device__ __forceinline__ listed_tile tile_of(const tile_lists &lists, int roun
     const tile_list &first = lists.of[lists.first], &second = lists.of[1 - lists.first];
     const int tiles_first = first.tiles_m * first.tiles_n;
     int t = round * clusters + (round % 2 ? clusters - 1 - cluster : cluster);
-    const bool any = t < tiles_first + second.tiles_m * second.tiles_n, in_first = t < tiles_first;
+    if (t >= tiles_first + second.tiles_m * second.tiles_n)
+        return {false, 0, 0, 0};
+    const bool in_first = t < tiles_first;
     t -= in_first ? 0 : tiles_first;
     const gemm::tile_place at = gemm::grouped<GROUP>(t, in_first ? first.tiles_m : second.tiles_m,
                                                      in_first ? first.tiles_n : second.tiles_n);
-    return {any, in_first ? lists.first : 1 - lists.first, at.m, at.n};
+    return {true, in_first ? lists.first : 1 - lists.first, at.m, at.n};
 }
 
 template <typename P> static struct tile_list list_of(int64_t m, int64_t n, int64_t k)

@@ -22,11 +22,17 @@ static inline int gemm_sm90_serves(const struct kg_problem *problem, const struc
            line_2 % run == 0;
 }
 
-/* Whether a call's matrices can be reached by TMA. */
-static inline int gemm_sm90_reaches(const struct gemm_call *call)
+/* Whether TMA reaches every line of a matrix: they are less than 2^40 bytes apart. */
+static inline int gemm_sm90_reaches(const struct gemm_matrix *matrix, uint32_t dtype)
 {
-    return gemm_aligned(&call->a, call->dtype) && gemm_aligned(&call->b, call->dtype) &&
-           gemm_aligned(&call->c, call->dtype);
+    return matrix->leading < ((int64_t)1 << 40) / (int64_t)gemm_element_bytes(dtype) &&
+           gemm_aligned(matrix, dtype);
+}
+
+static inline int gemm_sm90_reaches_all(const struct gemm_call *call)
+{
+    return gemm_sm90_reaches(&call->a, call->dtype) && gemm_sm90_reaches(&call->b, call->dtype) &&
+           gemm_sm90_reaches(&call->c, call->dtype);
 }
 
 /*

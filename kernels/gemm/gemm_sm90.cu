@@ -58,7 +58,7 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
     const enum kg_status status = gemm_call_of(problem, args, &call);
     if (status != KG_OK)
         return status;
-    if (!gemm_sm90_reaches(&call))
+    if (!gemm_sm90_reaches_all(&call))
         return gemm_mma_nn(&call);
     switch (call.dtype) {
     case KG_F16:

@@ -58,7 +58,9 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
     enum kg_status status = linear_relu_call_of(problem, args, &call);
     if (status != KG_OK)
         return status;
-    if (!gemm_sm90_reaches(&call))
+    if (call.dtype != KG_F32)
+        return KG_UNSUPPORTED;
+    if (!gemm_sm90_reaches_all(&call))
         return kg_linear_relu_simt.launch(problem, args);
     int sms;
     status = gemm::count_sms(&sms);

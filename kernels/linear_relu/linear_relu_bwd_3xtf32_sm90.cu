@@ -12,6 +12,7 @@
 #include "linear_relu.h"
 #include "relu_transpose.cuh"
 #include "../gemm/gemm_3xtf32_sm90.cuh"
+#include "../gemm/gemm_policy_sm90.h"
 
 static uint64_t workspace_bytes(const struct kg_problem *problem, const struct kg_device *)
 {
@@ -37,9 +38,11 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
     enum kg_status status = linear_relu_gradients_of(problem, args, &t);
     if (status != KG_OK)
         return status;
+    if (problem->dtype != KG_F32)
+        return KG_UNSUPPORTED;
     if (args->workspace == NULL || args->workspace_bytes < workspace_bytes(problem, NULL))
         return KG_BAD_ARGUMENT;
-    if (!gemm_aligned(&t.dx, KG_F32) || !gemm_aligned(&t.dw, KG_F32))
+    if (!gemm_sm90_reaches(&t.dx, KG_F32) || !gemm_sm90_reaches(&t.dw, KG_F32))
         return kg_linear_relu_bwd.launch(problem, args);
 
     const struct relu_transpose::turned from =

@@ -25,6 +25,7 @@
 #include "../cuda/dependent.cuh"
 #include "../gemm/gemm_column_sums.cuh"
 #include "../gemm/gemm_list_sm90.cuh"
+#include "../gemm/gemm_policy_sm90.h"
 #include "../gemm/gemm_sm90.cuh"
 
 namespace linear_relu_bwd_sm90
@@ -297,8 +298,9 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
     if (args->workspace == NULL || args->workspace_bytes < workspace_bytes(problem, NULL))
         return KG_BAD_ARGUMENT;
     /* TMA reaches the results and, but for TF32, X and W as they are. */
-    if (!gemm_mma_dtype(problem) || !gemm_aligned(&t.dx, dtype) || !gemm_aligned(&t.dw, dtype) ||
-        (dtype != KG_F32 && (!gemm_aligned(&t.x, dtype) || !gemm_aligned(&t.w, dtype))))
+    if (!gemm_mma_dtype(problem) || !gemm_sm90_reaches(&t.dx, dtype) ||
+        !gemm_sm90_reaches(&t.dw, dtype) ||
+        (dtype != KG_F32 && (!gemm_sm90_reaches(&t.x, dtype) || !gemm_sm90_reaches(&t.w, dtype))))
         return kg_linear_relu_bwd.launch(problem, args);
     const struct linear_relu_bwd_plan plan = linear_relu_bwd_plan_of(problem);
     switch (dtype) {

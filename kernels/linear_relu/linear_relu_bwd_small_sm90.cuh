@@ -17,6 +17,7 @@
 #include "../cuda/ptx_sm90.cuh"
 #include "../cuda/tensor_map.h"
 #include "../cuda/wgmma_sm90.cuh"
+#include "../gemm/gemm_policy_sm90.h"
 
 namespace linear_relu_bwd_small
 {
@@ -214,8 +215,8 @@ static bool serves(const struct kg_problem *problem, const struct linear_relu_gr
                    int64_t sms)
 {
     return tiles_of(problem) <= sms && problem->m <= MOST_PANELS * TILE &&
-           problem->n <= MOST_PANELS * TILE && gemm_aligned(&t.dy, problem->dtype) &&
-           gemm_aligned(&t.y, problem->dtype);
+           problem->n <= MOST_PANELS * TILE && gemm_sm90_reaches(&t.dy, problem->dtype) &&
+           gemm_sm90_reaches(&t.y, problem->dtype);
 }
 
 template <typename T>

@@ -129,6 +129,11 @@ static struct turned place(const struct kg_problem *problem, void *workspace, bo
     return t;
 }
 
+static int64_t tiles_of(int64_t rows, int64_t columns)
+{
+    return gemm_blocks(rows, ROWS) * gemm_blocks(columns, COLUMNS);
+}
+
 static struct turn turn_of(const struct gemm_matrix &from, const struct gemm_matrix &to,
                            const struct gemm_matrix &lo, int64_t rows, int64_t columns)
 {
@@ -141,7 +146,7 @@ static struct turn turn_of(const struct gemm_matrix &from, const struct gemm_mat
     turn.rows = (int32_t)rows;
     turn.columns = (int32_t)columns;
     turn.tiles_across = (int32_t)gemm_blocks(columns, COLUMNS);
-    turn.tiles = (int32_t)(gemm_blocks(rows, ROWS) * turn.tiles_across);
+    turn.tiles = (int32_t)tiles_of(rows, columns);
     return turn;
 }
 
@@ -151,6 +156,9 @@ static enum kg_status enqueue(const struct kg_problem *problem,
                               void *stream)
 {
     const int64_t m = problem->m, n = problem->n, k = problem->k;
+    const int64_t tiles = tiles_of(m, n) + tiles_of(n, k) + tiles_of(m, k);
+    if (tiles > INT32_MAX)
+        return KG_UNSUPPORTED;
     arguments p;
     p.turns[0] = turn_of(from.dy, to.gt, to.gt_lo, m, n);
     p.turns[1] = turn_of(from.w, to.wt, to.wt_lo, n, k);
@@ -161,9 +169,6 @@ static enum kg_status enqueue(const struct kg_problem *problem,
     p.sums = (float *)to.sums;
     p.y_leading = from.y.leading;
     p.g_leading = to.g.leading;
-    const int64_t tiles = (int64_t)p.turns[0].tiles + p.turns[1].tiles + p.turns[2].tiles;
-    if (tiles > INT32_MAX)
-        return KG_UNSUPPORTED;
     return launch_kernel(kernel<LO>, dim3((unsigned)tiles), dim3(THREADS), 0, stream, p);
 }
 
