@@ -112,7 +112,7 @@ CUDA_DEFINE := $(if $(filter 1,$(CUDA)),-DGATE_CUDA)
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
     -Wwrite-strings -Wformat=2 -Wpointer-arith -Wundef
 # Assertions stay on in every build; paths are cut so that equal sources give equal binaries.
-PLAIN_C_FLAGS = -std=c11 -D_GNU_SOURCE $(CUDA_DEFINE) -I. -Igate -Iserver $(WARNINGS) -fno-common \
+PLAIN_C_FLAGS = -std=c11 -D_GNU_SOURCE $(CUDA_DEFINE) -I. $(WARNINGS) -fno-common \
     -fstack-protector-strong -ffile-prefix-map=$(CURDIR)=. -pthread $(CFLAGS)
 ifneq ($(SANITIZE),)
 SANITIZE_FLAGS := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -482,7 +482,7 @@ gencode = $(if $(filter %_sm90.cu,$(1)),$(GENCODE_SM90),$(GENCODE))
 most_spilled = $(if $(filter %_sm90.cu,$(1)),0,32)
 # Nothing of the C++ library is needed at run time.
 NVCC_HOST_FLAGS := -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall
-NVCC_FLAGS = -std=c++17 $(NVCCFLAGS) -I. -Igate -Werror all-warnings -Xptxas -v \
+NVCC_FLAGS = -std=c++17 $(NVCCFLAGS) -I. -Werror all-warnings -Xptxas -v \
     $(NVCC_HOST_FLAGS:%=-Xcompiler %)
 CUDA_C_FLAGS = $(PLAIN_C_FLAGS) $(LIBRARY_C_FLAGS) -isystem $(CUDA_HOME)/include
 
@@ -536,7 +536,7 @@ $(BROWSER_MODULES): tests/browser/package-lock.json | packages
 	    npm ci --ignore-scripts --prefer-offline --no-audit --no-fund --silent --prefix $(<D) || true
 
 $(B)/obj/tests/%.c.o: tests/%.c $(B)/gen/flags | packages $(B)/gen/version.h
-	$(call compile,-Itests)
+	$(call compile)
 
 # With the objects of the host library: its parts are tested one by one.
 $(B)/obj/tests.a: $(call object,$(TEST_SHARED_C) $(HOST_C)) $(CORE_O) $(CUDA_IN_USE)

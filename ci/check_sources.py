@@ -49,6 +49,9 @@ MACHINE_PATH = re.compile(r"(?<![\w.$}])/(?:work|home/\w+|Users/\w+|root/)\b")
 COMMENT_OR_STRING = re.compile(
     r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.S)
 
+# Written by the build.
+GENERATED = ("version.h",)
+
 # Headers that are meant to be included more than once.
 REPEATED = (
     "kernels/host/simd_body.h",
@@ -129,23 +132,42 @@ def check_text(path, text):
         found(path, text.count("\n") + 1, "no newline at the end of the file")
 
 
-def folder_graph(paths):
-    """Of the folders of the gate and the server: folder -> {folder that it includes of: a file}."""
-    graph = {}
-    for path in (p for p in paths if p.endswith(CODE) and p.startswith(("gate/", "server/"))):
-        here = os.path.dirname(path)
+# What a top folder may include of: the first of these is below all others.
+MAY_INCLUDE = {
+    "kernels": {"kernels"},
+    "gate": {"kernels", "gate"},
+    "server": {"gate", "server"},
+}
+
+
+def project_includes(paths):
+    """(file, line, the file that it includes) of every include of a file of this tree."""
+    for path in (p for p in paths if p.endswith(CODE)):
         with open(path, encoding="utf-8") as file:
-            includes = INCLUDE.findall(file.read())
-        for there in {os.path.dirname(i) for i in includes} - {""}:
-            for folder in (there, f"gate/{there}", f"server/{there}"):
-                if folder != here and folder.startswith(("gate/", "server/")):
-                    graph.setdefault(here, {})[folder] = path
-    return graph
+            text = file.read()
+        for line, match in lines_with(INCLUDE, text):
+            yield path, line, match.group(1)
+
+
+def check_includes(paths):
+    """Includes are written from the root, and top folders include of those below them alone."""
+    known = set(paths)
+    for path, line, included in project_includes(paths):
+        if included not in known and included not in GENERATED:
+            found(path, line, f'no file {included}: write includes from the root of the tree')
+            continue
+        allowed = MAY_INCLUDE.get(path.split("/")[0])
+        if allowed and "/" in included and included.split("/")[0] not in allowed:
+            found(path, line, f"{path.split('/')[0]}/ must not include {included}")
 
 
 def check_folders(paths):
     """Folders include of each other in one direction, so that each can be understood alone."""
-    graph = folder_graph(paths)
+    graph = {}
+    for path, _, included in project_includes(paths):
+        here, there = os.path.dirname(path), os.path.dirname(included)
+        if here != there and all(f.startswith(("gate/", "server/")) for f in (here, there)):
+            graph.setdefault(here, {})[there] = path
     done = set()
 
     def visit(folder, trail):
@@ -186,9 +208,7 @@ def main():
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             check=True, stdout=subprocess.PIPE).stdout.decode()
         paths = sorted(p for p in listing.split("\0") if p and os.path.isfile(p))
-        for folder in sorted({os.path.dirname(p) for p in paths} - {"", ".ci", "docs"}):
-            if f"{folder}/README.md" not in paths:
-                found(folder, 1, "a folder without a README.md that says what belongs there")
+        check_includes(paths)
         check_folders(paths)
     for path in paths:
         if path.endswith(TEXT) or os.path.basename(path) in ("Makefile", "run"):

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "cli/commands.h"
-#include "worker/worker.h"
+#include "gate/base/error.h"
+#include "gate/cli/commands.h"
+#include "gate/worker/worker.h"
 #include "version.h"
 
 static const struct {

@@ -3,11 +3,11 @@
  *
  * The order is the dispatch: of the kernels of an op, the first that supports a problem is taken.
  */
-#include "attention_fwd/attention_fwd.h"
-#include "gemm/gemm.h"
-#include "gemv/gemv.h"
-#include "kernel.h"
-#include "linear_relu/linear_relu.h"
+#include "kernels/attention_fwd/attention_fwd.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemv/gemv.h"
+#include "kernels/kernel.h"
+#include "kernels/linear_relu/linear_relu.h"
 
 static const struct kg_kernel *const kernels[] = {
     &kg_attention_fwd_decode_sm90,

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "command/server_commands.h"
+#include "server/command/server_commands.h"
 #include "version.h"
 
 static const struct {

@@ -1,7 +1,7 @@
 /* backoff.c: see backoff.h. */
-#include "backoff.h"
+#include "gate/base/backoff.h"
 
-#include "clock.h"
+#include "gate/base/clock.h"
 
 #include <math.h>
 #include <sys/random.h>

@@ -1,5 +1,5 @@
 /* buf.c: see buf.h. */
-#include "base/buf.h"
+#include "gate/base/buf.h"
 
 #include <stdarg.h>
 #include <stdint.h>

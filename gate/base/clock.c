@@ -1,4 +1,4 @@
-#include "base/clock.h"
+#include "gate/base/clock.h"
 
 #include <sys/syscall.h>
 #include <time.h>

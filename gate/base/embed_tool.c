@@ -186,7 +186,7 @@ int main(int argc, char **argv)
         if (!read_file(argv[first + i], &files[i]))
             return 74;
     qsort(files, (size_t)n, sizeof(*files), compare_files);
-    printf("/* Made by the build. */\n#include \"base/embed.h\"\n\n");
+    printf("/* Made by the build. */\n#include \"gate/base/embed.h\"\n\n");
     if (page)
         write_page(symbol, files, n);
     else

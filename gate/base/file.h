@@ -4,8 +4,8 @@
 #ifndef GATE_BASE_FILE_H
 #define GATE_BASE_FILE_H
 
-#include "base/buf.h"
-#include "base/error.h"
+#include "gate/base/buf.h"
+#include "gate/base/error.h"
 
 /* Appends the file's bytes to `out`. GATE_IO when it cannot be read or is larger than out->max. */
 enum gate_status file_read(const char *path, struct buf *out, struct gate_error *err);

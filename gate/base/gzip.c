@@ -1,5 +1,5 @@
 /* gzip.c: see gzip.h. */
-#include "base/gzip.h"
+#include "gate/base/gzip.h"
 
 #include <limits.h>
 #include <pthread.h>

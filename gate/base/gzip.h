@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/buf.h"
+#include "gate/base/buf.h"
 
 /* Appends the compressed bytes; fast rather than small. False: memory, or out->max. Each thread
  * keeps its working memory from one call to the next. */

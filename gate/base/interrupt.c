@@ -1,4 +1,4 @@
-#include "interrupt.h"
+#include "gate/base/interrupt.h"
 
 #include <errno.h>
 #include <fcntl.h>

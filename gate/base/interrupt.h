@@ -5,7 +5,7 @@
 #ifndef GATE_BASE_INTERRUPT_H
 #define GATE_BASE_INTERRUPT_H
 
-#include "error.h"
+#include "gate/base/error.h"
 
 /*
  * From now on the first of these signals is noted, and whatever waits for a worker stops waiting

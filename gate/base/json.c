@@ -1,5 +1,5 @@
 /* json.c: looking things up in a tree, and writing one; see json.h. */
-#include "base/json.h"
+#include "gate/base/json.h"
 
 #include <float.h>
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "gate/base/utf8.h"
 
 const cJSON *json_member(const cJSON *object, const char *key)
 {

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/error.h"
+#include "gate/base/buf.h"
+#include "gate/base/error.h"
 
 #define JSON_MAX_DEPTH 32
 #define JSON_MAX_VALUES ((size_t)1 << 20) /* of a text; cJSON takes 64 bytes for one, and more */

@@ -5,14 +5,14 @@
  * NUL that ends a string early, any bytes for UTF-8) and tells no position, so the text is checked
  * first. No program of this project calls setlocale(), on which strtod() and printf() depend.
  */
-#include "base/json.h"
+#include "gate/base/json.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "gate/base/utf8.h"
 
 #define MAX_NUMBER 63 /* characters; cJSON cuts a longer one off */
 

@@ -1,4 +1,4 @@
-#include "paths.h"
+#include "gate/base/paths.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 #ifndef GATE_BASE_PATHS_H
 #define GATE_BASE_PATHS_H
 
-#include "error.h"
+#include "gate/base/error.h"
 
 #define PATHS_MAX 4096
 

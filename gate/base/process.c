@@ -1,4 +1,4 @@
-#include "process.h"
+#include "gate/base/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "interrupt.h"
+#include "gate/base/clock.h"
+#include "gate/base/interrupt.h"
 
 /* A process in uninterruptible sleep (a broken driver) is left behind after this long. */
 #define REAP_S 20.0

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/buf.h"
-#include "base/error.h"
+#include "gate/base/buf.h"
+#include "gate/base/error.h"
 
 #define PROCESS_LINE_MAX ((size_t)16 << 20)
 #define PROCESS_COMPLAINT_MAX 2048

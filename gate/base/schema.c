@@ -2,13 +2,13 @@
  * schema.c: a JSON Schema becomes a tree of rules; see schema.h. A schema is a trusted input, a
  * value that is checked (schema_check.c) is not.
  */
-#include "base/schema_rules.h"
+#include "gate/base/schema_rules.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/embed.h"
-#include "base/json.h"
+#include "gate/base/embed.h"
+#include "gate/base/json.h"
 
 const struct schema_type schema_types[SCHEMA_N_TYPES] = {
     {"null", "null", TYPE_NULL},         {"boolean", "true or false", TYPE_BOOLEAN},

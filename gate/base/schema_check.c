@@ -3,9 +3,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/json.h"
-#include "base/schema_rules.h"
-#include "base/utf8.h"
+#include "gate/base/json.h"
+#include "gate/base/schema_rules.h"
+#include "gate/base/utf8.h"
 
 /* The way from the root to the value at hand, as a chain on the stack. */
 struct step {

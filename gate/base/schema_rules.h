@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/schema.h"
+#include "gate/base/schema.h"
 
 enum {
     TYPE_NULL = 1,

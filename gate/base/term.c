@@ -4,7 +4,7 @@
  * The width table is a small one of our own, since wcwidth() needs a locale and no program of this
  * project sets one. It knows the blocks of East Asian wide characters, emoji and combining marks.
  */
-#include "term.h"
+#include "gate/base/term.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "utf8.h"
+#include "gate/base/utf8.h"
 
 struct range {
     uint32_t first, last;

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "buf.h"
+#include "gate/base/buf.h"
 
 enum term_colour { TERM_PLAIN, TERM_RED, TERM_GREEN, TERM_YELLOW, TERM_CYAN, TERM_BOLD, TERM_DIM };
 

@@ -1,5 +1,5 @@
 /* utf8.c: see utf8.h. */
-#include "base/utf8.h"
+#include "gate/base/utf8.h"
 
 size_t utf8_decode(const char *s, size_t n, uint32_t *code)
 {

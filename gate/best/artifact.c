@@ -1,4 +1,4 @@
-#include "artifact.h"
+#include "gate/best/artifact.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/hex.h"
-#include "base/file.h"
+#include "gate/base/buf.h"
+#include "gate/base/hex.h"
+#include "gate/base/file.h"
 
 #define NOTE_BYTES 65 /* a SHA-256 and a newline */
 #define FILE_NAME_MAX 200

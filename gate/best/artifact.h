@@ -16,9 +16,9 @@
 
 #include <stddef.h>
 
-#include "base/buf.h"
-#include "base/error.h"
-#include "base/paths.h"
+#include "gate/base/buf.h"
+#include "gate/base/error.h"
+#include "gate/base/paths.h"
 
 #define ARTIFACT_MAX_BYTES ((size_t)256 << 20)
 

@@ -4,7 +4,7 @@
  * A set is kept as the JSON document that it is stored as. Its cases are sorted when it is read,
  * and a new one is inserted at its place.
  */
-#include "best.h"
+#include "gate/best/best.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,12 +15,12 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/schema.h"
-#include "best_write.h"
-#include "decide/decide_bounds.h"
-#include "decide/stats.h"
+#include "gate/base/file.h"
+#include "gate/base/json.h"
+#include "gate/base/schema.h"
+#include "gate/best/best_write.h"
+#include "gate/decide/decide_bounds.h"
+#include "gate/decide/stats.h"
 
 #define MAX_FILE (64u * 1024 * 1024)
 

@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
-#include "decide/stats.h"
-#include "document/document.h"
+#include "gate/base/error.h"
+#include "gate/decide/stats.h"
+#include "gate/document/document.h"
 
 struct best;
 

@@ -1,5 +1,5 @@
 /* best_files.c: see best_files.h. */
-#include "best_files.h"
+#include "gate/best/best_files.h"
 
 #include <dirent.h>
 #include <errno.h>

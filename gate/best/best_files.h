@@ -4,7 +4,7 @@
 #ifndef GATE_BEST_BEST_FILES_H
 #define GATE_BEST_BEST_FILES_H
 
-#include "best.h"
+#include "gate/best/best.h"
 
 typedef enum gate_status (*best_file_fn)(void *context, const char *device_model,
                                          const struct best *best, struct gate_error *err);

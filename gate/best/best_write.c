@@ -1,6 +1,6 @@
-#include "best_write.h"
+#include "gate/best/best_write.h"
 
-#include "base/json.h"
+#include "gate/base/json.h"
 
 /* An object whose members are all numbers. */
 static void write_numbers(const cJSON *object, struct buf *out)

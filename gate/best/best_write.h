@@ -7,7 +7,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "base/buf.h"
+#include "gate/base/buf.h"
 
 /* Appends a document that best.schema.json describes. */
 void best_write(const cJSON *document, struct buf *out);

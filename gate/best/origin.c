@@ -1,4 +1,4 @@
-#include "origin.h"
+#include "gate/best/origin.h"
 
 #include <pwd.h>
 #include <stdio.h>
@@ -7,8 +7,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "base/hex.h"
-#include "base/process.h"
+#include "gate/base/hex.h"
+#include "gate/base/process.h"
 
 #define GIT_TIMEOUT_S 20.0
 

@@ -1,4 +1,4 @@
-#include "ratchet.h"
+#include "gate/best/ratchet.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -25,8 +25,8 @@
 #ifndef GATE_BEST_RATCHET_H
 #define GATE_BEST_RATCHET_H
 
-#include "best.h"
-#include "decide/decide.h"
+#include "gate/best/best.h"
+#include "gate/decide/decide.h"
 
 #define RATCHET_TREND_RUNS 5
 #define RATCHET_TREND_PART 4

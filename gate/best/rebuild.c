@@ -1,4 +1,4 @@
-#include "rebuild.h"
+#include "gate/best/rebuild.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,10 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "artifact.h"
-#include "base/clock.h"
-#include "base/process.h"
-#include "base/utf8.h"
+#include "gate/best/artifact.h"
+#include "gate/base/clock.h"
+#include "gate/base/process.h"
+#include "gate/base/utf8.h"
 
 #define TIMEOUT_MAX_S 86400
 #define REMOVE_S 60.0    /* removing a worktree; after it, the files are removed one by one */

@@ -12,8 +12,8 @@
 #ifndef GATE_BEST_REBUILD_H
 #define GATE_BEST_REBUILD_H
 
-#include "base/error.h"
-#include "base/paths.h"
+#include "gate/base/error.h"
+#include "gate/base/paths.h"
 
 #define REBUILD_TIMEOUT_S 900 /* unless $GATE_BUILD_TIMEOUT, in whole seconds, says otherwise */
 

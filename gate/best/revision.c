@@ -1,15 +1,15 @@
-#include "revision.h"
+#include "gate/best/revision.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "artifact.h"
-#include "base/file.h"
-#include "base/hex.h"
-#include "base/process.h"
-#include "rebuild.h"
+#include "gate/best/artifact.h"
+#include "gate/base/file.h"
+#include "gate/base/hex.h"
+#include "gate/base/process.h"
+#include "gate/best/rebuild.h"
 
 #define GIT_TIMEOUT_S 20.0
 

@@ -5,8 +5,8 @@
 #ifndef GATE_BEST_REVISION_H
 #define GATE_BEST_REVISION_H
 
-#include "base/error.h"
-#include "base/paths.h"
+#include "gate/base/error.h"
+#include "gate/base/paths.h"
 
 struct revision {
     char path[PATHS_MAX]; /* of a library, with a slash in it */

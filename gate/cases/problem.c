@@ -1,11 +1,11 @@
-#include "problem.h"
+#include "gate/cases/problem.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "gate/base/json.h"
 
 #define MAX_TENSOR_ELEMENTS ((int64_t)1 << 40)
 

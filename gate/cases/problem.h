@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../kernels/kernel.h"
-#include "base/error.h"
+#include "kernels/kernel.h"
+#include "gate/base/error.h"
 
 #define PROBLEM_ID_MAX 160
 #define PROBLEM_MAX_TENSORS 8 /* inputs and outputs together */

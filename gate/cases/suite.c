@@ -1,13 +1,13 @@
-#include "suite.h"
+#include "gate/cases/suite.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/schema.h"
+#include "gate/base/file.h"
+#include "gate/base/json.h"
+#include "gate/base/schema.h"
 
 #define SUITE_MAX_BYTES ((size_t)16 << 20)
 

@@ -7,7 +7,7 @@
 #include <cjson/cJSON.h>
 #include <stddef.h>
 
-#include "problem.h"
+#include "gate/cases/problem.h"
 
 struct suite_case {
     char id[PROBLEM_ID_MAX];

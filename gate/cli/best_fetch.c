@@ -1,16 +1,16 @@
 /* best_fetch.c: see best_fetch.h. */
-#include "best_fetch.h"
+#include "gate/cli/best_fetch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "best/artifact.h"
-#include "base/json.h"
-#include "best/best_files.h"
-#include "cmd_common.h"
-#include "tracker/fetch.h"
-#include "report/report_table.h"
+#include "gate/best/artifact.h"
+#include "gate/base/json.h"
+#include "gate/best/best_files.h"
+#include "gate/cli/cmd_common.h"
+#include "gate/tracker/fetch.h"
+#include "gate/report/report_table.h"
 
 /* A library that bests of a device model come from. */
 struct library {

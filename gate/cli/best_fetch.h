@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
-#include "tracker/remote.h"
+#include "gate/base/error.h"
+#include "gate/tracker/remote.h"
 
 /*
  * Fetches what is not in the cache, and prints one row a library. `device_model` NULL: all files of

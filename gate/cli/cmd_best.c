@@ -1,5 +1,5 @@
 /* cmd_best.c: gate best show, accept, log and fetch. */
-#include "commands.h"
+#include "gate/cli/commands.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,15 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/json.h"
-#include "best_fetch.h"
-#include "best/best_files.h"
-#include "cmd_common.h"
-#include "decide/decide_bounds.h"
-#include "best/origin.h"
-#include "report/report_table.h"
-#include "report/report_units.h"
+#include "gate/base/clock.h"
+#include "gate/base/json.h"
+#include "gate/cli/best_fetch.h"
+#include "gate/best/best_files.h"
+#include "gate/cli/cmd_common.h"
+#include "gate/decide/decide_bounds.h"
+#include "gate/best/origin.h"
+#include "gate/report/report_table.h"
+#include "gate/report/report_units.h"
 
 static const char help[] =
     "usage: gate best show [--device-model M] [--baselines DIR] [--json]\n"

@@ -1,15 +1,15 @@
-#include "commands.h"
+#include "gate/cli/commands.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/json.h"
-#include "run/calibrate.h"
-#include "base/interrupt.h"
-#include "run_request.h"
+#include "gate/base/clock.h"
+#include "gate/base/json.h"
+#include "gate/run/calibrate.h"
+#include "gate/base/interrupt.h"
+#include "gate/cli/run_request.h"
 
 #define DEFAULT_PROCESSES 10
 

@@ -1,5 +1,5 @@
 /* cmd_common.c: see cmd_common.h. */
-#include "cmd_common.h"
+#include "gate/cli/cmd_common.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/term.h"
+#include "gate/base/file.h"
+#include "gate/base/term.h"
 
 int command_option(struct command *c, int argc, char **argv)
 {

@@ -9,12 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/error.h"
-#include "base/schema.h"
-#include "report/report.h"
-#include "document/document.h"
-#include "server/store/store.h"
+#include "gate/base/buf.h"
+#include "gate/base/error.h"
+#include "gate/base/schema.h"
+#include "gate/report/report.h"
+#include "gate/document/document.h"
+#include "gate/history/store.h"
 
 #define COMMAND_MAX_OUTPUT (1024u * 1024 * 1024) /* bytes of a result that is built in memory */
 

@@ -1,8 +1,8 @@
 #include <string.h>
 
-#include "commands.h"
-#include "best/revision.h"
-#include "run_request.h"
+#include "gate/cli/commands.h"
+#include "gate/best/revision.h"
+#include "gate/cli/run_request.h"
 
 static const char help[] =
     "Usage: gate compare A B [OPTION]...\n"

@@ -1,10 +1,10 @@
 #include <stdio.h>
 
-#include "base/json.h"
-#include "cmd_common.h"
-#include "commands.h"
-#include "tracker/http_client.h"
-#include "run/target.h"
+#include "gate/base/json.h"
+#include "gate/cli/cmd_common.h"
+#include "gate/cli/commands.h"
+#include "gate/tracker/http_client.h"
+#include "gate/run/target.h"
 
 static const char help[] =
     "Usage: gate doctor [--device auto|host|cuda:N] [--json]\n"

@@ -1,11 +1,11 @@
 /* cmd_export.c: gate export. */
-#include "commands.h"
+#include "gate/cli/commands.h"
 
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "cmd_common.h"
+#include "gate/base/file.h"
+#include "gate/base/json.h"
+#include "gate/cli/cmd_common.h"
 
 static const char help[] =
     "usage: gate export [--run UUID|latest] [--format FORMAT] [--output FILE] [--db FILE]\n"

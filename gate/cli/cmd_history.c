@@ -1,13 +1,13 @@
 /* cmd_history.c: gate history. */
-#include "commands.h"
+#include "gate/cli/commands.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "cmd_common.h"
-#include "report/report_table.h"
-#include "report/report_units.h"
+#include "gate/base/json.h"
+#include "gate/cli/cmd_common.h"
+#include "gate/report/report_table.h"
+#include "gate/report/report_units.h"
 
 static const char help[] =
     "usage: gate history CASE [--device MODEL] [--limit N] [--json] [--db FILE]\n"

@@ -4,16 +4,16 @@
  * A stream is read line by line, so its length does not matter. Only when the first line is no
  * document by itself is the whole input taken as one document.
  */
-#include "commands.h"
+#include "gate/cli/commands.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/json.h"
-#include "cmd_common.h"
-#include "document/document_check.h"
+#include "gate/base/clock.h"
+#include "gate/base/json.h"
+#include "gate/cli/cmd_common.h"
+#include "gate/document/document_check.h"
 
 #define MAX_DOCUMENT (256u * 1024 * 1024)
 

@@ -1,12 +1,12 @@
 /* cmd_leaderboard.c: gate leaderboard. */
-#include "commands.h"
+#include "gate/cli/commands.h"
 
 #include <stdio.h>
 
-#include "base/json.h"
-#include "cmd_common.h"
-#include "report/report_table.h"
-#include "report/report_units.h"
+#include "gate/base/json.h"
+#include "gate/cli/cmd_common.h"
+#include "gate/report/report_table.h"
+#include "gate/report/report_units.h"
 
 static const char help[] =
     "usage: gate leaderboard [--device MODEL] [--json] [--db FILE]\n"

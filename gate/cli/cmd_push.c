@@ -1,21 +1,21 @@
 /* cmd_push.c: gate push. */
-#include "commands.h"
+#include "gate/cli/commands.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "best/artifact.h"
-#include "base/gzip.h"
-#include "base/json.h"
-#include "best/best.h"
-#include "cmd_common.h"
-#include "tracker/push.h"
-#include "tracker/remote.h"
-#include "report/report_run.h"
-#include "tracker/spool.h"
-#include "base/term.h"
+#include "gate/best/artifact.h"
+#include "gate/base/gzip.h"
+#include "gate/base/json.h"
+#include "gate/best/best.h"
+#include "gate/cli/cmd_common.h"
+#include "gate/tracker/push.h"
+#include "gate/tracker/remote.h"
+#include "gate/report/report_run.h"
+#include "gate/tracker/spool.h"
+#include "gate/base/term.h"
 
 static const char help[] =
     "usage: gate push [OPTION]... [RUN]...\n"

@@ -1,7 +1,7 @@
 /* cmd_report.c: gate report. */
-#include "commands.h"
+#include "gate/cli/commands.h"
 
-#include "cmd_common.h"
+#include "gate/cli/cmd_common.h"
 
 static const char help[] =
     "usage: gate report [--run UUID|latest] [--format FORMAT] [--output FILE] [--db FILE]\n"

@@ -1,5 +1,5 @@
-#include "commands.h"
-#include "run_request.h"
+#include "gate/cli/commands.h"
+#include "gate/cli/run_request.h"
 
 static const char help[] =
     "Usage: gate run [OPTION]...\n"

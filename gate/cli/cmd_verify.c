@@ -1,4 +1,4 @@
-#include "commands.h"
+#include "gate/cli/commands.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/json.h"
-#include "base/seed.h"
-#include "report/report_left_out.h"
-#include "report/report_table.h"
-#include "run/reproduce.h"
-#include "run_request.h"
-#include "run/sanitize.h"
+#include "gate/base/clock.h"
+#include "gate/base/json.h"
+#include "gate/base/seed.h"
+#include "gate/report/report_left_out.h"
+#include "gate/report/report_table.h"
+#include "gate/run/reproduce.h"
+#include "gate/cli/run_request.h"
+#include "gate/run/sanitize.h"
 
 static const char help[] =
     "Usage: gate verify [OPTION]...\n"

@@ -1,4 +1,4 @@
-#include "run_request.h"
+#include "gate/cli/run_request.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "best/artifact.h"
-#include "base/json.h"
-#include "document/document.h"
-#include "best/revision.h"
+#include "gate/best/artifact.h"
+#include "gate/base/json.h"
+#include "gate/document/document.h"
+#include "gate/best/revision.h"
 
 void run_request_init(struct run_request *r)
 {

@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cmd_common.h"
-#include "device/device_lock.h"
-#include "run/run.h"
-#include "run/target.h"
+#include "gate/cli/cmd_common.h"
+#include "gate/device/device_lock.h"
+#include "gate/run/run.h"
+#include "gate/run/target.h"
 
 #define REQUEST_REPORTS_MAX 8
 

@@ -1,13 +1,13 @@
-#include "decide.h"
+#include "gate/decide/decide.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "decide_input.h"
-#include "decide_roles.h"
-#include "decide_text.h"
-#include "decide_view.h"
+#include "gate/decide/decide_input.h"
+#include "gate/decide/decide_roles.h"
+#include "gate/decide/decide_text.h"
+#include "gate/decide/decide_view.h"
 
 __attribute__((format(printf, 3, 4))) static void conclude(struct decision *out, enum verdict v,
                                                            const char *format, ...)

@@ -43,8 +43,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "decide_bounds.h"
-#include "verdict.h"
+#include "gate/decide/decide_bounds.h"
+#include "gate/decide/verdict.h"
 
 #define DECIDE_CONTROL_FLAT 0.005
 #define DECIDE_CONTROL_SHARE 0.1

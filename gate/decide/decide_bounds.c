@@ -1,4 +1,4 @@
-#include "decide_bounds.h"
+#include "gate/decide/decide_bounds.h"
 
 #include <math.h>
 #include <string.h>

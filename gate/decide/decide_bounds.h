@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "stats.h"
+#include "gate/decide/stats.h"
 
 #define DECIDE_FIRST_LOOK 5
 #define DECIDE_LAST_LOOK 20

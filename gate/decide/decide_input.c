@@ -1,4 +1,4 @@
-#include "decide_input.h"
+#include "gate/decide/decide_input.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
 #ifndef GATE_DECIDE_DECIDE_INPUT_H
 #define GATE_DECIDE_DECIDE_INPUT_H
 
-#include "decide_text.h"
+#include "gate/decide/decide_text.h"
 
 /* Whether this can be d of a process: a ratio of a million is no measurement, nor is a NaN. */
 bool decide_is_measured(double d);

@@ -1,9 +1,9 @@
-#include "decide_roles.h"
+#include "gate/decide/decide_roles.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "decide_bounds.h"
+#include "gate/decide/decide_bounds.h"
 
 /* Half of what the medians of the roles are apart; 0: too few processes tell. */
 static double effect_of_order(const double *d, const bool *swapped, size_t n)

@@ -1,4 +1,4 @@
-#include "decide_text.h"
+#include "gate/decide/decide_text.h"
 
 #include <math.h>
 #include <stdarg.h>

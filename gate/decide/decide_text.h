@@ -4,7 +4,7 @@
 #ifndef GATE_DECIDE_DECIDE_TEXT_H
 #define GATE_DECIDE_DECIDE_TEXT_H
 
-#include "decide_view.h"
+#include "gate/decide/decide_view.h"
 
 struct decide_text {
     char s[160];

@@ -1,8 +1,8 @@
-#include "decide_view.h"
+#include "gate/decide/decide_view.h"
 
 #include <math.h>
 
-#include "decide_roles.h"
+#include "gate/decide/decide_roles.h"
 
 double decide_excess_ns(const struct decide_input *in, double d)
 {

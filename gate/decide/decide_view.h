@@ -4,7 +4,7 @@
 #ifndef GATE_DECIDE_DECIDE_VIEW_H
 #define GATE_DECIDE_DECIDE_VIEW_H
 
-#include "decide.h"
+#include "gate/decide/decide.h"
 
 enum decide_look {
     LOOK_PASS,

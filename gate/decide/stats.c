@@ -1,4 +1,4 @@
-#include "stats.h"
+#include "gate/decide/stats.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "verdict.h"
+#include "gate/decide/verdict.h"
 
 static const char *const verdict_names[VERDICT_COUNT] = {
     [VERDICT_PASS] = "pass",

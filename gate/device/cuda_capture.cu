@@ -5,8 +5,8 @@
  * stream is then still ordered with it, and while the stream is being captured such a launch is an
  * error instead of work that nobody times.
  */
-#include "cuda_device.cuh"
-#include "cuda_serial.cuh"
+#include "gate/device/cuda_device.cuh"
+#include "gate/device/cuda_serial.cuh"
 
 #include <stdlib.h>
 

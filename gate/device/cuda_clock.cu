@@ -6,7 +6,7 @@
  * shares one with another stamps it twice, which does no harm, and a multiprocessor without a block
  * is left out of the mean.
  */
-#include "cuda_device.cuh"
+#include "gate/device/cuda_device.cuh"
 
 /* Some chips step their global timer once a microsecond: below this span the mean would be off by
  * over one per cent. */

@@ -4,7 +4,7 @@
  * A sweep writes at least twice the L2 with a pattern that changes from word to word and from sweep
  * to sweep: a constant would be compressed on the way and leave part of the cache alone.
  */
-#include "cuda_device.cuh"
+#include "gate/device/cuda_device.cuh"
 
 #include <math.h>
 

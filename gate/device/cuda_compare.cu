@@ -5,8 +5,8 @@
  * reduces the parts. The order of all additions is fixed by the sizes alone, so equal outputs give
  * equal figures to the last bit.
  */
-#include "cuda_device.cuh"
-#include "cuda_element.cuh"
+#include "gate/device/cuda_device.cuh"
+#include "gate/device/cuda_element.cuh"
 
 enum { THREADS = 256, BLOCKS = 1024 };
 

@@ -7,7 +7,7 @@
  * compared with those of all past sessions, and numbers without a best library are measured in
  * units of it. A toolkit that compiles it to other instructions opens an epoch by itself.
  */
-#include "cuda_device.cuh"
+#include "gate/device/cuda_device.cuh"
 
 enum {
     CHAIN_THREADS = 128,   /* one warp for each of a multiprocessor's four schedulers */

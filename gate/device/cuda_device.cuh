@@ -11,12 +11,12 @@
 #include <stdint.h>
 
 extern "C" {
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/seed.h"
-#include "device.h"
+#include "gate/base/clock.h"
+#include "gate/base/error.h"
+#include "gate/base/seed.h"
+#include "gate/device/device.h"
 }
-#include "nvml.h"
+#include "gate/device/nvml.h"
 
 /* Cycle counter and global timer of one multiprocessor at one moment. */
 struct sm_stamp {

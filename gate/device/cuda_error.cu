@@ -1,8 +1,8 @@
 /* cuda_error.cu: one map from what CUDA and a kernel report to what the gate says. */
-#include "cuda_device.cuh"
+#include "gate/device/cuda_device.cuh"
 
 extern "C" {
-#include "library/library.h"
+#include "gate/library/library.h"
 }
 
 /* Whose fault an error is. A kernel's fault is the default, since the kernels are what is on trial

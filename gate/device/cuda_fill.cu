@@ -5,8 +5,8 @@
  * (seed, i / 4) into four words, Box-Muller two words into two normals. No state, so the result
  * depends neither on the grid nor on what was drawn before.
  */
-#include "cuda_device.cuh"
-#include "cuda_element.cuh"
+#include "gate/device/cuda_device.cuh"
+#include "gate/device/cuda_element.cuh"
 
 static __device__ uint4 philox_round(uint4 counter, uint2 key)
 {

@@ -6,7 +6,7 @@
  * driver's own words, and is no reason to stop: where the device is spoiled, what follows says
  * that.
  */
-#include "cuda_device.cuh"
+#include "gate/device/cuda_device.cuh"
 
 #include <cuda.h>
 #include <dlfcn.h>

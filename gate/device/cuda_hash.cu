@@ -3,7 +3,7 @@
  *
  * Each word is mixed with its place and all are added up, which comes to the same in any order.
  */
-#include "cuda_device.cuh"
+#include "gate/device/cuda_device.cuh"
 
 enum { THREADS = 256, BLOCKS = 2048, WARP = 32 };
 

@@ -6,7 +6,7 @@
  * gives up after a while, since a process that is stopped, a tool that serialises launches or a
  * launch that synchronises would otherwise wait for ever.
  */
-#include "cuda_device.cuh"
+#include "gate/device/cuda_device.cuh"
 
 #define HOLD_LIMIT_NS 1000000000ull
 

@@ -12,7 +12,7 @@
  * the edges of the graph, which are not looked at: the same nodes in another order of waiting count
  * as the same work, and a slowdown by that is `environment` instead of red.
  */
-#include "cuda_device.cuh"
+#include "gate/device/cuda_device.cuh"
 
 #include <cuda.h>
 #include <dlfcn.h>

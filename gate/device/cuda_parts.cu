@@ -6,8 +6,8 @@
  * a tile go over the block at once, so that no memory is needed for either. Then one block takes
  * what the blocks found together. The order of all additions is fixed by the sizes alone.
  */
-#include "cuda_device.cuh"
-#include "cuda_element.cuh"
+#include "gate/device/cuda_device.cuh"
+#include "gate/device/cuda_element.cuh"
 
 enum {
     THREADS = 512,

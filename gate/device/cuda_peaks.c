@@ -1,5 +1,5 @@
 /* cuda_peaks.c: see cuda_peaks.h. */
-#include "cuda_peaks.h"
+#include "gate/device/cuda_peaks.h"
 
 #include <stdbool.h>
 #include <string.h>

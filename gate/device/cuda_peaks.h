@@ -4,7 +4,7 @@
 #ifndef GATE_DEVICE_CUDA_PEAKS_H
 #define GATE_DEVICE_CUDA_PEAKS_H
 
-#include "device.h"
+#include "gate/device/device.h"
 
 #ifdef __cplusplus
 extern "C" {

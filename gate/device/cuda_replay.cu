@@ -2,7 +2,7 @@
  * cuda_replay.cu: launches, one at a time under scrutiny, and many recorded as a CUDA graph, which
  * is made executable and replayed.
  */
-#include "cuda_device.cuh"
+#include "gate/device/cuda_device.cuh"
 
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 /* cuda_serial.cu: see cuda_serial.cuh; what a graph must be like is serial.h's. */
-#include "cuda_serial.cuh"
+#include "gate/device/cuda_serial.cuh"
 
 #include <stdlib.h>
 
 extern "C" {
-#include "device/serial.h"
+#include "gate/device/serial.h"
 }
 
 /* A launch that joins its streams ends with one node, and has hardly more than a few. */

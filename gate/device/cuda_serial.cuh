@@ -7,7 +7,7 @@
 #ifndef GATE_DEVICE_CUDA_SERIAL_CUH
 #define GATE_DEVICE_CUDA_SERIAL_CUH
 
-#include "cuda_device.cuh"
+#include "gate/device/cuda_device.cuh"
 
 /* The nodes that launches end with, in the order of the launches. All zero: of no launch. */
 struct cuda_ends {

@@ -3,7 +3,7 @@
  *
  * The stack limit is not among it: the driver raises that by itself.
  */
-#include "cuda_device.cuh"
+#include "gate/device/cuda_device.cuh"
 
 enum gate_status cuda_state_read(struct device *device, struct device_state *out,
                                  struct gate_error *err)

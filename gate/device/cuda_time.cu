@@ -4,7 +4,7 @@
  * The order on the stream is: hold, stamp, event, the work, event, stamp. Between the two events
  * there is the work and nothing else, and all of it is enqueued before the first of it runs.
  */
-#include "cuda_device.cuh"
+#include "gate/device/cuda_device.cuh"
 
 static enum gate_status enqueue_timed(struct cuda_device *d, cuda_enqueue_fn enqueue,
                                       const void *work, struct gate_error *err)

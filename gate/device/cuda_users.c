@@ -1,5 +1,5 @@
 /* cuda_users.c: see cuda_users.h. */
-#include "cuda_users.h"
+#include "gate/device/cuda_users.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "nvml.h"
+#include "gate/device/nvml.h"
 
 /* "<proc_root>/<pid>/<leaf>"; false when it does not fit. */
 static bool process_path(char *out, size_t size, const char *proc_root, pid_t pid, const char *leaf)

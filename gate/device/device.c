@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device.h"
+#include "gate/device/device.h"
 
 enum gate_status device_open(const char *spec, struct device **out, struct gate_error *err)
 {

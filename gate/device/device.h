@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../kernels/kernel.h"
-#include "base/error.h"
+#include "kernels/kernel.h"
+#include "gate/base/error.h"
 
 struct device;
 

@@ -6,7 +6,7 @@
  * cuda_clock (what makes a time trustworthy), cuda_cold (sweeps), cuda_control, cuda_state,
  * cuda_peaks, cuda_users and nvml.
  */
-#include "cuda_device.cuh"
+#include "gate/device/cuda_device.cuh"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -14,10 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../kernels/reference/reference_cuda.h"
-#include "cuda_peaks.h"
-#include "cuda_serial.cuh"
-#include "cuda_users.h"
+#include "kernels/reference/reference_cuda.h"
+#include "gate/device/cuda_peaks.h"
+#include "gate/device/cuda_serial.cuh"
+#include "gate/device/cuda_users.h"
 
 static void cuda_close(struct device *device)
 {

@@ -16,17 +16,17 @@
 
 #include <gnu/libc-version.h>
 
-#include "../../kernels/reference/half.h"
-#include "../../kernels/reference/reference.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/seed.h"
-#include "device.h"
-#include "host_guard.h"
-#include "host_normal.h"
-#include "host_parts.h"
-#include "library/library.h"
-#include "cases/problem.h"
+#include "kernels/reference/half.h"
+#include "kernels/reference/reference.h"
+#include "gate/base/clock.h"
+#include "gate/base/file.h"
+#include "gate/base/seed.h"
+#include "gate/device/device.h"
+#include "gate/device/host_guard.h"
+#include "gate/device/host_normal.h"
+#include "gate/device/host_parts.h"
+#include "gate/library/library.h"
+#include "gate/cases/problem.h"
 
 #define ALIGNMENT 256
 

@@ -1,4 +1,4 @@
-#include "device_lock.h"
+#include "gate/device/device_lock.h"
 
 #include <ctype.h>
 #include <errno.h>

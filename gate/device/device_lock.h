@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
+#include "gate/base/error.h"
 
 struct device_lock {
     bool held;

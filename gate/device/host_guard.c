@@ -1,4 +1,4 @@
-#include "host_guard.h"
+#include "gate/device/host_guard.h"
 
 #include <signal.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
 #ifndef GATE_DEVICE_HOST_GUARD_H
 #define GATE_DEVICE_HOST_GUARD_H
 
-#include "device.h"
+#include "gate/device/device.h"
 
 /* device_guard_alloc() and device_guard_free() of the host. */
 enum gate_status host_guard_alloc(struct device *d, size_t bytes, const char *name,

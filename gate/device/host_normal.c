@@ -6,12 +6,12 @@
  * fall where a layer lies wholly under the curve, and cost one multiplication. As Doornik asks for
  * ("An improved ziggurat method", 2005), a layer and the place in it are drawn from different bits.
  */
-#include "host_normal.h"
+#include "gate/device/host_normal.h"
 
 #include <math.h>
 #include <stdbool.h>
 
-#include "base/seed.h"
+#include "gate/base/seed.h"
 static const double TAIL = 3.442619855899;      /* where the lowest of 128 layers ends, */
 static const double AREA = 9.91256303526217e-3; /* and their area; both from the papers */
 

@@ -1,10 +1,10 @@
-#include "host_parts.h"
+#include "gate/device/host_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../kernels/reference/half.h"
+#include "kernels/reference/half.h"
 
 /* Of a row or a tile. */
 struct sum {

@@ -4,7 +4,7 @@
 #ifndef GATE_DEVICE_HOST_PARTS_H
 #define GATE_DEVICE_HOST_PARTS_H
 
-#include "device.h"
+#include "gate/device/device.h"
 
 /* device_compare_parts() of memory of the host, whatever the device. */
 enum gate_status host_parts(const struct kg_tensor *out, const double *reference,

@@ -1,5 +1,5 @@
 /* nvml.c: see nvml.h. Types and values follow the published ABI of NVML. */
-#include "nvml.h"
+#include "gate/device/nvml.h"
 
 #include <dlfcn.h>
 #include <math.h>

@@ -6,7 +6,7 @@
  * node that ends i (none of i comes after it) to each one that begins i + 1: a longer way round
  * would have to lead through a node of one of the two.
  */
-#include "device/serial.h"
+#include "gate/device/serial.h"
 
 #include <stdlib.h>
 

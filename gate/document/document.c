@@ -2,13 +2,13 @@
  * document.c: the members of a run document and their limits, as gate/formats/run.schema.json
  * publishes them; see document.h.
  */
-#include "document/document.h"
+#include "gate/document/document.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "document/fields.h"
+#include "gate/base/json.h"
+#include "gate/document/fields.h"
 
 #define SIZE_MAX_JSON JSON_MAX_SAFE_INTEGER
 #define TIME_MAX_NS 1e15 /* no launch takes eleven days */

@@ -14,11 +14,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/error.h"
-#include "base/schema.h"
-#include "decide/stats.h"
-#include "decide/verdict.h"
+#include "gate/base/buf.h"
+#include "gate/base/error.h"
+#include "gate/base/schema.h"
+#include "gate/decide/stats.h"
+#include "gate/decide/verdict.h"
 
 enum told { NOT_TOLD, NO, YES };
 

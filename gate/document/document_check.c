@@ -1,4 +1,4 @@
-#include "document/document_check.h"
+#include "gate/document/document_check.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decide/decide.h"
+#include "gate/decide/decide.h"
 
 #define ROUNDING 1e-9
 

@@ -6,7 +6,7 @@
 #ifndef GATE_DOCUMENT_DOCUMENT_CHECK_H
 #define GATE_DOCUMENT_DOCUMENT_CHECK_H
 
-#include "document/document.h"
+#include "gate/document/document.h"
 
 /* Clocks differ, but not by more than this; one that was never set says 1970. */
 #define DOCUMENT_AHEAD_MS ((int64_t)24 * 3600 * 1000)

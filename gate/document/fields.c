@@ -1,5 +1,5 @@
 /* fields.c: see fields.h. */
-#include "document/fields.h"
+#include "gate/document/fields.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hex.h"
-#include "base/json.h"
-#include "base/utf8.h"
-#include "document/document.h"
+#include "gate/base/hex.h"
+#include "gate/base/json.h"
+#include "gate/base/utf8.h"
+#include "gate/document/document.h"
 
 #define FIELDS_MAX 64 /* of a shape: a bit each */
 

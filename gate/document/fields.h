@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/buf.h"
-#include "base/schema.h"
+#include "gate/base/buf.h"
+#include "gate/base/schema.h"
 
 enum field_kind {
     FIELD_TEXT,    /* const char *; NULL: not known */

@@ -1,4 +1,4 @@
-#include "arm.h"
+#include "gate/launch/arm.h"
 
 #include <stdlib.h>
 

@@ -8,12 +8,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "code.h"
-#include "device/device.h"
-#include "fingerprints.h"
-#include "library/library.h"
-#include "operands.h"
-#include "decide/stats.h"
+#include "gate/launch/code.h"
+#include "gate/device/device.h"
+#include "gate/launch/fingerprints.h"
+#include "gate/library/library.h"
+#include "gate/launch/operands.h"
+#include "gate/decide/stats.h"
 
 #define ARMS_MAX 8
 

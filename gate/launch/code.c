@@ -1,4 +1,4 @@
-#include "code.h"
+#include "gate/launch/code.h"
 
 #include <sha2.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "device/device.h"
-#include "library/machine_code.h"
+#include "gate/device/device.h"
+#include "gate/library/machine_code.h"
 
 struct code {
     char sha256[65]; /* of the kernels' machine code and the shapes of their grids; "": not known */

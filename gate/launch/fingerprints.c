@@ -1,4 +1,4 @@
-#include "fingerprints.h"
+#include "gate/launch/fingerprints.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
-#include "operands.h"
+#include "gate/launch/operands.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/seed.h"
-#include "../../kernels/reference/half.h"
+#include "gate/base/seed.h"
+#include "kernels/reference/half.h"
 
 #define ALIGNMENT 256
 

@@ -4,9 +4,9 @@
 #ifndef GATE_LAUNCH_OPERANDS_H
 #define GATE_LAUNCH_OPERANDS_H
 
-#include "device/device.h"
-#include "cases/problem.h"
-#include "cases/suite.h"
+#include "gate/device/device.h"
+#include "gate/cases/problem.h"
+#include "gate/cases/suite.h"
 
 struct operands {
     struct kg_args args; /* tensors and stream are filled in; the workspace is the launch's */

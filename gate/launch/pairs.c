@@ -1,4 +1,4 @@
-#include "pairs.h"
+#include "gate/launch/pairs.h"
 
 #include <math.h>
 #include <stdbool.h>

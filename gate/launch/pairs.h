@@ -18,8 +18,8 @@
 
 #include <stddef.h>
 
-#include "base/error.h"
-#include "decide/stats.h"
+#include "gate/base/error.h"
+#include "gate/decide/stats.h"
 
 #define PAIRS_KINDS 4 /* of rounds */
 

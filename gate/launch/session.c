@@ -1,8 +1,8 @@
-#include "session.h"
+#include "gate/launch/session.h"
 
-#include "base/clock.h"
-#include "base/seed.h"
-#include "pairs.h"
+#include "gate/base/clock.h"
+#include "gate/base/seed.h"
+#include "gate/launch/pairs.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -22,7 +22,7 @@
 #ifndef GATE_LAUNCH_SESSION_H
 #define GATE_LAUNCH_SESSION_H
 
-#include "arm.h"
+#include "gate/launch/arm.h"
 
 /* Samples of one arm while they are taken. */
 struct series {

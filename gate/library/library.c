@@ -1,4 +1,4 @@
-#include "library.h"
+#include "gate/library/library.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "gate/base/file.h"
 
 #define MAX_KERNELS 1024
 

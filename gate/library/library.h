@@ -10,9 +10,9 @@
 
 #include <stdbool.h>
 
-#include "../../kernels/kernel.h"
-#include "base/error.h"
-#include "machine_code.h"
+#include "kernels/kernel.h"
+#include "gate/base/error.h"
+#include "gate/library/machine_code.h"
 
 struct library {
     void *handle; /* of dlopen() */

@@ -1,6 +1,6 @@
 /* machine_code.c: see machine_code.h. Nothing in the file is believed before it was held against
  * the bounds of what it lies in. */
-#include "machine_code.h"
+#include "gate/library/machine_code.h"
 
 #include <elf.h>
 #include <sha2.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/file.h"
+#include "gate/base/buf.h"
+#include "gate/base/file.h"
 
 #define FILE_MAX_BYTES ((size_t)1 << 30)
 #define KERNELS_MAX ((size_t)1 << 16)

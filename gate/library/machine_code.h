@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/error.h"
+#include "gate/base/error.h"
 
 #ifdef __cplusplus
 extern "C" {

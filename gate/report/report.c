@@ -1,10 +1,10 @@
 /* report.c: see report.h. */
-#include "report.h"
+#include "gate/report/report.h"
 
 #include <string.h>
 
-#include "base/json.h"
-#include "report_run.h"
+#include "gate/base/json.h"
+#include "gate/report/report_run.h"
 
 static void write_json(const struct report_run *run, const struct report_style *style,
                        struct buf *out)

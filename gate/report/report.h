@@ -7,7 +7,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-#include "base/buf.h"
+#include "gate/base/buf.h"
 
 enum report_format {
     REPORT_TEXT,     /* aligned table for a terminal */

@@ -1,11 +1,11 @@
 /* report_calibration.c: see report_calibration.h. */
-#include "report_calibration.h"
+#include "gate/report/report_calibration.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json.h"
+#include "gate/base/json.h"
 
 struct ranked {
     const cJSON *one_case;

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/buf.h"
-#include "report_units.h"
+#include "gate/base/buf.h"
+#include "gate/report/report_units.h"
 
 #define CALIBRATION_MAX_SHARES 16
 

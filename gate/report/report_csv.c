@@ -7,11 +7,11 @@
  * has one row without the arm's columns. Free text that a spreadsheet would run as a
  * formula gets an apostrophe before it.
  */
-#include "report_run.h"
+#include "gate/report/report_run.h"
 
 #include <string.h>
 
-#include "base/json.h"
+#include "gate/base/json.h"
 
 enum source {
     RUN,

@@ -3,14 +3,14 @@
  * others read too: a regression or a wrong result is a <failure>, an unusable environment an
  * <error>, a case without verdict <skipped>.
  */
-#include "report_run.h"
+#include "gate/report/report_run.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/utf8.h"
-#include "report_units.h"
+#include "gate/base/json.h"
+#include "gate/base/utf8.h"
+#include "gate/report/report_units.h"
 
 /* XML 1.0 has no form at all for other characters. */
 static bool is_xml(uint32_t code)

@@ -1,7 +1,7 @@
-#include "report_left_out.h"
+#include "gate/report/report_left_out.h"
 
-#include "base/json.h"
-#include "base/term.h"
+#include "gate/base/json.h"
+#include "gate/base/term.h"
 
 void left_out_add(struct left_out_sums *sums, const char *id, const cJSON *verify)
 {

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "gate/base/buf.h"
 
 #define REPORT_MAX_OWN_SHAPE 10 /* cases that are named; the others are counted */
 

@@ -4,16 +4,16 @@
  * A summary that would pass REPORT_MARKDOWN_MAX shows the worst cases and says how many are left
  * out, in the table of a calibration too.
  */
-#include "report_run.h"
+#include "gate/report/report_run.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/utf8.h"
-#include "report_calibration.h"
-#include "report_units.h"
+#include "gate/base/json.h"
+#include "gate/base/utf8.h"
+#include "gate/report/report_calibration.h"
+#include "gate/report/report_units.h"
 
 static const char *mark(enum verdict v)
 {

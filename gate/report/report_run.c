@@ -1,11 +1,11 @@
 /* report_run.c: see report_run.h. */
-#include "report_run.h"
+#include "gate/report/report_run.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "report_units.h"
+#include "gate/base/json.h"
+#include "gate/report/report_units.h"
 
 static const cJSON *object_member(const cJSON *object, const char *key)
 {

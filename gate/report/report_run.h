@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/buf.h"
-#include "decide/verdict.h"
-#include "report.h"
-#include "report_left_out.h"
+#include "gate/base/buf.h"
+#include "gate/decide/verdict.h"
+#include "gate/report/report.h"
+#include "gate/report/report_left_out.h"
 
 #define REPORT_MAX_PROVIDERS 6   /* that get columns of their own */
 #define REPORT_MAX_UNRESOLVED 10 /* cases that are named as unresolved; the others are counted */

@@ -1,5 +1,5 @@
 /* report_table.c: see report_table.h. */
-#include "report_table.h"
+#include "gate/report/report_table.h"
 
 #include <stdlib.h>
 

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/buf.h"
-#include "report.h"
-#include "base/term.h"
+#include "gate/base/buf.h"
+#include "gate/report/report.h"
+#include "gate/base/term.h"
 
 struct table;
 

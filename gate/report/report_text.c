@@ -3,16 +3,16 @@
  * each verdict that is not a plain pass, what this machine cannot resolve, and one line that sums
  * up. A calibration has a table of its own.
  */
-#include "report_run.h"
+#include "gate/report/report_run.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "report_calibration.h"
-#include "report_table.h"
-#include "report_units.h"
-#include "base/term.h"
+#include "gate/base/json.h"
+#include "gate/report/report_calibration.h"
+#include "gate/report/report_table.h"
+#include "gate/report/report_units.h"
+#include "gate/base/term.h"
 
 static enum term_colour verdict_colour(enum verdict v)
 {

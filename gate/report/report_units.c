@@ -1,6 +1,6 @@
 /* report_units.c: see report_units.h. Inputs may come from an imported document, so any double is
  * fine: what is outside of everyday sizes is written with an exponent. */
-#include "report_units.h"
+#include "gate/report/report_units.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-#include "calibrate.h"
+#include "gate/run/calibrate.h"
 
 #include <math.h>
 
-#include "decide/decide.h"
-#include "base/seed.h"
+#include "gate/decide/decide.h"
+#include "gate/base/seed.h"
 
 #define DECISIONS 2000
 

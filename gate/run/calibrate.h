@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "decide/verdict.h"
+#include "gate/decide/verdict.h"
 
 #define CALIBRATE_SHARES 7
 #define CALIBRATE_PROCESSES_MAX 200

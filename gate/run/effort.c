@@ -1,8 +1,8 @@
-#include "effort.h"
+#include "gate/run/effort.h"
 
 #include <math.h>
 
-#include "worker/measure.h"
+#include "gate/worker/measure.h"
 
 #define SAMPLES_OF_A_ROUND 4.0 /* of both arms together */
 #define WITH_RESTS 1.2

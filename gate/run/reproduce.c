@@ -1,4 +1,4 @@
-#include "reproduce.h"
+#include "gate/run/reproduce.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "verify/verify_tier.h"
+#include "gate/verify/verify_tier.h"
 
 /* What a run or a verification was asked for; NULL: the default. */
 struct reproduce {

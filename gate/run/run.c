@@ -1,4 +1,4 @@
-#include "run.h"
+#include "gate/run/run.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -6,9 +6,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "base/json.h"
-#include "base/seed.h"
+#include "gate/base/clock.h"
+#include "gate/base/json.h"
+#include "gate/base/seed.h"
 
 /* 30 SM cycles, or what a clock step of the host and a function call come to. */
 #define FLOOR_CYCLES 30.0

@@ -14,13 +14,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "best/best.h"
-#include "decide/decide.h"
-#include "effort.h"
-#include "best/origin.h"
-#include "reproduce.h"
-#include "cases/suite.h"
-#include "supervisor.h"
+#include "gate/best/best.h"
+#include "gate/decide/decide.h"
+#include "gate/run/effort.h"
+#include "gate/best/origin.h"
+#include "gate/run/reproduce.h"
+#include "gate/cases/suite.h"
+#include "gate/run/supervisor.h"
 
 enum run_mode {
     RUN_PAIRED, /* held against the best's library, in the same processes */

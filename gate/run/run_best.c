@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "best/artifact.h"
-#include "base/json.h"
-#include "tracker/fetch.h"
-#include "best/revision.h"
-#include "run.h"
+#include "gate/best/artifact.h"
+#include "gate/base/json.h"
+#include "gate/tracker/fetch.h"
+#include "gate/best/revision.h"
+#include "gate/run/run.h"
 
 /* ---- before ---- */
 

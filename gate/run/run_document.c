@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/json.h"
-#include "run.h"
+#include "gate/base/json.h"
+#include "gate/run/run.h"
 #include "version.h"
 
 static cJSON *git_object(const struct origin *origin)

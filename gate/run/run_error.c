@@ -18,8 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "run.h"
+#include "gate/base/json.h"
+#include "gate/run/run.h"
 
 /* Relative Frobenius error of a result that is rounded once, in units of the dtype's last place:
  * measured, 0.41; the worst of few elements is up to 1. */

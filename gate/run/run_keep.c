@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "best/artifact.h"
-#include "base/json.h"
-#include "best/ratchet.h"
-#include "run.h"
+#include "gate/best/artifact.h"
+#include "gate/base/json.h"
+#include "gate/best/ratchet.h"
+#include "gate/run/run.h"
 
 static const cJSON *candidate_library(const struct run *run)
 {

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "run.h"
+#include "gate/base/json.h"
+#include "gate/run/run.h"
 
 /* One figure of each process. */
 struct column {

@@ -1,4 +1,4 @@
-#include "sanitize.h"
+#include "gate/run/sanitize.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/seed.h"
+#include "gate/base/file.h"
+#include "gate/base/seed.h"
 
 #define PROGRAM "compute-sanitizer"
 #define LINE_SIZE 1024 /* of a log's line; what is longer is cut */

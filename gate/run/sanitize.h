@@ -12,8 +12,8 @@
 
 #include <stdio.h>
 
-#include "cases/suite.h"
-#include "supervisor.h"
+#include "gate/cases/suite.h"
+#include "gate/run/supervisor.h"
 
 #define SANITIZE_TOOLS 4
 #define SANITIZE_TEXTS 8 /* different reports that are kept of each tool */

@@ -1,4 +1,4 @@
-#include "supervisor.h"
+#include "gate/run/supervisor.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,13 +9,13 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "launch/arm.h"
-#include "base/clock.h"
-#include "base/json.h"
-#include "base/schema.h"
-#include "decide/decide_input.h"
-#include "base/interrupt.h"
-#include "base/process.h"
+#include "gate/launch/arm.h"
+#include "gate/base/clock.h"
+#include "gate/base/json.h"
+#include "gate/base/schema.h"
+#include "gate/decide/decide_input.h"
+#include "gate/base/interrupt.h"
+#include "gate/base/process.h"
 
 #define GREETING_MIN_S 60.0 /* opening a GPU takes seconds, whatever the time-out for cases */
 #define FINISH_GRACE_S 5.0

@@ -12,10 +12,10 @@
 #include <cjson/cJSON.h>
 #include <stdint.h>
 
-#include "launch/fingerprints.h"
-#include "worker/protocol.h"
-#include "cases/suite.h"
-#include "verify/verify_tier.h"
+#include "gate/launch/fingerprints.h"
+#include "gate/worker/protocol.h"
+#include "gate/cases/suite.h"
+#include "gate/verify/verify_tier.h"
 
 #define SUPERVISOR_WRAPPER_MAX 16
 

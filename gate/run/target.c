@@ -1,4 +1,4 @@
-#include "target.h"
+#include "gate/run/target.h"
 
 #include <glob.h>
 #include <stdbool.h>

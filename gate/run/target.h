@@ -4,9 +4,9 @@
 #ifndef GATE_RUN_TARGET_H
 #define GATE_RUN_TARGET_H
 
-#include "launch/arm.h"
-#include "base/paths.h"
-#include "supervisor.h"
+#include "gate/launch/arm.h"
+#include "gate/base/paths.h"
+#include "gate/run/supervisor.h"
 
 struct target {
     char device[32];

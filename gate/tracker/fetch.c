@@ -1,10 +1,10 @@
 /* fetch.c: see fetch.h. */
-#include "fetch.h"
+#include "gate/tracker/fetch.h"
 
 #include <stdio.h>
 
-#include "best/artifact.h"
-#include "base/backoff.h"
+#include "gate/best/artifact.h"
+#include "gate/base/backoff.h"
 
 #define PATIENCE_S 10.0 /* for trying again; a run waits for this */
 #define TIMEOUT_S 600

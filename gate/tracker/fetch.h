@@ -7,10 +7,10 @@
 #ifndef GATE_TRACKER_FETCH_H
 #define GATE_TRACKER_FETCH_H
 
-#include "base/error.h"
-#include "http_client.h"
-#include "base/paths.h"
-#include "remote.h"
+#include "gate/base/error.h"
+#include "gate/tracker/http_client.h"
+#include "gate/base/paths.h"
+#include "gate/tracker/remote.h"
 
 /* {0} to begin with. The server is looked for when something is asked of it. */
 struct fetch {

@@ -1,5 +1,5 @@
 /* http_client.c: see http_client.h. */
-#include "http_client.h"
+#include "gate/tracker/http_client.h"
 
 /* Without the macros that check arguments: they name functions that are not linked here. */
 #define CURL_DISABLE_TYPECHECK

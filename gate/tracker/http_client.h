@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/buf.h"
-#include "base/error.h"
-#include "remote.h"
+#include "gate/base/buf.h"
+#include "gate/base/error.h"
+#include "gate/tracker/remote.h"
 
 struct http_client;
 

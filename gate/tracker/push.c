@@ -1,15 +1,15 @@
 /* push.c: see push.h. */
-#include "push.h"
+#include "gate/tracker/push.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "best/artifact.h"
-#include "base/backoff.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "gate/best/artifact.h"
+#include "gate/base/backoff.h"
+#include "gate/base/file.h"
+#include "gate/base/json.h"
 
 #define TRIES_OF_A_500 3 /* it may be the document's fault, and the others wait */
 #define MAX_ANSWER ((size_t)256 << 10)

@@ -15,9 +15,9 @@
 
 #include <stddef.h>
 
-#include "base/error.h"
-#include "http_client.h"
-#include "spool.h"
+#include "gate/base/error.h"
+#include "gate/tracker/http_client.h"
+#include "gate/tracker/spool.h"
 
 struct push_counts {
     size_t n_created, n_existed; /* runs that are there now, and that were there already */

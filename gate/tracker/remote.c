@@ -1,12 +1,12 @@
 /* remote.c: see remote.h. */
-#include "remote.h"
+#include "gate/tracker/remote.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/file.h"
+#include "gate/base/buf.h"
+#include "gate/base/file.h"
 
 #define TOKEN_FILE_MAX 4096
 #define TOKEN_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"

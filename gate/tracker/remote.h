@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
-#include "base/paths.h"
+#include "gate/base/error.h"
+#include "gate/base/paths.h"
 
 #define REMOTE_URL_MAX 200
 #define REMOTE_TOKEN_MAX 256

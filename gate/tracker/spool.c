@@ -1,5 +1,5 @@
 /* spool.c: see spool.h. */
-#include "spool.h"
+#include "gate/tracker/spool.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "gate/base/file.h"
 
 #define TIME_DIGITS 13
 #define TIME_MAX 9999999999999 /* the year 2286 */

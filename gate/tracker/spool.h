@@ -20,9 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/error.h"
-#include "base/paths.h"
+#include "gate/base/buf.h"
+#include "gate/base/error.h"
+#include "gate/base/paths.h"
 
 #define SPOOL_MAX_ENTRIES 1000
 #define SPOOL_MAX_BYTES ((int64_t)1 << 30)

@@ -1,4 +1,4 @@
-#include "early.h"
+#include "gate/verify/early.h"
 
 enum gate_status early_read(struct device *d, struct early *out, struct gate_error *err)
 {

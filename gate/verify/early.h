@@ -7,7 +7,7 @@
 #ifndef GATE_VERIFY_EARLY_H
 #define GATE_VERIFY_EARLY_H
 
-#include "verify_state.h"
+#include "gate/verify/verify_state.h"
 
 struct early {
     struct state process;

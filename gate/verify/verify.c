@@ -1,19 +1,19 @@
-#include "verify.h"
+#include "gate/verify/verify.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../kernels/reference/half.h"
-#include "base/clock.h"
-#include "base/seed.h"
-#include "verify_endure.h"
-#include "verify_large.h"
-#include "verify_look.h"
-#include "verify_probe.h"
-#include "verify_spot.h"
-#include "verify_state.h"
+#include "kernels/reference/half.h"
+#include "gate/base/clock.h"
+#include "gate/base/seed.h"
+#include "gate/verify/verify_endure.h"
+#include "gate/verify/verify_large.h"
+#include "gate/verify/verify_look.h"
+#include "gate/verify/verify_probe.h"
+#include "gate/verify/verify_spot.h"
+#include "gate/verify/verify_state.h"
 
 /* Launches of the candidate on what the one before left behind: so many, or what there is time for.
  * A race that shows in one launch of ten is seen by 20 in 88 of 100 verifications. */

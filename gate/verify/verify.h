@@ -13,9 +13,9 @@
 #ifndef GATE_VERIFY_VERIFY_H
 #define GATE_VERIFY_VERIFY_H
 
-#include "launch/arm.h"
-#include "verify_reference.h"
-#include "verify_tier.h"
+#include "gate/launch/arm.h"
+#include "gate/verify/verify_reference.h"
+#include "gate/verify/verify_tier.h"
 
 /* What is known of an arm before it was looked at; each arm's `verification` must start as this. */
 struct verification verification_start(const struct kg_problem *p);

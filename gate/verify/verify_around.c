@@ -1,12 +1,12 @@
-#include "verify_around.h"
+#include "gate/verify/verify_around.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/seed.h"
-#include "verify.h"
-#include "verify_shapes.h"
+#include "gate/base/seed.h"
+#include "gate/verify/verify.h"
+#include "gate/verify/verify_shapes.h"
 
 /* What a reference may take of a neighbour: a tier's and a kind of device's, by VERIFY_TIERS. On an
  * H200 4e10 are some milliseconds, on two cores of a CPU 1e8 are a twentieth of a second. */

@@ -9,8 +9,8 @@
 #ifndef GATE_VERIFY_VERIFY_AROUND_H
 #define GATE_VERIFY_VERIFY_AROUND_H
 
-#include "verify_bench.h"
-#include "verify_tier.h"
+#include "gate/verify/verify_bench.h"
+#include "gate/verify/verify_tier.h"
 
 /*
  * Adds to b->found: checks; what was left out, as no kernel serves it, memory is short or a layout

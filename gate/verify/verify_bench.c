@@ -1,4 +1,4 @@
-#include "verify_bench.h"
+#include "gate/verify/verify_bench.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verify_endure.h"
-#include "verify_look.h"
+#include "gate/verify/verify_endure.h"
+#include "gate/verify/verify_look.h"
 
 #define WORKSPACE_MAX ((uint64_t)1 << 30)
 #define STEADY_AFTER 10 /* launches that may still fill a pool; of more that endure */

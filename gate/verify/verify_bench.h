@@ -9,11 +9,11 @@
 #ifndef GATE_VERIFY_VERIFY_BENCH_H
 #define GATE_VERIFY_VERIFY_BENCH_H
 
-#include "launch/arm.h"
-#include "verify_far.h"
-#include "verify_guard.h"
-#include "verify_image.h"
-#include "verify_probe.h"
+#include "gate/launch/arm.h"
+#include "gate/verify/verify_far.h"
+#include "gate/verify/verify_guard.h"
+#include "gate/verify/verify_image.h"
+#include "gate/verify/verify_probe.h"
 
 struct bench {
     struct device *device;

@@ -1,9 +1,9 @@
-#include "verify_endure.h"
+#include "gate/verify/verify_endure.h"
 
 #include <stdio.h>
 
-#include "base/clock.h"
-#include "verify.h"
+#include "gate/base/clock.h"
+#include "gate/verify/verify.h"
 
 /* Launches of the problem itself: what fits into `ns`, but no more than `most`; and no fewer than
  * FEW where so many fit into `few_ns`, or else FEWEST, for those that take milliseconds. */

@@ -7,8 +7,8 @@
 #ifndef GATE_VERIFY_VERIFY_ENDURE_H
 #define GATE_VERIFY_VERIFY_ENDURE_H
 
-#include "verify_state.h"
-#include "verify_tier.h"
+#include "gate/verify/verify_state.h"
+#include "gate/verify/verify_tier.h"
 
 struct verify_job;
 

@@ -7,8 +7,8 @@
 #ifndef GATE_VERIFY_VERIFY_FAR_H
 #define GATE_VERIFY_VERIFY_FAR_H
 
-#include "device/device.h"
-#include "verify_image.h"
+#include "gate/device/device.h"
+#include "gate/verify/verify_image.h"
 
 /* Memory of the tensors in the order of an image; all but those of rank 1 are spread. */
 struct far {

@@ -1,4 +1,4 @@
-#include "verify_guard.h"
+#include "gate/verify/verify_guard.h"
 
 #define TENSOR_ALIGNMENT 16 /* kernel.h promises these */
 #define WORKSPACE_ALIGNMENT 256

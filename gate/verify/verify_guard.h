@@ -7,8 +7,8 @@
 #ifndef GATE_VERIFY_VERIFY_GUARD_H
 #define GATE_VERIFY_VERIFY_GUARD_H
 
-#include "device/device.h"
-#include "verify_image.h"
+#include "gate/device/device.h"
+#include "gate/verify/verify_image.h"
 
 enum guard_side {
     GUARD_NONE,

@@ -1,4 +1,4 @@
-#include "verify_image.h"
+#include "gate/verify/verify_image.h"
 
 #include <stdio.h>
 #include <stdlib.h>

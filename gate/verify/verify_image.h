@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cases/problem.h"
+#include "gate/cases/problem.h"
 
 #define IMAGE_RED_ZONE 4096 /* bytes before the first tensor, between tensors, after the last */
 

@@ -1,13 +1,13 @@
-#include "verify_large.h"
+#include "gate/verify/verify_large.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/seed.h"
-#include "verify_bench.h"
-#include "verify_look.h"
-#include "verify_probe.h"
+#include "gate/base/seed.h"
+#include "gate/verify/verify_bench.h"
+#include "gate/verify/verify_look.h"
+#include "gate/verify/verify_probe.h"
 
 /* Of the reference: a product of 8192 cubed is within it, and takes 0.11 s at 10 TFLOP/s. Beyond it
  * the sums are cut short, never the output. */

@@ -9,7 +9,7 @@
 #ifndef GATE_VERIFY_VERIFY_LARGE_H
 #define GATE_VERIFY_VERIFY_LARGE_H
 
-#include "verify.h"
+#include "gate/verify/verify.h"
 
 /*
  * What is wrong stands in the candidate's verification, which must be right so far; the operands

@@ -1,9 +1,9 @@
-#include "verify_look.h"
+#include "gate/verify/verify_look.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#include "device/host_parts.h"
+#include "gate/device/host_parts.h"
 
 /* An element is bad when it is further off than so many limits of its own size and the rms. Errors
  * of a product are alike over its elements, and below the limit as a root mean square: 8 times that

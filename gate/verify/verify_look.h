@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cases/problem.h"
-#include "device/device.h"
+#include "gate/cases/problem.h"
+#include "gate/device/device.h"
 
 struct look {
     const struct problem_tensor *about;

@@ -1,10 +1,10 @@
-#include "verify_probe.h"
+#include "gate/verify/verify_probe.h"
 
 #include <math.h>
 
-#include "../../kernels/reference/half.h"
-#include "base/seed.h"
-#include "launch/operands.h"
+#include "kernels/reference/half.h"
+#include "gate/base/seed.h"
+#include "gate/launch/operands.h"
 
 #define SAME_ENDS 64    /* elements at each end */
 #define CONSTANT_END 16 /* the part of a tensor that is not constant is one of so many */

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../kernels/kernel.h"
+#include "kernels/kernel.h"
 
 enum probe {
     PROBE_NORMAL,       /* N(0,1) */

@@ -1,4 +1,4 @@
-#include "verify_reference.h"
+#include "gate/verify/verify_reference.h"
 
 enum gate_status reference_alloc(struct device *d, const struct operands *o, struct reference *out,
                                  struct gate_error *err)

@@ -4,7 +4,7 @@
 #ifndef GATE_VERIFY_VERIFY_REFERENCE_H
 #define GATE_VERIFY_VERIFY_REFERENCE_H
 
-#include "launch/operands.h"
+#include "gate/launch/operands.h"
 
 /* The fp64 outputs of one input set, in device memory. */
 struct reference {

@@ -1,9 +1,9 @@
-#include "verify_shapes.h"
+#include "gate/verify/verify_shapes.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../kernels/reference/signature.h"
+#include "kernels/reference/signature.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

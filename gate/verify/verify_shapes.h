@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "../../kernels/kernel.h"
+#include "kernels/kernel.h"
 
 #define SHAPES_MAX 128
 

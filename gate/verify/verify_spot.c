@@ -1,10 +1,10 @@
-#include "verify_spot.h"
+#include "gate/verify/verify_spot.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "../../kernels/reference/reference.h"
-#include "base/seed.h"
+#include "kernels/reference/reference.h"
+#include "gate/base/seed.h"
 
 #define TOLERANCE 1e-9  /* both sides are fp64; only the order of summation differs */
 #define HEAD_ELEMENTS 3 /* that are looked at of an attention's head: first, last, one between */

@@ -8,7 +8,7 @@
 #ifndef GATE_VERIFY_VERIFY_SPOT_H
 #define GATE_VERIFY_VERIFY_SPOT_H
 
-#include "verify_reference.h"
+#include "gate/verify/verify_reference.h"
 
 /* Which elements are looked at follows from the seed; the first and the last ones of a product's
  * output, and of the first and the last head, are always among them. GATE_INTERNAL when the two

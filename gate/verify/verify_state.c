@@ -1,4 +1,4 @@
-#include "verify_state.h"
+#include "gate/verify/verify_state.h"
 
 #include <dirent.h>
 #include <fenv.h>

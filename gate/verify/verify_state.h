@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "launch/arm.h"
+#include "gate/launch/arm.h"
 
 /* What a process has of each. */
 struct state_counts {

@@ -1,12 +1,12 @@
-#include "verify_tier.h"
+#include "gate/verify/verify_tier.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "verify_around.h"
-#include "verify_bench.h"
-#include "verify_shapes.h"
-#include "verify_state.h"
+#include "gate/verify/verify_around.h"
+#include "gate/verify/verify_bench.h"
+#include "gate/verify/verify_shapes.h"
+#include "gate/verify/verify_state.h"
 
 /* The problem itself is probed where an image of it is not larger; see verify_large.h else. */
 static const size_t own_image_max[VERIFY_TIERS] = {(size_t)8 << 20, (size_t)1 << 30, 0};

@@ -10,7 +10,7 @@
 #ifndef GATE_VERIFY_VERIFY_TIER_H
 #define GATE_VERIFY_VERIFY_TIER_H
 
-#include "launch/arm.h"
+#include "gate/launch/arm.h"
 
 enum verify_tier { VERIFY_COMMIT, VERIFY_NIGHTLY, VERIFY_SMALL, VERIFY_TIERS };
 

@@ -1,6 +1,6 @@
-#include "verify_timed.h"
+#include "gate/verify/verify_timed.h"
 
-#include "verify.h"
+#include "gate/verify/verify.h"
 
 /* The reference of a content, of which one is kept; *fresh: it was not the one kept. */
 static enum gate_status find_reference(struct timed_look *look, const struct operands *o,

@@ -4,8 +4,8 @@
 #ifndef GATE_VERIFY_VERIFY_TIMED_H
 #define GATE_VERIFY_VERIFY_TIMED_H
 
-#include "launch/arm.h"
-#include "verify_reference.h"
+#include "gate/launch/arm.h"
+#include "gate/verify/verify_reference.h"
 
 struct timed_look {
     struct device *device;

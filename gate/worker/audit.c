@@ -1,9 +1,9 @@
-#include "audit.h"
+#include "gate/worker/audit.h"
 
 #include <stdlib.h>
 
-#include "base/seed.h"
-#include "audit_idle.h"
+#include "gate/base/seed.h"
+#include "gate/worker/audit_idle.h"
 
 /* The outputs of one set, which the arm at work has just written; `hash` is theirs. */
 static enum gate_status check_set(const struct audit *a, unsigned set, uint64_t hash,

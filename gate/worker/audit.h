@@ -18,7 +18,7 @@
 #ifndef GATE_WORKER_AUDIT_H
 #define GATE_WORKER_AUDIT_H
 
-#include "launch/session.h"
+#include "gate/launch/session.h"
 
 /*
  * Outputs that `arm` wrote in timed launches, of inputs of content `content`, have other bits than

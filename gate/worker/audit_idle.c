@@ -1,10 +1,10 @@
-#include "audit_idle.h"
+#include "gate/worker/audit_idle.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#include "base/clock.h"
-#include "idle.h"
+#include "gate/base/clock.h"
+#include "gate/worker/idle.h"
 
 /* Of several replays the least is taken: what disturbs one only makes it longer. Short ones are
  * disturbed by more, and there is time for more of them. */

@@ -10,7 +10,7 @@
 #ifndef GATE_WORKER_AUDIT_IDLE_H
 #define GATE_WORKER_AUDIT_IDLE_H
 
-#include "audit.h"
+#include "gate/worker/audit.h"
 
 /* Tries a copy of the candidate; session_note_copies() must have been called. The contents of the
  * sets are others afterwards. */

@@ -1,4 +1,4 @@
-#include "audit_memory.h"
+#include "gate/worker/audit_memory.h"
 
 /* As they were timed, by recordings and one by one. */
 static enum gate_status launch_arm(struct session *s, unsigned arm, struct gate_error *err)

@@ -9,7 +9,7 @@
 #ifndef GATE_WORKER_AUDIT_MEMORY_H
 #define GATE_WORKER_AUDIT_MEMORY_H
 
-#include "launch/session.h"
+#include "gate/launch/session.h"
 
 /* To be called before the sets are loaded anew. GATE_WRONG: the session's `at` is the guilty one.
  */

@@ -1,4 +1,4 @@
-#include "idle.h"
+#include "gate/worker/idle.h"
 
 #include <math.h>
 

@@ -1,14 +1,14 @@
-#include "measure.h"
+#include "gate/worker/measure.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "audit_memory.h"
-#include "protocol.h"
-#include "launch/pairs.h"
-#include "launch/session.h"
-#include "base/clock.h"
+#include "gate/worker/audit_memory.h"
+#include "gate/worker/protocol.h"
+#include "gate/launch/pairs.h"
+#include "gate/launch/session.h"
+#include "gate/base/clock.h"
 
 #define ROUNDS_MIN (PROTOCOL_SAMPLES_MIN / 2) /* one of each kind; enough if very sharp */
 #define VERY_SHARP 0.5

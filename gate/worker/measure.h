@@ -10,7 +10,7 @@
 #ifndef GATE_WORKER_MEASURE_H
 #define GATE_WORKER_MEASURE_H
 
-#include "audit.h"
+#include "gate/worker/audit.h"
 
 #define MEASURE_ROUNDS 8         /* two of each kind, pairs.h */
 #define MEASURE_HALF_WIDTH 0.001 /* is enough: of the ratio to the best, or of p50 beside none */

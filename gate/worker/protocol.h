@@ -4,7 +4,7 @@
 #ifndef GATE_WORKER_PROTOCOL_H
 #define GATE_WORKER_PROTOCOL_H
 
-#include "base/process.h"
+#include "gate/base/process.h"
 
 #define PROTOCOL_LINE_MAX PROCESS_LINE_MAX
 #define PROTOCOL_BESTS_MAX 6

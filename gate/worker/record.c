@@ -1,9 +1,9 @@
-#include "record.h"
+#include "gate/worker/record.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "measure.h"
+#include "gate/worker/measure.h"
 
 cJSON *record_device(const struct device_info *info)
 {

@@ -6,7 +6,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "launch/arm.h"
+#include "gate/launch/arm.h"
 
 /* Each returns an object of the caller's (cJSON_Delete), or NULL when memory is short. */
 cJSON *record_device(const struct device_info *info);

@@ -1,7 +1,7 @@
-#include "say.h"
+#include "gate/worker/say.h"
 
-#include "base/json.h"
-#include "protocol.h"
+#include "gate/base/json.h"
+#include "gate/worker/protocol.h"
 
 void say(FILE *out, cJSON *record)
 {

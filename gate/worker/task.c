@@ -1,15 +1,15 @@
-#include "task.h"
+#include "gate/worker/task.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "measure.h"
-#include "record.h"
-#include "say.h"
-#include "verify/verify.h"
-#include "verify/verify_timed.h"
+#include "gate/base/json.h"
+#include "gate/worker/measure.h"
+#include "gate/worker/record.h"
+#include "gate/worker/say.h"
+#include "gate/verify/verify.h"
+#include "gate/verify/verify_timed.h"
 
 #define SINGLE_BUDGET_SHARE 0.2 /* of the budget for samples */
 

@@ -10,11 +10,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cases/suite.h"
-#include "launch/arm.h"
-#include "protocol.h"
-#include "verify/early.h"
-#include "verify/verify.h"
+#include "gate/cases/suite.h"
+#include "gate/launch/arm.h"
+#include "gate/worker/protocol.h"
+#include "gate/verify/early.h"
+#include "gate/verify/verify.h"
 
 #define LIBRARIES_MAX 16
 

@@ -4,7 +4,7 @@
  * `gate worker` is started by the supervisor and speaks the protocol of gate/worker/PROTOCOL.md on
  * its standard input and output. Kernels run in this process, so nothing that it says is trusted.
  */
-#include "worker.h"
+#include "gate/worker/worker.h"
 
 #include <dlfcn.h>
 #include <getopt.h>
@@ -13,14 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/json.h"
-#include "device/cuda_users.h"
-#include "measure.h"
-#include "protocol.h"
-#include "record.h"
-#include "say.h"
-#include "task.h"
+#include "gate/base/clock.h"
+#include "gate/base/json.h"
+#include "gate/device/cuda_users.h"
+#include "gate/worker/measure.h"
+#include "gate/worker/protocol.h"
+#include "gate/worker/record.h"
+#include "gate/worker/say.h"
+#include "gate/worker/task.h"
 
 #define CONTROL_RUNS 12 /* the first ones warm up */
 

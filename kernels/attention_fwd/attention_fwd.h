@@ -7,7 +7,7 @@
 #ifndef KG_ATTENTION_FWD_H
 #define KG_ATTENTION_FWD_H
 
-#include "../kernel.h"
+#include "kernels/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -15,13 +15,13 @@
  * Bound       memory: of an H200's 4.8 TB/s by data sheet, in the gate's contract, 53 % at batch 1
  *             (8192 keys, 8 KV heads), 87 % at 8, 90 % at 32 and 92 % at 128 (4096 keys)
  */
-#include "attention_fwd.h"
+#include "kernels/attention_fwd/attention_fwd.h"
 
-#include "../cuda/launch.cuh"
-#include "../cuda/ptx_sm90.cuh"
-#include "combine.h"
-#include "decode_policy_sm90.h"
-#include "key_walk.cuh"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/ptx_sm90.cuh"
+#include "kernels/attention_fwd/combine.h"
+#include "kernels/attention_fwd/decode_policy_sm90.h"
+#include "kernels/attention_fwd/key_walk.cuh"
 
 /* Named, since a nameless one would put the folder of the build into the machine code. */
 namespace attention_fwd_decode

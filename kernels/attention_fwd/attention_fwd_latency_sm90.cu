@@ -11,13 +11,13 @@
  * Measured    H200, (1, 8, 512, 64) full: 5.16 us, 0.54 of cuDNN 9.14. A launch that loads,
  *             multiplies and stores 8 KB takes 2.3 us, the loads of a block alone 2.6
  */
-#include "attention_fwd.h"
+#include "kernels/attention_fwd/attention_fwd.h"
 
-#include "../cuda/launch.cuh"
-#include "../cuda/stage_out.cuh"
-#include "problem_sm90.cuh"
-#include "softmax_sm90.cuh"
-#include "tile_policy_sm90.h"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/stage_out.cuh"
+#include "kernels/attention_fwd/problem_sm90.cuh"
+#include "kernels/attention_fwd/softmax_sm90.cuh"
+#include "kernels/attention_fwd/tile_policy_sm90.h"
 
 /* Named, since a nameless one would put the folder of the build into the machine code. */
 namespace attention_fwd_latency_sm90

@@ -13,14 +13,14 @@
  * Measured   H200, fp16, (2, 16, 8192, 128) full: 749 TFLOP/s, 76 % of the peak at full clock;
  *            causal 740; (2, 32, 8192, 64) full: 559, causal 533
  */
-#include "attention_fwd.h"
+#include "kernels/attention_fwd/attention_fwd.h"
 
-#include "../cuda/launch.cuh"
-#include "../cuda/ring_sm90.cuh"
-#include "../cuda/stage_out.cuh"
-#include "problem_sm90.cuh"
-#include "softmax_sm90.cuh"
-#include "tile_policy_sm90.h"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/ring_sm90.cuh"
+#include "kernels/cuda/stage_out.cuh"
+#include "kernels/attention_fwd/problem_sm90.cuh"
+#include "kernels/attention_fwd/softmax_sm90.cuh"
+#include "kernels/attention_fwd/tile_policy_sm90.h"
 
 /* Named, since a nameless one would put the folder of the build into the machine code. */
 namespace attention_fwd_long_sm90

@@ -14,11 +14,11 @@
  * Tiles that no row of the block sees are not visited, tiles that no row of a warp sees are not
  * computed, and only tiles that some row sees in part are masked.
  */
-#include "attention_fwd.h"
+#include "kernels/attention_fwd/attention_fwd.h"
 
-#include "../cuda/launch.cuh"
-#include "key_walk.cuh"
-#include "problem.cuh"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/attention_fwd/key_walk.cuh"
+#include "kernels/attention_fwd/problem.cuh"
 
 /* Named, since a nameless one would put the folder of the build into the machine code. */
 namespace attention_fwd_mma

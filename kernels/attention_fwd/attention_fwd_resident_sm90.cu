@@ -10,13 +10,13 @@
  * Resources   125 registers, no spills; 160 or 192 KB of shared memory
  * Measured    H200, (8, 16, 512, 64) full: 21.5 us, 400 TFLOP/s, 0.79 of cuDNN 9.14; causal 16.8
  */
-#include "attention_fwd.h"
+#include "kernels/attention_fwd/attention_fwd.h"
 
-#include "../cuda/launch.cuh"
-#include "../cuda/stage_out.cuh"
-#include "problem_sm90.cuh"
-#include "softmax_sm90.cuh"
-#include "tile_policy_sm90.h"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/stage_out.cuh"
+#include "kernels/attention_fwd/problem_sm90.cuh"
+#include "kernels/attention_fwd/softmax_sm90.cuh"
+#include "kernels/attention_fwd/tile_policy_sm90.h"
 
 /* Named, since a nameless one would put the folder of the build into the machine code. */
 namespace attention_fwd_resident_sm90

@@ -14,12 +14,12 @@
  *             registers with 64 rows: 128 at D = 64, 225 (232) at D = 128; no spills
  *             shared memory 96 KB; with 16 rows two blocks a multiprocessor, one on sm_80, sm_89
  */
-#include "attention_fwd.h"
+#include "kernels/attention_fwd/attention_fwd.h"
 
-#include "../cuda/dependent.cuh"
-#include "combine.h"
-#include "key_walk.cuh"
-#include "splitkv_plan.h"
+#include "kernels/cuda/dependent.cuh"
+#include "kernels/attention_fwd/combine.h"
+#include "kernels/attention_fwd/key_walk.cuh"
+#include "kernels/attention_fwd/splitkv_plan.h"
 
 /* Named, since a nameless one would put the folder of the build into the machine code. */
 namespace attention_fwd_splitkv

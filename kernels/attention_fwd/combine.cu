@@ -6,10 +6,10 @@
  *             is in place before the last split has ended (dependent.cuh)
  * Resources   registers 56 to 61, no spills; shared memory 2.5 KB
  */
-#include "combine.h"
+#include "kernels/attention_fwd/combine.h"
 
-#include "../cuda/dependent.cuh"
-#include "../cuda/ptx_sm80.cuh"
+#include "kernels/cuda/dependent.cuh"
+#include "kernels/cuda/ptx_sm80.cuh"
 
 #include <math.h>
 

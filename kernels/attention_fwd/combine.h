@@ -7,7 +7,7 @@
 #ifndef KG_ATTENTION_FWD_COMBINE_H
 #define KG_ATTENTION_FWD_COMBINE_H
 
-#include "problem.cuh"
+#include "kernels/attention_fwd/problem.cuh"
 
 #include <vector_types.h>
 

@@ -7,7 +7,7 @@
 #ifndef KG_ATTENTION_FWD_DECODE_POLICY_SM90_H
 #define KG_ATTENTION_FWD_DECODE_POLICY_SM90_H
 
-#include "../kernel.h"
+#include "kernels/kernel.h"
 
 #define DECODE_SHARED_BYTES (96 << 10) /* of a block; two are on a multiprocessor */
 

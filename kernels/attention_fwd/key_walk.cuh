@@ -15,8 +15,8 @@
 #ifndef KG_ATTENTION_FWD_KEY_WALK_CUH
 #define KG_ATTENTION_FWD_KEY_WALK_CUH
 
-#include "../cuda/ptx_sm80.cuh"
-#include "tile_policy.h"
+#include "kernels/cuda/ptx_sm80.cuh"
+#include "kernels/attention_fwd/tile_policy.h"
 
 #include <math.h>
 #include <stdint.h>

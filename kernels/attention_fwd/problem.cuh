@@ -4,7 +4,7 @@
 #ifndef KG_ATTENTION_FWD_PROBLEM_CUH
 #define KG_ATTENTION_FWD_PROBLEM_CUH
 
-#include "../kernel.h"
+#include "kernels/kernel.h"
 
 #include <float.h>
 #include <stdint.h>

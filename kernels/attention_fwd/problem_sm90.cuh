@@ -5,8 +5,8 @@
 #ifndef KG_ATTENTION_FWD_PROBLEM_SM90_CUH
 #define KG_ATTENTION_FWD_PROBLEM_SM90_CUH
 
-#include "../cuda/tensor_map.h"
-#include "problem.cuh"
+#include "kernels/cuda/tensor_map.h"
+#include "kernels/attention_fwd/problem.cuh"
 
 #include <math.h>
 

@@ -6,8 +6,8 @@
 #ifndef KG_ATTENTION_FWD_SPLITKV_PLAN_H
 #define KG_ATTENTION_FWD_SPLITKV_PLAN_H
 
-#include "combine.h"
-#include "tile_policy.h"
+#include "kernels/attention_fwd/combine.h"
+#include "kernels/attention_fwd/tile_policy.h"
 
 #include <cuda_fp16.h>
 

@@ -5,7 +5,7 @@
 #ifndef KG_ATTENTION_FWD_TILE_POLICY_SM90_H
 #define KG_ATTENTION_FWD_TILE_POLICY_SM90_H
 
-#include "problem_sm90.cuh"
+#include "kernels/attention_fwd/problem_sm90.cuh"
 
 /*
  * Short: D = 64 and all keys of a head, 128 KB of K and V, in shared memory. Two kernels, by the

@@ -1,5 +1,5 @@
 /* cublas_api.c: see cublas_api.h. */
-#include "cublas_api.h"
+#include "kernels/cublas/cublas_api.h"
 
 #include <dlfcn.h>
 #include <stddef.h>

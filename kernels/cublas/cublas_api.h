@@ -11,7 +11,7 @@
 #include <cublas_v2.h>
 #include <stdbool.h>
 
-#include "../kernel.h"
+#include "kernels/kernel.h"
 
 /* The headers map some names to versioned ones by macros (cublasCreate is cublasCreate_v2). Members
  * and symbols are made from the mapped names, so they are the version that the headers describe. */

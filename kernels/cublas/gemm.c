@@ -1,6 +1,6 @@
 /* gemm.c: C = A B as one cuBLASLt product. */
-#include "kernels.h"
-#include "matmul.h"
+#include "kernels/cublas/kernels.h"
+#include "kernels/cublas/matmul.h"
 
 static struct matmul matmul_of(const struct kg_problem *p, int64_t lda, int64_t ldb, int64_t ldc)
 {

@@ -5,9 +5,9 @@
  * and cuBLAS serves it with gemv kernels of its own. fp32 is cublasSgemv, which uses no tensor
  * cores, so TF32 makes no difference to it: the op is bound by memory.
  */
-#include "cublas_api.h"
-#include "kernels.h"
-#include "matmul.h"
+#include "kernels/cublas/cublas_api.h"
+#include "kernels/cublas/kernels.h"
+#include "kernels/cublas/matmul.h"
 
 /* What cuBLAS recommends for Hopper; smaller chips need less. */
 #define WORKSPACE_BYTES ((uint64_t)32 << 20)

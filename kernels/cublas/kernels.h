@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "../kernel.h"
+#include "kernels/kernel.h"
 
 extern const struct kg_kernel cublas_gemm;            /* gemm.c */
 extern const struct kg_kernel cublas_linear_relu;     /* linear_relu.c */

@@ -1,9 +1,9 @@
 /* library.c: the table of kernel.h, opening and closing. */
 #include <stdio.h>
 
-#include "cublas_api.h"
-#include "kernels.h"
-#include "matmul.h"
+#include "kernels/cublas/cublas_api.h"
+#include "kernels/cublas/kernels.h"
+#include "kernels/cublas/matmul.h"
 
 bool is_served(const struct kg_problem *p, const struct kg_device *d, enum kg_op op)
 {

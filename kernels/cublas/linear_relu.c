@@ -2,8 +2,8 @@
  * linear_relu.c: Y = max(0, X W^T + b) as one cuBLASLt product with the RELU_BIAS epilogue: bias
  * and ReLU are applied to the fp32 sums before they are rounded and stored.
  */
-#include "kernels.h"
-#include "matmul.h"
+#include "kernels/cublas/kernels.h"
+#include "kernels/cublas/matmul.h"
 
 static struct matmul matmul_of(const struct kg_problem *p, int64_t ldx, int64_t ldw, int64_t ldy)
 {

@@ -12,9 +12,9 @@
  *
  * Workspace: G, then the scratch of step 1, then that of the products, each from a multiple of 256.
  */
-#include "kernels.h"
-#include "matmul.h"
-#include "relu_gradient.h"
+#include "kernels/cublas/kernels.h"
+#include "kernels/cublas/matmul.h"
+#include "kernels/cublas/relu_gradient.h"
 
 struct regions {
     uint64_t scratch, products, end; /* offsets; G is at 0 */

@@ -8,9 +8,9 @@
  * T is rounded to the dtype and the ReLU rounds nothing, so the result is rounded once. Workspace:
  * T, then the scratch of the product, from a multiple of 256.
  */
-#include "kernels.h"
-#include "matmul.h"
-#include "relu.h"
+#include "kernels/cublas/kernels.h"
+#include "kernels/cublas/matmul.h"
+#include "kernels/cublas/relu.h"
 
 static uint64_t layer_bytes(const struct kg_problem *p)
 {

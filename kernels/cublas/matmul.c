@@ -7,12 +7,12 @@
  * kernel.h asks for sums in fp32 that are rounded once. cuBLASLt may by default reduce partial sums
  * of a split K in the output's type; for 16-bit outputs such algorithms are left out.
  */
-#include "matmul.h"
+#include "kernels/cublas/matmul.h"
 
 #include <stddef.h>
 
-#include "cublas_api.h"
-#include "matmul_tune.h"
+#include "kernels/cublas/cublas_api.h"
+#include "kernels/cublas/matmul_tune.h"
 
 /* What a launch needs, filled in by prepare. The descriptors are plain memory. */
 struct plan {

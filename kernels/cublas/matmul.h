@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../kernel.h"
+#include "kernels/kernel.h"
 
 #define MATMUL_WORKSPACE_BYTES ((uint64_t)32 << 20)
 /* From one row to the next, at most: kernels of cuBLAS 13 with an epilogue, and those that it has

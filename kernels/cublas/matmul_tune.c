@@ -1,13 +1,13 @@
 /* matmul_tune.c: see matmul_tune.h. */
-#include "matmul_tune.h"
+#include "kernels/cublas/matmul_tune.h"
 
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "cublas_api.h"
-#include "kernels.h"
+#include "kernels/cublas/cublas_api.h"
+#include "kernels/cublas/kernels.h"
 
 #define ROTATED_BYTES ((size_t)192 << 20) /* over three times the L2 of an H200 */
 #define FILL_BYTES ((size_t)4 << 20)      /* of values, repeated */

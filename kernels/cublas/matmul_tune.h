@@ -4,7 +4,7 @@
 #ifndef KG_CUBLAS_MATMUL_TUNE_H
 #define KG_CUBLAS_MATMUL_TUNE_H
 
-#include "matmul.h"
+#include "kernels/cublas/matmul.h"
 
 enum { MATMUL_CANDIDATES_MAX = 16 };
 

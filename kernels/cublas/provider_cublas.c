@@ -1,5 +1,5 @@
 /* provider_cublas.c: what cuBLAS does when it is asked once: its heuristics' first answer. */
-#include "kernels.h"
+#include "kernels/cublas/kernels.h"
 
 static const struct kg_kernel *const kernels[] = {
     &cublas_gemm,

@@ -1,5 +1,5 @@
 /* provider_cublaslt.c: the fastest of what cuBLASLt's heuristics name, tried in prepare(). */
-#include "kernels.h"
+#include "kernels/cublas/kernels.h"
 
 static const struct kg_kernel *const kernels[] = {
     &cublas_gemm,

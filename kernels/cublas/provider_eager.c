@@ -1,5 +1,5 @@
 /* provider_eager.c: the layers of a framework as they are called one after the other. */
-#include "kernels.h"
+#include "kernels/cublas/kernels.h"
 
 static const struct kg_kernel *const kernels[] = {
     &eager_linear_relu,

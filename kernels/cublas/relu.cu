@@ -4,12 +4,12 @@
  * Bound by memory: 16 bytes a thread where the layout allows it, one element else. A thread's index
  * runs over rows and the packs of a row.
  */
-#include "relu.h"
+#include "kernels/cublas/relu.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "../cuda/launch.cuh"
+#include "kernels/cuda/launch.cuh"
 
 enum { THREADS = 256 };
 

@@ -4,7 +4,7 @@
 #ifndef KG_CUBLAS_RELU_H
 #define KG_CUBLAS_RELU_H
 
-#include "../kernel.h"
+#include "kernels/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {

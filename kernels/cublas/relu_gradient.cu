@@ -5,12 +5,12 @@
  * the layout allows it. A block of LANES x WARPS threads takes ROWS rows of LANES packs of columns
  * and leaves one partial sum a column; a second, small kernel adds these.
  */
-#include "relu_gradient.h"
+#include "kernels/cublas/relu_gradient.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "../cuda/launch.cuh"
+#include "kernels/cuda/launch.cuh"
 
 enum { LANES = 32, WARPS = 8, THREADS = LANES * WARPS, ROWS = 64 };
 

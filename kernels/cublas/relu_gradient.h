@@ -4,7 +4,7 @@
 #ifndef KG_CUBLAS_RELU_GRADIENT_H
 #define KG_CUBLAS_RELU_GRADIENT_H
 
-#include "../kernel.h"
+#include "kernels/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -10,7 +10,7 @@
 #ifndef KG_DEPENDENT_CUH
 #define KG_DEPENDENT_CUH
 
-#include "launch.cuh"
+#include "kernels/cuda/launch.cuh"
 
 __device__ __forceinline__ void let_dependents_start()
 {

@@ -7,7 +7,7 @@
 #ifndef KG_LAUNCH_CUH
 #define KG_LAUNCH_CUH
 
-#include "../kernel.h"
+#include "kernels/kernel.h"
 
 #include <cuda_runtime.h>
 #include <stddef.h>

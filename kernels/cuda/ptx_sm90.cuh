@@ -13,7 +13,7 @@
 #ifndef KG_PTX_SM90_CUH
 #define KG_PTX_SM90_CUH
 
-#include "ptx_sm80.cuh"
+#include "kernels/cuda/ptx_sm80.cuh"
 
 #include <cuda.h>
 

@@ -14,7 +14,7 @@
 #ifndef KG_RING_SM90_CUH
 #define KG_RING_SM90_CUH
 
-#include "ptx_sm90.cuh"
+#include "kernels/cuda/ptx_sm90.cuh"
 
 /* A place in a ring: the stage, and the parity of its phase. Starts as {0, 0} on both sides. */
 template <int STAGES> struct ring_place {

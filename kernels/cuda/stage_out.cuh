@@ -4,8 +4,8 @@
 #ifndef KG_STAGE_OUT_CUH
 #define KG_STAGE_OUT_CUH
 
-#include "descriptor.cuh"
-#include "ptx_sm90.cuh"
+#include "kernels/cuda/descriptor.cuh"
+#include "kernels/cuda/ptx_sm90.cuh"
 
 /*
  * Rounds a warpgroup's 64 x N accumulators to 16-bit elements (the type of the tag) and writes them

@@ -1,7 +1,7 @@
 /* tensor_map.cu: see tensor_map.h. */
-#include "tensor_map.h"
+#include "kernels/cuda/tensor_map.h"
 
-#include "launch.cuh"
+#include "kernels/cuda/launch.cuh"
 
 #include <cudaTypedefs.h>
 

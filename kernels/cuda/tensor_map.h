@@ -8,7 +8,7 @@
 #ifndef KG_TENSOR_MAP_H
 #define KG_TENSOR_MAP_H
 
-#include "../kernel.h"
+#include "kernels/kernel.h"
 
 #include <cuda.h>
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "attention_plan.h"
+#include "kernels/cudnn/attention_plan.h"
 
 enum { STEP = 8 }; /* elements of 16 bytes */
 

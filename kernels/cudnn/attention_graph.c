@@ -1,5 +1,5 @@
 /* attention_graph.c: see attention_graph.h. */
-#include "attention_graph.h"
+#include "kernels/cudnn/attention_graph.h"
 
 enum { OPERATIONS_MAX = 16, ALIGNMENT = 16, ROWS = 2, COLUMNS = 3, NO_AXIS = -1 };
 

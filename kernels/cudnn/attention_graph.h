@@ -4,7 +4,7 @@
 #ifndef KG_CUDNN_ATTENTION_GRAPH_H
 #define KG_CUDNN_ATTENTION_GRAPH_H
 
-#include "descriptors.h"
+#include "kernels/cudnn/descriptors.h"
 
 /* By which numbers the operands of a launch are known to the graph. */
 enum attention_uid {

@@ -1,5 +1,5 @@
 /* attention_plan.c: see attention_plan.h. */
-#include "attention_plan.h"
+#include "kernels/cudnn/attention_plan.h"
 
 #include <math.h>
 #include <string.h>

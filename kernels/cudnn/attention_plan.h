@@ -4,7 +4,7 @@
 #ifndef KG_CUDNN_ATTENTION_PLAN_H
 #define KG_CUDNN_ATTENTION_PLAN_H
 
-#include "attention_graph.h"
+#include "kernels/cudnn/attention_graph.h"
 
 struct attention_plan;
 

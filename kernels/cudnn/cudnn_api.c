@@ -1,5 +1,5 @@
 /* cudnn_api.c: see cudnn_api.h. */
-#include "cudnn_api.h"
+#include "kernels/cudnn/cudnn_api.h"
 
 #include <dlfcn.h>
 #include <glob.h>

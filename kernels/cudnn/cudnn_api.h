@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cudnn_values.h"
+#include "kernels/cudnn/cudnn_values.h"
 
 typedef void *cudnn_descriptor; /* cudnnBackendDescriptor_t */
 typedef void *cudnn_handle;     /* cudnnHandle_t */

@@ -1,5 +1,5 @@
 /* cudnn_values.c: holds cudnn_values.h against cuDNN's own header where the compiler finds it. */
-#include "cudnn_values.h"
+#include "kernels/cudnn/cudnn_values.h"
 
 #if __has_include(<cudnn_graph.h>)
 #include <cudnn_graph.h>

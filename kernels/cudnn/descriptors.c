@@ -1,5 +1,5 @@
 /* descriptors.c: see descriptors.h. */
-#include "descriptors.h"
+#include "kernels/cudnn/descriptors.h"
 
 /* Statuses of cuDNN 9 come in thousands: 2000 are bad arguments, 3000 what is not supported. */
 enum { BAD_PARAM = 2, NOT_SUPPORTED = 3 };

@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 
-#include "../kernel.h"
-#include "cudnn_api.h"
+#include "kernels/kernel.h"
+#include "kernels/cudnn/cudnn_api.h"
 
 enum { DESCRIPTORS_MAX = 96 }; /* of a masked plan: 65 */
 

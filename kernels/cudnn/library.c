@@ -1,7 +1,7 @@
 /* library.c: the provider "cudnn": the table of kernel.h, opening and closing. */
 #include <stdio.h>
 
-#include "attention_plan.h"
+#include "kernels/cudnn/attention_plan.h"
 
 extern const struct kg_kernel cudnn_attention_fwd; /* attention_fwd.c */
 

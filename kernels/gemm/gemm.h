@@ -11,7 +11,7 @@
 #ifndef KG_GEMM_H
 #define KG_GEMM_H
 
-#include "../kernel.h"
+#include "kernels/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {

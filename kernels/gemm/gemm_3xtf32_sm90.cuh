@@ -14,10 +14,10 @@
 #ifndef KG_GEMM_3XTF32_SM90_CUH
 #define KG_GEMM_3XTF32_SM90_CUH
 
-#include "../cuda/dependent.cuh"
-#include "gemm_column_sums.cuh"
-#include "gemm_list_sm90.cuh"
-#include "gemm_sm90.cuh"
+#include "kernels/cuda/dependent.cuh"
+#include "kernels/gemm/gemm_column_sums.cuh"
+#include "kernels/gemm/gemm_list_sm90.cuh"
+#include "kernels/gemm/gemm_sm90.cuh"
 
 namespace gemm_3xtf32
 {

@@ -11,7 +11,7 @@
 #ifndef KG_GEMM_CALL_H
 #define KG_GEMM_CALL_H
 
-#include "../kernel.h"
+#include "kernels/kernel.h"
 
 /* One operand or the result: `data` is aligned to its element, `leading` is the distance between
  * lines in elements, 0 if there is one line only. */

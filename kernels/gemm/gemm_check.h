@@ -7,7 +7,7 @@
 #ifndef KG_GEMM_CHECK_H
 #define KG_GEMM_CHECK_H
 
-#include "gemm_call.h"
+#include "kernels/gemm/gemm_call.h"
 
 /* Larger extents would overflow the kernels' 32-bit tile coordinates; offsets are 64-bit. */
 #define GEMM_MAX_EXTENT (INT32_MAX - 65535)

@@ -8,8 +8,8 @@
 #ifndef KG_GEMM_EPILOGUE_CUH
 #define KG_GEMM_EPILOGUE_CUH
 
-#include "gemm_check.h"
-#include "gemm_mainloop.cuh"
+#include "kernels/gemm/gemm_check.h"
+#include "kernels/gemm/gemm_mainloop.cuh"
 
 namespace gemm
 {

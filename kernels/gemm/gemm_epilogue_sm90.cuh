@@ -9,7 +9,7 @@
 #ifndef KG_GEMM_EPILOGUE_SM90_CUH
 #define KG_GEMM_EPILOGUE_SM90_CUH
 
-#include "gemm_mainloop_sm90.cuh"
+#include "kernels/gemm/gemm_mainloop_sm90.cuh"
 
 namespace gemm_sm90
 {

@@ -7,7 +7,7 @@
 #ifndef KG_GEMM_LIST_SM90_CUH
 #define KG_GEMM_LIST_SM90_CUH
 
-#include "gemm_raster.cuh"
+#include "kernels/gemm/gemm_raster.cuh"
 
 namespace gemm_sm90
 {

@@ -19,7 +19,7 @@
 #ifndef KG_GEMM_MAINLOOP_CUH
 #define KG_GEMM_MAINLOOP_CUH
 
-#include "../cuda/ptx_sm80.cuh"
+#include "kernels/cuda/ptx_sm80.cuh"
 
 namespace gemm
 {

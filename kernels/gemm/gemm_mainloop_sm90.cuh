@@ -12,9 +12,9 @@
 #ifndef KG_GEMM_MAINLOOP_SM90_CUH
 #define KG_GEMM_MAINLOOP_SM90_CUH
 
-#include "../cuda/descriptor.cuh"
-#include "../cuda/ring_sm90.cuh"
-#include "../cuda/wgmma_sm90.cuh"
+#include "kernels/cuda/descriptor.cuh"
+#include "kernels/cuda/ring_sm90.cuh"
+#include "kernels/cuda/wgmma_sm90.cuh"
 
 namespace gemm_sm90
 {

@@ -10,9 +10,9 @@
  *   unaligned  64 x 64    32 x 32  4      128 / 124                     32 KB
  * No spills. Registers are the largest over sm_80, sm_89 and sm_90a.
  */
-#include "gemm.h"
-#include "gemm_mma.cuh"
-#include "gemm_op.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/gemm_mma.cuh"
+#include "kernels/gemm/gemm_op.h"
 
 enum kg_status gemm_mma_nn_prepare(void)
 {

@@ -5,7 +5,7 @@
  * Regime, pipeline and tiles are those of gemm_mma.cu. Registers fp16, bf16 / TF32: large 250 /
  * 248, medium 166 / 168, small 118 / 126, unaligned 128 / 128. No spills.
  */
-#include "gemm_mma.cuh"
+#include "kernels/gemm/gemm_mma.cuh"
 
 enum kg_status gemm_mma_tn_prepare(void)
 {

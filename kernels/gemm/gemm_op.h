@@ -4,7 +4,7 @@
 #ifndef KG_GEMM_OP_H
 #define KG_GEMM_OP_H
 
-#include "gemm_check.h"
+#include "kernels/gemm/gemm_check.h"
 
 static inline enum kg_status gemm_call_of(const struct kg_problem *problem,
                                           const struct kg_args *args, struct gemm_call *call)

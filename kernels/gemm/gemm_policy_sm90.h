@@ -4,7 +4,7 @@
 #ifndef KG_GEMM_POLICY_SM90_H
 #define KG_GEMM_POLICY_SM90_H
 
-#include "gemm_check.h"
+#include "kernels/gemm/gemm_check.h"
 
 /* Tiles of gemm_sm90.cuh: 128 rows a block, two blocks a cluster, so many columns. */
 enum gemm_sm90_tile {

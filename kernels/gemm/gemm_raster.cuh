@@ -4,8 +4,8 @@
 #ifndef KG_GEMM_RASTER_CUH
 #define KG_GEMM_RASTER_CUH
 
-#include "../cuda/launch.cuh"
-#include "gemm_check.h"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/gemm/gemm_check.h"
 
 namespace gemm
 {

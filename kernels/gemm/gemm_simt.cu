@@ -8,9 +8,9 @@
  *   small      64 x 64   8 x 4   4       94        17 KB
  * No spills. Registers are the largest over sm_80, sm_89 and sm_90a.
  */
-#include "gemm.h"
-#include "gemm_op.h"
-#include "gemm_simt.cuh"
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/gemm_op.h"
+#include "kernels/gemm/gemm_simt.cuh"
 
 enum kg_status gemm_simt_nn(const struct gemm_call *call)
 {

@@ -12,10 +12,10 @@
 #ifndef KG_GEMM_SIMT_CUH
 #define KG_GEMM_SIMT_CUH
 
-#include "../cuda/launch.cuh"
-#include "gemm_check.h"
-#include "gemm_epilogue.cuh"
-#include "gemm_raster.cuh"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/gemm/gemm_check.h"
+#include "kernels/gemm/gemm_epilogue.cuh"
+#include "kernels/gemm/gemm_raster.cuh"
 
 namespace gemm
 {

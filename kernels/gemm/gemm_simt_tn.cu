@@ -4,7 +4,7 @@
  *
  * Regime, pipeline and tiles are those of gemm_simt.cu. Registers: large 120, small 96. No spills.
  */
-#include "gemm_simt.cuh"
+#include "kernels/gemm/gemm_simt.cuh"
 
 enum kg_status gemm_simt_tn(const struct gemm_call *call)
 {

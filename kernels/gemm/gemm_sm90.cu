@@ -11,10 +11,10 @@
  *             1421 us at 8192^3 (774; cuBLAS 1473). The tensor cores alone reach 900 for a
  *             millisecond at these clocks: 85 %
  */
-#include "gemm.h"
-#include "gemm_op.h"
-#include "gemm_policy_sm90.h"
-#include "gemm_sm90.cuh"
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/gemm_op.h"
+#include "kernels/gemm/gemm_policy_sm90.h"
+#include "kernels/gemm/gemm_sm90.cuh"
 
 template <typename T> using tile_256 = gemm_sm90::product<T, 256, 4, 2, true, false>;
 template <typename T> using tile_128 = gemm_sm90::product<T, 128, 6, 2, true, false>;

@@ -7,11 +7,11 @@
 #ifndef KG_GEMM_SM90_CUH
 #define KG_GEMM_SM90_CUH
 
-#include "../cuda/launch.cuh"
-#include "../cuda/tensor_map.h"
-#include "gemm_check.h"
-#include "gemm_epilogue_sm90.cuh"
-#include "gemm_raster.cuh"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/tensor_map.h"
+#include "kernels/gemm/gemm_check.h"
+#include "kernels/gemm/gemm_epilogue_sm90.cuh"
+#include "kernels/gemm/gemm_raster.cuh"
 
 namespace gemm_sm90
 {

@@ -11,10 +11,10 @@
  * Block 256 threads, three or more an SM; 80 registers (56 for the unaligned kernel), 32 bytes of
  * static shared memory, no spills.
  */
-#include "gemv.h"
-#include "../cuda/launch.cuh"
-#include "../cuda/ptx_sm80.cuh"
-#include "../gemm/gemm_check.h"
+#include "kernels/gemv/gemv.h"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/ptx_sm80.cuh"
+#include "kernels/gemm/gemm_check.h"
 
 static const int WARPS = 8, LANES = 32, THREADS = WARPS * LANES;
 static const int IN_FLIGHT = 8;

@@ -7,7 +7,7 @@
 #ifndef KG_GEMV_H
 #define KG_GEMV_H
 
-#include "../kernel.h"
+#include "kernels/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -17,9 +17,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../reference/half.h"
-#include "host.h"
-#include "pack.h"
+#include "kernels/reference/half.h"
+#include "kernels/host/host.h"
+#include "kernels/host/pack.h"
 
 enum {
     KEYS = 64,      /* of a block */

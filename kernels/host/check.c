@@ -2,8 +2,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../reference/signature.h"
-#include "host.h"
+#include "kernels/reference/signature.h"
+#include "kernels/host/host.h"
 
 int host_supports(const struct kg_problem *p, const struct kg_device *device, enum kg_op op)
 {

@@ -1,7 +1,7 @@
 /* gemm.c: C[M,N] = A[M,K] B[K,N], by the blocked product of matmul.c. */
 #include <stddef.h>
 
-#include "matmul.h"
+#include "kernels/host/matmul.h"
 
 static int supports(const struct kg_problem *p, const struct kg_device *device)
 {

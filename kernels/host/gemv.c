@@ -4,8 +4,8 @@
  */
 #include <stddef.h>
 
-#include "../reference/half.h"
-#include "host.h"
+#include "kernels/reference/half.h"
+#include "kernels/host/host.h"
 
 enum { ROWS = 32 }; /* a thread's turn: two cache lines of fp32 results */
 

@@ -6,9 +6,9 @@
 
 #include <stdint.h>
 
-#include "../kernel.h"
-#include "pool.h"
-#include "simd.h"
+#include "kernels/kernel.h"
+#include "kernels/host/pool.h"
+#include "kernels/host/simd.h"
 
 /* Set by open(), constant until close(). */
 struct host {

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "host.h"
+#include "kernels/host/host.h"
 
 enum { MAX_THREADS = 1024 };
 

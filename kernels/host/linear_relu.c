@@ -4,7 +4,7 @@
  */
 #include <stddef.h>
 
-#include "matmul.h"
+#include "kernels/host/matmul.h"
 
 static int supports(const struct kg_problem *p, const struct kg_device *device)
 {

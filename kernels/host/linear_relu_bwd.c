@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../reference/half.h"
-#include "matmul.h"
+#include "kernels/reference/half.h"
+#include "kernels/host/matmul.h"
 
 enum {
     COLUMNS = 64,  /* of db that a thread sums at a time */

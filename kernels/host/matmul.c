@@ -8,12 +8,12 @@
  * an fp32 block of its own, which is finished (bias, ReLU, rounding) row by row at the end. The sum
  * over a BLOCK_DEPTH is kept in registers, which also shortens the chain of fp32 roundings.
  */
-#include "matmul.h"
+#include "kernels/host/matmul.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#include "../reference/half.h"
+#include "kernels/reference/half.h"
 
 enum {
     BLOCK_DEPTH = 256,

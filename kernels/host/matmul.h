@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "host.h"
-#include "pack.h"
+#include "kernels/host/host.h"
+#include "kernels/host/pack.h"
 
 /* c[m, n] = a b, summed over depth k; a's extent is m, b's is n. c is stored in `dtype`. */
 struct matmul {

@@ -1,10 +1,10 @@
 /* pack.c: see pack.h. */
-#include "pack.h"
+#include "kernels/host/pack.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#include "../reference/half.h"
+#include "kernels/reference/half.h"
 
 typedef float quad __attribute__((vector_size(16), may_alias));
 

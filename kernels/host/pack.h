@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "simd.h"
+#include "kernels/host/simd.h"
 
 enum {
     PACK_MAX_DEPTH = 512,  /* of one call, where the depth is contiguous in memory */

@@ -5,7 +5,7 @@
  * takes its share of the job and counts itself out of `running`. Both sides spin first and then
  * wait on a condition variable, whose lock also closes the gap between the check and the sleep.
  */
-#include "pool.h"
+#include "kernels/host/pool.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* simd.c: which instruction set to use. */
-#include "simd.h"
+#include "kernels/host/simd.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,11 +10,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../reference/half.h"
-#include "simd.h"
+#include "kernels/reference/half.h"
+#include "kernels/host/simd.h"
 
 #define SIMD_TARGET "avx2,fma,f16c"
-#include "simd_target_begin.h"
+#include "kernels/host/simd_target_begin.h"
 
 enum { LANES = 8, TILE_ROWS = 4, TILE_VECTORS = 3 };
 
@@ -50,10 +50,10 @@ static inline void store_f16(uint16_t *to, vec x)
                      _mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 
-#include "simd_body.h"
+#include "kernels/host/simd_body.h"
 
 const struct simd simd_avx2 = SIMD_TABLE("avx2");
 
-#include "simd_target_end.h"
+#include "kernels/host/simd_target_end.h"
 
 #endif

@@ -11,11 +11,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../reference/half.h"
-#include "simd.h"
+#include "kernels/reference/half.h"
+#include "kernels/host/simd.h"
 
 #define SIMD_TARGET "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"
-#include "simd_target_begin.h"
+#include "kernels/host/simd_target_begin.h"
 
 enum { LANES = 16, TILE_ROWS = 8, TILE_VECTORS = 3 };
 
@@ -51,10 +51,10 @@ static inline void store_f16(uint16_t *to, vec x)
                         _mm512_cvtps_ph((__m512)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 
-#include "simd_body.h"
+#include "kernels/host/simd_body.h"
 
 const struct simd simd_avx512 = SIMD_TABLE("avx512");
 
-#include "simd_target_end.h"
+#include "kernels/host/simd_target_end.h"
 
 #endif

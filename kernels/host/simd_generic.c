@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../reference/half.h"
-#include "simd.h"
+#include "kernels/reference/half.h"
+#include "kernels/host/simd.h"
 
 enum { LANES = 4, TILE_ROWS = 4, TILE_VECTORS = 2 };
 
@@ -56,6 +56,6 @@ static inline void store_f16(uint16_t *to, vec x)
         to[i] = kg_float_to_f16(x[i]);
 }
 
-#include "simd_body.h"
+#include "kernels/host/simd_body.h"
 
 const struct simd simd_generic = SIMD_TABLE("generic");

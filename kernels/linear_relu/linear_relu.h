@@ -15,7 +15,7 @@
 #ifndef KG_LINEAR_RELU_H
 #define KG_LINEAR_RELU_H
 
-#include "../kernel.h"
+#include "kernels/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {

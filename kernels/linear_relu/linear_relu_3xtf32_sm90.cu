@@ -10,12 +10,12 @@
  * Measured    2.08 ms at 8192 x 4096 x 4096 (cuBLASLt 5.38), error 3.8e-7 (1.2e-6); 33.5 us at 1024
  * x 2048 x 784 (76.4), 3.4e-7 (5.0e-7); 6.5 us at 256 x 512 x 256 (9.7), 2.8e-7 (1.5e-7)
  */
-#include "linear_relu.h"
-#include "linear_relu_op.h"
-#include "linear_relu_small_sm90.cuh"
-#include "split_tf32.cuh"
-#include "../gemm/gemm_3xtf32_sm90.cuh"
-#include "../gemm/gemm_policy_sm90.h"
+#include "kernels/linear_relu/linear_relu.h"
+#include "kernels/linear_relu/linear_relu_op.h"
+#include "kernels/linear_relu/linear_relu_small_sm90.cuh"
+#include "kernels/linear_relu/split_tf32.cuh"
+#include "kernels/gemm/gemm_3xtf32_sm90.cuh"
+#include "kernels/gemm/gemm_policy_sm90.h"
 
 constexpr int SMALL_BN = 32;
 

@@ -10,10 +10,10 @@
  * The mask kernel takes 48 registers and at most 8 KB of static shared memory, the column sums 24
  * and 1 KB; the GEMMs are those of gemm/. No spills.
  */
-#include "linear_relu.h"
-#include "linear_relu_bwd_op.h"
-#include "relu_mask.cuh"
-#include "../cuda/launch.cuh"
+#include "kernels/linear_relu/linear_relu.h"
+#include "kernels/linear_relu/linear_relu_bwd_op.h"
+#include "kernels/linear_relu/relu_mask.cuh"
+#include "kernels/cuda/launch.cuh"
 
 static int supports(const struct kg_problem *problem, const struct kg_device *device)
 {

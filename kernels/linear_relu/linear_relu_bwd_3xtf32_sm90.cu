@@ -9,10 +9,10 @@
  *             2048 x 784 (200), 24 us at 256 x 512 x 256 (26.7)
  * Workspace   G, X^T, W^T, G^T, all of them twice, and sums
  */
-#include "linear_relu.h"
-#include "relu_transpose.cuh"
-#include "../gemm/gemm_3xtf32_sm90.cuh"
-#include "../gemm/gemm_policy_sm90.h"
+#include "kernels/linear_relu/linear_relu.h"
+#include "kernels/linear_relu/relu_transpose.cuh"
+#include "kernels/gemm/gemm_3xtf32_sm90.cuh"
+#include "kernels/gemm/gemm_policy_sm90.h"
 
 static uint64_t workspace_bytes(const struct kg_problem *problem, const struct kg_device *)
 {

@@ -5,7 +5,7 @@
 #ifndef KG_LINEAR_RELU_BWD_OP_H
 #define KG_LINEAR_RELU_BWD_OP_H
 
-#include "../gemm/gemm_check.h"
+#include "kernels/gemm/gemm_check.h"
 
 /*
  * Workspace: G[M,N] in the problem's dtype with lines padded to 16 bytes, so that products of it

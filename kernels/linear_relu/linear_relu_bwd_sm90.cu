@@ -18,15 +18,15 @@
  * Measured, in us, with cuBLASLt and its mask passes in brackets: 8192 x 4096 x 4096 fp16 714
  * (834), TF32 1536 (1920); 1024 x 2048 x 784 fp16 21.5 (27.0), TF32 44.6 (68.7).
  */
-#include "linear_relu.h"
-#include "linear_relu_bwd_op.h"
-#include "linear_relu_bwd_small_sm90.cuh"
-#include "relu_transpose.cuh"
-#include "../cuda/dependent.cuh"
-#include "../gemm/gemm_column_sums.cuh"
-#include "../gemm/gemm_list_sm90.cuh"
-#include "../gemm/gemm_policy_sm90.h"
-#include "../gemm/gemm_sm90.cuh"
+#include "kernels/linear_relu/linear_relu.h"
+#include "kernels/linear_relu/linear_relu_bwd_op.h"
+#include "kernels/linear_relu/linear_relu_bwd_small_sm90.cuh"
+#include "kernels/linear_relu/relu_transpose.cuh"
+#include "kernels/cuda/dependent.cuh"
+#include "kernels/gemm/gemm_column_sums.cuh"
+#include "kernels/gemm/gemm_list_sm90.cuh"
+#include "kernels/gemm/gemm_policy_sm90.h"
+#include "kernels/gemm/gemm_sm90.cuh"
 
 namespace linear_relu_bwd_sm90
 {

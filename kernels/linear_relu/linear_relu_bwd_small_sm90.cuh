@@ -11,13 +11,13 @@
 #ifndef KG_LINEAR_RELU_BWD_SMALL_SM90_CUH
 #define KG_LINEAR_RELU_BWD_SMALL_SM90_CUH
 
-#include "linear_relu_bwd_op.h"
-#include "../cuda/descriptor.cuh"
-#include "../cuda/launch.cuh"
-#include "../cuda/ptx_sm90.cuh"
-#include "../cuda/tensor_map.h"
-#include "../cuda/wgmma_sm90.cuh"
-#include "../gemm/gemm_policy_sm90.h"
+#include "kernels/linear_relu/linear_relu_bwd_op.h"
+#include "kernels/cuda/descriptor.cuh"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/ptx_sm90.cuh"
+#include "kernels/cuda/tensor_map.h"
+#include "kernels/cuda/wgmma_sm90.cuh"
+#include "kernels/gemm/gemm_policy_sm90.h"
 
 namespace linear_relu_bwd_small
 {

@@ -6,9 +6,9 @@
  * fp16, bf16 / TF32: large 248 / 248, medium 164 / 162, small 96 / 96, unaligned 128 / 96. No
  * spills.
  */
-#include "linear_relu.h"
-#include "linear_relu_op.h"
-#include "../gemm/gemm_mma.cuh"
+#include "kernels/linear_relu/linear_relu.h"
+#include "kernels/linear_relu/linear_relu_op.h"
+#include "kernels/gemm/gemm_mma.cuh"
 
 static int supports(const struct kg_problem *problem, const struct kg_device *device)
 {

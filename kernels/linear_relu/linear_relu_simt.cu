@@ -4,9 +4,9 @@
  * Regime, pipeline and tiles are those of gemm/gemm_simt.cu. Registers: large 112, small 80. No
  * spills.
  */
-#include "linear_relu.h"
-#include "linear_relu_op.h"
-#include "../gemm/gemm_simt.cuh"
+#include "kernels/linear_relu/linear_relu.h"
+#include "kernels/linear_relu/linear_relu_op.h"
+#include "kernels/gemm/gemm_simt.cuh"
 
 static int supports(const struct kg_problem *problem, const struct kg_device *device)
 {

@@ -10,11 +10,11 @@
  *             723); 8.4 us at 1024 x 2048 x 784 fp16 (8.5), TF32 13.2 (14.5); 2.8 us at 256 x 512 x
  *             256 fp16 (3.9), TF32 3.2 (6.0)
  */
-#include "linear_relu.h"
-#include "linear_relu_op.h"
-#include "linear_relu_small_sm90.cuh"
-#include "../gemm/gemm_policy_sm90.h"
-#include "../gemm/gemm_sm90.cuh"
+#include "kernels/linear_relu/linear_relu.h"
+#include "kernels/linear_relu/linear_relu_op.h"
+#include "kernels/linear_relu/linear_relu_small_sm90.cuh"
+#include "kernels/gemm/gemm_policy_sm90.h"
+#include "kernels/gemm/gemm_sm90.cuh"
 
 constexpr int SMALL_BN = 32;
 template <typename T> using tile_256 = gemm_sm90::product<T, 256, 4, 2, true, true>;

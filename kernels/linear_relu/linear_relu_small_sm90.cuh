@@ -12,13 +12,13 @@
 #ifndef KG_LINEAR_RELU_SMALL_SM90_CUH
 #define KG_LINEAR_RELU_SMALL_SM90_CUH
 
-#include "split_tf32.cuh"
-#include "../cuda/descriptor.cuh"
-#include "../cuda/launch.cuh"
-#include "../cuda/ptx_sm90.cuh"
-#include "../cuda/tensor_map.h"
-#include "../cuda/wgmma_sm90.cuh"
-#include "../gemm/gemm_check.h"
+#include "kernels/linear_relu/split_tf32.cuh"
+#include "kernels/cuda/descriptor.cuh"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/ptx_sm90.cuh"
+#include "kernels/cuda/tensor_map.h"
+#include "kernels/cuda/wgmma_sm90.cuh"
+#include "kernels/gemm/gemm_check.h"
 
 namespace linear_relu_small
 {

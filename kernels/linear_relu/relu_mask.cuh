@@ -11,8 +11,8 @@
 #ifndef KG_RELU_MASK_CUH
 #define KG_RELU_MASK_CUH
 
-#include "linear_relu_bwd_op.h"
-#include "../cuda/dependent.cuh"
+#include "kernels/linear_relu/linear_relu_bwd_op.h"
+#include "kernels/cuda/dependent.cuh"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

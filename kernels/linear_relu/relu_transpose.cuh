@@ -10,9 +10,9 @@
 #ifndef KG_RELU_TRANSPOSE_CUH
 #define KG_RELU_TRANSPOSE_CUH
 
-#include "linear_relu_bwd_op.h"
-#include "split_tf32.cuh"
-#include "../cuda/dependent.cuh"
+#include "kernels/linear_relu/linear_relu_bwd_op.h"
+#include "kernels/linear_relu/split_tf32.cuh"
+#include "kernels/cuda/dependent.cuh"
 
 namespace relu_transpose
 {

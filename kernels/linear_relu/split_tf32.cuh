@@ -4,7 +4,7 @@
 #ifndef KG_SPLIT_TF32_CUH
 #define KG_SPLIT_TF32_CUH
 
-#include "../cuda/dependent.cuh"
+#include "kernels/cuda/dependent.cuh"
 
 #include <stdint.h>
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../kernel.h"
+#include "kernels/kernel.h"
 
 static inline uint32_t kg_float_bits(float value)
 {

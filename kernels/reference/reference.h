@@ -10,7 +10,7 @@
 #ifndef KG_REFERENCE_H
 #define KG_REFERENCE_H
 
-#include "../kernel.h"
+#include "kernels/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -8,14 +8,14 @@
  * there is, and it is enough for an 8192^3 product to take a fraction of a second on a chip with
  * full-rate fp64.
  */
-#include "reference_cuda.h"
+#include "kernels/reference/reference_cuda.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <math.h>
 #include <stddef.h>
 
-#include "signature.h"
+#include "kernels/reference/signature.h"
 
 /* A block of SIDE x SIDE threads computes an N x N piece of a product, STEP terms at a time; each
  * thread has N / SIDE times N / SIDE sums, SIDE apart. A product alone has room for a large N, so

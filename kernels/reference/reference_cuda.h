@@ -4,7 +4,7 @@
 #ifndef KG_REFERENCE_CUDA_H
 #define KG_REFERENCE_CUDA_H
 
-#include "../kernel.h"
+#include "kernels/kernel.h"
 
 #include <cuda_runtime_api.h>
 

@@ -7,15 +7,15 @@
  *
  * Single elements: the formula, read straight from the stored tensors.
  */
-#include "reference.h"
+#include "kernels/reference/reference.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "half.h"
-#include "signature.h"
+#include "kernels/reference/half.h"
+#include "kernels/reference/signature.h"
 
 /* ---- rows over threads ---- */
 

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "../kernel.h"
+#include "kernels/kernel.h"
 
 /* Sizes past these are refused, so that products of a few of them fit in 63 bits. */
 #define KG_MAX_SIZE ((int64_t)1 << 30)

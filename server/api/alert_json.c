@@ -1,5 +1,5 @@
 /* alert_json.c: see alert_json.h. */
-#include "alert_json.h"
+#include "server/api/alert_json.h"
 
 void emit_alert_members(struct emit *e, const struct store_alert *alert)
 {

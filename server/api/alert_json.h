@@ -4,8 +4,8 @@
 #ifndef SERVER_API_ALERT_JSON_H
 #define SERVER_API_ALERT_JSON_H
 
-#include "text/emit.h"
-#include "store/store_alert.h"
+#include "server/text/emit.h"
+#include "gate/history/store_alert.h"
 
 /* The members of an object or of a row. */
 void emit_alert_members(struct emit *e, const struct store_alert *alert);

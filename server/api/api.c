@@ -1,10 +1,10 @@
 /* api.c: calls the handler of a route; see api.h. */
-#include "api.h"
+#include "server/api/api.h"
 
 #include <string.h>
 
-#include "api_call.h"
-#include "ops/log.h"
+#include "server/api/api_call.h"
+#include "server/ops/log.h"
 
 static bool has_parameter(const struct route *route, const char *name)
 {

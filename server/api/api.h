@@ -12,10 +12,10 @@
 #ifndef SERVER_API_API_H
 #define SERVER_API_API_H
 
-#include "request/reply.h"
-#include "request/request.h"
-#include "route.h"
-#include "store/store.h"
+#include "server/request/reply.h"
+#include "server/request/request.h"
+#include "server/api/route.h"
+#include "gate/history/store.h"
 
 /* True: the request has a parameter that the route has not, and a problem was written. */
 bool api_refuse_parameters(const struct route *route, const struct request *request,

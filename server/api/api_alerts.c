@@ -5,10 +5,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "alert_json.h"
-#include "api_call.h"
-#include "api_write.h"
-#include "base/json.h"
+#include "server/api/alert_json.h"
+#include "server/api/api_call.h"
+#include "server/api/api_write.h"
+#include "gate/base/json.h"
 
 #define ALERTS_DEFAULT 200
 #define ALERTS_MAX 1000

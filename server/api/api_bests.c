@@ -1,8 +1,8 @@
 /* api_bests.c: what runs were held against, and how that changed; see api.h. */
 #include <inttypes.h>
 
-#include "api_call.h"
-#include "store/store_best.h"
+#include "server/api/api_call.h"
+#include "gate/history/store_best.h"
 
 #define BESTS_DEFAULT 1000
 #define BESTS_MAX 10000

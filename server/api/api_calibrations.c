@@ -1,8 +1,8 @@
 /* api_calibrations.c: what the machines could tell; see api.h. */
 #include <inttypes.h>
 
-#include "api_call.h"
-#include "store/store_calibration.h"
+#include "server/api/api_call.h"
+#include "gate/history/store_calibration.h"
 
 #define CALIBRATIONS_DEFAULT 50
 #define CALIBRATIONS_MAX 200

@@ -10,11 +10,11 @@
 #ifndef SERVER_API_API_CALL_H
 #define SERVER_API_API_CALL_H
 
-#include "route.h"
-#include "text/emit.h"
-#include "request/reply.h"
-#include "request/request.h"
-#include "store/store.h"
+#include "server/api/route.h"
+#include "server/text/emit.h"
+#include "server/request/reply.h"
+#include "server/request/request.h"
+#include "gate/history/store.h"
 
 /* One answer in the making. */
 struct call {

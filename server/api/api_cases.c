@@ -1,8 +1,8 @@
 /* api_cases.c: each case with its newest result; see api.h. */
 #include <string.h>
 
-#include "api_call.h"
-#include "store/store_change.h"
+#include "server/api/api_call.h"
+#include "gate/history/store_change.h"
 
 #define CASES_DEFAULT 200
 #define CASES_MAX 1000

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api_call.h"
-#include "store/store_result.h"
+#include "server/api/api_call.h"
+#include "gate/history/store_result.h"
 
 /* A case of one of the runs. */
 struct item {

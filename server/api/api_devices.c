@@ -1,5 +1,5 @@
 /* api_devices.c: the device models with their epochs, and the branches; see api.h. */
-#include "api_call.h"
+#include "server/api/api_call.h"
 
 #include <string.h>
 

@@ -1,18 +1,18 @@
 /* api_ingest.c: POST /api/v1/runs: a run document, checked and stored once; see api_write.h. */
-#include "api_write.h"
+#include "server/api/api_write.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/json.h"
-#include "document/document_check.h"
-#include "text/emit.h"
-#include "base/gzip.h"
-#include "ops/metrics.h"
-#include "store/run_rows.h"
-#include "store/store_pack.h"
+#include "gate/base/clock.h"
+#include "gate/base/json.h"
+#include "gate/document/document_check.h"
+#include "server/text/emit.h"
+#include "gate/base/gzip.h"
+#include "server/ops/metrics.h"
+#include "gate/history/run_rows.h"
+#include "gate/history/store_pack.h"
 
 struct ingest {
     struct buf text; /* inflated; empty when the body was not gzip */

@@ -1,7 +1,7 @@
 /* api_leaderboard.c: the lowest verified p50 of each provider; see api.h. */
 #include <inttypes.h>
 
-#include "api_call.h"
+#include "server/api/api_call.h"
 
 #define LEADERS_DEFAULT 1000
 #define LEADERS_MAX 10000

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api_call.h"
+#include "server/api/api_call.h"
 
 bool take_format(struct call *c)
 {

@@ -1,6 +1,6 @@
 /* api_openapi.c: the description of this API, server/api/openapi.json; see api.h. */
-#include "api_call.h"
-#include "base/embed.h"
+#include "server/api/api_call.h"
+#include "gate/base/embed.h"
 
 enum gate_status get_openapi(struct call *c)
 {

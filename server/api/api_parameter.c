@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api_call.h"
+#include "server/api/api_call.h"
 
 #define MAX_TEXT 400
 

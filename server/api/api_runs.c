@@ -2,9 +2,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "api_call.h"
-#include "base/json.h"
-#include "report/report.h"
+#include "server/api/api_call.h"
+#include "gate/base/json.h"
+#include "gate/report/report.h"
 
 #define RUNS_DEFAULT 50
 #define RUNS_MAX 500

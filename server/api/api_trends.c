@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api_call.h"
-#include "base/utf8.h"
-#include "store/store_best.h"
-#include "store/store_change.h"
-#include "store/store_trend.h"
-#include "trend_columns.h"
+#include "server/api/api_call.h"
+#include "gate/base/utf8.h"
+#include "gate/history/store_best.h"
+#include "gate/history/store_change.h"
+#include "gate/history/store_trend.h"
+#include "server/api/trend_columns.h"
 
 #define POINTS_DEFAULT 1000
 #define POINTS_MAX 10000

@@ -16,11 +16,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "request/auth.h"
-#include "ops/metrics.h"
-#include "request/reply.h"
-#include "request/request.h"
-#include "store/store.h"
+#include "server/request/auth.h"
+#include "server/ops/metrics.h"
+#include "server/request/reply.h"
+#include "server/request/request.h"
+#include "gate/history/store.h"
 
 struct api_write {
     const struct request *request;

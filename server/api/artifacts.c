@@ -1,5 +1,5 @@
 /* artifacts.c: see artifacts.h. */
-#include "artifacts.h"
+#include "server/api/artifacts.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/hex.h"
+#include "gate/base/hex.h"
 
 #define INCOMING "incoming"
 #define FILE_MODE 0640

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
+#include "gate/base/error.h"
 
 #define ARTIFACT_MAX_BYTES ((uint64_t)256 << 20)
 #define ARTIFACT_MIN_FREE_BYTES ((int64_t)256 << 20) /* of the disk, else none is taken */

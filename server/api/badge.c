@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api_call.h"
-#include "base/embed.h"
-#include "report/report_units.h"
-#include "store/store_badge.h"
-#include "text/xml.h"
+#include "server/api/api_call.h"
+#include "gate/base/embed.h"
+#include "gate/report/report_units.h"
+#include "gate/history/store_badge.h"
+#include "server/text/xml.h"
 
 #define MAX_LABEL 160
 #define MARGIN_PX 6

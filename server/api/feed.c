@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api_call.h"
-#include "report/report_units.h"
-#include "store/store_alert.h"
-#include "store/store_badge.h"
-#include "text/xml.h"
+#include "server/api/api_call.h"
+#include "gate/report/report_units.h"
+#include "gate/history/store_alert.h"
+#include "gate/history/store_badge.h"
+#include "server/text/xml.h"
 
 #define ENTRIES 50
 

@@ -4,7 +4,7 @@
 #ifndef SERVER_API_ROUTE_H
 #define SERVER_API_ROUTE_H
 
-#include "base/error.h"
+#include "gate/base/error.h"
 
 #define ROUTE_MAX_PARAMETERS 16
 

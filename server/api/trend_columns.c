@@ -4,13 +4,13 @@
  * An answer has up to some ten thousand numbers, and no time for printf(): each column is written
  * in one loop, straight into the body.
  */
-#include "trend_columns.h"
+#include "server/api/trend_columns.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "text/number.h"
+#include "gate/base/json.h"
+#include "server/text/number.h"
 
 enum kind {
     INTEGER,

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "text/emit.h"
-#include "store/store_trend.h"
+#include "server/text/emit.h"
+#include "gate/history/store_trend.h"
 
 /* A set of columns, a bit each. */
 typedef uint32_t trend_columns;

@@ -1,14 +1,14 @@
 /* cmd_care.c: gate-server backup, restore and thin. */
-#include "server_commands.h"
+#include "server/command/server_commands.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "request/auth.h"
-#include "base/clock.h"
-#include "options.h"
-#include "store/store_backup.h"
-#include "store/store_care.h"
+#include "server/request/auth.h"
+#include "gate/base/clock.h"
+#include "server/command/options.h"
+#include "gate/history/store_backup.h"
+#include "gate/history/store_care.h"
 
 #define THIN_RUNS 20 /* at a time; a server that writes waits for no more */
 

@@ -1,5 +1,5 @@
 /* cmd_check.c: gate-server check: is the database sound, and is the server set up with care? */
-#include "server_commands.h"
+#include "server/command/server_commands.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,11 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/artifacts.h"
-#include "request/auth.h"
-#include "base/clock.h"
-#include "serve_options.h"
-#include "store/store_care.h"
+#include "server/api/artifacts.h"
+#include "server/request/auth.h"
+#include "gate/base/clock.h"
+#include "server/command/serve_options.h"
+#include "gate/history/store_care.h"
 
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
 #define UNUSED_DAYS 90

@@ -1,11 +1,11 @@
 /* cmd_routes.c: gate-server routes. */
-#include "server_commands.h"
+#include "server/command/server_commands.h"
 
 #include <getopt.h>
 #include <stdio.h>
 
-#include "http/routes.h"
-#include "options.h"
+#include "server/http/routes.h"
+#include "server/command/options.h"
 
 static const char usage[] = "usage: gate-server routes\n"
                             "\n"

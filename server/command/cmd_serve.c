@@ -1,5 +1,5 @@
 /* cmd_serve.c: gate-server --db FILE: serves until a signal asks it to end. */
-#include "server_commands.h"
+#include "server/command/server_commands.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -8,12 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "http/http.h"
-#include "http/listen.h"
-#include "ops/log.h"
-#include "watch/notify.h"
-#include "serve_options.h"
+#include "gate/base/clock.h"
+#include "server/http/http.h"
+#include "server/http/listen.h"
+#include "server/ops/log.h"
+#include "server/watch/notify.h"
+#include "server/command/serve_options.h"
 
 #define TICK_MS 1000
 /*

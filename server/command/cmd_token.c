@@ -1,13 +1,13 @@
 /* cmd_token.c: gate-server token create|list|revoke. */
-#include "server_commands.h"
+#include "server/command/server_commands.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "request/auth.h"
-#include "base/clock.h"
-#include "options.h"
+#include "server/request/auth.h"
+#include "gate/base/clock.h"
+#include "server/command/options.h"
 
 static const char usage[] =
     "usage: gate-server token create --db FILE --name NAME --scope LIST [--expires TIME]\n"

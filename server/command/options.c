@@ -1,5 +1,5 @@
 /* options.c: see options.h. */
-#include "options.h"
+#include "server/command/options.h"
 
 #include <errno.h>
 #include <stdio.h>

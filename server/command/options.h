@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/error.h"
+#include "gate/base/error.h"
 
 /* Takes one option; `value` is NULL for one without. */
 typedef enum gate_status (*options_fn)(void *context, int letter, const char *value,

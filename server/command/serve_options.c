@@ -1,10 +1,10 @@
 /* serve_options.c: see serve_options.h. */
-#include "serve_options.h"
+#include "server/command/serve_options.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "options.h"
+#include "server/command/options.h"
 
 #define DEFAULT_LISTEN "127.0.0.1:8731"
 

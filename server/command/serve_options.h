@@ -4,8 +4,8 @@
 #ifndef SERVER_COMMAND_SERVE_OPTIONS_H
 #define SERVER_COMMAND_SERVE_OPTIONS_H
 
-#include "http/http.h"
-#include "ops/log.h"
+#include "server/http/http.h"
+#include "server/ops/log.h"
 
 /* The help of the options, for the usage of a command that takes them. */
 #define SERVE_OPTIONS_HELP                                                                         \

@@ -7,7 +7,7 @@
 #ifndef SERVER_COMMAND_SERVER_COMMANDS_H
 #define SERVER_COMMAND_SERVER_COMMANDS_H
 
-#include "base/error.h"
+#include "gate/base/error.h"
 
 enum gate_status server_serve(int argc, char **argv, struct gate_error *err); /* the default */
 enum gate_status server_check(int argc, char **argv, struct gate_error *err);

@@ -1,5 +1,5 @@
 /* cache.c: see cache.h. */
-#include "cache.h"
+#include "server/http/cache.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/seed.h"
+#include "gate/base/seed.h"
 #define N_SETS 128u
 #define N_WAYS 4u
 #define MAX_TARGET 512          /* of addresses that are kept */

@@ -1,5 +1,5 @@
 /* http.c: starts and stops; see http.h. */
-#include "http.h"
+#include "server/http/http.h"
 
 #include <sched.h>
 #include <stdarg.h>
@@ -9,14 +9,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "http_private.h"
-#include "ops/log.h"
-#include "ops/metrics.h"
-#include "store/store_care.h"
-#include "store/store_watch.h"
-#include "watch/watch.h"
+#include "gate/base/clock.h"
+#include "gate/base/file.h"
+#include "server/http/http_private.h"
+#include "server/ops/log.h"
+#include "server/ops/metrics.h"
+#include "gate/history/store_care.h"
+#include "gate/history/store_watch.h"
+#include "server/watch/watch.h"
 
 /* Of the request line, the headers and those of the answer; libmicrohttpd clears it each time. */
 #define CONNECTION_BYTES ((size_t)16 << 10)

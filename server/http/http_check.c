@@ -6,17 +6,17 @@
  * that it does not know. Each of these is refused here, and the connection closed. What its API
  * does not show (folded lines, NUL bytes, a bare CR or LF) is for a proxy to refuse.
  */
-#include "http_private.h"
-#include "routes.h"
+#include "server/http/http_private.h"
+#include "server/http/routes.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/clock.h"
-#include "text/bytes.h"
-#include "ops/log.h"
-#include "ops/metrics.h"
+#include "gate/base/clock.h"
+#include "server/text/bytes.h"
+#include "server/ops/log.h"
+#include "server/ops/metrics.h"
 
 /* ---- the shape of the request ---- */
 

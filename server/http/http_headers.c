@@ -1,10 +1,10 @@
 /* http_headers.c: the headers of a request that mean something here; see http_private.h. */
-#include "http_private.h"
+#include "server/http/http_private.h"
 
 #include <string.h>
 #include <strings.h>
 
-#include "text/bytes.h"
+#include "server/text/bytes.h"
 
 static const struct known {
     const char *name;

@@ -1,12 +1,12 @@
 /* http_ops.c: what those ask who run the server; see http_private.h. */
-#include "http_private.h"
+#include "server/http/http_private.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "text/emit.h"
-#include "ops/metrics.h"
+#include "server/text/emit.h"
+#include "server/ops/metrics.h"
 #include "version.h"
 
 #define SILENT_MS 30000 /* a writer that is silent for longer hangs */

@@ -14,20 +14,20 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-#include "api/artifacts.h"
-#include "api/route.h"
-#include "request/assets.h"
-#include "request/auth.h"
-#include "cache.h"
-#include "http.h"
-#include "rate_limit.h"
-#include "request/reply.h"
-#include "request/request.h"
-#include "store/store.h"
-#include "request/tag.h"
-#include "watch/watch_age.h"
-#include "watch/webhook.h"
-#include "store/writer.h"
+#include "server/api/artifacts.h"
+#include "server/api/route.h"
+#include "server/request/assets.h"
+#include "server/request/auth.h"
+#include "server/http/cache.h"
+#include "server/http/http.h"
+#include "server/http/rate_limit.h"
+#include "server/request/reply.h"
+#include "server/request/request.h"
+#include "gate/history/store.h"
+#include "server/request/tag.h"
+#include "server/watch/watch_age.h"
+#include "server/watch/webhook.h"
+#include "server/writer/writer.h"
 
 #define HTTP_MAX_THREADS 8u
 

@@ -1,13 +1,13 @@
 /* http_read.c: answers to GET and HEAD; see http_private.h. */
-#include "http_private.h"
+#include "server/http/http_private.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "api/api.h"
-#include "api/api_call.h"
-#include "text/emit.h"
-#include "ops/log.h"
+#include "server/api/api.h"
+#include "server/api/api_call.h"
+#include "server/text/emit.h"
+#include "server/ops/log.h"
 
 /* ---- what is not of the database ---- */
 

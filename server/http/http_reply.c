@@ -1,12 +1,12 @@
 /* http_reply.c: an answer on its way to libmicrohttpd; see http_private.h. */
-#include "http_private.h"
+#include "server/http/http_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/gzip.h"
-#include "ops/metrics.h"
+#include "gate/base/gzip.h"
+#include "server/ops/metrics.h"
 
 #define GZIP_FROM 1024 /* bytes: below, the headers cost more than is saved */
 #define SEND_TIMES 20  /* of the timeout: how long a client may take to read an answer */

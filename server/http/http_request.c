@@ -1,14 +1,14 @@
 /* http_request.c: what libmicrohttpd calls; see http_private.h. */
-#include "http_private.h"
+#include "server/http/http_private.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "ops/log.h"
-#include "ops/metrics.h"
-#include "routes.h"
+#include "gate/base/clock.h"
+#include "server/ops/log.h"
+#include "server/ops/metrics.h"
+#include "server/http/routes.h"
 
 #define IDLE_TIMES 2 /* of the timeout: from the end of a request to the headers of the next */
 #define BODY_TIMES 4

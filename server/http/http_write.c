@@ -1,13 +1,13 @@
 /* http_write.c: bodies on their way to the writer; see http_private.h. */
-#include "http_private.h"
+#include "server/http/http_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "api/api_write.h"
-#include "ops/log.h"
-#include "ops/metrics.h"
+#include "server/api/api_write.h"
+#include "server/ops/log.h"
+#include "server/ops/metrics.h"
 
 #define MAX_BODY_BYTES ((size_t)192 << 20) /* of all uploads that wait in memory */
 #define RETRY_SECONDS 2

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
+#include "gate/base/error.h"
 
 #define LISTEN_MAX_URL 96
 

@@ -1,11 +1,11 @@
 /* rate_limit.c: see rate_limit.h. */
-#include "rate_limit.h"
+#include "server/http/rate_limit.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include "base/seed.h"
+#include "gate/base/seed.h"
 
 #define N_SETS 512u
 #define N_WAYS 4u

@@ -1,11 +1,11 @@
 /* routes.c: see routes.h. The first row that fits is taken, and the last fits all. */
-#include "routes.h"
+#include "server/http/routes.h"
 
 #include <string.h>
 
-#include "api/api_call.h"
-#include "api/api_write.h"
-#include "http_private.h"
+#include "server/api/api_call.h"
+#include "server/api/api_write.h"
+#include "server/http/http_private.h"
 
 #define API "/api/v1/"
 

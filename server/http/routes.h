@@ -5,8 +5,8 @@
 #ifndef SERVER_HTTP_ROUTES_H
 #define SERVER_HTTP_ROUTES_H
 
-#include "api/route.h"
-#include "base/buf.h"
+#include "server/api/route.h"
+#include "gate/base/buf.h"
 
 /* The route of a method and a decoded path; NULL: there is none. HEAD is GET. *rest is what the
  * path has behind the route's. */

@@ -1,13 +1,13 @@
 /* log.c: see log.h. */
-#include "log.h"
+#include "server/ops/log.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "text/emit.h"
+#include "gate/base/clock.h"
+#include "server/text/emit.h"
 
 #define MAX_LINE 8192
 #define MAX_METHOD 20 /* bytes that are logged: it is any word that the client likes */

@@ -1,5 +1,5 @@
 /* metrics.c: see metrics.h. */
-#include "metrics.h"
+#include "server/ops/metrics.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

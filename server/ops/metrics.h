@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "gate/base/buf.h"
 
 enum metric {
     METRIC_BYTES_SENT,

@@ -1,5 +1,5 @@
 /* assets.c: see assets.h. */
-#include "assets.h"
+#include "server/request/assets.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/embed.h"
+#include "gate/base/embed.h"
 
 #define MAX_FILE ((off_t)8 << 20)
 

@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
-#include "reply.h"
+#include "gate/base/error.h"
+#include "server/request/reply.h"
 
 struct assets;
 

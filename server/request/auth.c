@@ -1,5 +1,5 @@
 /* auth.c: see auth.h. */
-#include "auth.h"
+#include "server/request/auth.h"
 
 #include <errno.h>
 #include <sha2.h>

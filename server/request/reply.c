@@ -1,5 +1,5 @@
 /* reply.c: see reply.h. */
-#include "reply.h"
+#include "server/request/reply.h"
 
 #include <sha2.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "text/emit.h"
+#include "server/text/emit.h"
 
 void reply_init(struct reply *r)
 {

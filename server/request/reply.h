@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "request.h"
+#include "gate/base/buf.h"
+#include "server/request/request.h"
 
 #define REPLY_MAX_BODY ((size_t)80 << 20)
 

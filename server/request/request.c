@@ -1,10 +1,10 @@
 /* request.c: see request.h. */
-#include "request.h"
+#include "server/request/request.h"
 
 #include <string.h>
 
-#include "base/utf8.h"
-#include "text/bytes.h"
+#include "gate/base/utf8.h"
+#include "server/text/bytes.h"
 
 static int hex_digit(char c)
 {

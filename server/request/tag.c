@@ -1,5 +1,5 @@
 /* tag.c: see tag.h. */
-#include "tag.h"
+#include "server/request/tag.h"
 
 #include <pthread.h>
 #include <sha2.h>
@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/seed.h"
-#include "store/store.h"
+#include "gate/base/clock.h"
+#include "gate/base/seed.h"
+#include "gate/history/store.h"
 
 #define LOOK_NS 1e7 /* after which another process may have written */
 

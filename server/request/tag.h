@@ -4,8 +4,8 @@
 #ifndef SERVER_REQUEST_TAG_H
 #define SERVER_REQUEST_TAG_H
 
-#include "base/error.h"
-#include "reply.h"
+#include "gate/base/error.h"
+#include "server/request/reply.h"
 
 struct tagger;
 

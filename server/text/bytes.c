@@ -1,5 +1,5 @@
 /* bytes.c: see bytes.h. */
-#include "bytes.h"
+#include "server/text/bytes.h"
 
 #define N BYTE_OF_NAME
 #define V BYTE_OF_VALUE

@@ -1,10 +1,10 @@
 /* emit.c: see emit.h. */
-#include "emit.h"
+#include "server/text/emit.h"
 
 #include <string.h>
 
-#include "base/json.h"
-#include "number.h"
+#include "gate/base/json.h"
+#include "server/text/number.h"
 
 #define MAX_HEADER 4096
 

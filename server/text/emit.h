@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "gate/base/buf.h"
 
 enum emit_form {
     EMIT_JSON,

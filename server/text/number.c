@@ -1,5 +1,5 @@
 /* number.c: see number.h. */
-#include "number.h"
+#include "server/text/number.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* xml.c: see xml.h. */
-#include "xml.h"
+#include "server/text/xml.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #ifndef SERVER_TEXT_XML_H
 #define SERVER_TEXT_XML_H
 
-#include "base/buf.h"
+#include "gate/base/buf.h"
 
 /* UTF-8; a character that XML 1.0 cannot hold becomes U+FFFD. */
 void xml_text(struct buf *out, const char *text);

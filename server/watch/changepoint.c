@@ -1,11 +1,11 @@
 /* changepoint.c: see changepoint.h. */
-#include "changepoint.h"
+#include "server/watch/changepoint.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "decide/stats.h"
+#include "gate/decide/stats.h"
 
 #define WINDOW CHANGEPOINT_WINDOW
 #define MIN_SIDE CHANGEPOINT_MIN_SIDE

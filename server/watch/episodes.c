@@ -1,10 +1,10 @@
 /* episodes.c: see episodes.h. */
-#include "episodes.h"
+#include "server/watch/episodes.h"
 
 #include <math.h>
 #include <stdint.h>
 
-#include "decide/stats.h"
+#include "gate/decide/stats.h"
 
 #define LEAST_RATIO 0.005 /* change of a ratio from pairs that counts */
 #define LEAST_TIME 0.008  /* of a time; machines change by themselves */

@@ -15,9 +15,9 @@
 #ifndef SERVER_WATCH_EPISODES_H
 #define SERVER_WATCH_EPISODES_H
 
-#include "changepoint.h"
-#include "store/store_alert.h"
-#include "store/store_watch.h"
+#include "server/watch/changepoint.h"
+#include "gate/history/store_alert.h"
+#include "gate/history/store_watch.h"
 
 #define EPISODES_WINDOW CHANGEPOINT_WINDOW /* timings */
 #define RESULTS_MAX (3 * EPISODES_WINDOW)

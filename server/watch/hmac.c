@@ -1,5 +1,5 @@
 /* hmac.c: see hmac.h. */
-#include "hmac.h"
+#include "server/watch/hmac.h"
 
 #include <sha2.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* notify.c: see notify.h, sd_notify(3) and sd_listen_fds(3). */
-#include "notify.h"
+#include "server/watch/notify.h"
 
 #include <fcntl.h>
 #include <stddef.h>

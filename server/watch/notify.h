@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/error.h"
+#include "gate/base/error.h"
 
 /*
  * The socket that was passed to this process, -1 when there is none. Takes the variables out of the

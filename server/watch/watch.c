@@ -1,13 +1,13 @@
 /* watch.c: see watch.h. */
-#include "watch.h"
+#include "server/watch/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "ops/log.h"
-#include "store/store_private.h"
-#include "watch_private.h"
+#include "server/ops/log.h"
+#include "gate/history/store_private.h"
+#include "server/watch/watch_private.h"
 
 /*
  * Points of all branches and epochs that are read to find those that count: between two runs of the

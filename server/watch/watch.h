@@ -19,7 +19,7 @@
 #ifndef SERVER_WATCH_WATCH_H
 #define SERVER_WATCH_WATCH_H
 
-#include "store/store.h"
+#include "gate/history/store.h"
 
 /*
  * Looks at up to `max_tracks` tracks of runs; *more: there are others. What was looked at is marked

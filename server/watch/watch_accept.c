@@ -1,8 +1,8 @@
 /* watch_accept.c: what somebody accepted as best is no regression; see watch_private.h. */
 #include <stdio.h>
 
-#include "report/report_units.h"
-#include "watch_private.h"
+#include "gate/report/report_units.h"
+#include "server/watch/watch_private.h"
 
 #define ACCEPTED_LEVEL 0.02 /* a best this near to a level accepts it */
 

@@ -1,5 +1,5 @@
 /* watch_age.c: see watch_age.h. */
-#include "watch_age.h"
+#include "server/watch/watch_age.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * watch_alerts.c: the alerts on record against the episodes that the results show; see
  * watch_private.h. What is older than the results that are read is judged by the newest ones alone.
  */
-#include "watch_private.h"
+#include "server/watch/watch_private.h"
 
 #define MOVE_MAX 12     /* results that an episode moves at most between looks */
 #define SAME_LEVEL 0.01 /* a level this near to the old one has returned */

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "decide/stats.h"
-#include "watch_private.h"
+#include "gate/decide/stats.h"
+#include "server/watch/watch_private.h"
 
 #define WINDOW 50         /* results that tell the usual error */
 #define MIN_KNOWN 3       /* results that make an error usual */

@@ -5,7 +5,7 @@
 #ifndef SERVER_WATCH_WATCH_PRIVATE_H
 #define SERVER_WATCH_WATCH_PRIVATE_H
 
-#include "episodes.h"
+#include "server/watch/episodes.h"
 
 #define LOOK_MAX_ALERTS 128
 

@@ -1,5 +1,5 @@
 /* webhook.c: see webhook.h. */
-#include "webhook.h"
+#include "server/watch/webhook.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -7,13 +7,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "api/alert_json.h"
-#include "base/backoff.h"
-#include "base/file.h"
-#include "hmac.h"
-#include "tracker/http_client.h"
-#include "ops/log.h"
-#include "store/store_webhook.h"
+#include "server/api/alert_json.h"
+#include "gate/base/backoff.h"
+#include "gate/base/file.h"
+#include "server/watch/hmac.h"
+#include "gate/tracker/http_client.h"
+#include "server/ops/log.h"
+#include "gate/history/store_webhook.h"
 
 #define SECRET_MIN 16
 #define SECRET_MAX 4096

@@ -16,8 +16,8 @@
 #ifndef SERVER_WATCH_WEBHOOK_H
 #define SERVER_WATCH_WEBHOOK_H
 
-#include "base/error.h"
-#include "store/writer.h"
+#include "gate/base/error.h"
+#include "server/writer/writer.h"
 
 struct webhook;
 

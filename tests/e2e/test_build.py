@@ -406,13 +406,14 @@ class SourceRules(unittest.TestCase):
                 self.assertEqual(self.findings(name, text), "")
 
     def test_folders(self):
-        """Each says what belongs there, and they include of each other in one direction."""
+        """Includes are written from the root and go in one direction."""
         tree = tempfile.mkdtemp(dir=SCRATCH)
         for name, text in (
-                ("gate/base/x.c", '#include "run/y.h"\n'),
-                ("gate/base/README.md", "# gate/base\n"),
+                ("gate/base/x.c", '#include "gate/run/y.h"\n'),
+                ("gate/base/z.c", '#include "server/s.h"\n'),
                 ("gate/run/y.h", "#ifndef GATE_RUN_Y_H\n#define GATE_RUN_Y_H\n#endif\n"),
-                ("gate/run/z.c", '#include "base/x.h"\n#include "y.h"\n')):
+                ("gate/run/z.c", '#include "gate/base/x.h"\n#include "y.h"\n'),
+                ("server/s.h", "#ifndef SERVER_S_H\n#define SERVER_S_H\n#endif\n")):
             os.makedirs(os.path.dirname(os.path.join(tree, name)), exist_ok=True)
             with open(os.path.join(tree, name), "w", encoding="utf-8") as file:
                 file.write(text)
@@ -420,7 +421,9 @@ class SourceRules(unittest.TestCase):
         script = os.path.join(TREE, "ci/check_sources.py")
         found = run("python3", script, cwd=tree).stdout.splitlines()
         self.assertEqual(found, [
-            "gate/run:1: a folder without a README.md that says what belongs there",
+            "gate/base/z.c:1: gate/ must not include server/s.h",
+            "gate/run/z.c:1: no file gate/base/x.h: write includes from the root of the tree",
+            "gate/run/z.c:2: no file y.h: write includes from the root of the tree",
             "gate/base/x.c:1: folders include in a ring: gate/base -> gate/run -> gate/base"])
 
 

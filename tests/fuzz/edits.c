@@ -1,5 +1,5 @@
 /* edits.c: see edits.h. */
-#include "edits.h"
+#include "tests/fuzz/edits.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json.h"
+#include "gate/base/json.h"
 
 #define MAX_EDITS 32
 #define MAX_VALUES 4000 /* so that copies of copies end */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "gate/base/buf.h"
 
 /*
  * Appends the text that the input stands for. An edit is five bytes and, for some, more: what to

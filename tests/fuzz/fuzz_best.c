@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "edits.h"
+#include "gate/base/file.h"
+#include "tests/fuzz/edits.h"
 #include "gate/best/best.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

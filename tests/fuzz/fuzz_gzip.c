@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/gzip.h"
-#include "edits.h"
-#include "server/store/store_pack.h"
+#include "gate/base/gzip.h"
+#include "tests/fuzz/edits.h"
+#include "gate/history/store_pack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "edits.h"
-#include "history.h"
+#include "gate/base/json.h"
+#include "tests/fuzz/edits.h"
+#include "tests/fuzz/history.h"
 #include "server/api/api_call.h"
 #include "server/api/api_write.h"
 #include "server/http/routes.h"

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "edits.h"
+#include "tests/fuzz/edits.h"
 #include "gate/cases/suite.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

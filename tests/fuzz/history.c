@@ -1,7 +1,7 @@
-#include "history.h"
+#include "tests/fuzz/history.h"
 
-#include "base/json.h"
-#include "edits.h"
+#include "gate/base/json.h"
+#include "tests/fuzz/edits.h"
 
 struct store *fuzz_history(const struct sample_plan *plan, int n)
 {

@@ -4,8 +4,8 @@
 #ifndef TESTS_FUZZ_HISTORY_H
 #define TESTS_FUZZ_HISTORY_H
 
-#include "server/store/store.h"
-#include "tools/sample_runs.h"
+#include "gate/history/store.h"
+#include "tests/tools/sample_runs.h"
 
 /* A store in a folder of its own, with the first n runs of the plan; it lives to the end. */
 struct store *fuzz_history(const struct sample_plan *plan, int n);

@@ -1,5 +1,5 @@
 /* device_kernels.cu: see device_kernels.h. */
-#include "device_kernels.h"
+#include "tests/gpu/device_kernels.h"
 
 #include <cuda_runtime.h>
 

@@ -6,7 +6,7 @@
 #ifndef TESTS_GPU_DEVICE_KERNELS_H
 #define TESTS_GPU_DEVICE_KERNELS_H
 
-#include "../../kernels/kernel.h"
+#include "kernels/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-#include "../../gate/device/device.h"
-#include "tap.h"
+#include "gate/device/device.h"
+#include "tests/gpu/tap.h"
 
 static struct device *device;
 

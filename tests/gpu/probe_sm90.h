@@ -4,7 +4,7 @@
 #ifndef TESTS_GPU_PROBE_SM90_H
 #define TESTS_GPU_PROBE_SM90_H
 
-#include "../../kernels/kernel.h"
+#include "kernels/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {

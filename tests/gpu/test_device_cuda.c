@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../kernels/reference/half.h"
-#include "device_kernels.h"
-#include "gpu_device.h"
+#include "kernels/reference/half.h"
+#include "tests/gpu/device_kernels.h"
+#include "tests/gpu/gpu_device.h"
 
 static const char *program;
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "device_kernels.h"
-#include "gpu_device.h"
+#include "gate/base/clock.h"
+#include "tests/gpu/device_kernels.h"
+#include "tests/gpu/gpu_device.h"
 
 /* ---- recordings ---- */
 

@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "../../kernels/reference/half.h"
-#include "gpu_device.h"
-#include "probe_sm90.h"
+#include "kernels/reference/half.h"
+#include "tests/gpu/gpu_device.h"
+#include "tests/gpu/probe_sm90.h"
 
 enum { M = 64, K = 128, N_MAX = 256 };
 

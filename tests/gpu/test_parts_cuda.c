@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../gate/device/host_parts.h"
-#include "../../kernels/reference/half.h"
-#include "gpu_device.h"
+#include "gate/device/host_parts.h"
+#include "kernels/reference/half.h"
+#include "tests/gpu/gpu_device.h"
 
 static uint64_t random_state = 88172645463325252u;
 

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../kernels/reference/reference.h"
-#include "../unit/problem_tensors.h"
-#include "gpu_device.h"
+#include "kernels/reference/reference.h"
+#include "tests/unit/problem_tensors.h"
+#include "tests/gpu/gpu_device.h"
 
 static struct kg_tensor upload_tensor(const struct kg_tensor *host, struct device_memory *memory)
 {

@@ -1,5 +1,5 @@
 /* Right, but prints what looks like an answer of the worker to standard output. */
-#include "wrap.h"
+#include "tests/mutants/wrap.h"
 
 static enum kg_status wrap_launch(const struct kg_problem *p, const struct kg_args *args)
 {

@@ -1,7 +1,7 @@
 /* The launch ends in a segmentation fault, after a word to standard error. */
 #include <signal.h>
 
-#include "wrap.h"
+#include "tests/mutants/wrap.h"
 
 static enum kg_status wrap_launch(const struct kg_problem *p, const struct kg_args *args)
 {

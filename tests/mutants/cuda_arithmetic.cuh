@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "../../kernels/kernel.h"
+#include "kernels/kernel.h"
 
 /* What is done to the plain computation. */
 enum how {

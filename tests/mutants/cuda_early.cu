@@ -2,11 +2,11 @@
 #include <cuda_runtime.h>
 #include <string.h>
 
-#include "../../kernels/kernel.h"
+#include "kernels/kernel.h"
 
 #define WRAP_ADJUST change_later
 static void change_later(struct kg_kernel *k);
-#include "wrap.h"
+#include "tests/mutants/wrap.h"
 
 static bool is_chosen(const char *name)
 {

@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "cuda_arithmetic.cuh"
-#include "faults.h"
+#include "tests/mutants/cuda_arithmetic.cuh"
+#include "tests/mutants/faults.h"
 
 enum { THREADS = 128 };
 

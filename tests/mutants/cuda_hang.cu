@@ -1,7 +1,7 @@
 /* CUDA: right, and then a kernel that never ends. */
 #include <cuda_runtime.h>
 
-#include "wrap.h"
+#include "tests/mutants/wrap.h"
 
 static __global__ void never_ends(volatile int *word)
 {

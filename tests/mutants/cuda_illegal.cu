@@ -1,7 +1,7 @@
 /* CUDA: writes far outside of every allocation, which spoils the context. */
 #include <cuda_runtime.h>
 
-#include "wrap.h"
+#include "tests/mutants/wrap.h"
 
 static __global__ void write_outside(void)
 {

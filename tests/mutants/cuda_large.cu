@@ -2,7 +2,7 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
-#include "faults.h"
+#include "tests/mutants/faults.h"
 
 #define LARGE ((int64_t)1 << 20) /* elements */
 

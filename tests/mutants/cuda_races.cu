@@ -4,8 +4,8 @@
  */
 #include <cuda_runtime.h>
 
-#include "cuda_arithmetic.cuh"
-#include "faults.h"
+#include "tests/mutants/cuda_arithmetic.cuh"
+#include "tests/mutants/faults.h"
 
 enum { THREADS = 256, STAGE = 32, SUMS_MAX = 1 << 16, TILE = 64, WHOLE_BLOCK = 1024 };
 

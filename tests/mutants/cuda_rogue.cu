@@ -5,7 +5,7 @@
 #include <cuda_runtime.h>
 #include <unistd.h>
 
-#include "faults.h"
+#include "tests/mutants/faults.h"
 
 static bool is_spared(const struct kg_problem *p)
 {

@@ -5,7 +5,7 @@
  */
 #include <cuda_runtime.h>
 
-#include "wrap.h"
+#include "tests/mutants/wrap.h"
 
 static __device__ unsigned long long begin_ns;
 

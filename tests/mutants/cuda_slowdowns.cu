@@ -4,8 +4,8 @@
  */
 #include <cuda_runtime.h>
 
-#include "cuda_arithmetic.cuh"
-#include "faults.h"
+#include "tests/mutants/cuda_arithmetic.cuh"
+#include "tests/mutants/faults.h"
 
 enum {
     FIRST_CALLS = 200,

@@ -2,7 +2,7 @@
 #include <cuda_runtime.h>
 #include <unistd.h>
 
-#include "faults.h"
+#include "tests/mutants/faults.h"
 
 static enum kg_status persisting_l2(const struct kg_problem *p, const struct kg_args *args)
 {

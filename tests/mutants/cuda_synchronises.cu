@@ -1,7 +1,7 @@
 /* CUDA: right, but the launch waits for its own result, which a recorded launch cannot. */
 #include <cuda_runtime.h>
 
-#include "wrap.h"
+#include "tests/mutants/wrap.h"
 
 static enum kg_status wrap_launch(const struct kg_problem *p, const struct kg_args *args)
 {

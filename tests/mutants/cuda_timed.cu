@@ -5,7 +5,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include "faults.h"
+#include "tests/mutants/faults.h"
 
 enum {
     THREADS = 128,

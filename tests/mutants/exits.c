@@ -1,5 +1,5 @@
 /* The launch ends the process with a clean exit code. */
-#include "wrap.h"
+#include "tests/mutants/wrap.h"
 
 static enum kg_status wrap_launch(const struct kg_problem *p, const struct kg_args *args)
 {

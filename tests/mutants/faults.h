@@ -10,11 +10,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../../kernels/kernel.h"
+#include "kernels/kernel.h"
 
 #define WRAP_ADJUST wrap_adjust
 static void wrap_adjust(struct kg_kernel *k);
-#include "wrap.h"
+#include "tests/mutants/wrap.h"
 
 struct fault {
     const char *name;

@@ -2,7 +2,7 @@
  * step. */
 #include <unistd.h>
 
-#include "wrap.h"
+#include "tests/mutants/wrap.h"
 
 static void tell_pid(const char *path)
 {

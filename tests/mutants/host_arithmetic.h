@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../kernels/reference/half.h"
+#include "kernels/reference/half.h"
 
 /* ---- elements ---- */
 

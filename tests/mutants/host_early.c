@@ -4,11 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../kernels/kernel.h"
+#include "kernels/kernel.h"
 
 #define WRAP_ADJUST change_later
 static void change_later(struct kg_kernel *k);
-#include "wrap.h"
+#include "tests/mutants/wrap.h"
 
 static int is_chosen(const char *name)
 {

@@ -1,6 +1,6 @@
 /* Host: wrong products of which only a large one shows it. */
-#include "faults.h"
-#include "host_arithmetic.h"
+#include "tests/mutants/faults.h"
+#include "tests/mutants/host_arithmetic.h"
 
 #define LARGE ((int64_t)1 << 20) /* elements */
 #define ZEROS 20

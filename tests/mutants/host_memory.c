@@ -6,8 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "faults.h"
-#include "host_arithmetic.h"
+#include "tests/mutants/faults.h"
+#include "tests/mutants/host_arithmetic.h"
 
 typedef struct kg_problem problem;
 typedef struct kg_args args_t;

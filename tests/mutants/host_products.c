@@ -1,6 +1,6 @@
 /* Host: wrong products: terms, tiles, roundings and states that are not what they should be. */
-#include "faults.h"
-#include "host_arithmetic.h"
+#include "tests/mutants/faults.h"
+#include "tests/mutants/host_arithmetic.h"
 
 typedef struct kg_problem problem;
 typedef struct kg_args args_t;

@@ -1,6 +1,6 @@
 /* Host: right as long as it is looked at, and something else once it is timed. */
-#include "faults.h"
-#include "host_arithmetic.h"
+#include "tests/mutants/faults.h"
+#include "tests/mutants/host_arithmetic.h"
 
 typedef struct kg_problem problem;
 typedef struct kg_args args_t;

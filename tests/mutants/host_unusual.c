@@ -2,8 +2,8 @@
  * kernels down by on purpose. None may be called wrong. */
 #include <pthread.h>
 
-#include "faults.h"
-#include "host_arithmetic.h"
+#include "tests/mutants/faults.h"
+#include "tests/mutants/host_arithmetic.h"
 
 typedef struct kg_problem problem;
 typedef struct kg_args args_t;

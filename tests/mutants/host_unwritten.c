@@ -1,5 +1,5 @@
 /* Host: computes nothing and leaves the output as it was. */
-#include "wrap.h"
+#include "tests/mutants/wrap.h"
 
 static enum kg_status wrap_launch(const struct kg_problem *p, const struct kg_args *args)
 {

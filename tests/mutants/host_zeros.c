@@ -1,7 +1,7 @@
 /* Host: writes zeros instead of the result. */
 #include <string.h>
 
-#include "wrap.h"
+#include "tests/mutants/wrap.h"
 
 static enum kg_status wrap_launch(const struct kg_problem *p, const struct kg_args *args)
 {

@@ -1,8 +1,8 @@
 /* Right, but the second copy of it, in memory, does not open: for tests/e2e/test_worker.py. */
 #define WRAP_OPEN open_once
-#include "../../kernels/kernel.h"
+#include "kernels/kernel.h"
 static enum kg_status open_once(const struct kg_device *device);
-#include "wrap.h"
+#include "tests/mutants/wrap.h"
 
 static enum kg_status open_once(const struct kg_device *device)
 {

@@ -2,11 +2,11 @@
  * Nothing is wrong, but kernels for Hopper (their names end with _sm90) serve nothing: so those
  * that serve older devices are tested on a new one.
  */
-#include "../../kernels/kernel.h"
+#include "kernels/kernel.h"
 
 static void hide_sm90(struct kg_kernel *k);
 #define WRAP_ADJUST hide_sm90
-#include "wrap.h"
+#include "tests/mutants/wrap.h"
 
 static bool is_sm90(const struct kg_kernel *k)
 {

@@ -1,5 +1,5 @@
 /* supports() says yes, the launch says no. */
-#include "wrap.h"
+#include "tests/mutants/wrap.h"
 
 static enum kg_status wrap_launch(const struct kg_problem *p, const struct kg_args *args)
 {

@@ -1,5 +1,5 @@
 /* Nothing is wrong: what every other mutant is held against. */
-#include "wrap.h"
+#include "tests/mutants/wrap.h"
 
 static enum kg_status wrap_launch(const struct kg_problem *p, const struct kg_args *args)
 {

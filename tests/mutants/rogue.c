@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-#include "faults.h"
+#include "tests/mutants/faults.h"
 
 typedef struct kg_problem problem;
 typedef struct kg_args args_t;

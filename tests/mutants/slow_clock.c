@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "wrap.h"
+#include "tests/mutants/wrap.h"
 
 static double first_ns;
 

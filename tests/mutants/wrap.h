@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../kernels/kernel.h"
+#include "kernels/kernel.h"
 
 #define WRAP_MAX 64
 

@@ -1,5 +1,5 @@
 /* A table of an ABI that does not exist. */
-#include "../../kernels/kernel.h"
+#include "kernels/kernel.h"
 
 static const struct kg_library library = {
     .struct_bytes = sizeof library,

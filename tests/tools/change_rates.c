@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "server/watch/changepoint.h"
-#include "unit/noise.h"
+#include "tests/unit/noise.h"
 
 #define LEAST 0.008 /* as episodes.c does for times */
 #define RUNS 300

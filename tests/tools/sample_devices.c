@@ -1,5 +1,5 @@
 /* sample_devices.c: see sample_devices.h. */
-#include "sample_devices.h"
+#include "tests/tools/sample_devices.h"
 
 #include <stdio.h>
 

@@ -1,17 +1,17 @@
 /* sample_runs.c: see sample_runs.h. */
-#include "sample_runs.h"
+#include "tests/tools/sample_runs.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/seed.h"
-#include "decide/decide.h"
-#include "report/report_run.h"
-#include "sample_devices.h"
-#include "sample_story.h"
+#include "gate/base/json.h"
+#include "gate/base/seed.h"
+#include "gate/decide/decide.h"
+#include "gate/report/report_run.h"
+#include "tests/tools/sample_devices.h"
+#include "tests/tools/sample_story.h"
 
 #define FIRST_TIME_MS 1750000000000LL
 #define RUN_INTERVAL_MS 21600000LL /* four runs a day */

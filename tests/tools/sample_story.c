@@ -1,5 +1,5 @@
 /* sample_story.c: see sample_story.h. */
-#include "sample_story.h"
+#include "tests/tools/sample_story.h"
 
 #define STEP 1.06
 #define GAIN 0.93

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/json.h"
-#include "sample_devices.h"
-#include "sample_runs.h"
-#include "server/store/store.h"
+#include "gate/base/buf.h"
+#include "gate/base/json.h"
+#include "tests/tools/sample_devices.h"
+#include "tests/tools/sample_runs.h"
+#include "gate/history/store.h"
 
 static int argument(int argc, char **argv, int i, long otherwise)
 {

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "build_scene.h"
+#include "gate/base/file.h"
+#include "tests/unit/build_scene.h"
 
 char scene_folder[PATHS_MAX / 4];
 

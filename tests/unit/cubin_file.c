@@ -1,5 +1,5 @@
 /* cubin_file.c: see cubin_file.h. */
-#include "cubin_file.h"
+#include "tests/unit/cubin_file.h"
 
 #include <elf.h>
 #include <setjmp.h>

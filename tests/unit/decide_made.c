@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "decide_made.h"
+#include "tests/unit/decide_made.h"
 
 const struct decide_input made_policy = {
     .threshold = 0.02, .best_p50_ns = 1e5, .other = "the best"};

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "unit/decide_play.h"
+#include "tests/unit/decide_play.h"
 
 #if defined __has_feature
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

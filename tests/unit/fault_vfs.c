@@ -1,5 +1,5 @@
 /* fault_vfs.c: see fault_vfs.h. */
-#include "fault_vfs.h"
+#include "tests/unit/fault_vfs.h"
 
 #include <sqlite3.h>
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-#include "unit/noise.h"
+#include "tests/unit/noise.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "unit/pairs.h"
+#include "tests/unit/pairs.h"
 
 #include <math.h>
 #include <stdarg.h>

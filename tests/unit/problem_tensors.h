@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../kernels/reference/half.h"
-#include "../../kernels/reference/signature.h"
+#include "kernels/reference/half.h"
+#include "kernels/reference/signature.h"
 
 enum layout {
     LAYOUT_DENSE,

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/schema.h"
-#include "report_sample.h"
+#include "gate/base/file.h"
+#include "gate/base/schema.h"
+#include "tests/unit/report_sample.h"
 
 #define SAMPLE "tests/data/run-h200.json"
 #define MAX_REPORT (64u * 1024 * 1024)

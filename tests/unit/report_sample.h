@@ -7,7 +7,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "report/report.h"
+#include "gate/report/report.h"
 
 extern const struct report_style report_plain; /* no colour, of any width */
 

@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/json.h"
-#include "unit/store_fixture.h"
+#include "gate/base/buf.h"
+#include "gate/base/json.h"
+#include "tests/unit/store_fixture.h"
 
 int store_set_up(void **state)
 {

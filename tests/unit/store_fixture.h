@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "server/store/store.h"
-#include "tools/sample_runs.h"
+#include "gate/history/store.h"
+#include "tests/tools/sample_runs.h"
 
 struct store_fixture {
     char folder[256];

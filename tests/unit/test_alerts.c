@@ -8,11 +8,11 @@
 
 #include <cmocka.h>
 
-#include "server/store/store_alert.h"
-#include "server/store/store_change.h"
-#include "server/store/store_badge.h"
-#include "server/store/store_webhook.h"
-#include "unit/store_fixture.h"
+#include "gate/history/store_alert.h"
+#include "gate/history/store_change.h"
+#include "gate/history/store_badge.h"
+#include "gate/history/store_webhook.h"
+#include "tests/unit/store_fixture.h"
 
 #define DEVICE "nvidia-h200"
 

@@ -18,8 +18,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "best/artifact.h"
-#include "base/file.h"
+#include "gate/best/artifact.h"
+#include "gate/base/file.h"
 
 #define ABC "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 #define COMMIT "0123456789abcdef0123456789abcdef01234567"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/backoff.h"
+#include "gate/base/backoff.h"
 
 static void assert_within(unsigned n, double least, double most)
 {

@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "best/best.h"
+#include "gate/base/file.h"
+#include "gate/best/best.h"
 
 #define CONTRACT "graph-replay-v1"
 #define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

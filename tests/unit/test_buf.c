@@ -7,9 +7,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/buf.h"
-#include "base/error.h"
-#include "base/utf8.h"
+#include "gate/base/buf.h"
+#include "gate/base/error.h"
+#include "gate/base/utf8.h"
 
 static void test_grows_and_terminates(void **state)
 {

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "server/watch/changepoint.h"
-#include "unit/noise.h"
+#include "tests/unit/noise.h"
 
 #define LEAST 0.008
 

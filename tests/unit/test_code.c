@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cubin_file.h"
+#include "tests/unit/cubin_file.h"
 #include "gate/launch/code.h"
 
 static const struct device_kernel two[] = {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "device/cuda_peaks.h"
+#include "gate/device/cuda_peaks.h"
 
 static void test_every_chip_by_its_driver_name(void **state)
 {

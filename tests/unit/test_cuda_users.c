@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "device/cuda_users.h"
+#include "gate/device/cuda_users.h"
 
 static char proc_root[256];
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "decide_made.h"
+#include "tests/unit/decide_made.h"
 
 /* ---- the first sequence ---------------------------------------------------------------------- */
 

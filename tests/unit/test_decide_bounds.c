@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "decide_made.h"
+#include "tests/unit/decide_made.h"
 
 static void bounds_have_the_ranks_of_the_looks(void **state)
 {

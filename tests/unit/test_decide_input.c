@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "decide_made.h"
+#include "tests/unit/decide_made.h"
 
 static void assert_fault(const struct decide_input *in, const char *reason)
 {

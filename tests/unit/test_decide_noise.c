@@ -16,8 +16,8 @@
 #include <cmocka.h>
 
 #include "gate/decide/decide.h"
-#include "unit/decide_play.h"
-#include "unit/noise.h"
+#include "tests/unit/decide_play.h"
+#include "tests/unit/noise.h"
 
 #define TRIALS 100000
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "decide_made.h"
+#include "tests/unit/decide_made.h"
 
 /* One case: what was measured, and the sentence about it. */
 struct sentence {

@@ -20,9 +20,9 @@
 #include <cmocka.h>
 
 #include "gate/decide/decide.h"
-#include "unit/decide_play.h"
-#include "unit/noise.h"
-#include "unit/pairs.h"
+#include "tests/unit/decide_play.h"
+#include "tests/unit/noise.h"
+#include "tests/unit/pairs.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define TRIALS 2000 /* of a case and a threshold */

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "decide_made.h"
+#include "tests/unit/decide_made.h"
 #include "gate/decide/decide_roles.h"
 
 static const bool by_turns[] = {false, true, false, true, false, true, false, true};

@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../gate/device/device.h"
-#include "../../kernels/reference/half.h"
+#include "gate/device/device.h"
+#include "kernels/reference/half.h"
 
 /* A sanitizer ends a program that asks for too much memory, unless it is told to refuse it as the C
  * library does. */

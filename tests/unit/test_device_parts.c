@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../kernels/reference/half.h"
+#include "kernels/reference/half.h"
 #include "gate/device/device.h"
 
 /* Three tiles down and three across, of which the last ones are partial. */

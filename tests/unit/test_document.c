@@ -9,12 +9,12 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/schema.h"
-#include "document/document.h"
-#include "tools/sample_devices.h"
-#include "tools/sample_runs.h"
+#include "gate/base/file.h"
+#include "gate/base/json.h"
+#include "gate/base/schema.h"
+#include "gate/document/document.h"
+#include "tests/tools/sample_devices.h"
+#include "tests/tools/sample_runs.h"
 
 static const char calibration_text[] =
     "{\"processes\":5,\"cases\":[{\"id\":\"gemm/a\",\"mde\":0.01,\"resolved\":true,\"injected\":"

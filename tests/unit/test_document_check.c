@@ -11,10 +11,10 @@
 
 #include <cjson/cJSON.h>
 
-#include "base/json.h"
-#include "document/document_check.h"
-#include "tools/sample_devices.h"
-#include "tools/sample_runs.h"
+#include "gate/base/json.h"
+#include "gate/document/document_check.h"
+#include "tests/tools/sample_devices.h"
+#include "tests/tools/sample_runs.h"
 
 #define HOUR_MS ((int64_t)3600 * 1000)
 

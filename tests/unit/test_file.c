@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "base/file.h"
+#include "gate/base/file.h"
 
 static char folder[PATH_MAX];
 

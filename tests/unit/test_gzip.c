@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/gzip.h"
+#include "gate/base/gzip.h"
 
 #define LENGTH ((size_t)200000)
 

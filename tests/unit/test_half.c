@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../../kernels/reference/half.h"
+#include "kernels/reference/half.h"
 
 struct format {
     float (*decode)(uint16_t);

@@ -11,9 +11,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../../kernels/host/simd.h"
-#include "../../kernels/reference/reference.h"
-#include "problem_tensors.h"
+#include "kernels/host/simd.h"
+#include "kernels/reference/reference.h"
+#include "tests/unit/problem_tensors.h"
 
 static const char *const isas[] = {"generic", "avx2", "avx512"};
 static const enum kg_dtype dtypes[] = {KG_F16, KG_BF16, KG_F32};

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/json.h"
+#include "gate/base/json.h"
 
 static void assert_refused(const char *text, size_t len, const char *message)
 {

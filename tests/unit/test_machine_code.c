@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "cubin_file.h"
+#include "gate/base/file.h"
+#include "tests/unit/cubin_file.h"
 #include "gate/library/machine_code.h"
 
 /* The hash of a kernel of a library of these; "" when it is not known. */

@@ -15,7 +15,7 @@
 #include "gate/worker/measure.h"
 #include "gate/cases/problem.h"
 #include "gate/worker/protocol.h"
-#include "unit/noise.h"
+#include "tests/unit/noise.h"
 
 #define LAUNCH_NS 1000.0
 

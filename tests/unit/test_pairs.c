@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "gate/launch/pairs.h"
-#include "noise.h"
+#include "tests/unit/noise.h"
 
 #define SAMPLES_MAX 800
 

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "../../kernels/host/pool.h"
+#include "kernels/host/pool.h"
 
 enum { MAX_ITEMS = 100 };
 

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "gate/best/ratchet.h"
-#include "unit/decide_play.h"
-#include "unit/noise.h"
+#include "tests/unit/decide_play.h"
+#include "tests/unit/noise.h"
 
 #define CASE "gemm/a"
 #define CONTRACT "paired-graph-v3"

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "build_scene.h"
-#include "best/rebuild.h"
+#include "tests/unit/build_scene.h"
+#include "gate/best/rebuild.h"
 
 static const char forgets[] = "true\n";
 

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "build_scene.h"
+#include "tests/unit/build_scene.h"
 
 #define LIMIT_MS 60000 /* for what has to happen at once */
 

@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../../kernels/reference/reference.h"
-#include "problem_tensors.h"
+#include "kernels/reference/reference.h"
+#include "tests/unit/problem_tensors.h"
 
 enum { MAX_OUT = 64 };
 

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
-#include "report/report_run.h"
-#include "report_sample.h"
+#include "gate/base/json.h"
+#include "gate/report/report_run.h"
+#include "tests/unit/report_sample.h"
 
 static void test_golden(void **state)
 {

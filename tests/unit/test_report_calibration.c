@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
-#include "report/report_calibration.h"
-#include "report/report_units.h"
-#include "report_sample.h"
+#include "gate/base/json.h"
+#include "gate/report/report_calibration.h"
+#include "gate/report/report_units.h"
+#include "tests/unit/report_sample.h"
 
 /* What `gate calibrate` writes: no cases, and what the machine can tell of each. */
 static const char calibration_text[] =

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
-#include "report_sample.h"
+#include "gate/base/json.h"
+#include "tests/unit/report_sample.h"
 
 /* Runs a Python program with `text` as its standard input; its exit status. */
 static int python(const char *program, const char *text)

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
-#include "report/report_run.h"
-#include "report_sample.h"
+#include "gate/base/json.h"
+#include "gate/report/report_run.h"
+#include "tests/unit/report_sample.h"
 
 /* Of the candidate of the i-th case. */
 static cJSON *verify_of(cJSON *document, int i)

@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "report/report_table.h"
-#include "report/report_units.h"
-#include "base/term.h"
-#include "report_sample.h"
+#include "gate/report/report_table.h"
+#include "gate/report/report_units.h"
+#include "gate/base/term.h"
+#include "tests/unit/report_sample.h"
 
 static void test_units(void **state)
 {

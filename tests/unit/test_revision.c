@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "build_scene.h"
+#include "tests/unit/build_scene.h"
 
 #define ABC "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 

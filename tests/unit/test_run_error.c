@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
+#include "gate/base/json.h"
 #include "gate/run/run.h"
 
 /* A case that was measured, and what it is held against. */

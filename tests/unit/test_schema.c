@@ -9,9 +9,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/embed.h"
-#include "base/json.h"
-#include "base/schema.h"
+#include "gate/base/embed.h"
+#include "gate/base/json.h"
+#include "gate/base/schema.h"
 
 static struct schema *compile(const char *text)
 {

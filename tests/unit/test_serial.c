@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "device/serial.h"
+#include "gate/device/serial.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/json.h"
-#include "base/schema.h"
-#include "server/store/store_private.h"
-#include "unit/store_fixture.h"
+#include "gate/base/buf.h"
+#include "gate/base/json.h"
+#include "gate/base/schema.h"
+#include "gate/history/store_private.h"
+#include "tests/unit/store_fixture.h"
 
 static const struct store_run_filter any;
 static const struct store_leader_key first_leader;

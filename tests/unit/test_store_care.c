@@ -10,12 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json.h"
-#include "base/schema.h"
-#include "server/store/store_backup.h"
-#include "server/store/store_badge.h"
-#include "server/store/store_private.h"
-#include "unit/store_fixture.h"
+#include "gate/base/json.h"
+#include "gate/base/schema.h"
+#include "gate/history/store_backup.h"
+#include "gate/history/store_badge.h"
+#include "gate/history/store_private.h"
+#include "tests/unit/store_fixture.h"
 
 struct faults {
     int n;

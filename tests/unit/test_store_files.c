@@ -18,11 +18,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/json.h"
-#include "server/store/store_private.h"
-#include "server/store/store_token.h"
-#include "unit/store_fixture.h"
+#include "gate/base/buf.h"
+#include "gate/base/json.h"
+#include "gate/history/store_private.h"
+#include "gate/history/store_token.h"
+#include "tests/unit/store_fixture.h"
 
 #define ATTENTION "attention_fwd/fp16/b8-h16-s512-d64/causal"
 

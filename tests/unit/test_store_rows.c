@@ -9,14 +9,14 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/buf.h"
-#include "base/json.h"
-#include "server/store/run_rows.h"
-#include "server/store/store_best.h"
-#include "server/store/store_pack.h"
-#include "server/store/store_private.h"
-#include "server/store/store_trend.h"
-#include "unit/store_fixture.h"
+#include "gate/base/buf.h"
+#include "gate/base/json.h"
+#include "gate/history/run_rows.h"
+#include "gate/history/store_best.h"
+#include "gate/history/store_pack.h"
+#include "gate/history/store_private.h"
+#include "gate/history/store_trend.h"
+#include "tests/unit/store_fixture.h"
 
 #define GPU "nvidia-h200"
 #define CASE "attention_fwd/fp16/b8-h16-s512-d64/causal"

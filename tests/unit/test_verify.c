@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../kernels/reference/reference.h"
+#include "kernels/reference/reference.h"
 #include "gate/run/sanitize.h"
 #include "gate/verify/verify_image.h"
 #include "gate/verify/verify_large.h"
@@ -20,7 +20,7 @@
 #include "gate/verify/verify_probe.h"
 #include "gate/verify/verify_shapes.h"
 #include "gate/verify/verify_state.h"
-#include "problem_tensors.h"
+#include "tests/unit/problem_tensors.h"
 
 enum { ROWS = 300, COLUMNS = 200 };
 

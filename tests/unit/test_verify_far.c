@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 
 #include "gate/verify/verify_far.h"
-#include "problem_tensors.h"
+#include "tests/unit/problem_tensors.h"
 
 #define FAR (((int64_t)1 << 30) + 64)
 

@@ -12,9 +12,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "../../kernels/reference/reference.h"
+#include "kernels/reference/reference.h"
 #include "gate/verify/verify.h"
-#include "problem_tensors.h"
+#include "tests/unit/problem_tensors.h"
 
 enum fault { NONE, IDLE, OTHER_BITS, OUT_OF_BOUNDS, INPUT };
 

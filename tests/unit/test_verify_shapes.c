@@ -9,7 +9,7 @@
 
 #include "gate/cases/suite.h"
 #include "gate/verify/verify_shapes.h"
-#include "problem_tensors.h"
+#include "tests/unit/problem_tensors.h"
 
 #define FLOPS 4e10 /* as verify_around.c lets the commit tier have on a GPU */
 

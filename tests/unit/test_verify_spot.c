@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "gate/verify/verify_spot.h"
-#include "problem_tensors.h"
+#include "tests/unit/problem_tensors.h"
 
 /* A problem with its inputs and reference, on the host device. */
 struct referred {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "unit/watch_history.h"
+#include "tests/unit/watch_history.h"
 
 static void a_regression_is_one_alert(void **state)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "unit/watch_history.h"
+#include "tests/unit/watch_history.h"
 
 /* Each time n runs of merge requests, whose levels are anything, then one of the main branch. */
 static void add_among_others(struct history *h, int times, int n, double p50_ns)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "unit/watch_history.h"
+#include "tests/unit/watch_history.h"
 
 static void an_error_that_jumps_is_an_alert(void **state)
 {

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "unit/watch_history.h"
+#include "tests/unit/watch_history.h"
 
 #define HISTORIES 16
 #define MAX_RUNS 230

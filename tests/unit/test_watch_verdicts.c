@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "unit/watch_history.h"
+#include "tests/unit/watch_history.h"
 
 #define COMMIT_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 #define OTHER_MS 1760000000000

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "gate/base/clock.h"
 #include "server/request/auth.h"
-#include "server/store/store_private.h"
-#include "server/store/store_token.h"
-#include "unit/writer_fixture.h"
+#include "gate/history/store_private.h"
+#include "gate/history/store_token.h"
+#include "tests/unit/writer_fixture.h"
 
 #define MAX_JOBS 500
 

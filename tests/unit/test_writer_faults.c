@@ -11,15 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/buf.h"
-#include "base/json.h"
+#include "gate/base/buf.h"
+#include "gate/base/json.h"
 #include "server/request/auth.h"
-#include "server/store/store_private.h"
-#include "server/store/store_token.h"
+#include "gate/history/store_private.h"
+#include "gate/history/store_token.h"
 #include "server/watch/watch.h"
-#include "tools/sample_runs.h"
-#include "unit/fault_vfs.h"
-#include "unit/writer_fixture.h"
+#include "tests/tools/sample_runs.h"
+#include "tests/unit/fault_vfs.h"
+#include "tests/unit/writer_fixture.h"
 
 #define JOBS_A_TRY 3
 #define EACH_PLACE 40 /* operations that fail one after the other; then in longer steps */

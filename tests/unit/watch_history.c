@@ -1,5 +1,5 @@
 /* watch_history.c: see watch_history.h. */
-#include "unit/watch_history.h"
+#include "tests/unit/watch_history.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "server/store/store_best.h"
-#include "server/store/store_change.h"
+#include "gate/history/store_best.h"
+#include "gate/history/store_change.h"
 
 #define CASE "attention_fwd/fp16/b8-h16-s512-d64/causal"
 #define DEVICE "nvidia-h200"

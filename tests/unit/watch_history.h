@@ -5,10 +5,10 @@
 #ifndef TESTS_UNIT_WATCH_HISTORY_H
 #define TESTS_UNIT_WATCH_HISTORY_H
 
-#include "server/store/store_alert.h"
+#include "gate/history/store_alert.h"
 #include "server/watch/watch.h"
-#include "unit/noise.h"
-#include "unit/store_fixture.h"
+#include "tests/unit/noise.h"
+#include "tests/unit/store_fixture.h"
 
 #define MAX_ALERTS 20
 

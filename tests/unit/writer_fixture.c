@@ -1,5 +1,5 @@
 /* writer_fixture.c: see writer_fixture.h. */
-#include "unit/writer_fixture.h"
+#include "tests/unit/writer_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,8 +7,8 @@
 
 #include <pthread.h>
 
-#include "server/store/writer.h"
-#include "unit/store_fixture.h"
+#include "server/writer/writer.h"
+#include "tests/unit/store_fixture.h"
 
 struct writer_fixture {
     struct store_fixture *files;

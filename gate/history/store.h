@@ -1,0 +1,299 @@
+/*
+ * store.h: the history, one SQLite file.
+ *
+ * `gate` and `gate-server` both write it, one process at a time; readers go on beside that (WAL). A
+ * run is stored whole in one transaction or not at all. The run document is kept as it came, and
+ * its numbers again in columns that the queries need. Every row handed to a callback is valid
+ * during that call only, and the callback must not use the same store. A callback that returns
+ * false ends the query, which then succeeds.
+ */
+#ifndef GATE_HISTORY_STORE_H
+#define GATE_HISTORY_STORE_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gate/base/error.h"
+
+#define STORE_APPLICATION_ID 0x4b474831 /* "KGH1" */
+#define STORE_SCHEMA_VERSION 1
+
+struct store;
+
+enum store_mode {
+    STORE_READ_ONLY, /* the file must exist */
+    STORE_READ_WRITE /* created when it does not */
+};
+
+/* The longest document that is stored; a longer one is refused before anything is written. */
+#define STORE_MAX_DOCUMENT ((size_t)64 << 20)
+
+/*
+ * Opens the file and checks that it is one of ours (application_id) and of this schema version.
+ * GATE_IO with a message otherwise; a file that is refused is not written to. A store belongs to
+ * one thread at a time; open one for each thread that needs it. Writers of several processes take
+ * turns by a lock on PATH-lock.
+ */
+enum gate_status store_open(const char *path, enum store_mode mode, struct store **out,
+                            struct gate_error *err);
+void store_close(struct store *s); /* NULL is fine */
+
+/* How much of the file it may keep in memory; SQLite's default is 2 MB. */
+void store_cache_pages(struct store *s, size_t bytes);
+
+/*
+ * Stores a run document that document_read() accepts. `text` is the document's bytes. A run whose
+ * uuid is there already changes nothing and sets *existed.
+ */
+enum gate_status store_put_run(struct store *s, const cJSON *document, const char *text, size_t len,
+                               bool *existed, struct gate_error *err);
+
+/*
+ * The same in steps, so that the longer ones, run_rows_read() and store_pack(), need not hold up
+ * other writers. The document's cases are those of `rows`, and need not be in its tree.
+ */
+enum store_put_outcome {
+    STORE_PUT_CREATED,
+    STORE_PUT_EXISTED, /* a run of this uuid is there, of the same bytes */
+    STORE_PUT_DIFFERS, /* it is there, of other bytes; it stays as it is */
+    STORE_PUT_REFUSED  /* with a failure: it is the document's own, and will be so again */
+};
+struct store_packed; /* store_pack.h */
+struct run_rows;     /* run_rows.h */
+enum gate_status store_put_packed(struct store *s, const cJSON *document,
+                                  const struct run_rows *rows, const struct store_packed *packed,
+                                  enum store_put_outcome *outcome, struct gate_error *err);
+
+/*
+ * Many writes, one commit: what was written since store_batch_begin() is durable when
+ * store_batch_commit() returns GATE_OK, and undone when it does not. Each write of a batch stands
+ * for itself: one that fails leaves no trace and the others stay. A batch holds the turn to write,
+ * so keep it short.
+ */
+enum gate_status store_batch_begin(struct store *s, struct gate_error *err);
+enum gate_status store_batch_commit(struct store *s, struct gate_error *err);
+void store_batch_rollback(struct store *s); /* nothing to undo is fine */
+
+/*
+ * SQLite moves a long WAL into the file within the commit that made it long, which then takes
+ * several times as long though it is durable before. After store_defer_checkpoints() it does not:
+ * store_checkpoint() is to be called after commits, in no batch, when nobody waits for them any
+ * more. It is quick where there is nothing to do. `is_busy`: others wait to be written, so the log
+ * may become longer first; a page that several of them write is moved once.
+ */
+void store_defer_checkpoints(struct store *s);
+enum gate_status store_checkpoint(struct store *s, bool is_busy, struct gate_error *err);
+
+struct store_run {
+    const char *uuid;
+    int64_t time_ms;
+    const char *commit;
+    const char *parent; /* of the commit */
+    const char *branch;
+    const char *subject;
+    bool dirty;
+    const char *suite;
+    const char *device_model;
+    const char *device_name;
+    const char *contract;
+    const char *epoch;
+    const char *verdict;
+    int exit_code;
+    int n_cases, n_pass, n_regression, n_improvement, n_wrong, n_no_verdict, n_environment;
+};
+
+#define STORE_SPARK 24
+
+/* A case on a device model, with its newest result. Numbers are 0 where they are not known. */
+struct store_case {
+    int64_t track; /* names the case on this device model, see store_track() */
+    const char *id;
+    const char *op;
+    const char *dtype;
+    const char *device_model;
+    int64_t n_runs; /* of any branch */
+    /* of the newest run of the branch that has the case; p50_ns is 0 when it was not timed */
+    int64_t time_ms;
+    const char *run_uuid;
+    const char *commit;
+    const char *branch;
+    const char *verdict;
+    double p50_ns, best_p50_ns, tflops, ceiling; /* the best's as measured in that run, if it was */
+    const char *contract;
+    const char *reason; /* why the verdict */
+    double p50_lo_ns, p50_hi_ns;
+    double ratio, ratio_lo, ratio_hi; /* candidate over best; 0: no best */
+    double mde;                       /* minimum detectable effect, 0.005 is 0.5 %; 0: not known */
+    const char *peer;                 /* the fastest provider of that run, "" for none */
+    double peer_ratio;                /* p50 over that provider's, paired where it was; 0: none */
+    double gbps, control_ns, rel_err, threshold;
+    /* p50 of the candidate's newest points in that contract and branch, oldest first */
+    int n_spark;
+    double spark_ns[STORE_SPARK];
+};
+
+enum store_case_sort {
+    STORE_CASES_WORST, /* wrong, regression, environment, no-verdict, those that an open alert calls
+                          slower, the others; by ratio, falling */
+    STORE_CASES_NAME,
+    STORE_CASES_P50, /* longest first */
+    STORE_CASES_TIME /* newest first */
+};
+
+#define STORE_MAX_WORDS 8
+
+/* Filters are NULL for "any". */
+struct store_case_query {
+    const char *branch; /* "": of runs that name none */
+    const char *device_model;
+    const char *op;
+    const char *dtype;
+    const char *verdict;
+    const char *words[STORE_MAX_WORDS]; /* each is in the name of the case or of the device */
+    int n_words;
+    enum store_case_sort sort;
+    int64_t limit;
+    const char *after; /* the `next` of an earlier page, or NULL */
+};
+
+#define STORE_N_VERDICTS 6
+
+struct store_case_page {
+    int64_t total;                    /* that pass the filters */
+    int64_t counts[STORE_N_VERDICTS]; /* that pass those but the verdict's; store_verdict_name() */
+    char next[64];                    /* "": this was the last page */
+};
+
+struct store_point {
+    int64_t time_ms;
+    const char *run_uuid;
+    const char *commit;
+    const char *provider;
+    const char *role; /* "candidate" or "provider" */
+    const char *kernel;
+    const char *contract;
+    const char *verdict; /* the case's; providers have none of their own */
+    double p50_ns, p50_lo_ns, p50_hi_ns, p90_ns, tflops, gbps, best_p50_ns; /* 0: not known */
+};
+
+struct store_leader {
+    const char *case_id;
+    const char *device_model;
+    const char *provider;
+    const char *kernel;
+    const char *commit;
+    const char *run_uuid;
+    int64_t time_ms;
+    int64_t p50_ps;
+    double p50_ns, tflops, gbps;
+    const char *contract;
+    const char *role;   /* "candidate" or "provider" */
+    const char *branch; /* of the run */
+};
+
+/* A position in the leaderboard; rows start after it. case_id NULL: the start. */
+struct store_leader_key {
+    const char *case_id;
+    const char *device_model;
+    int64_t p50_ps;
+    const char *provider;
+};
+
+struct store_device {
+    const char *model;
+    int64_t n_runs;          /* of any branch */
+    struct store_run newest; /* its newest run of the branch that was asked for */
+};
+
+/* A branch with its newest run. */
+struct store_branch {
+    const char *name; /* "": of runs that name none */
+    int64_t time_ms;
+    const char *run_uuid;
+};
+
+/* Names a state of the store: as long as it is the same, every query has the same answer. */
+struct store_state {
+    char text[112];
+};
+
+typedef bool (*store_run_fn)(void *context, const struct store_run *row);
+typedef bool (*store_case_fn)(void *context, const struct store_case *row);
+typedef bool (*store_point_fn)(void *context, const struct store_point *row);
+typedef bool (*store_leader_fn)(void *context, const struct store_leader *row);
+typedef bool (*store_device_fn)(void *context, const struct store_device *row);
+typedef bool (*store_epoch_fn)(void *context, int64_t from_ms, const char *epoch);
+typedef bool (*store_branch_fn)(void *context, const struct store_branch *row);
+typedef bool (*store_document_fn)(void *context, const char *text, size_t len);
+
+/* A position in the list of runs, newest first; rows start after it. {INT64_MAX, ""}: the start. */
+struct store_run_key {
+    int64_t time_ms;
+    const char *uuid;
+};
+
+/* Filters are NULL for "any". The commit may be a prefix, of one commit: else there is no run. */
+struct store_run_filter {
+    const char *branch; /* "": of runs that name none */
+    const char *device_model;
+    const char *commit;
+    const char *verdict;
+};
+
+/* Newest first. */
+enum gate_status store_runs(struct store *s, const struct store_run_filter *filter,
+                            struct store_run_key after, int64_t limit, store_run_fn fn,
+                            void *context, struct gate_error *err);
+/* The `limit` branches of the newest runs, newest first. */
+enum gate_status store_branches(struct store *s, int64_t limit, store_branch_fn fn, void *context,
+                                struct gate_error *err);
+/*
+ * One run, by its uuid (a unique prefix of at least 4 characters will do), or by a prefix of at
+ * least 7 digits of its commit: then the newest run of that on the device model (NULL: on any).
+ * GATE_USAGE when there is no such run, or more than one. *id, unless NULL, names it below.
+ */
+enum gate_status store_find_run(struct store *s, const char *name, const char *device_model,
+                                store_run_fn fn, void *context, int64_t *id,
+                                struct gate_error *err);
+/* A page of cases. GATE_USAGE when `after` is not one of ours. */
+enum gate_status store_cases(struct store *s, const struct store_case_query *query,
+                             store_case_fn fn, void *context, struct store_case_page *page,
+                             struct gate_error *err);
+/* "pass", "regression", ... for 0 to STORE_N_VERDICTS - 1; the code of a name, -1 for none. */
+const char *store_verdict_name(int code);
+int store_verdict_code(const char *verdict);
+/* Newest first, timed and verified points of one case on one device model. A best that was measured
+ * beside the candidate has no points of its own: it is best_p50_ns of the candidate's. */
+enum gate_status store_trend(struct store *s, const char *case_id, const char *device_model,
+                             const char *provider, int64_t limit, store_point_fn fn, void *context,
+                             struct gate_error *err);
+/* For each case, device model and provider the lowest verified p50 of the newest contract, by case,
+ * device model and time; branch and device_model NULL: any. */
+enum gate_status store_leaderboard(struct store *s, const char *branch, const char *device_model,
+                                   struct store_leader_key after, int64_t limit, store_leader_fn fn,
+                                   void *context, struct gate_error *err);
+/* The document of one run; GATE_USAGE when there is none of that uuid (a unique prefix of at
+ * least 4 characters will do). */
+enum gate_status store_document(struct store *s, const char *uuid, store_document_fn fn,
+                                void *context, struct gate_error *err);
+/* All documents, oldest first. */
+enum gate_status store_documents(struct store *s, store_document_fn fn, void *context,
+                                 struct gate_error *err);
+/* The device models that have runs of the branch (NULL: any), the one with the newest first. */
+enum gate_status store_devices(struct store *s, const char *branch, store_device_fn fn,
+                               void *context, struct gate_error *err);
+/* From when on a device model had which epoch (driver, runtime, power limit), oldest first. */
+enum gate_status store_epochs(struct store *s, const char *device_model, store_epoch_fn fn,
+                              void *context, struct gate_error *err);
+enum gate_status store_state(struct store *s, struct store_state *out, struct gate_error *err);
+
+/* How often this process has committed something to any store: another number, another state. */
+uint64_t store_n_commits(void);
+
+/* What is read between the two is of one state. */
+enum gate_status store_read_begin(struct store *s, struct gate_error *err);
+void store_read_end(struct store *s);
+
+#endif

@@ -1,0 +1,395 @@
+/* store_alert.c: see store_alert.h. */
+#include "gate/history/store_alert.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "gate/history/store_private.h"
+
+static const char *const state_names[ALERT_STATES] = {"new", "acknowledged", "accepted", "fixed",
+                                                      "ignored"};
+static const char *const kind_names[ALERT_KINDS] = {"regression", "improvement", "error", "wrong"};
+
+const char *alert_state_name(enum alert_state state)
+{
+    return state_names[state];
+}
+
+const char *alert_kind_name(enum alert_kind kind)
+{
+    return kind_names[kind];
+}
+
+bool alert_state_of(const char *name, enum alert_state *out)
+{
+    for (int i = 0; i < ALERT_STATES; i++) {
+        if (strcmp(name, state_names[i]) == 0) {
+            *out = (enum alert_state)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool alert_kind_of(const char *name, enum alert_kind *out)
+{
+    for (int i = 0; i < ALERT_KINDS; i++) {
+        if (strcmp(name, kind_names[i]) == 0) {
+            *out = (enum alert_kind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What a column with a CHECK holds. */
+static enum alert_state column_state(struct query *q, int column)
+{
+    enum alert_state state = ALERT_NEW;
+    alert_state_of(column_text(q, column), &state);
+    return state;
+}
+
+static enum alert_kind column_kind(struct query *q, int column)
+{
+    enum alert_kind kind = ALERT_REGRESSION;
+    alert_kind_of(column_text(q, column), &kind);
+    return kind;
+}
+
+static bool is_open(enum alert_state state)
+{
+    return state == ALERT_NEW || state == ALERT_ACKNOWLEDGED;
+}
+
+/* ---- queries ---- */
+
+struct alert_call {
+    store_alert_fn fn;
+    void *context;
+    bool found;
+};
+
+static bool alert_row(struct query *q, void *call)
+{
+    struct alert_call *c = call;
+    struct store_alert row = {
+        .id = column_int(q, 0),
+        .case_id = column_text(q, 1),
+        .device_model = column_text(q, 2),
+        .provider = column_text(q, 3),
+        .contract = column_text(q, 4),
+        .kind = column_kind(q, 5),
+        .state = column_state(q, 6),
+        .time_ms = column_int(q, 7),
+        .run_uuid = column_text(q, 8),
+        .commit = column_text(q, 9),
+        .before_commit = column_text(q, 10),
+        .change = column_real(q, 11),
+        .before = column_real(q, 12),
+        .after = column_real(q, 13),
+        .reason = column_text(q, 14),
+        .who = column_text(q, 15),
+        .updated_ms = column_int(q, 16),
+        .closed_ms = column_int(q, 17),
+        .by_vendor = column_int(q, 18) != 0,
+        .confirmed = column_int(q, 19) != 0,
+        .evidence = column_text(q, 20),
+    };
+    c->found = true;
+    return c->fn(c->context, &row);
+}
+
+enum gate_status store_alerts(struct store *s, const struct alert_filter *filter, int64_t before,
+                              int64_t limit, store_alert_fn fn, void *context,
+                              struct gate_error *err)
+{
+    struct alert_call call = {fn, context, false};
+    struct query q = query_begin(s, SQL_ALERTS);
+    bind_int(&q, before);
+    bind_text_or_null(&q, filter->state < 0 ? NULL : state_names[filter->state]);
+    bind_text_or_null(&q, filter->device_model);
+    bind_text_or_null(&q, filter->case_id);
+    bind_text_or_null(&q, filter->kind < 0 ? NULL : kind_names[filter->kind]);
+    bind_int(&q, limit);
+    return store_each_row(s, &q, alert_row, &call, err);
+}
+
+enum gate_status store_find_alert(struct store *s, int64_t id, store_alert_fn fn, void *context,
+                                  bool *found, struct gate_error *err)
+{
+    struct alert_call call = {fn, context, false};
+    struct query q = query_begin(s, SQL_ALERT);
+    bind_int(&q, id);
+    enum gate_status status = store_each_row(s, &q, alert_row, &call, err);
+    *found = call.found;
+    return status;
+}
+
+static bool count_row(struct query *q, void *call)
+{
+    *(int64_t *)call = column_int(q, 0);
+    return true;
+}
+
+enum gate_status store_alert_counts(struct store *s, const struct alert_filter *filter,
+                                    int64_t counts[ALERT_STATES], struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    for (int i = 0; i < ALERT_STATES && status == GATE_OK; i++) {
+        struct query q = query_begin(s, SQL_ALERT_COUNTS);
+        bind_text(&q, state_names[i]);
+        bind_text_or_null(&q, filter->device_model);
+        bind_text_or_null(&q, filter->case_id);
+        bind_text_or_null(&q, filter->kind < 0 ? NULL : kind_names[filter->kind]);
+        status = store_each_row(s, &q, count_row, &counts[i], err);
+    }
+    return status;
+}
+
+struct event_call {
+    store_alert_event_fn fn;
+    void *context;
+};
+
+static bool event_row(struct query *q, void *call)
+{
+    const struct event_call *c = call;
+    struct store_alert_event row = {
+        .id = column_int(q, 0),
+        .alert_id = column_int(q, 1),
+        .time_ms = column_int(q, 2),
+        .who = column_text(q, 3),
+        .from = column_text(q, 4),
+        .to = column_text(q, 5),
+        .reason = column_text(q, 6),
+    };
+    return c->fn(c->context, &row);
+}
+
+enum gate_status store_alert_log(struct store *s, int64_t id, store_alert_event_fn fn,
+                                 void *context, struct gate_error *err)
+{
+    struct event_call call = {fn, context};
+    struct query q = query_begin(s, SQL_ALERT_LOG);
+    bind_int(&q, id);
+    return store_each_row(s, &q, event_row, &call, err);
+}
+
+enum gate_status store_alert_events(struct store *s, int64_t after, int64_t limit,
+                                    store_alert_event_fn fn, void *context, struct gate_error *err)
+{
+    struct event_call call = {fn, context};
+    struct query q = query_begin(s, SQL_ALERT_EVENTS);
+    bind_int(&q, after);
+    bind_int(&q, limit);
+    return store_each_row(s, &q, event_row, &call, err);
+}
+
+/* ---- what the server itself asks ---- */
+
+struct rows_call {
+    const char *epoch;
+    struct alert_row *out;
+    size_t n;
+};
+
+static bool server_row(struct query *q, void *call)
+{
+    struct rows_call *c = call;
+    c->out[c->n++] = (struct alert_row){
+        .id = column_int(q, 0),
+        .kind = column_kind(q, 1),
+        .state = column_state(q, 2),
+        .time_ms = column_int(q, 3),
+        .run_id = column_int(q, 4),
+        .before_run_id = column_int(q, 5),
+        .before = column_real(q, 6),
+        .after = column_real(q, 7),
+        .by_server = strcmp(column_text(q, 8), ALERT_SERVER) == 0,
+        .by_vendor = column_int(q, 9) != 0,
+        .confirmed = column_int(q, 10) != 0,
+        .end_run_id = column_int(q, 11),
+        .own_epoch = strcmp(column_text(q, 12), c->epoch) == 0,
+    };
+    return true;
+}
+
+enum gate_status store_track_alerts(struct store *s, int64_t track_id, int64_t series_id,
+                                    const char *epoch, struct alert_row *out, size_t max, size_t *n,
+                                    struct gate_error *err)
+{
+    struct rows_call call = {epoch, out, 0};
+    struct query q = query_begin(s, SQL_TRACK_ALERTS);
+    bind_int(&q, track_id);
+    bind_int(&q, series_id);
+    bind_int(&q, (int64_t)max);
+    enum gate_status status = store_each_row(s, &q, server_row, &call, err);
+    *n = call.n;
+    return status;
+}
+
+enum gate_status store_newest_error_alert(struct store *s, int64_t series_id, bool by_vendor,
+                                          struct alert_row *out, bool *found,
+                                          struct gate_error *err)
+{
+    struct query q = query_begin(s, SQL_NEWEST_ERROR_ALERT);
+    bind_int(&q, series_id);
+    bind_int(&q, by_vendor);
+    struct rows_call call = {"", out, 0};
+    enum gate_status status = store_each_row(s, &q, server_row, &call, err);
+    *found = call.n > 0;
+    return status;
+}
+
+/* ---- writes ---- */
+
+/* A step that is to be taken. */
+struct step_call {
+    struct store *store;
+    int64_t id;
+    int from; /* -1: it comes up */
+    enum alert_state to;
+    int64_t end_run_id;
+    const char *who, *reason;
+    int64_t now_ms;
+    enum alert_step *outcome;
+};
+
+static enum gate_status put_event(const struct step_call *c, struct gate_error *err)
+{
+    struct query q = query_begin(c->store, SQL_PUT_ALERT_EVENT);
+    bind_int(&q, c->id);
+    bind_int(&q, c->now_ms);
+    bind_text(&q, c->who);
+    bind_text_or_null(&q, c->from < 0 ? NULL : state_names[c->from]);
+    bind_text(&q, state_names[c->to]);
+    bind_text(&q, c->reason);
+    enum gate_status status = store_finish(c->store, &q, err);
+    return status == GATE_OK ? store_touch(c->store, err) : status;
+}
+
+static enum gate_status put_step(void *call, struct gate_error *err)
+{
+    const struct step_call *c = call;
+    struct query q = query_begin(c->store, SQL_STEP_ALERT);
+    bind_int(&q, c->id);
+    bind_text(&q, state_names[c->from]);
+    bind_text(&q, state_names[c->to]);
+    bind_text(&q, c->who);
+    bind_text(&q, c->reason);
+    bind_int(&q, c->now_ms);
+    bind_int(&q, c->now_ms);
+    if (is_open(c->to))
+        sqlite3_bind_null(q.stmt, q.next - 1);
+    bind_int(&q, c->end_run_id);
+    enum gate_status status = store_finish(c->store, &q, err);
+    return status == GATE_OK ? put_event(c, err) : status;
+}
+
+static bool is_step(enum alert_state from, enum alert_state to)
+{
+    if (is_open(from))
+        return to > from;
+    return to == ALERT_NEW;
+}
+
+static bool state_row(void *context, const struct store_alert *row)
+{
+    *(int *)context = (int)row->state;
+    return true;
+}
+
+static enum gate_status try_step(void *call, struct gate_error *err)
+{
+    struct step_call *c = call;
+    bool found;
+    enum gate_status status = store_find_alert(c->store, c->id, state_row, &c->from, &found, err);
+    *c->outcome = found ? STEP_REFUSED : STEP_NO_ALERT;
+    if (status != GATE_OK || !found || !is_step((enum alert_state)c->from, c->to))
+        return status;
+    *c->outcome = STEP_DONE;
+    return put_step(c, err);
+}
+
+enum gate_status store_step_alert(struct store *s, int64_t id, enum alert_state to, const char *who,
+                                  const char *reason, int64_t now_ms, enum alert_step *step,
+                                  struct gate_error *err)
+{
+    struct step_call call = {
+        .store = s,
+        .id = id,
+        .to = to,
+        .who = who,
+        .reason = reason,
+        .now_ms = now_ms,
+        .outcome = step,
+    };
+    return store_atomically(s, try_step, &call, err);
+}
+
+enum gate_status store_server_step(struct store *s, const struct alert_row *alert,
+                                   enum alert_state to, int64_t end_run_id, const char *reason,
+                                   int64_t now_ms, struct gate_error *err)
+{
+    struct step_call call = {
+        .store = s,
+        .id = alert->id,
+        .from = (int)alert->state,
+        .to = to,
+        .end_run_id = end_run_id,
+        .who = ALERT_SERVER,
+        .reason = reason,
+        .now_ms = now_ms,
+    };
+    return put_step(&call, err);
+}
+
+enum gate_status store_raise_alert(struct store *s, const struct new_alert *alert, int64_t now_ms,
+                                   int64_t *id, struct gate_error *err)
+{
+    struct query q = query_begin(s, SQL_PUT_ALERT);
+    bind_int(&q, alert->track_id);
+    bind_int(&q, alert->series_id);
+    bind_text(&q, kind_names[alert->kind]);
+    bind_int(&q, alert->time_ms);
+    bind_int(&q, alert->run_id);
+    bind_int(&q, alert->before_run_id);
+    bind_real(&q, alert->before);
+    bind_real(&q, alert->after);
+    bind_real(&q, alert->change);
+    bind_text(&q, ALERT_SERVER);
+    bind_int(&q, now_ms);
+    bind_int(&q, alert->by_vendor);
+    bind_int(&q, alert->confirmed);
+    enum gate_status status = store_finish_new(s, &q, id, err);
+    if (status != GATE_OK)
+        return status;
+    struct step_call call = {
+        .store = s,
+        .id = *id,
+        .from = -1,
+        .to = ALERT_NEW,
+        .who = ALERT_SERVER,
+        .reason = "",
+        .now_ms = now_ms,
+    };
+    return put_event(&call, err);
+}
+
+enum gate_status store_move_alert(struct store *s, int64_t id, const struct new_alert *to,
+                                  struct gate_error *err)
+{
+    struct query q = query_begin(s, SQL_MOVE_ALERT);
+    bind_int(&q, id);
+    bind_int(&q, to->time_ms);
+    bind_int(&q, to->run_id);
+    bind_int(&q, to->before_run_id);
+    bind_real(&q, to->before);
+    bind_real(&q, to->after);
+    bind_real(&q, to->change);
+    bind_int(&q, to->confirmed);
+    bind_int(&q, to->end_run_id);
+    enum gate_status status = store_finish(s, &q, err);
+    return status == GATE_OK ? store_touch(s, err) : status;
+}

@@ -1,0 +1,72 @@
+/* store_change.c: see store_change.h. */
+#include "gate/history/store_change.h"
+
+#include "gate/history/store_private.h"
+
+struct change_call {
+    store_change_fn fn;
+    void *context;
+};
+
+static bool change_row(struct query *q, void *call)
+{
+    const struct change_call *c = call;
+    double change = column_real(q, 6);
+    struct store_change row = {
+        .id = column_int(q, 0),
+        .time_ms = column_int(q, 1),
+        .run_uuid = column_text(q, 2),
+        .commit = column_text(q, 3),
+        .before_ns = column_real(q, 4),
+        .after_ns = column_real(q, 5),
+        .change = change,
+        .kind = change > 0 ? "regression" : "improvement",
+        .branch = column_text(q, 7),
+    };
+    return c->fn(c->context, &row);
+}
+
+enum gate_status store_change_points(struct store *s, int64_t track, store_change_fn fn,
+                                     void *context, struct gate_error *err)
+{
+    struct change_call call = {fn, context};
+    struct query q = query_begin(s, SQL_CHANGE_POINTS);
+    bind_int(&q, track);
+    return store_each_row(s, &q, change_row, &call, err);
+}
+
+struct wrong_call {
+    store_wrong_fn fn;
+    void *context;
+};
+
+static bool wrong_row(struct query *q, void *call)
+{
+    const struct wrong_call *c = call;
+    struct store_wrong row = {
+        .time_ms = column_int(q, 0),
+        .run_uuid = column_text(q, 1),
+        .commit = column_text(q, 2),
+        .reason = column_text(q, 3),
+        .branch = column_text(q, 4),
+    };
+    return c->fn(c->context, &row);
+}
+
+enum gate_status store_wrong_results(struct store *s, int64_t track, int64_t limit,
+                                     store_wrong_fn fn, void *context, struct gate_error *err)
+{
+    struct wrong_call call = {fn, context};
+    struct query q = query_begin(s, SQL_WRONG_RESULTS);
+    bind_int(&q, track);
+    bind_int(&q, limit);
+    return store_each_row(s, &q, wrong_row, &call, err);
+}
+
+enum gate_status store_open_alert(struct store *s, int64_t track, int64_t *id,
+                                  struct gate_error *err)
+{
+    struct query q = query_begin(s, SQL_OPEN_ALERT);
+    bind_int(&q, track);
+    return store_find_id(s, &q, id, err);
+}

@@ -1,0 +1,22 @@
+/*
+ * store_result.h: what one run found of each of its cases.
+ */
+#ifndef GATE_HISTORY_STORE_RESULT_H
+#define GATE_HISTORY_STORE_RESULT_H
+
+#include "gate/history/store.h"
+
+struct store_result {
+    const char *case_id;
+    const char *verdict;
+    /* of the candidate, 0 (rel_err: -1) where it was not timed or not known */
+    double p50_ns, p50_lo_ns, p50_hi_ns, control_ns, rel_err;
+};
+
+typedef bool (*store_result_fn)(void *context, const struct store_result *row);
+
+/* The results of the run that store_find_run() named; in no order. */
+enum gate_status store_results(struct store *s, int64_t run, store_result_fn fn, void *context,
+                               struct gate_error *err);
+
+#endif

@@ -1,0 +1,503 @@
+/* store_sql.c: see store_sql.h. The order of the columns is what the files of the queries read. */
+#include "gate/history/store_sql.h"
+
+#include <stddef.h>
+
+#include "gate/history/store_alert.h"
+
+#define RUN_COLUMNS                                                                                \
+    "r.uuid, r.time_ms, coalesce(v.commit_id, ''), r.branch, r.subject, r.dirty, r.suite, "        \
+    "d.model, r.device_name, r.contract, r.verdict, r.exit_code, r.n_cases, r.n_pass, "            \
+    "r.n_regression, r.n_improvement, r.n_wrong, r.n_no_verdict, r.n_environment, "                \
+    "coalesce(v.parent, ''), r.epoch, r.id"
+
+#define RUN_TABLES                                                                                 \
+    "CROSS JOIN device d ON d.id = r.device_id "                                                   \
+    "LEFT JOIN revision v ON v.id = r.revision_id "
+
+/* ?1 ?2: the key before the first row, ?3: limit, then the filters, NULL for any. */
+#define RUNS(first)                                                                                \
+    "SELECT " RUN_COLUMNS " FROM run r " RUN_TABLES "WHERE " first                                 \
+    " (r.time_ms, r.uuid) < (?1, ?2) AND (?4 IS NULL OR d.model = ?4)"                             \
+    " AND (?5 IS NULL OR r.branch = ?5) AND (?6 IS NULL OR r.verdict = ?6) "                       \
+    "ORDER BY r.time_ms DESC, r.uuid DESC LIMIT ?3"
+
+/* What a curve is drawn of. ?1: series, ?2 ?3: first and last time. */
+#define TREND_LEVELS(more, tables, range, order)                                                   \
+    "SELECT p.time_ms, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps" more " FROM point p " tables            \
+    "WHERE p.series_id = ?1 AND p.time_ms BETWEEN ?2 AND ?3 " range "ORDER BY " order              \
+    "p.time_ms, p.run_id, p.arm"
+/* The place of a run in the order of commits; those outside of a repository come first. */
+#define COMMIT_PLACE "coalesce(v.first_ms, -1), coalesce(v.id, 0)"
+
+#define BEST_LOG(first)                                                                            \
+    "SELECT g.id, c.name, d.model, r.time_ms, r.uuid, g.from_ns, g.to_ns, g.commit_id, g.kind, "   \
+    "r.branch "                                                                                    \
+    "FROM best_log g CROSS JOIN run r ON r.id = g.run_id "                                         \
+    "CROSS JOIN device d ON d.id = g.device_id CROSS JOIN track t ON t.id = g.track_id "           \
+    "CROSS JOIN test_case c ON c.id = t.case_id "                                                  \
+    "WHERE " first " g.id < ?1 ORDER BY g.id DESC LIMIT ?2"
+
+/* ?1: limit, ?2 ?3: the key before the first row */
+#define CALIBRATIONS(first)                                                                        \
+    "SELECT b.run_id, r.uuid, b.time_ms, d.model, coalesce(v.commit_id, ''), r.contract, "         \
+    "b.threshold, b.processes "                                                                    \
+    "FROM calibration b CROSS JOIN run r ON r.id = b.run_id " RUN_TABLES "WHERE " first            \
+    " (b.time_ms, b.run_id) < (?2, ?3) ORDER BY b.time_ms DESC, b.run_id DESC LIMIT ?1"
+
+#define TOKEN_COLUMNS "id, name, scopes, digest, created_ms, expires_ms, last_used_ms, revoked_ms"
+
+#define ALERT_TABLES                                                                               \
+    "FROM alert a LEFT JOIN series s ON s.id = a.series_id "                                       \
+    "CROSS JOIN track t ON t.id = a.track_id CROSS JOIN test_case c ON c.id = t.case_id "          \
+    "CROSS JOIN device d ON d.id = t.device_id CROSS JOIN run r ON r.id = a.run_id "               \
+    "LEFT JOIN revision v ON v.id = r.revision_id "                                                \
+    "LEFT JOIN run b ON b.id = a.before_run_id LEFT JOIN revision w ON w.id = b.revision_id "      \
+    "LEFT JOIN result e ON a.confirmed = 1 AND e.run_id = a.run_id AND e.track_id = a.track_id "
+#define ALERT_COLUMNS                                                                              \
+    "a.id, c.name, d.model, coalesce(s.provider, ''), r.contract, a.kind, a.state, a.time_ms, "    \
+    "r.uuid, "                                                                                     \
+    "coalesce(v.commit_id, ''), coalesce(w.commit_id, ''), a.change, a.before_value, "             \
+    "a.after_value, a.reason, a.who, a.updated_ms, coalesce(a.closed_ms, 0), a.by_vendor,"         \
+    " a.confirmed, coalesce(e.evidence, '') "
+#define ALERT_ROW_COLUMNS                                                                          \
+    "a.id, a.kind, a.state, a.time_ms, a.run_id, coalesce(a.before_run_id, 0), a.before_value,"    \
+    " a.after_value, a.who, a.by_vendor, a.confirmed, coalesce(a.end_run_id, 0), r.epoch "         \
+    "FROM alert a CROSS JOIN run r ON r.id = a.run_id "
+const char *const store_sql[STORE_SQL_COUNT] = {
+    [SQL_READ_BEGIN] = "BEGIN",
+    [SQL_READ_END] = "COMMIT",
+    [SQL_STATE] = "SELECT i.value || i.copy, i.n_writes, coalesce(r.uuid, '') "
+                  "FROM identity i LEFT JOIN run r ON r.id = (SELECT max(id) FROM run)",
+
+    [SQL_RUNS] = RUNS(""),
+    [SQL_RUNS_OF_DEVICE] = RUNS("r.device_id = (SELECT id FROM device WHERE model = ?4) AND"),
+    [SQL_RUNS_OF_BRANCH] = RUNS("r.branch = ?5 AND"),
+    [SQL_RUNS_OF_VERDICT] = RUNS("r.verdict = ?6 AND"),
+    /* ?7: the whole commit */
+    [SQL_RUNS_OF_COMMIT] =
+        RUNS("r.revision_id = (SELECT CASE count(*) WHEN 1 THEN min(id) END FROM revision "
+             "WHERE commit_id >= ?7 AND commit_id < ?7 || '~') AND"),
+
+    /* ?1: a prefix of hex digits */
+    [SQL_FIND_COMMIT] =
+        "SELECT id, first_ms FROM revision WHERE commit_id >= ?1 AND commit_id < ?1 || '~' "
+        "LIMIT 2",
+    /* ?1: limit; by their newest runs */
+    [SQL_BRANCHES] = "SELECT branch, max(time_ms), uuid FROM run GROUP BY branch "
+                     "ORDER BY max(time_ms) DESC, branch LIMIT ?1",
+
+    [SQL_RUN] = "SELECT " RUN_COLUMNS " FROM run r " RUN_TABLES "WHERE r.id = ?1",
+    /* ?1: a prefix of hex digits and hyphens, all of which sort before '~' */
+    [SQL_FIND_RUN] = "SELECT id FROM run WHERE uuid >= ?1 AND uuid < ?1 || '~' LIMIT 2",
+    /* ?1: a prefix of hex digits, ?2: device model or NULL; the newest run of each such commit */
+    [SQL_FIND_RUN_OF_COMMIT] =
+        "SELECT coalesce((SELECT r.id FROM run r WHERE r.revision_id = v.id"
+        "  AND (?2 IS NULL OR r.device_id = (SELECT id FROM device WHERE model = ?2))"
+        "  ORDER BY r.time_ms DESC, r.uuid DESC LIMIT 1), 0) "
+        "FROM revision v WHERE v.commit_id >= ?1 AND v.commit_id < ?1 || '~' LIMIT 2",
+
+    /* ?1: branch or NULL */
+    [SQL_DEVICES] = "SELECT " RUN_COLUMNS ", d.n_runs "
+                    "FROM device d CROSS JOIN run r ON r.id = iif(?1 IS NULL,"
+                    "  (SELECT n.id FROM run n WHERE n.device_id = d.id"
+                    "   ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1),"
+                    "  (SELECT n.id FROM run n WHERE n.device_id = d.id AND n.branch = ?1"
+                    "   ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1)) "
+                    "LEFT JOIN revision v ON v.id = r.revision_id "
+                    "ORDER BY r.time_ms DESC, d.model",
+    [SQL_EPOCHS] =
+        "SELECT e.from_ms, e.epoch FROM epoch e "
+        "WHERE e.device_id = (SELECT id FROM device WHERE model = ?1) ORDER BY e.from_ms",
+
+    /* What the list of cases is filtered and sorted by. ?1: branch, ?2: device model, or NULL. */
+    [SQL_TRACKS] =
+        "SELECT t.id, c.name, c.op, c.dtype, d.model, n.verdict, n.ratio, n.p50_ns, n.time_ms,"
+        " EXISTS (SELECT 1 FROM alert a INDEXED BY alert_open WHERE a.track_id = t.id"
+        "  AND a.state IN ('new', 'acknowledged') AND a.kind = 'regression') "
+        "FROM device d CROSS JOIN track t ON t.device_id = d.id "
+        "CROSS JOIN newest_result n ON n.track_id = t.id AND n.branch = coalesce(?1, t.branch) "
+        "CROSS JOIN test_case c ON c.id = t.case_id WHERE ?2 IS NULL OR d.model = ?2",
+    /* ?1: track, ?2: branch or NULL */
+    [SQL_CASE] =
+        "SELECT c.name, c.op, c.dtype, d.model, t.n_runs, n.time_ms, r.uuid,"
+        " coalesce(v.commit_id, ''), n.verdict, n.p50_ns, n.best_p50_ns, n.tflops, n.ceiling,"
+        " r.contract, n.reason, n.p50_lo_ns, n.p50_hi_ns, n.ratio, n.ratio_lo, n.ratio_hi, n.peer,"
+        " n.peer_ratio, n.mde, n.gbps, n.control_ns, n.rel_err, n.threshold, n.series_id, t.id,"
+        " n.branch "
+        "FROM track t "
+        "CROSS JOIN newest_result n ON n.track_id = t.id AND n.branch = coalesce(?2, t.branch) "
+        "CROSS JOIN test_case c ON c.id = t.case_id CROSS JOIN device d ON d.id = t.device_id "
+        "CROSS JOIN run r ON r.id = n.run_id LEFT JOIN revision v ON v.id = r.revision_id "
+        "WHERE t.id = ?1",
+    /* ?1: series, ?2: branch or NULL, ?3: limit, ?4: how many of any branch are looked at */
+    [SQL_NEWEST_POINTS] =
+        "SELECT p.p50_ps FROM (SELECT run_id, p50_ps FROM point WHERE series_id = ?1 AND role = 0"
+        "  ORDER BY time_ms DESC, run_id DESC, arm DESC LIMIT ?4) p "
+        "CROSS JOIN run r ON r.id = p.run_id WHERE ?2 IS NULL OR r.branch = ?2 LIMIT ?3",
+
+    /*
+     * ?1: case, ?2: device model, ?3: provider or NULL, ?4: limit. Of each series no more than the
+     * newest ?4 points are read, however long it is.
+     */
+    [SQL_TREND] = "SELECT p.time_ms, r.uuid, coalesce(v.commit_id, ''), s.provider, p.role, k.name,"
+                  " s.contract, p.verdict, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps, p.p90_ps,"
+                  " s.flops, s.bytes, p.best_p50_ps "
+                  "FROM test_case c CROSS JOIN device d "
+                  "CROSS JOIN track t ON t.case_id = c.id AND t.device_id = d.id "
+                  "CROSS JOIN series s ON s.track_id = t.id "
+                  "CROSS JOIN point p ON p.series_id = s.id AND p.time_ms >= coalesce(("
+                  "  SELECT n.time_ms FROM point n WHERE n.series_id = s.id"
+                  "  ORDER BY n.time_ms DESC LIMIT 1 OFFSET ?4), 0) "
+                  "CROSS JOIN run r ON r.id = p.run_id "
+                  "CROSS JOIN kernel k ON k.id = p.kernel_id "
+                  "LEFT JOIN revision v ON v.id = r.revision_id "
+                  "WHERE c.name = ?1 AND d.model = ?2 AND (?3 IS NULL OR s.provider = ?3) "
+                  "ORDER BY p.time_ms DESC, p.run_id DESC, p.arm LIMIT ?4",
+
+    [SQL_TRACK] = "SELECT t.id FROM test_case c CROSS JOIN device d "
+                  "CROSS JOIN track t ON t.case_id = c.id AND t.device_id = d.id "
+                  "WHERE c.name = ?1 AND d.model = ?2",
+    /*
+     * ?1: case, ?2: device model, ?3: provider or NULL, ?4: contract or NULL. A row for each
+     * series, or one with none, and the role of its newest point; and what there is to be asked
+     * for besides, which mostly is nothing.
+     */
+    [SQL_TREND_SERIES] =
+        "SELECT t.id, n.threshold, b.p50_ns, b.commit_id, b.stored_ms,"
+        " EXISTS (SELECT 1 FROM alert a WHERE a.track_id = t.id),"
+        " EXISTS (SELECT 1 FROM best_log g WHERE g.track_id = t.id),"
+        " EXISTS (SELECT 1 FROM wrong w WHERE w.track_id = t.id),"
+        " s.id, s.provider, s.contract, s.flops, s.bytes,"
+        " (SELECT p.role FROM point p WHERE p.series_id = s.id"
+        "  ORDER BY p.time_ms DESC, p.run_id DESC, p.arm DESC LIMIT 1) "
+        "FROM test_case c CROSS JOIN device d "
+        "CROSS JOIN track t ON t.case_id = c.id AND t.device_id = d.id "
+        "CROSS JOIN newest_result n ON n.track_id = t.id AND n.branch = t.branch "
+        "LEFT JOIN best b ON b.track_id = t.id "
+        "LEFT JOIN series s ON s.track_id = t.id AND (?3 IS NULL OR s.provider = ?3)"
+        " AND (?4 IS NULL OR s.contract = ?4) "
+        "WHERE c.name = ?1 AND d.model = ?2 ORDER BY s.provider, s.contract",
+    [SQL_TREND_LEVELS] = TREND_LEVELS("", "", "", ""),
+    [SQL_TREND_KEYS] = TREND_LEVELS(", p.run_id, p.arm", "", "", ""),
+    /* ?4: branch or NULL, ?5 to ?8: first and last commit, ?9: in the order of commits? */
+    [SQL_TREND_LEVELS_OF_RUNS] = TREND_LEVELS(
+        ", p.run_id, p.arm, " COMMIT_PLACE,
+        "CROSS JOIN run r ON r.id = p.run_id LEFT JOIN revision v ON v.id = r.revision_id ",
+        "AND (?4 IS NULL OR r.branch = ?4) AND (" COMMIT_PLACE ") >= (?5, ?6)"
+        " AND (" COMMIT_PLACE ") <= (?7, ?8) ",
+        "iif(?9, coalesce(v.first_ms, -1), 0), iif(?9, v.id, 0), "),
+    /* ?1 to ?4: key of the point */
+    [SQL_TREND_DETAILS] =
+        "SELECT p.verdict, p.p10_ps, p.p90_ps, p.control_ps, p.best_p50_ps, p.rel_err,"
+        " p.sm_clock_khz, p.registers, p.shared_bytes, p.spill_bytes, p.vendor_ppm, r.uuid,"
+        " v.commit_id, r.branch, k.name "
+        "FROM point p CROSS JOIN run r ON r.id = p.run_id "
+        "CROSS JOIN kernel k ON k.id = p.kernel_id LEFT JOIN revision v ON v.id = r.revision_id "
+        "WHERE p.series_id = ?1 AND p.time_ms = ?2 AND p.run_id = ?3 AND p.arm = ?4",
+
+    /*
+     * ?1: device model or NULL, ?2: limit, ?3 to ?6: the key before the first row, or NULL, ?7:
+     * branch or NULL. The contract of a track is that of its newest point.
+     */
+    [SQL_LEADERBOARD] =
+        "SELECT c.name, d.model, s.provider, k.name, coalesce(v.commit_id, ''), r.uuid, l.time_ms,"
+        " l.p50_ps, s.flops, s.bytes, s.contract, p.role, r.branch "
+        "FROM track t CROSS JOIN test_case c ON c.id = t.case_id "
+        "CROSS JOIN device d ON d.id = t.device_id "
+        "CROSS JOIN series s ON s.track_id = t.id AND s.contract = t.point_contract "
+        "CROSS JOIN leader l ON l.series_id = s.id AND l.branch = coalesce(?7,"
+        "  (SELECT b.branch FROM leader b WHERE b.series_id = s.id"
+        "   ORDER BY b.p50_ps, b.time_ms, b.run_id LIMIT 1)) "
+        "CROSS JOIN point p ON p.series_id = s.id AND p.time_ms = l.time_ms"
+        " AND p.run_id = l.run_id AND p.arm = l.arm CROSS JOIN run r ON r.id = l.run_id "
+        "CROSS JOIN kernel k ON k.id = p.kernel_id LEFT JOIN revision v ON v.id = r.revision_id "
+        "WHERE (?1 IS NULL OR d.model = ?1)"
+        " AND (?3 IS NULL OR (c.name, d.model, l.p50_ps, s.provider) > (?3, ?4, ?5, ?6)) "
+        "ORDER BY c.name, d.model, l.p50_ps, s.provider LIMIT ?2",
+
+    /* ?1: run */
+    [SQL_RESULTS] = "SELECT c.name, e.verdict, e.series_id, e.arm, r.time_ms "
+                    "FROM run r CROSS JOIN result e ON e.run_id = r.id "
+                    "CROSS JOIN track t ON t.id = e.track_id "
+                    "CROSS JOIN test_case c ON c.id = t.case_id WHERE r.id = ?1",
+    /* ?1 to ?4: key */
+    [SQL_RESULT_POINT] = "SELECT p50_ps, p50_lo_ps, p50_hi_ps, control_ps, rel_err FROM point "
+                         "WHERE series_id = ?1 AND time_ms = ?2 AND run_id = ?3 AND arm = ?4",
+
+    /* ?1: device model or NULL, ?2: limit, ?3 ?4: the key before the first row, or NULL */
+    [SQL_BESTS] = "SELECT c.name, d.model, r.contract, b.p50_ns, b.commit_id, b.stored_ms, r.epoch,"
+                  " r.uuid FROM track t CROSS JOIN best b ON b.track_id = t.id "
+                  "CROSS JOIN test_case c ON c.id = t.case_id "
+                  "CROSS JOIN device d ON d.id = t.device_id "
+                  "CROSS JOIN run r ON r.id = b.run_id "
+                  "WHERE (?1 IS NULL OR d.model = ?1)"
+                  " AND (?3 IS NULL OR (c.name, d.model) > (?3, ?4)) "
+                  "ORDER BY c.name, d.model LIMIT ?2",
+    /* ?1: the id before the first row, ?2: limit */
+    [SQL_BEST_LOG] = BEST_LOG(""),
+    [SQL_BEST_LOG_OF_DEVICE] =
+        BEST_LOG("g.device_id = (SELECT id FROM device WHERE model = ?3) AND"),
+    [SQL_BEST_LOG_OF_TRACK] = BEST_LOG("g.track_id = ?3 AND"),
+
+    [SQL_CALIBRATIONS] = CALIBRATIONS(""),
+    [SQL_CALIBRATIONS_OF_DEVICE] =
+        CALIBRATIONS("b.device_id = (SELECT id FROM device WHERE model = ?4) AND"),
+    [SQL_CALIBRATED] = "SELECT place, name, mde, resolved FROM calibrated WHERE run_id = ?1 "
+                       "ORDER BY place",
+    [SQL_INJECTED] = "SELECT share, decisions, red, pass, no_verdict FROM injected "
+                     "WHERE run_id = ?1 AND place = ?2 ORDER BY step",
+
+    [SQL_DOCUMENT] = "SELECT packed, n_bytes FROM document WHERE run_id = ?1",
+    [SQL_DOCUMENTS] = "SELECT t.packed, t.n_bytes FROM run r "
+                      "CROSS JOIN document t ON t.run_id = r.id ORDER BY r.time_ms, r.uuid",
+
+    [SQL_CHECK_DOCUMENTS] = "SELECT r.uuid, t.packed, t.n_bytes, t.sha256, t.thinned_ms FROM run r "
+                            "CROSS JOIN document t ON t.run_id = r.id",
+
+    /* A deferred transaction that turns into a writer can fail at once, without the busy wait. */
+    [SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [SQL_COMMIT] = "COMMIT",
+    [SQL_ROLLBACK] = "ROLLBACK",
+    [SQL_SAVEPOINT] = "SAVEPOINT write",
+    [SQL_RELEASE] = "RELEASE write",
+    [SQL_ROLLBACK_TO] = "ROLLBACK TO write",
+    [SQL_NAME_COPY] = "UPDATE identity SET copy = lower(hex(randomblob(8))) WHERE only = 1",
+    [SQL_TOUCH] = "UPDATE identity SET n_writes = n_writes + 1 WHERE only = 1",
+
+    [SQL_RUN_EXISTS] = "SELECT t.sha256 FROM run r CROSS JOIN document t ON t.run_id = r.id "
+                       "WHERE r.uuid = ?1",
+    [SQL_PUT_DEVICE] = "INSERT INTO device (model, n_runs) VALUES (?1, 1) "
+                       "ON CONFLICT (model) DO UPDATE SET n_runs = n_runs + 1 RETURNING id",
+    /* ?1: commit, ?2: parent, ?3: branch, ?4: time of the run */
+    [SQL_PUT_REVISION] = "INSERT INTO revision (commit_id, parent, branch, first_ms) "
+                         "VALUES (?1, ?2, ?3, ?4) "
+                         "ON CONFLICT (commit_id) DO UPDATE SET"
+                         " parent = iif(parent = '', excluded.parent, parent),"
+                         " first_ms = min(first_ms, excluded.first_ms) RETURNING id",
+    [SQL_PUT_RUN] = "INSERT INTO run (uuid, time_ms, revision_id, branch, subject, dirty, suite,"
+                    " device_id, device_name, contract, epoch, verdict, exit_code, n_cases, n_pass,"
+                    " n_regression, n_improvement, n_wrong, n_no_verdict, n_environment) "
+                    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
+                    " ?16, ?17, ?18, ?19, ?20)",
+    [SQL_PUT_DOCUMENT] = "INSERT INTO document (run_id, n_bytes, sha256, has_samples, packed) "
+                         "VALUES (?1, ?2, ?3, ?4, ?5)",
+
+    /* ?1: device, ?2: time */
+    [SQL_EPOCH_BEFORE] = "SELECT from_ms, epoch FROM epoch WHERE device_id = ?1 AND from_ms <= ?2 "
+                         "ORDER BY from_ms DESC LIMIT 1",
+    [SQL_PUT_EPOCH] = "INSERT INTO epoch (device_id, from_ms, epoch) VALUES (?1, ?2, ?3) "
+                      "ON CONFLICT DO NOTHING",
+    [SQL_DROP_EPOCH] = "DELETE FROM epoch WHERE device_id = ?1 AND from_ms = ?2",
+    [SQL_NEXT_RUN] = "SELECT time_ms, epoch FROM run WHERE device_id = ?1 AND time_ms > ?2"
+                     " AND epoch <> '' ORDER BY time_ms, uuid LIMIT 1",
+
+    [SQL_PUT_CASE] = "INSERT INTO test_case (name, op, dtype) VALUES (?1, ?2, ?3)",
+    /* ?1: case, ?2: device; a row of NULLs where the case has no track on it */
+    [SQL_FIND_TRACK] = "SELECT c.id, t.id, t.time_ms, t.run_id, t.point_ms FROM test_case c "
+                       "LEFT JOIN track t ON t.case_id = c.id AND t.device_id = ?2 "
+                       "WHERE c.name = ?1",
+    [SQL_PUT_TRACK] = "INSERT INTO track (case_id, device_id, n_runs, time_ms, run_id, branch) "
+                      "VALUES (?1, ?2, 0, ?3, ?4, ?5)",
+    /* ?2 to ?4: of its newest run, ?5 ?6: of its newest point; NULL where this run is not that */
+    [SQL_ADD_TO_TRACK] =
+        "UPDATE track SET n_runs = n_runs + 1, time_ms = coalesce(?2, time_ms),"
+        " run_id = coalesce(?3, run_id), branch = coalesce(?4, branch),"
+        " point_ms = coalesce(?5, point_ms), point_contract = coalesce(?6, point_contract) "
+        "WHERE id = ?1",
+    /* The newest of its branch stays. */
+    [SQL_PUT_NEWEST_RESULT] =
+        "INSERT INTO newest_result (track_id, time_ms, run_id, verdict, reason, series_id,"
+        " threshold, p50_ns, p50_lo_ns, p50_hi_ns, tflops, gbps, ceiling, best_p50_ns, ratio,"
+        " ratio_lo, ratio_hi, mde, peer, peer_ratio, control_ns, rel_err, branch) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,"
+        " ?19, ?20, ?21, ?22, ?23) ON CONFLICT (track_id, branch) DO UPDATE SET"
+        " time_ms = excluded.time_ms, run_id = excluded.run_id, verdict = excluded.verdict,"
+        " reason = excluded.reason, series_id = coalesce(excluded.series_id, series_id),"
+        " threshold = excluded.threshold, p50_ns = excluded.p50_ns,"
+        " p50_lo_ns = excluded.p50_lo_ns, p50_hi_ns = excluded.p50_hi_ns,"
+        " tflops = excluded.tflops, gbps = excluded.gbps, ceiling = excluded.ceiling,"
+        " best_p50_ns = excluded.best_p50_ns, ratio = excluded.ratio,"
+        " ratio_lo = excluded.ratio_lo, ratio_hi = excluded.ratio_hi, mde = excluded.mde,"
+        " peer = excluded.peer, peer_ratio = excluded.peer_ratio,"
+        " control_ns = excluded.control_ns, rel_err = excluded.rel_err "
+        "WHERE (excluded.time_ms, excluded.run_id) > (time_ms, run_id)",
+    [SQL_PUT_RESULT] = "INSERT INTO result (run_id, track_id, verdict, evidence, series_id, arm) "
+                       "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    /* ?4: branch */
+    [SQL_FIND_SERIES] = "SELECT s.id, l.p50_ps FROM series s "
+                        "LEFT JOIN leader l ON l.series_id = s.id AND l.branch = ?4 "
+                        "WHERE s.track_id = ?1 AND s.provider = ?2 AND s.contract = ?3",
+    [SQL_PUT_SERIES] = "INSERT INTO series (track_id, provider, contract, flops, bytes) "
+                       "VALUES (?1, ?2, ?3, ?4, ?5)",
+    [SQL_FIND_KERNEL] = "SELECT id FROM kernel WHERE name = ?1",
+    [SQL_PUT_KERNEL] = "INSERT INTO kernel (name) VALUES (?1)",
+    [SQL_PUT_POINT] = "INSERT INTO point (series_id, time_ms, run_id, arm, role, verdict,"
+                      " kernel_id, p50_ps, p50_lo_ps, p50_hi_ps, p10_ps, p90_ps, control_ps,"
+                      " best_p50_ps, sm_clock_khz, registers, shared_bytes, spill_bytes, rel_err,"
+                      " vendor_ppm, ratio, best_ms, best_revision_id) "
+                      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
+                      " ?16, ?17, ?18, ?19, ?20, ?21, ?22,"
+                      " (SELECT id FROM revision WHERE commit_id = ?23))",
+    /* ?1: series, then the point, ?6: branch; of equal ones the oldest leads */
+    [SQL_PUT_LEADER] =
+        "INSERT INTO leader (series_id, p50_ps, time_ms, run_id, arm, branch) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (series_id, branch) DO UPDATE SET"
+        " p50_ps = excluded.p50_ps, time_ms = excluded.time_ms, run_id = excluded.run_id,"
+        " arm = excluded.arm WHERE (excluded.p50_ps, excluded.time_ms, excluded.run_id,"
+        " excluded.arm) < (p50_ps, time_ms, run_id, arm)",
+
+    [SQL_FIND_BEST] = "SELECT b.time_ms, b.run_id, b.logged_ms, b.logged_ns, r.epoch, r.contract,"
+                      " b.logged_run_id "
+                      "FROM best b CROSS JOIN run r ON r.id = b.logged_run_id "
+                      "WHERE b.track_id = ?1",
+    [SQL_PUT_BEST] = "INSERT INTO best (track_id, time_ms, run_id, p50_ns, commit_id, stored_ms,"
+                     " logged_ms, logged_ns, logged_run_id) "
+                     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "
+                     "ON CONFLICT (track_id) DO UPDATE SET time_ms = excluded.time_ms,"
+                     " run_id = excluded.run_id, p50_ns = excluded.p50_ns,"
+                     " commit_id = excluded.commit_id, stored_ms = excluded.stored_ms,"
+                     " logged_ms = excluded.logged_ms, logged_ns = excluded.logged_ns,"
+                     " logged_run_id = excluded.logged_run_id",
+    [SQL_PUT_BEST_LOG] = "INSERT INTO best_log (device_id, track_id, run_id, from_ns, to_ns,"
+                         " commit_id, kind) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+
+    [SQL_PUT_CALIBRATION] = "INSERT INTO calibration (run_id, device_id, time_ms, threshold,"
+                            " processes) VALUES (?1, ?2, ?3, ?4, ?5)",
+    [SQL_PUT_CALIBRATED] = "INSERT INTO calibrated (run_id, place, name, mde, resolved) "
+                           "VALUES (?1, ?2, ?3, ?4, ?5)",
+    [SQL_PUT_INJECTED] = "INSERT INTO injected (run_id, place, step, share, decisions, red, pass,"
+                         " no_verdict) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+
+    /* ?1: runs before this time, ?2: after this run */
+    [SQL_TO_THIN] = "SELECT t.run_id, t.packed, t.n_bytes "
+                    "FROM document t INDEXED BY document_with_samples "
+                    "CROSS JOIN run r ON r.id = t.run_id "
+                    "WHERE t.has_samples = 1 AND t.run_id > ?2 AND r.time_ms < ?1 "
+                    "ORDER BY t.run_id LIMIT 1",
+    [SQL_THIN] = "UPDATE document SET n_bytes = ?2, has_samples = 0, thinned_ms = ?3, packed = ?4 "
+                 "WHERE run_id = ?1",
+
+    [SQL_FIND_TOKEN] = "SELECT " TOKEN_COLUMNS " FROM token WHERE id = ?1",
+    [SQL_TOKENS] = "SELECT " TOKEN_COLUMNS " FROM token ORDER BY created_ms, id",
+    [SQL_PUT_TOKEN] = "INSERT INTO token (id, name, scopes, digest, created_ms, expires_ms) "
+                      "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    [SQL_REVOKE_TOKEN] = "UPDATE token SET revoked_ms = ?2 WHERE id = ?1 AND revoked_ms IS NULL",
+    [SQL_TOUCH_TOKEN] = "UPDATE token SET last_used_ms = ?2 "
+                        "WHERE id = ?1 AND (last_used_ms IS NULL OR last_used_ms < ?2)",
+
+    /* ?1: ids below, ?2 to ?5: state, device, case, kind or NULL, ?6: limit */
+    [SQL_ALERTS] =
+        "SELECT " ALERT_COLUMNS " " ALERT_TABLES "WHERE a.id < ?1 AND (?2 IS NULL OR a.state = ?2)"
+        " AND (?3 IS NULL OR d.model = ?3) AND (?4 IS NULL OR c.name = ?4)"
+        " AND (?5 IS NULL OR a.kind = ?5) ORDER BY a.id DESC LIMIT ?6",
+    /* ?1: state, ?2 to ?4: device, case, kind or NULL */
+    [SQL_ALERT_COUNTS] = "SELECT count(*) FROM alert a CROSS JOIN track t ON t.id = a.track_id "
+                         "CROSS JOIN test_case c ON c.id = t.case_id "
+                         "CROSS JOIN device d ON d.id = t.device_id "
+                         "WHERE a.state = ?1 AND (?2 IS NULL OR d.model = ?2)"
+                         " AND (?3 IS NULL OR c.name = ?3) AND (?4 IS NULL OR a.kind = ?4)",
+    [SQL_ALERT] = "SELECT " ALERT_COLUMNS " " ALERT_TABLES "WHERE a.id = ?1",
+    [SQL_ALERT_LOG] =
+        "SELECT id, alert_id, time_ms, who, coalesce(from_state, ''), to_state, reason "
+        "FROM alert_event WHERE alert_id = ?1 ORDER BY id",
+    /* ?1: event, ?2: limit */
+    [SQL_ALERT_EVENTS] = "SELECT id, alert_id, time_ms, who, coalesce(from_state, ''), to_state,"
+                         " reason FROM alert_event WHERE id > ?1 ORDER BY id LIMIT ?2",
+    /* ?1: track; 0 is of one that has no alert */
+    /* ?1: track; the starts of alerts, and the ends of those whose level returned */
+    [SQL_CHANGE_POINTS] =
+        "WITH change AS ("
+        "SELECT id, time_ms AS ms, run_id AS at, before_value AS old, after_value AS new, change "
+        "FROM alert WHERE track_id = ?1 AND kind IN ('regression', 'improvement')"
+        " AND NOT (state = 'fixed' AND who = '" ALERT_SERVER "' AND end_run_id IS NULL) "
+        "UNION ALL SELECT 0, r.time_ms, r.id, a.after_value, a.before_value, 1 / (1 + a.change) - "
+        "1 "
+        "FROM alert a CROSS JOIN run r ON r.id = a.end_run_id "
+        "WHERE a.track_id = ?1 AND a.kind IN ('regression', 'improvement')) "
+        "SELECT c.id, c.ms, r.uuid, coalesce(v.commit_id, ''), c.old, c.new, c.change, r.branch "
+        "FROM change c CROSS JOIN run r ON r.id = c.at LEFT JOIN revision v ON v.id = "
+        "r.revision_id "
+        "ORDER BY c.ms, c.id",
+    /* ?1: track, ?2: limit */
+    [SQL_WRONG_RESULTS] =
+        "SELECT w.time_ms, r.uuid, coalesce(v.commit_id, ''), w.reason, r.branch FROM wrong w "
+        "CROSS JOIN run r ON r.id = w.run_id LEFT JOIN revision v ON v.id = r.revision_id "
+        "WHERE w.track_id = ?1 ORDER BY w.time_ms DESC, w.run_id DESC LIMIT ?2",
+    [SQL_PUT_WRONG] =
+        "INSERT INTO wrong (track_id, time_ms, run_id, reason) VALUES (?1, ?2, ?3, ?4)",
+    [SQL_OPEN_ALERT] = "SELECT id FROM alert WHERE track_id = ?1"
+                       " AND state IN ('new', 'acknowledged') ORDER BY id DESC LIMIT 1",
+    [SQL_IDENTITY] = "SELECT value FROM identity WHERE only = 1",
+    /* ?1: device, ?2: branch */
+    [SQL_BADGE_DEVICE] = "SELECT verdict FROM run WHERE device_id = (SELECT id FROM device "
+                         "WHERE model = ?1) AND branch = ?2 "
+                         "ORDER BY time_ms DESC, uuid DESC LIMIT 1",
+    /* ?1: device; what is not dealt with */
+    [SQL_BADGE_ALERTS] = "SELECT count(*) FROM device d CROSS JOIN track t ON t.device_id = d.id "
+                         "CROSS JOIN alert a ON a.track_id = t.id"
+                         " AND a.state IN ('new', 'acknowledged') AND a.kind <> 'improvement' "
+                         "WHERE d.model = ?1",
+    /* ?1: device, ?2: branch, ?3: case */
+    [SQL_BADGE_CASE] = "SELECT n.verdict, n.p50_ns FROM test_case c CROSS JOIN device d "
+                       "CROSS JOIN track t ON t.case_id = c.id AND t.device_id = d.id "
+                       "CROSS JOIN newest_result n ON n.track_id = t.id AND n.branch = ?2 "
+                       "WHERE d.model = ?1 AND c.name = ?3",
+    [SQL_WEBHOOK_MARK] = "SELECT event_id FROM webhook WHERE target = ?1",
+    [SQL_NEWEST_EVENT] = "SELECT coalesce(max(id), 0) FROM alert_event",
+
+    [SQL_WATCH_MARK] = "SELECT run_id, track_id, (SELECT max(id) FROM run) FROM watch "
+                       "WHERE only = 1",
+    /* ?1 ?2: run and track of the last one; a row of `result` is a run's, of one track */
+    /* the series of a wrong result is that of the candidate's newest point of the contract */
+    [SQL_WATCH_NEXT] =
+        "SELECT e.run_id, e.track_id, coalesce(e.series_id, (SELECT s.id FROM series s"
+        "  WHERE s.track_id = e.track_id AND s.contract = r.contract ORDER BY (SELECT p.time_ms"
+        "   FROM point p WHERE p.series_id = s.id AND p.role = 0 ORDER BY p.time_ms DESC LIMIT 1)"
+        "  DESC NULLS LAST LIMIT 1), 0), r.epoch, r.branch "
+        "FROM result e CROSS JOIN run r ON r.id = e.run_id "
+        "WHERE (e.run_id, e.track_id) > (?1, ?2) ORDER BY e.run_id, e.track_id LIMIT 1",
+    [SQL_PUT_WATCH_MARK] = "UPDATE watch SET run_id = ?1, track_id = ?2 WHERE only = 1",
+    /* ?1: series, ?2: newest run, ?3: limit, of all runs; role 0 is the candidate */
+    [SQL_WATCH_POINTS] =
+        "SELECT p.time_ms, p.run_id, r.epoch, r.branch, r.revision_id, p.verdict, p.p50_ps,"
+        " p.control_ps, p.best_p50_ps, p.ratio, p.best_ms, p.best_revision_id, p.rel_err,"
+        " p.vendor_ppm FROM point p CROSS JOIN run r ON r.id = p.run_id "
+        "WHERE p.series_id = ?1 AND p.run_id <= ?2 AND p.role = 0 "
+        "ORDER BY p.time_ms DESC, p.run_id DESC, p.arm DESC LIMIT ?3",
+    /* ?1: track, ?2: newest run, ?3 ?4: time and run of the first, ?5: limit */
+    [SQL_WATCH_WRONG] =
+        "SELECT w.time_ms, w.run_id, r.epoch, r.branch FROM wrong w "
+        "CROSS JOIN run r ON r.id = w.run_id "
+        "WHERE w.track_id = ?1 AND w.run_id <= ?2 AND (w.time_ms, w.run_id) >= (?3, ?4) "
+        "ORDER BY w.time_ms DESC, w.run_id DESC LIMIT ?5",
+    /* ?1: track, ?2: a run before it, ?3: the run up to which, ?4: the least best */
+    [SQL_RAISED_BEST] = "SELECT g.to_ns FROM best_log g CROSS JOIN run r ON r.id = g.run_id "
+                        "WHERE g.track_id = ?1 AND g.kind = 'raised'"
+                        " AND r.time_ms > (SELECT b.time_ms FROM run b WHERE b.id = ?2)"
+                        " AND r.time_ms <= (SELECT i.time_ms FROM run i WHERE i.id = ?3)"
+                        " AND g.to_ns >= ?4 ORDER BY g.id LIMIT 1",
+    [SQL_PUT_ALERT] =
+        "INSERT INTO alert (track_id, series_id, kind, state, time_ms, run_id, before_run_id,"
+        " before_value, after_value, change, reason, who, updated_ms, by_vendor, confirmed) "
+        "VALUES (?1, nullif(?2, 0), ?3, 'new', ?4, ?5, nullif(?6, 0), ?7, ?8, ?9, '', ?10, ?11,"
+        " ?12, ?13)",
+    [SQL_PUT_ALERT_EVENT] =
+        "INSERT INTO alert_event (alert_id, time_ms, who, from_state, to_state, reason) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    /* ?7: when it was closed, or NULL; ?8: the run at which the level returned, or 0 */
+    [SQL_STEP_ALERT] = "UPDATE alert SET state = ?3, who = ?4, reason = ?5, updated_ms = ?6,"
+                       " closed_ms = ?7, end_run_id = nullif(?8, 0) WHERE id = ?1 AND state = ?2",
+    [SQL_MOVE_ALERT] = "UPDATE alert SET time_ms = ?2, run_id = ?3, before_run_id = nullif(?4, 0),"
+                       " before_value = ?5, after_value = ?6, change = ?7, confirmed = ?8,"
+                       " end_run_id = nullif(?9, 0) WHERE id = ?1",
+    /* ?1: track, ?2: series, ?3: limit; the newest */
+    [SQL_TRACK_ALERTS] = "SELECT " ALERT_ROW_COLUMNS "WHERE a.track_id = ?1"
+                         " AND (a.series_id = ?2 OR a.kind = 'wrong') ORDER BY a.id DESC LIMIT ?3",
+    /* ?1: series, ?2: kind */
+    [SQL_NEWEST_ERROR_ALERT] = "SELECT " ALERT_ROW_COLUMNS "WHERE a.series_id = ?1"
+                               " AND a.kind = 'error' AND a.by_vendor = ?2 "
+                               "ORDER BY a.id DESC LIMIT 1",
+    [SQL_PUT_WEBHOOK_MARK] = "INSERT INTO webhook (target, event_id) VALUES (?1, ?2) "
+                             "ON CONFLICT (target) DO UPDATE SET event_id = excluded.event_id",
+};
