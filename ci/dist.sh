@@ -27,7 +27,7 @@ licences=$share/licences
 mkdir -p "$stage/bin" "$lib" "$share" "$licences"
 
 install -s "$build/dist/gate" "$stage/bin/gate"
-# As built: stored bests name a library by its hash.
+# As built: stored baselines name a library by its hash.
 cp "$build"/lib/kernel-gate/*.so "$lib/"
 cp -r "$build/share/kernel-gate/." "$share/"
 

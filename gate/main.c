@@ -12,18 +12,19 @@ static const struct {
     int (*command)(int argc, char **argv);
     const char *what; /* NULL: not for people */
 } commands[] = {
-    {"run", cmd_run, "measure a suite, hold it against the stored bests, say pass or fail"},
-    {"verify", cmd_verify, "say whether kernels are right, on every shape and probe; time nothing"},
-    {"compare", cmd_compare, "hold one library or commit against another"},
-    {"calibrate", cmd_calibrate, "say how often the gate would be wrong on this machine"},
-    {"best", cmd_best, "show, accept or log the stored bests"},
+    {"run", cmd_run, "measure a suite, compare it with the stored baselines, pass or fail"},
+    {"verify", cmd_verify, "check that kernels are right, without timing them"},
+    {"compare", cmd_compare, "compare two libraries or commits"},
+    {"calibrate", cmd_calibrate, "estimate how often the gate would be wrong on this machine"},
+    {"baseline", cmd_baseline, "show, accept, log or fetch the stored baselines"},
+    {"best", cmd_baseline, NULL}, /* the former name of "baseline" */
     {"report", cmd_report, "print a stored run as text, Markdown, JSON, CSV or JUnit"},
     {"history", cmd_history, "the measurements of a case, newest first"},
     {"leaderboard", cmd_leaderboard, "the fastest of each case, with its commit"},
     {"export", cmd_export, "write runs as JSON, NDJSON or CSV"},
     {"import", cmd_import, "read runs that were exported"},
     {"push", cmd_push, "send runs to the tracking server"},
-    {"doctor", cmd_doctor, "say what this machine has and what the gate can do on it"},
+    {"doctor", cmd_doctor, "report what this machine has and what the gate can do on it"},
     {"worker", cmd_worker, NULL},
 };
 

@@ -1,4 +1,4 @@
-// chart_events.js: what happened to a case: steps, wrong results, accepted changes, new bests, new
+// chart_events.js: events of a case: steps, wrong results, accepted changes, new baselines, new
 // epochs.
 
 import { address, h, s } from "./dom.js";
@@ -13,7 +13,7 @@ const LIMIT = 12; // in the list until it is asked for more
 /** Of 16 by 16, as the verdicts have them. */
 export const EVENT_SHAPES = {
     slower: SHAPES.regression, faster: SHAPES.improvement, error: SHAPES.wrong, wrong: SHAPES.wrong,
-    accepted: SHAPES.pass, epoch: "M8 3v10", best: "M12 8A4 4 0 1 1 4 8A4 4 0 1 1 12 8Z",
+    accepted: SHAPES.pass, epoch: "M8 3v10", baseline: "M12 8A4 4 0 1 1 4 8A4 4 0 1 1 12 8Z",
 };
 
 export function eventSwatch(kind) {

@@ -16,7 +16,7 @@ const NEAR = 13; // between two marks of one verdict
 const PROXIMITY = 24; // from a line, within which the pointer is on it
 
 const COLOURS = [
-    "ink", "quiet", "rule", "paper", "best", "band", "limit-fill", "s0", "s1", "s2", "s3", "s4",
+    "ink", "quiet", "rule", "paper", "baseline", "band", "limit-fill", "s0", "s1", "s2", "s3", "s4",
     "pass", "regression", "improvement", "wrong", "no-verdict", "environment",
 ];
 
@@ -193,7 +193,7 @@ function paintVerdicts(u, spec, colours) {
 const FLAGS = {
     slower: ["regression", []], faster: ["improvement", []], error: ["wrong", []],
     wrong: ["wrong", [4, 2, 1, 2]], epoch: ["quiet", [2, 3]], accepted: ["ink", [6, 3]],
-    best: ["best", null], // the best's line has its steps
+    baseline: ["baseline", null], // the baseline's line has its steps
 };
 
 /** The flag of each event: an upright line, and a shape with a word above it. */
@@ -217,7 +217,7 @@ function paintEvents(u, colours, events) {
             ctx.stroke();
             ctx.restore();
         }
-        const fill = ["slower", "faster", "best"].includes(kind);
+        const fill = ["slower", "faster", "baseline"].includes(kind);
         stamp(ctx, EVENT_SHAPES[kind], x, y, colours[name], fill);
         ctx.font = `${11 * ratio}px ${colours.font}`;
         const end = Math.min(bbox.left + bbox.width, (places[i + 1] ?? Infinity) - 8 * ratio);

@@ -14,7 +14,7 @@ export function pointAt(lane, i) {
     const get = (name) => lane.columns[name]?.[row] ?? null;
     const n = get("n") ?? 1;
     return {
-        lane, get, n, p50: get("p50_ns"), best: get("best_p50_ns"), time: get("time_ms"),
+        lane, get, n, p50: get("p50_ns"), baseline: get("baseline_p50_ns"), time: get("time_ms"),
         run: get("run"), commit: get("commit"),
         branch: n > 1 ? null : get("branch"), // the runs of a bucket may be of several
         verdict: lane.role === "candidate" ? get("verdict") : null,
@@ -37,7 +37,7 @@ export function pointWords(main, all, events, shown) {
             [r.label, candidate.get(r.column), (v) => amountOf(r, v)])];
     return [
         candidate.verdict && badge(candidate.verdict),
-        candidate.best > 0 && [change(main.p50 / candidate.best), " to best",
+        candidate.baseline > 0 && [change(main.p50 / candidate.baseline), " to baseline",
             main.lane !== candidate.lane && ` (${main.lane.provider})`],
         time(main.time),
         h("span", { class: "mono" }, shortCommit(main.commit)), main.branch,
@@ -50,7 +50,8 @@ export function pointWords(main, all, events, shown) {
 export function pointSpoken(main, all, events, control, place) {
     const parts = [`${main.lane.provider} ${amount(main.p50, main, control)}`];
     if (main.n > 1) parts.push(`median of ${plural(main.n, "run")}`);
-    if (all[0].best > 0) parts.push(`${change(main.p50 / all[0].best)} against the best`);
+    if (all[0].baseline > 0)
+        parts.push(`${change(main.p50 / all[0].baseline)} against the baseline`);
     if (main.verdict) parts.push(word(main.verdict));
     parts.push(dateText(main.time), `commit ${shortCommit(main.commit)}`);
     if (main.branch) parts.push(`branch ${main.branch}`);

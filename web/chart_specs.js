@@ -35,7 +35,7 @@ function ofCandidate(model, name, divisor) {
     return model.x.map((_, i) => all.find((column) => column[i] !== undefined)?.[i]);
 }
 
-/** Each place has the newest value up to it: a run without a best does not end the best. */
+/** Each place has the newest value up to it: a run without a baseline does not end the baseline. */
 function held(column) {
     let newest = null;
     return Array.from(column, (v) => (newest = v > 0 ? v : newest));
@@ -113,21 +113,22 @@ export function timesSpec(model, { state, threshold, colours }) {
         band("interval", "interval", column("p50_lo_ns"), column("p50_hi_ns"));
     }
 
-    const best = held(column("best_p50_ns"));
-    if (best.some((v) => v > 0)) {
-        const paths = best.length < MANY ? STEPPED : undefined;
-        const limit = best.map((v) => (v > 0 ? v * (1 + threshold) : v));
+    const baseline = held(column("baseline_p50_ns"));
+    if (baseline.some((v) => v > 0)) {
+        const paths = baseline.length < MANY ? STEPPED : undefined;
+        const limit = baseline.map((v) => (v > 0 ? v * (1 + threshold) : v));
         const value = (of) => (u, v, si, i) => show(upTo(of, i));
-        const points = { show: best.length === 1, size: 8 };
+        const points = { show: baseline.length === 1, size: 8 };
         const high = spec.add(limit, {
             label: `threshold, +${percent(threshold, threshold < 0.01 ? 1 : 0)}`,
             term: "threshold", stroke: () => colours.regression, dash: [2, 3], paths, points,
             value: value(limit),
         }, null, "threshold");
-        const low = spec.add(best, {
-            label: "best", term: "best", stroke: () => colours.best, width: 1.4, dash: [7, 4],
-            paths, points, value: value(best),
-        }, null, "best");
+        const low = spec.add(baseline, {
+            label: "baseline", term: "baseline", stroke: () => colours.baseline, width: 1.4,
+            dash: [7, 4],
+            paths, points, value: value(baseline),
+        }, null, "baseline");
         spec.bands.push({ series: [high, low], fill: () => colours["limit-fill"] });
     }
 
@@ -139,7 +140,7 @@ export function timesSpec(model, { state, threshold, colours }) {
             auto: !aside,
             value: (u, v, si, i) => {
                 const known = upTo(times, i);
-                const by = upTo(best, i);
+                const by = upTo(baseline, i);
                 return known === null ? "–"
                     : `${show(known)}${by ? ` ${change(known / by)}` : ""}`;
             },

@@ -18,7 +18,7 @@ function columnsOf(candidates) {
         { name: "p50_hi_ns", term: "interval", label: "p50 to", show: durationCell },
         { name: "p10_ns", term: "quantile", label: "p10", show: durationCell },
         { name: "p90_ns", term: "p90", label: "p90", show: durationCell },
-        { name: "best_p50_ns", term: "best", label: "Best", show: durationCell },
+        { name: "baseline_p50_ns", term: "baseline", label: "Baseline", show: durationCell },
         { name: "control_ns", term: "control", label: "Control", show: durationCell },
         { name: "rel_err", term: "error", label: "Error", show: (v) => number(v, 3) },
         { name: "tflops", term: "tflops", label: "TFLOP/s", show: (v) => number(v) },

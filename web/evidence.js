@@ -15,19 +15,19 @@ export function processesOf(item) {
         .filter((p) => Number.isFinite(p.ratio));
 }
 
-/** A mark at a place: a circle, or a diamond of the confirmation; hollow: the best came first. */
+/** A mark at a place: a circle, or a diamond of the confirmation; hollow: baseline first. */
 function mark(p, x, y, r) {
     const shape = p.stage === "confirmation"
         ? s("path", { d: `M${x} ${y - r * 1.25}l${r * 1.25} ${r * 1.25}-${r * 1.25} ${r * 1.25}` +
             `-${r * 1.25} -${r * 1.25}z` })
         : s("circle", { cx: x, cy: y, r });
     return s("g", { class: `process ${p.stage} ${p.swapped ? "swapped" : ""}` },
-        s("title", {}, `process ${p.number}, ${p.stage}${p.swapped ? ", best first" : ""}: ` +
+        s("title", {}, `process ${p.number}, ${p.stage}${p.swapped ? ", baseline first" : ""}: ` +
             `${change(p.ratio)}, p50 ${duration(p.p50_ns)}`), shape);
 }
 
 /** All that must be seen: the marks, the interval, and the threshold on both sides, so that the
- * pictures of cases near the best have one scale. */
+ * pictures of cases near the baseline have one scale. */
 function extent(processes, interval, threshold) {
     const all = [-threshold, threshold, ...processes.map((p) => p.ratio - 1)];
     if (interval) all.push(interval.lo - 1, interval.hi - 1);
@@ -108,7 +108,7 @@ function chart(processes, item, threshold) {
     axis(lo, hi, y, size),
     ratio && s("rect", { class: "range", x: left, width: width - left - right,
         y: y(ratio.hi - 1), height: Math.max(1, round(y(ratio.lo - 1) - y(ratio.hi - 1))) }),
-    level("zero", 0, "best", y, size),
+    level("zero", 0, "baseline", y, size),
     level("limit", threshold, `fails ${change(1 + threshold)}`, y, size),
     level("gain", -threshold, `gain ${change(1 - threshold)}`, y, size),
     processes.map((p, i) => p.d_cycles !== null && p.d_cycles !== undefined && s("line", {
@@ -124,7 +124,7 @@ function key() {
         mark({ number: 0, ratio: 1, p50_ns: 0, ...p }, 6, 6, 4));
     return h("p", { class: "quiet strip-key" },
         swatch({ stage: "first" }), "a fresh process, ",
-        swatch({ stage: "first", swapped: true }), "with the best first, ",
+        swatch({ stage: "first", swapped: true }), "with the baseline first, ",
         swatch({ stage: "confirmation" }), "of the confirmation; a short line: in cycles. ",
         "Shaded: the interval. Up is slower.");
 }
@@ -136,13 +136,13 @@ function table(item, processes) {
     return tableBox(`Processes of ${item.id}`,
         h("thead", {}, h("tr", {}, head("process", "Process"), head("stage", "Stage"),
             head("swapped", "Order"), head("p50", "p50", number),
-            head("best", "Best's p50", number), head("change", "Change", number),
+            head("baseline", "Baseline's p50", number), head("change", "Change", number),
             head("cycles", "In cycles", number), head("p90", "p90's change", number),
             head("control", "Control", number))),
         h("tbody", {}, processes.map((p) => h("tr", {},
             h("th", { scope: "row" }, String(p.number)), h("td", {}, p.stage),
-            h("td", {}, p.swapped ? "best first" : "candidate first"),
-            cell(duration(p.p50_ns)), cell(duration(p.best_p50_ns)), cell(change(p.ratio)),
+            h("td", {}, p.swapped ? "baseline first" : "candidate first"),
+            cell(duration(p.p50_ns)), cell(duration(p.baseline_p50_ns)), cell(change(p.ratio)),
             cell(ratio(p.d_cycles)), cell(ratio(p.d_p90)), cell(duration(p.control_ns || null))))));
 }
 

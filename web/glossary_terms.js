@@ -8,9 +8,11 @@ export const TERMS = {
         "looks like noise.",
     p50: "The median time of one launch.",
     p90: "Nine of ten samples took at most this long.",
-    best: "The stored best: the lowest confirmed p50, with the library that made it, until a " +
+    baseline: "The stored baseline: the lowest confirmed p50, with the library that made it, " +
+        "until a " +
         "slower one is accepted in its place. Each run times that library anew.",
-    change: "Time against the stored best, measured in the same processes; + is slower. Beside " +
+    change: "Time against the stored baseline, measured in the same processes; + is slower. " +
+        "Beside " +
         "it the verdict's interval in percent, whose two sides need not be alike. The picture " +
         "has it between marks at the threshold.",
     mde: "Minimum detectable effect: the smallest change that this case could have told apart " +
@@ -39,11 +41,12 @@ export const TERMS = {
     threshold: "The slowdown that fails: the interval's evidence must lie above it, twice, in " +
         "fresh processes.",
     suite: "The list of cases that was measured.",
-    against: "What the candidate was held against: the stored best, or a file or commit.",
-    process: "A fresh process measures candidate and best on the same buffers, in turns, and " +
+    against: "What the candidate was held against: the stored baseline, or a file or commit.",
+    process: "A fresh process measures candidate and baseline on the same buffers, in turns, and " +
         "gives one number. The verdict rests on several of them.",
     stage: "Processes of the first look, or of the confirmation that a suspicion needs.",
-    swapped: "In every other process the best is loaded, recorded and started first. What the " +
+    swapped: "In every other process the baseline is loaded, recorded and started first. " +
+        "What the " +
         "order adds is taken out where there are eight processes or more.",
     cycles: "The same change counted in clock cycles of the GPU, which a lower clock cannot " +
         "change.",
@@ -61,7 +64,8 @@ export const TERMS = {
         "machine did drops out, what the code did stays.",
     linear: "Equal distances are equal times.",
     log: "Equal distances are equal ratios.",
-    fit_ours: "As high as our times, the best and the threshold need. A provider that is far off " +
+    fit_ours: "As high as our times, the baseline and the threshold need. " +
+        "A provider that is far off " +
         "is named at the edge behind which it lies, with its newest time.",
     fit_all: "As high as all series need, though ours may become flat.",
     spread: "Dark: the 99 % interval of the median. Light: from p10 (from the median in runs " +
@@ -110,11 +114,11 @@ export const TERMS = {
     leader: "The lowest verified p50 of this library, under the newest contract of the case.",
     red_share: "How many decisions were red when this share of its time was added to the code.",
     library: "Who made the library: ours, or another one that it is held against.",
-    role: "candidate: what is judged. best: what it is held against. provider: timed beside it.",
+    role: "candidate: is judged. baseline: is compared with it. provider: is timed beside it.",
     library_version: "What the library says of itself.",
     file: "The file that was loaded.",
     sha256: "The hash of the file's bytes, which names it without doubt.",
-    side: "ours: the code under test. best: the stored best. Others: the libraries beside it.",
+    side: "ours: the code under test. baseline: its stored one. Others: the libraries beside it.",
     kernel: "The variant of the kernel that the library chose.",
     samples: "How many times were taken, over all processes.",
     quantile: "The time that this share of the samples did not exceed: p25 is a quarter.",

@@ -49,7 +49,7 @@ export function nothingYet() {
     return h("section", { class: "empty" },
         h("h1", {}, "No runs yet"),
         h("p", {}, "This history is ready and empty. A run of the gate verifies each kernel, ",
-            "times it beside its stored best, and puts the verdict here."),
+            "times it beside its stored baseline, and puts the verdict here."),
         command("In a clone of the tree: measures the GPU that is there, or else the host",
             "make run"),
         command("With a database of another name, the one that this server was given",

@@ -13,7 +13,7 @@ export function reproduce(run, id = null) {
     if (id) words.push("--filter", id);
     if (policy.threshold !== 0.02)
         words.push("--threshold", `${Number((policy.threshold * 100).toPrecision(6))}%`);
-    if (policy.against && policy.against !== "best") words.push("--against", policy.against);
+    if (policy.against && policy.against !== "baseline") words.push("--against", policy.against);
     const checkout = git.commit ? `git checkout ${git.commit} && ` : "";
     return `${checkout}make && ${words.map(quoted).join(" ")}`;
 }

@@ -61,8 +61,8 @@ function timingCells(timing) {
 
 function armRow(arm) {
     return [
-        h("tr", { class: arm.role === "best" ? "reference" : arm.role },
-            h("th", { scope: "row" }, arm.role === "best" ? "best" : arm.provider),
+        h("tr", { class: arm.role === "baseline" ? "reference" : arm.role },
+            h("th", { scope: "row" }, arm.role === "baseline" ? "baseline" : arm.provider),
             h("td", { class: "mono" }, arm.kernel),
             verifyCells(arm.verify),
             timingCells(arm.timing)),
@@ -85,17 +85,17 @@ function armsTable(item) {
         h("tbody", {}, item.arms.map(armRow)));
 }
 
-/** How the case was held against the best, and what it can tell. */
+/** How the case was held against the baseline, and what it can tell. */
 function resolution(item, threshold) {
-    const { best, mde, ratio_p90: p90 } = item;
+    const { baseline, mde, ratio_p90: p90 } = item;
     const known = mde !== null && mde !== undefined;
     const parts = [
-        best && `stored best ${duration(best.p50_ns)} of ${dateText(best.time_ms)}`,
+        baseline && `stored baseline ${duration(baseline.p50_ns)} of ${dateText(baseline.time_ms)}`,
         known && h(mde > threshold ? "b" : "span", {}, `MDE ${percent(mde)}`,
             mde > threshold && `, over the threshold of ${percent(threshold)}`),
         p90 && `p90 ${change(p90.value)}, ${interval(p90.lo, p90.hi)}`,
-        item.mode === "number" && "compared with the best's number by the control",
-        item.same_library && "candidate and best are the same file",
+        item.mode === "number" && "compared with the baseline's number by the control",
+        item.same_library && "candidate and baseline are the same file",
     ].filter(Boolean);
     return parts.length > 0 &&
         h("p", { class: "quiet" }, parts.map((part, i) => [i > 0 && "; ", part]));

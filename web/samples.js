@@ -36,7 +36,7 @@ function quantile(sorted, q) {
 /** The arms of a case that have samples, candidate first, as curves. */
 function curvesOf(item) {
     return item.arms.map((arm, i) => ({
-        name: arm.role === "best" ? "best" : arm.provider, index: i, role: arm.role,
+        name: arm.role === "baseline" ? "baseline" : arm.provider, index: i, role: arm.role,
         values: decode(arm.timing?.samples_ns),
     })).filter((c) => c.values.length > 1);
 }

@@ -41,16 +41,17 @@ async function errorOf(c, verified) {
 }
 
 /** What is stored, which the newest run timed anew, and who made it. */
-function storedBest({ best }) {
-    return best && ["stored ", duration(best.p50_ns),
-        best.commit && `, ${shortCommit(best.commit)}`];
+function storedBaseline({ baseline }) {
+    return baseline && ["stored ", duration(baseline.p50_ns),
+        baseline.commit && `, ${shortCommit(baseline.commit)}`];
 }
 
 function tiles(c, whole, error) {
     return h("dl", { class: "tiles case-tiles" },
         tile("p50", "p50", c.p50_ns, duration(c.p50_ns),
             `${duration(c.p50_lo_ns)} to ${duration(c.p50_hi_ns)}`),
-        tile("best", "Best", c.best_p50_ns, duration(c.best_p50_ns), storedBest(whole)),
+        tile("baseline", "Baseline", c.baseline_p50_ns, duration(c.baseline_p50_ns),
+            storedBaseline(whole)),
         tile("change", "Change", c.ratio, change(c.ratio),
             c.ratio_lo && `${interval(c.ratio_lo, c.ratio_hi)}; + is slower`),
         tile("mde", "MDE", c.mde, percent(c.mde), "it resolves this much"),

@@ -75,21 +75,21 @@ function libraries(run) {
     return box;
 }
 
-/** The candidate, the best and the fastest provider of a case, null where there is none; and the
+/** The candidate, the baseline and the fastest provider of a case, null where there is none; the
  * candidate over that one, from pairs of samples where there are any, as on the wall. */
 function armsOf(item) {
     const timed = (role) => item.arms.filter((a) => a.role === role && a.timing);
     const [ours = null] = timed("candidate");
-    const [best = null] = timed("best");
+    const [baseline = null] = timed("baseline");
     const over = ({ timing: t }) =>
         t.ratio_to_candidate?.value ?? (ours ? ours.timing.p50_ns / t.p50_ns : 0);
     const [peer = null] = timed("provider").sort((a, b) => over(b) - over(a));
-    return { ours, best, peer, over: peer && ours ? over(peer) : null };
+    return { ours, baseline, peer, over: peer && ours ? over(peer) : null };
 }
 
 /** One case: a row that says it all in short, and opens. */
 function caseRows(item, run, opened, toggled) {
-    const { ours, best, peer, over } = armsOf(item);
+    const { ours, baseline, peer, over } = armsOf(item);
     const threshold = item.threshold ?? run.policy.threshold;
     const { ratio } = item;
     const cell = (...content) => h("td", { class: "number" }, content);
@@ -118,7 +118,7 @@ function caseRows(item, run, opened, toggled) {
             h("td", { class: "minor glyph" }, evidenceDots(item, threshold)),
             cell(ours ? durationCell(ours.timing.p50_ns)
                 : h("span", { class: "none" }, "not timed")),
-            minor(durationCell(best?.timing.p50_ns ?? item.best?.p50_ns ?? null)),
+            minor(durationCell(baseline?.timing.p50_ns ?? item.baseline?.p50_ns ?? null)),
             cell(ratio ? change(ratio.value) : h("span", { class: "none" }, "–"),
                 h("span", { class: "interval" }, ratio && interval(ratio.lo, ratio.hi))),
             h("td", { class: `number minor ${item.mde > threshold ? "wide" : ""}` },
@@ -145,7 +145,7 @@ function casesTable(run, query) {
     const table = longTable("Cases of the run", [
         h("th", { scope: "col" }, h("span", { class: "symbol" }, term("verdict", "Verdict"))),
         head("case", "Case"), head("process", "Evidence", { class: "minor" }),
-        head("p50", "p50", right), head("best", "Best", minor),
+        head("p50", "p50", right), head("baseline", "Baseline", minor),
         head("change", "Change", right), head("mde", "MDE", minor),
         head("provider", "vs provider", minor), head("ceiling", "Ceiling", minor),
     ], cases, (item) => caseRows(item, run, wanted.has(item.id), save),

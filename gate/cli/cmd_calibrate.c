@@ -122,7 +122,7 @@ static bool calibrate_case(struct calibration *c, size_t i, size_t process)
     struct case_task task = {.c = &c->setup.suite.cases[i],
                              .seed = c->run.seed + i,
                              .budget_ms = c->run.policy.budget_ms,
-                             .best = c->sha256,
+                             .baseline = c->sha256,
                              .verify = process == 0,
                              .swap = process % 2,
                              .shares = calibrate_shares,

@@ -19,7 +19,7 @@
 #define COMMAND_MAX_OUTPUT (1024u * 1024 * 1024) /* bytes of a result that is built in memory */
 
 struct command {
-    const char *name; /* "history", "best show" */
+    const char *name; /* "history", "baseline show" */
     const char *help;
     const struct option *options; /* of getopt_long(); 'h' is --help */
     bool started;                 /* set by command_option() */

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "gate/cli/commands.h"
-#include "gate/best/revision.h"
+#include "gate/baseline/revision.h"
 #include "gate/cli/run_request.h"
 
 static const char help[] =

@@ -57,8 +57,8 @@ static void add_object(struct history *h, const struct store_point *p)
                 cJSON_AddNumberToObject(o, "p90_ns", p->p90_ns) &&
                 cJSON_AddNumberToObject(o, "tflops", p->tflops) &&
                 cJSON_AddNumberToObject(o, "gbps", p->gbps);
-    if (good && p->best_p50_ns > 0)
-        good = cJSON_AddNumberToObject(o, "best_p50_ns", p->best_p50_ns) != NULL;
+    if (good && p->baseline_p50_ns > 0)
+        good = cJSON_AddNumberToObject(o, "baseline_p50_ns", p->baseline_p50_ns) != NULL;
     h->no_memory |= !good;
 }
 
@@ -79,9 +79,9 @@ static void add_row(struct history *h, const struct store_point *p)
     table_cell(h->table, TERM_PLAIN, text);
     snprintf(text, sizeof(text), "%.4g", p->gbps);
     table_cell(h->table, TERM_PLAIN, text);
-    bool compared = candidate && p->best_p50_ns > 0;
+    bool compared = candidate && p->baseline_p50_ns > 0;
     table_cell(h->table, TERM_PLAIN,
-               compared ? units_change(p->p50_ns / p->best_p50_ns, text) : "");
+               compared ? units_change(p->p50_ns / p->baseline_p50_ns, text) : "");
     table_cell(h->table, TERM_PLAIN, candidate ? p->verdict : "");
     snprintf(text, sizeof(text), "%.8s", p->run_uuid);
     table_cell(h->table, TERM_DIM, text);
@@ -104,7 +104,7 @@ static enum gate_status add_device(struct history *h, const char *model, struct 
         {"time (UTC)", false, 0}, {"commit", false, 0},  {"provider", false, 0},
         {"kernel", false, 2},     {"p50", true, 0},      {"\xc2\xb1", true, 5},
         {"p90", true, 4},         {"TFLOP/s", true, 3},  {"GB/s", true, 3},
-        {"vs best", true, 0},     {"verdict", false, 0}, {"run", false, 1},
+        {"vs baseline", true, 0}, {"verdict", false, 0}, {"run", false, 1},
     };
     size_t before = h->n_points;
     h->model = model;

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "gate/best/artifact.h"
+#include "gate/baseline/artifact.h"
 #include "gate/base/gzip.h"
 #include "gate/base/json.h"
-#include "gate/best/best.h"
+#include "gate/baseline/baseline.h"
 #include "gate/cli/cmd_common.h"
 #include "gate/tracker/push.h"
 #include "gate/tracker/remote.h"
@@ -21,12 +21,13 @@ static const char help[] =
     "usage: gate push [OPTION]... [RUN]...\n"
     "\n"
     "Sends runs to the tracking server: those named by uuid, by an unambiguous beginning of it or\n"
-    "as 'latest' (the default). A run whose library is a stored best takes the library with it,\n"
+    "as 'latest' (the default). A run whose library is a stored baseline takes the library with "
+    "it,\n"
     "out of the artifact cache, so that others can be held against it.\n"
     "\n" REMOTE_HELP "  --db FILE          the database (default: $GATE_DB, else gate.db)\n"
     "  --all              every run of the database; those that the server has cost one look\n"
     "  --library FILE     send this library as well\n"
-    "  --baselines DIR    stored bests (default: $GATE_BASELINES, else baselines)\n"
+    "  --baselines DIR    stored baselines (default: $GATE_BASELINES, else baselines)\n"
     "  --retry-for SECONDS  try again for so long while nothing can be sent, default 60; 0: once\n"
     "  --json             print the counts as JSON\n"
     "  -h, --help         this text\n"
@@ -116,45 +117,45 @@ struct search {
     bool found;
 };
 
-static void look_at_best(void *context, const char *case_id, const struct best_entry *entry)
+static void look_at_baseline(void *context, const char *case_id, const struct baseline_entry *entry)
 {
     struct search *s = context;
     (void)case_id;
     s->found |= !strcmp(entry->library_sha256, s->sha256);
 }
 
-static enum gate_status is_best(const char *folder, const char *model, const char *sha256,
-                                bool *out, struct gate_error *err)
+static enum gate_status is_baseline(const char *folder, const char *model, const char *sha256,
+                                    bool *out, struct gate_error *err)
 {
-    struct best *best = NULL;
+    struct baseline *baseline = NULL;
     struct search s = {.sha256 = sha256};
-    char *path = best_path(folder, model);
+    char *path = baseline_path(folder, model);
     if (!path)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    enum gate_status status = best_load(path, model, &best, err);
+    enum gate_status status = baseline_load(path, model, &baseline, err);
     if (!status)
-        best_each(best, look_at_best, &s);
+        baseline_each(baseline, look_at_baseline, &s);
     *out = s.found;
-    best_free(best);
+    baseline_free(baseline);
     free(path);
     return status;
 }
 
-/* The library of a run, if it is a best. */
+/* The library of a run, if it is a baseline. */
 static enum gate_status put_library(struct enqueue *q, const struct document *d)
 {
     char path[PATHS_MAX], line[1200];
-    bool best = false;
+    bool baseline = false;
     struct gate_error why;
     const char *sha256 = d->libraries[0].sha256;
     enum gate_status status =
-        is_best(q->arguments->baselines, d->device.model, sha256, &best, q->err);
-    if (status || !best)
+        is_baseline(q->arguments->baselines, d->device.model, sha256, &baseline, q->err);
+    if (status || !baseline)
         return status;
     status = artifact_get(sha256, path, &why);
     if (status) {
         snprintf(line, sizeof line,
-                 "the library of a best cannot be sent, name it with --library FILE: %s",
+                 "the library of a baseline cannot be sent, name it with --library FILE: %s",
                  why.message);
         say(line);
         return GATE_OK;

@@ -8,15 +8,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gate/best/artifact.h"
+#include "gate/baseline/artifact.h"
 #include "gate/base/json.h"
 #include "gate/document/document.h"
-#include "gate/best/revision.h"
+#include "gate/baseline/revision.h"
 
 void run_request_init(struct run_request *r)
 {
     *r = (struct run_request){
-        .policy = {.threshold = 0.02, .budget_ms = 150, .pause_s = 5, .against = "best"},
+        .policy = {.threshold = 0.02, .budget_ms = 150, .pause_s = 5, .against = "baseline"},
         .baselines = command_baselines(NULL)};
 }
 
@@ -251,26 +251,26 @@ enum gate_status run_request_store(struct store *store, const cJSON *document,
 struct session {
     struct run_setup setup;
     struct store *store;
-    struct best *best;
-    char *best_path;
-    int lock; /* of the folder of the bests; -1: none */
+    struct baseline *baseline;
+    char *baseline_path;
+    int lock; /* of the folder of the baselines; -1: none */
     struct revision against;
     struct run run;
 };
 
-static bool against_best(const struct run_request *r)
+static bool against_baseline(const struct run_request *r)
 {
-    return !strcmp(r->policy.against, "best");
+    return !strcmp(r->policy.against, "baseline");
 }
 
-static bool keeps_bests(const struct run_request *r)
+static bool keeps_baselines(const struct run_request *r)
 {
     return r->policy.accept_new || r->policy.ratchet;
 }
 
-/* What would be written at the end must be writable now: the cache, and the folder of the bests,
- * which is made when it is not there. It stays locked from the reading of the bests to the writing,
- * so that two runs do not undo each other's. */
+/* What would be written at the end must be writable now: the cache, and the folder of the
+ * baselines, which is made when it is not there. It stays locked from the reading of the baselines
+ * to the writing, so that two runs do not undo each other's. */
 static enum gate_status open_for_keeping(const struct run_request *r, struct session *s,
                                          struct gate_error *err)
 {
@@ -279,7 +279,7 @@ static enum gate_status open_for_keeping(const struct run_request *r, struct ses
         return gate_fail(err, GATE_IO, "cannot create '%s': %s", r->baselines, strerror(errno));
     if (access(r->baselines, W_OK))
         return gate_fail(err, GATE_IO, "cannot write to '%s': %s", r->baselines, strerror(errno));
-    enum gate_status status = best_lock(r->baselines, &s->lock, err);
+    enum gate_status status = baseline_lock(r->baselines, &s->lock, err);
     return status ? status : artifact_cache_dir(cache, err);
 }
 
@@ -288,17 +288,17 @@ static enum gate_status open_against(const struct run_request *r, struct session
 {
     const cJSON *device =
         cJSON_GetObjectItemCaseSensitive(supervisor_greeting(s->setup.supervisor), "device");
-    if (!against_best(r)) {
+    if (!against_baseline(r)) {
         bool host = !strcmp(json_string(device, "kind", ""), "host");
         return revision_resolve(r->policy.against, host ? "libhost.so" : "libours.so", &s->against,
                                 err);
     }
     const char *model = json_string(device, "model", "");
-    s->best_path = best_path(r->baselines, model);
-    if (!s->best_path)
+    s->baseline_path = baseline_path(r->baselines, model);
+    if (!s->baseline_path)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    enum gate_status status = keeps_bests(r) ? open_for_keeping(r, s, err) : GATE_OK;
-    return status ? status : best_load(s->best_path, model, &s->best, err);
+    enum gate_status status = keeps_baselines(r) ? open_for_keeping(r, s, err) : GATE_OK;
+    return status ? status : baseline_load(s->baseline_path, model, &s->baseline, err);
 }
 
 /* All that can be refused is refused before the first kernel runs. */
@@ -324,11 +324,11 @@ static enum gate_status measure_and_write(const struct run_request *r, struct se
     if (!status)
         status = run_measure(run, s->setup.supervisor, show_case, NULL, err);
     run_request_progress("");
-    if (!status && keeps_bests(r))
-        status = run_keep_bests(run, s->setup.target.library, s->best, &changed, err);
-    /* First the bests: a run that says so must not be stored when they could not be. */
+    if (!status && keeps_baselines(r))
+        status = run_keep_baselines(run, s->setup.target.library, s->baseline, &changed, err);
+    /* First the baselines: a run that says so must not be stored when they could not be. */
     if (!status && changed)
-        status = best_save(s->best, s->best_path, err);
+        status = baseline_save(s->baseline, s->baseline_path, err);
     if (status)
         return status;
     cJSON *document = run_document(run);
@@ -350,12 +350,12 @@ uint64_t run_request_fresh_seed(void)
 static void start(const struct run_request *r, struct session *s)
 {
     s->run = (struct run){.suite = &s->setup.suite,
-                          .best = s->best,
+                          .baseline = s->baseline,
                           .policy = r->policy,
                           .seed = r->has_seed ? r->seed : run_request_fresh_seed()};
     if (!r->policy.other)
-        s->run.policy.other = against_best(r) ? "the best" : "the other library";
-    if (!against_best(r)) {
+        s->run.policy.other = against_baseline(r) ? "the baseline" : "the other library";
+    if (!against_baseline(r)) {
         s->run.against_path = s->against.path;
         s->run.against_sha256 = s->against.sha256;
     }
@@ -370,8 +370,9 @@ int run_request_execute(const struct command *command, struct run_request *r)
 {
     struct session s = {.lock = -1};
     struct gate_error err = {0};
-    if (!against_best(r) && keeps_bests(r))
-        return command_usage(command, "--accept-new and --ratchet go with --against best alone");
+    if (!against_baseline(r) && keeps_baselines(r))
+        return command_usage(command,
+                             "--accept-new and --ratchet go with --against baseline alone");
     enum gate_status status = prepare(r, &s, &err);
     if (!status) {
         start(r, &s);
@@ -380,8 +381,8 @@ int run_request_execute(const struct command *command, struct run_request *r)
     int code = status ? command_failed(command, &err) : verdict_exit_code(s.run.counts);
     run_release(&s.run);
     run_setup_close(&s.setup);
-    best_free(s.best);
-    free(s.best_path);
+    baseline_free(s.baseline);
+    free(s.baseline_path);
     store_close(s.store);
     if (s.lock >= 0)
         close(s.lock);

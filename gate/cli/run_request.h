@@ -23,9 +23,9 @@ struct report_request {
 struct run_request {
     struct target_choice target;
     const char *suite, *filter, *db, *baselines;
-    struct run_policy policy; /* policy.against is "best", a file or a commit; policy.other may be
-                                 NULL: it goes by that */
-    bool history;             /* the run is stored, and the stored bests may follow it */
+    struct run_policy policy; /* policy.against is "baseline", a file or a commit; policy.other may
+                                 be NULL: it goes by that */
+    bool history;             /* the run is stored, and the stored baselines may follow it */
     bool json, has_seed;
     uint64_t seed;
     struct report_request reports[REQUEST_REPORTS_MAX];

@@ -52,8 +52,8 @@ static size_t median_of_cycles(const struct decide_input *in, double *median)
 }
 
 /* What the cycles say against a difference d in time; empty: nothing, as of a slowdown that no
- * clock makes (beside a kernel that is hundreds of times slower the best's samples are too short to
- * count). */
+ * clock makes (beside a kernel that is hundreds of times slower the baseline's samples are too
+ * short to count). */
 static struct decide_text objection_of_cycles(const struct decide_input *in, enum decide_look look,
                                               double d)
 {

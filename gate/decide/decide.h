@@ -3,9 +3,9 @@
  *
  * The unit of replication is the process: launches within one sharpen its own figure and say
  * nothing of the next process (Kalibera and Jones, Rigorous Benchmarking in Reasonable Time, 2013).
- * A process measures candidate and best on the same buffers in turn and gives one number for a
- * case: d, the median over pairs of ln(candidate / best). d > 0 is slower. From eight processes on
- * what the order of the two adds is taken out (decide_roles.h).
+ * A process measures candidate and baseline on the same buffers in turn and gives one number for a
+ * case: d, the median over pairs of ln(candidate / baseline). d > 0 is slower. From eight processes
+ * on what the order of the two adds is taken out (decide_roles.h).
  *
  * Stages. A first sequence of 5, 8, 12, 16 or 20 processes, stopped at the first of these looks
  * that is clear:
@@ -19,14 +19,12 @@
  * and no verdict after 20. Bounds are order statistics, the k-th smallest and largest with
  * k = 1, 1, 2, 3, 4 (one-sided error 0.031, 0.0039, 0.0032, 0.0021, 0.0013 a look). Where processes
  * were lost, n lies between two looks: it is looked at with the k of the smaller one, which is the
- * wider interval. A suspicion, and a faster case when the best is to follow it or both libraries
- * are the same, is confirmed by a second sequence of fresh processes after a pause:
- *   both agree                    it stands, if it is adjudicated to be the code's;
- *   the second passes clearly     pass, and the reason tells of the suspicion; a second that is
- *                                 faster without the first is no improvement;
- *   the second is open after 20   no verdict on a suspicion; a faster case passes unconfirmed,
- *                                 for its first sequence was a pass;
- *   faster, then suspected        no verdict.
+ * wider interval. A suspicion, and a faster case when the baseline is to follow it or both
+ * libraries are the same, is confirmed by a second sequence of fresh processes after a pause: both
+ * agree                    it stands, if it is adjudicated to be the code's; the second passes
+ * clearly     pass, and the reason tells of the suspicion; a second that is faster without the
+ * first is no improvement; the second is open after 20   no verdict on a suspicion; a faster case
+ * passes unconfirmed, for its first sequence was a pass; faster, then suspected        no verdict.
  * Adjudication: the two are neither one file nor the same machine code for this case, the control
  * kernel stayed flat (it moved by no more than DECIDE_CONTROL_FLAT, or than DECIDE_CONTROL_SHARE of
  * the difference: a machine that changed by 1 % does not make a kernel six times slower), and SM
@@ -50,29 +48,30 @@
 #define DECIDE_CONTROL_SHARE 0.1
 #define DECIDE_CLOCK_RANGE 10.0 /* an H200's clock goes from 345 to 1980 MHz */
 
-/* A relative error of more than so many times the best's is a regression, whatever the speed. */
+/* A relative error of more than so many times the baseline's is a regression, whatever the speed.
+ */
 #define DECIDE_ERROR_JUMP 2.0
 
 /* One sequence of processes: d of each, in time and in SM cycles. */
 struct decide_sequence {
     const double *d;
     const double *d_cycles; /* NULL: cycles were not measured (the host); NaN: in that process */
-    const bool *swapped;    /* the best came first in this process; NULL: not known */
+    const bool *swapped;    /* the baseline came first in this process; NULL: not known */
     size_t n;
 };
 
 struct decide_input {
     struct decide_sequence first, confirmation; /* confirmation.n is 0 until it is asked for */
     double threshold;                           /* T: 0.02 is 2 % */
-    double best_p50_ns;   /* of the best in this run: turns the excess into time */
+    double baseline_p50_ns; /* of the baseline in this run: turns the excess into time */
     double floor_ns;      /* an excess up to this is not told from nothing: timer step, 30 cycles */
     double control_drift; /* relative change of the control between the two sequences; NaN: it was
                              not timed in both */
     bool counts_cycles;   /* the device has a counter of cycles, so they must be there */
-    const char *other;    /* what reasons call the best, which may be any library */
-    const char *same; /* what makes candidate and best an A/A control of this run, such as "are the
-                         same file" or "run the same machine code"; NULL: they are two */
-    bool confirm_faster; /* the best is to follow an improvement */
+    const char *other;    /* what reasons call the baseline, which may be any library */
+    const char *same; /* what makes candidate and baseline an A/A control of this run, such as "are
+                         the same file" or "run the same machine code"; NULL: they are two */
+    bool confirm_faster; /* the baseline is to follow an improvement */
 };
 
 enum decide_next {

@@ -17,8 +17,8 @@ bool decide_is_measured(double d)
 
 static const char *fault_of_policy(const struct decide_input *in)
 {
-    if (!isfinite(in->best_p50_ns) || in->best_p50_ns <= 0)
-        return "no comparable best was measured";
+    if (!isfinite(in->baseline_p50_ns) || in->baseline_p50_ns <= 0)
+        return "no comparable baseline was measured";
     if (in->threshold <= 0 || !within(in->threshold, 0, THRESHOLD_MAX))
         return "the threshold is not between 0 and 1000 %";
     if (!isfinite(in->floor_ns) || in->floor_ns < 0)

@@ -6,7 +6,7 @@
 
 double decide_excess_ns(const struct decide_input *in, double d)
 {
-    return fabs(expm1(d)) * in->best_p50_ns;
+    return fabs(expm1(d)) * in->baseline_p50_ns;
 }
 
 /* `resolved`: the spread is narrow enough for as few processes as these, or there are no more. */
@@ -29,7 +29,7 @@ struct decide_view decide_view_of(const struct decide_input *in, const struct de
     double mde = decide_mde(d, s->n);
     v.d = decide_bounds(d, s->n);
     if (s->n > 1)
-        v.mde = fmax(mde, in->floor_ns / in->best_p50_ns);
+        v.mde = fmax(mde, in->floor_ns / in->baseline_p50_ns);
     v.look = look_at(in, v.d, mde <= in->threshold || !decide_look_after(s->n));
     return v;
 }

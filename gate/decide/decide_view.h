@@ -24,7 +24,7 @@ struct decide_view {
 
 struct decide_view decide_view_of(const struct decide_input *in, const struct decide_sequence *s);
 
-/* What a change of d, a logarithm, is in time at the best's p50. */
+/* What a change of d, a logarithm, is in time at the baseline's p50. */
 double decide_excess_ns(const struct decide_input *in, double d);
 
 #endif

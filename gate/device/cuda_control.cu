@@ -4,7 +4,7 @@
  * Two halves of about 0.5 ms each on an H200: chains of dependent arithmetic, whose time is the SM
  * clock, and copies past every cache, whose time is the memory's. Nothing is tuned when it runs and
  * nothing may ever change, neither the counts, the shapes nor their order: the control of today is
- * compared with those of all past sessions, and numbers without a best library are measured in
+ * compared with those of all past sessions, and numbers without a baseline library are measured in
  * units of it. A toolkit that compiles it to other instructions opens an epoch by itself.
  */
 #include "gate/device/cuda_device.cuh"

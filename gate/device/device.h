@@ -29,7 +29,7 @@ struct device_peaks {
 
 struct device_info {
     struct kg_device kg;
-    char model[64];      /* key of the stored bests: "nvidia-h200", "host-amd-epyc" */
+    char model[64];      /* key of the stored baselines: "nvidia-h200", "host-amd-epyc" */
     char name[128];      /* as the device calls itself */
     char uuid[64];       /* "GPU-..."; of the host a hash of its machine id, never the id itself */
     char capability[32]; /* "9.0"; "avx512" on the host */

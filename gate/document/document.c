@@ -62,7 +62,7 @@
 static const char *const verdicts[] = {"pass",       "improvement", "regression", "wrong",
                                        "no-verdict", "environment", NULL};
 static const char *const kinds[] = {"host", "cuda", NULL};
-static const char *const roles[] = {"candidate", "best", "provider", NULL};
+static const char *const roles[] = {"candidate", "baseline", "provider", NULL};
 static const char *const modes[] = {"paired", "number", "none", NULL};
 static const char *const stages[] = {"first", "confirmation", NULL};
 static const char *const ops[] = {"attention_fwd",   "gemm", "gemv", "linear_relu",
@@ -132,8 +132,8 @@ SHAPE(ratio);
 
 /* ---- cases ---- */
 
-#define OF document_best
-static const struct field best_fields[] = {
+#define OF document_baseline
+static const struct field baseline_fields[] = {
     TIME(p50_ns, REQUIRED),
     TEXT(commit, REQUIRED, TEXT_MAX),
     SIZE(time_ms, REQUIRED),
@@ -142,7 +142,7 @@ static const struct field best_fields[] = {
     TIME(again_ns, NULLABLE),
     TOLD(off),
 };
-SHAPE(best);
+SHAPE(baseline);
 #undef OF
 
 #define OF document_process
@@ -151,7 +151,7 @@ static const struct field process_fields[] = {
     BOOL(swapped),
     TIME(p50_ns, REQUIRED),
     SHARE(half_width, 0),
-    TIME(best_p50_ns, REQUIRED | NULLABLE),
+    TIME(baseline_p50_ns, REQUIRED | NULLABLE),
     ANY(d, REQUIRED | NULLABLE),
     ANY(d_cycles, REQUIRED | NULLABLE),
     ANY(d_p90, REQUIRED | NULLABLE),
@@ -259,7 +259,7 @@ static const struct field one_case_fields[] = {
     WORD(verdict, REQUIRED, verdicts),
     TEXT(reason, REQUIRED, REASON_MAX),
     WORD(mode, 0, modes),
-    MAYBE(best, REQUIRED | NULLABLE, best),
+    MAYBE(baseline, REQUIRED | NULLABLE, baseline),
     MAYBE(ratio, REQUIRED | NULLABLE, ratio),
     MAYBE(ratio_p90, NULLABLE, ratio),
     SHARE(mde, NULLABLE),

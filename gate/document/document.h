@@ -23,7 +23,7 @@
 enum told { NOT_TOLD, NO, YES };
 
 enum document_device_kind { DEVICE_HOST, DEVICE_CUDA };
-enum document_role { ROLE_CANDIDATE, ROLE_BEST, ROLE_PROVIDER };
+enum document_role { ROLE_CANDIDATE, ROLE_BASELINE, ROLE_PROVIDER };
 enum document_mode { MODE_NOT_TOLD = -1, MODE_PAIRED, MODE_NUMBER, MODE_NONE };
 enum document_stage { STAGE_FIRST, STAGE_CONFIRMATION };
 
@@ -58,7 +58,7 @@ struct document_policy {
 /* ---- cases ---- */
 
 /* As it was on record before the run. */
-struct document_best {
+struct document_baseline {
     double p50_ns;
     const char *commit;
     int64_t time_ms;
@@ -70,8 +70,8 @@ struct document_best {
 struct document_process {
     int stage; /* enum document_stage */
     bool swapped;
-    double p50_ns, half_width, best_p50_ns;
-    double d, d_cycles, d_p90; /* ln of candidate over best */
+    double p50_ns, half_width, baseline_p50_ns;
+    double d, d_cycles, d_p90; /* ln of candidate over baseline */
     double control_ns;
 };
 
@@ -134,8 +134,8 @@ struct document_case {
     const char *id, *op, *dtype;
     int verdict; /* enum verdict */
     const char *reason;
-    bool has_best;
-    struct document_best best;
+    bool has_baseline;
+    struct document_baseline baseline;
     int mode; /* enum document_mode */
     double mde;
     bool has_ratio, has_ratio_p90;

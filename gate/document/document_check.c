@@ -76,7 +76,7 @@ static bool check_verdict(const struct document *d, const struct document_case *
         return fail(fault, "verdict", at, "is 'pass' of a ratio of up to %.6g, over the threshold",
                     c->ratio.hi);
     if (less_accurate && (v == VERDICT_PASS || v == VERDICT_IMPROVEMENT))
-        return fail(fault, "verdict", at, "is '%s' of an error that is %.3g times the best's",
+        return fail(fault, "verdict", at, "is '%s' of an error that is %.3g times the baseline's",
                     verdict_name(v), c->error_ratio);
     if (v == VERDICT_REGRESSION && !less_accurate && c->ratio.value <= limit - ROUNDING)
         return fail(fault, "verdict", at, "is 'regression' of a ratio of %.6g, below the threshold",
@@ -118,7 +118,8 @@ static bool check_cases(const struct document *d, struct schema_fault *fault)
 
 /* ---- times ---- */
 
-/* A best from the future would be the newest for ever, and one run of 1970 a trend of 50 years. */
+/* A baseline from the future would be the newest for ever, and one run of 1970 a trend of 50 years.
+ */
 static bool check_ahead(int64_t time_ms, int64_t now_ms, const char *pointer, int at,
                         struct schema_fault *fault)
 {
@@ -137,8 +138,8 @@ static bool check_times(const struct document *d, int64_t now_ms, struct schema_
     if (!check_ahead(d->time_ms, now_ms, "/time_ms", -1, fault))
         return false;
     for (size_t i = 0; i < d->n_cases; i++)
-        if (d->cases[i].has_best &&
-            !check_ahead(d->cases[i].best.time_ms, now_ms, "best/time_ms", (int)i, fault))
+        if (d->cases[i].has_baseline &&
+            !check_ahead(d->cases[i].baseline.time_ms, now_ms, "baseline/time_ms", (int)i, fault))
             return false;
     return true;
 }

@@ -15,7 +15,7 @@
 /*
  * False, with the first fault, for a document that
  *   - begins before DOCUMENT_FIRST_MS, or more than DOCUMENT_AHEAD_MS after `now_ms` (ms since
- *     1970), or has a best that is from so far ahead;
+ *     1970), or has a baseline that is from so far ahead;
  *   - has neither a case nor a calibration, or a case twice;
  *   - has a verdict or an exit code that its cases (or its calibration) do not give;
  *   - passes or fails for its speed a case whose candidate was not verified to be right and timed;

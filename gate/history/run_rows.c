@@ -2,7 +2,7 @@
  * run_rows.c: see run_rows.h.
  *
  * A timing counts only if its arm passed verification in this run, and a candidate's only if its
- * case is not wrong. The best that is measured beside the candidate is neither candidate nor
+ * case is not wrong. The baseline that is measured beside the candidate is neither candidate nor
  * provider: it is the line that both are held against.
  */
 #include "gate/history/run_rows.h"
@@ -104,9 +104,9 @@ static void read_timing(struct run_arm *arm, const cJSON *timing)
     arm->ratio_to_candidate = json_number(member(&t, "ratio_to_candidate"), "value", 0.0);
 }
 
-/* Adds the arm where it counts; best_p50_ns is that of the first best that does. */
+/* Adds the arm where it counts; baseline_p50_ns is that of the first baseline that does. */
 static void read_arm(struct run_case *c, const cJSON *item, int index, bool is_wrong,
-                     double *best_p50_ns)
+                     double *baseline_p50_ns)
 {
     struct reader r = read_object(item);
     const char *provider = text(&r, "provider"), *role = text(&r, "role");
@@ -115,8 +115,8 @@ static void read_arm(struct run_case *c, const cJSON *item, int index, bool is_w
     if (!cJSON_IsObject(timing) || !json_bool(verify, "ok", false))
         return;
     bool is_candidate = strcmp(role, "candidate") == 0;
-    if (strcmp(role, "best") == 0 && *best_p50_ns == 0.0)
-        *best_p50_ns = json_number(timing, "p50_ns", 0.0);
+    if (strcmp(role, "baseline") == 0 && *baseline_p50_ns == 0.0)
+        *baseline_p50_ns = json_number(timing, "p50_ns", 0.0);
     if (is_candidate ? is_wrong : strcmp(role, "provider") != 0)
         return;
     struct run_arm *arm = &c->arms[c->n_arms++];
@@ -156,14 +156,14 @@ static void find_peer(struct run_case *c)
 
 /* ---- cases ---- */
 
-static void read_best(struct run_best *best, const cJSON *item)
+static void read_baseline(struct run_baseline *baseline, const cJSON *item)
 {
     struct reader r = read_object(item);
-    best->is_there = cJSON_IsObject(item);
-    best->p50_ns = number(&r, "p50_ns");
-    best->commit = text(&r, "commit");
-    best->stored_ms = json_integer(item, "time_ms", -1);
-    best->made_by = text(&r, "made_by");
+    baseline->is_there = cJSON_IsObject(item);
+    baseline->p50_ns = number(&r, "p50_ns");
+    baseline->commit = text(&r, "commit");
+    baseline->stored_ms = json_integer(item, "time_ms", -1);
+    baseline->made_by = text(&r, "made_by");
 }
 
 static void read_case(struct run_case *c, const cJSON *one_case)
@@ -176,7 +176,7 @@ static void read_case(struct run_case *c, const cJSON *one_case)
     c->dtype = text(&r, "dtype");
     c->verdict = store_verdict_code(text(&r, "verdict"));
     c->reason = text(&r, "reason");
-    read_best(&c->best, member(&r, "best"));
+    read_baseline(&c->baseline, member(&r, "baseline"));
     c->mde = number(&r, "mde");
     c->control_ns = median_control_ns(member(&r, "processes"));
     c->threshold = number(&r, "threshold");
@@ -187,9 +187,9 @@ static void read_case(struct run_case *c, const cJSON *one_case)
     c->ratio_hi = number(&ratio, "hi");
     bool is_wrong = c->verdict == store_verdict_code("wrong");
     cJSON_ArrayForEach (arm, member(&r, "arms"))
-        read_arm(c, arm, index++, is_wrong, &c->best_p50_ns);
-    if (c->best_p50_ns == 0.0)
-        c->best_p50_ns = c->best.p50_ns;
+        read_arm(c, arm, index++, is_wrong, &c->baseline_p50_ns);
+    if (c->baseline_p50_ns == 0.0)
+        c->baseline_p50_ns = c->baseline.p50_ns;
 }
 
 static bool add(struct run_rows *r, const cJSON *one_case)

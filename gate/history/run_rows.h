@@ -30,7 +30,7 @@ struct run_arm {
 };
 
 /* What a case was held against, as it was on record. */
-struct run_best {
+struct run_baseline {
     bool is_there;
     double p50_ns;
     const char *commit;
@@ -43,13 +43,13 @@ struct run_case {
     const char *id, *op, *dtype, *reason;
     int verdict;      /* its place in store_verdict_name() */
     double threshold; /* of its own */
-    bool is_paired;   /* the ratio is, with the best's library in the same processes */
+    bool is_paired;   /* the ratio is, with the baseline's library in the same processes */
     double ratio, ratio_lo, ratio_hi, mde;
-    double control_ns;  /* median over the processes */
-    double best_p50_ns; /* as measured in this run, else as on record */
-    const char *peer;   /* the provider that is hardest to beat */
-    double peer_ratio;  /* the candidate's p50 over its */
-    struct run_best best;
+    double control_ns;      /* median over the processes */
+    double baseline_p50_ns; /* as measured in this run, else as on record */
+    const char *peer;       /* the provider that is hardest to beat */
+    double peer_ratio;      /* the candidate's p50 over its */
+    struct run_baseline baseline;
     const struct run_arm *candidate; /* the first; NULL: none that counts */
     size_t n_arms;
     struct run_arm arms[];

@@ -120,11 +120,12 @@ struct store_case {
     const char *commit;
     const char *branch;
     const char *verdict;
-    double p50_ns, best_p50_ns, tflops, ceiling; /* the best's as measured in that run, if it was */
+    double p50_ns, baseline_p50_ns, tflops,
+        ceiling; /* the baseline's as measured in that run, if it was */
     const char *contract;
     const char *reason; /* why the verdict */
     double p50_lo_ns, p50_hi_ns;
-    double ratio, ratio_lo, ratio_hi; /* candidate over best; 0: no best */
+    double ratio, ratio_lo, ratio_hi; /* candidate over baseline; 0: no baseline */
     double mde;                       /* minimum detectable effect, 0.005 is 0.5 %; 0: not known */
     const char *peer;                 /* the fastest provider of that run, "" for none */
     double peer_ratio;                /* p50 over that provider's, paired where it was; 0: none */
@@ -175,7 +176,7 @@ struct store_point {
     const char *kernel;
     const char *contract;
     const char *verdict; /* the case's; providers have none of their own */
-    double p50_ns, p50_lo_ns, p50_hi_ns, p90_ns, tflops, gbps, best_p50_ns; /* 0: not known */
+    double p50_ns, p50_lo_ns, p50_hi_ns, p90_ns, tflops, gbps, baseline_p50_ns; /* 0: not known */
 };
 
 struct store_leader {
@@ -264,8 +265,9 @@ enum gate_status store_cases(struct store *s, const struct store_case_query *que
 /* "pass", "regression", ... for 0 to STORE_N_VERDICTS - 1; the code of a name, -1 for none. */
 const char *store_verdict_name(int code);
 int store_verdict_code(const char *verdict);
-/* Newest first, timed and verified points of one case on one device model. A best that was measured
- * beside the candidate has no points of its own: it is best_p50_ns of the candidate's. */
+/* Newest first, timed and verified points of one case on one device model. A baseline that was
+ * measured beside the candidate has no points of its own: it is baseline_p50_ns of the candidate's.
+ */
 enum gate_status store_trend(struct store *s, const char *case_id, const char *device_model,
                              const char *provider, int64_t limit, store_point_fn fn, void *context,
                              struct gate_error *err);

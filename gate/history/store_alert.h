@@ -3,8 +3,8 @@
  *
  * An alert is opened by watch.h, once for a confirmed verdict, a change of level or a jump of the
  * error. People take it through its states; the server itself closes it as fixed when the level
- * returns, as accepted when somebody accepted the new level as best, and opens it again when that
- * was too early.
+ * returns, as accepted when somebody accepted the new level as baseline, and opens it again when
+ * that was too early.
  */
 #ifndef GATE_HISTORY_STORE_ALERT_H
 #define GATE_HISTORY_STORE_ALERT_H

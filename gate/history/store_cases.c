@@ -281,7 +281,7 @@ static bool case_row(struct query *q, void *call)
         .commit = column_text(q, 7),
         .verdict = store_verdict_name((int)column_int(q, 8)),
         .p50_ns = column_real(q, 9),
-        .best_p50_ns = column_real(q, 10),
+        .baseline_p50_ns = column_real(q, 10),
         .tflops = column_real(q, 11),
         .ceiling = column_real(q, 12),
         .contract = column_text(q, 13),

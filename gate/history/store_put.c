@@ -107,7 +107,7 @@ static enum gate_status put_cases(const struct put *p)
         if (!status)
             status = put_case(p, c, &track);
         if (!status && track.newest)
-            status = put_best(p, c, track.id);
+            status = put_baseline(p, c, track.id);
         status = name_case(p, c, status);
     }
     return status;

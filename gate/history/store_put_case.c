@@ -84,7 +84,7 @@ static enum gate_status put_newest_result(const struct put *p, const struct run_
     bind_positive_or_null(&q, arm->tflops);
     bind_positive_or_null(&q, arm->gbps);
     bind_positive_or_null(&q, arm->ceiling);
-    bind_positive_or_null(&q, c->best_p50_ns);
+    bind_positive_or_null(&q, c->baseline_p50_ns);
     bind_positive_or_null(&q, c->ratio);
     bind_positive_or_null(&q, c->ratio_lo);
     bind_positive_or_null(&q, c->ratio_hi);

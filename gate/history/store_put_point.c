@@ -115,7 +115,7 @@ static enum gate_status put_row(const struct put *p, const struct run_case *c,
     bind_known_picoseconds(&q, arm->p10_ns);
     bind_int(&q, picoseconds(arm->p90_ns));
     bind_known_picoseconds(&q, c->control_ns);
-    bind_known_picoseconds(&q, arm->is_candidate ? c->best_p50_ns : 0.0);
+    bind_known_picoseconds(&q, arm->is_candidate ? c->baseline_p50_ns : 0.0);
     bind_id_or_null(&q, clock_mhz > 0.0 && clock_mhz < 1e9 ? llround(clock_mhz * 1e3) : 0);
     bind_known_count(&q, arm->registers);
     bind_known_count(&q, arm->shared_bytes);
@@ -123,8 +123,8 @@ static enum gate_status put_row(const struct put *p, const struct run_case *c,
     bind_real(&q, arm->rel_fro);
     bind_known_millionths(&q, arm->vendor_ratio);
     bind_positive_or_null(&q, arm->is_candidate && c->is_paired ? c->ratio : 0.0);
-    bind_id_or_null(&q, arm->is_candidate && c->best.is_there ? c->best.stored_ms : 0);
-    bind_text(&q, arm->is_candidate && c->best.is_there ? c->best.commit : "");
+    bind_id_or_null(&q, arm->is_candidate && c->baseline.is_there ? c->baseline.stored_ms : 0);
+    bind_text(&q, arm->is_candidate && c->baseline.is_there ? c->baseline.commit : "");
     return store_finish(p->store, &q, p->err);
 }
 

@@ -229,7 +229,7 @@ enum gate_status store_documents(struct store *s, store_document_fn fn, void *co
     return each_document(s, &q, fn, context, err);
 }
 
-/* ---- rows of `gate history` and `gate best` ---- */
+/* ---- rows of `gate history` and `gate baseline` ---- */
 
 static const char *role_name(struct query *q, int column)
 {
@@ -265,7 +265,7 @@ static bool point_row(struct query *q, void *call)
         .p90_ns = ns(q, 11),
         .tflops = column_real(q, 12) / p50_ps,
         .gbps = column_real(q, 13) / p50_ps * 1e3,
-        .best_p50_ns = ns(q, 14),
+        .baseline_p50_ns = ns(q, 14),
     };
     return c->fn(c->context, &row);
 }

@@ -13,14 +13,12 @@
  * newest_result the newest result of a track on each branch
  * leader        the lowest point of a series on each branch
  * epoch         from when on a device model had another driver, runtime or power limit
- * best          what the newest run of a track was compared with; best_log: how that changed
- * calibration, calibrated, injected: what a machine could tell, as `gate calibrate` measured it
- * token         who may write
- * watch         the newest row of `result` that change detection has seen, by its key
- * alert         what somebody has to know: a confirmed verdict, a change of level, a jump of the
- *               error
- * alert_event   each step in the life of an alert
- * webhook       the newest event that was delivered to a target, named by the hash of its address
+ * baseline          what the newest run of a track was compared with; baseline_log: how that
+ * changed calibration, calibrated, injected: what a machine could tell, as `gate calibrate`
+ * measured it token         who may write watch         the newest row of `result` that change
+ * detection has seen, by its key alert         what somebody has to know: a confirmed verdict, a
+ * change of level, a jump of the error alert_event   each step in the life of an alert webhook the
+ * newest event that was delivered to a target, named by the hash of its address
  *
  * Times are ms since 1970 UTC in *_ms and nanoseconds in *_ns. NULL is "not known". The CHECKs are
  * a second line of defence: a document that breaks one is refused whole. 9e999 is infinity.
@@ -170,7 +168,7 @@ static const char schema[] =
     "  p10_ps INTEGER CHECK (p10_ps > 0)," /* not known of older documents */
     "  p90_ps INTEGER NOT NULL CHECK (p90_ps > 0),"
     "  control_ps INTEGER CHECK (control_ps > 0),"
-    "  best_p50_ps INTEGER CHECK (best_p50_ps > 0)," /* of the candidate's best */
+    "  baseline_p50_ps INTEGER CHECK (baseline_p50_ps > 0)," /* of the candidate's baseline */
     "  sm_clock_khz INTEGER CHECK (sm_clock_khz > 0),"
     "  registers INTEGER CHECK (registers >= 0),"
     "  shared_bytes INTEGER CHECK (shared_bytes >= 0),"
@@ -178,8 +176,8 @@ static const char schema[] =
     "  " NOT_NEGATIVE("rel_err") ","
     "  vendor_ppm INTEGER CHECK (vendor_ppm >= 0),"
     "  " POSITIVE("ratio") "," /* of the candidate over its baseline, from pairs */
-    "  best_ms INTEGER," /* when that became the baseline */
-    "  best_revision_id INTEGER," /* of which commit, if that is known here */
+    "  baseline_ms INTEGER," /* when that became the baseline */
+    "  baseline_revision_id INTEGER," /* of which commit, if that is known here */
     "  PRIMARY KEY (series_id, time_ms, run_id, arm)"
     ") STRICT, WITHOUT ROWID;"
 
@@ -198,7 +196,7 @@ static const char schema[] =
     "  " POSITIVE("tflops") ","
     "  " POSITIVE("gbps") ","
     "  " POSITIVE("ceiling") ","
-    "  " POSITIVE("best_p50_ns") ","
+    "  " POSITIVE("baseline_p50_ns") ","
     "  " POSITIVE("ratio") ","
     "  " POSITIVE("ratio_lo") ","
     "  " POSITIVE("ratio_hi") ","
@@ -227,20 +225,20 @@ static const char schema[] =
     "  PRIMARY KEY (device_id, from_ms)"
     ") STRICT, WITHOUT ROWID;"
 
-    "CREATE TABLE best ("
+    "CREATE TABLE baseline ("
     "  track_id INTEGER PRIMARY KEY REFERENCES track (id),"
     "  time_ms INTEGER NOT NULL,"
     "  run_id INTEGER NOT NULL REFERENCES run (id)," /* the run that was held against it */
     "  p50_ns REAL NOT NULL CHECK (p50_ns > 0 AND p50_ns < 9e999),"
     "  commit_id TEXT NOT NULL,"
-    "  stored_ms INTEGER NOT NULL CHECK (stored_ms " TIME_RANGE ")," /* when it became the best */
-    /* of the newest entry of best_log */
+    "  stored_ms INTEGER NOT NULL CHECK (stored_ms " TIME_RANGE ")," /* when it was stored */
+    /* of the newest entry of baseline_log */
     "  logged_ms INTEGER NOT NULL,"
     "  logged_ns REAL NOT NULL,"
     "  logged_run_id INTEGER NOT NULL REFERENCES run (id)"
     ") STRICT;"
 
-    "CREATE TABLE best_log ("
+    "CREATE TABLE baseline_log ("
     "  id INTEGER PRIMARY KEY,"
     "  device_id INTEGER NOT NULL REFERENCES device (id),"
     "  track_id INTEGER NOT NULL REFERENCES track (id),"
@@ -250,8 +248,8 @@ static const char schema[] =
     "  commit_id TEXT NOT NULL,"
     "  kind TEXT NOT NULL CHECK (kind IN ('first', 'lowered', 'raised', 'epoch'))"
     ") STRICT;"
-    "CREATE INDEX best_log_by_device ON best_log (device_id, id);"
-    "CREATE INDEX best_log_by_track ON best_log (track_id, id);"
+    "CREATE INDEX baseline_log_by_device ON baseline_log (device_id, id);"
+    "CREATE INDEX baseline_log_by_track ON baseline_log (track_id, id);"
 
     "CREATE TABLE calibration ("
     "  run_id INTEGER PRIMARY KEY REFERENCES run (id),"

@@ -30,10 +30,10 @@
 /* The place of a run in the order of commits; those outside of a repository come first. */
 #define COMMIT_PLACE "coalesce(v.first_ms, -1), coalesce(v.id, 0)"
 
-#define BEST_LOG(first)                                                                            \
+#define BASELINE_LOG(first)                                                                        \
     "SELECT g.id, c.name, d.model, r.time_ms, r.uuid, g.from_ns, g.to_ns, g.commit_id, g.kind, "   \
     "r.branch "                                                                                    \
-    "FROM best_log g CROSS JOIN run r ON r.id = g.run_id "                                         \
+    "FROM baseline_log g CROSS JOIN run r ON r.id = g.run_id "                                     \
     "CROSS JOIN device d ON d.id = g.device_id CROSS JOIN track t ON t.id = g.track_id "           \
     "CROSS JOIN test_case c ON c.id = t.case_id "                                                  \
     "WHERE " first " g.id < ?1 ORDER BY g.id DESC LIMIT ?2"
@@ -121,7 +121,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     /* ?1: track, ?2: branch or NULL */
     [SQL_CASE] =
         "SELECT c.name, c.op, c.dtype, d.model, t.n_runs, n.time_ms, r.uuid,"
-        " coalesce(v.commit_id, ''), n.verdict, n.p50_ns, n.best_p50_ns, n.tflops, n.ceiling,"
+        " coalesce(v.commit_id, ''), n.verdict, n.p50_ns, n.baseline_p50_ns, n.tflops, n.ceiling,"
         " r.contract, n.reason, n.p50_lo_ns, n.p50_hi_ns, n.ratio, n.ratio_lo, n.ratio_hi, n.peer,"
         " n.peer_ratio, n.mde, n.gbps, n.control_ns, n.rel_err, n.threshold, n.series_id, t.id,"
         " n.branch "
@@ -142,7 +142,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
      */
     [SQL_TREND] = "SELECT p.time_ms, r.uuid, coalesce(v.commit_id, ''), s.provider, p.role, k.name,"
                   " s.contract, p.verdict, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps, p.p90_ps,"
-                  " s.flops, s.bytes, p.best_p50_ps "
+                  " s.flops, s.bytes, p.baseline_p50_ps "
                   "FROM test_case c CROSS JOIN device d "
                   "CROSS JOIN track t ON t.case_id = c.id AND t.device_id = d.id "
                   "CROSS JOIN series s ON s.track_id = t.id "
@@ -166,7 +166,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_TREND_SERIES] =
         "SELECT t.id, n.threshold, b.p50_ns, b.commit_id, b.stored_ms,"
         " EXISTS (SELECT 1 FROM alert a WHERE a.track_id = t.id),"
-        " EXISTS (SELECT 1 FROM best_log g WHERE g.track_id = t.id),"
+        " EXISTS (SELECT 1 FROM baseline_log g WHERE g.track_id = t.id),"
         " EXISTS (SELECT 1 FROM wrong w WHERE w.track_id = t.id),"
         " s.id, s.provider, s.contract, s.flops, s.bytes,"
         " (SELECT p.role FROM point p WHERE p.series_id = s.id"
@@ -174,7 +174,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "FROM test_case c CROSS JOIN device d "
         "CROSS JOIN track t ON t.case_id = c.id AND t.device_id = d.id "
         "CROSS JOIN newest_result n ON n.track_id = t.id AND n.branch = t.branch "
-        "LEFT JOIN best b ON b.track_id = t.id "
+        "LEFT JOIN baseline b ON b.track_id = t.id "
         "LEFT JOIN series s ON s.track_id = t.id AND (?3 IS NULL OR s.provider = ?3)"
         " AND (?4 IS NULL OR s.contract = ?4) "
         "WHERE c.name = ?1 AND d.model = ?2 ORDER BY s.provider, s.contract",
@@ -189,7 +189,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "iif(?9, coalesce(v.first_ms, -1), 0), iif(?9, v.id, 0), "),
     /* ?1 to ?4: key of the point */
     [SQL_TREND_DETAILS] =
-        "SELECT p.verdict, p.p10_ps, p.p90_ps, p.control_ps, p.best_p50_ps, p.rel_err,"
+        "SELECT p.verdict, p.p10_ps, p.p90_ps, p.control_ps, p.baseline_p50_ps, p.rel_err,"
         " p.sm_clock_khz, p.registers, p.shared_bytes, p.spill_bytes, p.vendor_ppm, r.uuid,"
         " v.commit_id, r.branch, k.name "
         "FROM point p CROSS JOIN run r ON r.id = p.run_id "
@@ -226,19 +226,20 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                          "WHERE series_id = ?1 AND time_ms = ?2 AND run_id = ?3 AND arm = ?4",
 
     /* ?1: device model or NULL, ?2: limit, ?3 ?4: the key before the first row, or NULL */
-    [SQL_BESTS] = "SELECT c.name, d.model, r.contract, b.p50_ns, b.commit_id, b.stored_ms, r.epoch,"
-                  " r.uuid FROM track t CROSS JOIN best b ON b.track_id = t.id "
-                  "CROSS JOIN test_case c ON c.id = t.case_id "
-                  "CROSS JOIN device d ON d.id = t.device_id "
-                  "CROSS JOIN run r ON r.id = b.run_id "
-                  "WHERE (?1 IS NULL OR d.model = ?1)"
-                  " AND (?3 IS NULL OR (c.name, d.model) > (?3, ?4)) "
-                  "ORDER BY c.name, d.model LIMIT ?2",
+    [SQL_BASELINES] =
+        "SELECT c.name, d.model, r.contract, b.p50_ns, b.commit_id, b.stored_ms, r.epoch,"
+        " r.uuid FROM track t CROSS JOIN baseline b ON b.track_id = t.id "
+        "CROSS JOIN test_case c ON c.id = t.case_id "
+        "CROSS JOIN device d ON d.id = t.device_id "
+        "CROSS JOIN run r ON r.id = b.run_id "
+        "WHERE (?1 IS NULL OR d.model = ?1)"
+        " AND (?3 IS NULL OR (c.name, d.model) > (?3, ?4)) "
+        "ORDER BY c.name, d.model LIMIT ?2",
     /* ?1: the id before the first row, ?2: limit */
-    [SQL_BEST_LOG] = BEST_LOG(""),
-    [SQL_BEST_LOG_OF_DEVICE] =
-        BEST_LOG("g.device_id = (SELECT id FROM device WHERE model = ?3) AND"),
-    [SQL_BEST_LOG_OF_TRACK] = BEST_LOG("g.track_id = ?3 AND"),
+    [SQL_BASELINE_LOG] = BASELINE_LOG(""),
+    [SQL_BASELINE_LOG_OF_DEVICE] =
+        BASELINE_LOG("g.device_id = (SELECT id FROM device WHERE model = ?3) AND"),
+    [SQL_BASELINE_LOG_OF_TRACK] = BASELINE_LOG("g.track_id = ?3 AND"),
 
     [SQL_CALIBRATIONS] = CALIBRATIONS(""),
     [SQL_CALIBRATIONS_OF_DEVICE] =
@@ -308,7 +309,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     /* The newest of its branch stays. */
     [SQL_PUT_NEWEST_RESULT] =
         "INSERT INTO newest_result (track_id, time_ms, run_id, verdict, reason, series_id,"
-        " threshold, p50_ns, p50_lo_ns, p50_hi_ns, tflops, gbps, ceiling, best_p50_ns, ratio,"
+        " threshold, p50_ns, p50_lo_ns, p50_hi_ns, tflops, gbps, ceiling, baseline_p50_ns, ratio,"
         " ratio_lo, ratio_hi, mde, peer, peer_ratio, control_ns, rel_err, branch) "
         "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,"
         " ?19, ?20, ?21, ?22, ?23) ON CONFLICT (track_id, branch) DO UPDATE SET"
@@ -317,7 +318,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         " threshold = excluded.threshold, p50_ns = excluded.p50_ns,"
         " p50_lo_ns = excluded.p50_lo_ns, p50_hi_ns = excluded.p50_hi_ns,"
         " tflops = excluded.tflops, gbps = excluded.gbps, ceiling = excluded.ceiling,"
-        " best_p50_ns = excluded.best_p50_ns, ratio = excluded.ratio,"
+        " baseline_p50_ns = excluded.baseline_p50_ns, ratio = excluded.ratio,"
         " ratio_lo = excluded.ratio_lo, ratio_hi = excluded.ratio_hi, mde = excluded.mde,"
         " peer = excluded.peer, peer_ratio = excluded.peer_ratio,"
         " control_ns = excluded.control_ns, rel_err = excluded.rel_err "
@@ -332,13 +333,14 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                        "VALUES (?1, ?2, ?3, ?4, ?5)",
     [SQL_FIND_KERNEL] = "SELECT id FROM kernel WHERE name = ?1",
     [SQL_PUT_KERNEL] = "INSERT INTO kernel (name) VALUES (?1)",
-    [SQL_PUT_POINT] = "INSERT INTO point (series_id, time_ms, run_id, arm, role, verdict,"
-                      " kernel_id, p50_ps, p50_lo_ps, p50_hi_ps, p10_ps, p90_ps, control_ps,"
-                      " best_p50_ps, sm_clock_khz, registers, shared_bytes, spill_bytes, rel_err,"
-                      " vendor_ppm, ratio, best_ms, best_revision_id) "
-                      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
-                      " ?16, ?17, ?18, ?19, ?20, ?21, ?22,"
-                      " (SELECT id FROM revision WHERE commit_id = ?23))",
+    [SQL_PUT_POINT] =
+        "INSERT INTO point (series_id, time_ms, run_id, arm, role, verdict,"
+        " kernel_id, p50_ps, p50_lo_ps, p50_hi_ps, p10_ps, p90_ps, control_ps,"
+        " baseline_p50_ps, sm_clock_khz, registers, shared_bytes, spill_bytes, rel_err,"
+        " vendor_ppm, ratio, baseline_ms, baseline_revision_id) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
+        " ?16, ?17, ?18, ?19, ?20, ?21, ?22,"
+        " (SELECT id FROM revision WHERE commit_id = ?23))",
     /* ?1: series, then the point, ?6: branch; of equal ones the oldest leads */
     [SQL_PUT_LEADER] =
         "INSERT INTO leader (series_id, p50_ps, time_ms, run_id, arm, branch) "
@@ -347,20 +349,23 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         " arm = excluded.arm WHERE (excluded.p50_ps, excluded.time_ms, excluded.run_id,"
         " excluded.arm) < (p50_ps, time_ms, run_id, arm)",
 
-    [SQL_FIND_BEST] = "SELECT b.time_ms, b.run_id, b.logged_ms, b.logged_ns, r.epoch, r.contract,"
-                      " b.logged_run_id "
-                      "FROM best b CROSS JOIN run r ON r.id = b.logged_run_id "
-                      "WHERE b.track_id = ?1",
-    [SQL_PUT_BEST] = "INSERT INTO best (track_id, time_ms, run_id, p50_ns, commit_id, stored_ms,"
-                     " logged_ms, logged_ns, logged_run_id) "
-                     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "
-                     "ON CONFLICT (track_id) DO UPDATE SET time_ms = excluded.time_ms,"
-                     " run_id = excluded.run_id, p50_ns = excluded.p50_ns,"
-                     " commit_id = excluded.commit_id, stored_ms = excluded.stored_ms,"
-                     " logged_ms = excluded.logged_ms, logged_ns = excluded.logged_ns,"
-                     " logged_run_id = excluded.logged_run_id",
-    [SQL_PUT_BEST_LOG] = "INSERT INTO best_log (device_id, track_id, run_id, from_ns, to_ns,"
-                         " commit_id, kind) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    [SQL_FIND_BASELINE] =
+        "SELECT b.time_ms, b.run_id, b.logged_ms, b.logged_ns, r.epoch, r.contract,"
+        " b.logged_run_id "
+        "FROM baseline b CROSS JOIN run r ON r.id = b.logged_run_id "
+        "WHERE b.track_id = ?1",
+    [SQL_PUT_BASELINE] =
+        "INSERT INTO baseline (track_id, time_ms, run_id, p50_ns, commit_id, stored_ms,"
+        " logged_ms, logged_ns, logged_run_id) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "
+        "ON CONFLICT (track_id) DO UPDATE SET time_ms = excluded.time_ms,"
+        " run_id = excluded.run_id, p50_ns = excluded.p50_ns,"
+        " commit_id = excluded.commit_id, stored_ms = excluded.stored_ms,"
+        " logged_ms = excluded.logged_ms, logged_ns = excluded.logged_ns,"
+        " logged_run_id = excluded.logged_run_id",
+    [SQL_PUT_BASELINE_LOG] =
+        "INSERT INTO baseline_log (device_id, track_id, run_id, from_ns, to_ns,"
+        " commit_id, kind) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
 
     [SQL_PUT_CALIBRATION] = "INSERT INTO calibration (run_id, device_id, time_ms, threshold,"
                             " processes) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -461,7 +466,8 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     /* ?1: series, ?2: newest run, ?3: limit, of all runs; role 0 is the candidate */
     [SQL_WATCH_POINTS] =
         "SELECT p.time_ms, p.run_id, r.epoch, r.branch, r.revision_id, p.verdict, p.p50_ps,"
-        " p.control_ps, p.best_p50_ps, p.ratio, p.best_ms, p.best_revision_id, p.rel_err,"
+        " p.control_ps, p.baseline_p50_ps, p.ratio, p.baseline_ms, p.baseline_revision_id, "
+        "p.rel_err,"
         " p.vendor_ppm FROM point p CROSS JOIN run r ON r.id = p.run_id "
         "WHERE p.series_id = ?1 AND p.run_id <= ?2 AND p.role = 0 "
         "ORDER BY p.time_ms DESC, p.run_id DESC, p.arm DESC LIMIT ?3",
@@ -471,12 +477,13 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "CROSS JOIN run r ON r.id = w.run_id "
         "WHERE w.track_id = ?1 AND w.run_id <= ?2 AND (w.time_ms, w.run_id) >= (?3, ?4) "
         "ORDER BY w.time_ms DESC, w.run_id DESC LIMIT ?5",
-    /* ?1: track, ?2: a run before it, ?3: the run up to which, ?4: the least best */
-    [SQL_RAISED_BEST] = "SELECT g.to_ns FROM best_log g CROSS JOIN run r ON r.id = g.run_id "
-                        "WHERE g.track_id = ?1 AND g.kind = 'raised'"
-                        " AND r.time_ms > (SELECT b.time_ms FROM run b WHERE b.id = ?2)"
-                        " AND r.time_ms <= (SELECT i.time_ms FROM run i WHERE i.id = ?3)"
-                        " AND g.to_ns >= ?4 ORDER BY g.id LIMIT 1",
+    /* ?1: track, ?2: a run before it, ?3: the run up to which, ?4: the least baseline */
+    [SQL_RAISED_BASELINE] =
+        "SELECT g.to_ns FROM baseline_log g CROSS JOIN run r ON r.id = g.run_id "
+        "WHERE g.track_id = ?1 AND g.kind = 'raised'"
+        " AND r.time_ms > (SELECT b.time_ms FROM run b WHERE b.id = ?2)"
+        " AND r.time_ms <= (SELECT i.time_ms FROM run i WHERE i.id = ?3)"
+        " AND g.to_ns >= ?4 ORDER BY g.id LIMIT 1",
     [SQL_PUT_ALERT] =
         "INSERT INTO alert (track_id, series_id, kind, state, time_ms, run_id, before_run_id,"
         " before_value, after_value, change, reason, who, updated_ms, by_vendor, confirmed) "

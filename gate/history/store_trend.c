@@ -35,11 +35,11 @@ static void copy(char *out, size_t size, const char *text)
 enum {
     TRACK,
     THRESHOLD,
-    BEST,
-    BEST_COMMIT,
-    BEST_TIME,
+    BASELINE,
+    BASELINE_COMMIT,
+    BASELINE_TIME,
     HAS_CHANGES,
-    HAS_BEST_LOG,
+    HAS_BASELINE_LOG,
     HAS_WRONG,
     SERIES,
     PROVIDER,
@@ -53,11 +53,11 @@ static void read_track(struct query *q, struct store_trend_result *out)
 {
     out->track = column_int(q, TRACK);
     out->threshold = column_real(q, THRESHOLD);
-    out->best.p50_ns = column_real(q, BEST);
-    out->best.time_ms = column_int(q, BEST_TIME);
-    copy(out->best.commit, sizeof out->best.commit, column_text(q, BEST_COMMIT));
+    out->baseline.p50_ns = column_real(q, BASELINE);
+    out->baseline.time_ms = column_int(q, BASELINE_TIME);
+    copy(out->baseline.commit, sizeof out->baseline.commit, column_text(q, BASELINE_COMMIT));
     out->has_changes = column_int(q, HAS_CHANGES) != 0;
-    out->has_best_log = column_int(q, HAS_BEST_LOG) != 0;
+    out->has_baseline_log = column_int(q, HAS_BASELINE_LOG) != 0;
     out->has_wrong = column_int(q, HAS_WRONG) != 0;
 }
 
@@ -266,7 +266,7 @@ enum {
     P10,
     P90,
     CONTROL,
-    BEST_P50,
+    BASELINE_P50,
     REL_ERR,
     CLOCK,
     REGISTERS,
@@ -304,7 +304,7 @@ static bool detail_row(struct query *q, void *call)
         .p10_ps = column_int(q, P10),
         .p90_ps = column_int(q, P90),
         .control_ps = column_int(q, CONTROL),
-        .best_p50_ps = column_int(q, BEST_P50),
+        .baseline_p50_ps = column_int(q, BASELINE_P50),
         .rel_err = -1,
         .vendor_ratio = -1,
         .sm_clock_khz = column_int(q, CLOCK),

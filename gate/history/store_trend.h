@@ -44,7 +44,7 @@ struct store_trend_row {
 };
 
 struct store_trend_details {
-    int64_t p10_ps, p90_ps, control_ps, best_p50_ps;
+    int64_t p10_ps, p90_ps, control_ps, baseline_p50_ps;
     double rel_err;      /* -1: not known */
     double vendor_ratio; /* the error over the vendor's; the same */
     int64_t sm_clock_khz;
@@ -69,8 +69,8 @@ struct store_trend_series {
     struct store_trend_details *details; /* of each row; NULL: levels_only */
 };
 
-/* What the newest run was compared with (store_best.h). */
-struct store_trend_best {
+/* What the newest run was compared with (store_baseline.h). */
+struct store_trend_baseline {
     double p50_ns; /* 0: there is none */
     int64_t time_ms;
     char commit[41]; /* "": not known */
@@ -79,9 +79,9 @@ struct store_trend_best {
 struct store_trend_result {
     int64_t track; /* 0: there is no such case on such a device */
     double threshold;
-    struct store_trend_best best;
-    /* Is there any of the track, of whatever series? store_change.h, store_best.h */
-    bool has_changes, has_best_log, has_wrong;
+    struct store_trend_baseline baseline;
+    /* Is there any of the track, of whatever series? store_change.h, store_baseline.h */
+    bool has_changes, has_baseline_log, has_wrong;
     int64_t total;
     bool bucketed;
     char next[80]; /* of raw rows; "": this was the last page */

@@ -121,10 +121,10 @@ static bool point_row(struct query *q, void *call)
     point.verdict = verdict_of(store_verdict_name((int)column_int(q, 5)));
     point.p50_ns = column_real(q, 6) / PS_PER_NS;
     point.control_ns = column_real(q, 7) / PS_PER_NS;
-    point.best_ns = column_real(q, 8) / PS_PER_NS;
+    point.baseline_ns = column_real(q, 8) / PS_PER_NS;
     point.ratio = column_real(q, 9);
-    point.best_ms = column_int(q, 10);
-    point.best_revision = column_int(q, 11);
+    point.baseline_ms = column_int(q, 10);
+    point.baseline_revision = column_int(q, 11);
     if (sqlite3_column_type(q->stmt, 12) != SQLITE_NULL)
         point.rel_err = column_real(q, 12);
     if (sqlite3_column_type(q->stmt, 13) != SQLITE_NULL)
@@ -175,12 +175,12 @@ static bool real_row(struct query *q, void *call)
     return true;
 }
 
-enum gate_status store_raised_best(struct store *s, const struct watch_item *item,
-                                   int64_t after_run_id, double least_ns, double *to_ns,
-                                   struct gate_error *err)
+enum gate_status store_raised_baseline(struct store *s, const struct watch_item *item,
+                                       int64_t after_run_id, double least_ns, double *to_ns,
+                                       struct gate_error *err)
 {
     *to_ns = 0;
-    struct query q = query_begin(s, SQL_RAISED_BEST);
+    struct query q = query_begin(s, SQL_RAISED_BASELINE);
     bind_int(&q, item->track_id);
     bind_int(&q, after_run_id);
     bind_int(&q, item->run_id);

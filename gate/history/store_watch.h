@@ -45,10 +45,10 @@ struct watch_point {
     enum watch_verdict verdict;
     bool own_epoch;            /* that of the item */
     double p50_ns, control_ns; /* 0: not known */
-    double best_ns;            /* p50 of the baseline; the same */
+    double baseline_ns;        /* p50 of the baseline; the same */
     double ratio;              /* over the baseline's, from pairs; the same */
-    int64_t best_ms;           /* when that became the baseline; 0: not known */
-    int64_t best_revision;     /* of what commit; 0: not known */
+    int64_t baseline_ms;       /* when that became the baseline; 0: not known */
+    int64_t baseline_revision; /* of what commit; 0: not known */
     int64_t revision;          /* the run's own; 0: none */
     double rel_err;            /* below 0: not known */
     double vendor_ratio;       /* its error over the vendor's; the same */
@@ -80,11 +80,11 @@ enum gate_status store_watch_wrong(struct store *s, const struct watch_item *ite
                                    void *context, struct gate_error *err);
 
 /*
- * The first best of at least `least_ns` to which an accept raised the track in a run of any branch,
- * newer than `after_run_id` and not newer than the item's; *to_ns is 0 when there is none.
+ * The first baseline of at least `least_ns` to which an accept raised the track in a run of any
+ * branch, newer than `after_run_id` and not newer than the item's; *to_ns is 0 when there is none.
  */
-enum gate_status store_raised_best(struct store *s, const struct watch_item *item,
-                                   int64_t after_run_id, double least_ns, double *to_ns,
-                                   struct gate_error *err);
+enum gate_status store_raised_baseline(struct store *s, const struct watch_item *item,
+                                       int64_t after_run_id, double least_ns, double *to_ns,
+                                       struct gate_error *err);
 
 #endif

@@ -30,7 +30,7 @@ void arm_release(struct arm *arm)
 
 const char *arm_label(const struct arm *arm)
 {
-    return arm->role == ARM_BEST ? "best" : arm->library->table->provider;
+    return arm->role == ARM_BASELINE ? "baseline" : arm->library->table->provider;
 }
 
 enum kg_status arm_launch(void *context, unsigned index, void *stream)

@@ -1,5 +1,5 @@
 /*
- * arm.h: one kernel that takes part in a case: the candidate, the best it is held against, or a
+ * arm.h: one kernel that takes part in a case: the candidate, the baseline it is held against, or a
  * provider beside them.
  */
 #ifndef GATE_LAUNCH_ARM_H
@@ -19,7 +19,7 @@
 
 enum arm_role {
     ARM_CANDIDATE, /* always the first arm */
-    ARM_BEST,      /* the library of the stored best, or what --against named */
+    ARM_BASELINE,  /* the library of the stored baseline, or what --against named */
     ARM_PROVIDER,
 };
 
@@ -99,7 +99,7 @@ struct arm_launch {
     struct device_memory workspace; /* the same for all arms of a case, like the operands */
 };
 
-/* How the worker's protocol calls an arm: "best", or the name of its provider. */
+/* How the worker's protocol calls an arm: "baseline", or the name of its provider. */
 const char *arm_label(const struct arm *arm);
 
 /* Calls prepare() of one of the arm's kernels and asks for the size of the workspace: the arm's is

@@ -225,7 +225,7 @@ void session_note_copies(struct session *s)
 
 bool session_is_paired(const struct session *s)
 {
-    return s->n_arms > 1 && s->arms[1].role == ARM_BEST;
+    return s->n_arms > 1 && s->arms[1].role == ARM_BASELINE;
 }
 
 /* Time per launch of the second replay of `n` launches; the first one warms up. */
@@ -278,13 +278,13 @@ static enum gate_status record_all(struct session *s, const unsigned *n, struct 
         unsigned slot = copy ? ARM_COPIES * s->n_arms - 1 - at : at;
         unsigned i = s->members[member_in_slot(s, s->swap, slot)];
         if (copy < s->series[i].n_copies)
-            status = session_record(s, i, copy, s->arms[i].role == ARM_BEST ? n[0] : n[i], err);
+            status = session_record(s, i, copy, s->arms[i].role == ARM_BASELINE ? n[0] : n[i], err);
     }
     return status;
 }
 
 /* N of each arm. One launch alone carries the fixed cost of a replay, so it is estimated again over
- * whole rotations; the best takes the candidate's, so that both carry the same. */
+ * whole rotations; the baseline takes the candidate's, so that both carry the same. */
 static enum gate_status plan_launches(struct session *s, double *launch_ns, struct gate_error *err)
 {
     unsigned n[ARMS_MAX];
@@ -292,7 +292,7 @@ static enum gate_status plan_launches(struct session *s, double *launch_ns, stru
         for (unsigned copy = 0; copy < s->series[i].n_copies; copy++)
             s->series[i].launch[copy].n_sets = s->n_sets;
         n[i] = launches_per_sample(launch_ns[i], s->n_sets);
-        if (s->arms[i].role == ARM_BEST)
+        if (s->arms[i].role == ARM_BASELINE)
             continue;
         enum gate_status status = estimate_launch_ns(s, i, n[i], &launch_ns[i], err);
         if (status)

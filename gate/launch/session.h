@@ -7,17 +7,17 @@
  * contents that were verified, in turn, so that what is right of every set is known; gaps between
  * their tensors are filled, so that what is written there shows. One sample is
  * one replay of N recorded serial launches, N a multiple of R, about 1 ms long (longer kernels: N =
- * 1); the candidate and the best have the same N. After about 5 ms of work the device rests in
+ * 1); the candidate and the baseline have the same N. After about 5 ms of work the device rests in
  * low-power fills, half as long and at most 2.5 ms, so that its power limit is not what is
  * measured.
  *
  * Rounds go forth and back over two arms, A B B A and then B A A B, and neighbouring samples are
  * paired, which a change of the clock between rounds leaves alone. Where code lies makes up to 0.5
- * % of a short kernel, and that follows from the order of loading: so where a best takes part both
- * libraries are there twice, prepared (which is when CUDA loads the code of a kernel) and recorded
- * in the order A B B' A', and of each four rounds two are of A and B and two of A' and B'. With
- * `swap` it is the best that comes first in all this: what favours the first one favours each side
- * in half of the processes. Single launches are of the first copies.
+ * % of a short kernel, and that follows from the order of loading: so where a baseline takes part
+ * both libraries are there twice, prepared (which is when CUDA loads the code of a kernel) and
+ * recorded in the order A B B' A', and of each four rounds two are of A and B and two of A' and B'.
+ * With `swap` it is the baseline that comes first in all this: what favours the first one favours
+ * each side in half of the processes. Single launches are of the first copies.
  */
 #ifndef GATE_LAUNCH_SESSION_H
 #define GATE_LAUNCH_SESSION_H
@@ -97,15 +97,16 @@ enum gate_status session_record(struct session *s, unsigned arm, unsigned copy, 
  * medians, and of each copy what one sample in ten took less than, per launch, and how many there
  * were. */
 void session_note_copies(struct session *s);
-/* Is there a best beside the candidate? It is arm 1 then. */
+/* Is there a baseline beside the candidate? It is arm 1 then. */
 bool session_is_paired(const struct session *s);
 unsigned session_content(const struct session *s, unsigned set);
 
 /* One sample of each arm forth and one back. At most SESSION_ROUNDS_MAX rounds. */
 enum gate_status session_round(struct session *s, struct gate_error *err);
 
-/* Takes rounds with these arms alone from now on (`members` of them, the candidate and a best that
- * is there first); their pairs are as good as if nothing else were there. Forgets the samples. */
+/* Takes rounds with these arms alone from now on (`members` of them, the candidate and a baseline
+ * that is there first); their pairs are as good as if nothing else were there. Forgets the samples.
+ */
 void session_select(struct session *s, const unsigned *members, unsigned n);
 
 /* Forgets the samples of the arms that are selected. */

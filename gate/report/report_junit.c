@@ -149,8 +149,8 @@ static void measured(const cJSON *one_case, struct buf *out)
     buf_puts(out, "      <system-out>");
     cJSON_ArrayForEach (arm, cJSON_GetObjectItemCaseSensitive(one_case, "arms")) {
         const cJSON *timing = report_timing(arm);
-        if (strcmp(json_string(arm, "role", ""), "best") == 0)
-            buf_puts(out, "best");
+        if (strcmp(json_string(arm, "role", ""), "baseline") == 0)
+            buf_puts(out, "baseline");
         else
             put_xml(json_string(arm, "provider", ""), out);
         if (timing)
@@ -161,7 +161,7 @@ static void measured(const cJSON *one_case, struct buf *out)
             buf_printf(out, ": %s\n", report_no_timing(arm));
     }
     if (ratio > 0)
-        buf_printf(out, "against the best: %s\n", units_change(ratio, change));
+        buf_printf(out, "against the baseline: %s\n", units_change(ratio, change));
     if (json_bool(report_verify(report_candidate(one_case)), "own_shape_only", false))
         buf_puts(out, "looked at on its own shape alone: the library serves no other\n");
     buf_puts(out, "</system-out>\n");

@@ -83,8 +83,8 @@ static void put_change(const cJSON *one_case, struct buf *out)
     if (change > 0) {
         buf_puts(out, units_change(change, text));
         buf_printf(out, " \xc2\xb1 %s", units_percent(half_width, text));
-    } else if (!cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(one_case, "best"))) {
-        buf_puts(out, "no best");
+    } else if (!cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(one_case, "baseline"))) {
+        buf_puts(out, "no baseline");
     } else {
         buf_puts(out, "-");
     }
@@ -130,7 +130,7 @@ static void table_head(const struct report_run *run, struct buf *out)
         put_text(run->providers[i], out);
         buf_puts(out, " p50 / p90 | speed-up | ");
     }
-    buf_puts(out, "vs best | MDE | verdict |\n|:--|--:|");
+    buf_puts(out, "vs baseline | MDE | verdict |\n|:--|--:|");
     for (size_t i = 0; i < run->n_providers; i++)
         buf_puts(out, "--:|--:|");
     buf_puts(out, "--:|--:|:--|\n");
@@ -194,9 +194,9 @@ static void evidence(const cJSON *one_case, struct buf *out)
     if (report_p90(one_case, &line))
         buf_printf(out, "  - p90: %s\n", line.data);
     if (json_bool(one_case, "same_library", false))
-        buf_puts(out, "  - candidate and best are the same file\n");
+        buf_puts(out, "  - candidate and baseline are the same file\n");
     else if (json_bool(one_case, "same_code", false))
-        buf_puts(out, "  - candidate and best run the same machine code\n");
+        buf_puts(out, "  - candidate and baseline run the same machine code\n");
     buf_release(&line);
 }
 

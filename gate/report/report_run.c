@@ -68,7 +68,7 @@ enum verdict report_verdict(const cJSON *object)
 bool report_is_told(const cJSON *one_case)
 {
     return report_verdict(one_case) != VERDICT_PASS ||
-           json_bool(object_member(one_case, "best"), "off", false);
+           json_bool(object_member(one_case, "baseline"), "off", false);
 }
 
 int report_severity(enum verdict v)
@@ -117,11 +117,12 @@ double report_half_width(const cJSON *one_case)
     return ratio ? fabs(json_number(ratio, "hi", 0) - json_number(ratio, "lo", 0)) / 2 : -1;
 }
 
-double report_best_ns(const cJSON *one_case, bool *stored)
+double report_baseline_ns(const cJSON *one_case, bool *stored)
 {
-    const cJSON *timing = report_timing(json_find(json_member(one_case, "arms"), "role", "best"));
+    const cJSON *timing =
+        report_timing(json_find(json_member(one_case, "arms"), "role", "baseline"));
     *stored = !timing;
-    return json_number(timing ? timing : object_member(one_case, "best"), "p50_ns", 0);
+    return json_number(timing ? timing : object_member(one_case, "baseline"), "p50_ns", 0);
 }
 
 double report_mde(const cJSON *one_case)

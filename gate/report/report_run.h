@@ -36,7 +36,7 @@ void report_run_read(const cJSON *document, struct report_run *out);
 /* The "verdict" member of a case or of the document. */
 enum verdict report_verdict(const cJSON *object);
 
-/* A case whose reason is told: its verdict is no pass, or its best's record is off. */
+/* A case whose reason is told: its verdict is no pass, or its baseline's record is off. */
 bool report_is_told(const cJSON *one_case);
 
 /* Order for "worst first": wrong, regression, environment, no-verdict, improvement, pass. */
@@ -50,14 +50,14 @@ const cJSON *report_provider(const cJSON *one_case, const char *provider);
 const cJSON *report_timing(const cJSON *arm);
 const cJSON *report_verify(const cJSON *arm);
 
-/* Candidate over best as the verdict rests on it, or 0 when there is nothing to compare. */
+/* Candidate over baseline as the verdict rests on it, or 0 when there is nothing to compare. */
 double report_change(const cJSON *one_case);
 
 /* Half of that ratio's interval; negative: there is none. */
 double report_half_width(const cJSON *one_case);
 
-/* p50 of the best: measured in this run, else (*stored) as it is on record. 0: no best. */
-double report_best_ns(const cJSON *one_case, bool *stored);
+/* p50 of the baseline: measured in this run, else (*stored) as it is on record. 0: no baseline. */
+double report_baseline_ns(const cJSON *one_case, bool *stored);
 
 /* Minimum detectable effect; negative: not known. */
 double report_mde(const cJSON *one_case);
@@ -77,8 +77,8 @@ void report_counts(const struct report_run *run, struct buf *out);
 /* "5c3f01a2b9d4, changed (main)", "not in git"; not escaped. */
 void report_commit(const struct report_run *run, struct buf *out);
 
-/* "contract paired-graph-v3, epoch ..., 10 processes, control drift 0.12 %, against best", as far
- * as the document tells; not escaped. */
+/* "contract paired-graph-v3, epoch ..., 10 processes, control drift 0.12 %, against baseline", as
+ * far as the document tells; not escaped. */
 void report_conditions(const struct report_run *run, struct buf *out);
 
 /* "threshold 2 %". */
@@ -90,7 +90,7 @@ void report_policy(const struct report_run *run, struct buf *out);
  */
 bool report_evidence(const cJSON *one_case, const char *stage, struct buf *out);
 
-/* "+1.20 % (+0.85 to +1.55 %)": p90 over the best's. False: not measured. */
+/* "+1.20 % (+0.85 to +1.55 %)": p90 over the baseline's. False: not measured. */
 bool report_p90(const cJSON *one_case, struct buf *out);
 
 /*

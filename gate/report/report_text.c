@@ -75,15 +75,15 @@ static void candidate_cells(struct table *t, const cJSON *one_case, const cJSON 
                cJSON_IsNumber(ceiling) ? units_share(ceiling->valuedouble, text) : "");
 }
 
-static void best_cells(struct table *t, const cJSON *one_case, enum verdict v)
+static void baseline_cells(struct table *t, const cJSON *one_case, enum verdict v)
 {
     bool stored;
-    double best_ns = report_best_ns(one_case, &stored), change = report_change(one_case);
+    double baseline_ns = report_baseline_ns(one_case, &stored), change = report_change(one_case);
     double half_width = report_half_width(one_case);
-    char text[UNITS_MAX], best_text[UNITS_MAX + 2];
-    units_duration(best_ns, text);
-    snprintf(best_text, sizeof(best_text), stored ? "(%s)" : "%s", text);
-    table_cell(t, stored ? TERM_DIM : TERM_PLAIN, best_ns > 0 ? best_text : "none");
+    char text[UNITS_MAX], baseline_text[UNITS_MAX + 2];
+    units_duration(baseline_ns, text);
+    snprintf(baseline_text, sizeof(baseline_text), stored ? "(%s)" : "%s", text);
+    table_cell(t, stored ? TERM_DIM : TERM_PLAIN, baseline_ns > 0 ? baseline_text : "none");
     table_cell(t, v == VERDICT_PASS ? TERM_PLAIN : verdict_colour(v),
                change > 0 ? units_change(change, text) : "");
     table_cell(t, TERM_DIM, half_width >= 0 ? units_percent(half_width, text) : "");
@@ -115,7 +115,7 @@ static void case_row(struct table *t, const struct report_run *run, const cJSON 
     enum verdict v = report_verdict(one_case);
     table_cell(t, TERM_PLAIN, json_string(one_case, "id", ""));
     candidate_cells(t, one_case, report_candidate(one_case));
-    best_cells(t, one_case, v);
+    baseline_cells(t, one_case, v);
     mde_cell(t, run, one_case);
     for (size_t i = 0; i < run->n_providers; i++)
         provider_cells(t, one_case, run->providers[i]);
@@ -127,9 +127,9 @@ static void case_table(const struct report_run *run, const struct report_style *
 {
     /* What the verdict rests on stays longest. */
     struct table_column columns[11 + 2 * REPORT_MAX_PROVIDERS] = {
-        {"case", false, 0}, {"p50", true, 0},    {"\xc2\xb1", true, 8},
-        {"p90", true, 7},   {"rate", true, 5},   {"ceiling", true, 6},
-        {"best", true, 4},  {"change", true, 0}, {"change \xc2\xb1", true, 3},
+        {"case", false, 0},    {"p50", true, 0},    {"\xc2\xb1", true, 8},
+        {"p90", true, 7},      {"rate", true, 5},   {"ceiling", true, 6},
+        {"baseline", true, 4}, {"change", true, 0}, {"change \xc2\xb1", true, 3},
         {"MDE", true, 1},
     };
     const cJSON *one_case;
@@ -219,9 +219,9 @@ static void evidence(const cJSON *one_case, const struct report_style *style, st
     if (report_p90(one_case, &text))
         evidence_line("p90", text.data, style, out);
     if (json_bool(one_case, "same_library", false))
-        evidence_line("library", "candidate and best are the same file", style, out);
+        evidence_line("library", "candidate and baseline are the same file", style, out);
     else if (json_bool(one_case, "same_code", false))
-        evidence_line("code", "candidate and best run the same machine code", style, out);
+        evidence_line("code", "candidate and baseline run the same machine code", style, out);
     buf_release(&text);
 }
 
@@ -248,12 +248,12 @@ static void reasons(const struct report_run *run, const struct report_style *sty
     }
 }
 
-static bool has_stored_best(const struct report_run *run)
+static bool has_stored_baseline(const struct report_run *run)
 {
     const cJSON *one_case;
     cJSON_ArrayForEach (one_case, run->cases) {
         bool stored;
-        if (report_best_ns(one_case, &stored) > 0 && stored)
+        if (report_baseline_ns(one_case, &stored) > 0 && stored)
             return true;
     }
     return false;
@@ -263,8 +263,8 @@ static void notes(const struct report_run *run, struct buf *out)
 {
     if (run->warm)
         buf_puts(out, "* warm: the inputs do not exceed three times the cache\n");
-    if (has_stored_best(run))
-        buf_puts(out, "(best): as it is stored; it was not measured beside the candidate\n");
+    if (has_stored_baseline(run))
+        buf_puts(out, "(baseline): as it is stored; it was not measured beside the candidate\n");
     if (run->more_providers)
         buf_printf(out, "only the first %d providers have columns\n", REPORT_MAX_PROVIDERS);
 }

@@ -37,7 +37,7 @@ static enum verdict play_once(const double *d, size_t n, double threshold, uint6
     struct decision decision;
     draw(d, n, &first, DECIDE_FIRST_LOOK, &in.first, seed, state);
     /* The excess over the absolute floor is the concern of a run, which knows its times. */
-    in.best_p50_ns = 1e6;
+    in.baseline_p50_ns = 1e6;
     while ((decision = decide(&in)).next != DECIDE_DONE) {
         if (decision.next == DECIDE_MORE_FIRST)
             draw(d, n, &first, decision.next_n, &in.first, seed, state);

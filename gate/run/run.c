@@ -14,7 +14,8 @@
 #define FLOOR_CYCLES 30.0
 #define HOST_FLOOR_NS 50.0
 
-/* So many processes of a sequence may fail to measure the best before the case is left as it is. */
+/* So many processes of a sequence may fail to measure the baseline before the case is left as it
+ * is. */
 #define LOST_MAX 3
 
 /* GPUs of one model differ by up to 7 %, and one of them by 5 % between hours: against a stored
@@ -41,11 +42,11 @@ static const char *candidate_sha256(const struct run *run)
 }
 
 /* SHA-256 of the library that a paired case is held against. */
-static const char *best_sha256(const struct run *run, const struct run_case *c)
+static const char *baseline_sha256(const struct run *run, const struct run_case *c)
 {
     if (c->mode != RUN_PAIRED)
         return NULL;
-    return run->against_sha256 ? run->against_sha256 : c->best.library_sha256;
+    return run->against_sha256 ? run->against_sha256 : c->baseline.library_sha256;
 }
 
 const cJSON *run_arm(const struct run_case *c, const char *role)
@@ -57,7 +58,7 @@ const cJSON *run_arm(const struct run_case *c, const char *role)
 
 bool run_same_library(const struct run *run, const struct run_case *c)
 {
-    return c->mode == RUN_PAIRED && !strcmp(candidate_sha256(run), best_sha256(run, c));
+    return c->mode == RUN_PAIRED && !strcmp(candidate_sha256(run), baseline_sha256(run, c));
 }
 
 bool run_same_code(const struct run_case *c)
@@ -92,14 +93,15 @@ static struct run_time time_of(const cJSON *arm)
     };
 }
 
-/* d from the pair; false when the best was not measured. */
+/* d from the pair; false when the baseline was not measured. */
 static bool read_pair(const cJSON *arms, struct run_process *out)
 {
-    const cJSON *best = json_find(arms, "role", "best"), *timing = json_member(best, "timing");
+    const cJSON *baseline = json_find(arms, "role", "baseline"),
+                *timing = json_member(baseline, "timing");
     double ratio = json_number(json_member(timing, "ratio_to_candidate"), "value", 0);
     if (ratio <= 0)
         return false;
-    out->best = time_of(best);
+    out->baseline = time_of(baseline);
     out->d = log(ratio);
     out->d_cycles = log_or_nan(json_number(timing, "ratio_cycles", 0));
     out->d_p90 = log_or_nan(json_number(timing, "ratio_p90", 0));
@@ -107,9 +109,9 @@ static bool read_pair(const cJSON *arms, struct run_process *out)
     return true;
 }
 
-static struct effort effort_of(const cJSON *best)
+static struct effort effort_of(const cJSON *baseline)
 {
-    const cJSON *timing = json_member(best, "timing"),
+    const cJSON *timing = json_member(baseline, "timing"),
                 *ratio = json_member(timing, "ratio_to_candidate");
     const struct estimate e = {json_number(ratio, "value", 1), json_number(ratio, "lo", 1),
                                json_number(ratio, "hi", 1)};
@@ -118,8 +120,8 @@ static struct effort effort_of(const cJSON *best)
                                json_number(timing, "launches_per_sample", 0)};
 }
 
-/* Adds what a process measured. In the first one a best that fails drops out; in a later one the
- * process is lost for this case. */
+/* Adds what a process measured. In the first one a baseline that fails drops out; in a later one
+ * the process is lost for this case. */
 static void add_process(const struct run *run, struct run_case *c, enum run_stage stage,
                         const struct case_result *result, struct run_process p)
 {
@@ -127,7 +129,7 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
     p.candidate = time_of(json_find(result->arms, "role", "candidate"));
     p.d_cycles = p.d_p90 = NAN;
     if (c->mode == RUN_PAIRED && !read_pair(result->arms, &p)) {
-        const cJSON *verify = json_member(json_find(result->arms, "role", "best"), "verify");
+        const cJSON *verify = json_member(json_find(result->arms, "role", "baseline"), "verify");
         const char *said = json_string(verify, "message", result->message);
         char why[400];
         if (stage != RUN_FIRST || q->n > 0) {
@@ -142,9 +144,10 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
         run_fall_back(run, c, why);
     }
     if (c->mode == RUN_PAIRED)
-        c->effort = effort_of(json_find(result->arms, "role", "best"));
+        c->effort = effort_of(json_find(result->arms, "role", "baseline"));
     if (c->mode == RUN_NUMBER)
-        p.d = log(p.candidate.p50_ns / p.control_ns) - log(c->best.p50_ns / c->best.control_ns);
+        p.d = log(p.candidate.p50_ns / p.control_ns) -
+              log(c->baseline.p50_ns / c->baseline.control_ns);
     q->process[q->n++] = p;
 }
 
@@ -207,11 +210,11 @@ static struct estimate ratio_of_p90s(const struct run_case *c)
     return q->n ? (struct estimate){exp(e.value), exp(e.lo), exp(e.hi)} : e;
 }
 
-static double median_best_ns(const struct run_sequence *q)
+static double median_baseline_ns(const struct run_sequence *q)
 {
     double x[DECIDE_LAST_LOOK];
     for (size_t i = 0; i < q->n; i++)
-        x[i] = q->process[i].best.p50_ns;
+        x[i] = q->process[i].baseline.p50_ns;
     return stats_middle(x, q->n);
 }
 
@@ -247,7 +250,7 @@ double run_threshold(const struct run *run, const struct run_case *c)
     return c->about->threshold > 0 ? c->about->threshold : run->policy.threshold;
 }
 
-/* How far candidate and best are one thing; NULL: they are two. */
+/* How far candidate and baseline are one thing; NULL: they are two. */
 static const char *same_thing(const struct run *run, const struct run_case *c)
 {
     return run_same_library(run, c) ? "are the same file"
@@ -263,10 +266,11 @@ static void judge_by_number(struct run_case *c)
     if (c->decision.next != DECIDE_DONE || c->verdict == VERDICT_REGRESSION || r.value <= 0)
         return;
     c->verdict = VERDICT_NO_VERDICT;
-    snprintf(c->reason, sizeof c->reason,
-             "p50 over the control is %+.2f %% (%+.2f to %+.2f) off the best's record; without the "
-             "best's library only an excess of more than %.0f %% is a verdict",
-             100 * (r.value - 1), 100 * (r.lo - 1), 100 * (r.hi - 1), 100 * NUMBER_THRESHOLD);
+    snprintf(
+        c->reason, sizeof c->reason,
+        "p50 over the control is %+.2f %% (%+.2f to %+.2f) off the baseline's record; without the "
+        "baseline's library only an excess of more than %.0f %% is a verdict",
+        100 * (r.value - 1), 100 * (r.lo - 1), 100 * (r.hi - 1), 100 * NUMBER_THRESHOLD);
 }
 
 static void decide_measured(const struct run *run, struct run_case *c)
@@ -277,7 +281,8 @@ static void decide_measured(const struct run *run, struct run_case *c)
         .first = flatten(&c->sequence[RUN_FIRST], &flat, RUN_FIRST, paired),
         .confirmation = flatten(&c->sequence[RUN_CONFIRMATION], &flat, RUN_CONFIRMATION, paired),
         .threshold = paired ? run_threshold(run, c) : fmax(run_threshold(run, c), NUMBER_THRESHOLD),
-        .best_p50_ns = paired ? median_best_ns(&c->sequence[RUN_FIRST]) : c->best.p50_ns,
+        .baseline_p50_ns =
+            paired ? median_baseline_ns(&c->sequence[RUN_FIRST]) : c->baseline.p50_ns,
         .floor_ns = floor_ns(c),
         .control_drift = run_control_drift(run),
         .counts_cycles = paired && counts_cycles(run),
@@ -331,8 +336,8 @@ static void decide_case(const struct run *run, struct run_case *c)
     } else if (c->mode == RUN_NONE) {
         c->verdict = VERDICT_NO_VERDICT;
         const char *lacks = run->against_sha256 ? "there is nothing to hold this case against"
-                                                : "no comparable best is stored for this case";
-        bool is_new = !run->against_sha256 && !c->has_best;
+                                                : "no comparable baseline is stored for this case";
+        bool is_new = !run->against_sha256 && !c->has_baseline;
         snprintf(c->reason, sizeof c->reason, "%s%s", lacks,
                  is_new ? "; --accept-new takes this one" : "");
     } else {
@@ -376,7 +381,7 @@ static void run_one(struct run *run, struct supervisor *s, struct run_case *c, e
     struct case_task task = {.c = c->about,
                              .seed = seed_of_text(run->seed, c->about->id),
                              .budget_ms = budget_ms(run, c, level),
-                             .best = best_sha256(run, c),
+                             .baseline = baseline_sha256(run, c),
                              .verify = first,
                              .providers = first,
                              .swap = swap,
@@ -484,7 +489,7 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
         run_summarise(&run->cases[i]);
         run_judge_error(run, &run->cases[i]);
         complete_reason(&run->cases[i]);
-        run_remeasure_best(run, &run->cases[i]);
+        run_remeasure_baseline(run, &run->cases[i]);
     }
     run_count_verdicts(run);
     run->end_ms = clock_wall_ms();

@@ -2,10 +2,10 @@
  * run.h: one run of a suite: verify and measure every case in as many processes as its verdict
  * takes, and write down what was seen.
  *
- * The first process verifies each case and times candidate, best and providers; the further ones
- * time candidate and best alone, with the roles swapped in every other one. A case leaves when
- * decide.h is done with it; what looks slower is measured again in a sequence of fresh processes
- * after a pause. Nothing here judges: it fetches what decide() asks for.
+ * The first process verifies each case and times candidate, baseline and providers; the further
+ * ones time candidate and baseline alone, with the roles swapped in every other one. A case leaves
+ * when decide.h is done with it; what looks slower is measured again in a sequence of fresh
+ * processes after a pause. Nothing here judges: it fetches what decide() asks for.
  */
 #ifndef GATE_RUN_RUN_H
 #define GATE_RUN_RUN_H
@@ -14,18 +14,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gate/best/best.h"
+#include "gate/baseline/baseline.h"
 #include "gate/decide/decide.h"
 #include "gate/run/effort.h"
-#include "gate/best/origin.h"
+#include "gate/baseline/origin.h"
 #include "gate/run/reproduce.h"
 #include "gate/cases/suite.h"
 #include "gate/run/supervisor.h"
 
 enum run_mode {
-    RUN_PAIRED, /* held against the best's library, in the same processes */
-    RUN_NUMBER, /* the best's library is not at hand: p50 over the control, beside its record */
-    RUN_NONE,   /* no comparable best */
+    RUN_PAIRED, /* held against the baseline's library, in the same processes */
+    RUN_NUMBER, /* the baseline's library is not at hand: p50 over the control, beside its record */
+    RUN_NONE,   /* no comparable baseline */
 };
 
 enum run_stage { RUN_FIRST, RUN_CONFIRMATION, RUN_STAGES };
@@ -44,32 +44,35 @@ struct run_time {
 /* What one process measured of a case. */
 struct run_process {
     bool swapped;
-    struct run_time candidate, best; /* best: all 0 in number mode */
-    double d;                        /* ln of the ratio; 0 without a best */
-    double d_cycles, d_p90;          /* NaN: not measured */
+    struct run_time candidate, baseline; /* baseline: all 0 in number mode */
+    double d;                            /* ln of the ratio; 0 without a baseline */
+    double d_cycles, d_p90;              /* NaN: not measured */
     double control_ns;
-    bool same_code; /* candidate and best launched the same machine code */
+    bool same_code; /* candidate and baseline launched the same machine code */
 };
 
 struct run_sequence {
     struct run_process process[DECIDE_LAST_LOOK];
     size_t n, wanted; /* processes there are, and there shall be */
-    size_t lost; /* in which the best was not measured; bounded, or a case could go on forever */
+    size_t
+        lost; /* in which the baseline was not measured; bounded, or a case could go on forever */
 };
 
 struct run_case {
     const struct suite_case *about;
     struct case_result result; /* of the first process, or of the one that went wrong; its arms'
                                   times in the end are those of run_summarise() */
-    bool has_best;
-    struct best_entry best; /* its texts are the three below: they outlive a change of the bests */
-    const char *best_made_by; /* the name of an action of best.h; NULL: not known */
-    char best_commit[41], best_library[65], best_epoch[200];
-    struct best_entry again; /* the best's library as this run measured it; p50_ns 0: it did not */
-    bool best_is_off;        /* by ratchet_is_off(): the record is of another epoch */
+    bool has_baseline;
+    struct baseline_entry
+        baseline; /* its texts are the three below: they outlive a change of the baselines */
+    const char *baseline_made_by; /* the name of an action of baseline.h; NULL: not known */
+    char baseline_commit[41], baseline_library[65], baseline_epoch[200];
+    struct baseline_entry
+        again;            /* the baseline's library as this run measured it; p50_ns 0: it did not */
+    bool baseline_is_off; /* by ratchet_is_off(): the record is of another epoch */
     enum run_mode mode;
-    char note[400]; /* what the user should know beside the verdict: a best that is not at hand, or
-                       that could not be measured in some processes */
+    char note[400]; /* what the user should know beside the verdict: a baseline that is not at hand,
+                       or that could not be measured in some processes */
     struct run_sequence sequence[RUN_STAGES];
     struct effort effort; /* what the newest process saw: how long the next one is to sample */
     struct decision decision;
@@ -84,15 +87,15 @@ struct run_policy {
     double
         budget_ms;   /* for the samples of one case in the first process; effort.h has the others */
     double pause_s;  /* before the confirmation */
-    bool accept_new; /* what has no best is measured in DECIDE_FIRST_LOOK processes as well */
-    bool ratchet;    /* the bests may move: see ratchet.h */
-    const char *against; /* "best", or what --against named */
-    const char *other;   /* what reasons and errors call it: "the best", "B" */
+    bool accept_new; /* what has no baseline is measured in DECIDE_FIRST_LOOK processes as well */
+    bool ratchet;    /* the baselines may move: see ratchet.h */
+    const char *against; /* "baseline", or what --against named */
+    const char *other;   /* what reasons and errors call it: "the baseline", "B" */
 };
 
 struct run {
     const struct suite *suite;
-    const struct best *best; /* NULL: all cases are held against the library below */
+    const struct baseline *baseline; /* NULL: all cases are held against the library below */
     const char *against_path, *against_sha256;
     struct run_policy policy;
     struct origin origin;
@@ -113,14 +116,14 @@ typedef void (*run_progress_fn)(void *context, const struct run *run, const stru
                                 enum run_stage stage, size_t done, size_t n);
 
 /*
- * Opens the libraries of the bests that the suite needs in s's workers (a case whose
- * best's library is not at hand is compared with the number on record, and says so), and looks up
- * each case's best. GATE_ENVIRONMENT: a library has another hash than the best names.
+ * Opens the libraries of the baselines that the suite needs in s's workers (a case whose
+ * baseline's library is not at hand is compared with the number on record, and says so), and looks
+ * up each case's baseline. GATE_ENVIRONMENT: a library has another hash than the baseline names.
  */
 enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_error *err);
 
-/* The best cannot be measured: the case is compared with the number on record where that is of this
- * epoch, else with nothing, and says why. */
+/* The baseline cannot be measured: the case is compared with the number on record where that is of
+ * this epoch, else with nothing, and says why. */
 void run_fall_back(const struct run *run, struct run_case *c, const char *why);
 
 /* Measures until every case is decided; fills cases, counts and times. A case for which no worker
@@ -129,17 +132,17 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
                              void *context, struct gate_error *err);
 
 /*
- * Changes the bests as far as the policy lets it: new cases that are right are taken (their verdict
- * turns to pass), and what the ratchet moves moves. A GPU gives a new p50 within half of the
- * threshold, or something disturbs it and the case stays without a best; a host is noisy as a rule,
- * so there it is taken and said. `library` is the candidate's file, kept as an artifact when it is
- * a best now. *changed: the set is to be saved.
+ * Changes the baselines as far as the policy lets it: new cases that are right are taken (their
+ * verdict turns to pass), and what the ratchet moves moves. A GPU gives a new p50 within half of
+ * the threshold, or something disturbs it and the case stays without a baseline; a host is noisy as
+ * a rule, so there it is taken and said. `library` is the candidate's file, kept as an artifact
+ * when it is a baseline now. *changed: the set is to be saved.
  */
-enum gate_status run_keep_bests(struct run *run, const char *library, struct best *best,
-                                bool *changed, struct gate_error *err);
+enum gate_status run_keep_baselines(struct run *run, const char *library, struct baseline *baseline,
+                                    bool *changed, struct gate_error *err);
 
-/* Fills c->again, and says in the reason when the best's record is off. */
-void run_remeasure_best(const struct run *run, struct run_case *c);
+/* Fills c->again, and says in the reason when the baseline's record is off. */
+void run_remeasure_baseline(const struct run *run, struct run_case *c);
 
 /* The threshold of a case: its own, or that of the policy. */
 double run_threshold(const struct run *run, const struct run_case *c);
@@ -153,9 +156,9 @@ bool run_same_code(const struct run_case *c);
 /* The arm of a case by its role, as the first process reported it; NULL: there is none. */
 const cJSON *run_arm(const struct run_case *c, const char *role);
 
-/* The candidate's error over the best's, verified beside it or by its record, or over what rounding
- * alone comes to where that is more; of all outputs together or of the one where it is most. 0: not
- * both are known. */
+/* The candidate's error over the baseline's, verified beside it or by its record, or over what
+ * rounding alone comes to where that is more; of all outputs together or of the one where it is
+ * most. 0: not both are known. */
 double run_error_ratio(const struct run *run, const struct run_case *c);
 bool run_error_jumped(const struct run *run, const struct run_case *c);
 
@@ -166,9 +169,9 @@ void run_count_verdicts(struct run *run);
 
 /*
  * Puts what all processes of a case found together into the arms that the first one reported, of
- * the candidate and of the best: p50, p90 and clock are medians over the processes, the interval of
- * p50 is that of the median over them, and the rates follow p50. A single process, like one that
- * happened to run at another clock, would make a trend jump.
+ * the candidate and of the baseline: p50, p90 and clock are medians over the processes, the
+ * interval of p50 is that of the median over them, and the rates follow p50. A single process, like
+ * one that happened to run at another clock, would make a trend jump.
  */
 void run_summarise(struct run_case *c);
 

@@ -25,19 +25,19 @@ static void add_known(cJSON *o, const char *key, double value, bool known)
     cJSON_AddItemToObject(o, key, known ? cJSON_CreateNumber(value) : cJSON_CreateNull());
 }
 
-static cJSON *best_object(const struct run_case *c)
+static cJSON *baseline_object(const struct run_case *c)
 {
-    if (!c->has_best)
+    if (!c->has_baseline)
         return cJSON_CreateNull();
     cJSON *o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "p50_ns", c->best.p50_ns);
-    cJSON_AddStringToObject(o, "commit", c->best.commit);
-    cJSON_AddNumberToObject(o, "time_ms", (double)c->best.time_ms);
-    cJSON_AddStringToObject(o, "library_sha256", c->best.library_sha256);
-    if (c->best_made_by)
-        cJSON_AddStringToObject(o, "made_by", c->best_made_by);
+    cJSON_AddNumberToObject(o, "p50_ns", c->baseline.p50_ns);
+    cJSON_AddStringToObject(o, "commit", c->baseline.commit);
+    cJSON_AddNumberToObject(o, "time_ms", (double)c->baseline.time_ms);
+    cJSON_AddStringToObject(o, "library_sha256", c->baseline.library_sha256);
+    if (c->baseline_made_by)
+        cJSON_AddStringToObject(o, "made_by", c->baseline_made_by);
     add_known(o, "again_ns", c->again.p50_ns, c->again.p50_ns > 0);
-    cJSON_AddBoolToObject(o, "off", c->best_is_off);
+    cJSON_AddBoolToObject(o, "off", c->baseline_is_off);
     return o;
 }
 
@@ -61,7 +61,7 @@ static cJSON *process_object(const struct run_process *p, enum run_stage stage, 
     cJSON_AddNumberToObject(o, "p50_ns", p->candidate.p50_ns);
     if (p->candidate.half_width > 0)
         cJSON_AddNumberToObject(o, "half_width", p->candidate.half_width);
-    add_known(o, "best_p50_ns", p->best.p50_ns, paired && p->best.p50_ns > 0);
+    add_known(o, "baseline_p50_ns", p->baseline.p50_ns, paired && p->baseline.p50_ns > 0);
     add_known(o, "d", p->d, mode != RUN_NONE);
     add_known(o, "d_cycles", p->d_cycles, paired && isfinite(p->d_cycles));
     add_known(o, "d_p90", p->d_p90, paired && isfinite(p->d_p90));
@@ -93,7 +93,7 @@ static cJSON *case_object(const struct run *run, const struct run_case *c)
     cJSON_AddStringToObject(o, "verdict", verdict_name(c->verdict));
     cJSON_AddStringToObject(o, "reason", c->reason);
     cJSON_AddStringToObject(o, "mode", mode_name(c->mode));
-    cJSON_AddItemToObject(o, "best", best_object(c));
+    cJSON_AddItemToObject(o, "baseline", baseline_object(c));
     cJSON_AddItemToObject(o, "ratio", ratio_object(c->decision.ratio));
     cJSON_AddItemToObject(o, "ratio_p90", ratio_object(c->ratio_p90));
     add_known(o, "mde", c->decision.mde, c->decision.mde > 0);

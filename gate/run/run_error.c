@@ -1,15 +1,15 @@
 /*
- * run_error.c: how accurate the candidate is, beside the best.
+ * run_error.c: how accurate the candidate is, beside the baseline.
  *
  * A result within its limits may still be much less accurate than what it replaces: that is a
  * regression like a slowdown, which someone may want and then accepts. The first process verifies
- * candidate and best on the same inputs, so that unchanged code gives the same error to the bit,
- * and the vendor's own error cancels. An error is not held against less than what rounding the
+ * candidate and baseline on the same inputs, so that unchanged code gives the same error to the
+ * bit, and the vendor's own error cancels. An error is not held against less than what rounding the
  * outputs alone comes to: below it there is nothing but luck.
  *
- * Where the best's library is not at hand, its error is that on record, of other inputs. What the
- * inputs did to it is known by the vendor's kernel, where one was beside both, and what is left is
- * luck that many outputs even out.
+ * Where the baseline's library is not at hand, its error is that on record, of other inputs. What
+ * the inputs did to it is known by the vendor's kernel, where one was beside both, and what is left
+ * is luck that many outputs even out.
  *
  * Of an op with several outputs each is held against itself too: the worst of a gradient hides what
  * became of the others.
@@ -55,24 +55,24 @@ static double luck(double n)
 }
 
 /* What the inputs of this run do to errors, over what those of the record did, by the vendor's. */
-static double input_effect(const struct best_error *best, const cJSON *candidate)
+static double input_effect(const struct baseline_error *baseline, const cJSON *candidate)
 {
     double own = json_number(candidate, "rel_fro", 0);
     double over_vendor = json_number(candidate, "vendor_ratio", 0);
-    bool same_vendor = !strcmp(json_string(candidate, "vendor", ""), best->vendor);
-    return same_vendor && over_vendor > 0 && best->vendor_ratio > 0 && best->rel_fro > 0
-               ? own / over_vendor / (best->rel_fro / best->vendor_ratio)
+    bool same_vendor = !strcmp(json_string(candidate, "vendor", ""), baseline->vendor);
+    return same_vendor && over_vendor > 0 && baseline->vendor_ratio > 0 && baseline->rel_fro > 0
+               ? own / over_vendor / (baseline->rel_fro / baseline->vendor_ratio)
                : 1;
 }
 
 /* Of an output, or the worst of all; NaN: it is not known. */
-static double recorded_error(const struct best_error *best, const char *output)
+static double recorded_error(const struct baseline_error *baseline, const char *output)
 {
     if (!output)
-        return best->known ? best->rel_fro : NAN;
-    for (unsigned i = 0; i < best->n_outputs; i++)
-        if (!strcmp(best->outputs[i].name, output))
-            return best->outputs[i].rel_fro;
+        return baseline->known ? baseline->rel_fro : NAN;
+    for (unsigned i = 0; i < baseline->n_outputs; i++)
+        if (!strcmp(baseline->outputs[i].name, output))
+            return baseline->outputs[i].rel_fro;
     return NAN;
 }
 
@@ -99,10 +99,10 @@ static struct held hold(const struct run *run, const struct run_case *c, const c
 {
     bool paired = c->mode == RUN_PAIRED;
     const cJSON *candidate = json_member(run_arm(c, "candidate"), "verify");
-    const cJSON *best = json_member(run_arm(c, "best"), "verify");
-    double other = paired                  ? verified_error(best, output)
-                   : c->mode == RUN_NUMBER ? recorded_error(&c->best.error, output) *
-                                                 input_effect(&c->best.error, candidate)
+    const cJSON *baseline = json_member(run_arm(c, "baseline"), "verify");
+    double other = paired                  ? verified_error(baseline, output)
+                   : c->mode == RUN_NUMBER ? recorded_error(&c->baseline.error, output) *
+                                                 input_effect(&c->baseline.error, candidate)
                                            : NAN;
     struct held h = {output, verified_error(candidate, output), NAN};
     if (!paired || output)
@@ -166,7 +166,7 @@ static void say_jump(const struct run *run, struct run_case *c, const struct hel
              output, h->own, h->ratio, run->policy.other,
              c->mode == RUN_PAIRED ? "has on the same inputs" : "has by its record",
              DECIDE_ERROR_JUMP,
-             run->against_sha256 ? "" : "; 'gate best accept' takes it, with a reason", speed);
+             run->against_sha256 ? "" : "; 'gate baseline accept' takes it, with a reason", speed);
 }
 
 void run_judge_error(const struct run *run, struct run_case *c)

@@ -1,14 +1,14 @@
 /*
- * run_keep.c: what a run leaves behind in the stored bests.
+ * run_keep.c: what a run leaves behind in the stored baselines.
  */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "gate/best/artifact.h"
+#include "gate/baseline/artifact.h"
 #include "gate/base/json.h"
-#include "gate/best/ratchet.h"
+#include "gate/baseline/ratchet.h"
 #include "gate/run/run.h"
 
 static const cJSON *candidate_library(const struct run *run)
@@ -30,17 +30,17 @@ __attribute__((format(printf, 2, 3))) static void add_reason(struct run_case *c,
     va_end(args);
 }
 
-/* ---- the best's own library ---- */
+/* ---- the baseline's own library ---- */
 
 /* Medians over the processes of a sequence; false: not all of them timed it and the control. */
-static bool medians(const struct run_sequence *q, bool best, struct best_entry *entry)
+static bool medians(const struct run_sequence *q, bool baseline, struct baseline_entry *entry)
 {
     double p50[DECIDE_LAST_LOOK], control[DECIDE_LAST_LOOK];
     for (size_t i = 0; i < q->n; i++) {
-        p50[i] = best ? q->process[i].best.p50_ns : q->process[i].candidate.p50_ns;
+        p50[i] = baseline ? q->process[i].baseline.p50_ns : q->process[i].candidate.p50_ns;
         control[i] = q->process[i].control_ns;
     }
-    if (!best_control(entry, p50, control, q->n))
+    if (!baseline_control(entry, p50, control, q->n))
         return false;
     struct estimate e = decide_bounds(p50, q->n);
     entry->p50_ns = e.value;
@@ -49,34 +49,34 @@ static bool medians(const struct run_sequence *q, bool best, struct best_entry *
     return true;
 }
 
-static double median_best_p90(const struct run_sequence *q)
+static double median_baseline_p90(const struct run_sequence *q)
 {
     double p90[DECIDE_LAST_LOOK];
     for (size_t i = 0; i < q->n; i++)
-        p90[i] = q->process[i].best.p90_ns;
+        p90[i] = q->process[i].baseline.p90_ns;
     return decide_bounds(p90, q->n).value;
 }
 
-void run_remeasure_best(const struct run *run, struct run_case *c)
+void run_remeasure_baseline(const struct run *run, struct run_case *c)
 {
     const struct run_sequence *q = &c->sequence[RUN_FIRST];
     char why[240];
-    c->again = (struct best_entry){
+    c->again = (struct baseline_entry){
         .time_ms = run->start_ms, .run_uuid = run->origin.uuid, .epoch = run->epoch};
-    if (c->mode != RUN_PAIRED || !c->has_best || q->n < DECIDE_FIRST_LOOK ||
+    if (c->mode != RUN_PAIRED || !c->has_baseline || q->n < DECIDE_FIRST_LOOK ||
         !medians(q, true, &c->again))
         return;
-    c->again.p90_ns = median_best_p90(q);
-    c->best_is_off =
-        !strcmp(c->best.epoch, run->epoch) && ratchet_is_off(&c->best, &c->again, why, sizeof why);
-    if (c->best_is_off && !run->policy.ratchet)
-        add_reason(c, "the best's own library %s: its record may be of another epoch", why);
+    c->again.p90_ns = median_baseline_p90(q);
+    c->baseline_is_off = !strcmp(c->baseline.epoch, run->epoch) &&
+                         ratchet_is_off(&c->baseline, &c->again, why, sizeof why);
+    if (c->baseline_is_off && !run->policy.ratchet)
+        add_reason(c, "the baseline's own library %s: its record may be of another epoch", why);
 }
 
 /* ---- keeping ---- */
 
 static const char no_control[] =
-    "the control could not be timed beside it, so it cannot be kept as a best";
+    "the control could not be timed beside it, so it cannot be kept as a baseline";
 
 /* How well each process knows its p50. */
 static const double *half_widths(const struct run_sequence *q, double out[DECIDE_LAST_LOOK])
@@ -86,45 +86,47 @@ static const double *half_widths(const struct run_sequence *q, double out[DECIDE
     return out;
 }
 
-/* The candidate as a best, by a sequence of its processes; false: without the control. */
+/* The candidate as a baseline, by a sequence of its processes; false: without the control. */
 static bool candidate_entry(const struct run *run, const struct run_case *c, enum run_stage stage,
-                            struct best_entry *out)
+                            struct baseline_entry *out)
 {
     const cJSON *arm = c->result.arms->child;
     const cJSON *timing = cJSON_GetObjectItemCaseSensitive(arm, "timing");
     double x[DECIDE_LAST_LOOK];
-    *out = (struct best_entry){.time_ms = run->start_ms,
-                               .p90_ns = json_number(timing, "p90_ns", 0),
-                               .kernel = json_string(arm, "kernel", ""),
-                               .commit = run->origin.commit,
-                               .run_uuid = run->origin.uuid,
-                               .library_sha256 = json_string(candidate_library(run), "sha256", ""),
-                               .epoch = run->epoch,
-                               .error = best_error_of(json_member(arm, "verify"))};
+    *out =
+        (struct baseline_entry){.time_ms = run->start_ms,
+                                .p90_ns = json_number(timing, "p90_ns", 0),
+                                .kernel = json_string(arm, "kernel", ""),
+                                .commit = run->origin.commit,
+                                .run_uuid = run->origin.uuid,
+                                .library_sha256 = json_string(candidate_library(run), "sha256", ""),
+                                .epoch = run->epoch,
+                                .error = baseline_error_of(json_member(arm, "verify"))};
     if (!medians(&c->sequence[stage], false, out))
         return false;
-    best_allow_for(out, half_widths(&c->sequence[stage], x), c->sequence[stage].n);
+    baseline_allow_for(out, half_widths(&c->sequence[stage], x), c->sequence[stage].n);
     return true;
 }
 
 static bool is_new(const struct run *run, const struct run_case *c)
 {
-    return run->policy.accept_new && !c->has_best && c->result.outcome == CASE_MEASURED &&
+    return run->policy.accept_new && !c->has_baseline && c->result.outcome == CASE_MEASURED &&
            c->sequence[RUN_FIRST].n > 0;
 }
 
 /* What a run keeps. */
 struct kept {
-    bool changed;   /* the set of bests */
-    bool candidate; /* the candidate's library is a best's now */
+    bool changed;   /* the set of baselines */
+    bool candidate; /* the candidate's library is a baseline's now */
 };
 
 static enum gate_status keep_new(const struct run *run, struct run_case *c, const char *contract,
-                                 struct best *best, struct kept *kept, struct gate_error *err)
+                                 struct baseline *baseline, struct kept *kept,
+                                 struct gate_error *err)
 {
-    const struct best_note note = {BEST_ACCEPT_NEW, "first measurement of the case",
-                                   run->origin.who, run->end_ms};
-    struct best_entry entry;
+    const struct baseline_note note = {BASELINE_ACCEPT_NEW, "first measurement of the case",
+                                       run->origin.who, run->end_ms};
+    struct baseline_entry entry;
     char width[120] = "";
     double x[DECIDE_LAST_LOOK];
     const struct run_sequence *q = &c->sequence[RUN_FIRST];
@@ -137,13 +139,13 @@ static enum gate_status keep_new(const struct run *run, struct run_case *c, cons
     if (half_width > run_threshold(run, c) / 2)
         snprintf(width, sizeof width, ", though its p50 is known within %.2f %% only",
                  half_width * 100);
-    enum gate_status status = best_set(best, c->about->id, contract, &entry, &note, err);
+    enum gate_status status = baseline_set(baseline, c->about->id, contract, &entry, &note, err);
     if (status)
         return status;
     kept->changed = kept->candidate = true;
     c->verdict = VERDICT_PASS;
     snprintf(c->reason, sizeof c->reason,
-             "right, and the first measurement: taken as the best%s%s%.600s", width,
+             "right, and the first measurement: taken as the baseline%s%s%.600s", width,
              c->result.message[0] ? "; " : "", c->result.message);
     return GATE_OK;
 }
@@ -155,9 +157,10 @@ static bool is_judged(const struct run *run, const struct run_case *c)
            c->verdict != VERDICT_ENVIRONMENT && !run_error_jumped(run, c);
 }
 
-/* The best of a case that has one, moved as far as this run moves it. */
+/* The baseline of a case that has one, moved as far as this run moves it. */
 static enum gate_status keep_moved(const struct run *run, struct run_case *c, const char *contract,
-                                   struct best *best, struct kept *kept, struct gate_error *err)
+                                   struct baseline *baseline, struct kept *kept,
+                                   struct gate_error *err)
 {
     struct ratchet_run found = {.again = c->again,
                                 .ratio = c->decision.ratio,
@@ -177,7 +180,7 @@ static enum gate_status keep_moved(const struct run *run, struct run_case *c, co
         add_reason(c, "%s", no_control);
         return GATE_OK;
     }
-    enum gate_status status = ratchet_move(best, c->about->id, contract, &found, &end, err);
+    enum gate_status status = ratchet_move(baseline, c->about->id, contract, &found, &end, err);
     if (status)
         return status;
     kept->changed |= end.changed;
@@ -187,14 +190,15 @@ static enum gate_status keep_moved(const struct run *run, struct run_case *c, co
     return GATE_OK;
 }
 
-static enum gate_status keep_case(const struct run *run, struct run_case *c, struct best *best,
-                                  struct kept *kept, struct gate_error *err)
+static enum gate_status keep_case(const struct run *run, struct run_case *c,
+                                  struct baseline *baseline, struct kept *kept,
+                                  struct gate_error *err)
 {
     const char *contract = json_string(run->greeting, "contract", "");
     if (is_new(run, c))
-        return keep_new(run, c, contract, best, kept, err);
-    if (run->policy.ratchet && c->has_best)
-        return keep_moved(run, c, contract, best, kept, err);
+        return keep_new(run, c, contract, baseline, kept, err);
+    if (run->policy.ratchet && c->has_baseline)
+        return keep_moved(run, c, contract, baseline, kept, err);
     return GATE_OK;
 }
 
@@ -210,13 +214,13 @@ static enum gate_status keep_library(const struct run *run, const char *library,
     return status;
 }
 
-enum gate_status run_keep_bests(struct run *run, const char *library, struct best *best,
-                                bool *changed, struct gate_error *err)
+enum gate_status run_keep_baselines(struct run *run, const char *library, struct baseline *baseline,
+                                    bool *changed, struct gate_error *err)
 {
     struct kept kept = {.changed = false};
     enum gate_status status = GATE_OK;
     for (size_t i = 0; i < run->suite->n_cases && !status; i++)
-        status = keep_case(run, &run->cases[i], best, &kept, err);
+        status = keep_case(run, &run->cases[i], baseline, &kept, err);
     run_count_verdicts(run);
     if (!status && kept.candidate)
         status = keep_library(run, library, err);

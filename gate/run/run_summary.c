@@ -46,13 +46,13 @@ static double throttled_thermal(const struct run_time *t)
     return t->throttled_thermal_ns;
 }
 
-static struct column collect(const struct run_case *c, bool best, figure_fn figure)
+static struct column collect(const struct run_case *c, bool baseline, figure_fn figure)
 {
     struct column column = {.n = 0};
     for (enum run_stage stage = RUN_FIRST; stage < RUN_STAGES; stage++)
         for (size_t i = 0; i < c->sequence[stage].n; i++) {
             const struct run_process *p = &c->sequence[stage].process[i];
-            const struct run_time *t = best ? &p->best : &p->candidate;
+            const struct run_time *t = baseline ? &p->baseline : &p->candidate;
             if (t->p50_ns > 0 && column.n < DECIDE_MAX_PROCESSES)
                 column.x[column.n++] = figure(t);
         }
@@ -93,9 +93,9 @@ static void scale(cJSON *timing, const char *key, double factor)
     put(timing, key, json_number(timing, key, 0) * factor);
 }
 
-static void summarise(const struct run_case *c, bool best, cJSON *timing)
+static void summarise(const struct run_case *c, bool baseline, cJSON *timing)
 {
-    struct column times = collect(c, best, p50);
+    struct column times = collect(c, baseline, p50);
     double first = json_number(timing, "p50_ns", 0);
     if (times.n == 0 || !(first > 0))
         return;
@@ -108,11 +108,11 @@ static void summarise(const struct run_case *c, bool best, cJSON *timing)
     put(timing, "p50_hi_ns", e.hi);
     put(timing, "spread", spread(times));
     if (cJSON_HasObjectItem(timing, "p10_ns"))
-        put(timing, "p10_ns", median(collect(c, best, p10)));
-    put(timing, "p90_ns", median(collect(c, best, p90)));
-    put(timing, "sm_clock_mhz", median(collect(c, best, sm_clock)));
-    put(timing, "throttled_power_ns", sum(collect(c, best, throttled_power)));
-    put(timing, "throttled_thermal_ns", sum(collect(c, best, throttled_thermal)));
+        put(timing, "p10_ns", median(collect(c, baseline, p10)));
+    put(timing, "p90_ns", median(collect(c, baseline, p90)));
+    put(timing, "sm_clock_mhz", median(collect(c, baseline, sm_clock)));
+    put(timing, "throttled_power_ns", sum(collect(c, baseline, throttled_power)));
+    put(timing, "throttled_thermal_ns", sum(collect(c, baseline, throttled_thermal)));
     scale(timing, "tflops", first / e.value);
     scale(timing, "gbps", first / e.value);
     scale(timing, "ceiling", first / e.value);
@@ -123,9 +123,9 @@ void run_summarise(struct run_case *c)
     cJSON *arm;
     cJSON_ArrayForEach (arm, c->result.arms) {
         const char *role = json_string(arm, "role", "");
-        bool best = !strcmp(role, "best");
+        bool baseline = !strcmp(role, "baseline");
         cJSON *timing = cJSON_GetObjectItemCaseSensitive(arm, "timing");
-        if (cJSON_IsObject(timing) && (best || !strcmp(role, "candidate")))
-            summarise(c, best, timing);
+        if (cJSON_IsObject(timing) && (baseline || !strcmp(role, "candidate")))
+            summarise(c, baseline, timing);
     }
 }

@@ -28,8 +28,8 @@ struct supervisor {
     struct process process;
     cJSON *greeting;
     double control_ns;
-    char *bests[PROTOCOL_BESTS_MAX];
-    unsigned n_bests;
+    char *baselines[PROTOCOL_BASELINES_MAX];
+    unsigned n_baselines;
     bool without_providers;
     unsigned complaints;
     char program[4096];
@@ -50,7 +50,7 @@ double supervisor_control_ns(const struct supervisor *s)
 static enum gate_status start_process(struct supervisor *s, struct gate_error *err)
 {
     const struct supervisor_options *o = s->options;
-    char *argv[8 + SUPERVISOR_WRAPPER_MAX + 2 * (ARMS_MAX + PROTOCOL_BESTS_MAX)];
+    char *argv[8 + SUPERVISOR_WRAPPER_MAX + 2 * (ARMS_MAX + PROTOCOL_BASELINES_MAX)];
     unsigned n = 0;
     if (o->worker && strchr(o->worker, '/') && access(o->worker, X_OK))
         return gate_fail(err, GATE_USAGE, "cannot run worker '%s': %s", o->worker, strerror(errno));
@@ -63,9 +63,9 @@ static enum gate_status start_process(struct supervisor *s, struct gate_error *e
     argv[n++] = (char *)o->device;
     argv[n++] = (char *)"--library";
     argv[n++] = (char *)o->library;
-    for (unsigned i = 0; i < s->n_bests; i++) {
-        argv[n++] = (char *)"--best";
-        argv[n++] = s->bests[i];
+    for (unsigned i = 0; i < s->n_baselines; i++) {
+        argv[n++] = (char *)"--baseline";
+        argv[n++] = s->baselines[i];
     }
     for (unsigned i = 0; i < o->n_providers && i < ARMS_MAX - 1 && !s->without_providers; i++) {
         argv[n++] = (char *)"--provider";
@@ -162,7 +162,7 @@ static enum gate_status check_greeting(struct supervisor *s, const cJSON *hello,
     return GATE_OK;
 }
 
-/* The libraries of a greeting that judge: candidate and bests. The caller's. */
+/* The libraries of a greeting that judge: candidate and baselines. The caller's. */
 static cJSON *judging_libraries(const cJSON *hello)
 {
     cJSON *list = cJSON_CreateArray();
@@ -242,23 +242,23 @@ enum gate_status supervisor_start(const struct supervisor_options *options, stru
     return GATE_OK;
 }
 
-static void forget_bests(struct supervisor *s)
+static void forget_baselines(struct supervisor *s)
 {
-    for (unsigned i = 0; i < s->n_bests; i++)
-        free(s->bests[i]);
-    s->n_bests = 0;
+    for (unsigned i = 0; i < s->n_baselines; i++)
+        free(s->baselines[i]);
+    s->n_baselines = 0;
 }
 
-enum gate_status supervisor_open_bests(struct supervisor *s, const char *const *paths, unsigned n,
-                                       struct gate_error *err)
+enum gate_status supervisor_open_baselines(struct supervisor *s, const char *const *paths,
+                                           unsigned n, struct gate_error *err)
 {
     supervisor_retire_worker(s);
-    forget_bests(s);
+    forget_baselines(s);
     cJSON_Delete(s->greeting);
     s->greeting = NULL;
-    for (; s->n_bests < n && s->n_bests < PROTOCOL_BESTS_MAX; s->n_bests++) {
-        s->bests[s->n_bests] = strdup(paths[s->n_bests]);
-        if (!s->bests[s->n_bests])
+    for (; s->n_baselines < n && s->n_baselines < PROTOCOL_BASELINES_MAX; s->n_baselines++) {
+        s->baselines[s->n_baselines] = strdup(paths[s->n_baselines]);
+        if (!s->baselines[s->n_baselines])
             return gate_fail(err, GATE_INTERNAL, "out of memory");
     }
     return start_worker(s, err);
@@ -288,7 +288,7 @@ void supervisor_stop(struct supervisor *s)
     if (!s)
         return;
     supervisor_retire_worker(s);
-    forget_bests(s);
+    forget_baselines(s);
     schema_free(s->schema);
     cJSON_Delete(s->greeting);
     free(s);
@@ -321,7 +321,7 @@ static bool send_task(struct supervisor *s, struct attempt *a)
     cJSON_AddStringToObject(task, "nonce", a->nonce);
     cJSON_AddItemToObject(task, "skip", cJSON_Duplicate(a->skip, true));
     cJSON_AddNumberToObject(task, "budget_ms", a->task->budget_ms);
-    cJSON_AddStringToObject(task, "best", a->task->best ? a->task->best : "");
+    cJSON_AddStringToObject(task, "baseline", a->task->baseline ? a->task->baseline : "");
     cJSON_AddBoolToObject(task, "verify", a->task->verify);
     cJSON_AddStringToObject(task, "tier", verify_tier_name(a->task->tier));
     cJSON_AddBoolToObject(task, "measure", !a->task->verify_only);
@@ -492,8 +492,8 @@ static bool leave_out_providers(const struct supervisor *s, struct attempt *a)
     bool left_out = false;
     const cJSON *lib;
     cJSON_ArrayForEach (lib, json_member(s->greeting, "libraries")) {
-        bool best = !strcmp(json_string(lib, "role", ""), "best");
-        const char *label = best ? "best" : json_string(lib, "provider", "");
+        bool baseline = !strcmp(json_string(lib, "role", ""), "baseline");
+        const char *label = baseline ? "baseline" : json_string(lib, "provider", "");
         if (strcmp(label, candidate) != 0)
             left_out |= skip_provider(a, label);
     }

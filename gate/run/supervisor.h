@@ -48,12 +48,12 @@ struct case_task {
     const struct suite_case *c;
     uint64_t seed;
     double budget_ms;      /* for its samples */
-    const char *best;      /* SHA-256 of one of the bests, or NULL */
+    const char *baseline;  /* SHA-256 of one of the baselines, or NULL */
     bool verify;           /* before it is measured; cold single launches are timed as well */
     enum verify_tier tier; /* of the verification */
     bool verify_only;      /* nothing is measured */
     bool providers;        /* measured beside it */
-    bool swap;             /* the best is recorded and started first */
+    bool swap;             /* the baseline is recorded and started first */
     struct fingerprints fingerprints; /* of the candidate; not known: another process told none */
     const double *shares;             /* calibration: of the candidate's time, to be added; NULL */
     unsigned n_shares;
@@ -77,10 +77,10 @@ enum gate_status supervisor_start(const struct supervisor_options *options, stru
                                   struct gate_error *err);
 void supervisor_stop(struct supervisor *s); /* NULL is fine */
 
-/* From now on workers also open these libraries (at most PROTOCOL_BESTS_MAX), for cases to be
+/* From now on workers also open these libraries (at most PROTOCOL_BASELINES_MAX), for cases to be
  * held against; a fresh worker is started at once and its greeting taken. Copies the paths. */
-enum gate_status supervisor_open_bests(struct supervisor *s, const char *const *paths, unsigned n,
-                                       struct gate_error *err);
+enum gate_status supervisor_open_baselines(struct supervisor *s, const char *const *paths,
+                                           unsigned n, struct gate_error *err);
 
 /* Workers that are started from now on do not open the providers: that takes time, and only a
  * case's first process measures them. */

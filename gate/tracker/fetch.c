@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "gate/best/artifact.h"
+#include "gate/baseline/artifact.h"
 #include "gate/base/backoff.h"
 
 #define PATIENCE_S 10.0 /* for trying again; a run waits for this */

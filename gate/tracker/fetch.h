@@ -1,7 +1,7 @@
 /*
  * fetch.h: libraries from the tracking server into the artifact cache.
  *
- * What is loaded and run later is known by its SHA-256, which the stored bests name: bytes with
+ * What is loaded and run later is known by its SHA-256, which the stored baselines name: bytes with
  * another hash are refused, whoever sent them. So no token is needed, unless the server wants one.
  */
 #ifndef GATE_TRACKER_FETCH_H

@@ -16,7 +16,7 @@ static const struct replays several = {4, 12}, some = {2, 12}, few = {1, 4}, one
 #define REPLAYS_NS 1e6
 #define LOOKS_MAX 64
 
-/* A copy of the candidate, or that of the best beside it. */
+/* A copy of the candidate, or that of the baseline beside it. */
 struct side {
     struct session *session;
     unsigned arm, copy;
@@ -91,8 +91,8 @@ static bool is_host(const struct audit *a)
     return device_info(a->session->device)->kg.kind == KG_DEVICE_HOST;
 }
 
-/* Against the samples themselves, without the best: who is not suspicious by that is not idle. A
- * device has nobody else on it, so that few replays do. */
+/* Against the samples themselves, without the baseline: who is not suspicious by that is not idle.
+ * A device has nobody else on it, so that few replays do. */
 static enum gate_status look_at_samples(const struct audit *a, const struct side *x,
                                         bool *suspicious, struct gate_error *err)
 {
@@ -145,19 +145,19 @@ static enum gate_status say_idle(const struct audit *a, const struct idle_look *
                      fmin(look->stale, look->timed) / 1e3);
 }
 
-/* `best`: NULL when there is none. Both take turns, where it is in doubt. */
+/* `baseline`: NULL when there is none. Both take turns, where it is in doubt. */
 static enum gate_status try_sides(const struct audit *a, const struct side *candidate,
-                                  const struct side *best, struct gate_error *err)
+                                  const struct side *baseline, struct gate_error *err)
 {
     struct idle_look own = {0}, other = {0};
-    const struct idle_rule rule = idle_rule(is_host(a), best != NULL);
+    const struct idle_rule rule = idle_rule(is_host(a), baseline != NULL);
     int score = IDLE_SCORE_START;
     for (unsigned n = 0; n < LOOKS_MAX && 0 < score && score < IDLE_SCORE_SURE; n++) {
         enum gate_status status = look_at_side(a, candidate, &own, err);
         enum idle_answer answer = idle_ask(&own, &rule);
-        if (!status && answer == IDLE_ASK_BEST && best) {
-            status = look_at_side(a, best, &other, err);
-            answer = idle_ask_best(&own, &other, &rule);
+        if (!status && answer == IDLE_ASK_BASELINE && baseline) {
+            status = look_at_side(a, baseline, &other, err);
+            answer = idle_ask_baseline(&own, &other, &rule);
         }
         if (status)
             return status;
@@ -167,18 +167,18 @@ static enum gate_status try_sides(const struct audit *a, const struct side *cand
     return score < IDLE_SCORE_SURE ? GATE_OK : say_idle(a, &own, err);
 }
 
-static enum gate_status try_beside_best(const struct audit *a, const struct side *candidate,
-                                        struct gate_error *err)
+static enum gate_status try_beside_baseline(const struct audit *a, const struct side *candidate,
+                                            struct gate_error *err)
 {
     struct session *s = a->session;
     if (!session_is_paired(s))
         return try_sides(a, candidate, NULL, err);
-    struct side best = {.session = s, .arm = 1};
-    best.copy = candidate->copy < series_of(&best)->n_copies ? candidate->copy : 0;
-    enum gate_status status = start_side(&best, err);
+    struct side baseline = {.session = s, .arm = 1};
+    baseline.copy = candidate->copy < series_of(&baseline)->n_copies ? candidate->copy : 0;
+    enum gate_status status = start_side(&baseline, err);
     if (!status)
-        status = try_sides(a, candidate, &best, err);
-    device_replay_free(s->device, best.own);
+        status = try_sides(a, candidate, &baseline, err);
+    device_replay_free(s->device, baseline.own);
     return status;
 }
 
@@ -191,7 +191,7 @@ enum gate_status audit_idleness(const struct audit *a, unsigned copy, struct gat
     if (!status)
         status = look_at_samples(a, &x, &suspicious, err);
     if (!status && suspicious)
-        status = try_beside_best(a, &x, err);
+        status = try_beside_baseline(a, &x, err);
     device_replay_free(s->device, x.own);
     return status;
 }

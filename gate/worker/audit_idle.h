@@ -3,9 +3,9 @@
  *
  * Each set is launched once, with the contents of another one and its outputs poisoned, and that
  * takes about as long as in the samples that were timed: most are through with one such replay. Who
- * is not is tried, beside the best where there is one: each look has as many replays of the timed
- * recording as there were samples, so that whatever sets in late does so here too, then some of
- * each set once, stale and fresh.
+ * is not is tried, beside the baseline where there is one: each look has as many replays of the
+ * timed recording as there were samples, so that whatever sets in late does so here too, then some
+ * of each set once, stale and fresh.
  */
 #ifndef GATE_WORKER_AUDIT_IDLE_H
 #define GATE_WORKER_AUDIT_IDLE_H

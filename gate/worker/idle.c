@@ -9,13 +9,13 @@
 #define FIXED_HOST_NS 300e3
 #define LEAST_NS 2000.0 /* a difference below this is none */
 
-/* The most that the best excuses: one that idles itself shall not hide another that does. */
+/* The most that the baseline excuses: one that idles itself shall not hide another that does. */
 #define EXCUSE_MAX 2.0
 
-struct idle_rule idle_rule(bool on_host, bool beside_best)
+struct idle_rule idle_rule(bool on_host, bool beside_baseline)
 {
     double beside = on_host ? LIMIT_HOST : LIMIT_DEVICE;
-    return (struct idle_rule){beside_best ? beside : LIMIT_ALONE,
+    return (struct idle_rule){beside_baseline ? beside : LIMIT_ALONE,
                               on_host ? FIXED_HOST_NS : FIXED_DEVICE_NS};
 }
 
@@ -39,13 +39,13 @@ enum idle_answer idle_ask(const struct idle_look *look, const struct idle_rule *
 {
     if (!is_over(look, rule, 1))
         return IDLE_NO;
-    return is_over(look, rule, EXCUSE_MAX) ? IDLE_YES : IDLE_ASK_BEST;
+    return is_over(look, rule, EXCUSE_MAX) ? IDLE_YES : IDLE_ASK_BASELINE;
 }
 
-enum idle_answer idle_ask_best(const struct idle_look *look, const struct idle_look *best,
-                               const struct idle_rule *rule)
+enum idle_answer idle_ask_baseline(const struct idle_look *look, const struct idle_look *baseline,
+                                   const struct idle_rule *rule)
 {
-    double excuse = fmin(fmax(idle_ratio(best, rule), 1), EXCUSE_MAX);
+    double excuse = fmin(fmax(idle_ratio(baseline, rule), 1), EXCUSE_MAX);
     return is_over(look, rule, excuse) ? IDLE_YES : IDLE_NO;
 }
 

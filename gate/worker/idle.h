@@ -3,7 +3,7 @@
  *
  * It is told by the clock: where all contents are new and no result is there it must take about as
  * long as in the samples that were timed. What else makes the two differ (caches, a clock that
- * moved, a busy machine) does so for the best as well, which is asked in case of doubt.
+ * moved, a busy machine) does so for the baseline as well, which is asked in case of doubt.
  */
 #ifndef GATE_WORKER_IDLE_H
 #define GATE_WORKER_IDLE_H
@@ -24,19 +24,19 @@ struct idle_rule {
 };
 
 /* A host is shared with others, its caches are what the audit works in too, and its threads fall
- * asleep between two replays; without a best all that is the kernel's. */
-struct idle_rule idle_rule(bool on_host, bool beside_best);
+ * asleep between two replays; without a baseline all that is the kernel's. */
+struct idle_rule idle_rule(bool on_host, bool beside_baseline);
 
 /* Fresh over what is expected of it: as long as stale takes, which is like it in all else, but no
  * more than what was timed and the fixed cost. */
 double idle_ratio(const struct idle_look *look, const struct idle_rule *rule);
 
 /* Does it look as if the kernel did less when it was timed? */
-enum idle_answer { IDLE_NO, IDLE_YES, IDLE_ASK_BEST };
+enum idle_answer { IDLE_NO, IDLE_YES, IDLE_ASK_BASELINE };
 enum idle_answer idle_ask(const struct idle_look *look, const struct idle_rule *rule);
-/* Where the best is to be asked: what it has too is not idleness. */
-enum idle_answer idle_ask_best(const struct idle_look *look, const struct idle_look *best,
-                               const struct idle_rule *rule);
+/* Where the baseline is to be asked: what it has too is not idleness. */
+enum idle_answer idle_ask_baseline(const struct idle_look *look, const struct idle_look *baseline,
+                                   const struct idle_rule *rule);
 
 /*
  * One look says little, on a machine that is busy: each suspicious one counts 1 and each other one

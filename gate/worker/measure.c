@@ -218,16 +218,16 @@ static enum gate_status measure_group(struct session *s, const unsigned *members
 }
 
 /*
- * The candidate and the best first, by themselves: a third kernel in the round leaves other things
- * in the caches, and its neighbour would pay for that (1 % was seen). Then each provider beside the
- * candidate.
+ * The candidate and the baseline first, by themselves: a third kernel in the round leaves other
+ * things in the caches, and its neighbour would pay for that (1 % was seen). Then each provider
+ * beside the candidate.
  */
 static enum gate_status measure_groups(struct session *s, double budget_ns, struct gate_error *err)
 {
     bool paired = session_is_paired(s);
     const unsigned pair[2] = {0, 1};
     enum gate_status status = measure_group(s, pair, paired ? 2 : 1, 0, budget_ns, err);
-    session_note_copies(s); /* here, where the best is what it is held against */
+    session_note_copies(s); /* here, where the baseline is what it is held against */
     s->swap = false;
     for (unsigned i = paired ? 2 : 1; i < s->n_arms && !status; i++) {
         const unsigned beside[2] = {0, i};

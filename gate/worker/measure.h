@@ -12,23 +12,24 @@
 
 #include "gate/worker/audit.h"
 
-#define MEASURE_ROUNDS 8         /* two of each kind, pairs.h */
-#define MEASURE_HALF_WIDTH 0.001 /* is enough: of the ratio to the best, or of p50 beside none */
-#define MEASURE_SINGLES 100      /* launches of an arm, one by one, at most */
+#define MEASURE_ROUNDS 8 /* two of each kind, pairs.h */
+#define MEASURE_HALF_WIDTH                                                                         \
+    0.001                   /* is enough: of the ratio to the baseline, or of p50 beside none */
+#define MEASURE_SINGLES 100 /* launches of an arm, one by one, at most */
 
 struct measure_policy {
     double budget_ns;        /* for the rounds of one case */
     double single_budget_ns; /* for its single launches; 0: none */
-    bool swap;               /* the best is recorded and started first, as it was prepared first */
-    bool sensors;            /* read the device's before and after the rounds */
+    bool swap;    /* the baseline is recorded and started first, as it was prepared first */
+    bool sensors; /* read the device's before and after the rounds */
 };
 
 const char *measure_contract(const struct device *d);
 
 /*
- * Measures the first n arms (n >= 1, arms[0] the candidate, the best next if it is there), all of
- * them verified on this problem in this run; fills their `measurement` and sets `timed`. `seed` is
- * that of verify_arms(). Then audits what the arms that have fingerprints wrote (audit.h), by
+ * Measures the first n arms (n >= 1, arms[0] the candidate, the baseline next if it is there), all
+ * of them verified on this problem in this run; fills their `measurement` and sets `timed`. `seed`
+ * is that of verify_arms(). Then audits what the arms that have fingerprints wrote (audit.h), by
  * `check` where it must be looked at. GATE_WRONG: a launch failed, cannot be recorded, is wrong
  * when timed, writes elsewhere than in its outputs, or takes a time that cannot be (work hidden on
  * another stream, faster than the chip); the guilty arm's verification says so.

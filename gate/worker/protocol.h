@@ -7,7 +7,7 @@
 #include "gate/base/process.h"
 
 #define PROTOCOL_LINE_MAX PROCESS_LINE_MAX
-#define PROTOCOL_BESTS_MAX 6
+#define PROTOCOL_BASELINES_MAX 6
 #define PROTOCOL_SHARES_MAX 16
 #define PROTOCOL_SAMPLES_MIN 8 /* of an arm that is timed: four rounds */
 

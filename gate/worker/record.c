@@ -25,7 +25,7 @@ cJSON *record_device(const struct device_info *info)
 
 static const char *role_name(enum arm_role role)
 {
-    return role == ARM_CANDIDATE ? "candidate" : role == ARM_BEST ? "best" : "provider";
+    return role == ARM_CANDIDATE ? "candidate" : role == ARM_BASELINE ? "baseline" : "provider";
 }
 
 cJSON *record_library(const struct library *lib, enum arm_role role)

@@ -31,14 +31,14 @@ static bool is_skipped(const struct task *t, const char *label)
 static bool takes_part(const struct worker *w, const struct task *t, unsigned i)
 {
     const struct library *lib = &w->libraries[i];
-    if (w->roles[i] == ARM_BEST)
-        return !strcmp(lib->sha256, t->best) && !is_skipped(t, "best");
+    if (w->roles[i] == ARM_BASELINE)
+        return !strcmp(lib->sha256, t->baseline) && !is_skipped(t, "baseline");
     return w->roles[i] == ARM_CANDIDATE || (t->providers && !is_skipped(t, lib->table->provider));
 }
 
 static bool is_paired(const struct task *t)
 {
-    return t->n_arms > 1 && t->arms[1].role == ARM_BEST;
+    return t->n_arms > 1 && t->arms[1].role == ARM_BASELINE;
 }
 
 static void choose_twin(const struct worker *w, const struct task *t, struct arm *arm)
@@ -47,7 +47,7 @@ static void choose_twin(const struct worker *w, const struct task *t, struct arm
     arm->twin = library_choose(twin, &t->c.problem, &device_info(w->device)->kg, arm->kernel->name);
 }
 
-/* The candidate's kernel, the best's, and those of the providers that serve the problem. */
+/* The candidate's kernel, the baseline's, and those of the providers that serve the problem. */
 static void choose_arms(struct worker *w, struct task *t)
 {
     const struct kg_device *where = &device_info(w->device)->kg;
@@ -94,16 +94,16 @@ static enum gate_status prepare_copy(struct worker *w, struct task *t, struct ar
     return status;
 }
 
-/* What a best does to the process is not put down to the candidate, and neither is it the other way
- * round. */
+/* What a baseline does to the process is not put down to the candidate, and neither is it the other
+ * way round. */
 static enum gate_status prepare_arm(struct worker *w, struct task *t, unsigned i,
                                     const struct kg_kernel *kernel, struct gate_error *err)
 {
     struct arm *arm = &t->arms[i];
     enum gate_status status = GATE_OK;
     say_phase(w->out, "prepare", arm_label(arm), "");
-    if (arm->role == ARM_BEST)
-        status = early_compare(w->device, &t->before, "before the best was prepared", err);
+    if (arm->role == ARM_BASELINE)
+        status = early_compare(w->device, &t->before, "before the baseline was prepared", err);
     if (status)
         return status;
     status = prepare_copy(w, t, arm, kernel, err);
@@ -112,7 +112,7 @@ static enum gate_status prepare_arm(struct worker *w, struct task *t, unsigned i
         snprintf(arm->verification.message, sizeof arm->verification.message, "%.500s",
                  err->message);
     }
-    if (!status && arm->role == ARM_BEST)
+    if (!status && arm->role == ARM_BASELINE)
         status = early_read(w->device, &t->before, err);
     return status;
 }
@@ -181,7 +181,7 @@ static enum gate_status verify_task(struct worker *w, struct task *t, struct gat
 static enum gate_status calibrate_task(struct worker *w, struct task *t,
                                        const struct measure_policy *policy, struct gate_error *err)
 {
-    if (keep_right_arms(t) < 2 || t->arms[1].role != ARM_BEST)
+    if (keep_right_arms(t) < 2 || t->arms[1].role != ARM_BASELINE)
         return gate_fail(err, GATE_ENVIRONMENT, "calibration needs a second copy of the library");
     return measure_injected(w->device, &t->c, t->seed, policy, t->arms, t->shares, t->n_shares,
                             t->d, err);
@@ -312,7 +312,7 @@ enum gate_status task_read(const cJSON *line, struct task *t, struct gate_error 
         .providers = json_bool(line, "providers", true),
         .swap = json_bool(line, "swap", false),
         .measure = json_bool(line, "measure", true),
-        .best = json_string(line, "best", ""),
+        .baseline = json_string(line, "baseline", ""),
         .nonce = json_string(line, "nonce", ""),
         .skip = cJSON_GetObjectItemCaseSensitive(line, "skip"),
         .fingerprints = fingerprints_read(cJSON_GetObjectItemCaseSensitive(line, "fingerprints"))};

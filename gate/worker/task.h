@@ -23,7 +23,7 @@ struct worker {
     FILE *out; /* the protocol; standard output itself belongs to whatever kernels print */
     struct device *device;
     struct library libraries[LIBRARIES_MAX]; /* the candidate first */
-    struct library twins[LIBRARIES_MAX];     /* second copies of the candidate and the bests */
+    struct library twins[LIBRARIES_MAX];     /* second copies of the candidate and the baselines */
     enum arm_role roles[LIBRARIES_MAX];
     unsigned n_libraries;
     double control_ns;
@@ -37,9 +37,9 @@ struct task {
     double budget_ns;
     bool verify, providers, swap;
     enum verify_tier tier;
-    bool measure;      /* false: the task ends when everything is verified */
-    const char *best;  /* SHA-256 of the library of the best; "": none */
-    const char *nonce; /* of the task; the answer repeats it */
+    bool measure;         /* false: the task ends when everything is verified */
+    const char *baseline; /* SHA-256 of the library of the baseline; "": none */
+    const char *nonce;    /* of the task; the answer repeats it */
     const cJSON *skip;
     double shares[PROTOCOL_SHARES_MAX]; /* calibration: of the time, to be added */
     unsigned n_shares;

@@ -73,8 +73,8 @@ static enum gate_status check_clock(struct gate_error *err)
                                        "forbids clock_gettime");
 }
 
-/* The second copy of a library that is open: a best is timed against two of each, session.h. One
- * that cannot be there twice is not wrong for that. */
+/* The second copy of a library that is open: a baseline is timed against two of each, session.h.
+ * One that cannot be there twice is not wrong for that. */
 static enum gate_status open_twin(struct worker *w, unsigned i, const char *path,
                                   struct gate_error *err)
 {
@@ -118,15 +118,15 @@ static enum gate_status open_candidate(struct worker *w, const char *path, bool 
     return early_compare(w->device, &before, "while the kernel library was opened", err);
 }
 
-/* Copies, since the best may be the very file of the candidate and still is another library. */
-static enum gate_status open_best(struct worker *w, const char *path, struct gate_error *err)
+/* Copies, since the baseline may be the very file of the candidate and still is another library. */
+static enum gate_status open_baseline(struct worker *w, const char *path, struct gate_error *err)
 {
     const struct kg_device *where = &device_info(w->device)->kg;
     struct library *lib = &w->libraries[w->n_libraries];
     if (library_open(path, where->kind, true, lib, err))
         return gate_fail(err, GATE_ENVIRONMENT,
                          "the library to compare with cannot be run here: %.900s", err->message);
-    w->roles[w->n_libraries++] = ARM_BEST;
+    w->roles[w->n_libraries++] = ARM_BASELINE;
     enum kg_status started = library_start(lib, where);
     if (started != KG_OK)
         return gate_fail(err, GATE_ENVIRONMENT,
@@ -143,7 +143,7 @@ static enum gate_status check_name(const struct worker *w, const struct library 
                                    struct gate_error *err)
 {
     for (unsigned i = 0; i < w->n_libraries; i++)
-        if (w->roles[i] != ARM_BEST &&
+        if (w->roles[i] != ARM_BASELINE &&
             !strcmp(w->libraries[i].table->provider, lib->table->provider))
             return gate_fail(err, GATE_USAGE, "libraries '%s' and '%s' are both of provider '%s'",
                              w->libraries[i].file, lib->file, lib->table->provider);
@@ -241,8 +241,8 @@ static enum gate_status serve(struct worker *w, struct gate_error *err)
 struct worker_options {
     const char *device;
     const char *library;
-    const char *bests[PROTOCOL_BESTS_MAX];
-    unsigned n_bests;
+    const char *baselines[PROTOCOL_BASELINES_MAX];
+    unsigned n_baselines;
     const char *providers[ARMS_MAX];
     unsigned n_providers;
 };
@@ -252,7 +252,7 @@ static enum gate_status parse_options(int argc, char **argv, struct worker_optio
 {
     static const struct option options[] = {{"device", required_argument, NULL, 'd'},
                                             {"library", required_argument, NULL, 'l'},
-                                            {"best", required_argument, NULL, 'b'},
+                                            {"baseline", required_argument, NULL, 'b'},
                                             {"provider", required_argument, NULL, 'p'},
                                             {NULL, 0, NULL, 0}};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
@@ -260,8 +260,8 @@ static enum gate_status parse_options(int argc, char **argv, struct worker_optio
             o->device = optarg;
         else if (c == 'l')
             o->library = optarg;
-        else if (c == 'b' && o->n_bests < PROTOCOL_BESTS_MAX)
-            o->bests[o->n_bests++] = optarg;
+        else if (c == 'b' && o->n_baselines < PROTOCOL_BASELINES_MAX)
+            o->baselines[o->n_baselines++] = optarg;
         else if (c == 'p' && o->n_providers < ARMS_MAX - 1)
             o->providers[o->n_providers++] = optarg;
         else
@@ -286,9 +286,9 @@ int cmd_worker(int argc, char **argv)
     if (!status)
         status = device_open(o.device, &w.device, &err);
     if (!status)
-        status = open_candidate(&w, o.library, o.n_bests > 0, &err);
-    for (unsigned i = 0; i < o.n_bests && !status; i++)
-        status = open_best(&w, o.bests[i], &err);
+        status = open_candidate(&w, o.library, o.n_baselines > 0, &err);
+    for (unsigned i = 0; i < o.n_baselines && !status; i++)
+        status = open_baseline(&w, o.baselines[i], &err);
     for (unsigned i = 0; i < o.n_providers && !status; i++)
         status = open_provider(&w, o.providers[i], &err);
     if (!status)

@@ -34,7 +34,7 @@ static void put_case(struct emit *e, const struct store_case *row, int64_t alert
     emit_known_real(e, "p50_ns", row->p50_ns);
     emit_known_real(e, "p50_lo_ns", row->p50_lo_ns);
     emit_known_real(e, "p50_hi_ns", row->p50_hi_ns);
-    emit_known_real(e, "best_p50_ns", row->best_p50_ns);
+    emit_known_real(e, "baseline_p50_ns", row->baseline_p50_ns);
     emit_known_real(e, "ratio", row->ratio);
     emit_known_real(e, "ratio_lo", row->ratio_lo);
     emit_known_real(e, "ratio_hi", row->ratio_hi);

@@ -6,7 +6,7 @@
 
 #include "server/api/api_call.h"
 #include "gate/base/utf8.h"
-#include "gate/history/store_best.h"
+#include "gate/history/store_baseline.h"
 #include "gate/history/store_change.h"
 #include "gate/history/store_trend.h"
 #include "server/api/trend_columns.h"
@@ -116,19 +116,19 @@ static struct event *new_event(struct events *events, const char *kind, int64_t 
     return event;
 }
 
-static bool event_row(void *context, const struct store_best_change *row)
+static bool event_row(void *context, const struct store_baseline_change *row)
 {
     const struct events *events = context;
     if (!is_of_branch(events->call, row->branch))
         return true;
     bool accepted = !strcmp(row->kind, "raised");
-    struct event *event = new_event(context, accepted ? "accepted" : "best", row->time_ms,
+    struct event *event = new_event(context, accepted ? "accepted" : "baseline", row->time_ms,
                                     row->commit, row->run_uuid);
     double percent = row->from_ns > 0 ? 100 * (row->to_ns / row->from_ns - 1) : 0;
     if (!strcmp(row->kind, "first"))
-        snprintf(event->text, sizeof event->text, "first best of its store");
+        snprintf(event->text, sizeof event->text, "first baseline of its store");
     else
-        snprintf(event->text, sizeof event->text, "%sbest %.2f %% %s%s",
+        snprintf(event->text, sizeof event->text, "%sbaseline %.2f %% %s%s",
                  accepted ? "accepted: " : "", fabs(percent), percent > 0 ? "slower" : "faster",
                  !strcmp(row->kind, "epoch") ? ", in another epoch" : "");
     return true;
@@ -173,9 +173,9 @@ static enum gate_status put_events(struct call *c, const struct store_trend_resu
     events.call = c;
     events.n = 0;
     enum gate_status status = GATE_OK;
-    if (t->has_best_log)
-        status = store_best_log_of_track(c->store, t->track, INT64_MAX, MAX_EVENTS, event_row,
-                                         &events, &c->err);
+    if (t->has_baseline_log)
+        status = store_baseline_log_of_track(c->store, t->track, INT64_MAX, MAX_EVENTS, event_row,
+                                             &events, &c->err);
     if (!status && t->has_wrong)
         status = store_wrong_results(c->store, t->track, MAX_WRONG, wrong_row, &events, &c->err);
     qsort(events.list, events.n, sizeof events.list[0], by_time);
@@ -195,17 +195,17 @@ static enum gate_status put_events(struct call *c, const struct store_trend_resu
     return status;
 }
 
-static void put_best(struct emit *e, const struct store_trend_best *best)
+static void put_baseline(struct emit *e, const struct store_trend_baseline *baseline)
 {
-    emit_key(e, "best");
-    if (best->p50_ns == 0) {
+    emit_key(e, "baseline");
+    if (baseline->p50_ns == 0) {
         emit_null(e);
         return;
     }
     emit_open(e, '{');
-    emit_real_member(e, "p50_ns", best->p50_ns);
-    emit_known_string(e, "commit", best->commit);
-    emit_integer_member(e, "time_ms", best->time_ms);
+    emit_real_member(e, "p50_ns", baseline->p50_ns);
+    emit_known_string(e, "commit", baseline->commit);
+    emit_integer_member(e, "time_ms", baseline->time_ms);
     emit_close(e, '}');
 }
 
@@ -220,7 +220,7 @@ static enum gate_status put_context(struct call *c, const char *device,
     emit_close(&c->emit, ']');
     if (!status)
         status = put_events(c, t);
-    put_best(&c->emit, &t->best);
+    put_baseline(&c->emit, &t->baseline);
     return status;
 }
 

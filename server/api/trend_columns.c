@@ -43,7 +43,7 @@ static const struct column {
     {"p10_ns", THOUSANDTHS, offsetof(details_t, p10_ps), true},
     {"p90_ns", THOUSANDTHS, offsetof(details_t, p90_ps), true},
     {"control_ns", THOUSANDTHS, offsetof(details_t, control_ps), true},
-    {"best_p50_ns", THOUSANDTHS, offsetof(details_t, best_p50_ps), true},
+    {"baseline_p50_ns", THOUSANDTHS, offsetof(details_t, baseline_p50_ps), true},
     {"rel_err", ERROR, offsetof(details_t, rel_err), true},
     {"vendor_ratio", ERROR, offsetof(details_t, vendor_ratio), true},
     {"sm_clock_mhz", THOUSANDTHS, offsetof(details_t, sm_clock_khz), true},

@@ -60,13 +60,13 @@ static bool has_ratio(const struct watch_point *p)
 /* Level of the baseline of run[at], by a run against it that became a baseline which is known. */
 static bool link_baseline(const struct results *r, size_t at, struct baselines *b, double *level)
 {
-    int64_t ms = r->run[at].best_ms;
+    int64_t ms = r->run[at].baseline_ms;
     for (size_t i = at + 1; i-- > 0;) {
         const struct watch_point *p = &r->run[i];
-        for (size_t k = at; has_ratio(p) && p->best_ms == ms && k < r->n; k++) {
+        for (size_t k = at; has_ratio(p) && p->baseline_ms == ms && k < r->n; k++) {
             const struct watch_point *next = &r->run[k];
-            if (p->revision != 0 && next->best_revision == p->revision && next->best_ms != ms &&
-                find_baseline(b, next->best_ms, level)) {
+            if (p->revision != 0 && next->baseline_revision == p->revision &&
+                next->baseline_ms != ms && find_baseline(b, next->baseline_ms, level)) {
                 *level -= log(p->ratio);
                 add_baseline(b, ms, *level);
                 return true;
@@ -99,8 +99,8 @@ static void take_ratios(const struct results *r, struct series *s)
         if (!has_ratio(p))
             continue;
         if (b.n == 0)
-            add_baseline(&b, p->best_ms, 0);
-        if (!find_baseline(&b, p->best_ms, &level) && !link_baseline(r, i, &b, &level))
+            add_baseline(&b, p->baseline_ms, 0);
+        if (!find_baseline(&b, p->baseline_ms, &level) && !link_baseline(r, i, &b, &level))
             break;
         s->value[s->n] = level + log(p->ratio);
         s->run[s->n++] = i;
@@ -246,7 +246,9 @@ static void find_regressions(struct finding *f)
         s.confirmed = true;
         s.before = last_before(f, i, true);
         s.after_ns = p->p50_ns;
-        s.before_ns = p->ratio > 0 ? p->p50_ns / p->ratio : p->best_ns > 0 ? p->best_ns : p->p50_ns;
+        s.before_ns = p->ratio > 0         ? p->p50_ns / p->ratio
+                      : p->baseline_ns > 0 ? p->baseline_ns
+                                           : p->p50_ns;
         s.change = s.after_ns / s.before_ns - 1;
         while (++i < r->n && !has_passed(f, &s, i))
             continue;

@@ -14,7 +14,7 @@
  * the same inputs, more than twice the usual: of a case with a few outputs, whose errors scatter,
  * by more than six standard deviations. A track has one open alert of an error at most; what was
  * accepted or ignored of the one kind of error hides none of the other. Somebody's audited accept
- * of a slower best accepts the regressions up to that level.
+ * of a slower baseline accepts the regressions up to that level.
  */
 #ifndef SERVER_WATCH_WATCH_H
 #define SERVER_WATCH_WATCH_H

@@ -1,16 +1,17 @@
-/* watch_accept.c: what somebody accepted as best is no regression; see watch_private.h. */
+/* watch_accept.c: what somebody accepted as baseline is no regression; see watch_private.h. */
 #include <stdio.h>
 
 #include "gate/report/report_units.h"
 #include "server/watch/watch_private.h"
 
-#define ACCEPTED_LEVEL 0.02 /* a best this near to a level accepts it */
+#define ACCEPTED_LEVEL 0.02 /* a baseline this near to a level accepts it */
 
-static enum gate_status accept_alert(const struct look *l, struct alert_row *alert, double best_ns)
+static enum gate_status accept_alert(const struct look *l, struct alert_row *alert,
+                                     double baseline_ns)
 {
-    char reason[120], best[UNITS_MAX];
-    snprintf(reason, sizeof(reason), "the best was raised to %s by an accept",
-             units_duration(best_ns, best));
+    char reason[120], baseline[UNITS_MAX];
+    snprintf(reason, sizeof(reason), "the baseline was raised to %s by an accept",
+             units_duration(baseline_ns, baseline));
     return look_step(l, alert, ALERT_ACCEPTED, 0, reason);
 }
 
@@ -22,21 +23,21 @@ static int64_t run_before(const struct look *l)
 }
 
 /*
- * Accepts the alert of a level that somebody accepted as best behind a run, if the run of the look
- * is compared with such a best: what was accepted in a merge request counts when that is merged.
- * An alert that somebody opened again is not accepted by what was accepted before.
+ * Accepts the alert of a level that somebody accepted as baseline behind a run, if the run of the
+ * look is compared with such a baseline: what was accepted in a merge request counts when that is
+ * merged. An alert that somebody opened again is not accepted by what was accepted before.
  */
 static enum gate_status accept_if_raised(const struct look *l, struct alert_row *alert)
 {
-    double best_ns = 0, least_ns = alert->after / (1 + ACCEPTED_LEVEL);
+    double baseline_ns = 0, least_ns = alert->after / (1 + ACCEPTED_LEVEL);
     bool reopened = alert->state == ALERT_NEW && !alert->by_server;
     if (!alert_is_open(alert) || alert->kind != ALERT_REGRESSION ||
-        look_point(l)->best_ns < least_ns)
+        look_point(l)->baseline_ns < least_ns)
         return GATE_OK;
     enum gate_status status =
-        store_raised_best(l->store, l->item, reopened ? run_before(l) : alert->before_run_id,
-                          least_ns, &best_ns, l->err);
-    return status == GATE_OK && best_ns > 0 ? accept_alert(l, alert, best_ns) : status;
+        store_raised_baseline(l->store, l->item, reopened ? run_before(l) : alert->before_run_id,
+                              least_ns, &baseline_ns, l->err);
+    return status == GATE_OK && baseline_ns > 0 ? accept_alert(l, alert, baseline_ns) : status;
 }
 
 enum gate_status watch_apply_accept(struct look *l)

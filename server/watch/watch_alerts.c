@@ -44,19 +44,19 @@ static size_t distance(const struct look *l, const struct alert_row *alert,
 static size_t nearest(const struct look *l, const struct episode *episode, size_t most,
                       const bool *taken)
 {
-    size_t best = NONE;
+    size_t baseline = NONE;
     for (size_t i = 0; i < l->n_alerts; i++) {
         const struct alert_row *alert = &l->alerts[i];
         if (taken[i] || alert->kind != episode->kind || !is_in_scope(l, alert) ||
             !is_read(l, alert))
             continue;
         size_t d = distance(l, alert, episode);
-        if (d <= most && (best == NONE || d < most)) {
-            best = i;
+        if (d <= most && (baseline == NONE || d < most)) {
+            baseline = i;
             most = d;
         }
     }
-    return best;
+    return baseline;
 }
 
 /* alert_of[i]: of episode i, NONE: it has none yet. Those that did not move come first. */

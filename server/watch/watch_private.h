@@ -40,7 +40,7 @@ enum gate_status watch_apply_episodes(struct look *l);
 /* Opens and closes the alert of an error that jumped, by the newest result. */
 enum gate_status watch_apply_error(struct look *l);
 
-/* Accepts the alerts of a level that somebody accepted as best, also in other branches. */
+/* Accepts the alerts of a level that somebody accepted as baseline, also in other branches. */
 enum gate_status watch_apply_accept(struct look *l);
 
 #endif

@@ -113,11 +113,12 @@ def run_document(cases, index, first_ms, epoch):
         p50 = (one["p50_ns"] or 1000) * random.gauss(1, .002)
         ratio = {"value": 1.001, "lo": .999, "hi": 1.002}
         return {"id": one["id"], "op": one["op"], "dtype": one["dtype"], "verdict": "pass",
-                "reason": "within 2 % of the stored best, 5 processes",
-                "best": {"p50_ns": one["p50_ns"] or 1000, "commit": "", "time_ms": 1600000000000},
+                "reason": "within 2 % of the stored baseline, 5 processes",
+                "baseline": {"p50_ns": one["p50_ns"] or 1000, "commit": "",
+                              "time_ms": 1600000000000},
                 "mode": "number", "mde": .004, "ratio_p90": None, "same_library": False,
                 "processes": [{"stage": "first", "swapped": False, "p50_ns": p50,
-                               "best_p50_ns": None, "d": .001, "d_cycles": None, "d_p90": None,
+                               "baseline_p50_ns": None, "d": .001, "d_cycles": None, "d_p90": None,
                                "control_ns": random.gauss(1002300, 1000)} for _ in range(5)],
                 "ratio": ratio,
                 "arms": [{"provider": "ours", "role": "candidate", "kernel": "gemm_sm90_128x256",
@@ -136,7 +137,7 @@ def run_document(cases, index, first_ms, epoch):
                        "power_limit_mw": 700000, "sm_clock_max_mhz": 1980},
             "libraries": [{"role": "candidate", "provider": "ours", "version": "1", "file": "a.so",
                            "sha256": "0" * 64}],
-            "contract": "paired-loop-v3", "policy": {"threshold": .02, "against": "best"},
+            "contract": "paired-loop-v3", "policy": {"threshold": .02, "against": "baseline"},
             "seed": "0" * 16, "verdict": "pass", "exit_code": 0,
             "epoch": epoch, "control_drift": 0, "n_processes": 5,
             "cases": [case(c) for c in cases]}

@@ -26,7 +26,7 @@ async function draw({ count, lanes }) {
             columns: {
                 time_ms: column((i) => 1.7e12 + i * 60e3), n: column(() => 1), p50_ns: p50,
                 p50_lo_ns: p50.map((v) => v * 0.997), p50_hi_ns: p50.map((v) => v * 1.003),
-                p90_ns: p50.map((v) => v * 1.01), best_p50_ns: column(() => (k ? null : 25900)),
+                p90_ns: p50.map((v) => v * 1.01), baseline_p50_ns: column(() => (k ? null : 25900)),
                 run: column((i) => `run-${i}`), commit: column((i) => `commit-${i}`),
                 verdict: column((i) => (i % 1000 === 0 ? "regression" : "pass")),
             },
@@ -34,7 +34,7 @@ async function draw({ count, lanes }) {
     });
     const whole = {
         order: "time", bucketed: false, threshold: 0.02, series, epochs: [], change_points: [],
-        events: [], best: null,
+        events: [], baseline: null,
     };
     const main = document.getElementById("main");
     const stop = new AbortController();

@@ -64,7 +64,7 @@ describe("case", { skip }, () => {
             await settled(page);
             assert.match(await page.title(), /attention_fwd.* · Kernel Gate/);
             assert.match((await page.locator(".legend").innerText()).replace(/\s+/g, " "),
-                /^ours.*µs.*%.*cudnn.*torch.*best.*threshold, \+2.%.*interval.*µs to/);
+                /^ours.*µs.*%.*cudnn.*torch.*baseline.*threshold, \+2.%.*interval.*µs to/);
             assert.match(await note(page), /40 runs\.$/);
             assert.match(await page.locator(".events").innerText(), /epoch/i);
             await page.click("summary:has-text('Numbers')");
@@ -93,7 +93,8 @@ describe("case", { skip }, () => {
             assert.match(newest, new RegExp(`^Newest\\s+regression\\s.*${it.uuids.at(-2)
                 .slice(0, 8)}`, "s"));
             const { x, y } = await onLine(page, 0.2);
-            assert.match(await readout.innerText(), /^\s*pass[\s\S]*to best[\s\S]*2025[\s\S]*run/);
+            assert.match(await readout.innerText(),
+                /^\s*pass[\s\S]*to baseline[\s\S]*2025[\s\S]*run/);
             assert.notEqual(await page.locator(".legend tr", { hasText: "ours" }).innerText(), "");
             await shoot(page, "case-hover");
             await page.mouse.move(5, 5);
@@ -117,7 +118,7 @@ describe("case", { skip }, () => {
                 /^Trend of p50: 40 runs, newest ours [\d.]+.µs$/);
             await page.keyboard.press("Home");
             const first = await spoken(page);
-            assert.match(first, /^ours \d+\.\d+.µs; .* against the best; pass; .*1 of 40$/);
+            assert.match(first, /^ours \d+\.\d+.µs; .* against the baseline; pass; .*1 of 40$/);
             await page.keyboard.press("ArrowRight");
             assert.match(await spoken(page), /; 2 of 40$/);
             await page.keyboard.press("ArrowDown");
@@ -348,7 +349,7 @@ describe("case", { skip }, () => {
             await page.keyboard.press("End");
             assert.match(await spoken(page), /^ours [\d.]+× control/);
             assert.match((await page.locator(".legend").innerText()).replace(/\s+/g, " "),
-                /^ours[\d.]+×.*best[\d.]+×/);
+                /^ours[\d.]+×.*baseline[\d.]+×/);
             await page.reload();
             await drawn(page);
             assert.equal(await page.locator("input[value=commit]").isChecked(), true);
@@ -502,8 +503,8 @@ describe("case", { skip }, () => {
             const columns = { time_ms: [1750000000000], p50_ns: [1000] };
             await page.route("**/api/v1/trends?**", (route) => route.fulfill({ json: {
                 order: "time", total: 0, bucketed: false, threshold: 0.02,
-                series: [{ provider: "ours", role: "best", contract: "v1", total: 1, columns }],
-                epochs: [], change_points: [], best: null,
+                series: [{ provider: "ours", role: "baseline", contract: "v1", total: 1, columns }],
+                epochs: [], change_points: [], baseline: null,
                 events: [{ kind: "wrong", time_ms: 1750000000000, commit: null,
                     run: it.uuids[0], text: "relative error over the limit" }],
             } }));

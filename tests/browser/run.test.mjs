@@ -187,7 +187,7 @@ describe("run", { skip }, () => {
                 `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
             const ecdf = page.locator("svg.ecdf");
             assert.match(await ecdf.getAttribute("aria-label"),
-                /ours, median 19.\d\d.µs; best, median 18.\d\d.µs/);
+                /ours, median 19.\d\d.µs; baseline, median 18.\d\d.µs/);
             assert.equal(await ecdf.locator(".series path").count(), 2);
             await page.click("summary:has-text('samples')");
             const row = page.locator("details[open] tbody tr").first();

@@ -7,14 +7,14 @@ die, silence, end, flood, phases. "starts" is a file that counts starts: after "
 the GPU is busy. "only" restricts "act" and "record" to one case id; "marker" names a
 file: the act happens only while it does not exist, and creates it; "act_from" is the number of the
 first process that acts ("count"). "p50" maps case ids to the
-candidate's time (1000 ns), "cycles" to its ratio to the best in cycles (that of the times),
-"ratio" to its ratio to the best and "widths" to the half-width of that; "budgets" is a file that
+candidate's time (1000 ns), "cycles" to its ratio to the baseline in cycles (that of the times),
+"ratio" to its ratio to the baseline and "widths" to the half-width of that; "budgets" is a file
 takes case and budget of each task; "timing" is merged into what is said of the candidate's times,
-"best_fails" is the message of a best that is wrong, "best_is_lost" leaves it out of
+"baseline_fails" is the message of a baseline that is wrong, "baseline_is_lost" leaves it out of
 all but the first process. "drift" is a file that counts processes: the
 control of each is 1 % slower than that of the one before. "count" is a file that counts processes
 that are given cases; of the n-th one "p50s" maps case ids to lists of the candidate's time, "d" to
-lists of ln of its ratio to the best (the last entry stays). In a calibration each process is a
+lists of ln of its ratio to the baseline (the last entry stays). In a calibration each process is a
 little slower than the last, by turns of three; "noise" maps case ids to how much (0.0005).
 """
 import hashlib
@@ -86,7 +86,7 @@ def greeting():
         "device": {"kind": "cuda", "model": "fake-gpu", "name": "Fake GPU", "uuid": "GPU-0",
                    "sm_count": 1, "l2_bytes": 1, "memory_bytes": 1, "capability": "0.0",
                    "driver": "1", "runtime": "1", "power_limit_mw": 0, "sm_clock_max_mhz": 0},
-        "libraries": [candidate] + [library(path, "best") for path in options("--best")] +
+        "libraries": [candidate] + [library(path, "baseline") for path in options("--baseline")] +
                      [dict(candidate, role="provider", provider=p)
                       for p in FAKE.get("providers", [])],
     }, FAKE.get("greeting", {}))
@@ -137,14 +137,15 @@ def around(ratio, half_width):
     return {"value": ratio, "lo": ratio * (1 - half_width), "hi": ratio * (1 + half_width)}
 
 
-def best_arm(name, p50, d):
-    arm = {"provider": "fake", "role": "best", "kernel": "k", "verify": verify(), "timing": None}
-    if "best_fails" in FAKE:
-        arm["verify"] = dict(verify(), ok=False, message=FAKE["best_fails"])
+def baseline_arm(name, p50, d):
+    arm = {"provider": "fake", "role": "baseline", "kernel": "k", "verify": verify(),
+           "timing": None}
+    if "baseline_fails" in FAKE:
+        arm["verify"] = dict(verify(), ok=False, message=FAKE["baseline_fails"])
         return arm
-    best = FAKE.get("best_p50", 1000.0)
-    ratio = p50 / best if d is None else math.exp(d)
-    arm["timing"] = dict(timing(best), ratio_p90=ratio,
+    baseline = FAKE.get("baseline_p50", 1000.0)
+    ratio = p50 / baseline if d is None else math.exp(d)
+    arm["timing"] = dict(timing(baseline), ratio_p90=ratio,
                          ratio_to_candidate=around(FAKE.get("ratio", {}).get(name, ratio),
                                                    FAKE.get("widths", {}).get(name, 0)),
                          ratio_cycles=FAKE.get("cycles", {}).get(name, ratio))
@@ -190,8 +191,8 @@ def main():
                  "verify": verify() if task["verify"] else None}]
         if mine:
             merge(arms[0]["timing"], FAKE.get("timing", {}))
-        if task["best"] and (task["verify"] or not FAKE.get("best_is_lost")):
-            arms.append(best_arm(name, p50, of_process("d", name, process, None)))
+        if task["baseline"] and (task["verify"] or not FAKE.get("baseline_is_lost")):
+            arms.append(baseline_arm(name, p50, of_process("d", name, process, None)))
         record = {"done": name, "nonce": task["nonce"], "outcome": "measured", "message": "",
                   "spoiled": False, "arms": arms}
         if "shares" in task:

@@ -1,4 +1,4 @@
-"""What the history answers over HTTP, as JSON and CSV: cases, runs, bests and their like."""
+"""What the history answers over HTTP, as JSON and CSV: cases, runs, baselines and their like."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ from harness import BUILD, GEMV, GPU, N_CASES, Server, seed
 from test_alerts import token
 
 HOST = "host-x86-64"
-IMPROVED = "attention_fwd/fp16/b4-h16-s4096-d128/causal"  # whose best was lowered
+IMPROVED = "attention_fwd/fp16/b4-h16-s4096-d128/causal"  # whose baseline was lowered
 RANK = {"wrong": 0, "regression": 1, "environment": 2, "no-verdict": 3, "improvement": 4,
         "pass": 4}
 
@@ -131,7 +131,8 @@ class Cases(History):
                                  [c["id"] + c["device"] for c in sorted(every, key=key)], sort)
 
     def test_refusals(self):
-        for path in ("cases?sort=best", "cases?limit=0", "cases?limit=1001", "cases?verdict=good",
+        for path in ("cases?sort=baseline", "cases?limit=0", "cases?limit=1001",
+                     "cases?verdict=good",
                      "cases?q=%25", "cases?q=GEMM",
                      "cases?q=a%20b%20c%20d%20e%20f%20g%20h%20i",
                      "cases?op=A", "cases?after=1", "cases?after=9.0.1",
@@ -231,19 +232,19 @@ class Lists(History):
         whole = self.get("leaderboard")
         self.assertEqual((len(whole["leaders"]), whole["next"]), (4 * N_CASES, None))
 
-    def test_bests(self):
-        bests = {b["case"]: b for b in self.get(f"bests?device={GPU}")["bests"]}
-        self.assertEqual(len(bests), N_CASES)
-        for case in self.get(f"runs/{bests[GEMV]['run']}")["cases"]:
-            best = bests[case["id"]]
-            self.assertEqual((best["p50_ns"], best["commit"], best["time_ms"]),
-                             (case["best"]["p50_ns"], case["best"]["commit"],
-                              case["best"]["time_ms"]))
+    def test_baselines(self):
+        baselines = {b["case"]: b for b in self.get(f"baselines?device={GPU}")["baselines"]}
+        self.assertEqual(len(baselines), N_CASES)
+        for case in self.get(f"runs/{baselines[GEMV]['run']}")["cases"]:
+            baseline = baselines[case["id"]]
+            self.assertEqual((baseline["p50_ns"], baseline["commit"], baseline["time_ms"]),
+                             (case["baseline"]["p50_ns"], case["baseline"]["commit"],
+                              case["baseline"]["time_ms"]))
 
-    def test_pages_of_leaders_bests_and_calibrations(self):
-        for path, name, limit in (("leaderboard", "leaders", 5), ("bests", "bests", 4),
+    def test_pages_of_leaders_baselines_and_calibrations(self):
+        for path, name, limit in (("leaderboard", "leaders", 5), ("baselines", "baselines", 4),
                                   (f"leaderboard?device={GPU}", "leaders", 7),
-                                  (f"bests?device={HOST}", "bests", 1),
+                                  (f"baselines?device={HOST}", "baselines", 1),
                                   ("calibrations", "calibrations", 1),
                                   (f"calibrations?device={GPU}", "calibrations", 1)):
             whole = self.get(path)
@@ -252,17 +253,17 @@ class Lists(History):
             self.assertEqual(self.pages(path, name, limit), whole[name])
         for path in ("leaderboard?after=a,b,c", "leaderboard?after=a,b,0,c",
                      "leaderboard?after=a,b,1,c,d", "leaderboard?limit=10001",
-                     "leaderboard?limit=0", "bests?after=a", "bests?after=" + "a" * 401,
-                     "bests?limit=0", "calibrations?after=1", "calibrations?after=1,x",
+                     "leaderboard?limit=0", "baselines?after=a", "baselines?after=" + "a" * 401,
+                     "baselines?limit=0", "calibrations?after=1", "calibrations?after=1,x",
                      "calibrations?after=-1,1"):
             self.assert_problem(self.server.get("/api/v1/" + path), 400)
 
-    def test_best_log(self):
-        log = self.pages("bests/log", "log", 7)
+    def test_baseline_log(self):
+        log = self.pages("baselines/log", "log", 7)
         firsts = {(e["case"], e["device"]) for e in log if e["kind"] == "first"}
         self.assertEqual(len(firsts), 2 * N_CASES)
         for case, kind in ((IMPROVED, "lowered"), (ACCEPTED, "raised")):
-            own = self.get(f"bests/log?device={GPU}&case={case}")["log"]
+            own = self.get(f"baselines/log?device={GPU}&case={case}")["log"]
             self.assertEqual(own, [e for e in log if (e["case"], e["device"]) == (case, GPU)])
             self.assertEqual(own[-1]["kind"], "first")
             self.assertIsNone(own[-1]["from_ns"])
@@ -270,9 +271,10 @@ class Lists(History):
             self.assertTrue(changed)
             for entry in changed:
                 self.assertEqual(entry["to_ns"] > entry["from_ns"], kind == "raised")
-        self.assertEqual(self.get(f"bests/log?device={HOST}")["log"],
+        self.assertEqual(self.get(f"baselines/log?device={HOST}")["log"],
                          [e for e in log if e["device"] == HOST])
-        for path in (f"bests/log?case={GEMV}", "bests/log?after=x", "bests/log?limit=0"):
+        for path in (f"baselines/log?case={GEMV}", "baselines/log?after=x",
+                     "baselines/log?limit=0"):
             self.assert_problem(self.server.get("/api/v1/" + path), 400)
 
     def test_calibrations(self):
@@ -290,13 +292,13 @@ class Lists(History):
 
     def test_rows_and_csv(self):
         for path, n in (("runs?limit=5", 5), ("cases?limit=7&sort=worst", 7), ("devices", 2),
-                        ("leaderboard", 4 * N_CASES), ("bests", 2 * N_CASES),
-                        ("bests/log?limit=3", 3), ("calibrations?limit=2", 2),
+                        ("leaderboard", 4 * N_CASES), ("baselines", 2 * N_CASES),
+                        ("baselines/log?limit=3", 3), ("calibrations?limit=2", 2),
                         ("cases?device=none", 0), ("runs?verdict=environment", 0)):
             self.assertEqual(len(self.rows(path)), n, path)
 
     def test_an_empty_table_has_its_header(self):
-        for path in ("runs?verdict=environment", "cases?device=none", "bests?device=none"):
+        for path in ("runs?verdict=environment", "cases?device=none", "baselines?device=none"):
             full = self.server.get(f"/api/v1/{path.split('?')[0]}?format=csv").bytes
             empty = self.server.get(f"/api/v1/{path}&format=csv").bytes
             self.assertEqual(empty, full[:full.index(b"\r\n") + 2])

@@ -12,7 +12,7 @@ from api_history import ACCEPTED, History
 
 ATTENTION = "attention_fwd/fp16/b8-h16-s512-d64/causal"  # a step that stays
 COLUMNS = ("time_ms n p50_ns min_ns max_ns p50_lo_ns p50_hi_ns p10_ns p90_ns control_ns "
-           "best_p50_ns rel_err vendor_ratio sm_clock_mhz registers shared_bytes spill_bytes "
+           "baseline_p50_ns rel_err vendor_ratio sm_clock_mhz registers shared_bytes spill_bytes "
            "tflops gbps run commit branch verdict kernel").split()
 
 
@@ -52,8 +52,8 @@ class Trends(History):
             self.assertAlmostEqual(row[name], timing[name], delta=timing[name] * 1e-6)
         for name in ("registers", "shared_bytes", "spill_bytes"):
             self.assertEqual(row[name], timing[name])
-        best = next(a for a in case["arms"] if a["role"] == "best")["timing"]["p50_ns"]
-        self.assertAlmostEqual(row["best_p50_ns"], best, delta=0.00051)
+        baseline = next(a for a in case["arms"] if a["role"] == "baseline")["timing"]["p50_ns"]
+        self.assertAlmostEqual(row["baseline_p50_ns"], baseline, delta=0.00051)
         self.assertAlmostEqual(
             row["control_ns"], statistics.median(p["control_ns"] for p in case["processes"]),
             delta=0.00051)
@@ -71,7 +71,7 @@ class Trends(History):
         part = self.ours(self.trend(**{"from": whole[3], "to": whole[7]}))["time_ms"]
         self.assertEqual(part, whole[3:8])
         empty = self.trend(case="none")
-        self.assertEqual((empty["total"], empty["series"], empty["best"]), (0, [], None))
+        self.assertEqual((empty["total"], empty["series"], empty["baseline"]), (0, [], None))
         self.assertEqual(self.trend(device="none")["series"], [])
 
     def buckets(self, raw, points, first, last, place=None):
@@ -154,7 +154,7 @@ class Trends(History):
         whole = self.trend()
         # Each alone, because what nobody asks for may not be read; and some together.
         for names in (*([name] for name in COLUMNS), ["p50_ns", "time_ms"], COLUMNS[::-1],
-                      ["time_ms", "p50_ns", "p50_lo_ns", "p50_hi_ns", "best_p50_ns"]):
+                      ["time_ms", "p50_ns", "p50_lo_ns", "p50_hi_ns", "baseline_p50_ns"]):
             for more in ("", "&raw=1", "&order=commit", "&points=3", "&points=3&order=commit"):
                 path = f"trends?case={GEMV}&device={GPU}{more}"
                 every = self.get(path)
@@ -179,15 +179,17 @@ class Trends(History):
                          next(d for d in self.get("devices")["devices"]
                               if d["model"] == GPU)["epochs"])
         kinds = [e["kind"] for e in trend["events"]]
-        self.assertEqual(kinds[0], "best")
+        self.assertEqual(kinds[0], "baseline")
         self.assertIn("accepted", kinds)
         accepted = next(e for e in trend["events"] if e["kind"] == "accepted")
-        self.assertEqual(accepted["text"], "accepted: best 4.00 % slower")
+        self.assertEqual(accepted["text"], "accepted: baseline 4.00 % slower")
         self.assertEqual(trend["events"],
                          sorted(trend["events"], key=lambda e: e["time_ms"]))
-        best = next(b for b in self.get(f"bests?device={GPU}")["bests"] if b["case"] == ACCEPTED)
-        self.assertEqual(trend["best"], {k: best[k] for k in ("p50_ns", "commit", "time_ms")})
-        self.assertEqual(trend["best"]["commit"], accepted["commit"])
+        stored = self.get(f"baselines?device={GPU}")["baselines"]
+        baseline = next(b for b in stored if b["case"] == ACCEPTED)
+        self.assertEqual(trend["baseline"], {k: baseline[k] for k in
+                                             ("p50_ns", "commit", "time_ms")})
+        self.assertEqual(trend["baseline"]["commit"], accepted["commit"])
 
     def test_a_wrong_result_is_in_no_trend(self):
         wrong = next(c for c in self.get(f"cases?device={GPU}&verdict=wrong")["cases"])

@@ -151,7 +151,7 @@ class CutShort(Calibrate):
         self.assertEqual(self.incomplete(document), {FIRST: (0, 7, "environment")})
 
     def test_no_worker_any_more(self):
-        """The first start is the greeting's, one more is for the libraries of the bests."""
+        """The first start is the greeting's, one more is for the libraries of the baselines."""
         code, document, errors = self.calibrate(starts=self.path("starts"), starts_max=7)
         self.assertEqual(code, 4, errors)
         self.assertEqual(self.incomplete(document), {FIRST: (6, 7, "environment"),

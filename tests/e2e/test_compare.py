@@ -1,4 +1,4 @@
-"""`gate compare`, and libraries that are built from a commit: of a best, or of one side."""
+"""`gate compare`, and libraries that are built from a commit: of a baseline, or of one side."""
 import glob
 import json
 import os
@@ -106,7 +106,7 @@ class Compare(Commits):
         self.assertEqual((code, case["verdict"], case["mode"]), (3, "no-verdict", "none"), errors)
         self.assertIn("there is nothing to hold this case against; B could not be measured here",
                       case["reason"])
-        self.assertNotIn("best", case["reason"])
+        self.assertNotIn("baseline", case["reason"])
 
     def test_commits(self):
         """Each is built once, and what a build leaves behind is its artifact alone."""
@@ -148,8 +148,8 @@ class Compare(Commits):
         self.assert_refused(64, "no device is named 'tpu'", "--device", "tpu", HOST, HOST)
 
 
-class Bests(Commits):
-    """The library of a best is not in the cache, and its commit is built again."""
+class Baselines(Commits):
+    """The library of a baseline is not in the cache, and its commit is built again."""
 
     def accept_and_lose(self, makefile):
         commit = self.commit(makefile)
@@ -174,7 +174,7 @@ class Bests(Commits):
         for case in document["cases"]:
             self.assertEqual((case["mode"], case["verdict"]), ("number", "no-verdict"))
             self.assertIn(f"commit {commit[:12]} cannot be built here", case["reason"])
-            self.assertIn("'gate best fetch --server URL' brings the library", case["reason"])
+            self.assertIn("'gate baseline fetch --server URL' brings the library", case["reason"])
         self.assertEqual((self.builds(), self.artifacts()), (1, []))
         self.assert_no_worktree()
         with open(self.path(f"cache/logs/{commit}-libours.so.log"), encoding="utf-8") as file:
@@ -185,19 +185,19 @@ class Bests(Commits):
         self.assertIn("its number is of another epoch", document["cases"][0]["reason"])
 
     def test_the_same_sources_give_another_file(self):
-        """Another compiler makes other machine code of them: that is not the best's library."""
+        """Another compiler makes other machine code of them: that is not the baseline's library."""
         self.accept_and_lose(MAKEFILE)
         self.makes(self.suite)
         code, document, errors = self.run_gate()
         self.assertEqual(code, 3, errors)
         for case in document["cases"]:
             self.assertEqual(case["mode"], "number")
-            self.assertIn("not the stored best's", case["reason"])
+            self.assertIn("not the stored baseline's", case["reason"])
         self.assertEqual(self.builds(), 1)
         self.assert_no_worktree()
 
     def test_a_candidate_that_was_built_again(self):
-        """Other bytes and other machine code of the same sources are held against the best as any
+        """Other bytes and other machine code of the same sources are compared like any
         candidate is; with the same machine code they are a control of the run."""
         self.commit(MAKEFILE)
         self.accept()
@@ -205,7 +205,7 @@ class Bests(Commits):
         code, document, errors = self.run_gate(library="again", p50=slower, same_code=[SECOND])
         self.assertEqual(code, 1, errors)
         cases = self.cases(document)
-        self.assertEqual(document["git"]["commit"], cases[FIRST]["best"]["commit"])
+        self.assertEqual(document["git"]["commit"], cases[FIRST]["baseline"]["commit"])
         self.assertEqual([(cases[n]["verdict"], cases[n]["same_library"], cases[n]["same_code"])
                           for n in (FIRST, SECOND)],
                          [("regression", False, False), ("environment", False, True)])

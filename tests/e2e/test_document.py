@@ -23,7 +23,7 @@ class Written(FakeRuns):
         self.assertEqual([f"{list(fault.path)}: {fault.message}" for fault in faults], [])
 
     def test_runs(self):
-        """Without a best, passed, suspected and confirmed, by the number alone, and wrong."""
+        """Without a baseline, passed, suspected and confirmed, by the number alone, and wrong."""
         runs = [self.run_gate(library="old")[1], self.run_gate("--accept-new", library="old")[1],
                 self.run_gate()[1], self.run_gate(p50={SECOND: 1100.0})[1],
                 self.run_gate(act="die", only=SECOND)[1]]

@@ -14,7 +14,7 @@ class Contracts(FakeRuns):
         self.accept()
         code, document, _ = self.run_gate(greeting={"contract": "fake-v2"})
         self.assertEqual(code, 3)
-        self.assertIn("no comparable best is stored for this case; --accept-new takes this one",
+        self.assertIn("no comparable baseline is stored for this case; --accept-new takes this one",
                       document["cases"][0]["reason"])
 
     def test_a_wrong_result_beats_a_regression(self):
@@ -104,7 +104,7 @@ class BadWorkers(FakeRuns):
                                         timing={"samples": 7})
 
     def test_a_ratio_that_cannot_be(self):
-        """It comes from the second process on, as the first one has no best yet."""
+        """It comes from the second process on, as the first one has no baseline yet."""
         for ratio in (0, 1e7, -1):
             with self.subTest(ratio=ratio):
                 self.accept()

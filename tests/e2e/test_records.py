@@ -1,4 +1,4 @@
-"""The commands on stored data: import, export, report, history, leaderboard and best."""
+"""The commands on stored data: import, export, report, history, leaderboard and baseline."""
 
 import csv
 import io
@@ -163,7 +163,7 @@ class Import(Records):
                         ratio={"value": 1, "lo": 1.01, "hi": 1.02})
         self.lying_case("is 'regression' of a ratio of 1.0029, below the threshold",
                         verdict="regression")
-        self.lying_case("is 'pass' of an error that is 2.5 times the best's", error_ratio=2.5)
+        self.lying_case("is 'pass' of an error that is 2.5 times the baseline's", error_ratio=2.5)
 
     def test_no_case_and_a_case_twice(self):
         self.assert_a_lie(dict(document(2), cases=[], verdict="pass", exit_code=0),
@@ -352,10 +352,10 @@ class Leaderboard(Records):
         self.assertEqual(json.loads(self.gate("leaderboard", "--json", "--device", "none")), [])
 
 
-class Best(Records):
+class Baseline(Records):
     def accept(self, *arguments, **options):
         os.makedirs(self.path("baselines"), exist_ok=True)
-        return self.gate("best", "accept", CASE, *arguments, **options)
+        return self.gate("baseline", "accept", CASE, *arguments, **options)
 
     def test_accept_show_log(self):
         self.import_runs(document(1, FAST))
@@ -365,32 +365,32 @@ class Best(Records):
         out = json.loads(self.accept("--reason", "a new driver | costs this", "--json"))
         self.assertEqual((out["from_ns"], out["to_ns"]), (FAST, SLOW))
 
-        best = json.loads(self.read("baselines/nvidia-h200.json"))
-        self.assertEqual(best["cases"][CASE]["p50_ns"], SLOW)
-        self.assertEqual(best["cases"][CASE]["commit"], "2" * 40)
-        self.assertEqual(best["cases"][CASE]["library_sha256"], "a1" * 32)
+        baseline = json.loads(self.read("baselines/nvidia-h200.json"))
+        self.assertEqual(baseline["cases"][CASE]["p50_ns"], SLOW)
+        self.assertEqual(baseline["cases"][CASE]["commit"], "2" * 40)
+        self.assertEqual(baseline["cases"][CASE]["library_sha256"], "a1" * 32)
         measured = next(c for c in document(2)["cases"] if c["id"] == CASE)["arms"][0]
-        self.assertEqual(best["cases"][CASE]["rel_fro"], measured["verify"]["rel_fro"])
-        self.assertEqual(best["cases"][CASE]["epoch"], "580.159/13.0/700 W")
-        self.assertAlmostEqual(best["cases"][CASE]["control_ns"] / 1002300, 1, places=3)
-        self.assertGreater(best["cases"][CASE]["spread"], 0.0001)
-        self.assertLess(best["cases"][CASE]["spread"], 0.001)
-        self.assertEqual([x["reason"] for x in best["log"]],
+        self.assertEqual(baseline["cases"][CASE]["rel_fro"], measured["verify"]["rel_fro"])
+        self.assertEqual(baseline["cases"][CASE]["epoch"], "580.159/13.0/700 W")
+        self.assertAlmostEqual(baseline["cases"][CASE]["control_ns"] / 1002300, 1, places=3)
+        self.assertGreater(baseline["cases"][CASE]["spread"], 0.0001)
+        self.assertLess(baseline["cases"][CASE]["spread"], 0.001)
+        self.assertEqual([x["reason"] for x in baseline["log"]],
                          ["first look", "a new driver | costs this"])
-        self.assertIn("@", best["log"][0]["author"])
+        self.assertIn("@", baseline["log"][0]["author"])
 
-        self.assertIn("26.21 us", self.gate("best", "show"))
-        shown = json.loads(self.gate("best", "show", "--json", "--device-model", "nvidia-h200"))
+        self.assertIn("26.21 us", self.gate("baseline", "show"))
+        shown = json.loads(self.gate("baseline", "show", "--json", "--device-model", "nvidia-h200"))
         self.assertEqual([x["case"] for x in shown], [CASE])
-        log = json.loads(self.gate("best", "log", "--json"))
+        log = json.loads(self.gate("baseline", "log", "--json"))
         self.assertEqual([(x["from_ns"], x["to_ns"]) for x in log], [(None, FAST), (FAST, SLOW)])
-        self.assertIn("+9.30 %", self.gate("best", "log"))
+        self.assertIn("+9.30 %", self.gate("baseline", "log"))
 
     def test_author_is_git_s(self):
         self.write(".gitconfig", "[user]\n\tname = A. Uthor\n\temail = a@example\n")
         self.import_runs(document(1))
         self.accept("--reason", "r")
-        self.assertEqual(json.loads(self.gate("best", "log", "--json"))[0]["author"],
+        self.assertEqual(json.loads(self.gate("baseline", "log", "--json"))[0]["author"],
                          "A. Uthor <a@example>")
 
     def test_refused(self):
@@ -399,15 +399,15 @@ class Best(Records):
             self.assertIn("needs a --reason", self.accept(*reason, expect=64))
         wrong = "linear_relu/tf32/m1024-n2048-k784"
         self.assertIn("no verified measurement",
-                      self.gate("best", "accept", wrong, "--reason", "r", expect=64))
-        self.gate("best", "accept", "gemm/none", "--reason", "r", expect=64)
-        self.gate("best", "accept", "--reason", "r", expect=64)
+                      self.gate("baseline", "accept", wrong, "--reason", "r", expect=64))
+        self.gate("baseline", "accept", "gemm/none", "--reason", "r", expect=64)
+        self.gate("baseline", "accept", "--reason", "r", expect=64)
         self.accept("--reason", "r" * 1001, expect=64)
         for arguments in ([], ["forget"], ["show", "x"], ["show", "--reason", "r"]):
-            self.gate("best", *arguments, expect=64)
+            self.gate("baseline", *arguments, expect=64)
         self.assertEqual(os.listdir(self.path("baselines")), [])
 
-    def test_a_best_is_what_the_confirmation_measured(self):
+    def test_a_baseline_is_what_the_confirmation_measured(self):
         run = document(1)
         case = next(c for c in run["cases"] if c["id"] == CASE)
         for process, p50_ns in zip(case["processes"], (5, 1, 2, 3, 4, 50, 20, 30, 10, 40)):
@@ -415,20 +415,20 @@ class Best(Records):
             process["control_ns"] = 7000 if process["stage"] == "first" else 8000
         self.import_runs(run)
         self.accept("--reason", "r")
-        best = json.loads(self.read("baselines/nvidia-h200.json"))["cases"][CASE]
-        self.assertEqual((best["p50_ns"], best["p50_lo_ns"], best["p50_hi_ns"]),
+        baseline = json.loads(self.read("baselines/nvidia-h200.json"))["cases"][CASE]
+        self.assertEqual((baseline["p50_ns"], baseline["p50_lo_ns"], baseline["p50_hi_ns"]),
                          (30000, 10000, 50000))
-        self.assertEqual(best["control_ns"], 8000)
+        self.assertEqual(baseline["control_ns"], 8000)
 
         case["processes"] = case["processes"][:5]
         run["uuid"] = document(2)["uuid"]
         run["time_ms"] += 1
         self.import_runs(run)
         self.accept("--reason", "r")
-        best = json.loads(self.read("baselines/nvidia-h200.json"))["cases"][CASE]
-        self.assertEqual((best["p50_ns"], best["control_ns"]), (3000, 7000))
+        baseline = json.loads(self.read("baselines/nvidia-h200.json"))["cases"][CASE]
+        self.assertEqual((baseline["p50_ns"], baseline["control_ns"]), (3000, 7000))
 
-    def test_a_best_tells_how_well_its_time_is_known(self):
+    def test_a_baseline_tells_how_well_its_time_is_known(self):
         """As `gate run` keeps it: what a process knows its p50 within counts where it is more than
         the processes differ by."""
         for number, half_widths in enumerate(((0.04, 0.07, 0.05, 0.06, 0.03), (1e-9,) * 5)):
@@ -443,7 +443,7 @@ class Best(Records):
             logs = [math.log(p["p50_ns"] / p["control_ns"]) for p in case["processes"]]
             self.assertAlmostEqual(spread, max(statistics.stdev(logs), sorted(half_widths)[2]))
 
-    def test_without_the_control_there_is_no_best(self):
+    def test_without_the_control_there_is_no_baseline(self):
         for number, faulty in enumerate((None, [], 0)):
             run = document(number)
             case = next(c for c in run["cases"] if c["id"] == CASE)
@@ -487,14 +487,15 @@ class Best(Records):
         self.write("baselines/nvidia-h200.json", text[:len(text) // 2])
         for arguments in (["show"], ["log"], ["accept", CASE, "--reason", "r"]):
             self.assertIn("baselines/nvidia-h200.json:6:",
-                          self.gate("best", *arguments, expect=74))
+                          self.gate("baseline", *arguments, expect=74))
         self.write("baselines/nvidia-h200.json", text.replace("nvidia-h200", "nvidia-a100"))
-        self.assertIn("these bests are of 'nvidia-a100'", self.gate("best", "show", expect=4))
+        self.assertIn("these baselines are of 'nvidia-a100'",
+                      self.gate("baseline", "show", expect=4))
 
     def test_no_folder(self):
         self.import_runs(document(1))
-        self.gate("best", "show", expect=74)
-        self.gate("best", "accept", CASE, "--reason", "r", expect=74)
+        self.gate("baseline", "show", expect=74)
+        self.gate("baseline", "accept", CASE, "--reason", "r", expect=74)
 
 
 if __name__ == "__main__":

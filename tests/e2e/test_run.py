@@ -26,12 +26,12 @@ class Smoke(Gate):
 
 
 class Accuracy(Smoke):
-    """A kernel within the limits, but thirty times less accurate than the best."""
+    """A kernel within the limits, but thirty times less accurate than the baseline."""
 
-    def against(self, candidate, best, **env):
+    def against(self, candidate, baseline, **env):
         done = self.gate("run", "--device", "host", "--suite", "smoke", "--json", "--budget", "20",
                          "--threshold", "90%", "--filter", "gemm/fp32/m96-*",
-                         "--library", candidate, "--against", best, **env)
+                         "--library", candidate, "--against", baseline, **env)
         return done.returncode, json.loads(done.stdout)["cases"][0]
 
     def test_a_jump_of_the_error_is_a_regression_whatever_the_speed(self):
@@ -52,7 +52,7 @@ class Accuracy(Smoke):
 
 
 class AccuracyByRecord(Smoke):
-    """The same, where the best's library is not at hand, and only its numbers are."""
+    """The same, where the baseline's library is not at hand, and only its numbers are."""
 
     def smoke(self, library, *args, **env):
         copy = shutil.copy(HOST, self.path("copy.so"))
@@ -71,7 +71,7 @@ class AccuracyByRecord(Smoke):
         code, case = self.smoke(mutant("host_unusual"), GATE_MUTANT="short_factors")
         self.assertEqual((code, case["verdict"], case["mode"]), (1, "regression", "number"))
         self.assertGreater(case["error_ratio"], 10)
-        self.assertRegex(case["reason"], "^less accurate: .* what the best has by its record")
+        self.assertRegex(case["reason"], "^less accurate: .* what the baseline has by its record")
 
 
 class Right(Smoke):
@@ -166,7 +166,7 @@ class Broken(Smoke):
             self.assertIn(says, case["reason"])
             for arm in case["arms"]:
                 self.assertIsNone(arm["timing"], "a wrong kernel was timed")
-        self.assertEqual(os.listdir(self.path("baselines")), [], "a wrong result became a best")
+        self.assertEqual(os.listdir(self.path("baselines")), [], "a wrong result became a baseline")
 
     def test_zeros(self):
         self.assert_wrong("host_zeros", "relative error 1 is over the limit")
@@ -260,7 +260,7 @@ class Refused(Smoke):
         subprocess.run(["cc", "-shared", "-x", "c", "/dev/null", "-o", plain], check=True)
         self.assert_refused(2, "exports no 'kg_library'", "--device", "host", "--library", plain)
 
-    def test_truncated_best(self):
+    def test_truncated_baseline(self):
         self.run_smoke("--accept-new", cases="gemm/fp32/m4-*")
         (name,) = os.listdir(self.path("baselines"))
         with open(self.path(f"baselines/{name}"), "r+", encoding="utf-8") as file:
@@ -303,7 +303,7 @@ class FullDisk(Smoke):
         reports = [n for n in os.listdir(self.folder) if n.startswith("r.")]
         self.assertEqual(reports, ["r.md"])
 
-    def test_bests_that_could_not_be_kept_are_refused_before_anything_runs(self):
+    def test_baselines_that_could_not_be_kept_are_refused_before_anything_runs(self):
         with open(self.path("file"), "w", encoding="utf-8") as file:
             file.write("not a folder")
         for bad in ("file", "nowhere/below"):
@@ -315,8 +315,8 @@ class FullDisk(Smoke):
 
 
 class Together(Smoke):
-    def test_two_runs_at_once_lose_no_best(self):
-        """As of two containers that share the stored bests and nothing else."""
+    def test_two_runs_at_once_lose_no_baseline(self):
+        """As of two containers that share the stored baselines and nothing else."""
         commands = [[GATE, "run", "--device", "host", "--suite", "smoke", "--filter", cases,
                      "--budget", "50", "--accept-new"] for cases in ("gemm/fp32/*", "gemv/fp32/*")]
         runs = [subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL,

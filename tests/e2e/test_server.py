@@ -408,7 +408,7 @@ class Life(unittest.TestCase):
         server = Server(self.db)
         self.assertEqual(server.json("/api/v1/runs"), {"runs": [], "next": None})
         self.assertEqual(server.json("/api/v1/devices"), {"devices": []})
-        for name, key in (("leaderboard", "leaders"), ("bests", "bests"),
+        for name, key in (("leaderboard", "leaders"), ("baselines", "baselines"),
                           ("calibrations", "calibrations")):
             self.assertEqual(server.json(f"/api/v1/{name}"), {key: [], "next": None})
         self.assertEqual(server.stop(), 0)

@@ -11,7 +11,7 @@ from harness import FIRST, FakeRuns, SECOND, SUITE
 class Verdicts(FakeRuns):
     """p50 is 1000 ns in all runs unless said, so that verdicts are known."""
 
-    def test_without_a_best_there_is_no_verdict(self):
+    def test_without_a_baseline_there_is_no_verdict(self):
         code, document, _ = self.run_gate()
         self.assertEqual(code, 3)
         self.assertEqual({c["verdict"] for c in document["cases"]}, {"no-verdict"})
@@ -22,9 +22,9 @@ class Verdicts(FakeRuns):
         code, document, _ = self.run_gate()
         self.assertEqual(code, 0)
         self.assertEqual(document["verdict"], "pass")
-        self.assertEqual(document["cases"][0]["best"]["p50_ns"], 1000.0)
+        self.assertEqual(document["cases"][0]["baseline"]["p50_ns"], 1000.0)
 
-    def test_a_time_that_is_hardly_known_is_a_best_that_says_so(self):
+    def test_a_time_that_is_hardly_known_is_a_baseline_that_says_so(self):
         """The pairs carry the verdict. The fake's interval is 0.1 % to either side; half of the
         threshold is 1 %."""
         for lo, says in ((985.0, True), (995.0, False)):
@@ -35,7 +35,7 @@ class Verdicts(FakeRuns):
                 case = self.cases(document)[FIRST]
                 self.assertEqual("though its p50 is known within 1.10 % only" in case["reason"],
                                  says, case["reason"])
-                self.assertIsNotNone(self.cases(self.run_gate()[1])[FIRST]["best"])
+                self.assertIsNotNone(self.cases(self.run_gate()[1])[FIRST]["baseline"])
                 os.remove(glob.glob(self.path("baselines/*.json"))[0])
 
     def test_a_regression_is_confirmed_in_fresh_processes(self):
@@ -47,7 +47,7 @@ class Verdicts(FakeRuns):
         self.assertEqual([p["stage"] for p in case["processes"]],
                          ["first"] * 5 + ["confirmation"] * 5)
         self.assertAlmostEqual(case["ratio"]["value"], 1.1)
-        self.assertEqual((case["mode"], case["best"]["made_by"]), ("paired", "accept-new"))
+        self.assertEqual((case["mode"], case["baseline"]["made_by"]), ("paired", "accept-new"))
         first = self.cases(document)[FIRST]
         self.assertEqual(first["verdict"], "pass")
         self.assertEqual(len(first["processes"]), 5)
@@ -87,12 +87,12 @@ class Verdicts(FakeRuns):
         self.assertEqual(code, 0, errors)
         self.assertAlmostEqual(self.cases(document)[SECOND]["ratio_p90"]["value"], 1.1)
 
-    def test_faster_is_an_improvement_and_the_best_stays(self):
+    def test_faster_is_an_improvement_and_the_baseline_stays(self):
         self.accept()
         code, document, _ = self.run_gate(p50={SECOND: 900.0})
         self.assertEqual(code, 0)
         self.assertEqual(self.cases(document)[SECOND]["verdict"], "improvement")
-        self.assertEqual(self.cases(self.run_gate()[1])[SECOND]["best"]["p50_ns"], 1000.0)
+        self.assertEqual(self.cases(self.run_gate()[1])[SECOND]["baseline"]["p50_ns"], 1000.0)
 
     def test_the_ratchet_follows_a_confirmed_improvement(self):
         self.accept()
@@ -100,11 +100,11 @@ class Verdicts(FakeRuns):
         self.assertEqual(code, 0, errors)
         case = self.cases(document)[SECOND]
         self.assertEqual(len(case["processes"]), 10)
-        best = self.cases(self.run_gate()[1])
-        self.assertEqual(best[SECOND]["best"]["p50_ns"], 900.0)
-        self.assertEqual(best[FIRST]["best"]["p50_ns"], 1000.0)
-        self.assertNotEqual(best[FIRST]["best"]["library_sha256"],
-                            best[SECOND]["best"]["library_sha256"])
+        baseline = self.cases(self.run_gate()[1])
+        self.assertEqual(baseline[SECOND]["baseline"]["p50_ns"], 900.0)
+        self.assertEqual(baseline[FIRST]["baseline"]["p50_ns"], 1000.0)
+        self.assertNotEqual(baseline[FIRST]["baseline"]["library_sha256"],
+                            baseline[SECOND]["baseline"]["library_sha256"])
 
 
 class Noise(FakeRuns):

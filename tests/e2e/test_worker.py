@@ -18,17 +18,17 @@ class Order(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.best = shutil.copy(HOST, os.path.join(folder.name, "best.so"))
-        with open(self.best, "rb") as file:
+        self.baseline = shutil.copy(HOST, os.path.join(folder.name, "baseline.so"))
+        with open(self.baseline, "rb") as file:
             self.sha256 = hashlib.sha256(file.read()).hexdigest()
 
     def prepared(self, swap):
         """Whose kernels are prepared for a case, in turn."""
         task = {"task": "case", "case": CASE, "seed": "00000000000000aa", "skip": [],
-                "budget_ms": 1, "best": self.sha256, "verify": False, "providers": False,
+                "budget_ms": 1, "baseline": self.sha256, "verify": False, "providers": False,
                 "swap": swap}
-        done = subprocess.run([GATE, "worker", "--device", "host", "--library", HOST, "--best",
-                               self.best], input=json.dumps(task) + "\n", capture_output=True,
+        done = subprocess.run([GATE, "worker", "--device", "host", "--library", HOST, "--baseline",
+                               self.baseline], input=json.dumps(task) + "\n", capture_output=True,
                               text=True, check=True)
         said = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual(said[-1]["outcome"], "measured", said[-1])
@@ -36,11 +36,11 @@ class Order(unittest.TestCase):
 
     def test_who_comes_first_has_its_code_loaded_first(self):
         one, *others = self.prepared(False)
-        self.assertEqual(others, ["best", "best", one])
-        self.assertEqual(self.prepared(True), ["best", one, one, "best"])
+        self.assertEqual(others, ["baseline", "baseline", one])
+        self.assertEqual(self.prepared(True), ["baseline", one, one, "baseline"])
 
 
-class Bests(unittest.TestCase):
+class Baselines(unittest.TestCase):
     def libraries(self, folder, *args):
         """What a worker says that it has opened: file and provider of each."""
         spoilt = shutil.copy(HOST, os.path.join(folder, "spoilt.so"))
@@ -50,14 +50,16 @@ class Bests(unittest.TestCase):
         said = json.loads(done.stdout.splitlines()[0])["libraries"]
         return [(lib["file"], lib["provider"]) for lib in said]
 
-    def test_two_bests_are_two_libraries(self):
+    def test_two_baselines_are_two_libraries(self):
         """The loader takes a path that it knows for the same file, and copies in memory that come
         and go have the same path."""
         with tempfile.TemporaryDirectory() as folder:
             (zeros,) = self.libraries(folder, "--library", ZEROS)
             (host,) = self.libraries(folder, "--library", HOST)
-            both = self.libraries(folder, "--library", HOST, "--best", HOST, "--best", ZEROS)
-            turned = self.libraries(folder, "--library", HOST, "--best", ZEROS, "--best", HOST)
+            both = self.libraries(folder, "--library", HOST, "--baseline", HOST,
+                                  "--baseline", ZEROS)
+            turned = self.libraries(folder, "--library", HOST, "--baseline", ZEROS,
+                                    "--baseline", HOST)
         self.assertNotEqual(zeros, host)
         self.assertEqual(both, [host, host, zeros])
         self.assertEqual(turned, [host, zeros, host])
@@ -66,7 +68,8 @@ class Bests(unittest.TestCase):
         """It is right, and cannot be compared: that is not its fault."""
         with tempfile.TemporaryDirectory() as folder:
             spoilt = shutil.copy(HOST, os.path.join(folder, "spoilt.so"))
-            for names in (["--library", ONCE, "--best", HOST], ["--library", HOST, "--best", ONCE]):
+            for names in (["--library", ONCE, "--baseline", HOST],
+                          ["--library", HOST, "--baseline", ONCE]):
                 done = subprocess.run([GATE, "worker", "--device", "host", *names], input="",
                                       env={**os.environ, "GATE_MUTANT_OF": spoilt}, text=True,
                                       capture_output=True, check=False)

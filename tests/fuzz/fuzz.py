@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TARGETS = ("run", "request", "gzip", "suite", "best")
+TARGETS = ("run", "request", "gzip", "suite", "baseline")
 SEED = 20
 MAX_LENGTH = 8192
 
@@ -84,7 +84,7 @@ def seeds(target):
     if target == "run":
         yield from run_seeds()
         yield from edits()
-    elif target == "best":
+    elif target == "baseline":
         yield from edits()
     else:
         yield from {"request": request_seeds, "gzip": gzip_seeds, "suite": suite_seeds}[target]()
@@ -104,7 +104,7 @@ def keys(schema):
 
 def dictionary(target):
     words = {"limit=", "after=", "format=csv", "%2F", "&", "%00"}
-    if target in ("run", "suite", "best"):
+    if target in ("run", "suite", "baseline"):
         words = {f'"{key}"' for key in keys(read_json("gate", "formats", f"{target}.schema.json"))}
     escape = {'"': '\\"', "\\": "\\\\"}
     return "".join('"%s"\n' % "".join(escape.get(c, c) for c in w) for w in sorted(words))

@@ -73,9 +73,9 @@ static bool same_bytes(void *context, const char *text, size_t len)
 static void read_all(const char *uuid, const struct buf *text)
 {
     static const char *const targets[] = {
-        "/api/v1/runs",        "/api/v1/runs?format=csv",  "/api/v1/cases",
-        "/api/v1/leaderboard", "/api/v1/cases?format=csv", "/api/v1/bests",
-        "/api/v1/bests/log",   "/api/v1/devices",          "/api/v1/calibrations",
+        "/api/v1/runs",          "/api/v1/runs?format=csv",  "/api/v1/cases",
+        "/api/v1/leaderboard",   "/api/v1/cases?format=csv", "/api/v1/baselines",
+        "/api/v1/baselines/log", "/api/v1/devices",          "/api/v1/calibrations",
         "/api/v1/alerts",
     };
     struct gate_error err = {0};

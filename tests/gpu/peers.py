@@ -51,7 +51,7 @@ def canonical():
 def gate_times(document):
     """p50 in us of each arm of each case of a run document."""
     return {c["id"]: {a["provider"]: a["timing"]["p50_ns"] / 1000 for a in c["arms"]
-                      if a["timing"] and a["role"] != "best"} for c in document["cases"]}
+                      if a["timing"] and a["role"] != "baseline"} for c in document["cases"]}
 
 
 def check_version(document, version):

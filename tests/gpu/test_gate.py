@@ -111,24 +111,24 @@ class Right(Gate):
         other = shutil.copy(OURS, os.path.join(self.folder, "other.so"))
         with open(other, "ab") as file:
             file.write(b"another file")
-        self.run_suite("--accept-new", "--baselines", "bests")
-        code, document, errors = self.run_suite("--library", other, "--baselines", "bests")
+        self.run_suite("--accept-new", "--baselines", "baselines")
+        code, document, errors = self.run_suite("--library", other, "--baselines", "baselines")
         self.assertEqual(code, 0, errors)
         (case,) = document["cases"]
         self.assertEqual((case["mode"], case["same_library"], case["same_code"]),
                          ("paired", False, True))
-        candidate, best = (arm["timing"] for arm in case["arms"][:2])
+        candidate, baseline = (arm["timing"] for arm in case["arms"][:2])
         self.assertRegex(candidate["code_sha256"], "^[0-9a-f]{64}$")
-        self.assertEqual(candidate["code_sha256"], best["code_sha256"])
+        self.assertEqual(candidate["code_sha256"], baseline["code_sha256"])
         for key in ("registers", "shared_bytes", "spill_bytes"):
-            self.assertEqual(candidate[key], best[key])
+            self.assertEqual(candidate[key], baseline[key])
         self.assertGreater(candidate["registers"], 0)
 
     def test_the_same_code_is_known_for_every_op(self):
         other = shutil.copy(OURS, os.path.join(self.folder, "other.so"))
         with open(other, "ab") as file:
             file.write(b"another file")
-        some = ("--baselines", "bests")
+        some = ("--baselines", "baselines")
         code, document, errors = self.run_suite("--accept-new", *some, suite="smoke", cases="*")
         self.assertEqual(code, 0, errors)
         _, document, errors = self.run_suite("--library", other, *some, suite="smoke", cases="*")
@@ -136,9 +136,9 @@ class Right(Gate):
         self.assertEqual(not_known, [], errors)
 
     def test_code_of_another_library_is_not_the_same(self):
-        self.run_suite("--accept-new", "--baselines", "bests")
+        self.run_suite("--accept-new", "--baselines", "baselines")
         code, document, errors = self.run_suite("--library", mutant("right"), "--baselines",
-                                                "bests")
+                                                "baselines")
         self.assertEqual(code, 0, errors)
         self.assertFalse(document["cases"][0]["same_code"])
 

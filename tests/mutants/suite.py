@@ -5,8 +5,8 @@
                            [NAME...]
 
 Each row is a kernel library with one fault, or an unusual one without, given to `gate verify`, or
-where it says "timed" to `gate run`, since it must be timed to be told; where it says "best" that
-run is held to a best of the library that is right. Its case is one of the suite "smoke", or of
+where it says "timed" to `gate run`, since only timing finds it; where it says "baseline" that
+run is held to a baseline of the library that is right. Its case is one of the suite "smoke", or of
 that which it names. A row whose outcome is not what it must be is
 printed with what was said; the last two lines are the recall (faults that were found, of all that
 must be) and the false alarms (right kernels that were called wrong). --write puts the table into
@@ -54,8 +54,8 @@ def title(row):
 
 
 def how_timed(row, mark):
-    if row.get("best"):
-        return mark + "against a best"
+    if row.get("baseline"):
+        return mark + "against a baseline"
     return mark + "timed" if row.get("timed") else ""
 
 
@@ -70,24 +70,24 @@ def suite_of(row):
 
 
 def command_of(row, folder):
-    if not (row.get("timed") or row.get("best")):
+    if not (row.get("timed") or row.get("baseline")):
         return ["verify"]
     return ["run", "--budget", "20", "--pause", "0", "--db", os.path.join(folder, "gate.db"),
             "--baselines", os.path.join(folder, "baselines")]
 
 
 def answer(row, document):
-    """The outcome of the one case in it, what was said of it, and its time by that of a best."""
+    """The outcome of the one case in it, its reason, and its time over that of a baseline."""
     (case,) = document["cases"]
-    if row.get("best") and case["verdict"] == "pass" and case["mode"] != "paired":
-        return "nothing", "it was not timed beside the best", 0
-    if row.get("timed") or row.get("best"):
+    if row.get("baseline") and case["verdict"] == "pass" and case["mode"] != "paired":
+        return "nothing", "it was not timed beside the baseline", 0
+    if row.get("timed") or row.get("baseline"):
         return case["verdict"], case["reason"], (case.get("ratio") or {}).get("value", 0)
     return {"right": "pass"}.get(case["outcome"], case["outcome"]), case["message"], 0
 
 
 class Gate:
-    """The gate, in a folder of its own: the same for all that is held to one best."""
+    """The gate, in a folder of its own: the same for all that is held to one baseline."""
 
     def __init__(self, build, device, seed, folder):
         self.build, self.device, self.seed, self.folder = build, device, seed, folder
@@ -128,15 +128,15 @@ def judge(row, gate):
     return Judgement(row, outcome, message, fits)
 
 
-def make_bests(chosen, empty, folder):
-    """A gate for each case that something is held to a best of, in which the original is it."""
-    bests = {}
+def make_baselines(chosen, empty, folder):
+    """A gate for each case that something is held to a baseline of, in which the original is it."""
+    baselines = {}
     for row in chosen:
-        if row.get("best") and row["case"] not in bests:
-            best = empty.copy(os.path.join(folder, f"best-{len(bests)}"))
-            best.call(dict(row, name=""), best.original, "--accept-new")
-            bests[row["case"]] = best
-    return bests
+        if row.get("baseline") and row["case"] not in baselines:
+            baseline = empty.copy(os.path.join(folder, f"baseline-{len(baselines)}"))
+            baseline.call(dict(row, name=""), baseline.original, "--accept-new")
+            baselines[row["case"]] = baseline
+    return baselines
 
 
 def judge_all(build, device, seed=None, names=(), jobs=2):
@@ -146,11 +146,11 @@ def judge_all(build, device, seed=None, names=(), jobs=2):
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(os.path.join(folder, "empty"))
         empty = Gate(build, device, seed, os.path.join(folder, "empty"))
-        bests = make_bests(chosen, empty, folder)
+        baselines = make_baselines(chosen, empty, folder)
 
         def in_its_own(i):
             row = chosen[i]
-            gate = bests[row["case"]] if row.get("best") else empty
+            gate = baselines[row["case"]] if row.get("baseline") else empty
             return judge(row, gate.copy(os.path.join(folder, str(i))))
         with concurrent.futures.ThreadPoolExecutor(1 if device != "host" else jobs) as pool:
             return list(pool.map(in_its_own, range(len(chosen))))

@@ -354,7 +354,7 @@ static void put_newest(struct history *h, int64_t track)
     bind_int(&q, time_of(h, device, last));
     bind_int(&q, run_id(h, device, last));
     bind_int(&q, 0);
-    bind_text(&q, "within 2 % of the stored best, 5 processes");
+    bind_text(&q, "within 2 % of the stored baseline, 5 processes");
     bind_int(&q, 2 * track - 1);
     bind_real(&q, 0.02);
     bind_real(&q, p50_ns);
@@ -382,7 +382,7 @@ static void put_newest(struct history *h, int64_t track)
     bind_int(&q, time_of(h, device, last));
     bind_text(&q, "paired-loop-v3");
     finish(h, &q);
-    q = query_begin(h->store, SQL_PUT_BEST);
+    q = query_begin(h->store, SQL_PUT_BASELINE);
     bind_int(&q, track);
     bind_int(&q, time_of(h, device, last));
     bind_int(&q, run_id(h, device, last));

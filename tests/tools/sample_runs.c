@@ -22,7 +22,7 @@
 #define CONTROL_NS 1002300.0
 #define PEAK_TFLOPS 989.0
 #define PEAK_GBPS 4800.0
-#define ON_RECORD 0.995 /* the stored p50 of a best over what it takes in these runs */
+#define ON_RECORD 0.995 /* the stored p50 of a baseline over what it takes in these runs */
 
 struct sample_case {
     const char *id;
@@ -244,11 +244,11 @@ static void add_process(cJSON *processes, const char *stage, double p50_ns, doub
     num(p, "p50_ns", p50_ns);
     num(p, "d", d);
     if (paired) {
-        num(p, "best_p50_ns", p50_ns / exp(d));
+        num(p, "baseline_p50_ns", p50_ns / exp(d));
         num(p, "d_cycles", d * 0.99);
         num(p, "d_p90", d + 0.0004);
     } else {
-        cJSON_AddNullToObject(p, "best_p50_ns");
+        cJSON_AddNullToObject(p, "baseline_p50_ns");
         cJSON_AddNullToObject(p, "d_cycles");
         cJSON_AddNullToObject(p, "d_p90");
     }
@@ -257,7 +257,7 @@ static void add_process(cJSON *processes, const char *stage, double p50_ns, doub
 }
 
 /* What the verdict rests on. Draws from a stream of its own, so that the times stay as they are. */
-static void add_evidence(cJSON *o, const char *verdict, double p50_ns, double over_best,
+static void add_evidence(cJSON *o, const char *verdict, double p50_ns, double over_baseline,
                          bool paired, uint64_t stream)
 {
     bool noisy = verdict[0] == 'n';
@@ -269,10 +269,10 @@ static void add_evidence(cJSON *o, const char *verdict, double p50_ns, double ov
         return;
     }
     for (int i = 0; i < (noisy ? N_NO_VERDICT : N_PROCESSES); i++)
-        add_process(processes, "first", p50_ns, log(over_best) + spread * noise(&stream), paired,
-                    &stream);
+        add_process(processes, "first", p50_ns, log(over_baseline) + spread * noise(&stream),
+                    paired, &stream);
     for (int i = 0; i < (confirmed ? N_PROCESSES : 0); i++)
-        add_process(processes, "confirmation", p50_ns, log(over_best) + spread * noise(&stream),
+        add_process(processes, "confirmation", p50_ns, log(over_baseline) + spread * noise(&stream),
                     paired, &stream);
     num(o, "mde", noisy ? 0.031 : 5.76 * spread);
 }
@@ -287,26 +287,26 @@ static cJSON *add_arm(cJSON *arms, const char *provider, const char *role, const
     return arm;
 }
 
-static const char *verdict_of(const struct sample_moment *m, double over_best)
+static const char *verdict_of(const struct sample_moment *m, double over_baseline)
 {
     if (m->is_wrong)
         return "wrong";
     if (m->has_no_verdict)
         return "no-verdict";
-    if (over_best > 1 + THRESHOLD)
+    if (over_baseline > 1 + THRESHOLD)
         return "regression";
-    return over_best < 1 - THRESHOLD ? "improvement" : "pass";
+    return over_baseline < 1 - THRESHOLD ? "improvement" : "pass";
 }
 
-static void reason_of(const char *verdict, double over_best, char *out, size_t size)
+static void reason_of(const char *verdict, double over_baseline, char *out, size_t size)
 {
-    double percent = (over_best - 1) * 100;
+    double percent = (over_baseline - 1) * 100;
     if (verdict[0] == 'w')
         snprintf(out, size, "verification failed: relative error over the limit");
     else if (verdict[0] == 'n')
         snprintf(out, size, "this machine resolves 3.1 %%, the threshold is 2 %%");
     else
-        snprintf(out, size, "%+.2f %% against the stored best, 5 processes%s", percent,
+        snprintf(out, size, "%+.2f %% against the stored baseline, 5 processes%s", percent,
                  verdict[0] == 'r' ? ", confirmed in 5 fresh ones" : "");
 }
 
@@ -315,21 +315,21 @@ static int64_t time_of(int index)
     return FIRST_TIME_MS + index * RUN_INTERVAL_MS;
 }
 
-/* What the case was held against: a best from before the history, or one of its runs. */
-static void add_best(cJSON *o, const struct sample_plan *plan, const struct sample_moment *m,
-                     double best_ns)
+/* What the case was held against: a baseline from before the history, or one of its runs. */
+static void add_baseline(cJSON *o, const struct sample_plan *plan, const struct sample_moment *m,
+                         double baseline_ns)
 {
     char commit[41] = "3f9d2c1b7a6e5d4c3b2a19080706050403020100";
-    cJSON *b = cJSON_AddObjectToObject(o, "best");
-    if (m->best_index >= 0)
-        commit_of(plan, m->best_index, commit);
-    num(b, "p50_ns", best_ns * ON_RECORD);
+    cJSON *b = cJSON_AddObjectToObject(o, "baseline");
+    if (m->baseline_index >= 0)
+        commit_of(plan, m->baseline_index, commit);
+    num(b, "p50_ns", baseline_ns * ON_RECORD);
     text(b, "commit", commit);
-    num(b, "time_ms", (double)time_of(m->best_index));
-    if (m->best_index < 0)
+    num(b, "time_ms", (double)time_of(m->baseline_index));
+    if (m->baseline_index < 0)
         text(b, "made_by", "accept-new");
     else
-        text(b, "made_by", m->best > 1 ? "accept" : "ratchet");
+        text(b, "made_by", m->baseline > 1 ? "accept" : "ratchet");
 }
 
 static void add_case(cJSON *cases, const struct sample_plan *plan, int index, int k,
@@ -345,13 +345,13 @@ static void add_case(cJSON *cases, const struct sample_plan *plan, int index, in
     c.p50_ns *= device->slowness;
     c.registers = host ? 0 : c.registers;
 
-    double best = c.p50_ns * m.best;
+    double baseline = c.p50_ns * m.baseline;
     double p50_ns = c.p50_ns * m.time * (1 + 0.0025 * noise(state));
-    double over_best = p50_ns / best;
-    const char *verdict = verdict_of(&m, over_best);
+    double over_baseline = p50_ns / baseline;
+    const char *verdict = verdict_of(&m, over_baseline);
     bool wrong = verdict[0] == 'w';
     char reason[200];
-    reason_of(verdict, over_best, reason, sizeof(reason));
+    reason_of(verdict, over_baseline, reason, sizeof(reason));
 
     cJSON *o = cJSON_CreateObject();
     text(o, "id", id);
@@ -359,18 +359,19 @@ static void add_case(cJSON *cases, const struct sample_plan *plan, int index, in
     text(o, "dtype", c.dtype);
     text(o, "verdict", verdict);
     text(o, "reason", reason);
-    add_best(o, plan, &m, best);
+    add_baseline(o, plan, &m, baseline);
     text(o, "mode", host ? "number" : "paired");
     cJSON_AddFalseToObject(o, "same_library");
-    add_evidence(o, verdict, p50_ns, over_best, !host, ~*state);
+    add_evidence(o, verdict, p50_ns, over_baseline, !host, ~*state);
     if (wrong)
         cJSON_AddNullToObject(o, "ratio");
     else
-        cJSON_AddItemToObject(o, "ratio", interval(over_best, verdict[0] == 'n' ? 0.012 : 0.0006));
+        cJSON_AddItemToObject(o, "ratio",
+                              interval(over_baseline, verdict[0] == 'n' ? 0.012 : 0.0006));
     if (wrong || host)
         cJSON_AddNullToObject(o, "ratio_p90");
     else
-        cJSON_AddItemToObject(o, "ratio_p90", interval(over_best * 1.0004, 0.002));
+        cJSON_AddItemToObject(o, "ratio_p90", interval(over_baseline * 1.0004, 0.002));
 
     cJSON *arms = cJSON_AddArrayToObject(o, "arms");
     uint64_t luck = ~*state + 3;
@@ -383,9 +384,9 @@ static void add_case(cJSON *cases, const struct sample_plan *plan, int index, in
     else
         add_samples(add_timing(arm, &c, p50_ns, 0), p50_ns, ~*state + 1);
     if (!host && !wrong) {
-        arm = add_arm(arms, "ours", "best", c.kernel);
+        arm = add_arm(arms, "ours", "baseline", c.kernel);
         add_verify(arm, true, own_error);
-        add_samples(add_timing(arm, &c, best, over_best), best, ~*state + 2);
+        add_samples(add_timing(arm, &c, baseline, over_baseline), baseline, ~*state + 2);
     }
     if (!host) {
         double rival = c.p50_ns / c.rival_ratio * (1 + 0.002 * noise(state));
@@ -469,7 +470,7 @@ cJSON *sample_run(const struct sample_plan *plan, int index)
     cJSON *libraries = cJSON_AddArrayToObject(o, "libraries");
     add_library(libraries, "candidate", "ours", &state);
     if (!host) {
-        add_library(libraries, "best", "ours", &state);
+        add_library(libraries, "baseline", "ours", &state);
         add_library(libraries, "provider", "cublas", &state);
         add_library(libraries, "provider", "cudnn", &state);
         add_library(libraries, "provider", "torch", &state);
@@ -477,7 +478,7 @@ cJSON *sample_run(const struct sample_plan *plan, int index)
     text(o, "contract", host ? "host-v1" : "graph-abba-v1");
     cJSON *policy = cJSON_AddObjectToObject(o, "policy");
     num(policy, "threshold", THRESHOLD);
-    text(policy, "against", "best");
+    text(policy, "against", "baseline");
     sample_device_add_epoch(o, device, late);
     num(o, "control_drift", 0.0012);
     num(o, "n_processes", newest ? N_NO_VERDICT : 2 * N_PROCESSES);

@@ -23,7 +23,7 @@ static int at(int n_runs, int tenths)
 
 struct sample_moment sample_story(uint64_t seed, int n_runs, int index, int k, bool newest)
 {
-    struct sample_moment m = {.time = 1, .best = 1, .best_index = -1};
+    struct sample_moment m = {.time = 1, .baseline = 1, .baseline_index = -1};
     switch (k) {
     case 0:
         m.time = index >= n_runs * 2 / 3 ? STEP : 1;
@@ -31,8 +31,8 @@ struct sample_moment sample_story(uint64_t seed, int n_runs, int index, int k, b
     case 1:
         m.time = index >= n_runs / 2 ? GAIN : 1;
         if (index > n_runs / 2) {
-            m.best = GAIN;
-            m.best_index = n_runs / 2;
+            m.baseline = GAIN;
+            m.baseline_index = n_runs / 2;
         }
         break;
     case 2:
@@ -50,8 +50,8 @@ struct sample_moment sample_story(uint64_t seed, int n_runs, int index, int k, b
     case 6:
         m.time = index >= at(n_runs, 4) ? ACCEPTED_STEP : 1;
         if (index >= at(n_runs, 6)) {
-            m.best = ACCEPTED_STEP;
-            m.best_index = at(n_runs, 6) - 1;
+            m.baseline = ACCEPTED_STEP;
+            m.baseline_index = at(n_runs, 6) - 1;
         }
         break;
     case 7:

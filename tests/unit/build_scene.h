@@ -7,8 +7,8 @@
 #ifndef TESTS_UNIT_BUILD_SCENE_H
 #define TESTS_UNIT_BUILD_SCENE_H
 
-#include "gate/best/artifact.h"
-#include "gate/best/revision.h"
+#include "gate/baseline/artifact.h"
+#include "gate/baseline/revision.h"
 
 #define LIBRARY "libtest.so"
 #define NO_COMMIT "0123456789abcdef0123456789abcdef01234567"

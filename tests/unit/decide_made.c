@@ -10,7 +10,7 @@
 #include "tests/unit/decide_made.h"
 
 const struct decide_input made_policy = {
-    .threshold = 0.02, .best_p50_ns = 1e5, .other = "the best"};
+    .threshold = 0.02, .baseline_p50_ns = 1e5, .other = "the baseline"};
 
 void fill_changes(double *d, size_t n, double centre, double half)
 {

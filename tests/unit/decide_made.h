@@ -11,7 +11,7 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define ROOM (DECIDE_MAX_PROCESSES + 1)
 
-/* A threshold of 2 % and a best of 100 us. */
+/* A threshold of 2 % and a baseline of 100 us. */
 extern const struct decide_input made_policy;
 
 /* n changes in percent from centre - half to centre + half, evenly, not in order. */

@@ -1,5 +1,5 @@
 /*
- * noise.h: ratios of a candidate against its best as machines give them, drawn by a seed.
+ * noise.h: ratios of a candidate against its baseline as machines give them, drawn by a seed.
  *
  * A model is a sum: the code's own change, a spread between processes that may have heavy tails and
  * a memory, and what a badly kept machine adds to a pair. All sizes are shares: 0.0015 is 0.15 %.

@@ -4,8 +4,8 @@
  * A CSV file with a line of names first, columns in any order:
  *   case      id of the case
  *   process   number of the process, in the order in which they ran
- *   swapped   1: the best came first in it, 0: the candidate (optional)
- *   d         ln(candidate / best) of the process
+ *   swapped   1: the baseline came first in it, 0: the candidate (optional)
+ *   d         ln(candidate / baseline) of the process
  *   d_cycles  the same in SM cycles (optional)
  *   injected  slowdown that was injected: 0.025 is +2.5 %, 0 is unchanged code
  *   p50_ns    p50 of the candidate alone, for the naive rule (optional)

@@ -46,7 +46,7 @@ void execute(const char *path, const char *sql);
 void assert_sound(const char *path); /* integrity and foreign keys */
 
 /* Parts of a document, and how to change them. */
-enum { CANDIDATE, BEST, RIVAL }; /* the arms of a GPU's case, before torch */
+enum { CANDIDATE, BASELINE, RIVAL }; /* the arms of a GPU's case, before torch */
 cJSON *item_of(cJSON *document, int index);
 cJSON *arm_of(cJSON *document, int index, int arm);
 cJSON *timing_of(cJSON *document, int index, int arm);

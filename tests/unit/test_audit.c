@@ -157,7 +157,7 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
 }
 
 /* A right one. */
-static enum kg_status launch_best(const struct kg_problem *p, const struct kg_args *args)
+static enum kg_status launch_baseline(const struct kg_problem *p, const struct kg_args *args)
 {
     (void)p;
     compute(args);
@@ -209,9 +209,9 @@ static int close_device(void **state)
 struct trial {
     struct device *device;
     struct suite_case c;
-    struct kg_kernel k, best_k;
+    struct kg_kernel k, baseline_k;
     struct arm arm[2];
-    bool beside_best, best_writes; /* the deed is the best's */
+    bool beside_baseline, baseline_writes; /* the deed is the baseline's */
     unsigned guilty;
     bool clock_stops; /* when the audit begins */
     unsigned looks;
@@ -251,16 +251,18 @@ static enum gate_status audit(struct trial *t, void **state)
 {
     const uint64_t seed = 7;
     cJSON *object = cJSON_CreateObject();
-    struct session s = {
-        .device = t->device = *state, .c = &t->c, .arms = t->arm, .n_arms = t->beside_best ? 2 : 1};
+    struct session s = {.device = t->device = *state,
+                        .c = &t->c,
+                        .arms = t->arm,
+                        .n_arms = t->beside_baseline ? 2 : 1};
     t->k.struct_bytes = sizeof t->k;
     t->k.name = "k";
-    t->k.launch = t->best_writes ? launch_best : launch;
-    t->best_k = t->k;
-    t->best_k.launch = t->best_writes ? launch : launch_best;
+    t->k.launch = t->baseline_writes ? launch_baseline : launch;
+    t->baseline_k = t->k;
+    t->baseline_k.launch = t->baseline_writes ? launch : launch_baseline;
     t->arm[0].kernel = &t->k;
-    t->arm[1].kernel = &t->best_k;
-    t->arm[1].role = ARM_BEST;
+    t->arm[1].kernel = &t->baseline_k;
+    t->arm[1].role = ARM_BASELINE;
     t->c.object = object;
     t->c.problem = (struct kg_problem){
         .struct_bytes = sizeof t->c.problem, .op = KG_OP_GEMV, .dtype = KG_F32, .m = M, .k = 1};
@@ -324,14 +326,14 @@ static void one_that_is_idle_where_its_result_is_there_is_wrong(void **state)
     assert_non_null(strstr(t.err.message, "does not work where its result is there already"));
 }
 
-/* Each is told by its own time, and by the best's where that is not clear; on a device a recording
- * that idles late is told by the samples. */
+/* Each is told by its own time, and by the baseline's where that is not clear; on a device a
+ * recording that idles late is told by the samples. */
 static void one_that_does_less_where_its_result_is_there_is_wrong(void **state)
 {
     static const enum deed deeds[] = {IF_STALE, LATE_STALE, HALF_STALE};
     ((struct device *)*state)->info.kg.kind = KG_DEVICE_CUDA;
     for (size_t i = 0; i < sizeof deeds / sizeof deeds[0]; i++) {
-        struct trial t = {.beside_best = true};
+        struct trial t = {.beside_baseline = true};
         memset(&kernel, 0, sizeof kernel);
         kernel.deed = deeds[i];
         kernel.from = 40;
@@ -341,21 +343,21 @@ static void one_that_does_less_where_its_result_is_there_is_wrong(void **state)
     }
 }
 
-static void one_that_works_passes_beside_a_best(void **state)
+static void one_that_works_passes_beside_a_baseline(void **state)
 {
-    struct trial t = {.beside_best = true};
+    struct trial t = {.beside_baseline = true};
     assert_int_equal(audit(&t, state), GATE_OK);
 }
 
 static void who_writes_elsewhere_is_found(void **state)
 {
-    for (unsigned best = 0; best < 2; best++) {
-        struct trial t = {.beside_best = true, .best_writes = best};
+    for (unsigned baseline = 0; baseline < 2; baseline++) {
+        struct trial t = {.beside_baseline = true, .baseline_writes = baseline};
         memset(&kernel, 0, sizeof kernel);
         kernel.deed = PAST_END;
         kernel.from = 40;
         assert_int_equal(audit(&t, state), GATE_WRONG);
-        assert_int_equal(t.guilty, best);
+        assert_int_equal(t.guilty, baseline);
         assert_string_equal(t.err.message, "kernel 'k' wrote where it must not: 4 bytes of the red "
                                            "zone behind tensor 'y', when it was timed");
     }
@@ -363,7 +365,7 @@ static void who_writes_elsewhere_is_found(void **state)
 
 static void an_input_that_was_changed_once_is_seen(void **state)
 {
-    struct trial t = {.beside_best = true};
+    struct trial t = {.beside_baseline = true};
     kernel.deed = INPUT;
     kernel.from = 40;
     assert_int_equal(audit(&t, state), GATE_WRONG);
@@ -397,7 +399,7 @@ int main(void)
         TEST(one_that_changes_its_ways_is_wrong),
         TEST(one_that_is_idle_where_its_result_is_there_is_wrong),
         TEST(one_that_does_less_where_its_result_is_there_is_wrong),
-        TEST(one_that_works_passes_beside_a_best),
+        TEST(one_that_works_passes_beside_a_baseline),
         TEST(who_writes_elsewhere_is_found),
         TEST(an_input_that_was_changed_once_is_seen),
         TEST(a_clock_that_stops_is_no_fault_of_the_kernel),

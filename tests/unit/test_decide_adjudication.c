@@ -179,7 +179,7 @@ static void an_improvement_that_moves_nothing_is_final_at_once(void **state)
     assert_true(d.ratio.lo < d.ratio.value && d.ratio.value < d.ratio.hi);
 }
 
-static void an_improvement_that_moves_the_best_is_confirmed(void **state)
+static void an_improvement_that_moves_the_baseline_is_confirmed(void **state)
 {
     (void)state;
     struct decision d = decide_faster(true, false, 0, 0, 0);
@@ -237,7 +237,7 @@ int main(void)
         cmocka_unit_test(a_device_with_cycles_must_give_them),
         cmocka_unit_test(only_what_is_confirmed_is_adjudicated),
         cmocka_unit_test(an_improvement_that_moves_nothing_is_final_at_once),
-        cmocka_unit_test(an_improvement_that_moves_the_best_is_confirmed),
+        cmocka_unit_test(an_improvement_that_moves_the_baseline_is_confirmed),
         cmocka_unit_test(the_same_file_is_never_an_improvement),
         cmocka_unit_test(an_improvement_of_the_machine_is_a_pass),
     };

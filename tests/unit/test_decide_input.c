@@ -29,8 +29,8 @@ static void absurd_policies_are_no_verdict(void **state)
     good.first = m.s;
     for (size_t i = 0; i < COUNT(bad); i++) {
         in = good;
-        in.best_p50_ns = bad[i];
-        assert_fault(&in, "no comparable best was measured");
+        in.baseline_p50_ns = bad[i];
+        assert_fault(&in, "no comparable baseline was measured");
         in = good;
         in.threshold = bad[i];
         assert_fault(&in, "the threshold is not between 0 and 1000 %");
@@ -43,8 +43,8 @@ static void absurd_policies_are_no_verdict(void **state)
             assert_fault(&in, "the change of the control kernel is not known");
     }
     in = good;
-    in.best_p50_ns = 0;
-    assert_fault(&in, "no comparable best was measured");
+    in.baseline_p50_ns = 0;
+    assert_fault(&in, "no comparable baseline was measured");
     in = good;
     in.threshold = 0;
     assert_fault(&in, "the threshold is not between 0 and 1000 %");

@@ -94,7 +94,7 @@ struct row {
 
 static void assert_row(const struct row *r, double threshold)
 {
-    const struct decide_input policy = {.threshold = threshold, .best_p50_ns = 1e5};
+    const struct decide_input policy = {.threshold = threshold, .baseline_p50_ns = 1e5};
     struct play_tally t = rates(r->model, &policy, r->change, one_figure);
     double red = play_share(&t, VERDICT_REGRESSION), pass = play_share(&t, VERDICT_PASS);
     assert_int_equal(t.verdicts[VERDICT_ENVIRONMENT] + t.verdicts[VERDICT_WRONG], 0);
@@ -211,10 +211,10 @@ static void half_a_percent_is_resolved_on_a_quiet_machine(void **state)
         assert_row(&rows[i], 0.005);
 }
 
-/* Without the best's library GPUs of one model differ by 7 %, which a quarter holds. */
+/* Without the baseline's library GPUs of one model differ by 7 %, which a quarter holds. */
 static void a_stored_number_is_red_for_a_quarter_alone(void **state)
 {
-    const struct decide_input policy = {.threshold = 0.25, .best_p50_ns = 1e5};
+    const struct decide_input policy = {.threshold = 0.25, .baseline_p50_ns = 1e5};
     (void)state;
     struct play_tally t = rates(&stored, &policy, 0.07, one_figure);
     assert_int_equal(t.verdicts[VERDICT_REGRESSION], 0);
@@ -242,8 +242,9 @@ static struct first_looks look_often(const struct noise_model *m, double thresho
         noise_begin(&noise);
         for (size_t j = 0; j < DECIDE_FIRST_LOOK; j++)
             d[j] = noise_next(&noise);
-        struct decide_input in = {
-            .first = {.d = d, .n = DECIDE_FIRST_LOOK}, .threshold = threshold, .best_p50_ns = 1e5};
+        struct decide_input in = {.first = {.d = d, .n = DECIDE_FIRST_LOOK},
+                                  .threshold = threshold,
+                                  .baseline_p50_ns = 1e5};
         struct decision decision = decide(&in);
         l.below += decide_bounds(d, DECIDE_FIRST_LOOK).hi < log1p(threshold);
         l.suspected += decision.next == DECIDE_CONFIRM;

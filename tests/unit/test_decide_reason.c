@@ -74,7 +74,7 @@ static const struct sentence sentences[] = {
      .same = true,
      .reason =
          "slower by 3.10 % (2.95 to 3.25) in 5 processes and by 3.05 % (2.90 to 3.20) in 5 fresh "
-         "ones, but candidate and the best are the same file"},
+         "ones, but candidate and the baseline are the same file"},
     {{5, -3.1, 0.15},
      .cycles = -3,
      .reason = "faster by 3.10 % (2.95 to 3.25) in 5 processes; threshold 2.00 %"},

@@ -61,7 +61,7 @@ static struct play_process next_process(void *source)
 static struct play_tally play_group(const struct pairs *p, struct pair_group g, double threshold,
                                     double slower)
 {
-    const struct decide_input policy = {.threshold = threshold, .best_p50_ns = 1e5};
+    const struct decide_input policy = {.threshold = threshold, .baseline_p50_ns = 1e5};
     struct play_tally tally = {0};
     struct rng rng;
     struct group_source source = {.rows = &p->rows[g.from], .n = g.to - g.from, .rng = &rng};

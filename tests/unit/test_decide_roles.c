@@ -66,7 +66,7 @@ static void a_slowdown_of_one_role_is_red(void **state)
     }
     const struct decide_sequence s = {.d = d, .swapped = swapped, .n = COUNT(d)};
     const struct decide_input in = {
-        .first = s, .confirmation = s, .threshold = 0.02, .best_p50_ns = 13e3};
+        .first = s, .confirmation = s, .threshold = 0.02, .baseline_p50_ns = 13e3};
     struct decision decision = decide(&in);
     assert_int_equal(decision.verdict, VERDICT_REGRESSION);
     assert_true(fabs(log(decision.ratio.value) - 0.04) < 0.001);
@@ -76,7 +76,7 @@ static void a_case_whose_order_matters_is_resolved(void **state)
 {
     const struct decide_input known = {.first = {.d = two_roles, .swapped = by_turns, .n = 8},
                                        .threshold = 0.005,
-                                       .best_p50_ns = 13e3};
+                                       .baseline_p50_ns = 13e3};
     struct decide_input unknown = known;
     unknown.first.swapped = NULL;
     (void)state;

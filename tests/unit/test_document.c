@@ -41,22 +41,22 @@ static void add(cJSON *object, const char *key, const char *value)
 static cJSON *full_run(void)
 {
     static const struct sample_plan plan = {.seed = 3, .n_runs = 8, .n_cases = 1, .n_devices = 1};
-    cJSON *run = sample_run(&plan, 4), *one, *arm, *timing, *verify, *best;
+    cJSON *run = sample_run(&plan, 4), *one, *arm, *timing, *verify, *baseline;
     one = cJSON_GetArrayItem(cJSON_GetObjectItem(run, "cases"), 0);
     arm = cJSON_GetArrayItem(cJSON_GetObjectItem(one, "arms"), 0);
     timing = cJSON_GetObjectItem(arm, "timing");
     verify = cJSON_GetObjectItem(arm, "verify");
-    best = cJSON_GetObjectItem(one, "best");
+    baseline = cJSON_GetObjectItem(one, "baseline");
     add(run, "calibration", calibration_text);
     add(run, "thinned_ms", "5");
     add(run, "users_checked", "true");
     add(run, "launch_order_checked", "false");
     add(run, "absent", "[{\"provider\":\"cudnn\",\"reason\":\"not here\"}]");
     add(one, "threshold", "0.05");
-    add(best, "made_by", "\"trend\"");
-    add(best, "again_ns", "1000.5");
-    add(best, "off", "false");
-    add(best, "library_sha256",
+    add(baseline, "made_by", "\"trend\"");
+    add(baseline, "again_ns", "1000.5");
+    add(baseline, "off", "false");
+    add(baseline, "library_sha256",
         "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"");
     add(verify, "outputs", "{\"dx\":1e-4,\"dw\":null,\"db\":0}");
     add(verify, "skipped", "10");

@@ -78,17 +78,17 @@ static void a_run_is_not_of_the_future(void **state)
     cJSON_Delete(document);
 }
 
-static void a_best_is_not_of_the_future(void **state)
+static void a_baseline_is_not_of_the_future(void **state)
 {
     (void)state;
     cJSON *document = sample_run(&plan, 1);
     int64_t now_ms = json_integer(document, "time_ms", 0);
     cJSON *item = cJSON_GetArrayItem(json_member(document, "cases"), 2);
-    cJSON *best = cJSON_GetObjectItem(item, "best");
-    set(best, "time_ms", now_ms + 24 * HOUR_MS);
+    cJSON *baseline = cJSON_GetObjectItem(item, "baseline");
+    set(baseline, "time_ms", now_ms + 24 * HOUR_MS);
     assert_accepted(document, now_ms);
-    set(best, "time_ms", now_ms + 48 * HOUR_MS);
-    assert_refused(document, now_ms, "/cases/2/best/time_ms",
+    set(baseline, "time_ms", now_ms + 48 * HOUR_MS);
+    assert_refused(document, now_ms, "/cases/2/baseline/time_ms",
                    "is 2.0 days ahead of this machine's clock");
     cJSON_Delete(document);
 }
@@ -167,7 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_is_of_no_time_before_2015),
         cmocka_unit_test(a_run_is_not_of_the_future),
-        cmocka_unit_test(a_best_is_not_of_the_future),
+        cmocka_unit_test(a_baseline_is_not_of_the_future),
         cmocka_unit_test(a_calibration_says_what_its_cases_give),
         cmocka_unit_test(a_made_up_history_is_accepted),
     };

@@ -23,7 +23,7 @@ static void fresh_may_take_as_long_as_stale(void **state)
     (void)state;
     assert_int_equal(ask(1e6, 1e6, 1e6), IDLE_NO);
     assert_int_equal(ask(1e6, 1e6, 1.14e6), IDLE_NO);
-    assert_int_equal(ask(1e6, 1e6, 1.16e6), IDLE_ASK_BEST);
+    assert_int_equal(ask(1e6, 1e6, 1.16e6), IDLE_ASK_BASELINE);
     assert_int_equal(ask(1e6, 1e6, 2.31e6), IDLE_YES);
 }
 
@@ -31,14 +31,14 @@ static void fresh_may_take_as_long_as_stale(void **state)
 static void samples_that_took_longer_hide_nothing(void **state)
 {
     (void)state;
-    assert_int_equal(ask(5e6, 1e6, 1.16e6), IDLE_ASK_BEST);
+    assert_int_equal(ask(5e6, 1e6, 1.16e6), IDLE_ASK_BASELINE);
 }
 
 /* What idles late, or was recorded otherwise, shows in the samples alone. */
 static void what_the_samples_took_is_expected_of_stale_too(void **state)
 {
     (void)state;
-    assert_int_equal(ask(0.5e6, 1e6, 1e6), IDLE_ASK_BEST);
+    assert_int_equal(ask(0.5e6, 1e6, 1e6), IDLE_ASK_BASELINE);
     assert_int_equal(ask(0.1e6, 1e6, 1e6), IDLE_YES);
 }
 
@@ -57,21 +57,23 @@ static void a_microsecond_or_two_are_nothing(void **state)
     assert_int_equal(ask(2e3, 2e3, 4.7e3), IDLE_YES);
 }
 
-static void a_best_excuses_what_it_has_too(void **state)
+static void a_baseline_excuses_what_it_has_too(void **state)
 {
     const struct idle_look own = {1e6, 1e6, 1.6e6};
     (void)state;
-    assert_int_equal(idle_ask_best(&own, &(struct idle_look){1e6, 1e6, 1e6}, &beside), IDLE_YES);
-    assert_int_equal(idle_ask_best(&own, &(struct idle_look){2e6, 2e6, 1e6}, &beside), IDLE_YES);
-    assert_int_equal(idle_ask_best(&own, &(struct idle_look){2e6, 2e6, 3e6}, &beside), IDLE_NO);
+    assert_int_equal(idle_ask_baseline(&own, &(struct idle_look){1e6, 1e6, 1e6}, &beside),
+                     IDLE_YES);
+    assert_int_equal(idle_ask_baseline(&own, &(struct idle_look){2e6, 2e6, 1e6}, &beside),
+                     IDLE_YES);
+    assert_int_equal(idle_ask_baseline(&own, &(struct idle_look){2e6, 2e6, 3e6}, &beside), IDLE_NO);
 }
 
 /* One that idles as well. */
-static void a_best_does_not_excuse_everything(void **state)
+static void a_baseline_does_not_excuse_everything(void **state)
 {
     const struct idle_look own = {1e6, 1e6, 2.4e6}, idle = {1e3, 1e3, 1e6};
     (void)state;
-    assert_int_equal(idle_ask_best(&own, &idle, &beside), IDLE_YES);
+    assert_int_equal(idle_ask_baseline(&own, &idle, &beside), IDLE_YES);
     assert_int_equal(idle_ask(&(struct idle_look){1e6, 1e6, 1.9e6}, &alone), IDLE_NO);
     assert_int_not_equal(idle_ask(&(struct idle_look){1e6, 1e6, 2.1e6}, &alone), IDLE_NO);
 }
@@ -109,8 +111,8 @@ int main(void)
         cmocka_unit_test(what_the_samples_took_is_expected_of_stale_too),
         cmocka_unit_test(a_replay_by_itself_has_a_cost),
         cmocka_unit_test(a_microsecond_or_two_are_nothing),
-        cmocka_unit_test(a_best_excuses_what_it_has_too),
-        cmocka_unit_test(a_best_does_not_excuse_everything),
+        cmocka_unit_test(a_baseline_excuses_what_it_has_too),
+        cmocka_unit_test(a_baseline_does_not_excuse_everything),
         cmocka_unit_test(rules_are_wider_where_there_is_more_noise),
         cmocka_unit_test(a_score_needs_many_suspicions_and_few_others),
     };

@@ -29,9 +29,9 @@ static struct script {
     unsigned bad_from; /* replays of arm 1 from this one on take `bad_ns`; 0: none do */
     double bad_ns;
     double sm_clock_mhz;
-    double single_ns;                  /* of a launch by itself */
-    double tenth;                      /* what one in ten of the candidate's takes longer */
-    bool by_best[2 * MEASURE_SINGLES]; /* whose single launches there were */
+    double single_ns;                      /* of a launch by itself */
+    double tenth;                          /* what one in ten of the candidate's takes longer */
+    bool by_baseline[2 * MEASURE_SINGLES]; /* whose single launches there were */
     unsigned singles;
     unsigned replays[2];
     unsigned readings; /* of the sensors */
@@ -45,7 +45,7 @@ static enum gate_status record(struct device *d, device_launch_fn launch, void *
     struct device_replay *r = malloc(sizeof *r);
     (void)d, (void)launch, (void)delayed, (void)err;
     assert_non_null(r);
-    *r = (struct device_replay){l->arm->role == ARM_BEST, n};
+    *r = (struct device_replay){l->arm->role == ARM_BASELINE, n};
     *out = r;
     return GATE_OK;
 }
@@ -92,11 +92,11 @@ static enum gate_status single(struct device *d, device_launch_fn launch, void *
                                unsigned index, double *ns, struct gate_error *err)
 {
     const struct arm_launch *l = context;
-    bool best = l->arm->role == ARM_BEST;
+    bool baseline = l->arm->role == ARM_BASELINE;
     (void)d, (void)launch, (void)err;
     if (script.singles < 2 * MEASURE_SINGLES)
-        script.by_best[script.singles++] = best;
-    *ns = script.single_ns * (!best && index % 10 == 7 ? 1 + script.tenth : 1);
+        script.by_baseline[script.singles++] = baseline;
+    *ns = script.single_ns * (!baseline && index % 10 == 7 ? 1 + script.tenth : 1);
     return GATE_OK;
 }
 
@@ -144,7 +144,7 @@ static enum gate_status look(void *context, struct arm *arm, const struct operan
     return gate_fail(err, GATE_WRONG, "was looked at");
 }
 
-/* Candidate and best, measured. */
+/* Candidate and baseline, measured. */
 struct pair {
     struct arm arm[2];
     struct gate_error err;
@@ -164,7 +164,7 @@ static enum gate_status measure(struct device *d, const struct measure_policy *p
                                     .n = 4,
                                     .k = 4};
     *p = (struct pair){.arm = {{.library = &library, .kernel = &kernel, .role = ARM_CANDIDATE},
-                               {.library = &library, .kernel = &kernel, .role = ARM_BEST}}};
+                               {.library = &library, .kernel = &kernel, .role = ARM_BASELINE}}};
     enum gate_status status = measure_arms(d, &c, 1, policy, p->arm, 2, look, NULL, &p->err);
     cJSON_Delete(object);
     return status;
@@ -182,11 +182,12 @@ static void a_known_ratio_is_found(void **state)
     struct pair p;
     script.factor[0] = 1.03;
     assert_int_equal(measure(*state, &policy, &p), GATE_OK);
-    const struct measurement *best = &p.arm[1].measurement;
+    const struct measurement *baseline = &p.arm[1].measurement;
     assert_true(p.arm[0].timed && p.arm[1].timed);
-    assert_true(fabs(best->ratio.value - 1.03) < 1e-9 && fabs(best->ratio_cycles - 1.03) < 1e-9);
-    assert_true(fabs(best->p50_ns.value - LAUNCH_NS) < 1e-6);
-    assert_int_equal(best->n_samples, PROTOCOL_SAMPLES_MIN); /* there is no doubt */
+    assert_true(fabs(baseline->ratio.value - 1.03) < 1e-9 &&
+                fabs(baseline->ratio_cycles - 1.03) < 1e-9);
+    assert_true(fabs(baseline->p50_ns.value - LAUNCH_NS) < 1e-6);
+    assert_int_equal(baseline->n_samples, PROTOCOL_SAMPLES_MIN); /* there is no doubt */
     release(&p);
 }
 
@@ -254,14 +255,14 @@ static void a_tail_shows_in_single_launches(void **state)
     script.single_ns = 2 * LAUNCH_NS;
     script.tenth = 0.3;
     assert_int_equal(measure(*state, &policy, &p), GATE_OK);
-    const struct measurement *ours = &p.arm[0].measurement, *best = &p.arm[1].measurement;
-    assert_int_equal(best->n_single, MEASURE_SINGLES);
-    assert_true(best->single_p90_ns == script.single_ns);
+    const struct measurement *ours = &p.arm[0].measurement, *baseline = &p.arm[1].measurement;
+    assert_int_equal(baseline->n_single, MEASURE_SINGLES);
+    assert_true(baseline->single_p90_ns == script.single_ns);
     assert_true(ours->single_p90_ns > script.single_ns && ours->single_p50_ns == script.single_ns);
-    assert_true(fabs(best->ratio_p90 - 1) < 1e-9);
+    assert_true(fabs(baseline->ratio_p90 - 1) < 1e-9);
     for (unsigned i = 0; i < script.singles; i += 4)
-        assert_true(!script.by_best[i] && script.by_best[i + 1] && script.by_best[i + 2] &&
-                    !script.by_best[i + 3]);
+        assert_true(!script.by_baseline[i] && script.by_baseline[i + 1] &&
+                    script.by_baseline[i + 2] && !script.by_baseline[i + 3]);
     release(&p);
 }
 
@@ -274,7 +275,7 @@ static void a_calibration_tells_it_too(void **state)
     static const double shares[] = {0};
     struct suite_case c = {.id = "x", .object = NULL};
     struct arm arms[2] = {{.library = &library, .kernel = &kernel, .role = ARM_CANDIDATE},
-                          {.library = &library, .kernel = &kernel, .role = ARM_BEST}};
+                          {.library = &library, .kernel = &kernel, .role = ARM_BASELINE}};
     struct gate_error err = {0};
     double d = 1;
     c.problem = (struct kg_problem){.struct_bytes = sizeof c.problem,

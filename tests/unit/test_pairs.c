@@ -21,7 +21,7 @@ static struct estimate ratio(size_t n)
     return e;
 }
 
-/* ln of candidate over best where round kind k adds offset[k]; noise of each pair. */
+/* ln of candidate over baseline where round kind k adds offset[k]; noise of each pair. */
 static void fill(size_t n, const double *offset, double noise, struct rng *rng)
 {
     for (size_t j = 0; j < n; j++) {

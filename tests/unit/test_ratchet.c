@@ -1,5 +1,6 @@
 /*
- * test_ratchet.c: how the bests move, case by case and over a thousand runs of a simulated machine.
+ * test_ratchet.c: how the baselines move, case by case and over a thousand runs of a simulated
+ * machine.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -12,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "gate/best/ratchet.h"
+#include "gate/baseline/ratchet.h"
 #include "tests/unit/decide_play.h"
 #include "tests/unit/noise.h"
 
@@ -24,31 +25,31 @@
 #define COMMIT "0123456789abcdef0123456789abcdef01234567"
 #define THRESHOLD 0.02
 
-static struct best_entry entry(const char *sha256, double p50_ns)
+static struct baseline_entry entry(const char *sha256, double p50_ns)
 {
-    return (struct best_entry){.p50_ns = p50_ns,
-                               .p50_lo_ns = p50_ns * 0.999,
-                               .p50_hi_ns = p50_ns * 1.001,
-                               .p90_ns = p50_ns * 1.01,
-                               .control_ns = 1e6,
-                               .spread = 0.001,
-                               .time_ms = 1735732800000,
-                               .kernel = "k",
-                               .commit = COMMIT,
-                               .run_uuid = UUID,
-                               .library_sha256 = sha256,
-                               .epoch = "580/13.0/700000",
-                               .error = {.known = true, .rel_fro = p50_ns / 1e7}};
+    return (struct baseline_entry){.p50_ns = p50_ns,
+                                   .p50_lo_ns = p50_ns * 0.999,
+                                   .p50_hi_ns = p50_ns * 1.001,
+                                   .p90_ns = p50_ns * 1.01,
+                                   .control_ns = 1e6,
+                                   .spread = 0.001,
+                                   .time_ms = 1735732800000,
+                                   .kernel = "k",
+                                   .commit = COMMIT,
+                                   .run_uuid = UUID,
+                                   .library_sha256 = sha256,
+                                   .epoch = "580/13.0/700000",
+                                   .error = {.known = true, .rel_fro = p50_ns / 1e7}};
 }
 
-static struct best *set_of(double p50_ns)
+static struct baseline *set_of(double p50_ns)
 {
-    static const struct best_note first = {BEST_ACCEPT_NEW, "first", "a@b", 1735732800000};
+    static const struct baseline_note first = {BASELINE_ACCEPT_NEW, "first", "a@b", 1735732800000};
     struct gate_error err = {0};
-    struct best *b = NULL;
-    const struct best_entry e = entry(OLD, p50_ns);
-    if (best_load("/nonexistent/b.json", "nvidia-h200", &b, &err) ||
-        best_set(b, CASE, CONTRACT, &e, &first, &err))
+    struct baseline *b = NULL;
+    const struct baseline_entry e = entry(OLD, p50_ns);
+    if (baseline_load("/nonexistent/b.json", "nvidia-h200", &b, &err) ||
+        baseline_set(b, CASE, CONTRACT, &e, &first, &err))
         fail_msg("%s", err.message);
     return b;
 }
@@ -59,7 +60,7 @@ static struct estimate ratio(double percent)
     return (struct estimate){r, r - 0.0005, r + 0.0005};
 }
 
-/* A run that found the candidate off by `percent` of a best whose record still holds. */
+/* A run that found the candidate off by `percent` of a baseline whose record still holds. */
 static struct ratchet_run run_of(double percent)
 {
     return (struct ratchet_run){.candidate = entry(NEW, 1234),
@@ -71,7 +72,7 @@ static struct ratchet_run run_of(double percent)
                                 .author = "a@b"};
 }
 
-static struct ratchet_end move(struct best *b, const struct ratchet_run *run)
+static struct ratchet_end move(struct baseline *b, const struct ratchet_run *run)
 {
     struct ratchet_end end;
     struct gate_error err = {0};
@@ -80,17 +81,17 @@ static struct ratchet_end move(struct best *b, const struct ratchet_run *run)
     return end;
 }
 
-static struct best_entry best_of(const struct best *b)
+static struct baseline_entry baseline_of(const struct baseline *b)
 {
-    struct best_entry e;
-    assert_true(best_find(b, CASE, CONTRACT, &e));
+    struct baseline_entry e;
+    assert_true(baseline_find(b, CASE, CONTRACT, &e));
     return e;
 }
 
-static size_t trend_of(const struct best *b)
+static size_t trend_of(const struct baseline *b)
 {
-    struct best_evidence e[BEST_TREND_MAX];
-    return best_trend(b, CASE, e);
+    struct baseline_evidence e[BASELINE_TREND_MAX];
+    return baseline_trend(b, CASE, e);
 }
 
 static void assert_near(double a, double b)
@@ -104,12 +105,12 @@ static void assert_near(double a, double b)
 /* The candidate's own p50 is 1234 ns, in an hour with other clocks: it is not what is stored. */
 static void a_confirmed_improvement_is_stored_as_a_ratio(void **state)
 {
-    struct best *b = set_of(1000);
+    struct baseline *b = set_of(1000);
     struct ratchet_run run = run_of(-10);
     (void)state;
     run.confirmed = true;
     struct ratchet_end end = move(b, &run);
-    struct best_entry e = best_of(b);
+    struct baseline_entry e = baseline_of(b);
     assert_true(end.changed && end.lowered && !end.epoch);
     assert_near(e.p50_ns, 900);
     assert_near(e.p50_lo_ns, 899.5);
@@ -117,31 +118,31 @@ static void a_confirmed_improvement_is_stored_as_a_ratio(void **state)
     assert_near(e.p90_ns, 909);
     assert_near(e.control_ns, 1e6);
     assert_string_equal(e.library_sha256, NEW);
-    best_free(b);
+    baseline_free(b);
 }
 
 static void five_small_improvements_in_a_row_move_it(void **state)
 {
-    struct best *b = set_of(1000);
+    struct baseline *b = set_of(1000);
     struct ratchet_run run = run_of(-1);
     (void)state;
     for (size_t i = 1; i < RATCHET_TREND_RUNS; i++) {
         struct ratchet_end end = move(b, &run);
         assert_true(end.changed && !end.lowered && end.faster == i);
-        assert_string_equal(best_of(b).library_sha256, OLD);
+        assert_string_equal(baseline_of(b).library_sha256, OLD);
     }
     run.ratio = ratio(-1.2);
     struct ratchet_end end = move(b, &run);
     assert_true(end.changed && end.lowered && end.faster == RATCHET_TREND_RUNS);
     assert_non_null(strstr(end.text, "5 runs in a row"));
-    assert_near(best_of(b).p50_ns, 988);
+    assert_near(baseline_of(b).p50_ns, 988);
     assert_int_equal(trend_of(b), 0);
-    best_free(b);
+    baseline_free(b);
 }
 
 static void a_run_that_does_not_agree_ends_the_trend(void **state)
 {
-    struct best *b = set_of(1000);
+    struct baseline *b = set_of(1000);
     struct ratchet_run faster = run_of(-1), flat = run_of(0), blind = run_of(0);
     (void)state;
     blind.judged = false; /* tells nothing, in either direction */
@@ -155,7 +156,7 @@ static void a_run_that_does_not_agree_ends_the_trend(void **state)
     for (int i = 0; i < 4; i++)
         assert_false(move(b, &faster).lowered);
     assert_true(move(b, &faster).lowered);
-    best_free(b);
+    baseline_free(b);
 }
 
 static void only_an_interval_below_a_quarter_of_the_threshold_counts(void **state)
@@ -168,10 +169,10 @@ static void only_an_interval_below_a_quarter_of_the_threshold_counts(void **stat
     assert_false(ratchet_counts((struct estimate){0}, THRESHOLD));
 }
 
-static void a_best_that_measures_otherwise_in_five_runs_begins_an_epoch(void **state)
+static void a_baseline_that_measures_otherwise_in_five_runs_begins_an_epoch(void **state)
 {
     char why[240];
-    struct best *b = set_of(1000);
+    struct baseline *b = set_of(1000);
     struct ratchet_run run = run_of(0);
     (void)state;
     run.again = entry(OLD, 1030);
@@ -186,7 +187,7 @@ static void a_best_that_measures_otherwise_in_five_runs_begins_an_epoch(void **s
     end = move(b, &run);
     assert_true(end.changed && end.epoch && !end.lowered);
     assert_non_null(strstr(end.text, "a new epoch"));
-    struct best_entry e = best_of(b);
+    struct baseline_entry e = baseline_of(b);
     assert_near(e.p50_ns, 1031);
     assert_near(e.control_ns, 1.002e6);
     assert_string_equal(e.library_sha256, OLD);
@@ -194,12 +195,12 @@ static void a_best_that_measures_otherwise_in_five_runs_begins_an_epoch(void **s
     /* Once it is written down, it is not off any more. */
     assert_false(ratchet_is_off(&e, &run.again, why, sizeof why));
     assert_false(move(b, &run).changed);
-    best_free(b);
+    baseline_free(b);
 }
 
 static void an_epoch_begins_only_when_all_point_to_one_side(void **state)
 {
-    struct best *b = set_of(1000);
+    struct baseline *b = set_of(1000);
     struct ratchet_run slower = run_of(0), faster = run_of(0), as_ever = run_of(0);
     (void)state;
     slower.again.p50_ns = 1030;
@@ -215,15 +216,15 @@ static void an_epoch_begins_only_when_all_point_to_one_side(void **state)
     as_ever.ratio = ratio(-1);
     for (int i = 0; i < 20; i++) {
         struct ratchet_end end = move(b, i % 2 ? &slower : &as_ever);
-        assert_true(!end.epoch && !end.lowered && trend_of(b) <= BEST_TREND_MAX);
+        assert_true(!end.epoch && !end.lowered && trend_of(b) <= BASELINE_TREND_MAX);
     }
-    assert_near(best_of(b).p50_ns, 1000);
-    best_free(b);
+    assert_near(baseline_of(b).p50_ns, 1000);
+    baseline_free(b);
 }
 
 static void an_improvement_in_a_new_epoch_is_held_against_the_new_record(void **state)
 {
-    struct best *b = set_of(1000);
+    struct baseline *b = set_of(1000);
     struct ratchet_run run = run_of(-10);
     (void)state;
     run.again = entry(OLD, 1200);
@@ -231,8 +232,8 @@ static void an_improvement_in_a_new_epoch_is_held_against_the_new_record(void **
     run.confirmed = true;
     struct ratchet_end end = move(b, &run);
     assert_true(end.epoch && end.lowered);
-    assert_near(best_of(b).p50_ns, 1080);
-    best_free(b);
+    assert_near(baseline_of(b).p50_ns, 1080);
+    baseline_free(b);
 }
 
 static void what_is_within_the_noise_is_no_epoch(void **state)
@@ -242,7 +243,8 @@ static void what_is_within_the_noise_is_no_epoch(void **state)
         bool off;
     } rows[] = {
         {1012, 1e6, 0.001, true},      {988, 1e6, 0.001, true},       /* down alike: no drift */
-        {1009, 1e6, 0.001, false},     {1030, 1.006e6, 0.001, false}, /* the machine, not the best
+        {1009, 1e6, 0.001, false},     {1030, 1.006e6, 0.001, false}, /* the machine, not the
+                                                                       * baseline
                                                                        */
         {1030, 0.994e6, 0.001, false}, {1030, 1e6, 0.007, false},     {1030, 1e6, 0.005, true},
         {1030, 0, 0.001, false},       {0, 1e6, 0.001, false},
@@ -250,7 +252,7 @@ static void what_is_within_the_noise_is_no_epoch(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char why[240];
-        struct best_entry record = entry(OLD, 1000), again = entry(OLD, rows[i].p50_ns);
+        struct baseline_entry record = entry(OLD, 1000), again = entry(OLD, rows[i].p50_ns);
         again.control_ns = rows[i].control_ns;
         again.spread = rows[i].spread;
         if (ratchet_is_off(&record, &again, why, sizeof why) != rows[i].off)
@@ -260,23 +262,23 @@ static void what_is_within_the_noise_is_no_epoch(void **state)
 
 static void another_driver_is_another_epoch(void **state)
 {
-    struct best *b = set_of(1000);
+    struct baseline *b = set_of(1000);
     struct ratchet_run run = run_of(0);
     (void)state;
     run.again.epoch = "590/13.0/700000";
     struct ratchet_end end = move(b, &run);
     assert_true(end.epoch);
     assert_non_null(strstr(end.text, "the epoch was 580/13.0/700000 and is 590/13.0/700000"));
-    assert_string_equal(best_of(b).epoch, "590/13.0/700000");
+    assert_string_equal(baseline_of(b).epoch, "590/13.0/700000");
     run.again.p50_ns = 0; /* not measured: nothing can be said */
     run.again.epoch = "600/13.0/700000";
     assert_false(move(b, &run).changed);
-    best_free(b);
+    baseline_free(b);
 }
 
 /* ---- a thousand runs ------------------------------------------------------------------------- */
 
-/* A machine: true times of best and candidate over the first best's, and what it adds. */
+/* A machine: true times of baseline and candidate over the first baseline's, and what it adds. */
 struct machine {
     struct noise_model pair; /* of d between processes */
     double hour;             /* SD of what all times of a run share, the control's aside */
@@ -287,8 +289,8 @@ struct machine {
 struct series {
     const struct machine *machine;
     struct rng rng;
-    struct best *best;
-    double true_best, true_candidate; /* ln over the first best */
+    struct baseline *baseline;
+    double true_baseline, true_candidate; /* ln over the first baseline */
     size_t lowered, epochs, runs_to_red;
 };
 
@@ -299,13 +301,13 @@ static struct play_process draw(void *source)
     return (struct play_process){.d = d, .d_cycles = d};
 }
 
-/* The best's library in this hour, median of five processes, and their spread. */
-static struct best_entry again_of(struct series *s, double hour)
+/* The baseline's library in this hour, median of five processes, and their spread. */
+static struct baseline_entry again_of(struct series *s, double hour)
 {
     double x[DECIDE_FIRST_LOOK];
-    struct best_entry e = best_of(s->best);
+    struct baseline_entry e = baseline_of(s->baseline);
     for (size_t i = 0; i < DECIDE_FIRST_LOOK; i++)
-        x[i] = hour + s->true_best + s->machine->spread * rng_normal(&s->rng);
+        x[i] = hour + s->true_baseline + s->machine->spread * rng_normal(&s->rng);
     e.p50_ns = 1000 * exp(decide_bounds(x, DECIDE_FIRST_LOOK).value);
     e.p50_lo_ns = e.p50_hi_ns = e.p90_ns = e.p50_ns;
     e.spread = stats_deviation(x, DECIDE_FIRST_LOOK);
@@ -316,10 +318,10 @@ static struct best_entry again_of(struct series *s, double hour)
 static bool run_once(struct series *s)
 {
     const struct decide_input policy = {
-        .threshold = s->machine->threshold, .best_p50_ns = 1e5, .confirm_faster = true};
+        .threshold = s->machine->threshold, .baseline_p50_ns = 1e5, .confirm_faster = true};
     struct noise noise;
     double hour = s->machine->hour * rng_normal(&s->rng);
-    noise_init(&noise, &s->machine->pair, expm1(s->true_candidate - s->true_best),
+    noise_init(&noise, &s->machine->pair, expm1(s->true_candidate - s->true_baseline),
                rng_next(&s->rng));
     noise_begin(&noise);
     struct play_end end = play(&policy, draw, &noise);
@@ -332,9 +334,9 @@ static bool run_once(struct series *s)
                               .confirmed = verdict == VERDICT_IMPROVEMENT,
                               .time_ms = 1735819200000,
                               .author = "a@b"};
-    struct ratchet_end moved = move(s->best, &run);
+    struct ratchet_end moved = move(s->baseline, &run);
     if (moved.lowered)
-        s->true_best = s->true_candidate;
+        s->true_baseline = s->true_candidate;
     s->lowered += moved.lowered;
     s->epochs += moved.epoch;
     return verdict == VERDICT_REGRESSION;
@@ -342,7 +344,7 @@ static bool run_once(struct series *s)
 
 static void begin(struct series *s, const struct machine *m, uint64_t seed)
 {
-    *s = (struct series){.machine = m, .best = set_of(1000)};
+    *s = (struct series){.machine = m, .baseline = set_of(1000)};
     rng_seed(&s->rng, seed);
 }
 
@@ -367,10 +369,10 @@ static double drift_of(const struct machine *m, size_t n_series, size_t *lowered
         begin(&s, m, 100 + i);
         for (int run = 0; run < 1000; run++)
             assert_false(run_once(&s));
-        sum += log(best_of(s.best).p50_ns / 1000) - s.true_best;
+        sum += log(baseline_of(s.baseline).p50_ns / 1000) - s.true_baseline;
         *lowered += s.lowered;
         epochs += s.epochs;
-        best_free(s.best);
+        baseline_free(s.baseline);
     }
     if (play_prints_rates())
         print_message("%s: drift %+.4f %% over 1,000 runs, mean of %zu series; lowered %zu times, "
@@ -379,7 +381,7 @@ static double drift_of(const struct machine *m, size_t n_series, size_t *lowered
     return sum / (double)n_series;
 }
 
-static void unchanged_code_does_not_move_the_best(void **state)
+static void unchanged_code_does_not_move_the_baseline(void **state)
 {
     static const struct machine *const machines[] = {&calm, &rough, &strict};
     (void)state;
@@ -388,7 +390,7 @@ static void unchanged_code_does_not_move_the_best(void **state)
         double drift = drift_of(machines[i], play_trials(20), &lowered);
         assert_int_equal(lowered, 0);
         if (fabs(drift) > 0.0005)
-            fail_msg("%s: the best drifts by %+.3f %%", machines[i]->pair.name, drift * 100);
+            fail_msg("%s: the baseline drifts by %+.3f %%", machines[i]->pair.name, drift * 100);
     }
 }
 
@@ -414,8 +416,8 @@ static void a_small_improvement_is_followed_without_luck(void **state)
             for (int run = 0; run < 1000 && !s.lowered; run++, runs++)
                 run_once(&s);
             assert_int_equal(s.lowered, 1);
-            sum += log(best_of(s.best).p50_ns / 1000) - s.true_candidate;
-            best_free(s.best);
+            sum += log(baseline_of(s.baseline).p50_ns / 1000) - s.true_candidate;
+            baseline_free(s.baseline);
         }
         if (play_prints_rates())
             print_message("%s: %+.2f %% is followed after %.1f runs, its number off by %+.4f %%\n",
@@ -442,7 +444,7 @@ static void small_steps_go_red_at_the_second_or_third(void **state)
                 red = run_once(&s);
             }
             at[step]++;
-            best_free(s.best);
+            baseline_free(s.baseline);
         }
         if (play_prints_rates())
             print_message("%s: first red at step 1: %zu, 2: %zu, 3: %zu, later: %zu\n",
@@ -459,12 +461,12 @@ int main(void)
         cmocka_unit_test(five_small_improvements_in_a_row_move_it),
         cmocka_unit_test(a_run_that_does_not_agree_ends_the_trend),
         cmocka_unit_test(only_an_interval_below_a_quarter_of_the_threshold_counts),
-        cmocka_unit_test(a_best_that_measures_otherwise_in_five_runs_begins_an_epoch),
+        cmocka_unit_test(a_baseline_that_measures_otherwise_in_five_runs_begins_an_epoch),
         cmocka_unit_test(an_epoch_begins_only_when_all_point_to_one_side),
         cmocka_unit_test(an_improvement_in_a_new_epoch_is_held_against_the_new_record),
         cmocka_unit_test(what_is_within_the_noise_is_no_epoch),
         cmocka_unit_test(another_driver_is_another_epoch),
-        cmocka_unit_test(unchanged_code_does_not_move_the_best),
+        cmocka_unit_test(unchanged_code_does_not_move_the_baseline),
         cmocka_unit_test(a_small_improvement_is_followed_without_luck),
         cmocka_unit_test(small_steps_go_red_at_the_second_or_third),
     };

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/build_scene.h"
-#include "gate/best/rebuild.h"
+#include "gate/baseline/rebuild.h"
 
 static const char forgets[] = "true\n";
 

@@ -38,8 +38,8 @@ static void test_golden(void **state)
     cJSON_Delete(document);
 }
 
-/* The best that was measured beside the candidate has the candidate's provider. */
-static void test_best_arm_is_no_provider(void **state)
+/* The baseline that was measured beside the candidate has the candidate's provider. */
+static void test_baseline_arm_is_no_provider(void **state)
 {
     (void)state;
     bool stored;
@@ -50,15 +50,15 @@ static void test_best_arm_is_no_provider(void **state)
     assert_int_equal(run.n_providers, 2);
     assert_string_equal(run.providers[0], "cudnn");
     assert_null(report_provider(one_case, "ours"));
-    assert_true(report_best_ns(one_case, &stored) == 10389.9);
+    assert_true(report_baseline_ns(one_case, &stored) == 10389.9);
     assert_false(stored);
 
     /* Without its timing the number on record is left. */
     cJSON *arm = cJSON_GetArrayItem(cJSON_GetObjectItem(one_case, "arms"), 1);
-    assert_string_equal(json_string(arm, "role", ""), "best");
+    assert_string_equal(json_string(arm, "role", ""), "baseline");
     cJSON_ReplaceItemInObjectCaseSensitive(arm, "timing", cJSON_CreateNull());
     assert_fits_run_schema(document);
-    assert_true(report_best_ns(one_case, &stored) == 10330);
+    assert_true(report_baseline_ns(one_case, &stored) == 10330);
     assert_true(stored);
     char *text = report_made(document, REPORT_TEXT, &report_plain);
     assert_non_null(strstr(text, "(10.33 us)"));
@@ -116,7 +116,7 @@ static void test_same_library_is_told(void **state)
     cJSON_ReplaceItemInObjectCaseSensitive(sample_case(document, 6), "same_library",
                                            cJSON_CreateTrue());
     char *text = report_made(document, REPORT_TEXT, &report_plain);
-    assert_non_null(strstr(text, "candidate and best are the same file"));
+    assert_non_null(strstr(text, "candidate and baseline are the same file"));
     free(text);
     cJSON_Delete(document);
 }
@@ -129,7 +129,7 @@ static void test_same_code_is_told(void **state)
     static const enum report_format formats[] = {REPORT_TEXT, REPORT_MARKDOWN};
     for (size_t i = 0; i < 2; i++) {
         char *text = report_made(document, formats[i], &report_plain);
-        assert_non_null(strstr(text, "candidate and best run the same machine code"));
+        assert_non_null(strstr(text, "candidate and baseline run the same machine code"));
         free(text);
     }
     cJSON_Delete(document);
@@ -232,7 +232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_best_arm_is_no_provider),
+        cmocka_unit_test(test_baseline_arm_is_no_provider),
         cmocka_unit_test(test_no_ratio_no_change),
         cmocka_unit_test(test_evidence),
         cmocka_unit_test(test_same_library_is_told),

@@ -144,7 +144,7 @@ static void test_csv_is_csv(void **state)
         "assert all(None not in r and None not in r.values() for r in rows)\n"
         "assert rows[0][\"p50_ns\"] == \"10420\" and rows[0][\"role\"] == \"candidate\"\n"
         "assert rows[0][\"d_first\"].count(\";\") == 4 and rows[0][\"mde\"] == \"0.0031\"\n"
-        "assert rows[1][\"role\"] == \"best\"\n"
+        "assert rows[1][\"role\"] == \"baseline\"\n"
         "assert rows[2][\"provider\"] == \"cudnn\" and rows[2][\"ratio_to_candidate\"]\n"
         "assert rows[-1][\"provider\"] == \"\" and rows[-1][\"verdict\"] == \"wrong\"\n"
         "assert all(r[\"reason\"][:1] not in (\"=\", \"+\", \"-\", \"@\") for r in rows)\n";

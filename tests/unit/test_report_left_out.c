@@ -87,7 +87,7 @@ static void it_is_summed_over_the_cases(void **state)
     cJSON_Delete(document);
 }
 
-/* What a provider or a best left out is not the candidate's. */
+/* What a provider or a baseline left out is not the candidate's. */
 static void only_the_candidate_counts(void **state)
 {
     (void)state;

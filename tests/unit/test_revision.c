@@ -1,4 +1,4 @@
-/* test_revision.c: what `--against` means: files, commits and stored bests become libraries. */
+/* test_revision.c: what `--against` means: files, commits and stored baselines become libraries. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -155,53 +155,55 @@ static void test_without_git(void **state)
     free(path);
 }
 
-static void test_best(void **state)
+static void test_baseline(void **state)
 {
     (void)state;
-    struct revision r, best;
+    struct revision r, baseline;
     struct gate_error err = {0};
     char id[41];
     scene_commit(scene_builds, id);
     scene_resolve(id, &r);
-    assert_int_equal(revision_resolve_best(r.sha256, "", LIBRARY, &best, &err), GATE_OK);
-    assert_string_equal(best.path, r.path);
-    assert_string_equal(best.commit, "");
+    assert_int_equal(revision_resolve_baseline(r.sha256, "", LIBRARY, &baseline, &err), GATE_OK);
+    assert_string_equal(baseline.path, r.path);
+    assert_string_equal(baseline.commit, "");
     assert_int_equal(unlink(r.path), 0);
     /* Without the artifact: unknown commits give it up, the right one makes it again. */
-    assert_int_equal(revision_resolve_best(r.sha256, "", LIBRARY, &best, &err), GATE_NO_VERDICT);
-    assert_int_equal(revision_resolve_best(r.sha256, NO_COMMIT, LIBRARY, &best, &err),
+    assert_int_equal(revision_resolve_baseline(r.sha256, "", LIBRARY, &baseline, &err),
+                     GATE_NO_VERDICT);
+    assert_int_equal(revision_resolve_baseline(r.sha256, NO_COMMIT, LIBRARY, &baseline, &err),
                      GATE_NO_VERDICT);
     assert_non_null(strstr(err.message, "there is no artifact"));
     err = (struct gate_error){0};
-    assert_int_equal(revision_resolve_best(r.sha256, id, LIBRARY, &best, &err), GATE_OK);
+    assert_int_equal(revision_resolve_baseline(r.sha256, id, LIBRARY, &baseline, &err), GATE_OK);
     assert_int_equal(err.message[0], '\0');
-    assert_library_of(&best, id);
+    assert_library_of(&baseline, id);
     assert_builds(2);
 }
 
-static void test_best_with_another_hash(void **state)
+static void test_baseline_with_another_hash(void **state)
 {
     (void)state;
-    struct revision best;
+    struct revision baseline;
     struct gate_error err = {0};
     char id[41];
     scene_commit(scene_builds, id);
-    assert_int_equal(revision_resolve_best(ABC, id, LIBRARY, &best, &err), GATE_NO_VERDICT);
+    assert_int_equal(revision_resolve_baseline(ABC, id, LIBRARY, &baseline, &err), GATE_NO_VERDICT);
     assert_non_null(strstr(err.message, ABC ": refused"));
     /* Once known, it costs no second build. */
-    assert_int_equal(revision_resolve_best(ABC, id, LIBRARY, &best, &err), GATE_NO_VERDICT);
+    assert_int_equal(revision_resolve_baseline(ABC, id, LIBRARY, &baseline, &err), GATE_NO_VERDICT);
     assert_builds(1);
-    assert_int_equal(revision_resolve_best("../x", id, LIBRARY, &best, &err), GATE_USAGE);
+    assert_int_equal(revision_resolve_baseline("../x", id, LIBRARY, &baseline, &err), GATE_USAGE);
 }
 
-static void test_best_that_does_not_build(void **state)
+static void test_baseline_that_does_not_build(void **state)
 {
     (void)state;
-    struct revision best;
+    struct revision baseline;
     struct gate_error err = {0};
     char id[41];
     scene_commit(scene_fails, id);
-    assert_int_equal(revision_resolve_best(ABC, id, LIBRARY, &best, &err), GATE_ENVIRONMENT);
+    assert_int_equal(revision_resolve_baseline(ABC, id, LIBRARY, &baseline, &err),
+                     GATE_ENVIRONMENT);
     assert_non_null(strstr(err.message, "cannot be built here"));
 }
 
@@ -214,9 +216,9 @@ int main(void)
         SCENE_TEST(test_bad_names),
         SCENE_TEST(test_unprintable_names),
         SCENE_TEST(test_without_git),
-        SCENE_TEST(test_best),
-        SCENE_TEST(test_best_with_another_hash),
-        SCENE_TEST(test_best_that_does_not_build),
+        SCENE_TEST(test_baseline),
+        SCENE_TEST(test_baseline_with_another_hash),
+        SCENE_TEST(test_baseline_that_does_not_build),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* test_run_error.c: a candidate that is less accurate than the best, beside it or by its record. */
+/* test_run_error.c: a candidate that is less accurate than the baseline, beside it or by its
+ * record. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,11 +33,11 @@ static void begin(struct scene *s, enum run_mode mode, uint32_t m, const char *a
     s->about.problem.m = m;
     s->about.problem.n = m;
     s->about.problem.k = 64;
-    s->run.policy.other = "the best";
+    s->run.policy.other = "the baseline";
     s->run.greeting = parse("{\"libraries\": [{\"role\": \"candidate\", \"sha256\": \"new\"}]}");
     s->c = (struct run_case){.about = &s->about,
                              .mode = mode,
-                             .best.library_sha256 = "old",
+                             .baseline.library_sha256 = "old",
                              .verdict = VERDICT_PASS,
                              .reason = "as fast"};
     s->c.result = (struct case_result){.outcome = CASE_MEASURED, .arms = parse(arms)};
@@ -53,15 +54,15 @@ static void end(struct scene *s)
 #define END "}}]"
 
 /* Holds a candidate of 512 x 512 outputs against a record. */
-static double by_record(const char *arms, struct best_error record)
+static double by_record(const char *arms, struct baseline_error record)
 {
     struct scene s;
     begin(&s, RUN_NUMBER, 512, arms);
-    s.c.best.error = record;
+    s.c.baseline.error = record;
     double ratio = run_error_ratio(&s.run, &s.c);
     run_judge_error(&s.run, &s.c);
     assert_int_equal(s.c.verdict, ratio > 2 ? VERDICT_REGRESSION : VERDICT_PASS);
-    assert_int_equal(strstr(s.c.reason, "what the best has by its record") != NULL, ratio > 2);
+    assert_int_equal(strstr(s.c.reason, "what the baseline has by its record") != NULL, ratio > 2);
     end(&s);
     return ratio;
 }
@@ -69,7 +70,7 @@ static double by_record(const char *arms, struct best_error record)
 static void a_jump_over_the_record_is_a_regression(void **state)
 {
     (void)state;
-    const struct best_error record = {.known = true, .rel_fro = 3e-4};
+    const struct baseline_error record = {.known = true, .rel_fro = 3e-4};
     double same = by_record(CANDIDATE "3e-4" END, record);
     assert_true(same > 0.98 && same < 1); /* what other inputs may do to a quarter million */
     assert_true(by_record(CANDIDATE "5.9e-4" END, record) < 2);
@@ -80,7 +81,7 @@ static void a_jump_over_the_record_is_a_regression(void **state)
 static void the_vendors_error_cancels_the_inputs(void **state)
 {
     (void)state;
-    struct best_error record = {
+    struct baseline_error record = {
         .known = true, .rel_fro = 3e-4, .vendor_ratio = 1, .vendor = "cublas"};
     double same = by_record(CANDIDATE "9e-4" OF_CUBLAS "1" END, record);
     assert_true(same > 0.98 && same < 1);
@@ -95,7 +96,7 @@ static void the_vendors_error_cancels_the_inputs(void **state)
 static void rounding_alone_is_no_jump(void **state)
 {
     (void)state;
-    const struct best_error exact = {.known = true};
+    const struct baseline_error exact = {.known = true};
     assert_true(by_record(CANDIDATE "2e-4" END, exact) < 1.1);
     assert_true(by_record(CANDIDATE "0" END, exact) == 0);
     assert_true(by_record(CANDIDATE "5e-4" END, exact) > 2);
@@ -105,14 +106,14 @@ static void rounding_alone_is_no_jump(void **state)
 static void what_is_not_known_is_no_jump(void **state)
 {
     (void)state;
-    const struct best_error record = {.known = true, .rel_fro = 3e-4};
-    assert_true(by_record(CANDIDATE "9e-4" END, (struct best_error){.known = false}) == 0);
+    const struct baseline_error record = {.known = true, .rel_fro = 3e-4};
+    assert_true(by_record(CANDIDATE "9e-4" END, (struct baseline_error){.known = false}) == 0);
     assert_true(by_record(CANDIDATE "null" END, record) == 0);
     struct scene s;
     begin(&s, RUN_NONE, 512, CANDIDATE "9e-4" END);
-    s.c.best.error = record;
+    s.c.baseline.error = record;
     assert_true(run_error_ratio(&s.run, &s.c) == 0);
-    s.c.mode = RUN_PAIRED; /* and the best's library was not verified */
+    s.c.mode = RUN_PAIRED; /* and the baseline's library was not verified */
     assert_true(run_error_ratio(&s.run, &s.c) == 0);
     s.c.mode = RUN_NUMBER;
     s.c.result.outcome = CASE_WRONG;
@@ -126,9 +127,9 @@ static void few_outputs_are_luck(void **state)
     (void)state;
     struct scene s;
     begin(&s, RUN_NUMBER, 4, CANDIDATE "2e-3" END);
-    s.c.best.error = (struct best_error){.known = true, .rel_fro = 3e-4};
+    s.c.baseline.error = (struct baseline_error){.known = true, .rel_fro = 3e-4};
     assert_false(run_error_jumped(&s.run, &s.c));
-    s.c.best.error.rel_fro = 1e-4;
+    s.c.baseline.error.rel_fro = 1e-4;
     assert_true(run_error_jumped(&s.run, &s.c));
     end(&s);
 }
@@ -139,20 +140,20 @@ static void beside_the_library_its_own_error_counts(void **state)
     struct scene s;
     begin(&s, RUN_PAIRED, 4,
           "[{\"role\": \"candidate\", \"verify\": {\"seeds\": 3, \"rel_fro\": 3e-3}},"
-          " {\"role\": \"best\", \"verify\": {\"seeds\": 3, \"rel_fro\": 1e-3}}]");
-    s.c.best.error = (struct best_error){.known = true, .rel_fro = 3e-3};
+          " {\"role\": \"baseline\", \"verify\": {\"seeds\": 3, \"rel_fro\": 1e-3}}]");
+    s.c.baseline.error = (struct baseline_error){.known = true, .rel_fro = 3e-3};
     double ratio = run_error_ratio(&s.run, &s.c);
     assert_true(ratio > 2.99 && ratio < 3.01);
     run_judge_error(&s.run, &s.c);
-    assert_non_null(strstr(s.c.reason, "3 times what the best has on the same inputs"));
-    assert_non_null(strstr(s.c.reason, "gate best accept"));
+    assert_non_null(strstr(s.c.reason, "3 times what the baseline has on the same inputs"));
+    assert_non_null(strstr(s.c.reason, "gate baseline accept"));
     s.run.against_sha256 = "old"; /* as gate compare has it */
     s.run.policy.other = "B";
     run_judge_error(&s.run, &s.c);
     assert_non_null(strstr(s.c.reason, "3 times what B has on the same inputs, over the 2 times "
                                        "that pass. Its speed: "));
-    assert_ptr_equal(strstr(s.c.reason, "gate best accept"),
-                     strstr(strstr(s.c.reason, "Its speed: "), "gate best accept"));
+    assert_ptr_equal(strstr(s.c.reason, "gate baseline accept"),
+                     strstr(strstr(s.c.reason, "Its speed: "), "gate baseline accept"));
     end(&s);
 }
 
@@ -168,11 +169,11 @@ static void begin_backward(struct scene *s, enum run_mode mode, uint32_t n, cons
     s->about.problem.n = n;
 }
 
-/* db is five times as wrong as the best's, and still less wrong than dx. */
+/* db is five times as wrong as the baseline's, and still less wrong than dx. */
 static const char small_jump[] = "[{\"role\": \"candidate\", \"verify\": {" OUTPUTS(
     "2e-5", "2e-5", "1e-5") "}},"
-                            " {\"role\": \"best\", \"verify\": {" OUTPUTS("2e-5", "2e-5",
-                                                                          "2e-6") "}}]";
+                            " {\"role\": \"baseline\", \"verify\": {" OUTPUTS("2e-5", "2e-5",
+                                                                              "2e-6") "}}]";
 
 static void one_of_several_outputs_is_held_against_itself(void **state)
 {
@@ -189,10 +190,10 @@ static void one_of_several_outputs_is_held_against_itself(void **state)
     assert_true(ratio > 0.99 && ratio < 1.01);
     end(&s);
     begin_backward(&s, RUN_NUMBER, 4096, small_jump);
-    s.c.best.error = best_error_of(json_member(run_arm(&s.c, "best"), "verify"));
-    assert_int_equal(s.c.best.error.n_outputs, 3);
+    s.c.baseline.error = baseline_error_of(json_member(run_arm(&s.c, "baseline"), "verify"));
+    assert_int_equal(s.c.baseline.error.n_outputs, 3);
     assert_true(run_error_jumped(&s.run, &s.c));
-    s.c.best.error.n_outputs = 0; /* a record from before they were kept */
+    s.c.baseline.error.n_outputs = 0; /* a record from before they were kept */
     ratio = run_error_ratio(&s.run, &s.c);
     assert_true(ratio > 0.9 && ratio < 1.01);
     end(&s);
@@ -207,7 +208,7 @@ static void the_worst_of_all_counts_where_one_side_has_no_outputs(void **state)
         "[{\"role\": \"candidate\", \"verify\": {" OUTPUTS(
             "6e-5", "2e-5",
             "1e-5") "}},"
-                    " {\"role\": \"best\", \"verify\": {\"seeds\": 3, \"rel_fro\": 2e-5}}]");
+                    " {\"role\": \"baseline\", \"verify\": {\"seeds\": 3, \"rel_fro\": 2e-5}}]");
     double ratio = run_error_ratio(&s.run, &s.c);
     assert_true(ratio > 2.99 && ratio < 3.01);
     run_judge_error(&s.run, &s.c);
@@ -229,15 +230,15 @@ static void what_is_not_compared_is_said(void **state)
 {
     (void)state;
     judge_and_note(RUN_NUMBER, CANDIDATE "9e-4" END,
-                   "accuracy is not compared: the best has no error on record");
+                   "accuracy is not compared: the baseline has no error on record");
     judge_and_note(RUN_PAIRED, CANDIDATE "9e-4" END,
-                   "accuracy is not compared: the best was not verified");
+                   "accuracy is not compared: the baseline was not verified");
     judge_and_note(RUN_PAIRED, CANDIDATE "null" END,
                    "accuracy is not compared: the candidate was not verified");
     judge_and_note(RUN_NONE, CANDIDATE "9e-4" END, "");
     judge_and_note(RUN_PAIRED,
                    "[{\"role\": \"candidate\", \"verify\": {\"seeds\": 3, \"rel_fro\": 0}},"
-                   " {\"role\": \"best\", \"verify\": {\"seeds\": 3, \"rel_fro\": 0}}]",
+                   " {\"role\": \"baseline\", \"verify\": {\"seeds\": 3, \"rel_fro\": 0}}]",
                    "");
 }
 

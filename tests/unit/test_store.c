@@ -289,7 +289,7 @@ static bool see_point(void *context, const struct store_point *row)
     if (t->lowest == 0 || row->p50_ns < t->lowest)
         t->lowest = row->p50_ns;
     assert_true(row->p50_ns > 0 && row->p90_ns >= row->p50_ns);
-    assert_true((row->best_p50_ns > 0) == (strcmp(row->role, "candidate") == 0));
+    assert_true((row->baseline_p50_ns > 0) == (strcmp(row->role, "candidate") == 0));
     assert_string_equal(row->contract, "graph-abba-v1");
     return true;
 }
@@ -419,16 +419,17 @@ static void test_leaderboard(void **state)
     store_close(s);
 }
 
-/* The best's library was measured too, faster than all; it is neither theirs nor ours. */
-static void test_best_is_a_line_and_no_rival(void **state)
+/* The baseline's library was measured too, faster than all; it is neither theirs nor ours. */
+static void test_baseline_is_a_line_and_no_rival(void **state)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     cJSON *run = sample_run(&plan, 0);
-    set_number(timing_of(run, 0, BEST), "p50_ns", 1000.0);
+    set_number(timing_of(run, 0, BASELINE), "p50_ns", 1000.0);
     assert_int_equal(put(f, s, run, NULL), GATE_OK);
     assert_int_equal(scalar(f->path, "SELECT count(*) FROM point WHERE p50_ps = 1000000"), 0);
-    assert_int_equal(scalar(f->path, "SELECT count(*) FROM point WHERE best_p50_ps = 1000000"), 1);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM point WHERE baseline_p50_ps = 1000000"),
+                     1);
     assert_int_equal(scalar(f->path, "SELECT count(*) FROM newest_result WHERE peer = 'ours'"), 0);
     struct leader_tally t = {0};
     assert_int_equal(store_leaderboard(s, NULL, NULL, first_leader, 1000, see_leader, &t, &f->err),
@@ -438,11 +439,12 @@ static void test_best_is_a_line_and_no_rival(void **state)
 
     /* What was not verified is not taken: the number on record stays the line. */
     run = sample_run(&plan, 2);
-    set_number(timing_of(run, 0, BEST), "p50_ns", 1000.0);
-    set_number(cJSON_GetObjectItem(item_of(run, 0), "best"), "p50_ns", 2000.0);
-    cJSON_ReplaceItemInObjectCaseSensitive(arm_of(run, 0, BEST), "verify", cJSON_CreateNull());
+    set_number(timing_of(run, 0, BASELINE), "p50_ns", 1000.0);
+    set_number(cJSON_GetObjectItem(item_of(run, 0), "baseline"), "p50_ns", 2000.0);
+    cJSON_ReplaceItemInObjectCaseSensitive(arm_of(run, 0, BASELINE), "verify", cJSON_CreateNull());
     assert_int_equal(put(f, s, run, NULL), GATE_OK);
-    assert_int_equal(scalar(f->path, "SELECT count(*) FROM point WHERE best_p50_ps = 2000000"), 1);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM point WHERE baseline_p50_ps = 2000000"),
+                     1);
     store_close(s);
 }
 
@@ -484,7 +486,7 @@ int main(void)
         TEST(test_trend),
         TEST(test_unverified_is_not_a_point),
         TEST(test_leaderboard),
-        TEST(test_best_is_a_line_and_no_rival),
+        TEST(test_baseline_is_a_line_and_no_rival),
         TEST(test_devices),
     };
 #undef TEST

@@ -189,7 +189,7 @@ static void test_backup_of_the_writer(void **state)
         assert_int_equal(put(f, s, sample_run(&plan, i), NULL), GATE_OK);
     assert_int_equal(store_backup_begin(s, path, &b, &f->err), GATE_OK);
     while (!done) {
-        assert_int_equal(store_backup_step(b, 20, &done, &f->err), GATE_OK);
+        assert_int_equal(store_backup_step(b, 12, &done, &f->err), GATE_OK);
         assert_int_equal(access(path, F_OK) == 0, done);
         if (!done && next < plan.n_runs)
             assert_int_equal(put(f, s, sample_run(&plan, next++), NULL), GATE_OK);

@@ -1,4 +1,4 @@
-/* test_store_rows.c: what queries make of runs: bests, branches and trends. */
+/* test_store_rows.c: what queries make of runs: baselines, branches and trends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "gate/base/buf.h"
 #include "gate/base/json.h"
 #include "gate/history/run_rows.h"
-#include "gate/history/store_best.h"
+#include "gate/history/store_baseline.h"
 #include "gate/history/store_pack.h"
 #include "gate/history/store_private.h"
 #include "gate/history/store_trend.h"
@@ -139,95 +139,99 @@ static void test_commits_are_ordered_by_their_first_run(void **state)
     store_close(s);
 }
 
-/* ---- bests ---- */
+/* ---- baselines ---- */
 
-static void put_with_best(struct store_fixture *f, struct store *s, int64_t time_ms, double p50_ns,
-                          int64_t stored_ms, const char *epoch, const char *made_by)
+static void put_with_baseline(struct store_fixture *f, struct store *s, int64_t time_ms,
+                              double p50_ns, int64_t stored_ms, const char *epoch,
+                              const char *made_by)
 {
     cJSON *run = run_at((int)time_ms, time_ms);
-    cJSON *best = cJSON_GetObjectItem(item_of(run, 0), "best");
-    set_number(best, "p50_ns", p50_ns);
-    set_number(best, "time_ms", (double)stored_ms);
-    cJSON_DeleteItemFromObjectCaseSensitive(best, "made_by");
+    cJSON *baseline = cJSON_GetObjectItem(item_of(run, 0), "baseline");
+    set_number(baseline, "p50_ns", p50_ns);
+    set_number(baseline, "time_ms", (double)stored_ms);
+    cJSON_DeleteItemFromObjectCaseSensitive(baseline, "made_by");
     if (made_by)
-        cJSON_AddStringToObject(best, "made_by", made_by);
+        cJSON_AddStringToObject(baseline, "made_by", made_by);
     set_string(run, "epoch", epoch);
     must_put(f, s, run);
 }
 
-static bool add_change(void *context, const struct store_best_change *row)
+static bool add_change(void *context, const struct store_baseline_change *row)
 {
     buf_printf(context, "%s %g>%g ", row->kind, row->from_ns, row->to_ns);
     return true;
 }
 
-static bool add_best(void *context, const struct store_best *row)
+static bool add_baseline(void *context, const struct store_baseline *row)
 {
     buf_printf(context, "= %g", row->p50_ns);
     return true;
 }
 
-static void assert_bests(struct store_fixture *f, struct store *s, const char *expected)
+static void assert_baselines(struct store_fixture *f, struct store *s, const char *expected)
 {
     struct buf text;
     buf_init(&text, 1000);
-    assert_int_equal(store_best_log(s, GPU, INT64_MAX, 100, add_change, &text, &f->err), GATE_OK);
+    assert_int_equal(store_baseline_log(s, GPU, INT64_MAX, 100, add_change, &text, &f->err),
+                     GATE_OK);
     assert_int_equal(
-        store_bests(s, GPU, (struct store_best_key){0}, 1000, add_best, &text, &f->err), GATE_OK);
+        store_baselines(s, GPU, (struct store_baseline_key){0}, 1000, add_baseline, &text, &f->err),
+        GATE_OK);
     assert_string_equal(text.data, expected);
     buf_release(&text);
 }
 
-static void test_best_log(void **state)
+static void test_baseline_log(void **state)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_bests(f, s, "");
-    put_with_best(f, s, 10, 100, 1, "e", NULL);
-    put_with_best(f, s, 20, 100, 1, "e", NULL);
-    assert_bests(f, s, "first 0>100 = 100");
-    put_with_best(f, s, 30, 90, 25, "e", NULL);
-    assert_bests(f, s, "lowered 100>90 first 0>100 = 90");
-    /* A branch that is behind is held against an older best, which is no change. */
-    put_with_best(f, s, 40, 100, 1, "e", NULL);
-    assert_bests(f, s, "lowered 100>90 first 0>100 = 100");
-    put_with_best(f, s, 50, 90, 25, "e", NULL);
+    assert_baselines(f, s, "");
+    put_with_baseline(f, s, 10, 100, 1, "e", NULL);
+    put_with_baseline(f, s, 20, 100, 1, "e", NULL);
+    assert_baselines(f, s, "first 0>100 = 100");
+    put_with_baseline(f, s, 30, 90, 25, "e", NULL);
+    assert_baselines(f, s, "lowered 100>90 first 0>100 = 90");
+    /* A branch that is behind is held against an older baseline, which is no change. */
+    put_with_baseline(f, s, 40, 100, 1, "e", NULL);
+    assert_baselines(f, s, "lowered 100>90 first 0>100 = 100");
+    put_with_baseline(f, s, 50, 90, 25, "e", NULL);
     /* A run that comes late tells nothing new. */
-    put_with_best(f, s, 5, 120, 0, "e", NULL);
-    assert_bests(f, s, "lowered 100>90 first 0>100 = 90");
-    put_with_best(f, s, 60, 95, 55, "e", "accept");
-    put_with_best(f, s, 70, 80, 65, "e2", NULL);
-    assert_bests(f, s, "epoch 95>80 raised 90>95 lowered 100>90 first 0>100 = 80");
+    put_with_baseline(f, s, 5, 120, 0, "e", NULL);
+    assert_baselines(f, s, "lowered 100>90 first 0>100 = 90");
+    put_with_baseline(f, s, 60, 95, 55, "e", "accept");
+    put_with_baseline(f, s, 70, 80, 65, "e2", NULL);
+    assert_baselines(f, s, "epoch 95>80 raised 90>95 lowered 100>90 first 0>100 = 80");
     store_close(s);
 }
 
-/* A runner that lost its stored bests takes what it measures as new ones: nobody accepted those. */
-static void test_a_best_that_nobody_accepted_is_not_raised(void **state)
+/* A runner that lost its stored baselines takes what it measures as new ones: nobody accepted
+ * those. */
+static void test_a_baseline_that_nobody_accepted_is_not_raised(void **state)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
-    put_with_best(f, s, 10, 90, 1, "e", "accept-new");
-    put_with_best(f, s, 20, 95, 15, "e", "accept-new");
-    put_with_best(f, s, 30, 99, 25, "e", NULL);
-    put_with_best(f, s, 40, 80, 35, "e", "accept-new");
-    put_with_best(f, s, 50, 79, 45, "e", "ratchet");
-    assert_bests(f, s, "lowered 80>79 first 0>80 first 0>99 first 0>95 first 0>90 = 79");
+    put_with_baseline(f, s, 10, 90, 1, "e", "accept-new");
+    put_with_baseline(f, s, 20, 95, 15, "e", "accept-new");
+    put_with_baseline(f, s, 30, 99, 25, "e", NULL);
+    put_with_baseline(f, s, 40, 80, 35, "e", "accept-new");
+    put_with_baseline(f, s, 50, 79, 45, "e", "ratchet");
+    assert_baselines(f, s, "lowered 80>79 first 0>80 first 0>99 first 0>95 first 0>90 = 79");
     store_close(s);
 }
 
-static bool add_case(void *context, const struct store_best_change *row)
+static bool add_case(void *context, const struct store_baseline_change *row)
 {
     buf_printf(context, "%s ", row->case_id);
     return true;
 }
 
 /* The cases of a run are written in the order of their tracks, the log in that of the document. */
-static void test_best_log_is_in_the_order_of_the_document(void **state)
+static void test_baseline_log_is_in_the_order_of_the_document(void **state)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     must_put(f, s, sample_run(&plan, 0));
-    execute(f->path, "DELETE FROM best_log; DELETE FROM best");
+    execute(f->path, "DELETE FROM baseline_log; DELETE FROM baseline");
     cJSON *run = sample_run(&plan, plan.n_devices), *cases = cJSON_GetObjectItem(run, "cases");
     struct buf expected;
     buf_init(&expected, 10000);
@@ -240,13 +244,14 @@ static void test_best_log_is_in_the_order_of_the_document(void **state)
     for (int i = 0; i < n; i++) {
         /* The newest entry comes first. */
         const cJSON *item = cJSON_GetArrayItem(cases, n - 1 - i);
-        if (cJSON_IsObject(json_member(item, "best")))
+        if (cJSON_IsObject(json_member(item, "baseline")))
             buf_printf(&expected, "%s ", json_string(item, "id", ""));
     }
     must_put(f, s, run);
     struct buf got;
     buf_init(&got, 10000);
-    assert_int_equal(store_best_log(s, NULL, INT64_MAX, 1000, add_case, &got, &f->err), GATE_OK);
+    assert_int_equal(store_baseline_log(s, NULL, INT64_MAX, 1000, add_case, &got, &f->err),
+                     GATE_OK);
     assert_true(got.len > 0);
     assert_string_equal(got.data, expected.data);
     buf_release(&got);
@@ -762,9 +767,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_epochs_in_any_order),
         TEST(test_commits_are_ordered_by_their_first_run),
-        TEST(test_best_log),
-        TEST(test_a_best_that_nobody_accepted_is_not_raised),
-        TEST(test_best_log_is_in_the_order_of_the_document),
+        TEST(test_baseline_log),
+        TEST(test_a_baseline_that_nobody_accepted_is_not_raised),
+        TEST(test_baseline_log_is_in_the_order_of_the_document),
         TEST(test_late_runs_change_nothing_newer),
         TEST(test_outcomes),
         TEST(test_packed_documents),

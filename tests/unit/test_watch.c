@@ -326,15 +326,15 @@ static void a_run_of_long_ago_changes_nothing(void **state)
     history_end(&h);
 }
 
-static void an_accepted_best_accepts_the_alert(void **state)
+static void an_accepted_baseline_accepts_the_alert(void **state)
 {
     struct history h = history_begin(state);
-    h.spec.best_ns = 20000;
+    h.spec.baseline_ns = 20000;
     history_add(&h, 60, 20000);
     history_add(&h, 10, 21000);
     assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
-    h.spec.best_ns = 21000;
-    h.spec.best_ms = 1760000000000;
+    h.spec.baseline_ns = 21000;
+    h.spec.baseline_ms = 1760000000000;
     history_add(&h, 1, 21000);
     assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_ACCEPTED);
     assert_non_null(strstr(history_alerts(&h).reason[0], "21.00 us"));
@@ -350,11 +350,11 @@ static void accept_after(void **state, bool watched, int n_slow)
 {
     struct history h = history_begin(state);
     h.watched = watched;
-    h.spec.best_ns = 20000;
+    h.spec.baseline_ns = 20000;
     history_add(&h, 60, 20000);
     history_add(&h, n_slow, 21000);
-    h.spec.best_ns = 21000;
-    h.spec.best_ms = 1760000000000;
+    h.spec.baseline_ns = 21000;
+    h.spec.baseline_ms = 1760000000000;
     history_add(&h, 20, 21000);
     history_watch(h.f, h.s);
     assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_ACCEPTED);
@@ -378,10 +378,10 @@ static void an_accept_of_another_level_leaves_the_alert(void **state)
 {
     struct history h = history_begin(state);
     h.watched = false;
-    h.spec.best_ns = 18000;
+    h.spec.baseline_ns = 18000;
     history_add(&h, 30, 20000);
-    h.spec.best_ns = 20000;
-    h.spec.best_ms = 1760000000000;
+    h.spec.baseline_ns = 20000;
+    h.spec.baseline_ms = 1760000000000;
     history_add(&h, 60, 20000);
     history_add(&h, 20, 21000);
     history_watch(h.f, h.s);
@@ -440,7 +440,7 @@ int main(void)
         TEST(extreme_numbers_do_not_stop_the_watch),
         TEST(what_the_tables_refuse_is_left_out),
         TEST(a_run_of_long_ago_changes_nothing),
-        TEST(an_accepted_best_accepts_the_alert),
+        TEST(an_accepted_baseline_accepts_the_alert),
         TEST(an_accept_before_the_watch_counts),
         TEST(an_accept_before_the_alert_counts),
         TEST(an_accept_of_another_level_leaves_the_alert),

@@ -48,15 +48,15 @@ static void the_main_branch_is_compared_with_itself(void **state)
     history_end(&h);
 }
 
-/* The best is raised where the slower code is made; then that is merged. */
+/* The baseline is raised where the slower code is made; then that is merged. */
 static void an_accept_in_a_merge_request_counts(void **state)
 {
     struct history h = history_begin(state);
-    h.spec.best_ns = 20000;
+    h.spec.baseline_ns = 20000;
     history_add(&h, 60, 20000);
     h.spec.branch = "tune-tiles";
-    h.spec.best_ns = 21000;
-    h.spec.best_ms = 1760000000000;
+    h.spec.baseline_ns = 21000;
+    h.spec.baseline_ms = 1760000000000;
     history_add(&h, 1, 21000);
     assert_alerts(&h, 0, 0, 0);
     h.spec.branch = NULL;
@@ -69,18 +69,18 @@ static void an_accept_in_a_merge_request_counts(void **state)
 static void an_accept_that_is_not_merged_leaves_the_alert(void **state)
 {
     struct history h = history_begin(state);
-    h.spec.best_ns = 20000;
+    h.spec.baseline_ns = 20000;
     history_add(&h, 60, 20000);
     history_add(&h, 10, 21000);
     for (int i = 0; i < 2; i++) {
         h.spec.branch = "tune-tiles";
-        h.spec.best_ns = 21000;
-        h.spec.best_ms = 1760000000000;
+        h.spec.baseline_ns = 21000;
+        h.spec.baseline_ms = 1760000000000;
         history_add(&h, 2, 21000);
         assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
         h.spec.branch = NULL;
-        h.spec.best_ns = i == 0 ? 20000 : 21000;
-        h.spec.best_ms = i == 0 ? 0 : 1760000000000;
+        h.spec.baseline_ns = i == 0 ? 20000 : 21000;
+        h.spec.baseline_ms = i == 0 ? 0 : 1760000000000;
         history_add(&h, 2, 21000);
         assert_alerts(&h, 1, ALERT_REGRESSION, i == 0 ? ALERT_NEW : ALERT_ACCEPTED);
     }

@@ -143,13 +143,13 @@ static void ratios_show_what_times_do_not(void **state)
  */
 static void change_baseline(struct history *h, const char *of_commit)
 {
-    h->spec.best_ms = OTHER_MS - 1;
+    h->spec.baseline_ms = OTHER_MS - 1;
     add_ratio(h, 20, 1, "pass");
     h->spec.commit = COMMIT_B;
     add_ratio(h, 1, 0.94, "improvement");
     h->spec.commit = NULL;
-    h->spec.best_ms = OTHER_MS;
-    h->spec.best_commit = of_commit;
+    h->spec.baseline_ms = OTHER_MS;
+    h->spec.baseline_commit = of_commit;
     add_ratio(h, 20, 1, "pass");
 }
 
@@ -176,12 +176,12 @@ static void a_baseline_that_is_not_linked_begins_a_series(void **state)
 static void an_accepted_regression_is_accepted_and_not_back(void **state)
 {
     struct history h = history_begin(state);
-    h.spec.best_ns = 20000;
-    h.spec.best_ms = OTHER_MS - 1;
+    h.spec.baseline_ns = 20000;
+    h.spec.baseline_ms = OTHER_MS - 1;
     add_ratio(&h, 10, 1, "pass");
     add_ratio(&h, 2, 1.05, "regression");
-    h.spec.best_ns = 21000;
-    h.spec.best_ms = OTHER_MS;
+    h.spec.baseline_ns = 21000;
+    h.spec.baseline_ms = OTHER_MS;
     for (int i = 0; i < 5; i++) {
         h.spec.verdict = "pass";
         h.spec.ratio = 1;

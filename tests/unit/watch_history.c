@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "gate/history/store_best.h"
+#include "gate/history/store_baseline.h"
 #include "gate/history/store_change.h"
 
 #define CASE "attention_fwd/fp16/b8-h16-s512-d64/causal"
@@ -24,7 +24,7 @@ static void put_run(struct store_fixture *f, struct store *s, const struct spec 
 {
     cJSON *document = sample_run(&long_plan, spec->index);
     cJSON *item = item_of(document, 0), *process = NULL;
-    cJSON *best = cJSON_GetObjectItemCaseSensitive(item, "best");
+    cJSON *baseline = cJSON_GetObjectItemCaseSensitive(item, "baseline");
     cJSON *verify = cJSON_GetObjectItemCaseSensitive(arm_of(document, 0, CANDIDATE), "verify");
     set_number(timing_of(document, 0, CANDIDATE), "p50_ns", spec->p50_ns);
     cJSON_ArrayForEach (process, cJSON_GetObjectItemCaseSensitive(item, "processes"))
@@ -33,15 +33,15 @@ static void put_run(struct store_fixture *f, struct store *s, const struct spec 
         set_number(verify, "rel_fro", spec->rel_err);
     if (spec->vendor_ratio > 0)
         set_number(verify, "vendor_ratio", spec->vendor_ratio);
-    if (spec->best_ns > 0) {
-        set_number(best, "p50_ns", spec->best_ns);
-        set_string(best, "made_by", "accept");
-        set_number(timing_of(document, 0, BEST), "p50_ns", spec->best_ns);
+    if (spec->baseline_ns > 0) {
+        set_number(baseline, "p50_ns", spec->baseline_ns);
+        set_string(baseline, "made_by", "accept");
+        set_number(timing_of(document, 0, BASELINE), "p50_ns", spec->baseline_ns);
     }
-    if (spec->best_ms > 0)
-        set_number(best, "time_ms", (double)spec->best_ms);
-    if (spec->best_commit)
-        set_string(best, "commit", spec->best_commit);
+    if (spec->baseline_ms > 0)
+        set_number(baseline, "time_ms", (double)spec->baseline_ms);
+    if (spec->baseline_commit)
+        set_string(baseline, "commit", spec->baseline_commit);
     if (spec->commit)
         set_string(cJSON_GetObjectItemCaseSensitive(document, "git"), "commit", spec->commit);
     set_string(item, "verdict", spec->verdict ? spec->verdict : "pass");

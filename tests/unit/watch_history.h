@@ -15,11 +15,11 @@
 /* A run to be: what a test changes of it, 0 for what it does not. */
 struct spec {
     int index; /* place in time */
-    double p50_ns, control_ns, rel_err, vendor_ratio, best_ns;
-    double ratio;                     /* over the baseline, from pairs */
-    const char *verdict;              /* NULL: pass */
-    const char *commit, *best_commit; /* NULL: those of the sample */
-    int64_t best_ms;
+    double p50_ns, control_ns, rel_err, vendor_ratio, baseline_ns;
+    double ratio;                         /* over the baseline, from pairs */
+    const char *verdict;                  /* NULL: pass */
+    const char *commit, *baseline_commit; /* NULL: those of the sample */
+    int64_t baseline_ms;
     const char *epoch, *contract, *branch; /* NULL: main */
 };
 

@@ -1,4 +1,4 @@
-"""Libraries of stored bests on the tracking server: push, gate best fetch, gate run."""
+"""Libraries of stored baselines on the tracking server: push, gate baseline fetch, gate run."""
 
 import glob
 import gzip
@@ -19,7 +19,7 @@ NEW = hashlib.sha256(b"new").hexdigest()
 
 
 class LibraryCase(PushCase):
-    """A run of the library `old` is the best of one case; `new` is held against it."""
+    """A run of the library `old` is the baseline of one case; `new` is held against it."""
 
     def setUp(self):
         super().setUp()
@@ -50,7 +50,7 @@ class LibraryCase(PushCase):
 
 
 class Push(LibraryCase):
-    def test_a_best_takes_its_library_with_it(self):
+    def test_a_baseline_takes_its_library_with_it(self):
         tracker = self.tracker()
         self.assert_counts(self.push(), created=1, libraries=1)
         self.assertEqual(tracker.artifacts, {OLD: b"old"})
@@ -120,7 +120,7 @@ class Fetch(LibraryCase):
         self.empty_the_cache()
 
     def fetch(self, *arguments, status=0):
-        done = self.gate("best", "fetch", "--json", *arguments, status=status)
+        done = self.gate("baseline", "fetch", "--json", *arguments, status=status)
         done.rows = json.loads(done.out)
         return done
 
@@ -135,7 +135,7 @@ class Fetch(LibraryCase):
         self.assertEqual(self.cached(), [OLD])
         self.assertEqual(self.states(), [(OLD, 1, "cached")])
         self.assertEqual(len(tracker.seen), 1)
-        self.assertIn("cached", self.gate("best", "fetch").out)
+        self.assertIn("cached", self.gate("baseline", "fetch").out)
 
     def test_what_is_cached_needs_no_server(self):
         self.run_suite("old", "--baselines", "others", "--accept-new")
@@ -167,14 +167,14 @@ class Fetch(LibraryCase):
         self.assertEqual(self.states("--device-model", "another"), [])
 
     def test_other_actions_do_not_take_a_server(self):
-        self.gate("best", "show", "--server", "http://127.0.0.1:1", status=64)
+        self.gate("baseline", "show", "--server", "http://127.0.0.1:1", status=64)
 
     def mode(self, **options):
         done = self.run_suite("new", **options)
         case, = json.loads(done.out)["cases"]
         return case["mode"], done.err
 
-    def test_a_run_fetches_the_library_of_its_best(self):
+    def test_a_run_fetches_the_library_of_its_baseline(self):
         tracker = self.tracker()
         tracker.artifacts[OLD] = b"old"
         self.assertEqual(self.mode()[0], "paired")

@@ -1,9 +1,9 @@
 /*
  * revision.h: which library is meant by `--against FILE`, by `--against COMMIT`, and by a stored
- * best.
+ * baseline.
  */
-#ifndef GATE_BEST_REVISION_H
-#define GATE_BEST_REVISION_H
+#ifndef GATE_BASELINE_REVISION_H
+#define GATE_BASELINE_REVISION_H
 
 #include "gate/base/error.h"
 #include "gate/base/paths.h"
@@ -27,13 +27,13 @@ enum gate_status revision_resolve(const char *what, const char *file_name, struc
                                   struct gate_error *err);
 
 /*
- * The library of a stored best: the artifact `sha256`, else a rebuild of `commit` ("" if unknown),
- * provided that it gives the very same file. GATE_NO_VERDICT: that library cannot be had here (no
- * artifact, and no such commit or another file from it); the message says which. Other statuses as
- * above.
+ * The library of a stored baseline: the artifact `sha256`, else a rebuild of `commit` ("" if
+ * unknown), provided that it gives the very same file. GATE_NO_VERDICT: that library cannot be had
+ * here (no artifact, and no such commit or another file from it); the message says which. Other
+ * statuses as above.
  */
-enum gate_status revision_resolve_best(const char *sha256, const char *commit,
-                                       const char *file_name, struct revision *out,
-                                       struct gate_error *err);
+enum gate_status revision_resolve_baseline(const char *sha256, const char *commit,
+                                           const char *file_name, struct revision *out,
+                                           struct gate_error *err);
 
 #endif

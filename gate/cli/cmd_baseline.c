@@ -1,4 +1,4 @@
-/* cmd_best.c: gate best show, accept, log and fetch. */
+/* cmd_baseline.c: gate baseline show, accept, log and fetch. */
 #include "gate/cli/commands.h"
 
 #include <math.h>
@@ -9,30 +9,31 @@
 
 #include "gate/base/clock.h"
 #include "gate/base/json.h"
-#include "gate/cli/best_fetch.h"
-#include "gate/best/best_files.h"
+#include "gate/cli/baseline_fetch.h"
+#include "gate/baseline/baseline_files.h"
 #include "gate/cli/cmd_common.h"
 #include "gate/decide/decide_bounds.h"
-#include "gate/best/origin.h"
+#include "gate/baseline/origin.h"
 #include "gate/report/report_table.h"
 #include "gate/report/report_units.h"
 
 static const char help[] =
-    "usage: gate best show [--device-model M] [--baselines DIR] [--json]\n"
-    "       gate best log [--device-model M] [--baselines DIR] [--json]\n"
-    "       gate best accept CASE --reason TEXT [--device-model M] [--db FILE]\n"
+    "usage: gate baseline show [--device-model M] [--baselines DIR] [--json]\n"
+    "       gate baseline log [--device-model M] [--baselines DIR] [--json]\n"
+    "       gate baseline accept CASE --reason TEXT [--device-model M] [--db FILE]\n"
     "                 [--baselines DIR] [--json]\n"
-    "       gate best fetch [--device-model M] [--baselines DIR] [--server URL] [--json]\n"
+    "       gate baseline fetch [--device-model M] [--baselines DIR] [--server URL] [--json]\n"
     "                 [--token-file FILE] [--ca-file FILE]\n"
     "\n"
-    "The stored bests that runs are held against, DIR/<device-model>.json.\n"
+    "The stored baselines that runs are held against, DIR/<device-model>.json.\n"
     "\n"
     "  show    lists them\n"
     "  log     lists their changes, oldest first, with reasons and authors\n"
-    "  accept  makes the newest verified measurement of CASE in the database the best, even when\n"
+    "  accept  makes the newest verified measurement of CASE in the database the baseline, even "
+    "when\n"
     "          it is slower, and logs who did so and why; measurements in a case whose verdict is\n"
     "          wrong or environment do not count\n"
-    "  fetch   gets the libraries of the bests that are not in the artifact cache from the\n"
+    "  fetch   gets the libraries of the baselines that are not in the artifact cache from the\n"
     "          tracking server; each is known by its SHA-256. Exit code 3: not all are there\n"
     "\n"
     "  --device-model M   only this device model, such as nvidia-h200; accept needs it when "
@@ -70,12 +71,12 @@ struct listing {
     bool json, log;
     cJSON *objects;
     struct table *table;
-    const struct best *best;
+    const struct baseline *baseline;
     const char *device_model;
     bool no_memory;
 };
 
-static void show_object(struct listing *l, const char *case_id, const struct best_entry *e)
+static void show_object(struct listing *l, const char *case_id, const struct baseline_entry *e)
 {
     cJSON *o = cJSON_CreateObject();
     if (!cJSON_AddItemToArray(l->objects, o)) {
@@ -83,11 +84,11 @@ static void show_object(struct listing *l, const char *case_id, const struct bes
         return;
     }
     l->no_memory |= !(cJSON_AddStringToObject(o, "device_model", l->device_model) &&
-                      cJSON_AddStringToObject(o, "contract", best_contract(l->best)) &&
-                      cJSON_AddStringToObject(o, "case", case_id) && best_put_entry(o, e));
+                      cJSON_AddStringToObject(o, "contract", baseline_contract(l->baseline)) &&
+                      cJSON_AddStringToObject(o, "case", case_id) && baseline_put_entry(o, e));
 }
 
-static void show_entry(void *context, const char *case_id, const struct best_entry *e)
+static void show_entry(void *context, const char *case_id, const struct baseline_entry *e)
 {
     struct listing *l = context;
     char text[UNITS_MAX];
@@ -107,11 +108,11 @@ static void show_entry(void *context, const char *case_id, const struct best_ent
     snprintf(text, sizeof(text), "%.12s", e->commit);
     table_cell(l->table, TERM_PLAIN, text);
     table_cell(l->table, TERM_PLAIN, units_time(e->time_ms, text));
-    table_cell(l->table, TERM_DIM, best_contract(l->best));
+    table_cell(l->table, TERM_DIM, baseline_contract(l->baseline));
     table_cell(l->table, TERM_DIM, e->epoch);
 }
 
-static void log_object(struct listing *l, const struct best_change *c)
+static void log_object(struct listing *l, const struct baseline_change *c)
 {
     cJSON *o = cJSON_CreateObject();
     if (!cJSON_AddItemToArray(l->objects, o)) {
@@ -119,10 +120,10 @@ static void log_object(struct listing *l, const struct best_change *c)
         return;
     }
     l->no_memory |=
-        !(cJSON_AddStringToObject(o, "device_model", l->device_model) && best_put_change(o, c));
+        !(cJSON_AddStringToObject(o, "device_model", l->device_model) && baseline_put_change(o, c));
 }
 
-static void log_entry(void *context, const struct best_change *c)
+static void log_entry(void *context, const struct baseline_change *c)
 {
     struct listing *l = context;
     char text[UNITS_MAX];
@@ -137,22 +138,22 @@ static void log_entry(void *context, const struct best_change *c)
     table_cell(l->table, TERM_PLAIN, units_duration(c->to_ns, text));
     table_cell(l->table, TERM_PLAIN,
                c->from_ns > 0 ? units_change(c->to_ns / c->from_ns, text) : "");
-    table_cell(l->table, TERM_PLAIN, best_action_name(c->action));
+    table_cell(l->table, TERM_PLAIN, baseline_action_name(c->action));
     table_cell(l->table, TERM_PLAIN, c->author);
     table_cell(l->table, TERM_PLAIN, c->reason);
 }
 
-static enum gate_status list_file(void *context, const char *device_model, const struct best *best,
-                                  struct gate_error *err)
+static enum gate_status list_file(void *context, const char *device_model,
+                                  const struct baseline *baseline, struct gate_error *err)
 {
     struct listing *l = context;
     (void)err;
-    l->best = best;
+    l->baseline = baseline;
     l->device_model = device_model;
     if (l->log)
-        best_each_change(best, log_entry, l);
+        baseline_each_change(baseline, log_entry, l);
     else
-        best_each(best, show_entry, l);
+        baseline_each(baseline, show_entry, l);
     return GATE_OK;
 }
 
@@ -176,7 +177,8 @@ static enum gate_status list(const struct arguments *a, bool log, struct gate_er
     buf_init(&text, COMMAND_MAX_OUTPUT);
     l.table = log ? table_new(log_columns, sizeof(log_columns) / sizeof(log_columns[0]))
                   : table_new(show_columns, sizeof(show_columns) / sizeof(show_columns[0]));
-    enum gate_status status = best_files_each(a->baselines, a->device_model, list_file, &l, err);
+    enum gate_status status =
+        baseline_files_each(a->baselines, a->device_model, list_file, &l, err);
     if (status == GATE_OK && (l.no_memory || !l.objects))
         status = gate_fail(err, GATE_INTERNAL, "out of memory");
     if (status == GATE_OK) {
@@ -302,15 +304,15 @@ static const struct document_case *find_measured(const struct document *d, const
  * What `gate run` would keep: the medians of the confirmation's processes, else of the first ones,
  * since p50 and control must be of the same processes. False: no process has both.
  */
-static bool read_medians(const struct document_case *c, struct best_entry *out)
+static bool read_medians(const struct document_case *c, struct baseline_entry *out)
 {
     struct measured m;
     read_processes(c, STAGE_CONFIRMATION, &m);
     if (m.n == 0)
         read_processes(c, STAGE_FIRST, &m);
-    if (!best_control(out, m.p50_ns, m.control_ns, m.n))
+    if (!baseline_control(out, m.p50_ns, m.control_ns, m.n))
         return false;
-    best_allow_for(out, m.half_width, m.n);
+    baseline_allow_for(out, m.half_width, m.n);
     struct estimate p50 = decide_bounds(m.p50_ns, m.n);
     out->p50_ns = p50.value;
     out->p50_lo_ns = p50.lo;
@@ -320,14 +322,14 @@ static bool read_medians(const struct document_case *c, struct best_entry *out)
 
 /* Reads the measurement out of the run's document; the strings of *out stay the document's. */
 static enum gate_status read_measurement(const struct document *d, const char *case_id,
-                                         struct best_entry *out, struct gate_error *err)
+                                         struct baseline_entry *out, struct gate_error *err)
 {
     const struct document_case *c = find_measured(d, case_id);
     if (!c)
         return gate_fail(err, GATE_IO, "run %s has no verified measurement of '%s'", d->uuid,
                          case_id);
     const struct document_arm *arm = document_candidate(c);
-    *out = (struct best_entry){
+    *out = (struct baseline_entry){
         .p90_ns = arm->timing.p90_ns,
         .time_ms = d->time_ms,
         .kernel = arm->kernel,
@@ -335,11 +337,11 @@ static enum gate_status read_measurement(const struct document *d, const char *c
         .run_uuid = d->uuid,
         .library_sha256 = library_of(d, arm),
         .epoch = d->epoch ? d->epoch : "",
-        .error = best_error_of_document(&arm->verify),
+        .error = baseline_error_of_document(&arm->verify),
     };
     if (!read_medians(c, out))
         return gate_fail(err, GATE_IO,
-                         "run %s has no time of the control beside '%s', and a best needs one: "
+                         "run %s has no time of the control beside '%s', and a baseline needs one: "
                          "measure the case again",
                          d->uuid, case_id);
     return GATE_OK;
@@ -347,7 +349,7 @@ static enum gate_status read_measurement(const struct document *d, const char *c
 
 static enum gate_status print_accepted(const struct arguments *a, const struct search *s,
                                        const char *path, double from_ns,
-                                       const struct best_entry *entry, struct gate_error *err)
+                                       const struct baseline_entry *entry, struct gate_error *err)
 {
     struct buf text;
     char from[UNITS_MAX], to[UNITS_MAX], change[UNITS_MAX];
@@ -381,40 +383,40 @@ static enum gate_status print_accepted(const struct arguments *a, const struct s
     return status;
 }
 
-static enum gate_status store_best(const struct arguments *a, const struct search *s,
-                                   const struct best_entry *entry, struct gate_error *err)
+static enum gate_status store_baseline(const struct arguments *a, const struct search *s,
+                                       const struct baseline_entry *entry, struct gate_error *err)
 {
     char author[400];
-    struct best *best = NULL;
-    struct best_entry old = {0};
-    char *path = best_path(a->baselines, s->model);
+    struct baseline *baseline = NULL;
+    struct baseline_entry old = {0};
+    char *path = baseline_path(a->baselines, s->model);
     if (!path)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
 
     origin_author(author, sizeof(author));
-    const struct best_note note = {
-        .action = BEST_ACCEPT,
+    const struct baseline_note note = {
+        .action = BASELINE_ACCEPT,
         .reason = a->reason,
         .author = author,
         .time_ms = clock_wall_ms(),
     };
     int lock = -1;
-    enum gate_status status = best_lock(a->baselines, &lock, err);
+    enum gate_status status = baseline_lock(a->baselines, &lock, err);
     if (status == GATE_OK)
-        status = best_load(path, s->model, &best, err);
+        status = baseline_load(path, s->model, &baseline, err);
     double from_ns = 0;
     if (status == GATE_OK) {
-        if (best_find(best, s->case_id, s->contract, &old))
+        if (baseline_find(baseline, s->case_id, s->contract, &old))
             from_ns = old.p50_ns;
-        status = best_set(best, s->case_id, s->contract, entry, &note, err);
+        status = baseline_set(baseline, s->case_id, s->contract, entry, &note, err);
     }
     if (status == GATE_OK)
-        status = best_save(best, path, err);
+        status = baseline_save(baseline, path, err);
     if (lock >= 0)
         close(lock);
     if (status == GATE_OK)
         status = print_accepted(a, s, path, from_ns, entry, err);
-    best_free(best);
+    baseline_free(baseline);
     free(path);
     return status;
 }
@@ -425,7 +427,7 @@ static enum gate_status accept(const struct arguments *a, const char *case_id,
     struct search s = {.case_id = case_id};
     struct store *store = NULL;
     struct document document = {0};
-    struct best_entry entry;
+    struct baseline_entry entry;
 
     buf_init(&s.models, 64 * 1024);
     enum gate_status status = store_open(command_db(a->db), STORE_READ_ONLY, &store, err);
@@ -436,7 +438,7 @@ static enum gate_status accept(const struct arguments *a, const char *case_id,
     if (status == GATE_OK)
         status = read_measurement(&document, case_id, &entry, err);
     if (status == GATE_OK)
-        status = store_best(a, &s, &entry, err);
+        status = store_baseline(a, &s, &entry, err);
     document_release(&document);
     store_close(store);
     buf_release(&s.models);
@@ -472,15 +474,15 @@ static int run_action(const struct command *self, const struct arguments *a, int
     if (accepts && is_empty(a->reason))
         return command_usage(self, "accept needs a --reason, which goes into the log");
     if (fetches)
-        status = best_fetch(&a->remote, a->baselines, a->device_model, a->json, &err);
+        status = baseline_fetch(&a->remote, a->baselines, a->device_model, a->json, &err);
     else
         status = accepts ? accept(a, operands[1], &err) : list(a, logs, &err);
     return status == GATE_OK ? GATE_OK : command_failed(self, &err);
 }
 
-int cmd_best(int argc, char **argv)
+int cmd_baseline(int argc, char **argv)
 {
-    struct command self = {.name = "best", .help = help, .options = options};
+    struct command self = {.name = "baseline", .help = help, .options = options};
     struct arguments a = {.baselines = command_baselines(NULL)};
     int opt;
 

@@ -1,40 +1,40 @@
-/* best_files.c: see best_files.h. */
-#include "gate/best/best_files.h"
+/* baseline_files.c: see baseline_files.h. */
+#include "gate/baseline/baseline_files.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static enum gate_status load(const char *folder, const char *device_model, best_file_fn fn,
+static enum gate_status load(const char *folder, const char *device_model, baseline_file_fn fn,
                              void *context, struct gate_error *err)
 {
-    struct best *best = NULL;
-    char *path = best_path(folder, device_model);
+    struct baseline *baseline = NULL;
+    char *path = baseline_path(folder, device_model);
     if (!path)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    enum gate_status status = best_load(path, device_model, &best, err);
+    enum gate_status status = baseline_load(path, device_model, &baseline, err);
     if (!status)
-        status = fn(context, device_model, best, err);
-    best_free(best);
+        status = fn(context, device_model, baseline, err);
+    baseline_free(baseline);
     free(path);
     return status;
 }
 
-static int is_best_file(const struct dirent *entry)
+static int is_baseline_file(const struct dirent *entry)
 {
     size_t n = strlen(entry->d_name);
     return n > 5 && entry->d_name[0] != '.' && strcmp(entry->d_name + n - 5, ".json") == 0;
 }
 
-enum gate_status best_files_each(const char *folder, const char *device_model, best_file_fn fn,
-                                 void *context, struct gate_error *err)
+enum gate_status baseline_files_each(const char *folder, const char *device_model,
+                                     baseline_file_fn fn, void *context, struct gate_error *err)
 {
     struct dirent **entries;
     enum gate_status status = GATE_OK;
     if (device_model)
         return load(folder, device_model, fn, context, err);
-    int n = scandir(folder, &entries, is_best_file, alphasort);
+    int n = scandir(folder, &entries, is_baseline_file, alphasort);
     if (n < 0)
         return gate_fail(err, GATE_IO, "cannot read the folder '%s': %s", folder, strerror(errno));
     for (int i = 0; i < n; i++) {

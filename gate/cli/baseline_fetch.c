@@ -1,18 +1,18 @@
-/* best_fetch.c: see best_fetch.h. */
-#include "gate/cli/best_fetch.h"
+/* baseline_fetch.c: see baseline_fetch.h. */
+#include "gate/cli/baseline_fetch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/best/artifact.h"
+#include "gate/baseline/artifact.h"
 #include "gate/base/json.h"
-#include "gate/best/best_files.h"
+#include "gate/baseline/baseline_files.h"
 #include "gate/cli/cmd_common.h"
 #include "gate/tracker/fetch.h"
 #include "gate/report/report_table.h"
 
-/* A library that bests of a device model come from. */
+/* A library that baselines of a device model come from. */
 struct library {
     char device_model[80], sha256[65];
     size_t n_cases;
@@ -26,7 +26,7 @@ struct libraries {
     bool no_memory;
 };
 
-static void note_entry(void *context, const char *case_id, const struct best_entry *e)
+static void note_entry(void *context, const char *case_id, const struct baseline_entry *e)
 {
     struct libraries *l = context;
     (void)case_id;
@@ -47,12 +47,12 @@ static void note_entry(void *context, const char *case_id, const struct best_ent
     snprintf(longer[l->n++].sha256, sizeof longer->sha256, "%s", e->library_sha256);
 }
 
-static enum gate_status note_file(void *context, const char *device_model, const struct best *best,
-                                  struct gate_error *err)
+static enum gate_status note_file(void *context, const char *device_model,
+                                  const struct baseline *baseline, struct gate_error *err)
 {
     struct libraries *l = context;
     l->device_model = device_model;
-    best_each(best, note_entry, l);
+    baseline_each(baseline, note_entry, l);
     return l->no_memory ? gate_fail(err, GATE_INTERNAL, "out of memory") : GATE_OK;
 }
 
@@ -106,14 +106,14 @@ static void write_table(const struct libraries *l, struct buf *out)
     table_free(table);
 }
 
-enum gate_status best_fetch(const struct remote_choice *choice, const char *folder,
-                            const char *device_model, bool json, struct gate_error *err)
+enum gate_status baseline_fetch(const struct remote_choice *choice, const char *folder,
+                                const char *device_model, bool json, struct gate_error *err)
 {
     struct libraries l = {0};
     struct fetch fetch = {.choice = *choice};
     struct buf text;
     buf_init(&text, COMMAND_MAX_OUTPUT);
-    enum gate_status status = best_files_each(folder, device_model, note_file, &l, err);
+    enum gate_status status = baseline_files_each(folder, device_model, note_file, &l, err);
     if (!status) {
         status = fetch_all(&l, &fetch, err);
         if (json)

@@ -1,4 +1,4 @@
-/* The stored bests: what is kept, what is refused, and what the file looks like. */
+/* The stored baselines: what is kept, what is refused, and what the file looks like. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "gate/base/file.h"
-#include "gate/best/best.h"
+#include "gate/baseline/baseline.h"
 
 #define CONTRACT "graph-replay-v1"
 #define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -25,7 +25,7 @@ static int enter_folder(void **state)
 {
     (void)state;
     const char *parent = getenv("TMPDIR");
-    snprintf(folder, sizeof(folder), "%s/gate-test-best-XXXXXX", parent ? parent : "/tmp");
+    snprintf(folder, sizeof(folder), "%s/gate-test-baseline-XXXXXX", parent ? parent : "/tmp");
     return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
 }
 
@@ -36,9 +36,9 @@ static int leave_folder(void **state)
     return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
 }
 
-static struct best_entry entry(double p50_ns)
+static struct baseline_entry entry(double p50_ns)
 {
-    return (struct best_entry){
+    return (struct baseline_entry){
         .p50_ns = p50_ns,
         .p50_lo_ns = p50_ns * 0.999,
         .p50_hi_ns = p50_ns * 1.001,
@@ -60,52 +60,54 @@ static struct best_entry entry(double p50_ns)
     };
 }
 
-static const struct best_note note = {BEST_ACCEPT, "new driver", "A. Uthor <a@example>",
-                                      1735819200000};
-static const struct best_note first = {BEST_ACCEPT_NEW, "first measurement", "a@example",
-                                       1735732800000};
-static const struct best_note lowered = {BEST_RATCHET, "confirmed", "a@example", 1735905600000};
+static const struct baseline_note note = {BASELINE_ACCEPT, "new driver", "A. Uthor <a@example>",
+                                          1735819200000};
+static const struct baseline_note first = {BASELINE_ACCEPT_NEW, "first measurement", "a@example",
+                                           1735732800000};
+static const struct baseline_note lowered = {BASELINE_RATCHET, "confirmed", "a@example",
+                                             1735905600000};
 
-static struct best *load(void)
+static struct baseline *load(void)
 {
     struct gate_error err = {0};
-    struct best *b = NULL;
-    if (best_load("b.json", "nvidia-h200", &b, &err) != GATE_OK)
+    struct baseline *b = NULL;
+    if (baseline_load("b.json", "nvidia-h200", &b, &err) != GATE_OK)
         fail_msg("%s", err.message);
     return b;
 }
 
-static void set(struct best *b, const char *case_id, double p50_ns, const struct best_note *n)
+static void set(struct baseline *b, const char *case_id, double p50_ns,
+                const struct baseline_note *n)
 {
     struct gate_error err = {0};
-    const struct best_entry e = entry(p50_ns);
-    if (best_set(b, case_id, CONTRACT, &e, n, &err) != GATE_OK)
+    const struct baseline_entry e = entry(p50_ns);
+    if (baseline_set(b, case_id, CONTRACT, &e, n, &err) != GATE_OK)
         fail_msg("%s", err.message);
 }
 
-static void save(const struct best *b)
+static void save(const struct baseline *b)
 {
     struct gate_error err = {0};
-    if (best_save(b, "b.json", &err) != GATE_OK)
+    if (baseline_save(b, "b.json", &err) != GATE_OK)
         fail_msg("%s", err.message);
 }
 
 static void test_round_trip(void **state)
 {
     (void)state;
-    struct best_entry e;
-    struct best *b = load();
-    assert_string_equal(best_contract(b), "");
-    assert_false(best_find(b, "gemm/a", CONTRACT, &e));
+    struct baseline_entry e;
+    struct baseline *b = load();
+    assert_string_equal(baseline_contract(b), "");
+    assert_false(baseline_find(b, "gemm/a", CONTRACT, &e));
     set(b, "gemm/b", 2000, &first);
     set(b, "gemm/a", 1000.5, &first);
     set(b, "gemm/c", 3000, &first);
     set(b, "gemm/a", 1100, &note);
     save(b);
-    best_free(b);
+    baseline_free(b);
 
     b = load();
-    assert_true(best_find(b, "gemm/a", CONTRACT, &e));
+    assert_true(baseline_find(b, "gemm/a", CONTRACT, &e));
     assert_true(e.p50_ns == 1100);
     assert_true(e.p50_lo_ns == 1100 * 0.999);
     assert_string_equal(e.kernel, "flash_mma");
@@ -118,9 +120,9 @@ static void test_round_trip(void **state)
     assert_string_equal(e.error.outputs[1].name, "db");
     assert_true(e.error.outputs[1].rel_fro == 1e-5);
     assert_string_equal(e.error.vendor, "cublas");
-    assert_false(best_find(b, "gemm/a", "other-v1", &e));
-    assert_false(best_find(b, "gemm/d", CONTRACT, &e));
-    best_free(b);
+    assert_false(baseline_find(b, "gemm/a", "other-v1", &e));
+    assert_false(baseline_find(b, "gemm/d", CONTRACT, &e));
+    baseline_free(b);
 }
 
 static void test_file_is_reviewable(void **state)
@@ -132,7 +134,7 @@ static void test_file_is_reviewable(void **state)
     assert_int_equal(file_read("b.json", &text, &err), GATE_OK);
     const char *expected =
         "{\n"
-        "  \"schema\": \"gate-best/1\",\n"
+        "  \"schema\": \"gate-baseline/1\",\n"
         "  \"device_model\": \"nvidia-h200\",\n"
         "  \"contract\": \"graph-replay-v1\",\n"
         "  \"cases\": {\n"
@@ -152,9 +154,9 @@ static void test_file_is_reviewable(void **state)
 
     /* Reading and writing changes nothing. */
     struct buf again;
-    struct best *b = load();
+    struct baseline *b = load();
     save(b);
-    best_free(b);
+    baseline_free(b);
     buf_init(&again, 1 << 20);
     assert_int_equal(file_read("b.json", &again, &err), GATE_OK);
     assert_string_equal(text.data, again.data);
@@ -162,14 +164,14 @@ static void test_file_is_reviewable(void **state)
     buf_release(&text);
 }
 
-static void collect_case(void *context, const char *case_id, const struct best_entry *e)
+static void collect_case(void *context, const char *case_id, const struct baseline_entry *e)
 {
     buf_printf(context, "%s=%.6g ", case_id, e->p50_ns);
 }
 
-static void collect_change(void *context, const struct best_change *c)
+static void collect_change(void *context, const struct baseline_change *c)
 {
-    buf_printf(context, "%s:%s:%.6g>%.6g ", c->case_id, best_action_name(c->action), c->from_ns,
+    buf_printf(context, "%s:%s:%.6g>%.6g ", c->case_id, baseline_action_name(c->action), c->from_ns,
                c->to_ns);
 }
 
@@ -177,48 +179,48 @@ static void test_each(void **state)
 {
     (void)state;
     struct buf seen;
-    struct best *b = load();
+    struct baseline *b = load();
     buf_init(&seen, 1000);
-    best_each(b, collect_case, &seen);
+    baseline_each(b, collect_case, &seen);
     assert_string_equal(seen.data, "gemm/a=1100 gemm/b=2000 gemm/c=3000 ");
     buf_clear(&seen);
-    best_each_change(b, collect_change, &seen);
+    baseline_each_change(b, collect_change, &seen);
     assert_string_equal(seen.data, "gemm/b:accept-new:0>2000 gemm/a:accept-new:0>1000.5 "
                                    "gemm/c:accept-new:0>3000 gemm/a:accept:1000.5>1100 ");
     buf_release(&seen);
-    best_free(b);
+    baseline_free(b);
 }
 
-/* Neither the bests nor their log change when a change is refused. */
+/* Neither the baselines nor their log change when a change is refused. */
 static void assert_set_refused(const char *case_id, const char *contract,
-                               const struct best_entry *e, const struct best_note *n,
+                               const struct baseline_entry *e, const struct baseline_note *n,
                                enum gate_status status, const char *part)
 {
     struct gate_error err = {0};
     struct buf before, after;
-    struct best *b = load();
+    struct baseline *b = load();
     buf_init(&before, 10000);
     buf_init(&after, 10000);
-    best_each(b, collect_case, &before);
-    best_each_change(b, collect_change, &before);
-    assert_int_equal(best_set(b, case_id, contract, e, n, &err), status);
+    baseline_each(b, collect_case, &before);
+    baseline_each_change(b, collect_change, &before);
+    assert_int_equal(baseline_set(b, case_id, contract, e, n, &err), status);
     if (!strstr(err.message, part))
         fail_msg("'%s' has no '%s'", err.message, part);
-    best_each(b, collect_case, &after);
-    best_each_change(b, collect_change, &after);
+    baseline_each(b, collect_case, &after);
+    baseline_each_change(b, collect_change, &after);
     assert_string_equal(before.data, after.data);
-    assert_string_equal(best_contract(b), CONTRACT);
+    assert_string_equal(baseline_contract(b), CONTRACT);
     buf_release(&before);
     buf_release(&after);
-    best_free(b);
+    baseline_free(b);
 }
 
 static void test_set_refused(void **state)
 {
     (void)state;
-    const struct best_entry good = entry(1000);
-    struct best_entry bad = good;
-    struct best_note no_reason = note, no_author = note;
+    const struct baseline_entry good = entry(1000);
+    struct baseline_entry bad = good;
+    struct baseline_note no_reason = note, no_author = note;
     no_reason.reason = "";
     no_author.author = "";
     assert_set_refused("gemm/a", "other-v1", &good, &note, GATE_USAGE,
@@ -249,51 +251,52 @@ static void test_set_refused(void **state)
 static void test_actions_keep_their_word(void **state)
 {
     (void)state;
-    const struct best_entry same = entry(1100), slower = entry(1100.5), faster = entry(1000);
-    assert_set_refused("gemm/a", CONTRACT, &faster, &first, GATE_INTERNAL, "has a best of 1100 ns");
+    const struct baseline_entry same = entry(1100), slower = entry(1100.5), faster = entry(1000);
+    assert_set_refused("gemm/a", CONTRACT, &faster, &first, GATE_INTERNAL,
+                       "has a baseline of 1100 ns");
     assert_set_refused("gemm/a", CONTRACT, &slower, &lowered, GATE_INTERNAL, "only ever lowered");
     assert_set_refused("gemm/a", CONTRACT, &same, &lowered, GATE_INTERNAL, "only ever lowered");
-    assert_set_refused("gemm/none", CONTRACT, &faster, &lowered, GATE_INTERNAL, "has no best");
+    assert_set_refused("gemm/none", CONTRACT, &faster, &lowered, GATE_INTERNAL, "has no baseline");
 }
 
 static void test_ratchet(void **state)
 {
     (void)state;
     struct buf seen;
-    struct best_entry e;
-    struct best *b = load();
+    struct baseline_entry e;
+    struct baseline *b = load();
     set(b, "gemm/a", 1050, &lowered);
     save(b);
-    best_free(b);
+    baseline_free(b);
     b = load();
-    assert_true(best_find(b, "gemm/a", CONTRACT, &e));
+    assert_true(baseline_find(b, "gemm/a", CONTRACT, &e));
     assert_true(e.p50_ns == 1050);
     buf_init(&seen, 1000);
-    best_each_change(b, collect_change, &seen);
+    baseline_each_change(b, collect_change, &seen);
     assert_non_null(strstr(seen.data, " gemm/a:ratchet:1100>1050 "));
     buf_release(&seen);
-    best_free(b);
+    baseline_free(b);
 }
 
 static void test_control(void **state)
 {
     (void)state;
-    struct best_entry e = {0};
+    struct baseline_entry e = {0};
     /* ln(p50 / control) is ln 2, 0 and -ln 2: a standard deviation of ln 2. */
     const double p50_ns[] = {200, 300, 200}, control_ns[] = {100, 300, 400};
     const double drifting[] = {100, 150, 200}; /* p50 and control together: no spread */
     const double missing[] = {100, 0, 100};
-    assert_true(best_control(&e, p50_ns, control_ns, 3));
+    assert_true(baseline_control(&e, p50_ns, control_ns, 3));
     assert_true(e.control_ns == 300);
     assert_true(e.spread > 0.693147 && e.spread < 0.693148);
-    assert_true(best_control(&e, drifting, drifting, 3));
+    assert_true(baseline_control(&e, drifting, drifting, 3));
     assert_true(e.spread == 0);
-    assert_true(best_control(&e, p50_ns, control_ns, 1));
+    assert_true(baseline_control(&e, p50_ns, control_ns, 1));
     assert_true(e.control_ns == 100 && e.spread == 0);
     e.control_ns = 7;
-    assert_false(best_control(&e, p50_ns, missing, 3));
-    assert_false(best_control(&e, missing, control_ns, 3));
-    assert_false(best_control(&e, p50_ns, control_ns, 0));
+    assert_false(baseline_control(&e, p50_ns, missing, 3));
+    assert_false(baseline_control(&e, missing, control_ns, 3));
+    assert_false(baseline_control(&e, p50_ns, control_ns, 0));
     assert_true(e.control_ns == 7);
 }
 
@@ -301,19 +304,19 @@ static void test_empty_set_is_not_saved(void **state)
 {
     (void)state;
     struct gate_error err = {0};
-    struct best *b = NULL;
-    assert_int_equal(best_load("none.json", "nvidia-h200", &b, &err), GATE_OK);
-    assert_int_equal(best_save(b, "none.json", &err), GATE_INTERNAL);
+    struct baseline *b = NULL;
+    assert_int_equal(baseline_load("none.json", "nvidia-h200", &b, &err), GATE_OK);
+    assert_int_equal(baseline_save(b, "none.json", &err), GATE_INTERNAL);
     assert_int_not_equal(access("none.json", F_OK), 0);
-    best_free(b);
+    baseline_free(b);
 }
 
 static void assert_load_fails(const char *text, enum gate_status status, const char *message)
 {
     struct gate_error err = {0};
-    struct best *b = NULL;
+    struct baseline *b = NULL;
     assert_int_equal(file_write_atomic("b.json", text, strlen(text), &err), GATE_OK);
-    assert_int_equal(best_load("b.json", "nvidia-h200", &b, &err), status);
+    assert_int_equal(baseline_load("b.json", "nvidia-h200", &b, &err), status);
     assert_string_equal(err.message, message);
 }
 
@@ -326,21 +329,23 @@ static void test_load_refused(void **state)
 {
     (void)state;
     assert_load_refused("", "b.json:1:1: the text is empty");
-    assert_load_refused("{\"schema\": \"gate-best/1\",\n", "b.json:2:1: the text ends too early");
-    assert_load_refused("{\"schema\": \"gate-best/2\"}",
-                        "b.json:1:12: /schema: must be 'gate-best/1', is 'gate-best/2'");
-    assert_load_refused("{\"schema\": \"gate-best/1\"}", "b.json:1:1: missing key 'device_model'");
-    assert_load_fails("{\"schema\": \"gate-best/1\",\n \"device_model\": \"nvidia-a100\",\n"
+    assert_load_refused("{\"schema\": \"gate-baseline/1\",\n",
+                        "b.json:2:1: the text ends too early");
+    assert_load_refused("{\"schema\": \"gate-baseline/2\"}",
+                        "b.json:1:12: /schema: must be 'gate-baseline/1', is 'gate-baseline/2'");
+    assert_load_refused("{\"schema\": \"gate-baseline/1\"}",
+                        "b.json:1:1: missing key 'device_model'");
+    assert_load_fails("{\"schema\": \"gate-baseline/1\",\n \"device_model\": \"nvidia-a100\",\n"
                       " \"contract\": \"c\", \"cases\": {}, \"log\": []}",
                       GATE_ENVIRONMENT,
-                      "b.json:2:18: these bests are of 'nvidia-a100', not of 'nvidia-h200'");
+                      "b.json:2:18: these baselines are of 'nvidia-a100', not of 'nvidia-h200'");
     assert_load_refused(
-        "{\"schema\": \"gate-best/1\",\n \"device_model\": \"nvidia-h200\",\n"
+        "{\"schema\": \"gate-baseline/1\",\n \"device_model\": \"nvidia-h200\",\n"
         " \"contract\": \"c\", \"log\": [],\n \"cases\": {\"a~/b\":\n {\"p50\": 1}}}",
         "b.json:5:3: /cases/a~0~1b/p50: unknown key 'p50'");
     struct gate_error err = {0};
-    struct best *b = NULL;
-    assert_int_equal(best_load(".", "nvidia-h200", &b, &err), GATE_IO);
+    struct baseline *b = NULL;
+    assert_int_equal(baseline_load(".", "nvidia-h200", &b, &err), GATE_IO);
     assert_string_equal(err.message, "cannot read '.': Is a directory");
 }
 
@@ -358,19 +363,19 @@ static void test_order_of_a_file_edited_by_hand(void **state)
         " \"p90_ns\": 1, \"control_ns\": 1, \"spread\": 0, \"epoch\": \"\", \"kernel\": \"k\", "
         "\"commit\": \"\", \"run_uuid\": \"" UUID "\", \"time_ms\": 0}},"
         "\"contract\": \"" CONTRACT
-        "\", \"device_model\": \"nvidia-h200\", \"schema\": \"gate-best/1\"}";
+        "\", \"device_model\": \"nvidia-h200\", \"schema\": \"gate-baseline/1\"}";
     struct gate_error err = {0};
     struct buf seen;
     assert_int_equal(file_write_atomic("b.json", text, strlen(text), &err), GATE_OK);
-    struct best *b = load();
+    struct baseline *b = load();
     set(b, "m", 3, &note);
     set(b, "zz", 4, &note);
     set(b, "a", 5, &note);
     buf_init(&seen, 1000);
-    best_each(b, collect_case, &seen);
+    baseline_each(b, collect_case, &seen);
     assert_string_equal(seen.data, "a=5 m=3 z=1 zz=4 ");
     buf_release(&seen);
-    best_free(b);
+    baseline_free(b);
 }
 
 int main(void)

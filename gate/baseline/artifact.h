@@ -1,5 +1,5 @@
 /*
- * artifact.h: kernel libraries kept by what is in them, so that a stored best can be run again.
+ * artifact.h: kernel libraries kept by what is in them, so that a stored baseline can be run again.
  *
  *     <cache>/artifacts/<sha256>.so        a library; never changed once it is there
  *     <cache>/commits/<commit>/<file>      the SHA-256 of a commit's library, and a newline
@@ -11,8 +11,8 @@
  * A SHA-256 is 64 and a commit 40 lower-case hex digits, each with a NUL. A text that is not one is
  * GATE_USAGE and never becomes part of a path.
  */
-#ifndef GATE_BEST_ARTIFACT_H
-#define GATE_BEST_ARTIFACT_H
+#ifndef GATE_BASELINE_ARTIFACT_H
+#define GATE_BASELINE_ARTIFACT_H
 
 #include <stddef.h>
 

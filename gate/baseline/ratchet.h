@@ -1,9 +1,10 @@
 /*
- * ratchet.h: how a run moves a stored best.
+ * ratchet.h: how a run moves a stored baseline.
  *
- * What a run is held against is the best's library, so a best that is too slow lets regressions
- * pass, and one that is too fast (the luckiest of many measurements: the winner's curse) fails
- * unchanged code. A case's best moves by itself in three ways, the first two of which lower it:
+ * What a run is held against is the baseline's library, so a baseline that is too slow lets
+ * regressions pass, and one that is too fast (the luckiest of many measurements: the winner's
+ * curse) fails unchanged code. A case's baseline moves by itself in three ways, the first two of
+ * which lower it:
  *
  *   ratchet  an improvement over the threshold T, confirmed in fresh processes (decide.h);
  *   trend    RATCHET_TREND_RUNS runs in a row, each of which was judged and found the case faster
@@ -16,16 +17,16 @@
  *            run is not enough, for hours differ. The verdict is not touched: it rests on the
  *            pair.
  *
- * The number of a lowered best is the record's times the ratio that the pair gave in the sequence
- * that decided (the confirmation, or the last run of a trend): an absolute time would be of this
- * hour's clocks, and the lowest hours would stick. p50_ns and control_ns stay of one moment.
- * Simulated over 1,000 runs of unchanged code (tests/unit/test_ratchet.c): the best does not move,
- * and the number of one that moved is off by no more than 0.05 % in the mean.
+ * The number of a lowered baseline is the record's times the ratio that the pair gave in the
+ * sequence that decided (the confirmation, or the last run of a trend): an absolute time would be
+ * of this hour's clocks, and the lowest hours would stick. p50_ns and control_ns stay of one
+ * moment. Simulated over 1,000 runs of unchanged code (tests/unit/test_ratchet.c): the baseline
+ * does not move, and the number of one that moved is off by no more than 0.05 % in the mean.
  */
-#ifndef GATE_BEST_RATCHET_H
-#define GATE_BEST_RATCHET_H
+#ifndef GATE_BASELINE_RATCHET_H
+#define GATE_BASELINE_RATCHET_H
 
-#include "gate/best/best.h"
+#include "gate/baseline/baseline.h"
 #include "gate/decide/decide.h"
 
 #define RATCHET_TREND_RUNS 5
@@ -33,12 +34,12 @@
 #define RATCHET_EPOCH_CHANGE 0.01
 #define RATCHET_EPOCH_SPREADS 5
 
-/* What a run found of a case that has a best. */
+/* What a run found of a case that has a baseline. */
 struct ratchet_run {
-    struct best_entry candidate; /* medians over its processes, and what it is */
-    struct best_entry again;     /* the best's library in the same processes; p50_ns 0: not measured
-                                    with the control beside it */
-    struct estimate ratio;       /* candidate over best, of the sequence that decided */
+    struct baseline_entry candidate; /* medians over its processes, and what it is */
+    struct baseline_entry again;     /* the baseline's library in the same processes; p50_ns 0: not
+                                    measured     with the control beside it */
+    struct estimate ratio;           /* candidate over baseline, of the sequence that decided */
     double threshold;
     bool judged;        /* paired, and its verdict is pass, improvement, regression or no verdict */
     bool confirmed;     /* an improvement over the threshold, in both sequences */
@@ -48,11 +49,11 @@ struct ratchet_run {
 
 /* What came of it. */
 struct ratchet_end {
-    bool changed;       /* the set: best or trend */
-    bool lowered;       /* the best is the candidate now */
-    bool epoch;         /* the best was measured anew */
+    bool changed;       /* the set: baseline or trend */
+    bool lowered;       /* the baseline is the candidate now */
+    bool epoch;         /* the baseline was measured anew */
     size_t faster, off; /* runs in a row, this one too, that found the candidate faster, or the
-                           best off */
+                           baseline off */
     char text[400];     /* for the user; "": nothing to say */
 };
 
@@ -61,15 +62,15 @@ struct ratchet_end {
  * 3.10 % slower than its record, the control +0.05 %". False for what was not measured. Changes of
  * driver, runtime or power limit are not looked at: a record of another epoch is known to be off.
  */
-bool ratchet_is_off(const struct best_entry *record, const struct best_entry *again, char *why,
-                    size_t why_size);
+bool ratchet_is_off(const struct baseline_entry *record, const struct baseline_entry *again,
+                    char *why, size_t why_size);
 
 /* Does a run's ratio count for a trend? */
 bool ratchet_counts(struct estimate ratio, double threshold);
 
-/* Moves the best of a case that has one. The strings of *run must be valid and its texts fit
- * best_set(). */
-enum gate_status ratchet_move(struct best *b, const char *case_id, const char *contract,
+/* Moves the baseline of a case that has one. The strings of *run must be valid and its texts fit
+ * baseline_set(). */
+enum gate_status ratchet_move(struct baseline *b, const char *case_id, const char *contract,
                               const struct ratchet_run *run, struct ratchet_end *out,
                               struct gate_error *err);
 

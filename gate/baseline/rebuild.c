@@ -1,4 +1,4 @@
-#include "gate/best/rebuild.h"
+#include "gate/baseline/rebuild.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gate/best/artifact.h"
+#include "gate/baseline/artifact.h"
 #include "gate/base/clock.h"
 #include "gate/base/process.h"
 #include "gate/base/utf8.h"

@@ -1,11 +1,11 @@
-#include "gate/best/ratchet.h"
+#include "gate/baseline/ratchet.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Strings of a record that best_set() would free. */
+/* Strings of a record that baseline_set() would free. */
 struct texts {
     char kernel[65], commit[41], run_uuid[37], library_sha256[65], epoch[401];
 };
@@ -16,7 +16,7 @@ static void copy(const char **text, char *to, size_t size)
     *text = to;
 }
 
-static void keep_texts(struct best_entry *e, struct texts *t)
+static void keep_texts(struct baseline_entry *e, struct texts *t)
 {
     copy(&e->kernel, t->kernel, sizeof t->kernel);
     copy(&e->commit, t->commit, sizeof t->commit);
@@ -46,8 +46,8 @@ static double change_of(double from, double to)
     return from > 0 && to > 0 ? log(to / from) : 0;
 }
 
-bool ratchet_is_off(const struct best_entry *record, const struct best_entry *again, char *why,
-                    size_t why_size)
+bool ratchet_is_off(const struct baseline_entry *record, const struct baseline_entry *again,
+                    char *why, size_t why_size)
 {
     double change = change_of(record->p50_ns, again->p50_ns);
     double control = change_of(record->control_ns, again->control_ns);
@@ -62,21 +62,21 @@ bool ratchet_is_off(const struct best_entry *record, const struct best_entry *ag
     return true;
 }
 
-/* The best as it was measured again is its record from now on. */
-static enum gate_status begin_epoch(struct best *b, const char *case_id, const char *contract,
-                                    const struct ratchet_run *run, struct best_entry *record,
+/* The baseline as it was measured again is its record from now on. */
+static enum gate_status begin_epoch(struct baseline *b, const char *case_id, const char *contract,
+                                    const struct ratchet_run *run, struct baseline_entry *record,
                                     const char *why, struct ratchet_end *out,
                                     struct gate_error *err)
 {
     char reason[300];
-    snprintf(reason, sizeof reason, "the best's own library %s", why);
-    const struct best_note note = {BEST_EPOCH, reason, run->author, run->time_ms};
-    struct best_entry fresh = run->again;
+    snprintf(reason, sizeof reason, "the baseline's own library %s", why);
+    const struct baseline_note note = {BASELINE_EPOCH, reason, run->author, run->time_ms};
+    struct baseline_entry fresh = run->again;
     fresh.kernel = record->kernel;
     fresh.commit = record->commit;
     fresh.library_sha256 = record->library_sha256;
     fresh.error = record->error;
-    enum gate_status status = best_set(b, case_id, contract, &fresh, &note, err);
+    enum gate_status status = baseline_set(b, case_id, contract, &fresh, &note, err);
     if (status)
         return status;
     *record = fresh;
@@ -86,7 +86,7 @@ static enum gate_status begin_epoch(struct best *b, const char *case_id, const c
 }
 
 /* Another driver, runtime or power limit; false: the same, or not measured. */
-static bool changed_epoch(const struct best_entry *record, const struct best_entry *again,
+static bool changed_epoch(const struct baseline_entry *record, const struct baseline_entry *again,
                           char *why, size_t why_size)
 {
     if (!(again->p50_ns > 0 && again->control_ns > 0) || !strcmp(record->epoch, again->epoch))
@@ -104,10 +104,11 @@ bool ratchet_counts(struct estimate ratio, double threshold)
            log(ratio.hi) < -log1p(threshold / RATCHET_TREND_PART);
 }
 
-/* The candidate as the best: its record is the old one's times the ratio of the pair. */
-static struct best_entry lowered(const struct best_entry *record, const struct ratchet_run *run)
+/* The candidate as the baseline: its record is the old one's times the ratio of the pair. */
+static struct baseline_entry lowered(const struct baseline_entry *record,
+                                     const struct ratchet_run *run)
 {
-    struct best_entry e = run->candidate;
+    struct baseline_entry e = run->candidate;
     double p90_over_p50 = e.p90_ns / e.p50_ns;
     e.p50_ns = record->p50_ns * run->ratio.value;
     e.p50_lo_ns = record->p50_ns * run->ratio.lo;
@@ -117,33 +118,33 @@ static struct best_entry lowered(const struct best_entry *record, const struct r
     return e;
 }
 
-static enum gate_status lower(struct best *b, const char *case_id, const char *contract,
-                              const struct ratchet_run *run, const struct best_entry *record,
-                              enum best_action action, struct ratchet_end *out,
+static enum gate_status lower(struct baseline *b, const char *case_id, const char *contract,
+                              const struct ratchet_run *run, const struct baseline_entry *record,
+                              enum baseline_action action, struct ratchet_end *out,
                               struct gate_error *err)
 {
     char reason[200];
     double percent = 100 * (1 - run->ratio.value);
-    if (action == BEST_RATCHET)
+    if (action == BASELINE_RATCHET)
         snprintf(reason, sizeof reason, "confirmed to be %.2f %% faster in fresh processes",
                  percent);
     else
         snprintf(reason, sizeof reason, "%d runs in a row found it faster, this one by %.2f %%",
                  RATCHET_TREND_RUNS, percent);
-    const struct best_note note = {action, reason, run->author, run->time_ms};
-    const struct best_entry entry = lowered(record, run);
-    enum gate_status status = best_set(b, case_id, contract, &entry, &note, err);
+    const struct baseline_note note = {action, reason, run->author, run->time_ms};
+    const struct baseline_entry entry = lowered(record, run);
+    enum gate_status status = baseline_set(b, case_id, contract, &entry, &note, err);
     if (status)
         return status;
     out->changed = out->lowered = true;
-    say(out, "taken as the best: %s", reason);
+    say(out, "taken as the baseline: %s", reason);
     return GATE_OK;
 }
 
 /* ---- trends ---- */
 
 /* The newest runs in a row that found the candidate faster. */
-static size_t runs_faster(const struct best_evidence *e, size_t n, double threshold)
+static size_t runs_faster(const struct baseline_evidence *e, size_t n, double threshold)
 {
     size_t runs = 0;
     while (runs < n && ratchet_counts(e[n - 1 - runs].ratio, threshold))
@@ -151,8 +152,8 @@ static size_t runs_faster(const struct best_evidence *e, size_t n, double thresh
     return runs;
 }
 
-/* The newest runs in a row that found the best off to the same side as `again`. */
-static size_t runs_off(const struct best_evidence *e, size_t n, double again)
+/* The newest runs in a row that found the baseline off to the same side as `again`. */
+static size_t runs_off(const struct baseline_evidence *e, size_t n, double again)
 {
     size_t runs = 0;
     while (runs < n && e[n - 1 - runs].again > 0 && (e[n - 1 - runs].again > 1) == (again > 1))
@@ -160,65 +161,67 @@ static size_t runs_off(const struct best_evidence *e, size_t n, double again)
     return runs;
 }
 
-static enum gate_status remember(struct best *b, const char *case_id, const struct ratchet_run *run,
-                                 double again, struct ratchet_end *out, struct gate_error *err)
+static enum gate_status remember(struct baseline *b, const char *case_id,
+                                 const struct ratchet_run *run, double again,
+                                 struct ratchet_end *out, struct gate_error *err)
 {
-    const struct best_evidence evidence = {.time_ms = run->again.time_ms,
-                                           .run_uuid = run->again.run_uuid,
-                                           .commit = run->candidate.commit,
-                                           .ratio = run->ratio,
-                                           .again = again};
+    const struct baseline_evidence evidence = {.time_ms = run->again.time_ms,
+                                               .run_uuid = run->again.run_uuid,
+                                               .commit = run->candidate.commit,
+                                               .ratio = run->ratio,
+                                               .again = again};
     out->changed = true;
     if (out->faster)
-        say(out, "run %zu of %d in a row that makes it the best", out->faster, RATCHET_TREND_RUNS);
-    return best_trend_add(b, case_id, &evidence, err);
+        say(out, "run %zu of %d in a row that makes it the baseline", out->faster,
+            RATCHET_TREND_RUNS);
+    return baseline_trend_add(b, case_id, &evidence, err);
 }
 
 /* What several runs say together. */
-static enum gate_status follow_trend(struct best *b, const char *case_id, const char *contract,
-                                     const struct ratchet_run *run, struct best_entry *record,
+static enum gate_status follow_trend(struct baseline *b, const char *case_id, const char *contract,
+                                     const struct ratchet_run *run, struct baseline_entry *record,
                                      struct ratchet_end *out, struct gate_error *err)
 {
-    struct best_evidence before[BEST_TREND_MAX];
+    struct baseline_evidence before[BASELINE_TREND_MAX];
     char why[240];
     enum gate_status status = GATE_OK;
-    size_t n = best_trend(b, case_id, before);
+    size_t n = baseline_trend(b, case_id, before);
     bool faster = ratchet_counts(run->ratio, run->threshold);
     bool off = ratchet_is_off(record, &run->again, why, sizeof why);
     double again = off ? run->again.p50_ns / record->p50_ns : 0;
     out->faster = faster ? runs_faster(before, n, run->threshold) + 1 : 0;
     out->off = off ? runs_off(before, n, again) + 1 : 0;
     if (off)
-        say(out, "the best's own library %s, run %zu of %d in a row that begins an epoch", why,
+        say(out, "the baseline's own library %s, run %zu of %d in a row that begins an epoch", why,
             out->off, RATCHET_TREND_RUNS);
     if (out->off >= RATCHET_TREND_RUNS)
         status = begin_epoch(b, case_id, contract, run, record, why, out, err);
     if (!status && out->faster >= RATCHET_TREND_RUNS)
-        status = lower(b, case_id, contract, run, record, BEST_TREND, out, err);
+        status = lower(b, case_id, contract, run, record, BASELINE_TREND, out, err);
     if (status || out->epoch || out->lowered)
         return status;
     if (faster || off)
         return remember(b, case_id, run, again, out, err);
-    out->changed |= best_trend_end(b, case_id);
+    out->changed |= baseline_trend_end(b, case_id);
     return GATE_OK;
 }
 
-enum gate_status ratchet_move(struct best *b, const char *case_id, const char *contract,
+enum gate_status ratchet_move(struct baseline *b, const char *case_id, const char *contract,
                               const struct ratchet_run *run, struct ratchet_end *out,
                               struct gate_error *err)
 {
-    struct best_entry record;
+    struct baseline_entry record;
     struct texts texts;
     char why[240];
     enum gate_status status = GATE_OK;
     *out = (struct ratchet_end){.changed = false};
-    if (!best_find(b, case_id, contract, &record))
-        return gate_fail(err, GATE_INTERNAL, "'%s' has no best that could move", case_id);
+    if (!baseline_find(b, case_id, contract, &record))
+        return gate_fail(err, GATE_INTERNAL, "'%s' has no baseline that could move", case_id);
     keep_texts(&record, &texts);
     if (changed_epoch(&record, &run->again, why, sizeof why))
         status = begin_epoch(b, case_id, contract, run, &record, why, out, err);
     if (!status && run->confirmed)
-        return lower(b, case_id, contract, run, &record, BEST_RATCHET, out, err);
+        return lower(b, case_id, contract, run, &record, BASELINE_RATCHET, out, err);
     if (!status && run->judged && !out->epoch)
         status = follow_trend(b, case_id, contract, run, &record, out, err);
     return status;

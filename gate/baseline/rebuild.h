@@ -9,8 +9,8 @@
  *     <cache>/worktrees/<commit>.XXXXXX   the checkout, <commit>.lock the lock
  *     <cache>/logs/<commit>-<file>.log    what git and make wrote, kept
  */
-#ifndef GATE_BEST_REBUILD_H
-#define GATE_BEST_REBUILD_H
+#ifndef GATE_BASELINE_REBUILD_H
+#define GATE_BASELINE_REBUILD_H
 
 #include "gate/base/error.h"
 #include "gate/base/paths.h"

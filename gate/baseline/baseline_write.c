@@ -1,4 +1,4 @@
-#include "gate/best/best_write.h"
+#include "gate/baseline/baseline_write.h"
 
 #include "gate/base/json.h"
 
@@ -63,7 +63,7 @@ static void write_trends(const cJSON *document, struct buf *out)
     }
 }
 
-void best_write(const cJSON *document, struct buf *out)
+void baseline_write(const cJSON *document, struct buf *out)
 {
     const cJSON *item;
     buf_puts(out, "{\n");

@@ -1,4 +1,4 @@
-"""Stored bests: what runs in a row do to them, what a run records of a case, and the libraries."""
+"""Stored baselines: how runs in a row move them, what a run records of a case, the libraries."""
 import glob
 import json
 import math
@@ -11,42 +11,42 @@ from harness import FIRST, FakeRuns, GATE, SECOND
 
 
 
-class Bests(FakeRuns):
-    """What several runs in a row do to a best (gate/best/ratchet.h)."""
+class Baselines(FakeRuns):
+    """What several runs in a row do to a baseline (gate/baseline/ratchet.h)."""
 
-    def best_log(self):
-        done = subprocess.run([GATE, "best", "log", "--json", "--baselines",
+    def baseline_log(self):
+        done = subprocess.run([GATE, "baseline", "log", "--json", "--baselines",
                                self.path("baselines")], stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, check=True)
         return [(c["case"], c["action"], c["reason"]) for c in json.loads(done.stdout)[2:]]
 
-    def test_small_improvements_in_a_row_move_the_best(self):
+    def test_small_improvements_in_a_row_move_the_baseline(self):
         self.accept()
         for run in range(1, 5):
             code, document, errors = self.run_gate("--ratchet", p50={SECOND: 990.0})
             self.assertEqual(code, 0, errors)
             self.assertIn(f"run {run} of 5", self.cases(document)[SECOND]["reason"])
-            self.assertEqual(self.best_log(), [])
+            self.assertEqual(self.baseline_log(), [])
         self.assertEqual(self.run_gate(p50={SECOND: 990.0})[0], 0)  # without --ratchet: no part
         code, document, errors = self.run_gate("--ratchet", p50={SECOND: 990.0})
         self.assertEqual(code, 0, errors)
         self.assertEqual(self.cases(document)[SECOND]["verdict"], "pass")
-        ((case, action, reason),) = self.best_log()
+        ((case, action, reason),) = self.baseline_log()
         self.assertEqual((case, action), (SECOND, "trend"))
         self.assertIn("5 runs in a row found it faster, this one by 1.00 %", reason)
-        best = self.cases(self.run_gate()[1])[SECOND]["best"]
-        self.assertEqual(best["p50_ns"], 990.0)
+        baseline = self.cases(self.run_gate()[1])[SECOND]["baseline"]
+        self.assertEqual(baseline["p50_ns"], 990.0)
 
     def test_a_run_that_is_not_faster_ends_the_trend(self):
         self.accept()
         for p50 in [990.0] * 4 + [1000.0] + [990.0] * 4:
             self.assertEqual(self.run_gate("--ratchet", p50={SECOND: p50})[0], 0)
-        self.assertEqual(self.best_log(), [])
+        self.assertEqual(self.baseline_log(), [])
 
     def slow_hour(self, *args):
-        return self.run_gate(*args, best_p50=1050.0, p50={FIRST: 1050.0, SECOND: 1050.0})
+        return self.run_gate(*args, baseline_p50=1050.0, p50={FIRST: 1050.0, SECOND: 1050.0})
 
-    def test_a_best_that_measures_slower_is_an_epoch_and_no_red(self):
+    def test_a_baseline_that_measures_slower_is_an_epoch_and_no_red(self):
         self.accept()
         for run in range(1, 6):
             code, document, errors = self.slow_hour("--ratchet")
@@ -54,34 +54,35 @@ class Bests(FakeRuns):
             case = self.cases(document)[SECOND]
             self.assertEqual(case["verdict"], "pass")
             self.assertIn("re-measures 5.00 % slower than its record", case["reason"])
-            self.assertEqual((case["best"]["p50_ns"], case["best"]["again_ns"]), (1000.0, 1050.0))
-            self.assertTrue(case["best"]["off"])
-            self.assertEqual(len(self.best_log()), 2 * (run == 5))
+            self.assertEqual((case["baseline"]["p50_ns"], case["baseline"]["again_ns"]),
+                             (1000.0, 1050.0))
+            self.assertTrue(case["baseline"]["off"])
+            self.assertEqual(len(self.baseline_log()), 2 * (run == 5))
         self.assertIn("a new epoch", case["reason"])
-        self.assertEqual({action for _, action, _ in self.best_log()}, {"epoch"})
+        self.assertEqual({action for _, action, _ in self.baseline_log()}, {"epoch"})
         case = self.cases(self.slow_hour()[1])[SECOND]
-        self.assertFalse(case["best"]["off"])
-        self.assertEqual(case["best"]["p50_ns"], 1050.0)
+        self.assertFalse(case["baseline"]["off"])
+        self.assertEqual(case["baseline"]["p50_ns"], 1050.0)
 
     def test_a_record_that_is_off_is_told_without_the_ratchet_too(self):
         self.accept()
         code, document, _ = self.slow_hour("--report", "text=r.txt", "--report", "markdown=r.md")
         self.assertEqual(code, 0)
-        self.assertTrue(self.cases(document)[SECOND]["best"]["off"])
+        self.assertTrue(self.cases(document)[SECOND]["baseline"]["off"])
         for name in ("r.txt", "r.md"):
             with open(self.path(name), encoding="utf-8") as file:
                 self.assertIn("slower than its record", file.read())
-        self.assertEqual(self.best_log(), [])
+        self.assertEqual(self.baseline_log(), [])
 
-    def test_a_best_of_another_device_model(self):
+    def test_a_baseline_of_another_device_model(self):
         """Each model has a file; one under another's name is refused before anything runs."""
         self.accept()
         other = {"device": {"model": "other-gpu"}}
         code, document, _ = self.run_gate(greeting=other)
         self.assertEqual(code, 3)
         for case in document["cases"]:
-            self.assertEqual((case["best"], case["mode"]), (None, "none"))
-            self.assertIn("no comparable best", case["reason"])
+            self.assertEqual((case["baseline"], case["mode"]), (None, "none"))
+            self.assertIn("no comparable baseline", case["reason"])
         os.rename(self.path("baselines/fake-gpu.json"), self.path("baselines/other-gpu.json"))
         code, document, errors = self.run_gate(greeting=other)
         self.assertEqual((code, document), (4, None), errors)
@@ -92,8 +93,8 @@ class Bests(FakeRuns):
         self.accept()
         code, _, errors = self.run_gate("--ratchet", greeting={"device": {"driver": "2"}})
         self.assertEqual(code, 0, errors)
-        self.assertEqual([action for _, action, _ in self.best_log()], ["epoch", "epoch"])
-        self.assertIn("the epoch was 1/1/0 and is 2/1/0", self.best_log()[0][2])
+        self.assertEqual([action for _, action, _ in self.baseline_log()], ["epoch", "epoch"])
+        self.assertIn("the epoch was 1/1/0 and is 2/1/0", self.baseline_log()[0][2])
 
 
 class Records(FakeRuns):
@@ -107,7 +108,7 @@ class Records(FakeRuns):
                                                p50s={SECOND: self.TIMES})
         self.assertEqual(code, 0, errors)
         case = self.cases(document)[SECOND]
-        timing, best = (arm["timing"] for arm in case["arms"][:2])
+        timing, baseline = (arm["timing"] for arm in case["arms"][:2])
         self.assertEqual([p["p50_ns"] for p in case["processes"]], self.TIMES)
         for process in case["processes"]:
             self.assertAlmostEqual(process["half_width"], 0.001)
@@ -121,7 +122,8 @@ class Records(FakeRuns):
         # The fake's first process said 1 TFLOP/s at 1500 ns.
         self.assertAlmostEqual(timing["tflops"], 1500 / 1005)
         self.assertIsNone(timing["ceiling"])
-        self.assertEqual((best["p50_ns"], best["processes"], best["spread"]), (1000.0, 5, 0.0))
+        self.assertEqual((baseline["p50_ns"], baseline["processes"], baseline["spread"]),
+                         (1000.0, 5, 0.0))
 
     def test_the_median_takes_the_confirmation_in(self):
         self.accept()
@@ -138,7 +140,7 @@ class Records(FakeRuns):
 
 
 class Libraries(FakeRuns):
-    """The library of the best: artifact, number, refusal."""
+    """The library of the baseline: artifact, number, refusal."""
 
     def artifacts(self):
         return glob.glob(self.path("cache/artifacts/*.so"))
@@ -147,7 +149,7 @@ class Libraries(FakeRuns):
         for name in self.artifacts():
             os.unlink(name)
 
-    def test_a_best_is_kept_with_its_library(self):
+    def test_a_baseline_is_kept_with_its_library(self):
         self.accept()
         (name,) = self.artifacts()
         with open(name, encoding="utf-8") as file:
@@ -165,8 +167,9 @@ class Libraries(FakeRuns):
                 self.assertAlmostEqual(case["ratio"]["value"], p50 / 1000)
                 self.assertEqual(case["mde"], 0.25)
                 self.assertIn(f"p50 over the control is {change}", case["reason"])
-                self.assertIn("'gate best fetch --server URL' brings the library", case["reason"])
-                self.assertEqual(case["best"]["p50_ns"], 1000.0)
+                self.assertIn("'gate baseline fetch --server URL' brings the library",
+                              case["reason"])
+                self.assertEqual(case["baseline"]["p50_ns"], 1000.0)
 
     def test_a_number_goes_red_for_a_large_excess(self):
         self.accept()
@@ -199,22 +202,22 @@ class Libraries(FakeRuns):
         self.assertEqual((code, document), (4, None))
         self.assertIn("refused", errors)
 
-    def test_a_best_that_fails_here_leaves_its_number(self):
+    def test_a_baseline_that_fails_here_leaves_its_number(self):
         self.accept()
-        code, document, _ = self.run_gate(best_fails="it is all zeros")
+        code, document, _ = self.run_gate(baseline_fails="it is all zeros")
         self.assertEqual(code, 3)
         self.assertEqual(document["cases"][0]["mode"], "number")
         self.assertIn("it is all zeros", document["cases"][0]["reason"])
 
-    def test_a_best_that_is_lost_again_and_again_ends_without_a_verdict(self):
+    def test_a_baseline_that_is_lost_again_and_again_ends_without_a_verdict(self):
         self.accept()
-        code, document, errors = self.run_gate(best_is_lost=True)
+        code, document, errors = self.run_gate(baseline_is_lost=True)
         self.assertEqual(code, 3, errors)
         for case in document["cases"]:
             self.assertEqual(case["verdict"], "no-verdict")
             self.assertEqual(len(case["processes"]), 1)
             self.assertIn("only 1 of at least 5 processes", case["reason"])
-            self.assertIn("the best could not be measured in 3 processes", case["reason"])
+            self.assertIn("the baseline could not be measured in 3 processes", case["reason"])
         self.assertEqual(document["n_processes"], 4)
 
     def test_against_a_file(self):
@@ -230,7 +233,7 @@ class Libraries(FakeRuns):
         self.assertEqual((code, document), (64, None), errors)
         self.assertIn("no-such-thing", errors)
 
-    def test_accepting_goes_with_the_stored_best_alone(self):
+    def test_accepting_goes_with_the_stored_baseline_alone(self):
         code, document, _ = self.run_gate("--against", self.suite, "--accept-new")
         self.assertEqual((code, document), (64, None))
 

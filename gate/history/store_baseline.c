@@ -1,16 +1,16 @@
-/* store_best.c: see store_best.h. */
-#include "gate/history/store_best.h"
+/* store_baseline.c: see store_baseline.h. */
+#include "gate/history/store_baseline.h"
 #include "gate/history/store_private.h"
 
-struct best_call {
-    store_best_fn fn;
+struct baseline_call {
+    store_baseline_fn fn;
     void *context;
 };
 
-static bool best_row(struct query *q, void *call)
+static bool baseline_row(struct query *q, void *call)
 {
-    const struct best_call *c = call;
-    struct store_best row = {
+    const struct baseline_call *c = call;
+    struct store_baseline row = {
         .case_id = column_text(q, 0),
         .device_model = column_text(q, 1),
         .contract = column_text(q, 2),
@@ -23,30 +23,31 @@ static bool best_row(struct query *q, void *call)
     return c->fn(c->context, &row);
 }
 
-enum gate_status store_bests(struct store *s, const char *device_model, struct store_best_key after,
-                             int64_t limit, store_best_fn fn, void *context, struct gate_error *err)
+enum gate_status store_baselines(struct store *s, const char *device_model,
+                                 struct store_baseline_key after, int64_t limit,
+                                 store_baseline_fn fn, void *context, struct gate_error *err)
 {
-    struct best_call call = {fn, context};
+    struct baseline_call call = {fn, context};
     enum gate_status status = store_check_limit(limit, err);
     if (status)
         return status;
-    struct query q = query_begin(s, SQL_BESTS);
+    struct query q = query_begin(s, SQL_BASELINES);
     bind_text_or_null(&q, device_model);
     bind_int(&q, limit);
     bind_text_or_null(&q, after.case_id);
     bind_text_or_null(&q, after.device_model);
-    return store_each_row(s, &q, best_row, &call, err);
+    return store_each_row(s, &q, baseline_row, &call, err);
 }
 
 struct change_call {
-    store_best_change_fn fn;
+    store_baseline_change_fn fn;
     void *context;
 };
 
 static bool change_row(struct query *q, void *call)
 {
     const struct change_call *c = call;
-    struct store_best_change row = {
+    struct store_baseline_change row = {
         .id = column_int(q, 0),
         .case_id = column_text(q, 1),
         .device_model = column_text(q, 2),
@@ -61,15 +62,15 @@ static bool change_row(struct query *q, void *call)
     return c->fn(c->context, &row);
 }
 
-enum gate_status store_best_log(struct store *s, const char *device_model, int64_t before,
-                                int64_t limit, store_best_change_fn fn, void *context,
-                                struct gate_error *err)
+enum gate_status store_baseline_log(struct store *s, const char *device_model, int64_t before,
+                                    int64_t limit, store_baseline_change_fn fn, void *context,
+                                    struct gate_error *err)
 {
     struct change_call call = {fn, context};
     enum gate_status status = store_check_limit(limit, err);
     if (status)
         return status;
-    struct query q = query_begin(s, device_model ? SQL_BEST_LOG_OF_DEVICE : SQL_BEST_LOG);
+    struct query q = query_begin(s, device_model ? SQL_BASELINE_LOG_OF_DEVICE : SQL_BASELINE_LOG);
     bind_int(&q, before);
     bind_int(&q, limit);
     if (device_model)
@@ -77,15 +78,15 @@ enum gate_status store_best_log(struct store *s, const char *device_model, int64
     return store_each_row(s, &q, change_row, &call, err);
 }
 
-enum gate_status store_best_log_of_track(struct store *s, int64_t track, int64_t before,
-                                         int64_t limit, store_best_change_fn fn, void *context,
-                                         struct gate_error *err)
+enum gate_status store_baseline_log_of_track(struct store *s, int64_t track, int64_t before,
+                                             int64_t limit, store_baseline_change_fn fn,
+                                             void *context, struct gate_error *err)
 {
     struct change_call call = {fn, context};
     enum gate_status status = store_check_limit(limit, err);
     if (status)
         return status;
-    struct query q = query_begin(s, SQL_BEST_LOG_OF_TRACK);
+    struct query q = query_begin(s, SQL_BASELINE_LOG_OF_TRACK);
     bind_int(&q, before);
     bind_int(&q, limit);
     bind_int(&q, track);

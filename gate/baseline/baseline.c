@@ -1,10 +1,10 @@
 /*
- * best.c: see best.h.
+ * baseline.c: see baseline.h.
  *
  * A set is kept as the JSON document that it is stored as. Its cases are sorted when it is read,
  * and a new one is inserted at its place.
  */
-#include "gate/best/best.h"
+#include "gate/baseline/baseline.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,38 +18,39 @@
 #include "gate/base/file.h"
 #include "gate/base/json.h"
 #include "gate/base/schema.h"
-#include "gate/best/best_write.h"
+#include "gate/baseline/baseline_write.h"
 #include "gate/decide/decide_bounds.h"
 #include "gate/decide/stats.h"
 
 #define MAX_FILE (64u * 1024 * 1024)
 
-struct best {
+struct baseline {
     cJSON *document;
     struct schema *schema;
 };
 
-static const char *const action_names[BEST_ACTION_COUNT] = {
-    [BEST_ACCEPT_NEW] = "accept-new", [BEST_ACCEPT] = "accept", [BEST_RATCHET] = "ratchet",
-    [BEST_TREND] = "trend",           [BEST_EPOCH] = "epoch",
+static const char *const action_names[BASELINE_ACTION_COUNT] = {
+    [BASELINE_ACCEPT_NEW] = "accept-new", [BASELINE_ACCEPT] = "accept",
+    [BASELINE_RATCHET] = "ratchet",       [BASELINE_TREND] = "trend",
+    [BASELINE_EPOCH] = "epoch",
 };
 
-const char *best_action_name(enum best_action action)
+const char *baseline_action_name(enum baseline_action action)
 {
     return action_names[action];
 }
 
-static enum best_action action_of_name(const char *name)
+static enum baseline_action action_of_name(const char *name)
 {
-    for (int a = 0; a < BEST_ACTION_COUNT; a++) {
+    for (int a = 0; a < BASELINE_ACTION_COUNT; a++) {
         if (strcmp(action_names[a], name) == 0)
-            return (enum best_action)a;
+            return (enum baseline_action)a;
     }
-    return BEST_ACCEPT; /* not reached: the schema knows no other name */
+    return BASELINE_ACCEPT; /* not reached: the schema knows no other name */
 }
 
-bool best_control(struct best_entry *entry, const double *p50_ns, const double *control_ns,
-                  size_t n)
+bool baseline_control(struct baseline_entry *entry, const double *p50_ns, const double *control_ns,
+                      size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (!(p50_ns[i] > 0 && control_ns[i] > 0))
@@ -67,22 +68,22 @@ bool best_control(struct best_entry *entry, const double *p50_ns, const double *
     return true;
 }
 
-void best_allow_for(struct best_entry *entry, const double *half_width, size_t n)
+void baseline_allow_for(struct baseline_entry *entry, const double *half_width, size_t n)
 {
     entry->spread = fmax(entry->spread, decide_bounds(half_width, n).value);
 }
 
 /* NAN: not known. */
-static void add_output(struct best_error *e, const char *name, double rel_fro)
+static void add_output(struct baseline_error *e, const char *name, double rel_fro)
 {
-    if (isnan(rel_fro) || e->n_outputs == BEST_OUTPUTS_MAX)
+    if (isnan(rel_fro) || e->n_outputs == BASELINE_OUTPUTS_MAX)
         return;
-    struct best_output *to = &e->outputs[e->n_outputs++];
+    struct baseline_output *to = &e->outputs[e->n_outputs++];
     snprintf(to->name, sizeof to->name, "%s", name);
     to->rel_fro = rel_fro;
 }
 
-static void read_outputs(const cJSON *outputs, struct best_error *e)
+static void read_outputs(const cJSON *outputs, struct baseline_error *e)
 {
     const cJSON *one;
     cJSON_ArrayForEach (one, outputs)
@@ -90,9 +91,9 @@ static void read_outputs(const cJSON *outputs, struct best_error *e)
             add_output(e, one->string, one->valuedouble);
 }
 
-struct best_error best_error_of_document(const struct document_verify *v)
+struct baseline_error baseline_error_of_document(const struct document_verify *v)
 {
-    struct best_error e = {
+    struct baseline_error e = {
         .known = !isnan(v->rel_fro),
         .rel_fro = isnan(v->rel_fro) ? 0 : v->rel_fro,
         .vendor_ratio = isnan(v->vendor_ratio) ? 0 : v->vendor_ratio,
@@ -104,9 +105,9 @@ struct best_error best_error_of_document(const struct document_verify *v)
     return e;
 }
 
-struct best_error best_error_of(const cJSON *verify)
+struct baseline_error baseline_error_of(const cJSON *verify)
 {
-    struct best_error e = {
+    struct baseline_error e = {
         .known = cJSON_IsNumber(json_member(verify, "rel_fro")),
         .rel_fro = json_number(verify, "rel_fro", 0),
         .vendor_ratio = json_number(verify, "vendor_ratio", 0),
@@ -116,7 +117,7 @@ struct best_error best_error_of(const cJSON *verify)
     return e;
 }
 
-char *best_path(const char *folder, const char *device_model)
+char *baseline_path(const char *folder, const char *device_model)
 {
     char *path;
     return asprintf(&path, "%s/%s.json", folder, device_model) < 0 ? NULL : path;
@@ -125,7 +126,7 @@ char *best_path(const char *folder, const char *device_model)
 static cJSON *empty_document(const char *device_model)
 {
     cJSON *d = cJSON_CreateObject();
-    if (cJSON_AddStringToObject(d, "schema", "gate-best/1") &&
+    if (cJSON_AddStringToObject(d, "schema", "gate-baseline/1") &&
         cJSON_AddStringToObject(d, "device_model", device_model ? device_model : "") &&
         cJSON_AddStringToObject(d, "contract", "") && cJSON_AddObjectToObject(d, "cases") &&
         cJSON_AddArrayToObject(d, "log"))
@@ -155,8 +156,8 @@ static bool sort_members(cJSON *object)
     return true;
 }
 
-static enum gate_status read_document(struct best *b, const char *path, const char *device_model,
-                                      struct gate_error *err)
+static enum gate_status read_document(struct baseline *b, const char *path,
+                                      const char *device_model, struct gate_error *err)
 {
     struct buf text;
     unsigned line, column;
@@ -170,8 +171,9 @@ static enum gate_status read_document(struct best *b, const char *path, const ch
     const char *found = json_string(b->document, "device_model", "");
     if (device_model && strcmp(found, device_model) != 0) {
         json_locate(b->document, text.data, text.len, "/device_model", false, &line, &column);
-        status = gate_fail(err, GATE_ENVIRONMENT, "%s:%u:%u: these bests are of '%s', not of '%s'",
-                           path, line, column, found, device_model);
+        status =
+            gate_fail(err, GATE_ENVIRONMENT, "%s:%u:%u: these baselines are of '%s', not of '%s'",
+                      path, line, column, found, device_model);
     } else if (!sort_members(cJSON_GetObjectItemCaseSensitive(b->document, "cases"))) {
         status = gate_fail(err, GATE_INTERNAL, "%s: out of memory", path);
     }
@@ -180,29 +182,29 @@ out:
     return status;
 }
 
-enum gate_status best_load(const char *path, const char *device_model, struct best **out,
-                           struct gate_error *err)
+enum gate_status baseline_load(const char *path, const char *device_model, struct baseline **out,
+                               struct gate_error *err)
 {
-    struct best *b = calloc(1, sizeof(*b));
+    struct baseline *b = calloc(1, sizeof(*b));
     enum gate_status status = GATE_OK;
     if (!b)
         return gate_fail(err, GATE_INTERNAL, "%s: out of memory", path);
-    b->schema = schema_open("best.schema.json");
+    b->schema = schema_open("baseline.schema.json");
     if (!b->schema)
-        status = gate_fail(err, GATE_INTERNAL, "best.schema.json can't be used");
+        status = gate_fail(err, GATE_INTERNAL, "baseline.schema.json can't be used");
     else if (access(path, F_OK) == 0 || errno != ENOENT)
         status = read_document(b, path, device_model, err);
     else if (!(b->document = empty_document(device_model)))
         status = gate_fail(err, GATE_INTERNAL, "%s: out of memory", path);
     if (status != GATE_OK) {
-        best_free(b);
+        baseline_free(b);
         return status;
     }
     *out = b;
     return GATE_OK;
 }
 
-void best_free(struct best *b)
+void baseline_free(struct baseline *b)
 {
     if (!b)
         return;
@@ -211,14 +213,14 @@ void best_free(struct best *b)
     free(b);
 }
 
-const char *best_contract(const struct best *b)
+const char *baseline_contract(const struct baseline *b)
 {
     return json_string(b->document, "contract", "");
 }
 
-static void read_entry(const cJSON *item, struct best_entry *out)
+static void read_entry(const cJSON *item, struct baseline_entry *out)
 {
-    *out = (struct best_entry){
+    *out = (struct baseline_entry){
         .p50_ns = json_number(item, "p50_ns", 0),
         .p50_lo_ns = json_number(item, "p50_lo_ns", 0),
         .p50_hi_ns = json_number(item, "p50_hi_ns", 0),
@@ -231,22 +233,22 @@ static void read_entry(const cJSON *item, struct best_entry *out)
         .run_uuid = json_string(item, "run_uuid", ""),
         .library_sha256 = json_string(item, "library_sha256", ""),
         .epoch = json_string(item, "epoch", ""),
-        .error = best_error_of(item),
+        .error = baseline_error_of(item),
     };
 }
 
-bool best_find(const struct best *b, const char *case_id, const char *contract,
-               struct best_entry *out)
+bool baseline_find(const struct baseline *b, const char *case_id, const char *contract,
+                   struct baseline_entry *out)
 {
     const cJSON *cases = cJSON_GetObjectItemCaseSensitive(b->document, "cases");
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(cases, case_id);
-    if (!item || strcmp(best_contract(b), contract) != 0)
+    if (!item || strcmp(baseline_contract(b), contract) != 0)
         return false;
     read_entry(item, out);
     return true;
 }
 
-static bool put_outputs(cJSON *to, const struct best_error *e)
+static bool put_outputs(cJSON *to, const struct baseline_error *e)
 {
     cJSON *outputs = e->n_outputs ? cJSON_AddObjectToObject(to, "outputs") : NULL;
     bool put = outputs || !e->n_outputs;
@@ -255,7 +257,7 @@ static bool put_outputs(cJSON *to, const struct best_error *e)
     return put;
 }
 
-static bool put_error(cJSON *to, const struct best_error *e)
+static bool put_error(cJSON *to, const struct baseline_error *e)
 {
     if (!e->known)
         return true;
@@ -266,7 +268,7 @@ static bool put_error(cJSON *to, const struct best_error *e)
             cJSON_AddNumberToObject(to, "vendor_ratio", e->vendor_ratio));
 }
 
-bool best_put_entry(cJSON *to, const struct best_entry *e)
+bool baseline_put_entry(cJSON *to, const struct baseline_entry *e)
 {
     return cJSON_AddNumberToObject(to, "p50_ns", e->p50_ns) &&
            cJSON_AddNumberToObject(to, "p50_lo_ns", e->p50_lo_ns) &&
@@ -283,7 +285,7 @@ bool best_put_entry(cJSON *to, const struct best_entry *e)
            put_error(to, &e->error);
 }
 
-bool best_put_change(cJSON *to, const struct best_change *c)
+bool baseline_put_change(cJSON *to, const struct baseline_change *c)
 {
     bool put = cJSON_AddNumberToObject(to, "time_ms", (double)c->time_ms) &&
                cJSON_AddStringToObject(to, "case", c->case_id) &&
@@ -298,36 +300,36 @@ bool best_put_change(cJSON *to, const struct best_change *c)
            cJSON_AddStringToObject(to, "run_uuid", c->run_uuid);
 }
 
-static cJSON *entry_object(const struct best_entry *e)
+static cJSON *entry_object(const struct baseline_entry *e)
 {
     cJSON *o = cJSON_CreateObject();
-    if (best_put_entry(o, e))
+    if (baseline_put_entry(o, e))
         return o;
     cJSON_Delete(o);
     return NULL;
 }
 
-static cJSON *change_object(const char *case_id, const cJSON *old, const struct best_entry *e,
-                            const struct best_note *note)
+static cJSON *change_object(const char *case_id, const cJSON *old, const struct baseline_entry *e,
+                            const struct baseline_note *note)
 {
-    const struct best_change change = {.time_ms = note->time_ms,
-                                       .case_id = case_id,
-                                       .action = note->action,
-                                       .from_ns = json_number(old, "p50_ns", 0),
-                                       .to_ns = e->p50_ns,
-                                       .reason = note->reason,
-                                       .author = note->author,
-                                       .commit = e->commit,
-                                       .run_uuid = e->run_uuid};
+    const struct baseline_change change = {.time_ms = note->time_ms,
+                                           .case_id = case_id,
+                                           .action = note->action,
+                                           .from_ns = json_number(old, "p50_ns", 0),
+                                           .to_ns = e->p50_ns,
+                                           .reason = note->reason,
+                                           .author = note->author,
+                                           .commit = e->commit,
+                                           .run_uuid = e->run_uuid};
     cJSON *o = cJSON_CreateObject();
-    if (best_put_change(o, &change))
+    if (baseline_put_change(o, &change))
         return o;
     cJSON_Delete(o);
     return NULL;
 }
 
 /* A document with only this change, to be checked by the schema before anything is touched. */
-static enum gate_status check_change(const struct best *b, const char *case_id,
+static enum gate_status check_change(const struct baseline *b, const char *case_id,
                                      const char *contract, const cJSON *entry, const cJSON *change,
                                      struct gate_error *err)
 {
@@ -342,7 +344,7 @@ static enum gate_status check_change(const struct best *b, const char *case_id,
     cJSON_AddItemReferenceToArray(cJSON_GetObjectItemCaseSensitive(d, "log"),
                                   (cJSON *)(uintptr_t)change);
     if (!schema_check(b->schema, d, &fault))
-        status = gate_fail(err, GATE_USAGE, "can't store a best of '%s': %s: %s", case_id,
+        status = gate_fail(err, GATE_USAGE, "can't store a baseline of '%s': %s: %s", case_id,
                            fault.pointer, fault.message);
     cJSON_Delete(d);
     return status;
@@ -368,43 +370,44 @@ static bool insert_sorted(cJSON *object, const char *key, cJSON *item)
     return true;
 }
 
-/* What each action promises of the best that was there (`old`, NULL: none). */
+/* What each action promises of the baseline that was there (`old`, NULL: none). */
 static enum gate_status check_action(const char *case_id, const cJSON *old,
-                                     const struct best_entry *entry, enum best_action action,
-                                     struct gate_error *err)
+                                     const struct baseline_entry *entry,
+                                     enum baseline_action action, struct gate_error *err)
 {
     double from_ns = json_number(old, "p50_ns", 0);
-    if (action == BEST_ACCEPT_NEW && old)
-        return gate_fail(err, GATE_INTERNAL, "'%s' has a best of %.6g ns, so none is new", case_id,
-                         from_ns);
-    bool lowers = action == BEST_RATCHET || action == BEST_TREND;
-    if ((lowers || action == BEST_EPOCH) && !old)
-        return gate_fail(err, GATE_INTERNAL, "'%s' has no best that could be %s", case_id,
+    if (action == BASELINE_ACCEPT_NEW && old)
+        return gate_fail(err, GATE_INTERNAL, "'%s' has a baseline of %.6g ns, so none is new",
+                         case_id, from_ns);
+    bool lowers = action == BASELINE_RATCHET || action == BASELINE_TREND;
+    if ((lowers || action == BASELINE_EPOCH) && !old)
+        return gate_fail(err, GATE_INTERNAL, "'%s' has no baseline that could be %s", case_id,
                          lowers ? "lowered" : "measured anew");
-    if (action == BEST_EPOCH &&
+    if (action == BASELINE_EPOCH &&
         strcmp(json_string(old, "library_sha256", ""), entry->library_sha256) != 0)
-        return gate_fail(err, GATE_INTERNAL, "the best of '%s' is another library's in a new epoch",
-                         case_id);
-    if (lowers && !(entry->p50_ns < from_ns))
         return gate_fail(err, GATE_INTERNAL,
-                         "the best of '%s' is %.6g ns and is only ever lowered, not set to %.6g ns",
-                         case_id, from_ns, entry->p50_ns);
+                         "the baseline of '%s' is another library's in a new epoch", case_id);
+    if (lowers && !(entry->p50_ns < from_ns))
+        return gate_fail(
+            err, GATE_INTERNAL,
+            "the baseline of '%s' is %.6g ns and is only ever lowered, not set to %.6g ns", case_id,
+            from_ns, entry->p50_ns);
     return GATE_OK;
 }
 
-enum gate_status best_set(struct best *b, const char *case_id, const char *contract,
-                          const struct best_entry *entry, const struct best_note *note,
-                          struct gate_error *err)
+enum gate_status baseline_set(struct baseline *b, const char *case_id, const char *contract,
+                              const struct baseline_entry *entry, const struct baseline_note *note,
+                              struct gate_error *err)
 {
     cJSON *cases = cJSON_GetObjectItemCaseSensitive(b->document, "cases");
     cJSON *log = cJSON_GetObjectItemCaseSensitive(b->document, "log");
     const cJSON *old = cJSON_GetObjectItemCaseSensitive(cases, case_id);
-    const char *old_contract = best_contract(b);
+    const char *old_contract = baseline_contract(b);
     enum gate_status status;
 
     if (cases->child && strcmp(old_contract, contract) != 0)
         return gate_fail(err, GATE_USAGE,
-                         "the stored bests are of contract '%s', the measurement is of '%s'; "
+                         "the stored baselines are of contract '%s', the measurement is of '%s'; "
                          "to begin anew under it, move the file of the old ones away",
                          old_contract, contract);
     status = check_action(case_id, old, entry, note->action, err);
@@ -424,7 +427,7 @@ enum gate_status best_set(struct best *b, const char *case_id, const char *contr
         status = gate_fail(err, GATE_INTERNAL, "out of memory");
         goto out;
     }
-    best_trend_end(b, case_id);
+    baseline_trend_end(b, case_id);
     cJSON_AddItemToArray(log, change);
     cJSON_ReplaceItemInObjectCaseSensitive(b->document, "contract", new_contract);
     return GATE_OK;
@@ -437,21 +440,21 @@ out:
 
 /* ---- trends ---- */
 
-static cJSON *trend_of(const struct best *b, const char *case_id)
+static cJSON *trend_of(const struct baseline *b, const char *case_id)
 {
     cJSON *trends = cJSON_GetObjectItemCaseSensitive(b->document, "trends");
     return cJSON_GetObjectItemCaseSensitive(trends, case_id);
 }
 
-size_t best_trend(const struct best *b, const char *case_id,
-                  struct best_evidence out[BEST_TREND_MAX])
+size_t baseline_trend(const struct baseline *b, const char *case_id,
+                      struct baseline_evidence out[BASELINE_TREND_MAX])
 {
     size_t n = 0;
     const cJSON *run;
     cJSON_ArrayForEach (run, trend_of(b, case_id)) {
-        if (n == BEST_TREND_MAX)
+        if (n == BASELINE_TREND_MAX)
             break;
-        out[n++] = (struct best_evidence){
+        out[n++] = (struct baseline_evidence){
             .time_ms = json_integer(run, "time_ms", 0),
             .run_uuid = json_string(run, "run_uuid", ""),
             .commit = json_string(run, "commit", ""),
@@ -463,7 +466,7 @@ size_t best_trend(const struct best *b, const char *case_id,
     return n;
 }
 
-static cJSON *evidence_object(const struct best_evidence *e)
+static cJSON *evidence_object(const struct baseline_evidence *e)
 {
     cJSON *o = cJSON_CreateObject();
     if (cJSON_AddNumberToObject(o, "time_ms", (double)e->time_ms) &&
@@ -480,7 +483,7 @@ static cJSON *evidence_object(const struct best_evidence *e)
 }
 
 /* The trend of a case, begun when there is none; NULL: out of memory. */
-static cJSON *begin_trend(struct best *b, const char *case_id)
+static cJSON *begin_trend(struct baseline *b, const char *case_id)
 {
     cJSON *trends = cJSON_GetObjectItemCaseSensitive(b->document, "trends");
     cJSON *trend = trend_of(b, case_id);
@@ -495,15 +498,15 @@ static cJSON *begin_trend(struct best *b, const char *case_id)
     return NULL;
 }
 
-enum gate_status best_trend_add(struct best *b, const char *case_id, const struct best_evidence *e,
-                                struct gate_error *err)
+enum gate_status baseline_trend_add(struct baseline *b, const char *case_id,
+                                    const struct baseline_evidence *e, struct gate_error *err)
 {
     const cJSON *cases = cJSON_GetObjectItemCaseSensitive(b->document, "cases");
     if (!cJSON_GetObjectItemCaseSensitive(cases, case_id))
-        return gate_fail(err, GATE_INTERNAL, "'%s' has no best that could move", case_id);
+        return gate_fail(err, GATE_INTERNAL, "'%s' has no baseline that could move", case_id);
     cJSON *trend = begin_trend(b, case_id), *evidence = evidence_object(e);
     if (trend && evidence && cJSON_AddItemToArray(trend, evidence)) {
-        if (cJSON_GetArraySize(trend) > BEST_TREND_MAX)
+        if (cJSON_GetArraySize(trend) > BASELINE_TREND_MAX)
             cJSON_DeleteItemFromArray(trend, 0);
         return GATE_OK;
     }
@@ -511,7 +514,7 @@ enum gate_status best_trend_add(struct best *b, const char *case_id, const struc
     return gate_fail(err, GATE_INTERNAL, "out of memory");
 }
 
-bool best_trend_end(struct best *b, const char *case_id)
+bool baseline_trend_end(struct baseline *b, const char *case_id)
 {
     cJSON *trends = cJSON_GetObjectItemCaseSensitive(b->document, "trends");
     bool there = trend_of(b, case_id) != NULL;
@@ -519,7 +522,7 @@ bool best_trend_end(struct best *b, const char *case_id)
     return there;
 }
 
-enum gate_status best_lock(const char *folder, int *fd, struct gate_error *err)
+enum gate_status baseline_lock(const char *folder, int *fd, struct gate_error *err)
 {
     int locked = -1;
     *fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -535,14 +538,14 @@ enum gate_status best_lock(const char *folder, int *fd, struct gate_error *err)
     return status;
 }
 
-enum gate_status best_save(const struct best *b, const char *path, struct gate_error *err)
+enum gate_status baseline_save(const struct baseline *b, const char *path, struct gate_error *err)
 {
     struct buf text;
     enum gate_status status;
-    if (!best_contract(b)[0])
-        return gate_fail(err, GATE_INTERNAL, "'%s': there are no bests to store", path);
+    if (!baseline_contract(b)[0])
+        return gate_fail(err, GATE_INTERNAL, "'%s': there are no baselines to store", path);
     buf_init(&text, MAX_FILE);
-    best_write(b->document, &text);
+    baseline_write(b->document, &text);
     if (text.failed)
         status = gate_fail(err, GATE_INTERNAL, "'%s': too large, or out of memory", path);
     else
@@ -551,17 +554,18 @@ enum gate_status best_save(const struct best *b, const char *path, struct gate_e
     return status;
 }
 
-void best_each(const struct best *b, best_case_fn fn, void *context)
+void baseline_each(const struct baseline *b, baseline_case_fn fn, void *context)
 {
     const cJSON *item;
     cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(b->document, "cases")) {
-        struct best_entry entry;
+        struct baseline_entry entry;
         read_entry(item, &entry);
         fn(context, item->string, &entry);
     }
 }
 
-const char *best_made_by(const struct best *b, const char *case_id, const struct best_entry *entry)
+const char *baseline_made_by(const struct baseline *b, const char *case_id,
+                             const struct baseline_entry *entry)
 {
     const char *action = NULL;
     const cJSON *item;
@@ -569,15 +573,15 @@ const char *best_made_by(const struct best *b, const char *case_id, const struct
         if (strcmp(json_string(item, "case", ""), case_id) == 0 &&
             strcmp(json_string(item, "run_uuid", ""), entry->run_uuid) == 0 &&
             json_number(item, "to_ns", 0) == entry->p50_ns)
-            action = best_action_name(action_of_name(json_string(item, "action", "")));
+            action = baseline_action_name(action_of_name(json_string(item, "action", "")));
     return action;
 }
 
-void best_each_change(const struct best *b, best_change_fn fn, void *context)
+void baseline_each_change(const struct baseline *b, baseline_change_fn fn, void *context)
 {
     const cJSON *item;
     cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(b->document, "log")) {
-        const struct best_change change = {
+        const struct baseline_change change = {
             .time_ms = json_integer(item, "time_ms", 0),
             .case_id = json_string(item, "case", ""),
             .action = action_of_name(json_string(item, "action", "")),

@@ -1,4 +1,4 @@
-#include "gate/best/artifact.h"
+#include "gate/baseline/artifact.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,15 +1,15 @@
 /*
- * run_best.c: where a run meets the stored bests: which libraries to open. run_keep.c: what to
- * keep.
+ * run_baseline.c: where a run meets the stored baselines: which libraries to open. run_keep.c: what
+ * to keep.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/best/artifact.h"
+#include "gate/baseline/artifact.h"
 #include "gate/base/json.h"
 #include "gate/tracker/fetch.h"
-#include "gate/best/revision.h"
+#include "gate/baseline/revision.h"
 #include "gate/run/run.h"
 
 /* ---- before ---- */
@@ -22,10 +22,10 @@ struct lost_library {
     char why[300];
 };
 
-/* The libraries of the bests of a suite, each once. */
+/* The libraries of the baselines of a suite, each once. */
 struct libraries {
-    char sha256[PROTOCOL_BESTS_MAX][65];
-    char path[PROTOCOL_BESTS_MAX][PATHS_MAX];
+    char sha256[PROTOCOL_BASELINES_MAX][65];
+    char path[PROTOCOL_BASELINES_MAX][PATHS_MAX];
     unsigned n;
     struct lost_library lost[LOST_LIBRARIES_MAX];
     unsigned n_lost;
@@ -41,7 +41,8 @@ static bool is_open(const struct libraries *l, const char *sha256)
 }
 
 /* NULL: not looked for yet. */
-static const struct lost_library *find_lost(const struct libraries *l, const struct best_entry *e)
+static const struct lost_library *find_lost(const struct libraries *l,
+                                            const struct baseline_entry *e)
 {
     for (unsigned i = 0; i < l->n_lost; i++)
         if (!strcmp(l->lost[i].sha256, e->library_sha256) && !strcmp(l->lost[i].commit, e->commit))
@@ -49,7 +50,7 @@ static const struct lost_library *find_lost(const struct libraries *l, const str
     return NULL;
 }
 
-static void note_lost(struct libraries *l, const struct best_entry *e, const char *why)
+static void note_lost(struct libraries *l, const struct baseline_entry *e, const char *why)
 {
     if (l->n_lost == LOST_LIBRARIES_MAX)
         return;
@@ -61,10 +62,12 @@ static void note_lost(struct libraries *l, const struct best_entry *e, const cha
 
 void run_fall_back(const struct run *run, struct run_case *c, const char *why)
 {
-    bool usable = c->has_best && c->best.control_ns > 0 && !strcmp(c->best.epoch, run->epoch);
+    bool usable =
+        c->has_baseline && c->baseline.control_ns > 0 && !strcmp(c->baseline.epoch, run->epoch);
     c->mode = usable ? RUN_NUMBER : RUN_NONE;
     snprintf(c->note, sizeof c->note, "%.250s%s", why,
-             c->has_best && !usable ? "; its number is of another epoch and is not compared" : "");
+             c->has_baseline && !usable ? "; its number is of another epoch and is not compared"
+                                        : "");
 }
 
 /* The same where the library is nowhere to be found: says which command brings it. */
@@ -73,40 +76,42 @@ static void fall_back_without_library(const struct run *run, struct run_case *c,
     size_t used;
     run_fall_back(run, c, why);
     used = strlen(c->note);
-    snprintf(c->note + used, sizeof c->note - used,
-             "; 'gate best fetch --server URL' brings the library where a tracking server has it");
+    snprintf(
+        c->note + used, sizeof c->note - used,
+        "; 'gate baseline fetch --server URL' brings the library where a tracking server has it");
 }
 
 /* From the tracking server into the cache; that it cannot be had costs a rebuild, or the pair. */
-static enum gate_status fetch_best(struct fetch *fetch, const char *sha256, char path[PATHS_MAX])
+static enum gate_status fetch_baseline(struct fetch *fetch, const char *sha256,
+                                       char path[PATHS_MAX])
 {
     struct gate_error why;
     if (!remote_is_named(&fetch->choice))
         return GATE_NO_VERDICT;
     enum gate_status status = fetch_library(fetch, sha256, path, &why);
     if (status)
-        fprintf(stderr, "gate: the library of a best is not fetched: %s\n", why.message);
+        fprintf(stderr, "gate: the library of a baseline is not fetched: %s\n", why.message);
     return status;
 }
 
-/* Finds the library of a case's best, unless it is open already. One that cannot be had leaves the
- * number; one that is damaged is refused. */
+/* Finds the library of a case's baseline, unless it is open already. One that cannot be had leaves
+ * the number; one that is damaged is refused. */
 static enum gate_status open_library(const struct run *run, struct run_case *c, struct libraries *l,
                                      struct gate_error *err)
 {
     const cJSON *device = json_member(run->greeting, "device");
     bool host = !strcmp(json_string(device, "kind", ""), "host");
-    const char *sha256 = c->best.library_sha256;
+    const char *sha256 = c->baseline.library_sha256;
     struct gate_error why = {0};
     struct revision found;
     c->mode = RUN_PAIRED;
     if (is_open(l, sha256))
         return GATE_OK;
-    if (l->n == PROTOCOL_BESTS_MAX) {
-        run_fall_back(run, c, "the bests of this suite come from too many libraries");
+    if (l->n == PROTOCOL_BASELINES_MAX) {
+        run_fall_back(run, c, "the baselines of this suite come from too many libraries");
         return GATE_OK;
     }
-    const struct lost_library *lost = find_lost(l, &c->best);
+    const struct lost_library *lost = find_lost(l, &c->baseline);
     if (lost) {
         fall_back_without_library(run, c, lost->why);
         return GATE_OK;
@@ -115,12 +120,12 @@ static enum gate_status open_library(const struct run *run, struct run_case *c, 
     if (status == GATE_ENVIRONMENT)
         return gate_fail(err, status, "%s", why.message);
     if (status)
-        status = fetch_best(&l->fetch, sha256, found.path);
+        status = fetch_baseline(&l->fetch, sha256, found.path);
     if (status)
-        status = revision_resolve_best(sha256, c->best.commit, host ? "libhost.so" : "libours.so",
-                                       &found, &why);
+        status = revision_resolve_baseline(sha256, c->baseline.commit,
+                                           host ? "libhost.so" : "libours.so", &found, &why);
     if (status) {
-        note_lost(l, &c->best, why.message);
+        note_lost(l, &c->baseline, why.message);
         fall_back_without_library(run, c, why.message);
         return GATE_OK;
     }
@@ -131,30 +136,30 @@ static enum gate_status open_library(const struct run *run, struct run_case *c, 
 
 static void copy_texts(struct run_case *c)
 {
-    snprintf(c->best_commit, sizeof c->best_commit, "%s", c->best.commit);
-    snprintf(c->best_library, sizeof c->best_library, "%s", c->best.library_sha256);
-    snprintf(c->best_epoch, sizeof c->best_epoch, "%s", c->best.epoch);
-    c->best.commit = c->best_commit;
-    c->best.library_sha256 = c->best_library;
-    c->best.epoch = c->best_epoch;
+    snprintf(c->baseline_commit, sizeof c->baseline_commit, "%s", c->baseline.commit);
+    snprintf(c->baseline_library, sizeof c->baseline_library, "%s", c->baseline.library_sha256);
+    snprintf(c->baseline_epoch, sizeof c->baseline_epoch, "%s", c->baseline.epoch);
+    c->baseline.commit = c->baseline_commit;
+    c->baseline.library_sha256 = c->baseline_library;
+    c->baseline.epoch = c->baseline_epoch;
 }
 
-static enum gate_status find_best(struct run *run, struct run_case *c, struct libraries *l,
-                                  struct gate_error *err)
+static enum gate_status find_baseline(struct run *run, struct run_case *c, struct libraries *l,
+                                      struct gate_error *err)
 {
     const char *contract = json_string(run->greeting, "contract", "");
     c->mode = run->against_sha256 ? RUN_PAIRED : RUN_NONE;
     if (run->against_sha256)
         return GATE_OK;
-    c->has_best = best_find(run->best, c->about->id, contract, &c->best);
-    if (!c->has_best)
+    c->has_baseline = baseline_find(run->baseline, c->about->id, contract, &c->baseline);
+    if (!c->has_baseline)
         return GATE_OK;
-    c->best_made_by = best_made_by(run->best, c->about->id, &c->best);
+    c->baseline_made_by = baseline_made_by(run->baseline, c->about->id, &c->baseline);
     copy_texts(c);
     return open_library(run, c, l, err);
 }
 
-/* A case without a best is measured once, or as often as a best deserves. */
+/* A case without a baseline is measured once, or as often as a baseline deserves. */
 static size_t first_processes(const struct run *run, const struct run_case *c)
 {
     return c->mode == RUN_NONE && !run->policy.accept_new ? 1 : DECIDE_FIRST_LOOK;
@@ -167,7 +172,7 @@ static enum gate_status check_loaded(const struct run *run, const struct librari
     unsigned at = 0;
     const cJSON *lib;
     cJSON_ArrayForEach (lib, json_member(run->greeting, "libraries")) {
-        if (strcmp(json_string(lib, "role", ""), "best") != 0)
+        if (strcmp(json_string(lib, "role", ""), "baseline") != 0)
             continue;
         const char *loaded = json_string(lib, "sha256", "");
         if (at >= l->n || strcmp(loaded, l->sha256[at]) != 0)
@@ -203,13 +208,13 @@ static enum gate_status take_greeting(struct run *run, const struct supervisor *
     return GATE_OK;
 }
 
-static enum gate_status open_bests(struct run *run, struct supervisor *s, const struct libraries *l,
-                                   struct gate_error *err)
+static enum gate_status open_baselines(struct run *run, struct supervisor *s,
+                                       const struct libraries *l, struct gate_error *err)
 {
-    const char *paths[PROTOCOL_BESTS_MAX];
+    const char *paths[PROTOCOL_BASELINES_MAX];
     for (unsigned i = 0; i < l->n; i++)
         paths[i] = l->path[i];
-    enum gate_status status = supervisor_open_bests(s, paths, l->n, err);
+    enum gate_status status = supervisor_open_baselines(s, paths, l->n, err);
     if (!status)
         status = take_greeting(run, s, err);
     return status ? status : check_loaded(run, l, err);
@@ -232,11 +237,11 @@ enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_er
     for (size_t i = 0; i < run->suite->n_cases && !status; i++) {
         struct run_case *c = &run->cases[i];
         c->about = &run->suite->cases[i];
-        status = find_best(run, c, l, err);
+        status = find_baseline(run, c, l, err);
         c->sequence[RUN_FIRST].wanted = first_processes(run, c);
     }
     if (!status && l->n)
-        status = open_bests(run, s, l, err);
+        status = open_baselines(run, s, l, err);
     if (l)
         fetch_release(&l->fetch);
     free(l);

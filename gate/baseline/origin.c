@@ -1,4 +1,4 @@
-#include "gate/best/origin.h"
+#include "gate/baseline/origin.h"
 
 #include <pwd.h>
 #include <stdio.h>

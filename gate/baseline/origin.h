@@ -1,8 +1,8 @@
 /*
  * origin.h: whose code is measured, and who asked.
  */
-#ifndef GATE_BEST_ORIGIN_H
-#define GATE_BEST_ORIGIN_H
+#ifndef GATE_BASELINE_ORIGIN_H
+#define GATE_BASELINE_ORIGIN_H
 
 #include <stdbool.h>
 #include <stddef.h>

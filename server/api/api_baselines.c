@@ -1,15 +1,15 @@
-/* api_bests.c: what runs were held against, and how that changed; see api.h. */
+/* api_baselines.c: what runs were held against, and how that changed; see api.h. */
 #include <inttypes.h>
 
 #include "server/api/api_call.h"
-#include "gate/history/store_best.h"
+#include "gate/history/store_baseline.h"
 
-#define BESTS_DEFAULT 1000
-#define BESTS_MAX 10000
+#define BASELINES_DEFAULT 1000
+#define BASELINES_MAX 10000
 #define LOG_DEFAULT 200
 #define LOG_MAX 1000
 
-static void put_best(struct emit *e, const struct store_best *row)
+static void put_baseline(struct emit *e, const struct store_baseline *row)
 {
     emit_row_begin(e);
     emit_string_member(e, "case", row->case_id);
@@ -23,16 +23,16 @@ static void put_best(struct emit *e, const struct store_best *row)
     emit_row_end(e);
 }
 
-static bool best_row(void *context, const struct store_best *row)
+static bool baseline_row(void *context, const struct store_baseline *row)
 {
     struct page *p = context;
     if (!page_takes(p, "%s,%s", row->case_id, row->device_model))
         return false;
-    put_best(&p->call->emit, row);
+    put_baseline(&p->call->emit, row);
     return true;
 }
 
-enum gate_status get_bests(struct call *c)
+enum gate_status get_baselines(struct call *c)
 {
     const char *device;
     struct page page = {.call = c};
@@ -40,24 +40,25 @@ enum gate_status get_bests(struct call *c)
     const char *parts[2];
     bool found;
     if (!take_format(c) || !take_device(c, false, &device) ||
-        !take_limit(&page, BESTS_DEFAULT, BESTS_MAX) || !take_key(c, text, parts, 2, &found))
+        !take_limit(&page, BASELINES_DEFAULT, BASELINES_MAX) ||
+        !take_key(c, text, parts, 2, &found))
         return GATE_OK;
-    struct store_best_key after = {0};
+    struct store_baseline_key after = {0};
     if (found)
-        after = (struct store_best_key){parts[0], parts[1]};
-    list_open(c, "bests");
+        after = (struct store_baseline_key){parts[0], parts[1]};
+    list_open(c, "baselines");
     enum gate_status status =
-        store_bests(c->store, device, after, page.limit + 1, best_row, &page, &c->err);
+        store_baselines(c->store, device, after, page.limit + 1, baseline_row, &page, &c->err);
     page_end(&page);
     if (list_lacks_header(c))
-        put_best(&c->emit, &(struct store_best){0});
+        put_baseline(&c->emit, &(struct store_baseline){0});
     list_close(c);
     return status;
 }
 
 /* ---- the log ---- */
 
-static void put_change(struct emit *e, const struct store_best_change *row)
+static void put_change(struct emit *e, const struct store_baseline_change *row)
 {
     emit_row_begin(e);
     emit_string_member(e, "case", row->case_id);
@@ -71,7 +72,7 @@ static void put_change(struct emit *e, const struct store_best_change *row)
     emit_row_end(e);
 }
 
-static bool change_row(void *context, const struct store_best_change *row)
+static bool change_row(void *context, const struct store_baseline_change *row)
 {
     struct page *p = context;
     if (!page_takes(p, "%" PRId64, row->id))
@@ -86,14 +87,15 @@ static enum gate_status read_log(struct page *p, const char *device, const char 
     struct call *c = p->call;
     int64_t track = 0;
     if (!case_id)
-        return store_best_log(c->store, device, before, p->limit + 1, change_row, p, &c->err);
+        return store_baseline_log(c->store, device, before, p->limit + 1, change_row, p, &c->err);
     enum gate_status status = store_track(c->store, case_id, device, &track, &c->err);
     if (status || track == 0)
         return status;
-    return store_best_log_of_track(c->store, track, before, p->limit + 1, change_row, p, &c->err);
+    return store_baseline_log_of_track(c->store, track, before, p->limit + 1, change_row, p,
+                                       &c->err);
 }
 
-enum gate_status get_best_log(struct call *c)
+enum gate_status get_baseline_log(struct call *c)
 {
     const char *device;
     const char *case_id;
@@ -107,7 +109,7 @@ enum gate_status get_best_log(struct call *c)
     enum gate_status status = read_log(&page, device, case_id, before);
     page_end(&page);
     if (list_lacks_header(c))
-        put_change(&c->emit, &(struct store_best_change){0});
+        put_change(&c->emit, &(struct store_baseline_change){0});
     list_close(c);
     return status;
 }

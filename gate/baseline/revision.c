@@ -1,15 +1,15 @@
-#include "gate/best/revision.h"
+#include "gate/baseline/revision.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "gate/best/artifact.h"
+#include "gate/baseline/artifact.h"
 #include "gate/base/file.h"
 #include "gate/base/hex.h"
 #include "gate/base/process.h"
-#include "gate/best/rebuild.h"
+#include "gate/baseline/rebuild.h"
 
 #define GIT_TIMEOUT_S 20.0
 
@@ -102,9 +102,9 @@ enum gate_status revision_resolve(const char *what, const char *file_name, struc
     return resolve_commit(commit, file_name, out, err);
 }
 
-enum gate_status revision_resolve_best(const char *sha256, const char *commit,
-                                       const char *file_name, struct revision *out,
-                                       struct gate_error *err)
+enum gate_status revision_resolve_baseline(const char *sha256, const char *commit,
+                                           const char *file_name, struct revision *out,
+                                           struct gate_error *err)
 {
     struct revision r = {0};
     struct gate_error absent = {0};
@@ -124,7 +124,7 @@ enum gate_status revision_resolve_best(const char *sha256, const char *commit,
         return status;
     if (strcmp(r.sha256, sha256) != 0)
         return gate_fail(err, GATE_NO_VERDICT,
-                         "commit %.12s gives a %s with hash %s here, not the stored best's %s: "
+                         "commit %.12s gives a %s with hash %s here, not the stored baseline's %s: "
                          "refused (another compiler or toolkit makes another file)",
                          commit, file_name, r.sha256, sha256);
     *out = r;

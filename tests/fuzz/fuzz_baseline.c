@@ -1,0 +1,115 @@
+/*
+ * fuzz_baseline.c: a file of stored baselines, baselines/DEVICE.json. What is let in can be
+ * written, and is let in again.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "gate/base/file.h"
+#include "tests/fuzz/edits.h"
+#include "gate/baseline/baseline.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define COMMIT "0123456789abcdef0123456789abcdef01234567"
+#define UUID "5a3b1e00-0000-4000-8000-000000000001"
+
+static const char case_id[] = "gemm/fp16/m4096-n4096-k4096";
+
+/* The gate's own writing of a baseline, with a log and a trend. */
+static cJSON *good_document(const char *path)
+{
+    const struct baseline_entry entry = {
+        .p50_ns = 1000,
+        .p50_lo_ns = 990,
+        .p50_hi_ns = 1010,
+        .p90_ns = 1100,
+        .control_ns = 5000,
+        .spread = 0.01,
+        .time_ms = 1735732800000,
+        .kernel = "k",
+        .commit = COMMIT,
+        .run_uuid = UUID,
+        .library_sha256 = SHA,
+        .epoch = "580.1/13.0/700 W",
+        .error = {.known = true, .rel_fro = 2.8e-4, .vendor = "cublas", .vendor_ratio = 1.1},
+    };
+    const struct baseline_note note = {BASELINE_ACCEPT_NEW, "first", "a@example", 1735732800000};
+    const struct baseline_evidence evidence = {
+        .time_ms = 1735732800001, .run_uuid = UUID, .commit = COMMIT, .ratio = {0.99, 0.98, 1.0}};
+    struct gate_error err = {0};
+    struct baseline *baseline = NULL;
+    struct buf text;
+    buf_init(&text, (size_t)1 << 20);
+    bool made =
+        baseline_load(path, "nvidia-h200", &baseline, &err) == GATE_OK &&
+        baseline_set(baseline, case_id, "paired-graph-v3", &entry, &note, &err) == GATE_OK &&
+        baseline_trend_add(baseline, case_id, &evidence, &err) == GATE_OK &&
+        baseline_save(baseline, path, &err) == GATE_OK && file_read(path, &text, &err) == GATE_OK;
+    fuzz_expect(made, "a good file", err.message);
+    cJSON *document = cJSON_Parse(text.data);
+    fuzz_expect(document != NULL, "a good file", text.data);
+    baseline_free(baseline);
+    buf_release(&text);
+    return document;
+}
+
+static void add_case(void *context, const char *id, const struct baseline_entry *entry)
+{
+    struct baseline_evidence trend[BASELINE_TREND_MAX];
+    const struct baseline *baseline = context;
+    struct baseline_entry found;
+    fuzz_expect(baseline_find(baseline, id, baseline_contract(baseline), &found) &&
+                    found.p50_ns == entry->p50_ns,
+                "the case that was listed", id);
+    fuzz_expect(baseline_trend(baseline, id, trend) <= BASELINE_TREND_MAX, "a short trend", id);
+}
+
+static void add_change(void *context, const struct baseline_change *change)
+{
+    size_t *n = context;
+    *n += strlen(change->case_id) + strlen(baseline_action_name(change->action));
+}
+
+static void use(const struct baseline *baseline, const char *path)
+{
+    struct gate_error err = {0};
+    struct baseline *again = NULL;
+    size_t n = 0;
+    baseline_each(baseline, add_case, (void *)baseline);
+    baseline_each_change(baseline, add_change, &n);
+    if (baseline_contract(baseline)[0] == '\0')
+        return;
+    fuzz_expect(baseline_save(baseline, path, &err) == GATE_OK, "a file that can be written",
+                err.message);
+    fuzz_expect(baseline_load(path, "nvidia-h200", &again, &err) == GATE_OK,
+                "the file that was written", err.message);
+    baseline_free(again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *path;
+    static cJSON *good;
+    struct gate_error err = {0};
+    struct baseline *baseline = NULL;
+    struct buf text;
+    if (!path) {
+        path = fuzz_file("baseline.json");
+        good = good_document(path);
+    }
+    buf_init(&text, (size_t)1 << 20);
+    edits_text(good, data, size, &text);
+    FILE *file = fopen(path, "w");
+    fuzz_expect(file && fwrite(text.data ? text.data : "", 1, text.len, file) == text.len &&
+                    fclose(file) == 0,
+                "a temporary file", path);
+    if (baseline_load(path, "nvidia-h200", &baseline, &err) == GATE_OK)
+        use(baseline, path);
+    else
+        fuzz_expect(err.message[0] != '\0', "a reason", "none");
+    baseline_free(baseline);
+    buf_release(&text);
+    return 0;
+}
