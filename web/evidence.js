@@ -10,8 +10,8 @@ const round = (v) => Math.round(v * 100) / 100;
 
 /** The processes of a case that compared anything, in order, each with its ratio; maybe none. */
 export function processesOf(item) {
-    return (item.processes ?? []).filter((p) => p.d !== null)
-        .map((p, i) => ({ ...p, ratio: Math.exp(p.d), number: i + 1 }))
+    return (item.processes ?? []).filter((p) => p.log_ratio !== null)
+        .map((p, i) => ({ ...p, ratio: Math.exp(p.log_ratio), number: i + 1 }))
         .filter((p) => Number.isFinite(p.ratio));
 }
 
@@ -111,9 +111,9 @@ function chart(processes, item, threshold) {
     level("zero", 0, "baseline", y, size),
     level("limit", threshold, `fails ${change(1 + threshold)}`, y, size),
     level("gain", -threshold, `gain ${change(1 - threshold)}`, y, size),
-    processes.map((p, i) => p.d_cycles !== null && p.d_cycles !== undefined && s("line", {
+    processes.map((p, i) => (p.log_ratio_cycles ?? null) !== null && s("line", {
         class: "cycles", x1: x(i) - 6, x2: x(i) + 6,
-        y1: y(Math.exp(p.d_cycles) - 1), y2: y(Math.exp(p.d_cycles) - 1) })),
+        y1: y(Math.exp(p.log_ratio_cycles) - 1), y2: y(Math.exp(p.log_ratio_cycles) - 1) })),
     processes.map((p, i) => mark(p, x(i), y(p.ratio - 1), 4)),
     s("g", { class: "axes", "aria-hidden": "true" }, processes.map((p, i) => i % every === 0 &&
         s("text", { x: x(i), y: height - 8, "text-anchor": "middle" }, String(p.number)))));
@@ -143,7 +143,8 @@ function table(item, processes) {
             h("th", { scope: "row" }, String(p.number)), h("td", {}, p.stage),
             h("td", {}, p.swapped ? "baseline first" : "candidate first"),
             cell(duration(p.p50_ns)), cell(duration(p.baseline_p50_ns)), cell(change(p.ratio)),
-            cell(ratio(p.d_cycles)), cell(ratio(p.d_p90)), cell(duration(p.control_ns || null))))));
+            cell(ratio(p.log_ratio_cycles)), cell(ratio(p.log_ratio_p90)),
+            cell(duration(p.control_ns || null))))));
 }
 
 /** The evidence of a case in full; null when none of its processes compared anything. */

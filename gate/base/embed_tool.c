@@ -116,8 +116,7 @@ static struct file compressed(const struct file *file)
     z_stream z = {0};
     struct file out = {.name = file->name};
     /* 15 bits of window; 16 more ask for gzip's frame. */
-    if (deflateInit2(&z, Z_BEST_COMPRESSION, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) !=
-        Z_OK)
+    if (deflateInit2(&z, Z_BEST_COMPRESSION, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
         abort();
     uLong bound = deflateBound(&z, file->size);
     out.data = reserve(bound);

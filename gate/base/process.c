@@ -30,7 +30,7 @@ static void close_fd(int *fd)
 }
 
 /* In the child: becomes the program, or ends. */
-static void become(char *const *argv, int in, int out, int complaints, pid_t parent)
+static void become(char *const *argv, int in, int out, int errors, pid_t parent)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -38,7 +38,7 @@ static void become(char *const *argv, int in, int out, int complaints, pid_t par
         _exit(EXEC_FAILED); /* the parent died before the line above */
     signal(SIGPIPE, SIG_DFL);
     if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
-        dup2(complaints, STDERR_FILENO) < 0)
+        dup2(errors, STDERR_FILENO) < 0)
         _exit(EXEC_FAILED);
     execvp(argv[0], argv);
     dprintf(STDERR_FILENO, "cannot run '%s': %s\n", argv[0], strerror(errno));
@@ -60,7 +60,7 @@ static enum gate_status start(struct process *p, char *const *argv, const int st
     *p = (struct process){.pid = pid,
                           .to = given[0],
                           .from = given[1],
-                          .complaints = given[2],
+                          .errors = given[2],
                           .end = pidfd_open(pid, 0)};
     for (int i = 0; i < 3; i++)
         if (given[i] >= 0)
@@ -71,11 +71,11 @@ static enum gate_status start(struct process *p, char *const *argv, const int st
 
 enum gate_status process_start(struct process *p, char *const *argv, struct gate_error *err)
 {
-    int in[2] = {-1, -1}, out[2] = {-1, -1}, complaints[2] = {-1, -1};
+    int in[2] = {-1, -1}, out[2] = {-1, -1}, errors[2] = {-1, -1};
     if (!pipe2(in, O_CLOEXEC) && !pipe2(out, O_CLOEXEC))
-        (void)!pipe2(complaints, O_CLOEXEC);
-    const int streams[] = {in[0], out[1], complaints[1]};
-    int given[] = {in[1], out[0], complaints[0]};
+        (void)!pipe2(errors, O_CLOEXEC);
+    const int streams[] = {in[0], out[1], errors[1]};
+    int given[] = {in[1], out[0], errors[0]};
     enum gate_status status = start(p, argv, streams, given, err);
     for (int i = 0; i < 3; i++) {
         if (streams[i] >= 0)
@@ -117,12 +117,11 @@ bool process_write(struct process *p, const char *bytes, size_t n)
 
 /* Keeps the last part of what the process complains of. A bounded piece of it at a time: one that
  * complains without end must not keep its supervisor from looking at the clock. */
-static void read_complaints(struct process *p)
+static void read_stderr(struct process *p)
 {
     char chunk[1024];
     ssize_t n;
-    for (int i = 0; i < COMPLAINT_CHUNKS && (n = read(p->complaints, chunk, sizeof chunk)) > 0;
-         i++) {
+    for (int i = 0; i < COMPLAINT_CHUNKS && (n = read(p->errors, chunk, sizeof chunk)) > 0; i++) {
         size_t room = sizeof p->complaint - 1, len = (size_t)n;
         if (p->complaint_len + len > room) {
             size_t drop = p->complaint_len + len - room;
@@ -173,7 +172,7 @@ enum process_event process_read_line(struct process *p, double timeout_s, struct
         if (left <= 0)
             return PROCESS_SILENCE;
         struct pollfd fds[4] = {{.fd = p->from, .events = POLLIN},
-                                {.fd = p->complaints, .events = POLLIN},
+                                {.fd = p->errors, .events = POLLIN},
                                 {.fd = p->end, .events = POLLIN},
                                 {.fd = interrupt_fd(), .events = POLLIN}};
         int wait_ms = left > 60 ? 60000 : (int)(left * 1000) + 1;
@@ -185,9 +184,9 @@ enum process_event process_read_line(struct process *p, double timeout_s, struct
         if (fds[3].revents)
             return PROCESS_INTERRUPTED;
         if (fds[1].revents) {
-            read_complaints(p);
+            read_stderr(p);
             if (fds[1].revents & (POLLHUP | POLLERR))
-                close_fd(&p->complaints);
+                close_fd(&p->errors);
         }
         if (fds[0].revents && !read_input(p))
             return PROCESS_END;
@@ -243,11 +242,11 @@ static void collect(struct process *p)
 
 static void release(struct process *p)
 {
-    if (p->complaints >= 0)
-        read_complaints(p);
+    if (p->errors >= 0)
+        read_stderr(p);
     close_fd(&p->to);
     close_fd(&p->from);
-    close_fd(&p->complaints);
+    close_fd(&p->errors);
     close_fd(&p->end);
     buf_release(&p->input);
     p->pid = 0;

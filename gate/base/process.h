@@ -14,11 +14,11 @@
 #define PROCESS_COMPLAINT_MAX 2048
 
 struct process {
-    pid_t pid;                /* 0: none; also the id of its process group */
-    int to, from, complaints; /* -1: no pipe */
-    int end;                  /* readable when the process itself has ended; -1: not known */
-    struct buf input;         /* read, not yet handed out */
-    size_t searched;          /* bytes of it that hold no newline */
+    pid_t pid;            /* 0: none; also the id of its process group */
+    int to, from, errors; /* -1: no pipe */
+    int end;              /* readable when the process itself has ended; -1: not known */
+    struct buf input;     /* read, not yet handed out */
+    size_t searched;      /* bytes of it that hold no newline */
     char complaint[PROCESS_COMPLAINT_MAX]; /* the last it wrote to standard error, terminated */
     size_t complaint_len;
 };

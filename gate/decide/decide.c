@@ -33,11 +33,11 @@ static void ask_for(struct decision *out, enum decide_next next, size_t n)
 static size_t add_cycles(const struct decide_sequence *s, double *out)
 {
     size_t n = 0;
-    for (size_t i = 0; s->d_cycles && i < s->n; i++)
-        if (!isnan(s->d_cycles[i]))
-            out[n++] = s->d_cycles[i];
+    for (size_t i = 0; s->log_ratio_cycles && i < s->n; i++)
+        if (!isnan(s->log_ratio_cycles[i]))
+            out[n++] = s->log_ratio_cycles[i];
     if (n && n == s->n)
-        decide_balance(s->d_cycles, s->swapped, n, out);
+        decide_balance(s->log_ratio_cycles, s->swapped, n, out);
     return n;
 }
 

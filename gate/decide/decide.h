@@ -55,8 +55,9 @@
 /* One sequence of processes: d of each, in time and in SM cycles. */
 struct decide_sequence {
     const double *d;
-    const double *d_cycles; /* NULL: cycles were not measured (the host); NaN: in that process */
-    const bool *swapped;    /* the baseline came first in this process; NULL: not known */
+    const double
+        *log_ratio_cycles; /* NULL: cycles were not measured (the host); NaN: in that process */
+    const bool *swapped;   /* the baseline came first in this process; NULL: not known */
     size_t n;
 };
 

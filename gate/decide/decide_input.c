@@ -54,7 +54,7 @@ static struct decide_text fault_of_values(const struct decide_sequence *s, const
         const double *d;
         const char *unit;
         bool may_lack;
-    } columns[] = {{s->d, "time", false}, {s->d_cycles, "cycles", true}};
+    } columns[] = {{s->d, "time", false}, {s->log_ratio_cycles, "cycles", true}};
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
         size_t at = faulty_value(columns[i].d, s->n, columns[i].may_lack);
         if (at)

@@ -152,9 +152,9 @@ static const struct field process_fields[] = {
     TIME(p50_ns, REQUIRED),
     SHARE(half_width, 0),
     TIME(baseline_p50_ns, REQUIRED | NULLABLE),
-    ANY(d, REQUIRED | NULLABLE),
-    ANY(d_cycles, REQUIRED | NULLABLE),
-    ANY(d_p90, REQUIRED | NULLABLE),
+    ANY(log_ratio, REQUIRED | NULLABLE),
+    ANY(log_ratio_cycles, REQUIRED | NULLABLE),
+    ANY(log_ratio_p90, REQUIRED | NULLABLE),
     SHARE(control_ns, REQUIRED),
 };
 SHAPE(process);
@@ -277,8 +277,8 @@ SHAPE(one_case);
 
 #define OF document_injected
 static const struct field injected_share_fields[] = {
-    SHARE(share, REQUIRED), NUMBERS(d, REQUIRED, 200),  SIZE(red, REQUIRED),
-    SIZE(pass, REQUIRED),   SIZE(no_verdict, REQUIRED), SIZE(decisions, REQUIRED),
+    SHARE(share, REQUIRED), NUMBERS(log_ratio, REQUIRED, 200), SIZE(red, REQUIRED),
+    SIZE(pass, REQUIRED),   SIZE(no_verdict, REQUIRED),        SIZE(decisions, REQUIRED),
 };
 SHAPE(injected_share);
 #undef OF

@@ -71,7 +71,7 @@ struct document_process {
     int stage; /* enum document_stage */
     bool swapped;
     double p50_ns, half_width, baseline_p50_ns;
-    double d, d_cycles, d_p90; /* ln of candidate over baseline */
+    double log_ratio, log_ratio_cycles, log_ratio_p90; /* ln of candidate over baseline */
     double control_ns;
 };
 
@@ -153,8 +153,8 @@ struct document_case {
 
 struct document_injected {
     double share;
-    double *d; /* of each process */
-    size_t n_d;
+    double *log_ratio; /* of each process */
+    size_t n_log_ratio;
     int64_t decisions, red, pass, no_verdict;
 };
 

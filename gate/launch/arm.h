@@ -81,7 +81,7 @@ struct measurement {
 struct arm {
     const struct library *library;
     const struct kg_kernel *kernel;
-    const struct kg_kernel *twin; /* the same of a second copy of the library; NULL: none */
+    const struct kg_kernel *second_copy; /* the same of a second copy of the library; NULL: none */
     enum arm_role role;
     uint64_t workspace_bytes; /* that its launches need */
     struct verification verification;
@@ -92,7 +92,7 @@ struct arm {
 /* What a launch of an arm needs; the context of device_launch_fn for arm_launch(). */
 struct arm_launch {
     const struct arm *arm;
-    const struct kg_kernel *kernel; /* of the arm, or its twin */
+    const struct kg_kernel *kernel; /* of the arm, or its second_copy */
     const struct kg_problem *problem;
     const struct operands *sets; /* launch i uses sets[i % n_sets] */
     unsigned n_sets;

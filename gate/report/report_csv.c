@@ -2,10 +2,10 @@
  * report_csv.c: a run as CSV by RFC 4180, one row an arm.
  *
  * The columns are those of `columns` below: the name says where the value is in the run document
- * (run.schema.json), units included. A value that is null or absent is an empty field. d_first and
- * d_confirmation have one number a process, in order, with ';' between them. A case without arms
- * has one row without the arm's columns. Free text that a spreadsheet would run as a
- * formula gets an apostrophe before it.
+ * (run.schema.json), units included. A value that is null or absent is an empty field.
+ * log_ratio_first and log_ratio_confirmation have one number a process, in order, with ';' between
+ * them. A case without arms has one row without the arm's columns. Free text that a spreadsheet
+ * would run as a formula gets an apostrophe before it.
  */
 #include "gate/report/report_run.h"
 
@@ -66,8 +66,8 @@ static const struct {
     {"ratio_p90", RATIO_P90, "value"},
     {"ratio_p90_lo", RATIO_P90, "lo"},
     {"ratio_p90_hi", RATIO_P90, "hi"},
-    {"d_first", FIRST, NULL},
-    {"d_confirmation", CONFIRMATION, NULL},
+    {"log_ratio_first", FIRST, NULL},
+    {"log_ratio_confirmation", CONFIRMATION, NULL},
     {"provider", ARM, "provider"},
     {"role", ARM, "role"},
     {"kernel", ARM, "kernel"},
@@ -136,7 +136,7 @@ static void put_evidence(const cJSON *processes, const char *stage, struct buf *
         if (strcmp(json_string(process, "stage", ""), stage) != 0)
             continue;
         buf_puts(out, separator);
-        put_value(cJSON_GetObjectItemCaseSensitive(process, "d"), out);
+        put_value(cJSON_GetObjectItemCaseSensitive(process, "log_ratio"), out);
         separator = ";";
     }
 }

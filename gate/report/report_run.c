@@ -219,7 +219,7 @@ static bool has_evidence(const cJSON *processes, const char *stage)
     const cJSON *process;
     cJSON_ArrayForEach (process, processes) {
         if (strcmp(json_string(process, "stage", ""), stage) == 0 &&
-            cJSON_IsNumber(json_member(process, "d")))
+            cJSON_IsNumber(json_member(process, "log_ratio")))
             return true;
     }
     return false;
@@ -232,7 +232,7 @@ bool report_evidence(const cJSON *one_case, const char *stage, struct buf *out)
     if (!has_evidence(processes, stage))
         return false;
     cJSON_ArrayForEach (process, processes) {
-        const cJSON *d = json_member(process, "d");
+        const cJSON *d = json_member(process, "log_ratio");
         if (strcmp(json_string(process, "stage", ""), stage) != 0)
             continue;
         buf_puts(out, cJSON_IsNumber(d) ? units_signed_percent(expm1(d->valuedouble), text) : "-");

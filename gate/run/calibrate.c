@@ -77,7 +77,7 @@ static cJSON *share_object(const struct calibrated_case *c, size_t share)
     struct counts n = play(c->d[share], c->n, c->threshold, share + 1);
     cJSON *o = cJSON_CreateObject();
     cJSON_AddNumberToObject(o, "share", calibrate_shares[share]);
-    cJSON_AddItemToObject(o, "d", cJSON_CreateDoubleArray(c->d[share], (int)c->n));
+    cJSON_AddItemToObject(o, "log_ratio", cJSON_CreateDoubleArray(c->d[share], (int)c->n));
     cJSON_AddNumberToObject(o, "decisions", (double)n.decisions);
     cJSON_AddNumberToObject(o, "red", (double)n.red);
     cJSON_AddNumberToObject(o, "pass", (double)n.pass);

@@ -103,8 +103,8 @@ static bool read_pair(const cJSON *arms, struct run_process *out)
         return false;
     out->baseline = time_of(baseline);
     out->d = log(ratio);
-    out->d_cycles = log_or_nan(json_number(timing, "ratio_cycles", 0));
-    out->d_p90 = log_or_nan(json_number(timing, "ratio_p90", 0));
+    out->log_ratio_cycles = log_or_nan(json_number(timing, "ratio_cycles", 0));
+    out->log_ratio_p90 = log_or_nan(json_number(timing, "ratio_p90", 0));
     out->same_code = json_bool(timing, "same_code", false);
     return true;
 }
@@ -127,7 +127,7 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
 {
     struct run_sequence *q = &c->sequence[stage];
     p.candidate = time_of(json_find(result->arms, "role", "candidate"));
-    p.d_cycles = p.d_p90 = NAN;
+    p.log_ratio_cycles = p.log_ratio_p90 = NAN;
     if (c->mode == RUN_PAIRED && !read_pair(result->arms, &p)) {
         const cJSON *verify = json_member(json_find(result->arms, "role", "baseline"), "verify");
         const char *said = json_string(verify, "message", result->message);
@@ -185,12 +185,12 @@ static struct decide_sequence flatten(const struct run_sequence *q, struct seque
     bool cycles = false;
     for (size_t i = 0; i < q->n; i++) {
         to->d[stage][i] = q->process[i].d;
-        to->cycles[stage][i] = q->process[i].d_cycles;
+        to->cycles[stage][i] = q->process[i].log_ratio_cycles;
         to->swapped[stage][i] = q->process[i].swapped;
-        cycles |= !isnan(q->process[i].d_cycles);
+        cycles |= !isnan(q->process[i].log_ratio_cycles);
     }
     return (struct decide_sequence){.d = to->d[stage],
-                                    .d_cycles = cycles ? to->cycles[stage] : NULL,
+                                    .log_ratio_cycles = cycles ? to->cycles[stage] : NULL,
                                     .swapped = paired ? to->swapped[stage] : NULL,
                                     .n = q->n};
 }
@@ -202,9 +202,9 @@ static struct estimate ratio_of_p90s(const struct run_case *c)
     const struct run_sequence *q = &c->sequence[confirmed ? RUN_CONFIRMATION : RUN_FIRST];
     double d[DECIDE_LAST_LOOK];
     for (size_t i = 0; i < q->n; i++) {
-        if (isnan(q->process[i].d_p90))
+        if (isnan(q->process[i].log_ratio_p90))
             return (struct estimate){0};
-        d[i] = q->process[i].d_p90;
+        d[i] = q->process[i].log_ratio_p90;
     }
     struct estimate e = decide_bounds(d, q->n);
     return q->n ? (struct estimate){exp(e.value), exp(e.lo), exp(e.hi)} : e;

@@ -44,9 +44,9 @@ struct run_time {
 /* What one process measured of a case. */
 struct run_process {
     bool swapped;
-    struct run_time candidate, baseline; /* baseline: all 0 in number mode */
-    double d;                            /* ln of the ratio; 0 without a baseline */
-    double d_cycles, d_p90;              /* NaN: not measured */
+    struct run_time candidate, baseline;    /* baseline: all 0 in number mode */
+    double d;                               /* ln of the ratio; 0 without a baseline */
+    double log_ratio_cycles, log_ratio_p90; /* NaN: not measured */
     double control_ns;
     bool same_code; /* candidate and baseline launched the same machine code */
 };

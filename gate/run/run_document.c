@@ -62,9 +62,9 @@ static cJSON *process_object(const struct run_process *p, enum run_stage stage, 
     if (p->candidate.half_width > 0)
         cJSON_AddNumberToObject(o, "half_width", p->candidate.half_width);
     add_known(o, "baseline_p50_ns", p->baseline.p50_ns, paired && p->baseline.p50_ns > 0);
-    add_known(o, "d", p->d, mode != RUN_NONE);
-    add_known(o, "d_cycles", p->d_cycles, paired && isfinite(p->d_cycles));
-    add_known(o, "d_p90", p->d_p90, paired && isfinite(p->d_p90));
+    add_known(o, "log_ratio", p->d, mode != RUN_NONE);
+    add_known(o, "log_ratio_cycles", p->log_ratio_cycles, paired && isfinite(p->log_ratio_cycles));
+    add_known(o, "log_ratio_p90", p->log_ratio_p90, paired && isfinite(p->log_ratio_p90));
     cJSON_AddNumberToObject(o, "control_ns", p->control_ns);
     return o;
 }

@@ -189,9 +189,9 @@ static bool read_log(const char *path, const char *patterns, struct sanitize_too
     return has_report || !read;
 }
 
-/* Reads and removes all files of the folder. `complaints` is how many processes said by their end
+/* Reads and removes all files of the folder. `stderr_text` is how many processes said by their end
  * that their logs have something. */
-static void read_logs(const char *folder, const char *patterns, unsigned complaints,
+static void read_logs(const char *folder, const char *patterns, unsigned stderr_text,
                       struct sanitize_tool *tool)
 {
     char path[4096];
@@ -210,11 +210,11 @@ static void read_logs(const char *folder, const char *patterns, unsigned complai
     if (!logs && tool->cases)
         add_error(tool, "%s's %s left no log in '%s': nobody knows what it found", PROGRAM,
                   tool->name, folder);
-    else if (with_reports < complaints)
+    else if (with_reports < stderr_text)
         add_error(tool,
                   "%u processes of %s's %s ended with exit code %d, which says that it found "
                   "errors, or had to be killed; %u logs have a report",
-                  complaints, PROGRAM, tool->name, FOUND_ERRORS, with_reports);
+                  stderr_text, PROGRAM, tool->name, FOUND_ERRORS, with_reports);
 }
 
 /* ---- running ---- */
@@ -244,7 +244,7 @@ static void count_case(struct sanitize_tool *tool, const struct suite_case *c,
 static unsigned run_cases(const struct sanitize *s, struct sanitize_tool *tool,
                           const struct supervisor_options *options)
 {
-    unsigned complaints = 0;
+    unsigned stderr_text = 0;
     struct gate_error err = {0};
     struct supervisor *supervisor = NULL;
     enum gate_status status = supervisor_start(options, &supervisor, &err);
@@ -272,10 +272,10 @@ static unsigned run_cases(const struct sanitize *s, struct sanitize_tool *tool,
         skip_rest(tool, s->suite->n_cases - i, err.message);
     if (supervisor) {
         supervisor_retire_worker(supervisor);
-        complaints = supervisor_complaints(supervisor);
+        stderr_text = supervisor_stderr(supervisor);
     }
     supervisor_stop(supervisor);
-    return complaints;
+    return stderr_text;
 }
 
 static void run_tool(const struct sanitize *s, struct sanitize_tool *tool, const char *folder,
@@ -297,8 +297,8 @@ static void run_tool(const struct sanitize *s, struct sanitize_tool *tool, const
     options.wrapper = wrapper;
     options.n_wrapper = sizeof wrapper / sizeof wrapper[0];
     options.complaint_code = FOUND_ERRORS;
-    unsigned complaints = run_cases(s, tool, &options);
-    read_logs(folder, patterns, complaints, tool);
+    unsigned stderr_text = run_cases(s, tool, &options);
+    read_logs(folder, patterns, stderr_text, tool);
 }
 
 enum gate_status sanitize_run(struct sanitize *s, struct gate_error *err)

@@ -31,7 +31,7 @@ struct supervisor {
     char *baselines[PROTOCOL_BASELINES_MAX];
     unsigned n_baselines;
     bool without_providers;
-    unsigned complaints;
+    unsigned stderr_text;
     char program[4096];
 };
 
@@ -274,13 +274,13 @@ void supervisor_retire_worker(struct supervisor *s)
     const struct supervisor_options *o = s->options;
     int code = process_finish(&s->process, o->n_wrapper ? WRAPPED_GRACE_S : FINISH_GRACE_S);
     if (o->complaint_code && (code == o->complaint_code || code < 0))
-        s->complaints++;
+        s->stderr_text++;
     process_end_orphans();
 }
 
-unsigned supervisor_complaints(const struct supervisor *s)
+unsigned supervisor_stderr(const struct supervisor *s)
 {
-    return s->complaints;
+    return s->stderr_text;
 }
 
 void supervisor_stop(struct supervisor *s)
@@ -414,7 +414,7 @@ static bool is_done_right(enum case_outcome outcome)
 
 static bool read_injected(const struct case_task *task, const cJSON *done, struct case_result *out)
 {
-    const cJSON *d = json_member(done, "d");
+    const cJSON *d = json_member(done, "log_ratio");
     if (cJSON_GetArraySize(d) != (int)task->n_shares)
         return false;
     for (unsigned i = 0; i < task->n_shares; i++) {

@@ -101,6 +101,6 @@ void supervisor_retire_worker(struct supervisor *s);
 
 /* Workers that were retired so far and ended with complaint_code, or had to be killed, so that
  * nobody knows what their wrapper found. */
-unsigned supervisor_complaints(const struct supervisor *s);
+unsigned supervisor_stderr(const struct supervisor *s);
 
 #endif

@@ -8,10 +8,10 @@
 #include "kernels/reference/half.h"
 #include "gate/base/clock.h"
 #include "gate/base/seed.h"
-#include "gate/verify/verify_endure.h"
+#include "gate/verify/verify_soak.h"
 #include "gate/verify/verify_large.h"
-#include "gate/verify/verify_look.h"
-#include "gate/verify/verify_probe.h"
+#include "gate/verify/verify_compare.h"
+#include "gate/verify/verify_pattern.h"
 #include "gate/verify/verify_spot.h"
 #include "gate/verify/verify_state.h"
 
@@ -36,7 +36,7 @@ static void say_wrong(struct verification *v, const struct problem_tensor *t,
     if (v->message[0])
         return;
     if (c->first_bad >= 0) {
-        look_index(t, c->first_bad, where, sizeof where);
+        compare_index(t, c->first_bad, where, sizeof where);
         snprintf(first, sizeof first,
                  "; first bad element [%s], in row %lld and tile (%lld, %lld): expected %.9g, "
                  "got %.9g",
@@ -129,7 +129,7 @@ static enum gate_status compare_expected(struct device *d, const struct kg_tenso
 static void say_look(struct verification *v, const struct look *look)
 {
     char text[500];
-    if (look_is_right(look, text, sizeof text))
+    if (compare_is_right(look, text, sizeof text))
         return;
     v->ok = false;
     if (!v->message[0])
@@ -143,8 +143,8 @@ static enum gate_status look_closely(struct device *d, const struct kg_problem *
                                      struct gate_error *err)
 {
     struct look look;
-    look_start(&look, p, &o->out[i], false, rms);
-    enum gate_status status = look_on_device(d, &look, &o->args.out[i], r->out[i].data, err);
+    compare_start(&look, p, &o->out[i], false, rms);
+    enum gate_status status = compare_on_device(d, &look, &o->args.out[i], r->out[i].data, err);
     if (!status)
         say_look(v, &look);
     return status;

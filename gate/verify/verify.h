@@ -4,7 +4,7 @@
  * Each arm computes every input set into poisoned outputs among red zones; each output is compared
  * with an fp64 reference that the device computed by plain kernels of its own and that is
  * spot-checked against the CPU. The figure that decides is the relative Frobenius error
- * |x - ref| / |ref| of the whole output, of every tile and of every row (verify_look.h): unlike
+ * |x - ref| / |ref| of the whole output, of every tile and of every row (verify_compare.h): unlike
  * allclose() with the usual tolerances it sees a skipped tail, a wrong scale or an fp16
  * accumulator. The allclose() figures are reported beside it. Nor may an element of a product be
  * far off. The candidate must also leave its inputs alone, give the same bits again, be right on

@@ -8,14 +8,14 @@
 #define GATE_VERIFY_VERIFY_GUARD_H
 
 #include "gate/device/device.h"
-#include "gate/verify/verify_image.h"
+#include "gate/verify/verify_layout.h"
 
 enum guard_side {
     GUARD_NONE,
     GUARD_BEHIND, /* tensors end where their memory ends, but for what 16 bytes of alignment leave
                    */
     GUARD_BEFORE, /* tensors begin where their memory begins */
-    GUARD_FAR,    /* rows far apart, of verify_far.h */
+    GUARD_FAR,    /* rows far apart, of verify_large_strides.h */
 };
 
 const char *guard_side_name(enum guard_side side); /* " before unmapped memory", ... */

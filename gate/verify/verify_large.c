@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "gate/base/seed.h"
-#include "gate/verify/verify_bench.h"
-#include "gate/verify/verify_look.h"
-#include "gate/verify/verify_probe.h"
+#include "gate/verify/verify_check.h"
+#include "gate/verify/verify_compare.h"
+#include "gate/verify/verify_pattern.h"
 
 /* Of the reference: a product of 8192 cubed is within it, and takes 0.11 s at 10 TFLOP/s. Beyond it
  * the sums are cut short, never the output. */
@@ -249,18 +249,18 @@ static enum gate_status launch(struct large *l, struct verification *v, struct g
 }
 
 /* Every element of a product, to the bit. */
-static enum gate_status look_at_products(struct large *l, struct verification *v,
-                                         struct gate_error *err)
+static enum gate_status compare_at_products(struct large *l, struct verification *v,
+                                            struct gate_error *err)
 {
     const struct operands *o = &l->operands;
     enum gate_status status = GATE_OK;
     for (uint32_t i = 0; i < o->args.n_out && !status; i++) {
         struct look look;
         char text[500];
-        look_start(&look, &l->problem, &o->out[i], true, 0);
-        status =
-            look_on_device(l->job->device, &look, &o->args.out[i], l->reference.out[i].data, err);
-        if (!status && !look_is_right(&look, text, sizeof text))
+        compare_start(&look, &l->problem, &o->out[i], true, 0);
+        status = compare_on_device(l->job->device, &look, &o->args.out[i], l->reference.out[i].data,
+                                   err);
+        if (!status && !compare_is_right(&look, text, sizeof text))
             say(v, text);
     }
     return status;
@@ -279,7 +279,7 @@ static enum gate_status check(struct large *l, struct verification *v, struct ga
     if (!status)
         status = is_attention(l) ? verify_outputs(job->device, job->c, &l->operands, job->reference,
                                                   true, v, err)
-                                 : look_at_products(l, v, err);
+                                 : compare_at_products(l, v, err);
     if (!v->ok)
         say_where(l, v);
     return status;

@@ -1,5 +1,5 @@
 /*
- * verify_large.h: the problem itself where it is too large for an image (verify_image.h).
+ * verify_large.h: the problem itself where it is too large for an image (verify_layout.h).
  *
  * The candidate is launched once with nothing mapped behind its tensors. The inputs of a product
  * are integers made on the device, whose sums no order of summation in fp32 rounds: each element

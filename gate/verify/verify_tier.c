@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gate/verify/verify_around.h"
-#include "gate/verify/verify_bench.h"
+#include "gate/verify/verify_neighbours.h"
+#include "gate/verify/verify_check.h"
 #include "gate/verify/verify_shapes.h"
 #include "gate/verify/verify_state.h"
 

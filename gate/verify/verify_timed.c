@@ -3,7 +3,7 @@
 #include "gate/verify/verify.h"
 
 /* The reference of a content, of which one is kept; *fresh: it was not the one kept. */
-static enum gate_status find_reference(struct timed_look *look, const struct operands *o,
+static enum gate_status find_reference(struct timed_check *look, const struct operands *o,
                                        unsigned content, bool *fresh, struct gate_error *err)
 {
     struct reference *r = look->reference;
@@ -17,10 +17,10 @@ static enum gate_status find_reference(struct timed_look *look, const struct ope
     return status;
 }
 
-enum gate_status timed_look(void *context, struct arm *arm, const struct operands *o,
-                            unsigned content, struct gate_error *err)
+enum gate_status timed_check(void *context, struct arm *arm, const struct operands *o,
+                             unsigned content, struct gate_error *err)
 {
-    struct timed_look *look = context;
+    struct timed_check *look = context;
     struct verification *v = &arm->verification;
     bool fresh, may_differ = arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC;
     enum gate_status status = find_reference(look, o, content, &fresh, err);

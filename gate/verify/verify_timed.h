@@ -7,7 +7,7 @@
 #include "gate/launch/arm.h"
 #include "gate/verify/verify_reference.h"
 
-struct timed_look {
+struct timed_check {
     struct device *device;
     const struct suite_case *c;
     struct reference *reference; /* allocated when it is needed, and then the caller's */
@@ -19,7 +19,7 @@ struct timed_look {
  * look)? The candidate must give the verified bits unless it is declared otherwise; another arm,
  * which is not on trial, only what is right.
  */
-enum gate_status timed_look(void *context, struct arm *arm, const struct operands *o,
-                            unsigned content, struct gate_error *err);
+enum gate_status timed_check(void *context, struct arm *arm, const struct operands *o,
+                             unsigned content, struct gate_error *err);
 
 #endif

@@ -97,7 +97,7 @@ static enum gate_status look_at_samples(const struct audit *a, const struct side
                                         bool *suspicious, struct gate_error *err)
 {
     const struct idle_rule rule = idle_rule(is_host(a), session_is_paired(a->session));
-    struct idle_look look = {.timed = series_of(x)->timed_ns[x->copy] * a->session->n_sets};
+    struct idle_check look = {.timed = series_of(x)->timed_ns[x->copy] * a->session->n_sets};
     enum gate_status status = replay_often(a, x, true, is_host(a) ? some : one, &look.fresh, err);
     if (!status)
         status = replay_often(a, x, false, is_host(a) ? some : few, &look.stale, err);
@@ -121,7 +121,7 @@ static enum gate_status replay_as_timed(const struct side *x, double *least, str
 }
 
 static enum gate_status look_at_side(const struct audit *a, const struct side *x,
-                                     struct idle_look *look, struct gate_error *err)
+                                     struct idle_check *look, struct gate_error *err)
 {
     enum gate_status status = session_load(a->session, 0, true, err);
     if (!status)
@@ -133,7 +133,7 @@ static enum gate_status look_at_side(const struct audit *a, const struct side *x
     return status;
 }
 
-static enum gate_status say_idle(const struct audit *a, const struct idle_look *look,
+static enum gate_status say_idle(const struct audit *a, const struct idle_check *look,
                                  struct gate_error *err)
 {
     const struct session *s = a->session;
@@ -149,7 +149,7 @@ static enum gate_status say_idle(const struct audit *a, const struct idle_look *
 static enum gate_status try_sides(const struct audit *a, const struct side *candidate,
                                   const struct side *baseline, struct gate_error *err)
 {
-    struct idle_look own = {0}, other = {0};
+    struct idle_check own = {0}, other = {0};
     const struct idle_rule rule = idle_rule(is_host(a), baseline != NULL);
     int score = IDLE_SCORE_START;
     for (unsigned n = 0; n < LOOKS_MAX && 0 < score && score < IDLE_SCORE_SURE; n++) {

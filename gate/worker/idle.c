@@ -19,30 +19,30 @@ struct idle_rule idle_rule(bool on_host, bool beside_baseline)
                               on_host ? FIXED_HOST_NS : FIXED_DEVICE_NS};
 }
 
-static double expected_ns(const struct idle_look *look, const struct idle_rule *rule)
+static double expected_ns(const struct idle_check *look, const struct idle_rule *rule)
 {
     return fmin(look->stale, look->timed + rule->fixed_ns);
 }
 
-double idle_ratio(const struct idle_look *look, const struct idle_rule *rule)
+double idle_ratio(const struct idle_check *look, const struct idle_rule *rule)
 {
     return look->fresh / expected_ns(look, rule);
 }
 
-static bool is_over(const struct idle_look *look, const struct idle_rule *rule, double excuse)
+static bool is_over(const struct idle_check *look, const struct idle_rule *rule, double excuse)
 {
     return idle_ratio(look, rule) > rule->limit * excuse &&
            look->fresh > expected_ns(look, rule) + LEAST_NS;
 }
 
-enum idle_answer idle_ask(const struct idle_look *look, const struct idle_rule *rule)
+enum idle_answer idle_ask(const struct idle_check *look, const struct idle_rule *rule)
 {
     if (!is_over(look, rule, 1))
         return IDLE_NO;
     return is_over(look, rule, EXCUSE_MAX) ? IDLE_YES : IDLE_ASK_BASELINE;
 }
 
-enum idle_answer idle_ask_baseline(const struct idle_look *look, const struct idle_look *baseline,
+enum idle_answer idle_ask_baseline(const struct idle_check *look, const struct idle_check *baseline,
                                    const struct idle_rule *rule)
 {
     double excuse = fmin(fmax(idle_ratio(baseline, rule), 1), EXCUSE_MAX);

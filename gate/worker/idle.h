@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 /* ns of one launch for each set, by three ways. */
-struct idle_look {
+struct idle_check {
     double timed; /* share of a sample, whose recording may be of many rotations */
     double stale; /* by themselves, with their results there */
     double fresh; /* by themselves, on new contents and poisoned outputs */
@@ -29,13 +29,13 @@ struct idle_rule idle_rule(bool on_host, bool beside_baseline);
 
 /* Fresh over what is expected of it: as long as stale takes, which is like it in all else, but no
  * more than what was timed and the fixed cost. */
-double idle_ratio(const struct idle_look *look, const struct idle_rule *rule);
+double idle_ratio(const struct idle_check *look, const struct idle_rule *rule);
 
 /* Does it look as if the kernel did less when it was timed? */
 enum idle_answer { IDLE_NO, IDLE_YES, IDLE_ASK_BASELINE };
-enum idle_answer idle_ask(const struct idle_look *look, const struct idle_rule *rule);
+enum idle_answer idle_ask(const struct idle_check *look, const struct idle_rule *rule);
 /* Where the baseline is to be asked: what it has too is not idleness. */
-enum idle_answer idle_ask_baseline(const struct idle_look *look, const struct idle_look *baseline,
+enum idle_answer idle_ask_baseline(const struct idle_check *look, const struct idle_check *baseline,
                                    const struct idle_rule *rule);
 
 /*

@@ -41,10 +41,11 @@ static bool is_paired(const struct task *t)
     return t->n_arms > 1 && t->arms[1].role == ARM_BASELINE;
 }
 
-static void choose_twin(const struct worker *w, const struct task *t, struct arm *arm)
+static void choose_second_copy(const struct worker *w, const struct task *t, struct arm *arm)
 {
-    const struct library *twin = &w->twins[arm->library - w->libraries];
-    arm->twin = library_choose(twin, &t->c.problem, &device_info(w->device)->kg, arm->kernel->name);
+    const struct library *second_copy = &w->second_copies[arm->library - w->libraries];
+    arm->second_copy =
+        library_choose(second_copy, &t->c.problem, &device_info(w->device)->kg, arm->kernel->name);
 }
 
 /* The candidate's kernel, the baseline's, and those of the providers that serve the problem. */
@@ -64,7 +65,7 @@ static void choose_arms(struct worker *w, struct task *t)
                                                 .verification = verification_start(&t->c.problem)};
     }
     for (unsigned i = 0; i < 2 && is_paired(t); i++)
-        choose_twin(w, t, &t->arms[i]);
+        choose_second_copy(w, t, &t->arms[i]);
 }
 
 /* Puts the arms that are right in front, the candidate staying first; returns their number. */
@@ -90,7 +91,7 @@ static enum gate_status prepare_copy(struct worker *w, struct task *t, struct ar
                          arm->kernel->name);
     enum gate_status status = arm_prepare(w->device, &t->c.problem, arm, kernel, err);
     if (!status && arm->role == ARM_CANDIDATE)
-        status = early_compare(w->device, &t->before, "before its first launch", err);
+        status = load_effects_compare(w->device, &t->before, "before its first launch", err);
     return status;
 }
 
@@ -103,7 +104,8 @@ static enum gate_status prepare_arm(struct worker *w, struct task *t, unsigned i
     enum gate_status status = GATE_OK;
     say_phase(w->out, "prepare", arm_label(arm), "");
     if (arm->role == ARM_BASELINE)
-        status = early_compare(w->device, &t->before, "before the baseline was prepared", err);
+        status =
+            load_effects_compare(w->device, &t->before, "before the baseline was prepared", err);
     if (status)
         return status;
     status = prepare_copy(w, t, arm, kernel, err);
@@ -113,7 +115,7 @@ static enum gate_status prepare_arm(struct worker *w, struct task *t, unsigned i
                  err->message);
     }
     if (!status && arm->role == ARM_BASELINE)
-        status = early_read(w->device, &t->before, err);
+        status = load_effects_read(w->device, &t->before, err);
     return status;
 }
 
@@ -126,9 +128,9 @@ static enum gate_status prepare_arms(struct worker *w, struct task *t, struct ga
     if (paired && !status)
         status = prepare_arm(w, t, other, t->arms[other].kernel, err);
     if (paired && !status)
-        status = prepare_arm(w, t, other, t->arms[other].twin, err);
+        status = prepare_arm(w, t, other, t->arms[other].second_copy, err);
     if (paired && !status)
-        status = prepare_arm(w, t, first, t->arms[first].twin, err);
+        status = prepare_arm(w, t, first, t->arms[first].second_copy, err);
     for (unsigned i = paired ? 2 : 1; i < t->n_arms && !status; i++)
         status = prepare_arm(w, t, i, t->arms[i].kernel, err);
     return status;
@@ -194,12 +196,12 @@ static enum gate_status measure_task(struct worker *w, struct task *t, struct ga
                                         t->verify ? SINGLE_BUDGET_SHARE * t->budget_ns : 0,
                                     .swap = t->swap,
                                     .sensors = t->verify};
-    struct timed_look look = {w->device, &t->c, &t->reference, 0}; /* verify_arms() ends with 0 */
+    struct timed_check look = {w->device, &t->c, &t->reference, 0}; /* verify_arms() ends with 0 */
     say_phase(w->out, "measure", "", "");
     if (t->n_shares)
         return calibrate_task(w, t, &policy, err);
-    return measure_arms(w->device, &t->c, t->seed, &policy, t->arms, keep_right_arms(t), timed_look,
-                        &look, err);
+    return measure_arms(w->device, &t->c, t->seed, &policy, t->arms, keep_right_arms(t),
+                        timed_check, &look, err);
 }
 
 /* Whom a GATE_WRONG of the device is put down to: the first arm with a message; the candidate when
@@ -229,7 +231,7 @@ static struct outcome run(struct worker *w, struct task *t)
 {
     struct outcome o = {.name = "measured"};
     struct gate_error err = {0};
-    enum gate_status status = early_read(w->device, &t->before, &err);
+    enum gate_status status = load_effects_read(w->device, &t->before, &err);
     choose_arms(w, t);
     if (!t->n_arms) {
         o.name = "unsupported";
@@ -277,7 +279,7 @@ static void say_done(const struct worker *w, const struct task *t, const struct 
     cJSON_AddStringToObject(o, "message", outcome->message);
     cJSON_AddBoolToObject(o, "spoiled", outcome->spoiled);
     if (t->n_shares && !strcmp(outcome->name, "measured"))
-        cJSON_AddItemToObject(o, "d", cJSON_CreateDoubleArray(t->d, (int)t->n_shares));
+        cJSON_AddItemToObject(o, "log_ratio", cJSON_CreateDoubleArray(t->d, (int)t->n_shares));
     cJSON *fingerprints =
         t->n_arms ? fingerprints_write(&t->arms[0].verification.fingerprints) : NULL;
     if (fingerprints)

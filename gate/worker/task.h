@@ -13,7 +13,7 @@
 #include "gate/cases/suite.h"
 #include "gate/launch/arm.h"
 #include "gate/worker/protocol.h"
-#include "gate/verify/early.h"
+#include "gate/verify/load_effects.h"
 #include "gate/verify/verify.h"
 
 #define LIBRARIES_MAX 16
@@ -23,7 +23,8 @@ struct worker {
     FILE *out; /* the protocol; standard output itself belongs to whatever kernels print */
     struct device *device;
     struct library libraries[LIBRARIES_MAX]; /* the candidate first */
-    struct library twins[LIBRARIES_MAX];     /* second copies of the candidate and the baselines */
+    struct library
+        second_copies[LIBRARIES_MAX]; /* second copies of the candidate and the baselines */
     enum arm_role roles[LIBRARIES_MAX];
     unsigned n_libraries;
     double control_ns;
@@ -47,7 +48,7 @@ struct task {
     struct fingerprints fingerprints; /* of the candidate, when another process verified it */
     struct arm arms[ARMS_MAX];
     unsigned n_arms;
-    struct early before;                    /* anything was asked of a library */
+    struct load_effects before;             /* anything was asked of a library */
     struct device_memory memory, workspace; /* of the verification */
     struct operands operands;
     struct reference reference;

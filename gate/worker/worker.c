@@ -75,18 +75,18 @@ static enum gate_status check_clock(struct gate_error *err)
 
 /* The second copy of a library that is open: a baseline is timed against two of each, session.h.
  * One that cannot be there twice is not wrong for that. */
-static enum gate_status open_twin(struct worker *w, unsigned i, const char *path,
-                                  struct gate_error *err)
+static enum gate_status open_second_copy(struct worker *w, unsigned i, const char *path,
+                                         struct gate_error *err)
 {
     const struct kg_device *where = &device_info(w->device)->kg;
-    struct library *twin = &w->twins[i];
-    if (library_open(path, where->kind, true, twin, err))
+    struct library *second_copy = &w->second_copies[i];
+    if (library_open(path, where->kind, true, second_copy, err))
         return gate_fail(err, GATE_ENVIRONMENT,
                          "it is loaded twice to be compared, and the copy cannot be: %.900s",
                          err->message);
-    if (strcmp(twin->sha256, w->libraries[i].sha256) != 0)
+    if (strcmp(second_copy->sha256, w->libraries[i].sha256) != 0)
         return gate_fail(err, GATE_ENVIRONMENT, "'%s' changed while it was opened", path);
-    enum kg_status started = library_start(twin, where);
+    enum kg_status started = library_start(second_copy, where);
     if (started != KG_OK)
         return gate_fail(err, GATE_ENVIRONMENT,
                          "'%s' is loaded twice to be compared, and open() of the copy in memory, "
@@ -100,8 +100,8 @@ static enum gate_status open_candidate(struct worker *w, const char *path, bool 
 {
     const struct kg_device *where = &device_info(w->device)->kg;
     struct library *lib = &w->libraries[0];
-    struct early before;
-    enum gate_status status = early_read(w->device, &before, err);
+    struct load_effects before;
+    enum gate_status status = load_effects_read(w->device, &before, err);
     if (!status)
         status = library_open(path, where->kind, false, lib, err);
     if (status)
@@ -112,10 +112,10 @@ static enum gate_status open_candidate(struct worker *w, const char *path, bool 
     if (started != KG_OK)
         return gate_fail(err, GATE_WRONG, "open() of kernel library '%s' returned '%s'", path,
                          library_status_name(started));
-    status = twice ? open_twin(w, 0, path, err) : GATE_OK;
+    status = twice ? open_second_copy(w, 0, path, err) : GATE_OK;
     if (status)
         return status;
-    return early_compare(w->device, &before, "while the kernel library was opened", err);
+    return load_effects_compare(w->device, &before, "while the kernel library was opened", err);
 }
 
 /* Copies, since the baseline may be the very file of the candidate and still is another library. */
@@ -132,7 +132,7 @@ static enum gate_status open_baseline(struct worker *w, const char *path, struct
         return gate_fail(err, GATE_ENVIRONMENT,
                          "open() of the library to compare with, '%s', returned '%s'", path,
                          library_status_name(started));
-    if (open_twin(w, w->n_libraries - 1, path, err))
+    if (open_second_copy(w, w->n_libraries - 1, path, err))
         return gate_fail(err, GATE_ENVIRONMENT, "the library to compare with: %.900s",
                          err->message);
     return GATE_OK;
@@ -304,7 +304,7 @@ int cmd_worker(int argc, char **argv)
     cJSON_Delete(w.absent);
     for (unsigned i = 0; i < w.n_libraries; i++) {
         library_close(&w.libraries[i]);
-        library_close(&w.twins[i]);
+        library_close(&w.second_copies[i]);
     }
     device_close(w.device);
     fclose(w.out);

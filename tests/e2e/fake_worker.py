@@ -13,11 +13,10 @@ takes case and budget of each task; "timing" is merged into what is said of the 
 "baseline_fails" is the message of a baseline that is wrong, "baseline_is_lost" leaves it out of
 all but the first process. "drift" is a file that counts processes: the
 control of each is 1 % slower than that of the one before. "count" is a file that counts processes
-that are given cases; of the n-th one "p50s" maps case ids to lists of the candidate's time, "d" to
-lists of ln of its ratio to the baseline (the last entry stays). In a calibration each process is a
-little slower than the last, by turns of three; "noise" maps case ids to how much (0.0005).
-"""
-import hashlib
+that are given cases; of the n-th one "p50s" maps case ids to lists of the candidate's time,
+"log_ratio" to lists of ln of its ratio to the baseline (the last entry stays). In a calibration
+each process is a little slower than the last, by turns of three; "noise" maps case ids to how
+much (0.0005). """ import hashlib
 import json
 import math
 import os
@@ -192,11 +191,11 @@ def main():
         if mine:
             merge(arms[0]["timing"], FAKE.get("timing", {}))
         if task["baseline"] and (task["verify"] or not FAKE.get("baseline_is_lost")):
-            arms.append(baseline_arm(name, p50, of_process("d", name, process, None)))
+            arms.append(baseline_arm(name, p50, of_process("log_ratio", name, process, None)))
         record = {"done": name, "nonce": task["nonce"], "outcome": "measured", "message": "",
                   "spoiled": False, "arms": arms}
         if "shares" in task:
-            record["d"] = injected(name, task["shares"], process)
+            record["log_ratio"] = injected(name, task["shares"], process)
         if mine:
             merge(record, FAKE.get("record", {}))
             sys.stdout.write(FAKE.get("before", ""))

@@ -287,7 +287,7 @@ class Lists(History):
         self.assertEqual(found[0]["processes"], document["processes"])
         for one, other in zip(found[0]["cases"], document["cases"]):
             for entry in other["injected"]:
-                entry.pop("d")
+                entry.pop("log_ratio")
             self.assertEqual(one, other)
 
     def test_rows_and_csv(self):

@@ -62,7 +62,7 @@ class Found(Calibrate):
             self.assertEqual([s["share"] for s in case["injected"]], SHARES)
             red = {s["share"]: s["red"] / s["decisions"] for s in case["injected"]}
             self.assertEqual((red[0], red[0.01], red[0.025], red[0.05]), (0, 0, 1, 1))
-            self.assertEqual({len(s["d"]) for s in case["injected"]}, {7})
+            self.assertEqual({len(s["log_ratio"]) for s in case["injected"]}, {7})
         self.assertEqual(self.stored(), [document])
         for name in ("r.txt", "r.md"):
             with open(self.path(name), encoding="utf-8") as file:
@@ -87,7 +87,7 @@ class Found(Calibrate):
         self.assertIn(code, (0, 3), errors)
         self.assertEqual(self.incomplete(document), {})
         case = self.figures(document)[HOST_CASE]
-        self.assertEqual([len(s["d"]) for s in case["injected"]], [5] * len(SHARES))
+        self.assertEqual([len(s["log_ratio"]) for s in case["injected"]], [5] * len(SHARES))
         self.assertEqual({s["decisions"] for s in case["injected"]}, {2000})
         self.assertEqual(case["resolved"], code == 0)
         self.assertEqual(self.stored(), [document])
@@ -167,7 +167,7 @@ class CutShort(Calibrate):
     def test_a_share_that_cannot_be(self):
         for bad in (1e300, 14, "much", None):
             with self.subTest(bad=bad):
-                code, _, errors = self.calibrate(record={"d": [0] * 6 + [bad]})
+                code, _, errors = self.calibrate(record={"log_ratio": [0] * 6 + [bad]})
                 self.assertEqual(code, 2, errors)
                 self.assertIn("its outcome does not fit its record", errors)
 

@@ -242,15 +242,15 @@ static void add_process(cJSON *processes, const char *stage, double p50_ns, doub
     text(p, "stage", stage);
     cJSON_AddBoolToObject(p, "swapped", cJSON_GetArraySize(processes) % 2 == 1);
     num(p, "p50_ns", p50_ns);
-    num(p, "d", d);
+    num(p, "log_ratio", d);
     if (paired) {
         num(p, "baseline_p50_ns", p50_ns / exp(d));
-        num(p, "d_cycles", d * 0.99);
-        num(p, "d_p90", d + 0.0004);
+        num(p, "log_ratio_cycles", d * 0.99);
+        num(p, "log_ratio_p90", d + 0.0004);
     } else {
         cJSON_AddNullToObject(p, "baseline_p50_ns");
-        cJSON_AddNullToObject(p, "d_cycles");
-        cJSON_AddNullToObject(p, "d_p90");
+        cJSON_AddNullToObject(p, "log_ratio_cycles");
+        cJSON_AddNullToObject(p, "log_ratio_p90");
     }
     num(p, "control_ns", CONTROL_NS * (1 + 0.0008 * noise(stream)));
     cJSON_AddItemToArray(processes, p);
@@ -424,7 +424,7 @@ static void add_calibration(cJSON *o, const cJSON *cases)
             double steep = resolved ? 8000 : 300;
             double red = floor(1000 / (1 + exp(-steep * (shares[i] - THRESHOLD))));
             num(entry, "share", shares[i]);
-            cJSON_AddArrayToObject(entry, "d");
+            cJSON_AddArrayToObject(entry, "log_ratio");
             num(entry, "decisions", 1000);
             num(entry, "red", red);
             num(entry, "pass", resolved ? 1000 - red : 0);

@@ -30,7 +30,7 @@ struct decide_sequence make_sequence(struct made *m, size_t n, double centre, do
 struct decide_sequence with_cycles(struct made *m, double percent)
 {
     fill_changes(m->cycles, m->s.n, percent, 0);
-    m->s.d_cycles = m->cycles;
+    m->s.log_ratio_cycles = m->cycles;
     return m->s;
 }
 

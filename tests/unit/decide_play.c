@@ -18,7 +18,7 @@
 #endif
 
 struct columns {
-    double d[DECIDE_LAST_LOOK], d_cycles[DECIDE_LAST_LOOK];
+    double d[DECIDE_LAST_LOOK], log_ratio_cycles[DECIDE_LAST_LOOK];
     bool swapped[DECIDE_LAST_LOOK];
 };
 
@@ -31,13 +31,13 @@ static void extend(struct decide_sequence *s, struct columns *c, size_t n, play_
     for (size_t i = s->n; i < n; i++) {
         struct play_process p = draw(source);
         c->d[i] = p.d;
-        c->d_cycles[i] = p.d_cycles;
+        c->log_ratio_cycles[i] = p.log_ratio_cycles;
         c->swapped[i] = (*drawn)++ % 2;
     }
     s->n = n;
     s->d = c->d;
     s->swapped = c->swapped;
-    s->d_cycles = isnan(c->d_cycles[0]) ? NULL : c->d_cycles;
+    s->log_ratio_cycles = isnan(c->log_ratio_cycles[0]) ? NULL : c->log_ratio_cycles;
 }
 
 struct play_end play(const struct decide_input *policy, play_draw *draw, void *source)

@@ -11,7 +11,7 @@
 
 /* What a process measures; NAN: not measured, the same for all processes of a source. */
 struct play_process {
-    double d, d_cycles;
+    double d, log_ratio_cycles;
 };
 
 /* The next process; `source` is the caller's. */

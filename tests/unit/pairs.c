@@ -19,7 +19,7 @@ static const struct column {
     {"swapped", offsetof(struct pair_row, swapped), false},
     {"d", offsetof(struct pair_row, d), true},
     {"injected", offsetof(struct pair_row, injected), true},
-    {"d_cycles", offsetof(struct pair_row, d_cycles), false},
+    {"log_ratio_cycles", offsetof(struct pair_row, log_ratio_cycles), false},
     {"p50_ns", offsetof(struct pair_row, p50_ns), false},
 };
 

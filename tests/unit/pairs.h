@@ -6,7 +6,7 @@
  *   process   number of the process, in the order in which they ran
  *   swapped   1: the baseline came first in it, 0: the candidate (optional)
  *   d         ln(candidate / baseline) of the process
- *   d_cycles  the same in SM cycles (optional)
+ *   log_ratio_cycles  the same in SM cycles (optional)
  *   injected  slowdown that was injected: 0.025 is +2.5 %, 0 is unchanged code
  *   p50_ns    p50 of the candidate alone, for the naive rule (optional)
  * Fields are not quoted. A column that is not there, or an empty field of an optional one, is NAN.
@@ -20,7 +20,7 @@
 
 struct pair_row {
     char name[96]; /* of the case */
-    double process, swapped, d, d_cycles, injected, p50_ns;
+    double process, swapped, d, log_ratio_cycles, injected, p50_ns;
 };
 
 /* Sorted by case, injected share and process, so that equal ones are neighbours. */

@@ -142,7 +142,7 @@ static void a_device_with_cycles_must_give_them(void **state)
     d = decide(&in);
     assert_decided(&d, VERDICT_REGRESSION);
     in.counts_cycles = false; /* a host */
-    in.first.d_cycles = in.confirmation.d_cycles = NULL;
+    in.first.log_ratio_cycles = in.confirmation.log_ratio_cycles = NULL;
     d = decide(&in);
     assert_decided(&d, VERDICT_REGRESSION);
 }

@@ -55,7 +55,7 @@ static const struct noise_model stored = {
 static struct play_process one_figure(void *source)
 {
     double d = noise_next(source);
-    return (struct play_process){.d = d, .d_cycles = d};
+    return (struct play_process){.d = d, .log_ratio_cycles = d};
 }
 
 static void print_rates(const struct noise_model *m, double threshold, double change,

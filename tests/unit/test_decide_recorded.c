@@ -55,7 +55,8 @@ static struct play_process next_process(void *source)
     do
         row = &s->rows[s->rng ? rng_below(s->rng, s->n) : s->next++ % s->n];
     while (row->swapped == other_role && tries++ < TRIES);
-    return (struct play_process){.d = row->d + s->added, .d_cycles = row->d_cycles + s->added};
+    return (struct play_process){.d = row->d + s->added,
+                                 .log_ratio_cycles = row->log_ratio_cycles + s->added};
 }
 
 static struct play_tally play_group(const struct pairs *p, struct pair_group g, double threshold,
@@ -277,7 +278,7 @@ static void columns_are_found_by_name(void **state)
     char why[256];
     (void)state;
     assert_int_equal(read_text(&p,
-                               "injected,note,d,process,case,p50_ns,d_cycles\r\n"
+                               "injected,note,d,process,case,p50_ns,log_ratio_cycles\r\n"
                                "0.025,x,0.0246,2,gemm/a,1000.5,0.0247\r\n"
                                "0,y,-1e-4,10,gemm/b,,\n"
                                "0.025,,0.0248,1,gemm/a,1001,0.0249",
@@ -289,12 +290,13 @@ static void columns_are_found_by_name(void **state)
     assert_int_equal(g.to, 2);
     assert_string_equal(p.rows[0].name, "gemm/a");
     assert_true(p.rows[0].process == 1 && p.rows[0].d == 0.0248 && p.rows[0].injected == 0.025);
-    assert_true(p.rows[1].process == 2 && p.rows[1].d_cycles == 0.0247);
+    assert_true(p.rows[1].process == 2 && p.rows[1].log_ratio_cycles == 0.0247);
     assert_true(p.rows[1].p50_ns == 1000.5);
     g = pairs_group(&p, 2);
     assert_int_equal(g.to, 3);
     assert_string_equal(p.rows[2].name, "gemm/b");
-    assert_true(isnan(p.rows[2].d_cycles) && isnan(p.rows[2].p50_ns) && p.rows[2].d == -1e-4);
+    assert_true(isnan(p.rows[2].log_ratio_cycles) && isnan(p.rows[2].p50_ns) &&
+                p.rows[2].d == -1e-4);
     pairs_free(&p);
 }
 
@@ -333,7 +335,7 @@ static void write_sample(FILE *file, double sd, double bias)
     static const struct noise_model none = {.name = "none"};
     struct noise noise;
     noise_init(&noise, &none, 0, 5);
-    fputs("case,process,d,d_cycles,d_p90,injected,p50_ns\n", file);
+    fputs("case,process,d,log_ratio_cycles,log_ratio_p90,injected,p50_ns\n", file);
     for (size_t i = 0; i < COUNT(injected); i++)
         for (int process = 1; process <= 12; process++) {
             double d = log1p(injected[i] + bias) + sd * rng_normal(&noise.rng);

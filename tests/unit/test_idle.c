@@ -15,7 +15,7 @@ static const struct idle_rule alone = {.limit = 2, .fixed_ns = 20e3};
 
 static enum idle_answer ask(double timed, double stale, double fresh)
 {
-    return idle_ask(&(struct idle_look){timed, stale, fresh}, &beside);
+    return idle_ask(&(struct idle_check){timed, stale, fresh}, &beside);
 }
 
 static void fresh_may_take_as_long_as_stale(void **state)
@@ -59,23 +59,24 @@ static void a_microsecond_or_two_are_nothing(void **state)
 
 static void a_baseline_excuses_what_it_has_too(void **state)
 {
-    const struct idle_look own = {1e6, 1e6, 1.6e6};
+    const struct idle_check own = {1e6, 1e6, 1.6e6};
     (void)state;
-    assert_int_equal(idle_ask_baseline(&own, &(struct idle_look){1e6, 1e6, 1e6}, &beside),
+    assert_int_equal(idle_ask_baseline(&own, &(struct idle_check){1e6, 1e6, 1e6}, &beside),
                      IDLE_YES);
-    assert_int_equal(idle_ask_baseline(&own, &(struct idle_look){2e6, 2e6, 1e6}, &beside),
+    assert_int_equal(idle_ask_baseline(&own, &(struct idle_check){2e6, 2e6, 1e6}, &beside),
                      IDLE_YES);
-    assert_int_equal(idle_ask_baseline(&own, &(struct idle_look){2e6, 2e6, 3e6}, &beside), IDLE_NO);
+    assert_int_equal(idle_ask_baseline(&own, &(struct idle_check){2e6, 2e6, 3e6}, &beside),
+                     IDLE_NO);
 }
 
 /* One that idles as well. */
 static void a_baseline_does_not_excuse_everything(void **state)
 {
-    const struct idle_look own = {1e6, 1e6, 2.4e6}, idle = {1e3, 1e3, 1e6};
+    const struct idle_check own = {1e6, 1e6, 2.4e6}, idle = {1e3, 1e3, 1e6};
     (void)state;
     assert_int_equal(idle_ask_baseline(&own, &idle, &beside), IDLE_YES);
-    assert_int_equal(idle_ask(&(struct idle_look){1e6, 1e6, 1.9e6}, &alone), IDLE_NO);
-    assert_int_not_equal(idle_ask(&(struct idle_look){1e6, 1e6, 2.1e6}, &alone), IDLE_NO);
+    assert_int_equal(idle_ask(&(struct idle_check){1e6, 1e6, 1.9e6}, &alone), IDLE_NO);
+    assert_int_not_equal(idle_ask(&(struct idle_check){1e6, 1e6, 2.1e6}, &alone), IDLE_NO);
 }
 
 static void rules_are_wider_where_there_is_more_noise(void **state)

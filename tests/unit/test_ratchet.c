@@ -298,7 +298,7 @@ static struct play_process draw(void *source)
 {
     struct noise *noise = source;
     double d = noise_next(noise);
-    return (struct play_process){.d = d, .d_cycles = d};
+    return (struct play_process){.d = d, .log_ratio_cycles = d};
 }
 
 /* The baseline's library in this hour, median of five processes, and their spread. */

@@ -47,8 +47,8 @@ static pid_t await_started(int started)
     return (pid_t)strtol(id, NULL, 10);
 }
 
-/* Resolves in a process of its own, whose standard error comes out of *complaints. */
-static pid_t start_resolving(const char *what, int *complaints)
+/* Resolves in a process of its own, whose standard error comes out of *stderr_text. */
+static pid_t start_resolving(const char *what, int *stderr_text)
 {
     int ends[2];
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
@@ -64,7 +64,7 @@ static pid_t start_resolving(const char *what, int *complaints)
         _exit((int)status);
     }
     close(ends[1]);
-    *complaints = ends[0];
+    *stderr_text = ends[0];
     return child;
 }
 
@@ -127,11 +127,11 @@ static void test_waiting_for_another_build_ends(void **state)
 {
     (void)state;
     char id[41];
-    int complaints, started = open_started();
+    int stderr_text, started = open_started();
     struct revision r;
     struct gate_error err = {0};
     scene_commit(waits, id);
-    pid_t child = start_resolving(id, &complaints);
+    pid_t child = start_resolving(id, &stderr_text);
     await_started(started);
     setenv("GATE_BUILD_TIMEOUT", "1", 1);
     assert_int_equal(revision_resolve(id, LIBRARY, &r, &err), GATE_ENVIRONMENT);
@@ -139,7 +139,7 @@ static void test_waiting_for_another_build_ends(void **state)
     assert_int_equal(scene_worktrees(), 1);
     let_go();
     assert_ends_well(child);
-    close(complaints);
+    close(stderr_text);
     close(started);
 }
 
@@ -186,10 +186,10 @@ static void test_killed_run_does_not_block_the_next(void **state)
 {
     (void)state;
     char id[41];
-    int complaints, status, started = open_started();
+    int stderr_text, status, started = open_started();
     struct revision r;
     scene_commit(waits, id);
-    pid_t child = start_resolving(id, &complaints);
+    pid_t child = start_resolving(id, &stderr_text);
     int make = pidfd_open(await_started(started), 0);
     assert_true(make >= 0);
     assert_int_equal(kill(child, SIGKILL), 0);
@@ -211,7 +211,7 @@ static void test_killed_run_does_not_block_the_next(void **state)
     assert_library_of(&r, id);
     assert_no_worktree();
     let_go();
-    close(complaints);
+    close(stderr_text);
     close(started);
 }
 

@@ -87,9 +87,9 @@ static void test_evidence(void **state)
     cJSON *one_case = sample_case(document, 2);
     cJSON *processes = cJSON_GetObjectItem(one_case, "processes");
     buf_init(&out, 10000);
-    cJSON_ReplaceItemInObjectCaseSensitive(cJSON_GetArrayItem(processes, 1), "d",
+    cJSON_ReplaceItemInObjectCaseSensitive(cJSON_GetArrayItem(processes, 1), "log_ratio",
                                            cJSON_CreateNull());
-    cJSON_ReplaceItemInObjectCaseSensitive(cJSON_GetArrayItem(processes, 6), "d",
+    cJSON_ReplaceItemInObjectCaseSensitive(cJSON_GetArrayItem(processes, 6), "log_ratio",
                                            cJSON_CreateNumber(1e308));
     assert_fits_run_schema(document);
     assert_true(report_evidence(one_case, "first", &out));

@@ -143,7 +143,7 @@ static void test_csv_is_csv(void **state)
         "assert len(rows) == 25, len(rows)\n"
         "assert all(None not in r and None not in r.values() for r in rows)\n"
         "assert rows[0][\"p50_ns\"] == \"10420\" and rows[0][\"role\"] == \"candidate\"\n"
-        "assert rows[0][\"d_first\"].count(\";\") == 4 and rows[0][\"mde\"] == \"0.0031\"\n"
+        "assert rows[0][\"log_ratio_first\"].count(\";\") == 4 and rows[0][\"mde\"] == \"0.0031\"\n"
         "assert rows[1][\"role\"] == \"baseline\"\n"
         "assert rows[2][\"provider\"] == \"cudnn\" and rows[2][\"ratio_to_candidate\"]\n"
         "assert rows[-1][\"provider\"] == \"\" and rows[-1][\"verdict\"] == \"wrong\"\n"
@@ -162,7 +162,7 @@ static void set_numbers(cJSON *value, double number)
 {
     static const char *const names[] = {"p50_ns", "p50_lo_ns", "p50_hi_ns",    "p90_ns", "tflops",
                                         "gbps",   "ceiling",   "value",        "lo",     "hi",
-                                        "mde",    "d",         "control_drift"};
+                                        "mde",    "log_ratio", "control_drift"};
     cJSON *item;
     cJSON_ArrayForEach (item, value) {
         for (size_t i = 0; item->string && i < sizeof(names) / sizeof(names[0]); i++) {

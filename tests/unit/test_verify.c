@@ -14,10 +14,10 @@
 
 #include "kernels/reference/reference.h"
 #include "gate/run/sanitize.h"
-#include "gate/verify/verify_image.h"
+#include "gate/verify/verify_layout.h"
 #include "gate/verify/verify_large.h"
-#include "gate/verify/verify_look.h"
-#include "gate/verify/verify_probe.h"
+#include "gate/verify/verify_compare.h"
+#include "gate/verify/verify_pattern.h"
 #include "gate/verify/verify_shapes.h"
 #include "gate/verify/verify_state.h"
 #include "tests/unit/problem_tensors.h"
@@ -49,12 +49,12 @@ static const char *said(struct matrix *m, bool exact)
 {
     static char text[600];
     struct look look;
-    look_start(&look, &m->problem, &m->about, exact, 1);
+    compare_start(&look, &m->problem, &m->about, exact, 1);
     const struct kg_tensor got = problem_dense(&m->problem, &m->about, m->got);
-    assert_int_equal(look_on_host(&look, &got, m->reference, NULL), GATE_OK);
+    assert_int_equal(compare_on_host(&look, &got, m->reference, NULL), GATE_OK);
     assert_int_equal(look.found.elements, ROWS * COLUMNS);
     text[0] = '\0';
-    bool right = look_is_right(&look, text, sizeof text);
+    bool right = compare_is_right(&look, text, sizeof text);
     assert_int_equal(right, text[0] == '\0');
     free(m);
     return text;
@@ -91,9 +91,9 @@ static void test_a_sum_that_cancelled(void **state)
     for (int known = 0; known < 2; known++) {
         struct look look;
         char text[600];
-        look_start(&look, &p, &about, false, known ? 32 : 0);
-        assert_int_equal(look_on_host(&look, &got, &reference, NULL), GATE_OK);
-        assert_int_equal(look_is_right(&look, text, sizeof text), known);
+        compare_start(&look, &p, &about, false, known ? 32 : 0);
+        assert_int_equal(compare_on_host(&look, &got, &reference, NULL), GATE_OK);
+        assert_int_equal(compare_is_right(&look, text, sizeof text), known);
     }
 }
 

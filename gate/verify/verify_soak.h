@@ -1,11 +1,11 @@
 /*
- * verify_endure.h: what many launches lose of what they need.
+ * verify_soak.h: what many launches lose of what they need.
  *
  * A launch that loses a little each time shows in many: counted before them, after the first half
  * and at the end, it is what grows in both halves. What a kernel keeps for good grows in one.
  */
-#ifndef GATE_VERIFY_VERIFY_ENDURE_H
-#define GATE_VERIFY_VERIFY_ENDURE_H
+#ifndef GATE_VERIFY_VERIFY_SOAK_H
+#define GATE_VERIFY_VERIFY_SOAK_H
 
 #include "gate/verify/verify_state.h"
 #include "gate/verify/verify_tier.h"

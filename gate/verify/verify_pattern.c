@@ -1,4 +1,4 @@
-#include "gate/verify/verify_probe.h"
+#include "gate/verify/verify_pattern.h"
 
 #include <math.h>
 

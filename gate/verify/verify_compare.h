@@ -1,5 +1,5 @@
 /*
- * verify_look.h: an output and its fp64 reference, by elements, rows and tiles.
+ * verify_compare.h: an output and its fp64 reference, by elements, rows and tiles.
  *
  * An output is a matrix: its last dimension are the columns, all others together the rows (a vector
  * is one row). The relative Frobenius error |x - ref| / |ref| is taken of the whole, of each tile
@@ -10,8 +10,8 @@
  * infinity, or a NaN; where the fp64 reference is an infinity, which then came from an input, a NaN
  * will do (kernel.h).
  */
-#ifndef GATE_VERIFY_VERIFY_LOOK_H
-#define GATE_VERIFY_VERIFY_LOOK_H
+#ifndef GATE_VERIFY_VERIFY_COMPARE_H
+#define GATE_VERIFY_VERIFY_COMPARE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,20 +29,20 @@ struct look {
     struct device_parts found;
 };
 
-void look_start(struct look *look, const struct kg_problem *p, const struct problem_tensor *about,
-                bool exact, double rms);
+void compare_start(struct look *look, const struct kg_problem *p,
+                   const struct problem_tensor *about, bool exact, double rms);
 
 /* Looks at all of `got`, which is dense: memory of the host, or of the device with its reference.
  * GATE_INTERNAL when memory is short. */
-enum gate_status look_on_host(struct look *look, const struct kg_tensor *got,
-                              const double *reference, struct gate_error *err);
-enum gate_status look_on_device(struct device *d, struct look *look, const struct kg_tensor *got,
-                                const double *reference, struct gate_error *err);
+enum gate_status compare_on_host(struct look *look, const struct kg_tensor *got,
+                                 const double *reference, struct gate_error *err);
+enum gate_status compare_on_device(struct device *d, struct look *look, const struct kg_tensor *got,
+                                   const double *reference, struct gate_error *err);
 
 /* Is all of it right? `text` says what is wrong; untouched when it is right. */
-bool look_is_right(const struct look *look, char *text, size_t size);
+bool compare_is_right(const struct look *look, char *text, size_t size);
 
 /* "3, 17" of a flat index into a dense tensor. */
-void look_index(const struct problem_tensor *t, int64_t index, char *text, size_t size);
+void compare_index(const struct problem_tensor *t, int64_t index, char *text, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-#include "gate/verify/verify_far.h"
+#include "gate/verify/verify_large_strides.h"
 
 /* More than a power of two, so that what wraps round in 32 bits does not meet its row again. */
 #define FAR_ELEMENTS (((int64_t)1 << 30) + 64)

@@ -1,12 +1,12 @@
 /*
- * verify_probe.h: inputs that show what random numbers hide.
+ * verify_pattern.h: inputs that show what random numbers hide.
  *
  * Each probe fills the input tensors of a problem, in any layout, from a seed. Some make results
  * that every correct kernel must produce bit by bit, because no order of summation in fp32 can
  * round: there a single lost term, a wrong rounding of the output or a narrow accumulator shows.
  */
-#ifndef GATE_VERIFY_VERIFY_PROBE_H
-#define GATE_VERIFY_VERIFY_PROBE_H
+#ifndef GATE_VERIFY_VERIFY_PATTERN_H
+#define GATE_VERIFY_VERIFY_PATTERN_H
 
 #include <stdbool.h>
 #include <stdint.h>

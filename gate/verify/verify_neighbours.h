@@ -1,15 +1,15 @@
 /*
- * verify_around.h: the problem's own size, give or take a tail.
+ * verify_neighbours.h: the problem's own size, give or take a tail.
  *
  * The neighbours of verify_shapes.h that are as large as the problem are too large to be looked at
  * byte by byte on the host: they are filled, computed and compared on the device, like the problem
  * itself. Their outputs are dense, among red zones; their inputs lie in several layouts, since rows
  * that are padded keep the alignment that an odd length would lose, and with it a kernel's path.
  */
-#ifndef GATE_VERIFY_VERIFY_AROUND_H
-#define GATE_VERIFY_VERIFY_AROUND_H
+#ifndef GATE_VERIFY_VERIFY_NEIGHBOURS_H
+#define GATE_VERIFY_VERIFY_NEIGHBOURS_H
 
-#include "gate/verify/verify_bench.h"
+#include "gate/verify/verify_check.h"
 #include "gate/verify/verify_tier.h"
 
 /*

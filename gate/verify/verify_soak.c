@@ -1,4 +1,4 @@
-#include "gate/verify/verify_endure.h"
+#include "gate/verify/verify_soak.h"
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-#include "gate/verify/verify_image.h"
+#include "gate/verify/verify_layout.h"
 
 #include <stdio.h>
 #include <stdlib.h>

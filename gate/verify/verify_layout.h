@@ -1,13 +1,13 @@
 /*
- * verify_image.h: one set of operands, byte by byte, with everything around them.
+ * verify_layout.h: one set of operands, byte by byte, with everything around them.
  *
  * An image is what a small set of operands shall look like in device memory before a launch: the
  * tensors in some layout, red zones between them, padding in their rows. It is built on the host,
  * uploaded as a whole and downloaded as a whole, so that a look at it sees every byte that a kernel
  * wrote and was not to: inputs, padding, red zones, the neighbour's memory.
  */
-#ifndef GATE_VERIFY_VERIFY_IMAGE_H
-#define GATE_VERIFY_VERIFY_IMAGE_H
+#ifndef GATE_VERIFY_VERIFY_LAYOUT_H
+#define GATE_VERIFY_VERIFY_LAYOUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

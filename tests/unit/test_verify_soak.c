@@ -1,4 +1,4 @@
-/* test_verify_endure.c: what many launches lose, and what only looks like it. */
+/* test_verify_soak.c: what many launches lose, and what only looks like it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "gate/verify/verify_endure.h"
+#include "gate/verify/verify_soak.h"
 
 /* So many threads, files or children more after each half of so many launches. */
 static bool gathers(unsigned first, unsigned then, unsigned launches)

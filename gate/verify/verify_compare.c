@@ -1,4 +1,4 @@
-#include "gate/verify/verify_look.h"
+#include "gate/verify/verify_compare.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #define PRODUCT_NORM_SHARE 1.0
 #define ATTENTION_NORM_SHARE 1e-3
 
-void look_index(const struct problem_tensor *t, int64_t index, char *text, size_t size)
+void compare_index(const struct problem_tensor *t, int64_t index, char *text, size_t size)
 {
     int64_t at[KG_MAX_RANK];
     for (unsigned r = t->rank; r-- > 0;) {
@@ -36,8 +36,8 @@ static double share_of_norm(uint32_t op)
     return op == KG_OP_ATTENTION_FWD ? ATTENTION_NORM_SHARE : PRODUCT_NORM_SHARE;
 }
 
-void look_start(struct look *look, const struct kg_problem *p, const struct problem_tensor *about,
-                bool exact, double rms)
+void compare_start(struct look *look, const struct kg_problem *p,
+                   const struct problem_tensor *about, bool exact, double rms)
 {
     double limit = problem_error_limit(p);
     *look = (struct look){.about = about,
@@ -50,14 +50,14 @@ void look_start(struct look *look, const struct kg_problem *p, const struct prob
                                    .bad_rms = rms}};
 }
 
-enum gate_status look_on_host(struct look *look, const struct kg_tensor *got,
-                              const double *reference, struct gate_error *err)
+enum gate_status compare_on_host(struct look *look, const struct kg_tensor *got,
+                                 const double *reference, struct gate_error *err)
 {
     return host_parts(got, reference, &look->rule, &look->found, err);
 }
 
-enum gate_status look_on_device(struct device *d, struct look *look, const struct kg_tensor *got,
-                                const double *reference, struct gate_error *err)
+enum gate_status compare_on_device(struct device *d, struct look *look, const struct kg_tensor *got,
+                                   const double *reference, struct gate_error *err)
 {
     return device_compare_parts(d, got, reference, &look->rule, &look->found, err);
 }
@@ -77,7 +77,7 @@ static void say_first(const struct look *look, const struct device_element *firs
     char where[96];
     if (first->at < 0)
         return;
-    look_index(look->about, first->at, where, sizeof where);
+    compare_index(look->about, first->at, where, sizeof where);
     int64_t columns = look->about->shape[look->about->rank - 1];
     int64_t row = first->at / columns, column = first->at % columns;
     snprintf(text, size,
@@ -109,7 +109,7 @@ static bool say_part(const struct look *look, char *text, size_t size)
     return true;
 }
 
-bool look_is_right(const struct look *look, char *text, size_t size)
+bool compare_is_right(const struct look *look, char *text, size_t size)
 {
     char first[256] = "", part[160];
     const struct device_parts *f = &look->found;

@@ -1,4 +1,4 @@
-#include "gate/verify/verify_around.h"
+#include "gate/verify/verify_neighbours.h"
 
 #include <math.h>
 #include <stdio.h>

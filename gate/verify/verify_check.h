@@ -1,19 +1,19 @@
 /*
- * verify_bench.h: one kernel, one small problem, one probe, one layout: launched and looked at.
+ * verify_check.h: one kernel, one small problem, one probe, one layout: launched and looked at.
  *
- * A check uploads an image (verify_image.h), launches, downloads all of it and looks: at every
+ * A check uploads an image (verify_layout.h), launches, downloads all of it and looks: at every
  * element of the outputs, and at every byte that no kernel may touch. It launches again on what the
  * first launch left behind, and once more on an image with another poison: the outputs must be the
  * same bits, or, for a kernel that declares itself non-deterministic, right each time.
  */
-#ifndef GATE_VERIFY_VERIFY_BENCH_H
-#define GATE_VERIFY_VERIFY_BENCH_H
+#ifndef GATE_VERIFY_VERIFY_CHECK_H
+#define GATE_VERIFY_VERIFY_CHECK_H
 
 #include "gate/launch/arm.h"
-#include "gate/verify/verify_far.h"
+#include "gate/verify/verify_large_strides.h"
 #include "gate/verify/verify_guard.h"
-#include "gate/verify/verify_image.h"
-#include "gate/verify/verify_probe.h"
+#include "gate/verify/verify_layout.h"
+#include "gate/verify/verify_pattern.h"
 
 struct bench {
     struct device *device;
@@ -55,7 +55,7 @@ enum gate_status bench_check(struct bench *b, const struct check *check, struct 
 
 /*
  * Many launches (dozens) on the same operands: the results stay the same bits, and nothing is lost
- * on the way (verify_endure.h).
+ * on the way (verify_soak.h).
  */
 enum gate_status bench_endure(struct bench *b, const struct kg_problem *p, unsigned launches,
                               struct gate_error *err);

@@ -1,14 +1,14 @@
 /*
- * verify_far.h: operands whose rows, or heads, are 2^30 elements apart.
+ * verify_large_strides.h: operands whose rows, or heads, are 2^30 elements apart.
  *
  * Offsets of such a tensor fit no int, in bytes from the second row on and in elements from the
  * third one. All else is small, and nothing is mapped between the rows.
  */
-#ifndef GATE_VERIFY_VERIFY_FAR_H
-#define GATE_VERIFY_VERIFY_FAR_H
+#ifndef GATE_VERIFY_VERIFY_LARGE_STRIDES_H
+#define GATE_VERIFY_VERIFY_LARGE_STRIDES_H
 
 #include "gate/device/device.h"
-#include "gate/verify/verify_image.h"
+#include "gate/verify/verify_layout.h"
 
 /* Memory of the tensors in the order of an image; all but those of rank 1 are spread. */
 struct far {

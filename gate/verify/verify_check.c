@@ -1,4 +1,4 @@
-#include "gate/verify/verify_bench.h"
+#include "gate/verify/verify_check.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/verify/verify_endure.h"
-#include "gate/verify/verify_look.h"
+#include "gate/verify/verify_soak.h"
+#include "gate/verify/verify_compare.h"
 
 #define WORKSPACE_MAX ((uint64_t)1 << 30)
 #define STEADY_AFTER 10 /* launches that may still fill a pool; of more that endure */
@@ -189,19 +189,19 @@ static enum gate_status check_workspace(struct trial *t, struct gate_error *err)
     return status ? status : check_workspace_zone(t, end, "behind", err);
 }
 
-static enum gate_status look_at_outputs(struct trial *t, struct gate_error *err)
+static enum gate_status compare_at_outputs(struct trial *t, struct gate_error *err)
 {
     const struct image *image = &t->image;
     for (uint32_t i = 0; i < image->n_out; i++) {
         struct look look;
         char text[500];
         const struct problem_tensor *about = &image->about[image->n_in + i];
-        look_start(&look, &image->problem, about, probe_is_exact(t->check->probe), t->rms[i]);
+        compare_start(&look, &image->problem, about, probe_is_exact(t->check->probe), t->rms[i]);
         const struct kg_tensor got = problem_dense(&image->problem, about, t->scratch[i]);
-        enum gate_status status = look_on_host(&look, &got, t->reference[i], err);
+        enum gate_status status = compare_on_host(&look, &got, t->reference[i], err);
         if (status)
             return status;
-        if (!look_is_right(&look, text, sizeof text))
+        if (!compare_is_right(&look, text, sizeof text))
             say(t, "%s", text);
     }
     return GATE_OK;
@@ -229,7 +229,7 @@ static void look_for_change(struct trial *t)
             }
         const struct problem_tensor *about = &t->image.about[t->image.n_in + i];
         char where[96];
-        look_index(about, (int64_t)at, where, sizeof where);
+        compare_index(about, (int64_t)at, where, sizeof where);
         say(t,
             "output '%s': %zu elements are other bits than those of the first launch on the same "
             "inputs, the first is [%s]; the kernel does not declare itself non-deterministic",
@@ -256,7 +256,7 @@ static enum gate_status look(struct trial *t, bool first, struct gate_error *err
         for (uint32_t i = 0; i < t->image.n_out; i++)
             memcpy(t->scratch[i], t->first[i], dense_bytes(&t->image, i));
     if (first || !same_bits)
-        return look_at_outputs(t, err);
+        return compare_at_outputs(t, err);
     look_for_change(t);
     return GATE_OK;
 }

@@ -1,4 +1,4 @@
-/* test_verify_far.c: operands whose rows are far apart hold what the dense ones do. */
+/* test_verify_large_strides.c: operands whose rows are far apart hold what the dense ones do. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "gate/verify/verify_far.h"
+#include "gate/verify/verify_large_strides.h"
 #include "tests/unit/problem_tensors.h"
 
 #define FAR (((int64_t)1 << 30) + 64)
