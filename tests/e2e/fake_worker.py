@@ -16,7 +16,9 @@ control of each is 1 % slower than that of the one before. "count" is a file tha
 that are given cases; of the n-th one "p50s" maps case ids to lists of the candidate's time,
 "log_ratio" to lists of ln of its ratio to the baseline (the last entry stays). In a calibration
 each process is a little slower than the last, by turns of three; "noise" maps case ids to how
-much (0.0005). """ import hashlib
+much (0.0005).
+"""
+import hashlib
 import json
 import math
 import os
