@@ -15,7 +15,7 @@ const struct route *route_find(const char *method, const char *path, const char 
 /* The methods of a path, as the header Allow has them. */
 const char *route_methods(const char *path);
 
-/* The table as Markdown; server/README.md has it, and a test compares the two. */
+/* The table as Markdown; docs/server.md has it, and a test compares the two. */
 void routes_write(struct buf *out);
 
 #endif

@@ -173,13 +173,13 @@ class Found(Case):
 
 
 class Grafana(Case):
-    """The panels of server/README.md: Infinity takes named members out of an array of rows."""
+    """The panels of docs/server.md: Infinity takes named members out of an array of rows."""
 
     TYPES = {"Time (UNIX ms)": int, "Number": (int, float), "String": str}
 
     def panels(self):
         """(address, [(selector, type)]) of each."""
-        with open(os.path.join(ROOT, "server", "README.md"), encoding="utf-8") as file:
+        with open(os.path.join(ROOT, "docs", "server.md"), encoding="utf-8") as file:
             section = file.read().split("\n## Grafana\n")[1].split("\n## ")[0]
         for part in section.split("\n    /api/v1/")[1:]:
             yield (part.split("\n")[0],

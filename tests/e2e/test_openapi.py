@@ -159,7 +159,7 @@ class Document(Described):
     def test_it_describes_the_routes_and_so_does_the_readme(self):
         table = subprocess.run([SERVER, "routes"], check=True, capture_output=True,
                                text=True).stdout
-        with open(os.path.join(ROOT, "server", "README.md"), encoding="utf-8") as file:
+        with open(os.path.join(ROOT, "docs", "server.md"), encoding="utf-8") as file:
             self.assertIn("\n\n" + table + "\n", file.read())
         served = {tuple(re.match(r"\| (\w+) \| `([^`]+)` \| (\w+) \|", line).groups())
                   for line in table.splitlines()[2:]}
