@@ -17,7 +17,7 @@ export const TERMS = {
         "has it between marks at the threshold.",
     mde: "Minimum detectable effect: the smallest change that this case could have told apart " +
         "from noise on this machine. Above the threshold, a pass means little.",
-    verified: "The result was held against a reference in double precision before it was " +
+    verified: "The result was compared with a reference in double precision before it was " +
         "timed. The number is the largest relative error.",
     error: "Relative error against the reference (Frobenius norm), worst over all seeds; and " +
         "the limit of the data type.",
@@ -41,7 +41,7 @@ export const TERMS = {
     threshold: "The slowdown that fails: the interval's evidence must lie above it, twice, in " +
         "fresh processes.",
     suite: "The list of cases that was measured.",
-    against: "What the candidate was held against: the stored baseline, or a file or commit.",
+    against: "What the candidate was compared with: the stored baseline, or a file or commit.",
     process: "A fresh process measures candidate and baseline on the same buffers, in turns, and " +
         "gives one number. The verdict rests on several of them.",
     stage: "Processes of the first look, or of the confirmation that a suspicion needs.",
@@ -113,7 +113,7 @@ export const TERMS = {
     commit_before: "What the last run at the old level was built from.",
     leader: "The lowest verified p50 of this library, under the newest contract of the case.",
     red_share: "How many decisions were red when this share of its time was added to the code.",
-    library: "Who made the library: ours, or another one that it is held against.",
+    library: "Who made the library: ours, or another one that it is compared with.",
     role: "candidate: is judged. baseline: is compared with it. provider: is timed beside it.",
     library_version: "What the library says of itself.",
     file: "The file that was loaded.",

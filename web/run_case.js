@@ -85,7 +85,7 @@ function armsTable(item) {
         h("tbody", {}, item.arms.map(armRow)));
 }
 
-/** How the case was held against the baseline, and what it can tell. */
+/** How the case was compared with the baseline, and what it can tell. */
 function resolution(item, threshold) {
     const { baseline, mde, ratio_p90: p90 } = item;
     const known = mde !== null && mde !== undefined;

@@ -1,7 +1,7 @@
 /*
  * ratchet.h: how a run moves a stored baseline.
  *
- * What a run is held against is the baseline's library, so a baseline that is too slow lets
+ * What a run is compared with is the baseline's library, so a baseline that is too slow lets
  * regressions pass, and one that is too fast (the luckiest of many measurements: the winner's
  * curse) fails unchanged code. A case's baseline moves by itself in three ways, the first two of
  * which lower it:

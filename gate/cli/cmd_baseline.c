@@ -25,7 +25,7 @@ static const char help[] =
     "       gate baseline fetch [--device-model M] [--baselines DIR] [--server URL] [--json]\n"
     "                 [--token-file FILE] [--ca-file FILE]\n"
     "\n"
-    "The stored baselines that runs are held against, DIR/<device-model>.json.\n"
+    "The stored baselines that runs are compared with, DIR/<device-model>.json.\n"
     "\n"
     "  show    lists them\n"
     "  log     lists their changes, oldest first, with reasons and authors\n"

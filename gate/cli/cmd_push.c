@@ -23,7 +23,7 @@ static const char help[] =
     "Sends runs to the tracking server: those named by uuid, by an unambiguous beginning of it or\n"
     "as 'latest' (the default). A run whose library is a stored baseline takes the library with "
     "it,\n"
-    "out of the artifact cache, so that others can be held against it.\n"
+    "out of the artifact cache, so that others can be compared with it.\n"
     "\n" REMOTE_HELP "  --db FILE          the database (default: $GATE_DB, else gate.db)\n"
     "  --all              every run of the database; those that the server has cost one look\n"
     "  --library FILE     send this library as well\n"

@@ -4,7 +4,7 @@
 static const char help[] =
     "Usage: gate run [OPTION]...\n"
     "\n"
-    "Verifies and measures a suite of kernels, holds each against the library of its stored "
+    "Verifies and measures a suite of kernels, compares each with the library of its stored "
     "baseline "
     "in\n"
     "the same processes, and keeps the run in the history.\n"
@@ -13,7 +13,7 @@ static const char help[] =
     "  --provider FILE         a library to compare with, up to 7 times; default on a GPU: "
     "cuBLAS\n"
     "                          (its default, the best of its timed, layer by layer) and cuDNN\n"
-    "  --against baseline|FILE|COMMIT  what to hold it against, default baseline\n"
+    "  --against baseline|FILE|COMMIT  what to compare it with, default baseline\n"
     "  --accept-new            take what has no baseline yet as the baseline\n"
     "  --ratchet               lower the baselines to what is confirmed to be faster\n"
     "  --pause SECONDS         before a suspicion is confirmed, default 5\n"

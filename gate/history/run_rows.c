@@ -3,7 +3,7 @@
  *
  * A timing counts only if its arm passed verification in this run, and a candidate's only if its
  * case is not wrong. The baseline that is measured beside the candidate is neither candidate nor
- * provider: it is the line that both are held against.
+ * provider: it is the line that both are compared with.
  */
 #include "gate/history/run_rows.h"
 

@@ -29,7 +29,7 @@ struct run_arm {
     int64_t registers, shared_bytes, spill_bytes;
 };
 
-/* What a case was held against, as it was on record. */
+/* What a case was compared with, as it was on record. */
 struct run_baseline {
     bool is_there;
     double p50_ns;

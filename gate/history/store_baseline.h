@@ -1,12 +1,12 @@
 /*
- * store_baseline.h: what runs were held against, as their documents tell, and how that changed.
+ * store_baseline.h: what runs were compared with, as their documents tell, and how that changed.
  */
 #ifndef GATE_HISTORY_STORE_BASELINE_H
 #define GATE_HISTORY_STORE_BASELINE_H
 
 #include "gate/history/store.h"
 
-/* What the newest run of a case was held against. */
+/* What the newest run of a case was compared with. */
 struct store_baseline {
     const char *case_id;
     const char *device_model;
@@ -18,7 +18,7 @@ struct store_baseline {
     const char *run_uuid;
 };
 
-/* A run that was held against a newer baseline than those before. */
+/* A run that was compared with a newer baseline than those before. */
 struct store_baseline_change {
     int64_t id;
     const char *case_id;

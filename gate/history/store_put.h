@@ -50,7 +50,7 @@ enum gate_status put_case(const struct put *p, const struct run_case *c, struct 
 /* The timings of a case, store_put_point.c. The series of its candidate, 0: it has none. */
 enum gate_status put_points(const struct put *p, const struct run_case *c, struct put_track *track,
                             int64_t *series_id);
-/* What the case was held against, store_put_baseline.c; called for the newest run of a track. */
+/* What the case was compared with, store_put_baseline.c; called for the newest run of a track. */
 enum gate_status put_baseline(const struct put *p, const struct run_case *c, int64_t track_id);
 /* From when on the device had which epoch, store_put_epoch.c; the run is stored already. */
 enum gate_status put_epoch(const struct put *p);

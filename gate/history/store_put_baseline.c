@@ -1,8 +1,8 @@
 /*
- * store_put_baseline.c: what a case was held against, and how that changed; see store_put.h.
+ * store_put_baseline.c: what a case was compared with, and how that changed; see store_put.h.
  *
  * Documents name the baseline of each case and when it became that (its time_ms). `baseline` has
- * what the newest run was held against. An entry of the log is a baseline that is newer than all
+ * what the newest run was compared with. An entry of the log is a baseline that is newer than all
  * that were logged: a run from a branch that is behind brings an old one, which is no change.
  */
 #include "gate/history/store_put.h"

@@ -228,7 +228,7 @@ static const char schema[] =
     "CREATE TABLE baseline ("
     "  track_id INTEGER PRIMARY KEY REFERENCES track (id),"
     "  time_ms INTEGER NOT NULL,"
-    "  run_id INTEGER NOT NULL REFERENCES run (id)," /* the run that was held against it */
+    "  run_id INTEGER NOT NULL REFERENCES run (id)," /* the run that was compared with it */
     "  p50_ns REAL NOT NULL CHECK (p50_ns > 0 AND p50_ns < 9e999),"
     "  commit_id TEXT NOT NULL,"
     "  stored_ms INTEGER NOT NULL CHECK (stored_ms " TIME_RANGE ")," /* when it was stored */
@@ -242,7 +242,7 @@ static const char schema[] =
     "  id INTEGER PRIMARY KEY,"
     "  device_id INTEGER NOT NULL REFERENCES device (id),"
     "  track_id INTEGER NOT NULL REFERENCES track (id),"
-    "  run_id INTEGER NOT NULL REFERENCES run (id)," /* the first that was held against it */
+    "  run_id INTEGER NOT NULL REFERENCES run (id)," /* the first that was compared with it */
     "  from_ns REAL,"
     "  to_ns REAL NOT NULL,"
     "  commit_id TEXT NOT NULL,"

@@ -1,6 +1,6 @@
 /*
- * arm.h: one kernel that takes part in a case: the candidate, the baseline it is held against, or a
- * provider beside them.
+ * arm.h: one kernel that takes part in a case: the candidate, the baseline it is compared with, or
+ * a provider beside them.
  */
 #ifndef GATE_LAUNCH_ARM_H
 #define GATE_LAUNCH_ARM_H

@@ -1,4 +1,4 @@
-/* machine_code.c: see machine_code.h. Nothing in the file is believed before it was held against
+/* machine_code.c: see machine_code.h. Nothing in the file is believed before it was compared with
  * the bounds of what it lies in. */
 #include "gate/library/machine_code.h"
 

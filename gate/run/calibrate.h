@@ -1,10 +1,10 @@
 /*
  * calibrate.h: how often would the gate be wrong on this machine, and what can it see?
  *
- * The candidate is held against a copy of itself. To its replays a delay is added whose length is a
- * known share of the measured time: 0 (an A/A comparison) and the shares of calibrate_shares. Each
- * fresh process gives one d for each case and share; the whole protocol of decide.h is then played
- * many times on processes drawn from these with replacement.
+ * The candidate is compared with a copy of itself. To its replays a delay is added whose length is
+ * a known share of the measured time: 0 (an A/A comparison) and the shares of calibrate_shares.
+ * Each fresh process gives one d for each case and share; the whole protocol of decide.h is then
+ * played many times on processes drawn from these with replacement.
  */
 #ifndef GATE_RUN_CALIBRATE_H
 #define GATE_RUN_CALIBRATE_H

@@ -41,7 +41,7 @@ static const char *candidate_sha256(const struct run *run)
                        "");
 }
 
-/* SHA-256 of the library that a paired case is held against. */
+/* SHA-256 of the library that a paired case is compared with. */
 static const char *baseline_sha256(const struct run *run, const struct run_case *c)
 {
     if (c->mode != RUN_PAIRED)
@@ -335,7 +335,7 @@ static void decide_case(const struct run *run, struct run_case *c)
         decide_unmeasured(run, c);
     } else if (c->mode == RUN_NONE) {
         c->verdict = VERDICT_NO_VERDICT;
-        const char *lacks = run->against_sha256 ? "there is nothing to hold this case against"
+        const char *lacks = run->against_sha256 ? "there is nothing to compare this case with"
                                                 : "no comparable baseline is stored for this case";
         bool is_new = !run->against_sha256 && !c->has_baseline;
         snprintf(c->reason, sizeof c->reason, "%s%s", lacks,

@@ -23,7 +23,7 @@
 #include "gate/run/supervisor.h"
 
 enum run_mode {
-    RUN_PAIRED, /* held against the baseline's library, in the same processes */
+    RUN_PAIRED, /* compared with the baseline's library, in the same processes */
     RUN_NUMBER, /* the baseline's library is not at hand: p50 over the control, beside its record */
     RUN_NONE,   /* no comparable baseline */
 };
@@ -95,7 +95,7 @@ struct run_policy {
 
 struct run {
     const struct suite *suite;
-    const struct baseline *baseline; /* NULL: all cases are held against the library below */
+    const struct baseline *baseline; /* NULL: all cases are compared with the library below */
     const char *against_path, *against_sha256;
     struct run_policy policy;
     struct origin origin;
@@ -180,7 +180,7 @@ cJSON *run_document(const struct run *run);
 
 /* Relative change of the control's median from the first sequence to the confirmation; NaN when it
  * was not timed in both. Single processes differ by up to 0.7 % on an H200 that nothing disturbs
- * (where the control's memory lies), so they are not held against each other. */
+ * (where the control's memory lies), so they are not compared with each other. */
 double run_control_drift(const struct run *run);
 void run_release(struct run *run);
 

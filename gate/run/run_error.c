@@ -4,15 +4,15 @@
  * A result within its limits may still be much less accurate than what it replaces: that is a
  * regression like a slowdown, which someone may want and then accepts. The first process verifies
  * candidate and baseline on the same inputs, so that unchanged code gives the same error to the
- * bit, and the vendor's own error cancels. An error is not held against less than what rounding the
- * outputs alone comes to: below it there is nothing but luck.
+ * bit, and the vendor's own error cancels. An error is not compared with less than what rounding
+ * the outputs alone comes to: below it there is nothing but luck.
  *
  * Where the baseline's library is not at hand, its error is that on record, of other inputs. What
  * the inputs did to it is known by the vendor's kernel, where one was beside both, and what is left
  * is luck that many outputs even out.
  *
- * Of an op with several outputs each is held against itself too: the worst of a gradient hides what
- * became of the others.
+ * Of an op with several outputs each is compared with itself too: the worst of a gradient hides
+ * what became of the others.
  */
 #include <math.h>
 #include <stdio.h>
@@ -84,7 +84,7 @@ static double verified_error(const cJSON *verify, const char *output)
                   : json_number(verify, "rel_fro", NAN);
 }
 
-/* The candidate's error beside the one that it is held against. */
+/* The candidate's error beside the one that it is compared with. */
 struct held {
     const char *output; /* NULL: the worst of all */
     double own, ratio;  /* NaN: not known */

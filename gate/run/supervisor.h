@@ -78,7 +78,7 @@ enum gate_status supervisor_start(const struct supervisor_options *options, stru
 void supervisor_stop(struct supervisor *s); /* NULL is fine */
 
 /* From now on workers also open these libraries (at most PROTOCOL_BASELINES_MAX), for cases to be
- * held against; a fresh worker is started at once and its greeting taken. Copies the paths. */
+ * compared with; a fresh worker is started at once and its greeting taken. Copies the paths. */
 enum gate_status supervisor_open_baselines(struct supervisor *s, const char *const *paths,
                                            unsigned n, struct gate_error *err);
 

@@ -1,5 +1,5 @@
 /*
- * verify_reference.h: the fp64 outputs that a result is held against.
+ * verify_reference.h: the fp64 outputs that a result is compared with.
  */
 #ifndef GATE_VERIFY_VERIFY_REFERENCE_H
 #define GATE_VERIFY_VERIFY_REFERENCE_H

@@ -1,5 +1,5 @@
 /*
- * audit.h: what recorded launches write, held against what was verified.
+ * audit.h: what recorded launches write, compared with what was verified.
  *
  * A kernel may be right when it is looked at, and wrong or idle when it is timed: it counts its
  * launches, sees that it is recorded, remembers results by their pointers, or finds its own result

@@ -227,7 +227,7 @@ static enum gate_status measure_groups(struct session *s, double budget_ns, stru
     bool paired = session_is_paired(s);
     const unsigned pair[2] = {0, 1};
     enum gate_status status = measure_group(s, pair, paired ? 2 : 1, 0, budget_ns, err);
-    session_note_copies(s); /* here, where the baseline is what it is held against */
+    session_note_copies(s); /* here, where the baseline is what it is compared with */
     s->swap = false;
     for (unsigned i = paired ? 2 : 1; i < s->n_arms && !status; i++) {
         const unsigned beside[2] = {0, i};

@@ -1,4 +1,4 @@
-/* cudnn_values.c: holds cudnn_values.h against cuDNN's own header where the compiler finds it. */
+/* cudnn_values.c: compares cudnn_values.h with cuDNN's own header where the compiler finds it. */
 #include "kernels/cudnn/cudnn_values.h"
 
 #if __has_include(<cudnn_graph.h>)

@@ -3,7 +3,7 @@
  *
  * No distribution packages cuDNN's headers, so the numbers are written down here, under NVIDIA's
  * names with a K in front. They are part of its ABI since cuDNN 9.0, the node of attention since
- * 9.13; where the compiler finds the real header, cudnn_values.c holds each against it.
+ * 9.13; where the compiler finds the real header, cudnn_values.c compares each with it.
  */
 #ifndef KG_CUDNN_VALUES_H
 #define KG_CUDNN_VALUES_H

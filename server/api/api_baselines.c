@@ -1,4 +1,4 @@
-/* api_baselines.c: what runs were held against, and how that changed; see api.h. */
+/* api_baselines.c: what runs were compared with, and how that changed; see api.h. */
 #include <inttypes.h>
 
 #include "server/api/api_call.h"

@@ -81,7 +81,7 @@ describe("run", { skip }, () => {
         });
     });
 
-    test("a case is held against the provider by pairs of samples, as on the wall", async () => {
+    test("a case is compared with the provider by pairs of samples, as on the wall", async () => {
         await it.withPage({}, async (page) => {
             const uuid = it.uuids.at(-2);
             // The p50s say another thing than the pairs here.
@@ -232,7 +232,7 @@ describe("run", { skip }, () => {
         });
     });
 
-    test("a case that was held against a number has evidence too", async () => {
+    test("a case that was compared with a number has evidence too", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/run/${it.uuids.at(-1)}`); // the host
             assert.equal(await page.locator("svg.evidence").count(), 11);

@@ -47,7 +47,7 @@ describe("wall", { skip }, () => {
         });
     });
 
-    test("libraries of others that a run has are held against ours", async () => {
+    test("libraries of others that a run has are compared with ours", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/?device=${GPU}`);
             const row = page.locator("tbody tr", { hasText: REGRESSED });

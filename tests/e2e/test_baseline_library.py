@@ -19,7 +19,7 @@ NEW = hashlib.sha256(b"new").hexdigest()
 
 
 class LibraryCase(PushCase):
-    """A run of the library `old` is the baseline of one case; `new` is held against it."""
+    """A run of the library `old` is the baseline of one case; `new` is compared with it."""
 
     def setUp(self):
         super().setUp()

@@ -104,7 +104,7 @@ class Compare(Commits):
         code, document, errors = self.compare(copy, mutant("host_zeros"))
         (case,) = document["cases"]
         self.assertEqual((code, case["verdict"], case["mode"]), (3, "no-verdict", "none"), errors)
-        self.assertIn("there is nothing to hold this case against; B could not be measured here",
+        self.assertIn("there is nothing to compare this case with; B could not be measured here",
                       case["reason"])
         self.assertNotIn("baseline", case["reason"])
 
@@ -130,7 +130,7 @@ class Compare(Commits):
         plain = self.path("plain.so")
         shutil.copy(self.path("suite.json"), plain)
         nothing = "neither a regular file nor a revision"
-        # The candidate's fault is 2, that of what it is held against is the environment's.
+        # The candidate's fault is 2, that of what it is compared with is the environment's.
         for code, other, says, bad in ((64, 64, nothing, "nowhere.so"),
                                        (64, 64, nothing, "0" * 40),
                                        (64, 64, nothing, "no-such-branch"),

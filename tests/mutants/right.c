@@ -1,4 +1,4 @@
-/* Nothing is wrong: what every other mutant is held against. */
+/* Nothing is wrong: what every other mutant is compared with. */
 #include "tests/mutants/wrap.h"
 
 static enum kg_status wrap_launch(const struct kg_problem *p, const struct kg_args *args)

@@ -315,7 +315,7 @@ static int64_t time_of(int index)
     return FIRST_TIME_MS + index * RUN_INTERVAL_MS;
 }
 
-/* What the case was held against: a baseline from before the history, or one of its runs. */
+/* What the case was compared with: a baseline from before the history, or one of its runs. */
 static void add_baseline(cJSON *o, const struct sample_plan *plan, const struct sample_moment *m,
                          double baseline_ns)
 {

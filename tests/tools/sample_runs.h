@@ -17,8 +17,8 @@ struct sample_plan {
 
 /*
  * The run of that index, 0 the oldest; the caller's (cJSON_Delete). sample_story.h tells what
- * happens to its cases. A GPU's cases are paired with the baseline's library, the host's held
- * against its number; a GPU has calibrations, in the middle and in its newest run, and another
+ * happens to its cases. A GPU's cases are paired with the baseline's library, the host's compared
+ *  with its number; a GPU has calibrations, in the middle and in its newest run, and another
  * driver from three quarters of the history on. The commits follow each other run by run.
  */
 cJSON *sample_run(const struct sample_plan *plan, int index);

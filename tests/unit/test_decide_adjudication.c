@@ -1,4 +1,4 @@
-/* test_decide_adjudication.c: what is held against a difference before it is the code's. */
+/* test_decide_adjudication.c: what is compared with a difference before it is the code's. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

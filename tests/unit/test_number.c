@@ -1,4 +1,4 @@
-/* test_number.c: numbers as JSON writes them, held against what the C library reads and writes. */
+/* test_number.c: numbers as JSON writes them, compared with what the C library reads and writes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

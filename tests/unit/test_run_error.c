@@ -11,7 +11,7 @@
 #include "gate/base/json.h"
 #include "gate/run/run.h"
 
-/* A case that was measured, and what it is held against. */
+/* A case that was measured, and what it is compared with. */
 struct scene {
     struct run run;
     struct suite_case about;

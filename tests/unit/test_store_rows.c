@@ -191,7 +191,7 @@ static void test_baseline_log(void **state)
     assert_baselines(f, s, "first 0>100 = 100");
     put_with_baseline(f, s, 30, 90, 25, "e", NULL);
     assert_baselines(f, s, "lowered 100>90 first 0>100 = 90");
-    /* A branch that is behind is held against an older baseline, which is no change. */
+    /* A branch that is behind is compared with an older baseline, which is no change. */
     put_with_baseline(f, s, 40, 100, 1, "e", NULL);
     assert_baselines(f, s, "lowered 100>90 first 0>100 = 100");
     put_with_baseline(f, s, 50, 90, 25, "e", NULL);
