@@ -89,7 +89,7 @@ static enum gate_status store_document_text(struct import *im, unsigned line,
         document_release(&d);
         return GATE_IO;
     }
-    status = store_put_run(im->store, d.tree, text->data, text->len, &existed, err);
+    status = store_put_run(im->store, &d, text->data, text->len, &existed, err);
     document_release(&d);
     if (status != GATE_OK)
         return gate_fail_context(err, "%s:%u", im->name, line);

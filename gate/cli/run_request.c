@@ -233,14 +233,15 @@ enum gate_status run_request_store(struct store *store, const cJSON *document,
     buf_init(&text, COMMAND_MAX_OUTPUT);
     json_write(document, false, &text);
     bool fits = document_read(document, &checked, &fault);
-    document_release(&checked);
     if (!fits)
         status = gate_fail(err, GATE_INTERNAL, "the run document breaks its schema at '%s': %s",
                            fault.pointer, fault.message);
     else if (text.failed)
         status = gate_fail(err, GATE_INTERNAL, "out of memory for the run document");
     else if (store)
-        status = store_put_run(store, document, text.data, text.len, &existed, err);
+        status = store_put_run(store, &checked, text.data, text.len, &existed, err);
+    if (fits)
+        document_release(&checked);
     buf_release(&text);
     return status;
 }

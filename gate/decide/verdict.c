@@ -1,6 +1,8 @@
 #include "gate/decide/verdict.h"
 
-static const char *const verdict_names[VERDICT_COUNT] = {
+#include <string.h>
+
+const char *const verdict_names[VERDICT_COUNT + 1] = {
     [VERDICT_PASS] = "pass",
     [VERDICT_IMPROVEMENT] = "improvement",
     [VERDICT_REGRESSION] = "regression",
@@ -22,7 +24,15 @@ static const struct {
 
 const char *verdict_name(enum verdict v)
 {
-    return verdict_names[v];
+    return (unsigned)v < VERDICT_COUNT ? verdict_names[v] : "";
+}
+
+int verdict_find(const char *name)
+{
+    for (int v = 0; v < VERDICT_COUNT; v++)
+        if (!strcmp(verdict_names[v], name))
+            return v;
+    return -1;
 }
 
 int verdict_exit_code(const size_t counts[VERDICT_COUNT])

@@ -6,17 +6,23 @@
 
 #include <stddef.h>
 
+/* The history stores these numbers. */
 enum verdict {
     VERDICT_PASS,
-    VERDICT_IMPROVEMENT,
     VERDICT_REGRESSION,
+    VERDICT_IMPROVEMENT,
     VERDICT_WRONG,
     VERDICT_NO_VERDICT,
     VERDICT_ENVIRONMENT,
     VERDICT_COUNT
 };
 
+extern const char *const verdict_names[VERDICT_COUNT + 1]; /* NULL ends them */
+
+/* "" where there is none of that number. */
 const char *verdict_name(enum verdict v);
+/* -1: none has this name. */
+int verdict_find(const char *name);
 
 /* Exit code of a run from how many cases have each verdict: the first of wrong (2), regression (1),
  * environment (4), no-verdict (3) that occurs, else 0. */

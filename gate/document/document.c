@@ -59,8 +59,6 @@
                                       sizeof(struct OF)}
 /* clang-format on */
 
-static const char *const verdicts[] = {"pass",       "improvement", "regression", "wrong",
-                                       "no-verdict", "environment", NULL};
 static const char *const kinds[] = {"host", "cuda", NULL};
 static const char *const roles[] = {"candidate", "baseline", "provider", NULL};
 static const char *const modes[] = {"paired", "number", "none", NULL};
@@ -256,7 +254,7 @@ static const struct field one_case_fields[] = {
     FORMED(id, REQUIRED, FORM_ID, ID_MAX),
     CHOICE(op, REQUIRED, ops),
     CHOICE(dtype, REQUIRED, dtypes),
-    WORD(verdict, REQUIRED, verdicts),
+    WORD(verdict, REQUIRED, verdict_names),
     TEXT(reason, REQUIRED, REASON_MAX),
     WORD(mode, 0, modes),
     MAYBE(baseline, REQUIRED | NULLABLE, baseline),
@@ -298,7 +296,8 @@ static const struct field incomplete_case_fields[] = {
     FORMED(id, REQUIRED, FORM_ID, ID_MAX),
     SIZE(processes, REQUIRED),
     SIZE(wanted, REQUIRED),
-    {AT(verdict), .kind = FIELD_WORD, .flags = REQUIRED, .least = VERDICT_WRONG, .words = verdicts},
+    {AT(verdict), .kind = FIELD_WORD, .flags = REQUIRED, .least = VERDICT_WRONG,
+     .words = verdict_names},
     TEXT(reason, REQUIRED, REASON_MAX),
 };
 SHAPE(incomplete_case);
@@ -337,7 +336,7 @@ static const struct field document_fields[] = {
     SHARE(control_drift, NULLABLE),
     SIZE(n_processes, 0),
     FORMED(seed, REQUIRED, FORM_SEED, TEXT_MAX),
-    WORD(verdict, REQUIRED, verdicts),
+    WORD(verdict, REQUIRED, verdict_names),
     COUNT(exit_code, REQUIRED, 4),
     MAYBE(calibration, 0, calibration),
     LIST(cases, REQUIRED, 0, CASES_MAX, one_case),

@@ -10,12 +10,12 @@
 #ifndef GATE_HISTORY_STORE_H
 #define GATE_HISTORY_STORE_H
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "gate/base/error.h"
+#include "gate/decide/verdict.h"
 
 #define STORE_APPLICATION_ID 0x4b474831 /* "KGH1" */
 #define STORE_SCHEMA_VERSION 1
@@ -43,16 +43,17 @@ void store_close(struct store *s); /* NULL is fine */
 /* How much of the file it may keep in memory; SQLite's default is 2 MB. */
 void store_cache_pages(struct store *s, size_t bytes);
 
-/*
- * Stores a run document that document_read() accepts. `text` is the document's bytes. A run whose
- * uuid is there already changes nothing and sets *existed.
- */
-enum gate_status store_put_run(struct store *s, const cJSON *document, const char *text, size_t len,
-                               bool *existed, struct gate_error *err);
+struct document; /* gate/document/document.h */
 
 /*
- * The same in steps, so that the longer ones, run_rows_read() and store_pack(), need not hold up
- * other writers. The document's cases are those of `rows`, and need not be in its tree.
+ * Stores a run document, whose bytes are `text`. A run whose uuid is there already changes nothing
+ * and sets *existed.
+ */
+enum gate_status store_put_run(struct store *s, const struct document *document, const char *text,
+                               size_t len, bool *existed, struct gate_error *err);
+
+/*
+ * The same in steps, so that the longest one, store_pack(), need not hold up other writers.
  */
 enum store_put_outcome {
     STORE_PUT_CREATED,
@@ -61,9 +62,8 @@ enum store_put_outcome {
     STORE_PUT_REFUSED  /* with a failure: it is the document's own, and will be so again */
 };
 struct store_packed; /* store_pack.h */
-struct run_rows;     /* run_rows.h */
-enum gate_status store_put_packed(struct store *s, const cJSON *document,
-                                  const struct run_rows *rows, const struct store_packed *packed,
+enum gate_status store_put_packed(struct store *s, const struct document *document,
+                                  const struct store_packed *packed,
                                   enum store_put_outcome *outcome, struct gate_error *err);
 
 /*
@@ -159,12 +159,10 @@ struct store_case_query {
     const char *after; /* the `next` of an earlier page, or NULL */
 };
 
-#define STORE_N_VERDICTS 6
-
 struct store_case_page {
-    int64_t total;                    /* that pass the filters */
-    int64_t counts[STORE_N_VERDICTS]; /* that pass those but the verdict's; store_verdict_name() */
-    char next[64];                    /* "": this was the last page */
+    int64_t total;                 /* that pass the filters */
+    int64_t counts[VERDICT_COUNT]; /* that pass those but the verdict's */
+    char next[64];                 /* "": this was the last page */
 };
 
 struct store_point {
@@ -262,9 +260,6 @@ enum gate_status store_find_run(struct store *s, const char *name, const char *d
 enum gate_status store_cases(struct store *s, const struct store_case_query *query,
                              store_case_fn fn, void *context, struct store_case_page *page,
                              struct gate_error *err);
-/* "pass", "regression", ... for 0 to STORE_N_VERDICTS - 1; the code of a name, -1 for none. */
-const char *store_verdict_name(int code);
-int store_verdict_code(const char *verdict);
 /* Newest first, timed and verified points of one case on one device model. A baseline that was
  * measured beside the candidate has no points of its own: it is baseline_p50_ns of the candidate's.
  */

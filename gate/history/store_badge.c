@@ -52,8 +52,8 @@ enum gate_status store_badge_of_device(struct store *s, const char *branch,
 static bool case_row(struct query *q, void *call)
 {
     struct badge_facts *facts = call;
-    const char *verdict = store_verdict_name((int)column_int(q, 0));
-    snprintf(facts->verdict, sizeof facts->verdict, "%s", verdict);
+    snprintf(facts->verdict, sizeof facts->verdict, "%s",
+             verdict_name((enum verdict)column_int(q, 0)));
     facts->p50_ns = column_real(q, 1);
     return true;
 }

@@ -56,11 +56,11 @@ static int compare_rows(const void *a, const void *b)
     return compare_keys(&((const struct row *)a)->key, &((const struct row *)b)->key);
 }
 
-/* wrong, regression, environment, no-verdict, with an open alert, improvement and pass, by
- * store_verdict_code() */
+/* wrong, regression, environment, no-verdict, with an open alert, improvement and pass; by enum
+ * verdict */
 static int badness(int verdict, bool slower)
 {
-    static const int class_of[STORE_N_VERDICTS] = {5, 1, 5, 0, 3, 2};
+    static const int class_of[VERDICT_COUNT] = {5, 1, 5, 0, 3, 2};
     int class = class_of[verdict];
     return class == 5 && slower ? 4 : class;
 }
@@ -142,7 +142,7 @@ static void count_verdicts(struct cases *c)
     size_t n = 0;
     for (size_t i = 0; i < c->n; i++) {
         c->page->counts[c->rows[i].verdict]++;
-        if (is_or_any(c->query->verdict, store_verdict_name(c->rows[i].verdict)))
+        if (is_or_any(c->query->verdict, verdict_name((enum verdict)c->rows[i].verdict)))
             c->rows[n++] = c->rows[i];
         else
             free(c->rows[i].names);
@@ -279,7 +279,7 @@ static bool case_row(struct query *q, void *call)
         .time_ms = column_int(q, 5),
         .run_uuid = column_text(q, 6),
         .commit = column_text(q, 7),
-        .verdict = store_verdict_name((int)column_int(q, 8)),
+        .verdict = verdict_name((enum verdict)column_int(q, 8)),
         .p50_ns = column_real(q, 9),
         .baseline_p50_ns = column_real(q, 10),
         .tflops = column_real(q, 11),

@@ -51,14 +51,14 @@ static enum gate_status each_fault(struct check *c, const char *what, const char
 
 /* ---- documents ---- */
 
-struct document {
+struct checked {
     struct check *check;
     struct buf text;
 };
 
 static bool document_row(struct query *q, void *call)
 {
-    struct document *d = call;
+    struct checked *d = call;
     struct gate_error why = {0};
     const char *uuid = column_text(q, 0);
     const void *packed = sqlite3_column_blob(q->stmt, 1);
@@ -82,7 +82,7 @@ static bool document_row(struct query *q, void *call)
 
 static enum gate_status check_documents(struct check *c)
 {
-    struct document document = {.check = c};
+    struct checked document = {.check = c};
     buf_init(&document.text, STORE_MAX_DOCUMENT);
     struct query q = query_begin(c->store, SQL_CHECK_DOCUMENTS);
     enum gate_status status = store_each_row(c->store, &q, document_row, &document, c->err);

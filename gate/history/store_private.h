@@ -70,7 +70,6 @@ void bind_positive_or_null(struct query *q, double value); /* 0 means not known:
 void bind_real(struct query *q, double value);
 void bind_null(struct query *q);
 void bind_id_or_null(struct query *q, int64_t id);              /* 0: NULL */
-void bind_number_or_null(struct query *q, const cJSON *number); /* no number: NULL */
 void bind_blob(struct query *q, const void *bytes, size_t len); /* not copied */
 int query_step(struct query *q); /* SQLITE_ROW, SQLITE_DONE or an error */
 

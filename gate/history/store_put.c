@@ -6,46 +6,47 @@
 /* The commit's id, 0 outside of a repository. */
 static enum gate_status put_revision(const struct put *p, int64_t *id)
 {
-    const cJSON *git = json_member(p->document, "git");
-    const char *commit = json_string(git, "commit", "");
+    const struct document_git *git = &p->document->git;
     *id = 0;
-    if (commit[0] == '\0')
+    if (git->commit[0] == '\0')
         return GATE_OK;
     struct query q = query_begin(p->store, SQL_PUT_REVISION);
-    bind_text(&q, commit);
-    bind_text(&q, json_string(git, "parent", ""));
-    bind_text(&q, p->branch);
-    bind_int(&q, p->time_ms);
+    bind_text(&q, git->commit);
+    bind_text(&q, git->parent);
+    bind_text(&q, p->document->git.branch);
+    bind_int(&q, p->document->time_ms);
     return store_finish_id(p->store, &q, id, p->err);
 }
 
 static void bind_run(const struct put *p, struct query *q, int64_t revision_id)
 {
-    const cJSON *device = json_member(p->document, "device");
-    const cJSON *git = json_member(p->document, "git");
-    bind_text(q, p->uuid);
-    bind_int(q, p->time_ms);
+    const struct document *d = p->document;
+    int64_t n_verdicts[VERDICT_COUNT] = {0};
+    for (size_t i = 0; i < d->n_cases; i++)
+        n_verdicts[d->cases[i].verdict]++;
+    bind_text(q, p->document->uuid);
+    bind_int(q, p->document->time_ms);
     bind_id_or_null(q, revision_id);
-    bind_text(q, p->branch);
-    bind_text(q, json_string(git, "subject", ""));
-    bind_int(q, json_bool(git, "dirty", false));
-    bind_text(q, json_string(p->document, "suite", ""));
+    bind_text(q, p->document->git.branch);
+    bind_text(q, d->git.subject);
+    bind_int(q, d->git.dirty);
+    bind_text(q, d->suite);
     bind_int(q, p->device_id);
-    bind_text(q, json_string(device, "name", ""));
-    bind_text(q, p->contract);
+    bind_text(q, d->device.name);
+    bind_text(q, p->document->contract);
     bind_text(q, p->epoch);
-    bind_text(q, json_string(p->document, "verdict", ""));
-    bind_int(q, json_integer(p->document, "exit_code", 0));
-    bind_int(q, (int64_t)p->rows->n);
-    for (int i = 0; i < STORE_N_VERDICTS; i++)
-        bind_int(q, p->rows->n_verdicts[i]);
+    bind_text(q, verdict_name((enum verdict)d->verdict));
+    bind_int(q, d->exit_code);
+    bind_int(q, (int64_t)d->n_cases);
+    for (int i = 0; i < VERDICT_COUNT; i++)
+        bind_int(q, n_verdicts[i]);
 }
 
 static enum gate_status put_run_row(struct put *p)
 {
     int64_t revision_id = 0;
     struct query q = query_begin(p->store, SQL_PUT_DEVICE);
-    bind_text(&q, json_string(json_member(p->document, "device"), "model", ""));
+    bind_text(&q, p->document->device.model);
     enum gate_status status = store_finish_id(p->store, &q, &p->device_id, p->err);
     if (!status)
         status = put_revision(p, &revision_id);
@@ -72,7 +73,7 @@ static enum gate_status put_document(const struct put *p)
 static enum gate_status find_run(const struct put *p)
 {
     struct query q = query_begin(p->store, SQL_RUN_EXISTS);
-    bind_text(&q, p->uuid);
+    bind_text(&q, p->document->uuid);
     int rc = query_step(&q);
     enum gate_status status = GATE_OK;
     if (rc == SQLITE_ROW) {
@@ -87,27 +88,29 @@ static enum gate_status find_run(const struct put *p)
 }
 
 /* Says which case an error is of, and refuses what the tables could not tell apart. */
-static enum gate_status name_case(const struct put *p, const struct run_case *c,
+static enum gate_status name_case(const struct put *p, const struct document_case *c,
                                   enum gate_status status)
 {
     if (!status)
         return status;
     if (sqlite3_extended_errcode(p->store->db) == SQLITE_CONSTRAINT_PRIMARYKEY)
-        return gate_fail(p->err, GATE_IO, "run %s has the case '%s' twice", p->uuid, c->id);
-    gate_fail_context(p->err, "run %s, case '%s'", p->uuid, c->id);
+        return gate_fail(p->err, GATE_IO, "run %s has the case '%s' twice", p->document->uuid,
+                         c->id);
+    gate_fail_context(p->err, "run %s, case '%s'", p->document->uuid, c->id);
     return status;
 }
 
 static enum gate_status put_cases(const struct put *p)
 {
     enum gate_status status = GATE_OK;
-    for (const struct run_case *c = p->rows->first; c && !status; c = c->next) {
+    for (size_t i = 0; i < p->document->n_cases && !status; i++) {
+        const struct document_case *c = &p->document->cases[i];
         struct put_track track;
         status = put_case_track(p, c, &track);
         if (!status)
             status = put_case(p, c, &track);
-        if (!status && track.newest)
-            status = put_baseline(p, c, track.id);
+        if (!status && track.newest && c->has_baseline)
+            status = put_baseline(p, &c->baseline, track.id);
         status = name_case(p, c, status);
     }
     return status;
@@ -135,8 +138,8 @@ static enum gate_status put_whole(void *context, struct gate_error *err)
     return status == GATE_OK ? store_touch(p->store, err) : status;
 }
 
-enum gate_status store_put_packed(struct store *s, const cJSON *document,
-                                  const struct run_rows *rows, const struct store_packed *packed,
+enum gate_status store_put_packed(struct store *s, const struct document *document,
+                                  const struct store_packed *packed,
                                   enum store_put_outcome *outcome, struct gate_error *err)
 {
     struct put_kernel kernels[PUT_N_KERNELS] = {{0}};
@@ -144,32 +147,23 @@ enum gate_status store_put_packed(struct store *s, const cJSON *document,
         .kernels = kernels,
         .store = s,
         .document = document,
-        .rows = rows,
         .packed = packed,
         .outcome = outcome,
-        .uuid = json_string(document, "uuid", ""),
-        .branch = json_string(json_member(document, "git"), "branch", ""),
-        .contract = json_string(document, "contract", ""),
-        .epoch = json_string(document, "epoch", ""),
-        .time_ms = json_integer(document, "time_ms", -1),
+        .epoch = document->epoch ? document->epoch : "",
     };
     *outcome = STORE_PUT_CREATED;
     return store_atomically(s, put_whole, &p, err);
 }
 
-enum gate_status store_put_run(struct store *s, const cJSON *document, const char *text, size_t len,
-                               bool *existed, struct gate_error *err)
+enum gate_status store_put_run(struct store *s, const struct document *document, const char *text,
+                               size_t len, bool *existed, struct gate_error *err)
 {
     struct store_packed packed;
-    struct run_rows rows = {.n = 0};
     enum store_put_outcome outcome = STORE_PUT_CREATED;
     enum gate_status status = store_pack(text, len, &packed, err);
-    if (!status && !run_rows_read(&rows, document))
-        status = gate_fail(err, GATE_INTERNAL, "out of memory");
     if (!status)
-        status = store_put_packed(s, document, &rows, &packed, &outcome, err);
+        status = store_put_packed(s, document, &packed, &outcome, err);
     *existed = outcome != STORE_PUT_CREATED;
-    run_rows_release(&rows);
     store_packed_release(&packed);
     return status;
 }

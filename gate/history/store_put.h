@@ -4,8 +4,7 @@
 #ifndef GATE_HISTORY_STORE_PUT_H
 #define GATE_HISTORY_STORE_PUT_H
 
-#include "gate/base/json.h"
-#include "gate/history/run_rows.h"
+#include "gate/document/document.h"
 #include "gate/history/store_pack.h"
 #include "gate/history/store_private.h"
 
@@ -20,19 +19,27 @@ struct put_kernel {
 /* One run on its way in. */
 struct put {
     struct store *store;
-    const cJSON *document; /* whose cases may be gone */
-    const struct run_rows *rows;
+    const struct document *document;
     const struct store_packed *packed;
     enum store_put_outcome *outcome;
-    const char *uuid;
-    const char *branch; /* "": not known */
-    const char *contract;
-    const char *epoch;
-    int64_t time_ms;
+    const char *epoch; /* "": not known */
     int64_t run_id;
     int64_t device_id;
     struct put_kernel *kernels; /* PUT_N_KERNELS, of the last case, by arm */
     struct gate_error *err;
+};
+
+/*
+ * What the tables have of a case. A timing counts only if its arm passed verification in this run,
+ * and a candidate's only if its case is not wrong. The baseline that is measured beside the
+ * candidate is neither candidate nor provider: it is the line that both are compared with.
+ */
+struct put_figures {
+    const struct document_arm *candidate; /* the first; NULL: none that counts */
+    double baseline_p50_ns; /* as measured in this run, else as on record; NAN: neither */
+    double control_ns;      /* median over the processes; 0: not known */
+    const char *peer;       /* the provider that is hardest to beat; "": none */
+    double peer_ratio;      /* the candidate's p50 over its */
 };
 
 /* A track that the run has, as it was before. */
@@ -44,14 +51,20 @@ struct put_track {
 };
 
 /* store_put_case.c: the track of a case, made where there is none, and the case's rows of it. */
-enum gate_status put_case_track(const struct put *p, const struct run_case *c,
+enum gate_status put_case_track(const struct put *p, const struct document_case *c,
                                 struct put_track *track);
-enum gate_status put_case(const struct put *p, const struct run_case *c, struct put_track *track);
+enum gate_status put_case(const struct put *p, const struct document_case *c,
+                          struct put_track *track);
+/* store_put_figures.c. */
+bool put_counts(const struct document_case *c, const struct document_arm *arm);
+void put_figures_read(const struct document_case *c, struct put_figures *out);
 /* The timings of a case, store_put_point.c. The series of its candidate, 0: it has none. */
-enum gate_status put_points(const struct put *p, const struct run_case *c, struct put_track *track,
+enum gate_status put_points(const struct put *p, const struct document_case *c,
+                            const struct put_figures *figures, struct put_track *track,
                             int64_t *series_id);
 /* What the case was compared with, store_put_baseline.c; called for the newest run of a track. */
-enum gate_status put_baseline(const struct put *p, const struct run_case *c, int64_t track_id);
+enum gate_status put_baseline(const struct put *p, const struct document_baseline *baseline,
+                              int64_t track_id);
 /* From when on the device had which epoch, store_put_epoch.c; the run is stored already. */
 enum gate_status put_epoch(const struct put *p);
 /* store_put_calibration.c; a document without one is fine. */

@@ -32,7 +32,7 @@ static bool baseline_row(struct query *q, void *call)
         .p50_ns = column_real(q, 3),
         .run_id = column_int(q, 6),
         .other_epoch = strcmp(column_text(q, 4), f->put->epoch),
-        .other_contract = strcmp(column_text(q, 5), f->put->contract),
+        .other_contract = strcmp(column_text(q, 5), f->put->document->contract),
     };
     return true;
 }
@@ -41,18 +41,19 @@ static bool baseline_row(struct query *q, void *call)
  * Only an accept raises a baseline. A slower one that none made, or the first one of its store,
  * does not follow from what was logged: a runner without the stored baselines began anew.
  */
-static const char *kind_of(const struct logged *before, const struct run_baseline *baseline)
+static const char *kind_of(const struct logged *before, const struct document_baseline *baseline)
 {
-    if (!before->known || before->other_contract || !strcmp(baseline->made_by, "accept-new"))
+    const char *made_by = baseline->made_by ? baseline->made_by : "";
+    if (!before->known || before->other_contract || !strcmp(made_by, "accept-new"))
         return "first";
     if (before->other_epoch)
         return "epoch";
     if (baseline->p50_ns < before->p50_ns)
         return "lowered";
-    return !strcmp(baseline->made_by, "accept") ? "raised" : "first";
+    return !strcmp(made_by, "accept") ? "raised" : "first";
 }
 
-static enum gate_status put_log(const struct put *p, const struct run_baseline *baseline,
+static enum gate_status put_log(const struct put *p, const struct document_baseline *baseline,
                                 int64_t track_id, const struct logged *before)
 {
     const char *kind = kind_of(before, baseline);
@@ -67,13 +68,11 @@ static enum gate_status put_log(const struct put *p, const struct run_baseline *
     return store_finish(p->store, &q, p->err);
 }
 
-enum gate_status put_baseline(const struct put *p, const struct run_case *c, int64_t track_id)
+enum gate_status put_baseline(const struct put *p, const struct document_baseline *baseline,
+                              int64_t track_id)
 {
-    const struct run_baseline *baseline = &c->baseline;
     struct logged logged = {0};
     struct find find = {p, &logged};
-    if (!baseline->is_there)
-        return GATE_OK;
     struct query q = query_begin(p->store, SQL_FIND_BASELINE);
     bind_int(&q, track_id);
     enum gate_status status = store_each_row(p->store, &q, baseline_row, &find, p->err);
@@ -81,21 +80,21 @@ enum gate_status put_baseline(const struct put *p, const struct run_case *c, int
         return status;
 
     bool changed = !logged.known || logged.other_contract ||
-                   (baseline->stored_ms > logged.stored_ms && baseline->p50_ns != logged.p50_ns);
+                   (baseline->time_ms > logged.stored_ms && baseline->p50_ns != logged.p50_ns);
     if (changed) {
         status = put_log(p, baseline, track_id, &logged);
         logged = (struct logged){
-            .stored_ms = baseline->stored_ms, .p50_ns = baseline->p50_ns, .run_id = p->run_id};
+            .stored_ms = baseline->time_ms, .p50_ns = baseline->p50_ns, .run_id = p->run_id};
     }
     if (status)
         return status;
     q = query_begin(p->store, SQL_PUT_BASELINE);
     bind_int(&q, track_id);
-    bind_int(&q, p->time_ms);
+    bind_int(&q, p->document->time_ms);
     bind_int(&q, p->run_id);
     bind_real(&q, baseline->p50_ns);
     bind_text(&q, baseline->commit);
-    bind_int(&q, baseline->stored_ms);
+    bind_int(&q, baseline->time_ms);
     bind_int(&q, logged.stored_ms);
     bind_real(&q, logged.p50_ns);
     bind_int(&q, logged.run_id);

@@ -1,56 +1,52 @@
 /* store_put_calibration.c: what a machine could tell, by `gate calibrate`; see store_put.h. */
 #include "gate/history/store_put.h"
 
-static enum gate_status put_injected(const struct put *p, const cJSON *item, int place)
+static enum gate_status put_injected(const struct put *p, const struct document_calibrated *c,
+                                     int place)
 {
-    const cJSON *injected = NULL;
-    int step = 0;
-    cJSON_ArrayForEach (injected, json_member(item, "injected")) {
+    enum gate_status status = GATE_OK;
+    for (size_t i = 0; i < c->n_injected && !status; i++) {
+        const struct document_injected *injected = &c->injected[i];
         struct query q = query_begin(p->store, SQL_PUT_INJECTED);
         bind_int(&q, p->run_id);
         bind_int(&q, place);
-        bind_int(&q, step++);
-        bind_real(&q, json_number(injected, "share", 0.0));
-        bind_int(&q, json_integer(injected, "decisions", 0));
-        bind_int(&q, json_integer(injected, "red", 0));
-        bind_int(&q, json_integer(injected, "pass", 0));
-        bind_int(&q, json_integer(injected, "no_verdict", 0));
-        enum gate_status status = store_finish(p->store, &q, p->err);
-        if (status)
-            return status;
+        bind_int(&q, (int64_t)i);
+        bind_real(&q, injected->share);
+        bind_int(&q, injected->decisions);
+        bind_int(&q, injected->red);
+        bind_int(&q, injected->pass);
+        bind_int(&q, injected->no_verdict);
+        status = store_finish(p->store, &q, p->err);
     }
-    return GATE_OK;
+    return status;
 }
 
-static enum gate_status put_calibrated(const struct put *p, const cJSON *item, int place)
+static enum gate_status put_calibrated(const struct put *p, const struct document_calibrated *c,
+                                       int place)
 {
     struct query q = query_begin(p->store, SQL_PUT_CALIBRATED);
     bind_int(&q, p->run_id);
     bind_int(&q, place);
-    bind_text(&q, json_string(item, "id", ""));
-    bind_number_or_null(&q, json_member(item, "mde"));
-    bind_int(&q, json_bool(item, "resolved", false));
+    bind_text(&q, c->id);
+    bind_real(&q, c->mde);
+    bind_int(&q, c->resolved);
     enum gate_status status = store_finish(p->store, &q, p->err);
-    return status == GATE_OK ? put_injected(p, item, place) : status;
+    return status == GATE_OK ? put_injected(p, c, place) : status;
 }
 
 enum gate_status put_calibration(const struct put *p)
 {
-    const cJSON *calibration = json_member(p->document, "calibration");
-    if (!cJSON_IsObject(calibration))
+    const struct document_calibration *calibration = &p->document->calibration;
+    if (!p->document->has_calibration)
         return GATE_OK;
     struct query q = query_begin(p->store, SQL_PUT_CALIBRATION);
     bind_int(&q, p->run_id);
     bind_int(&q, p->device_id);
-    bind_int(&q, p->time_ms);
-    bind_positive_or_null(&q, json_number(json_member(p->document, "policy"), "threshold", 0.0));
-    bind_int(&q, json_integer(calibration, "processes", 0));
+    bind_int(&q, p->document->time_ms);
+    bind_real(&q, p->document->policy.threshold);
+    bind_int(&q, calibration->processes);
     enum gate_status status = store_finish(p->store, &q, p->err);
-    const cJSON *item = NULL;
-    int place = 0;
-    cJSON_ArrayForEach (item, json_member(calibration, "cases")) {
-        if (!status)
-            status = put_calibrated(p, item, place++);
-    }
+    for (size_t i = 0; i < calibration->n_cases && !status; i++)
+        status = put_calibrated(p, &calibration->cases[i], (int)i);
     return status;
 }

@@ -54,13 +54,13 @@ enum gate_status put_epoch(const struct put *p)
     struct border before, next;
     if (p->epoch[0] == '\0')
         return GATE_OK;
-    enum gate_status status = find_border(p, SQL_EPOCH_BEFORE, p->time_ms, &before);
+    enum gate_status status = find_border(p, SQL_EPOCH_BEFORE, p->document->time_ms, &before);
     /* Of two runs at the same instant the first decides. */
-    if (status || !strcmp(before.epoch, p->epoch) || before.from_ms == p->time_ms)
+    if (status || !strcmp(before.epoch, p->epoch) || before.from_ms == p->document->time_ms)
         return status;
-    status = put_border(p, p->time_ms, p->epoch);
+    status = put_border(p, p->document->time_ms, p->epoch);
     if (!status)
-        status = find_border(p, SQL_NEXT_RUN, p->time_ms, &next);
+        status = find_border(p, SQL_NEXT_RUN, p->document->time_ms, &next);
     if (status || next.from_ms < 0)
         return status;
     if (!strcmp(next.epoch, p->epoch))

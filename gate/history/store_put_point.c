@@ -17,7 +17,8 @@ static enum gate_status find_or_make_kernel(const struct put *p, const char *nam
 }
 
 /* Mostly it is that of the same arm of the case before. */
-static enum gate_status find_kernel(const struct put *p, const char *name, int index, int64_t *id)
+static enum gate_status find_kernel(const struct put *p, const char *name, size_t index,
+                                    int64_t *id)
 {
     struct put_kernel *last = &p->kernels[index % PUT_N_KERNELS];
     enum gate_status status = GATE_OK;
@@ -42,24 +43,24 @@ static bool series_row(struct query *q, void *call)
     return true;
 }
 
-static enum gate_status find_series(const struct put *p, const struct run_arm *arm,
+static enum gate_status find_series(const struct put *p, const struct document_arm *arm,
                                     int64_t track_id, struct put_series *series)
 {
     *series = (struct put_series){0};
     struct query q = query_begin(p->store, SQL_FIND_SERIES);
     bind_int(&q, track_id);
     bind_text(&q, arm->provider);
-    bind_text(&q, p->contract);
-    bind_text(&q, p->branch);
+    bind_text(&q, p->document->contract);
+    bind_text(&q, p->document->git.branch);
     enum gate_status status = store_each_row(p->store, &q, series_row, series, p->err);
     if (status != GATE_OK || series->id != 0)
         return status;
     q = query_begin(p->store, SQL_PUT_SERIES);
     bind_int(&q, track_id);
     bind_text(&q, arm->provider);
-    bind_text(&q, p->contract);
-    bind_real(&q, arm->tflops * arm->p50_ns * 1e3);
-    bind_real(&q, arm->gbps * arm->p50_ns);
+    bind_text(&q, p->document->contract);
+    bind_real(&q, arm->timing.tflops * arm->timing.p50_ns * 1e3);
+    bind_real(&q, arm->timing.gbps * arm->timing.p50_ns);
     return store_finish_new(p->store, &q, &series->id, p->err);
 }
 
@@ -74,7 +75,7 @@ static int64_t picoseconds(double ns)
 
 static void bind_known_picoseconds(struct query *q, double ns)
 {
-    if (ns == 0.0)
+    if (isnan(ns) || ns == 0.0)
         bind_null(q);
     else
         bind_int(q, picoseconds(ns));
@@ -91,85 +92,94 @@ static void bind_known_millionths(struct query *q, double value)
 
 static void bind_known_count(struct query *q, int64_t count)
 {
-    if (count == RUN_NO_COUNT)
+    if (count < 0)
         bind_null(q);
     else
         bind_int(q, count);
 }
 
-static enum gate_status put_row(const struct put *p, const struct run_case *c,
-                                const struct run_arm *arm, int64_t series_id, int64_t kernel_id)
+static enum gate_status put_row(const struct put *p, const struct document_case *c,
+                                const struct put_figures *figures, const struct document_arm *arm,
+                                int64_t series_id, int64_t kernel_id)
 {
-    double clock_mhz = arm->sm_clock_mhz;
+    const struct document_timing *t = &arm->timing;
+    const bool is_candidate = arm->role == ROLE_CANDIDATE;
+    const bool has_baseline = is_candidate && c->has_baseline;
+    const bool has_ratio = is_candidate && c->mode == MODE_PAIRED && c->has_ratio;
     struct query q = query_begin(p->store, SQL_PUT_POINT);
     bind_int(&q, series_id);
-    bind_int(&q, p->time_ms);
+    bind_int(&q, p->document->time_ms);
     bind_int(&q, p->run_id);
-    bind_int(&q, arm->index);
-    bind_int(&q, arm->is_candidate ? 0 : 1);
+    bind_int(&q, arm - c->arms);
+    bind_int(&q, is_candidate ? 0 : 1);
     bind_int(&q, c->verdict);
     bind_int(&q, kernel_id);
-    bind_int(&q, picoseconds(arm->p50_ns));
-    bind_int(&q, picoseconds(arm->p50_lo_ns));
-    bind_int(&q, picoseconds(arm->p50_hi_ns));
-    bind_known_picoseconds(&q, arm->p10_ns);
-    bind_int(&q, picoseconds(arm->p90_ns));
-    bind_known_picoseconds(&q, c->control_ns);
-    bind_known_picoseconds(&q, arm->is_candidate ? c->baseline_p50_ns : 0.0);
-    bind_id_or_null(&q, clock_mhz > 0.0 && clock_mhz < 1e9 ? llround(clock_mhz * 1e3) : 0);
-    bind_known_count(&q, arm->registers);
-    bind_known_count(&q, arm->shared_bytes);
-    bind_known_count(&q, arm->spill_bytes);
-    bind_real(&q, arm->rel_fro);
-    bind_known_millionths(&q, arm->vendor_ratio);
-    bind_positive_or_null(&q, arm->is_candidate && c->is_paired ? c->ratio : 0.0);
-    bind_id_or_null(&q, arm->is_candidate && c->baseline.is_there ? c->baseline.stored_ms : 0);
-    bind_text(&q, arm->is_candidate && c->baseline.is_there ? c->baseline.commit : "");
+    bind_int(&q, picoseconds(t->p50_ns));
+    bind_int(&q, picoseconds(t->p50_lo_ns));
+    bind_int(&q, picoseconds(t->p50_hi_ns));
+    bind_known_picoseconds(&q, t->p10_ns);
+    bind_int(&q, picoseconds(t->p90_ns));
+    bind_known_picoseconds(&q, figures->control_ns);
+    bind_known_picoseconds(&q, is_candidate ? figures->baseline_p50_ns : NAN);
+    bind_id_or_null(&q, t->sm_clock_mhz < 1e9 ? llround(t->sm_clock_mhz * 1e3) : 0);
+    bind_known_count(&q, t->registers);
+    bind_known_count(&q, t->shared_bytes);
+    bind_known_count(&q, t->spill_bytes);
+    bind_real(&q, arm->verify.rel_fro);
+    bind_known_millionths(&q, arm->verify.vendor_ratio);
+    bind_real(&q, has_ratio ? c->ratio.value : NAN);
+    bind_id_or_null(&q, has_baseline ? c->baseline.time_ms : 0);
+    bind_text(&q, has_baseline ? c->baseline.commit : "");
     return store_finish(p->store, &q, p->err);
 }
 
 /* Mostly the leader of the branch is faster, and stays. */
-static enum gate_status put_leader(const struct put *p, const struct run_arm *arm,
-                                   const struct put_series *series)
+static enum gate_status put_leader(const struct put *p, const struct document_arm *arm,
+                                   size_t index, const struct put_series *series)
 {
-    int64_t p50_ps = picoseconds(arm->p50_ns);
+    int64_t p50_ps = picoseconds(arm->timing.p50_ns);
     if (series->leader_ps > 0 && series->leader_ps < p50_ps)
         return GATE_OK;
     struct query q = query_begin(p->store, SQL_PUT_LEADER);
     bind_int(&q, series->id);
     bind_int(&q, p50_ps);
-    bind_int(&q, p->time_ms);
+    bind_int(&q, p->document->time_ms);
     bind_int(&q, p->run_id);
-    bind_int(&q, arm->index);
-    bind_text(&q, p->branch);
+    bind_int(&q, (int64_t)index);
+    bind_text(&q, p->document->git.branch);
     return store_finish(p->store, &q, p->err);
 }
 
-static enum gate_status put_point(const struct put *p, const struct run_case *c,
-                                  const struct run_arm *arm, int64_t track_id, int64_t *series_id)
+static enum gate_status put_point(const struct put *p, const struct document_case *c,
+                                  const struct put_figures *figures, size_t index, int64_t track_id,
+                                  int64_t *series_id)
 {
+    const struct document_arm *arm = &c->arms[index];
     int64_t kernel_id = 0;
     struct put_series series;
     enum gate_status status = find_series(p, arm, track_id, &series);
     if (status == GATE_OK)
-        status = find_kernel(p, arm->kernel, arm->index, &kernel_id);
+        status = find_kernel(p, arm->kernel, index, &kernel_id);
     if (status == GATE_OK)
-        status = put_row(p, c, arm, series.id, kernel_id);
+        status = put_row(p, c, figures, arm, series.id, kernel_id);
     *series_id = series.id;
-    return status == GATE_OK ? put_leader(p, arm, &series) : status;
+    return status == GATE_OK ? put_leader(p, arm, index, &series) : status;
 }
 
-enum gate_status put_points(const struct put *p, const struct run_case *c, struct put_track *track,
+enum gate_status put_points(const struct put *p, const struct document_case *c,
+                            const struct put_figures *figures, struct put_track *track,
                             int64_t *series_id)
 {
     for (size_t i = 0; i < c->n_arms; i++) {
         int64_t id = 0;
-        enum gate_status status = put_point(p, c, &c->arms[i], track->id, &id);
+        if (!put_counts(c, &c->arms[i]))
+            continue;
+        enum gate_status status = put_point(p, c, figures, i, track->id, &id);
         if (status != GATE_OK)
             return status;
-        if (&c->arms[i] == c->candidate)
+        if (&c->arms[i] == figures->candidate)
             *series_id = id;
+        track->moves_point = p->document->time_ms >= track->point_ms;
     }
-    track->moves_point = c->n_arms > 0 && p->time_ms >= track->point_ms;
     return GATE_OK;
 }

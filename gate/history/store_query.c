@@ -258,7 +258,7 @@ static bool point_row(struct query *q, void *call)
         .role = role_name(q, 4),
         .kernel = column_text(q, 5),
         .contract = column_text(q, 6),
-        .verdict = store_verdict_name(count(q, 7)),
+        .verdict = verdict_name((enum verdict)count(q, 7)),
         .p50_ns = ns(q, 8),
         .p50_lo_ns = ns(q, 9),
         .p50_hi_ns = ns(q, 10),

@@ -33,7 +33,7 @@ static bool result_row(struct query *q, void *call)
     struct result_call *c = call;
     struct store_result row = {
         .case_id = column_text(q, 0),
-        .verdict = store_verdict_name((int)column_int(q, 1)),
+        .verdict = verdict_name((enum verdict)column_int(q, 1)),
         .rel_err = -1,
     };
     if (sqlite3_column_type(q->stmt, 2) != SQLITE_NULL) {

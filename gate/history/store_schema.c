@@ -25,7 +25,7 @@
  *
  * There are many points, so their columns are short: times are whole picoseconds (*_ps), errors
  * over the vendor's are millionths (*_ppm), texts are numbers (a kernel's id, a verdict's place in
- * store_verdict_name()), and what is constant in a series stands there: TFLOP/s is flops / p50_ps.
+ * enum verdict), and what is constant in a series stands there: TFLOP/s is flops / p50_ps.
  * The values of an alert are ns, of an error alert relative errors or, by_vendor, those over the
  * vendor's.
  */

@@ -1,8 +1,6 @@
 /* store_statement.c: uses of prepared statements; see store_private.h. */
 #include "gate/history/store_private.h"
 
-#include <string.h>
-
 struct query query_begin(struct store *s, enum store_sql id)
 {
     return (struct query){.stmt = s->statements[id], .rc = SQLITE_OK, .next = 1};
@@ -60,14 +58,6 @@ void bind_id_or_null(struct query *q, int64_t id)
         bind_null(q);
     else
         bind_int(q, id);
-}
-
-void bind_number_or_null(struct query *q, const cJSON *number)
-{
-    if (cJSON_IsNumber(number))
-        bind_real(q, number->valuedouble);
-    else
-        bind_null(q);
 }
 
 void bind_blob(struct query *q, const void *bytes, size_t len)
@@ -148,22 +138,4 @@ enum gate_status store_touch(struct store *s, struct gate_error *err)
 {
     struct query q = query_begin(s, SQL_TOUCH);
     return store_finish(s, &q, err);
-}
-
-static const char *const verdicts[] = {"pass",  "regression", "improvement",
-                                       "wrong", "no-verdict", "environment"};
-#define N_VERDICTS ((int)(sizeof verdicts / sizeof verdicts[0]))
-
-int store_verdict_code(const char *verdict)
-{
-    for (int i = 0; i < N_VERDICTS; i++) {
-        if (!strcmp(verdicts[i], verdict))
-            return i;
-    }
-    return -1;
-}
-
-const char *store_verdict_name(int code)
-{
-    return code >= 0 && code < N_VERDICTS ? verdicts[code] : "";
 }

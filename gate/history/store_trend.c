@@ -300,7 +300,7 @@ static bool detail_row(struct query *q, void *call)
     struct detail_call *c = call;
     struct store_trend_details *row = c->row;
     *row = (struct store_trend_details){
-        .verdict = store_verdict_name((int)column_int(q, VERDICT)),
+        .verdict = verdict_name((enum verdict)column_int(q, VERDICT)),
         .p10_ps = column_int(q, P10),
         .p90_ps = column_int(q, P90),
         .control_ps = column_int(q, CONTROL),

@@ -102,13 +102,13 @@ static bool begin_point(const struct point_call *c, struct query *q, struct watc
     return strcmp(c->item->main_branch, column_text(q, 3)) == 0;
 }
 
-static enum watch_verdict verdict_of(const char *name)
+static enum watch_verdict verdict_of(int64_t verdict)
 {
-    if (strcmp(name, "pass") == 0 || strcmp(name, "improvement") == 0)
+    if (verdict == VERDICT_PASS || verdict == VERDICT_IMPROVEMENT)
         return WATCH_GOOD;
-    if (strcmp(name, "regression") == 0)
+    if (verdict == VERDICT_REGRESSION)
         return WATCH_REGRESSION;
-    return strcmp(name, "wrong") == 0 ? WATCH_WRONG : WATCH_NONE;
+    return verdict == VERDICT_WRONG ? WATCH_WRONG : WATCH_NONE;
 }
 
 static bool point_row(struct query *q, void *call)
@@ -118,7 +118,7 @@ static bool point_row(struct query *q, void *call)
     if (!begin_point(c, q, &point))
         return true;
     point.revision = column_int(q, 4);
-    point.verdict = verdict_of(store_verdict_name((int)column_int(q, 5)));
+    point.verdict = verdict_of(column_int(q, 5));
     point.p50_ns = column_real(q, 6) / PS_PER_NS;
     point.control_ns = column_real(q, 7) / PS_PER_NS;
     point.baseline_ns = column_real(q, 8) / PS_PER_NS;

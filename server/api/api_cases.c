@@ -134,8 +134,8 @@ enum gate_status get_cases(struct call *c)
         emit_integer_member(&c->emit, "total", page.total);
         emit_key(&c->emit, "counts");
         emit_open(&c->emit, '{');
-        for (int i = 0; i < STORE_N_VERDICTS; i++)
-            emit_integer_member(&c->emit, store_verdict_name(i), page.counts[i]);
+        for (int i = 0; i < VERDICT_COUNT; i++)
+            emit_integer_member(&c->emit, verdict_name((enum verdict)i), page.counts[i]);
         emit_close(&c->emit, '}');
         emit_known_string(&c->emit, "next", page.next);
     }

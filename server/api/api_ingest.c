@@ -11,14 +11,12 @@
 #include "server/text/emit.h"
 #include "gate/base/gzip.h"
 #include "server/ops/metrics.h"
-#include "gate/history/run_rows.h"
 #include "gate/history/store_pack.h"
 
 struct ingest {
     struct buf text; /* inflated; empty when the body was not gzip */
     cJSON *tree;
     struct document document; /* of the tree */
-    struct run_rows rows;     /* what is stored of its cases */
     struct store_packed packed;
 };
 
@@ -51,7 +49,7 @@ static bool parse(struct api_write *w, struct ingest *in)
     if (!document_read(in->tree, &in->document, &fault) ||
         !document_check(&in->document, clock_wall_ms(), &fault))
         return refuse(w, 400, fault.pointer, fault.message);
-    return run_rows_read(&in->rows, in->tree) || refuse(w, 503, "", "the server is out of memory");
+    return true;
 }
 
 static bool pack(struct api_write *w, struct ingest *in, const char *body, size_t len)
@@ -106,7 +104,6 @@ static void say_stored(struct api_write *w, const char *uuid, bool created)
 
 static void forget_document(struct ingest *in)
 {
-    run_rows_release(&in->rows);
     document_release(&in->document);
     cJSON_Delete(in->tree);
     in->tree = NULL;
@@ -117,8 +114,7 @@ static enum gate_status store_run(struct api_write *w, struct store *store, stru
     struct ingest *in = w->state;
     enum store_put_outcome outcome;
     const char *uuid = in->document.uuid;
-    enum gate_status status =
-        store_put_packed(store, in->tree, &in->rows, &in->packed, &outcome, err);
+    enum gate_status status = store_put_packed(store, &in->document, &in->packed, &outcome, err);
     store_packed_release(&in->packed);
     if (outcome == STORE_PUT_REFUSED) {
         refuse(w, 400, "", err->message);

@@ -59,7 +59,7 @@ bool take_contract(struct call *c, const char **out)
 bool take_verdict(struct call *c, const char **out)
 {
     *out = request_parameter(c->request, "verdict");
-    if (!*out || store_verdict_code(*out) >= 0)
+    if (!*out || verdict_find(*out) >= 0)
         return true;
     reply_problem(c->reply, 400, "The parameter 'verdict' is none of the verdicts.");
     return false;

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/buf.h"
 #include "gate/base/json.h"
 #include "tests/tools/sample_devices.h"
+#include "tests/tools/sample_put.h"
 #include "tests/tools/sample_runs.h"
 #include "gate/history/store.h"
 
@@ -34,20 +34,13 @@ static int argument(int argc, char **argv, int i, long otherwise)
 static enum gate_status put(struct store *store, const struct sample_plan *plan, int index,
                             struct gate_error *err)
 {
-    bool existed = false;
-    struct buf text;
-    buf_init(&text, STORE_MAX_DOCUMENT);
     cJSON *run = sample_run(plan, index);
-    json_write(run, true, &text);
-    enum gate_status status = text.failed
-                                  ? gate_fail(err, GATE_INTERNAL, "out of memory")
-                                  : store_put_run(store, run, text.data, text.len, &existed, err);
+    enum gate_status status = sample_put(store, run, NULL, err);
     if (status == GATE_OK) {
         printf("%s\n", json_string(run, "uuid", ""));
         fflush(stdout);
     }
     cJSON_Delete(run);
-    buf_release(&text);
     return status;
 }
 

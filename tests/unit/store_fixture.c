@@ -12,8 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gate/base/buf.h"
-#include "gate/base/json.h"
+#include "tests/tools/sample_put.h"
 #include "tests/unit/store_fixture.h"
 
 int store_set_up(void **state)
@@ -49,18 +48,8 @@ struct store *open_store(struct store_fixture *f, enum store_mode mode)
 /* Stores a document, which is freed. */
 enum gate_status put(struct store_fixture *f, struct store *s, cJSON *document, bool *existed)
 {
-    struct buf text;
-    bool ignored;
-    buf_init(&text, STORE_MAX_DOCUMENT);
-    json_write(document, false, &text);
-    if (text.failed) { /* JSON has no word for NaN; the store must not need one */
-        buf_clear(&text);
-        buf_puts(&text, "{}");
-    }
-    enum gate_status status =
-        store_put_run(s, document, text.data, text.len, existed ? existed : &ignored, &f->err);
+    enum gate_status status = sample_put(s, document, existed, &f->err);
     cJSON_Delete(document);
-    buf_release(&text);
     return status;
 }
 

@@ -13,6 +13,7 @@
 #include "gate/base/json.h"
 #include "gate/base/schema.h"
 #include "gate/history/store_private.h"
+#include "tests/tools/sample_put.h"
 #include "tests/unit/store_fixture.h"
 
 static const struct store_run_filter any;
@@ -88,7 +89,7 @@ static void test_round_trip(void **state)
     buf_puts(&text, "\n\n\t");
 
     bool existed = true;
-    assert_int_equal(store_put_run(s, run, text.data, text.len, &existed, &f->err), GATE_OK);
+    assert_int_equal(sample_put_text(s, run, text.data, text.len, &existed, &f->err), GATE_OK);
     assert_false(existed);
     struct seen *seen = calloc(1, sizeof(*seen));
     assert_int_equal(store_document(s, uuid, see_text, seen, &f->err), GATE_OK);

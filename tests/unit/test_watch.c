@@ -282,12 +282,12 @@ static void extreme_numbers_do_not_stop_the_watch(void **state)
     struct history h = history_begin(state);
     h.sd = 0;
     h.spec.rel_err = 1e-300;
-    history_add(&h, 30, 8e15);
-    h.spec.control_ns = 8e15;
+    history_add(&h, 30, 9e14);
+    h.spec.control_ns = 9e14;
     h.spec.rel_err = 1e305;
     history_add(&h, 30, 0.001);
     h.spec.control_ns = 0.001;
-    history_add(&h, 30, 8e15);
+    history_add(&h, 30, 9e14);
     h.spec.control_ns = 0;
     history_add(&h, 30, 0.001);
     assert_true(history_alerts(&h).n >= 2);

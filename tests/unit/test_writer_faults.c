@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gate/base/buf.h"
 #include "gate/base/json.h"
 #include "server/request/auth.h"
 #include "gate/history/store_private.h"
 #include "gate/history/store_token.h"
 #include "server/watch/watch.h"
+#include "tests/tools/sample_put.h"
 #include "tests/tools/sample_runs.h"
 #include "tests/unit/fault_vfs.h"
 #include "tests/unit/writer_fixture.h"
@@ -60,13 +60,8 @@ static enum gate_status run(void *context, struct store *store, struct gate_erro
 static enum gate_status run_run(void *context, struct store *store, struct gate_error *err)
 {
     const struct job *j = context;
-    bool existed;
-    struct buf text;
     cJSON *document = sample_run(&history, (int)j->number);
-    buf_init(&text, STORE_MAX_DOCUMENT);
-    json_write(document, true, &text);
-    enum gate_status status = store_put_run(store, document, text.data, text.len, &existed, err);
-    buf_release(&text);
+    enum gate_status status = sample_put(store, document, NULL, err);
     cJSON_Delete(document);
     return status;
 }
