@@ -8,13 +8,22 @@
 
 enum { STEP = 8 }; /* elements of 16 bytes */
 
+/* Rows that the mask leaves no key. Their softmax is left to cuDNN's engines, and they must be
+ * zeros.
+ */
+static bool has_blind_rows(const struct kg_problem *p)
+{
+    return (p->flags & KG_FLAG_CAUSAL) && p->seqlen_q > p->seqlen_kv;
+}
+
 static int supports(const struct kg_problem *p, const struct kg_device *d)
 {
     return p->op == KG_OP_ATTENTION_FWD && d->kind == KG_DEVICE_CUDA &&
            (p->dtype == KG_F16 || p->dtype == KG_BF16) && !(p->flags & ~(uint32_t)KG_FLAG_CAUSAL) &&
-           p->batch >= 1 && p->kv_heads >= 1 && p->heads % p->kv_heads == 0 && p->seqlen_q >= 1 &&
-           p->seqlen_kv >= 1 && p->seqlen_q <= INT32_MAX && p->seqlen_kv <= INT32_MAX &&
-           (p->head_dim == 64 || p->head_dim == 128);
+           p->batch >= 1 && p->kv_heads >= 1 && p->heads >= 1 && p->heads % p->kv_heads == 0 &&
+           p->seqlen_q >= 1 && p->seqlen_kv >= 1 && p->seqlen_q <= INT32_MAX &&
+           p->seqlen_kv <= INT32_MAX && (p->head_dim == 64 || p->head_dim == 128) &&
+           !has_blind_rows(p);
 }
 
 static void lay_out_dense(int64_t stride[4], int64_t heads, int64_t rows, int64_t columns)
@@ -49,15 +58,37 @@ static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_devi
     return plan_dense(p, &plan) == KG_OK ? attention_workspace_bytes(plan) : 0;
 }
 
-/* A dimension of one element may have any stride, which says nothing. */
-static bool take_strides(const struct kg_tensor *t, int64_t stride[4])
+/* A dimension of one element may have any stride, which says nothing: it gets that of a dense
+ * tensor, so that equal layouts have one plan. */
+static enum kg_status take_strides(const struct kg_tensor *t, const struct kg_problem *p,
+                                   int64_t heads, int64_t rows, int64_t stride[4])
 {
-    bool good = t->rank == 4 && t->stride[3] == 1;
-    for (int i = 0; i < 4 && good; i++) {
+    const int64_t shape[4] = {p->batch, heads, rows, p->head_dim};
+    if (t->rank != 4 || t->dtype != p->dtype || t->stride[3] != 1 ||
+        memcmp(t->shape, shape, sizeof(shape)) != 0)
+        return KG_BAD_ARGUMENT;
+    lay_out_dense(stride, heads, rows, p->head_dim);
+    for (int i = 0; i < 3; i++) {
+        if (shape[i] == 1)
+            continue;
+        if (t->stride[i] % STEP != 0)
+            return KG_UNSUPPORTED;
         stride[i] = t->stride[i];
-        good = i == 3 || t->shape[i] == 1 || t->stride[i] % STEP == 0;
     }
-    return good;
+    return KG_OK;
+}
+
+static enum kg_status take_layout(const struct kg_problem *p, const struct kg_args *args,
+                                  struct attention_strides *s)
+{
+    enum kg_status status = take_strides(&args->in[0], p, p->heads, p->seqlen_q, s->q);
+    if (status == KG_OK)
+        status = take_strides(&args->in[1], p, p->kv_heads, p->seqlen_kv, s->k);
+    if (status == KG_OK)
+        status = take_strides(&args->in[2], p, p->kv_heads, p->seqlen_kv, s->v);
+    if (status == KG_OK)
+        status = take_strides(&args->out[0], p, p->heads, p->seqlen_q, s->o);
+    return status;
 }
 
 /* A layout that only the launch knows is planned now; its plan must do with the workspace of the
@@ -68,10 +99,9 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     struct attention_strides s;
     if (args->n_in != 3 || args->n_out != 1)
         return KG_BAD_ARGUMENT;
-    if (!take_strides(&args->in[0], s.q) || !take_strides(&args->in[1], s.k) ||
-        !take_strides(&args->in[2], s.v) || !take_strides(&args->out[0], s.o))
-        return KG_UNSUPPORTED;
-    const enum kg_status status = attention_plan(p, &s, &plan);
+    enum kg_status status = take_layout(p, args, &s);
+    if (status == KG_OK)
+        status = attention_plan(p, &s, &plan);
     if (status != KG_OK)
         return status;
     if (attention_workspace_bytes(plan) > args->workspace_bytes)
@@ -80,6 +110,7 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
                                                                 .k = args->in[1].data,
                                                                 .v = args->in[2].data,
                                                                 .o = args->out[0].data,
+                                                                .scale = (float)p->scale,
                                                                 .workspace = args->workspace,
                                                                 .stream = args->stream});
 }

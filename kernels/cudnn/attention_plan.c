@@ -103,8 +103,7 @@ static bool is_for(const struct attention_plan *a, const struct kg_problem *p,
     return mine->dtype == p->dtype && mine->flags == p->flags && mine->batch == p->batch &&
            mine->heads == p->heads && mine->kv_heads == p->kv_heads &&
            mine->seqlen_q == p->seqlen_q && mine->seqlen_kv == p->seqlen_kv &&
-           mine->head_dim == p->head_dim && mine->scale == p->scale &&
-           memcmp(&a->strides, s, sizeof(*s)) == 0;
+           mine->head_dim == p->head_dim && memcmp(&a->strides, s, sizeof(*s)) == 0;
 }
 
 static struct attention_plan *make_room(void)
@@ -153,7 +152,7 @@ enum kg_status attention_execute(const struct attention_plan *plan,
                                  const struct attention_operands *o)
 {
     const struct kg_problem *p = &plan->problem;
-    float scale = (float)p->scale, hidden = -INFINITY;
+    float scale = o->scale, hidden = -INFINITY;
     int32_t seqlen_q = (int32_t)p->seqlen_q, seqlen_kv = (int32_t)p->seqlen_kv;
     static const int64_t uids[] = {UID_Q,     UID_K,      UID_V,        UID_O,
                                    UID_SCALE, UID_HIDDEN, UID_SEQLEN_Q, UID_SEQLEN_KV};

@@ -10,6 +10,7 @@ struct attention_plan;
 
 struct attention_operands {
     void *q, *k, *v, *o;
+    float scale;
     void *workspace;
     void *stream;
 };
