@@ -13,6 +13,7 @@
 
 #include "gate/base/clock.h"
 #include "gate/base/interrupt.h"
+#include "gate/base/scrub.h"
 
 /* A process in uninterruptible sleep (a broken driver) is left behind after this long. */
 #define REAP_S 20.0
@@ -30,7 +31,7 @@ static void close_fd(int *fd)
 }
 
 /* In the child: becomes the program, or ends. */
-static void become(char *const *argv, int in, int out, int errors, pid_t parent)
+static void become(char *const *argv, bool trusted, int in, int out, int errors, pid_t parent)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -40,20 +41,22 @@ static void become(char *const *argv, int in, int out, int errors, pid_t parent)
     if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
         dup2(errors, STDERR_FILENO) < 0)
         _exit(EXEC_FAILED);
+    if (!trusted)
+        scrub_environment();
     execvp(argv[0], argv);
     dprintf(STDERR_FILENO, "cannot run '%s': %s\n", argv[0], strerror(errno));
     _exit(EXEC_FAILED);
 }
 
 /* Starts it on these descriptors; `given` are the parent's ends of its pipes, -1: none. */
-static enum gate_status start(struct process *p, char *const *argv, const int streams[3],
-                              const int given[3], struct gate_error *err)
+static enum gate_status start(struct process *p, char *const *argv, bool trusted,
+                              const int streams[3], const int given[3], struct gate_error *err)
 {
     pid_t parent = getpid(), pid = -1;
     if (streams[0] >= 0 && streams[1] >= 0 && streams[2] >= 0)
         pid = fork();
     if (pid == 0)
-        become(argv, streams[0], streams[1], streams[2], parent);
+        become(argv, trusted, streams[0], streams[1], streams[2], parent);
     if (pid < 0)
         return gate_fail(err, GATE_ENVIRONMENT, "cannot start '%s': %s", argv[0], strerror(errno));
     setpgid(pid, pid); /* here too: whoever comes first */
@@ -69,14 +72,15 @@ static enum gate_status start(struct process *p, char *const *argv, const int st
     return GATE_OK;
 }
 
-enum gate_status process_start(struct process *p, char *const *argv, struct gate_error *err)
+static enum gate_status start_with_pipes(struct process *p, char *const *argv, bool trusted,
+                                         struct gate_error *err)
 {
     int in[2] = {-1, -1}, out[2] = {-1, -1}, errors[2] = {-1, -1};
     if (!pipe2(in, O_CLOEXEC) && !pipe2(out, O_CLOEXEC))
         (void)!pipe2(errors, O_CLOEXEC);
     const int streams[] = {in[0], out[1], errors[1]};
     int given[] = {in[1], out[0], errors[0]};
-    enum gate_status status = start(p, argv, streams, given, err);
+    enum gate_status status = start(p, argv, trusted, streams, given, err);
     for (int i = 0; i < 3; i++) {
         if (streams[i] >= 0)
             close(streams[i]);
@@ -86,12 +90,23 @@ enum gate_status process_start(struct process *p, char *const *argv, struct gate
     return status;
 }
 
+enum gate_status process_start(struct process *p, char *const *argv, struct gate_error *err)
+{
+    return start_with_pipes(p, argv, true, err);
+}
+
+enum gate_status process_start_scrubbed(struct process *p, char *const *argv,
+                                        struct gate_error *err)
+{
+    return start_with_pipes(p, argv, false, err);
+}
+
 enum gate_status process_start_logged(struct process *p, char *const *argv, int log,
                                       struct gate_error *err)
 {
     const int none[] = {-1, -1, -1},
               streams[] = {open("/dev/null", O_RDONLY | O_CLOEXEC), log, log};
-    enum gate_status status = start(p, argv, streams, none, err);
+    enum gate_status status = start(p, argv, true, streams, none, err);
     if (streams[0] >= 0)
         close(streams[0]);
     return status;

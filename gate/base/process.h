@@ -35,6 +35,10 @@ enum process_event {
  * dies with its parent. GATE_ENVIRONMENT when it cannot be started. */
 enum gate_status process_start(struct process *p, char *const *argv, struct gate_error *err);
 
+/* The same without the variables that scrub.h takes out. */
+enum gate_status process_start_scrubbed(struct process *p, char *const *argv,
+                                        struct gate_error *err);
+
 /* The same with nothing on its standard input and both outputs in a file that is open. */
 enum gate_status process_start_logged(struct process *p, char *const *argv, int log,
                                       struct gate_error *err);

@@ -9,6 +9,7 @@
 
 #include "gate/base/hex.h"
 #include "gate/base/process.h"
+#include "gate/ci/ci.h"
 
 #define GIT_TIMEOUT_S 20.0
 
@@ -34,44 +35,74 @@ static bool line_of(char *const *argv, unsigned n, char *out, size_t size)
     return found;
 }
 
-static void copy_variable(const char *name, char *out, size_t size)
+/* A commit's parent and subject; false when git does not know it here. */
+static bool read_commit(const char *revision, struct origin *o)
 {
-    const char *value = getenv(name);
-    if (value && !out[0])
-        snprintf(out, size, "%s", value);
-}
-
-static void read_git(struct origin *o)
-{
-    char *log[] = {(char *)"git", (char *)"log", (char *)"-1", (char *)"--format=%H%n%P%n%s", NULL};
-    char *branch[] = {(char *)"git", (char *)"symbolic-ref", (char *)"--short",
-                      (char *)"-q",  (char *)"HEAD",         NULL};
-    char *changes[] = {(char *)"git", (char *)"status", (char *)"--porcelain",
-                       (char *)"--untracked-files=no", NULL};
-    char parents[512] = "", change[16];
-    if (!line_of(log, 0, o->commit, sizeof o->commit) || !hex_is(o->commit, 40)) {
-        o->commit[0] = '\0';
-        return;
-    }
+    char commit[64] = "", parents[512] = "";
+    char *log[] = {(char *)"git",    (char *)"log", (char *)"-1", (char *)"--format=%H%n%P%n%s",
+                   (char *)revision, NULL};
+    o->commit[0] = o->parent[0] = o->subject[0] = '\0';
+    if (!line_of(log, 0, commit, sizeof commit) || !hex_is(commit, 40))
+        return false;
+    memcpy(o->commit, commit, sizeof o->commit);
     line_of(log, 1, parents, sizeof parents);
     parents[strcspn(parents, " ")] = '\0';
     if (hex_is(parents, 40))
         memcpy(o->parent, parents, sizeof o->parent);
     line_of(log, 2, o->subject, sizeof o->subject);
+    return true;
+}
+
+static void read_git(struct origin *o)
+{
+    char *branch[] = {(char *)"git", (char *)"symbolic-ref", (char *)"--short",
+                      (char *)"-q",  (char *)"HEAD",         NULL};
+    char *changes[] = {(char *)"git", (char *)"status", (char *)"--porcelain",
+                       (char *)"--untracked-files=no", NULL};
+    char change[16];
+    if (!read_commit("HEAD", o))
+        return;
     line_of(branch, 0, o->branch, sizeof o->branch);
     o->dirty = line_of(changes, 0, change, sizeof change);
 }
 
-static void read_variables(struct origin *o)
+/* Of a shallow clone, git may not know the commit: then its hash is all there is. */
+static void take_commit(const char *commit, struct origin *o)
 {
-    char commit[64] = "";
-    copy_variable("GITHUB_SHA", commit, sizeof commit);
-    copy_variable("CI_COMMIT_SHA", commit, sizeof commit);
-    if (!o->commit[0] && hex_is(commit, 40))
-        memcpy(o->commit, commit, sizeof o->commit);
-    copy_variable("GITHUB_HEAD_REF", o->branch, sizeof o->branch);
-    copy_variable("GITHUB_REF_NAME", o->branch, sizeof o->branch);
-    copy_variable("CI_COMMIT_REF_NAME", o->branch, sizeof o->branch);
+    if (!strcmp(commit, o->commit))
+        return;
+    read_commit(commit, o);
+    snprintf(o->commit, sizeof o->commit, "%s", commit);
+}
+
+/* The job's variables are about the commit that it checked out, and about no other tree in which
+ * the gate is called. */
+static void take_job(const struct ci_job *job, struct origin *o)
+{
+    snprintf(o->job, sizeof o->job, "%s", job->job);
+    bool known = o->commit[0] && job->checkout[0];
+    if (known && strcmp(o->commit, job->checkout) != 0 && strcmp(o->commit, job->head) != 0)
+        return;
+    if (job->head[0])
+        take_commit(job->head, o);
+    if (job->branch[0])
+        memcpy(o->branch, job->branch, sizeof o->branch);
+    memcpy(o->base, job->base, sizeof o->base);
+    memcpy(o->change, job->change, sizeof o->change);
+}
+
+static void take_choice(const struct origin_choice *choice, struct origin *o)
+{
+    if (choice->commit)
+        take_commit(choice->commit, o);
+    if (choice->branch)
+        snprintf(o->branch, sizeof o->branch, "%s", choice->branch);
+    if (choice->base)
+        snprintf(o->base, sizeof o->base, "%s", choice->base);
+    if (choice->change)
+        snprintf(o->change, sizeof o->change, "%s", choice->change);
+    if (choice->job)
+        snprintf(o->job, sizeof o->job, "%s", choice->job);
 }
 
 static void read_who(struct origin *o)
@@ -114,11 +145,14 @@ static void make_uuid(char uuid[37])
     }
 }
 
-void origin_read(struct origin *out)
+void origin_read(const struct origin_choice *choice, struct origin *out)
 {
+    struct ci_job job;
     *out = (struct origin){0};
     read_git(out);
-    read_variables(out);
+    ci_read(&job);
+    take_job(&job, out);
+    take_choice(choice, out);
     read_who(out);
     make_uuid(out->uuid);
 }

@@ -10,14 +10,22 @@
 struct origin {
     char commit[41], parent[41]; /* 40 hex digits, or empty */
     char branch[200], subject[200];
-    bool dirty;    /* tracked files differ from the commit */
-    char who[200]; /* user@host */
-    char uuid[37]; /* fresh, random (RFC 4122, version 4) */
+    char base[200];  /* the branch that a change is to be merged into */
+    char change[20]; /* number of the pull or merge request */
+    char job[400];   /* address of the CI job */
+    bool dirty;      /* tracked files differ from the commit */
+    char who[200];   /* user@host */
+    char uuid[37];   /* fresh, random (RFC 4122, version 4) */
 };
 
-/* Asks git about the current folder; without git or outside of a repository, the variables that
- * GitHub and GitLab set in their jobs; else the fields stay empty. */
-void origin_read(struct origin *out);
+/* What the command line says; NULL: not said. The commit has 40 digits. */
+struct origin_choice {
+    const char *commit, *branch, *base, *change, *job;
+};
+
+/* The choice, else the CI job's variables where they are about the commit that is checked out
+ * (ci.h), else what git says of the current folder. What is not known stays empty. */
+void origin_read(const struct origin_choice *choice, struct origin *out);
 
 /* Who decides something: "NAME <MAIL>" as git is set up here, else user@host. */
 void origin_author(char *out, size_t size);

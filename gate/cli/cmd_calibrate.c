@@ -73,7 +73,7 @@ static enum gate_status prepare(const struct run_request *r, struct calibration 
                           .against_sha256 = c->sha256};
     c->run.policy.against = "itself";
     c->run.policy.other = "its copy";
-    origin_read(&c->run.origin);
+    origin_read(&(struct origin_choice){0}, &c->run.origin);
     supervisor_leave_providers(c->setup.supervisor);
     status = run_start(&c->run, c->setup.supervisor, err);
     size_t n = c->setup.suite.n_cases;

@@ -364,7 +364,7 @@ static void start(const struct run_request *r, struct session *s)
                                           .suite = r->suite,
                                           .library = r->target.library,
                                           .seed = s->run.seed};
-    origin_read(&s->run.origin);
+    origin_read(&(struct origin_choice){0}, &s->run.origin);
 }
 
 int run_request_execute(const struct command *command, struct run_request *r)

@@ -76,6 +76,9 @@ static const struct field git_fields[] = {
     FORMED(parent, REQUIRED, FORM_COMMIT, TEXT_MAX),
     TEXT(subject, REQUIRED, TEXT_MAX),
     BOOL(dirty),
+    TEXT(base, 0, TEXT_MAX),
+    TEXT(change, 0, TEXT_MAX),
+    TEXT(job, 0, TEXT_MAX),
 };
 SHAPE(git);
 #undef OF

@@ -30,6 +30,7 @@ enum document_stage { STAGE_FIRST, STAGE_CONFIRMATION };
 struct document_git {
     const char *commit, *branch, *parent, *subject;
     bool dirty;
+    const char *base, *change, *job;
 };
 
 struct document_device {

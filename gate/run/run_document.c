@@ -17,6 +17,12 @@ static cJSON *git_object(const struct origin *origin)
     cJSON_AddStringToObject(o, "parent", origin->parent);
     cJSON_AddStringToObject(o, "subject", origin->subject);
     cJSON_AddBoolToObject(o, "dirty", origin->dirty);
+    if (origin->base[0])
+        cJSON_AddStringToObject(o, "base", origin->base);
+    if (origin->change[0])
+        cJSON_AddStringToObject(o, "change", origin->change);
+    if (origin->job[0])
+        cJSON_AddStringToObject(o, "job", origin->job);
     return o;
 }
 

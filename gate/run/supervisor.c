@@ -72,7 +72,7 @@ static enum gate_status start_process(struct supervisor *s, struct gate_error *e
         argv[n++] = (char *)o->providers[i];
     }
     argv[n] = NULL;
-    return process_start(&s->process, argv, err);
+    return process_start_scrubbed(&s->process, argv, err);
 }
 
 /* Kills the worker and whatever came of it. */

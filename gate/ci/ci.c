@@ -1,0 +1,228 @@
+#include "gate/ci/ci.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/base/buf.h"
+#include "gate/base/file.h"
+#include "gate/base/hex.h"
+#include "gate/base/json.h"
+
+#define EVENT_MAX ((size_t)32 << 20) /* GitHub cuts what would be larger than 25 MB */
+#define NAMES_MAX 2
+
+/* Names of variables; of several, the first that is set counts. */
+struct variables {
+    const char *marker; /* is set in each job of the system, and nowhere else */
+    const char *checkout, *head, *tag, *base, *fork;
+    const char *branch[NAMES_MAX], *change[NAMES_MAX];
+    const char *job;
+};
+
+static const struct variables systems[] = {
+    /* The head, the base and the number of a pull request are in the event. */
+    [CI_GITHUB] = {.marker = "GITHUB_ACTIONS", .checkout = "GITHUB_SHA"},
+    [CI_GITLAB] = {.marker = "GITLAB_CI",
+                   .checkout = "CI_COMMIT_SHA",
+                   .head = "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA",
+                   .base = "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
+                   .branch = {"CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "CI_COMMIT_BRANCH"},
+                   .change = {"CI_MERGE_REQUEST_IID"},
+                   .job = "CI_JOB_URL"},
+    [CI_JENKINS] = {.marker = "JENKINS_URL",
+                    .checkout = "GIT_COMMIT",
+                    .tag = "TAG_NAME",
+                    .base = "CHANGE_TARGET",
+                    .fork = "CHANGE_FORK",
+                    .branch = {"CHANGE_BRANCH", "BRANCH_NAME"},
+                    .change = {"CHANGE_ID"},
+                    .job = "BUILD_URL"},
+    [CI_BUILDKITE] = {.marker = "BUILDKITE",
+                      .checkout = "BUILDKITE_COMMIT",
+                      .tag = "BUILDKITE_TAG",
+                      .base = "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
+                      .branch = {"BUILDKITE_BRANCH"},
+                      .change = {"BUILDKITE_PULL_REQUEST"},
+                      .job = "BUILDKITE_BUILD_URL"},
+    [CI_AZURE] = {.marker = "TF_BUILD",
+                  .checkout = "BUILD_SOURCEVERSION",
+                  .head = "SYSTEM_PULLREQUEST_SOURCECOMMITID",
+                  .base = "SYSTEM_PULLREQUEST_TARGETBRANCH",
+                  .branch = {"SYSTEM_PULLREQUEST_SOURCEBRANCH", "BUILD_SOURCEBRANCH"},
+                  .change = {"SYSTEM_PULLREQUEST_PULLREQUESTNUMBER",
+                             "SYSTEM_PULLREQUEST_PULLREQUESTID"}},
+    [CI_CIRCLE] = {.marker = "CIRCLECI",
+                   .checkout = "CIRCLE_SHA1",
+                   .tag = "CIRCLE_TAG",
+                   .branch = {"CIRCLE_BRANCH"},
+                   .change = {"CIRCLE_PR_NUMBER", "CIRCLE_PULL_REQUEST"},
+                   .job = "CIRCLE_BUILD_URL"},
+    [CI_SLURM] = {.marker = "SLURM_JOB_ID"},
+};
+
+#define N_SYSTEMS (sizeof systems / sizeof systems[0])
+
+static const char *variable(const char *name)
+{
+    const char *value = name ? getenv(name) : NULL;
+    return value && value[0] ? value : NULL;
+}
+
+static const char *first_of(const char *const names[NAMES_MAX])
+{
+    const char *value = variable(names[0]);
+    return value ? value : variable(names[1]);
+}
+
+/* ---- what is taken is what it should be, or nothing ---- */
+
+static void take_commit(const char *text, char out[41])
+{
+    if (text && hex_is(text, 40))
+        memcpy(out, text, 41);
+}
+
+/* A branch by its name or as "refs/heads/NAME"; another reference is no branch. */
+static void take_branch(const char *text, char *out, size_t size)
+{
+    if (!text || (!strncmp(text, "refs/", 5) && strncmp(text, "refs/heads/", 11) != 0))
+        return;
+    text += strncmp(text, "refs/heads/", 11) != 0 ? 0 : 11;
+    if (strlen(text) < size)
+        memcpy(out, text, strlen(text) + 1);
+}
+
+/* A number, or an address that ends with it. */
+static void take_change(const char *text, char *out, size_t size)
+{
+    const char *slash = text ? strrchr(text, '/') : NULL;
+    text = slash ? slash + 1 : text;
+    if (text && text[0] && text[0] != '0' && strspn(text, "0123456789") == strlen(text) &&
+        strlen(text) < size)
+        memcpy(out, text, strlen(text) + 1);
+}
+
+/* A fork's branch "main" is not this repository's. */
+static void name_owner(const char *owner, struct ci_job *j)
+{
+    char branch[sizeof j->branch];
+    if (!owner || !j->branch[0])
+        return;
+    memcpy(branch, j->branch, sizeof branch);
+    int n = snprintf(j->branch, sizeof j->branch, "%s:%s", owner, branch);
+    if (n < 0 || (size_t)n >= sizeof j->branch)
+        j->branch[0] = '\0';
+}
+
+/* ---- what one system has of its own ---- */
+
+enum gate_status ci_github_event(cJSON **out, struct gate_error *err)
+{
+    const char *path = variable("GITHUB_EVENT_PATH");
+    struct buf text;
+    if (!path)
+        return gate_fail(err, GATE_USAGE,
+                         "no $GITHUB_EVENT_PATH names the event that this job was started for");
+    buf_init(&text, EVENT_MAX);
+    enum gate_status status = file_read(path, &text, err);
+    if (!status)
+        status = json_parse(path, text.data ? text.data : "", text.len, GATE_IO, out, err);
+    buf_release(&text);
+    return status;
+}
+
+static void read_github_change(const cJSON *change, struct ci_job *j)
+{
+    const cJSON *head = json_member(change, "head"), *base = json_member(change, "base");
+    const char *from = json_string(json_member(head, "repo"), "full_name", "?"),
+               *into = json_string(json_member(base, "repo"), "full_name", "");
+    const char *event = variable("GITHUB_EVENT_NAME");
+    char number[24];
+    take_commit(json_string(head, "sha", NULL), j->head);
+    /* Only this event has the temporary merge in $GITHUB_SHA. */
+    if (!event || strcmp(event, "pull_request") != 0)
+        memcpy(j->checkout, j->head, sizeof j->checkout);
+    take_branch(json_string(head, "ref", NULL), j->branch, sizeof j->branch);
+    take_branch(json_string(base, "ref", NULL), j->base, sizeof j->base);
+    snprintf(number, sizeof number, "%lld", (long long)json_integer(change, "number", 0));
+    take_change(number, j->change, sizeof j->change);
+    if (strcmp(from, into) != 0)
+        name_owner(json_string(json_member(head, "user"), "login", "fork"), j);
+}
+
+static void read_github(struct ci_job *j)
+{
+    cJSON *event = NULL;
+    const char *server = variable("GITHUB_SERVER_URL"), *repository = variable("GITHUB_REPOSITORY"),
+               *run = variable("GITHUB_RUN_ID");
+    take_branch(variable("GITHUB_REF"), j->branch, sizeof j->branch);
+    if (server && repository && run)
+        snprintf(j->job, sizeof j->job, "%s/%s/actions/runs/%s", server, repository, run);
+    if (!ci_github_event(&event, NULL) && json_member(event, "pull_request"))
+        read_github_change(json_member(event, "pull_request"), j);
+    cJSON_Delete(event);
+}
+
+static void read_gitlab(struct ci_job *j)
+{
+    const char *from = variable("CI_MERGE_REQUEST_SOURCE_PROJECT_PATH"),
+               *into = variable("CI_MERGE_REQUEST_PROJECT_PATH");
+    if (j->change[0] && (!from || !into || strcmp(from, into) != 0))
+        name_owner(from ? from : "fork", j);
+}
+
+static void read_azure(struct ci_job *j)
+{
+    const char *server = variable("SYSTEM_COLLECTIONURI"),
+               *project = variable("SYSTEM_TEAMPROJECT"), *build = variable("BUILD_BUILDID"),
+               *fork = variable("SYSTEM_PULLREQUEST_ISFORK");
+    if (server && project && build)
+        snprintf(j->job, sizeof j->job, "%s%s/_build/results?buildId=%s", server, project, build);
+    if (fork && !strcmp(fork, "True"))
+        name_owner("fork", j);
+}
+
+static void read_slurm(struct ci_job *j)
+{
+    const char *cluster = variable("SLURM_CLUSTER_NAME");
+    snprintf(j->job, sizeof j->job, "slurm:%s/%s", cluster ? cluster : "",
+             variable("SLURM_JOB_ID"));
+}
+
+static void (*const further[])(struct ci_job *) = {
+    [CI_GITHUB] = read_github,
+    [CI_GITLAB] = read_gitlab,
+    [CI_AZURE] = read_azure,
+    [CI_SLURM] = read_slurm,
+};
+
+static void read_variables(const struct variables *v, struct ci_job *j)
+{
+    const char *job = variable(v->job);
+    take_commit(variable(v->checkout), j->checkout);
+    take_commit(variable(v->head), j->head);
+    if (!variable(v->tag)) /* several systems call a tag a branch */
+        take_branch(first_of(v->branch), j->branch, sizeof j->branch);
+    take_branch(variable(v->base), j->base, sizeof j->base);
+    take_change(first_of(v->change), j->change, sizeof j->change);
+    if (job)
+        snprintf(j->job, sizeof j->job, "%s", job);
+    name_owner(variable(v->fork), j);
+}
+
+void ci_read(struct ci_job *out)
+{
+    *out = (struct ci_job){0};
+    for (size_t i = CI_NONE + 1; i < N_SYSTEMS && !out->system; i++)
+        if (variable(systems[i].marker))
+            out->system = (enum ci_system)i;
+    if (!out->system)
+        return;
+    read_variables(&systems[out->system], out);
+    if (further[out->system])
+        further[out->system](out);
+    if (!out->head[0])
+        memcpy(out->head, out->checkout, sizeof out->head);
+}
