@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gate/base/environment.h"
+
 /* "<prefix>/<below>/<name><suffix>", prefix being the folder above the program's. */
 static enum gate_status installed(const char *below, const char *name, const char *suffix,
                                   char path[PATHS_MAX], struct gate_error *err)
@@ -53,9 +55,10 @@ enum gate_status paths_suite(const char *name, char path[PATHS_MAX], struct gate
 enum gate_status paths_user_folder(const struct paths_kind *kind, char path[PATHS_MAX],
                                    struct gate_error *err)
 {
-    const char *own = getenv(kind->variable), *xdg = getenv(kind->xdg), *home = getenv("HOME");
+    const char *own = environment_get(kind->variable), *xdg = getenv(kind->xdg),
+               *home = getenv("HOME");
     int n;
-    if (own && own[0])
+    if (own)
         n = snprintf(path, PATHS_MAX, "%s", own);
     else if (xdg && xdg[0] == '/')
         n = snprintf(path, PATHS_MAX, "%s/kernel-gate%s", xdg, kind->name);

@@ -17,6 +17,7 @@
 
 #include "gate/baseline/artifact.h"
 #include "gate/base/clock.h"
+#include "gate/base/environment.h"
 #include "gate/base/process.h"
 #include "gate/base/utf8.h"
 
@@ -288,9 +289,9 @@ static enum gate_status open_log(struct rebuild *r, struct gate_error *err)
 
 static enum gate_status read_timeout(long *out, struct gate_error *err)
 {
-    const char *text = getenv("GATE_BUILD_TIMEOUT");
+    const char *text = environment_get("GATE_BUILD_TIMEOUT");
     *out = REBUILD_TIMEOUT_S;
-    if (!text || !text[0])
+    if (!text)
         return GATE_OK;
     char *end;
     errno = 0;

@@ -17,51 +17,50 @@
 #include "gate/report/report_table.h"
 #include "gate/report/report_units.h"
 
-static const char help[] =
-    "usage: gate baseline show [--device-model M] [--baselines DIR] [--json]\n"
-    "       gate baseline log [--device-model M] [--baselines DIR] [--json]\n"
-    "       gate baseline accept CASE --reason TEXT [--device-model M] [--db FILE]\n"
-    "                 [--baselines DIR] [--json]\n"
-    "       gate baseline fetch [--device-model M] [--baselines DIR] [--server URL] [--json]\n"
-    "                 [--token-file FILE] [--ca-file FILE]\n"
-    "\n"
-    "The stored baselines that runs are compared with, DIR/<device-model>.json.\n"
-    "\n"
-    "  show    lists them\n"
-    "  log     lists their changes, oldest first, with reasons and authors\n"
-    "  accept  makes the newest verified measurement of CASE in the database the baseline, even "
-    "when\n"
-    "          it is slower, and logs who did so and why; measurements in a case whose verdict is\n"
-    "          wrong or environment do not count\n"
-    "  fetch   gets the libraries of the baselines that are not in the artifact cache from the\n"
-    "          tracking server; each is known by its SHA-256. Exit code 3: not all are there\n"
-    "\n"
-    "  --device-model M   only this device model, such as nvidia-h200; accept needs it when "
-    "several\n"
-    "                     device models have measured CASE\n"
-    "  --baselines DIR    where the files are (default: $GATE_BASELINES, else baselines)\n"
-    "  --reason TEXT      why; goes into the log\n"
-    "  --db FILE          the database (default: $GATE_DB, else gate.db)\n" REMOTE_HELP
-    "  --json             print JSON; times in ms since 1970 and in ns\n"
-    "  -h, --help         this text\n";
-
-static const struct option options[] = {
-    {"device-model", required_argument, NULL, 'm'},
-    {"baselines", required_argument, NULL, 'b'},
-    {"reason", required_argument, NULL, 'r'},
-    {"db", required_argument, NULL, 'd'},
-    REMOTE_OPTIONS,
-    {"json", no_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},
-    {0},
-};
-
 #define MAX_PROCESSES 64 /* of a case; run.schema.json knows no more */
 
 struct arguments {
     const char *device_model, *baselines, *reason, *db;
     struct remote_choice remote;
     bool json;
+};
+
+#define AT(field) .at = offsetof(struct arguments, field)
+
+static const struct option_def options[] = {
+    {.name = "device-model",
+     .value = "M",
+     .help = "only this device model, such as nvidia-h200; accept needs it when several device "
+             "models have measured CASE",
+     .type = OPTION_TEXT,
+     AT(device_model)},
+    BASELINES_OPTION(struct arguments, baselines),
+    {.name = "reason",
+     .value = "TEXT",
+     .help = "of accept: why; goes into the log",
+     .type = OPTION_TEXT,
+     AT(reason)},
+    DB_OPTION(struct arguments, db),
+    JSON_OPTION(struct arguments, json),
+    {0},
+};
+
+const struct command command_baseline = {
+    .name = "baseline",
+    .operands = "show\nlog\naccept CASE --reason TEXT\nfetch",
+    .summary = "show, accept, log or fetch the stored baselines",
+    .about = "The stored baselines that runs are compared with, DIR/<device-model>.json.\n"
+             "\n"
+             "  show    lists them\n"
+             "  log     lists their changes, oldest first, with reasons and authors\n"
+             "  accept  makes the newest verified measurement of CASE in the database the "
+             "baseline, even when it is slower, and logs who did so and why; measurements in a "
+             "case whose verdict is wrong or environment do not count\n"
+             "  fetch   gets the libraries of the baselines that are not in the artifact cache "
+             "from the tracking server; each is known by its SHA-256. Exit code 3: not all are "
+             "there\n",
+    .groups = {{options, 0}, {remote_options, offsetof(struct arguments, remote)}},
+    .main = cmd_baseline,
 };
 
 /* ---- show and log ---- */
@@ -430,7 +429,7 @@ static enum gate_status accept(const struct arguments *a, const char *case_id,
     struct baseline_entry entry;
 
     buf_init(&s.models, 64 * 1024);
-    enum gate_status status = store_open(command_db(a->db), STORE_READ_ONLY, &store, err);
+    enum gate_status status = store_open(a->db, STORE_READ_ONLY, &store, err);
     if (status == GATE_OK)
         status = find_run(&s, store, a->device_model, err);
     if (status == GATE_OK)
@@ -452,8 +451,10 @@ static bool is_empty(const char *text)
     return !text || text[strspn(text, " \t\r\n")] == '\0';
 }
 
-static int run_action(const struct command *self, const struct arguments *a, int n, char **operands)
+static int run_action(const struct arguments *a, const struct options_seen *seen, int n,
+                      char **operands)
 {
+    const struct command *self = &command_baseline;
     struct gate_error err;
     enum gate_status status;
     if (n == 0)
@@ -465,12 +466,13 @@ static int run_action(const struct command *self, const struct arguments *a, int
         return command_usage(self, "unknown action '%s'", action);
     if (!accepts && n > 1)
         return command_usage(self, "unexpected argument '%s'", operands[1]);
-    if (!accepts && (a->reason || a->db))
+    if (!accepts && (options_given(seen, "reason") || options_given(seen, "db")))
         return command_usage(self, "--reason and --db are for accept");
-    if (!fetches && (a->remote.server || a->remote.token_file || a->remote.ca_file))
+    if (!fetches && (options_given(seen, "server") || options_given(seen, "token-file") ||
+                     options_given(seen, "ca-file")))
         return command_usage(self, "--server, --token-file and --ca-file are for fetch");
     if (accepts && n != 2)
-        return command_usage(self, n == 1 ? "accept which CASE?" : "one CASE at a time");
+        return command_usage(self, "accept which CASE?");
     if (accepts && is_empty(a->reason))
         return command_usage(self, "accept needs a --reason, which goes into the log");
     if (fetches)
@@ -482,33 +484,10 @@ static int run_action(const struct command *self, const struct arguments *a, int
 
 int cmd_baseline(int argc, char **argv)
 {
-    struct command self = {.name = "baseline", .help = help, .options = options};
-    struct arguments a = {.baselines = command_baselines(NULL)};
-    int opt;
-
-    while ((opt = command_option(&self, argc, argv)) != -1) {
-        switch (opt) {
-        case 'h':
-            return command_help(&self);
-        case 'm':
-            a.device_model = optarg;
-            break;
-        case 'b':
-            a.baselines = optarg;
-            break;
-        case 'r':
-            a.reason = optarg;
-            break;
-        case 'd':
-            a.db = optarg;
-            break;
-        case 'j':
-            a.json = true;
-            break;
-        default:
-            if (!remote_option(&a.remote, opt, optarg))
-                return GATE_USAGE;
-        }
-    }
-    return run_action(&self, &a, argc - optind, argv + optind);
+    struct arguments a = {.db = DEFAULT_DB, .baselines = DEFAULT_BASELINES};
+    struct options_seen seen;
+    int exit_code;
+    if (!options_read(&command_baseline, &a, 2, argc, argv, &seen, &exit_code))
+        return exit_code;
+    return run_action(&a, &seen, argc - optind, argv + optind);
 }

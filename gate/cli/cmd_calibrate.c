@@ -13,34 +13,43 @@
 
 #define DEFAULT_PROCESSES 10
 
-static const char help[] =
-    "Usage: gate calibrate [OPTION]...\n"
-    "\n"
-    "Holds the kernels against copies of themselves with known shares of their time added (0, "
-    "0.5,\n"
-    "1, 2, 2.5, 3 and 5 %), and says for each case how often the gate would fail unchanged code, "
-    "how\n"
-    "often it would catch each slowdown, and what a sequence of 20 processes resolves on this\n"
-    "machine (its minimum detectable effect). The result is stored in the history and printed.\n"
-    "The budget is that of a case with one share added.\n"
-    "What goes wrong with a case, and SIGINT, SIGTERM and SIGHUP, cost only what is not measured\n"
-    "by then: cases of five processes or more are kept, and it is said what is missing.\n"
-    "\n" REQUEST_TARGET_HELP
-    "  --library FILE          the kernel library; default: the one shipped\n"
-    "  --processes N           fresh processes, 5 to 200; default 10\n"
-    "  --db FILE               history, default $GATE_DB or ./gate.db\n"
-    "  --worker PROGRAM        another worker (see gate/worker/PROTOCOL.md)\n"
-    "\n"
-    "Exit codes: 0 all cases resolve the threshold here, 3 some do not or lack processes;\n"
-    "otherwise as 'gate run'.\n";
+struct calibrate_request {
+    struct run_request run;
+    int64_t processes;
+};
 
-static const struct option options[] = {
-    REQUEST_TARGET_OPTIONS,
-    {"library", required_argument, NULL, 'l'},
-    {"processes", required_argument, NULL, 'N'},
-    {"db", required_argument, NULL, 'D'},
-    {"worker", required_argument, NULL, 'w'},
+static const struct option_def options[] = {
+    {.name = "processes",
+     .value = "N",
+     .help = "fresh processes",
+     .type = OPTION_INTEGER,
+     .at = offsetof(struct calibrate_request, processes),
+     .least = DECIDE_FIRST_LOOK,
+     .most = CALIBRATE_PROCESSES_MAX,
+     .fallback = "10"},
+    DB_OPTION(struct calibrate_request, run.db),
     {0},
+};
+
+const struct command command_calibrate = {
+    .name = "calibrate",
+    .summary = "estimate how often the gate would be wrong on this machine",
+    .about =
+        "Compares the kernels with copies of themselves with known shares of their time added (0, "
+        "0.5, 1, 2, 2.5, 3 and 5 %), and says for each case how often the gate would fail "
+        "unchanged code, how often it would catch each slowdown, and what a sequence of 20 "
+        "processes resolves on this machine (its minimum detectable effect). The result is stored "
+        "in the history and printed. The budget is that of a case with one share added.\n"
+        "What goes wrong with a case, and SIGINT, SIGTERM and SIGHUP, cost only what is not "
+        "measured by then: cases of five processes or more are kept, and it is said what is "
+        "missing.\n",
+    .groups = {{request_options, 0},
+               {request_measure_options, 0},
+               {request_library_options, 0},
+               {options, 0}},
+    .ending = "Exit codes: 0 all cases resolve the threshold here, 3 some do not or lack "
+              "processes; otherwise as 'gate run'.\n",
+    .main = cmd_calibrate,
 };
 
 struct calibration {
@@ -56,7 +65,7 @@ static enum gate_status prepare(const struct run_request *r, struct calibration 
                                 struct gate_error *err)
 {
     /* A history that cannot be written is known before anything is measured. */
-    enum gate_status status = store_open(command_db(r->db), STORE_READ_WRITE, &c->store, err);
+    enum gate_status status = store_open(r->db, STORE_READ_WRITE, &c->store, err);
     if (!status)
         status = run_setup_open(r, &c->setup, err);
     if (status)
@@ -237,22 +246,10 @@ static int execute(const struct command *command, const struct run_request *r, s
 
 int cmd_calibrate(int argc, char **argv)
 {
-    struct command command = {.name = "calibrate", .help = help, .options = options};
-    struct run_request r;
-    int64_t processes = DEFAULT_PROCESSES;
-    run_request_init(&r);
-    for (int c; (c = command_option(&command, argc, argv)) != -1;) {
-        if (c == '?')
-            return GATE_USAGE;
-        if (c == 'h')
-            return command_help(&command);
-        bool fits = c == 'N' ? command_integer(optarg, DECIDE_FIRST_LOOK, CALIBRATE_PROCESSES_MAX,
-                                               &processes)
-                             : run_request_option(&r, c, optarg);
-        if (!fits)
-            return command_usage(&command, "'%s' is no value for this option", optarg);
-    }
-    if (optind < argc)
-        return command_usage(&command, "unexpected argument '%s'", argv[optind]);
-    return execute(&command, &r, (size_t)processes);
+    struct calibrate_request r = {.processes = DEFAULT_PROCESSES};
+    int exit_code;
+    run_request_init(&r.run);
+    if (!options_read(&command_calibrate, &r, 0, argc, argv, NULL, &exit_code))
+        return exit_code;
+    return execute(&command_calibrate, &r.run, (size_t)r.processes);
 }

@@ -1,125 +1,35 @@
 /* cmd_common.c: see cmd_common.h. */
 #include "gate/cli/cmd_common.h"
 
-#include <assert.h>
-#include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "gate/base/file.h"
 #include "gate/base/term.h"
+#include "gate/tracker/remote.h"
 
-int command_option(struct command *c, int argc, char **argv)
-{
-    if (!c->started) {
-        c->started = true;
-        opterr = 0;
-        optind = 0; /* glibc: begin anew */
-    }
-    int opt = getopt_long(argc, argv, ":h", c->options, NULL);
-    if (opt == ':')
-        command_usage(c, "option '%s' needs a value", argv[optind - 1]);
-    else if (opt == '?')
-        command_usage(c, "unknown or unexpected option '%s'", argv[optind - 1]);
-    return opt == ':' ? '?' : opt;
-}
-
-/* The table of getopt_long() of some slots; the i-th has the letter i + 1. */
-static void options_of(const struct command_slot *slots, struct option *out)
-{
-    int n = 0;
-    for (; slots[n].name; n++) {
-        assert(n < COMMAND_SLOTS_MAX);
-        bool has_value = slots[n].text && !slots[n].constant;
-        out[n] = (struct option){slots[n].name, has_value ? required_argument : no_argument, NULL,
-                                 n + 1};
-    }
-    out[n] = (struct option){"help", no_argument, NULL, 'h'};
-    out[n + 1] = (struct option){0};
-}
-
-bool command_read(const struct command *c, const struct command_slot *slots, int argc, char **argv,
-                  int *exit_code)
-{
-    struct option options[COMMAND_SLOTS_MAX + 2];
-    struct command reader = {.name = c->name, .help = c->help, .options = options};
-    options_of(slots, options);
-    for (int letter; (letter = command_option(&reader, argc, argv)) != -1;) {
-        if (letter == 'h' || letter == '?') {
-            *exit_code = letter == 'h' ? command_help(c) : GATE_USAGE;
-            return false;
-        }
-        const struct command_slot *slot = &slots[letter - 1];
-        if (slot->text)
-            *slot->text = slot->constant ? slot->constant : optarg;
-        else
-            *slot->flag = true;
-    }
-    return true;
-}
-
-int command_help(const struct command *c)
-{
-    return fputs(c->help, stdout) == EOF || fflush(stdout) == EOF ? GATE_IO : GATE_OK;
-}
-
-/* "gate NAME: MESSAGE" on standard error, safe for a terminal. */
-static void complain(const struct command *c, const char *message)
-{
-    struct buf line;
-    buf_init(&line, 16 * 1024);
-    term_puts(message, &line);
-    fprintf(stderr, "gate %s: %s\n", c->name, line.data);
-    buf_release(&line);
-}
-
-int command_usage(const struct command *c, const char *format, ...)
-{
-    char message[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, sizeof(message), format, args);
-    va_end(args);
-    complain(c, message);
-    fprintf(stderr, "see 'gate %s --help'\n", c->name);
-    return GATE_USAGE;
-}
-
-int command_failed(const struct command *c, const struct gate_error *err)
-{
-    complain(c, err->message);
-    return err->status;
-}
-
-bool command_integer(const char *text, int64_t least, int64_t most, int64_t *out)
-{
-    char *end;
-    errno = 0;
-    long long n = strtoll(text, &end, 10);
-    if (errno || end == text || *end || n < least || n > most)
-        return false;
-    *out = n;
-    return true;
-}
-
-const char *command_db(const char *option)
-{
-    const char *environment = getenv("GATE_DB");
-    if (option)
-        return option;
-    return environment && environment[0] ? environment : "gate.db";
-}
-
-const char *command_baselines(const char *option)
-{
-    const char *environment = getenv("GATE_BASELINES");
-    if (option)
-        return option;
-    return environment && environment[0] ? environment : "baselines";
-}
+const struct option_def remote_options[] = {
+    {.name = "server",
+     .value = "URL",
+     .help = "the tracking server",
+     .type = OPTION_TEXT,
+     .at = offsetof(struct remote_choice, server),
+     .variable = "GATE_SERVER"},
+    {.name = "token-file",
+     .value = "FILE",
+     .help = "its token is in FILE (default: $GATE_TOKEN, else the file $GATE_TOKEN_FILE); it goes "
+             "over https, or to this machine alone",
+     .type = OPTION_TEXT,
+     .at = offsetof(struct remote_choice, token_file)},
+    {.name = "ca-file",
+     .value = "FILE",
+     .help = "certificates to trust in place of the system's",
+     .type = OPTION_TEXT,
+     .at = offsetof(struct remote_choice, ca_file),
+     .variable = "GATE_CA_FILE"},
+    {0},
+};
 
 enum gate_status command_write(const char *path, const struct buf *result, struct gate_error *err)
 {

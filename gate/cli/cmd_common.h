@@ -1,68 +1,43 @@
 /*
- * cmd_common.h: what the small commands share: options, messages, the store and its documents.
+ * cmd_common.h: what the commands share: options, the store and its documents.
  */
 #ifndef GATE_CLI_CMD_COMMON_H
 #define GATE_CLI_CMD_COMMON_H
 
 #include <cjson/cJSON.h>
 #include <getopt.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "gate/base/buf.h"
 #include "gate/base/error.h"
-#include "gate/base/schema.h"
+#include "gate/cli/options.h"
 #include "gate/report/report.h"
 #include "gate/document/document.h"
 #include "gate/history/store.h"
 
 #define COMMAND_MAX_OUTPUT (1024u * 1024 * 1024) /* bytes of a result that is built in memory */
 
-struct command {
-    const char *name; /* "history", "baseline show" */
-    const char *help;
-    const struct option *options; /* of getopt_long(); 'h' is --help */
-    bool started;                 /* set by command_option() */
-};
+/* Entries of an option table, for a `const char *` or a `bool` of the struct. */
+/* clang-format off */
+#define DB_OPTION(of, field)                                                                  \
+    {.name = "db", .value = "FILE", .help = "the history, a database", .type = OPTION_TEXT,     \
+     .at = offsetof(of, field), .variable = "GATE_DB", .key = "database", .is_path = true,    \
+     .fallback = "./gate.db"}
+#define BASELINES_OPTION(of, field)                                                           \
+    {.name = "baselines", .value = "DIR", .help = "folder of the stored baselines",             \
+     .type = OPTION_TEXT, .at = offsetof(of, field), .variable = "GATE_BASELINES",            \
+     .key = "baselines", .is_path = true, .fallback = "./baselines"}
+#define JSON_OPTION(of, field)                                                                \
+    {.name = "json", .help = "print JSON; times in ms since 1970 and in ns",                    \
+     .type = OPTION_FLAG, .at = offsetof(of, field)}
+/* clang-format on */
 
-/*
- * The next option's letter, its value in optarg; -1 at the end, when optind is the first operand.
- * A bad option is reported and comes back as '?', on which the command returns GATE_USAGE.
- */
-int command_option(struct command *c, int argc, char **argv);
+/* Of struct remote_choice. */
+extern const struct option_def remote_options[];
 
-#define COMMAND_SLOTS_MAX 8
-
-/* Where the value of an option goes. */
-struct command_slot {
-    const char *name; /* of the option; NULL ends the table */
-    const char **text;
-    const char *constant; /* NULL, or what *text becomes by an option that has no value */
-    bool *flag;           /* in place of `text`: becomes true */
-};
-
-/*
- * Reads the options of a command that has no others than these and --help; `options` of *c is not
- * used, and the last of two equal ones counts. True: the command goes on, and optind is its first
- * operand. False: it ends with *exit_code, after its help or a complaint.
- */
-bool command_read(const struct command *c, const struct command_slot *slots, int argc, char **argv,
-                  int *exit_code);
-
-/* Each prints and returns the exit code. */
-int command_help(const struct command *c);
-int command_usage(const struct command *c, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-int command_failed(const struct command *c, const struct gate_error *err);
-
-/* A decimal number within the limits; false otherwise. */
-bool command_integer(const char *text, int64_t least, int64_t most, int64_t *out);
-
-/* `option`, else $GATE_DB, else "gate.db". */
-const char *command_db(const char *option);
-
-/* `option`, else $GATE_BASELINES, else "baselines". */
-const char *command_baselines(const char *option);
+/* What these two are when nothing says otherwise. */
+#define DEFAULT_DB "gate.db"
+#define DEFAULT_BASELINES "baselines"
 
 /* Writes a result: to a file as a whole, or to standard output when `path` is NULL or "-".
  * GATE_INTERNAL when `result` has failed. */

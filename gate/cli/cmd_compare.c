@@ -4,15 +4,16 @@
 #include "gate/baseline/revision.h"
 #include "gate/cli/run_request.h"
 
-static const char help[] =
-    "Usage: gate compare A B [OPTION]...\n"
-    "\n"
-    "Holds kernel library A against B, each a file or a commit of this repository (which is built\n"
-    "if need be), with the rules of 'gate run'. Nothing is stored.\n"
-    "\n" REQUEST_TARGET_HELP "\n"
-    "Exit codes: as 'gate run'; 1 says that A is slower than B.\n";
-
-static const struct option options[] = {REQUEST_TARGET_OPTIONS, {0}};
+const struct command command_compare = {
+    .name = "compare",
+    .operands = "NEW OLD",
+    .summary = "compare two libraries or commits",
+    .about = "Compares kernel library NEW with OLD, each a file or a commit of this repository "
+             "(which is built if need be), with the rules of 'gate run'. Nothing is stored.",
+    .groups = {{request_options, 0}, {request_measure_options, 0}},
+    .ending = "Exit codes: as 'gate run'; 1 says that NEW is slower than OLD.\n",
+    .main = cmd_compare,
+};
 
 /* A's library: the host's or the GPU's, by the device that was asked for. */
 static enum gate_status resolve_candidate(struct run_request *r, const char *what,
@@ -30,24 +31,18 @@ static enum gate_status resolve_candidate(struct run_request *r, const char *wha
 
 int cmd_compare(int argc, char **argv)
 {
-    struct command command = {.name = "compare", .help = help, .options = options};
     struct run_request r;
     struct revision candidate = {0};
     struct gate_error err = {0};
+    int exit_code;
     run_request_init(&r);
-    for (int c; (c = command_option(&command, argc, argv)) != -1;) {
-        if (c == '?')
-            return GATE_USAGE;
-        if (c == 'h')
-            return command_help(&command);
-        if (!run_request_option(&r, c, optarg))
-            return command_usage(&command, "'%s' is no value for this option", optarg);
-    }
+    if (!options_read(&command_compare, &r, 2, argc, argv, NULL, &exit_code))
+        return exit_code;
     if (argc - optind != 2)
-        return command_usage(&command, "two libraries or commits are needed");
+        return command_usage(&command_compare, "two libraries or commits are needed: NEW OLD");
     r.policy.against = argv[optind + 1];
-    r.policy.other = "B";
+    r.policy.other = "the old one";
     if (resolve_candidate(&r, argv[optind], &candidate, &err))
-        return command_failed(&command, &err);
-    return run_request_execute(&command, &r);
+        return command_failed(&command_compare, &err);
+    return run_request_execute(&command_compare, &r);
 }

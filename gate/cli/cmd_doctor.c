@@ -1,17 +1,41 @@
 #include <stdio.h>
 
+#include "gate/base/environment.h"
 #include "gate/base/json.h"
 #include "gate/cli/cmd_common.h"
 #include "gate/cli/commands.h"
 #include "gate/tracker/http_client.h"
 #include "gate/run/target.h"
 
-static const char help[] =
-    "Usage: gate doctor [--device auto|host|cuda:N] [--json]\n"
-    "\n"
-    "Opens the device as a run would, and says what is there: device, driver, kernel libraries,\n"
-    "and which providers are absent and why; and whether there is a libcurl, which `gate push`\n"
-    "needs. Exit code 4 when the device is missing or busy.\n";
+struct doctor_arguments {
+    const char *device;
+    bool json;
+};
+
+static const struct option_def options[] = {
+    {.name = "device",
+     .value = "auto|host|cuda:N",
+     .help = "the device to open",
+     .type = OPTION_TEXT,
+     .at = offsetof(struct doctor_arguments, device),
+     .fallback = "auto"},
+    {.name = "json",
+     .help = "print a JSON document",
+     .type = OPTION_FLAG,
+     .at = offsetof(struct doctor_arguments, json)},
+    {0},
+};
+
+const struct command command_doctor = {
+    .name = "doctor",
+    .summary = "report what this machine has and what the gate can do on it",
+    .about = "Opens the device as a run would, and says what is there: device, driver, kernel "
+             "libraries, which providers are absent and why, whether there is a libcurl, which "
+             "`gate push` needs, and the environment variables of the gate.",
+    .groups = {{options, 0}},
+    .ending = "Exit code 4 when the device is missing or busy.\n",
+    .main = cmd_doctor,
+};
 
 static void print_field(const cJSON *o, const char *label, const char *key)
 {
@@ -30,6 +54,21 @@ static void print_libcurl(void)
         printf("tracking server\n  %-14s %s\n", "libcurl", version);
     else
         printf("tracking server\n  %-14s absent: %s\n", "libcurl", why.message);
+}
+
+static const char *shown(const struct environment_variable *v)
+{
+    const char *value = environment_get(v->name);
+    return value && v->is_secret ? "(set)" : value;
+}
+
+static void print_environment(void)
+{
+    printf("environment\n");
+    for (const struct environment_variable *v = environment_variables; v->name; v++) {
+        const char *value = shown(v);
+        printf("  %-20s%s%s%s\n", v->name, value ? value : "", value ? "; " : "", v->what);
+    }
 }
 
 static void print_greeting(const cJSON *greeting)
@@ -68,6 +107,10 @@ static void print_json(const cJSON *greeting)
     cJSON_AddItemToObject(all, "libcurl",
                           http_client_version(version, NULL) ? cJSON_CreateString(version)
                                                              : cJSON_CreateNull());
+    cJSON *environment = cJSON_AddObjectToObject(all, "environment");
+    for (const struct environment_variable *v = environment_variables; v->name; v++)
+        cJSON_AddItemToObject(environment, v->name,
+                              shown(v) ? cJSON_CreateString(shown(v)) : cJSON_CreateNull());
     json_write(all, true, &text);
     fputs(text.failed ? "" : text.data, stdout);
     buf_release(&text);
@@ -76,28 +119,23 @@ static void print_json(const cJSON *greeting)
 
 int cmd_doctor(int argc, char **argv)
 {
-    const struct command command = {.name = "doctor", .help = help};
-    struct target_choice choice = {0};
+    struct doctor_arguments a = {0};
     struct target target = {0};
     struct supervisor *s = NULL;
     struct gate_error err = {0};
-    bool json = false;
-    const struct command_slot slots[] = {
-        {"device", .text = &choice.device}, {"json", .flag = &json}, {0}};
     int exit_code;
-    if (!command_read(&command, slots, argc, argv, &exit_code))
+    if (!options_read(&command_doctor, &a, 0, argc, argv, NULL, &exit_code))
         return exit_code;
-    if (optind < argc)
-        return command_usage(&command, "unexpected argument '%s'", argv[optind]);
+    const struct target_choice choice = {.device = a.device};
     enum gate_status status = target_resolve(&choice, &target, &err);
     if (!status)
         status = supervisor_start(&target.options, &s, &err);
-    if (status)
-        return command_failed(&command, &err);
-    if (json)
+    if (!status && a.json)
         print_json(supervisor_greeting(s));
-    else
+    else if (!status)
         print_greeting(supervisor_greeting(s));
+    if (!a.json)
+        print_environment();
     supervisor_stop(s);
-    return GATE_OK;
+    return status ? command_failed(&command_doctor, &err) : GATE_OK;
 }

@@ -7,21 +7,62 @@
 #include "gate/base/json.h"
 #include "gate/cli/cmd_common.h"
 
-static const char help[] =
-    "usage: gate export [--run UUID|latest] [--format FORMAT] [--output FILE] [--db FILE]\n"
-    "\n"
-    "Writes stored runs, oldest first, for `gate import` or for other programs.\n"
-    "\n"
-    "  --run UUID       only this run, or an unambiguous beginning of its uuid\n"
-    "  --format FORMAT  ndjson  one run document a line (default)\n"
-    "                   json    one indented run document; needs --run\n"
-    "                   csv     one row an arm of a case of a run\n"
-    "  --json           the same as --format json\n"
-    "  --output FILE    write there instead of to standard output; whole or not at all\n"
-    "  --db FILE        the database (default: $GATE_DB, else gate.db)\n"
-    "  -h, --help       this text\n";
-
 enum export_format { EXPORT_NDJSON, EXPORT_JSON, EXPORT_CSV };
+
+struct export_arguments {
+    const char *db, *run, *output;
+    enum export_format format;
+    bool json;
+};
+
+static bool read_format(void *field, const char *name)
+{
+    static const char *const names[] = {
+        [EXPORT_NDJSON] = "ndjson", [EXPORT_JSON] = "json", [EXPORT_CSV] = "csv"};
+    enum export_format *out = field;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(names[i], name) == 0) {
+            *out = (enum export_format)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+#define AT(field) .at = offsetof(struct export_arguments, field)
+
+static const struct option_def options[] = {
+    {.name = "run",
+     .value = "UUID|latest",
+     .help = "only this run, or an unambiguous beginning of its uuid",
+     .type = OPTION_TEXT,
+     AT(run)},
+    {.name = "format",
+     .value = "FORMAT",
+     .help = "ndjson, one run document a line; json, one indented run document, needs --run; csv, "
+             "one row an arm of a case of a run",
+     .type = OPTION_READ,
+     AT(format),
+     .form = "ndjson, json or csv",
+     .read = read_format,
+     .fallback = "ndjson"},
+    {.name = "json", .help = "the same as --format json", .type = OPTION_FLAG, AT(json)},
+    {.name = "output",
+     .value = "FILE",
+     .help = "write there instead of to standard output; whole or not at all",
+     .type = OPTION_TEXT,
+     AT(output)},
+    DB_OPTION(struct export_arguments, db),
+    {0},
+};
+
+const struct command command_export = {
+    .name = "export",
+    .summary = "write runs as JSON, NDJSON or CSV",
+    .about = "Writes stored runs, oldest first, for `gate import` or for other programs.",
+    .groups = {{options, 0}},
+    .main = cmd_export,
+};
 
 struct exporter {
     enum export_format format;
@@ -107,42 +148,19 @@ static enum gate_status export_runs(const char *db, const char *run, enum export
     return status;
 }
 
-static bool parse_format(const char *name, enum export_format *out)
-{
-    static const char *const names[] = {
-        [EXPORT_NDJSON] = "ndjson", [EXPORT_JSON] = "json", [EXPORT_CSV] = "csv"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(names[i], name) == 0) {
-            *out = (enum export_format)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 int cmd_export(int argc, char **argv)
 {
-    const struct command self = {.name = "export", .help = help};
-    const char *db = NULL, *run = NULL, *output = NULL, *format_name = "ndjson";
-    const struct command_slot slots[] = {{"run", .text = &run},
-                                         {"format", .text = &format_name},
-                                         {"json", .text = &format_name, .constant = "json"},
-                                         {"output", .text = &output},
-                                         {"db", .text = &db},
-                                         {0}};
-    enum export_format format;
+    struct export_arguments a = {.db = DEFAULT_DB, .format = EXPORT_NDJSON};
     struct gate_error err;
     int exit_code;
-
-    if (!command_read(&self, slots, argc, argv, &exit_code))
+    if (!options_read(&command_export, &a, 0, argc, argv, NULL, &exit_code))
         return exit_code;
-    if (!parse_format(format_name, &format))
-        return command_usage(&self, "unknown format '%s'", format_name);
-    if (optind < argc)
-        return command_usage(&self, "unexpected argument '%s'", argv[optind]);
-    if (format == EXPORT_JSON && !run)
-        return command_usage(&self, "--format json is for one run (--run); several go as ndjson");
-    if (export_runs(command_db(db), run, format, output, &err) != GATE_OK)
-        return command_failed(&self, &err);
+    if (a.json)
+        a.format = EXPORT_JSON;
+    if (a.format == EXPORT_JSON && !a.run)
+        return command_usage(&command_export,
+                             "--format json is for one run (--run); several go as ndjson");
+    if (export_runs(a.db, a.run, a.format, a.output, &err) != GATE_OK)
+        return command_failed(&command_export, &err);
     return GATE_OK;
 }

@@ -9,16 +9,42 @@
 #include "gate/report/report_table.h"
 #include "gate/report/report_units.h"
 
-static const char help[] =
-    "usage: gate history CASE [--device MODEL] [--limit N] [--json] [--db FILE]\n"
-    "\n"
-    "Lists the verified measurements of a case, newest first, by device model.\n"
-    "\n"
-    "  --device MODEL  only this device model, such as nvidia-h200\n"
-    "  --limit N       at most N measurements of a device model (default: 20)\n"
-    "  --json          an array of objects; times in ms since 1970 and in ns\n"
-    "  --db FILE       the database (default: $GATE_DB, else gate.db)\n"
-    "  -h, --help      this text\n";
+struct history_arguments {
+    const char *device_model, *db;
+    int64_t limit;
+    bool json;
+};
+
+#define AT(field) .at = offsetof(struct history_arguments, field)
+
+static const struct option_def options[] = {
+    {.name = "device-model",
+     .value = "MODEL",
+     .help = "only this device model, such as nvidia-h200",
+     .type = OPTION_TEXT,
+     AT(device_model)},
+    {.name = "limit",
+     .value = "N",
+     .help = "at most N measurements of a device model",
+     .type = OPTION_INTEGER,
+     AT(limit),
+     .least = 1,
+     .most = 1000000,
+     .fallback = "20"},
+    JSON_OPTION(struct history_arguments, json),
+    DB_OPTION(struct history_arguments, db),
+    {0},
+};
+
+const struct command command_history = {
+    .name = "history",
+    .operands = "CASE",
+    .summary = "the measurements of a case, newest first",
+    .about = "Lists the verified measurements of a case, newest first, by device model. A '+' "
+             "behind a commit: with changes that were not committed.",
+    .groups = {{options, 0}},
+    .main = cmd_history,
+};
 
 struct history {
     const char *case_id;
@@ -174,26 +200,17 @@ static enum gate_status history(struct history *h, const char *db, const char *d
 
 int cmd_history(int argc, char **argv)
 {
-    const struct command self = {.name = "history", .help = help};
-    struct history h = {0};
-    const char *db = NULL, *device = NULL, *limit = "20";
-    const struct command_slot slots[] = {{"device", .text = &device},
-                                         {"limit", .text = &limit},
-                                         {"json", .flag = &h.json},
-                                         {"db", .text = &db},
-                                         {0}};
+    struct history_arguments a = {.db = DEFAULT_DB, .limit = 20};
     struct gate_error err;
     int exit_code;
 
-    if (!command_read(&self, slots, argc, argv, &exit_code))
+    if (!options_read(&command_history, &a, 1, argc, argv, NULL, &exit_code))
         return exit_code;
-    if (!command_integer(limit, 1, 1000000, &h.limit))
-        return command_usage(&self, "--limit must be 1 to 1000000, is '%s'", limit);
-    if (argc - optind != 1)
-        return command_usage(&self, optind == argc ? "which CASE?" : "one CASE at a time");
-    h.case_id = argv[optind];
-    h.style = command_style();
-    if (history(&h, command_db(db), device, &err) != GATE_OK)
-        return command_failed(&self, &err);
+    if (optind == argc)
+        return command_usage(&command_history, "which CASE?");
+    struct history h = {
+        .case_id = argv[optind], .limit = a.limit, .json = a.json, .style = command_style()};
+    if (history(&h, a.db, a.device_model, &err) != GATE_OK)
+        return command_failed(&command_history, &err);
     return GATE_OK;
 }

@@ -17,21 +17,34 @@
 
 #define MAX_DOCUMENT (256u * 1024 * 1024)
 
-static const char help[] =
-    "usage: gate import [--json] [--db FILE] FILE|-\n"
-    "\n"
-    "Stores run documents: one JSON document, or NDJSON with one document a line, as `gate\n"
-    "export` writes it. Each document is checked against the schema, and against itself: verdict\n"
-    "and exit code must be those that its cases give. It is stored whole or not at all. A run "
-    "that\n"
-    "is there already is left alone, so an import can be repeated. A faulty document ends the "
-    "import\n"
-    "with exit code 74 and the line of the fault; the documents before it stay stored, those from\n"
-    "it on are not.\n"
-    "\n"
-    "  --json      print the counts as JSON\n"
-    "  --db FILE   the database, made when it is not there (default: $GATE_DB, else gate.db)\n"
-    "  -h, --help  this text\n";
+struct import_arguments {
+    const char *db;
+    bool json;
+};
+
+static const struct option_def options[] = {
+    {.name = "json",
+     .help = "print the counts as JSON",
+     .type = OPTION_FLAG,
+     .at = offsetof(struct import_arguments, json)},
+    DB_OPTION(struct import_arguments, db),
+    {0},
+};
+
+const struct command command_import = {
+    .name = "import",
+    .operands = "FILE|-",
+    .summary = "read runs that were exported",
+    .about = "Stores run documents: one JSON document, or NDJSON with one document a line, as "
+             "`gate export` writes it. Each document is checked against the schema, and against "
+             "itself: verdict and exit code must be those that its cases give. It is stored whole "
+             "or not at all. A run that is there already is left alone, so an import can be "
+             "repeated. A faulty document ends the import with exit code 74 and the line of the "
+             "fault; the documents before it stay stored, those from it on are not. The database "
+             "is made when it is not there.",
+    .groups = {{options, 0}},
+    .main = cmd_import,
+};
 
 struct import {
     const char *name; /* of the input, for messages */
@@ -180,23 +193,20 @@ static int print_counts(const struct import *im, bool json)
 
 int cmd_import(int argc, char **argv)
 {
-    const struct command self = {.name = "import", .help = help};
     struct import im = {0};
-    const char *db = NULL;
-    bool json = false;
-    const struct command_slot slots[] = {{"json", .flag = &json}, {"db", .text = &db}, {0}};
+    struct import_arguments a = {.db = DEFAULT_DB};
     struct gate_error err;
     int exit_code;
 
-    if (!command_read(&self, slots, argc, argv, &exit_code))
+    if (!options_read(&command_import, &a, 1, argc, argv, NULL, &exit_code))
         return exit_code;
-    if (argc - optind != 1)
-        return command_usage(&self, optind == argc ? "which FILE?" : "one FILE at a time");
-    enum gate_status status = import_file(&im, command_db(db), argv[optind], &err);
+    if (optind == argc)
+        return command_usage(&command_import, "which FILE?");
+    enum gate_status status = import_file(&im, a.db, argv[optind], &err);
     if (status == GATE_OK)
-        return print_counts(&im, json);
+        return print_counts(&im, a.json);
     if (im.n_stored + im.n_existed > 0)
         gate_fail(&err, status, "%s; the documents before it are stored (%zu new)", err.message,
                   im.n_stored);
-    return command_failed(&self, &err);
+    return command_failed(&command_import, &err);
 }

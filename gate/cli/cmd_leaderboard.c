@@ -8,16 +8,31 @@
 #include "gate/report/report_table.h"
 #include "gate/report/report_units.h"
 
-static const char help[] =
-    "usage: gate leaderboard [--device MODEL] [--json] [--db FILE]\n"
-    "\n"
-    "For each case, device model and provider the lowest verified p50, and the commit that\n"
-    "reached it. Only the newest contract of a case counts.\n"
-    "\n"
-    "  --device MODEL  only this device model, such as nvidia-h200\n"
-    "  --json          an array of objects; times in ms since 1970 and in ns\n"
-    "  --db FILE       the database (default: $GATE_DB, else gate.db)\n"
-    "  -h, --help      this text\n";
+struct leaderboard_arguments {
+    const char *device_model, *db;
+    bool json;
+};
+
+static const struct option_def options[] = {
+    {.name = "device-model",
+     .value = "MODEL",
+     .help = "only this device model, such as nvidia-h200",
+     .type = OPTION_TEXT,
+     .at = offsetof(struct leaderboard_arguments, device_model)},
+    JSON_OPTION(struct leaderboard_arguments, json),
+    DB_OPTION(struct leaderboard_arguments, db),
+    {0},
+};
+
+const struct command command_leaderboard = {
+    .name = "leaderboard",
+    .summary = "the fastest of each case, with its commit",
+    .about = "For each case, device model and provider the lowest verified p50, and the commit "
+             "that reached it. Only the newest contract of a case counts. A '+' behind a commit: "
+             "with changes that were not committed.",
+    .groups = {{options, 0}},
+    .main = cmd_leaderboard,
+};
 
 struct leaderboard {
     bool json;
@@ -111,19 +126,13 @@ static enum gate_status leaderboard(const char *db, const char *device, bool jso
 
 int cmd_leaderboard(int argc, char **argv)
 {
-    const struct command self = {.name = "leaderboard", .help = help};
-    const char *db = NULL, *device = NULL;
-    bool json = false;
-    const struct command_slot slots[] = {
-        {"device", .text = &device}, {"json", .flag = &json}, {"db", .text = &db}, {0}};
+    struct leaderboard_arguments a = {.db = DEFAULT_DB};
     struct gate_error err;
     int exit_code;
 
-    if (!command_read(&self, slots, argc, argv, &exit_code))
+    if (!options_read(&command_leaderboard, &a, 0, argc, argv, NULL, &exit_code))
         return exit_code;
-    if (optind < argc)
-        return command_usage(&self, "unexpected argument '%s'", argv[optind]);
-    if (leaderboard(command_db(db), device, json, &err) != GATE_OK)
-        return command_failed(&self, &err);
+    if (leaderboard(a.db, a.device_model, a.json, &err) != GATE_OK)
+        return command_failed(&command_leaderboard, &err);
     return GATE_OK;
 }

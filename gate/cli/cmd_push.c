@@ -1,6 +1,7 @@
 /* cmd_push.c: gate push. */
 #include "gate/cli/commands.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,41 +18,6 @@
 #include "gate/tracker/spool.h"
 #include "gate/base/term.h"
 
-static const char help[] =
-    "usage: gate push [OPTION]... [RUN]...\n"
-    "\n"
-    "Sends runs to the tracking server: those named by uuid, by an unambiguous beginning of it or\n"
-    "as 'latest' (the default). A run whose library is a stored baseline takes the library with "
-    "it,\n"
-    "out of the artifact cache, so that others can be compared with it.\n"
-    "\n" REMOTE_HELP "  --db FILE          the database (default: $GATE_DB, else gate.db)\n"
-    "  --all              every run of the database; those that the server has cost one look\n"
-    "  --library FILE     send this library as well\n"
-    "  --baselines DIR    stored baselines (default: $GATE_BASELINES, else baselines)\n"
-    "  --retry-for SECONDS  try again for so long while nothing can be sent, default 60; 0: once\n"
-    "  --json             print the counts as JSON\n"
-    "  -h, --help         this text\n"
-    "\n"
-    "What is to be sent is first written to the spool ($GATE_SPOOL, else\n"
-    "$XDG_STATE_HOME/kernel-gate/spool, else ~/.local/state/kernel-gate/spool) and leaves it when\n"
-    "the server has it. What could not be sent now is sent by the next push; what the server\n"
-    "refuses for good goes to refused/ in the spool, with the reason beside it.\n"
-    "\n"
-    "Exit codes: 0 everything is sent, 4 no libcurl here or not the server that was meant, 64\n"
-    "usage, 70 internal, 74 something is not sent. A run that stays in the spool is not lost.\n";
-
-static const struct option options[] = {
-    REMOTE_OPTIONS,
-    {"db", required_argument, NULL, 'd'},
-    {"all", no_argument, NULL, 'a'},
-    {"library", required_argument, NULL, 'l'},
-    {"baselines", required_argument, NULL, 'b'},
-    {"retry-for", required_argument, NULL, 'r'},
-    {"json", no_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},
-    {0},
-};
-
 struct push_arguments {
     struct remote_choice choice;
     struct remote remote;
@@ -60,6 +26,52 @@ struct push_arguments {
     bool all, json;
     char **runs;
     int n_runs;
+};
+
+#define AT(field) .at = offsetof(struct push_arguments, field)
+
+static const struct option_def options[] = {
+    DB_OPTION(struct push_arguments, db),
+    {.name = "all",
+     .help = "every run of the database; those that the server has cost one look",
+     .type = OPTION_FLAG,
+     AT(all)},
+    {.name = "library",
+     .value = "FILE",
+     .help = "send this library as well",
+     .type = OPTION_TEXT,
+     AT(library)},
+    BASELINES_OPTION(struct push_arguments, baselines),
+    {.name = "retry-for",
+     .value = "SECONDS",
+     .help = "try again for so long while nothing can be sent; 0: once",
+     .type = OPTION_INTEGER,
+     AT(patience_s),
+     .most = 86400,
+     .fallback = "60"},
+    {.name = "json", .help = "print the counts as JSON", .type = OPTION_FLAG, AT(json)},
+    {0},
+};
+
+const struct command command_push = {
+    .name = "push",
+    .operands = "[RUN]...",
+    .summary = "send runs to the tracking server",
+    .about = "Sends runs to the tracking server: those named by uuid, by an unambiguous beginning "
+             "of it or as 'latest' (the default). A run whose library is a stored baseline takes "
+             "the library with it, out of the artifact cache, so that others can be compared with "
+             "it.",
+    .groups = {{remote_options, offsetof(struct push_arguments, choice)}, {options, 0}},
+    .ending =
+        "What is to be sent is first written to the spool ($GATE_SPOOL, else "
+        "$XDG_STATE_HOME/kernel-gate/spool, else ~/.local/state/kernel-gate/spool) and leaves it "
+        "when the server has it. What could not be sent now is sent by the next push; what the "
+        "server refuses for good goes to refused/ in the spool, with the reason beside it.\n"
+        "\n"
+        "Exit codes: 0 everything is sent, 4 no libcurl here or not the server that was meant, 64 "
+        "usage, 70 internal, 74 something is not sent. A run that stays in the spool is not "
+        "lost.\n",
+    .main = cmd_push,
 };
 
 /* ---- into the spool ---- */
@@ -229,8 +241,7 @@ static enum gate_status put_file(struct enqueue *q)
 static enum gate_status fill_spool(struct enqueue *q)
 {
     struct store *store = NULL;
-    enum gate_status status =
-        store_open(command_db(q->arguments->db), STORE_READ_ONLY, &store, q->err);
+    enum gate_status status = store_open(q->arguments->db, STORE_READ_ONLY, &store, q->err);
     if (!status)
         status = put_runs(q, store);
     if (!status && q->arguments->library)
@@ -291,46 +302,15 @@ static int prepare_and_push(const struct command *self, struct push_arguments *a
     return status ? command_failed(self, &err) : push(self, a, &spool);
 }
 
-static bool take_option(struct push_arguments *a, int letter, const char *argument)
-{
-    switch (letter) {
-    case 'd':
-        a->db = argument;
-        return true;
-    case 'a':
-        a->all = true;
-        return true;
-    case 'l':
-        a->library = argument;
-        return true;
-    case 'b':
-        a->baselines = argument;
-        return true;
-    case 'r':
-        return command_integer(argument, 0, 86400, &a->patience_s);
-    case 'j':
-        a->json = true;
-        return true;
-    default:
-        return remote_option(&a->choice, letter, argument);
-    }
-}
-
 int cmd_push(int argc, char **argv)
 {
-    struct command self = {.name = "push", .help = help, .options = options};
-    struct push_arguments a = {.baselines = command_baselines(NULL), .patience_s = 60};
-    for (int c; (c = command_option(&self, argc, argv)) != -1;) {
-        if (c == '?')
-            return GATE_USAGE;
-        if (c == 'h')
-            return command_help(&self);
-        if (!take_option(&a, c, optarg))
-            return command_usage(&self, "'%s' is no value for this option", optarg);
-    }
+    struct push_arguments a = {.db = DEFAULT_DB, .baselines = DEFAULT_BASELINES, .patience_s = 60};
+    int exit_code;
+    if (!options_read(&command_push, &a, INT_MAX, argc, argv, NULL, &exit_code))
+        return exit_code;
     a.runs = argv + optind;
     a.n_runs = argc - optind;
     if (a.all && a.n_runs)
-        return command_usage(&self, "--all and '%s' do not go together", a.runs[0]);
-    return prepare_and_push(&self, &a);
+        return command_usage(&command_push, "--all and '%s' do not go together", a.runs[0]);
+    return prepare_and_push(&command_push, &a);
 }

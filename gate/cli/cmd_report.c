@@ -3,17 +3,51 @@
 
 #include "gate/cli/cmd_common.h"
 
-static const char help[] =
-    "usage: gate report [--run UUID|latest] [--format FORMAT] [--output FILE] [--db FILE]\n"
-    "\n"
-    "Prints a stored run.\n"
-    "\n"
-    "  --run UUID       the run, or an unambiguous beginning of its uuid (default: latest)\n"
-    "  --format FORMAT  text (default), markdown, json, csv or junit\n"
-    "  --json           the same as --format json\n"
-    "  --output FILE    write there instead of to standard output; whole or not at all\n"
-    "  --db FILE        the database (default: $GATE_DB, else gate.db)\n"
-    "  -h, --help       this text\n";
+struct report_arguments {
+    const char *db, *run, *output;
+    enum report_format format;
+    bool json;
+};
+
+static bool read_format(void *field, const char *text)
+{
+    return report_format_parse(text, field);
+}
+
+#define AT(field) .at = offsetof(struct report_arguments, field)
+
+static const struct option_def options[] = {
+    {.name = "run",
+     .value = "UUID|latest",
+     .help = "the run, or an unambiguous beginning of its uuid",
+     .type = OPTION_TEXT,
+     AT(run),
+     .fallback = "latest"},
+    {.name = "format",
+     .value = "FORMAT",
+     .help = "text, markdown, json, csv or junit",
+     .type = OPTION_READ,
+     AT(format),
+     .form = "text, markdown, json, csv or junit",
+     .read = read_format,
+     .fallback = "text"},
+    {.name = "json", .help = "the same as --format json", .type = OPTION_FLAG, AT(json)},
+    {.name = "output",
+     .value = "FILE",
+     .help = "write there instead of to standard output; whole or not at all",
+     .type = OPTION_TEXT,
+     AT(output)},
+    DB_OPTION(struct report_arguments, db),
+    {0},
+};
+
+const struct command command_report = {
+    .name = "report",
+    .summary = "print a stored run as text, Markdown, JSON, CSV or JUnit",
+    .about = "Prints a stored run.",
+    .groups = {{options, 0}},
+    .main = cmd_report,
+};
 
 static enum gate_status report(const char *db, const char *run, enum report_format format,
                                const char *output, struct gate_error *err)
@@ -41,25 +75,12 @@ static enum gate_status report(const char *db, const char *run, enum report_form
 
 int cmd_report(int argc, char **argv)
 {
-    const struct command self = {.name = "report", .help = help};
-    const char *db = NULL, *run = "latest", *output = NULL, *format_name = "text";
-    const struct command_slot slots[] = {{"run", .text = &run},
-                                         {"format", .text = &format_name},
-                                         {"json", .text = &format_name, .constant = "json"},
-                                         {"output", .text = &output},
-                                         {"db", .text = &db},
-                                         {0}};
-    enum report_format format;
+    struct report_arguments a = {.db = DEFAULT_DB, .run = "latest", .format = REPORT_TEXT};
     struct gate_error err;
     int exit_code;
-
-    if (!command_read(&self, slots, argc, argv, &exit_code))
+    if (!options_read(&command_report, &a, 0, argc, argv, NULL, &exit_code))
         return exit_code;
-    if (!report_format_parse(format_name, &format))
-        return command_usage(&self, "unknown format '%s'", format_name);
-    if (optind < argc)
-        return command_usage(&self, "unexpected argument '%s'", argv[optind]);
-    if (report(command_db(db), run, format, output, &err) != GATE_OK)
-        return command_failed(&self, &err);
+    if (report(a.db, a.run, a.json ? REPORT_JSON : a.format, a.output, &err) != GATE_OK)
+        return command_failed(&command_report, &err);
     return GATE_OK;
 }

@@ -1,63 +1,76 @@
 #include "gate/cli/commands.h"
 #include "gate/cli/run_request.h"
 
-static const char help[] =
-    "Usage: gate run [OPTION]...\n"
-    "\n"
-    "Verifies and measures a suite of kernels, compares each with the library of its stored "
-    "baseline "
-    "in\n"
-    "the same processes, and keeps the run in the history.\n"
-    "\n" REQUEST_TARGET_HELP
-    "  --library FILE          the kernel library to judge; default: the one shipped\n"
-    "  --provider FILE         a library to compare with, up to 7 times; default on a GPU: "
-    "cuBLAS\n"
-    "                          (its default, the best of its timed, layer by layer) and cuDNN\n"
-    "  --against baseline|FILE|COMMIT  what to compare it with, default baseline\n"
-    "  --accept-new            take what has no baseline yet as the baseline\n"
-    "  --ratchet               lower the baselines to what is confirmed to be faster\n"
-    "  --pause SECONDS         before a suspicion is confirmed, default 5\n"
-    "  --db FILE               history, default $GATE_DB or ./gate.db\n"
-    "  --baselines DIR         stored baselines, default $GATE_BASELINES or ./baselines\n"
-    "  --worker PROGRAM        another worker (see gate/worker/PROTOCOL.md)\n"
-    "\n"
-    "The library of a baseline comes from the cache, else from the tracking server $GATE_SERVER, "
-    "else\n"
-    "it is built from its commit. `gate push` sends the run there.\n"
-    "\n"
-    "Exit codes: 0 pass, 1 regression (of speed or accuracy), 2 wrong result, crash or hang,\n"
-    "3 no verdict or incomplete, 4 environment refused, 64 usage, 70 internal, 74 input/output.\n"
-    "With several, the first of 2, 1, 4, 3 wins.\n";
+#define AT(field) .at = offsetof(struct run_request, field)
 
-static const struct option options[] = {
-    REQUEST_TARGET_OPTIONS,
-    {"library", required_argument, NULL, 'l'},
-    {"provider", required_argument, NULL, 'p'},
-    {"against", required_argument, NULL, 'a'},
-    {"accept-new", no_argument, NULL, 'n'},
-    {"ratchet", no_argument, NULL, 'R'},
-    {"pause", required_argument, NULL, 'z'},
-    {"db", required_argument, NULL, 'D'},
-    {"baselines", required_argument, NULL, 'B'},
-    {"worker", required_argument, NULL, 'w'},
+static const struct option_def options[] = {
+    {.name = "against",
+     .value = "baseline|FILE|COMMIT",
+     .help = "what to compare with",
+     .type = OPTION_TEXT,
+     AT(policy.against),
+     .fallback = "baseline"},
+    {.name = "accept-new",
+     .help = "take what has no baseline yet as the baseline",
+     .type = OPTION_FLAG,
+     AT(policy.accept_new)},
+    {.name = "ratchet",
+     .help = "lower the baselines to what is confirmed to be faster",
+     .type = OPTION_FLAG,
+     AT(policy.ratchet)},
+    {.name = "pause",
+     .value = "SECONDS",
+     .help = "before a suspicion is confirmed",
+     .type = OPTION_NUMBER,
+     AT(policy.pause_s),
+     .most = 3600,
+     .fallback = "5"},
+    DB_OPTION(struct run_request, db),
+    BASELINES_OPTION(struct run_request, baselines),
+    {.name = "main-branch",
+     .value = "BRANCH",
+     .help = "what others are merged into",
+     .type = OPTION_TEXT,
+     AT(main_branch),
+     .key = "main",
+     .fallback = "main"},
+    {.name = "print-config",
+     .help = "print each option with its value and where that came from, and end",
+     .type = OPTION_FLAG,
+     AT(print_config)},
     {0},
+};
+
+const struct command command_run = {
+    .name = "run",
+    .summary = "measure a suite, compare it with the stored baselines, pass or fail",
+    .about = "Verifies and measures a suite of kernels, compares each with the library of its "
+             "stored baseline in the same processes, and keeps the run in the history.",
+    .groups = {{request_options, 0},
+               {request_measure_options, 0},
+               {request_library_options, 0},
+               {request_provider_options, 0},
+               {options, 0}},
+    .ending =
+        "What no option says comes from gate.json in the repository, which `gate init` writes.\n"
+        "\n"
+        "The library of a baseline comes from the cache, else from the tracking server "
+        "$GATE_SERVER, else it is built from its commit. `gate push` sends the run there.\n"
+        "\n"
+        "Exit codes: 0 pass, 1 regression (of speed or accuracy), 2 wrong result, crash or hang, "
+        "3 no verdict or incomplete, 4 environment refused, 64 usage, 70 internal, 74 "
+        "input/output. With several, the first of 2, 1, 4, 3 wins.\n",
+    .main = cmd_run,
 };
 
 int cmd_run(int argc, char **argv)
 {
-    struct command command = {.name = "run", .help = help, .options = options};
     struct run_request r;
+    struct options_seen seen;
+    int exit_code;
     run_request_init(&r);
     r.history = true;
-    for (int c; (c = command_option(&command, argc, argv)) != -1;) {
-        if (c == '?')
-            return GATE_USAGE;
-        if (c == 'h')
-            return command_help(&command);
-        if (!run_request_option(&r, c, optarg))
-            return command_usage(&command, "'%s' is no value for this option", optarg);
-    }
-    if (optind < argc)
-        return command_usage(&command, "unexpected argument '%s'", argv[optind]);
-    return run_request_execute(&command, &r);
+    if (!options_read(&command_run, &r, 0, argc, argv, &seen, &exit_code))
+        return exit_code;
+    return r.print_config ? options_print(&seen) : run_request_execute(&command_run, &r);
 }

@@ -15,47 +15,6 @@
 #include "gate/cli/run_request.h"
 #include "gate/run/sanitize.h"
 
-static const char help[] =
-    "Usage: gate verify [OPTION]...\n"
-    "\n"
-    "Says whether the kernels are right, and measures nothing: their results on random inputs and\n"
-    "on probes that have one exact answer, on the suite's shapes and on awkward ones round them,\n"
-    "in every layout that kernels may be given; what they write beside their outputs; whether "
-    "they\n"
-    "give the same bits again. 'gate run' asks the commit tier of every kernel before it is "
-    "timed.\n"
-    "\n"
-    "  --suite NAME|FILE       canonical, host, smoke, or a file; default: canonical on a GPU,\n"
-    "                          host on the host\n"
-    "  --device auto|host|cuda:N  default: auto (cuda:0 where there is a GPU, else host)\n"
-    "  --filter GLOB           only the cases whose id matches, e.g. 'gemm/fp16/*'\n"
-    "  --library FILE          the kernel library; default: the one shipped\n"
-    "  --provider FILE         another library beside it, repeatable; default on a GPU: cuBLAS\n"
-    "                          (its default, the best of its timed, layer by layer) and cuDNN\n"
-    "  --tier commit|nightly|small  how much is looked at; default commit\n"
-    "  --seed HEX              seed of all inputs, default: a fresh one\n"
-    "  --sanitize              run small shapes under compute-sanitizer's four tools instead\n"
-    "  --allow FILE            with --sanitize: patterns of reports that are none, one a line\n"
-    "  --timeout SECONDS       longest silence of a worker before it is killed, default 60\n"
-    "  --json                  print a JSON document instead of the table\n"
-    "  --worker PROGRAM        another worker (see gate/worker/PROTOCOL.md)\n"
-    "\n"
-    "Exit codes: 0 all right, 2 a wrong result, crash, hang or a sanitizer's report, 3 a case that "
-    "no\n"
-    "kernel serves or that a sanitizer skipped,\n"
-    "4 environment refused, 64 usage, 70 internal, 74 input/output. With several, the first of\n"
-    "2, 4, 3 wins.\n";
-
-static const struct option options[] = {
-    {"suite", required_argument, NULL, 's'},    {"device", required_argument, NULL, 'd'},
-    {"filter", required_argument, NULL, 'f'},   {"library", required_argument, NULL, 'l'},
-    {"provider", required_argument, NULL, 'p'}, {"tier", required_argument, NULL, 'i'},
-    {"seed", required_argument, NULL, 'S'},     {"sanitize", no_argument, NULL, 'z'},
-    {"allow", required_argument, NULL, 'A'},    {"timeout", required_argument, NULL, 'T'},
-    {"json", no_argument, NULL, 'j'},           {"worker", required_argument, NULL, 'w'},
-    {"help", no_argument, NULL, 'h'},           {0},
-};
-
 struct verify_run {
     struct run_request request;
     enum verify_tier tier;
@@ -67,9 +26,53 @@ struct verify_run {
     double seconds;
 };
 
+static bool read_tier(void *field, const char *text)
+{
+    return verify_tier_parse(text, field);
+}
+
+static const struct option_def options[] = {
+    {.name = "tier",
+     .value = "TIER",
+     .help = "how much is looked at: commit, nightly or small",
+     .type = OPTION_READ,
+     .at = offsetof(struct verify_run, tier),
+     .form = "commit, nightly or small",
+     .read = read_tier,
+     .fallback = "commit"},
+    {.name = "sanitize",
+     .help = "run small shapes under compute-sanitizer's four tools instead",
+     .type = OPTION_FLAG,
+     .at = offsetof(struct verify_run, sanitized)},
+    {.name = "allow",
+     .value = "FILE",
+     .help = "with --sanitize: patterns of reports that are none, one a line",
+     .type = OPTION_TEXT,
+     .at = offsetof(struct verify_run, allow)},
+    {0},
+};
+
+const struct command command_verify = {
+    .name = "verify",
+    .summary = "check that kernels are right, without timing them",
+    .about = "Says whether the kernels are right, and measures nothing: their results on random "
+             "inputs and on probes that have one exact answer, on the suite's shapes and on "
+             "awkward ones round them, in every layout that kernels may be given; what they write "
+             "beside their outputs; whether they give the same bits again. 'gate run' asks the "
+             "commit tier of every kernel before it is timed.",
+    .groups = {{request_options, 0},
+               {request_library_options, 0},
+               {request_provider_options, 0},
+               {options, 0}},
+    .ending = "Exit codes: 0 all right, 2 a wrong result, crash, hang or a sanitizer's report, 3 a "
+              "case that is not served or that a sanitizer skipped, 4 environment refused, 64 "
+              "usage, 70 internal, 74 input/output. With several, the first of 2, 4, 3 wins.\n",
+    .main = cmd_verify,
+};
+
 static const char *const outcome_names[] = {[CASE_VERIFIED] = "right",
                                             [CASE_WRONG] = "wrong",
-                                            [CASE_UNSUPPORTED] = "unsupported",
+                                            [CASE_UNSUPPORTED] = "not served",
                                             [CASE_ENVIRONMENT] = "environment"};
 
 /* ---- verifying ---- */
@@ -354,10 +357,8 @@ static int execute(const struct command *command, struct verify_run *v)
 {
     struct gate_error err = {0};
     int code = GATE_OK;
-    if (!v->request.has_seed)
+    if (!v->request.seed_text)
         v->request.seed = run_request_fresh_seed();
-    if (v->sanitized && !v->request.suite)
-        v->request.suite = "smoke";
     enum gate_status status = run_setup_open(&v->request, &v->setup, &err);
     if (!status)
         status = v->sanitized ? sanitize(v, &code, &err) : verify(v, &code, &err);
@@ -372,29 +373,15 @@ static int execute(const struct command *command, struct verify_run *v)
 
 int cmd_verify(int argc, char **argv)
 {
-    struct command command = {.name = "verify", .help = help, .options = options};
     struct verify_run v = {.tier = VERIFY_COMMIT};
+    struct options_seen seen;
+    int exit_code;
     run_request_init(&v.request);
-    for (int c; (c = command_option(&command, argc, argv)) != -1;) {
-        if (c == '?')
-            return GATE_USAGE;
-        if (c == 'h')
-            return command_help(&command);
-        bool fits = true;
-        if (c == 'i')
-            fits = verify_tier_parse(optarg, &v.tier);
-        else if (c == 'z')
-            v.sanitized = true;
-        else if (c == 'A')
-            v.allow = optarg;
-        else
-            fits = run_request_option(&v.request, c, optarg);
-        if (!fits)
-            return command_usage(&command, "'%s' is no value for this option", optarg);
-    }
-    if (optind < argc)
-        return command_usage(&command, "unexpected argument '%s'", argv[optind]);
+    if (!options_read(&command_verify, &v, 0, argc, argv, &seen, &exit_code))
+        return exit_code;
     if (v.allow && !v.sanitized)
-        return command_usage(&command, "--allow goes with --sanitize");
-    return execute(&command, &v);
+        return command_usage(&command_verify, "--allow goes with --sanitize");
+    if (v.sanitized && !options_given(&seen, "suite"))
+        v.request.suite = "smoke";
+    return execute(&command_verify, &v);
 }

@@ -7,6 +7,15 @@
 #ifndef GATE_CLI_COMMANDS_H
 #define GATE_CLI_COMMANDS_H
 
+#include "gate/cli/options.h"
+
+/* In the order of `gate --help`; ends with NULL. */
+extern const struct command *const commands[];
+
+extern const struct command command_run, command_verify, command_compare, command_calibrate,
+    command_baseline, command_report, command_history, command_leaderboard, command_export,
+    command_import, command_push, command_doctor;
+
 int cmd_run(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_compare(int argc, char **argv);

@@ -17,42 +17,26 @@ void run_request_init(struct run_request *r)
 {
     *r = (struct run_request){
         .policy = {.threshold = 0.02, .budget_ms = 150, .pause_s = 5, .against = "baseline"},
-        .baselines = command_baselines(NULL)};
+        .target.timeout_s = 60,
+        .db = DEFAULT_DB,
+        .baselines = DEFAULT_BASELINES};
 }
 
 /* ---- options ---- */
 
-/* "2%" or "2.5 %". A bare number is refused: 2 and 0.02 would both be meant as 2 %. */
-static bool parse_percent(const char *text, double *out)
+static bool read_seed(void *field, const char *text)
 {
-    char *end;
-    double value = strtod(text, &end);
-    bool decimal = strspn(text, "0123456789.") == (size_t)(end - text);
-    if (end == text || !decimal)
-        return false;
-    end += strspn(end, " ");
-    *out = value / 100;
-    return !strcmp(end, "%") && value > 0 && value <= 100;
-}
-
-static bool parse_number(const char *text, double least, double most, double *out)
-{
-    char *end;
-    *out = strtod(text, &end);
-    return end != text && !*end && *out >= least && *out <= most;
-}
-
-static bool parse_seed(const char *text, struct run_request *r)
-{
+    struct run_request *r = field;
     char *end;
     errno = 0;
     r->seed = strtoull(text, &end, 16);
-    r->has_seed = true;
+    r->seed_text = text;
     return end != text && !*end && !errno && *text != '-' && strlen(text) <= 16;
 }
 
-static bool parse_report(const char *text, struct run_request *r)
+static bool read_report(void *field, const char *text)
 {
+    struct run_request *r = field;
     char name[16];
     const char *equals = strchr(text, '=');
     if (!equals || !equals[1] || (size_t)(equals - text) >= sizeof name ||
@@ -63,74 +47,104 @@ static bool parse_report(const char *text, struct run_request *r)
     return report_format_parse(name, &r->reports[r->n_reports++].format);
 }
 
-static bool add_provider(struct target_choice *t, const char *path)
-{
-    if (t->n_providers == sizeof t->providers / sizeof t->providers[0])
-        return false;
-    t->providers[t->n_providers++] = path;
-    return true;
-}
+#define AT(field) .at = offsetof(struct run_request, field)
 
-/* Options that only store their text. */
-static const char **text_of(struct run_request *r, int letter)
-{
-    switch (letter) {
-    case 's':
-        return &r->suite;
-    case 'd':
-        return &r->target.device;
-    case 'l':
-        return &r->target.library;
-    case 'f':
-        return &r->filter;
-    case 'D':
-        return &r->db;
-    case 'B':
-        return &r->baselines;
-    case 'w':
-        return &r->target.worker;
-    case 'a':
-        return &r->policy.against;
-    default:
-        return NULL;
-    }
-}
+const struct option_def request_options[] = {
+    {.name = "suite",
+     .value = "NAME|FILE",
+     .help = "canonical, host, smoke, or a file",
+     .type = OPTION_TEXT,
+     AT(suite),
+     .key = "suite",
+     .is_path = true,
+     .fallback = "canonical on a GPU, host on the host"},
+    {.name = "device",
+     .value = "auto|host|cuda:N",
+     .help = "where the kernels run",
+     .type = OPTION_TEXT,
+     AT(target.device),
+     .fallback = "auto: cuda:0 where there is a GPU, else host"},
+    {.name = "filter",
+     .value = "GLOB",
+     .help = "only the cases whose id matches, e.g. 'gemm/fp16/*'",
+     .type = OPTION_TEXT,
+     AT(filter)},
+    {.name = "seed",
+     .value = "HEX",
+     .help = "seed of all inputs",
+     .type = OPTION_READ,
+     .form = "1 to 16 hex digits",
+     .read = read_seed,
+     .fallback = "a fresh one"},
+    {.name = "timeout",
+     .value = "SECONDS",
+     .help = "longest silence of a worker before it is killed",
+     .type = OPTION_NUMBER,
+     AT(target.timeout_s),
+     .least = 0.1,
+     .most = 86400,
+     .fallback = "60"},
+    {.name = "json",
+     .help = "print a JSON document in place of the table",
+     .type = OPTION_FLAG,
+     AT(json)},
+    {0},
+};
 
-bool run_request_option(struct run_request *r, int letter, const char *argument)
-{
-    const char **text = text_of(r, letter);
-    if (text) {
-        *text = argument;
-        return *argument != '\0';
-    }
-    switch (letter) {
-    case 'p':
-        return add_provider(&r->target, argument);
-    case 't':
-        return parse_percent(argument, &r->policy.threshold);
-    case 'n':
-        r->policy.accept_new = true;
-        return true;
-    case 'R':
-        r->policy.ratchet = true;
-        return true;
-    case 'r':
-        return parse_report(argument, r);
-    case 'j':
-        r->json = true;
-        return true;
-    case 'S':
-        return parse_seed(argument, r);
-    case 'b':
-        return parse_number(argument, 1, 1e6, &r->policy.budget_ms);
-    case 'z':
-        return parse_number(argument, 0, 3600, &r->policy.pause_s);
-    case 'T':
-        return parse_number(argument, 0.1, 86400, &r->target.timeout_s);
-    default:
-        return false;
-    }
-}
+const struct option_def request_measure_options[] = {
+    {.name = "threshold",
+     .value = "PERCENT",
+     .help = "slowdown that fails",
+     .type = OPTION_PERCENT,
+     AT(policy.threshold),
+     .fallback = "2%"},
+    {.name = "budget",
+     .value = "MS",
+     .help = "time for the samples of a case in one process",
+     .type = OPTION_NUMBER,
+     AT(policy.budget_ms),
+     .least = 1,
+     .most = 1e6,
+     .fallback = "150"},
+    {.name = "report",
+     .value = "FORMAT=FILE",
+     .help = "write a report as text, markdown, json, csv or junit; repeatable",
+     .type = OPTION_READ,
+     .form = "FORMAT=FILE with the format text, markdown, json, csv or junit, such as "
+             "markdown=report.md, at most 8 times",
+     .read = read_report},
+    {0},
+};
+
+const struct option_def request_library_options[] = {
+    {.name = "library",
+     .value = "FILE",
+     .help = "the kernel library to judge",
+     .type = OPTION_TEXT,
+     AT(target.library),
+     .key = "library",
+     .is_path = true,
+     .fallback = "the one that comes with the gate"},
+    {.name = "worker",
+     .value = "PROGRAM",
+     .help = "another worker (see gate/worker/PROTOCOL.md)",
+     .type = OPTION_TEXT,
+     AT(target.worker),
+     .fallback = "the gate's own"},
+    {0},
+};
+
+const struct option_def request_provider_options[] = {
+    {.name = "provider",
+     .value = "FILE",
+     .help = "a library to compare with, repeatable",
+     .type = OPTION_LIST,
+     AT(providers),
+     .key = "providers",
+     .is_path = true,
+     .fallback = "on a GPU cuBLAS (its default, the best of its timed, layer by layer) and cuDNN"},
+    {0},
+};
 
 /* ---- set-up ---- */
 
@@ -159,7 +173,10 @@ static enum gate_status lock_device(struct run_setup *s, struct gate_error *err)
 enum gate_status run_setup_open(const struct run_request *r, struct run_setup *out,
                                 struct gate_error *err)
 {
-    enum gate_status status = target_resolve(&r->target, &out->target, err);
+    struct target_choice choice = r->target;
+    choice.providers = r->providers.text;
+    choice.n_providers = r->providers.n;
+    enum gate_status status = target_resolve(&choice, &out->target, err);
     if (!status)
         status = load_suite(r, out->target.device, &out->suite, err);
     if (!status)
@@ -308,7 +325,7 @@ static enum gate_status prepare(const struct run_request *r, struct session *s,
 {
     enum gate_status status = GATE_OK;
     if (r->history)
-        status = store_open(command_db(r->db), STORE_READ_WRITE, &s->store, err);
+        status = store_open(r->db, STORE_READ_WRITE, &s->store, err);
     if (!status)
         status = run_setup_open(r, &s->setup, err);
     if (!status)
@@ -353,7 +370,7 @@ static void start(const struct run_request *r, struct session *s)
     s->run = (struct run){.suite = &s->setup.suite,
                           .baseline = s->baseline,
                           .policy = r->policy,
-                          .seed = r->has_seed ? r->seed : run_request_fresh_seed()};
+                          .seed = r->seed_text ? r->seed : run_request_fresh_seed()};
     if (!r->policy.other)
         s->run.policy.other = against_baseline(r) ? "the baseline" : "the other library";
     if (!against_baseline(r)) {

@@ -22,49 +22,24 @@ struct report_request {
 
 struct run_request {
     struct target_choice target;
-    const char *suite, *filter, *db, *baselines;
+    struct option_list providers;
+    const char *suite, *filter, *db, *baselines, *main_branch;
     struct run_policy policy; /* policy.against is "baseline", a file or a commit; policy.other may
                                  be NULL: it goes by that */
     bool history;             /* the run is stored, and the stored baselines may follow it */
-    bool json, has_seed;
+    bool json, print_config;
+    const char *seed_text; /* NULL: a fresh one is taken */
     uint64_t seed;
     struct report_request reports[REQUEST_REPORTS_MAX];
     size_t n_reports;
 };
 
-/* The defaults of all three commands. */
+/* Options of struct run_request: what is looked at, how it is measured, and what is judged. */
+extern const struct option_def request_options[], request_measure_options[],
+    request_library_options[], request_provider_options[];
+
+/* The defaults of all commands. */
 void run_request_init(struct run_request *r);
-
-/* Takes an option by its letter (REQUEST_TARGET_OPTIONS, and those of run); false when the argument
- * does not fit. */
-bool run_request_option(struct run_request *r, int letter, const char *argument);
-
-/* Entries of a getopt table that run_request_option() understands. */
-/* clang-format off */
-#define REQUEST_TARGET_OPTIONS                    \
-    {"suite", required_argument, NULL, 's'},      \
-    {"device", required_argument, NULL, 'd'},     \
-    {"filter", required_argument, NULL, 'f'},     \
-    {"threshold", required_argument, NULL, 't'},  \
-    {"report", required_argument, NULL, 'r'},     \
-    {"json", no_argument, NULL, 'j'},             \
-    {"seed", required_argument, NULL, 'S'},       \
-    {"budget", required_argument, NULL, 'b'},     \
-    {"timeout", required_argument, NULL, 'T'},    \
-    {"help", no_argument, NULL, 'h'}
-/* clang-format on */
-
-#define REQUEST_TARGET_HELP                                                                        \
-    "  --suite NAME|FILE       canonical, host, smoke, or a file; default: canonical on a GPU,\n"  \
-    "                          host on the host\n"                                                 \
-    "  --device auto|host|cuda:N  default: auto (cuda:0 where there is a GPU, else host)\n"        \
-    "  --filter GLOB           only the cases whose id matches, e.g. 'gemm/fp16/*'\n"              \
-    "  --threshold PERCENT     slowdown that fails, default 2%\n"                                  \
-    "  --report FORMAT=FILE    text, markdown, json, csv or junit; repeatable\n"                   \
-    "  --json                  print the run document instead of the table\n"                      \
-    "  --seed HEX              seed of all inputs, default: a fresh one\n"                         \
-    "  --budget MS             time for the samples of a case in one process, default 150\n"       \
-    "  --timeout SECONDS       longest silence of a worker before it is killed, default 60\n"
 
 /* Checks, measures, stores, reports. Returns the exit code. */
 int run_request_execute(const struct command *command, struct run_request *r);

@@ -20,8 +20,8 @@ struct target {
 struct target_choice {
     const char *device; /* "auto", "host", "cuda:N" */
     const char *library;
-    const char *providers[ARMS_MAX - 1];
-    unsigned n_providers;
+    const char *const *providers;
+    size_t n_providers;
     const char *worker;
     double timeout_s;
 };

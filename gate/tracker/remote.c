@@ -6,35 +6,16 @@
 #include <string.h>
 
 #include "gate/base/buf.h"
+#include "gate/base/environment.h"
 #include "gate/base/file.h"
 
 #define TOKEN_FILE_MAX 4096
 #define TOKEN_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
-bool remote_option(struct remote_choice *choice, int letter, const char *argument)
-{
-    switch (letter) {
-    case 'U':
-        choice->server = argument;
-        return true;
-    case 'K':
-        choice->token_file = argument;
-        return true;
-    case 'C':
-        choice->ca_file = argument;
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* `option`, else what the variable says, else NULL. */
 static const char *choose(const char *option, const char *variable)
 {
-    const char *environment = getenv(variable);
-    if (option)
-        return option;
-    return environment && environment[0] ? environment : NULL;
+    return option ? option : environment_get(variable);
 }
 
 bool remote_is_named(const struct remote_choice *choice)
@@ -144,8 +125,8 @@ static enum gate_status read_token(const char *path, struct remote *out, struct 
 
 static enum gate_status find_token(const char *file, struct remote *out, struct gate_error *err)
 {
-    const char *token = getenv("GATE_TOKEN");
-    if (!file && token && token[0])
+    const char *token = environment_get("GATE_TOKEN");
+    if (!file && token)
         return take_token(token, strlen(token), "$GATE_TOKEN", out, err);
     file = choose(file, "GATE_TOKEN_FILE");
     return file ? read_token(file, out, err) : GATE_OK;

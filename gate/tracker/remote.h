@@ -43,20 +43,4 @@ enum gate_status remote_resolve(const struct remote_choice *choice, struct remot
 /* The address alone: no token, and the system's certificates. */
 enum gate_status remote_take_url(const char *text, struct remote *out, struct gate_error *err);
 
-/* Entries of a getopt table, and what remote_option() makes of them; false: another option. */
-/* clang-format off */
-#define REMOTE_OPTIONS                              \
-    {"server", required_argument, NULL, 'U'},       \
-    {"token-file", required_argument, NULL, 'K'},   \
-    {"ca-file", required_argument, NULL, 'C'}
-/* clang-format on */
-bool remote_option(struct remote_choice *choice, int letter, const char *argument);
-
-#define REMOTE_HELP                                                                                \
-    "  --server URL       the tracking server (default: $GATE_SERVER)\n"                           \
-    "  --token-file FILE  its token is in FILE (default: $GATE_TOKEN, else the file\n"             \
-    "                     $GATE_TOKEN_FILE); it goes over https, or to this machine alone\n"       \
-    "  --ca-file FILE     certificates to believe instead of the system's (default:\n"             \
-    "                     $GATE_CA_FILE)\n"
-
 #endif

@@ -104,7 +104,7 @@ class Compare(Commits):
         code, document, errors = self.compare(copy, mutant("host_zeros"))
         (case,) = document["cases"]
         self.assertEqual((code, case["verdict"], case["mode"]), (3, "no-verdict", "none"), errors)
-        self.assertIn("there is nothing to compare this case with; B could not be measured here",
+        self.assertIn("nothing to compare this case with; the old one could not be measured here",
                       case["reason"])
         self.assertNotIn("baseline", case["reason"])
 
@@ -142,8 +142,9 @@ class Compare(Commits):
                 self.assert_refused(other, says, HOST, bad)
 
     def test_words(self):
-        for args in ([], [HOST], [HOST, HOST, HOST]):
+        for args in ([], [HOST]):
             self.assert_refused(64, "two libraries or commits are needed", *args)
+        self.assert_refused(64, "unexpected argument 'x'", HOST, HOST, "x")
         self.assert_refused(64, "unknown or unexpected option '--ratchet'", "--ratchet", HOST, HOST)
         self.assert_refused(64, "no device is named 'tpu'", "--device", "tpu", HOST, HOST)
 

@@ -215,7 +215,7 @@ class Import(Records):
         self.gate("import", "a", "b", expect=64)
         self.gate("import", "--db", expect=64)
         self.gate("import", "--frobnicate", "a", expect=64)
-        self.assertIn("usage: gate import", self.gate("import", "--help"))
+        self.assertIn("Usage: gate import", self.gate("import", "--help"))
 
 
 class Export(Records):
@@ -320,7 +320,7 @@ class History(Records):
         out = self.gate("history", CASE)
         self.assertLess(out.index("nvidia-a100"), out.index("nvidia-h200"))
         self.assertLess(out.index("23.98 us"), out.index("26.21 us"))
-        points = json.loads(self.gate("history", CASE, "--json", "--device", "nvidia-h200"))
+        points = json.loads(self.gate("history", CASE, "--json", "--device-model", "nvidia-h200"))
         ours = [p["p50_ns"] for p in points if p["role"] == "candidate"]
         self.assertEqual(ours, [FAST, SLOW])
         self.assertEqual({p["device_model"] for p in points}, {"nvidia-h200"})
@@ -330,7 +330,7 @@ class History(Records):
         self.import_runs(document(1))
         self.assertIn("no verified measurements of 'gemm/none'",
                       self.gate("history", "gemm/none", expect=64))
-        self.gate("history", CASE, "--device", "nvidia-none", expect=64)
+        self.gate("history", CASE, "--device-model", "nvidia-none", expect=64)
         self.gate("history", expect=64)
         for limit in ("0", "-1", "x", "1x", "", "99999999999999999999"):
             self.gate("history", CASE, "--limit", limit, expect=64)
@@ -349,7 +349,8 @@ class Leaderboard(Records):
         ours = [x for x in leaders if x["case"] == CASE and x["role"] == "candidate"]
         self.assertEqual([(x["p50_ns"], x["commit"]) for x in ours], [(FAST, "2" * 40)])
         self.assertIn("222222222222", self.gate("leaderboard"))
-        self.assertEqual(json.loads(self.gate("leaderboard", "--json", "--device", "none")), [])
+        none = self.gate("leaderboard", "--json", "--device-model", "none")
+        self.assertEqual(json.loads(none), [])
 
 
 class Baseline(Records):
@@ -396,7 +397,7 @@ class Baseline(Records):
     def test_refused(self):
         self.import_runs(document(1))
         for reason in ([], ["--reason", ""], ["--reason", " \t "]):
-            self.assertIn("needs a --reason", self.accept(*reason, expect=64))
+            self.assertIn("--reason", self.accept(*reason, expect=64))
         wrong = "linear_relu/tf32/m1024-n2048-k784"
         self.assertIn("no verified measurement",
                       self.gate("baseline", "accept", wrong, "--reason", "r", expect=64))

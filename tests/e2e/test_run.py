@@ -236,7 +236,7 @@ class Refused(Smoke):
                               ("--threshold", "0x1p-3%"), ("--threshold", "101%"),
                               ("--timeout", "0"), ("--timeout", "soon"), ("--seed", "xyz"),
                               ("--report", "pdf=x"), ("--report", "json="), ("--seed", "-1")):
-            self.assert_refused(64, "is no value", option, value)
+            self.assert_refused(64, f"{option} is '{value}', expected", option, value)
 
     def test_library_that_is_not_there(self):
         self.assert_refused(64, "cannot read kernel library", "--device", "host", "--library",

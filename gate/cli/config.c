@@ -1,0 +1,85 @@
+#include "gate/cli/config.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gate/base/buf.h"
+#include "gate/base/file.h"
+#include "gate/base/paths.h"
+#include "gate/base/schema.h"
+
+#define CONFIG_MAX_BYTES ((size_t)1 << 20)
+#define LEVELS_MAX 64
+
+static cJSON *document; /* for as long as the program runs: options point into it */
+static char folder[3 * LEVELS_MAX + 1];
+
+const char *config_folder(void)
+{
+    return folder;
+}
+
+/* Is there NAME in the folder that is so many levels up? */
+static bool exists(int levels, const char *name, char path[PATHS_MAX])
+{
+    char *at = path;
+    for (int i = 0; i < levels; i++)
+        at = stpcpy(at, "../");
+    snprintf(at, PATHS_MAX - (size_t)(at - path), "%s", name);
+    return !access(path, F_OK);
+}
+
+/* How many levels up the file is; -1: there is none. What lies above a repository, or beside one
+ * that is none, is somebody else's. */
+static int find(char path[PATHS_MAX])
+{
+    char git[PATHS_MAX];
+    int top = 0;
+    while (top < LEVELS_MAX && !exists(top, ".git", git))
+        top++;
+    for (int i = 0; i <= (top < LEVELS_MAX ? top : 0); i++)
+        if (exists(i, CONFIG_FILE, path))
+            return i;
+    return -1;
+}
+
+static enum gate_status load(const char *path, struct gate_error *err)
+{
+    struct buf text;
+    buf_init(&text, CONFIG_MAX_BYTES);
+    struct schema *schema = schema_open("config.schema.json");
+    enum gate_status status = file_read(path, &text, err);
+    if (!status && !schema)
+        status = gate_fail(err, GATE_INTERNAL, "config.schema.json is not embedded");
+    if (!status)
+        status = schema_parse(schema, path, 1, text.data, text.len, GATE_USAGE, &document, err);
+    schema_free(schema);
+    buf_release(&text);
+    return status;
+}
+
+enum gate_status config_read(const cJSON **out, struct gate_error *err)
+{
+    char path[PATHS_MAX];
+    enum gate_status status = GATE_OK;
+    if (!document) {
+        int levels = find(path);
+        if (levels >= 0) {
+            snprintf(folder, sizeof folder, "%.*s", 3 * levels, path);
+            status = load(path, err);
+        }
+    }
+    *out = document;
+    return status;
+}
+
+const char *config_path(const char *path)
+{
+    char *joined;
+    if (path[0] == '/' || !folder[0])
+        return path;
+    return asprintf(&joined, "%s%s", folder, path) < 0 ? NULL : joined;
+}

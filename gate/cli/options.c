@@ -1,0 +1,437 @@
+#include "gate/cli/options.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gate/base/environment.h"
+#include "gate/base/json.h"
+#include "gate/base/term.h"
+#include "gate/cli/config.h"
+#include "gate/report/report_table.h"
+
+#define HELP_COLUMN 26
+#define HELP_WIDTH 90
+
+static const struct option_def help_option = {
+    .name = "help", .help = "this text", .type = OPTION_FLAG};
+
+/* ---- messages ---- */
+
+static void complain(const struct command *c, const char *message)
+{
+    struct buf line;
+    buf_init(&line, 16 * 1024);
+    term_puts(message, &line);
+    fprintf(stderr, "gate %s: %s\n", c->name, line.data);
+    buf_release(&line);
+}
+
+int command_usage(const struct command *c, const char *format, ...)
+{
+    char message[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    complain(c, message);
+    fprintf(stderr, "see 'gate %s --help'\n", c->name);
+    return GATE_USAGE;
+}
+
+int command_failed(const struct command *c, const struct gate_error *err)
+{
+    complain(c, err->message);
+    return err->status;
+}
+
+/* ---- values ---- */
+
+static bool read_percent(const char *text, double *out)
+{
+    char *end;
+    double value = strtod(text, &end);
+    bool decimal = strspn(text, "0123456789.") == (size_t)(end - text);
+    if (end == text || !decimal)
+        return false;
+    end += strspn(end, " ");
+    *out = value / 100;
+    return !strcmp(end, "%") && value > 0 && value <= 100;
+}
+
+static bool read_number(const struct option_def *o, const char *text, double *out)
+{
+    char *end;
+    *out = strtod(text, &end);
+    return end != text && !*end && *out >= o->least && *out <= o->most;
+}
+
+static bool read_integer(const struct option_def *o, const char *text, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    long long n = strtoll(text, &end, 10);
+    *out = n;
+    return !errno && end != text && !*end && (double)n >= o->least && (double)n <= o->most;
+}
+
+static bool take_value(const struct option_def *o, const char *text, void *field)
+{
+    struct option_list *list = field;
+    switch (o->type) {
+    case OPTION_FLAG:
+        *(bool *)field = true;
+        return true;
+    case OPTION_TEXT:
+        *(const char **)field = text;
+        return *text != '\0';
+    case OPTION_LIST:
+        if (!*text || list->n == OPTION_LIST_MAX)
+            return false;
+        list->text[list->n++] = text;
+        return true;
+    case OPTION_NUMBER:
+        return read_number(o, text, field);
+    case OPTION_INTEGER:
+        return read_integer(o, text, field);
+    case OPTION_PERCENT:
+        return read_percent(text, field);
+    case OPTION_READ:
+        return o->read(field, text);
+    }
+    return false;
+}
+
+/* What a right value looks like. */
+static void describe_form(const struct option_def *o, char *out, size_t size)
+{
+    switch (o->type) {
+    case OPTION_LIST:
+        snprintf(out, size, "%s, at most %d times", o->value, OPTION_LIST_MAX);
+        break;
+    case OPTION_NUMBER:
+    case OPTION_INTEGER:
+        snprintf(out, size, "%s from %.10g to %.10g",
+                 o->type == OPTION_INTEGER ? "an integer" : "a number", o->least, o->most);
+        break;
+    case OPTION_PERCENT:
+        snprintf(out, size, "a percentage up to 100%%, such as 3%%");
+        break;
+    case OPTION_READ:
+        snprintf(out, size, "%s", o->form ? o->form : o->value);
+        break;
+    default:
+        snprintf(out, size, "%s, which is not empty", o->value ? o->value : "nothing");
+    }
+}
+
+/* Takes a value of a source; those that a list has from another one go. */
+static bool set(const struct command *c, struct option_seen *s, enum option_source source,
+                const char *from, const char *text)
+{
+    char form[200];
+    if (s->option->type == OPTION_LIST && s->source != source)
+        ((struct option_list *)s->field)->n = 0;
+    s->source = source;
+    s->text = text;
+    if (take_value(s->option, text, s->field))
+        return true;
+    describe_form(s->option, form, sizeof form);
+    command_usage(c, "%s is '%s', expected %s", from, text, form);
+    return false;
+}
+
+/* ---- sources ---- */
+
+static bool is_file(const struct option_def *o, const char *text)
+{
+    size_t n = strlen(text);
+    return o->is_path && (strcmp(o->key, "suite") != 0 || strchr(text, '/') ||
+                          (n > 5 && !strcmp(text + n - 5, ".json")));
+}
+
+static bool set_from_config(const struct command *c, struct option_seen *s, const cJSON *value)
+{
+    char from[300];
+    const char *text = cJSON_GetStringValue(value);
+    if (!text)
+        return true;
+    if (is_file(s->option, text))
+        text = config_path(text);
+    snprintf(from, sizeof from, "'%s' of %s%s", s->option->key, config_folder(), CONFIG_FILE);
+    return text && set(c, s, OPTION_CONFIG, from, text);
+}
+
+static bool read_config(const struct command *c, struct options_seen *seen)
+{
+    const cJSON *config = NULL, *item;
+    struct gate_error err;
+    bool wanted = false, good = true;
+    for (size_t i = 0; i < seen->n; i++)
+        wanted |= seen->seen[i].option->key != NULL;
+    if (wanted && config_read(&config, &err)) {
+        command_failed(c, &err);
+        return false;
+    }
+    for (size_t i = 0; config && i < seen->n && good; i++) {
+        struct option_seen *s = &seen->seen[i];
+        const cJSON *value = s->option->key ? json_member(config, s->option->key) : NULL;
+        good = set_from_config(c, s, value);
+        const cJSON *list = cJSON_IsArray(value) ? value : NULL;
+        cJSON_ArrayForEach (item, list)
+            good = good && set_from_config(c, s, item);
+    }
+    return good;
+}
+
+static bool read_environment(const struct command *c, struct options_seen *seen)
+{
+    char from[80];
+    for (size_t i = 0; i < seen->n; i++) {
+        const struct option_def *o = seen->seen[i].option;
+        const char *text = o->variable ? environment_get(o->variable) : NULL;
+        if (!text)
+            continue;
+        snprintf(from, sizeof from, "$%s", o->variable);
+        if (!set(c, &seen->seen[i], OPTION_ENVIRONMENT, from, text))
+            return false;
+    }
+    return true;
+}
+
+/* The last option is --help; `letter` is one more than an option's place. */
+static bool read_command_line(const struct command *c, struct options_seen *seen, int argc,
+                              char **argv, int *exit_code)
+{
+    struct option table[OPTIONS_MAX + 2] = {{0}};
+    char from[80];
+    for (size_t i = 0; i < seen->n; i++) {
+        const struct option_def *o = seen->seen[i].option;
+        table[i] = (struct option){o->name, o->value ? required_argument : no_argument, NULL,
+                                   (int)i + 256};
+    }
+    table[seen->n] = (struct option){"help", no_argument, NULL, 'h'};
+    opterr = 0;
+    optind = 0; /* glibc: begin anew */
+    for (int found; (found = getopt_long(argc, argv, ":h", table, NULL)) != -1;) {
+        *exit_code = GATE_USAGE;
+        if (found == 'h') {
+            *exit_code = command_help(c);
+            return false;
+        }
+        if (found == ':' || found == '?') {
+            command_usage(
+                c, found == ':' ? "option '%s' needs a value" : "unknown or unexpected option '%s'",
+                argv[optind - 1]);
+            return false;
+        }
+        struct option_seen *s = &seen->seen[found - 256];
+        snprintf(from, sizeof from, "--%s", s->option->name);
+        if (!set(c, s, OPTION_COMMAND_LINE, from, optarg ? optarg : "yes"))
+            return false;
+    }
+    return true;
+}
+
+static void list_options(const struct command *c, void *arguments, struct options_seen *seen)
+{
+    seen->n = 0;
+    for (const struct option_group *g = c->groups; g < c->groups + OPTION_GROUPS_MAX; g++)
+        for (const struct option_def *o = g->options; o && o->name; o++) {
+            assert(seen->n < OPTIONS_MAX);
+            seen->seen[seen->n++] = (struct option_seen){
+                .option = o, .field = arguments ? (char *)arguments + g->base + o->at : NULL};
+        }
+}
+
+bool options_read(const struct command *c, void *arguments, int operands_max, int argc, char **argv,
+                  struct options_seen *seen, int *exit_code)
+{
+    struct options_seen own;
+    seen = seen ? seen : &own;
+    list_options(c, arguments, seen);
+    *exit_code = GATE_USAGE;
+    /* --help first: it is not kept back by a broken file or variable. */
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+            *exit_code = command_help(c);
+            return false;
+        }
+    if (!read_config(c, seen) || !read_environment(c, seen) ||
+        !read_command_line(c, seen, argc, argv, exit_code))
+        return false;
+    if (argc - optind > operands_max) {
+        command_usage(c, "unexpected argument '%s'", argv[optind + operands_max]);
+        *exit_code = GATE_USAGE;
+        return false;
+    }
+    return true;
+}
+
+bool options_given(const struct options_seen *seen, const char *name)
+{
+    for (size_t i = 0; i < seen->n; i++)
+        if (!strcmp(seen->seen[i].option->name, name))
+            return seen->seen[i].source == OPTION_COMMAND_LINE;
+    assert(!"an option of the command");
+    return false;
+}
+
+/* ---- what holds ---- */
+
+static void put_value(const struct option_seen *s, char *out, size_t size)
+{
+    const struct option_list *list = s->field;
+    const char *fallback = s->option->fallback ? s->option->fallback : "-";
+    size_t used = 0;
+    snprintf(out, size, "%s", s->text && s->source != OPTION_DEFAULT ? s->text : fallback);
+    if (s->option->type != OPTION_LIST || s->source == OPTION_DEFAULT)
+        return;
+    for (size_t i = 0; i < list->n && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", list->text[i]);
+}
+
+int options_print(const struct options_seen *seen)
+{
+    static const struct table_column columns[] = {
+        {"option", false, 0}, {"value", false, 0}, {"from", false, 0}};
+    static const char *const sources[] = {"default", NULL, NULL, "command line"};
+    struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
+    struct report_style style = {0};
+    struct buf text;
+    char value[4096];
+    buf_init(&text, (size_t)1 << 20);
+    for (size_t i = 0; i < seen->n; i++) {
+        const struct option_seen *s = &seen->seen[i];
+        put_value(s, value, sizeof value);
+        table_cell(t, TERM_PLAIN, s->option->name);
+        table_cell(t, TERM_PLAIN, value);
+        if (s->source == OPTION_CONFIG)
+            snprintf(value, sizeof value, "%s%s", config_folder(), CONFIG_FILE);
+        else
+            snprintf(value, sizeof value, "%s%s", s->source == OPTION_ENVIRONMENT ? "$" : "",
+                     s->source == OPTION_ENVIRONMENT ? s->option->variable : sources[s->source]);
+        table_cell(t, TERM_PLAIN, value);
+    }
+    table_write(t, &style, &text);
+    table_free(t);
+    bool lost = text.failed || fputs(text.data, stdout) == EOF || fflush(stdout) == EOF;
+    buf_release(&text);
+    return lost ? GATE_IO : GATE_OK;
+}
+
+/* ---- help ---- */
+
+/* Words, broken at spaces; the lines after the first begin at `indent`. */
+static void wrap(const char *words, size_t n, int column, int indent, struct buf *out)
+{
+    bool begun = false;
+    while (n) {
+        size_t len = 0;
+        while (len < n && words[len] != ' ')
+            len++;
+        if (begun && column + 1 + (int)len > HELP_WIDTH) {
+            buf_printf(out, "\n%*s", indent, "");
+            column = indent;
+        } else if (begun) {
+            buf_putc(out, ' ');
+            column++;
+        }
+        begun = true;
+        buf_append(out, words, len);
+        column += (int)len;
+        len += len < n;
+        words += len;
+        n -= len;
+    }
+}
+
+/* Where the second column of a line begins: behind two spaces; 0: it has none. */
+static int second_column(const char *line, size_t n)
+{
+    size_t at = 0;
+    while (at < n && line[at] == ' ')
+        at++;
+    if (!at)
+        return 0;
+    while (at + 1 < n && (line[at] != ' ' || line[at + 1] != ' '))
+        at++;
+    while (at < n && line[at] == ' ')
+        at++;
+    return at < n ? (int)at : 0;
+}
+
+/* Paragraphs: each line of the text is wrapped by itself. */
+static void put_text(const char *text, struct buf *out)
+{
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        int column = second_column(text, n);
+        buf_append(out, text, (size_t)column);
+        wrap(text + column, n - (size_t)column, column, column, out);
+        buf_putc(out, '\n');
+        text += n + (text[n] == '\n');
+    }
+}
+
+static void put_option(const struct option_def *o, struct buf *out)
+{
+    struct buf words;
+    buf_init(&words, 4096);
+    buf_puts(&words, o->help);
+    if (o->variable || o->fallback) {
+        buf_puts(&words, " (default: ");
+        if (o->variable)
+            buf_printf(&words, "$%s%s", o->variable, o->fallback ? ", else " : "");
+        buf_printf(&words, "%s)", o->fallback ? o->fallback : "");
+    }
+    size_t before = out->len;
+    buf_printf(out, "  --%s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
+    int column = (int)(out->len - before);
+    if (column + 2 > HELP_COLUMN) {
+        buf_putc(out, '\n');
+        column = 0;
+    }
+    buf_printf(out, "%*s", HELP_COLUMN - column, "");
+    wrap(words.data, words.len, HELP_COLUMN, HELP_COLUMN, out);
+    buf_putc(out, '\n');
+    buf_release(&words);
+}
+
+static void put_usage(const struct command *c, struct buf *out)
+{
+    const char *form = c->operands ? c->operands : "";
+    for (bool first = true; first || *form; first = false) {
+        size_t n = strcspn(form, "\n");
+        buf_printf(out, "%s gate %s%s%.*s [OPTION]...\n", first ? "Usage:" : "      ", c->name,
+                   n ? " " : "", (int)n, form);
+        form += n + (form[n] == '\n');
+    }
+}
+
+int command_help(const struct command *c)
+{
+    struct options_seen seen;
+    struct buf text;
+    buf_init(&text, (size_t)1 << 20);
+    list_options(c, NULL, &seen);
+    put_usage(c, &text);
+    buf_putc(&text, '\n');
+    put_text(c->about, &text);
+    buf_putc(&text, '\n');
+    for (size_t i = 0; i < seen.n; i++)
+        put_option(seen.seen[i].option, &text);
+    put_option(&help_option, &text);
+    if (c->ending) {
+        buf_putc(&text, '\n');
+        put_text(c->ending, &text);
+    }
+    bool lost = text.failed || fputs(text.data, stdout) == EOF || fflush(stdout) == EOF;
+    buf_release(&text);
+    return lost ? GATE_IO : GATE_OK;
+}

@@ -1,0 +1,104 @@
+/*
+ * options.h: what a command takes, in one table: it is read by it, and --help, completions and man
+ * pages are printed from it.
+ *
+ * An option's value comes from the command line, else from its environment variable, else from its
+ * key in the repository's gate.json (config.h), else it is what the command had in its arguments.
+ */
+#ifndef GATE_CLI_OPTIONS_H
+#define GATE_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gate/base/error.h"
+
+enum option_type {
+    OPTION_FLAG,    /* bool: no value */
+    OPTION_TEXT,    /* const char *: any text but an empty one */
+    OPTION_LIST,    /* struct option_list: the option may be repeated */
+    OPTION_NUMBER,  /* double, from least to most */
+    OPTION_INTEGER, /* int64_t, from least to most */
+    OPTION_PERCENT, /* double: "3%" is 0.03 */
+    OPTION_READ,    /* what read() makes of it */
+};
+
+#define OPTION_LIST_MAX 7
+
+struct option_list {
+    const char *text[OPTION_LIST_MAX];
+    size_t n;
+};
+
+struct option_def {
+    const char *name;
+    const char *value; /* what its value is called, "FILE"; NULL: it takes none */
+    const char *help;
+    enum option_type type;
+    size_t at; /* offset in the arguments that its group names */
+    double least, most;
+    const char *form; /* of OPTION_READ: how a right value looks, "16 hex digits at most" */
+    bool (*read)(void *field, const char *text);
+    const char *variable; /* of environment.h; NULL: none */
+    const char *key;      /* in gate.json; NULL: none */
+    bool is_path;         /* in gate.json it is relative to that file's folder, if it is a path */
+    const char *fallback; /* what --help and --print-config call the default; NULL: none */
+};
+
+/* Options that several commands share, or those of one; `base` is the offset of their arguments in
+ * the command's. The table ends with a NULL name. */
+struct option_group {
+    const struct option_def *options;
+    size_t base;
+};
+
+#define OPTION_GROUPS_MAX 7
+#define OPTIONS_MAX 40
+
+struct command {
+    const char *name;     /* "history" */
+    const char *operands; /* one line a form: "CASE" or "show\naccept CASE"; NULL: none */
+    const char *summary;  /* in the list of commands; NULL: it is not listed */
+    const char *about;    /* paragraphs; a line is wrapped, under its second column if it has one */
+    struct option_group groups[OPTION_GROUPS_MAX];
+    const char *ending; /* what --help says last: exit codes; NULL: nothing */
+    int (*main)(int argc, char **argv);
+};
+
+enum option_source { OPTION_DEFAULT, OPTION_CONFIG, OPTION_ENVIRONMENT, OPTION_COMMAND_LINE };
+
+/* Where each option of a command came from. */
+struct options_seen {
+    size_t n;
+    struct option_seen {
+        const struct option_def *option;
+        enum option_source source;
+        const char *text; /* of the last value; NULL: none */
+        void *field;
+    } seen[OPTIONS_MAX];
+};
+
+/*
+ * Fills `arguments`. True: the command goes on, and optind is its first operand; there are at most
+ * `operands_max`. False: it ends with *exit_code, after its help or a complaint. `seen` may be
+ * NULL.
+ */
+bool options_read(const struct command *c, void *arguments, int operands_max, int argc, char **argv,
+                  struct options_seen *seen, int *exit_code);
+
+/* Was it given on the command line? Its name must be one of the command's. */
+bool options_given(const struct options_seen *seen, const char *name);
+
+/* Each option with its value and where that came from, on standard output; the exit code. */
+int options_print(const struct options_seen *seen);
+
+/* The command's help, on standard output; the exit code. */
+int command_help(const struct command *c);
+
+/* "gate NAME: MESSAGE" on standard error, safe for a terminal. Each returns the exit code. */
+int command_usage(const struct command *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+int command_failed(const struct command *c, const struct gate_error *err);
+
+#endif

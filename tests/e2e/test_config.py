@@ -1,0 +1,115 @@
+"""gate.json: where each value of an option comes from, and what is said of a wrong one."""
+
+import json
+import os
+import re
+import subprocess
+import unittest
+
+from harness import GATE, ROOT, Gate
+
+
+class Config(Gate):
+    def setUp(self):
+        super().setUp()
+        os.makedirs(self.path("below/deeper"))
+        subprocess.run(["git", "init", "-q", self.folder], check=True)
+
+    def config(self, text=None, name="gate.json", **keys):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text or json.dumps({"schema": "gate-config/1", **keys}))
+
+    def shown(self, *arguments, folder="", **env):
+        env = {**{k: v for k, v in os.environ.items() if not k.startswith("GATE_")}, **env}
+        done = subprocess.run([GATE, "run", "--print-config", *arguments], env=env,
+                              cwd=self.path(folder), capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {row[0]: tuple(row[1:]) for row in
+                (re.split(r"  +", line) for line in done.stdout.splitlines()[1:])}
+
+    def test_without_a_file_the_defaults_hold(self):
+        shown = self.shown()
+        self.assertEqual(shown["db"], ("./gate.db", "default"))
+        self.assertEqual(shown["threshold"], ("2%", "default"))
+
+    def test_an_option_beats_a_variable_and_a_variable_the_file(self):
+        self.config(database="file.db", baselines="file", library="file.so")
+        shown = self.shown("--db", "option.db", GATE_DB="variable.db", GATE_BASELINES="variable")
+        self.assertEqual(shown["db"], ("option.db", "command line"))
+        self.assertEqual(shown["baselines"], ("variable", "$GATE_BASELINES"))
+        self.assertEqual(shown["library"], ("file.so", "gate.json"))
+
+    def test_a_variable_that_is_empty_says_nothing(self):
+        self.assertEqual(self.shown(GATE_DB="")["db"], ("./gate.db", "default"))
+
+    def test_options_that_repeat_replace_those_of_the_file(self):
+        self.config(providers=["a.so", "b.so"])
+        self.assertEqual(self.shown()["provider"], ("a.so, b.so", "gate.json"))
+        self.assertEqual(self.shown("--provider", "c.so")["provider"], ("c.so", "command line"))
+
+    def test_paths_are_relative_to_the_file(self):
+        self.config(library="l.so", baselines="/absolute", suite="own/suite.json")
+        shown = self.shown(folder="below/deeper")
+        self.assertEqual(shown["library"], ("../../l.so", "../../gate.json"))
+        self.assertEqual(shown["baselines"], ("/absolute", "../../gate.json"))
+        self.assertEqual(shown["suite"], ("../../own/suite.json", "../../gate.json"))
+
+    def test_the_name_of_a_suite_is_no_path(self):
+        self.config(suite="smoke")
+        self.assertEqual(self.shown(folder="below")["suite"], ("smoke", "../gate.json"))
+
+    def test_the_nearest_file_counts(self):
+        self.config(database="far.db")
+        self.config(database="near.db", name="below/gate.json")
+        self.assertEqual(self.shown(folder="below/deeper")["db"], ("../near.db", "../gate.json"))
+
+    def test_a_file_outside_of_the_repository_does_not_count(self):
+        subprocess.run(["git", "init", "-q", self.path("below")], check=True)
+        self.config(database="far.db")
+        self.assertEqual(self.shown(folder="below/deeper")["db"], ("./gate.db", "default"))
+
+    def assert_refused(self, message, *arguments):
+        done = self.gate("run", *arguments)
+        self.assertEqual((done.returncode, done.stdout), (64, ""))
+        self.assertIn(message, done.stderr)
+
+    def test_a_key_that_is_unknown(self):
+        self.config('{"schema": "gate-config/1",\n "libary": "x.so"}')
+        self.assert_refused("gate.json:2:2: ")
+
+    def test_a_report_is_no_configuration(self):
+        self.config('{"schema": "gate-run/1"}')
+        self.assert_refused("gate-config/1")
+
+    def test_help_is_not_kept_back_by_a_broken_file(self):
+        self.config("{")
+        self.assertEqual(self.gate("run", "--help").returncode, 0)
+
+    def test_a_wrong_value_names_option_value_and_form(self):
+        for option, value, form in (
+                ("--threshold", "3", "such as 3%"), ("--seed", "zz", "1 to 16 hex digits"),
+                ("--report", "markdown", "FORMAT=FILE"), ("--budget", "x", "a number from 1 to"),
+                ("--db", "", "FILE")):
+            with self.subTest(option):
+                self.assert_refused(f"{option} is '{value}', expected", option, value)
+                self.assert_refused(form, option, value)
+
+
+class Environment(Gate):
+    def test_doctor_and_documentation_have_one_table(self):
+        with open(os.path.join(ROOT, "docs", "ci.md"), encoding="utf-8") as file:
+            documented = re.findall(r"^\| `(GATE_\w+)` \| (.*) \|$", file.read(), re.MULTILINE)
+        env = {k: v for k, v in os.environ.items() if not k.startswith("GATE_")}
+        done = subprocess.run([GATE, "doctor", "--device", "host"], env=env, check=True,
+                              stdout=subprocess.PIPE, text=True)
+        printed = re.findall(r"^  (GATE_\w+) +(.*)$", done.stdout, re.MULTILINE)
+        self.assertEqual(printed, documented)
+
+    def test_doctor_prints_no_token(self):
+        done = self.gate("doctor", "--device", "host", GATE_TOKEN="kg_secret", GATE_DB="x.db")
+        self.assertNotIn("kg_secret", done.stdout)
+        self.assertIn("x.db;", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
