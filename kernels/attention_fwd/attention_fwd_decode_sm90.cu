@@ -37,7 +37,7 @@ struct decode_params {
     int cluster; /* blocks that share a KV head */
 };
 
-/* A row's part of the result: O relative to the maximum, which is in powers of two. */
+/* A row's part of the result: O relative to the maximum. */
 struct part {
     float max, sum;
     float4 out;
@@ -60,7 +60,7 @@ __device__ __forceinline__ void add_scaled(float4 &to, const float4 &x, float by
 /* Adds up the parts that `part_at(i)` gives, 0 <= i < count, in this order. With no key in any the
  * weights are 2^-inf = 0. */
 template <int UNROLL, typename PartAt>
-__device__ __forceinline__ struct part merge(int count, PartAt part_at)
+__device__ __forceinline__ struct part merge(int count, float scale_log2, PartAt part_at)
 {
     struct part all = {-INFINITY, 0.0f, make_float4(0.0f, 0.0f, 0.0f, 0.0f)};
 #pragma unroll UNROLL
@@ -70,7 +70,7 @@ __device__ __forceinline__ struct part merge(int count, PartAt part_at)
 #pragma unroll UNROLL
     for (int i = 0; i < count; i++) {
         const struct part &x = part_at(i);
-        const float weight = ptx::exp2_approx(x.max - zero);
+        const float weight = ptx::exp2_approx((x.max - zero) * scale_log2);
         all.sum = fmaf(x.sum, weight, all.sum);
         add_scaled(all.out, x.out, weight);
     }
@@ -101,7 +101,7 @@ __device__ __forceinline__ void load_query(const struct decode_params &p, int ba
 
 /* Leaves the warp's rows in its own ring, which it alone has read. */
 template <typename Tile>
-__device__ __forceinline__ void leave_rows(unsigned char *ring, int rows, float scale_log2,
+__device__ __forceinline__ void leave_rows(unsigned char *ring, int rows,
                                            const struct softmax_state<Tile> &state)
 {
     const int lane = threadIdx.x % 32;
@@ -117,7 +117,7 @@ __device__ __forceinline__ void leave_rows(unsigned char *ring, int rows, float 
             out[n * 4] = make_float2(state.out[0][n][2 * half], state.out[0][n][2 * half + 1]);
         if (lane % 4 == 0)
             ((float2 *)(ring + stats_offset<Tile>))[row] =
-                make_float2(state.max[0][half] * scale_log2, state.sum[0][half]);
+                make_float2(state.max[0][half], state.sum[0][half]);
     }
 }
 
@@ -147,8 +147,8 @@ __device__ __forceinline__ void store_chunk(const struct decode_params &p, int b
  * cluster's barrier when it has read all that others left.
  */
 template <typename Tile>
-__device__ __forceinline__ void combine(const struct decode_params &p, uint32_t shared, int rank,
-                                        int batch, int kv_head)
+__device__ __forceinline__ void combine(const struct decode_params &p, float scale_log2,
+                                        uint32_t shared, int rank, int batch, int kv_head)
 {
     __shared__ struct part of_block[THREADS];
     const int chunks = THREADS / p.cluster; /* at a time */
@@ -164,18 +164,19 @@ __device__ __forceinline__ void combine(const struct decode_params &p, uint32_t 
         for (int warp = 0; warp < WARPS; warp++)
             if (chunk < end)
                 of_warp[warp] = read_part<Tile>(shared, block, warp, chunk);
+        __syncwarp(); /* barriers of the cluster want whole warps */
         if (pass == passes - 1)
             ptx::cluster_arrive();
         if (pass > 0)
             __syncthreads();
         if (chunk < end)
             of_block[threadIdx.x] = merge<WARPS>(
-                WARPS, [&](int warp) -> const struct part & { return of_warp[warp]; });
+                WARPS, scale_log2, [&](int warp) -> const struct part & { return of_warp[warp]; });
         __syncthreads();
         if (block == 0 && chunk < end)
             store_chunk<Tile>(p, batch, kv_head, chunk,
                               merge<4>(
-                                  p.cluster, [&](int i) -> const struct part & {
+                                  p.cluster, scale_log2, [&](int i) -> const struct part & {
                                       return of_block[i * chunks + in_pass];
                                   }));
     }
@@ -221,11 +222,13 @@ __global__ void __launch_bounds__(THREADS, 2)
     clear_state(state);
     walk_keys<Tile>(ring, range, query, limits, scale_log2, state);
     finish_sums(state);
-    leave_rows<Tile>(shared + warp * Tile::RING_BYTES, p.rows, scale_log2, state);
+    leave_rows<Tile>(shared + warp * Tile::RING_BYTES, p.rows, state);
 
+    __syncwarp();
     ptx::cluster_arrive();
     ptx::cluster_wait();
-    combine<Tile>(p, ptx::shared_address(shared), rank, batch, kv_head);
+    combine<Tile>(p, scale_log2, ptx::shared_address(shared), rank, batch, kv_head);
+    __syncwarp();
     ptx::cluster_wait(); /* nobody leaves while others still read what it left */
 }
 

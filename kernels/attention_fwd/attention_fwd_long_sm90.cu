@@ -2,16 +2,16 @@
  * attention_fwd_long_sm90: attention forward on Hopper for more keys than shared memory holds.
  *
  * Regime     whatever attention_fwd_latency, _resident and _splitkv leave; D = 64, 128
- * Block      one a multiprocessor, stays: a producer warp and 3 (D = 64) or 2 warpgroups of 64 rows
- *            that share K and V tiles of 128 keys, which come by TMA through two rings
- * Pipeline   a tile is worked on in two parts of 64 keys. While a warpgroup takes the exponentials
- *            of a part, the scores of the next one and O += P V of the one before are at work
+ * Block      one a multiprocessor, stays: a producer warp and 4 (D = 64) or 2 warpgroups of 64 rows
+ *            that share K and V tiles of 64 or 128 keys, which come by TMA through two rings
+ * Pipeline   the scores of a tile and O += P V of the one before are issued together; while a
+ *            warpgroup takes exponentials, its O and the products of the others are at work
  * Items      see locate(): under a causal mask all blocks get about as much
- * Resources  160 or 240 registers a consumer, no spills; 177 or 225 KB of shared memory
- * Work       about 360 instructions a warp for 64 rows x 128 keys at D = 64, 64 of them on the
- *            special function unit, which takes as long for its part as the tensor core
- * Measured   H200, fp16, (2, 16, 8192, 128) full: 749 TFLOP/s, 76 % of the peak at full clock;
- *            causal 740; (2, 32, 8192, 64) full: 559, causal 533
+ * Resources  112 or 240 registers a consumer, no spills; 193 or 225 KB of shared memory
+ * Work       179 instructions a warp for 64 rows x 64 keys at D = 64, 32 of them on the special
+ *            function unit, which takes as long for its part as the tensor core
+ * Measured   H200, fp16, (2, 16, 8192, 128) full: 780 TFLOP/s, 79 % of the peak at full clock;
+ *            causal 764; (2, 32, 8192, 64) full: 604, causal 604
  */
 #include "kernels/attention_fwd/attention_fwd.h"
 
@@ -39,6 +39,13 @@ struct item {
     int key_tiles; /* 0: no more items */
     int head, batch;
 };
+
+/* Key tiles that the rows before `end` see, one at least. */
+template <int KEYS>
+__device__ __forceinline__ int key_tiles_of(const struct attention_sm90 &a, int end)
+{
+    return max(1, (visible_keys(a, min(end, a.seqlen_q) - 1) + KEYS - 1) / KEYS);
+}
 
 /*
  * The n-th item of this block; false when there is none at that place.
@@ -84,8 +91,7 @@ __device__ __forceinline__ bool locate(const struct long_params &p, int n, struc
     i->row = (later ? other : place) * ROWS;
     i->head = pair / pairs_a_head % p.heads;
     i->batch = pair / pairs_a_head / p.heads;
-    const int keys = visible_keys(p.a, min(i->row + ROWS, p.a.seqlen_q) - 1);
-    i->key_tiles = max(1, (keys + KEYS - 1) / KEYS);
+    i->key_tiles = key_tiles_of<KEYS>(p.a, i->row + ROWS);
     return true;
 }
 
@@ -159,7 +165,7 @@ __device__ __forceinline__ void consume(const struct long_params &p, const CUten
 {
     using layout = shared_layout<Tile>;
     using T = typename Tile::T;
-    constexpr int D = Tile::D, KEYS = Tile::KEYS, PART = Tile::PART;
+    constexpr int D = Tile::D, KEYS = Tile::KEYS;
     const int w = uniform(threadIdx.x / 128) - 1;
     const bool leader = threadIdx.x % 128 == 0, warp_leader = threadIdx.x % 32 == 0;
     const ring<Tile::K_STAGES> k_ring = {base + layout::K_RING};
@@ -167,7 +173,6 @@ __device__ __forceinline__ void consume(const struct long_params &p, const CUten
     const ring<1> q_ring = {base + layout::Q_RING};
     ring_place<Tile::K_STAGES> k_at = {0, 0};
     ring_place<Tile::V_STAGES> v_at = {0, 0};
-    ring_place<Tile::V_STAGES> v_before = v_at; /* whose product is at work */
     ring_place<1> q_at = {0, 0};
     const uint32_t q_rows = base + layout::Q + w * 64 * PANEL_ROW_BYTES;
     const uint32_t out = base + layout::O + w * 64 * PANEL_ROW_BYTES;
@@ -181,9 +186,10 @@ __device__ __forceinline__ void consume(const struct long_params &p, const CUten
         const int key_tiles = uniform(i.key_tiles);
         if (key_tiles == 0)
             break;
-        const int unmasked = uniform(visible_keys(p.a, i.row + w * 64));
-        float s[2][PART / 2], o[D / 2], inverse[2];
-        uint32_t pr[2][PART / 4];
+        const int row = uniform(i.row + w * 64), unmasked = uniform(visible_keys(p.a, row));
+        const int mine = uniform(key_tiles_of<KEYS>(p.a, row + 64)); /* of the key tiles */
+        float s[KEYS / 2], o[D / 2], inverse[2];
+        uint32_t pr[KEYS / 4];
         struct softmax_rows rows;
 
         clear_rows(rows);
@@ -191,22 +197,34 @@ __device__ __forceinline__ void consume(const struct long_params &p, const CUten
             turn_signs<Tile::ROWS, D>(q_rows);
             ptx::barrier_sync(8 + w, 128);
         }
-        auto issue_part = [&](int x, int stage) {
-            issue_scores<T, D, Tile::ROWS, KEYS>(s[x], q_low,
-                                                 k_low + stage * (Tile::KV_BYTES / 16) +
-                                                     x * (PART * PANEL_ROW_BYTES / 16));
+        auto issue_s = [&]() {
+            k_ring.wait_full(k_at);
+            ptx::keep(s);
+            ptx::wgmma_fence();
+            issue_scores<T, D, Tile::ROWS, KEYS>(s, q_low,
+                                                 k_low + k_at.stage * (Tile::KV_BYTES / 16));
+            ptx::wgmma_commit();
         };
-        auto accumulate_part = [&](int x, int stage, int accumulate) {
-            issue_output<T>(o, pr[x],
-                            v_low + stage * (Tile::KV_BYTES / 16) +
-                                x * (PART / 16) * DESCRIPTOR_MN_STEP,
-                            accumulate);
+        auto issue_o = [&](int accumulate) {
+            v_ring.wait_full(v_at);
+            ptx::keep(o);
+            ptx::keep(pr);
+            ptx::wgmma_fence();
+            issue_output<T>(o, pr, v_low + v_at.stage * (Tile::KV_BYTES / 16), accumulate);
+            ptx::wgmma_commit();
         };
-        auto softmax_part = [&](int x, int j, bool first) {
-            const int key = j * KEYS + x * PART;
-            auto hide = [&](float(&t)[PART / 2]) {
-                if (key + PART > unmasked)
-                    mask_tile(t, p.a, i.row + w * 64, key);
+        auto finish_o = [&]() {
+            ptx::wgmma_wait<0>();
+            ptx::keep(o);
+            ptx::keep(pr);
+            if (warp_leader)
+                v_ring.release(v_at);
+            v_at.next();
+        };
+        auto softmax = [&](int j, bool first) {
+            auto hide = [&](float(&t)[KEYS / 2]) {
+                if ((j + 1) * KEYS > unmasked)
+                    mask_tile(t, p.a, row, j * KEYS);
             };
             auto settle = [&](const float(&shrink)[2]) {
                 if (!first) {
@@ -215,89 +233,35 @@ __device__ __forceinline__ void consume(const struct long_params &p, const CUten
                     scale_rows(o, shrink);
                 }
             };
+            ptx::keep(s);
             softmax_tile<T, D, Tile::POLYNOMIAL>(
-                s[x], rows, factor, first,
-                {q_rows,
-                 base + layout::K + k_at.stage * Tile::KV_BYTES + x * PART * PANEL_ROW_BYTES,
-                 Tile::ROWS, KEYS},
-                hide, settle);
-            pack_tile(pr[x], s[x], T());
-        };
-        auto settle_all = [&](int x) {
-            ptx::wgmma_wait<0>();
-            ptx::keep(s[x]);
-            ptx::keep(o);
-            ptx::keep(pr[0]);
-            ptx::keep(pr[1]);
-        };
-
-        k_ring.wait_full(k_at);
-        ptx::keep(s[0]);
-        ptx::wgmma_fence();
-        issue_part(0, k_at.stage);
-        ptx::wgmma_commit();
-        ptx::wgmma_wait<0>();
-        ptx::keep(s[0]);
-        ptx::keep(s[1]);
-        ptx::wgmma_fence();
-        issue_part(1, k_at.stage);
-        ptx::wgmma_commit();
-        softmax_part(0, 0, true);
-        settle_all(1);
-#pragma unroll 1
-        for (int j = 0; j + 1 < key_tiles; j++) {
-            auto next = k_at;
-            next.next();
-            if (warp_leader && j > 0)
-                v_ring.release(v_before);
-            k_ring.wait_full(next);
-            v_ring.wait_full(v_at);
-            ptx::keep(s[0]);
-            ptx::wgmma_fence();
-            issue_part(0, next.stage);
-            accumulate_part(0, v_at.stage, j > 0);
-            ptx::wgmma_commit();
-            softmax_part(1, j, false);
+                s, rows, factor, first,
+                {q_rows, base + layout::K + k_at.stage * Tile::KV_BYTES, Tile::ROWS, KEYS}, hide,
+                settle);
             if (warp_leader)
                 k_ring.release(k_at);
-            k_at = next;
+            k_at.next();
+        };
 
-            settle_all(0);
-            ptx::keep(s[1]);
-            ptx::wgmma_fence();
-            issue_part(1, k_at.stage);
-            accumulate_part(1, v_at.stage, 1);
-            ptx::wgmma_commit();
-            softmax_part(0, j + 1, false);
-            v_before = v_at;
-            v_at.next();
-            settle_all(1);
-        }
-        if (warp_leader && key_tiles > 1)
-            v_ring.release(v_before);
-        v_ring.wait_full(v_at);
-        ptx::wgmma_fence();
-        accumulate_part(0, v_at.stage, key_tiles > 1);
-        ptx::wgmma_commit();
-        softmax_part(1, key_tiles - 1, false);
-        if (warp_leader) {
-            k_ring.release(k_at);
-            q_ring.release(q_at);
-        }
-        k_at.next();
-        q_at.next();
+        issue_s();
         ptx::wgmma_wait<0>();
-        ptx::keep(o);
-        ptx::keep(pr[1]);
-        ptx::wgmma_fence();
-        accumulate_part(1, v_at.stage, 1);
-        ptx::wgmma_commit();
-        finish_sums(rows, inverse);
-        ptx::wgmma_wait<0>();
-        ptx::keep(o);
+        softmax(0, true);
+        pack_tile(pr, s, T());
+#pragma unroll 1
+        for (int j = 1; j < mine; j++) {
+            issue_s();
+            issue_o(j > 1);
+            ptx::wgmma_wait<1>();
+            softmax(j, false);
+            finish_o();
+            pack_tile(pr, s, T());
+        }
         if (warp_leader)
-            v_ring.release(v_at);
-        v_at.next();
+            q_ring.release(q_at);
+        q_at.next();
+        issue_o(mine > 1);
+        finish_sums(rows, inverse);
+        finish_o();
 
         scale_rows(o, inverse);
         if (leader)
@@ -307,9 +271,19 @@ __device__ __forceinline__ void consume(const struct long_params &p, const CUten
         ptx::barrier_sync(8 + w, 128);
         if (leader) {
             for (int c = 0; c < D / 64; c++)
-                ptx::tma_store(&map_o, out + c * Tile::ROWS * PANEL_ROW_BYTES, c * 64,
-                               i.row + w * 64, i.head, i.batch);
+                ptx::tma_store(&map_o, out + c * Tile::ROWS * PANEL_ROW_BYTES, c * 64, row, i.head,
+                               i.batch);
             ptx::tma_store_commit();
+        }
+        for (int j = mine; j < key_tiles; j++) { /* seen by rows of other warpgroups alone */
+            k_ring.wait_full(k_at);
+            v_ring.wait_full(v_at);
+            if (warp_leader) {
+                k_ring.release(k_at);
+                v_ring.release(v_at);
+            }
+            k_at.next();
+            v_at.next();
         }
     }
     if (leader)
@@ -375,9 +349,11 @@ enum kg_status launch_tile(const struct kg_problem *p, const struct kg_args *arg
     using Tile = long_tile<T, D>;
     struct long_params params;
     struct attention_maps maps;
+    CUtensorMap map_o;
     int device, sm_count;
-    const enum kg_status status =
-        read_attention_sm90(p, args, Tile::ROWS, Tile::KEYS, 64, &maps, &params.a);
+    enum kg_status status = read_attention_sm90(p, args, Tile::ROWS, Tile::KEYS, &maps, &params.a);
+    if (status == KG_OK)
+        status = map_rows(&map_o, &args->out[0], 64);
     if (status != KG_OK)
         return status;
 
@@ -394,7 +370,7 @@ enum kg_status launch_tile(const struct kg_problem *p, const struct kg_args *arg
     if (params.pair_rounds < 0)
         params.pair_rounds = 0;
     return launch_kernel(attention_long_kernel<Tile>, dim3(blocks), dim3(Tile::THREADS),
-                         shared_bytes<Tile>, args->stream, maps.q, maps.k, maps.v, maps.o, params,
+                         shared_bytes<Tile>, args->stream, maps.q, maps.k, maps.v, map_o, params,
                          factor_of(p));
 }
 

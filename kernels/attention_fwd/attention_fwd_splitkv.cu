@@ -111,8 +111,7 @@ __device__ __forceinline__ void merge_groups(unsigned char *shared, const struct
  * problem; `count` of them exist. */
 template <typename Tile>
 __device__ __forceinline__ void store_partials(const struct partials &parts, int split, int64_t row,
-                                               int count, float scale_log2,
-                                               const struct softmax_state<Tile> &state)
+                                               int count, const struct softmax_state<Tile> &state)
 {
     const int lane = threadIdx.x % 32;
 #pragma unroll
@@ -126,7 +125,7 @@ __device__ __forceinline__ void store_partials(const struct partials &parts, int
         for (int n = 0; n < Tile::D / 8; n++)
             out[n * 4] = make_float2(state.out[0][n][2 * half], state.out[0][n][2 * half + 1]);
         if (lane % 4 == 0)
-            parts.stats[at] = make_float2(state.max[0][half] * scale_log2, state.sum[0][half]);
+            parts.stats[at] = make_float2(state.max[0][half], state.sum[0][half]);
     }
 }
 
@@ -193,8 +192,7 @@ __global__ void __launch_bounds__(Tile::THREADS, BLOCKS_PER_SM)
 
     finish_sums(state);
     if (p.parts.splits > 1) {
-        store_partials(p.parts, split, (int64_t)batch_head * rows + warp_row, warp_rows, scale_log2,
-                       state);
+        store_partials(p.parts, split, (int64_t)batch_head * rows + warp_row, warp_rows, state);
         return;
     }
     static_assert(Tile::QUERY_BYTES <= Tile::RING_BYTES, "O is staged in the ring of group 0");
@@ -306,7 +304,7 @@ enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
                      : launch_typed<__nv_bfloat16, 128>(plan, params, scale_log2, args->stream);
     if (status != KG_OK || plan.splits == 1)
         return status;
-    return launch_combine(params.a, params.parts, p->dtype, p->head_dim, args->stream);
+    return launch_combine(p, params.a, params.parts, args->stream);
 }
 
 } // namespace attention_fwd_splitkv

@@ -42,7 +42,7 @@ __device__ __forceinline__ float warp_total(float x)
 
 /* Leaves 2^(max - greatest max) / total sum of each split in `weight`. Ends with a barrier. */
 __device__ __forceinline__ void weigh_splits(const struct partials &parts, int64_t row,
-                                             float (&weight)[THREADS])
+                                             float scale_log2, float (&weight)[THREADS])
 {
     __shared__ float warp_max[WARPS];
     __shared__ float warp_sum[WARPS];
@@ -61,7 +61,7 @@ __device__ __forceinline__ void weigh_splits(const struct partials &parts, int64
         max = fmaxf(max, warp_max[w]);
 
     /* With no key in any split the weights are 2^-inf = 0, and so is the row. */
-    const float scale = ptx::exp2_approx(stats.x - (max == -INFINITY ? 0.0f : max));
+    const float scale = ptx::exp2_approx((stats.x - (max == -INFINITY ? 0.0f : max)) * scale_log2);
     const float sum_of_warp = warp_total(scale * stats.y);
     if (thread % 32 == 0)
         warp_sum[thread / 32] = sum_of_warp;
@@ -76,7 +76,7 @@ __device__ __forceinline__ void weigh_splits(const struct partials &parts, int64
 
 template <typename T, int D>
 __global__ void __launch_bounds__(THREADS)
-    combine_kernel(const __grid_constant__ struct combine_params p)
+    combine_kernel(const __grid_constant__ struct combine_params p, float scale_log2)
 {
     constexpr int CHUNKS = D / 4;
     constexpr int SLICES = THREADS / CHUNKS;
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(THREADS)
         }
         /* The first batch is on its way while the weights are found. */
         if (first == slice)
-            weigh_splits(p.parts, row, weight);
+            weigh_splits(p.parts, row, scale_log2, weight);
 #pragma unroll
         for (int i = 0; i < BATCH; i++) {
             const int split = first + i * SLICES;
@@ -136,24 +136,25 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 template <typename T, int D>
-enum kg_status launch_typed(const struct combine_params &params, void *stream)
+enum kg_status launch_typed(const struct combine_params &params, float scale_log2, void *stream)
 {
     return launch_dependent_kernel(combine_kernel<T, D>, dim3((unsigned)params.parts.total_rows),
-                                   dim3(THREADS), 0, stream, params);
+                                   dim3(THREADS), 0, stream, params, scale_log2);
 }
 
 } // namespace attention_fwd_combine
 
 using namespace attention_fwd_combine;
 
-enum kg_status launch_combine(const struct attention &a, const struct partials &parts,
-                              uint32_t dtype, int64_t head_dim, void *stream)
+enum kg_status launch_combine(const struct kg_problem *p, const struct attention &a,
+                              const struct partials &parts, void *stream)
 {
     const struct combine_params params = {a, parts};
+    const float scale_log2 = scale_log2_of(p);
 
-    if (dtype == KG_F16)
-        return head_dim == 64 ? launch_typed<__half, 64>(params, stream)
-                              : launch_typed<__half, 128>(params, stream);
-    return head_dim == 64 ? launch_typed<__nv_bfloat16, 64>(params, stream)
-                          : launch_typed<__nv_bfloat16, 128>(params, stream);
+    if (p->dtype == KG_F16)
+        return p->head_dim == 64 ? launch_typed<__half, 64>(params, scale_log2, stream)
+                                 : launch_typed<__half, 128>(params, scale_log2, stream);
+    return p->head_dim == 64 ? launch_typed<__nv_bfloat16, 64>(params, scale_log2, stream)
+                             : launch_typed<__nv_bfloat16, 128>(params, scale_log2, stream);
 }

@@ -19,7 +19,7 @@ struct partials {
     int rows;           /* packed rows of a KV head */
     int64_t total_rows; /* at most INT32_MAX */
     float *out;    /* [splits][total_rows][D], relative to the split's maximum, not normalised */
-    float2 *stats; /* [splits][total_rows]: maximum in powers of two (-inf: no key), sum */
+    float2 *stats; /* [splits][total_rows]: maximum (-inf: no key), sum */
 };
 
 /* Where a packed row of a KV head lies in Q or O. */
@@ -32,7 +32,7 @@ static __host__ __device__ inline char *packed_row(const struct tensor_view &vie
 
 /* Enqueues O = sum of w(split) * out(split) / sum of w(split) * sum(split). dtype: enum kg_dtype.
  */
-enum kg_status launch_combine(const struct attention &a, const struct partials &parts,
-                              uint32_t dtype, int64_t head_dim, void *stream);
+enum kg_status launch_combine(const struct kg_problem *p, const struct attention &a,
+                              const struct partials &parts, void *stream);
 
 #endif

@@ -244,6 +244,8 @@ __device__ __forceinline__ float finite_maximum(float max)
  * The maximum only keeps exponents in range, so it may lag: O is rescaled when the true maximum of
  * some row has grown by a factor of more than 2^8, not whenever it moved. P is then at most 2^8,
  * which fp16 holds at full precision, and after the first tiles the rescaling is skipped.
+ * The maximum is taken off before the factor: product and sum in one would round the maximum's
+ * product alone, and with products from 2^24 on that is a power of two too much or too little.
  */
 template <typename Tile>
 __device__ __forceinline__ void softmax_tile(float (&s)[Tile::BLOCKS][Tile::KEYS / 8][4],
@@ -287,12 +289,12 @@ __device__ __forceinline__ void softmax_tile(float (&s)[Tile::BLOCKS][Tile::KEYS
     for (int b = 0; b < Tile::BLOCKS; b++)
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            const float shift = -finite_maximum(state.max[b][half]) * scale_log2;
+            const float max = finite_maximum(state.max[b][half]);
 #pragma unroll
             for (int n = 0; n < Tile::KEYS / 8; n++)
 #pragma unroll
                 for (int i = 2 * half; i < 2 * half + 2; i++) {
-                    s[b][n][i] = ptx::exp2_approx(fmaf(s[b][n][i], scale_log2, shift));
+                    s[b][n][i] = ptx::exp2_approx((s[b][n][i] - max) * scale_log2);
                     state.sum[b][half] += s[b][n][i];
                 }
         }

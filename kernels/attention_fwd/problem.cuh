@@ -32,12 +32,11 @@ static inline float scale_log2_of(const struct kg_problem *p)
 }
 
 /* Keys that query `row` sees: the first so many. Rows past the end see as many as the last. */
-static __host__ __device__ inline int visible_keys(const struct attention &a, int row)
+template <typename Attention>
+__device__ __forceinline__ int visible_keys(const Attention &a, int row)
 {
-    if (!a.causal)
-        return a.seqlen_kv;
     const int keys = row + 1 + (a.seqlen_kv - a.seqlen_q);
-    return keys < 0 ? 0 : keys < a.seqlen_kv ? keys : a.seqlen_kv;
+    return a.causal ? max(0, min(keys, a.seqlen_kv)) : a.seqlen_kv;
 }
 
 /* Whether the kernels of this folder compute such a problem at all. */
@@ -79,14 +78,15 @@ static inline enum kg_status view_tensor(const struct kg_tensor *t, uint32_t dty
     for (int i = 0; i < 4; i++) {
         if (t->shape[i] != shape[i])
             return KG_BAD_ARGUMENT;
-        /* Rows are moved 16 bytes at a time. The stride of a dimension of one is never used. */
+        /* Rows are moved 16 bytes at a time. */
         if (i < 3 && shape[i] > 1 && t->stride[i] % 8 != 0)
             return KG_UNSUPPORTED;
     }
+    /* That of a dimension of one may be anything, and too large for a product. */
     view->data = (char *)t->data;
-    view->batch_stride = t->stride[0] * 2;
-    view->head_stride = t->stride[1] * 2;
-    view->row_stride = t->stride[2] * 2;
+    view->batch_stride = shape[0] > 1 ? t->stride[0] * 2 : 0;
+    view->head_stride = shape[1] > 1 ? t->stride[1] * 2 : 0;
+    view->row_stride = shape[2] > 1 ? t->stride[2] * 2 : 0;
     return KG_OK;
 }
 

@@ -18,18 +18,11 @@ struct attention_sm90 {
 };
 
 struct attention_maps {
-    CUtensorMap q, k, v, o;
+    CUtensorMap q, k, v;
 };
 
-/* Keys that query `row` sees: the first so many. Rows past the end see as many as the last. */
-__device__ __forceinline__ int visible_keys(const struct attention_sm90 &a, int row)
-{
-    const int keys = row + 1 + (a.seqlen_kv - a.seqlen_q);
-    return a.causal ? max(0, min(keys, a.seqlen_kv)) : a.seqlen_kv;
-}
-
 /* What all Hopper kernels of this folder ask. Heads and batch are dimensions of the grid or of a
- * tensor map; with the largest scale the scores are still finite. */
+ * tensor map; fp16 scores are finite with the largest scale. */
 static inline int attention_sm90_supports(const struct kg_problem *p,
                                           const struct kg_device *device)
 {
@@ -38,12 +31,12 @@ static inline int attention_sm90_supports(const struct kg_problem *p,
            p->batch <= UINT16_MAX;
 }
 
-/* scale * log2(e) without its sign. Zero is taken for the smallest number, which gives the same and
- * keeps what is hidden (-inf) from becoming a NaN. */
+/* scale * log2(e) without its sign. Zero is taken for the smallest number, whose product with any
+ * score is next to zero, and with what is hidden (-inf) is not a NaN. */
 static inline float factor_of(const struct kg_problem *p)
 {
-    const double factor = fabs(p->scale) * LOG2_E;
-    return factor < (double)FLT_MIN ? FLT_MIN : (float)factor;
+    const float factor = (float)(fabs(p->scale) * LOG2_E);
+    return factor > 0 ? factor : FLT_TRUE_MIN;
 }
 
 /* Boxes of `rows` rows and 64 of D. */
@@ -58,10 +51,11 @@ static inline enum kg_status map_rows(CUtensorMap *map, const struct kg_tensor *
     return tensor_map_encode(map, t->dtype, t->data, &shape);
 }
 
-/* The maps of a launch's tensors, and the rest of the problem. */
-static inline enum kg_status
-read_attention_sm90(const struct kg_problem *p, const struct kg_args *args, int q_rows, int kv_rows,
-                    int o_rows, struct attention_maps *maps, struct attention_sm90 *a)
+/* The maps of a launch's inputs, with boxes of so many rows, and the rest of the problem. */
+static inline enum kg_status read_attention_sm90(const struct kg_problem *p,
+                                                 const struct kg_args *args, int q_rows,
+                                                 int kv_rows, struct attention_maps *maps,
+                                                 struct attention_sm90 *a)
 {
     struct attention checked;
     enum kg_status status = read_attention(p, args, &checked);
@@ -72,14 +66,14 @@ read_attention_sm90(const struct kg_problem *p, const struct kg_args *args, int 
         status = map_rows(&maps->k, &args->in[1], kv_rows);
     if (status == KG_OK)
         status = map_rows(&maps->v, &args->in[2], kv_rows);
-    if (status == KG_OK)
-        status = map_rows(&maps->o, &args->out[0], o_rows);
+    if (status != KG_OK)
+        return status;
     a->group = checked.group;
     a->seqlen_q = checked.seqlen_q;
     a->seqlen_kv = checked.seqlen_kv;
     a->causal = checked.causal;
     a->negative = p->scale < 0;
-    return status;
+    return KG_OK;
 }
 
 #endif

@@ -30,6 +30,8 @@ struct softmax_rows {
 };
 
 constexpr float SOFTMAX_LARGEST_SUM = 32768.0f;
+/* From here on factor * S differs by more than one between rounded, as in a reference, and not. */
+constexpr float SOFTMAX_LARGEST_REFERENCE = 8388608.0f;
 
 __device__ __forceinline__ void clear_rows(struct softmax_rows &rows)
 {
@@ -72,28 +74,48 @@ __device__ __forceinline__ float exp2_polynomial(float y)
     return __int_as_float(__float_as_int(p) + (__float_as_int(shifted) << 23));
 }
 
+template <int R> __device__ __forceinline__ void add_up(const float (&s)[R], float (&sum)[2])
+{
+    sum[0] = sum[1] = 0.0f;
+#pragma unroll
+    for (int j = 0; j < R / 4; j++) {
+        sum[0] += s[4 * j] + s[4 * j + 1];
+        sum[1] += s[4 * j + 2] + s[4 * j + 3];
+    }
+}
+
 /* S becomes P; adds up sums of this lane. Of EVERY blocks of 8 columns the last takes the
- * polynomial (0: none does). */
+ * polynomial (0: none does). A row whose reference is too large gets no finite sum, nor does one
+ * that has seen no key. */
 template <int EVERY, int R>
 __device__ __forceinline__ void exponentials(float (&s)[R], const float (&reference)[2],
                                              float factor, float (&sum)[2])
 {
-    const float shift[2] = {-finite_reference(reference[0]), -finite_reference(reference[1])};
-    const float factor_y = factor * (1.0f / 255.0f);
-    const float shift_y[2] = {fmaf(shift[0], 1.0f / 255.0f, 127.0f / 255.0f),
-                              fmaf(shift[1], 1.0f / 255.0f, 127.0f / 255.0f)};
-    sum[0] = sum[1] = 0.0f;
+    float shift[2];
 #pragma unroll
-    for (int j = 0; j < R / 4; j++) {
-        const bool polynomial = EVERY != 0 && j % (EVERY ? EVERY : 1) == EVERY - 1;
+    for (int half = 0; half < 2; half++)
+        shift[half] =
+            fabsf(reference[half]) <= SOFTMAX_LARGEST_REFERENCE ? -reference[half] : INFINITY;
 #pragma unroll
-        for (int i = 4 * j; i < 4 * j + 4; i++)
-            s[i] = polynomial
-                       ? exp2_polynomial(__saturatef(fmaf(s[i], factor_y, shift_y[i % 4 / 2])))
-                       : ptx::exp2_approx(fmaf(s[i], factor, shift[i % 4 / 2]));
-        sum[0] += s[4 * j] + s[4 * j + 1];
-        sum[1] += s[4 * j + 2] + s[4 * j + 3];
+    for (int i = 0; i < R; i++) {
+        const float x = fmaf(s[i], factor, shift[i % 4 / 2]);
+        if (EVERY != 0 && i / 4 % (EVERY ? EVERY : 1) == EVERY - 1)
+            s[i] = exp2_polynomial(__saturatef(fmaf(x, 1.0f / 255.0f, 127.0f / 255.0f)));
+        else
+            s[i] = ptx::exp2_approx(x);
     }
+    add_up(s, sum);
+}
+
+/* The same for any reference, slower: factor * S is rounded as the reference was. */
+template <int R>
+__device__ __forceinline__ void exponentials_of_any(float (&s)[R], const float (&reference)[2],
+                                                    float factor, float (&sum)[2])
+{
+#pragma unroll
+    for (int i = 0; i < R; i++)
+        s[i] = ptx::exp2_approx(__fmul_rn(s[i], factor) - finite_reference(reference[i % 4 / 2]));
+    add_up(s, sum);
 }
 
 /* Takes the maximum of each row into its reference. Returns by what O and sums must be multiplied.
@@ -149,6 +171,7 @@ __device__ __forceinline__ void score_again(float (&s)[R], const struct score_op
             ptx::mma_m16n8k16(*(float(*)[4])(s + 4 * n), a, b[0], b[1], T());
         }
     }
+    ptx::fence_async_shared(); /* the copy engine may overwrite what was read here */
 }
 
 /* The references of rows that begin: the maximum over the first 32 keys. A row that sees a key sees
@@ -190,7 +213,7 @@ __device__ __forceinline__ void softmax_tile(float (&s)[R], struct softmax_rows 
         hide(s);
         raise_references(s, factor, rows, shrink);
         settle(shrink);
-        exponentials<EVERY>(s, rows.reference, factor, sum);
+        exponentials_of_any(s, rows.reference, factor, sum);
     }
     rows.sum[0] += sum[0];
     rows.sum[1] += sum[1];

@@ -18,18 +18,14 @@ constexpr int SHORT_KEYS = 128, SHORT_CHUNKS = 4, SHORT_MOST_KEYS = SHORT_KEYS *
 constexpr int LATENCY_POLYNOMIAL = 4;
 
 /* Row tiles a warpgroup: one (4 a block, 160 KB in) or two (8 a block, 192 KB, K and V once a
- * head). Two where they fill the device. Polynomial: none, 1/8 and 1/4 of the exponentials give the
- * same to 3 %. With one tile the warpgroups go without turns under a causal mask, where their
- * chunks differ in number. */
+ * head). Two where they fill the device. */
 template <typename T_, int TILES_> struct resident_tile {
     using T = T_;
     static constexpr int TILES = TILES_;
-    static constexpr int KEYS = SHORT_KEYS, CHUNKS = SHORT_CHUNKS;
+    static constexpr int KEYS = 64, KEY_TILES = SHORT_MOST_KEYS / KEYS;
     static constexpr int POLYNOMIAL = 0;
-    static constexpr int Q_BYTES = 64 * 64 * 2, CHUNK_BYTES = KEYS * 64 * 2;
+    static constexpr int Q_BYTES = 64 * 64 * 2, KEY_BYTES = KEYS * 64 * 2;
 };
-
-constexpr int RESIDENT_MOST_ROWS = 512; /* of a block: eight tiles of 64 */
 
 static inline bool resident_takes_two(const struct kg_problem *p, int sm_count)
 {
@@ -37,19 +33,26 @@ static inline bool resident_takes_two(const struct kg_problem *p, int sm_count)
 }
 
 /*
- * Long: K and V pass through rings. Consumers as registers allow: three of 160 at D = 64, where S,
- * P and O take 128; two of 240 at D = 128. No polynomial.
+ * Long: K and V pass through rings. Consumers as registers allow: at D = 64 four of 112, where S of
+ * 64 keys, P and O take 80; 480 us for three of 160 with twice the keys in work and 534, at
+ * (8, 32, 2048, 64) full. Two of 240 at D = 128. No polynomial.
  */
 template <typename T_, int D_> struct long_tile {
     using T = T_;
     static constexpr int D = D_;
-    static constexpr int CONSUMERS = D == 64 ? 3 : 2;
-    static constexpr int KEYS = 128, PART = 64;
-    static constexpr int K_STAGES = D == 64 ? 4 : 3, V_STAGES = D == 64 ? 4 : 2;
+    static constexpr int CONSUMERS = D == 64 ? 4 : 2;
+    static constexpr int KEYS = D == 64 ? 64 : 128;
+    static constexpr int K_STAGES = D == 64 ? 8 : 3, V_STAGES = D == 64 ? 8 : 2;
     static constexpr int PRODUCER_REGISTERS = D == 64 ? 32 : 24;
-    static constexpr int CONSUMER_REGISTERS = D == 64 ? 160 : 240;
+    static constexpr int CONSUMER_REGISTERS = D == 64 ? 112 : 240;
     static constexpr int POLYNOMIAL = 0;
     static constexpr int ROWS = 64 * CONSUMERS, THREADS = 128 * (CONSUMERS + 1);
+    /* Consumers take what the producer gives back of the registers that the block was launched
+     * with, in eights a thread. Whoever asks for more waits for ever. */
+    static constexpr int LAUNCH_REGISTERS = 65536 / THREADS / 8 * 8;
+    static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <=
+                      (CONSUMERS + 1) * LAUNCH_REGISTERS,
+                  "more registers than the block has");
     static constexpr int Q_BYTES = ROWS * D * 2, KV_BYTES = KEYS * D * 2;
 };
 
@@ -57,26 +60,22 @@ enum sm90_kernel { SM90_NONE, SM90_LATENCY, SM90_RESIDENT, SM90_LONG };
 
 /*
  * Few rows go to attention_fwd_splitkv, which packs the query heads of a KV head into one tile and
- * splits the keys; so do long keys with too few row tiles to give half of the multiprocessors one.
- * A scale that is not positive is taken here whatever the shape, since nothing else takes it.
+ * splits the keys; so do long keys with too few rows to give half of the multiprocessors three
+ * warpgroups of 64 at D = 64, or two. What no other kernel takes, a scale that is negative or next
+ * to zero, is taken here whatever the shape.
  */
 static inline enum sm90_kernel choose_sm90(const struct kg_problem *p,
                                            const struct kg_device *device)
 {
     if (!attention_sm90_supports(p, device))
         return SM90_NONE;
-    const bool any = p->scale <= 0;
+    const bool any = !attention_supports(p, device);
     if (p->seqlen_q * (p->heads / p->kv_heads) <= 16 && !any)
         return SM90_NONE;
-    if (p->head_dim == 64 && p->seqlen_kv <= SHORT_MOST_KEYS) {
-        if (p->batch * p->heads * ((p->seqlen_q + 63) / 64) <= device->sm_count)
-            return SM90_LATENCY;
-        /* Under a mask, a block whose last rows lie past the queries would end with loads of keys
-         * under way that none of its rows waits for. */
-        if (!(p->flags & KG_FLAG_CAUSAL) || p->seqlen_q % RESIDENT_MOST_ROWS == 0)
-            return SM90_RESIDENT;
-    }
-    const int64_t rows = p->head_dim == 64 ? long_tile<char, 64>::ROWS : long_tile<char, 128>::ROWS;
+    if (p->head_dim == 64 && p->seqlen_kv <= SHORT_MOST_KEYS)
+        return p->batch * p->heads * ((p->seqlen_q + 63) / 64) <= device->sm_count ? SM90_LATENCY
+                                                                                   : SM90_RESIDENT;
+    const int64_t rows = p->head_dim == 64 ? 192 : 128;
     const int64_t items = p->batch * p->heads * ((p->seqlen_q + rows - 1) / rows);
     if (items > INT32_MAX / 4 || (items * 2 < device->sm_count && !any))
         return SM90_NONE;
