@@ -96,7 +96,8 @@ class Origin(FakeRuns):
 
     def test_azure(self):
         self.assertEqual(self.origin(
-            TF_BUILD="True", BUILD_SOURCEVERSION=self.merge, BUILD_SOURCEBRANCH="refs/pull/12/merge",
+            TF_BUILD="True", BUILD_SOURCEVERSION=self.merge,
+            BUILD_SOURCEBRANCH="refs/pull/12/merge",
             SYSTEM_PULLREQUEST_SOURCECOMMITID=self.head,
             SYSTEM_PULLREQUEST_SOURCEBRANCH="refs/heads/faster",
             SYSTEM_PULLREQUEST_TARGETBRANCH="refs/heads/main",
