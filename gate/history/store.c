@@ -126,7 +126,7 @@ static enum gate_status probe(struct store *s, struct gate_error *err)
     int rc = sqlite3_open_v2(uri.data, &s->db, flags, NULL);
     enum gate_status status =
         rc == SQLITE_OK ? store_identify(s, err) : store_fail(s, rc, "open", err);
-    if (status != GATE_OK && (sqlite3_errcode(s->db) & 0xff) == SQLITE_CORRUPT)
+    if (status && (sqlite3_errcode(s->db) & 0xff) == SQLITE_CORRUPT)
         status = GATE_OK;
     sqlite3_close(s->db);
     s->db = NULL;
@@ -191,7 +191,7 @@ static void limit_connection(sqlite3 *db)
         {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
         {SQLITE_LIMIT_WORKER_THREADS, 0},
     };
-    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
         sqlite3_limit(db, limits[i].id, limits[i].value);
 }
 
@@ -315,14 +315,14 @@ static enum gate_status make_ready(struct store *s, enum store_mode mode, bool f
                                    struct gate_error *err)
 {
     enum gate_status status = fresh ? GATE_OK : store_identify(s, err);
-    if (status == GATE_OK && !fresh)
+    if (!status && !fresh)
         status = check_length(s, err);
-    if (status == GATE_OK && mode == STORE_READ_WRITE)
+    if (!status && mode == STORE_READ_WRITE)
         status = open_lock(s, err);
-    if (status != GATE_OK || mode == STORE_READ_ONLY || (!fresh && store_uses_wal(s)))
+    if (status || mode == STORE_READ_ONLY || (!fresh && store_uses_wal(s)))
         return status;
     status = store_lock(s, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     status = store_create(s, err);
     store_unlock(s);
@@ -343,7 +343,7 @@ enum gate_status store_open(const char *path, enum store_mode mode, struct store
     pthread_once(&once, configure);
     if (path[0] == '\0')
         return gate_fail(err, GATE_IO, "cannot open the database: its path is empty");
-    struct store *s = calloc(1, sizeof(*s));
+    struct store *s = calloc(1, sizeof *s);
     if (!s || !(s->path = strdup(path))) {
         free(s);
         return gate_fail(err, GATE_INTERNAL, "out of memory");
@@ -351,13 +351,13 @@ enum gate_status store_open(const char *path, enum store_mode mode, struct store
     s->lock_fd = -1;
     bool fresh = false;
     enum gate_status status = check_file(s, mode, &fresh, err);
-    if (status == GATE_OK)
+    if (!status)
         status = connect_file(s, mode, err);
-    if (status == GATE_OK)
+    if (!status)
         status = make_ready(s, mode, fresh, err);
-    if (status == GATE_OK)
+    if (!status)
         status = store_prepare(s, mode, err);
-    if (status != GATE_OK) {
+    if (status) {
         store_close(s);
         return status;
     }
@@ -368,7 +368,7 @@ enum gate_status store_open(const char *path, enum store_mode mode, struct store
 void store_cache_pages(struct store *s, size_t bytes)
 {
     char sql[64];
-    snprintf(sql, sizeof(sql), "PRAGMA cache_size = -%zu", bytes >> 10);
+    snprintf(sql, sizeof sql, "PRAGMA cache_size = -%zu", bytes >> 10);
     sqlite3_exec(s->db, sql, NULL, NULL, NULL);
 }
 

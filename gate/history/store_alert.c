@@ -23,7 +23,7 @@ const char *alert_kind_name(enum alert_kind kind)
 bool alert_state_of(const char *name, enum alert_state *out)
 {
     for (int i = 0; i < ALERT_STATES; i++) {
-        if (strcmp(name, state_names[i]) == 0) {
+        if (!strcmp(name, state_names[i])) {
             *out = (enum alert_state)i;
             return true;
         }
@@ -34,7 +34,7 @@ bool alert_state_of(const char *name, enum alert_state *out)
 bool alert_kind_of(const char *name, enum alert_kind *out)
 {
     for (int i = 0; i < ALERT_KINDS; i++) {
-        if (strcmp(name, kind_names[i]) == 0) {
+        if (!strcmp(name, kind_names[i])) {
             *out = (enum alert_kind)i;
             return true;
         }
@@ -136,7 +136,7 @@ enum gate_status store_alert_counts(struct store *s, const struct alert_filter *
                                     int64_t counts[ALERT_STATES], struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
-    for (int i = 0; i < ALERT_STATES && status == GATE_OK; i++) {
+    for (int i = 0; i < ALERT_STATES && !status; i++) {
         struct query q = query_begin(s, SQL_ALERT_COUNTS);
         bind_text(&q, state_names[i]);
         bind_text_or_null(&q, filter->device_model);
@@ -206,11 +206,11 @@ static bool server_row(struct query *q, void *call)
         .before_run_id = column_int(q, 5),
         .before = column_real(q, 6),
         .after = column_real(q, 7),
-        .by_server = strcmp(column_text(q, 8), ALERT_SERVER) == 0,
+        .by_server = !strcmp(column_text(q, 8), ALERT_SERVER),
         .by_vendor = column_int(q, 9) != 0,
         .confirmed = column_int(q, 10) != 0,
         .end_run_id = column_int(q, 11),
-        .own_epoch = strcmp(column_text(q, 12), c->epoch) == 0,
+        .own_epoch = !strcmp(column_text(q, 12), c->epoch),
     };
     return true;
 }
@@ -266,7 +266,7 @@ static enum gate_status put_event(const struct step_call *c, struct gate_error *
     bind_text(&q, state_names[c->to]);
     bind_text(&q, c->reason);
     enum gate_status status = store_finish(c->store, &q, err);
-    return status == GATE_OK ? store_touch(c->store, err) : status;
+    return !status ? store_touch(c->store, err) : status;
 }
 
 static enum gate_status put_step(void *call, struct gate_error *err)
@@ -284,7 +284,7 @@ static enum gate_status put_step(void *call, struct gate_error *err)
         sqlite3_bind_null(q.stmt, q.next - 1);
     bind_int(&q, c->end_run_id);
     enum gate_status status = store_finish(c->store, &q, err);
-    return status == GATE_OK ? put_event(c, err) : status;
+    return !status ? put_event(c, err) : status;
 }
 
 static bool is_step(enum alert_state from, enum alert_state to)
@@ -306,7 +306,7 @@ static enum gate_status try_step(void *call, struct gate_error *err)
     bool found;
     enum gate_status status = store_find_alert(c->store, c->id, state_row, &c->from, &found, err);
     *c->outcome = found ? STEP_REFUSED : STEP_NO_ALERT;
-    if (status != GATE_OK || !found || !is_step((enum alert_state)c->from, c->to))
+    if (status || !found || !is_step((enum alert_state)c->from, c->to))
         return status;
     *c->outcome = STEP_DONE;
     return put_step(c, err);
@@ -363,7 +363,7 @@ enum gate_status store_raise_alert(struct store *s, const struct new_alert *aler
     bind_int(&q, alert->by_vendor);
     bind_int(&q, alert->confirmed);
     enum gate_status status = store_finish_new(s, &q, id, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     struct step_call call = {
         .store = s,
@@ -391,5 +391,5 @@ enum gate_status store_move_alert(struct store *s, int64_t id, const struct new_
     bind_int(&q, to->confirmed);
     bind_int(&q, to->end_run_id);
     enum gate_status status = store_finish(s, &q, err);
-    return status == GATE_OK ? store_touch(s, err) : status;
+    return !status ? store_touch(s, err) : status;
 }

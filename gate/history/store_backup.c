@@ -124,7 +124,7 @@ enum gate_status store_backup_step(struct store_backup *b, int n_pages, bool *do
     if (rc != SQLITE_DONE)
         return fail(b, rc, err);
     enum gate_status status = settle(b, err);
-    *done = status == GATE_OK;
+    *done = !status;
     return status;
 }
 

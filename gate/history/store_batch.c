@@ -72,7 +72,7 @@ enum gate_status store_batch_begin(struct store *s, struct gate_error *err)
     if (s->in_batch)
         return gate_fail(err, GATE_INTERNAL, "a batch is open already");
     enum gate_status status = begin(s, err);
-    s->in_batch = status == GATE_OK;
+    s->in_batch = !status;
     s->changes_before = sqlite3_total_changes64(s->db);
     return status;
 }

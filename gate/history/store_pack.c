@@ -54,7 +54,7 @@ enum gate_status store_pack(const char *text, size_t len, struct store_packed *o
                             struct gate_error *err)
 {
     enum gate_status status = describe(text, len, out, err);
-    return status == GATE_OK ? deflate_all(text, len, out, err) : status;
+    return !status ? deflate_all(text, len, out, err) : status;
 }
 
 /* A head without a name or the like, of the one length that this has. */

@@ -207,7 +207,7 @@ static enum gate_status each_document(struct store *s, struct query *q, store_do
     buf_init(&call.text, STORE_MAX_DOCUMENT);
     enum gate_status status = store_each_row(s, q, document_row, &call, err);
     buf_release(&call.text);
-    return status == GATE_OK ? call.status : status;
+    return !status ? call.status : status;
 }
 
 enum gate_status store_document(struct store *s, const char *uuid, store_document_fn fn,

@@ -54,5 +54,5 @@ enum gate_status store_results(struct store *s, int64_t run, store_result_fn fn,
     struct query q = query_begin(s, SQL_RESULTS);
     bind_int(&q, run);
     enum gate_status status = store_each_row(s, &q, result_row, &call, err);
-    return status == GATE_OK ? call.status : status;
+    return !status ? call.status : status;
 }

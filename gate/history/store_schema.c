@@ -412,12 +412,12 @@ static enum gate_status make_tables(struct store *s, struct gate_error *err)
 enum gate_status store_create(struct store *s, struct gate_error *err)
 {
     enum gate_status status = store_execute(s, "BEGIN IMMEDIATE", "write to", err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     status = make_tables(s, err);
-    if (status == GATE_OK)
+    if (!status)
         status = store_execute(s, "COMMIT", "write to", err);
-    if (status != GATE_OK) {
+    if (status) {
         sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
         return status;
     }

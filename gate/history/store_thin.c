@@ -44,7 +44,7 @@ static enum gate_status write_thinned(struct thin *t, const struct document *doc
     if (t->text.failed)
         return gate_fail(t->err, GATE_INTERNAL, "out of memory");
     enum gate_status status = store_pack(t->text.data, t->text.len, &packed, t->err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     struct query q = query_begin(t->store, SQL_THIN);
     bind_int(&q, t->run_id);
@@ -53,7 +53,7 @@ static enum gate_status write_thinned(struct thin *t, const struct document *doc
     bind_blob(&q, packed.bytes, packed.len);
     status = store_finish(t->store, &q, t->err);
     store_packed_release(&packed);
-    return status == GATE_OK ? store_touch(t->store, t->err) : status;
+    return !status ? store_touch(t->store, t->err) : status;
 }
 
 /* One document, within a write. */
@@ -68,12 +68,12 @@ static enum gate_status thin_one(void *context, struct gate_error *err)
     bind_int(&q, t->before_ms);
     bind_int(&q, t->run_id);
     enum gate_status status = store_each_row(t->store, &q, document_row, t, err);
-    if (status == GATE_OK)
+    if (!status)
         status = t->status;
-    if (status != GATE_OK || !t->found)
+    if (status || !t->found)
         return status;
     status = document_parse("a stored run", 1, t->text.data, t->text.len, GATE_IO, &document, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     drop_samples(&document);
     document.thinned_ms = t->now_ms;
@@ -89,11 +89,11 @@ enum gate_status store_thin(struct store *s, int64_t before_ms, int64_t now_ms, 
     enum gate_status status = GATE_OK;
     *n_thinned = 0;
     buf_init(&t.text, STORE_MAX_DOCUMENT);
-    while (*n_thinned < max_runs && status == GATE_OK) {
+    while (*n_thinned < max_runs && !status) {
         status = store_atomically(s, thin_one, &t, err);
         if (!t.found)
             break;
-        *n_thinned += status == GATE_OK;
+        *n_thinned += !status;
     }
     buf_release(&t.text);
     return status;

@@ -100,7 +100,7 @@ static enum gate_status read_series(struct store *s, const struct store_trend_qu
     bind_text_or_null(&q, query->provider);
     bind_text_or_null(&q, query->contract);
     enum gate_status status = store_each_row(s, &q, series_row, &call, err);
-    return status == GATE_OK && call.no_memory ? no_memory(err) : status;
+    return !status && call.no_memory ? no_memory(err) : status;
 }
 
 /* ---- the levels ---- */
@@ -173,7 +173,7 @@ static enum gate_status read_levels(struct store *s, const struct store_trend_qu
     }
     enum gate_status status = store_each_row(s, &q, level_row, &call, err);
     series->total = (int64_t)series->n;
-    return status == GATE_OK && call.no_memory ? no_memory(err) : status;
+    return !status && call.no_memory ? no_memory(err) : status;
 }
 
 static enum gate_status read_all_levels(struct store *s, const struct store_trend_query *query,

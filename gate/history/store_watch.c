@@ -63,8 +63,8 @@ static bool item_row(struct query *q, void *call)
     item->run_id = column_int(q, 0);
     item->track_id = column_int(q, 1);
     item->series_id = column_int(q, 2);
-    snprintf(item->epoch, sizeof(item->epoch), "%s", column_text(q, 3));
-    snprintf(item->branch, sizeof(item->branch), "%s", column_text(q, 4));
+    snprintf(item->epoch, sizeof item->epoch, "%s", column_text(q, 3));
+    snprintf(item->branch, sizeof item->branch, "%s", column_text(q, 4));
     return true;
 }
 
@@ -76,7 +76,7 @@ enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool
     bind_int(&q, item->run_id);
     bind_int(&q, item->track_id);
     enum gate_status status = store_each_row(s, &q, item_row, &next, err);
-    *found = status == GATE_OK && next.run_id != 0;
+    *found = !status && next.run_id != 0;
     if (*found)
         *item = next;
     return status;
@@ -95,11 +95,11 @@ static bool begin_point(const struct point_call *c, struct query *q, struct watc
 {
     *point = (struct watch_point){
         .key = {column_int(q, 0), column_int(q, 1)},
-        .own_epoch = strcmp(column_text(q, 2), c->item->epoch) == 0,
+        .own_epoch = !strcmp(column_text(q, 2), c->item->epoch),
         .rel_err = -1,
         .vendor_ratio = -1,
     };
-    return strcmp(c->item->main_branch, column_text(q, 3)) == 0;
+    return !strcmp(c->item->main_branch, column_text(q, 3));
 }
 
 static enum watch_verdict verdict_of(int64_t verdict)

@@ -67,7 +67,7 @@ enum gate_status get_alerts(struct call *c)
     list_open(c, "alerts");
     enum gate_status status =
         store_alerts(c->store, &filter, before, page.limit + 1, list_row, &page, &c->err);
-    if (page_end(&page) && status == GATE_OK)
+    if (page_end(&page) && !status)
         status = put_counts(c, &filter);
     if (list_lacks_header(c))
         put_alert(&c->emit, &(struct store_alert){.case_id = "",
@@ -108,7 +108,7 @@ static enum gate_status put_whole(struct store *store, int64_t id, struct emit *
                                   struct gate_error *err)
 {
     enum gate_status status = store_find_alert(store, id, one_row, e, found, err);
-    if (status != GATE_OK || !*found)
+    if (status || !*found)
         return status;
     emit_key(e, "log");
     emit_open(e, '[');
@@ -137,7 +137,7 @@ enum gate_status get_alert(struct call *c)
     enum gate_status status = GATE_OK;
     if (id > 0)
         status = put_whole(c->store, id, &c->emit, &found, &c->err);
-    if (status == GATE_OK && !found)
+    if (!status && !found)
         no_alert(c->reply);
     return status;
 }
@@ -176,7 +176,7 @@ static bool take_reason(struct api_write *w, const cJSON *document, struct asked
         return refuse(w, "/reason", "is too long");
     if (text[blank] == '\0' && (step->to == ALERT_ACCEPTED || step->to == ALERT_IGNORED))
         return refuse(w, "/reason", "is needed for this state");
-    snprintf(step->reason, sizeof(step->reason), "%s", text + blank);
+    snprintf(step->reason, sizeof step->reason, "%s", text + blank);
     return true;
 }
 
@@ -198,13 +198,13 @@ static bool prepare_step(struct api_write *w)
 {
     struct gate_error err = {0};
     cJSON *document = NULL;
-    struct asked_step *step = calloc(1, sizeof(*step));
+    struct asked_step *step = calloc(1, sizeof *step);
     w->state = step;
     if (!step) {
         reply_problem(w->reply, 503, "The server is out of memory.");
         return false;
     }
-    w->state_bytes = sizeof(*step);
+    w->state_bytes = sizeof *step;
     step->id = id_of(w->rest);
     if (step->id <= 0)
         return no_alert(w->reply);
@@ -230,7 +230,7 @@ static enum gate_status take_step(struct api_write *w, struct store *store, stru
     bool found;
     enum gate_status status = store_step_alert(store, asked->id, asked->to, w->who->name,
                                                asked->reason, now_ms(), &step, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     if (step == STEP_NO_ALERT) {
         no_alert(w->reply);

@@ -118,5 +118,5 @@ enum gate_status get_calibrations(struct call *c)
     if (list_lacks_header(c))
         put_calibration(c, &(struct store_calibration){0});
     list_close(c);
-    return status == GATE_OK ? c->status : status;
+    return !status ? c->status : status;
 }

@@ -142,5 +142,5 @@ enum gate_status get_cases(struct call *c)
     if (list_lacks_header(c))
         put_case(&c->emit, &(struct store_case){0}, 0);
     list_close(c);
-    return status == GATE_OK ? c->status : status;
+    return !status ? c->status : status;
 }

@@ -59,7 +59,7 @@ enum gate_status get_devices(struct call *c)
     if (list_lacks_header(c))
         put_device(c, &(struct store_device){0});
     list_close(c);
-    return status == GATE_OK ? c->status : status;
+    return !status ? c->status : status;
 }
 
 static void put_branch(struct call *c, const struct store_branch *row)

@@ -31,7 +31,7 @@ static void put_id(const struct feed *f, struct buf *out, const char *what, int6
     char text[160];
     uint8_t d[SHA256_DIGEST_LENGTH];
     SHA2_CTX context;
-    int n = snprintf(text, sizeof(text), "%s %s %lld", f->identity, what, (long long)id);
+    int n = snprintf(text, sizeof text, "%s %s %lld", f->identity, what, (long long)id);
     SHA256Init(&context);
     SHA256Update(&context, (const uint8_t *)text, (size_t)n);
     SHA256Final(d, &context);
@@ -143,7 +143,7 @@ enum gate_status get_feed(struct call *c)
         return GATE_OK;
     buf_init(&entries, REPLY_MAX_BODY);
     enum gate_status status = store_identity(c->store, identity, &c->err);
-    if (status == GATE_OK)
+    if (!status)
         status = store_alerts(c->store, &filter, INT64_MAX, ENTRIES, entry, &f, &c->err);
     put_feed(&f, c->request);
     c->reply->type = "application/atom+xml; charset=utf-8";

@@ -131,7 +131,7 @@ enum gate_status server_thin(int argc, char **argv, struct gate_error *err)
     int64_t now_ms = clock_wall_ms();
     while (!status && n == THIN_RUNS) {
         status = store_thin(store, now_ms - a.older_ms, now_ms, THIN_RUNS, &n, err);
-        total += status == GATE_OK ? n : 0;
+        total += !status ? n : 0;
     }
     store_close(store);
     if (!status)

@@ -105,5 +105,5 @@ enum gate_status server_serve(int argc, char **argv, struct gate_error *err)
     struct serve_options a;
     bool done;
     enum gate_status status = serve_options_parse(argc, argv, usage, &a, &done, err);
-    return status == GATE_OK && !done ? serve(&a, err) : status;
+    return !status && !done ? serve(&a, err) : status;
 }

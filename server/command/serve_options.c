@@ -132,5 +132,5 @@ enum gate_status serve_options_parse(int argc, char **argv, const char *usage,
     };
     enum gate_status status =
         options_parse(argc, argv, options, usage, take, out, NULL, 0, done, err);
-    return status == GATE_OK && !*done ? check(out, err) : status;
+    return !status && !*done ? check(out, err) : status;
 }

@@ -76,7 +76,7 @@ static void on_log(void *context, const char *format, va_list args)
     }
     if (atomic_fetch_add(&h->log_lines, 1) >= LOG_LINES)
         return;
-    vsnprintf(line, sizeof(line), format, args);
+    vsnprintf(line, sizeof line, format, args);
     log_message(LOG_LEVEL_WARNING, "%s", line);
 }
 
@@ -85,7 +85,7 @@ static void on_log(void *context, const char *format, va_list args)
 static unsigned count_threads(void)
 {
     cpu_set_t set;
-    int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
     return n > (int)HTTP_MAX_THREADS ? HTTP_MAX_THREADS : (unsigned)n;
 }
 
@@ -94,7 +94,7 @@ static enum gate_status open_stores(struct http *h, struct gate_error *err)
     for (; h->n_free < h->n_threads; h->n_free++) {
         enum gate_status status =
             store_open(h->options.db, STORE_READ_ONLY, &h->stores[h->n_free], err);
-        if (status != GATE_OK)
+        if (status)
             return status;
         store_cache_pages(h->stores[h->n_free], PAGE_BYTES / h->n_threads);
     }
@@ -106,7 +106,7 @@ static enum gate_status read_pem(const char *path, char **out, struct gate_error
     struct buf text;
     buf_init(&text, MAX_PEM);
     enum gate_status status = file_read(path, &text, err);
-    if (status == GATE_OK && !(*out = buf_detach(&text)))
+    if (!status && !(*out = buf_detach(&text)))
         status = gate_fail(err, GATE_INTERNAL, "out of memory");
     buf_release(&text);
     return status;
@@ -119,7 +119,7 @@ static enum gate_status read_tls(struct http *h, struct gate_error *err)
     if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
         return gate_fail(err, GATE_USAGE, "this libmicrohttpd was built without TLS");
     enum gate_status status = read_pem(h->options.tls_cert, &h->tls_cert, err);
-    return status == GATE_OK ? read_pem(h->options.tls_key, &h->tls_key, err) : status;
+    return !status ? read_pem(h->options.tls_key, &h->tls_key, err) : status;
 }
 
 static enum gate_status start_daemon(struct http *h, struct gate_error *err)
@@ -166,9 +166,9 @@ static enum gate_status watch_runs(struct http *h, struct store *store, enum wri
     int64_t newest_id = 0, watched_id = 0;
     enum gate_status status =
         watch_pending(store, h->options.main_branch, WATCH_TRACKS, &more, err);
-    if (status == GATE_OK)
+    if (!status)
         status = store_watch_runs(store, &newest_id, &watched_id, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     int64_t age_ms = watch_age(&h->watch_age, newest_id, watched_id, http_now_ms());
     if (more)
@@ -182,7 +182,7 @@ static enum gate_status do_chores(void *context, struct store *store, enum write
     struct http *h = context;
     int64_t n_thinned = 0;
     enum gate_status status = watch_runs(h, store, left, err);
-    if (status != GATE_OK || *left != WRITER_NONE_LEFT || h->options.keep_samples_ms == 0)
+    if (status || *left != WRITER_NONE_LEFT || h->options.keep_samples_ms == 0)
         return status;
     int64_t now_ms = clock_wall_ms();
     status =
@@ -208,7 +208,7 @@ static enum gate_status open_tagger(struct http *h, struct gate_error *err)
     char program[65];
     struct buf speaker;
     enum gate_status status = file_sha256("/proc/self/exe", program, err);
-    if (status != GATE_OK)
+    if (status)
         return status;
     buf_init(&speaker, (size_t)4 << 20); /* more than an argument may have */
     buf_printf(&speaker, "%s\n%s", program, h->options.main_branch);
@@ -224,19 +224,19 @@ static enum gate_status open_parts(struct http *h, struct gate_error *err)
     struct writer_options writer = {
         .db = h->options.db, .chore = do_chores, .context = h, .period_ms = WATCH_MS};
     enum gate_status status = assets_open(h->options.web_root, &h->assets, err);
-    if (status == GATE_OK)
+    if (!status)
         status = read_tls(h, err);
-    if (status == GATE_OK)
+    if (!status)
         status = writer_open(&writer, &h->writer, err);
-    if (status == GATE_OK)
+    if (!status)
         status = open_stores(h, err);
-    if (status == GATE_OK)
+    if (!status)
         status = artifacts_open(h->options.artifacts, &h->artifacts, err);
-    if (status == GATE_OK)
+    if (!status)
         artifacts_clean(h->artifacts);
-    if (status == GATE_OK)
+    if (!status)
         status = open_tagger(h, err);
-    if (status == GATE_OK)
+    if (!status)
         status = open_webhook(h, err);
     return status;
 }
@@ -255,7 +255,7 @@ static enum gate_status open_tables(struct http *h, struct gate_error *err)
 enum gate_status http_start(const struct http_options *options, struct http **out,
                             struct gate_error *err)
 {
-    struct http *h = calloc(1, sizeof(*h));
+    struct http *h = calloc(1, sizeof *h);
     *out = NULL;
     if (!h) {
         close(options->listen_fd);
@@ -265,11 +265,11 @@ enum gate_status http_start(const struct http_options *options, struct http **ou
     h->n_threads = count_threads();
     pthread_mutex_init(&h->mutex, NULL);
     enum gate_status status = open_tables(h, err);
-    if (status == GATE_OK)
+    if (!status)
         status = open_parts(h, err);
-    if (status == GATE_OK)
+    if (!status)
         status = start_daemon(h, err);
-    if (status != GATE_OK) {
+    if (status) {
         http_stop(h);
         return status;
     }

@@ -22,7 +22,7 @@ static bool database_answers(struct http *h)
     struct store *store = http_take_store(h);
     enum gate_status status = store_state(store, &state, NULL);
     http_give_store(h, store);
-    return status == GATE_OK;
+    return !status;
 }
 
 void http_get_ready(struct http *h, const struct exchange *x, struct reply *reply)

@@ -121,7 +121,7 @@ static double rank_p(size_t n, size_t m, size_t u)
 static double median(const double *x, size_t n)
 {
     double sorted[WINDOW];
-    memcpy(sorted, x, n * sizeof(*x));
+    memcpy(sorted, x, n * sizeof *x);
     stats_sort(sorted, n);
     return stats_quantile(sorted, n, 0.5);
 }
@@ -366,8 +366,8 @@ static void drop_doubtful(const double *x, size_t n, struct splits *s)
         if (s->doubt[worst] <= PROPOSE_P)
             return;
         s->n--;
-        memmove(s->at + worst, s->at + worst + 1, (s->n - worst) * sizeof(s->at[0]));
-        memmove(s->doubt + worst, s->doubt + worst + 1, (s->n - worst) * sizeof(s->doubt[0]));
+        memmove(s->at + worst, s->at + worst + 1, (s->n - worst) * sizeof s->at[0]);
+        memmove(s->doubt + worst, s->doubt + worst + 1, (s->n - worst) * sizeof s->doubt[0]);
         if (worst > 0)
             s->doubt[worst - 1] = doubt(x, n, s, worst - 1);
         if (worst < s->n)
@@ -414,7 +414,7 @@ static void take_back(struct changepoint *out, size_t n, struct changepoint *c, 
 static bool takes_back(const struct changepoint *out, size_t n, struct changepoint c, double least)
 {
     struct changepoint copy[CHANGEPOINT_MAX];
-    memcpy(copy, out, n * sizeof(*out));
+    memcpy(copy, out, n * sizeof *out);
     take_back(copy, n, &c, least);
     return c.is_return;
 }

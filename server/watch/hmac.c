@@ -15,7 +15,7 @@ static void digest(const uint8_t pad[BLOCK], const void *text, size_t len, uint8
     SHA256Update(&context, pad, BLOCK);
     SHA256Update(&context, text, len);
     SHA256Final(out, &context);
-    explicit_bzero(&context, sizeof(context));
+    explicit_bzero(&context, sizeof context);
 }
 
 void hmac_sha256(const void *key, size_t key_len, const void *text, size_t len,
@@ -38,6 +38,6 @@ void hmac_sha256(const void *key, size_t key_len, const void *text, size_t len,
     uint8_t first[HMAC_BYTES];
     memcpy(first, out, HMAC_BYTES);
     digest(outer, first, HMAC_BYTES, out);
-    explicit_bzero(inner, sizeof(inner));
-    explicit_bzero(outer, sizeof(outer));
+    explicit_bzero(inner, sizeof inner);
+    explicit_bzero(outer, sizeof outer);
 }

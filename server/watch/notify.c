@@ -26,9 +26,9 @@ static long long variable(const char *name)
 static bool is_listening_tcp(int fd)
 {
     struct sockaddr_storage address = {0};
-    socklen_t len = sizeof(address);
+    socklen_t len = sizeof address;
     int listens = 0;
-    socklen_t int_len = sizeof(listens);
+    socklen_t int_len = sizeof listens;
     return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &int_len) == 0 && listens &&
            getsockname(fd, (struct sockaddr *)&address, &len) == 0 &&
            (address.ss_family == AF_INET || address.ss_family == AF_INET6);
@@ -59,7 +59,7 @@ void notify_send(const char *state)
 {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof(address.sun_path))
+    if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof address.sun_path)
         return;
     size_t len = strlen(path);
     memcpy(address.sun_path, path, len);

@@ -72,10 +72,10 @@ static enum gate_status read_results(struct look *l)
         status = store_watch_points(l->store, l->item, MAX_READ, timed_row, &r, l->err);
     if (is_enough(&r))
         from = results->run[results->n - 1].key;
-    if (status == GATE_OK)
+    if (!status)
         status =
             store_watch_wrong(l->store, l->item, from, EPISODES_WINDOW, wrong_row, results, l->err);
-    qsort(results->run, results->n, sizeof(results->run[0]), by_time);
+    qsort(results->run, results->n, sizeof results->run[0], by_time);
     return status;
 }
 
@@ -106,16 +106,16 @@ static enum gate_status look_at(struct look *l)
     const struct watch_item *item = l->item;
     enum gate_status status = read_results(l);
     /* A run that came so late that it lies before all that is read changes nothing. */
-    if (status != GATE_OK || !look_point(l))
+    if (status || !look_point(l))
         return status;
     status = store_track_alerts(l->store, item->track_id, item->series_id, item->epoch, l->alerts,
                                 LOOK_MAX_ALERTS, &l->n_alerts, l->err);
     episodes_find(&l->results, &l->episodes);
-    if (status == GATE_OK)
+    if (!status)
         status = watch_apply_episodes(l);
-    if (status == GATE_OK)
+    if (!status)
         status = watch_apply_error(l);
-    return status == GATE_OK ? watch_apply_accept(l) : status;
+    return !status ? watch_apply_accept(l) : status;
 }
 
 /* ---- all that waits ---- */
@@ -133,7 +133,7 @@ static enum gate_status take_look(void *context, struct gate_error *err)
     struct look l = {.store = look->store, .item = look->item, .now_ms = look->now_ms, .err = err};
     enum gate_status status = look_at(&l);
     int code = sqlite3_extended_errcode(look->store->db);
-    look->refused = status != GATE_OK && (code & 0xff) == SQLITE_CONSTRAINT;
+    look->refused = status && (code & 0xff) == SQLITE_CONSTRAINT;
     return status;
 }
 
@@ -143,7 +143,7 @@ static enum gate_status look_or_leave(struct store *s, const struct watch_item *
 {
     struct one_look look = {s, item, now_ms, false};
     enum gate_status status = store_atomically(s, take_look, &look, err);
-    if (status == GATE_OK || !look.refused)
+    if (!status || !look.refused)
         return status;
     log_message(LOG_LEVEL_ERROR, "the watch leaves out track %lld in run %lld: %s",
                 (long long)item->track_id, (long long)item->run_id, err ? err->message : "");
@@ -161,7 +161,7 @@ static int64_t now_ms(void)
 static enum gate_status look_or_skip(struct store *s, struct watch_item *item, int64_t now_ms,
                                      struct gate_error *err)
 {
-    if (strcmp(item->main_branch, item->branch) == 0)
+    if (!strcmp(item->main_branch, item->branch))
         return look_or_leave(s, item, now_ms, err);
     item->track_id = INT64_MAX;
     return GATE_OK;
@@ -173,12 +173,12 @@ static enum gate_status look_at_pending(struct store *s, struct watch_item *item
 {
     int64_t now = now_ms();
     enum gate_status status = look_or_skip(s, item, now, err);
-    for (int i = 1; i < max_tracks && status == GATE_OK && *more; i++) {
+    for (int i = 1; i < max_tracks && !status && *more; i++) {
         status = store_watch_next(s, item, more, err);
-        if (status == GATE_OK && *more)
+        if (!status && *more)
             status = look_or_skip(s, item, now, err);
     }
-    return status == GATE_OK ? store_put_watch_mark(s, item, err) : status;
+    return !status ? store_put_watch_mark(s, item, err) : status;
 }
 
 enum gate_status watch_pending(struct store *s, const char *main_branch, int max_tracks, bool *more,
@@ -189,19 +189,19 @@ enum gate_status watch_pending(struct store *s, const char *main_branch, int max
     *more = false;
     enum gate_status status = store_watch_mark(s, &item, err);
     /* Where there is nothing to do, nothing is written. */
-    if (status == GATE_OK)
+    if (!status)
         status = store_watch_next(s, &item, more, err);
-    if (status != GATE_OK || !*more)
+    if (status || !*more)
         return status;
     if (own_batch)
         status = store_batch_begin(s, err);
-    if (status == GATE_OK)
+    if (!status)
         status = look_at_pending(s, &item, max_tracks, more, err);
-    if (own_batch && status == GATE_OK)
+    if (own_batch && !status)
         status = store_batch_commit(s, err);
     else if (own_batch)
         store_batch_rollback(s);
-    if (status != GATE_OK)
+    if (status)
         *more = false;
     return status;
 }

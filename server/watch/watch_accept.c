@@ -10,7 +10,7 @@ static enum gate_status accept_alert(const struct look *l, struct alert_row *ale
                                      double baseline_ns)
 {
     char reason[120], baseline[UNITS_MAX];
-    snprintf(reason, sizeof(reason), "the baseline was raised to %s by an accept",
+    snprintf(reason, sizeof reason, "the baseline was raised to %s by an accept",
              units_duration(baseline_ns, baseline));
     return look_step(l, alert, ALERT_ACCEPTED, 0, reason);
 }
@@ -37,13 +37,13 @@ static enum gate_status accept_if_raised(const struct look *l, struct alert_row 
     enum gate_status status =
         store_raised_baseline(l->store, l->item, reopened ? run_before(l) : alert->before_run_id,
                               least_ns, &baseline_ns, l->err);
-    return status == GATE_OK && baseline_ns > 0 ? accept_alert(l, alert, baseline_ns) : status;
+    return !status && baseline_ns > 0 ? accept_alert(l, alert, baseline_ns) : status;
 }
 
 enum gate_status watch_apply_accept(struct look *l)
 {
     enum gate_status status = GATE_OK;
-    for (size_t i = 0; i < l->n_alerts && status == GATE_OK; i++)
+    for (size_t i = 0; i < l->n_alerts && !status; i++)
         status = accept_if_raised(l, &l->alerts[i]);
     return status;
 }

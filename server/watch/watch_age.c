@@ -28,6 +28,6 @@ int64_t watch_age(struct watch_age *a, int64_t newest_id, int64_t watched_id, in
     while (n_past < a->n && a->came[n_past].run_id < watched_id)
         n_past++;
     a->n -= n_past;
-    memmove(a->came, a->came + n_past, a->n * sizeof(a->came[0]));
+    memmove(a->came, a->came + n_past, a->n * sizeof a->came[0]);
     return a->n > 0 ? now_ms - a->came[0].ms : 0;
 }

@@ -162,7 +162,7 @@ static enum gate_status raise(struct look *l, const struct episode *e)
     if (was_raised || watch_compare(e->first, l->episodes.start) < 0 || is_late_return(l, e))
         return GATE_OK;
     enum gate_status status = store_raise_alert(l->store, &to, l->now_ms, &row.id, l->err);
-    if (status == GATE_OK && e->end_run_id != 0)
+    if (!status && e->end_run_id != 0)
         status = end(l, &row, e->end_run_id);
     if (l->n_alerts < LOOK_MAX_ALERTS)
         l->alerts[l->n_alerts++] = row;
@@ -214,18 +214,18 @@ enum gate_status watch_apply_episodes(struct look *l)
     bool taken[LOOK_MAX_ALERTS] = {false};
     enum gate_status status = GATE_OK;
     match(l, alert_of, taken);
-    for (size_t i = 0; i < n_known && status == GATE_OK; i++) {
+    for (size_t i = 0; i < n_known && !status; i++) {
         if (!taken[i])
             status = leave(l, &l->alerts[i]);
     }
-    for (size_t i = 0; i < l->episodes.n && status == GATE_OK; i++) {
+    for (size_t i = 0; i < l->episodes.n && !status; i++) {
         const struct episode *e = &l->episodes.found[i];
         if (alert_of[i] == NONE) {
             status = raise(l, e);
             continue;
         }
         status = follow(l, &l->alerts[alert_of[i]], e);
-        if (status == GATE_OK)
+        if (!status)
             status = move(l, &l->alerts[alert_of[i]], e);
     }
     return status;

@@ -105,7 +105,7 @@ static enum gate_status raise_error(const struct look *l, const struct error_rul
     bool found;
     enum gate_status status = store_newest_error_alert(l->store, l->item->series_id,
                                                        rule->by_vendor, &row, &found, l->err);
-    if (status != GATE_OK || (found && is_dealt_with(rule, &row, now)))
+    if (status || (found && is_dealt_with(rule, &row, now)))
         return status;
     struct new_alert alert = {
         .track_id = l->item->track_id,

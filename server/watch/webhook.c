@@ -84,10 +84,10 @@ static enum gate_status run_save(void *context, struct store *store, struct gate
 static void save_done(void *context, enum gate_status status, const struct gate_error *err)
 {
     struct webhook *w = context;
-    if (status != GATE_OK)
+    if (status)
         log_message(LOG_LEVEL_ERROR, "webhook: %s", err->message);
     pthread_mutex_lock(&w->mutex);
-    if (status == GATE_OK)
+    if (!status)
         w->saved = w->taken;
     w->saving = false;
     pthread_cond_signal(&w->changed);
@@ -147,11 +147,11 @@ static enum gate_status make_body(struct webhook *w, struct next *n, struct gate
 {
     bool found;
     enum gate_status status = store_alert_events(w->store, w->taken, 1, event_row, n, err);
-    if (status != GATE_OK || n->id == 0)
+    if (status || n->id == 0)
         return status;
     status = store_find_alert(w->store, n->alert_id, alert_row, n, &found, err);
     emit_close(&n->emit, '}');
-    if (status == GATE_OK && n->emit.out->failed)
+    if (!status && n->emit.out->failed)
         status =
             gate_fail(err, GATE_INTERNAL, "the body of event %lld is too long", (long long)n->id);
     return status;
@@ -172,7 +172,7 @@ static void sign(const struct webhook *w, const char *timestamp, const struct bu
     buf_printf(&text, "%s.", timestamp);
     buf_append(&text, body->data, body->len);
     hmac_sha256(w->secret.data, w->secret.len, text.data, text.len, mac);
-    put_hex(hex, mac, sizeof(mac));
+    put_hex(hex, mac, sizeof mac);
     buf_release(&text);
 }
 
@@ -183,10 +183,10 @@ static enum gate_status post(struct webhook *w, const struct buf *body, long *re
     char seconds[24], timestamp[64], hex[2 * HMAC_BYTES + 1], signature[128];
     const char *headers[] = {timestamp, signature, NULL};
     struct http_answer answer;
-    snprintf(seconds, sizeof(seconds), "%lld", (long long)time(NULL));
+    snprintf(seconds, sizeof seconds, "%lld", (long long)time(NULL));
     sign(w, seconds, body, hex);
-    snprintf(timestamp, sizeof(timestamp), "X-Gate-Timestamp: %s", seconds);
-    snprintf(signature, sizeof(signature), "X-Gate-Signature: sha256=%s", hex);
+    snprintf(timestamp, sizeof timestamp, "X-Gate-Timestamp: %s", seconds);
+    snprintf(signature, sizeof signature, "X-Gate-Signature: sha256=%s", hex);
     struct http_request request = {
         .method = "POST",
         .path = "",
@@ -199,7 +199,7 @@ static enum gate_status post(struct webhook *w, const struct buf *body, long *re
     http_answer_init(&answer, MAX_ANSWER);
     enum gate_status status = http_client_ask(w->client, &request, &answer, err);
     *retry_after = answer.retry_after;
-    if (status == GATE_OK && (answer.status < 200 || answer.status > 299))
+    if (!status && (answer.status < 200 || answer.status > 299))
         status = gate_fail(err, GATE_IO, "%s answers %d%s", w->remote.url, answer.status,
                            answer.status >= 300 && answer.status < 400
                                ? ", and redirects are not followed: name the address itself"
@@ -232,9 +232,9 @@ static bool deliver(struct webhook *w, bool *found)
     emit_init(&n.emit, &body, EMIT_JSON);
     enum gate_status status = make_body(w, &n, &err);
     *found = n.id != 0;
-    if (status == GATE_OK && *found)
+    if (!status && *found)
         status = post(w, &body, &retry_after, &err);
-    if (status != GATE_OK) {
+    if (status) {
         goes_on = back_off(w, retry_after, &err);
     } else if (*found) {
         w->taken = n.id;
@@ -250,7 +250,7 @@ static enum gate_status find_mark(struct webhook *w, struct gate_error *err)
 {
     enum gate_status status = store_webhook_mark(w->store, w->target, &w->saved, err);
     w->taken = w->saved;
-    if (status == GATE_OK && w->saved < 0)
+    if (!status && w->saved < 0)
         status = store_newest_event(w->store, &w->taken, err);
     return status;
 }
@@ -275,7 +275,7 @@ static void *run(void *context)
 static enum gate_status read_secret(const char *path, struct buf *out, struct gate_error *err)
 {
     enum gate_status status = file_read(path, out, err);
-    if (status != GATE_OK) {
+    if (status) {
         gate_fail_context(err, "the secret of the webhook");
         return status;
     }
@@ -294,21 +294,21 @@ static void name_target(struct webhook *w)
 {
     uint8_t mac[HMAC_BYTES];
     hmac_sha256("webhook", 7, w->remote.url, strlen(w->remote.url), mac);
-    put_hex(w->target, mac, sizeof(mac));
+    put_hex(w->target, mac, sizeof mac);
 }
 
 static enum gate_status prepare(struct webhook *w, const struct webhook_options *o,
                                 struct gate_error *err)
 {
     enum gate_status status = remote_take_url(o->url, &w->remote, err);
-    if (status == GATE_OK)
+    if (!status)
         status = read_secret(o->secret_file, &w->secret, err);
-    if (status == GATE_OK)
+    if (!status)
         status = http_client_open(&w->remote, &w->client, err);
-    if (status == GATE_OK)
+    if (!status)
         status = store_open(o->db, STORE_READ_ONLY, &w->store, err);
     name_target(w);
-    return status == GATE_OK ? find_mark(w, err) : status;
+    return !status ? find_mark(w, err) : status;
 }
 
 static void release(struct webhook *w)
@@ -326,7 +326,7 @@ static void release(struct webhook *w)
 enum gate_status webhook_open(const struct webhook_options *options, struct webhook **out,
                               struct gate_error *err)
 {
-    struct webhook *w = calloc(1, sizeof(*w));
+    struct webhook *w = calloc(1, sizeof *w);
     pthread_condattr_t attr;
     *out = NULL;
     if (!w)
@@ -339,11 +339,11 @@ enum gate_status webhook_open(const struct webhook_options *options, struct webh
     pthread_cond_init(&w->changed, &attr);
     pthread_condattr_destroy(&attr);
     enum gate_status status = prepare(w, options, err);
-    if (status == GATE_OK)
+    if (!status)
         save(w); /* of a new target: what comes from now on is told, whenever this server dies */
-    if (status == GATE_OK && pthread_create(&w->thread, NULL, run, w) != 0)
+    if (!status && pthread_create(&w->thread, NULL, run, w) != 0)
         status = gate_fail(err, GATE_INTERNAL, "cannot start a thread");
-    if (status != GATE_OK) {
+    if (status) {
         release(w);
         return status;
     }

@@ -219,13 +219,13 @@ static void do_batch(struct writer *w, struct list *batch)
     int64_t start = (int64_t)clock_ns();
     bool large = false;
     enum gate_status status = run_batch(w, batch, &err);
-    metrics_add(status == GATE_OK ? METRIC_COMMITS : METRIC_COMMITS_FAILED, 1);
+    metrics_add(!status ? METRIC_COMMITS : METRIC_COMMITS_FAILED, 1);
     metrics_commit((int64_t)clock_ns() - start);
     if (status)
         log_message(LOG_LEVEL_ERROR, "%s", err.message);
     while (batch->first) {
         struct writer_job *job = list_take(batch);
-        bool kept = status == GATE_OK;
+        bool kept = !status;
         large |= job->bytes >= TRIM_BYTES;
         end_job(w, job, kept ? job->status : status, kept ? &job->err : &err);
     }
@@ -256,7 +256,7 @@ static enum writer_left do_chore(struct writer *w)
     if (status)
         log_message(LOG_LEVEL_ERROR, "%s", err.message);
     beat(w);
-    return status == GATE_OK ? left : WRITER_NONE_LEFT;
+    return !status ? left : WRITER_NONE_LEFT;
 }
 
 /* In pieces, between which nobody else gets the turn when it is late. */
