@@ -95,6 +95,8 @@ static bool alert_row(struct query *q, void *call)
         .by_vendor = column_int(q, 18) != 0,
         .confirmed = column_int(q, 19) != 0,
         .evidence = column_text(q, 20),
+        .assignee = column_text(q, 21),
+        .subject = column_text(q, 22),
     };
     c->found = true;
     return c->fn(c->context, &row);
@@ -105,7 +107,9 @@ enum gate_status store_alerts(struct store *s, const struct alert_filter *filter
                               struct gate_error *err)
 {
     struct alert_call call = {fn, context, false};
-    struct query q = query_begin(s, SQL_ALERTS);
+    struct query q = query_begin(s, filter->case_id      ? SQL_ALERTS_OF_CASE
+                                    : filter->state >= 0 ? SQL_ALERTS_OF_STATE
+                                                         : SQL_ALERTS);
     bind_int(&q, before);
     bind_text_or_null(&q, filter->state < 0 ? NULL : state_names[filter->state]);
     bind_text_or_null(&q, filter->device_model);
@@ -128,23 +132,21 @@ enum gate_status store_find_alert(struct store *s, int64_t id, store_alert_fn fn
 
 static bool count_row(struct query *q, void *call)
 {
-    *(int64_t *)call = column_int(q, 0);
+    int64_t *counts = call;
+    counts[column_state(q, 0)] = column_int(q, 1);
     return true;
 }
 
 enum gate_status store_alert_counts(struct store *s, const struct alert_filter *filter,
                                     int64_t counts[ALERT_STATES], struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
-    for (int i = 0; i < ALERT_STATES && !status; i++) {
-        struct query q = query_begin(s, SQL_ALERT_COUNTS);
-        bind_text(&q, state_names[i]);
-        bind_text_or_null(&q, filter->device_model);
-        bind_text_or_null(&q, filter->case_id);
-        bind_text_or_null(&q, filter->kind < 0 ? NULL : kind_names[filter->kind]);
-        status = store_each_row(s, &q, count_row, &counts[i], err);
-    }
-    return status;
+    struct query q = query_begin(s, filter->case_id ? SQL_ALERT_COUNTS_OF_CASE : SQL_ALERT_COUNTS);
+    memset(counts, 0, ALERT_STATES * sizeof counts[0]);
+    bind_text_or_null(&q, filter->device_model);
+    bind_text_or_null(&q, filter->kind < 0 ? NULL : kind_names[filter->kind]);
+    if (filter->case_id)
+        bind_text(&q, filter->case_id);
+    return store_each_row(s, &q, count_row, counts, err);
 }
 
 struct event_call {
@@ -206,11 +208,12 @@ static bool server_row(struct query *q, void *call)
         .before_run_id = column_int(q, 5),
         .before = column_real(q, 6),
         .after = column_real(q, 7),
-        .by_server = !strcmp(column_text(q, 8), ALERT_SERVER),
-        .by_vendor = column_int(q, 9) != 0,
-        .confirmed = column_int(q, 10) != 0,
-        .end_run_id = column_int(q, 11),
-        .own_epoch = !strcmp(column_text(q, 12), c->epoch),
+        .by_vendor = column_int(q, 8) != 0,
+        .confirmed = column_int(q, 9) != 0,
+        .end_run_id = column_int(q, 10),
+        .own_epoch = !strcmp(column_text(q, 11), c->epoch),
+        .by_server = !strcmp(column_text(q, 12), ALERT_SERVER),
+        .reopened_ms = column_int(q, 13),
     };
     return true;
 }
@@ -229,19 +232,6 @@ enum gate_status store_track_alerts(struct store *s, int64_t track_id, int64_t s
     return status;
 }
 
-enum gate_status store_newest_error_alert(struct store *s, int64_t series_id, bool by_vendor,
-                                          struct alert_row *out, bool *found,
-                                          struct gate_error *err)
-{
-    struct query q = query_begin(s, SQL_NEWEST_ERROR_ALERT);
-    bind_int(&q, series_id);
-    bind_int(&q, by_vendor);
-    struct rows_call call = {"", out, 0};
-    enum gate_status status = store_each_row(s, &q, server_row, &call, err);
-    *found = call.n > 0;
-    return status;
-}
-
 /* ---- writes ---- */
 
 /* A step that is to be taken. */
@@ -256,8 +246,11 @@ struct step_call {
     enum alert_step *outcome;
 };
 
+/* Nobody is told of a step that corrects the record and leaves the state what it was. */
 static enum gate_status put_event(const struct step_call *c, struct gate_error *err)
 {
+    if (c->from == (int)c->to)
+        return store_touch(c->store, err);
     struct query q = query_begin(c->store, SQL_PUT_ALERT_EVENT);
     bind_int(&q, c->id);
     bind_int(&q, c->now_ms);
@@ -269,9 +262,20 @@ static enum gate_status put_event(const struct step_call *c, struct gate_error *
     return !status ? store_touch(c->store, err) : status;
 }
 
+static enum gate_status count(struct store *s, enum store_sql id, int64_t alert,
+                              struct gate_error *err)
+{
+    struct query q = query_begin(s, id);
+    bind_int(&q, alert);
+    return store_finish(s, &q, err);
+}
+
 static enum gate_status put_step(void *call, struct gate_error *err)
 {
     const struct step_call *c = call;
+    enum gate_status status = count(c->store, SQL_UNCOUNT_ALERT, c->id, err);
+    if (status)
+        return status;
     struct query q = query_begin(c->store, SQL_STEP_ALERT);
     bind_int(&q, c->id);
     bind_text(&q, state_names[c->from]);
@@ -283,7 +287,9 @@ static enum gate_status put_step(void *call, struct gate_error *err)
     if (is_open(c->to))
         sqlite3_bind_null(q.stmt, q.next - 1);
     bind_int(&q, c->end_run_id);
-    enum gate_status status = store_finish(c->store, &q, err);
+    status = store_finish(c->store, &q, err);
+    if (!status)
+        status = count(c->store, SQL_COUNT_ALERT, c->id, err);
     return !status ? put_event(c, err) : status;
 }
 
@@ -363,6 +369,8 @@ enum gate_status store_raise_alert(struct store *s, const struct new_alert *aler
     bind_int(&q, alert->by_vendor);
     bind_int(&q, alert->confirmed);
     enum gate_status status = store_finish_new(s, &q, id, err);
+    if (!status)
+        status = count(s, SQL_COUNT_ALERT, *id, err);
     if (status)
         return status;
     struct step_call call = {

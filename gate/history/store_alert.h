@@ -42,7 +42,8 @@ struct store_alert {
     enum alert_state state;
     int64_t time_ms; /* of the first run at the new level */
     const char *run_uuid;
-    const char *commit;        /* of that run, "" when not known */
+    const char *commit; /* of that run, "" when not known; and its subject */
+    const char *subject;
     const char *before_commit; /* of the last good run before it, "" when there is none */
     bool confirmed;            /* by the verdict of the run */
     const char *evidence;      /* and its reason; "" for others */
@@ -52,7 +53,8 @@ struct store_alert {
     const char *reason;        /* of the last step; who took it, and when */
     const char *who;
     int64_t updated_ms;
-    int64_t closed_ms; /* 0: it is open */
+    int64_t closed_ms;    /* 0: it is open */
+    const char *assignee; /* "": nobody */
 };
 
 struct store_alert_event {
@@ -134,6 +136,7 @@ struct alert_row {
     bool own_epoch; /* its run's is that of the item */
     bool by_server; /* its last step was the server's own */
     bool by_vendor;
+    int64_t reopened_ms; /* when a person last opened it again; 0: nobody did */
     int64_t time_ms, run_id;
     int64_t before_run_id, end_run_id; /* 0: none */
     double before, after;
@@ -143,10 +146,6 @@ struct alert_row {
 enum gate_status store_track_alerts(struct store *s, int64_t track_id, int64_t series_id,
                                     const char *epoch, struct alert_row *out, size_t max, size_t *n,
                                     struct gate_error *err);
-/* The newest of a series about its errors. */
-enum gate_status store_newest_error_alert(struct store *s, int64_t series_id, bool by_vendor,
-                                          struct alert_row *out, bool *found,
-                                          struct gate_error *err);
 /* What is known by now of where it is and what it is worth; end_run_id too. */
 enum gate_status store_move_alert(struct store *s, int64_t id, const struct new_alert *to,
                                   struct gate_error *err);

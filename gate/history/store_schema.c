@@ -13,12 +13,14 @@
  * newest_result the newest result of a track on each branch
  * leader        the lowest point of a series on each branch
  * epoch         from when on a device model had another driver, runtime or power limit
- * baseline          what the newest run of a track was compared with; baseline_log: how that
- * changed calibration, calibrated, injected: what a machine could tell, as `gate calibrate`
- * measured it token         who may write watch         the newest row of `result` that change
- * detection has seen, by its key alert         what somebody has to know: a confirmed verdict, a
- * change of level, a jump of the error alert_event   each step in the life of an alert webhook the
- * newest event that was delivered to a target, named by the hash of its address
+ * baseline      what the newest run of a track was compared with; baseline_log: how that changed
+ * calibration   with calibrated and injected: what a machine could tell, by `gate calibrate`
+ * token         who may write
+ * watch         the newest row of `result` that change detection has seen, by its key
+ * alert         what somebody has to know: a confirmed verdict, a change of level, a jump of the
+ *               error; alert_count: how many there are of them
+ * alert_event   each step in the life of an alert
+ * webhook       the newest event that was delivered to a target, named by the hash of its address
  *
  * Times are ms since 1970 UTC in *_ms and nanoseconds in *_ns. NULL is "not known". The CHECKs are
  * a second line of defence: a document that breaks one is refused whole. 9e999 is infinity.
@@ -310,6 +312,7 @@ static const char schema[] =
 
     "CREATE TABLE alert ("
     "  id INTEGER PRIMARY KEY,"
+    "  device_id INTEGER NOT NULL REFERENCES device (id),"
     "  track_id INTEGER NOT NULL REFERENCES track (id),"
     "  series_id INTEGER REFERENCES series (id)," /* NULL: wrong, and never timed */
     "  kind TEXT NOT NULL CHECK (kind IN ('regression', 'improvement', 'error', 'wrong')),"
@@ -326,12 +329,21 @@ static const char schema[] =
     "  closed_ms INTEGER CHECK (closed_ms " TIME_RANGE "),"
     "  end_run_id INTEGER REFERENCES run (id)," /* the first of those where the level returned */
     "  by_vendor INTEGER NOT NULL CHECK (by_vendor IN (0, 1)),"
-    "  confirmed INTEGER NOT NULL CHECK (confirmed IN (0, 1))" /* by the verdict of the run */
+    "  confirmed INTEGER NOT NULL CHECK (confirmed IN (0, 1))," /* by the verdict of the run */
+    "  assignee TEXT NOT NULL DEFAULT ''"
     ") STRICT;"
     "CREATE INDEX alert_open ON alert (track_id, id) WHERE state IN ('new', 'acknowledged');"
     "CREATE INDEX alert_by_state ON alert (state, id);"
     "CREATE INDEX alert_by_track ON alert (track_id, id);"
     "CREATE INDEX alert_by_series ON alert (series_id, id);"
+
+    "CREATE TABLE alert_count ("
+    "  device_id INTEGER NOT NULL REFERENCES device (id),"
+    "  kind TEXT NOT NULL,"
+    "  state TEXT NOT NULL,"
+    "  n INTEGER NOT NULL,"
+    "  PRIMARY KEY (device_id, kind, state)"
+    ") STRICT, WITHOUT ROWID;"
 
     "CREATE TABLE alert_event ("
     "  id INTEGER PRIMARY KEY,"

@@ -59,10 +59,19 @@
     "r.uuid, "                                                                                     \
     "coalesce(v.commit_id, ''), coalesce(w.commit_id, ''), a.change, a.before_value, "             \
     "a.after_value, a.reason, a.who, a.updated_ms, coalesce(a.closed_ms, 0), a.by_vendor,"         \
-    " a.confirmed, coalesce(e.evidence, '') "
+    " a.confirmed, coalesce(e.evidence, ''), a.assignee, r.subject "
+/* ?1: ids below, ?2 to ?5: state, device, case, kind or NULL, ?6: limit */
+#define ALERTS(first)                                                                              \
+    "SELECT " ALERT_COLUMNS ALERT_TABLES "WHERE " first " a.id < ?1"                               \
+    " AND (?2 IS NULL OR a.state = ?2)"                                                            \
+    " AND (?3 IS NULL OR a.device_id = (SELECT id FROM device WHERE model = ?3))"                  \
+    " AND (?4 IS NULL OR c.name = ?4) AND (?5 IS NULL OR a.kind = ?5) "                            \
+    "ORDER BY a.id DESC LIMIT ?6"
 #define ALERT_ROW_COLUMNS                                                                          \
     "a.id, a.kind, a.state, a.time_ms, a.run_id, coalesce(a.before_run_id, 0), a.before_value,"    \
-    " a.after_value, a.who, a.by_vendor, a.confirmed, coalesce(a.end_run_id, 0), r.epoch "         \
+    " a.after_value, a.by_vendor, a.confirmed, coalesce(a.end_run_id, 0), r.epoch, a.who,"         \
+    " coalesce((SELECT max(v.time_ms) FROM alert_event v WHERE v.alert_id = a.id"                  \
+    "  AND v.to_state = 'new' AND v.who <> '" ALERT_SERVER "'), 0) "                               \
     "FROM alert a CROSS JOIN run r ON r.id = a.run_id "
 const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_READ_BEGIN] = "BEGIN",
@@ -83,9 +92,15 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_FIND_COMMIT] =
         "SELECT id, first_ms FROM revision WHERE commit_id >= ?1 AND commit_id < ?1 || '~' "
         "LIMIT 2",
-    /* ?1: limit; by their newest runs */
-    [SQL_BRANCHES] = "SELECT branch, max(time_ms), uuid FROM run GROUP BY branch "
-                     "ORDER BY max(time_ms) DESC, branch LIMIT ?1",
+    /* ?1: limit; by their newest runs. From one branch to the next, not from run to run. */
+    [SQL_BRANCHES] =
+        "WITH RECURSIVE name(branch) AS (SELECT min(branch) FROM run UNION ALL"
+        "  SELECT (SELECT min(r.branch) FROM run r WHERE r.branch > n.branch) FROM name n"
+        "  WHERE n.branch IS NOT NULL) "
+        "SELECT n.branch, r.time_ms, r.uuid FROM name n "
+        "CROSS JOIN run r ON r.id = (SELECT o.id FROM run o WHERE o.branch = n.branch"
+        "  ORDER BY o.time_ms DESC, o.uuid DESC LIMIT 1) "
+        "ORDER BY r.time_ms DESC, n.branch LIMIT ?1",
 
     [SQL_RUN] = "SELECT " RUN_COLUMNS " FROM run r " RUN_TABLES "WHERE r.id = ?1",
     /* ?1: a prefix of hex digits and hyphens, all of which sort before '~' */
@@ -391,17 +406,20 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_TOUCH_TOKEN] = "UPDATE token SET last_used_ms = ?2 "
                         "WHERE id = ?1 AND (last_used_ms IS NULL OR last_used_ms < ?2)",
 
-    /* ?1: ids below, ?2 to ?5: state, device, case, kind or NULL, ?6: limit */
-    [SQL_ALERTS] =
-        "SELECT " ALERT_COLUMNS " " ALERT_TABLES "WHERE a.id < ?1 AND (?2 IS NULL OR a.state = ?2)"
-        " AND (?3 IS NULL OR d.model = ?3) AND (?4 IS NULL OR c.name = ?4)"
-        " AND (?5 IS NULL OR a.kind = ?5) ORDER BY a.id DESC LIMIT ?6",
-    /* ?1: state, ?2 to ?4: device, case, kind or NULL */
-    [SQL_ALERT_COUNTS] = "SELECT count(*) FROM alert a CROSS JOIN track t ON t.id = a.track_id "
-                         "CROSS JOIN test_case c ON c.id = t.case_id "
-                         "CROSS JOIN device d ON d.id = t.device_id "
-                         "WHERE a.state = ?1 AND (?2 IS NULL OR d.model = ?2)"
-                         " AND (?3 IS NULL OR c.name = ?3) AND (?4 IS NULL OR a.kind = ?4)",
+    [SQL_ALERTS] = ALERTS(""),
+    [SQL_ALERTS_OF_STATE] = ALERTS("a.state = ?2 AND"),
+    [SQL_ALERTS_OF_CASE] = ALERTS("a.track_id IN (SELECT o.id FROM track o WHERE o.case_id ="
+                                  "  (SELECT p.id FROM test_case p WHERE p.name = ?4)) AND"),
+    /* ?1: device, ?2: kind or NULL */
+    [SQL_ALERT_COUNTS] = "SELECT state, sum(n) FROM alert_count WHERE (?1 IS NULL OR"
+                         " device_id = (SELECT id FROM device WHERE model = ?1))"
+                         " AND (?2 IS NULL OR kind = ?2) GROUP BY state",
+    /* ?3: case */
+    [SQL_ALERT_COUNTS_OF_CASE] =
+        "SELECT a.state, count(*) FROM test_case c CROSS JOIN track t ON t.case_id = c.id "
+        "CROSS JOIN device d ON d.id = t.device_id CROSS JOIN alert a ON a.track_id = t.id "
+        "WHERE (?1 IS NULL OR d.model = ?1) AND (?2 IS NULL OR a.kind = ?2) AND c.name = ?3 "
+        "GROUP BY a.state",
     [SQL_ALERT] = "SELECT " ALERT_COLUMNS " " ALERT_TABLES "WHERE a.id = ?1",
     [SQL_ALERT_LOG] =
         "SELECT id, alert_id, time_ms, who, coalesce(from_state, ''), to_state, reason "
@@ -439,10 +457,9 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                          "WHERE model = ?1) AND branch = ?2 "
                          "ORDER BY time_ms DESC, uuid DESC LIMIT 1",
     /* ?1: device; what is not dealt with */
-    [SQL_BADGE_ALERTS] = "SELECT count(*) FROM device d CROSS JOIN track t ON t.device_id = d.id "
-                         "CROSS JOIN alert a ON a.track_id = t.id"
-                         " AND a.state IN ('new', 'acknowledged') AND a.kind <> 'improvement' "
-                         "WHERE d.model = ?1",
+    [SQL_BADGE_ALERTS] = "SELECT sum(n) FROM alert_count WHERE device_id = (SELECT id FROM device "
+                         "WHERE model = ?1) AND state IN ('new', 'acknowledged')"
+                         " AND kind <> 'improvement'",
     /* ?1: device, ?2: branch, ?3: case */
     [SQL_BADGE_CASE] = "SELECT n.verdict, n.p50_ns FROM test_case c CROSS JOIN device d "
                        "CROSS JOIN track t ON t.case_id = c.id AND t.device_id = d.id "
@@ -454,12 +471,11 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_WATCH_MARK] = "SELECT run_id, track_id, (SELECT max(id) FROM run) FROM watch "
                        "WHERE only = 1",
     /* ?1 ?2: run and track of the last one; a row of `result` is a run's, of one track */
-    /* the series of a wrong result is that of the candidate's newest point of the contract */
+    /* the series of a wrong result is the candidate's last one on the branch */
     [SQL_WATCH_NEXT] =
-        "SELECT e.run_id, e.track_id, coalesce(e.series_id, (SELECT s.id FROM series s"
-        "  WHERE s.track_id = e.track_id AND s.contract = r.contract ORDER BY (SELECT p.time_ms"
-        "   FROM point p WHERE p.series_id = s.id AND p.role = 0 ORDER BY p.time_ms DESC LIMIT 1)"
-        "  DESC NULLS LAST LIMIT 1), 0), r.epoch, r.branch "
+        "SELECT e.run_id, e.track_id, coalesce(e.series_id, (SELECT n.series_id"
+        "  FROM newest_result n WHERE n.track_id = e.track_id AND n.branch = r.branch), 0),"
+        " r.epoch, r.branch "
         "FROM result e CROSS JOIN run r ON r.id = e.run_id "
         "WHERE (e.run_id, e.track_id) > (?1, ?2) ORDER BY e.run_id, e.track_id LIMIT 1",
     [SQL_PUT_WATCH_MARK] = "UPDATE watch SET run_id = ?1, track_id = ?2 WHERE only = 1",
@@ -477,18 +493,27 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "CROSS JOIN run r ON r.id = w.run_id "
         "WHERE w.track_id = ?1 AND w.run_id <= ?2 AND (w.time_ms, w.run_id) >= (?3, ?4) "
         "ORDER BY w.time_ms DESC, w.run_id DESC LIMIT ?5",
-    /* ?1: track, ?2: a run before it, ?3: the run up to which, ?4: the least baseline */
+    /* ?1: track, ?2: a run before it or 0, ?3: the run up to which, ?4: the least baseline, ?5: a
+     * time before it */
     [SQL_RAISED_BASELINE] =
         "SELECT g.to_ns FROM baseline_log g CROSS JOIN run r ON r.id = g.run_id "
         "WHERE g.track_id = ?1 AND g.kind = 'raised'"
-        " AND r.time_ms > (SELECT b.time_ms FROM run b WHERE b.id = ?2)"
+        " AND r.time_ms > max(?5, coalesce((SELECT b.time_ms FROM run b WHERE b.id = ?2), -1))"
         " AND r.time_ms <= (SELECT i.time_ms FROM run i WHERE i.id = ?3)"
         " AND g.to_ns >= ?4 ORDER BY g.id LIMIT 1",
     [SQL_PUT_ALERT] =
-        "INSERT INTO alert (track_id, series_id, kind, state, time_ms, run_id, before_run_id,"
-        " before_value, after_value, change, reason, who, updated_ms, by_vendor, confirmed) "
-        "VALUES (?1, nullif(?2, 0), ?3, 'new', ?4, ?5, nullif(?6, 0), ?7, ?8, ?9, '', ?10, ?11,"
-        " ?12, ?13)",
+        "INSERT INTO alert (device_id, track_id, series_id, kind, state, time_ms, run_id,"
+        " before_run_id, before_value, after_value, change, reason, who, updated_ms, by_vendor,"
+        " confirmed) "
+        "SELECT device_id, id, nullif(?2, 0), ?3, 'new', ?4, ?5, nullif(?6, 0), ?7, ?8, ?9, '',"
+        " ?10, ?11, ?12, ?13 FROM track WHERE id = ?1",
+    /* ?1: alert; in its state, which it has and will not have, or has now */
+    [SQL_UNCOUNT_ALERT] = "UPDATE alert_count SET n = n - 1 WHERE (device_id, kind, state) ="
+                          " (SELECT device_id, kind, state FROM alert WHERE id = ?1)",
+    [SQL_COUNT_ALERT] = "INSERT INTO alert_count (device_id, kind, state, n) "
+                        "SELECT device_id, kind, state, 1 FROM alert WHERE id = ?1 "
+                        "ON CONFLICT DO UPDATE SET n = n + 1",
+    [SQL_ASSIGN_ALERT] = "UPDATE alert SET assignee = ?2, updated_ms = ?3 WHERE id = ?1",
     [SQL_PUT_ALERT_EVENT] =
         "INSERT INTO alert_event (alert_id, time_ms, who, from_state, to_state, reason) "
         "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -501,10 +526,6 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     /* ?1: track, ?2: series, ?3: limit; the newest */
     [SQL_TRACK_ALERTS] = "SELECT " ALERT_ROW_COLUMNS "WHERE a.track_id = ?1"
                          " AND (a.series_id = ?2 OR a.kind = 'wrong') ORDER BY a.id DESC LIMIT ?3",
-    /* ?1: series, ?2: kind */
-    [SQL_NEWEST_ERROR_ALERT] = "SELECT " ALERT_ROW_COLUMNS "WHERE a.series_id = ?1"
-                               " AND a.kind = 'error' AND a.by_vendor = ?2 "
-                               "ORDER BY a.id DESC LIMIT 1",
     [SQL_PUT_WEBHOOK_MARK] = "INSERT INTO webhook (target, event_id) VALUES (?1, ?2) "
                              "ON CONFLICT (target) DO UPDATE SET event_id = excluded.event_id",
 };

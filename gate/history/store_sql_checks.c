@@ -33,5 +33,9 @@ const struct store_check store_checks[] = {
      " IS NOT (SELECT min(p.p50_ps) FROM point p WHERE p.series_id = s.id)"},
     {"the leader of a branch is not of that branch",
      "SELECT l.branch FROM leader l JOIN run r ON r.id = l.run_id WHERE r.branch <> l.branch"},
+    {"alerts are not as many as counted, of kind",
+     "SELECT kind FROM (SELECT device_id, kind, state, n FROM alert_count UNION ALL"
+     " SELECT device_id, kind, state, -1 FROM alert)"
+     " GROUP BY device_id, kind, state HAVING sum(n) <> 0"},
     {NULL, NULL},
 };

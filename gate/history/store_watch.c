@@ -176,8 +176,8 @@ static bool real_row(struct query *q, void *call)
 }
 
 enum gate_status store_raised_baseline(struct store *s, const struct watch_item *item,
-                                       int64_t after_run_id, double least_ns, double *to_ns,
-                                       struct gate_error *err)
+                                       int64_t after_run_id, int64_t after_ms, double least_ns,
+                                       double *to_ns, struct gate_error *err)
 {
     *to_ns = 0;
     struct query q = query_begin(s, SQL_RAISED_BASELINE);
@@ -185,5 +185,6 @@ enum gate_status store_raised_baseline(struct store *s, const struct watch_item 
     bind_int(&q, after_run_id);
     bind_int(&q, item->run_id);
     bind_real(&q, least_ns);
+    bind_int(&q, after_ms);
     return store_each_row(s, &q, real_row, to_ns, err);
 }

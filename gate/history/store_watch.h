@@ -81,10 +81,11 @@ enum gate_status store_watch_wrong(struct store *s, const struct watch_item *ite
 
 /*
  * The first baseline of at least `least_ns` to which an accept raised the track in a run of any
- * branch, newer than `after_run_id` and not newer than the item's; *to_ns is 0 when there is none.
+ * branch, newer than `after_run_id` (0: than none) and than `after_ms`, and not newer than the
+ * item's; *to_ns is 0 when there is none.
  */
 enum gate_status store_raised_baseline(struct store *s, const struct watch_item *item,
-                                       int64_t after_run_id, double least_ns, double *to_ns,
-                                       struct gate_error *err);
+                                       int64_t after_run_id, int64_t after_ms, double least_ns,
+                                       double *to_ns, struct gate_error *err);
 
 #endif

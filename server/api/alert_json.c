@@ -8,13 +8,14 @@ void emit_alert_members(struct emit *e, const struct store_alert *alert)
     emit_integer_member(e, "id", alert->id);
     emit_string_member(e, "case", alert->case_id);
     emit_string_member(e, "device", alert->device_model);
-    emit_string_member(e, "provider", alert->provider);
+    emit_known_string(e, "provider", alert->provider);
     emit_string_member(e, "contract", alert->contract);
     emit_string_member(e, "kind", alert_kind_name(alert->kind));
     emit_string_member(e, "state", alert_state_name(alert->state));
     emit_integer_member(e, "time_ms", alert->time_ms);
     emit_string_member(e, "run", alert->run_uuid);
     emit_known_string(e, "commit", alert->commit);
+    emit_known_string(e, "subject", alert->subject);
     emit_known_string(e, "before_commit", alert->before_commit);
     emit_key(e, "change");
     if (has_change)
@@ -30,6 +31,7 @@ void emit_alert_members(struct emit *e, const struct store_alert *alert)
     emit_known_string(e, "evidence", alert->evidence);
     emit_string_member(e, "reason", alert->reason);
     emit_string_member(e, "who", alert->who);
+    emit_known_string(e, "assignee", alert->assignee);
     emit_integer_member(e, "updated_ms", alert->updated_ms);
     emit_key(e, "closed_ms");
     if (alert->closed_ms > 0)

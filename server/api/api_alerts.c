@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "server/api/alert_json.h"
 #include "server/api/api_call.h"
 #include "server/api/api_write.h"
+#include "gate/base/clock.h"
 #include "gate/base/json.h"
 
 #define ALERTS_DEFAULT 200
@@ -77,6 +77,8 @@ enum gate_status get_alerts(struct call *c)
                                                   .run_uuid = "",
                                                   .commit = "",
                                                   .before_commit = "",
+                                                  .subject = "",
+                                                  .assignee = "",
                                                   .evidence = "",
                                                   .reason = "",
                                                   .who = ""});
@@ -215,13 +217,6 @@ static bool prepare_step(struct api_write *w)
     return good;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static enum gate_status take_step(struct api_write *w, struct store *store, struct gate_error *err)
 {
     const struct asked_step *asked = w->state;
@@ -229,7 +224,7 @@ static enum gate_status take_step(struct api_write *w, struct store *store, stru
     enum alert_step step;
     bool found;
     enum gate_status status = store_step_alert(store, asked->id, asked->to, w->who->name,
-                                               asked->reason, now_ms(), &step, err);
+                                               asked->reason, clock_wall_ms(), &step, err);
     if (status)
         return status;
     if (step == STEP_NO_ALERT) {

@@ -28,7 +28,8 @@
 #define WATCH_TRACKS 256    /* at a time; a job that comes waits for no more, */
 #define WATCH_LATE_MS 30000 /* unless a run has waited for so long to be looked at */
 #define THIN_RUNS 4
-#define WATCH_MS 5000 /* between looks for runs that another process stored */
+#define THIN_MS 3600000 /* between looks for samples that have become old */
+#define WATCH_MS 5000   /* between looks for runs that another process stored */
 #define STOP_MS 5000
 #define STOP_STEP_MS 5
 #define BURST_SECONDS 4 /* of a rate: what may come at once after silence */
@@ -176,19 +177,33 @@ static enum gate_status watch_runs(struct http *h, struct store *store, enum wri
     return GATE_OK;
 }
 
+/* Not more often than once in an hour, since it walks over the runs that are too young. What fails
+ * is no reason to take back what else the batch did. */
+static enum gate_status thin_samples(struct http *h, struct store *store, enum writer_left *left)
+{
+    struct gate_error err = {0};
+    int64_t n_thinned = 0, now_ms = clock_wall_ms();
+    if (http_now_ms() < h->thin_next_ms)
+        return GATE_OK;
+    enum gate_status status =
+        store_thin(store, now_ms - h->options.keep_samples_ms, now_ms, THIN_RUNS, &n_thinned, &err);
+    if (status)
+        log_message(LOG_LEVEL_ERROR, "%s", err.message);
+    if (!status && n_thinned == THIN_RUNS)
+        *left = WRITER_MORE_LEFT;
+    else
+        h->thin_next_ms = http_now_ms() + THIN_MS;
+    return GATE_OK;
+}
+
 static enum gate_status do_chores(void *context, struct store *store, enum writer_left *left,
                                   struct gate_error *err)
 {
     struct http *h = context;
-    int64_t n_thinned = 0;
     enum gate_status status = watch_runs(h, store, left, err);
     if (status || *left != WRITER_NONE_LEFT || h->options.keep_samples_ms == 0)
         return status;
-    int64_t now_ms = clock_wall_ms();
-    status =
-        store_thin(store, now_ms - h->options.keep_samples_ms, now_ms, THIN_RUNS, &n_thinned, err);
-    *left = n_thinned == THIN_RUNS ? WRITER_MORE_LEFT : WRITER_NONE_LEFT;
-    return status;
+    return thin_samples(h, store, left);
 }
 
 static enum gate_status open_webhook(struct http *h, struct gate_error *err)

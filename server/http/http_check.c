@@ -71,6 +71,11 @@ bool http_refuse_shape(const struct exchange *x, const char *version, struct rep
         return refuse_shape(reply, "The header Host is missing.");
     if (h->host && !is_host(h->host))
         return refuse_shape(reply, "The header Host is no name or address with a port.");
+    if (x->request.fault_status != 0) {
+        reply_problem(reply, x->request.fault_status, "%s", x->request.fault);
+        reply->close = has_body(h);
+        return true;
+    }
     if (!x->route) {
         reply_problem(reply, 405, "This address does not serve that method.");
         reply->allow = route_methods(x->request.path);
@@ -79,11 +84,6 @@ bool http_refuse_shape(const struct exchange *x, const char *version, struct rep
     }
     if (reads && has_body(h))
         return refuse_shape(reply, "A GET with a body is not served.");
-    if (x->request.fault_status != 0) {
-        reply_problem(reply, x->request.fault_status, "%s", x->request.fault);
-        reply->close = has_body(h);
-        return true;
-    }
     return false;
 }
 

@@ -89,7 +89,8 @@ struct http {
     struct limits *read_limits, *write_limits;
     struct limits *touch_limits; /* how often a token's use is written down */
     struct writer *writer;
-    struct watch_age watch_age; /* of the writer's thread */
+    struct watch_age watch_age; /* of the writer's thread, */
+    int64_t thin_next_ms;       /* and when it drops old samples next */
     struct webhook *webhook;
     unsigned n_threads;
     atomic_bool stopping;

@@ -407,6 +407,8 @@ static void take_back(struct changepoint *out, size_t n, struct changepoint *c, 
             !is_back(&out[i], c, least))
             continue;
         out[i].end = c->at;
+        if (!c->is_return)
+            c->base = out[i].before;
         c->is_return = true;
     }
 }
@@ -433,7 +435,9 @@ size_t changepoint_find(const double *x, size_t n, double least,
     drop_doubtful(x, n, &s);
     for (size_t i = 0; i < s.n; i++) {
         size_t from = from_of(&s, i), at = s.at[i], to = to_of(&s, i, n);
-        struct changepoint c = {at, n, median(x + from, at - from), median(x + at, to - at), false};
+        struct changepoint c = {at,    n, median(x + from, at - from), median(x + at, to - at),
+                                false, 0};
+        c.base = c.before;
         if ((n == WINDOW && at < CHANGEPOINT_EDGE) || fabs(c.after - c.before) < KEEP_SHARE * least)
             continue;
         /* What it takes back lasted a while, and the values before that were like the new ones. */

@@ -33,7 +33,8 @@ struct changepoint {
     size_t at;            /* index of the first value of the new level */
     size_t end;           /* of the value where that level was taken back; n: it was not */
     double before, after; /* levels: medians up to the neighbouring change points */
-    bool is_return;       /* to the level before an earlier one */
+    bool is_return;       /* to the level before an earlier one, or beyond it: */
+    double base;          /* that level; else the one before this change */
 };
 
 /*

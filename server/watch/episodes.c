@@ -22,6 +22,7 @@ struct series {
     size_t n;
     double least;
     bool by_ratio;
+    bool is_cut; /* there are older ratios, to a baseline that is not linked to these */
 };
 
 /* Baselines whose level is known, relative to the newest's. */
@@ -100,7 +101,8 @@ static void take_ratios(const struct results *r, struct series *s)
             continue;
         if (b.n == 0)
             add_baseline(&b, p->baseline_ms, 0);
-        if (!find_baseline(&b, p->baseline_ms, &level) && !link_baseline(r, i, &b, &level))
+        s->is_cut = !find_baseline(&b, p->baseline_ms, &level) && !link_baseline(r, i, &b, &level);
+        if (s->is_cut)
             break;
         s->value[s->n] = level + log(p->ratio);
         s->run[s->n++] = i;
@@ -169,11 +171,10 @@ static bool counts(const struct finding *f, size_t i)
     return !f->of_epoch || f->results->run[i].own_epoch;
 }
 
-static size_t last_before(const struct finding *f, size_t first, bool good)
+static size_t last_good(const struct finding *f, size_t first)
 {
     for (size_t i = first; i-- > 0;) {
-        const struct watch_point *p = &f->results->run[i];
-        if (counts(f, i) && (good ? p->verdict == WATCH_GOOD : p->p50_ns > 0))
+        if (counts(f, i) && f->results->run[i].verdict == WATCH_GOOD)
             return i;
     }
     return NONE;
@@ -196,17 +197,17 @@ static struct stretch begin(const struct finding *f, enum alert_kind kind, size_
     return (struct stretch){.kind = kind, .first = first, .before = NONE, .end = f->results->n};
 }
 
-/* Wrong results, until one is not: it was timed. */
+/* Wrong results, until one is not: it was timed. No driver makes a wrong result right. */
 static void find_wrong(struct finding *f)
 {
     const struct results *r = f->results;
     for (size_t i = 0; i < r->n && f->n < EPISODES_MAX; i++) {
-        if (!counts(f, i) || r->run[i].verdict != WATCH_WRONG)
+        if (r->run[i].verdict != WATCH_WRONG)
             continue;
         struct stretch s = begin(f, ALERT_WRONG, i);
         s.confirmed = true;
-        s.before = last_before(f, i, false);
-        while (++i < r->n && (!counts(f, i) || r->run[i].p50_ns <= 0))
+        s.before = i > 0 ? i - 1 : NONE;
+        while (++i < r->n && r->run[i].p50_ns <= 0)
             continue;
         s.end = i;
         f->found[f->n++] = s;
@@ -244,7 +245,7 @@ static void find_regressions(struct finding *f)
             continue;
         struct stretch s = begin(f, ALERT_REGRESSION, i);
         s.confirmed = true;
-        s.before = last_before(f, i, true);
+        s.before = last_good(f, i);
         s.after_ns = p->p50_ns;
         s.before_ns = p->ratio > 0         ? p->p50_ns / p->ratio
                       : p->baseline_ns > 0 ? p->baseline_ns
@@ -281,6 +282,19 @@ static struct stretch *verdict_at(struct finding *f, size_t at, bool up)
     return NULL;
 }
 
+/*
+ * The level that a fall is news below: that before the regressions which it takes back; NAN: not
+ * known.
+ */
+static double base_of(const struct finding *f, const struct changepoint *c,
+                      const struct stretch *told)
+{
+    const struct watch_point *p = told ? &f->results->run[told->first] : NULL;
+    if (p && f->series.by_ratio && p->ratio > 0)
+        return f->level[told->first] - log(p->ratio);
+    return told && !c->is_return ? NAN : c->base;
+}
+
 /* The places among the results of the neighbours of a change. */
 static size_t place(const struct finding *f, size_t at)
 {
@@ -296,14 +310,17 @@ static void take_change(struct finding *f, const struct changepoint *c, size_t f
     /* What no verdict told the end of, since those behind it were none, ends with its level. */
     if (told && told->end == f->results->n && !has_regression(f, back))
         told->end = back;
-    if (told || (!up && c->is_return) || f->n == EPISODES_MAX)
+    double base = up ? c->before : base_of(f, c, told);
+    bool is_gain = !up && c->after < base - f->series.least;
+    if ((up ? told != NULL : !is_gain) || f->n == EPISODES_MAX)
         return;
     struct stretch s = begin(f, up ? ALERT_REGRESSION : ALERT_IMPROVEMENT, first);
     s.before = place(f, c->at - 1);
     s.end = end;
-    s.before_ns = median_ns(f, place(f, from), first);
+    s.before_ns =
+        told ? told->before_ns : median_ns(f, place(f, from), first) * exp(base - c->before);
     s.after_ns = median_ns(f, first, place(f, to));
-    s.change = expm1(c->after - c->before);
+    s.change = expm1(c->after - base);
     f->found[f->n++] = s;
 }
 
@@ -329,6 +346,7 @@ static void put_episodes(const struct finding *f, struct episodes *out)
     out->of_epoch = f->of_epoch;
     out->start =
         is_full ? f->results->run[f->series.run[CHANGEPOINT_EDGE]].key : (struct watch_key){-1, 0};
+    out->levels = f->series.is_cut ? f->results->run[f->series.run[0]].key : out->start;
     out->n = f->n;
     for (size_t i = 0; i < f->n; i++) {
         const struct stretch *s = &f->found[i];

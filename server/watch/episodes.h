@@ -44,6 +44,8 @@ struct episodes {
     size_t n;
     bool of_epoch;          /* of that of the newest result alone */
     struct watch_key start; /* what began before it is not judged; {-1, 0}: all is */
+    struct watch_key
+        levels; /* the same of changes of level: those of the oldest values end there */
 };
 
 void episodes_find(const struct results *results, struct episodes *out);

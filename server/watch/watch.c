@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "gate/base/clock.h"
 #include "server/ops/log.h"
 #include "gate/history/store_private.h"
 #include "server/watch/watch_private.h"
@@ -150,13 +150,6 @@ static enum gate_status look_or_leave(struct store *s, const struct watch_item *
     return GATE_OK;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Of a run of another branch, all tracks are done at once. */
 static enum gate_status look_or_skip(struct store *s, struct watch_item *item, int64_t now_ms,
                                      struct gate_error *err)
@@ -171,7 +164,7 @@ static enum gate_status look_or_skip(struct store *s, struct watch_item *item, i
 static enum gate_status look_at_pending(struct store *s, struct watch_item *item, int max_tracks,
                                         bool *more, struct gate_error *err)
 {
-    int64_t now = now_ms();
+    int64_t now = clock_wall_ms();
     enum gate_status status = look_or_skip(s, item, now, err);
     for (int i = 1; i < max_tracks && !status && *more; i++) {
         status = store_watch_next(s, item, more, err);

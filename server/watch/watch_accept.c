@@ -15,13 +15,6 @@ static enum gate_status accept_alert(const struct look *l, struct alert_row *ale
     return look_step(l, alert, ALERT_ACCEPTED, 0, reason);
 }
 
-/* The watched run before that of the look, 0: none is known. */
-static int64_t run_before(const struct look *l)
-{
-    const struct watch_point *point = look_point(l);
-    return point > l->results.run ? point[-1].key.run_id : 0;
-}
-
 /*
  * Accepts the alert of a level that somebody accepted as baseline behind a run, if the run of the
  * look is compared with such a baseline: what was accepted in a merge request counts when that is
@@ -30,13 +23,12 @@ static int64_t run_before(const struct look *l)
 static enum gate_status accept_if_raised(const struct look *l, struct alert_row *alert)
 {
     double baseline_ns = 0, least_ns = alert->after / (1 + ACCEPTED_LEVEL);
-    bool reopened = alert->state == ALERT_NEW && !alert->by_server;
     if (!alert_is_open(alert) || alert->kind != ALERT_REGRESSION ||
         look_point(l)->baseline_ns < least_ns)
         return GATE_OK;
     enum gate_status status =
-        store_raised_baseline(l->store, l->item, reopened ? run_before(l) : alert->before_run_id,
-                              least_ns, &baseline_ns, l->err);
+        store_raised_baseline(l->store, l->item, alert->before_run_id, alert->reopened_ms, least_ns,
+                              &baseline_ns, l->err);
     return !status && baseline_ns > 0 ? accept_alert(l, alert, baseline_ns) : status;
 }
 

@@ -15,13 +15,25 @@
 /* May the episodes of this look be those of the alert? */
 static bool is_in_scope(const struct look *l, const struct alert_row *alert)
 {
-    return alert->kind != ALERT_ERROR && (alert->own_epoch || !l->episodes.of_epoch);
+    return alert->kind == ALERT_WRONG ||
+           (alert->kind != ALERT_ERROR && (alert->own_epoch || !l->episodes.of_epoch));
+}
+
+static struct watch_key key_of(const struct alert_row *alert)
+{
+    return (struct watch_key){alert->time_ms, alert->run_id};
 }
 
 static bool is_read(const struct look *l, const struct alert_row *alert)
 {
-    struct watch_key key = {alert->time_ms, alert->run_id};
-    return watch_compare(key, l->episodes.start) >= 0;
+    return watch_compare(key_of(alert), l->episodes.start) >= 0;
+}
+
+/* Would the episodes of this look show the alert, if it was one? */
+static bool is_shown(const struct look *l, const struct alert_row *alert)
+{
+    return is_read(l, alert) &&
+           (alert->confirmed || watch_compare(key_of(alert), l->episodes.levels) > 0);
 }
 
 static size_t place_of(const struct look *l, struct watch_key key)
@@ -35,7 +47,7 @@ static size_t place_of(const struct look *l, struct watch_key key)
 static size_t distance(const struct look *l, const struct alert_row *alert,
                        const struct episode *episode)
 {
-    size_t a = place_of(l, (struct watch_key){alert->time_ms, alert->run_id});
+    size_t a = place_of(l, key_of(alert));
     size_t b = place_of(l, episode->first);
     return a > b ? a - b : b - a;
 }
@@ -100,13 +112,24 @@ static enum gate_status end(const struct look *l, struct alert_row *alert, int64
                                                 : "the level returned");
 }
 
+/* What somebody opened again is not ended by what was there to see when they did. */
+static bool may_end(const struct look *l, const struct alert_row *alert, int64_t end_run_id)
+{
+    for (size_t i = l->results.n; i-- > 0 && alert->reopened_ms > 0;) {
+        if (l->results.run[i].key.run_id == end_run_id)
+            return l->results.run[i].key.time_ms > alert->reopened_ms;
+    }
+    return true;
+}
+
 /* What people did stays done; what the server did follows the results. */
 static enum gate_status follow(const struct look *l, struct alert_row *alert,
                                const struct episode *e)
 {
     bool was_ended = alert->end_run_id != 0;
     bool is_fixed = alert->state == ALERT_FIXED && alert->by_server;
-    if (e->end_run_id != 0 && (alert_is_open(alert) || (is_fixed && !was_ended)))
+    if (e->end_run_id != 0 && (alert_is_open(alert) || (is_fixed && !was_ended)) &&
+        may_end(l, alert, e->end_run_id))
         return end(l, alert, e->end_run_id);
     if (e->end_run_id == 0 && is_fixed)
         return look_step(l, alert, ALERT_NEW, 0,
@@ -121,6 +144,12 @@ static enum gate_status move(const struct look *l, struct alert_row *alert, cons
     bool is_fixed = alert->state == ALERT_FIXED && alert->by_server;
     if (!is_fixed)
         to.end_run_id = 0;
+    /* Of a long one the first results are not read any more: it began where it did. */
+    if (alert->kind == ALERT_WRONG && watch_compare(e->first, key_of(alert)) > 0) {
+        to.time_ms = alert->time_ms;
+        to.run_id = alert->run_id;
+        to.before_run_id = alert->before_run_id;
+    }
     if (alert->run_id == to.run_id && alert->before_run_id == to.before_run_id &&
         alert->end_run_id == to.end_run_id && alert->confirmed == to.confirmed &&
         alert->before == to.before && alert->after == to.after)
@@ -187,7 +216,7 @@ static int64_t back_since(const struct look *l, const struct alert_row *alert)
     int64_t run_id = 0;
     for (size_t i = l->results.n; i-- > 0 && n > 0;) {
         const struct watch_point *p = &l->results.run[i];
-        if (!p->own_epoch)
+        if (!p->own_epoch && alert->kind != ALERT_WRONG)
             continue;
         if (!is_back(alert, p))
             return 0;
@@ -202,10 +231,10 @@ static enum gate_status leave(const struct look *l, struct alert_row *alert)
     bool has_ended = alert->state == ALERT_FIXED && alert->by_server && alert->end_run_id != 0;
     if (!is_in_scope(l, alert) || !(alert_is_open(alert) || has_ended))
         return GATE_OK;
-    if (is_read(l, alert))
+    if (is_shown(l, alert) && alert->reopened_ms == 0)
         return look_step(l, alert, ALERT_FIXED, 0, "later runs do not bear it out");
     int64_t run_id = has_ended ? 0 : back_since(l, alert);
-    return run_id != 0 ? end(l, alert, run_id) : GATE_OK;
+    return run_id != 0 && may_end(l, alert, run_id) ? end(l, alert, run_id) : GATE_OK;
 }
 
 enum gate_status watch_apply_episodes(struct look *l)

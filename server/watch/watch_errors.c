@@ -75,38 +75,62 @@ static bool has_jumped(const struct look *l, const struct error_rule *rule, doub
     return log(now / *usual) > fmax(log(rule->jump), DEVIATIONS * deviation);
 }
 
-static struct alert_row *open_error(struct look *l)
-{
-    for (size_t i = 0; i < l->n_alerts; i++) {
-        if (l->alerts[i].kind == ALERT_ERROR && alert_is_open(&l->alerts[i]))
-            return &l->alerts[i];
-    }
-    return NULL;
-}
-
 static const struct error_rule *rule_of(const struct alert_row *alert)
 {
     return alert->by_vendor ? &by_vendor : &by_reference;
 }
 
-/* Is the newest error within what somebody accepted or ignored before? It does not come up again.
- * That says nothing of the error that is not told by this rule. */
-static bool is_dealt_with(const struct error_rule *rule, const struct alert_row *alert, double now)
+/* One that cannot be followed, since its vendor is not measured any more, stands in nobody's way.
+ */
+static struct alert_row *open_error(struct look *l)
 {
-    return alert->state != ALERT_FIXED && now <= rule->jump * alert->after;
+    for (size_t i = 0; i < l->n_alerts; i++) {
+        struct alert_row *alert = &l->alerts[i];
+        if (alert->kind == ALERT_ERROR && alert_is_open(alert) &&
+            error_of(rule_of(alert), newest(l)) >= 0)
+            return alert;
+    }
+    return NULL;
+}
+
+/* The error of a rule in the run of an alert; below 0: not known, or not read any more. */
+static double error_at(const struct look *l, const struct error_rule *rule,
+                       const struct alert_row *alert)
+{
+    for (size_t i = 0; i < l->results.n; i++) {
+        if (l->results.run[i].key.run_id == alert->run_id)
+            return error_of(rule, &l->results.run[i]);
+    }
+    return -1;
+}
+
+/*
+ * Is the newest error within what somebody accepted or ignored before? It does not come up again.
+ * Who dealt with the one kind of error dealt with the other one as it was in that run.
+ */
+static bool is_dealt_with(const struct look *l, const struct error_rule *rule)
+{
+    double now = error_of(rule, newest(l));
+    for (size_t i = 0; i < l->n_alerts; i++) {
+        const struct alert_row *alert = &l->alerts[i];
+        if (alert->kind != ALERT_ERROR)
+            continue;
+        bool same = rule_of(alert) == rule;
+        double then = same ? alert->after : error_at(l, rule, alert);
+        if (alert->state != ALERT_FIXED && !alert_is_open(alert) && now <= rule->jump * then)
+            return true;
+        if (same)
+            return false; /* what was before the newest one is past */
+    }
+    return false;
 }
 
 static enum gate_status raise_error(const struct look *l, const struct error_rule *rule,
                                     double usual)
 {
     const struct watch_point *point = newest(l);
-    struct alert_row row = {.id = 0};
     double now = error_of(rule, point);
-    bool found;
-    enum gate_status status = store_newest_error_alert(l->store, l->item->series_id,
-                                                       rule->by_vendor, &row, &found, l->err);
-    if (status || (found && is_dealt_with(rule, &row, now)))
-        return status;
+    int64_t id;
     struct new_alert alert = {
         .track_id = l->item->track_id,
         .series_id = l->item->series_id,
@@ -119,7 +143,7 @@ static enum gate_status raise_error(const struct look *l, const struct error_rul
         .change = fmin(now / usual - 1, DBL_MAX),
         .by_vendor = rule->by_vendor,
     };
-    return store_raise_alert(l->store, &alert, l->now_ms, &row.id, l->err);
+    return store_raise_alert(l->store, &alert, l->now_ms, &id, l->err);
 }
 
 /* It returned, as far as the newest point tells. */
@@ -140,7 +164,9 @@ enum gate_status watch_apply_error(struct look *l)
         return look_step(l, open, ALERT_FIXED, 0, "the error returned to its usual size");
     if (open)
         return GATE_OK;
-    if (has_jumped(l, &by_vendor, &usual))
+    if (has_jumped(l, &by_vendor, &usual) && !is_dealt_with(l, &by_vendor))
         return raise_error(l, &by_vendor, usual);
-    return has_jumped(l, &by_reference, &usual) ? raise_error(l, &by_reference, usual) : GATE_OK;
+    if (has_jumped(l, &by_reference, &usual) && !is_dealt_with(l, &by_reference))
+        return raise_error(l, &by_reference, usual);
+    return GATE_OK;
 }

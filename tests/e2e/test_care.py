@@ -1,5 +1,6 @@
 """What is done for a history now and then: check, backup, restore, thin."""
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -11,7 +12,7 @@ import threading
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import PATIENCE, SERVER, Server, documents, renamed, seed, token  # noqa: E402
+from harness import PATIENCE, SERVER, Server, documents, renamed, seed, token, watched  # noqa: E402
 
 
 def run(*arguments):
@@ -232,6 +233,17 @@ class Thin(CareCase):
             until.wait(0.05)
         self.assertEqual(self.samples(), (20, 0))
         self.assertEqual(server.stop(), 0)
+
+    def test_a_document_that_cannot_be_thinned_does_not_hold_up_the_watch(self):
+        seed(self.db, 20)
+        with contextlib.closing(sqlite3.connect(self.db)) as connection:
+            connection.execute("UPDATE document SET packed = x'00' WHERE run_id ="
+                               " (SELECT min(run_id) FROM document WHERE has_samples = 1)")
+            connection.commit()
+        server = Server(self.db, "--keep-samples", "1d")
+        watched(self.db)
+        self.assertEqual(server.stop(), 0)
+        self.assertIn("cannot", server.log)
 
 
 if __name__ == "__main__":

@@ -229,6 +229,8 @@ class Refusals(SeededCase):
 
     def test_sizes(self):
         self.assert_problem(self.server.get("/api/v1/runs?x=" + "a" * 2100), 414)
+        self.assert_problem(self.server.get("/api/v1/runs?x=" + "a" * 2100, "POST"), 414)
+        self.assert_problem(self.server.get("/%zz", "PUT"), 400)
         self.assertEqual(self.server.get("/" + "a" * 2000).status, 404)
         self.assertIn(self.server.get("/" + "a" * 60000).status, (414, 431))
         response = self.server.get("/healthz", headers={"X-Large": "a" * 60000})

@@ -106,6 +106,38 @@ static void each_error_is_accepted_by_itself(void **state)
     history_end(&h);
 }
 
+static void an_accepted_ratio_hides_no_jump_of_the_error(void **state)
+{
+    struct history h = history_begin(state);
+    h.spec.rel_err = 3e-5;
+    h.spec.vendor_ratio = 1;
+    history_add(&h, 10, 20000);
+    h.spec.vendor_ratio = 17;
+    history_add(&h, 1, 20000);
+    history_step(&h, 1, ALERT_ACCEPTED, STEP_DONE);
+    h.spec.rel_err = 5e-4; /* while the ratio is what was accepted */
+    history_add(&h, 1, 20000);
+    assert_alerts(&h, 2, ALERT_ERROR, ALERT_NEW);
+    assert_false(history_alerts(&h).alert[0].by_vendor);
+    history_end(&h);
+}
+
+static void a_vendor_that_left_hides_no_jump(void **state)
+{
+    struct history h = history_begin(state);
+    h.spec.rel_err = 3e-5;
+    h.spec.vendor_ratio = 1;
+    history_add(&h, 10, 20000);
+    h.spec.vendor_ratio = 17;
+    history_add(&h, 1, 20000);
+    assert_alerts(&h, 1, ALERT_ERROR, ALERT_NEW);
+    h.spec.vendor_ratio = -1;
+    h.spec.rel_err = 5e-4;
+    history_add(&h, 1, 20000);
+    assert_alerts(&h, 2, ALERT_ERROR, ALERT_NEW);
+    history_end(&h);
+}
+
 /* Of a few outputs both errors are luck; who is better than the vendor may become less so. */
 static void an_error_that_scatters_is_no_alert(void **state)
 {
@@ -143,6 +175,8 @@ int main(void)
         TEST(an_error_over_the_vendors_that_jumps_is_an_alert),
         TEST(both_errors_that_jump_are_one_alert),
         TEST(each_error_is_accepted_by_itself),
+        TEST(an_accepted_ratio_hides_no_jump_of_the_error),
+        TEST(a_vendor_that_left_hides_no_jump),
         TEST(an_error_that_scatters_is_no_alert),
         TEST(an_error_below_the_vendors_is_no_alert),
     };

@@ -241,6 +241,106 @@ static void an_old_alert_ends_when_its_level_returns(void **state)
     history_end(&h);
 }
 
+/* What a vendor's kernel does is timed, and is not what was wrong. */
+static void a_case_that_never_was_right_has_no_provider(void **state)
+{
+    struct history h = history_begin(state);
+    add_ratio(&h, 2, 1, "wrong");
+    assert_alerts(&h, 1, ALERT_WRONG, ALERT_NEW);
+    assert_string_equal(history_alerts(&h).provider[0], "");
+    history_end(&h);
+}
+
+/* The pairs with another baseline say nothing of a step that those with the old one showed. */
+static void an_unlinked_baseline_closes_no_alert(void **state)
+{
+    struct history h = history_begin(state);
+    h.spec.baseline_ms = OTHER_MS - 1;
+    add_ratio(&h, 20, 1, "pass");
+    add_ratio(&h, 10, 1.015, "pass");
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    h.spec.baseline_ms = OTHER_MS;
+    for (int i = 0; i < 6; i++) {
+        h.spec.ratio = 1;
+        history_add(&h, 1, 20300);
+    }
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    history_end(&h);
+}
+
+static void a_first_red_run_is_accepted(void **state)
+{
+    struct history h = history_begin(state);
+    h.spec.baseline_ns = 20000;
+    h.spec.baseline_ms = OTHER_MS - 1;
+    add_ratio(&h, 2, 1.05, "regression");
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    h.spec.baseline_ns = 21000;
+    h.spec.baseline_ms = OTHER_MS;
+    h.spec.verdict = "pass";
+    h.spec.ratio = 1;
+    history_add(&h, 1, 21000);
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_ACCEPTED);
+    history_end(&h);
+}
+
+/* Longer than what is read of it. */
+static void a_long_wrong_case_began_where_it_did(void **state)
+{
+    struct history h = history_begin(state);
+    add_ratio(&h, 3, 1, "pass");
+    h.watched = false;
+    add_ratio(&h, 140, 1, "wrong");
+    h.watched = true;
+    add_ratio(&h, 20, 1, "wrong");
+    assert_alerts(&h, 1, ALERT_WRONG, ALERT_NEW);
+    struct seen seen = history_alerts(&h);
+    assert_int_equal(history_index_of(&seen.alert[0]), 3);
+    history_end(&h);
+}
+
+/* Without baselines only the newest epoch is compared, but right is right with any driver. */
+static void a_wrong_result_of_a_past_epoch_ends(void **state)
+{
+    struct history h = history_begin(state);
+    history_add(&h, 3, 20000);
+    h.spec.verdict = "wrong";
+    history_add(&h, 2, 20000);
+    assert_alerts(&h, 1, ALERT_WRONG, ALERT_NEW);
+    h.spec.epoch = "581.1/13.0/700 W";
+    h.spec.verdict = "pass";
+    history_add(&h, 3, 20000);
+    assert_alerts(&h, 1, ALERT_WRONG, ALERT_FIXED);
+    history_end(&h);
+}
+
+static void what_somebody_opened_again_stays_open(void **state)
+{
+    struct history h = history_begin(state);
+    add_ratio(&h, 3, 1, "pass");
+    add_ratio(&h, 2, 1.05, "regression");
+    add_ratio(&h, 2, 1, "pass");
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_FIXED);
+    history_step(&h, 1, ALERT_NEW, STEP_DONE);
+    add_ratio(&h, 4, 1, "pass");
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    history_end(&h);
+}
+
+static void a_gain_behind_a_regression_is_an_improvement(void **state)
+{
+    struct history h = history_begin(state);
+    add_ratio(&h, 20, 1, "pass");
+    add_ratio(&h, 5, 1.05, "regression");
+    add_ratio(&h, 6, 0.9, "improvement");
+    assert_alerts(&h, 2, ALERT_IMPROVEMENT, ALERT_NEW);
+    struct seen seen = history_alerts(&h);
+    assert_int_equal(history_index_of(&seen.alert[0]), 25);
+    assert_true(fabs(seen.alert[0].change + 0.1) < 0.005);
+    assert_int_equal(seen.alert[1].state, ALERT_FIXED);
+    history_end(&h);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
@@ -260,6 +360,13 @@ int main(void)
         TEST(an_outlier_before_a_step_changes_nothing),
         TEST(a_young_history_raises_alerts),
         TEST(an_old_alert_ends_when_its_level_returns),
+        TEST(a_case_that_never_was_right_has_no_provider),
+        TEST(an_unlinked_baseline_closes_no_alert),
+        TEST(a_first_red_run_is_accepted),
+        TEST(a_long_wrong_case_began_where_it_did),
+        TEST(a_wrong_result_of_a_past_epoch_ends),
+        TEST(what_somebody_opened_again_stays_open),
+        TEST(a_gain_behind_a_regression_is_an_improvement),
     };
 #undef TEST
     return cmocka_run_group_tests_name("watch verdicts", tests, NULL, NULL);

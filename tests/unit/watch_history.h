@@ -15,7 +15,8 @@
 /* A run to be: what a test changes of it, 0 for what it does not. */
 struct spec {
     int index; /* place in time */
-    double p50_ns, control_ns, rel_err, vendor_ratio, baseline_ns;
+    double p50_ns, control_ns, rel_err, baseline_ns;
+    double vendor_ratio;                  /* below 0: none */
     double ratio;                         /* over the baseline, from pairs */
     const char *verdict;                  /* NULL: pass */
     const char *commit, *baseline_commit; /* NULL: those of the sample */
@@ -46,7 +47,7 @@ struct seen {
     struct store_alert alert[MAX_ALERTS];
     size_t n;
     char reason[MAX_ALERTS][200], evidence[MAX_ALERTS][200];
-    char before_commit[MAX_ALERTS][41];
+    char before_commit[MAX_ALERTS][41], provider[MAX_ALERTS][65];
 };
 
 /* Newest first. */
