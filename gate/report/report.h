@@ -22,7 +22,10 @@ enum report_format {
 
 struct report_style {
     bool colour;
-    int width; /* columns of the terminal; 0: no limit */
+    int width;           /* columns of the terminal; 0: no limit */
+    size_t markdown_max; /* bytes of a summary; 0: REPORT_MARKDOWN_MAX */
+    const char *link;    /* of a summary: the dashboard's address, without a '/' at its end; NULL:
+                            there are no links */
 };
 
 /* "text", "markdown", "json", "csv", "junit". False: no such format. */
@@ -31,7 +34,7 @@ bool report_format_parse(const char *name, enum report_format *out);
 /*
  * Appends the report. `run_document` has passed run.schema.json and is otherwise not trusted: its
  * texts are escaped for the format, its numbers may be of any size. `style` is for REPORT_TEXT
- * only. Out of memory or of out->max: out->failed.
+ * and REPORT_MARKDOWN. Out of memory or of out->max: out->failed.
  */
 void report_write(const cJSON *run_document, enum report_format format,
                   const struct report_style *style, struct buf *out);

@@ -1,11 +1,12 @@
 /*
  * report_markdown.c: a run as the summary of a CI job, for GitHub and GitLab.
  *
- * A summary that would pass REPORT_MARKDOWN_MAX shows the worst cases and says how many are left
- * out, in the table of a calibration too.
+ * A summary that would be too long shows the worst cases and says how many are left out, in the
+ * table of a calibration too.
  */
 #include "gate/report/report_run.h"
 
+#include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,17 @@ static const char *mark(enum verdict v)
     return marks[v];
 }
 
-/* One line of text in which nothing is markup, neither Markdown's nor HTML's nor the table's. */
+/* What the services make links, mentions or commands of where a word follows. */
+static bool begins_reference(const char *text, size_t left)
+{
+    if (left > 2 && text[0] == ':')
+        return text[1] == '/';
+    return left > 1 && strchr("@#!$%&~", text[0]) && text[0] &&
+           (isalnum((unsigned char)text[1]) || text[1] == '"');
+}
+
+/* One line of text in which nothing is markup, neither Markdown's nor HTML's nor the table's, and
+ * nothing is a reference: those are broken by a space of no width. */
 static void put_text(const char *text, struct buf *out)
 {
     size_t left = strlen(text);
@@ -49,6 +60,8 @@ static void put_text(const char *text, struct buf *out)
             buf_printf(out, "\\%c", (char)code);
         else
             buf_append(out, text, n);
+        if (begins_reference(text, left) || (left > 4 && !strncasecmp(text, "www.", 4)))
+            buf_puts(out, "\xe2\x80\x8b");
         n = n ? n : 1;
         text += n;
         left -= n;
@@ -62,6 +75,32 @@ static void put_code(const char *text, struct buf *out)
     for (; *text; text++)
         buf_putc(out, *text == '`' || *text == '|' || (unsigned char)*text < 0x20 ? '?' : *text);
     buf_putc(out, '`');
+}
+
+/* A part of an address behind its '?'. */
+static void put_encoded(const char *text, struct buf *out)
+{
+    for (; *text; text++) {
+        if (isalnum((unsigned char)*text) || strchr("-._~/", *text))
+            buf_putc(out, *text);
+        else
+            buf_printf(out, "%%%02X", (unsigned char)*text);
+    }
+}
+
+/* The id of a case, which leads to its page where there is a dashboard. */
+static void put_case(const struct report_run *run, const cJSON *one_case, struct buf *out)
+{
+    const char *id = json_string(one_case, "id", "");
+    buf_puts(out, run->link ? "[" : "");
+    put_code(id, out);
+    if (!run->link)
+        return;
+    buf_printf(out, "](%s/#/case?id=", run->link);
+    put_encoded(id, out);
+    buf_puts(out, "&device=");
+    put_encoded(json_string(run->device, "model", ""), out);
+    buf_putc(out, ')');
 }
 
 static void put_times(const cJSON *arm, struct buf *out)
@@ -104,7 +143,7 @@ static void table_row(const struct report_run *run, const cJSON *one_case, struc
     char text[UNITS_MAX];
 
     buf_puts(out, "| ");
-    put_code(json_string(one_case, "id", ""), out);
+    put_case(run, one_case, out);
     buf_puts(out, " | ");
     if (candidate)
         put_times(candidate, out);
@@ -167,6 +206,12 @@ static void head(const struct report_run *run, struct buf *out)
     buf_printf(&text, " %s", json_string(run->git, "subject", ""));
     fact("commit", text.data, out);
     buf_clear(&text);
+    if (run->link) {
+        buf_printf(out, "- **run:** [%.8s](%s/#/run/", json_string(run->document, "uuid", ""),
+                   run->link);
+        put_encoded(json_string(run->document, "uuid", ""), out);
+        buf_puts(out, ")\n");
+    }
     fact("suite", json_string(run->document, "suite", ""), out);
     report_conditions(run, &text);
     fact("measured", text.data, out);
@@ -201,7 +246,8 @@ static void evidence(const cJSON *one_case, struct buf *out)
 }
 
 /* Reason and evidence of each case that is not a plain pass. */
-static void details(const cJSON *const *cases, size_t n, struct buf *out)
+static void details(const struct report_run *run, const cJSON *const *cases, size_t n,
+                    struct buf *out)
 {
     size_t n_told = 0;
     for (size_t i = 0; i < n; i++)
@@ -214,7 +260,7 @@ static void details(const cJSON *const *cases, size_t n, struct buf *out)
         if (!report_is_told(cases[i]))
             continue;
         buf_printf(out, "- %s %s ", mark(v), verdict_name(v));
-        put_code(json_string(cases[i], "id", ""), out);
+        put_case(run, cases[i], out);
         buf_puts(out, ": ");
         put_text(json_string(cases[i], "reason", ""), out);
         buf_putc(out, '\n');
@@ -308,7 +354,7 @@ static void render(const struct report_run *run, const cJSON *const *cases,
         buf_putc(out, '\n');
     }
     left_out(run, out);
-    details(cases, n_shown, out);
+    details(run, cases, n_shown, out);
     if (run->calibration)
         calibration(run, calibrated, at_most(n, calibrated->n_cases), out);
 }
@@ -349,8 +395,7 @@ void report_markdown(const struct report_run *run, const struct report_style *st
     struct buf summary;
     size_t n = 0;
 
-    (void)style;
-    buf_init(&summary, REPORT_MARKDOWN_MAX);
+    buf_init(&summary, style->markdown_max ? style->markdown_max : REPORT_MARKDOWN_MAX);
     if (!cases || !calibration_read(run->calibration, &calibrated)) {
         out->failed = true;
         goto out;

@@ -29,6 +29,7 @@ struct report_run {
     bool more_providers; /* there are others, without columns */
     bool warm;           /* a candidate's inputs did not exceed the cache */
     struct left_out_sums left_out;
+    const char *link; /* the dashboard's address; NULL: not known */
 };
 
 void report_run_read(const cJSON *document, struct report_run *out);
@@ -100,7 +101,7 @@ bool report_p90(const cJSON *one_case, struct buf *out);
 typedef void (*report_put_fn)(const char *text, struct buf *out);
 void report_unresolved(const struct report_run *run, report_put_fn put, struct buf *out);
 
-/* What a format writes; `style` is looked at by report_text() alone. */
+/* What a format writes. */
 typedef void report_writer(const struct report_run *run, const struct report_style *style,
                            struct buf *out);
 report_writer report_text, report_markdown, report_junit;
