@@ -13,6 +13,7 @@ const struct environment_variable environment_variables[] = {
     {"GATE_TOKEN", "the server's token", true},
     {"GATE_TOKEN_FILE", "a file with the server's token", false},
     {"GATE_CA_FILE", "certificates to trust in place of the system's", false},
+    {"GATE_COMMENT_TOKEN", "of `gate comment`; default: $GITHUB_TOKEN or $GITLAB_TOKEN", true},
     {"GATE_SPOOL", "what is still to be sent; default: ~/.local/state/kernel-gate/spool", false},
     {NULL, NULL, false},
 };

@@ -31,6 +31,15 @@ const struct option_def remote_options[] = {
     {0},
 };
 
+bool command_read_link(void *link, const char *text)
+{
+    struct remote remote;
+    if (remote_take_url(text, &remote, NULL))
+        return false;
+    memcpy(((struct command_link *)link)->url, remote.url, sizeof remote.url);
+    return true;
+}
+
 enum gate_status command_write(const char *path, const struct buf *result, struct gate_error *err)
 {
     if (result->failed)

@@ -14,6 +14,7 @@
 #include "gate/report/report.h"
 #include "gate/document/document.h"
 #include "gate/history/store.h"
+#include "gate/tracker/remote.h"
 
 #define COMMAND_MAX_OUTPUT (1024u * 1024 * 1024) /* bytes of a result that is built in memory */
 
@@ -30,7 +31,18 @@
 #define JSON_OPTION(of, field)                                                                \
     {.name = "json", .help = "print JSON; times in ms since 1970 and in ns",                    \
      .type = OPTION_FLAG, .at = offsetof(of, field)}
+#define LINK_OPTION(of, field)                                                                \
+    {.name = "link", .value = "URL",                                                          \
+     .help = "address of the dashboard, to which Markdown's runs and cases link",             \
+     .type = OPTION_READ, .at = offsetof(of, field), .read = command_read_link,               \
+     .form = "https://HOST[:PORT][/PATH]"}
 /* clang-format on */
+
+/* The address of a dashboard, without a '/' at its end; "": none. */
+struct command_link {
+    char url[REMOTE_URL_MAX + 1];
+};
+bool command_read_link(void *link, const char *text);
 
 /* Of struct remote_choice. */
 extern const struct option_def remote_options[];

@@ -5,6 +5,7 @@
 
 struct report_arguments {
     const char *db, *run, *output;
+    struct command_link link;
     enum report_format format;
     bool json;
 };
@@ -37,6 +38,7 @@ static const struct option_def options[] = {
      .help = "write there instead of to standard output; whole or not at all",
      .type = OPTION_TEXT,
      AT(output)},
+    LINK_OPTION(struct report_arguments, link),
     DB_OPTION(struct report_arguments, db),
     {0},
 };
@@ -49,8 +51,7 @@ const struct command command_report = {
     .main = cmd_report,
 };
 
-static enum gate_status report(const char *db, const char *run, enum report_format format,
-                               const char *output, struct gate_error *err)
+static enum gate_status report(const struct report_arguments *a, struct gate_error *err)
 {
     struct store *store = NULL;
     struct document document = {0};
@@ -58,14 +59,15 @@ static enum gate_status report(const char *db, const char *run, enum report_form
     struct report_style style = {0};
 
     buf_init(&text, COMMAND_MAX_OUTPUT);
-    enum gate_status status = store_open(db, STORE_READ_ONLY, &store, err);
+    enum gate_status status = store_open(a->db, STORE_READ_ONLY, &store, err);
     if (status == GATE_OK)
-        status = command_document(store, run, &document, err);
+        status = command_document(store, a->run, &document, err);
     if (status == GATE_OK) {
-        if (!output)
+        if (!a->output)
             style = command_style();
-        report_write(document.tree, format, &style, &text);
-        status = command_write(output, &text, err);
+        style.link = a->link.url;
+        report_write(document.tree, a->json ? REPORT_JSON : a->format, &style, &text);
+        status = command_write(a->output, &text, err);
     }
     buf_release(&text);
     document_release(&document);
@@ -80,7 +82,7 @@ int cmd_report(int argc, char **argv)
     int exit_code;
     if (!options_read(&command_report, &a, 0, argc, argv, NULL, &exit_code))
         return exit_code;
-    if (report(a.db, a.run, a.json ? REPORT_JSON : a.format, a.output, &err) != GATE_OK)
+    if (report(&a, &err) != GATE_OK)
         return command_failed(&command_report, &err);
     return GATE_OK;
 }

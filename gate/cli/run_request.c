@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "gate/baseline/artifact.h"
+#include "gate/base/hex.h"
 #include "gate/base/json.h"
 #include "gate/document/document.h"
 #include "gate/baseline/revision.h"
@@ -113,6 +114,7 @@ const struct option_def request_measure_options[] = {
      .form = "FORMAT=FILE with the format text, markdown, json, csv or junit, such as "
              "markdown=report.md, at most 8 times",
      .read = read_report},
+    LINK_OPTION(struct run_request, link),
     {0},
 };
 
@@ -143,6 +145,40 @@ const struct option_def request_provider_options[] = {
      .key = "providers",
      .is_path = true,
      .fallback = "on a GPU cuBLAS (its default, the best of its timed, layer by layer) and cuDNN"},
+    {0},
+};
+
+static bool read_commit(void *field, const char *text)
+{
+    *(const char **)field = text;
+    return hex_is(text, 40);
+}
+
+const struct option_def request_origin_options[] = {
+    {.name = "commit",
+     .value = "HASH",
+     .help = "the commit that is measured",
+     .type = OPTION_READ,
+     AT(origin.commit),
+     .form = "40 hex digits",
+     .read = read_commit,
+     .fallback = "by the CI job's variables, else git; so too what follows"},
+    {.name = "branch",
+     .value = "NAME",
+     .help = "its branch",
+     .type = OPTION_TEXT,
+     AT(origin.branch)},
+    {.name = "base",
+     .value = "NAME",
+     .help = "the branch that a change is to be merged into",
+     .type = OPTION_TEXT,
+     AT(origin.base)},
+    {.name = "change",
+     .value = "NUMBER",
+     .help = "the pull or merge request",
+     .type = OPTION_TEXT,
+     AT(origin.change)},
+    {.name = "job", .value = "URL", .help = "the CI job", .type = OPTION_TEXT, AT(origin.job)},
     {0},
 };
 
@@ -211,9 +247,9 @@ static void show_case(void *context, const struct run *run, const struct suite_c
 }
 
 static enum gate_status write_report(const cJSON *document, const struct report_request *r,
-                                     struct gate_error *err)
+                                     const char *link, struct gate_error *err)
 {
-    struct report_style plain = {.colour = false, .width = 0};
+    struct report_style plain = {.link = link};
     struct buf text;
     buf_init(&text, COMMAND_MAX_OUTPUT);
     report_write(document, r->format, &plain, &text);
@@ -233,7 +269,8 @@ enum gate_status run_request_report(const struct run_request *r, const cJSON *do
     buf_release(&text);
     /* One that cannot be written does not cost the others. */
     for (size_t i = 0; i < r->n_reports; i++) {
-        enum gate_status written = write_report(document, &r->reports[i], status ? NULL : err);
+        enum gate_status written =
+            write_report(document, &r->reports[i], r->link.url, status ? NULL : err);
         status = status ? status : written;
     }
     return status;
@@ -381,7 +418,7 @@ static void start(const struct run_request *r, struct session *s)
                                           .suite = r->suite,
                                           .library = r->target.library,
                                           .seed = s->run.seed};
-    origin_read(&(struct origin_choice){0}, &s->run.origin);
+    origin_read(&r->origin, &s->run.origin);
 }
 
 int run_request_execute(const struct command *command, struct run_request *r)

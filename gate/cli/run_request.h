@@ -28,15 +28,18 @@ struct run_request {
                                  be NULL: it goes by that */
     bool history;             /* the run is stored, and the stored baselines may follow it */
     bool json, print_config;
+    struct origin_choice origin;
+    struct command_link link;
     const char *seed_text; /* NULL: a fresh one is taken */
     uint64_t seed;
     struct report_request reports[REQUEST_REPORTS_MAX];
     size_t n_reports;
 };
 
-/* Options of struct run_request: what is looked at, how it is measured, and what is judged. */
+/* Options of struct run_request: what is looked at, how it is measured, what is judged,
+ * and whose code it is. */
 extern const struct option_def request_options[], request_measure_options[],
-    request_library_options[], request_provider_options[];
+    request_library_options[], request_provider_options[], request_origin_options[];
 
 /* The defaults of all commands. */
 void run_request_init(struct run_request *r);

@@ -46,6 +46,6 @@ void report_write(const cJSON *run_document, enum report_format format,
 {
     struct report_run run;
     report_run_read(run_document, &run);
-    run.link = style->link;
+    run.link = style->link && style->link[0] ? style->link : NULL;
     formats[format].write(&run, style, out);
 }

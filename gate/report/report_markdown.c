@@ -14,6 +14,7 @@
 #include "gate/base/json.h"
 #include "gate/base/utf8.h"
 #include "gate/report/report_calibration.h"
+#include "gate/report/report_link.h"
 #include "gate/report/report_units.h"
 
 static const char *mark(enum verdict v)
@@ -77,17 +78,6 @@ static void put_code(const char *text, struct buf *out)
     buf_putc(out, '`');
 }
 
-/* A part of an address behind its '?'. */
-static void put_encoded(const char *text, struct buf *out)
-{
-    for (; *text; text++) {
-        if (isalnum((unsigned char)*text) || strchr("-._~/", *text))
-            buf_putc(out, *text);
-        else
-            buf_printf(out, "%%%02X", (unsigned char)*text);
-    }
-}
-
 /* The id of a case, which leads to its page where there is a dashboard. */
 static void put_case(const struct report_run *run, const cJSON *one_case, struct buf *out)
 {
@@ -96,10 +86,8 @@ static void put_case(const struct report_run *run, const cJSON *one_case, struct
     put_code(id, out);
     if (!run->link)
         return;
-    buf_printf(out, "](%s/#/case?id=", run->link);
-    put_encoded(id, out);
-    buf_puts(out, "&device=");
-    put_encoded(json_string(run->device, "model", ""), out);
+    buf_puts(out, "](");
+    report_link_case(run->link, id, json_string(run->device, "model", ""), out);
     buf_putc(out, ')');
 }
 
@@ -207,9 +195,9 @@ static void head(const struct report_run *run, struct buf *out)
     fact("commit", text.data, out);
     buf_clear(&text);
     if (run->link) {
-        buf_printf(out, "- **run:** [%.8s](%s/#/run/", json_string(run->document, "uuid", ""),
-                   run->link);
-        put_encoded(json_string(run->document, "uuid", ""), out);
+        const char *uuid = json_string(run->document, "uuid", "");
+        buf_printf(out, "- **run:** [%.8s](", uuid);
+        report_link_run(run->link, uuid, out);
         buf_puts(out, ")\n");
     }
     fact("suite", json_string(run->document, "suite", ""), out);

@@ -212,6 +212,8 @@ static const char *set_request(struct http_client *c, const struct http_request 
         SET(POSTFIELDSIZE_LARGE, (curl_off_t)r->len);
         SET(POSTFIELDS, r->body); /* also of a PUT: libcurl can send it again by itself */
     }
+    if (r->once)
+        SET(FRESH_CONNECT, 1L);
     if (!strcmp(r->method, "HEAD"))
         SET(NOBODY, 1L);
     else

@@ -22,6 +22,7 @@ struct http_request {
     const char *path;   /* below the server's address: "/api/v1/runs" */
     const char *type;   /* Content-Type of the body; NULL: there is no body */
     bool gzipped;       /* the body is, and the header says so */
+    bool once;          /* on a connection of its own: on a used one libcurl may send it twice */
     const void *body;
     size_t len;
     long timeout_s;             /* for all of it */

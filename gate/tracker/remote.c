@@ -10,7 +10,8 @@
 #include "gate/base/file.h"
 
 #define TOKEN_FILE_MAX 4096
-#define TOKEN_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+#define TOKEN_CHARACTERS NAME_CHARACTERS "."
 
 /* `option`, else what the variable says, else NULL. */
 static const char *choose(const char *option, const char *variable)
@@ -70,7 +71,7 @@ static bool is_rest(const char *s)
             return false;
         s += n;
     }
-    return !*s || (*s == '/' && strspn(s, "/" TOKEN_CHARACTERS ".~") == strlen(s) &&
+    return !*s || (*s == '/' && strspn(s, "/" NAME_CHARACTERS ".~") == strlen(s) &&
                    !strstr(s, "//") && !strstr(s, ".."));
 }
 
@@ -101,7 +102,8 @@ static enum gate_status take_token(const char *text, size_t len, const char *fro
     while (len && strchr(" \t\r\n", text[len - 1]))
         len--;
     if (!len || len > REMOTE_TOKEN_MAX || strspn(text, TOKEN_CHARACTERS) < len)
-        return gate_fail(err, GATE_USAGE, "%s holds no token, which is one word: kg_ID_SECRET",
+        return gate_fail(err, GATE_USAGE,
+                         "%s holds no token, which is one word of letters, digits, _, - and .",
                          from);
     memcpy(out->token, text, len);
     out->token[len] = '\0';
@@ -123,26 +125,29 @@ static enum gate_status read_token(const char *path, struct remote *out, struct 
     return status;
 }
 
-static enum gate_status find_token(const char *file, struct remote *out, struct gate_error *err)
+/* The first of the variables that is set. */
+static enum gate_status find_token(const char *const *variables, struct remote *out,
+                                   struct gate_error *err)
 {
-    const char *token = environment_get("GATE_TOKEN");
-    if (!file && token)
-        return take_token(token, strlen(token), "$GATE_TOKEN", out, err);
-    file = choose(file, "GATE_TOKEN_FILE");
-    return file ? read_token(file, out, err) : GATE_OK;
+    for (; *variables; variables++) {
+        const char *token = getenv(*variables);
+        char from[80];
+        snprintf(from, sizeof from, "$%s", *variables);
+        if (token && token[0])
+            return take_token(token, strlen(token), from, out, err);
+    }
+    return GATE_OK;
 }
 
-enum gate_status remote_resolve(const struct remote_choice *choice, struct remote *out,
-                                struct gate_error *err)
+enum gate_status remote_take(const char *url, const struct remote_choice *choice,
+                             const char *const *variables, struct remote *out,
+                             struct gate_error *err)
 {
-    const char *server = choose(choice->server, "GATE_SERVER");
     const char *ca_file = choose(choice->ca_file, "GATE_CA_FILE");
-    if (!server)
-        return gate_fail(err, GATE_USAGE,
-                         "no server is named: give --server URL or set GATE_SERVER");
-    enum gate_status status = remote_take_url(server, out, err);
+    enum gate_status status = remote_take_url(url, out, err);
     if (!status)
-        status = find_token(choice->token_file, out, err);
+        status = choice->token_file ? read_token(choice->token_file, out, err)
+                                    : find_token(variables, out, err);
     if (status)
         return status;
     if (out->token[0] && !out->loopback && strncmp(out->url, "https:", 6) != 0)
@@ -153,4 +158,18 @@ enum gate_status remote_resolve(const struct remote_choice *choice, struct remot
     if (ca_file && snprintf(out->ca_file, sizeof out->ca_file, "%s", ca_file) >= PATHS_MAX)
         return gate_fail(err, GATE_USAGE, "the path of the certificates is too long");
     return GATE_OK;
+}
+
+enum gate_status remote_resolve(const struct remote_choice *choice, struct remote *out,
+                                struct gate_error *err)
+{
+    static const char *const variables[] = {"GATE_TOKEN", NULL};
+    struct remote_choice c = *choice;
+    const char *server = choose(choice->server, "GATE_SERVER");
+    if (!server)
+        return gate_fail(err, GATE_USAGE,
+                         "no server is named: give --server URL or set GATE_SERVER");
+    if (!c.token_file && !environment_get("GATE_TOKEN"))
+        c.token_file = environment_get("GATE_TOKEN_FILE");
+    return remote_take(server, &c, variables, out, err);
 }

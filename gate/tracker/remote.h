@@ -14,7 +14,7 @@
 #include "gate/base/paths.h"
 
 #define REMOTE_URL_MAX 200
-#define REMOTE_TOKEN_MAX 256
+#define REMOTE_TOKEN_MAX 1000
 
 /* What the command line says; NULL: not said. */
 struct remote_choice {
@@ -39,6 +39,12 @@ bool remote_is_named(const struct remote_choice *choice);
  */
 enum gate_status remote_resolve(const struct remote_choice *choice, struct remote *out,
                                 struct gate_error *err);
+
+/* Of another service: its address, and the choice's file or the first of the variables (ended by
+ * NULL) that holds a token. Errors as above. */
+enum gate_status remote_take(const char *url, const struct remote_choice *choice,
+                             const char *const *variables, struct remote *out,
+                             struct gate_error *err);
 
 /* The address alone: no token, and the system's certificates. */
 enum gate_status remote_take_url(const char *text, struct remote *out, struct gate_error *err);

@@ -21,10 +21,10 @@ static void test_golden(void **state)
         enum report_format format;
         struct report_style style;
     } goldens[] = {
-        {"report.txt", REPORT_TEXT, {false, 0}},
-        {"report-80.txt", REPORT_TEXT, {false, 80}},
-        {"report-120.txt", REPORT_TEXT, {false, 120}},
-        {"report-colour.txt", REPORT_TEXT, {true, 0}},
+        {"report.txt", REPORT_TEXT, {0}},
+        {"report-80.txt", REPORT_TEXT, {.width = 80}},
+        {"report-120.txt", REPORT_TEXT, {.width = 120}},
+        {"report-colour.txt", REPORT_TEXT, {.colour = true}},
         {"report.md", REPORT_MARKDOWN, {0}},
         {"report.csv", REPORT_CSV, {0}},
         {"report.junit.xml", REPORT_JUNIT, {0}},

@@ -60,7 +60,7 @@ static void test_table(void **state)
     (void)state;
     static const struct table_column columns[] = {
         {"name", false, 0}, {"extra", true, 2}, {"n", true, 0}, {"last", false, 1}};
-    static const struct report_style narrow = {false, 20}, tiny = {false, 3};
+    static const struct report_style narrow = {.width = 20}, tiny = {.width = 3};
     struct table *t = table_new(columns, 4);
     struct buf out;
     table_cell(t, TERM_PLAIN, "\xe5\xb9\x85\xe5\xba\x83");

@@ -1,0 +1,275 @@
+/* cmd_comment.c: gate comment. */
+#include "gate/cli/commands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/base/file.h"
+#include "gate/cli/cmd_common.h"
+#include "gate/comment/annotations.h"
+#include "gate/comment/post.h"
+
+#define REPORTS_MAX 64
+#define REPORT_MAX_BYTES ((size_t)256 << 20)
+
+struct comment_arguments {
+    struct target_options target;
+    const char *db, *run, *name, *annotations;
+    struct command_link link;
+    double patience_s;
+    bool dry_run;
+};
+
+#define AT(field) .at = offsetof(struct comment_arguments, field)
+
+static const struct option_def options[] = {
+    {.name = "run",
+     .value = "UUID|latest",
+     .help = "the stored run, where no report is named, or an unambiguous beginning of its uuid",
+     .type = OPTION_TEXT,
+     AT(run),
+     .fallback = "latest"},
+    DB_OPTION(struct comment_arguments, db),
+    {.name = "service",
+     .value = "github|gitlab",
+     .help = "where the change is",
+     .type = OPTION_TEXT,
+     AT(target.service),
+     .fallback = "by the job's variables"},
+    {.name = "api",
+     .value = "URL",
+     .help = "its interface",
+     .type = OPTION_TEXT,
+     AT(target.api),
+     .fallback = "$GITHUB_API_URL or $CI_API_V4_URL"},
+    {.name = "project",
+     .value = "OWNER/NAME",
+     .help = "the repository; on GitLab also its number",
+     .type = OPTION_TEXT,
+     AT(target.project),
+     .fallback = "$GITHUB_REPOSITORY or $CI_PROJECT_ID"},
+    {.name = "change",
+     .value = "NUMBER",
+     .help = "the pull or merge request",
+     .type = OPTION_TEXT,
+     AT(target.change),
+     .fallback = "by the job's event or variables, never by the report"},
+    {.name = "name",
+     .value = "NAME",
+     .help = "one comment is kept for each name",
+     .type = OPTION_TEXT,
+     AT(name),
+     .fallback = "gate"},
+    LINK_OPTION(struct comment_arguments, link),
+    {.name = "annotations",
+     .value = "FILE",
+     .help = "write the bad cases there: on GitHub as workflow commands (- is standard output), on "
+             "GitLab for artifacts:reports:annotations, which needs --link",
+     .type = OPTION_TEXT,
+     AT(annotations)},
+    {.name = "token-file",
+     .value = "FILE",
+     .help = "the token is in FILE",
+     .type = OPTION_TEXT,
+     AT(target.remote.token_file),
+     .fallback = "$GATE_COMMENT_TOKEN, else $GITHUB_TOKEN or $GITLAB_TOKEN"},
+    {.name = "ca-file",
+     .value = "FILE",
+     .help = "certificates to believe instead of the system's",
+     .type = OPTION_TEXT,
+     AT(target.remote.ca_file),
+     .fallback = "$GATE_CA_FILE"},
+    {.name = "retry-for",
+     .value = "SECONDS",
+     .help = "try again for so long while the service does not answer",
+     .type = OPTION_NUMBER,
+     AT(patience_s),
+     .most = 3600,
+     .fallback = "60"},
+    {.name = "dry-run",
+     .help = "print the comment, and send nothing",
+     .type = OPTION_FLAG,
+     AT(dry_run)},
+    {0},
+};
+
+const struct command command_comment = {
+    .name = "comment",
+    .operands = "[REPORT.json]...",
+    .summary = "comment on a pull or merge request, one comment that is kept up to date",
+    .about =
+        "Writes the summary of a run as one comment on the pull request (GitHub) or merge request "
+        "(GitLab) that this job is about, and updates it at the next call. The run is that of the "
+        "reports (--report json=FILE of gate run), else a stored one.\n"
+        "Where to write, only this job's variables, its event and the options say, so that the "
+        "reports may come from a job that ran code of a fork: give the token to a second job, "
+        "started by workflow_run on GitHub. A report of another commit than the head of the change "
+        "is refused.\n",
+    .groups = {{options, 0}},
+    .ending = "Exit codes: 0 the comment is there, 3 the change has moved on and nothing was "
+              "written, 4 no libcurl here or not the server that was meant, 64 usage, 74 a file or "
+              "the service does not answer as it should.\n",
+    .main = cmd_comment,
+};
+
+struct work {
+    const struct comment_arguments *arguments;
+    struct comment_target target;
+    struct document documents[REPORTS_MAX];
+    size_t n;
+    char marker[COMMENT_NAME_MAX + 40];
+};
+
+/* ---- the runs ---- */
+
+static enum gate_status read_report(const char *path, struct document *out, struct gate_error *err)
+{
+    struct buf text;
+    buf_init(&text, REPORT_MAX_BYTES);
+    enum gate_status status = file_read(path, &text, err);
+    if (!status)
+        status = document_parse(path, 1, text.data ? text.data : "", text.len, GATE_IO, out, err);
+    buf_release(&text);
+    return status;
+}
+
+static enum gate_status read_runs(struct work *w, int n, char **paths, struct gate_error *err)
+{
+    struct store *store = NULL;
+    enum gate_status status = GATE_OK;
+    for (int i = 0; i < n && !status; i++) {
+        status = read_report(paths[i], &w->documents[w->n], err);
+        w->n += !status;
+    }
+    if (n)
+        return status;
+    status = store_open(w->arguments->db, STORE_READ_ONLY, &store, err);
+    if (!status)
+        status = command_document(store, w->arguments->run, &w->documents[0], err);
+    w->n = !status;
+    store_close(store);
+    return status;
+}
+
+/* A push while the run was measured, or a report that is none of this change. */
+static enum gate_status check_head(const struct work *w, struct gate_error *err)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        const char *commit = w->documents[i].git.commit;
+        if (w->target.head[0] && strcmp(commit, w->target.head) != 0)
+            return gate_fail(err, GATE_NO_VERDICT,
+                             "the report is of commit %.12s, the head of the change is %.12s: "
+                             "nothing was written",
+                             commit[0] ? commit : "unknown", w->target.head);
+    }
+    return GATE_OK;
+}
+
+/* ---- what is written ---- */
+
+static void write_body(const struct work *w, struct buf *out)
+{
+    size_t head = strlen(w->marker) + 2;
+    const struct report_style style = {.markdown_max =
+                                           (comment_max(w->target.service) - head) / w->n - 2,
+                                       .link = w->arguments->link.url};
+    buf_printf(out, "%s\n\n", w->marker);
+    for (size_t i = 0; i < w->n; i++) {
+        report_write(w->documents[i].tree, REPORT_MARKDOWN, &style, out);
+        buf_putc(out, '\n');
+    }
+}
+
+static enum gate_status write_annotations(const struct work *w, struct gate_error *err)
+{
+    const struct document *documents[REPORTS_MAX];
+    struct buf text;
+    enum gate_status status = GATE_OK;
+    if (!w->arguments->annotations)
+        return GATE_OK;
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    for (size_t i = 0; i < w->n; i++) {
+        documents[i] = &w->documents[i];
+        if (w->target.service == COMMENT_GITHUB)
+            annotations_github(documents[i], &text);
+    }
+    if (w->target.service == COMMENT_GITLAB)
+        annotations_gitlab(documents, w->n, w->arguments->link.url, &text);
+    status = command_write(w->arguments->annotations, &text, err);
+    buf_release(&text);
+    return status;
+}
+
+static enum gate_status post(struct work *w, const struct buf *body, struct gate_error *err)
+{
+    char url[300] = "";
+    bool created = false;
+    enum gate_status status = comment_post(&w->target, w->marker, body->data,
+                                           w->arguments->patience_s, &created, url, err);
+    if (!status)
+        fprintf(stderr, "gate comment: the comment on %s %s is %s\n", w->target.project,
+                w->target.change, created ? "written" : "updated");
+    return status;
+}
+
+static enum gate_status prepare(struct work *w, struct gate_error *err)
+{
+    const struct comment_arguments *a = w->arguments;
+    enum gate_status status = GATE_OK;
+    if (!comment_marker(a->name, w->marker, sizeof w->marker))
+        return gate_fail(err, GATE_USAGE,
+                         "--name '%.80s' is no name: letters, digits, '.', '_' and single '-'",
+                         a->name);
+    if (a->dry_run)
+        w->target.service = a->target.service && !strcmp(a->target.service, "gitlab")
+                                ? COMMENT_GITLAB
+                                : COMMENT_GITHUB;
+    else
+        status = comment_target_read(&a->target, &w->target, err);
+    if (!status && a->annotations && w->target.service == COMMENT_GITLAB && !a->link.url[0])
+        status = gate_fail(err, GATE_USAGE,
+                           "GitLab's annotations are links: --annotations needs --link URL");
+    return status;
+}
+
+static int comment(struct work *w, int n, char **paths)
+{
+    struct gate_error err;
+    struct buf body;
+    buf_init(&body, 2 * comment_max(COMMENT_GITLAB));
+    enum gate_status status = prepare(w, &err);
+    if (!status)
+        status = read_runs(w, n, paths, &err);
+    if (!status)
+        status = check_head(w, &err);
+    if (!status) {
+        write_body(w, &body);
+        if (body.failed)
+            status = gate_fail(&err, GATE_INTERNAL, "out of memory for the comment");
+    }
+    if (!status)
+        status = write_annotations(w, &err);
+    if (!status)
+        status = w->arguments->dry_run ? command_write(NULL, &body, &err) : post(w, &body, &err);
+    buf_release(&body);
+    return status ? command_failed(&command_comment, &err) : GATE_OK;
+}
+
+int cmd_comment(int argc, char **argv)
+{
+    struct comment_arguments a = {
+        .db = DEFAULT_DB, .run = "latest", .name = "gate", .patience_s = 60};
+    int code;
+    if (!options_read(&command_comment, &a, REPORTS_MAX, argc, argv, NULL, &code))
+        return code;
+    struct work *w = calloc(1, sizeof *w);
+    if (!w)
+        return GATE_INTERNAL;
+    w->arguments = &a;
+    code = comment(w, argc - optind, argv + optind);
+    for (size_t i = 0; i < w->n; i++)
+        document_release(&w->documents[i]);
+    free(w);
+    return code;
+}

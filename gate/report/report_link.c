@@ -1,0 +1,28 @@
+#include "gate/report/report_link.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static void put_encoded(const char *text, struct buf *out)
+{
+    for (; *text; text++) {
+        if (isalnum((unsigned char)*text) || strchr("-._~/", *text))
+            buf_putc(out, *text);
+        else
+            buf_printf(out, "%%%02X", (unsigned char)*text);
+    }
+}
+
+void report_link_run(const char *link, const char *uuid, struct buf *out)
+{
+    buf_printf(out, "%s/#/run/", link);
+    put_encoded(uuid, out);
+}
+
+void report_link_case(const char *link, const char *id, const char *device_model, struct buf *out)
+{
+    buf_printf(out, "%s/#/case?id=", link);
+    put_encoded(id, out);
+    buf_puts(out, "&device=");
+    put_encoded(device_model, out);
+}
