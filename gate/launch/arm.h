@@ -44,7 +44,7 @@ struct verification {
     double allclose_1e2, allclose_1e3; /* smallest share of elements within atol = rtol */
     int64_t nonfinite;
     unsigned checks;     /* probes on neighbour shapes and layouts that were looked at */
-    bool own_shape_only; /* none of them on another shape than the case's */
+    bool own_shape_only; /* the case's kernel took no other shape than the case's in them */
     struct left_out left_out;
     char vendor[32];       /* the provider beside it; empty: none that is right */
     double vendor_rel_fro; /* of the vendor's own kernel on the same inputs */

@@ -163,7 +163,7 @@ static void measured(const cJSON *one_case, struct buf *out)
     if (ratio > 0)
         buf_printf(out, "against the baseline: %s\n", units_change(ratio, change));
     if (json_bool(report_verify(report_candidate(one_case)), "own_shape_only", false))
-        buf_puts(out, "looked at on its own shape alone: the library serves no other\n");
+        buf_puts(out, "looked at on its own shape alone: the kernel takes no other\n");
     buf_puts(out, "</system-out>\n");
 }
 

@@ -50,7 +50,7 @@ void left_out_write_own_shape(const struct left_out_sums *sums,
     if (sums->own_shape_only == 0)
         return;
     buf_printf(out,
-               "%lld case%s looked at on %s own shape alone, since the library serves no other: ",
+               "%lld case%s looked at on %s own shape alone, since the kernel takes no other: ",
                (long long)sums->own_shape_only, sums->own_shape_only == 1 ? " was" : "s were",
                sums->own_shape_only == 1 ? "its" : "their");
     for (; named < sums->own_shape_only && named < REPORT_MAX_OWN_SHAPE; named++) {

@@ -29,7 +29,7 @@ void left_out_add(struct left_out_sums *sums, const char *id, const cJSON *verif
  * 'gate verify --tier nightly')"; nothing when nothing was left out. Not escaped. */
 void left_out_write(const struct left_out_sums *sums, struct buf *out);
 
-/* "2 cases were looked at on their own shape alone, since the library serves no other: A, B", each
+/* "2 cases were looked at on their own shape alone, since the kernel takes no other: A, B", each
  * written by `put`; nothing when there is none. */
 void left_out_write_own_shape(const struct left_out_sums *sums,
                               void (*put)(const char *text, struct buf *out), struct buf *out);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "gate/base/file.h"
+#include "gate/base/json.h"
 #include "gate/base/seed.h"
 
 #define PROGRAM "compute-sanitizer"
@@ -189,9 +190,9 @@ static bool read_log(const char *path, const char *patterns, struct sanitize_too
     return has_report || !read;
 }
 
-/* Reads and removes all files of the folder. `stderr_text` is how many processes said by their end
+/* Reads and removes all files of the folder. `findings` is how many processes said by their end
  * that their logs have something. */
-static void read_logs(const char *folder, const char *patterns, unsigned stderr_text,
+static void read_logs(const char *folder, const char *patterns, unsigned findings,
                       struct sanitize_tool *tool)
 {
     char path[4096];
@@ -210,11 +211,11 @@ static void read_logs(const char *folder, const char *patterns, unsigned stderr_
     if (!logs && tool->cases)
         add_error(tool, "%s's %s left no log in '%s': nobody knows what it found", PROGRAM,
                   tool->name, folder);
-    else if (with_reports < stderr_text)
+    else if (with_reports < findings)
         add_error(tool,
                   "%u processes of %s's %s ended with exit code %d, which says that it found "
                   "errors, or had to be killed; %u logs have a report",
-                  stderr_text, PROGRAM, tool->name, FOUND_ERRORS, with_reports);
+                  findings, PROGRAM, tool->name, FOUND_ERRORS, with_reports);
 }
 
 /* ---- running ---- */
@@ -228,7 +229,11 @@ static void skip_rest(struct sanitize_tool *tool, size_t cases, const char *why)
 static void count_case(struct sanitize_tool *tool, const struct suite_case *c,
                        const struct case_result *result)
 {
-    if (result->outcome == CASE_VERIFIED || result->outcome == CASE_WRONG)
+    const cJSON *verify = json_member(result->arms ? result->arms->child : NULL, "verify");
+    if (json_bool(verify, "own_shape_only", false))
+        skip_rest(tool, 1,
+                  "its kernel takes no other shape than the case's, which is not run here");
+    else if (result->outcome == CASE_VERIFIED || result->outcome == CASE_WRONG)
         tool->cases++;
     else
         skip_rest(tool, 1, result->message);
@@ -244,7 +249,7 @@ static void count_case(struct sanitize_tool *tool, const struct suite_case *c,
 static unsigned run_cases(const struct sanitize *s, struct sanitize_tool *tool,
                           const struct supervisor_options *options)
 {
-    unsigned stderr_text = 0;
+    unsigned findings = 0;
     struct gate_error err = {0};
     struct supervisor *supervisor = NULL;
     enum gate_status status = supervisor_start(options, &supervisor, &err);
@@ -272,10 +277,10 @@ static unsigned run_cases(const struct sanitize *s, struct sanitize_tool *tool,
         skip_rest(tool, s->suite->n_cases - i, err.message);
     if (supervisor) {
         supervisor_retire_worker(supervisor);
-        stderr_text = supervisor_stderr(supervisor);
+        findings = supervisor_findings(supervisor);
     }
     supervisor_stop(supervisor);
-    return stderr_text;
+    return findings;
 }
 
 static void run_tool(const struct sanitize *s, struct sanitize_tool *tool, const char *folder,
@@ -296,9 +301,9 @@ static void run_tool(const struct sanitize *s, struct sanitize_tool *tool, const
     options.timeout_s *= SLOWNESS;
     options.wrapper = wrapper;
     options.n_wrapper = sizeof wrapper / sizeof wrapper[0];
-    options.complaint_code = FOUND_ERRORS;
-    unsigned stderr_text = run_cases(s, tool, &options);
-    read_logs(folder, patterns, stderr_text, tool);
+    options.found_code = FOUND_ERRORS;
+    unsigned findings = run_cases(s, tool, &options);
+    read_logs(folder, patterns, findings, tool);
 }
 
 enum gate_status sanitize_run(struct sanitize *s, struct gate_error *err)

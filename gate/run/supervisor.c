@@ -31,7 +31,7 @@ struct supervisor {
     char *baselines[PROTOCOL_BASELINES_MAX];
     unsigned n_baselines;
     bool without_providers;
-    unsigned stderr_text;
+    unsigned findings;
     char program[4096];
 };
 
@@ -273,14 +273,14 @@ void supervisor_retire_worker(struct supervisor *s)
 {
     const struct supervisor_options *o = s->options;
     int code = process_finish(&s->process, o->n_wrapper ? WRAPPED_GRACE_S : FINISH_GRACE_S);
-    if (o->complaint_code && (code == o->complaint_code || code < 0))
-        s->stderr_text++;
+    if (o->found_code && (code == o->found_code || code < 0))
+        s->findings++;
     process_end_orphans();
 }
 
-unsigned supervisor_stderr(const struct supervisor *s)
+unsigned supervisor_findings(const struct supervisor *s)
 {
-    return s->stderr_text;
+    return s->findings;
 }
 
 void supervisor_stop(struct supervisor *s)

@@ -26,8 +26,8 @@ struct supervisor_options {
     const char *const
         *wrapper;        /* program and arguments that the worker is started by; NULL: none */
     unsigned n_wrapper;  /* at most SUPERVISOR_WRAPPER_MAX */
-    int complaint_code;  /* by this exit code the wrapper says that it found something; 0: it does
-                            not say so */
+    int found_code;      /* by this exit code the wrapper says that it found something; 0: it does
+                                not say so */
     const char *device;  /* "host" or "cuda:N" */
     const char *library; /* the candidate */
     const char *const *providers;
@@ -99,8 +99,8 @@ enum gate_status supervisor_run_case(struct supervisor *s, const struct case_tas
 /* Ends the worker, so that the next case gets a fresh process. */
 void supervisor_retire_worker(struct supervisor *s);
 
-/* Workers that were retired so far and ended with complaint_code, or had to be killed, so that
+/* Workers that were retired so far and ended with found_code, or had to be killed, so that
  * nobody knows what their wrapper found. */
-unsigned supervisor_stderr(const struct supervisor *s);
+unsigned supervisor_findings(const struct supervisor *s);
 
 #endif

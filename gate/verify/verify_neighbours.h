@@ -14,8 +14,8 @@
 
 /*
  * Adds to b->found: checks; what was left out, as no kernel serves it, memory is short or a layout
- * is refused; and the first fault. *served becomes true where a neighbour is served. Status as that
- * of bench_check().
+ * is refused; and the first fault. *served becomes true where the arm's own kernel takes a
+ * neighbour. Status as that of bench_check().
  */
 enum gate_status around_checks(const struct bench *b, const struct kg_problem *p,
                                enum verify_tier tier, tier_notice_fn notice, void *context,

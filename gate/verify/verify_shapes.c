@@ -128,14 +128,16 @@ unsigned shapes_around(const struct kg_problem *p, bool all, struct kg_problem o
 
 /* ---- as large as the problem ---- */
 
-/* What is added to M, N and K. */
-static const struct product_shape product_tails[SHAPES_OWN_SIZE_MAX] = {
-    {1, 1, 1}, {0, 0, 1}, {-1, -1, -1}, {-1, 1, 0}};
+/* What is added to M, N and K. A kernel that loads by TMA takes rows of whole 16 bytes only: the
+ * tails of 8 are for it. */
+static const struct product_shape product_tails[] = {{1, 1, 1},    {1, 8, 8},  {0, 0, 1},
+                                                     {-1, -1, -1}, {-1, 1, 0}, {-1, -8, -8}};
 
-/* What is added to the lengths of queries and keys: of tiles of 64 and 128 there is half a tile. */
+/* What is added to the lengths of queries and keys: of tiles of 64 and 128 there is half a tile. A
+ * kernel that holds all keys of a head takes no more than the problem has. */
 static const struct {
     int64_t queries, keys;
-} sequence_tails[SHAPES_OWN_SIZE_MAX] = {{1, 1}, {0, 33}, {-1, -1}, {33, 0}};
+} sequence_tails[] = {{1, 1}, {0, -33}, {0, 33}, {-1, -1}, {33, 0}};
 
 /* A reference works on as many queries at a time, and takes as long for fewer. */
 #define QUERIES_AT_ONCE 64
@@ -193,10 +195,11 @@ unsigned shapes_of_own_size(const struct kg_problem *p, double flops,
                             struct kg_problem out[SHAPES_OWN_SIZE_MAX])
 {
     struct kg_signature unused;
+    bool attention = p->op == KG_OP_ATTENTION_FWD;
     unsigned n = 0;
-    for (unsigned i = 0; i < SHAPES_OWN_SIZE_MAX; i++) {
+    for (size_t i = 0; i < (attention ? COUNT(sequence_tails) : COUNT(product_tails)); i++) {
         out[n] = *p;
-        if (p->op == KG_OP_ATTENTION_FWD) {
+        if (attention) {
             if (p->seqlen_q > 1)
                 out[n].seqlen_q = longer(p->seqlen_q, sequence_tails[i].queries);
             out[n].seqlen_kv = longer(p->seqlen_kv, sequence_tails[i].keys);

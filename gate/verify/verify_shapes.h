@@ -20,8 +20,8 @@
  * tier, and the others are always the first ones. */
 unsigned shapes_around(const struct kg_problem *p, bool all, struct kg_problem out[SHAPES_MAX]);
 
-#define SHAPES_OWN_SIZE_MAX 4
-#define SHAPES_OWN_SIZE_COMMIT 2 /* as many of the first are the commit tier's */
+#define SHAPES_OWN_SIZE_MAX 6
+#define SHAPES_OWN_SIZE_COMMIT 3 /* as many of the first are the commit tier's */
 
 /*
  * Fills out[] with neighbours about as large as `p` and returns their number: M and N, and the

@@ -9,7 +9,7 @@
 #include "gate/verify/verify_state.h"
 
 /* The problem itself is probed where an image of it is not larger; see verify_large.h else. */
-static const size_t own_image_max[VERIFY_TIERS] = {(size_t)8 << 20, (size_t)1 << 30, 0};
+static const size_t own_image_max[VERIFY_TIERS] = {(size_t)8 << 20, (size_t)64 << 20, 0};
 static const unsigned repeats[VERIFY_TIERS] = {1, 20, 0};
 static const unsigned endurance[VERIFY_TIERS] = {60, 1000, 0};
 
@@ -42,7 +42,7 @@ struct round {
     struct arm *arm;
     tier_notice_fn notice;
     void *context;
-    bool served_elsewhere; /* on another shape than the problem's */
+    bool served_elsewhere; /* another shape than the problem's, by the same kernel */
 };
 
 /* Is another shape to be looked at, and is there a kernel for it? That there is none is counted. */
@@ -50,10 +50,10 @@ static bool serves(struct round *r, const struct kg_problem *p)
 {
     if (!r->arm->verification.ok)
         return false;
-    bool served = bench_serves(&r->bench, p);
-    r->served_elsewhere |= served;
-    r->arm->verification.left_out.not_served += !served;
-    return served;
+    const struct kg_kernel *kernel = bench_kernel(&r->bench, p);
+    r->served_elsewhere |= kernel == r->arm->kernel;
+    r->arm->verification.left_out.not_served += !kernel;
+    return kernel != NULL;
 }
 
 /* A guard lies about dense tensors alone. */

@@ -3,9 +3,10 @@
  *
  * Tiers. `commit` is what `gate run` asks of every change: every neighbour shape once or twice,
  * with layouts and probes dealt out in turn, all probes on the problem itself where it is small
- * (else see verify_large.h), and random inputs on two neighbours of its own size. `nightly` asks
+ * (else see verify_large.h), and random inputs on three neighbours of its own size. `nightly` asks
  * for every probe in every layout on more shapes, with more repeats. `small` is what a sanitizer
- * has time for: one probe on each neighbour shape, once, and not the problem itself.
+ * has time for: one probe on each neighbour shape, once, and one neighbour of the problem's own
+ * size, but not the problem itself.
  */
 #ifndef GATE_VERIFY_VERIFY_TIER_H
 #define GATE_VERIFY_VERIFY_TIER_H

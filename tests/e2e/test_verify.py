@@ -104,7 +104,7 @@ class Right(Verify):
             done = self.gate(*command, "--device", "host", "--suite", "smoke", "--filter", case,
                              *options, GATE_MUTANT="one_shape")
             self.assertIn(f"\nleft out: {arm['verify']['not_served']} edge shapes not served\n"
-                          "1 case was looked at on its own shape alone, since the library serves "
+                          "1 case was looked at on its own shape alone, since the kernel takes "
                           f"no other: {case}\n", done.stdout)
 
     def test_a_shape_that_is_too_large_is_counted(self):

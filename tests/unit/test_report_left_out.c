@@ -109,12 +109,12 @@ static void a_case_of_one_shape_is_named(void **state)
     const char *id = json_string(sample_case(document, 0), "id", "");
     char line[300];
     snprintf(line, sizeof line,
-             "1 case was looked at on its own shape alone, since the library serves no other: %s\n",
+             "1 case was looked at on its own shape alone, since the kernel takes no other: %s\n",
              id);
     assert_told(document, REPORT_TEXT, line);
-    assert_told(document, REPORT_MARKDOWN, "since the library serves no other: `");
+    assert_told(document, REPORT_MARKDOWN, "since the kernel takes no other: `");
     assert_told(document, REPORT_JUNIT,
-                "looked at on its own shape alone: the library serves no other\n");
+                "looked at on its own shape alone: the kernel takes no other\n");
     cJSON_Delete(document);
 }
 
@@ -130,7 +130,7 @@ static void many_of_them_are_counted(void **state)
     buf_init(&line, 1000);
     left_out_write_lines(&sums, &line);
     assert_string_equal(line.data, "12 cases were looked at on their own shape alone, since the "
-                                   "library serves no other: x, x, x, x, x, x, x, x, x, x and 2 "
+                                   "kernel takes no other: x, x, x, x, x, x, x, x, x, x and 2 "
                                    "more\n");
     buf_release(&line);
     cJSON_Delete(verify);
