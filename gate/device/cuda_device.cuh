@@ -158,6 +158,7 @@ enum gate_status cuda_replay_delay(struct device *d, struct device_replay *r, do
 enum gate_status cuda_replay_run(struct device *d, struct device_replay *r, struct device_time *out,
                                  struct gate_error *err);
 struct device_kernels cuda_replay_kernels(struct device_replay *r);
+unsigned cuda_replay_room(const struct device_replay *r);
 void cuda_replay_free(struct device *d, struct device_replay *r);
 enum gate_status cuda_single_run(struct device *d, device_launch_fn launch, void *context,
                                  unsigned index, double *device_ns, struct gate_error *err);

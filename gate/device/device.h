@@ -209,6 +209,7 @@ struct device_backend {
     enum gate_status (*replay_run)(struct device *d, struct device_replay *r,
                                    struct device_time *out, struct gate_error *err);
     struct device_kernels (*replay_kernels)(struct device_replay *r);
+    unsigned (*replay_room)(const struct device_replay *r);
     void (*replay_free)(struct device *d, struct device_replay *r);
     enum gate_status (*single_run)(struct device *d, device_launch_fn launch, void *context,
                                    unsigned index, double *device_ns, struct gate_error *err);
@@ -404,6 +405,13 @@ static inline struct device_kernels device_replay_kernels(const struct device *d
                                                           struct device_replay *r)
 {
     return d->backend->replay_kernels(r);
+}
+
+/* Of launches such as the one that `r` records, how many a replay can hold and still be enqueued as
+ * a whole before the device begins with it; at least 1. */
+static inline unsigned device_replay_room(const struct device *d, const struct device_replay *r)
+{
+    return d->backend->replay_room(r);
 }
 
 void device_replay_free(struct device *d, struct device_replay *r); /* NULL is fine */

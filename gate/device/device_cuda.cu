@@ -188,6 +188,7 @@ static const struct device_backend cuda_backend = {
     .control_run = cuda_control_run,
     .replay_run = cuda_replay_run,
     .replay_kernels = cuda_replay_kernels,
+    .replay_room = cuda_replay_room,
     .replay_free = cuda_replay_free,
     .single_run = cuda_single_run,
     .rest = cuda_rest,

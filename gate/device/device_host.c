@@ -6,6 +6,7 @@
  * takes the worker process with it, not the gate.
  */
 #include <ctype.h>
+#include <limits.h>
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -331,6 +332,12 @@ static struct device_kernels host_replay_kernels(struct device_replay *r)
     return (struct device_kernels){0};
 }
 
+static unsigned host_replay_room(const struct device_replay *r)
+{
+    (void)r;
+    return UINT_MAX;
+}
+
 static void host_replay_free(struct device *d, struct device_replay *r)
 {
     (void)d;
@@ -461,6 +468,7 @@ static const struct device_backend host_backend = {
     .control_run = host_control_run,
     .replay_run = host_replay_run,
     .replay_kernels = host_replay_kernels,
+    .replay_room = host_replay_room,
     .replay_free = host_replay_free,
     .single_run = host_single_run,
     .rest = host_rest,

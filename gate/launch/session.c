@@ -245,14 +245,14 @@ static enum gate_status estimate_launch_ns(struct session *s, unsigned arm, unsi
 }
 
 /* A whole number of rotations that lasts about REPLAY_NS. */
-static unsigned launches_per_sample(double launch_ns, unsigned n_sets)
+static unsigned launches_per_sample(double launch_ns, unsigned n_sets, unsigned most)
 {
     double rotations = round(REPLAY_NS / (launch_ns * n_sets));
     double n = fmax(rotations, 1) * n_sets;
-    return n > LAUNCHES_MAX && n_sets < LAUNCHES_MAX ? LAUNCHES_MAX / n_sets * n_sets : (unsigned)n;
+    return n > most && n_sets < most ? most / n_sets * n_sets : (unsigned)n;
 }
 
-/* R: all sets, or one where a rotation would take too long. */
+/* R: all sets, or one where a rotation would take too long or has no room in a replay. */
 static enum gate_status plan_sets(struct session *s, double *launch_ns, struct gate_error *err)
 {
     bool too_long = false;
@@ -261,10 +261,17 @@ static enum gate_status plan_sets(struct session *s, double *launch_ns, struct g
         enum gate_status status = estimate_launch_ns(s, i, 1, &launch_ns[i], err);
         if (status)
             return status;
-        too_long |= launch_ns[i] * s->n_sets > ROTATION_MAX_NS;
+        unsigned room = device_replay_room(s->device, s->series[i].replay[0]);
+        s->series[i].n_launches_max = room < LAUNCHES_MAX ? room : LAUNCHES_MAX;
+        too_long |= launch_ns[i] * s->n_sets > ROTATION_MAX_NS || s->n_sets > room;
     }
     if (too_long)
         s->n_sets = 1;
+    struct series *one = &s->series[0], *other = &s->series[1];
+    if (session_is_paired(s)) /* which have the same N */
+        one->n_launches_max = other->n_launches_max = one->n_launches_max < other->n_launches_max
+                                                          ? one->n_launches_max
+                                                          : other->n_launches_max;
     double bytes = problem_bytes(&s->c->problem) * s->n_sets;
     s->cold = bytes >= L2_MULTIPLE * (double)device_info(s->device)->kg.l2_bytes;
     return GATE_OK;
@@ -292,13 +299,13 @@ static enum gate_status plan_launches(struct session *s, double *launch_ns, stru
     for (unsigned i = 0; i < s->n_arms; i++) {
         for (unsigned copy = 0; copy < s->series[i].n_copies; copy++)
             s->series[i].launch[copy].n_sets = s->n_sets;
-        n[i] = launches_per_sample(launch_ns[i], s->n_sets);
+        n[i] = launches_per_sample(launch_ns[i], s->n_sets, s->series[i].n_launches_max);
         if (s->arms[i].role == ARM_BASELINE)
             continue;
         enum gate_status status = estimate_launch_ns(s, i, n[i], &launch_ns[i], err);
         if (status)
             return status;
-        n[i] = launches_per_sample(launch_ns[i], s->n_sets);
+        n[i] = launches_per_sample(launch_ns[i], s->n_sets, s->series[i].n_launches_max);
     }
     return record_all(s, n, err);
 }

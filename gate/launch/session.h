@@ -32,7 +32,7 @@ struct series {
     unsigned faster_copy; /* these three by session_note_copies() */
     double timed_ns[ARM_COPIES];
     size_t n_timed[ARM_COPIES];
-    unsigned n_launches;
+    unsigned n_launches, n_launches_max;
     double *ns;     /* per launch */
     double *cycles; /* ns times the clock of the sample; 0: the clock was not measured */
     size_t n;

@@ -5,8 +5,8 @@
  * with layouts and probes dealt out in turn, all probes on the problem itself where it is small
  * (else see verify_large.h), and random inputs on three neighbours of its own size. `nightly` asks
  * for every probe in every layout on more shapes, with more repeats. `small` is what a sanitizer
- * has time for: one probe on each neighbour shape, once, and one neighbour of the problem's own
- * size, but not the problem itself.
+ * has time for: one probe on each neighbour shape, once, and launches on one neighbour of
+ * the problem's own size, but not the problem itself.
  */
 #ifndef GATE_VERIFY_VERIFY_TIER_H
 #define GATE_VERIFY_VERIFY_TIER_H

@@ -50,6 +50,12 @@ enum kg_status launch_add(void *context, unsigned index, void *stream)
     return status_of(cudaGetLastError());
 }
 
+enum kg_status launch_fill_and_add(void *context, unsigned index, void *stream)
+{
+    const cudaError_t error = cudaMemsetAsync(context, 0, 8, (cudaStream_t)stream);
+    return error == cudaSuccess ? launch_add(context, index, stream) : status_of(error);
+}
+
 enum kg_status launch_nothing(void *context, unsigned index, void *stream)
 {
     (void)context;

@@ -17,6 +17,9 @@ enum kg_status launch_spin(void *context, unsigned index, void *stream);
 /* The context is const int64_t * to device memory; adds index + 1 to it. */
 enum kg_status launch_add(void *context, unsigned index, void *stream);
 
+/* The context is the same; sets it to 0 by a fill, then adds index + 1. */
+enum kg_status launch_fill_and_add(void *context, unsigned index, void *stream);
+
 enum kg_status launch_nothing(void *context, unsigned index, void *stream);
 enum kg_status launch_synchronising(void *context, unsigned index, void *stream);
 enum kg_status launch_allocating(void *context, unsigned index, void *stream);

@@ -1,6 +1,7 @@
 /*
  * test_launch_cuda.c: what the CUDA backend launches, records, replays, delays and times.
  */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,31 @@ static void test_many_launches_are_recorded(void)
     CHECK(is_ok(device_replay_run(device, replay, &time, &err), &err));
     CHECK(is_ok(device_download(device, &sum, m.data, 8, &err), &err));
     CHECK(sum == (int64_t)N * (N + 1) / 2);
+    device_replay_free(device, replay);
+    device_free(device, &m);
+}
+
+/* How many launches of which half the nodes are fills a replay holds is known to be enough. */
+static void test_a_replay_of_fills_has_room(void)
+{
+    struct device_memory m = new_memory(8);
+    struct device_replay *replay = NULL;
+    struct device_time time;
+    struct gate_error err;
+    int64_t sum = 0;
+    CHECK(is_ok(device_replay_record(device, launch_add, m.data, 1, false, &replay, &err), &err));
+    CHECK(device_replay_room(device, replay) == UINT_MAX);
+    device_replay_free(device, replay);
+    CHECK(is_ok(device_replay_record(device, launch_fill_and_add, m.data, 1, true, &replay, &err),
+                &err));
+    const unsigned n = device_replay_room(device, replay);
+    device_replay_free(device, replay);
+    CHECK(n >= 100 && n < 20000);
+    CHECK(is_ok(device_replay_record(device, launch_fill_and_add, m.data, n, true, &replay, &err),
+                &err));
+    CHECK(is_ok(device_replay_run(device, replay, &time, &err), &err));
+    CHECK(is_ok(device_download(device, &sum, m.data, 8, &err), &err));
+    CHECK(sum == (int64_t)n);
     device_replay_free(device, replay);
     device_free(device, &m);
 }
@@ -256,6 +282,7 @@ int main(void)
         {"replay time scales with the launches", test_replay_time_scales_with_the_launches},
         {"replay runs each launch once", test_replay_runs_each_launch_once},
         {"many launches are recorded", test_many_launches_are_recorded},
+        {"a replay of fills has room", test_a_replay_of_fills_has_room},
         {"recording refuses more than enqueueing",
          test_recording_refuses_what_does_more_than_enqueue},
         {"a delay adds its time", test_delay_adds_its_time},

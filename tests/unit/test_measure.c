@@ -2,6 +2,7 @@
  * test_measure.c: measuring by a device whose clock tells what the test wants, so that every figure
  * is known. Memory is the host's; nothing is launched.
  */
+#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +35,8 @@ static struct script {
     bool by_baseline[2 * MEASURE_SINGLES]; /* whose single launches there were */
     unsigned singles;
     unsigned replays[2];
-    unsigned readings; /* of the sensors */
+    unsigned readings;      /* of the sensors */
+    unsigned room[2], most; /* launches of a replay: that there is room for, and that there were */
     struct rng rng;
 } script;
 
@@ -46,6 +48,7 @@ static enum gate_status record(struct device *d, device_launch_fn launch, void *
     (void)d, (void)launch, (void)delayed, (void)err;
     assert_non_null(r);
     *r = (struct device_replay){l->arm->role == ARM_BASELINE, n};
+    script.most = n > script.most ? n : script.most;
     *out = r;
     return GATE_OK;
 }
@@ -54,6 +57,11 @@ static struct device_kernels no_kernels(struct device_replay *r)
 {
     (void)r;
     return (struct device_kernels){0};
+}
+
+static unsigned room(const struct device_replay *r)
+{
+    return script.room[r->arm];
 }
 
 static enum gate_status replay(struct device *d, struct device_replay *r, struct device_time *out,
@@ -120,11 +128,12 @@ static int open_scripted(void **state)
     backend.replay_delay = delay;
     backend.replay_free = replay_free;
     backend.replay_kernels = no_kernels;
+    backend.replay_room = room;
     backend.rest = rest;
     backend.sensors_read = sensors;
     backend.single_run = single;
     d->backend = &backend;
-    script = (struct script){.factor = {1, 1}, .sm_clock_mhz = 1980};
+    script = (struct script){.factor = {1, 1}, .sm_clock_mhz = 1980, .room = {UINT_MAX, UINT_MAX}};
     rng_seed(&script.rng, 8);
     *state = d;
     return 0;
@@ -189,6 +198,23 @@ static void a_known_ratio_is_found(void **state)
     assert_true(fabs(baseline->p50_ns.value - LAUNCH_NS) < 1e-6);
     assert_int_equal(baseline->n_samples, PROTOCOL_SAMPLES_MIN); /* there is no doubt */
     release(&p);
+}
+
+/* Of 1000 a millisecond. The candidate has as many as the baseline, whichever of them is short. */
+static void a_replay_holds_what_there_is_room_for(void **state)
+{
+    const struct measure_policy policy = {.budget_ns = 0};
+    for (unsigned i = 0; i < 2; i++) {
+        struct pair p;
+        script.most = 0;
+        script.room[0] = i ? 70 : UINT_MAX;
+        script.room[1] = i ? UINT_MAX : 70;
+        assert_int_equal(measure(*state, &policy, &p), GATE_OK);
+        assert_int_equal(script.most, 70);
+        assert_int_equal(p.arm[0].measurement.launches_per_sample, 70);
+        assert_int_equal(p.arm[1].measurement.launches_per_sample, 70);
+        release(&p);
+    }
 }
 
 /* Eight rounds in any case, though there is no time, unless the first four leave no doubt. */
@@ -354,6 +380,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_scripted, close_scripted)
     const struct CMUnitTest tests[] = {
         TEST(a_known_ratio_is_found),
+        TEST(a_replay_holds_what_there_is_room_for),
         TEST(noise_takes_more_rounds),
         TEST(a_clock_that_stops_or_jumps_is_told),
         TEST(a_clock_that_never_ran_is_told_at_once),
