@@ -186,7 +186,7 @@ class Refused(Calibrate):
 
     def test_numbers(self):
         for n in ("4", "201", "-1", "many", ""):
-            self.assert_refused(64, "is no value", "--processes", n)
+            self.assert_refused(64, f"--processes is '{n}', expected", "--processes", n)
 
     def test_suites_devices_and_words(self):
         self.assert_refused(64, "no suite is named 'nope'", "--suite", "nope", "--device", "host")

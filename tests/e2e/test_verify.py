@@ -203,8 +203,8 @@ class Refused(Verify):
         self.assertIn(says, done.stderr)
 
     def test_options(self):
-        self.assert_refused("is no value", "--tier", "weekly")
-        self.assert_refused("is no value", "--seed", "xyz")
+        self.assert_refused("--tier is 'weekly', expected", "--tier", "weekly")
+        self.assert_refused("--seed is 'xyz', expected", "--seed", "xyz")
         self.assert_refused("unexpected argument", "what")
         self.assert_refused("goes with --sanitize", "--allow", "x")
         self.assert_refused("no suite is named", "--suite", "nope", "--device", "host")
