@@ -328,22 +328,32 @@ static void say_check(const struct bench *b, const struct kg_problem *p, tier_no
     notice(context, b->arm, said);
 }
 
-/* The neighbours that a tier looks at. The small one launches the first that the problem's own
- * kernel takes: smaller shapes may all be another's. */
+/* The first that the problem's own kernel takes, as small as it takes one: smaller shapes may all
+ * be another's, and a sanitizer that looks for races takes tenths of a second for 1e9. */
+static unsigned choose_one(const struct bench *b, const struct kg_problem *p, double most,
+                           struct kg_problem around[SHAPES_OWN_SIZE_MAX])
+{
+    for (double flops = 1e9; flops <= most; flops *= 4) {
+        unsigned n = shapes_of_own_size(p, flops, around);
+        for (unsigned i = 0; i < n; i++)
+            if (bench_kernel(b, &around[i]) == b->arm->kernel) {
+                around[0] = around[i];
+                return 1;
+            }
+    }
+    return 0;
+}
+
+/* The neighbours that a tier looks at. */
 static unsigned choose(const struct bench *b, const struct kg_problem *p, enum verify_tier tier,
                        struct kg_problem around[SHAPES_OWN_SIZE_MAX])
 {
     bool host = device_info(b->device)->kg.kind == KG_DEVICE_HOST;
     double flops = flops_max[!host][tier];
-    unsigned n = flops > 0 ? shapes_of_own_size(p, flops, around) : 0;
-    if (tier == VERIFY_COMMIT && n > SHAPES_OWN_SIZE_COMMIT)
-        return SHAPES_OWN_SIZE_COMMIT;
-    for (unsigned i = 0; i < n && tier == VERIFY_SMALL; i++)
-        if (bench_kernel(b, &around[i]) == b->arm->kernel) {
-            around[0] = around[i];
-            return 1;
-        }
-    return tier == VERIFY_SMALL ? 0 : n;
+    if (tier == VERIFY_SMALL)
+        return choose_one(b, p, flops, around);
+    unsigned n = shapes_of_own_size(p, flops, around);
+    return tier == VERIFY_COMMIT && n > SHAPES_OWN_SIZE_COMMIT ? SHAPES_OWN_SIZE_COMMIT : n;
 }
 
 enum gate_status around_checks(const struct bench *b, const struct kg_problem *p,
