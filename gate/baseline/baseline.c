@@ -232,6 +232,8 @@ static void read_entry(const cJSON *item, struct baseline_entry *out)
         .commit = json_string(item, "commit", ""),
         .run_uuid = json_string(item, "run_uuid", ""),
         .library_sha256 = json_string(item, "library_sha256", ""),
+        .code_sha256 = json_string(item, "code_sha256", ""),
+        .dirty = json_bool(item, "dirty", false),
         .epoch = json_string(item, "epoch", ""),
         .error = baseline_error_of(item),
     };
@@ -282,7 +284,9 @@ bool baseline_put_entry(cJSON *to, const struct baseline_entry *e)
            cJSON_AddNumberToObject(to, "time_ms", (double)e->time_ms) &&
            cJSON_AddStringToObject(to, "epoch", e->epoch) &&
            cJSON_AddStringToObject(to, "library_sha256", e->library_sha256) &&
-           put_error(to, &e->error);
+           (!e->code_sha256 || !e->code_sha256[0] ||
+            cJSON_AddStringToObject(to, "code_sha256", e->code_sha256)) &&
+           (!e->dirty || cJSON_AddTrueToObject(to, "dirty")) && put_error(to, &e->error);
 }
 
 bool baseline_put_change(cJSON *to, const struct baseline_change *c)

@@ -47,6 +47,8 @@ struct baseline_entry {
     const char *commit; /* 40 hex digits, or "" */
     const char *run_uuid;
     const char *library_sha256; /* 64 hex digits */
+    const char *code_sha256;    /* machine_code_of_file() of it; NULL or "": not known */
+    bool dirty;                 /* built with changes that were not committed */
     const char *epoch;          /* of the run, "" when it told none */
     struct baseline_error error;
 };

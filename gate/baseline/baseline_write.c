@@ -14,7 +14,8 @@ static void write_numbers(const cJSON *object, struct buf *out)
     buf_putc(out, '}');
 }
 
-/* An object whose members are all numbers, strings, objects of numbers or null, on one line. */
+/* An object whose members are all numbers, strings, objects of numbers, true or null, on one line.
+ */
 static void write_line(const cJSON *object, struct buf *out)
 {
     const cJSON *item;
@@ -30,7 +31,7 @@ static void write_line(const cJSON *object, struct buf *out)
         } else if (cJSON_IsObject(item)) {
             write_numbers(item, out);
         } else {
-            buf_puts(out, "null");
+            buf_puts(out, cJSON_IsTrue(item) ? "true" : "null");
         }
     }
     buf_putc(out, '}');

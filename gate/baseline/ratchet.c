@@ -7,7 +7,7 @@
 
 /* Strings of a record that baseline_set() would free. */
 struct texts {
-    char kernel[65], commit[41], run_uuid[37], library_sha256[65], epoch[401];
+    char kernel[65], commit[41], run_uuid[37], library_sha256[65], code_sha256[65], epoch[401];
 };
 
 static void copy(const char **text, char *to, size_t size)
@@ -22,6 +22,8 @@ static void keep_texts(struct baseline_entry *e, struct texts *t)
     copy(&e->commit, t->commit, sizeof t->commit);
     copy(&e->run_uuid, t->run_uuid, sizeof t->run_uuid);
     copy(&e->library_sha256, t->library_sha256, sizeof t->library_sha256);
+    if (e->code_sha256)
+        copy(&e->code_sha256, t->code_sha256, sizeof t->code_sha256);
     copy(&e->epoch, t->epoch, sizeof t->epoch);
 }
 
@@ -75,6 +77,8 @@ static enum gate_status begin_epoch(struct baseline *b, const char *case_id, con
     fresh.kernel = record->kernel;
     fresh.commit = record->commit;
     fresh.library_sha256 = record->library_sha256;
+    fresh.code_sha256 = record->code_sha256;
+    fresh.dirty = record->dirty;
     fresh.error = record->error;
     enum gate_status status = baseline_set(b, case_id, contract, &fresh, &note, err);
     if (status)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <sched.h>
+#include <sha2.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,10 +26,14 @@
 #define REMOVE_S 60.0    /* removing a worktree; after it, the files are removed one by one */
 #define LOCK_POLL_MS 100 /* flock() knows no time-out */
 #define JOBS_MAX 8       /* a CUDA compiler takes 1 to 2 GB of memory */
-#define TAIL_BYTES 320   /* of the log in a message, which is one line and may be cut */
+#define GIT_TIMEOUT_S 20.0
+#define TAIL_BYTES 320 /* of the log in a message, which is one line and may be cut */
 
 struct rebuild {
-    const char *commit, *file_name;
+    const char *commit;
+    const struct rebuild_recipe *recipe;
+    char prefix[PATHS_MAX]; /* of the recipe's folder in the repository: "" or "sub/folder/" */
+    char file_name[64];     /* under which the cache has it */
     char worktrees[PATHS_MAX];
     char worktree[PATHS_MAX]; /* "": none yet */
     char log_path[PATHS_MAX];
@@ -143,9 +148,9 @@ static enum gate_status rebuild_failed(const struct rebuild *r, const char *what
 {
     char tail[TAIL_BYTES + 1];
     read_tail(r, tail);
-    return gate_fail(err, GATE_ENVIRONMENT,
-                     "commit %.12s cannot be built here: %s %s (log: %s)%s%s", r->commit, what, how,
-                     r->log_path, tail[0] ? ": " : "", tail);
+    return gate_fail(
+        err, GATE_ENVIRONMENT, "%s of commit %.12s cannot be built here: '%.100s' %s (log: %s)%s%s",
+        r->recipe->library, r->commit, what, how, r->log_path, tail[0] ? ": " : "", tail);
 }
 
 /* ---- worktrees ---- */
@@ -214,7 +219,7 @@ static enum gate_status add_worktree(struct rebuild *r, struct gate_error *err)
                    NULL};
     if (run_logged(r, add, false, r->deadline - clock_s(), how, sizeof how))
         return GATE_OK;
-    return rebuild_failed(r, "'git worktree add'", how, err);
+    return rebuild_failed(r, "git worktree add", how, err);
 }
 
 /* ---- the build ---- */
@@ -226,20 +231,45 @@ static int jobs(void)
     return n < JOBS_MAX ? n : JOBS_MAX;
 }
 
+/* Runs the recipe; `library` becomes the path of what it has made. */
+static enum gate_status run_recipe(struct rebuild *r, char library[PATHS_MAX],
+                                   struct gate_error *err)
+{
+    char target[300], parallel[16], how[96], folder[2 * PATHS_MAX];
+    const struct rebuild_recipe *recipe = r->recipe;
+    snprintf(target, sizeof target, "build/lib/kernel-gate/%.200s", recipe->library);
+    snprintf(parallel, sizeof parallel, "-j%d", jobs());
+    snprintf(folder, sizeof folder, "%s/%s", r->worktree, r->prefix);
+    char *make[] = {(char *)"make", (char *)"-C", r->worktree, parallel, target, NULL};
+    char *shell[] = {(char *)"sh",
+                     (char *)"-c",
+                     (char *)"cd -- \"$0\" && eval \"$1\"",
+                     folder,
+                     (char *)recipe->command,
+                     NULL};
+    const char *what = recipe->command ? recipe->command : "make";
+    if (!run_logged(r, recipe->command ? shell : make, true, r->deadline - clock_s(), how,
+                    sizeof how))
+        return rebuild_failed(r, what, how, err);
+    int n = recipe->command
+                ? snprintf(library, PATHS_MAX, "%.*s%s", PATHS_MAX, folder, recipe->library)
+                : snprintf(library, PATHS_MAX, "%s/%s", r->worktree, target);
+    if (n < 0 || n >= PATHS_MAX)
+        return gate_fail(err, GATE_ENVIRONMENT, "the path of '%s' is too long", recipe->library);
+    if (access(library, R_OK)) {
+        snprintf(how, sizeof how, "succeeded without making %.60s",
+                 recipe->command ? recipe->library : target);
+        return rebuild_failed(r, what, how, err);
+    }
+    return GATE_OK;
+}
+
 static enum gate_status build(struct rebuild *r, struct gate_error *err)
 {
-    char target[300], parallel[16], how[96], library[PATHS_MAX], sha256[65];
-    snprintf(target, sizeof target, "build/lib/kernel-gate/%s", r->file_name);
-    snprintf(parallel, sizeof parallel, "-j%d", jobs());
-    char *make[] = {(char *)"make", (char *)"-C", r->worktree, parallel, target, NULL};
-    if (!run_logged(r, make, true, r->deadline - clock_s(), how, sizeof how))
-        return rebuild_failed(r, "'make'", how, err);
-    int n = snprintf(library, sizeof library, "%s/%s", r->worktree, target);
-    if (n < 0 || (size_t)n >= sizeof library)
-        return gate_fail(err, GATE_ENVIRONMENT, "the path of '%s' is too long", target);
-    if (access(library, R_OK))
-        return rebuild_failed(r, "'make' succeeded without making", target, err);
-    enum gate_status status = artifact_put(library, sha256, err);
+    char library[PATHS_MAX], sha256[65];
+    enum gate_status status = run_recipe(r, library, err);
+    if (!status)
+        status = artifact_put(library, sha256, err);
     return status ? status : artifact_note_commit(r->commit, r->file_name, sha256, err);
 }
 
@@ -308,7 +338,7 @@ static enum gate_status build_in_worktree(struct rebuild *r, struct gate_error *
     enum gate_status status = open_log(r, err);
     if (status)
         return status;
-    fprintf(stderr, "gate: building %s of commit %.12s (log: %s)\n", r->file_name, r->commit,
+    fprintf(stderr, "gate: building %s of commit %.12s (log: %s)\n", r->recipe->library, r->commit,
             r->log_path);
     r->deadline = clock_s() + (double)r->timeout_s;
     remove_stale_worktrees(r);
@@ -331,11 +361,80 @@ static enum gate_status find(const struct rebuild *r, char path[PATHS_MAX], char
     return status;
 }
 
-enum gate_status rebuild_commit(const char *commit, const char *file_name, char path[PATHS_MAX],
-                                char sha256[65], struct gate_error *err)
+/* ---- recipes ---- */
+
+static enum gate_status check_recipe(const struct rebuild_recipe *recipe, struct gate_error *err)
 {
-    struct rebuild r = {.commit = commit, .file_name = file_name, .log = -1, .lock = -1};
-    enum gate_status status = find(&r, path, sha256, err); /* checks both names, too */
+    if (!recipe->library)
+        return gate_fail(err, GATE_USAGE,
+                         "nothing says how a commit is built: set 'build' and 'library' in "
+                         "gate.json, or give --build COMMAND and --built FILE");
+    char padded[PATHS_MAX + 2];
+    snprintf(padded, sizeof padded, "/%s/", recipe->library);
+    if (recipe->library[0] == '/' || strstr(padded, "/../") || strlen(recipe->library) > 1000)
+        return gate_fail(err, GATE_USAGE,
+                         "the build makes '%.200s', which is not in the checkout of a commit: give "
+                         "a path relative to the folder of the build",
+                         recipe->library);
+    return GATE_OK;
+}
+
+/* Where the recipe's folder lies in the repository, as git has it: with a '/' at its end. */
+static enum gate_status find_prefix(struct rebuild *r, struct gate_error *err)
+{
+    const char *folder = r->recipe->folder && r->recipe->folder[0] ? r->recipe->folder : ".";
+    char *argv[] = {(char *)"git",           (char *)"-C", (char *)folder, (char *)"rev-parse",
+                    (char *)"--show-prefix", NULL};
+    struct process p = {0};
+    struct buf line;
+    enum gate_status status = process_start(&p, argv, err);
+    if (status)
+        return status;
+    buf_init(&line, PATHS_MAX - 1);
+    if (process_read_line(&p, GIT_TIMEOUT_S, &line) != PROCESS_LINE)
+        status = gate_fail(err, GATE_ENVIRONMENT, "'%s' is in no git repository: %.200s", folder,
+                           p.complaint);
+    else
+        snprintf(r->prefix, sizeof r->prefix, "%s", line.len ? line.data : "");
+    process_finish(&p, GIT_TIMEOUT_S);
+    buf_release(&line);
+    return status;
+}
+
+/* The commands of a shell may make different libraries of a commit; each is known by its recipe. */
+static enum gate_status name_file(struct rebuild *r, struct gate_error *err)
+{
+    SHA2_CTX context;
+    char hex[SHA256_DIGEST_STRING_LENGTH];
+    const struct rebuild_recipe *recipe = r->recipe;
+    if (!recipe->command) {
+        int n = snprintf(r->file_name, sizeof r->file_name, "%s", recipe->library);
+        return n < (int)sizeof r->file_name
+                   ? GATE_OK
+                   : gate_fail(err, GATE_USAGE, "'%.80s' is not the file name of a library",
+                               recipe->library);
+    }
+    enum gate_status status = find_prefix(r, err);
+    if (status)
+        return status;
+    SHA256Init(&context);
+    SHA256Update(&context, (const uint8_t *)recipe->command, strlen(recipe->command) + 1);
+    SHA256Update(&context, (const uint8_t *)r->prefix, strlen(r->prefix) + 1);
+    SHA256Update(&context, (const uint8_t *)recipe->library, strlen(recipe->library) + 1);
+    SHA256End(&context, hex);
+    snprintf(r->file_name, sizeof r->file_name, "build-%.16s.so", hex);
+    return GATE_OK;
+}
+
+enum gate_status rebuild_commit(const char *commit, const struct rebuild_recipe *recipe,
+                                char path[PATHS_MAX], char sha256[65], struct gate_error *err)
+{
+    struct rebuild r = {.commit = commit, .recipe = recipe, .log = -1, .lock = -1};
+    enum gate_status status = check_recipe(recipe, err);
+    if (!status)
+        status = name_file(&r, err);
+    if (!status)
+        status = find(&r, path, sha256, err); /* checks both names, too */
     if (status != GATE_NO_VERDICT)
         return status;
     status = read_timeout(&r.timeout_s, err);
@@ -348,7 +447,7 @@ enum gate_status rebuild_commit(const char *commit, const char *file_name, char 
         if (status == GATE_NO_VERDICT)
             status = build_in_worktree(&r, err);
         if (!status)
-            status = artifact_get_commit(commit, file_name, sha256, path, err);
+            status = artifact_get_commit(commit, r.file_name, sha256, path, err);
     }
     if (r.log >= 0)
         close(r.log);

@@ -1,5 +1,5 @@
 /*
- * rebuild.h: a commit's kernel library, made from its sources once more.
+ * rebuild.h: a commit's kernel library, built from its sources once more.
  *
  * The commit is checked out in a worktree of its own below the artifact cache, built there by
  * its own Makefile, stored as an artifact, noted as that commit's library, and the worktree is
@@ -15,18 +15,26 @@
 #include "gate/base/error.h"
 #include "gate/base/paths.h"
 
+/* How a library is built. */
+struct rebuild_recipe {
+    const char *command; /* for a shell; NULL: make build/lib/kernel-gate/<library> at the top */
+    const char *folder;  /* of this repository, in which the command is run: "" or "../" */
+    const char *library; /* relative to it, what the command makes; NULL: nothing is known */
+};
+
 #define REBUILD_TIMEOUT_S 900 /* unless $GATE_BUILD_TIMEOUT, in whole seconds, says otherwise */
 
 /*
- * The library `file_name` ("libours.so") of `commit` (40 hex digits): its artifact where there is
- * one, else what `make build/lib/kernel-gate/<file_name>` makes of that commit of the repository
- * that the current folder is in; a line on standard error says so first, since it takes minutes.
+ * The library of `commit` (40 hex digits): its artifact where there is one, else what the recipe
+ * makes of that commit of the repository that the current folder is in; a line on standard error
+ * says so first, since it takes minutes.
  *
- * GATE_USAGE: a name that is none, a bad $GATE_BUILD_TIMEOUT. GATE_ENVIRONMENT: the commit cannot
+ * GATE_USAGE: a recipe without a library or with one outside of the checkout, a bad
+ * $GATE_BUILD_TIMEOUT. GATE_ENVIRONMENT: the commit cannot
  * be checked out or built, or not in time (the message has the log's path and last lines), or its
  * artifact is damaged. GATE_IO: the cache.
  */
-enum gate_status rebuild_commit(const char *commit, const char *file_name, char path[PATHS_MAX],
-                                char sha256[65], struct gate_error *err);
+enum gate_status rebuild_commit(const char *commit, const struct rebuild_recipe *recipe,
+                                char path[PATHS_MAX], char sha256[65], struct gate_error *err);
 
 #endif

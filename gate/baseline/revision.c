@@ -10,6 +10,7 @@
 #include "gate/base/hex.h"
 #include "gate/base/process.h"
 #include "gate/baseline/rebuild.h"
+#include "gate/library/machine_code.h"
 
 #define GIT_TIMEOUT_S 20.0
 
@@ -73,19 +74,19 @@ static enum gate_status resolve_file(const char *path, struct revision *out, str
     return status;
 }
 
-static enum gate_status resolve_commit(const char *commit, const char *file_name,
+static enum gate_status resolve_commit(const char *commit, const struct rebuild_recipe *recipe,
                                        struct revision *out, struct gate_error *err)
 {
     struct revision r = {0};
     memcpy(r.commit, commit, sizeof r.commit);
-    enum gate_status status = rebuild_commit(commit, file_name, r.path, r.sha256, err);
+    enum gate_status status = rebuild_commit(commit, recipe, r.path, r.sha256, err);
     if (!status)
         *out = r;
     return status;
 }
 
-enum gate_status revision_resolve(const char *what, const char *file_name, struct revision *out,
-                                  struct gate_error *err)
+enum gate_status revision_resolve(const char *what, const struct rebuild_recipe *recipe,
+                                  struct revision *out, struct gate_error *err)
 {
     struct stat st;
     char commit[41], why[200];
@@ -99,34 +100,57 @@ enum gate_status revision_resolve(const char *what, const char *file_name, struc
                          "'%s' is neither a regular file nor a revision that git knows here%s%s%s",
                          what, why[0] ? " (git: " : "", why,
                          why[0] ? ")" : "; a shallow clone lacks older commits");
-    return resolve_commit(commit, file_name, out, err);
+    return resolve_commit(commit, recipe, out, err);
 }
 
-enum gate_status revision_resolve_baseline(const char *sha256, const char *commit,
-                                           const char *file_name, struct revision *out,
-                                           struct gate_error *err)
+/* Why a file that was built anew is not the baseline's; "" when it is one of the same code. */
+static void compare_code(const char *path, const char *code_sha256, char *why, size_t why_size)
+{
+    char code[65] = "";
+    struct gate_error err = {0};
+    why[0] = '\0';
+    if (!code_sha256 || !code_sha256[0])
+        snprintf(why, why_size, "and of the stored one's machine code there is no record");
+    else if (machine_code_of_file(path, code, &err))
+        snprintf(why, why_size, "and %.200s", err.message);
+    else if (strcmp(code, code_sha256) != 0)
+        snprintf(why, why_size, "and runs other machine code");
+}
+
+enum gate_status revision_resolve_baseline(const struct baseline_entry *entry,
+                                           const struct rebuild_recipe *recipe,
+                                           struct revision *out, struct gate_error *err)
 {
     struct revision r = {0};
     struct gate_error absent = {0};
-    char known[41], why[200];
-    enum gate_status status = artifact_get(sha256, r.path, &absent);
+    char known[41], why[300];
+    enum gate_status status = artifact_get(entry->library_sha256, r.path, &absent);
     if (!status) {
-        memcpy(r.sha256, sha256, sizeof r.sha256);
-        snprintf(r.commit, sizeof r.commit, "%s", hex_is(commit, 40) ? commit : "");
+        memcpy(r.sha256, entry->library_sha256, sizeof r.sha256);
+        snprintf(r.commit, sizeof r.commit, "%s", hex_is(entry->commit, 40) ? entry->commit : "");
         *out = r;
         return GATE_OK;
     }
-    if (status != GATE_NO_VERDICT || !hex_is(commit, 40) ||
-        !ask_git(commit, known, why, sizeof why))
+    if (status != GATE_NO_VERDICT || !hex_is(entry->commit, 40) ||
+        !ask_git(entry->commit, known, why, sizeof why))
         return gate_fail(err, status, "%s", absent.message);
-    status = resolve_commit(commit, file_name, &r, err);
+    if (entry->dirty)
+        return gate_fail(err, GATE_NO_VERDICT,
+                         "the baseline's library is not here, and no commit makes it: it was built "
+                         "with changes that were not committed");
+    status = resolve_commit(entry->commit, recipe, &r, err);
     if (status)
         return status;
-    if (strcmp(r.sha256, sha256) != 0)
-        return gate_fail(err, GATE_NO_VERDICT,
-                         "commit %.12s gives a %s with hash %s here, not the stored baseline's %s: "
-                         "refused (another compiler or toolkit makes another file)",
-                         commit, file_name, r.sha256, sha256);
+    if (strcmp(r.sha256, entry->library_sha256) != 0) {
+        compare_code(r.path, entry->code_sha256, why, sizeof why);
+        if (why[0])
+            return gate_fail(err, GATE_NO_VERDICT,
+                             "the build of commit %.12s gives another file than the stored "
+                             "baseline's, %s: refused. Another compiler, toolkit or option makes "
+                             "builds differ, and so do paths (__FILE__), dates and random names in "
+                             "the code",
+                             entry->commit, why);
+    }
     *out = r;
     return GATE_OK;
 }

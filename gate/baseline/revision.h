@@ -7,6 +7,8 @@
 
 #include "gate/base/error.h"
 #include "gate/base/paths.h"
+#include "gate/baseline/baseline.h"
+#include "gate/baseline/rebuild.h"
 
 struct revision {
     char path[PATHS_MAX]; /* of a library, with a slash in it */
@@ -16,24 +18,24 @@ struct revision {
 
 /*
  * Resolves a regular file, else a git revision (commit, branch, tag, HEAD~3) of the repository that
- * the current folder is in: then it is the library `file_name` ("libours.so") of that commit, from
- * the artifact cache or, with a line on standard error, rebuilt (rebuild.h). A file wins over a
- * branch of the same name; "refs/heads/NAME" is the branch. *out is untouched on failure.
+ * the current folder is in: then it is the library of that commit, from the artifact cache or, with
+ * a line on standard error, rebuilt by the recipe (rebuild.h). A file wins over a branch of the
+ * same name; "refs/heads/NAME" is the branch. *out is untouched on failure.
  *
- * GATE_USAGE: neither a file nor a revision. GATE_ENVIRONMENT: the commit does not build, or its
- * artifact is damaged. GATE_IO: the cache.
+ * GATE_USAGE: neither a file nor a revision, or no recipe. GATE_ENVIRONMENT: the commit does not
+ * build, or its artifact is damaged. GATE_IO: the cache.
  */
-enum gate_status revision_resolve(const char *what, const char *file_name, struct revision *out,
-                                  struct gate_error *err);
+enum gate_status revision_resolve(const char *what, const struct rebuild_recipe *recipe,
+                                  struct revision *out, struct gate_error *err);
 
 /*
- * The library of a stored baseline: the artifact `sha256`, else a rebuild of `commit` ("" if
- * unknown), provided that it gives the very same file. GATE_NO_VERDICT: that library cannot be had
- * here (no artifact, and no such commit or another file from it); the message says which. Other
- * statuses as above.
+ * The library of a stored baseline: its artifact, else a rebuild of its commit, provided that it
+ * gives the very same file or, in another file, the same machine code; out->sha256 says which.
+ * GATE_NO_VERDICT: that library cannot be had here (no artifact, and no such commit or another file
+ * from it); the message says which. Other statuses as above.
  */
-enum gate_status revision_resolve_baseline(const char *sha256, const char *commit,
-                                           const char *file_name, struct revision *out,
-                                           struct gate_error *err);
+enum gate_status revision_resolve_baseline(const struct baseline_entry *entry,
+                                           const struct rebuild_recipe *recipe,
+                                           struct revision *out, struct gate_error *err);
 
 #endif

@@ -10,7 +10,7 @@ const struct command command_compare = {
     .summary = "compare two libraries or commits",
     .about = "Compares kernel library NEW with OLD, each a file or a commit of this repository "
              "(which is built if need be), with the rules of 'gate run'. Nothing is stored.",
-    .groups = {{request_options, 0}, {request_measure_options, 0}},
+    .groups = {{request_options, 0}, {request_measure_options, 0}, {request_build_options, 0}},
     .ending = "Exit codes: as 'gate run'; 1 says that NEW is slower than OLD.\n",
     .main = cmd_compare,
 };
@@ -23,8 +23,8 @@ static enum gate_status resolve_candidate(struct run_request *r, const char *wha
     enum gate_status status = target_resolve(&r->target, &target, err);
     if (status)
         return status;
-    bool host = !strcmp(target.device, "host");
-    status = revision_resolve(what, host ? "libhost.so" : "libours.so", out, err);
+    r->recipe = run_request_recipe(r, !strcmp(target.device, "host"));
+    status = revision_resolve(what, &r->recipe, out, err);
     r->target.library = out->path;
     return status;
 }

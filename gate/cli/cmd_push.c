@@ -58,9 +58,9 @@ const struct command command_push = {
     .operands = "[RUN]...",
     .summary = "send runs to the tracking server",
     .about = "Sends runs to the tracking server: those named by uuid, by an unambiguous beginning "
-             "of it or as 'latest' (the default). A run whose library is a stored baseline takes "
-             "the library with it, out of the artifact cache, so that others can be compared with "
-             "it.",
+             "of it or as 'latest' (the default). The library of a run goes with it, out of the "
+             "artifact cache, if it is a stored baseline or, after a regression, may be accepted "
+             "as one, so that others can be compared with it.",
     .groups = {{remote_options, offsetof(struct push_arguments, choice)}, {options, 0}},
     .ending =
         "What is to be sent is first written to the spool ($GATE_SPOOL, else "
@@ -153,7 +153,16 @@ static enum gate_status is_baseline(const char *folder, const char *model, const
     return status;
 }
 
-/* The library of a run, if it is a baseline. */
+/* Somebody may accept what is slower, and then it is the library of a baseline. */
+static bool is_regression(const struct document *d)
+{
+    for (size_t i = 0; i < d->n_cases; i++)
+        if (d->cases[i].verdict == VERDICT_REGRESSION)
+            return true;
+    return false;
+}
+
+/* The library of a run, if it is a baseline or may become one. */
 static enum gate_status put_library(struct enqueue *q, const struct document *d)
 {
     char path[PATHS_MAX], line[1200];
@@ -162,9 +171,11 @@ static enum gate_status put_library(struct enqueue *q, const struct document *d)
     const char *sha256 = d->libraries[0].sha256;
     enum gate_status status =
         is_baseline(q->arguments->baselines, d->device.model, sha256, &baseline, q->err);
-    if (status || !baseline)
+    if (status || (!baseline && !is_regression(d)))
         return status;
     status = artifact_get(sha256, path, &why);
+    if (status && !baseline)
+        return GATE_OK;
     if (status) {
         snprintf(line, sizeof line,
                  "the library of a baseline cannot be sent, name it with --library FILE: %s",

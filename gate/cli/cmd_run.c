@@ -51,6 +51,7 @@ const struct command command_run = {
                {request_library_options, 0},
                {request_provider_options, 0},
                {request_origin_options, 0},
+               {request_build_options, 0},
                {options, 0}},
     .ending =
         "What no option says comes from gate.json in the repository, which `gate init` writes.\n"

@@ -53,7 +53,7 @@ struct option_group {
     size_t base;
 };
 
-#define OPTION_GROUPS_MAX 7
+#define OPTION_GROUPS_MAX 8
 #define OPTIONS_MAX 40
 
 struct command {

@@ -10,6 +10,7 @@
 
 #include "gate/baseline/artifact.h"
 #include "gate/base/hex.h"
+#include "gate/cli/config.h"
 #include "gate/base/json.h"
 #include "gate/document/document.h"
 #include "gate/baseline/revision.h"
@@ -49,6 +50,23 @@ static bool read_report(void *field, const char *text)
 }
 
 #define AT(field) .at = offsetof(struct run_request, field)
+
+const struct option_def request_build_options[] = {
+    {.name = "build",
+     .value = "COMMAND",
+     .help = "shell command that makes the library of a commit in a fresh checkout",
+     .type = OPTION_TEXT,
+     AT(build),
+     .key = "build"},
+    {.name = "built",
+     .value = "FILE",
+     .help = "what it makes, relative to the folder of the build",
+     .type = OPTION_TEXT,
+     AT(built),
+     .key = "library",
+     .fallback = "the library"},
+    {0},
+};
 
 const struct option_def request_options[] = {
     {.name = "suite",
@@ -182,6 +200,17 @@ const struct option_def request_origin_options[] = {
     {0},
 };
 
+/* The library that comes with the gate is known to its own Makefile. */
+struct rebuild_recipe run_request_recipe(const struct run_request *r, bool host)
+{
+    struct rebuild_recipe recipe = {.command = r->build, .folder = config_folder()};
+    if (r->build)
+        recipe.library = r->built ? r->built : r->target.library;
+    else if (!r->target.library && !r->built)
+        recipe.library = host ? "libhost.so" : "libours.so";
+    return recipe;
+}
+
 /* ---- set-up ---- */
 
 static enum gate_status load_suite(const struct run_request *r, const char *device,
@@ -309,6 +338,7 @@ struct session {
     struct baseline *baseline;
     char *baseline_path;
     int lock; /* of the folder of the baselines; -1: none */
+    struct rebuild_recipe recipe;
     struct revision against;
     struct run run;
 };
@@ -343,11 +373,10 @@ static enum gate_status open_against(const struct run_request *r, struct session
 {
     const cJSON *device =
         cJSON_GetObjectItemCaseSensitive(supervisor_greeting(s->setup.supervisor), "device");
-    if (!against_baseline(r)) {
-        bool host = !strcmp(json_string(device, "kind", ""), "host");
-        return revision_resolve(r->policy.against, host ? "libhost.so" : "libours.so", &s->against,
-                                err);
-    }
+    bool host = !strcmp(json_string(device, "kind", ""), "host");
+    s->recipe = r->recipe.library ? r->recipe : run_request_recipe(r, host);
+    if (!against_baseline(r))
+        return revision_resolve(r->policy.against, &s->recipe, &s->against, err);
     const char *model = json_string(device, "model", "");
     s->baseline_path = baseline_path(r->baselines, model);
     if (!s->baseline_path)
@@ -380,7 +409,9 @@ static enum gate_status measure_and_write(const struct run_request *r, struct se
         status = run_measure(run, s->setup.supervisor, show_case, NULL, err);
     run_request_progress("");
     if (!status && keeps_baselines(r))
-        status = run_keep_baselines(run, s->setup.target.library, s->baseline, &changed, err);
+        status = run_keep_baselines(run, s->baseline, &changed, err);
+    if (!status && r->history)
+        run_keep_candidate(run);
     /* First the baselines: a run that says so must not be stored when they could not be. */
     if (!status && changed)
         status = baseline_save(s->baseline, s->baseline_path, err);
@@ -406,6 +437,8 @@ static void start(const struct run_request *r, struct session *s)
 {
     s->run = (struct run){.suite = &s->setup.suite,
                           .baseline = s->baseline,
+                          .library = s->setup.target.library,
+                          .recipe = s->recipe,
                           .policy = r->policy,
                           .seed = r->seed_text ? r->seed : run_request_fresh_seed()};
     if (!r->policy.other)

@@ -23,7 +23,7 @@ struct report_request {
 struct run_request {
     struct target_choice target;
     struct option_list providers;
-    const char *suite, *filter, *db, *baselines, *main_branch;
+    const char *suite, *filter, *db, *baselines, *main_branch, *build, *built;
     struct run_policy policy; /* policy.against is "baseline", a file or a commit; policy.other may
                                  be NULL: it goes by that */
     bool history;             /* the run is stored, and the stored baselines may follow it */
@@ -34,15 +34,20 @@ struct run_request {
     uint64_t seed;
     struct report_request reports[REQUEST_REPORTS_MAX];
     size_t n_reports;
+    struct rebuild_recipe recipe; /* its library NULL: it goes by the options */
 };
 
 /* Options of struct run_request: what is looked at, how it is measured, what is judged,
  * and whose code it is. */
 extern const struct option_def request_options[], request_measure_options[],
-    request_library_options[], request_provider_options[], request_origin_options[];
+    request_library_options[], request_provider_options[], request_origin_options[],
+    request_build_options[];
 
 /* The defaults of all commands. */
 void run_request_init(struct run_request *r);
+
+/* How the library of a commit is built, for what `host` says of the device. */
+struct rebuild_recipe run_request_recipe(const struct run_request *r, bool host);
 
 /* Checks, measures, stores, reports. Returns the exit code. */
 int run_request_execute(const struct command *command, struct run_request *r);

@@ -34,6 +34,7 @@ struct machine_code {
     struct buf file;
     struct kernel *kernels;
     size_t n, cap;
+    bool unread; /* there is GPU code that could not be taken apart */
 };
 
 struct fatbin_header {
@@ -220,8 +221,10 @@ enum gate_status machine_code_read(const char *path, struct machine_code **out,
     struct bytes file = {(const unsigned char *)m->file.data, m->file.len}, section;
     Elf64_Shdr s;
     if (elf_find(file, ".nv_fatbin", &s) &&
-        (!elf_content(file, &s, &section) || !add_containers(m, section)))
+        (!elf_content(file, &s, &section) || !add_containers(m, section))) {
         m->n = 0; /* a part that cannot be read may hold another kernel of the same name */
+        m->unread = true;
+    }
     *out = m;
     return GATE_OK;
 }
@@ -302,4 +305,52 @@ bool machine_code_hash(const struct machine_code *m, const char *name, char hex[
     }
     SHA256End(&context, hex);
     return found;
+}
+
+/* ---- a whole file ---- */
+
+/* Is the section mapped, and more than a note about the build? */
+static bool is_run(struct bytes file, const Elf64_Ehdr *h, const Elf64_Shdr *s)
+{
+    const char *name = elf_text(file, h->e_shstrndx, s->sh_name);
+    return (s->sh_flags & SHF_ALLOC) && s->sh_type != SHT_NOTE && name &&
+           strcmp(name, ".nv_fatbin") != 0;
+}
+
+static bool add_host_code(SHA2_CTX *context, struct bytes file)
+{
+    Elf64_Ehdr h;
+    Elf64_Shdr s;
+    struct bytes content;
+    if (!elf_header(file, &h) || !h.e_shnum)
+        return false;
+    for (size_t i = 0; elf_section(file, i, &s); i++) {
+        if (!is_run(file, &h, &s))
+            continue;
+        const uint64_t about[] = {s.sh_type, s.sh_flags, s.sh_addr, s.sh_size};
+        if (!elf_content(file, &s, &content))
+            return false;
+        SHA256Update(context, (const uint8_t *)about, sizeof about);
+        SHA256Update(context, content.at, content.n);
+    }
+    return true;
+}
+
+enum gate_status machine_code_of_file(const char *path, char hex[65], struct gate_error *err)
+{
+    struct machine_code *m;
+    SHA2_CTX context;
+    enum gate_status status = machine_code_read(path, &m, err);
+    if (status)
+        return status;
+    SHA256Init(&context);
+    bool known =
+        !m->unread &&
+        add_host_code(&context, (struct bytes){(const unsigned char *)m->file.data, m->file.len});
+    for (size_t i = 0; i < m->n && known; i++)
+        known = add_to_hash(&context, &m->kernels[i]);
+    SHA256End(&context, hex);
+    machine_code_free(m);
+    return known ? GATE_OK
+                 : gate_fail(err, GATE_NO_VERDICT, "the machine code of '%s' cannot be read", path);
 }

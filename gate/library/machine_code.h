@@ -37,6 +37,14 @@ void machine_code_free(struct machine_code *m); /* NULL is fine */
  * digits and a NUL; false: not known. */
 bool machine_code_hash(const struct machine_code *m, const char *name, char hex[65]);
 
+/*
+ * SHA-256 of what a shared object runs: its machine code and data for the host as they are mapped,
+ * and the code of all its GPU kernels. Debug information, build id and comments do not count, so
+ * two builds of one source may be two files of the same code. GATE_NO_VERDICT: not an ELF file, or
+ * one with GPU code that cannot be taken apart. GATE_IO: it cannot be read.
+ */
+enum gate_status machine_code_of_file(const char *path, char hex[65], struct gate_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -35,7 +35,7 @@ static void shuffle(size_t *order, size_t n, uint64_t seed)
     }
 }
 
-static const char *candidate_sha256(const struct run *run)
+const char *run_candidate_sha256(const struct run *run)
 {
     return json_string(cJSON_GetArrayItem(json_member(run->greeting, "libraries"), 0), "sha256",
                        "");
@@ -46,7 +46,7 @@ static const char *baseline_sha256(const struct run *run, const struct run_case 
 {
     if (c->mode != RUN_PAIRED)
         return NULL;
-    return run->against_sha256 ? run->against_sha256 : c->baseline.library_sha256;
+    return run->against_sha256 ? run->against_sha256 : c->opened;
 }
 
 const cJSON *run_arm(const struct run_case *c, const char *role)
@@ -58,7 +58,7 @@ const cJSON *run_arm(const struct run_case *c, const char *role)
 
 bool run_same_library(const struct run *run, const struct run_case *c)
 {
-    return c->mode == RUN_PAIRED && !strcmp(candidate_sha256(run), baseline_sha256(run, c));
+    return c->mode == RUN_PAIRED && !strcmp(run_candidate_sha256(run), baseline_sha256(run, c));
 }
 
 bool run_same_code(const struct run_case *c)

@@ -18,6 +18,7 @@
 #include "gate/decide/decide.h"
 #include "gate/run/effort.h"
 #include "gate/baseline/origin.h"
+#include "gate/baseline/rebuild.h"
 #include "gate/run/reproduce.h"
 #include "gate/cases/suite.h"
 #include "gate/run/supervisor.h"
@@ -66,19 +67,20 @@ struct run_case {
     struct baseline_entry
         baseline; /* its texts are the three below: they outlive a change of the baselines */
     const char *baseline_made_by; /* the name of an action of baseline.h; NULL: not known */
-    char baseline_commit[41], baseline_library[65], baseline_epoch[200];
+    char baseline_commit[41], baseline_library[65], baseline_code[65], baseline_epoch[200];
+    char opened[65]; /* the library that it is paired with: the baseline's, or a rebuild of it */
     struct baseline_entry
         again;            /* the baseline's library as this run measured it; p50_ns 0: it did not */
     bool baseline_is_off; /* by ratchet_is_off(): the record is of another epoch */
     enum run_mode mode;
-    char note[400]; /* what the user should know beside the verdict: a baseline that is not at hand,
-                       or that could not be measured in some processes */
+    char note[1000]; /* what the user should know beside the verdict: a baseline that is not at
+                       hand, or that could not be measured in some processes */
     struct run_sequence sequence[RUN_STAGES];
     struct effort effort; /* what the newest process saw: how long the next one is to sample */
     struct decision decision;
     struct estimate ratio_p90; /* of the samples' p90s, over the processes that decide; 0: none */
     enum verdict verdict;
-    char reason[1000];
+    char reason[1600];
 };
 
 /* What the user asks of a run. */
@@ -97,6 +99,8 @@ struct run {
     const struct suite *suite;
     const struct baseline *baseline; /* NULL: all cases are compared with the library below */
     const char *against_path, *against_sha256;
+    const char *library;          /* the candidate's file */
+    struct rebuild_recipe recipe; /* for baselines whose library is not at hand */
     struct run_policy policy;
     struct origin origin;
     uint64_t seed;
@@ -135,14 +139,21 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
  * Changes the baselines as far as the policy lets it: new cases that are right are taken (their
  * verdict turns to pass), and what the ratchet moves moves. A GPU gives a new p50 within half of
  * the threshold, or something disturbs it and the case stays without a baseline; a host is noisy as
- * a rule, so there it is taken and said. `library` is the candidate's file, kept as an artifact
- * when it is a baseline now. *changed: the set is to be saved.
+ * a rule, so there it is taken and said. The candidate's file is kept as an artifact when it is a
+ * baseline now. *changed: the set is to be saved.
  */
-enum gate_status run_keep_baselines(struct run *run, const char *library, struct baseline *baseline,
-                                    bool *changed, struct gate_error *err);
+enum gate_status run_keep_baselines(struct run *run, struct baseline *baseline, bool *changed,
+                                    struct gate_error *err);
+
+/* Keeps the candidate's file as an artifact, when a case may be accepted or its baseline is this
+ * very file; that it cannot be kept is said on standard error. */
+void run_keep_candidate(const struct run *run);
 
 /* Fills c->again, and says in the reason when the baseline's record is off. */
 void run_remeasure_baseline(const struct run *run, struct run_case *c);
+
+/* Of the candidate's file, as the worker loaded it. */
+const char *run_candidate_sha256(const struct run *run);
 
 /* The threshold of a case: its own, or that of the policy. */
 double run_threshold(const struct run *run, const struct run_case *c);

@@ -19,26 +19,19 @@
 /* A library that is not to be had: a build that fails takes minutes, and one is enough. */
 struct lost_library {
     char sha256[65], commit[41];
-    char why[300];
+    char why[800];
 };
 
 /* The libraries of the baselines of a suite, each once. */
 struct libraries {
-    char sha256[PROTOCOL_BASELINES_MAX][65];
+    char wanted[PROTOCOL_BASELINES_MAX][65]; /* by baselines */
+    char sha256[PROTOCOL_BASELINES_MAX][65]; /* of the file that is opened for it */
     char path[PROTOCOL_BASELINES_MAX][PATHS_MAX];
     unsigned n;
     struct lost_library lost[LOST_LIBRARIES_MAX];
     unsigned n_lost;
     struct fetch fetch;
 };
-
-static bool is_open(const struct libraries *l, const char *sha256)
-{
-    for (unsigned i = 0; i < l->n; i++)
-        if (!strcmp(l->sha256[i], sha256))
-            return true;
-    return false;
-}
 
 /* NULL: not looked for yet. */
 static const struct lost_library *find_lost(const struct libraries *l,
@@ -57,7 +50,7 @@ static void note_lost(struct libraries *l, const struct baseline_entry *e, const
     struct lost_library *lost = &l->lost[l->n_lost++];
     snprintf(lost->sha256, sizeof lost->sha256, "%s", e->library_sha256);
     snprintf(lost->commit, sizeof lost->commit, "%s", e->commit);
-    snprintf(lost->why, sizeof lost->why, "%.299s", why);
+    snprintf(lost->why, sizeof lost->why, "%.799s", why);
 }
 
 void run_fall_back(const struct run *run, struct run_case *c, const char *why)
@@ -65,7 +58,7 @@ void run_fall_back(const struct run *run, struct run_case *c, const char *why)
     bool usable =
         c->has_baseline && c->baseline.control_ns > 0 && !strcmp(c->baseline.epoch, run->epoch);
     c->mode = usable ? RUN_NUMBER : RUN_NONE;
-    snprintf(c->note, sizeof c->note, "%.250s%s", why,
+    snprintf(c->note, sizeof c->note, "%.800s%s", why,
              c->has_baseline && !usable ? "; its number is of another epoch and is not compared"
                                         : "");
 }
@@ -94,19 +87,48 @@ static enum gate_status fetch_baseline(struct fetch *fetch, const char *sha256,
     return status;
 }
 
+/* The case is paired with this file; one that is not the baseline's own is said. */
+static void pair_with(struct run_case *c, const char *sha256)
+{
+    memcpy(c->opened, sha256, sizeof c->opened);
+    if (strcmp(sha256, c->baseline.library_sha256) != 0)
+        snprintf(c->note, sizeof c->note,
+                 "the baseline's library was built anew from commit %.12s: another file of the "
+                 "same machine code",
+                 c->baseline.commit);
+}
+
+/* Where it is not in the cache: the candidate may be this very file, a server may have it, and its
+ * commit may make it once more. */
+static enum gate_status find_elsewhere(const struct run *run, const struct run_case *c,
+                                       struct libraries *l, struct revision *found,
+                                       struct gate_error *why)
+{
+    const char *sha256 = c->baseline.library_sha256;
+    memcpy(found->sha256, sha256, sizeof found->sha256);
+    if (!strcmp(sha256, run_candidate_sha256(run))) {
+        snprintf(found->path, sizeof found->path, "%s", run->library);
+        return GATE_OK;
+    }
+    if (!fetch_baseline(&l->fetch, sha256, found->path))
+        return GATE_OK;
+    return revision_resolve_baseline(&c->baseline, &run->recipe, found, why);
+}
+
 /* Finds the library of a case's baseline, unless it is open already. One that cannot be had leaves
  * the number; one that is damaged is refused. */
 static enum gate_status open_library(const struct run *run, struct run_case *c, struct libraries *l,
                                      struct gate_error *err)
 {
-    const cJSON *device = json_member(run->greeting, "device");
-    bool host = !strcmp(json_string(device, "kind", ""), "host");
     const char *sha256 = c->baseline.library_sha256;
     struct gate_error why = {0};
     struct revision found;
     c->mode = RUN_PAIRED;
-    if (is_open(l, sha256))
-        return GATE_OK;
+    for (unsigned i = 0; i < l->n; i++)
+        if (!strcmp(l->wanted[i], sha256)) {
+            pair_with(c, l->sha256[i]);
+            return GATE_OK;
+        }
     if (l->n == PROTOCOL_BASELINES_MAX) {
         run_fall_back(run, c, "the baselines of this suite come from too many libraries");
         return GATE_OK;
@@ -116,21 +138,21 @@ static enum gate_status open_library(const struct run *run, struct run_case *c, 
         fall_back_without_library(run, c, lost->why);
         return GATE_OK;
     }
+    memcpy(found.sha256, sha256, 65);
     enum gate_status status = artifact_get(sha256, found.path, &why);
     if (status == GATE_ENVIRONMENT)
         return gate_fail(err, status, "%s", why.message);
     if (status)
-        status = fetch_baseline(&l->fetch, sha256, found.path);
-    if (status)
-        status = revision_resolve_baseline(sha256, c->baseline.commit,
-                                           host ? "libhost.so" : "libours.so", &found, &why);
+        status = find_elsewhere(run, c, l, &found, &why);
     if (status) {
         note_lost(l, &c->baseline, why.message);
         fall_back_without_library(run, c, why.message);
         return GATE_OK;
     }
+    pair_with(c, found.sha256);
     memcpy(l->path[l->n], found.path, sizeof found.path);
-    memcpy(l->sha256[l->n++], sha256, 65);
+    memcpy(l->wanted[l->n], sha256, 65);
+    memcpy(l->sha256[l->n++], found.sha256, 65);
     return GATE_OK;
 }
 
@@ -142,6 +164,8 @@ static void copy_texts(struct run_case *c)
     c->baseline.commit = c->baseline_commit;
     c->baseline.library_sha256 = c->baseline_library;
     c->baseline.epoch = c->baseline_epoch;
+    snprintf(c->baseline_code, sizeof c->baseline_code, "%s", c->baseline.code_sha256);
+    c->baseline.code_sha256 = c->baseline_code;
 }
 
 static enum gate_status find_baseline(struct run *run, struct run_case *c, struct libraries *l,

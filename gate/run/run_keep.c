@@ -8,14 +8,9 @@
 
 #include "gate/baseline/artifact.h"
 #include "gate/base/json.h"
+#include "gate/library/machine_code.h"
 #include "gate/baseline/ratchet.h"
 #include "gate/run/run.h"
-
-static const cJSON *candidate_library(const struct run *run)
-{
-    const cJSON *libraries = cJSON_GetObjectItemCaseSensitive(run->greeting, "libraries");
-    return cJSON_GetArrayItem(libraries, 0);
-}
 
 __attribute__((format(printf, 2, 3))) static void add_reason(struct run_case *c, const char *format,
                                                              ...)
@@ -86,22 +81,30 @@ static const double *half_widths(const struct run_sequence *q, double out[DECIDE
     return out;
 }
 
+/* What a run keeps. */
+struct kept {
+    bool changed;   /* the set of baselines */
+    bool candidate; /* the candidate's library is a baseline's now */
+    char code[65];  /* of what that library runs; "": not known */
+};
+
 /* The candidate as a baseline, by a sequence of its processes; false: without the control. */
 static bool candidate_entry(const struct run *run, const struct run_case *c, enum run_stage stage,
-                            struct baseline_entry *out)
+                            const struct kept *kept, struct baseline_entry *out)
 {
     const cJSON *arm = c->result.arms->child;
     const cJSON *timing = cJSON_GetObjectItemCaseSensitive(arm, "timing");
     double x[DECIDE_LAST_LOOK];
-    *out =
-        (struct baseline_entry){.time_ms = run->start_ms,
-                                .p90_ns = json_number(timing, "p90_ns", 0),
-                                .kernel = json_string(arm, "kernel", ""),
-                                .commit = run->origin.commit,
-                                .run_uuid = run->origin.uuid,
-                                .library_sha256 = json_string(candidate_library(run), "sha256", ""),
-                                .epoch = run->epoch,
-                                .error = baseline_error_of(json_member(arm, "verify"))};
+    *out = (struct baseline_entry){.time_ms = run->start_ms,
+                                   .p90_ns = json_number(timing, "p90_ns", 0),
+                                   .kernel = json_string(arm, "kernel", ""),
+                                   .commit = run->origin.commit,
+                                   .run_uuid = run->origin.uuid,
+                                   .library_sha256 = run_candidate_sha256(run),
+                                   .code_sha256 = kept->code,
+                                   .dirty = run->origin.dirty,
+                                   .epoch = run->epoch,
+                                   .error = baseline_error_of(json_member(arm, "verify"))};
     if (!medians(&c->sequence[stage], false, out))
         return false;
     baseline_allow_for(out, half_widths(&c->sequence[stage], x), c->sequence[stage].n);
@@ -114,12 +117,6 @@ static bool is_new(const struct run *run, const struct run_case *c)
            c->sequence[RUN_FIRST].n > 0;
 }
 
-/* What a run keeps. */
-struct kept {
-    bool changed;   /* the set of baselines */
-    bool candidate; /* the candidate's library is a baseline's now */
-};
-
 static enum gate_status keep_new(const struct run *run, struct run_case *c, const char *contract,
                                  struct baseline *baseline, struct kept *kept,
                                  struct gate_error *err)
@@ -131,7 +128,7 @@ static enum gate_status keep_new(const struct run *run, struct run_case *c, cons
     double x[DECIDE_LAST_LOOK];
     const struct run_sequence *q = &c->sequence[RUN_FIRST];
     double half_width = decide_bounds(half_widths(q, x), q->n).value;
-    if (!candidate_entry(run, c, RUN_FIRST, &entry)) {
+    if (!candidate_entry(run, c, RUN_FIRST, kept, &entry)) {
         add_reason(c, "%s", no_control);
         return GATE_OK;
     }
@@ -176,7 +173,7 @@ static enum gate_status keep_moved(const struct run *run, struct run_case *c, co
     enum run_stage stage = c->sequence[RUN_CONFIRMATION].n ? RUN_CONFIRMATION : RUN_FIRST;
     if (!found.judged && !found.confirmed)
         return GATE_OK;
-    if (!candidate_entry(run, c, stage, &found.candidate)) {
+    if (!candidate_entry(run, c, stage, kept, &found.candidate)) {
         add_reason(c, "%s", no_control);
         return GATE_OK;
     }
@@ -203,27 +200,47 @@ static enum gate_status keep_case(const struct run *run, struct run_case *c,
 }
 
 /* The library that was measured, byte by byte, becomes an artifact. */
-static enum gate_status keep_library(const struct run *run, const char *library,
-                                     struct gate_error *err)
+static enum gate_status keep_library(const struct run *run, struct gate_error *err)
 {
     char sha256[65];
-    enum gate_status status = artifact_put(library, sha256, err);
-    if (!status && strcmp(sha256, json_string(candidate_library(run), "sha256", "")) != 0)
+    enum gate_status status = artifact_put(run->library, sha256, err);
+    if (!status && strcmp(sha256, run_candidate_sha256(run)) != 0)
         status = gate_fail(err, GATE_ENVIRONMENT,
-                           "'%s' changed while it was measured; run it again", library);
+                           "'%s' changed while it was measured; run it again", run->library);
     return status;
 }
 
-enum gate_status run_keep_baselines(struct run *run, const char *library, struct baseline *baseline,
-                                    bool *changed, struct gate_error *err)
+enum gate_status run_keep_baselines(struct run *run, struct baseline *baseline, bool *changed,
+                                    struct gate_error *err)
 {
     struct kept kept = {.changed = false};
     enum gate_status status = GATE_OK;
+    if (machine_code_of_file(run->library, kept.code, NULL))
+        kept.code[0] = '\0';
     for (size_t i = 0; i < run->suite->n_cases && !status; i++)
         status = keep_case(run, &run->cases[i], baseline, &kept, err);
     run_count_verdicts(run);
     if (!status && kept.candidate)
-        status = keep_library(run, library, err);
+        status = keep_library(run, err);
     *changed = kept.changed;
     return status;
+}
+
+static bool may_be_accepted(const struct run *run, const struct run_case *c)
+{
+    bool is_baseline =
+        c->has_baseline && !strcmp(c->baseline.library_sha256, run_candidate_sha256(run));
+    return is_baseline || (c->result.outcome == CASE_MEASURED && c->verdict != VERDICT_PASS &&
+                           c->verdict != VERDICT_WRONG && c->verdict != VERDICT_ENVIRONMENT);
+}
+
+void run_keep_candidate(const struct run *run)
+{
+    struct gate_error err;
+    bool wanted = false;
+    for (size_t i = 0; i < run->suite->n_cases; i++)
+        wanted |= may_be_accepted(run, &run->cases[i]);
+    if (wanted && keep_library(run, &err))
+        fprintf(stderr, "gate: the library is not kept for 'gate baseline accept': %s\n",
+                err.message);
 }

@@ -104,7 +104,7 @@ class Records(FakeRuns):
 
     def test_the_time_of_a_case_is_the_median_over_its_processes(self):
         self.accept()
-        code, document, errors = self.run_gate(count=self.path("count"), d={SECOND: [0.0]},
+        code, document, errors = self.run_gate(count=self.path("count"), log_ratio={SECOND: [0.0]},
                                                p50s={SECOND: self.TIMES})
         self.assertEqual(code, 0, errors)
         case = self.cases(document)[SECOND]

@@ -120,7 +120,7 @@ class Noise(FakeRuns):
 
     def run_noisy(self, *args, **d):
         self.accept()
-        code, document, errors = self.run_gate(*args, count=self.path("count"), d=d)
+        code, document, errors = self.run_gate(*args, count=self.path("count"), log_ratio=d)
         self.assertIsNotNone(document, errors)
         return code, self.cases(document)
 
@@ -142,7 +142,8 @@ class Noise(FakeRuns):
         self.accept()
         for order in (sorted(self.BUSY), sorted(self.BUSY, reverse=True), self.BUSY[9:] +
                       self.BUSY[:9]):
-            code, document, _ = self.run_gate(count=self.path("count"), d={SECOND: order * 2})
+            code, document, _ = self.run_gate(count=self.path("count"),
+                                              log_ratio={SECOND: order * 2})
             self.assertIn(code, (0, 3))
             self.assertNotEqual(self.cases(document)[SECOND]["verdict"], "regression")
             os.unlink(self.path("count"))

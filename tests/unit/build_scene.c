@@ -122,7 +122,7 @@ int scene_leave(void **state)
 void scene_resolve(const char *what, struct revision *r)
 {
     struct gate_error err = {0};
-    if (revision_resolve(what, LIBRARY, r, &err))
+    if (revision_resolve(what, RECIPE(LIBRARY), r, &err))
         fail_msg("%s: %s", what, err.message);
     assert_int_equal(err.message[0], '\0');
 }

@@ -11,6 +11,7 @@
 #include "gate/baseline/revision.h"
 
 #define LIBRARY "libtest.so"
+#define RECIPE(file) (&(const struct rebuild_recipe){.library = (file)})
 #define NO_COMMIT "0123456789abcdef0123456789abcdef01234567"
 
 /* For a table of tests: each has a scene of its own. */

@@ -34,7 +34,7 @@ static void test_second_resolve_does_not_rebuild(void **state)
     scene_resolve(id, &r);
     assert_library_of(&r, id);
     assert_builds(2);
-    assert_int_equal(revision_resolve(id, "../" LIBRARY, &r, NULL), GATE_USAGE);
+    assert_int_equal(revision_resolve(id, RECIPE("../" LIBRARY), &r, NULL), GATE_USAGE);
 }
 
 static void test_damaged_artifact_is_refused(void **state)
@@ -46,7 +46,7 @@ static void test_damaged_artifact_is_refused(void **state)
     scene_commit(scene_builds, id);
     scene_resolve(id, &r);
     assert_int_equal(truncate(r.path, 3), 0);
-    assert_int_equal(revision_resolve(id, LIBRARY, &r, &err), GATE_ENVIRONMENT);
+    assert_int_equal(revision_resolve(id, RECIPE(LIBRARY), &r, &err), GATE_ENVIRONMENT);
     assert_non_null(strstr(err.message, "refused"));
     scene_resolve(id, &r);
     assert_library_of(&r, id);
@@ -64,7 +64,7 @@ static void test_commit_that_does_not_build(void **state)
     assert_int_equal(write(ends[1], "typed", 5), 5);
     close(ends[1]);
     dup2(ends[0], STDIN_FILENO);
-    assert_int_equal(revision_resolve(id, LIBRARY, &r, &err), GATE_ENVIRONMENT);
+    assert_int_equal(revision_resolve(id, RECIPE(LIBRARY), &r, &err), GATE_ENVIRONMENT);
     assert_int_equal(read(STDIN_FILENO, typed, sizeof typed), 5); /* not by the build's "cat" */
     dup2(input, STDIN_FILENO);
     close(input);
@@ -79,7 +79,7 @@ static void test_commit_that_does_not_build(void **state)
     assert_int_equal(access(log, R_OK), 0);
     assert_no_worktree();
     /* Nothing is remembered of it, and the next commit is none the worse. */
-    assert_int_equal(revision_resolve(id, LIBRARY, &r, &err), GATE_ENVIRONMENT);
+    assert_int_equal(revision_resolve(id, RECIPE(LIBRARY), &r, &err), GATE_ENVIRONMENT);
     assert_builds(2);
     scene_commit(scene_builds, id);
     scene_resolve(id, &r);
@@ -93,13 +93,13 @@ static void test_build_that_makes_nothing(void **state)
     struct gate_error err = {0};
     char id[41];
     scene_commit(forgets, id);
-    assert_int_equal(revision_resolve(id, LIBRARY, &r, &err), GATE_ENVIRONMENT);
+    assert_int_equal(revision_resolve(id, RECIPE(LIBRARY), &r, &err), GATE_ENVIRONMENT);
     assert_non_null(strstr(err.message, "succeeded without making build/lib/kernel-gate/" LIBRARY));
     scene_commit(empty, id);
-    assert_int_equal(revision_resolve(id, LIBRARY, &r, &err), GATE_USAGE);
+    assert_int_equal(revision_resolve(id, RECIPE(LIBRARY), &r, &err), GATE_USAGE);
     assert_non_null(strstr(err.message, "is empty"));
     scene_shell("git rm -q --cached Makefile && rm Makefile && git commit -q -m 'no Makefile'");
-    assert_int_equal(revision_resolve("HEAD", LIBRARY, &r, &err), GATE_ENVIRONMENT);
+    assert_int_equal(revision_resolve("HEAD", RECIPE(LIBRARY), &r, &err), GATE_ENVIRONMENT);
     assert_no_worktree();
 }
 
@@ -108,10 +108,12 @@ static void test_names_are_checked_before_they_are_paths(void **state)
     (void)state;
     char path[PATHS_MAX], sha256[65];
     struct gate_error err = {0};
-    assert_int_equal(rebuild_commit("../escaped", LIBRARY, path, sha256, &err), GATE_USAGE);
-    assert_int_equal(rebuild_commit(NO_COMMIT, "../" LIBRARY, path, sha256, &err), GATE_USAGE);
+    assert_int_equal(rebuild_commit("../escaped", RECIPE(LIBRARY), path, sha256, &err), GATE_USAGE);
+    assert_int_equal(rebuild_commit(NO_COMMIT, RECIPE("../" LIBRARY), path, sha256, &err),
+                     GATE_USAGE);
     assert_int_equal(access("../cache", F_OK), -1);
-    assert_int_equal(rebuild_commit(NO_COMMIT, LIBRARY, path, sha256, &err), GATE_ENVIRONMENT);
+    assert_int_equal(rebuild_commit(NO_COMMIT, RECIPE(LIBRARY), path, sha256, &err),
+                     GATE_ENVIRONMENT);
     assert_non_null(strstr(err.message, "'git worktree add' ended with exit code"));
     assert_no_worktree();
 }

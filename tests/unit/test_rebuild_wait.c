@@ -58,7 +58,7 @@ static pid_t start_resolving(const char *what, int *stderr_text)
         struct revision r;
         struct gate_error err = {0};
         dup2(ends[1], STDERR_FILENO);
-        enum gate_status status = revision_resolve(what, LIBRARY, &r, &err);
+        enum gate_status status = revision_resolve(what, RECIPE(LIBRARY), &r, &err);
         if (status)
             fprintf(stderr, "%s\n", err.message);
         _exit((int)status);
@@ -134,7 +134,7 @@ static void test_waiting_for_another_build_ends(void **state)
     pid_t child = start_resolving(id, &stderr_text);
     await_started(started);
     setenv("GATE_BUILD_TIMEOUT", "1", 1);
-    assert_int_equal(revision_resolve(id, LIBRARY, &r, &err), GATE_ENVIRONMENT);
+    assert_int_equal(revision_resolve(id, RECIPE(LIBRARY), &r, &err), GATE_ENVIRONMENT);
     assert_non_null(strstr(err.message, "another process has been building"));
     assert_int_equal(scene_worktrees(), 1);
     let_go();
@@ -156,7 +156,7 @@ static void test_time_out(void **state)
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     int started = open_started();
     setenv("GATE_BUILD_TIMEOUT", "2", 1);
-    assert_int_equal(revision_resolve(id, LIBRARY, &r, &err), GATE_ENVIRONMENT);
+    assert_int_equal(revision_resolve(id, RECIPE(LIBRARY), &r, &err), GATE_ENVIRONMENT);
     assert_non_null(strstr(err.message, "took more than the 2 s of GATE_BUILD_TIMEOUT"));
     close(ends[1]);
     await(ends[0]);
@@ -176,7 +176,7 @@ static void test_bad_time_out(void **state)
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         struct gate_error err = {0};
         setenv("GATE_BUILD_TIMEOUT", values[i], 1);
-        assert_int_equal(revision_resolve(id, LIBRARY, &r, &err), GATE_USAGE);
+        assert_int_equal(revision_resolve(id, RECIPE(LIBRARY), &r, &err), GATE_USAGE);
         assert_non_null(strstr(err.message, "GATE_BUILD_TIMEOUT"));
     }
     assert_builds(0);

@@ -14,6 +14,8 @@
 
 #define ABC "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
+#define ENTRY(sha256, id) (&(struct baseline_entry){.library_sha256 = (sha256), .commit = (id)})
+
 static void test_file(void **state)
 {
     (void)state;
@@ -106,7 +108,7 @@ static void test_bad_names(void **state)
     scene_shell("mkdir sub");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct gate_error err = {0};
-        assert_int_equal(revision_resolve(names[i], LIBRARY, &r, &err), GATE_USAGE);
+        assert_int_equal(revision_resolve(names[i], RECIPE(LIBRARY), &r, &err), GATE_USAGE);
         snprintf(message, sizeof message, "'%s' is neither a regular file nor a revision",
                  names[i]);
         if (!strstr(err.message, message))
@@ -133,7 +135,7 @@ static void test_unprintable_names(void **state)
     struct revision r;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct gate_error err = {0};
-        assert_int_equal(revision_resolve(bad[i].name, LIBRARY, &r, &err), GATE_USAGE);
+        assert_int_equal(revision_resolve(bad[i].name, RECIPE(LIBRARY), &r, &err), GATE_USAGE);
         assert_non_null(strstr(err.message, bad[i].message));
         assert_null(strpbrk(err.message, "\n\033"));
     }
@@ -146,10 +148,10 @@ static void test_without_git(void **state)
     struct gate_error err = {0};
     char *path = strdup(getenv("PATH"));
     assert_int_equal(chdir(".."), 0);
-    assert_int_equal(revision_resolve("HEAD", LIBRARY, &r, &err), GATE_USAGE);
+    assert_int_equal(revision_resolve("HEAD", RECIPE(LIBRARY), &r, &err), GATE_USAGE);
     assert_non_null(strstr(err.message, "not a git repository"));
     setenv("PATH", "/nowhere", 1);
-    assert_int_equal(revision_resolve("HEAD", LIBRARY, &r, &err), GATE_USAGE);
+    assert_int_equal(revision_resolve("HEAD", RECIPE(LIBRARY), &r, &err), GATE_USAGE);
     assert_non_null(strstr(err.message, "cannot run 'git'"));
     setenv("PATH", path, 1);
     free(path);
@@ -163,18 +165,22 @@ static void test_baseline(void **state)
     char id[41];
     scene_commit(scene_builds, id);
     scene_resolve(id, &r);
-    assert_int_equal(revision_resolve_baseline(r.sha256, "", LIBRARY, &baseline, &err), GATE_OK);
+    assert_int_equal(
+        revision_resolve_baseline(ENTRY(r.sha256, ""), RECIPE(LIBRARY), &baseline, &err), GATE_OK);
     assert_string_equal(baseline.path, r.path);
     assert_string_equal(baseline.commit, "");
     assert_int_equal(unlink(r.path), 0);
     /* Without the artifact: unknown commits give it up, the right one makes it again. */
-    assert_int_equal(revision_resolve_baseline(r.sha256, "", LIBRARY, &baseline, &err),
-                     GATE_NO_VERDICT);
-    assert_int_equal(revision_resolve_baseline(r.sha256, NO_COMMIT, LIBRARY, &baseline, &err),
-                     GATE_NO_VERDICT);
+    assert_int_equal(
+        revision_resolve_baseline(ENTRY(r.sha256, ""), RECIPE(LIBRARY), &baseline, &err),
+        GATE_NO_VERDICT);
+    assert_int_equal(
+        revision_resolve_baseline(ENTRY(r.sha256, NO_COMMIT), RECIPE(LIBRARY), &baseline, &err),
+        GATE_NO_VERDICT);
     assert_non_null(strstr(err.message, "there is no artifact"));
     err = (struct gate_error){0};
-    assert_int_equal(revision_resolve_baseline(r.sha256, id, LIBRARY, &baseline, &err), GATE_OK);
+    assert_int_equal(
+        revision_resolve_baseline(ENTRY(r.sha256, id), RECIPE(LIBRARY), &baseline, &err), GATE_OK);
     assert_int_equal(err.message[0], '\0');
     assert_library_of(&baseline, id);
     assert_builds(2);
@@ -187,12 +193,15 @@ static void test_baseline_with_another_hash(void **state)
     struct gate_error err = {0};
     char id[41];
     scene_commit(scene_builds, id);
-    assert_int_equal(revision_resolve_baseline(ABC, id, LIBRARY, &baseline, &err), GATE_NO_VERDICT);
-    assert_non_null(strstr(err.message, ABC ": refused"));
+    assert_int_equal(revision_resolve_baseline(ENTRY(ABC, id), RECIPE(LIBRARY), &baseline, &err),
+                     GATE_NO_VERDICT);
+    assert_non_null(strstr(err.message, "no record: refused"));
     /* Once known, it costs no second build. */
-    assert_int_equal(revision_resolve_baseline(ABC, id, LIBRARY, &baseline, &err), GATE_NO_VERDICT);
+    assert_int_equal(revision_resolve_baseline(ENTRY(ABC, id), RECIPE(LIBRARY), &baseline, &err),
+                     GATE_NO_VERDICT);
     assert_builds(1);
-    assert_int_equal(revision_resolve_baseline("../x", id, LIBRARY, &baseline, &err), GATE_USAGE);
+    assert_int_equal(revision_resolve_baseline(ENTRY("../x", id), RECIPE(LIBRARY), &baseline, &err),
+                     GATE_USAGE);
 }
 
 static void test_baseline_that_does_not_build(void **state)
@@ -202,7 +211,7 @@ static void test_baseline_that_does_not_build(void **state)
     struct gate_error err = {0};
     char id[41];
     scene_commit(scene_fails, id);
-    assert_int_equal(revision_resolve_baseline(ABC, id, LIBRARY, &baseline, &err),
+    assert_int_equal(revision_resolve_baseline(ENTRY(ABC, id), RECIPE(LIBRARY), &baseline, &err),
                      GATE_ENVIRONMENT);
     assert_non_null(strstr(err.message, "cannot be built here"));
 }
