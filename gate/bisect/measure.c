@@ -1,0 +1,110 @@
+#include "gate/bisect/measure.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gate/base/file.h"
+#include "gate/base/process.h"
+#include "gate/document/document.h"
+
+#define PATIENCE_S 86400.0
+#define REPORT_MAX_BYTES ((size_t)64 << 20)
+
+/* What the processes found, "+9.31 +9.28 %". */
+static void write_evidence(const struct document_case *c, char *out, size_t size)
+{
+    size_t n = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < c->n_processes && n + 40 < size; i++) {
+        const struct document_process *p = &c->processes[i];
+        if (i > 0 && p->stage == STAGE_CONFIRMATION && c->processes[i - 1].stage == STAGE_FIRST)
+            n += (size_t)snprintf(out + n, size - n, "confirmed: ");
+        if (!isnan(p->log_ratio))
+            n += (size_t)snprintf(out + n, size - n, "%+.2f ", 100 * expm1(p->log_ratio));
+    }
+    if (n)
+        snprintf(out + n, size - n, "%%");
+}
+
+static enum gate_status read_comparison(const char *path, struct comparison *out,
+                                        struct gate_error *err)
+{
+    struct buf text;
+    struct document d = {0};
+    buf_init(&text, REPORT_MAX_BYTES);
+    enum gate_status status = file_read(path, &text, err);
+    if (!status)
+        status = document_parse(path, 1, text.data, text.len, GATE_INTERNAL, &d, err);
+    buf_release(&text);
+    if (status)
+        return status;
+    if (d.n_cases == 1) {
+        const struct document_case *c = &d.cases[0];
+        *out =
+            (struct comparison){.verdict = (enum verdict)c->verdict, .processes = c->n_processes};
+        if (c->has_ratio && c->mode == MODE_PAIRED)
+            out->ratio = c->ratio;
+        snprintf(out->run, sizeof out->run, "%s", d.uuid);
+        snprintf(out->reason, sizeof out->reason, "%s", c->reason);
+        write_evidence(c, out->evidence, sizeof out->evidence);
+    } else {
+        status = gate_fail(err, GATE_INTERNAL, "a run of one case has %zu", d.n_cases);
+    }
+    document_release(&d);
+    return status;
+}
+
+static enum gate_status run(char *const *argv, int *code, char *words, size_t size,
+                            struct gate_error *err)
+{
+    struct process p = {0};
+    struct buf line;
+    enum gate_status status = process_start(&p, argv, err);
+    if (status)
+        return status;
+    buf_init(&line, PROCESS_LINE_MAX + 1);
+    while (process_read_line(&p, PATIENCE_S, &line) == PROCESS_LINE)
+        buf_clear(&line);
+    *code = process_finish(&p, PATIENCE_S);
+    snprintf(words, size, "%s", process_last_words(&p));
+    buf_release(&line);
+    return GATE_OK;
+}
+
+enum gate_status measure_pair(const struct measure_options *o, const char *new_library,
+                              const char *new_commit, const char *old_library, double threshold,
+                              struct comparison *out, struct gate_error *err)
+{
+    char report[PATHS_MAX + 8], percent[32], timeout[32], budget[32], pause[32], words[500];
+    const char *argv[40] = {"/proc/self/exe", "run",       "--library", new_library, "--against",
+                            old_library,      "--commit",  new_commit,  "--filter",  o->case_id,
+                            "--db",           o->db,       "--report",  report,      "--threshold",
+                            percent,          "--timeout", timeout,     "--budget",  budget,
+                            "--pause",        pause};
+    const char *const optional[][2] = {
+        {"--suite", o->suite}, {"--device", o->device}, {"--worker", o->worker}};
+    size_t n = 22;
+    int code = -1;
+    snprintf(report, sizeof report, "json=%s", o->report);
+    snprintf(percent, sizeof percent, "%.6g%%", 100 * threshold);
+    snprintf(timeout, sizeof timeout, "%.6g", o->timeout_s);
+    snprintf(budget, sizeof budget, "%.6g", o->budget_ms);
+    snprintf(pause, sizeof pause, "%.6g", o->pause_s);
+    for (size_t i = 0; i < 3; i++)
+        if (optional[i][1]) {
+            argv[n++] = optional[i][0];
+            argv[n++] = optional[i][1];
+        }
+    if (unlink(o->report) && errno != ENOENT)
+        return gate_fail(err, GATE_IO, "cannot remove '%s': %s", o->report, strerror(errno));
+    enum gate_status status = run((char *const *)argv, &code, words, sizeof words, err);
+    if (status)
+        return status;
+    if (access(o->report, R_OK))
+        return gate_fail(err, code > 0 ? (enum gate_status)code : GATE_INTERNAL,
+                         "the measurement of %.12s ended with %d: %s", new_commit, code, words);
+    return read_comparison(o->report, out, err);
+}

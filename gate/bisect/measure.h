@@ -1,0 +1,32 @@
+/*
+ * measure.h: one library against another in one case, by a `gate run` of its own.
+ */
+#ifndef GATE_BISECT_MEASURE_H
+#define GATE_BISECT_MEASURE_H
+
+#include "gate/base/error.h"
+#include "gate/base/paths.h"
+#include "gate/decide/stats.h"
+#include "gate/decide/verdict.h"
+
+/* How it is measured; texts that are NULL are left to `gate run`. */
+struct measure_options {
+    const char *suite, *device, *worker, *case_id;
+    double timeout_s, budget_ms, pause_s;
+    char db[PATHS_MAX];     /* keeps the runs */
+    char report[PATHS_MAX]; /* written over by each */
+};
+
+struct comparison {
+    enum verdict verdict;
+    struct estimate ratio; /* new over old; value 0: they were not compared */
+    size_t processes;
+    char run[40], reason[300], evidence[600];
+};
+
+/* GATE_ENVIRONMENT and others: no run came about, as on a busy device. */
+enum gate_status measure_pair(const struct measure_options *o, const char *new_library,
+                              const char *new_commit, const char *old_library, double threshold,
+                              struct comparison *out, struct gate_error *err);
+
+#endif

@@ -1,0 +1,437 @@
+/* cmd_bisect.c: gate bisect. */
+#include "gate/cli/commands.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/base/json.h"
+#include "gate/base/term.h"
+#include "gate/baseline/artifact.h"
+#include "gate/baseline/revision.h"
+#include "gate/bisect/commits.h"
+#include "gate/bisect/journal.h"
+#include "gate/bisect/measure.h"
+#include "gate/bisect/search.h"
+#include "gate/cli/run_request.h"
+#include "gate/library/machine_code.h"
+
+#define TRIES_MAX 3 /* of a commit that gets no verdict */
+
+struct bisect_request {
+    struct run_request run;
+    const char *case_id, *good, *bad;
+    bool restart;
+};
+
+#define AT(field) .at = offsetof(struct bisect_request, field)
+
+static const struct option_def options[] = {
+    {.name = "case", .value = "ID", .help = "the case", .type = OPTION_TEXT, AT(case_id)},
+    {.name = "good",
+     .value = "COMMIT",
+     .help = "one that was fast and right",
+     .type = OPTION_TEXT,
+     AT(good)},
+    {.name = "bad",
+     .value = "COMMIT",
+     .help = "a later one that is not",
+     .type = OPTION_TEXT,
+     AT(bad),
+     .fallback = "HEAD"},
+    {.name = "pause",
+     .value = "SECONDS",
+     .help = "before a suspicion is confirmed",
+     .type = OPTION_NUMBER,
+     AT(run.policy.pause_s),
+     .most = 3600,
+     .fallback = "5"},
+    {.name = "restart",
+     .help = "forget what an earlier call found",
+     .type = OPTION_FLAG,
+     AT(restart)},
+    {0},
+};
+
+const struct command command_bisect = {
+    .name = "bisect",
+    .operands = "--case ID --good COMMIT [--bad COMMIT]",
+    .summary = "find the commit that made a case slower or wrong",
+    .about =
+        "Builds commits between two of them and compares each with the good one in the same "
+        "processes, until one is left: the first that is over half of the slowdown, or that is "
+        "wrong. A commit that does not build, or gets no verdict in three runs, is gone round; "
+        "commits of equal machine code are one. It goes along the first parents, so that a merge "
+        "is one commit. What is found is kept in the cache: the same command goes on after an "
+        "interruption, and the runs are in a database of their own.\n",
+    .groups = {{request_options, offsetof(struct bisect_request, run)},
+               {request_measure_options, offsetof(struct bisect_request, run)},
+               {request_library_options, offsetof(struct bisect_request, run)},
+               {request_build_options, offsetof(struct bisect_request, run)},
+               {options, 0}},
+    .ending = "Exit codes: 0 one commit is found and confirmed, 3 several are left, or the bad "
+              "commit is no worse than the good one here; otherwise as 'gate run'.\n",
+    .main = cmd_bisect,
+};
+
+/* Everything of one search; `library` of a commit is built when it is asked for. */
+struct hunt {
+    const struct bisect_request *request;
+    struct measure_options how;
+    struct rebuild_recipe recipe;
+    struct commits commits;
+    struct finding *findings;
+    struct journal journal;
+    bool by_speed;
+    double halfway; /* ln of the ratio between good and bad */
+    size_t n_measured;
+};
+
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void say(const char *format, ...)
+{
+    char text[1024];
+    struct buf safe;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    buf_init(&safe, 16 * 1024);
+    term_puts(text, &safe);
+    fprintf(stderr, "gate bisect: %s\n", safe.data ? safe.data : "");
+    buf_release(&safe);
+}
+
+/* ---- one commit ---- */
+
+/* Its library, and what tells whether another commit's is the same. */
+static enum gate_status build(struct hunt *h, size_t i, struct revision *out,
+                              struct gate_error *err)
+{
+    enum gate_status status = revision_resolve(h->commits.id[i], &h->recipe, out, err);
+    if (status)
+        return status;
+    if (machine_code_of_file(out->path, h->findings[i].code, NULL))
+        snprintf(h->findings[i].code, sizeof h->findings[i].code, "%s", out->sha256);
+    return GATE_OK;
+}
+
+static bool is_judged(const struct finding *f)
+{
+    return f->state == SEARCH_GOOD || f->state == SEARCH_BAD;
+}
+
+/* A commit of equal code is equally good. */
+static bool take_over(struct hunt *h, size_t i)
+{
+    struct finding *f = &h->findings[i];
+    for (size_t k = 0; k < h->commits.n; k++) {
+        const struct finding *other = &h->findings[k];
+        if (k == i || !is_judged(other) || strcmp(other->code, f->code) != 0)
+            continue;
+        f->state = other->state;
+        f->log_ratio = other->log_ratio;
+        snprintf(f->reason, sizeof f->reason, "its machine code is that of %.12s",
+                 h->commits.id[k]);
+        return true;
+    }
+    return false;
+}
+
+static enum search_state judge(const struct hunt *h, const struct comparison *m)
+{
+    if (!h->by_speed) {
+        if (m->verdict == VERDICT_WRONG || m->verdict == VERDICT_REGRESSION)
+            return SEARCH_BAD;
+        return m->verdict == VERDICT_PASS || m->verdict == VERDICT_IMPROVEMENT ? SEARCH_GOOD
+                                                                               : SEARCH_UNKNOWN;
+    }
+    if (m->verdict == VERDICT_WRONG)
+        return SEARCH_SKIPPED; /* what is wrong has no speed */
+    if (m->verdict == VERDICT_ENVIRONMENT || !(m->ratio.value > 0))
+        return SEARCH_UNKNOWN;
+    if (log(m->ratio.lo) > h->halfway)
+        return SEARCH_BAD;
+    return log(m->ratio.hi) < h->halfway ? SEARCH_GOOD : SEARCH_UNKNOWN;
+}
+
+static enum gate_status measure(struct hunt *h, size_t i, const struct revision *library,
+                                const struct revision *good, struct gate_error *err)
+{
+    struct finding *f = &h->findings[i];
+    struct comparison m = {0};
+    double threshold = h->by_speed ? expm1(h->halfway) : h->request->run.policy.threshold;
+    for (int try = 0; try < TRIES_MAX && f->state == SEARCH_UNKNOWN; try++) {
+        enum gate_status status =
+            measure_pair(&h->how, library->path, h->commits.id[i], good->path, threshold, &m, err);
+        if (status)
+            return status;
+        h->n_measured++;
+        f->state = judge(h, &m);
+    }
+    f->log_ratio = m.ratio.value > 0 ? log(m.ratio.value) : NAN;
+    snprintf(f->reason, sizeof f->reason, "%s", m.reason);
+    if (f->state == SEARCH_UNKNOWN)
+        f->state = SEARCH_SKIPPED;
+    return GATE_OK;
+}
+
+static enum gate_status look_at(struct hunt *h, size_t i, const struct revision *good,
+                                struct gate_error *err)
+{
+    struct finding *f = &h->findings[i];
+    struct revision library;
+    enum gate_status status = build(h, i, &library, err);
+    if (status == GATE_ENVIRONMENT) {
+        f->state = SEARCH_SKIPPED;
+        snprintf(f->reason, sizeof f->reason, "%.299s", err->message);
+    } else if (status) {
+        return status;
+    } else if (!take_over(h, i)) {
+        status = measure(h, i, &library, good, err);
+        if (status)
+            return status;
+    }
+    say("%.12s is %s%s%.300s", h->commits.id[i],
+        f->state == SEARCH_GOOD  ? "good"
+        : f->state == SEARCH_BAD ? "bad"
+                                 : "gone round",
+        f->reason[0] ? ": " : "", f->reason);
+    return journal_put(&h->journal, h->commits.id[i], f, err);
+}
+
+/* ---- the two ends ---- */
+
+/* The bad end sets what is looked for: half of its slowdown, or what makes it wrong. */
+static enum gate_status open_ends(struct hunt *h, struct revision *good, struct gate_error *err)
+{
+    size_t last = h->commits.n - 1;
+    struct finding *bad = &h->findings[last];
+    struct revision library;
+    struct comparison m;
+    enum gate_status status = build(h, 0, good, err);
+    if (!status)
+        status = build(h, last, &library, err);
+    if (status)
+        return status;
+    h->findings[0].state = SEARCH_GOOD;
+    h->findings[0].log_ratio = 0;
+    if (bad->state != SEARCH_BAD) {
+        status = measure_pair(&h->how, library.path, h->commits.id[last], good->path,
+                              h->request->run.policy.threshold, &m, err);
+        if (status)
+            return status;
+        h->n_measured++;
+        if (m.verdict != VERDICT_REGRESSION && m.verdict != VERDICT_WRONG)
+            return gate_fail(err, GATE_NO_VERDICT,
+                             "%.12s is not worse than %.12s here, so there is nothing to look for: "
+                             "%s, %.300s",
+                             h->commits.id[last], h->commits.id[0], verdict_name(m.verdict),
+                             m.reason);
+        bool slow = m.verdict == VERDICT_REGRESSION &&
+                    m.ratio.lo > 1 + h->request->run.policy.threshold / 2;
+        bad->state = SEARCH_BAD;
+        bad->log_ratio = slow ? log(m.ratio.value) : NAN;
+        snprintf(bad->reason, sizeof bad->reason, "%s", m.reason);
+        status = journal_put(&h->journal, h->commits.id[last], bad, err);
+    }
+    h->by_speed = !isnan(bad->log_ratio);
+    h->halfway = bad->log_ratio / 2;
+    return status;
+}
+
+/* ---- the search ---- */
+
+static void read_states(const struct hunt *h, enum search_state *states)
+{
+    for (size_t i = 0; i < h->commits.n; i++)
+        states[i] = h->findings[i].state;
+}
+
+static enum gate_status look_for(struct hunt *h, const struct revision *good, struct search *out,
+                                 struct gate_error *err)
+{
+    enum search_state *states = calloc(h->commits.n, sizeof *states);
+    enum gate_status status = states ? GATE_OK : gate_fail(err, GATE_INTERNAL, "out of memory");
+    size_t next;
+    if (status)
+        return status;
+    read_states(h, states);
+    while (!status && search_next(states, h->commits.n, &next)) {
+        *out = search_of(states, h->commits.n);
+        say("%zu commits are left, about %.0f steps", out->n_unknown,
+            ceil(log2((double)out->n_unknown + 1)));
+        status = look_at(h, next, good, err);
+        read_states(h, states);
+    }
+    *out = search_of(states, h->commits.n);
+    free(states);
+    return status;
+}
+
+/* ---- the answer ---- */
+
+/* The commit itself against the one before it: nothing that is not seen here is told. */
+static enum gate_status confirm(struct hunt *h, const struct search *s, struct comparison *out,
+                                struct gate_error *err)
+{
+    struct revision before, found;
+    enum gate_status status = build(h, s->good, &before, err);
+    if (!status)
+        status = build(h, s->bad, &found, err);
+    double threshold = h->by_speed ? expm1(h->halfway) : h->request->run.policy.threshold;
+    for (int try = 0; try < TRIES_MAX && !status; try++) {
+        status = measure_pair(&h->how, found.path, h->commits.id[s->bad], before.path, threshold,
+                              out, err);
+        if (out->verdict == VERDICT_REGRESSION || out->verdict == VERDICT_WRONG)
+            break;
+    }
+    return status;
+}
+
+static void print_text(const struct hunt *h, const struct search *s, const struct comparison *m)
+{
+    char subject[300];
+    struct buf safe;
+    size_t n_built = 0;
+    buf_init(&safe, 16 * 1024);
+    for (size_t i = s->good + 1; i <= s->bad; i++) {
+        const struct finding *f = &h->findings[i];
+        commits_subject(h->commits.id[i], subject, sizeof subject);
+        buf_clear(&safe);
+        term_puts(subject, &safe);
+        printf("%s %s\n", h->commits.id[i], safe.data ? safe.data : "");
+        buf_clear(&safe);
+        term_puts(f->reason, &safe);
+        if (i < s->bad)
+            printf("    cannot be told: %s\n", safe.data ? safe.data : "");
+    }
+    buf_clear(&safe);
+    term_puts(m->reason, &safe);
+    printf("\n%s: %s %.12s: %s%s%s\n", h->how.case_id, verdict_name(m->verdict),
+           h->commits.id[s->good], safe.data ? safe.data : "", m->evidence[0] ? "\n    " : "",
+           m->evidence);
+    for (size_t i = 0; i < h->commits.n; i++)
+        n_built += h->findings[i].code[0] != '\0';
+    printf("%zu commits, %zu built, %zu measurements; the runs are in %s\n", h->commits.n, n_built,
+           h->n_measured, h->how.db);
+    buf_release(&safe);
+}
+
+static void print_json(const struct hunt *h, const struct search *s, const struct comparison *m)
+{
+    struct buf text;
+    cJSON *o = cJSON_CreateObject(), *left = cJSON_AddArrayToObject(o, "commits");
+    for (size_t i = s->good + 1; i <= s->bad; i++)
+        cJSON_AddItemToArray(left, cJSON_CreateString(h->commits.id[i]));
+    cJSON_AddStringToObject(o, "case", h->how.case_id);
+    cJSON_AddStringToObject(o, "before", h->commits.id[s->good]);
+    cJSON_AddStringToObject(o, "verdict", verdict_name(m->verdict));
+    cJSON_AddStringToObject(o, "reason", m->reason);
+    cJSON_AddStringToObject(o, "run", m->run);
+    if (m->ratio.value > 0)
+        cJSON_AddNumberToObject(o, "ratio", m->ratio.value);
+    cJSON_AddNumberToObject(o, "measurements", (double)h->n_measured);
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    json_write(o, true, &text);
+    fputs(text.data ? text.data : "", stdout);
+    buf_release(&text);
+    cJSON_Delete(o);
+}
+
+static int answer(const struct hunt *h, const struct search *s, const struct comparison *m)
+{
+    bool seen = m->verdict == VERDICT_REGRESSION || m->verdict == VERDICT_WRONG;
+    if (h->request->run.json)
+        print_json(h, s, m);
+    else
+        print_text(h, s, m);
+    return seen && s->bad - s->good == 1 ? GATE_OK : GATE_NO_VERDICT;
+}
+
+/* ---- the command ---- */
+
+/* What a journal's findings hold for. */
+static void describe(const struct bisect_request *r, char *out, size_t size)
+{
+    const struct run_request *run = &r->run;
+    snprintf(out, size, "%s, device %s, suite %s, threshold %g, worker %s", r->case_id,
+             run->target.device, run->suite ? run->suite : "-", run->policy.threshold,
+             run->target.worker ? run->target.worker : "-");
+}
+
+static enum gate_status open_journal(struct hunt *h, struct gate_error *err)
+{
+    char folder[PATHS_MAX], path[PATHS_MAX], name[200], about[1000];
+    const struct commits *c = &h->commits;
+    enum gate_status status = artifact_cache_folder("bisect", folder, err);
+    if (status)
+        return status;
+    snprintf(name, sizeof name, "%.100s", h->request->case_id);
+    for (char *at = name; *at; at++)
+        *at = *at == '/' ? '_' : *at;
+    int n = snprintf(path, sizeof path, "%s/%.12s-%.12s-%s.ndjson", folder, c->id[0],
+                     c->id[c->n - 1], name);
+    n |= snprintf(h->how.db, sizeof h->how.db, "%s/%.12s-%.12s-%s.db", folder, c->id[0],
+                  c->id[c->n - 1], name);
+    n |= snprintf(h->how.report, sizeof h->how.report, "%s.json", h->how.db);
+    if (n < 0 || strlen(h->how.report) + 1 >= PATHS_MAX)
+        return gate_fail(err, GATE_ENVIRONMENT, "the path of the artifact cache is too long");
+    describe(h->request, about, sizeof about);
+    return journal_open(path, about, h->request->restart, c, &h->journal, h->findings, err);
+}
+
+static int hunt(struct hunt *h, struct gate_error *err)
+{
+    const struct bisect_request *r = h->request;
+    struct revision good;
+    struct search search;
+    struct comparison m = {0};
+    enum gate_status status = commits_between(r->good, r->bad, &h->commits, err);
+    if (!status && !(h->findings = calloc(h->commits.n, sizeof *h->findings)))
+        status = gate_fail(err, GATE_INTERNAL, "out of memory");
+    if (!status)
+        status = open_journal(h, err);
+    if (!status)
+        status = open_ends(h, &good, err);
+    if (!status)
+        status = look_for(h, &good, &search, err);
+    if (!status)
+        status = confirm(h, &search, &m, err);
+    return status ? command_failed(&command_bisect, err) : answer(h, &search, &m);
+}
+
+int cmd_bisect(int argc, char **argv)
+{
+    struct bisect_request r = {.bad = "HEAD"};
+    struct target target = {0};
+    struct gate_error err = {0};
+    int code;
+    run_request_init(&r.run);
+    if (!options_read(&command_bisect, &r, 0, argc, argv, NULL, &code))
+        return code;
+    if (!r.case_id || !r.good)
+        return command_usage(&command_bisect, "--case ID and --good COMMIT are needed");
+    if (r.run.filter || r.run.n_reports)
+        return command_usage(&command_bisect, "--filter and --report do not go with it");
+    if (target_resolve(&r.run.target, &target, &err))
+        return command_failed(&command_bisect, &err);
+    r.run.target.device = target.device;
+    struct hunt h = {.request = &r,
+                     .journal.file = -1,
+                     .recipe = run_request_recipe(&r.run, !strcmp(target.device, "host")),
+                     .how = {.suite = r.run.suite,
+                             .device = target.device,
+                             .worker = r.run.target.worker,
+                             .case_id = r.case_id,
+                             .timeout_s = r.run.target.timeout_s,
+                             .budget_ms = r.run.policy.budget_ms,
+                             .pause_s = r.run.policy.pause_s}};
+    code = hunt(&h, &err);
+    journal_close(&h.journal);
+    commits_release(&h.commits);
+    free(h.findings);
+    return code;
+}
