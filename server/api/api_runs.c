@@ -122,7 +122,7 @@ static void put_parsed(const struct wanted *w, const char *text, size_t len)
         if (w->format == REPORT_JSON)
             json_write(document, false, out);
         else
-            report_write(document, w->format, NULL, out);
+            report_write(document, w->format, &(struct report_style){0}, out);
     }
     cJSON_Delete(document);
 }
