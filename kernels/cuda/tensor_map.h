@@ -18,7 +18,7 @@ struct tensor_map_shape {
     int64_t size[5];   /* elements */
     int64_t stride[5]; /* elements; [0] is 1. That of a dimension of one is not looked at */
     int box[5];        /* elements; the innermost 128 bytes or less, the others 256 or less */
-    int tf32;          /* fp32 elements are rounded to TF32 on their way to shared memory */
+    int tf32; /* fp32 elements are rounded to TF32 on their way, to nearest, ties to even */
 };
 
 /* Finds the driver's function. For prepare(): KG_UNSUPPORTED where the driver has none. */

@@ -1,11 +1,14 @@
 /*
  * gemm_3xtf32_sm90.cuh: fp32 products on tensor cores, by three TF32 products each (sm_90a).
  *
- * x = hi + lo, where hi is x without its low 13 bits, which is what the tensor core makes of it,
- * and lo = x - hi rounded to TF32. A B = hi hi + (hi lo + lo hi); what is left out is 2^-20 of it
- * at most. Tensor cores truncate when they accumulate, so sums of hi hi over 64 of k are added to
- * others outside of them (in one accumulator 4096 of k would be off by 4e-5), and the small terms
- * have an accumulator of their own, where truncating is harmless.
+ * x = hi + lo, where hi is x rounded to TF32 and lo is x - hi rounded to TF32, both to nearest and
+ * by the copy engine. A B = hi hi + (hi lo + lo hi); what is left out is 2^-22 of a product at
+ * most, of either sign. Tensor cores truncate when they accumulate, so sums of hi hi over 64 of k
+ * are added to others outside of them (in one accumulator 4096 of k would be off by 4e-5), and the
+ * small terms have an accumulator of their own, where truncating is harmless.
+ *
+ * Range: TF32 has nothing below 2^-136, so an operand is off by up to 2^-136. From (2 - 2^-11)
+ * 2^127 on it rounds to infinity, and what it is part of becomes an infinity or a NaN.
  *
  * Both operands are K-major, lo lies in a matrix of its own. A stage holds 32 of k of A and B, hi
  * and lo are two stages in a row. The two consumers add at different times, so that one always has
@@ -196,11 +199,11 @@ template <typename P>
 static enum kg_status encode_call(struct encoded *maps, const struct call &call)
 {
     const uint32_t f32 = KG_F32;
-    enum kg_status status = encode(&maps->a, f32, call.a.whole, call.m, call.k, P::BM, P::BK, 0);
+    enum kg_status status = encode(&maps->a, f32, call.a.whole, call.m, call.k, P::BM, P::BK, 1);
     if (status == KG_OK)
         status = encode(&maps->a_lo, f32, call.a.lo, call.m, call.k, P::BM, P::BK, 1);
     if (status == KG_OK)
-        status = encode(&maps->b, f32, call.b.whole, call.n, call.k, P::B_SHARE, P::BK, 0);
+        status = encode(&maps->b, f32, call.b.whole, call.n, call.k, P::B_SHARE, P::BK, 1);
     if (status == KG_OK)
         status = encode(&maps->b_lo, f32, call.b.lo, call.n, call.k, P::B_SHARE, P::BK, 1);
     return status == KG_OK ? encode_c<P>(&maps->c, f32, call.c, call.m, call.n) : status;

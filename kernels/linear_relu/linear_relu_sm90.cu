@@ -2,8 +2,9 @@
  * linear_relu_sm90: Y = max(0, X W^T + b) by wgmma, in one kernel; both operands are K-major. Bias
  * and ReLU are applied to the fp32 accumulators, so Y is rounded once.
  *
- * Regime      fp16, bf16, TF32 (rounded by TMA on the way in); lines of 16-byte multiples; compute
- *             capability 9.0. Lines of a view that are not, go to linear_relu_mma
+ * Regime      fp16, bf16, TF32 (rounded by TMA on the way in: see gemm/gemm_3xtf32_sm90.cuh for its
+ *             range); lines of 16-byte multiples; compute capability 9.0. Lines of a view that are
+ *             not, go to linear_relu_mma
  * Tiles, roles, shared memory and order are those of gemm/gemm_sm90.cu, a stage is 32 floats of k;
  *             where 64 x 32 tiles are one wave, linear_relu_small_sm90.cuh
  * Measured    349 us at 8192 x 4096 x 4096 fp16 (787 TFLOP/s; cuBLASLt fused 359), TF32 667 (412;

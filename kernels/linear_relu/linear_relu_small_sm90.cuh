@@ -6,8 +6,8 @@
  * asks for everything at once, each 128 bytes of k with a barrier of their own, and one warpgroup
  * multiplies what has come.
  *
- * TRIPLE: fp32 by three TF32 products, see gemm/gemm_3xtf32_sm90.cuh. The threads write down what
- * TF32 drops of each block of k while the one before is multiplied.
+ * TRIPLE: fp32 by three TF32 products, see gemm/gemm_3xtf32_sm90.cuh. The threads split each block
+ * of k while the one before is multiplied.
  */
 #ifndef KG_LINEAR_RELU_SMALL_SM90_CUH
 #define KG_LINEAR_RELU_SMALL_SM90_CUH
@@ -64,22 +64,26 @@ __device__ __forceinline__ void store(float *y, int64_t leading, const float (&a
     }
 }
 
-/* What TF32 drops of a block, rounded to TF32 once the tensor core has truncated it. By all
- * threads; then their products may read it. */
+/* Rounds a block to TF32 where it lies, ties away from zero, and writes what that drops to `to`;
+ * the tensor core truncates both. By all threads; then their products may read them. */
 template <int BYTES>
-__device__ __forceinline__ void write_dropped(const unsigned char *from, unsigned char *to)
+__device__ __forceinline__ void split_block(unsigned char *block, unsigned char *to)
 {
     static_assert(BYTES % (16 * THREADS) == 0, "whole runs for each thread");
 #pragma unroll
     for (int i = 0; i < BYTES / (16 * THREADS); i++) {
         const int at = (i * THREADS + (int)threadIdx.x) * 16;
-        const float4 x = *(const float4 *)(from + at);
-        uint4 lo;
-        lo.x = __float_as_uint(split_tf32::dropped(x.x)) + 0x1000;
-        lo.y = __float_as_uint(split_tf32::dropped(x.y)) + 0x1000;
-        lo.z = __float_as_uint(split_tf32::dropped(x.z)) + 0x1000;
-        lo.w = __float_as_uint(split_tf32::dropped(x.w)) + 0x1000;
-        *(uint4 *)(to + at) = lo;
+        alignas(16) uint32_t hi[4];
+        alignas(16) float lo[4];
+        *(uint4 *)hi = *(const uint4 *)(block + at);
+#pragma unroll
+        for (int v = 0; v < 4; v++) {
+            const float x = __uint_as_float(hi[v]);
+            hi[v] += 0x1000;
+            lo[v] = x - __uint_as_float(hi[v] & 0xffffe000u);
+        }
+        *(uint4 *)(block + at) = *(const uint4 *)hi;
+        *(float4 *)(to + at) = *(const float4 *)lo;
     }
     ptx::fence_async_shared();
     __syncthreads();
@@ -131,7 +135,7 @@ __global__ void __launch_bounds__(THREADS)
         ptx::mbarrier_wait(base + k * 8, 0);
         if constexpr (TRIPLE) {
             unsigned char *const block = shared + sizes::OPERANDS + k * sizes::BLOCK_BYTES;
-            write_dropped<sizes::BLOCK_BYTES>(block, block + p.blocks_k * sizes::BLOCK_BYTES);
+            split_block<sizes::BLOCK_BYTES>(block, block + p.blocks_k * sizes::BLOCK_BYTES);
             ptx::keep(low);
         }
         ptx::keep(acc);

@@ -1,5 +1,5 @@
 /*
- * split_tf32.cuh: what the tensor cores would drop of an fp32 matrix (gemm_3xtf32_sm90.cuh).
+ * split_tf32.cuh: what TF32 drops of an fp32 matrix (gemm_3xtf32_sm90.cuh).
  */
 #ifndef KG_SPLIT_TF32_CUH
 #define KG_SPLIT_TF32_CUH
@@ -14,10 +14,17 @@ namespace split_tf32
 constexpr int WARPS = 8, LANES = 32, THREADS = WARPS * LANES;
 constexpr int EACH = 4, COLUMNS = EACH * LANES; /* of a lane; of a warp, in one row */
 
-/* x without its low 13 bits is what the tensor core takes of it; the difference is exact. */
+/* x rounded to TF32 as the copy engine rounds it: to nearest, ties to even. */
+static __device__ __forceinline__ float kept(float x)
+{
+    const uint32_t bits = __float_as_uint(x);
+    return __uint_as_float((bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000u);
+}
+
+/* The rest, which is exact. */
 static __device__ __forceinline__ float dropped(float x)
 {
-    return x - __uint_as_float(__float_as_uint(x) & 0xffffe000u);
+    return x - kept(x);
 }
 
 struct matrix {
