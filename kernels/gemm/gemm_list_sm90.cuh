@@ -7,6 +7,7 @@
 #ifndef KG_GEMM_LIST_SM90_CUH
 #define KG_GEMM_LIST_SM90_CUH
 
+#include "kernels/gemm/gemm_policy_sm90.h"
 #include "kernels/gemm/gemm_raster.cuh"
 
 namespace gemm_sm90
@@ -49,18 +50,14 @@ template <typename P> static struct tile_list list_of(int64_t m, int64_t n, int6
             (int32_t)gemm_blocks(k, P::BK)};
 }
 
-/*
- * Clocks of the busiest cluster, nearly: its share of all, or the longest tile. Those of a stage
- * are of tensor work at 256 columns, and of shared memory at less; see gemm_policy_sm90.h.
- */
+/* Clocks of the busiest cluster, nearly: its share of all, or the longest tile. */
 template <typename P> static int64_t clocks_of(const struct tile_lists &lists, int64_t clusters)
 {
-    const int64_t stage = P::BN == 256 ? 1024 : P::BN == 128 ? 640 : 448;
     int64_t all = 0, longest = 0;
     for (int i = 0; i < 2; i++) {
         const struct tile_list &list = lists.of[i];
         const int64_t tiles = (int64_t)list.tiles_m * list.tiles_n;
-        const int64_t tile = list.blocks_k * stage + 600;
+        const int64_t tile = gemm_sm90_tile_clocks(P::BN, list.blocks_k);
         all += tiles * tile;
         longest = tiles > 0 && tile > longest ? tile : longest;
     }

@@ -36,20 +36,28 @@ static inline int gemm_sm90_reaches_all(const struct gemm_call *call)
 }
 
 /*
- * Clocks of the busiest SM. A stage (128 bytes of k) of the 128 x 256 tile is 1024 clocks of tensor
- * work and reads 128 bytes a clock of shared memory, which is all there is; one of the 128 x 128
- * tile is 512 and would read 160, so it takes 640. A tile takes 600 more to leave. Measured: 722
- * against 766 TFLOP/s at 4096^3, and 9.4 against 13.6 us at 1024 x 2048 x 784, where the larger
- * tile leaves half of the SMs idle.
+ * Clocks that an SM takes for a tile of 128 rows. A stage (128 bytes of k) of 256 columns is 1024
+ * clocks of tensor work and reads 128 bytes a clock of shared memory, which is all there is; one of
+ * 128 columns is 512 and would read 160, so it takes 640; one of 64 takes 448. The tile takes 600
+ * more to leave. Measured: 722 against 766 TFLOP/s at 4096^3 for 128 against 256 columns, and 9.4
+ * against 13.6 us at 1024 x 2048 x 784, where the larger tile leaves half of the SMs idle.
  */
+static inline int64_t gemm_sm90_tile_clocks(int64_t columns, int64_t blocks_k)
+{
+    return blocks_k * (columns == 256 ? 1024 : columns == 128 ? 640 : 448) + 600;
+}
+
+/* The tile for which the busiest SM takes less. */
 static inline enum gemm_sm90_tile gemm_sm90_tile_of(int64_t m, int64_t n, int64_t blocks_k,
                                                     int64_t sms)
 {
     const int64_t rows = gemm_blocks(m, 256), clusters = sms / 2;
     const int64_t waves_128 = gemm_blocks(rows * gemm_blocks(n, 128), clusters);
     const int64_t waves_256 = gemm_blocks(rows * gemm_blocks(n, 256), clusters);
-    return waves_128 * (blocks_k * 640 + 600) < waves_256 * (blocks_k * 1024 + 600) ? GEMM_SM90_128
-                                                                                    : GEMM_SM90_256;
+    return waves_128 * gemm_sm90_tile_clocks(128, blocks_k) <
+                   waves_256 * gemm_sm90_tile_clocks(256, blocks_k)
+               ? GEMM_SM90_128
+               : GEMM_SM90_256;
 }
 
 #endif
