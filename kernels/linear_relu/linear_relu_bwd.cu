@@ -7,7 +7,7 @@
  * (db), and two GEMMs. G is written once because both GEMMs read it many times, through copies that
  * can not apply a mask.
  *
- * The mask kernel takes 48 registers and at most 8 KB of static shared memory, the column sums 24
+ * The mask kernel takes 94 registers and at most 8 KB of static shared memory, the column sums 24
  * and 1 KB; the GEMMs are those of gemm/. No spills.
  */
 #include "kernels/linear_relu/linear_relu.h"

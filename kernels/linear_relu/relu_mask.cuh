@@ -3,7 +3,8 @@
  *
  * mask_kernel reads dY and Y once, writes G, and leaves one row of sums for each block of ROWS
  * rows; column_sum_kernel adds those rows. The order of every addition is fixed, so db does not
- * change from run to run. Both are bound by memory.
+ * change from run to run. Both are bound by memory: a lane asks for all of its rows before it looks
+ * at the first, for a small problem is little more than their latency.
  *
  *   mask_kernel        256 threads: a warp walks rows, a lane owns RUN neighbouring columns
  *   column_sum_kernel  256 threads: 32 columns, the rows shared out among eight warps
@@ -22,7 +23,8 @@ namespace relu_mask
 {
 
 constexpr int WARPS = 8, LANES = 32, THREADS = WARPS * LANES;
-constexpr int ROWS = LINEAR_RELU_BWD_ROWS; /* of a block: eight for each warp */
+constexpr int ROWS = LINEAR_RELU_BWD_ROWS; /* of a block */
+constexpr int EACH = ROWS / WARPS;         /* of a warp */
 
 /* What a lane reads at once: 16 bytes, or one element where alignment forbids it. */
 template <typename T, bool VECTOR> constexpr int RUN = VECTOR ? 16 / (int)sizeof(T) : 1;
@@ -61,28 +63,31 @@ __global__ void __launch_bounds__(THREADS) mask_kernel(const __grid_constant__ m
     const int column = first_column + lane * COUNT;
 
     let_dependents_start();
+    const int row0 = row_block * ROWS + warp;
+    alignas(16) T dy[EACH][COUNT], y[EACH][COUNT];
     float sum[COUNT] = {};
-    if (column < p.n) {
 #pragma unroll
-        for (int i = 0; i < ROWS; i += WARPS) {
-            const int row = row_block * ROWS + i + warp;
-            if (row >= p.m)
-                break;
-            alignas(16) T dy[COUNT], y[COUNT];
-            load_run(dy, (const T *)p.dy + row * p.dy_leading + column, p.n - column);
-            load_run(y, (const T *)p.y + row * p.y_leading + column, p.n - column);
+    for (int i = 0; i < EACH; i++) {
+        const int row = row0 + i * WARPS, left = row < p.m ? p.n - column : 0;
+        load_run(dy[i], (const T *)p.dy + row * p.dy_leading + column, left);
+        load_run(y[i], (const T *)p.y + row * p.y_leading + column, left);
+    }
 #pragma unroll
-            for (int v = 0; v < COUNT; v++) {
-                dy[v] = (float)y[v] > 0.0f ? dy[v] : T(0.0f);
-                sum[v] += (float)dy[v];
-            }
-            /* Lines of G are whole runs long. */
-            T *const g = (T *)p.g + row * p.g_leading + column;
-            if constexpr (VECTOR)
-                *(uint4 *)g = *(const uint4 *)dy;
-            else
-                g[0] = dy[0];
+    for (int i = 0; i < EACH; i++) {
+        const int row = row0 + i * WARPS;
+#pragma unroll
+        for (int v = 0; v < COUNT; v++) {
+            dy[i][v] = (float)y[i][v] > 0.0f ? dy[i][v] : T(0.0f);
+            sum[v] += (float)dy[i][v];
         }
+        if (row >= p.m || column >= p.n)
+            continue;
+        /* Lines of G are whole runs long. */
+        T *const g = (T *)p.g + row * p.g_leading + column;
+        if constexpr (VECTOR)
+            *(uint4 *)g = *(const uint4 *)dy[i];
+        else
+            g[0] = dy[i][0];
     }
 
 #pragma unroll

@@ -19,6 +19,7 @@ namespace relu_transpose
 
 constexpr int WARPS = 8, LANES = 32, THREADS = WARPS * LANES;
 constexpr int ROWS = LINEAR_RELU_BWD_ROWS, COLUMNS = LANES;
+constexpr int EACH = ROWS / WARPS; /* rows of a warp */
 
 /* A matrix and its transpose. */
 struct turn {
@@ -50,19 +51,26 @@ __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ argume
     const int row0 = t / it.tiles_across * ROWS, column0 = t % it.tiles_across * COLUMNS;
     const int column = column0 + lane;
 
+    /* All is asked for before the first of it is looked at. */
+    float x[EACH], y[EACH];
 #pragma unroll
-    for (int i = 0; i < ROWS / WARPS; i++) {
+    for (int i = 0; i < EACH; i++) {
         const int row = row0 + i * WARPS + warp;
         const bool inside = row < it.rows && column < it.columns;
-        float x = inside ? it.from[row * it.from_leading + column] : 0.0f;
-        if (which == 0 && inside) {
-            if (!(p.y[row * p.y_leading + column] > 0.0f))
-                x = 0.0f;
-            p.g[row * p.g_leading + column] = x;
-            if (LO)
-                p.g_lo[row * p.g_leading + column] = split_tf32::dropped(x);
-        }
-        tile[i * WARPS + warp][lane] = x;
+        x[i] = inside ? it.from[row * it.from_leading + column] : 0.0f;
+        y[i] = inside && which == 0 ? p.y[row * p.y_leading + column] : 1.0f;
+    }
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+        const int row = row0 + i * WARPS + warp;
+        if (!(y[i] > 0.0f))
+            x[i] = 0.0f;
+        tile[i * WARPS + warp][lane] = x[i];
+        if (which > 0 || row >= it.rows || column >= it.columns)
+            continue;
+        p.g[row * p.g_leading + column] = x[i];
+        if (LO)
+            p.g_lo[row * p.g_leading + column] = split_tf32::dropped(x[i]);
     }
     __syncthreads();
 #pragma unroll
