@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../gate/library/library.h"
-#include "../unit/problem_tensors.h"
-#include "gpu_device.h"
+#include "gate/library/library.h"
+#include "tests/unit/problem_tensors.h"
+#include "tests/gpu/gpu_device.h"
 
 static struct library library;
 
