@@ -10,6 +10,11 @@
  * Measured    349 us at 8192 x 4096 x 4096 fp16 (787 TFLOP/s; cuBLASLt fused 359), TF32 667 (412;
  *             723); 8.4 us at 1024 x 2048 x 784 fp16 (8.5), TF32 13.2 (14.5); 2.8 us at 256 x 512 x
  *             256 fp16 (3.9), TF32 3.2 (6.0)
+ * Bound       1024 x 2048 x 784 fp16: of 12700 clocks in a block, 1350 until the first load is
+ * asked for, 2500 until it is there (1200 from the L2), 6900 of products, 1950 to leave. Tensor
+ * pipe 35 % busy, L2 to SMs 37 %, issue 19 %: latency, in one wave. 8192 x 4096 x 4096 TF32:
+ * products at the full rate of the tensor cores, 131072 clocks a tile, and 4800 to leave it. Tensor
+ * pipe 91 %, L2 to SMs 60 %, issue 10 %
  */
 #include "kernels/linear_relu/linear_relu.h"
 #include "kernels/linear_relu/linear_relu_op.h"
