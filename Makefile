@@ -218,7 +218,8 @@ endif
 ## run: measures on the device that is there (GPU, else host) into ./gate.db
 .PHONY: run
 run: all
-	@status=0; $(B)/bin/gate run --device auto --db ./gate.db --accept-new || status=$$?; \
+	@status=0; \
+	$(B)/bin/gate run --device auto --db ./gate.db --accept-new --allow-dirty || status=$$?; \
 	echo; echo "The history is in ./gate.db; 'make serve' opens the dashboard."; exit $$status
 
 ## serve: opens the dashboard of ./gate.db on http://127.0.0.1:8731

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "gate/base/clock.h"
+#include "gate/baseline/artifact.h"
+#include "gate/library/machine_code.h"
 #include "gate/base/json.h"
 #include "gate/cli/baseline_fetch.h"
 #include "gate/baseline/baseline_files.h"
@@ -20,9 +22,9 @@
 #define MAX_PROCESSES 64 /* of a case; run.schema.json knows no more */
 
 struct arguments {
-    const char *device_model, *baselines, *reason, *db;
+    const char *device_model, *baselines, *reason, *db, *run;
     struct remote_choice remote;
-    bool json;
+    bool json, allow_dirty;
 };
 
 #define AT(field) .at = offsetof(struct arguments, field)
@@ -40,6 +42,16 @@ static const struct option_def options[] = {
      .help = "of accept: why; goes into the log",
      .type = OPTION_TEXT,
      AT(reason)},
+    {.name = "run",
+     .value = "UUID",
+     .help = "of accept: the run to take it from, by the beginning of its uuid",
+     .type = OPTION_TEXT,
+     AT(run),
+     .fallback = "the newest that has the case"},
+    {.name = "allow-dirty",
+     .help = "of accept: also of a run with changes that were not committed",
+     .type = OPTION_FLAG,
+     AT(allow_dirty)},
     DB_OPTION(struct arguments, db),
     JSON_OPTION(struct arguments, json),
     {0},
@@ -49,16 +61,18 @@ const struct command command_baseline = {
     .name = "baseline",
     .operands = "show\nlog\naccept CASE --reason TEXT\nfetch",
     .summary = "show, accept, log or fetch the stored baselines",
-    .about = "The stored baselines that runs are compared with, DIR/<device-model>.json.\n"
-             "\n"
-             "  show    lists them\n"
-             "  log     lists their changes, oldest first, with reasons and authors\n"
-             "  accept  makes the newest verified measurement of CASE in the database the "
-             "baseline, even when it is slower, and logs who did so and why; measurements in a "
-             "case whose verdict is wrong or environment do not count\n"
-             "  fetch   gets the libraries of the baselines that are not in the artifact cache "
-             "from the tracking server; each is known by its SHA-256. Exit code 3: not all are "
-             "there\n",
+    .about =
+        "The stored baselines that runs are compared with, DIR/<device-model>.json.\n"
+        "\n"
+        "  show    lists them\n"
+        "  log     lists their changes, oldest first, with reasons and authors\n"
+        "  accept  makes the newest verified measurement of CASE in the database the "
+        "baseline, even when it is slower, and logs who did so and why. It refuses when the newest "
+        "run of the case does not count, because its verdict is wrong or environment: measure "
+        "again, or name a run with --run\n"
+        "  fetch   gets the libraries of the baselines that are not in the artifact cache "
+        "from the tracking server; each is known by its SHA-256. Exit code 3: not all are "
+        "there\n",
     .groups = {{options, 0}, {remote_options, offsetof(struct arguments, remote)}},
     .main = cmd_baseline,
 };
@@ -104,7 +118,7 @@ static void show_entry(void *context, const char *case_id, const struct baseline
     snprintf(text, sizeof(text), "%.2f %%", 100 * e->spread);
     table_cell(l->table, TERM_DIM, text);
     table_cell(l->table, TERM_DIM, e->kernel);
-    snprintf(text, sizeof(text), "%.12s", e->commit);
+    snprintf(text, sizeof(text), "%.12s%s", e->commit, e->dirty ? "+" : "");
     table_cell(l->table, TERM_PLAIN, text);
     table_cell(l->table, TERM_PLAIN, units_time(e->time_ms, text));
     table_cell(l->table, TERM_DIM, baseline_contract(l->baseline));
@@ -200,8 +214,10 @@ struct search {
     char model[80];
     struct buf models; /* all that have the case, for a message */
     size_t n_models;
+    const char *wanted; /* the beginning of a run's uuid; NULL: the newest */
     char run_uuid[64];
     char contract[80];
+    char verdict[20];
 };
 
 static bool note_model(void *context, const struct store_case *row)
@@ -223,14 +239,16 @@ static bool is_usable(const char *verdict)
 static bool take_candidate(void *context, const struct store_point *p)
 {
     struct search *s = context;
-    if (strcmp(p->role, "candidate") != 0 || !is_usable(p->verdict))
+    if (strcmp(p->role, "candidate") != 0 ||
+        (s->wanted && strncmp(p->run_uuid, s->wanted, strlen(s->wanted)) != 0))
         return true;
+    snprintf(s->verdict, sizeof(s->verdict), "%s", p->verdict);
     snprintf(s->run_uuid, sizeof(s->run_uuid), "%s", p->run_uuid);
     snprintf(s->contract, sizeof(s->contract), "%s", p->contract);
     return false;
 }
 
-/* Finds the run of the newest verified candidate of s->case_id. */
+/* Finds the run of the wanted or newest verified candidate of s->case_id. */
 static enum gate_status find_run(struct search *s, struct store *store, const char *device_model,
                                  struct gate_error *err)
 {
@@ -252,8 +270,14 @@ static enum gate_status find_run(struct search *s, struct store *store, const ch
         status = store_trend(store, s->case_id, s->model, NULL, INT32_MAX, take_candidate, s, err);
     if (status == GATE_OK && !s->run_uuid[0])
         status =
-            gate_fail(err, GATE_USAGE, "the database has no verified measurement of '%s'%s%s",
-                      s->case_id, device_model ? " on " : "", device_model ? device_model : "");
+            gate_fail(err, GATE_USAGE, "the database has no verified measurement of '%s'%s%s%s%s",
+                      s->case_id, device_model ? " on " : "", device_model ? device_model : "",
+                      s->wanted ? " in a run " : "", s->wanted ? s->wanted : "");
+    if (status == GATE_OK && !is_usable(s->verdict))
+        status = gate_fail(err, GATE_USAGE,
+                           "run %.8s is the newest that measured '%s', and it does not count: its "
+                           "verdict is '%s'. Measure again, or name another run with --run UUID",
+                           s->run_uuid, s->case_id, s->verdict);
     return status;
 }
 
@@ -335,6 +359,7 @@ static enum gate_status read_measurement(const struct document *d, const char *c
         .commit = d->git.commit,
         .run_uuid = d->uuid,
         .library_sha256 = library_of(d, arm),
+        .dirty = d->git.dirty,
         .epoch = d->epoch ? d->epoch : "",
         .error = baseline_error_of_document(&arm->verify),
     };
@@ -420,22 +445,58 @@ static enum gate_status store_baseline(const struct arguments *a, const struct s
     return status;
 }
 
+/* A case that was wrong has no measurement, so the newest run may be newer than the newest one. */
+static enum gate_status check_newest(const struct search *s, struct store *store,
+                                     struct gate_error *err)
+{
+    struct document d = {0};
+    enum gate_status status = command_document(store, "latest", &d, err);
+    for (size_t i = 0; !status && i < d.n_cases; i++)
+        if (!strcmp(d.cases[i].id, s->case_id) && !strcmp(d.device.model, s->model) &&
+            d.cases[i].verdict == VERDICT_WRONG)
+            status = gate_fail(err, GATE_USAGE,
+                               "in the newest run, %.8s, the verdict of '%s' is 'wrong': measure "
+                               "again, or name another run with --run UUID",
+                               d.uuid, s->case_id);
+    document_release(&d);
+    return status;
+}
+
+/* What its library runs, where that is at hand: without, a rebuild must be the very same file. */
+static void find_code(struct baseline_entry *entry, char code[65])
+{
+    char path[PATHS_MAX];
+    if (!artifact_get(entry->library_sha256, path, NULL) && !machine_code_of_file(path, code, NULL))
+        entry->code_sha256 = code;
+}
+
 static enum gate_status accept(const struct arguments *a, const char *case_id,
                                struct gate_error *err)
 {
-    struct search s = {.case_id = case_id};
+    struct search s = {.case_id = case_id, .wanted = a->run};
     struct store *store = NULL;
     struct document document = {0};
     struct baseline_entry entry;
+    char code[65];
 
     buf_init(&s.models, 64 * 1024);
     enum gate_status status = store_open(a->db, STORE_READ_ONLY, &store, err);
     if (status == GATE_OK)
         status = find_run(&s, store, a->device_model, err);
+    if (status == GATE_OK && !a->run)
+        status = check_newest(&s, store, err);
     if (status == GATE_OK)
         status = command_document(store, s.run_uuid, &document, err);
     if (status == GATE_OK)
         status = read_measurement(&document, case_id, &entry, err);
+    if (status == GATE_OK && entry.dirty && !a->allow_dirty)
+        status = gate_fail(err, GATE_USAGE,
+                           "run %.8s was measured with changes that were not committed, and no "
+                           "commit makes its library: commit them and measure again, or give "
+                           "--allow-dirty",
+                           s.run_uuid);
+    if (status == GATE_OK)
+        find_code(&entry, code);
     if (status == GATE_OK)
         status = store_baseline(a, &s, &entry, err);
     document_release(&document);
@@ -466,8 +527,9 @@ static int run_action(const struct arguments *a, const struct options_seen *seen
         return command_usage(self, "unknown action '%s'", action);
     if (!accepts && n > 1)
         return command_usage(self, "unexpected argument '%s'", operands[1]);
-    if (!accepts && (options_given(seen, "reason") || options_given(seen, "db")))
-        return command_usage(self, "--reason and --db are for accept");
+    if (!accepts && (options_given(seen, "reason") || options_given(seen, "db") ||
+                     options_given(seen, "run") || options_given(seen, "allow-dirty")))
+        return command_usage(self, "--reason, --run, --allow-dirty and --db are for accept");
     if (!fetches && (options_given(seen, "server") || options_given(seen, "token-file") ||
                      options_given(seen, "ca-file")))
         return command_usage(self, "--server, --token-file and --ca-file are for fetch");

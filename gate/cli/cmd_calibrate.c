@@ -65,7 +65,9 @@ static enum gate_status prepare(const struct run_request *r, struct calibration 
                                 struct gate_error *err)
 {
     /* A history that cannot be written is known before anything is measured. */
-    enum gate_status status = store_open(r->db, STORE_READ_WRITE, &c->store, err);
+    enum gate_status status = run_request_open_reports(r, err);
+    if (!status)
+        status = store_open(r->db, STORE_READ_WRITE, &c->store, err);
     if (!status)
         status = run_setup_open(r, &c->setup, err);
     if (status)
@@ -236,6 +238,8 @@ static int execute(const struct command *command, const struct run_request *r, s
         calibrate(&c);
         status = keep(r, &c, &err);
     }
+    if (status)
+        run_request_fail_reports(r, &err);
     int code = status ? command_failed(command, &err) : verdict_exit_code(c.run.counts);
     run_release(&c.run);
     run_setup_close(&c.setup);

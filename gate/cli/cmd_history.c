@@ -72,6 +72,7 @@ static void add_object(struct history *h, const struct store_point *p)
                 cJSON_AddStringToObject(o, "device_model", h->model) &&
                 cJSON_AddStringToObject(o, "run_uuid", p->run_uuid) &&
                 cJSON_AddStringToObject(o, "commit", p->commit) &&
+                cJSON_AddBoolToObject(o, "dirty", p->dirty) &&
                 cJSON_AddStringToObject(o, "provider", p->provider) &&
                 cJSON_AddStringToObject(o, "role", p->role) &&
                 cJSON_AddStringToObject(o, "kernel", p->kernel) &&
@@ -93,7 +94,7 @@ static void add_row(struct history *h, const struct store_point *p)
     bool candidate = strcmp(p->role, "candidate") == 0;
     char text[UNITS_MAX];
     table_cell(h->table, TERM_PLAIN, units_time(p->time_ms, text));
-    snprintf(text, sizeof(text), "%.12s", p->commit);
+    snprintf(text, sizeof(text), "%.12s%s", p->commit, p->dirty ? "+" : "");
     table_cell(h->table, TERM_PLAIN, text);
     table_cell(h->table, TERM_PLAIN, p->provider);
     table_cell(h->table, TERM_DIM, p->kernel);

@@ -58,6 +58,7 @@ static void add_object(struct leaderboard *b, const struct store_leader *l)
                       cJSON_AddNumberToObject(o, "tflops", l->tflops) &&
                       cJSON_AddNumberToObject(o, "gbps", l->gbps) &&
                       cJSON_AddStringToObject(o, "commit", l->commit) &&
+                      cJSON_AddBoolToObject(o, "dirty", l->dirty) &&
                       cJSON_AddStringToObject(o, "run_uuid", l->run_uuid) &&
                       cJSON_AddNumberToObject(o, "time_ms", (double)l->time_ms));
 }
@@ -74,7 +75,7 @@ static void add_row(struct leaderboard *b, const struct store_leader *l)
     table_cell(b->table, TERM_PLAIN, text);
     snprintf(text, sizeof(text), "%.4g", l->gbps);
     table_cell(b->table, TERM_PLAIN, text);
-    snprintf(text, sizeof(text), "%.12s", l->commit);
+    snprintf(text, sizeof(text), "%.12s%s", l->commit, l->dirty ? "+" : "");
     table_cell(b->table, TERM_PLAIN, text);
     table_cell(b->table, TERM_PLAIN, units_time(l->time_ms, text));
 }

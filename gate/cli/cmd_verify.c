@@ -65,7 +65,8 @@ const struct command command_verify = {
                {request_provider_options, 0},
                {options, 0}},
     .ending = "Exit codes: 0 all right, 2 a wrong result, crash, hang or a sanitizer's report, 3 a "
-              "case that is not served or that a sanitizer skipped, 4 environment refused, 64 "
+              "case of a suite of your own that is not served, or one that a sanitizer skipped, 4 "
+              "environment refused, 64 "
               "usage, 70 internal, 74 input/output. With several, the first of 2, 4, 3 wins.\n",
     .main = cmd_verify,
 };
@@ -111,8 +112,9 @@ static int exit_code(const struct verify_run *v)
         seen[v->results[i].outcome] = true;
     return seen[CASE_WRONG]         ? GATE_WRONG
            : seen[CASE_ENVIRONMENT] ? GATE_ENVIRONMENT
-           : seen[CASE_UNSUPPORTED] ? GATE_NO_VERDICT
-                                    : GATE_OK;
+           : seen[CASE_UNSUPPORTED] && (v->setup.own_suite || !seen[CASE_VERIFIED])
+               ? GATE_NO_VERDICT
+               : GATE_OK;
 }
 
 static void reproduce(const struct verify_run *v, const char *id, char *text, size_t size)

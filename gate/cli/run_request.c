@@ -1,16 +1,19 @@
 #include "gate/cli/run_request.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gate/baseline/artifact.h"
 #include "gate/base/hex.h"
 #include "gate/cli/config.h"
+#include "gate/base/clock.h"
 #include "gate/base/json.h"
 #include "gate/document/document.h"
 #include "gate/baseline/revision.h"
@@ -103,6 +106,13 @@ const struct option_def request_options[] = {
      .least = 0.1,
      .most = 86400,
      .fallback = "60"},
+    {.name = "wait",
+     .value = "SECONDS",
+     .help = "how long to wait for a busy device",
+     .type = OPTION_NUMBER,
+     AT(wait_s),
+     .most = 86400,
+     .fallback = "0"},
     {.name = "json",
      .help = "print a JSON document in place of the table",
      .type = OPTION_FLAG,
@@ -214,25 +224,84 @@ struct rebuild_recipe run_request_recipe(const struct run_request *r, bool host)
 /* ---- set-up ---- */
 
 static enum gate_status load_suite(const struct run_request *r, const char *device,
-                                   struct suite *suite, struct gate_error *err)
+                                   struct run_setup *out, struct gate_error *err)
 {
     char path[PATHS_MAX];
     const char *name = r->suite ? r->suite : strcmp(device, "host") != 0 ? "canonical" : "host";
     enum gate_status status = paths_suite(name, path, err);
     if (!status)
-        status = suite_load(path, suite, err);
-    if (!status && r->filter && !suite_filter(suite, r->filter))
+        status = suite_load(path, &out->suite, err);
+    out->own_suite = !strcmp(path, name);
+    if (!status && r->filter && !suite_filter(&out->suite, r->filter))
         status = gate_fail(err, GATE_USAGE, "no case of suite '%s' matches '%s'", name, r->filter);
     return status;
 }
 
-/* The worker knows what device that is; nothing has been measured yet. */
-static enum gate_status lock_device(struct run_setup *s, struct gate_error *err)
+/* ---- the device ---- */
+
+#define LOCK_POLL_S 0.2
+#define START_POLL_S 10.0 /* to look whether a GPU is free, a process must begin to use it */
+
+static bool is_busy(enum gate_status status, const struct gate_error *err)
 {
-    const cJSON *device =
-        cJSON_GetObjectItemCaseSensitive(supervisor_greeting(s->supervisor), "device");
+    return status == GATE_ENVIRONMENT && strstr(err->message, DEVICE_BUSY);
+}
+
+/* Sleeps, unless the deadline has come. */
+static bool wait_on(double deadline, double seconds)
+{
+    double left = deadline - clock_s();
+    if (left <= 0)
+        return false;
+    seconds = seconds < left ? seconds : left;
+    const struct timespec t = {(time_t)seconds, (long)((seconds - floor(seconds)) * 1e9)};
+    nanosleep(&t, NULL);
+    return true;
+}
+
+static void say_busy(const struct gate_error *err, bool *said)
+{
+    if (!*said)
+        fprintf(stderr, "gate: waiting: %s\n", err->message);
+    *said = true;
+}
+
+static enum gate_status start_worker(struct run_setup *s, double deadline, bool *said,
+                                     struct gate_error *err)
+{
+    enum gate_status status;
+    for (;;) {
+        status = supervisor_start(&s->target.options, &s->supervisor, err);
+        if (!is_busy(status, err) || clock_s() >= deadline)
+            return status;
+        say_busy(err, said);
+        wait_on(deadline, START_POLL_S);
+    }
+}
+
+/* The worker knows what device that is; nothing has been measured yet. While another gate measures
+ * on it, no worker of ours is there. */
+static enum gate_status open_device(const struct run_request *r, struct run_setup *s,
+                                    struct gate_error *err)
+{
+    char name[128];
+    bool said = false;
+    double deadline = clock_s() + r->wait_s;
+    enum gate_status status = start_worker(s, deadline, &said, err);
+    if (status)
+        return status;
+    const cJSON *device = json_member(supervisor_greeting(s->supervisor), "device");
     const char *uuid = json_string(device, "uuid", "");
-    return device_lock_take(uuid[0] ? uuid : json_string(device, "model", ""), &s->lock, err);
+    snprintf(name, sizeof name, "%s", uuid[0] ? uuid : json_string(device, "model", ""));
+    status = device_lock_take(name, &s->lock, err);
+    if (!is_busy(status, err) || r->wait_s <= 0)
+        return status;
+    say_busy(err, &said);
+    supervisor_stop(s->supervisor);
+    s->supervisor = NULL;
+    while (is_busy(status, err) && wait_on(deadline, LOCK_POLL_S))
+        status = device_lock_take(name, &s->lock, err);
+    return status ? status : start_worker(s, deadline, &said, err);
 }
 
 enum gate_status run_setup_open(const struct run_request *r, struct run_setup *out,
@@ -243,10 +312,8 @@ enum gate_status run_setup_open(const struct run_request *r, struct run_setup *o
     choice.n_providers = r->providers.n;
     enum gate_status status = target_resolve(&choice, &out->target, err);
     if (!status)
-        status = load_suite(r, out->target.device, &out->suite, err);
-    if (!status)
-        status = supervisor_start(&out->target.options, &out->supervisor, err);
-    return status ? status : lock_device(out, err);
+        status = load_suite(r, out->target.device, out, err);
+    return status ? status : open_device(r, out, err);
 }
 
 void run_setup_close(struct run_setup *s)
@@ -285,6 +352,40 @@ static enum gate_status write_report(const cJSON *document, const struct report_
     enum gate_status status = command_write(r->path, &text, err);
     buf_release(&text);
     return status;
+}
+
+static enum gate_status write_early(const struct report_request *r, int exit_code,
+                                    const char *message, struct gate_error *err)
+{
+    struct buf text;
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    report_write_early(r->format, exit_code, message, &text);
+    enum gate_status status = command_write(r->path, &text, err);
+    buf_release(&text);
+    return status;
+}
+
+/* A pipe or a terminal takes what is written once, and at the end. */
+static bool is_regular(const char *path)
+{
+    struct stat st;
+    return strcmp(path, "-") != 0 && (stat(path, &st) || S_ISREG(st.st_mode));
+}
+
+enum gate_status run_request_open_reports(const struct run_request *r, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    for (size_t i = 0; i < r->n_reports && !status; i++)
+        if (is_regular(r->reports[i].path))
+            status = write_early(&r->reports[i], GATE_INTERNAL,
+                                 "the run has not ended, or it was killed", err);
+    return status;
+}
+
+void run_request_fail_reports(const struct run_request *r, const struct gate_error *why)
+{
+    for (size_t i = 0; i < r->n_reports; i++)
+        write_early(&r->reports[i], (int)why->status, why->message, NULL);
 }
 
 enum gate_status run_request_report(const struct run_request *r, const cJSON *document,
@@ -340,6 +441,7 @@ struct session {
     int lock; /* of the folder of the baselines; -1: none */
     struct rebuild_recipe recipe;
     struct revision against;
+    bool reported; /* the reports are written, or failed to be */
     struct run run;
 };
 
@@ -389,8 +491,8 @@ static enum gate_status open_against(const struct run_request *r, struct session
 static enum gate_status prepare(const struct run_request *r, struct session *s,
                                 struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
-    if (r->history)
+    enum gate_status status = run_request_open_reports(r, err);
+    if (!status && r->history)
         status = store_open(r->db, STORE_READ_WRITE, &s->store, err);
     if (!status)
         status = run_setup_open(r, &s->setup, err);
@@ -419,6 +521,7 @@ static enum gate_status measure_and_write(const struct run_request *r, struct se
         return status;
     cJSON *document = run_document(run);
     status = run_request_store(s->store, document, err);
+    s->reported = !status;
     if (!status)
         status = run_request_report(r, document, err);
     cJSON_Delete(document);
@@ -439,6 +542,7 @@ static void start(const struct run_request *r, struct session *s)
                           .baseline = s->baseline,
                           .library = s->setup.target.library,
                           .recipe = s->recipe,
+                          .own_suite = s->setup.own_suite,
                           .policy = r->policy,
                           .seed = r->seed_text ? r->seed : run_request_fresh_seed()};
     if (!r->policy.other)
@@ -454,6 +558,18 @@ static void start(const struct run_request *r, struct session *s)
     origin_read(&r->origin, &s->run.origin);
 }
 
+/* A baseline names the commit that makes it. */
+static enum gate_status check_clean(const struct run_request *r, const struct origin *origin,
+                                    struct gate_error *err)
+{
+    if (!keeps_baselines(r) || !origin->dirty || r->policy.allow_dirty)
+        return GATE_OK;
+    return gate_fail(err, GATE_USAGE,
+                     "there are changes that are not committed, and a baseline names the commit "
+                     "%.12s: commit them, or give --allow-dirty",
+                     origin->commit);
+}
+
 int run_request_execute(const struct command *command, struct run_request *r)
 {
     struct session s = {.lock = -1};
@@ -464,8 +580,12 @@ int run_request_execute(const struct command *command, struct run_request *r)
     enum gate_status status = prepare(r, &s, &err);
     if (!status) {
         start(r, &s);
-        status = measure_and_write(r, &s, &err);
+        status = check_clean(r, &s.run.origin, &err);
     }
+    if (!status)
+        status = measure_and_write(r, &s, &err);
+    if (status && !s.reported)
+        run_request_fail_reports(r, &err);
     int code = status ? command_failed(command, &err) : verdict_exit_code(s.run.counts);
     run_release(&s.run);
     run_setup_close(&s.setup);

@@ -26,6 +26,7 @@ struct run_request {
     const char *suite, *filter, *db, *baselines, *main_branch, *build, *built;
     struct run_policy policy; /* policy.against is "baseline", a file or a commit; policy.other may
                                  be NULL: it goes by that */
+    double wait_s;            /* for a busy device */
     bool history;             /* the run is stored, and the stored baselines may follow it */
     bool json, print_config;
     struct origin_choice origin;
@@ -55,6 +56,7 @@ int run_request_execute(const struct command *command, struct run_request *r);
 /* What is needed before anything is measured: suite, target and a worker with its device. */
 struct run_setup {
     struct suite suite;
+    bool own_suite; /* a file, and none of those that come with the gate */
     struct target target;
     struct supervisor *supervisor;
     struct device_lock lock; /* of the device, against other gates */
@@ -71,6 +73,13 @@ enum gate_status run_request_store(struct store *store, const cJSON *document,
 /* Stores nothing: writes the reports that were asked for and prints the table or the document. */
 enum gate_status run_request_report(const struct run_request *r, const cJSON *document,
                                     struct gate_error *err);
+
+/* Before anything is measured: in place of old reports there is now one that says that the run has
+ * not ended, so that none of another run is left, however this one ends. */
+enum gate_status run_request_open_reports(const struct run_request *r, struct gate_error *err);
+
+/* The run ended early: the reports say so. */
+void run_request_fail_reports(const struct run_request *r, const struct gate_error *why);
 
 /* From the system's randomness. */
 uint64_t run_request_fresh_seed(void);

@@ -52,8 +52,8 @@ static enum gate_status refuse(const char *uuid, int fd, struct gate_error *err)
     ssize_t n = pread(fd, text, sizeof text - 1, 0);
     text[n > 0 ? strspn(text, "0123456789") : 0] = '\0';
     return gate_fail(err, GATE_ENVIRONMENT,
-                     "device '%.64s' is being measured by another gate (process %s); wait until it "
-                     "has ended",
+                     "device '%.64s'" DEVICE_BUSY "it is measured by another gate (process %s); "
+                     "--wait SECONDS waits until it has ended",
                      uuid, text[0] ? text : "not known");
 }
 

@@ -19,6 +19,7 @@
 #define NAME_MAX_CHARACTERS 64
 #define ID_MAX 160
 #define REASON_MAX 1000
+#define CASE_REASON_MAX 1600
 #define CASES_MAX 10000
 
 #define REQUIRED FIELD_REQUIRED
@@ -258,7 +259,7 @@ static const struct field one_case_fields[] = {
     CHOICE(op, REQUIRED, ops),
     CHOICE(dtype, REQUIRED, dtypes),
     WORD(verdict, REQUIRED, verdict_names),
-    TEXT(reason, REQUIRED, REASON_MAX),
+    TEXT(reason, REQUIRED, CASE_REASON_MAX),
     WORD(mode, 0, modes),
     MAYBE(baseline, REQUIRED | NULLABLE, baseline),
     MAYBE(ratio, REQUIRED | NULLABLE, ratio),
@@ -315,6 +316,11 @@ static const struct field calibration_fields[] = {
 SHAPE(calibration);
 #undef OF
 
+#define OF document_not_served
+static const struct field not_served_fields[] = {FORMED(id, REQUIRED, FORM_ID, ID_MAX)};
+SHAPE(not_served);
+#undef OF
+
 /* ---- the whole ---- */
 
 #define OF document
@@ -343,6 +349,7 @@ static const struct field document_fields[] = {
     COUNT(exit_code, REQUIRED, 4),
     MAYBE(calibration, 0, calibration),
     LIST(cases, REQUIRED, 0, CASES_MAX, one_case),
+    LIST(not_served, 0, 0, CASES_MAX, not_served),
 };
 SHAPE(document);
 #undef OF

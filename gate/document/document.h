@@ -47,6 +47,11 @@ struct document_library {
 };
 
 /* A provider that was asked for and is not on this machine. */
+/* A case that does not count: the candidate has no kernel for it, and the suite is not its own. */
+struct document_not_served {
+    const char *id;
+};
+
 struct document_absent {
     const char *provider, *reason;
 };
@@ -209,6 +214,8 @@ struct document {
     struct document_calibration calibration;
     struct document_case *cases;
     size_t n_cases;
+    struct document_not_served *not_served;
+    size_t n_not_served;
     cJSON *tree; /* that the texts are of; the document's where document_parse() made it */
 };
 

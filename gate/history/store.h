@@ -175,6 +175,7 @@ struct store_point {
     const char *contract;
     const char *verdict; /* the case's; providers have none of their own */
     double p50_ns, p50_lo_ns, p50_hi_ns, p90_ns, tflops, gbps, baseline_p50_ns; /* 0: not known */
+    bool dirty; /* with changes that the commit does not have */
 };
 
 struct store_leader {
@@ -190,6 +191,7 @@ struct store_leader {
     const char *contract;
     const char *role;   /* "candidate" or "provider" */
     const char *branch; /* of the run */
+    bool dirty;         /* with changes that the commit does not have */
 };
 
 /* A position in the leaderboard; rows start after it. case_id NULL: the start. */

@@ -266,6 +266,7 @@ static bool point_row(struct query *q, void *call)
         .tflops = column_real(q, 12) / p50_ps,
         .gbps = column_real(q, 13) / p50_ps * 1e3,
         .baseline_p50_ns = ns(q, 14),
+        .dirty = column_int(q, 15) != 0,
     };
     return c->fn(c->context, &row);
 }
@@ -310,6 +311,7 @@ static bool leader_row(struct query *q, void *call)
         .contract = column_text(q, 10),
         .role = role_name(q, 11),
         .branch = column_text(q, 12),
+        .dirty = column_int(q, 13) != 0,
     };
     return c->fn(c->context, &row);
 }

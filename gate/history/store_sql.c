@@ -157,7 +157,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
      */
     [SQL_TREND] = "SELECT p.time_ms, r.uuid, coalesce(v.commit_id, ''), s.provider, p.role, k.name,"
                   " s.contract, p.verdict, p.p50_ps, p.p50_lo_ps, p.p50_hi_ps, p.p90_ps,"
-                  " s.flops, s.bytes, p.baseline_p50_ps "
+                  " s.flops, s.bytes, p.baseline_p50_ps, r.dirty "
                   "FROM test_case c CROSS JOIN device d "
                   "CROSS JOIN track t ON t.case_id = c.id AND t.device_id = d.id "
                   "CROSS JOIN series s ON s.track_id = t.id "
@@ -217,7 +217,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
      */
     [SQL_LEADERBOARD] =
         "SELECT c.name, d.model, s.provider, k.name, coalesce(v.commit_id, ''), r.uuid, l.time_ms,"
-        " l.p50_ps, s.flops, s.bytes, s.contract, p.role, r.branch "
+        " l.p50_ps, s.flops, s.bytes, s.contract, p.role, r.branch, r.dirty "
         "FROM track t CROSS JOIN test_case c ON c.id = t.case_id "
         "CROSS JOIN device d ON d.id = t.device_id "
         "CROSS JOIN series s ON s.track_id = t.id AND s.contract = t.point_contract "

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gate/base/json.h"
+#include "gate/base/term.h"
 #include "gate/report/report_run.h"
 
 static void write_json(const struct report_run *run, const struct report_style *style,
@@ -21,14 +22,37 @@ static void write_csv(const struct report_run *run, const struct report_style *s
     report_csv_rows(run->document, out);
 }
 
+static void text_early(int exit_code, const char *message, struct buf *out)
+{
+    buf_printf(out, "ended early (exit code %d): ", exit_code);
+    term_puts(message, out);
+    buf_putc(out, '\n');
+}
+
+static void json_early(int exit_code, const char *message, struct buf *out)
+{
+    buf_printf(out, "{\"schema\": \"gate-error/1\", \"exit_code\": %d, \"message\": \"", exit_code);
+    json_escape(message, out);
+    buf_puts(out, "\"}\n");
+}
+
 static const struct {
     const char *name;
     report_writer *write;
+    void (*write_early)(int exit_code, const char *message, struct buf *out);
 } formats[] = {
-    [REPORT_TEXT] = {"text", report_text},    [REPORT_MARKDOWN] = {"markdown", report_markdown},
-    [REPORT_JSON] = {"json", write_json},     [REPORT_CSV] = {"csv", write_csv},
-    [REPORT_JUNIT] = {"junit", report_junit},
+    [REPORT_TEXT] = {"text", report_text, text_early},
+    [REPORT_MARKDOWN] = {"markdown", report_markdown, report_markdown_early},
+    [REPORT_JSON] = {"json", write_json, json_early},
+    [REPORT_CSV] = {"csv", write_csv, report_csv_early},
+    [REPORT_JUNIT] = {"junit", report_junit, report_junit_early},
 };
+
+void report_write_early(enum report_format format, int exit_code, const char *message,
+                        struct buf *out)
+{
+    formats[format].write_early(exit_code, message, out);
+}
 
 bool report_format_parse(const char *name, enum report_format *out)
 {

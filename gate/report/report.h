@@ -39,6 +39,10 @@ bool report_format_parse(const char *name, enum report_format *out);
 void report_write(const cJSON *run_document, enum report_format format,
                   const struct report_style *style, struct buf *out);
 
+/* In place of a report: the run ended before it had anything to report, and why. */
+void report_write_early(enum report_format format, int exit_code, const char *message,
+                        struct buf *out);
+
 /* REPORT_CSV in two parts, for several runs in one table. */
 void report_csv_header(struct buf *out);
 void report_csv_rows(const cJSON *run_document, struct buf *out);

@@ -203,3 +203,10 @@ void report_csv_rows(const cJSON *run_document, struct buf *out)
         put_case(&run, one_case, out);
     }
 }
+
+void report_csv_early(int exit_code, const char *message, struct buf *out)
+{
+    buf_printf(out, "exit_code,error\r\n%d,", exit_code);
+    put_string(message, out);
+    buf_puts(out, "\r\n");
+}

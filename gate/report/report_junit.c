@@ -1,7 +1,8 @@
 /*
  * report_junit.c: a run as JUnit XML, in the subset of Jenkins' xUnit-2 schema that GitLab and the
- * others read too: a regression or a wrong result is a <failure>, an unusable environment an
- * <error>, a case without verdict <skipped>.
+ * others read too: a regression or a wrong result is a <failure>, an unusable environment and a
+ * case without verdict an <error>, so that the file is green where the exit code is 0; a case that
+ * is not served, and does not count, is <skipped>.
  */
 #include "gate/report/report_run.h"
 
@@ -54,11 +55,17 @@ static void attribute(const char *name, const char *value, struct buf *out)
     buf_putc(out, '"');
 }
 
+static size_t not_served(const struct report_run *run)
+{
+    return (size_t)cJSON_GetArraySize(json_member(run->document, "not_served"));
+}
+
 static void totals(const struct report_run *run, struct buf *out)
 {
-    buf_printf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%zu\"", run->n_cases,
+    buf_printf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%zu\"",
+               run->n_cases + not_served(run),
                run->counts[VERDICT_REGRESSION] + run->counts[VERDICT_WRONG],
-               run->counts[VERDICT_ENVIRONMENT]);
+               run->counts[VERDICT_ENVIRONMENT] + run->counts[VERDICT_NO_VERDICT]);
 }
 
 static void property(const char *name, const char *value, struct buf *out)
@@ -126,9 +133,9 @@ static void outcome(const cJSON *one_case, enum verdict v, struct buf *out)
         const char *element, *type;
     } outcomes[VERDICT_COUNT] = {
         [VERDICT_REGRESSION] = {"failure", "regression"},
-        [VERDICT_WRONG] = {"failure", "parity"},
+        [VERDICT_WRONG] = {"failure", "wrong"},
         [VERDICT_ENVIRONMENT] = {"error", "environment"},
-        [VERDICT_NO_VERDICT] = {"skipped", "no-verdict"},
+        [VERDICT_NO_VERDICT] = {"error", "no-verdict"},
     };
     if (!outcomes[v].element)
         return;
@@ -194,7 +201,7 @@ void report_junit(const struct report_run *run, const struct report_style *style
     buf_puts(out, ">\n  <testsuite");
     attribute("name", json_string(run->document, "suite", ""), out);
     totals(run, out);
-    buf_printf(out, " skipped=\"%zu\" time=\"%.3f\"", run->counts[VERDICT_NO_VERDICT],
+    buf_printf(out, " skipped=\"%zu\" time=\"%.3f\"", not_served(run),
                json_number(run->document, "duration_ms", 0) / 1000);
     attribute("timestamp", units_time_iso(json_integer(run->document, "time_ms", 0), time), out);
     buf_puts(out, ">\n");
@@ -202,5 +209,21 @@ void report_junit(const struct report_run *run, const struct report_style *style
     cJSON_ArrayForEach (one_case, run->cases) {
         test_case(one_case, out);
     }
+    cJSON_ArrayForEach (one_case, json_member(run->document, "not_served")) {
+        buf_puts(out, "    <testcase classname=\"not-served\"");
+        attribute("name", json_string(one_case, "id", ""), out);
+        buf_puts(out, "><skipped message=\"not served\"/></testcase>\n");
+    }
     buf_puts(out, "  </testsuite>\n</testsuites>\n");
+}
+
+void report_junit_early(int exit_code, const char *message, struct buf *out)
+{
+    buf_puts(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                  "<testsuites tests=\"1\" failures=\"0\" errors=\"1\">\n"
+                  "  <testsuite name=\"kernel-gate\" tests=\"1\" failures=\"0\" errors=\"1\">\n"
+                  "    <testcase classname=\"gate\" name=\"run\">\n      <error");
+    buf_printf(out, " type=\"exit-code-%d\"", exit_code);
+    attribute("message", message, out);
+    buf_puts(out, "/>\n    </testcase>\n  </testsuite>\n</testsuites>\n");
 }

@@ -238,6 +238,8 @@ static void details(const struct report_run *run, const cJSON *const *cases, siz
                     struct buf *out)
 {
     size_t n_told = 0;
+    struct report_reasons said;
+    report_reasons_count(run, &said);
     for (size_t i = 0; i < n; i++)
         n_told += report_is_told(cases[i]);
     if (n_told == 0)
@@ -245,10 +247,14 @@ static void details(const struct report_run *run, const cJSON *const *cases, siz
     buf_printf(out, "\n<details><summary>Reasons and evidence (%zu)</summary>\n\n", n_told);
     for (size_t i = 0; i < n; i++) {
         enum verdict v = report_verdict(cases[i]);
-        if (!report_is_told(cases[i]))
+        size_t alike = report_is_told(cases[i]) ? report_reasons_take(&said, cases[i]) : 0;
+        if (!alike)
             continue;
         buf_printf(out, "- %s %s ", mark(v), verdict_name(v));
-        put_case(run, cases[i], out);
+        if (alike > 1)
+            buf_printf(out, "%zu cases", alike);
+        else
+            put_case(run, cases[i], out);
         buf_puts(out, ": ");
         put_text(json_string(cases[i], "reason", ""), out);
         buf_putc(out, '\n');
@@ -342,6 +348,11 @@ static void render(const struct report_run *run, const cJSON *const *cases,
         buf_putc(out, '\n');
     }
     left_out(run, out);
+    if (json_member(run->document, "not_served")) {
+        buf_putc(out, '\n');
+        report_not_served(run, out);
+        buf_putc(out, '\n');
+    }
     details(run, cases, n_shown, out);
     if (run->calibration)
         calibration(run, calibrated, at_most(n, calibrated->n_cases), out);
@@ -409,4 +420,11 @@ out:
     calibration_release(&calibrated);
     buf_release(&summary);
     free(cases);
+}
+
+void report_markdown_early(int exit_code, const char *message, struct buf *out)
+{
+    buf_printf(out, "### \xe2\x9d\x8c Kernel Gate ended early (exit code %d)\n\n", exit_code);
+    put_text(message, out);
+    buf_putc(out, '\n');
 }

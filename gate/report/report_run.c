@@ -71,6 +71,60 @@ bool report_is_told(const cJSON *one_case)
            json_bool(object_member(one_case, "baseline"), "off", false);
 }
 
+/* Its place among those that are alike, where it has one; NULL: what is said of it is its own. */
+static struct report_reason *find_reason(struct report_reasons *r, const cJSON *one_case, bool add)
+{
+    enum verdict v = report_verdict(one_case);
+    const char *reason = json_string(one_case, "reason", "");
+    if (v != VERDICT_NO_VERDICT && v != VERDICT_ENVIRONMENT)
+        return NULL;
+    for (size_t i = 0; i < r->n; i++)
+        if (r->of[i].verdict == v && !strcmp(r->of[i].reason, reason))
+            return &r->of[i];
+    if (!add || r->n == REPORT_REASONS_MAX)
+        return NULL;
+    r->of[r->n] = (struct report_reason){.verdict = v, .reason = reason};
+    return &r->of[r->n++];
+}
+
+void report_reasons_count(const struct report_run *run, struct report_reasons *out)
+{
+    const cJSON *one_case;
+    out->n = 0;
+    cJSON_ArrayForEach (one_case, run->cases) {
+        struct report_reason *reason = find_reason(out, one_case, true);
+        if (reason)
+            reason->n_cases++;
+    }
+}
+
+size_t report_reasons_take(struct report_reasons *r, const cJSON *one_case)
+{
+    struct report_reason *reason = find_reason(r, one_case, false);
+    if (!reason)
+        return 1;
+    size_t n = reason->n_cases;
+    reason->n_cases = 0;
+    return n;
+}
+
+void report_not_served(const struct report_run *run, struct buf *out)
+{
+    const cJSON *list = json_member(run->document, "not_served"), *one;
+    int n = cJSON_GetArraySize(list), shown = 0;
+    if (!n)
+        return;
+    buf_printf(out, "not served, and not counted: %d of the suite's %zu cases: ", n,
+               run->n_cases + (size_t)n);
+    cJSON_ArrayForEach (one, list) {
+        if (shown++ == REPORT_NOT_SERVED_MAX)
+            break;
+        buf_printf(out, "%s%s", shown > 1 ? ", " : "", json_string(one, "id", ""));
+    }
+    if (n > REPORT_NOT_SERVED_MAX)
+        buf_printf(out, " and %d more", n - REPORT_NOT_SERVED_MAX);
+}
+
 int report_severity(enum verdict v)
 {
     static const int severity[VERDICT_COUNT] = {

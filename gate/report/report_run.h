@@ -40,6 +40,28 @@ enum verdict report_verdict(const cJSON *object);
 /* A case whose reason is told: its verdict is no pass, or its baseline's record is off. */
 bool report_is_told(const cJSON *one_case);
 
+/* Where many cases have no verdict for one reason, such as a baseline, it is said once. */
+#define REPORT_REASONS_MAX 16
+
+struct report_reasons {
+    size_t n;
+    struct report_reason {
+        enum verdict verdict;
+        const char *reason;
+        size_t n_cases; /* 0: it was said */
+    } of[REPORT_REASONS_MAX];
+};
+
+void report_reasons_count(const struct report_run *run, struct report_reasons *out);
+
+/* Of how many cases is to be said what there is to say of this one; 0: it was said before. */
+size_t report_reasons_take(struct report_reasons *r, const cJSON *one_case);
+
+/* Appends which cases the candidate has no kernel for; nothing where it serves all, or where they
+ * count. The ids are plain ASCII, by the schema. */
+#define REPORT_NOT_SERVED_MAX 6
+void report_not_served(const struct report_run *run, struct buf *out);
+
 /* Order for "worst first": wrong, regression, environment, no-verdict, improvement, pass. */
 int report_severity(enum verdict v);
 
@@ -104,6 +126,11 @@ void report_unresolved(const struct report_run *run, report_put_fn put, struct b
 /* What a format writes. */
 typedef void report_writer(const struct report_run *run, const struct report_style *style,
                            struct buf *out);
+/* report_write_early() in a format. */
+void report_markdown_early(int exit_code, const char *message, struct buf *out);
+void report_junit_early(int exit_code, const char *message, struct buf *out);
+void report_csv_early(int exit_code, const char *message, struct buf *out);
+
 report_writer report_text, report_markdown, report_junit;
 
 #endif

@@ -54,7 +54,8 @@ static void candidate_cells(struct table *t, const cJSON *one_case, const cJSON 
     const cJSON *timing = report_timing(arm);
     char text[UNITS_MAX], p50_text[UNITS_MAX + 2];
     if (!timing) {
-        table_cell(t, TERM_DIM, arm ? report_no_timing(arm) : "failed");
+        bool failed = !arm && report_verdict(one_case) == VERDICT_WRONG;
+        table_cell(t, TERM_DIM, failed ? "failed" : report_no_timing(arm));
         for (int i = 0; i < 4; i++)
             table_cell(t, TERM_PLAIN, "");
         return;
@@ -228,10 +229,13 @@ static void evidence(const cJSON *one_case, const struct report_style *style, st
 static void reasons(const struct report_run *run, const struct report_style *style, struct buf *out)
 {
     const cJSON *one_case;
+    struct report_reasons said;
     bool first = true;
+    report_reasons_count(run, &said);
     cJSON_ArrayForEach (one_case, run->cases) {
         enum verdict v = report_verdict(one_case);
-        if (!report_is_told(one_case))
+        size_t alike = report_is_told(one_case) ? report_reasons_take(&said, one_case) : 0;
+        if (!alike)
             continue;
         if (first)
             buf_putc(out, '\n');
@@ -240,7 +244,10 @@ static void reasons(const struct report_run *run, const struct report_style *sty
         buf_puts(out, verdict_name(v));
         term_colour_end(style->colour, verdict_colour(v), out);
         buf_putc(out, ' ');
-        term_puts(json_string(one_case, "id", ""), out);
+        if (alike > 1)
+            buf_printf(out, "%zu cases", alike);
+        else
+            term_puts(json_string(one_case, "id", ""), out);
         buf_puts(out, ": ");
         term_puts(json_string(one_case, "reason", ""), out);
         buf_putc(out, '\n');
@@ -335,6 +342,10 @@ void report_text(const struct report_run *run, const struct report_style *style,
         buf_putc(out, '\n');
     }
     left_out_write_lines(&run->left_out, out);
+    if (json_member(run->document, "not_served")) {
+        report_not_served(run, out);
+        buf_putc(out, '\n');
+    }
     report_counts(run, out);
     buf_puts(out, " (");
     report_policy(run, out);

@@ -325,6 +325,8 @@ static void decide_unmeasured(const struct run *run, struct run_case *c)
     c->sequence[RUN_FIRST].wanted = c->sequence[RUN_CONFIRMATION].wanted = 0;
     if (c->verdict == VERDICT_WRONG)
         say_wrong(run, c);
+    else if (c->result.outcome == CASE_UNSUPPORTED)
+        snprintf(c->reason, sizeof c->reason, "not served: %s", c->result.message);
     else
         snprintf(c->reason, sizeof c->reason, "%s", c->result.message);
 }
@@ -466,7 +468,21 @@ void run_count_verdicts(struct run *run)
 {
     memset(run->counts, 0, sizeof run->counts);
     for (size_t i = 0; i < run->suite->n_cases; i++)
-        run->counts[run->cases[i].verdict]++;
+        run->counts[run->cases[i].verdict] += !run->cases[i].left_out;
+}
+
+/* A suite that comes with the gate has more than most libraries serve: that is said and does not
+ * count, unless it is all there is, or the case has a baseline and was served once. */
+static void leave_out_unserved(struct run *run)
+{
+    bool any_served = false;
+    for (size_t i = 0; i < run->suite->n_cases; i++)
+        any_served |= run->cases[i].result.outcome != CASE_UNSUPPORTED;
+    for (size_t i = 0; i < run->suite->n_cases; i++) {
+        struct run_case *c = &run->cases[i];
+        c->left_out = any_served && !run->own_suite && !c->has_baseline &&
+                      c->result.outcome == CASE_UNSUPPORTED;
+    }
 }
 
 enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress_fn progress,
@@ -485,6 +501,7 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
         pause_for(run->policy.pause_s);
         run_stage(run, s, &plan, RUN_CONFIRMATION, progress, context);
     }
+    leave_out_unserved(run);
     for (size_t i = 0; i < run->suite->n_cases; i++) {
         run_summarise(&run->cases[i]);
         run_judge_error(run, &run->cases[i]);

@@ -76,6 +76,7 @@ struct run_case {
     char note[1000]; /* what the user should know beside the verdict: a baseline that is not at
                        hand, or that could not be measured in some processes */
     struct run_sequence sequence[RUN_STAGES];
+    bool left_out;        /* not served, and not counted */
     struct effort effort; /* what the newest process saw: how long the next one is to sample */
     struct decision decision;
     struct estimate ratio_p90; /* of the samples' p90s, over the processes that decide; 0: none */
@@ -90,7 +91,8 @@ struct run_policy {
         budget_ms;   /* for the samples of one case in the first process; effort.h has the others */
     double pause_s;  /* before the confirmation */
     bool accept_new; /* what has no baseline is measured in DECIDE_FIRST_LOOK processes as well */
-    bool ratchet;    /* the baselines may move: see ratchet.h */
+    bool allow_dirty;    /* a tree with changes that were not committed may give baselines */
+    bool ratchet;        /* the baselines may move: see ratchet.h */
     const char *against; /* "baseline", or what --against named */
     const char *other;   /* what reasons and errors call it: "the baseline", "B" */
 };
@@ -101,6 +103,7 @@ struct run {
     const char *against_path, *against_sha256;
     const char *library;          /* the candidate's file */
     struct rebuild_recipe recipe; /* for baselines whose library is not at hand */
+    bool own_suite; /* made for this library: what it does not serve is incomplete coverage */
     struct run_policy policy;
     struct origin origin;
     uint64_t seed;

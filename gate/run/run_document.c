@@ -155,7 +155,17 @@ cJSON *run_document(const struct run *run)
     cJSON_AddStringToObject(o, "verdict", verdict_name(verdict_of_run(run->counts)));
     cJSON_AddNumberToObject(o, "exit_code", verdict_exit_code(run->counts));
     cJSON *cases = cJSON_AddArrayToObject(o, "cases");
-    for (size_t i = 0; i < run->suite->n_cases; i++)
-        cJSON_AddItemToArray(cases, case_object(run, &run->cases[i]));
+    cJSON *not_served = cJSON_CreateArray();
+    for (size_t i = 0; i < run->suite->n_cases; i++) {
+        const struct run_case *c = &run->cases[i];
+        cJSON *object = c->left_out ? cJSON_CreateObject() : case_object(run, c);
+        if (c->left_out)
+            cJSON_AddStringToObject(object, "id", c->about->id);
+        cJSON_AddItemToArray(c->left_out ? not_served : cases, object);
+    }
+    if (not_served->child)
+        cJSON_AddItemToObject(o, "not_served", not_served);
+    else
+        cJSON_Delete(not_served);
     return o;
 }

@@ -459,11 +459,30 @@ class Baseline(Records):
         self.assertEqual(os.listdir(self.path("baselines")), [])
 
     def test_measurements_that_do_not_count(self):
-        runs = [document(1, FAST), document(2), document(3)]
-        for run, verdict in ((runs[1], "wrong"), (runs[2], "environment")):
+        """An older one is not taken in silence: somebody says that it is meant."""
+        good = document(1, FAST)
+        self.import_runs(good)
+        for number, verdict in ((2, "wrong"), (3, "environment")):
+            run = document(number)
             next(c for c in run["cases"] if c["id"] == CASE)["verdict"] = verdict
-        self.import_runs(*runs)
-        self.assertEqual(json.loads(self.accept("--reason", "r", "--json"))["to_ns"], FAST)
+            self.import_runs(run)
+            refused = self.accept("--reason", "r", expect=64)
+            self.assertIn(f"'{verdict}'", refused)
+            self.assertIn("--run UUID", refused)
+        named = self.accept("--reason", "r", "--json", "--run", good["uuid"])
+        self.assertEqual(json.loads(named)["to_ns"], FAST)
+        self.assertIn("no verified measurement", self.accept("--reason", "r", "--run", "ffffffff",
+                                                             expect=64))
+
+    def test_a_run_of_a_changed_tree(self):
+        run = document(1)
+        run["git"]["dirty"] = True
+        self.import_runs(run)
+        self.assertIn("not committed", self.accept("--reason", "r", expect=64))
+        self.accept("--reason", "r", "--allow-dirty")
+        self.assertIn(run["git"]["commit"][:12] + "+", self.gate("baseline", "show"))
+        self.assertIn(run["git"]["commit"][:12] + "+", self.gate("history", CASE))
+        self.assertIn(run["git"]["commit"][:12] + "+", self.gate("leaderboard"))
 
     def test_several_device_models(self):
         self.import_runs(document(1), document(2, model="nvidia-a100"))

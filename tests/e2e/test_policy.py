@@ -1,0 +1,202 @@
+"""What a run says and does round its measurements: reports, trees, cases that are not served."""
+
+import fcntl
+import json
+import os
+import subprocess
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+from harness import FIRST, FakeRuns, GATE, SECOND, WORKER
+
+
+class Reports(FakeRuns):
+    FORMATS = ("text", "markdown", "json", "csv", "junit")
+
+    def reports(self):
+        return [word for f in self.FORMATS for word in ("--report", f"{f}={self.path(f)}")]
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
+    def test_a_run_that_ends_early_leaves_its_reason_in_place_of_old_reports(self):
+        for name in self.FORMATS:
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write("all passed, yesterday")
+        code, document, errors = self.run_gate("--suite", "none.json", *self.reports())
+        self.assertEqual((code, document), (74, None))
+        reason = errors.splitlines()[-1].removeprefix("gate run: ")
+        for name in self.FORMATS:
+            with self.subTest(name):
+                self.assertNotIn("yesterday", self.read(name))
+                self.assertIn("none.json", self.read(name))
+        self.assertEqual(json.loads(self.read("json")), {
+            "schema": "gate-error/1", "exit_code": 74, "message": reason})
+        suites = ElementTree.fromstring(self.read("junit"))
+        self.assertEqual((suites.get("errors"), suites.find(".//error").get("message")),
+                         ("1", reason))
+
+    def test_while_a_run_goes_on_no_old_report_is_left(self):
+        with open(self.path("text"), "w", encoding="utf-8") as file:
+            file.write("all passed, yesterday")
+        self.run_gate("--report", f"text={self.path('text')}", "--worker", self.worker(
+            f"cp {self.path('text')} {self.path('seen')}; exec {WORKER} \"$@\""))
+        self.assertIn("the run has not ended", self.read("seen"))
+        self.assertNotIn("has not ended", self.read("text"))
+
+    def worker(self, script):
+        path = self.path("worker.sh")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\n{script}\n")
+        os.chmod(path, 0o755)
+        return path
+
+    def test_a_report_that_cannot_be_written_is_known_before_anything_is_measured(self):
+        code, _, errors = self.run_gate("--report", "markdown=/nonexistent/r.md", "--worker",
+                                        self.worker("touch started"))
+        self.assertEqual(code, 74, errors)
+        self.assertFalse(os.path.exists(self.path("started")))
+
+    def junit(self, *arguments, **fake):
+        code, _, errors = self.run_gate("--report", f"junit={self.path('junit')}", *arguments,
+                                        **fake)
+        suites = ElementTree.fromstring(self.read("junit"))
+        return code, int(suites.get("failures")), int(suites.get("errors")), errors
+
+    def test_junit_is_green_where_the_exit_code_is_0_and_nowhere_else(self):
+        self.assertEqual(self.junit()[:3], (3, 0, 2))  # no baseline
+        self.accept()
+        self.assertEqual(self.junit()[:3], (0, 0, 0))
+        self.assertEqual(self.junit(log_ratio={FIRST: [0.05]})[:3], (1, 1, 0))
+
+    def test_what_holds_for_all_cases_is_said_once(self):
+        for name in ("text", "markdown"):
+            self.run_gate("--report", f"{name}={self.path(name)}")
+            self.assertEqual(self.read(name).count("no comparable baseline"), 1)
+            self.assertIn("2 cases: no comparable baseline", self.read(name))
+
+
+class NotServed(FakeRuns):
+    """A case for which the library has no kernel."""
+
+    UNSERVED = {"only": SECOND, "record": {"outcome": "unsupported", "arms": [],
+                                           "message": "'old' offers no kernel"}}
+
+    def test_of_a_suite_of_its_own_it_is_no_verdict(self):
+        code, document, errors = self.run_gate("--accept-new", **self.UNSERVED)
+        self.assertEqual(code, 3, errors)
+        case = self.cases(document)[SECOND]
+        self.assertEqual((case["verdict"], case["reason"]),
+                         ("no-verdict", "not served: 'old' offers no kernel"))
+        self.assertNotIn("not_served", document)
+
+    def shipped(self, *arguments, **fake):
+        """The two cases of the suite that comes with the gate and is named smoke."""
+        return self.run_gate("--suite", "smoke", "--filter", "gemm/fp32/m4-n1-k3*", *arguments,
+                             **fake)
+
+    def test_all_of_a_suite_is_no_verdict_whosever_it_is(self):
+        code, document, _ = self.shipped(only="gemm/fp32/m4-n1-k3",
+                                         record=self.UNSERVED["record"])
+        self.assertEqual((code, [c["verdict"] for c in document["cases"]]), (3, ["no-verdict"]))
+
+    def test_of_a_suite_of_the_gate_it_is_named_and_does_not_count(self):
+        _, document, _ = self.run_gate("--suite", "smoke", "--filter", "gemm/fp32/*",
+                                       "--accept-new")
+        served = sorted(c["id"] for c in document["cases"])
+        self.assertGreater(len(served), 1)
+        os.remove(self.path("baselines/fake-gpu.json") if os.path.exists(
+            self.path("baselines/fake-gpu.json")) else next(
+                e.path for e in os.scandir(self.path("baselines")) if e.name.endswith(".json")))
+        report = self.path("report.txt")
+        code, document, errors = self.run_gate(
+            "--suite", "smoke", "--filter", "gemm/fp32/*", "--accept-new", "--report",
+            f"text={report}", only=served[0], record=self.UNSERVED["record"])
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(document["not_served"], [{"id": served[0]}])
+        self.assertEqual(sorted(c["id"] for c in document["cases"]), served[1:])
+        with open(report, encoding="utf-8") as file:
+            self.assertIn(f"not served, and not counted: 1 of the suite's {len(served)} cases: "
+                          f"{served[0]}\n", file.read())
+
+    def test_what_was_served_once_counts(self):
+        arguments = ("--suite", "smoke", "--filter", "gemm/fp32/*")
+        _, document, _ = self.run_gate(*arguments, "--accept-new")
+        gone = document["cases"][0]["id"]
+        code, document, _ = self.run_gate(*arguments, only=gone, record=self.UNSERVED["record"])
+        self.assertEqual((code, self.cases(document)[gone]["verdict"]), (3, "no-verdict"))
+
+
+class DirtyTree(FakeRuns):
+    def setUp(self):
+        super().setUp()
+        self.git("init", "-q")
+        self.git("config", "user.email", "a@example")
+        self.git("config", "user.name", "A")
+        with open(self.path("source"), "w", encoding="utf-8") as file:
+            file.write("1")
+        self.git("add", "source")
+        self.git("commit", "-qm", "one")
+
+    def git(self, *arguments):
+        subprocess.run(["git", "-C", self.folder, *arguments], check=True)
+
+    def test_it_gives_no_baseline_unless_that_is_meant(self):
+        self.accept()
+        with open(self.path("source"), "w", encoding="utf-8") as file:
+            file.write("2")
+        for option in ("--accept-new", "--ratchet"):
+            code, document, errors = self.run_gate(option)
+            self.assertEqual((code, document), (64, None))
+            self.assertIn("--allow-dirty", errors)
+        self.assertEqual(self.run_gate()[0], 0)
+        os.remove(next(e.path for e in os.scandir(self.path("baselines"))
+                       if e.name.endswith(".json")))
+        self.assertEqual(self.run_gate("--accept-new", "--allow-dirty")[0], 0)
+        done = self.gate("baseline", "show", "--json")
+        self.assertEqual({b["dirty"] for b in json.loads(done.stdout)}, {True})
+
+
+class Wait(FakeRuns):
+    """The lock of the device is held by somebody else."""
+
+    def hold(self):
+        self.run_gate(TMPDIR=None)
+        name = next(n for n in os.listdir(self.folder) if n.endswith(".lock"))
+        file = open(self.path(name), encoding="ascii")  # pylint: disable=consider-using-with
+        self.addCleanup(file.close)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return file
+
+    def run_gate(self, *args, TMPDIR=None, **fake):
+        os.environ["TMPDIR"] = self.folder
+        try:
+            return super().run_gate(*args, **fake)
+        finally:
+            del os.environ["TMPDIR"]
+
+    def test_without_waiting_it_is_refused(self):
+        self.hold()
+        code, _, errors = self.run_gate()
+        self.assertEqual(code, 4)
+        self.assertIn("is busy: it is measured by another gate", errors)
+        self.assertEqual(self.run_gate("--wait", "0.01")[0], 4)
+
+    def test_it_goes_on_when_the_other_has_ended(self):
+        file = self.hold()
+        suite = self.suite
+        env = dict(os.environ, TMPDIR=self.folder, GATE_CACHE=self.path("cache"), FAKE="{}")
+        with subprocess.Popen(
+                [GATE, "run", "--suite", suite, "--device", "cuda:0", "--worker", WORKER,
+                 "--library", self.path("new.so"), "--provider", "x.so", "--pause", "0",
+                 "--wait", "600"], env=env, cwd=self.folder, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, text=True) as gate:
+            self.assertIn("waiting: ", gate.stderr.readline())
+            file.close()
+            gate.communicate()
+            self.assertEqual(gate.returncode, 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
