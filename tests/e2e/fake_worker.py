@@ -16,8 +16,9 @@ control of each is 1 % slower than that of the one before. "count" is a file tha
 that are given cases; of the n-th one "p50s" maps case ids to lists of the candidate's time,
 "log_ratio" to lists of ln of its ratio to the baseline (the last entry stays). In a calibration
 each process is a little slower than the last, by turns of three; "noise" maps case ids to how
-much (0.0005). With "by_file", the times of candidate and baseline stand in their files, "time=1040",
-a file with "wrong" is wrong, and each process is off by a normal error of this standard deviation.
+much (0.0005). With "by_file", the times of candidate and baseline stand in their files,
+"time=1040", a file with "wrong" is wrong, and each process is off by a normal error of this
+standard deviation.
 """
 import hashlib
 import json

@@ -97,7 +97,8 @@ class Bisect(FakeRuns):
 
     def test_the_largest_of_two_steps(self):
         for i in range(12):
-            self.commit(f"time={100000 * (1.03 if i >= 3 else 1) * (1.09 if i >= 8 else 1):.1f}\n{i}")
+            time = 100000 * (1.03 if i >= 3 else 1) * (1.09 if i >= 8 else 1)
+            self.commit(f"time={time:.1f}\n{i}")
         self.assertEqual(self.answer()["commits"], [self.ids[8]])
 
     def test_what_is_wrong_is_found_as_well(self):
