@@ -414,8 +414,8 @@ int cmd_bisect(int argc, char **argv)
         return code;
     if (!r.case_id || !r.good)
         return command_usage(&command_bisect, "--case ID and --good COMMIT are needed");
-    if (r.run.filter || r.run.n_reports)
-        return command_usage(&command_bisect, "--filter and --report do not go with it");
+    if (r.run.filter)
+        return command_usage(&command_bisect, "--filter does not go with --case");
     if (target_resolve(&r.run.target, &target, &err))
         return command_failed(&command_bisect, &err);
     r.run.target.device = target.device;

@@ -45,6 +45,7 @@ const struct command command_calibrate = {
         "missing.\n",
     .groups = {{request_options, 0},
                {request_measure_options, 0},
+               {request_report_options, 0},
                {request_library_options, 0},
                {options, 0}},
     .ending = "Exit codes: 0 all cases resolve the threshold here, 3 some do not or lack "

@@ -1,9 +1,24 @@
+#include <string.h>
+
 #include "gate/cli/commands.h"
+#include "gate/cli/run_all.h"
 #include "gate/cli/run_request.h"
 
 #define AT(field) .at = offsetof(struct run_request, field)
 
+static bool read_shard(void *field, const char *text)
+{
+    return shard_parse(text, field);
+}
+
 static const struct option_def options[] = {
+    {.name = "shard",
+     .value = "I/N",
+     .help = "only part I of N of the suite; `gate merge` makes one run of the parts' JSON reports",
+     .type = OPTION_READ,
+     AT(shard),
+     .form = "I/N, such as 2/4",
+     .read = read_shard},
     {.name = "against",
      .value = "baseline|FILE|COMMIT",
      .help = "what to compare with",
@@ -52,6 +67,7 @@ const struct command command_run = {
              "stored baseline in the same processes, and keeps the run in the history.",
     .groups = {{request_options, 0},
                {request_measure_options, 0},
+               {request_report_options, 0},
                {request_library_options, 0},
                {request_provider_options, 0},
                {request_origin_options, 0},
@@ -69,6 +85,14 @@ const struct command command_run = {
     .main = cmd_run,
 };
 
+static bool has_json_report(const struct run_request *r)
+{
+    bool any = false;
+    for (size_t i = 0; i < r->n_reports; i++)
+        any |= r->reports[i].format == REPORT_JSON;
+    return any;
+}
+
 int cmd_run(int argc, char **argv)
 {
     struct run_request r;
@@ -78,5 +102,13 @@ int cmd_run(int argc, char **argv)
     r.history = true;
     if (!options_read(&command_run, &r, 0, argc, argv, &seen, &exit_code))
         return exit_code;
-    return r.print_config ? options_print(&seen) : run_request_execute(&command_run, &r);
+    if (r.print_config)
+        return options_print(&seen);
+    if (r.target.device && !strcmp(r.target.device, "all"))
+        return run_on_all(&command_run, &r, &seen);
+    /* What a part found is no run of the suite, and not stored as one. */
+    r.history = !r.shard.count;
+    if (r.shard.count && !has_json_report(&r))
+        return command_usage(&command_run, "--shard needs --report json=FILE for `gate merge`");
+    return run_request_execute(&command_run, &r);
 }

@@ -14,7 +14,7 @@ extern const struct command *const commands[];
 
 extern const struct command command_run, command_verify, command_compare, command_calibrate,
     command_baseline, command_report, command_history, command_leaderboard, command_export,
-    command_import, command_push, command_comment, command_bisect, command_doctor;
+    command_import, command_push, command_merge, command_comment, command_bisect, command_doctor;
 
 int cmd_run(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
@@ -29,6 +29,7 @@ int cmd_import(int argc, char **argv);
 int cmd_push(int argc, char **argv);
 int cmd_bisect(int argc, char **argv);
 int cmd_comment(int argc, char **argv);
+int cmd_merge(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 
 #endif

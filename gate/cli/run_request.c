@@ -81,8 +81,8 @@ const struct option_def request_options[] = {
      .is_path = true,
      .fallback = "canonical on a GPU, host on the host"},
     {.name = "device",
-     .value = "auto|host|cuda:N",
-     .help = "where the kernels run",
+     .value = "auto|host|cuda:N|all",
+     .help = "where the kernels run; all: a part of the suite on each GPU, for gate run",
      .type = OPTION_TEXT,
      AT(target.device),
      .fallback = "auto: cuda:0 where there is a GPU, else host"},
@@ -135,6 +135,10 @@ const struct option_def request_measure_options[] = {
      .least = 1,
      .most = 1e6,
      .fallback = "150"},
+    {0},
+};
+
+const struct option_def request_report_options[] = {
     {.name = "report",
      .value = "FORMAT=FILE",
      .help = "write a report as text, markdown, json, csv or junit; repeatable",
@@ -313,6 +317,9 @@ enum gate_status run_setup_open(const struct run_request *r, struct run_setup *o
     enum gate_status status = target_resolve(&choice, &out->target, err);
     if (!status)
         status = load_suite(r, out->target.device, out, err);
+    out->shard = r->shard;
+    if (!status && out->shard.count)
+        status = shard_select(&out->shard, &out->suite, err);
     return status ? status : open_device(r, out, err);
 }
 
@@ -321,6 +328,7 @@ void run_setup_close(struct run_setup *s)
     supervisor_stop(s->supervisor);
     device_lock_release(&s->lock);
     suite_free(&s->suite);
+    shard_release(&s->shard);
 }
 
 /* ---- output ---- */
@@ -483,7 +491,8 @@ static enum gate_status open_against(const struct run_request *r, struct session
     s->baseline_path = baseline_path(r->baselines, model);
     if (!s->baseline_path)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    enum gate_status status = keeps_baselines(r) ? open_for_keeping(r, s, err) : GATE_OK;
+    enum gate_status status =
+        keeps_baselines(r) && !r->shard.count ? open_for_keeping(r, s, err) : GATE_OK;
     return status ? status : baseline_load(s->baseline_path, model, &s->baseline, err);
 }
 
@@ -501,6 +510,28 @@ static enum gate_status prepare(const struct run_request *r, struct session *s,
     return status;
 }
 
+/* Parts of a suite that run beside each other change the baselines of their own cases: each reads
+ * them again when it is its turn. */
+static enum gate_status keep_baselines(const struct run_request *r, struct session *s,
+                                       bool *changed, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    if (r->shard.count) {
+        struct baseline *now = NULL;
+        const char *model = json_string(json_member(s->run.greeting, "device"), "model", "");
+        status = open_for_keeping(r, s, err);
+        if (!status)
+            status = baseline_load(s->baseline_path, model, &now, err);
+        if (status)
+            return status;
+        status = run_keep_baselines(&s->run, now, changed, err);
+        baseline_free(s->baseline);
+        s->run.baseline = s->baseline = now;
+        return status;
+    }
+    return run_keep_baselines(&s->run, s->baseline, changed, err);
+}
+
 static enum gate_status measure_and_write(const struct run_request *r, struct session *s,
                                           struct gate_error *err)
 {
@@ -511,8 +542,8 @@ static enum gate_status measure_and_write(const struct run_request *r, struct se
         status = run_measure(run, s->setup.supervisor, show_case, NULL, err);
     run_request_progress("");
     if (!status && keeps_baselines(r))
-        status = run_keep_baselines(run, s->baseline, &changed, err);
-    if (!status && r->history)
+        status = keep_baselines(r, s, &changed, err);
+    if (!status && (r->history || r->shard.count))
         run_keep_candidate(run);
     /* First the baselines: a run that says so must not be stored when they could not be. */
     if (!status && changed)
@@ -539,6 +570,7 @@ uint64_t run_request_fresh_seed(void)
 static void start(const struct run_request *r, struct session *s)
 {
     s->run = (struct run){.suite = &s->setup.suite,
+                          .shard = s->setup.shard.count ? &s->setup.shard : NULL,
                           .baseline = s->baseline,
                           .library = s->setup.target.library,
                           .recipe = s->recipe,

@@ -30,6 +30,7 @@ struct run_request {
     bool history;             /* the run is stored, and the stored baselines may follow it */
     bool json, print_config;
     struct origin_choice origin;
+    struct shard shard; /* count 0: the whole suite */
     struct command_link link;
     const char *seed_text; /* NULL: a fresh one is taken */
     uint64_t seed;
@@ -41,8 +42,8 @@ struct run_request {
 /* Options of struct run_request: what is looked at, how it is measured, what is judged,
  * and whose code it is. */
 extern const struct option_def request_options[], request_measure_options[],
-    request_library_options[], request_provider_options[], request_origin_options[],
-    request_build_options[];
+    request_report_options[], request_library_options[], request_provider_options[],
+    request_origin_options[], request_build_options[];
 
 /* The defaults of all commands. */
 void run_request_init(struct run_request *r);
@@ -57,6 +58,7 @@ int run_request_execute(const struct command *command, struct run_request *r);
 struct run_setup {
     struct suite suite;
     bool own_suite; /* a file, and none of those that come with the gate */
+    struct shard shard;
     struct target target;
     struct supervisor *supervisor;
     struct device_lock lock; /* of the device, against other gates */

@@ -321,6 +321,17 @@ static const struct field not_served_fields[] = {FORMED(id, REQUIRED, FORM_ID, I
 SHAPE(not_served);
 #undef OF
 
+#define OF document_shard
+static const struct field shard_fields[] = {
+    {AT(index), .kind = FIELD_COUNT, .flags = REQUIRED, .least = 1, .most = 1000},
+    {AT(count), .kind = FIELD_COUNT, .flags = REQUIRED, .least = 1, .most = 1000},
+    COUNT(cases, REQUIRED, CASES_MAX),
+    FORMED(suite_sha256, REQUIRED, FORM_SHA256, TEXT_MAX),
+    NUMBERS(positions, REQUIRED, CASES_MAX),
+};
+SHAPE(shard);
+#undef OF
+
 /* ---- the whole ---- */
 
 #define OF document
@@ -340,6 +351,7 @@ static const struct field document_fields[] = {
     LIST(absent, 0, 0, 16, absent),
     FORMED(contract, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
     PART(policy, policy),
+    MAYBE(shard, 0, shard),
     TEXT(epoch, 0, TEXT_MAX),
     SIZE(thinned_ms, 0),
     SHARE(control_drift, NULLABLE),

@@ -56,6 +56,14 @@ struct document_absent {
     const char *provider, *reason;
 };
 
+/* A part of a suite that was measured apart from the others. */
+struct document_shard {
+    int64_t index, count, cases; /* 1 to count; cases: of the whole suite */
+    const char *suite_sha256;
+    double *positions; /* of its cases in the suite, from 0 */
+    size_t n_positions;
+};
+
 struct document_policy {
     double threshold;
     const char *against;
@@ -203,6 +211,8 @@ struct document {
     size_t n_absent;
     const char *contract;
     struct document_policy policy;
+    bool has_shard;
+    struct document_shard shard;
     const char *seed;
     int verdict; /* enum verdict */
     int64_t exit_code;

@@ -20,6 +20,7 @@
 #include "gate/baseline/origin.h"
 #include "gate/baseline/rebuild.h"
 #include "gate/run/reproduce.h"
+#include "gate/run/shard.h"
 #include "gate/cases/suite.h"
 #include "gate/run/supervisor.h"
 
@@ -99,6 +100,7 @@ struct run_policy {
 
 struct run {
     const struct suite *suite;
+    const struct shard *shard;       /* which part of it; NULL: the whole */
     const struct baseline *baseline; /* NULL: all cases are compared with the library below */
     const char *against_path, *against_sha256;
     const char *library;          /* the candidate's file */

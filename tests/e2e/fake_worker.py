@@ -88,7 +88,8 @@ def greeting():
     candidate = library(options("--library")[0], "candidate")
     return merge({
         "hello": "gate-worker/1", "contract": "fake-v1", "absent": [], "control_ns": control_ns(),
-        "device": {"kind": "cuda", "model": "fake-gpu", "name": "Fake GPU", "uuid": "GPU-0",
+        "device": {"kind": "cuda", "model": "fake-gpu", "name": "Fake GPU",
+                   "uuid": "GPU-" + options("--device")[0].rpartition(":")[2],
                    "sm_count": 1, "l2_bytes": 1, "memory_bytes": 1, "capability": "0.0",
                    "driver": "1", "runtime": "1", "power_limit_mw": 0, "sm_clock_max_mhz": 0},
         "libraries": [candidate] + [library(path, "baseline") for path in options("--baseline")] +

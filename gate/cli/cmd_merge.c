@@ -1,0 +1,41 @@
+/* cmd_merge.c: gate merge. */
+#include "gate/cli/commands.h"
+#include "gate/cli/run_all.h"
+
+#define PARTS_MAX SHARDS_MAX
+
+#define AT(field) .at = offsetof(struct run_request, field)
+
+static const struct option_def options[] = {
+    DB_OPTION(struct run_request, db),
+    {.name = "json",
+     .help = "print a JSON document in place of the table",
+     .type = OPTION_FLAG,
+     AT(json)},
+    {0},
+};
+
+const struct command command_merge = {
+    .name = "merge",
+    .operands = "REPORT.json...",
+    .summary = "make one run of the parts that several runners measured",
+    .about = "Takes the JSON reports of all parts of a suite (gate run --shard I/N --report "
+             "json=FILE), checks that they belong together and that none is missing, and stores "
+             "and reports them as the one run that they are. The same parts give the same run.\n",
+    .groups = {{request_report_options, 0}, {options, 0}},
+    .ending = "Exit codes: those of the whole run, as 'gate run'; 3 as well when a part is "
+              "missing, and 4 when the parts were measured under different conditions.\n",
+    .main = cmd_merge,
+};
+
+int cmd_merge(int argc, char **argv)
+{
+    struct run_request r;
+    int code;
+    run_request_init(&r);
+    if (!options_read(&command_merge, &r, PARTS_MAX, argc, argv, NULL, &code))
+        return code;
+    if (argc == optind)
+        return command_usage(&command_merge, "which parts? Name their JSON reports");
+    return run_merge(&command_merge, &r, (size_t)(argc - optind), argv + optind);
+}

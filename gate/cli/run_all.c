@@ -1,0 +1,228 @@
+#include "gate/cli/run_all.h"
+
+#include <glob.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gate/base/file.h"
+#include "gate/base/json.h"
+#include "gate/base/process.h"
+#include "gate/run/merge.h"
+
+#define GPUS_MAX 32
+#define WORDS_MAX 256
+#define PATIENCE_S 86400.0
+#define REPORT_MAX_BYTES ((size_t)256 << 20)
+
+/* ---- the parts as one run ---- */
+
+static enum gate_status read_part(const char *path, struct document *out, struct gate_error *err)
+{
+    struct buf text;
+    buf_init(&text, REPORT_MAX_BYTES);
+    enum gate_status status = file_read(path, &text, err);
+    if (!status)
+        status = document_parse(path, 1, text.data ? text.data : "", text.len, GATE_IO, out, err);
+    buf_release(&text);
+    return status;
+}
+
+static enum gate_status merge(size_t n, char *const *paths, struct buf *out, struct gate_error *err)
+{
+    struct document *parts = calloc(n, sizeof *parts);
+    enum gate_status status = parts ? GATE_OK : gate_fail(err, GATE_INTERNAL, "out of memory");
+    size_t read = 0;
+    for (; read < n && !status; read += !status)
+        status = read_part(paths[read], &parts[read], err);
+    if (!status)
+        status = merge_documents(parts, n, out, err);
+    for (size_t i = 0; i < read; i++)
+        document_release(&parts[i]);
+    free(parts);
+    return status;
+}
+
+int run_merge(const struct command *command, const struct run_request *r, size_t n,
+              char *const *paths)
+{
+    struct gate_error err = {0};
+    struct store *store = NULL;
+    cJSON *document = NULL;
+    struct buf text;
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    enum gate_status status = merge(n, paths, &text, &err);
+    if (!status)
+        status = json_parse("the merged run", text.data, text.len, GATE_INTERNAL, &document, &err);
+    if (!status)
+        status = store_open(r->db, STORE_READ_WRITE, &store, &err);
+    if (!status)
+        status = run_request_store(store, document, &err);
+    if (!status)
+        status = run_request_report(r, document, &err);
+    int code = status ? command_failed(command, &err)
+                      : (int)json_integer(document, "exit_code", GATE_INTERNAL);
+    cJSON_Delete(document);
+    store_close(store);
+    buf_release(&text);
+    return code;
+}
+
+/* ---- a part on each GPU ---- */
+
+/* As CUDA counts them: those that its variable names, else the device nodes. */
+static size_t count_gpus(void)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    glob_t found;
+    size_t n = 0;
+    if (visible) {
+        n = visible[0] != '\0';
+        for (; *visible; visible++)
+            n += *visible == ',';
+        return n;
+    }
+    if (!glob("/dev/nvidia[0-9]*", 0, NULL, &found))
+        n = found.gl_pathc;
+    globfree(&found);
+    return n;
+}
+
+struct part {
+    struct process process;
+    char device[16], shard[16], report[PATHS_MAX + 8];
+    const char *argv[WORDS_MAX];
+    size_t n;
+    int code; /* of its end */
+};
+
+/* Words of a command line that live as long as the part. */
+static void add(struct part *p, const char *name, const char *value)
+{
+    if (p->n + 3 > WORDS_MAX)
+        return;
+    p->argv[p->n++] = name;
+    if (value)
+        p->argv[p->n++] = value;
+}
+
+/* What this process does itself, or says anew to each part. */
+static bool is_own(const char *name)
+{
+    static const char *const own[] = {"device", "shard", "seed", "report", "json", "db", "link"};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (!strcmp(own[i], name))
+            return true;
+    return false;
+}
+
+/* The names have to be put together, so they are kept in `names`. */
+static void pass_on(const struct options_seen *seen, char names[][48], struct part *p)
+{
+    for (size_t i = 0; i < seen->n; i++) {
+        const struct option_seen *s = &seen->seen[i];
+        const struct option_list *list = s->field;
+        if (s->source != OPTION_COMMAND_LINE || is_own(s->option->name))
+            continue;
+        snprintf(names[i], sizeof names[i], "--%s", s->option->name);
+        if (s->option->type == OPTION_LIST)
+            for (size_t k = 0; k < list->n; k++)
+                add(p, names[i], list->text[k]);
+        else
+            add(p, names[i], s->option->type == OPTION_FLAG ? NULL : s->text);
+    }
+}
+
+static enum gate_status start_part(struct part *p, size_t index, size_t n, const char *folder,
+                                   const char *seed, const struct options_seen *seen,
+                                   char names[][48], struct gate_error *err)
+{
+    snprintf(p->device, sizeof p->device, "cuda:%zu", index);
+    snprintf(p->shard, sizeof p->shard, "%zu/%zu", index + 1, n);
+    snprintf(p->report, sizeof p->report, "json=%s/%zu.json", folder, index);
+    add(p, "/proc/self/exe", NULL);
+    add(p, "run", NULL);
+    pass_on(seen, names, p);
+    add(p, "--device", p->device);
+    add(p, "--shard", p->shard);
+    add(p, "--seed", seed);
+    add(p, "--report", p->report);
+    return process_start(&p->process, (char *const *)p->argv, err);
+}
+
+/* Its table is thrown away; what it complains of is passed on. */
+static enum gate_status end_part(struct part *p, struct gate_error *err)
+{
+    struct buf line;
+    buf_init(&line, PROCESS_LINE_MAX + 1);
+    while (process_read_line(&p->process, PATIENCE_S, &line) == PROCESS_LINE)
+        buf_clear(&line);
+    buf_release(&line);
+    p->code = process_finish(&p->process, PATIENCE_S);
+    if (!access(p->report + strlen("json="), R_OK))
+        return GATE_OK;
+    return gate_fail(err, p->code > 0 ? (enum gate_status)p->code : GATE_INTERNAL,
+                     "%s ended with %d: %.600s", p->device, p->code,
+                     process_last_words(&p->process));
+}
+
+static enum gate_status run_parts(struct part *parts, size_t n, const char *folder,
+                                  const struct run_request *r, const struct options_seen *seen,
+                                  struct gate_error *err)
+{
+    char seed[20], names[OPTIONS_MAX][48];
+    size_t started = 0;
+    enum gate_status status = GATE_OK;
+    snprintf(seed, sizeof seed, "%" PRIx64, r->seed_text ? r->seed : run_request_fresh_seed());
+    for (; started < n && !status; started += !status)
+        status = start_part(&parts[started], started, n, folder, seed, seen, names, err);
+    for (size_t i = 0; i < started; i++) {
+        if (status)
+            process_kill(&parts[i].process, (char[96]){0}, 96);
+        else
+            status = end_part(&parts[i], err);
+    }
+    return status;
+}
+
+static int measure_and_merge(const struct command *command, const struct run_request *r,
+                             const struct options_seen *seen, const char *folder, size_t n)
+{
+    struct gate_error err = {0};
+    struct part *parts = calloc(n, sizeof *parts);
+    char *paths[GPUS_MAX];
+    if (!parts)
+        return GATE_INTERNAL;
+    enum gate_status status = run_parts(parts, n, folder, r, seen, &err);
+    for (size_t i = 0; i < n; i++)
+        paths[i] = parts[i].report + strlen("json=");
+    int code = status ? command_failed(command, &err) : run_merge(command, r, n, paths);
+    for (size_t i = 0; i < n; i++)
+        if (parts[i].report[0])
+            unlink(parts[i].report + strlen("json="));
+    free(parts);
+    return code;
+}
+
+int run_on_all(const struct command *command, const struct run_request *r,
+               const struct options_seen *seen)
+{
+    const char *tmp = getenv("TMPDIR");
+    char folder[PATHS_MAX / 2];
+    size_t n = count_gpus();
+    if (r->shard.count)
+        return command_usage(command, "--shard and --device all do not go together");
+    if (!n || n > GPUS_MAX)
+        return command_failed(command,
+                              &(struct gate_error){GATE_ENVIRONMENT, "--device all: there is no "
+                                                                     "GPU here"});
+    snprintf(folder, sizeof folder, "%s/kernel-gate.XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
+    if (!mkdtemp(folder))
+        return command_failed(command,
+                              &(struct gate_error){GATE_IO, "cannot make a folder in $TMPDIR"});
+    int code = measure_and_merge(command, r, seen, folder, n);
+    rmdir(folder);
+    return code;
+}

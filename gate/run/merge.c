@@ -1,0 +1,190 @@
+#include "gate/run/merge.h"
+
+#include <math.h>
+#include <sha2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/run/shard.h"
+
+#define LIBRARIES_MAX 16
+#define NAMED_MAX 20 /* parts that are missing, by number */
+
+static bool differ(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") != 0;
+}
+
+/* ---- do they belong together? ---- */
+
+static enum gate_status check_same(const struct document *first, const struct document *d,
+                                   struct gate_error *err)
+{
+    const char *what = NULL;
+    if (!first->has_shard || !d->has_shard)
+        return gate_fail(err, GATE_USAGE, "run %.8s is of a whole suite, and no part: see --shard",
+                         first->has_shard ? d->uuid : first->uuid);
+    if (first->shard.count != d->shard.count || first->shard.cases != d->shard.cases ||
+        differ(first->shard.suite_sha256, d->shard.suite_sha256))
+        what = "parts of different suites, or of different numbers of parts";
+    else if (differ(first->git.commit, d->git.commit) || first->git.dirty != d->git.dirty)
+        what = "of different commits";
+    else if (differ(first->libraries[0].sha256, d->libraries[0].sha256))
+        what = "of different libraries";
+    else if (first->policy.threshold != d->policy.threshold ||
+             differ(first->policy.against, d->policy.against))
+        what = "compared with different things, or by different thresholds";
+    if (what)
+        return gate_fail(err, GATE_USAGE, "runs %.8s and %.8s are %s", first->uuid, d->uuid, what);
+    if (differ(first->device.model, d->device.model))
+        what = "different device models";
+    else if (differ(first->epoch, d->epoch))
+        what = "different drivers, toolkits or power limits";
+    else if (differ(first->contract, d->contract))
+        what = "different contracts";
+    return what ? gate_fail(err, GATE_ENVIRONMENT,
+                            "runs %.8s and %.8s were measured with %s, and are not one run",
+                            first->uuid, d->uuid, what)
+                : GATE_OK;
+}
+
+static enum gate_status check_parts(const struct document *parts, size_t n, struct gate_error *err)
+{
+    unsigned seen[SHARDS_MAX + 1] = {0};
+    char missing[200] = "";
+    size_t used = 0, n_missing = 0;
+    for (size_t i = 0; i < n; i++)
+        if (seen[parts[i].shard.index]++)
+            return gate_fail(err, GATE_NO_VERDICT, "part %lld/%lld is there twice",
+                             (long long)parts[i].shard.index, (long long)parts[i].shard.count);
+    for (int64_t i = 1; i <= parts[0].shard.count; i++)
+        if (!seen[i] && n_missing++ < NAMED_MAX)
+            used += (size_t)snprintf(missing + used, sizeof missing - used, " %lld/%lld",
+                                     (long long)i, (long long)parts[0].shard.count);
+    return n_missing ? gate_fail(err, GATE_NO_VERDICT, "%zu of %lld parts are missing:%s%s",
+                                 n_missing, (long long)parts[0].shard.count, missing,
+                                 n_missing > NAMED_MAX ? " ..." : "")
+                     : GATE_OK;
+}
+
+/* ---- one of several ---- */
+
+/* Each case in its place in the suite. */
+static enum gate_status place_cases(const struct document *parts, size_t n,
+                                    struct document_case *cases, size_t n_cases,
+                                    struct gate_error *err)
+{
+    size_t placed = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct document *d = &parts[i];
+        if (d->shard.n_positions != d->n_cases)
+            return gate_fail(err, GATE_NO_VERDICT, "run %.8s has %zu cases for %zu places", d->uuid,
+                             d->n_cases, d->shard.n_positions);
+        for (size_t k = 0; k < d->n_cases; k++, placed++) {
+            double at = d->shard.positions[k];
+            if (!(at >= 0 && at < (double)n_cases) || cases[(size_t)at].id)
+                return gate_fail(err, GATE_NO_VERDICT, "case '%s' of run %.8s has no place",
+                                 d->cases[k].id, d->uuid);
+            cases[(size_t)at] = d->cases[k];
+        }
+    }
+    return placed == n_cases
+               ? GATE_OK
+               : gate_fail(err, GATE_NO_VERDICT, "%zu of %zu cases are there", placed, n_cases);
+}
+
+static void add_libraries(const struct document *d, struct document *whole)
+{
+    for (size_t i = 0; i < d->n_libraries; i++) {
+        const struct document_library *library = &d->libraries[i];
+        bool known = false;
+        for (size_t k = 0; k < whole->n_libraries; k++)
+            known |= whole->libraries[k].role == library->role &&
+                     !differ(whole->libraries[k].sha256, library->sha256) &&
+                     !differ(whole->libraries[k].provider, library->provider);
+        if (!known && whole->n_libraries < LIBRARIES_MAX)
+            whole->libraries[whole->n_libraries++] = *library;
+    }
+}
+
+/* RFC 9562's version 8, of the parts' own. */
+static void derive_uuid(const struct document *parts, size_t n, char uuid[37])
+{
+    SHA2_CTX sha;
+    char hex[65];
+    SHA256Init(&sha);
+    for (int64_t index = 1; index <= (int64_t)n; index++)
+        for (size_t i = 0; i < n; i++)
+            if (parts[i].shard.index == index)
+                SHA256Update(&sha, (const unsigned char *)parts[i].uuid, strlen(parts[i].uuid));
+    SHA256End(&sha, hex);
+    snprintf(uuid, 37, "%.8s-%.4s-8%.3s-%c%.3s-%.12s", hex, hex + 8, hex + 12, "89ab"[hex[15] % 4],
+             hex + 16, hex + 19);
+}
+
+static enum told both(enum told a, enum told b)
+{
+    return a == NO || b == NO ? NO : a == YES && b == YES ? YES : NOT_TOLD;
+}
+
+static void add_facts(const struct document *d, struct document *whole)
+{
+    int64_t end = whole->time_ms + whole->duration_ms, other = d->time_ms + d->duration_ms;
+    whole->time_ms = d->time_ms < whole->time_ms ? d->time_ms : whole->time_ms;
+    whole->duration_ms = (other > end ? other : end) - whole->time_ms;
+    if (d->n_processes > 0)
+        whole->n_processes += d->n_processes;
+    whole->users_checked = both(whole->users_checked, d->users_checked);
+    whole->launch_order_checked = both(whole->launch_order_checked, d->launch_order_checked);
+    if (isnan(whole->control_drift) || d->control_drift > whole->control_drift)
+        whole->control_drift = d->control_drift;
+    if (differ(whole->device.uuid, d->device.uuid))
+        whole->device.uuid = "";
+    add_libraries(d, whole);
+}
+
+static void judge(struct document *whole)
+{
+    size_t counts[VERDICT_COUNT] = {0};
+    for (size_t i = 0; i < whole->n_cases; i++)
+        counts[whole->cases[i].verdict]++;
+    whole->verdict = (int)verdict_of_run(counts);
+    whole->exit_code = verdict_exit_code(counts);
+}
+
+enum gate_status merge_documents(const struct document *parts, size_t n, struct buf *out,
+                                 struct gate_error *err)
+{
+    struct document whole = parts[0];
+    struct document_library libraries[LIBRARIES_MAX];
+    char uuid[37];
+    enum gate_status status = GATE_OK;
+    for (size_t i = 0; i < n && !status; i++)
+        status = check_same(&parts[0], &parts[i], err);
+    if (!status)
+        status = check_parts(parts, n, err);
+    if (status)
+        return status;
+    whole.n_cases = (size_t)whole.shard.cases;
+    whole.cases = calloc(whole.n_cases + 1, sizeof *whole.cases);
+    if (!whole.cases)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    status = place_cases(parts, n, whole.cases, whole.n_cases, err);
+    if (!status) {
+        derive_uuid(parts, n, uuid);
+        whole.uuid = uuid;
+        whole.has_shard = false;
+        whole.libraries = libraries;
+        whole.n_libraries = 0;
+        add_libraries(&parts[0], &whole);
+        for (size_t i = 1; i < n; i++)
+            add_facts(&parts[i], &whole);
+        judge(&whole);
+        document_write(&whole, out);
+        if (out->failed)
+            status = gate_fail(err, GATE_INTERNAL, "out of memory for the merged run");
+    }
+    free(whole.cases);
+    return status;
+}
