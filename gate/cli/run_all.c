@@ -60,7 +60,9 @@ int run_merge(const struct command *command, const struct run_request *r, size_t
         status = store_open(r->db, STORE_READ_WRITE, &store, &err);
     if (!status)
         status = run_request_store(store, document, &err);
-    if (!status)
+    if (status)
+        run_request_fail_reports(r, &err);
+    else
         status = run_request_report(r, document, &err);
     int code = status ? command_failed(command, &err)
                       : (int)json_integer(document, "exit_code", GATE_INTERNAL);
@@ -152,17 +154,20 @@ static enum gate_status start_part(struct part *p, size_t index, size_t n, const
     return process_start(&p->process, (char *const *)p->argv, err);
 }
 
-/* Its table is thrown away; what it complains of is passed on. */
+/* Its table is thrown away. One that measured nothing has left a report that is no run. */
 static enum gate_status end_part(struct part *p, struct gate_error *err)
 {
+    struct document d;
     struct buf line;
     buf_init(&line, PROCESS_LINE_MAX + 1);
     while (process_read_line(&p->process, PATIENCE_S, &line) == PROCESS_LINE)
         buf_clear(&line);
     buf_release(&line);
     p->code = process_finish(&p->process, PATIENCE_S);
-    if (!access(p->report + strlen("json="), R_OK))
+    if (!read_part(p->report + strlen("json="), &d, NULL)) {
+        document_release(&d);
         return GATE_OK;
+    }
     return gate_fail(err, p->code > 0 ? (enum gate_status)p->code : GATE_INTERNAL,
                      "%s ended with %d: %.600s", p->device, p->code,
                      process_last_words(&p->process));
@@ -195,7 +200,12 @@ static int measure_and_merge(const struct command *command, const struct run_req
     char *paths[GPUS_MAX];
     if (!parts)
         return GATE_INTERNAL;
-    enum gate_status status = run_parts(parts, n, folder, r, seen, &err);
+    enum gate_status status = run_request_open_reports(r, &err);
+    if (!status) {
+        status = run_parts(parts, n, folder, r, seen, &err);
+        if (status)
+            run_request_fail_reports(r, &err);
+    }
     for (size_t i = 0; i < n; i++)
         paths[i] = parts[i].report + strlen("json=");
     int code = status ? command_failed(command, &err) : run_merge(command, r, n, paths);

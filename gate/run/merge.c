@@ -70,12 +70,11 @@ static enum gate_status check_parts(const struct document *parts, size_t n, stru
 
 /* ---- one of several ---- */
 
-/* Each case in its place in the suite. */
-static enum gate_status place_cases(const struct document *parts, size_t n,
-                                    struct document_case *cases, size_t n_cases,
+/* Each case in its place in the suite; then without the places of those that are not served. */
+static enum gate_status place_cases(const struct document *parts, size_t n, struct document *whole,
                                     struct gate_error *err)
 {
-    size_t placed = 0;
+    size_t n_places = (size_t)whole->shard.cases, placed = 0;
     for (size_t i = 0; i < n; i++) {
         const struct document *d = &parts[i];
         if (d->shard.n_positions != d->n_cases)
@@ -83,15 +82,20 @@ static enum gate_status place_cases(const struct document *parts, size_t n,
                              d->n_cases, d->shard.n_positions);
         for (size_t k = 0; k < d->n_cases; k++, placed++) {
             double at = d->shard.positions[k];
-            if (!(at >= 0 && at < (double)n_cases) || cases[(size_t)at].id)
+            if (!(at >= 0 && at < (double)n_places) || whole->cases[(size_t)at].id)
                 return gate_fail(err, GATE_NO_VERDICT, "case '%s' of run %.8s has no place",
                                  d->cases[k].id, d->uuid);
-            cases[(size_t)at] = d->cases[k];
+            whole->cases[(size_t)at] = d->cases[k];
         }
+        for (size_t k = 0; k < d->n_not_served && placed < n_places; k++, placed++)
+            whole->not_served[whole->n_not_served++] = d->not_served[k];
     }
-    return placed == n_cases
-               ? GATE_OK
-               : gate_fail(err, GATE_NO_VERDICT, "%zu of %zu cases are there", placed, n_cases);
+    if (placed != n_places)
+        return gate_fail(err, GATE_NO_VERDICT, "%zu of %zu cases are there", placed, n_places);
+    for (size_t i = 0; i < n_places; i++)
+        if (whole->cases[i].id)
+            whole->cases[whole->n_cases++] = whole->cases[i];
+    return GATE_OK;
 }
 
 static void add_libraries(const struct document *d, struct document *whole)
@@ -166,11 +170,11 @@ enum gate_status merge_documents(const struct document *parts, size_t n, struct 
         status = check_parts(parts, n, err);
     if (status)
         return status;
-    whole.n_cases = (size_t)whole.shard.cases;
-    whole.cases = calloc(whole.n_cases + 1, sizeof *whole.cases);
-    if (!whole.cases)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    status = place_cases(parts, n, whole.cases, whole.n_cases, err);
+    whole.n_cases = whole.n_not_served = 0;
+    whole.cases = calloc((size_t)whole.shard.cases + 1, sizeof *whole.cases);
+    whole.not_served = calloc((size_t)whole.shard.cases + 1, sizeof *whole.not_served);
+    status = whole.cases && whole.not_served ? place_cases(parts, n, &whole, err)
+                                             : gate_fail(err, GATE_INTERNAL, "out of memory");
     if (!status) {
         derive_uuid(parts, n, uuid);
         whole.uuid = uuid;
@@ -186,5 +190,6 @@ enum gate_status merge_documents(const struct document *parts, size_t n, struct 
             status = gate_fail(err, GATE_INTERNAL, "out of memory for the merged run");
     }
     free(whole.cases);
+    free(whole.not_served);
     return status;
 }

@@ -121,16 +121,18 @@ static cJSON *policy_object(const struct run_policy *p)
     return o;
 }
 
-static cJSON *shard_object(const struct shard *s, size_t n)
+static cJSON *shard_object(const struct run *run)
 {
+    const struct shard *s = run->shard;
     cJSON *o = cJSON_CreateObject();
     cJSON_AddNumberToObject(o, "index", (double)s->index);
     cJSON_AddNumberToObject(o, "count", (double)s->count);
     cJSON_AddNumberToObject(o, "cases", (double)s->n_cases);
     cJSON_AddStringToObject(o, "suite_sha256", s->suite_sha256);
     cJSON *positions = cJSON_AddArrayToObject(o, "positions");
-    for (size_t i = 0; i < n; i++)
-        cJSON_AddItemToArray(positions, cJSON_CreateNumber((double)s->positions[i]));
+    for (size_t i = 0; i < run->suite->n_cases; i++)
+        if (!run->cases[i].left_out)
+            cJSON_AddItemToArray(positions, cJSON_CreateNumber((double)s->positions[i]));
     return o;
 }
 
@@ -161,7 +163,7 @@ cJSON *run_document(const struct run *run)
     add_copy(o, "contract", run->greeting);
     cJSON_AddItemToObject(o, "policy", policy_object(&run->policy));
     if (run->shard)
-        cJSON_AddItemToObject(o, "shard", shard_object(run->shard, run->suite->n_cases));
+        cJSON_AddItemToObject(o, "shard", shard_object(run));
     cJSON_AddStringToObject(o, "epoch", run->epoch);
     double drift = run_control_drift(run);
     add_known(o, "control_drift", drift, !isnan(drift));
