@@ -41,13 +41,25 @@
  * limits, modes, signals, the folder, the clock, scheduling. Memory of the library's own is fine,
  * most of the device's is not.
  *
- * What is in memory. The elements of all inputs are finite, but in GEMM and GEMV, where a NaN or an
- * infinity must reach each sum that it is part of; an infinity may reach it as a NaN (what splits a
- * factor into parts subtracts it from itself). A sum of finite inputs that is too large for the
- * output's dtype is an infinity there, and no NaN. So a kernel may weigh keys that the mask hides
- * by zero. What lies between rows, before a tensor and behind it may be anything, a NaN or nothing
- * at all: launch() touches no byte there, but those that share an aligned 16 bytes with an element
- * may be read, and no result may depend on them.
+ * What is in memory. Inputs are any numbers of their dtype, of its whole range and mixed, but for
+ * this:
+ *  - NaN and infinity come in GEMM and GEMV alone, in either input. They must reach each sum that
+ *    they are part of, and zero times an infinity is a NaN. An infinity may reach it as a NaN: what
+ *    splits a factor into parts subtracts it from itself. In the other ops a maximum, a mask or a
+ *    ReLU may drop a NaN, as the fast instructions do.
+ *  - Numbers, products and sums below 2^-126 in size, which are subnormal in fp32 and bf16, may
+ * count as zero, as in fast arithmetic. Subnormal numbers of fp16 may not, neither as factors nor
+ * as results: fp32, in which all are summed, has them as normal numbers.
+ *  - TF32 rounds factors to 10 bits of mantissa in any way, cut off too, which is what the tensor
+ *    cores do with an fp32 number. It keeps the range of fp32.
+ *  - Scores of an attention, scaled, are below 2^16 in size, where fp32 still tells 1/128. Their
+ *    error, as that of a log-sum-exp of splits, is no fault.
+ * A sum of finite inputs that is too large for the output's dtype is an infinity there, and no NaN,
+ * unless a partial sum may be one of either sign. Results are rounded to nearest, halves to the
+ * even neighbour. The scale has any size and sign. A kernel may weigh keys that the mask hides by
+ * zero. What lies between rows, before a tensor and behind it may be anything, a NaN or nothing at
+ * all: launch() touches no byte there, but those that share an aligned 16 bytes with an element may
+ * be read, and no result may depend on them. Each tensor has strides and an alignment of its own.
  */
 #ifndef KG_KERNEL_H
 #define KG_KERNEL_H

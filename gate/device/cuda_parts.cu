@@ -36,6 +36,8 @@ struct found {
     int64_t bad, nonfinite, swallowed;
     int64_t first_bad, first_nonfinite, first_swallowed; /* NO_INDEX: none */
     struct sum all;
+    double bias; /* as in device_parts */
+    int64_t biased;
     struct worst row, tile;
 };
 
@@ -102,7 +104,32 @@ static __device__ struct device_element element_at(const struct pair<T> &p,
     return e;
 }
 
+/* The exponents of the smallest normal number of a dtype, and of its last place in 1. */
+template <typename T> struct places;
+template <> struct places<__half> {
+    enum { LEAST = -14, LAST = -10 };
+};
+template <> struct places<__nv_bfloat16> {
+    enum { LEAST = -126, LAST = -7 };
+};
+template <> struct places<float> {
+    enum { LEAST = 1024, LAST = 0 }; /* no number counts */
+};
+
+template <typename T>
+static __device__ void note_bias(struct found *f, double error, double reference)
+{
+    const int exponent = (__double2hiint(reference) >> 20 & 0x7ff) - 1023;
+    if (exponent < places<T>::LEAST)
+        return;
+    const double unit = __hiloint2double((exponent + places<T>::LAST + 1023) << 20, 0);
+    const double units = (reference < 0.0 ? -error : error) / unit;
+    f->bias += fmax(-DEVICE_BIAS_MAX, fmin(DEVICE_BIAS_MAX, units));
+    f->biased++;
+}
+
 /* What an element adds to the sums of its row and tile. */
+template <typename T>
 static __device__ struct sum measure(const struct device_part_rule *rule, struct found *f,
                                      double value, double reference, double expected, int64_t index)
 {
@@ -118,6 +145,7 @@ static __device__ struct sum measure(const struct device_part_rule *rule, struct
         note_bad(f, index, value, reference);
     if (!isfinite(value))
         return s;
+    note_bias<T>(f, error, reference);
     s.error_sq = error * error;
     s.reference_sq = reference * reference;
     return s;
@@ -177,7 +205,7 @@ static __device__ struct sum walk_tile(const struct pair<T> &p, const struct dev
             const int64_t at = row * p.columns + column;
             const double reference = p.reference[at];
             const struct sum more =
-                measure(rule, f, load(p.value + at), reference, rounded<T>(reference), at);
+                measure<T>(rule, f, load(p.value + at), reference, rounded<T>(reference), at);
             add(&rows[r], more);
             add(&sum, more);
         }
@@ -194,6 +222,8 @@ static __device__ void merge(struct found *into, const struct found *from)
     into->first_nonfinite = min(into->first_nonfinite, from->first_nonfinite);
     into->first_swallowed = min(into->first_swallowed, from->first_swallowed);
     add(&into->all, from->all);
+    into->bias += from->bias;
+    into->biased += from->biased;
     take_worse(&into->row, from->row.error, from->row.at);
     take_worse(&into->tile, from->tile.error, from->tile.at);
 }
@@ -324,6 +354,8 @@ static void tell(const struct parts_result *r, int64_t elements, int64_t tiles,
     out->first_swallowed = r->swallowed;
     out->reference_sq = f->all.reference_sq;
     out->error_sq = f->all.error_sq;
+    out->bias = f->bias;
+    out->biased = f->biased;
     out->worst_row = f->row.error;
     out->worst_tile = f->tile.error;
     out->worst_row_at = row ? f->row.at : -1;

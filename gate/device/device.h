@@ -65,6 +65,7 @@ struct device_comparison {
 };
 
 #define DEVICE_TILE 128
+#define DEVICE_BIAS_MAX 2.0
 
 /* What the elements, rows and tiles of an output are held to. */
 struct device_part_rule {
@@ -94,7 +95,10 @@ struct device_parts {
     int64_t swallowed; /* anything else where NaN or Inf must be */
     struct device_element first_bad, first_nonfinite, first_swallowed;
     double reference_sq, error_sq; /* over elements that are finite, both; 0 of an exact rule */
-    double worst_row, worst_tile;  /* relative Frobenius errors; 0 where nothing is off */
+    double
+        bias; /* errors away from zero in units of the last place, at most DEVICE_BIAS_MAX each */
+    int64_t biased; /* elements that it is the sum of: of 16 bits, and normal numbers */
+    double worst_row, worst_tile; /* relative Frobenius errors; 0 where nothing is off */
     int64_t worst_row_at, worst_tile_row, worst_tile_column; /* the first such; -1 */
 };
 

@@ -51,6 +51,25 @@ static void note_bad(struct device_parts *found, int64_t index, double value, do
     }
 }
 
+/* A unit of the last place of a normal number of 16 bits; 0 of any other. */
+static double unit_of(uint32_t dtype, double reference)
+{
+    int exponent;
+    frexp(reference, &exponent);
+    if (dtype == KG_F32 || exponent < (dtype == KG_F16 ? -13 : -125))
+        return 0;
+    return ldexp(1, exponent - (dtype == KG_F16 ? 11 : 8));
+}
+
+static void note_bias(struct device_parts *found, double error, double reference, double unit)
+{
+    if (unit == 0 || reference == 0)
+        return;
+    double units = (reference < 0 ? -error : error) / unit;
+    found->bias += fmax(-DEVICE_BIAS_MAX, fmin(DEVICE_BIAS_MAX, units));
+    found->biased++;
+}
+
 /* What an element adds to the sums of its row and tile. */
 static struct sum measure(struct walk *w, int64_t index, double value, double reference)
 {
@@ -67,6 +86,7 @@ static struct sum measure(struct walk *w, int64_t index, double value, double re
         note_bad(&w->found, index, value, reference);
     if (!isfinite(value))
         return (struct sum){0, 0, 1};
+    note_bias(&w->found, error, reference, unit_of(w->out->dtype, reference));
     return (struct sum){error * error, reference * reference, 1};
 }
 

@@ -62,6 +62,11 @@ static double max_nan(double a, double b)
     return isnan(a) || isnan(b) ? NAN : fmax(a, b);
 }
 
+static bool has_own_inputs(const struct suite_case *c)
+{
+    return cJSON_GetObjectItemCaseSensitive(c->object, "inputs");
+}
+
 /*
  * What an output's elements are at least, as a root mean square over many: half of what sums of
  * products of random inputs come to. A single sum may nearly cancel, and the rounding of its terms
@@ -73,7 +78,7 @@ static double least_rms(const struct suite_case *c, const struct problem_tensor 
     const struct kg_problem *p = &c->problem;
     bool backward = p->op == KG_OP_LINEAR_RELU_BWD;
     int64_t terms = !backward ? p->k : strcmp(t->name, "dx") != 0 ? p->m : p->n;
-    if (p->op == KG_OP_ATTENTION_FWD || cJSON_GetObjectItemCaseSensitive(c->object, "inputs"))
+    if (p->op == KG_OP_ATTENTION_FWD || has_own_inputs(c))
         return 0;
     return 0.5 * sqrt((double)terms);
 }
@@ -137,13 +142,14 @@ static void say_look(struct verification *v, const struct look *look)
 }
 
 /* Elements, tiles and rows of output i. */
-static enum gate_status look_closely(struct device *d, const struct kg_problem *p,
+static enum gate_status look_closely(struct device *d, const struct suite_case *c,
                                      const struct operands *o, const struct reference *r,
                                      uint32_t i, double rms, struct verification *v,
                                      struct gate_error *err)
 {
     struct look look;
-    compare_start(&look, p, &o->out[i], false, rms);
+    compare_start(&look, &c->problem, &o->out[i], false, rms);
+    look.unbiased = !has_own_inputs(c);
     enum gate_status status = compare_on_device(d, &look, &o->args.out[i], r->out[i].data, err);
     if (!status)
         say_look(v, &look);
@@ -167,7 +173,7 @@ static enum gate_status verify_output(struct device *d, const struct suite_case 
     if (status || !v->ok || !closely)
         return status;
     double rms = fmax(least, sqrt(comparison.reference_sq / (double)comparison.elements));
-    return look_closely(d, &c->problem, o, r, i, rms, v, err);
+    return look_closely(d, c, o, r, i, rms, v, err);
 }
 
 enum gate_status verify_outputs(struct device *d, const struct suite_case *c,

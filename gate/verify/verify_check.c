@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/verify/verify_soak.h"
 #include "gate/verify/verify_compare.h"
 
 #define WORKSPACE_MAX ((uint64_t)1 << 30)
-#define STEADY_AFTER 10 /* launches that may still fill a pool; of more that endure */
+#define FP16_HALF_UNIT 0x1p-25 /* of subnormal numbers: what their rounding may add */
 
 /* A check in hand. */
 struct trial {
@@ -42,9 +41,8 @@ bool bench_serves(const struct bench *b, const struct kg_problem *p)
     return bench_kernel(b, p) != NULL;
 }
 
-/* Memory that only grows: equal problems get equal addresses. */
-static enum gate_status reserve(struct bench *b, struct device_memory *m, size_t bytes,
-                                struct gate_error *err)
+enum gate_status bench_reserve(struct bench *b, struct device_memory *m, size_t bytes,
+                               struct gate_error *err)
 {
     if (m->bytes >= bytes)
         return GATE_OK;
@@ -65,12 +63,14 @@ void bench_release(struct bench *b)
 
 void check_text(const struct check *check, enum guard_side guard, char text[CHECK_TEXT_MAX])
 {
-    char id[PROBLEM_ID_MAX];
+    char id[PROBLEM_ID_MAX], layout[LAYOUT_TEXT_MAX];
     problem_id(&check->problem, id);
-    snprintf(text, CHECK_TEXT_MAX, "probe '%s' on %s (%s%s", probe_name(check->probe), id,
-             image_layout_name(check->layout), guard_side_name(guard));
+    image_layout_text(&check->problem, &check->layout, layout);
+    snprintf(text, CHECK_TEXT_MAX, "probe '%s' on %s (%s%s", probe_name(check->probe), id, layout,
+             guard_side_name(guard));
 }
 
+/* The seed is that of the check, and draws the same inputs again. */
 __attribute__((format(printf, 2, 3))) static void say(const struct trial *t, const char *format,
                                                       ...)
 {
@@ -84,7 +84,8 @@ __attribute__((format(printf, 2, 3))) static void say(const struct trial *t, con
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
     check_text(t->check, t->guard, check);
-    snprintf(v->message, sizeof v->message, "%s, launch %u): %s", check, t->launches, what);
+    snprintf(v->message, sizeof v->message, "%s, launch %u): %.*s", check, t->launches,
+             (int)(sizeof v->message - sizeof check - 40), what);
 }
 
 /* ---- launching ---- */
@@ -135,12 +136,17 @@ static enum gate_status launch_somewhere(struct trial *t, struct gate_error *err
                     : device_launch_checked(t->b->device, launch, t, 0, err);
 }
 
+static bool is_dense(const struct check *check)
+{
+    return image_layout_is_dense(&check->problem, &check->layout);
+}
+
 static enum gate_status launch_once(struct trial *t, bool *refused, struct gate_error *err)
 {
     t->returned = KG_OK;
     t->launches++;
     enum gate_status status = launch_somewhere(t, err);
-    bool dense = t->check->layout == IMAGE_DENSE && t->guard != GUARD_FAR;
+    bool dense = is_dense(t->check) && t->guard != GUARD_FAR;
     *refused = status == GATE_WRONG && t->returned == KG_UNSUPPORTED && !dense;
     if (*refused)
         return GATE_OK;
@@ -198,6 +204,10 @@ static enum gate_status compare_at_outputs(struct trial *t, struct gate_error *e
         char text[500];
         const struct problem_tensor *about = &image->about[image->n_in + i];
         compare_start(&look, &image->problem, about, probe_is_exact(t->check->probe), t->rms[i]);
+        look.limit += probe_slack(t->check->probe, &image->problem);
+        if (image->problem.dtype == KG_F16 && t->rms[i] > 0)
+            look.limit += FP16_HALF_UNIT / t->rms[i];
+        look.unbiased = t->check->probe == PROBE_NORMAL;
         const struct kg_tensor got = problem_dense(&image->problem, about, t->scratch[i]);
         enum gate_status status = compare_on_host(&look, &got, t->reference[i], err);
         if (status)
@@ -270,29 +280,6 @@ static enum gate_status look(struct trial *t, bool first, struct gate_error *err
 
 /* ---- setting up ---- */
 
-static enum gate_status prepare(struct trial *t, struct gate_error *err)
-{
-    struct bench *b = t->b;
-    const struct kg_problem *p = &t->check->problem;
-    const struct kg_device *where = &device_info(b->device)->kg;
-    enum kg_status prepared = b->kernel->prepare ? b->kernel->prepare(p, where) : KG_OK;
-    if (prepared != KG_OK) {
-        say(t, "prepare() of kernel '%s' returned '%s'", b->kernel->name,
-            library_status_name(prepared));
-        return GATE_OK;
-    }
-    b->workspace_bytes = b->kernel->workspace_bytes ? b->kernel->workspace_bytes(p, where) : 0;
-    if (b->workspace_bytes > WORKSPACE_MAX) {
-        say(t,
-            "kernel '%s' asks for a workspace of %llu bytes, which no problem of this size needs",
-            b->kernel->name, (unsigned long long)b->workspace_bytes);
-        return GATE_OK;
-    }
-    return b->workspace_bytes
-               ? reserve(b, &b->workspace, (size_t)b->workspace_bytes + 2 * IMAGE_RED_ZONE, err)
-               : GATE_OK;
-}
-
 static enum gate_status make_host_memory(struct trial *t, struct gate_error *err)
 {
     t->after = malloc(t->image.size);
@@ -330,7 +317,7 @@ static enum gate_status make_reference(struct trial *t, struct gate_error *err)
         n[i] = problem_tensor_elements(&t->image.about[t->image.n_in + i]);
         total += (size_t)n[i];
     }
-    enum gate_status status = reserve(b, &b->reference, total * sizeof(double), err);
+    enum gate_status status = bench_reserve(b, &b->reference, total * sizeof(double), err);
     size_t at = 0;
     for (uint32_t i = 0; i < t->image.n_out && !status; i++) {
         out[i] = (double *)b->reference.data + at;
@@ -373,16 +360,16 @@ static enum gate_status set_up(struct trial *t, struct gate_error *err)
     struct bench *b = t->b;
     const struct kg_problem *p = &t->check->problem;
     t->poison = POISON_NAN;
-    enum gate_status status = image_make(p, t->check->layout, t->poison, &t->image, err);
+    enum gate_status status = image_make(p, &t->check->layout, t->poison, &t->image, err);
     if (!status)
-        status = reserve(b, &b->slab, t->image.size, err);
+        status = bench_reserve(b, &b->slab, t->image.size, err);
     if (!status)
         status = make_host_memory(t, err);
-    if (!status && t->check->guard && t->check->layout == IMAGE_DENSE)
+    if (!status && t->check->guard && is_dense(t->check))
         status = make_guard(t, err);
     if (status)
         return status;
-    probe_fill(t->check->probe, p, t->image.view, t->image.n_in, b->seed);
+    probe_fill(t->check->probe, p, t->image.view, t->image.n_in, t->check->seed);
     status = put_on_device(t, err);
     return status ? status : make_reference(t, err);
 }
@@ -398,25 +385,28 @@ static void tear_down(struct trial *t)
     }
 }
 
-/* The same inputs among other bytes. */
-static enum gate_status change_poison(struct trial *t, struct gate_error *err)
+/* The same inputs but for one element, among other bytes. */
+static enum gate_status change(struct trial *t, struct gate_error *err)
 {
     struct image other;
     t->poison = POISON_LARGE;
     enum gate_status status = image_with_poison(&t->image, t->poison, &other, err);
     image_release(&t->image);
     t->image = other;
-    return status ? status : put_on_device(t, err);
+    if (status)
+        return status;
+    probe_change(t->check->probe, &other.problem, other.view, other.n_in, ~t->check->seed);
+    status = put_on_device(t, err);
+    return status ? status : make_reference(t, err);
 }
 
 /* ---- checks ---- */
 
-static enum gate_status run(struct trial *t, struct gate_error *err)
+static enum gate_status run(struct trial *t, bool *refused, struct gate_error *err)
 {
-    bool refused = false;
     struct verification *v = t->b->found;
-    enum gate_status status = launch_once(t, &refused, err);
-    if (refused) {
+    enum gate_status status = launch_once(t, refused, err);
+    if (*refused) {
         v->left_out.refused++;
         return status;
     }
@@ -424,71 +414,94 @@ static enum gate_status run(struct trial *t, struct gate_error *err)
     if (!status)
         status = look(t, true, err);
     for (unsigned i = 0; i < t->b->repeats && v->ok && !status; i++) {
-        status = launch_once(t, &refused, err);
+        status = launch_once(t, refused, err);
         if (!status)
             status = look(t, false, err);
     }
     if (!status && v->ok)
-        status = change_poison(t, err);
+        status = change(t, err);
     if (!status && v->ok)
-        status = launch_once(t, &refused, err);
-    return status || !v->ok ? status : look(t, false, err);
+        status = launch_once(t, refused, err);
+    return status || !v->ok ? status : look(t, true, err);
+}
+
+static enum gate_status check_once(struct bench *b, const struct check *check, bool *refused,
+                                   struct gate_error *err)
+{
+    struct trial t = {.b = b, .check = check};
+    enum gate_status status = set_up(&t, err);
+    *refused = false;
+    if (!status && b->found->ok)
+        status = run(&t, refused, err);
+    tear_down(&t);
+    return status;
+}
+
+/* What many a kernel refuses are odd rows, and some all that is not dense. */
+static void give_way(struct image_layout *layout)
+{
+    bool odd = false;
+    for (unsigned i = 0; i < PROBLEM_MAX_TENSORS; i++)
+        odd |= layout->of[i] == TENSOR_ODD;
+    for (unsigned i = 0; i < PROBLEM_MAX_TENSORS; i++)
+        layout->of[i] = !odd                          ? TENSOR_DENSE
+                        : layout->of[i] == TENSOR_ODD ? TENSOR_PADDED
+                                                      : layout->of[i];
 }
 
 enum gate_status bench_check(struct bench *b, const struct check *check, struct gate_error *err)
 {
-    struct trial t = {.b = b, .check = check};
-    b->kernel = bench_kernel(b, &check->problem);
-    if (!b->kernel || !b->found->ok)
-        return GATE_OK;
-    enum gate_status status = prepare(&t, err);
-    if (!status && b->found->ok)
-        status = set_up(&t, err);
-    if (!status && b->found->ok)
-        status = run(&t, err);
-    tear_down(&t);
-    return status;
-}
-
-static enum gate_status endure(struct trial *t, unsigned launches, struct gate_error *err)
-{
-    bool refused;
-    struct means means = {0};
-    unsigned middle = STEADY_AFTER + (launches - STEADY_AFTER) / 2;
-    enum gate_status status = launch_once(t, &refused, err);
-    if (!status)
-        status = look(t, true, err);
-    for (unsigned i = 1; i < launches && t->b->found->ok && !status; i++) {
-        if (i == STEADY_AFTER || i == middle)
-            status = means_count(t->b->device, &means, i == middle, err);
-        if (!status)
-            status = launch_once(t, &refused, err);
-        if (!status)
-            status = look(t, false, err);
-    }
-    if (status || !t->b->found->ok)
+    struct check one = *check;
+    bool refused = true;
+    enum gate_status status = GATE_OK;
+    if (!bench_choose(b, &one.problem, &status, err))
         return status;
-    status = means_count(t->b->device, &means, 2, err);
-    if (!status)
-        means_compare(t->b->device, &means, launches - STEADY_AFTER, t->b->found);
+    while (refused && !status && b->found->ok) {
+        status = check_once(b, &one, &refused, err);
+        if (refused && one.guard == GUARD_FAR)
+            break;
+        give_way(&one.layout);
+    }
     return status;
 }
 
-enum gate_status bench_endure(struct bench *b, const struct kg_problem *p, unsigned launches,
-                              struct gate_error *err)
+/* ---- kernels ---- */
+
+static void say_of_kernel(struct bench *b, const struct kg_problem *p, const char *text)
 {
-    const enum probe probe = probe_applies(PROBE_NORMAL, p) ? PROBE_NORMAL : PROBE_UNIFORM;
-    const struct check check = {*p, probe, IMAGE_DENSE, GUARD_NONE};
-    struct trial t = {.b = b, .check = &check};
+    char id[PROBLEM_ID_MAX];
+    problem_id(p, id);
+    b->found->ok = false;
+    if (!b->found->message[0])
+        snprintf(b->found->message, sizeof b->found->message, "kernel '%s' on %s: %s",
+                 b->kernel->name, id, text);
+}
+
+void bench_prepare(struct bench *b, const struct kg_problem *p)
+{
+    const struct kg_device *where = &device_info(b->device)->kg;
+    b->kernel = bench_kernel(b, p);
+    enum kg_status prepared =
+        b->kernel && b->kernel->prepare ? b->kernel->prepare(p, where) : KG_OK;
+    char text[80];
+    snprintf(text, sizeof text, "prepare() returned '%s'", library_status_name(prepared));
+    if (prepared != KG_OK)
+        say_of_kernel(b, p, text);
+}
+
+bool bench_choose(struct bench *b, const struct kg_problem *p, enum gate_status *status,
+                  struct gate_error *err)
+{
+    const struct kg_device *where = &device_info(b->device)->kg;
     b->kernel = bench_kernel(b, p);
     if (!b->kernel || !b->found->ok)
-        return GATE_OK;
-    enum gate_status status = prepare(&t, err);
-    if (!status && b->found->ok)
-        status = set_up(&t, err);
-    if (!status && b->found->ok)
-        status = endure(&t, launches, err);
-    b->found->checks++;
-    tear_down(&t);
-    return status;
+        return false;
+    b->workspace_bytes = b->kernel->workspace_bytes ? b->kernel->workspace_bytes(p, where) : 0;
+    if (b->workspace_bytes > WORKSPACE_MAX)
+        say_of_kernel(b, p,
+                      "asks for a workspace of over 1 GiB, which no problem of this size needs");
+    else if (b->workspace_bytes)
+        *status =
+            bench_reserve(b, &b->workspace, (size_t)b->workspace_bytes + 2 * IMAGE_RED_ZONE, err);
+    return !*status && b->found->ok;
 }

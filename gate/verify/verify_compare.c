@@ -12,6 +12,11 @@
 
 #define PART_FACTOR 3.0 /* limits, for rows and tiles */
 
+/* Units of the last place away from zero, of so many elements of 16 bits: cut off is half a unit,
+ * and of numbers rounded to nearest the mean is within 0.29 over the root of their number. */
+#define BIAS_MAX 0.2
+#define BIAS_LEAST 400
+
 /* Rows and tiles are measured by their own norm, or by this share of what a row of average size
  * would have. A product's rows are alike, and short ones may cancel; those of an attention are not,
  * and no sum of many columns cancels. */
@@ -109,6 +114,12 @@ static bool say_part(const struct look *look, char *text, size_t size)
     return true;
 }
 
+static double bias_of(const struct look *look)
+{
+    const struct device_parts *f = &look->found;
+    return look->unbiased && f->biased >= BIAS_LEAST ? f->bias / (double)f->biased : 0;
+}
+
 bool compare_is_right(const struct look *look, char *text, size_t size)
 {
     char first[256] = "", part[160];
@@ -142,6 +153,11 @@ bool compare_is_right(const struct look *look, char *text, size_t size)
     else if (say_part(look, part, sizeof part))
         snprintf(text, size, "output '%s': %s; %lld of %lld elements are far off%s", name, part,
                  bad, all, first);
+    else if (fabs(bias_of(look)) > BIAS_MAX)
+        snprintf(text, size,
+                 "output '%s': elements are off by %.2g units of the last place on average, %s "
+                 "zero, and not rounded to nearest",
+                 name, fabs(bias_of(look)), bias_of(look) < 0 ? "towards" : "away from");
     else
         return true;
     return false;

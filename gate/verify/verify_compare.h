@@ -5,7 +5,9 @@
  * is one row). The relative Frobenius error |x - ref| / |ref| is taken of the whole, of each tile
  * and of each row, because an error that fills one tile or one row is lost in the norm of a large
  * output; and no element of a product may be off by many times what its own size and the rms
- * explain, because a few are lost in the norm of a long row. An exact look asks for the reference
+ * explain, because a few are lost in the norm of a long row. Results of random inputs that are
+ * rounded to nearest are as often too large as too small: the mean error in units of the last place
+ * shows what is cut off instead. An exact look asks for the reference
  * rounded once, bit by bit. Where the rounded reference is not finite, the element must be the same
  * infinity, or a NaN; where the fp64 reference is an infinity, which then came from an input, a NaN
  * will do (kernel.h).
@@ -25,6 +27,7 @@ struct look {
     double limit;
     double rms; /* of the reference, or what it is as a rule where it is less by chance: what rows
                    and tiles of small norm are measured by, and a product as a whole; 0: unknown */
+    bool unbiased; /* random inputs: errors of the rounding have no sign in common */
     struct device_part_rule rule;
     struct device_parts found;
 };

@@ -44,21 +44,6 @@ static bool is_attention(const struct large *l)
 
 /* ---- the problem ---- */
 
-/* Sums are below 2^24 whatever the signs, factors fit the mantissa of bf16, and what is drawn
- * hardly ever leaves the range of fp16: 8 times the deviation of a sum of random signs. */
-int large_integers(const struct kg_problem *p)
-{
-    bool backward = p->op == KG_OP_LINEAR_RELU_BWD;
-    double terms = (double)(!backward ? p->k + 1 : p->m > p->n ? p->m : p->n);
-    for (int a = 128; a > 1; a--) {
-        bool exact = terms * a * a <= 0x1p24;
-        bool in_range = 8 * sqrt(terms) * a * (a + 1) / 3 <= 65504;
-        if (exact && (in_range || p->dtype != KG_F16))
-            return a;
-    }
-    return 1;
-}
-
 static void shorten_sums(struct kg_problem *p)
 {
     while (problem_flops(p) > FLOPS_MAX && p->k > 2 * LEAST_K)
@@ -186,7 +171,7 @@ static enum gate_status fill_input(struct large *l, uint32_t i, struct gate_erro
         return device_copy(job->device, t->data, job->operands->args.in[i].data,
                            (size_t)elements * problem_dtype_bytes(t->dtype), err);
     return device_fill_integers(job->device, t->data, t->dtype, elements,
-                                large_integers(&l->problem), seed, err);
+                                probe_integers(&l->problem), seed, err);
 }
 
 static enum gate_status fill(struct large *l, struct gate_error *err)
@@ -219,7 +204,7 @@ static void tell(const struct large *l, char text[CHECK_TEXT_MAX + 1])
 {
     const struct check check = {.problem = l->problem,
                                 .probe = is_attention(l) ? PROBE_NORMAL : PROBE_INTEGERS,
-                                .layout = IMAGE_DENSE};
+                                .layout = image_layout_of(TENSOR_DENSE)};
     char begin[CHECK_TEXT_MAX];
     check_text(&check, l->not_guarded ? GUARD_NONE : GUARD_BEHIND, begin);
     snprintf(text, CHECK_TEXT_MAX + 1, "%s)", begin);
@@ -227,9 +212,9 @@ static void tell(const struct large *l, char text[CHECK_TEXT_MAX + 1])
 
 static void say_where(const struct large *l, struct verification *v)
 {
-    char where[CHECK_TEXT_MAX + 1], what[600];
+    char where[CHECK_TEXT_MAX + 1], what[400];
     tell(l, where);
-    snprintf(what, sizeof what, "%.599s", v->message);
+    snprintf(what, sizeof what, "%.399s", v->message);
     snprintf(v->message, sizeof v->message, "%s: %s", where, what);
 }
 

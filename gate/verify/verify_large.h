@@ -18,7 +18,4 @@
  */
 enum gate_status verify_large(const struct verify_job *job, struct gate_error *err);
 
-/* The largest integers to draw for a product whose sums must stay exact. */
-int large_integers(const struct kg_problem *p);
-
 #endif

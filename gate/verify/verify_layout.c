@@ -4,25 +4,82 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/seed.h"
+
 #define ALIGNMENT 256
 #define OFFSET_BYTES 16
+#define WIDE_BYTES 128
 
-const char *image_layout_name(enum image_layout layout)
+static const char *const names[TENSOR_LAYOUTS] = {
+    "dense", "padded rows", "wide rows", "heads side by side", "heads apart", "odd rows"};
+
+static bool is_far_from_aligned(const struct image_layout *layout, unsigned i)
 {
-    static const char *const names[IMAGE_LAYOUTS] = {
-        "dense", "16-byte aligned bases", "padded rows", "odd row strides", "heads side by side"};
-    return names[layout];
+    return layout->shift[i] + 1 < SHIFTS;
+}
+
+void image_layout_text(const struct kg_problem *p, const struct image_layout *layout,
+                       char text[LAYOUT_TEXT_MAX])
+{
+    struct problem_tensor about[PROBLEM_MAX_TENSORS];
+    unsigned n = problem_tensors(p, about);
+    size_t used = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < n && used < LAYOUT_TEXT_MAX; i++) {
+        bool shifted = is_far_from_aligned(layout, i);
+        char shift[24] = "";
+        if (shifted)
+            snprintf(shift, sizeof shift, " + %d bytes", OFFSET_BYTES << layout->shift[i]);
+        if (shifted || layout->of[i] != TENSOR_DENSE)
+            used += (size_t)snprintf(text + used, LAYOUT_TEXT_MAX - used, "%s%s: %s%s",
+                                     used ? ", " : "", about[i].name, names[layout->of[i]], shift);
+    }
+    if (!used)
+        snprintf(text, LAYOUT_TEXT_MAX, "dense");
+}
+
+struct image_layout image_layout_of(enum tensor_layout kind)
+{
+    struct image_layout layout;
+    memset(layout.of, (int)kind, sizeof layout.of);
+    memset(layout.shift, kind == TENSOR_DENSE ? SHIFTS - 1 : 0, sizeof layout.shift);
+    return layout;
+}
+
+struct image_layout image_layout_drawn(uint64_t seed, bool aligned)
+{
+    struct image_layout layout;
+    const unsigned kinds = aligned ? TENSOR_ODD : TENSOR_LAYOUTS;
+    for (unsigned i = 0; i < PROBLEM_MAX_TENSORS; i++) {
+        uint64_t drawn = seed_at(seed, i);
+        layout.of[i] = (unsigned char)(drawn % kinds);
+        layout.shift[i] = (unsigned char)(drawn / kinds % SHIFTS);
+    }
+    return layout;
+}
+
+bool image_layout_is_dense(const struct kg_problem *p, const struct image_layout *layout)
+{
+    struct problem_tensor about[PROBLEM_MAX_TENSORS];
+    for (unsigned i = problem_tensors(p, about); i-- > 0;)
+        if (layout->of[i] != TENSOR_DENSE && about[i].rank > 1)
+            return false;
+    return true;
 }
 
 /* Elements from one row to the next. */
-static int64_t row_stride(const struct kg_problem *p, int64_t columns, enum image_layout layout)
+static int64_t row_stride(const struct kg_problem *p, int64_t columns, enum tensor_layout kind)
 {
-    int64_t sixteen = OFFSET_BYTES / (int64_t)problem_dtype_bytes(p->dtype);
-    switch (layout) {
-    case IMAGE_PADDED:
-    case IMAGE_HEADS:
+    int64_t each = (int64_t)problem_dtype_bytes(p->dtype);
+    int64_t sixteen = OFFSET_BYTES / each, wide = WIDE_BYTES / each;
+    switch (kind) {
+    case TENSOR_PADDED:
+    case TENSOR_HEADS:
+    case TENSOR_APART:
         return (columns + sixteen - 1) / sixteen * sixteen + sixteen;
-    case IMAGE_ODD:
+    case TENSOR_WIDE:
+        return columns / wide * wide + wide;
+    case TENSOR_ODD:
         return columns + (columns % 2 ? 2 : 1);
     default:
         return columns;
@@ -30,18 +87,18 @@ static int64_t row_stride(const struct kg_problem *p, int64_t columns, enum imag
 }
 
 static struct kg_tensor lay_out(const struct kg_problem *p, const struct problem_tensor *t,
-                                enum image_layout layout)
+                                enum tensor_layout kind)
 {
     struct kg_tensor view = problem_dense(p, t, NULL);
     if (t->rank == 1)
         return view;
-    int64_t row = row_stride(p, t->shape[t->rank - 1], layout);
+    int64_t row = row_stride(p, t->shape[t->rank - 1], kind);
     int64_t stride = row;
     for (unsigned r = t->rank - 1; r-- > 0;) {
         view.stride[r] = stride;
-        stride *= t->shape[r];
+        stride *= t->shape[r] + (kind == TENSOR_APART && t->rank == 4);
     }
-    if (layout == IMAGE_HEADS && t->rank == 4) {
+    if (kind == TENSOR_HEADS && t->rank == 4) {
         view.stride[1] = row;
         view.stride[2] = row * t->shape[1];
     }
@@ -61,15 +118,17 @@ static size_t align(size_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-void image_plan(const struct kg_problem *p, enum image_layout layout, struct image *image)
+void image_plan(const struct kg_problem *p, const struct image_layout *layout, struct image *image)
 {
-    *image = (struct image){.problem = *p, .layout = layout};
+    *image = (struct image){.problem = *p, .layout = *layout};
     unsigned n = problem_tensors(p, image->about);
     size_t at = IMAGE_RED_ZONE;
     for (unsigned i = 0; i < n; i++) {
-        image->view[i] = lay_out(p, &image->about[i], layout);
+        image->view[i] = lay_out(p, &image->about[i], (enum tensor_layout)layout->of[i]);
         image->span[i] = span_bytes(&image->view[i]);
-        image->offset[i] = at + (layout == IMAGE_DENSE ? 0 : OFFSET_BYTES);
+        image->offset[i] = at;
+        if (is_far_from_aligned(layout, i))
+            image->offset[i] += (size_t)OFFSET_BYTES << layout->shift[i];
         at = align(image->offset[i] + image->span[i]) + IMAGE_RED_ZONE;
         if (image->about[i].is_output)
             image->n_out++;
@@ -79,14 +138,15 @@ void image_plan(const struct kg_problem *p, enum image_layout layout, struct ima
     image->size = at;
 }
 
-size_t image_size(const struct kg_problem *p, enum image_layout layout)
+size_t image_size(const struct kg_problem *p)
 {
     struct image image;
-    image_plan(p, layout, &image);
+    const struct image_layout dense = image_layout_of(TENSOR_DENSE);
+    image_plan(p, &dense, &image);
     return image.size;
 }
 
-enum gate_status image_make(const struct kg_problem *p, enum image_layout layout,
+enum gate_status image_make(const struct kg_problem *p, const struct image_layout *layout,
                             unsigned char poison, struct image *out, struct gate_error *err)
 {
     image_plan(p, layout, out);
@@ -169,7 +229,7 @@ void image_gather(const struct image *image, const unsigned char *bytes, unsigne
 enum gate_status image_with_poison(const struct image *image, unsigned char poison,
                                    struct image *out, struct gate_error *err)
 {
-    enum gate_status status = image_make(&image->problem, image->layout, poison, out, err);
+    enum gate_status status = image_make(&image->problem, &image->layout, poison, out, err);
     for (unsigned i = 0; i < image->n_in && !status; i++)
         copy_elements(image, i, out->bytes, image->bytes);
     return status;

@@ -16,20 +16,38 @@
 
 #define IMAGE_RED_ZONE 4096 /* bytes before the first tensor, between tensors, after the last */
 
-/* How the tensors lie. kernel.h allows all of these; a kernel that does not serve one says so by
+/* How a tensor lies. kernel.h allows all of these; a kernel that does not serve one says so by
  * returning KG_UNSUPPORTED. */
-enum image_layout {
-    IMAGE_DENSE,  /* aligned to 256 bytes */
-    IMAGE_OFFSET, /* dense, each base aligned to 16 bytes and to no more */
-    IMAGE_PADDED, /* rows 16 bytes further apart than they are long, rounded up to 16 bytes */
-    IMAGE_ODD,    /* rows an odd number of elements apart */
-    IMAGE_HEADS,  /* rank 4: the heads of a position side by side; else like IMAGE_PADDED */
-    IMAGE_LAYOUTS
+enum tensor_layout {
+    TENSOR_DENSE,
+    TENSOR_PADDED, /* rows 16 bytes further apart than they are long, rounded up to 16 bytes */
+    TENSOR_WIDE,   /* rows a multiple of 128 bytes apart, and more than they are long */
+    TENSOR_HEADS,  /* rank 4: the heads of a position side by side; else like TENSOR_PADDED */
+    TENSOR_APART,  /* rank 4: heads and batches further apart than they are long; else as above */
+    TENSOR_ODD,    /* rows an odd number of elements apart */
+    TENSOR_LAYOUTS
 };
+
+/* Of each tensor by itself; it begins 16 << `shift` bytes behind an address that is aligned to 256,
+ * if that is less. */
+struct image_layout {
+    unsigned char of[PROBLEM_MAX_TENSORS], shift[PROBLEM_MAX_TENSORS];
+};
+
+#define SHIFTS 5 /* 16, 32, 64 and 128 bytes, and none */
+
+/* All tensors alike; what is not dense is aligned to 16 bytes and to no more. */
+struct image_layout image_layout_of(enum tensor_layout kind);
+
+/* Drawn for each tensor; `aligned`: no odd rows, of which one is enough for many kernels to refuse.
+ */
+struct image_layout image_layout_drawn(uint64_t seed, bool aligned);
+
+bool image_layout_is_dense(const struct kg_problem *p, const struct image_layout *layout);
 
 struct image {
     struct kg_problem problem;
-    enum image_layout layout;
+    struct image_layout layout;
     uint32_t n_in, n_out;
     struct problem_tensor about[PROBLEM_MAX_TENSORS]; /* inputs first */
     struct kg_tensor view[PROBLEM_MAX_TENSORS];       /* of `bytes` */
@@ -39,16 +57,20 @@ struct image {
     size_t size;
 };
 
-const char *image_layout_name(enum image_layout layout);
+#define LAYOUT_TEXT_MAX 200
 
-/* Bytes that an image of this problem takes. */
-size_t image_size(const struct kg_problem *p, enum image_layout layout);
+/* "dense", or "a: padded rows + 16 bytes, c: odd rows". */
+void image_layout_text(const struct kg_problem *p, const struct image_layout *layout,
+                       char text[LAYOUT_TEXT_MAX]);
+
+/* Bytes that an image of this problem takes, dense. */
+size_t image_size(const struct kg_problem *p);
 
 /* Lays the tensors out, without memory for them. */
-void image_plan(const struct kg_problem *p, enum image_layout layout, struct image *image);
+void image_plan(const struct kg_problem *p, const struct image_layout *layout, struct image *image);
 
 /* The same with memory, of which every byte is `poison`. Release whatever it returns. */
-enum gate_status image_make(const struct kg_problem *p, enum image_layout layout,
+enum gate_status image_make(const struct kg_problem *p, const struct image_layout *layout,
                             unsigned char poison, struct image *out, struct gate_error *err);
 void image_release(struct image *image);
 

@@ -12,19 +12,25 @@
  * H200 8e10 are some milliseconds, on two cores of a CPU 1e8 are a twentieth of a second. */
 static const double flops_max[2][VERIFY_TIERS] = {{1e8, 1e9, 0}, {8e10, 2e11, 8e10}};
 
-/* Layouts of the inputs. In the commit tier neighbour i has that of number i. */
-static const enum image_layout layouts[] = {IMAGE_PADDED, IMAGE_DENSE, IMAGE_ODD};
+/* Of giants: a host takes too long for any in the commit tier. */
+static const unsigned giants[2][VERIFY_TIERS] = {{0, SHAPES_GIANT_MAX, 0},
+                                                 {1, SHAPES_GIANT_MAX, 0}};
+
+/* Layouts of the inputs. In the commit tier neighbour i has that of number i; another tensor than
+ * the first has the next one. */
+static const enum tensor_layout layouts[] = {TENSOR_PADDED, TENSOR_DENSE, TENSOR_ODD};
 #define LAYOUTS (sizeof layouts / sizeof layouts[0])
 
 struct around {
     const struct bench *b;
     bool launches_only; /* a sanitizer watches them, and the reference would take it minutes */
+    uint64_t seed;
     struct device_memory slab, reference, workspace; /* they only grow */
 
     /* Of the neighbour in hand: */
     const struct kg_kernel *kernel;
     struct suite_case c;
-    enum image_layout layout;
+    struct image_layout layout;
     struct image image;
     struct operands operands;
     struct reference wanted; /* in `reference` */
@@ -57,7 +63,7 @@ static enum gate_status reserve(struct around *a, struct device_memory *m, size_
 static void plan(struct around *a)
 {
     struct image *image = &a->image;
-    image_plan(&a->c.problem, a->layout, image);
+    image_plan(&a->c.problem, &a->layout, image);
     for (uint32_t i = image->n_in; i < image->n_in + image->n_out; i++) {
         image->view[i] = problem_dense(&a->c.problem, &image->about[i], NULL);
         image->span[i] = (size_t)problem_tensor_elements(&image->about[i]) *
@@ -105,7 +111,7 @@ static enum gate_status fill(struct around *a, struct gate_error *err)
     for (uint32_t i = 0; i < a->image.n_in && !status; i++) {
         const struct kg_tensor *t = &a->operands.args.in[i];
         int64_t elements = (int64_t)(a->image.span[i] / problem_dtype_bytes(t->dtype));
-        status = device_fill_normal(d, t->data, t->dtype, elements, seed_at(a->b->seed, i), err);
+        status = device_fill_normal(d, t->data, t->dtype, elements, seed_at(a->seed, i), err);
     }
     return status ? status
                   : device_fill_bytes(d, a->workspace.data, POISON_NAN, a->workspace.bytes, err);
@@ -172,7 +178,8 @@ static enum gate_status launch_once(struct around *a, struct gate_error *err)
     a->returned = KG_OK;
     a->launches++;
     enum gate_status status = device_launch_checked(a->b->device, launch, a, 0, err);
-    a->refused = status == GATE_WRONG && a->returned == KG_UNSUPPORTED && a->layout != IMAGE_DENSE;
+    a->refused = status == GATE_WRONG && a->returned == KG_UNSUPPORTED &&
+                 !image_layout_is_dense(&a->c.problem, &a->layout);
     if (a->refused)
         return GATE_OK;
     if (status == GATE_WRONG)
@@ -254,15 +261,15 @@ static bool prepare(struct around *a)
 static void report(const struct around *a)
 {
     struct verification *v = a->b->found;
-    char id[PROBLEM_ID_MAX];
+    char id[PROBLEM_ID_MAX], layout[LAYOUT_TEXT_MAX];
     v->checks++;
     if (a->found.ok || !v->ok)
         return;
     v->ok = false;
     problem_id(&a->c.problem, id);
-    snprintf(v->message, sizeof v->message, "probe '%s' on %s (%s, launch %u): %.600s",
-             probe_name(PROBE_NORMAL), id, image_layout_name(a->layout), a->launches,
-             a->found.message);
+    image_layout_text(&a->c.problem, &a->layout, layout);
+    snprintf(v->message, sizeof v->message, "probe '%s' on %s (%s, launch %u): %.400s",
+             probe_name(PROBE_NORMAL), id, layout, a->launches, a->found.message);
 }
 
 static enum gate_status check(struct around *a, struct gate_error *err)
@@ -292,7 +299,7 @@ static enum gate_status check(struct around *a, struct gate_error *err)
 
 /* Where the kernel refuses a layout, the dense one stands in for it. */
 static enum gate_status check_in(struct around *a, const struct kg_problem *p,
-                                 enum image_layout layout, struct gate_error *err)
+                                 struct image_layout layout, struct gate_error *err)
 {
     a->kernel = bench_kernel(a->b, p);
     a->c = (struct suite_case){.problem = *p};
@@ -304,18 +311,28 @@ static enum gate_status check_in(struct around *a, const struct kg_problem *p,
     if (status || !a->refused)
         return status;
     a->refused = false;
-    a->layout = IMAGE_DENSE;
+    a->layout = image_layout_of(TENSOR_DENSE);
     return check(a, err);
+}
+
+static struct image_layout layout_of(unsigned n)
+{
+    struct image_layout layout = image_layout_of(TENSOR_PADDED);
+    for (unsigned i = 0; i < PROBLEM_MAX_TENSORS; i++)
+        layout.of[i] = (unsigned char)layouts[(n + (i && n)) % LAYOUTS];
+    return layout;
 }
 
 static enum gate_status check_neighbour(struct around *a, const struct kg_problem *p, unsigned n,
                                         enum verify_tier tier, struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
-    if (tier != VERIFY_NIGHTLY)
-        return check_in(a, p, tier == VERIFY_COMMIT ? layouts[n % LAYOUTS] : IMAGE_DENSE, err);
-    for (size_t i = 0; i < LAYOUTS && a->b->found->ok && !status; i++)
-        status = check_in(a, p, layouts[i], err);
+    if (tier == VERIFY_SMALL)
+        return check_in(a, p, image_layout_of(TENSOR_DENSE), err);
+    if (tier == VERIFY_COMMIT)
+        return check_in(a, p, layout_of(n), err);
+    for (unsigned i = 0; i < LAYOUTS && a->b->found->ok && !status; i++)
+        status = check_in(a, p, layout_of(i), err);
     return status;
 }
 
@@ -356,25 +373,38 @@ static unsigned choose(const struct bench *b, const struct kg_problem *p, enum v
     return tier == VERIFY_COMMIT && n > SHAPES_OWN_SIZE_COMMIT ? SHAPES_OWN_SIZE_COMMIT : n;
 }
 
-enum gate_status around_checks(const struct bench *b, const struct kg_problem *p,
-                               enum verify_tier tier, tier_notice_fn notice, void *context,
-                               bool *served, struct gate_error *err)
+/* One that is served, or counted as not. */
+static enum gate_status check_if_served(struct around *a, const struct kg_problem *p, unsigned n,
+                                        enum verify_tier tier, tier_notice_fn notice, void *context,
+                                        bool *served, struct gate_error *err)
 {
-    struct around a = {.b = b, .launches_only = tier == VERIFY_SMALL};
-    struct kg_problem around[SHAPES_OWN_SIZE_MAX];
+    const struct bench *b = a->b;
+    if (!probe_applies(PROBE_NORMAL, p) || !b->found->ok)
+        return GATE_OK;
+    const struct kg_kernel *kernel = bench_kernel(b, p);
+    b->found->left_out.not_served += !kernel;
+    *served |= kernel == b->arm->kernel;
+    if (!kernel)
+        return GATE_OK;
+    say_check(b, p, notice, context);
+    return check_neighbour(a, p, n, tier, err);
+}
+
+enum gate_status around_checks(const struct bench *b, const struct kg_problem *p,
+                               enum verify_tier tier, uint64_t seed, tier_notice_fn notice,
+                               void *context, bool *served, struct gate_error *err)
+{
+    struct around a = {.b = b, .seed = seed, .launches_only = tier == VERIFY_SMALL};
+    struct kg_problem around[SHAPES_OWN_SIZE_MAX], giant[SHAPES_GIANT_MAX];
+    bool host = device_info(b->device)->kg.kind == KG_DEVICE_HOST;
     unsigned n = choose(b, p, tier, around);
+    unsigned n_giant = shapes_giant(p, tier == VERIFY_NIGHTLY && !host, giant);
     enum gate_status status = GATE_OK;
-    for (unsigned i = 0; i < n && b->found->ok && !status; i++) {
-        if (!probe_applies(PROBE_NORMAL, &around[i]))
-            continue;
-        const struct kg_kernel *kernel = bench_kernel(b, &around[i]);
-        b->found->left_out.not_served += !kernel;
-        *served |= kernel == b->arm->kernel;
-        if (!kernel)
-            continue;
-        say_check(b, &around[i], notice, context);
-        status = check_neighbour(&a, &around[i], i, tier, err);
-    }
+    for (unsigned i = 0; i < n && !status; i++)
+        status = check_if_served(&a, &around[i], i, tier, notice, context, served, err);
+    for (unsigned i = 0; i < n_giant && i < giants[!host][tier] && !status; i++)
+        status = check_if_served(&a, &giant[(seed + i) % n_giant], 1, VERIFY_COMMIT, notice,
+                                 context, served, err);
     device_free(b->device, &a.slab);
     device_free(b->device, &a.reference);
     device_free(b->device, &a.workspace);

@@ -15,20 +15,27 @@
 
 enum probe {
     PROBE_NORMAL,       /* N(0,1) */
-    PROBE_SAME_ENDS,    /* PROBE_NORMAL of the same seed at both ends of each tensor, new between:
-                           for kernels that remember results by a look at their inputs */
     PROBE_UNIFORM,      /* [0, 1): sums that grow */
-    PROBE_INTEGERS,     /* exact: [-4, 4] */
+    PROBE_INTEGERS,     /* exact: as large as the sums allow, so that the output is rounded */
     PROBE_CANCELLATION, /* exact: partial sums past the range of fp16, small results */
-    PROBE_SUBNORMAL,    /* exact, fp16: one factor subnormal */
-    PROBE_NAN,       /* GEMM, GEMV: a NaN and an infinity among the inputs must reach the output */
+    PROBE_EXPONENTS,    /* exact: powers of two over the range of the dtype, of rows, of columns and
+                           within each sum; results from the subnormal to the infinite */
+    PROBE_SPECIAL,      /* exact; GEMM, GEMV: NaN, infinities and zeros that meet them, in the first
+                           input, at ends, edges of tiles and between */
+    PROBE_SPECIAL_SECOND,
     PROBE_CONSTANT,  /* 0, or 1 in all tensors but the first, until near the end: for kernels that
                         take a short cut where a few looks find nothing else */
     PROBE_RETRIEVAL, /* attention: each query finds one key: diagonal, its neighbours, tile edges */
     PROBE_RAMP,      /* attention: scores from -100 to 100 in rising or falling order of the keys */
     PROBE_MASKED,    /* attention: what a row must not see is huge */
+    PROBE_SHIFTED,   /* attention: a row's scores are two, of any sign and size up to SCORE_MAX */
+    PROBE_STRETCHED, /* attention: exact scores that differ by hundreds */
+    PROBE_FAINT,     /* attention: many faint keys with large values beside a dominant one */
     PROBES
 };
+
+/* Scaled scores are below this in size (kernel.h). */
+#define SCORE_MAX 0x1p16
 
 const char *probe_name(enum probe probe);
 
@@ -37,6 +44,17 @@ bool probe_applies(enum probe probe, const struct kg_problem *p);
 
 /* Must the output be the reference rounded once, bit by bit? */
 bool probe_is_exact(enum probe probe);
+
+/* What fp32 scores may add to the relative error of an attention. */
+double probe_slack(enum probe probe, const struct kg_problem *p);
+
+/* The largest integers to draw for a product whose sums must stay exact. */
+int probe_integers(const struct kg_problem *p);
+
+/* Changes one element of one input such that the results are others: of what the kernel may have
+ * remembered nothing is of use. The results of an exact probe stay exact. */
+void probe_change(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
+                  unsigned n_in, uint64_t seed);
 
 /* Fills in[0..] of the problem; host memory, any strides. */
 void probe_fill(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,

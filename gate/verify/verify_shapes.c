@@ -1,13 +1,236 @@
 #include "gate/verify/verify_shapes.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "gate/base/seed.h"
 #include "kernels/reference/signature.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* The problem's own size, as far as it is not too long to be looked at closely. */
+/* ---- classes ---- */
+
+/* Of a length: what it leaves modulo each of these, 0, 1, all but 1, half or something else, if it
+ * is no shorter; and how many tiles of 32 it has. */
+static const int64_t moduli[] = {8, 16, 32, 64, 128, 256, 512};
+#define REST_CLASSES 6
+static const int64_t size_ends[] = {2,   17,  33,  65,  97,  129,  161,      193,
+                                    225, 257, 289, 385, 513, 1025, INT64_MAX};
+#define LENGTH_CLASSES (COUNT(moduli) * REST_CLASSES + COUNT(size_ends))
+
+#define CLASSES_MAX 176
+#define FEATURES_MAX 24 /* of a shape */
+#define ALONE 16        /* pairs that a class is worth which no shape had before */
+
+/* The classes of a shape, each with the dimension that it is of. */
+struct classes {
+    unsigned n, end; /* `end`: one more than the last class there could be */
+    struct {
+        unsigned char dimension, class;
+    } of[FEATURES_MAX];
+};
+
+static void add_class(struct classes *c, unsigned dimension, size_t class)
+{
+    c->of[c->n].dimension = (unsigned char)dimension;
+    c->of[c->n++].class = (unsigned char)(c->end + class);
+}
+
+static size_t rest_class(int64_t length, int64_t modulus)
+{
+    int64_t rest = length % modulus;
+    return length < modulus      ? 5
+           : rest == 0           ? 0
+           : rest == 1           ? 1
+           : rest == modulus - 1 ? 2
+           : rest == modulus / 2 ? 3
+                                 : 4;
+}
+
+static void add_length(struct classes *c, unsigned dimension, int64_t length)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < COUNT(moduli); i++)
+        add_class(c, dimension, i * REST_CLASSES + rest_class(length, moduli[i]));
+    while (length >= size_ends[size])
+        size++;
+    add_class(c, dimension, COUNT(moduli) * REST_CLASSES + size);
+    c->end += (unsigned)LENGTH_CLASSES;
+}
+
+static void add_count(struct classes *c, unsigned dimension, int64_t count, unsigned most)
+{
+    add_class(c, dimension, (size_t)(count < most ? count : most) - 1);
+    c->end += most;
+}
+
+static double default_scale(const struct kg_problem *p)
+{
+    return 1 / sqrt((double)p->head_dim);
+}
+
+static struct classes classes_of(const struct kg_problem *p)
+{
+    struct classes c = {0};
+    if (p->op != KG_OP_ATTENTION_FWD) {
+        add_length(&c, 0, p->m);
+        add_length(&c, 1, p->k);
+        if (p->op != KG_OP_GEMV)
+            add_length(&c, 2, p->n);
+        return c;
+    }
+    double scale = p->scale / default_scale(p);
+    add_length(&c, 0, p->seqlen_q);
+    add_length(&c, 1, p->seqlen_kv);
+    add_count(&c, 2, p->batch, 4);
+    add_count(&c, 3, p->kv_heads, 6);
+    add_count(&c, 4, p->heads / p->kv_heads, 8);
+    add_count(&c, 5, p->flags & KG_FLAG_CAUSAL ? 2 : 1, 2);
+    add_count(&c, 6, scale < 0 ? 1 : scale < 1 ? 2 : scale > 1 ? 3 : 4, 4);
+    return c;
+}
+
+/* Which classes have met. */
+struct meetings {
+    bool met[CLASSES_MAX][CLASSES_MAX];
+};
+
+/* How many pairs of classes of different dimensions are new, and classes by themselves; they are
+ * noted if `note`. */
+static unsigned new_pairs(struct meetings *all, const struct kg_problem *p, bool note)
+{
+    struct classes c = classes_of(p);
+    unsigned n = 0;
+    for (unsigned i = 0; i < c.n; i++)
+        for (unsigned j = 0; j <= i; j++) {
+            bool *met = &all->met[c.of[i].class][c.of[j].class];
+            if ((i != j && c.of[i].dimension == c.of[j].dimension) || *met)
+                continue;
+            n += i == j ? ALONE : 1;
+            *met = note;
+        }
+    return n;
+}
+
+/* Pairs that there are: of each two classifications of different dimensions all classes. */
+static unsigned all_pairs(const struct kg_problem *p)
+{
+    static const unsigned attention[] = {LENGTH_CLASSES, LENGTH_CLASSES, 4, 6, 8, 2, 4};
+    unsigned lengths = p->op == KG_OP_GEMV ? 1 : 3, n = 0;
+    if (p->op != KG_OP_ATTENTION_FWD)
+        return lengths * (unsigned)(LENGTH_CLASSES * LENGTH_CLASSES);
+    for (size_t i = 0; i < COUNT(attention); i++)
+        for (size_t j = 0; j < i; j++)
+            n += attention[i] * attention[j];
+    return n;
+}
+
+/* ---- candidates ---- */
+
+/* A shape's reference and launches are on the host as often as not: products, most often much
+ * fewer, and elements of a tensor. */
+#define PRODUCTS_MAX 0x1p20
+#define ELEMENTS_MAX 32768
+
+#define LENGTH_MAX 4096
+#define CANDIDATES 32
+#define FIXED_SEED 0x6669786564u
+
+static int64_t pick(uint64_t *state, const int64_t *of, size_t n)
+{
+    return of[seed_next(state) % n];
+}
+
+static double draw_products(uint64_t *state)
+{
+    return PRODUCTS_MAX / exp2((double)(seed_next(state) % 5));
+}
+
+/* Some tiles of a usual size, and a rest. */
+static int64_t draw_length(uint64_t *state, double most)
+{
+    static const int64_t tiles[] = {8, 16, 32, 64, 128, 256, 512},
+                         counts[] = {0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 9};
+    if (most > LENGTH_MAX)
+        most = LENGTH_MAX;
+    for (unsigned tries = 0; tries < 8; tries++) {
+        int64_t tile = pick(state, tiles, COUNT(tiles));
+        const int64_t rests[] = {0, 1, tile - 1, tile / 2,
+                                 (int64_t)(seed_next(state) % 512) % tile};
+        int64_t n = tile * pick(state, counts, COUNT(counts)) + pick(state, rests, COUNT(rests));
+        if (n >= 1 && (double)n <= most)
+            return n;
+    }
+    return 1 + (int64_t)(seed_next(state) % (uint64_t)(most < 1 ? 1 : most));
+}
+
+/* The sizes of a product in any order: the first is the freest, and leaves room for the others. */
+static void draw_product(uint64_t *state, struct kg_problem *p)
+{
+    int64_t *sizes[3] = {&p->m, &p->k, &p->n};
+    unsigned n = p->op == KG_OP_GEMV ? 2 : 3, first = (unsigned)(seed_next(state) % n);
+    double products = draw_products(state), elements = ELEMENTS_MAX;
+    for (unsigned i = 0; i < n; i++) {
+        int64_t *size = sizes[(first + i) % n];
+        double most = i == 0 ? products / 64 : i + 1 < n ? 2 * sqrt(products) : products;
+        *size = draw_length(state, fmin(most, elements));
+        products /= (double)*size;
+        elements = fmin(elements, ELEMENTS_MAX / (double)*size);
+    }
+}
+
+static void draw_attention(uint64_t *state, const struct kg_problem *own, struct kg_problem *p)
+{
+    static const int64_t batches[] = {1, 1, 1, 1, 2, 3}, kv_heads[] = {1, 1, 1, 2, 3, 5},
+                         groups[] = {1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8};
+    p->batch = pick(state, batches, COUNT(batches));
+    p->kv_heads = pick(state, kv_heads, COUNT(kv_heads));
+    p->heads = p->kv_heads * pick(state, groups, COUNT(groups));
+    double lines = ELEMENTS_MAX / (double)(p->head_dim * p->batch * p->heads);
+    double pairs = 2 * draw_products(state) / (double)(p->head_dim * p->batch * p->heads);
+    bool decoding = own->seqlen_q == 1 && seed_next(state) % 2;
+    double most = seed_next(state) % 4 ? 2 * sqrt(pairs) : pairs;
+    p->seqlen_q = decoding ? 1 : draw_length(state, fmin(lines, most));
+    p->seqlen_kv = draw_length(state, fmin(4 * lines, pairs / (double)p->seqlen_q));
+    if (seed_next(state) % 4 == 0)
+        p->flags ^= KG_FLAG_CAUSAL;
+    uint64_t kind = seed_next(state) % 8;
+    double drawn = exp2(6 * (double)(seed_next(state) % 1024) / 1024 - 4);
+    p->scale = default_scale(p) * (kind < 4 ? 1 : kind == 4 ? -drawn : drawn);
+}
+
+static struct kg_problem draw(uint64_t *state, const struct kg_problem *own)
+{
+    struct kg_problem p = *own;
+    if (p.op == KG_OP_ATTENTION_FWD)
+        draw_attention(state, own, &p);
+    else
+        draw_product(state, &p);
+    return p;
+}
+
+/* The candidate that brings the most new pairs together. */
+static struct kg_problem choose(struct meetings *met, uint64_t *state, const struct kg_problem *own)
+{
+    struct kg_problem best = draw(state, own);
+    unsigned most = new_pairs(met, &best, false);
+    for (unsigned i = 1; i < CANDIDATES; i++) {
+        struct kg_problem other = draw(state, own);
+        unsigned n = new_pairs(met, &other, false);
+        if (n > most) {
+            most = n;
+            best = other;
+        }
+    }
+    new_pairs(met, &best, true);
+    return best;
+}
+
+/* ---- the problem's own sizes ---- */
+
+/* As far as it is not too long to be looked at closely. */
 #define OWN_MAX 4096
 
 static int64_t own(int64_t size, int64_t more)
@@ -15,114 +238,97 @@ static int64_t own(int64_t size, int64_t more)
     return (size < OWN_MAX ? size : OWN_MAX) + more;
 }
 
-/* Negative: the problem's own size of that dimension, plus -1 - size. */
-struct product_shape {
-    int64_t m, n, k;
-};
-
-static const struct product_shape product_shapes[] = {
-    {1, 136, 72},  {129, 127, 65},  {127, 129, 63}, {136, 264, 72}, {61, 67, 71},
-    {257, 1, 129}, {65, 136, -9},   {-2, 40, 72},   {40, -2, 40},   {255, 257, 8},
-    {131, 136, 1}, {192, 136, 200}, {64, 64, 64},   {1, 1, 1},
-};
-
-/* One below, at and above the tiles that kernels have. */
-static const int64_t tile_edges[] = {1,  7,  8,  15, 16,  17,  31,  32,  33,  63,
-                                     64, 65, 96, 97, 127, 128, 129, 255, 256, 257};
-
-struct attention_shape {
-    int64_t batch, heads, kv_heads, seqlen_q, seqlen_kv; /* seqlen_kv 0: the problem's own + 1 */
-};
-
-static const struct attention_shape attention_shapes[] = {
-    {2, 4, 2, 63, 65},   {1, 2, 2, 113, 203}, {1, 3, 1, 203, 113}, {2, 2, 1, 128, 129},
-    {1, 4, 4, 129, 127}, {1, 8, 2, 1, 131},   {1, 1, 1, 1, 1},     {1, 6, 2, 64, 256},
-    {3, 2, 2, 3, 7},     {1, 2, 1, 65, 64},   {1, 1, 1, 257, 255}, {1, 4, 1, 1, 0},
-    {1, 2, 2, 131, 1},
-};
-
-static const int64_t sequence_edges[] = {1,  2,  3,   15,  16,  17,  31,  33, 63,
-                                         64, 65, 127, 128, 129, 191, 193, 257};
-
-static int64_t size_or_own(int64_t size, int64_t of_problem)
+static unsigned add_own_products(const struct kg_problem *p, struct kg_problem *out)
 {
-    return size < 0 ? own(of_problem, -1 - size) : size;
-}
-
-static unsigned add_products(const struct kg_problem *p, struct kg_problem *out)
-{
-    unsigned n = 0;
-    for (size_t i = 0; i < COUNT(product_shapes); i++) {
-        out[n] = *p;
-        out[n].m = size_or_own(product_shapes[i].m, p->m);
-        out[n].n = p->op == KG_OP_GEMV ? p->n : size_or_own(product_shapes[i].n, p->n);
-        out[n].k = size_or_own(product_shapes[i].k, p->k);
-        n++;
+    const struct {
+        int64_t m, n, k;
+    } sizes[] = {{own(p->m, 1), 40, 72},
+                 {40, own(p->n, 1), 40},
+                 {65, 136, own(p->k, 8)},
+                 {1, 1, 1},
+                 {64, 64, 64}};
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        out[i] = *p;
+        out[i].m = sizes[i].m;
+        out[i].n = p->op == KG_OP_GEMV ? p->n : sizes[i].n;
+        out[i].k = sizes[i].k;
     }
-    return n;
+    return COUNT(sizes);
 }
 
-/* Three walks through the same list, out of step, so that all pairs of neighbours meet. */
-static unsigned add_tile_edges(const struct kg_problem *p, struct kg_problem *out, unsigned n)
+/* Decoding; a single pair; half a tile of keys; more queries than keys; whole tiles. */
+static unsigned add_own_attentions(const struct kg_problem *p, struct kg_problem *out)
 {
-    for (size_t walk = 0; walk < 3; walk++)
-        for (size_t i = 0; i < COUNT(tile_edges) && n < SHAPES_MAX; i++) {
-            out[n] = *p;
-            out[n].m = tile_edges[i];
-            out[n].n = p->op == KG_OP_GEMV ? p->n : tile_edges[(i * 3 + walk) % COUNT(tile_edges)];
-            out[n].k = tile_edges[(i * 7 + 2 * walk + 1) % COUNT(tile_edges)];
-            n++;
-        }
-    return n;
-}
-
-static unsigned add_attentions(const struct kg_problem *p, struct kg_problem *out)
-{
-    unsigned n = 0;
-    for (size_t i = 0; i < COUNT(attention_shapes); i++) {
-        const struct attention_shape *s = &attention_shapes[i];
-        out[n] = *p;
-        out[n].batch = s->batch;
-        out[n].heads = s->heads;
-        out[n].kv_heads = s->kv_heads;
-        out[n].seqlen_q = s->seqlen_q;
-        out[n].seqlen_kv = s->seqlen_kv ? s->seqlen_kv : own(p->seqlen_kv, 1);
-        n++;
+    const int64_t sizes[][5] = {{1, 4, 1, 1, own(p->seqlen_kv, 1)},
+                                {1, 1, 1, 1, 1},
+                                {2, 6, 3, 63, 97},
+                                {1, 3, 1, 203, 113},
+                                {1, 2, 2, 64, 128}};
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        out[i] = *p;
+        out[i].batch = sizes[i][0];
+        out[i].heads = sizes[i][1];
+        out[i].kv_heads = sizes[i][2];
+        out[i].seqlen_q = sizes[i][3];
+        out[i].seqlen_kv = sizes[i][4];
     }
+    return COUNT(sizes);
+}
+
+unsigned shapes_designed(const struct kg_problem *p, uint64_t seed, struct shapes_plan plan,
+                         struct kg_problem out[SHAPES_MAX], struct shapes_cover *cover)
+{
+    struct meetings met = {0};
+    uint64_t fixed = FIXED_SEED, drawn = seed;
+    unsigned n =
+        p->op == KG_OP_ATTENTION_FWD ? add_own_attentions(p, out) : add_own_products(p, out);
+    cover->of = all_pairs(p);
+    cover->pairs = 0;
+    for (unsigned i = 0; i < n; i++)
+        new_pairs(&met, &out[i], true);
+    for (unsigned i = 0; i < plan.fixed + plan.drawn && n < SHAPES_MAX; i++)
+        out[n++] = choose(&met, i < plan.fixed ? &fixed : &drawn, p);
+    for (unsigned i = 0; i < CLASSES_MAX; i++)
+        for (unsigned j = 0; j < i; j++)
+            cover->pairs += met.met[i][j];
     return n;
 }
 
-static unsigned add_sequence_edges(const struct kg_problem *p, struct kg_problem *out, unsigned n)
-{
-    for (size_t walk = 0; walk < 3; walk++)
-        for (size_t i = 0; i < COUNT(sequence_edges) && n < SHAPES_MAX; i++) {
-            out[n] = *p;
-            out[n].batch = 1 + (int64_t)walk % 2;
-            out[n].kv_heads = 1 + (int64_t)(i % 2);
-            out[n].heads = out[n].kv_heads * (1 + (int64_t)(i % 4));
-            out[n].seqlen_q = sequence_edges[i];
-            out[n].seqlen_kv = sequence_edges[(i * 5 + walk) % COUNT(sequence_edges)];
-            n++;
-        }
-    return n;
-}
+/* ---- giants ---- */
 
-/* One query a head is a kernel of its own (decoding); its neighbours stay so, but for the first. */
-static void keep_decoding(const struct kg_problem *p, struct kg_problem *out, unsigned n)
-{
-    if (p->op != KG_OP_ATTENTION_FWD || p->seqlen_q != 1)
-        return;
-    for (unsigned i = 0; i < n; i += 2)
-        out[i].seqlen_q = 1;
-}
+#define OVER_GRID 65537 /* blocks that a grid's second and third dimension do not hold */
 
-unsigned shapes_around(const struct kg_problem *p, bool all, struct kg_problem out[SHAPES_MAX])
+unsigned shapes_giant(const struct kg_problem *p, bool huge,
+                      struct kg_problem out[SHAPES_GIANT_MAX])
 {
+    const struct {
+        int64_t m, n, k;
+    } products[] = {{OVER_GRID + 2, 3, 8},
+                    {3, OVER_GRID + 6, 8},
+                    {5, 9, OVER_GRID + 30},
+                    {OVER_GRID + 1, OVER_GRID / 2 + 9, 8}};
+    const struct {
+        int64_t batch, kv_heads, group, seqlen_q, seqlen_kv;
+    } attentions[] = {{OVER_GRID, 1, 1, 1, 3},
+                      {129, 255, 2, 2, 5},
+                      {1, 1, 2, p->seqlen_q == 1 ? 1 : 33, OVER_GRID + 32},
+                      {2 * OVER_GRID, 8, 2, 17, 3}};
+    unsigned n = huge ? 4 : 3;
     bool attention = p->op == KG_OP_ATTENTION_FWD;
-    unsigned n = attention ? add_attentions(p, out) : add_products(p, out);
-    keep_decoding(p, out, n);
-    if (all)
-        n = attention ? add_sequence_edges(p, out, n) : add_tile_edges(p, out, n);
+    for (unsigned i = 0; i < n; i++) {
+        out[i] = *p;
+        if (attention) {
+            out[i].batch = attentions[i].batch;
+            out[i].kv_heads = attentions[i].kv_heads;
+            out[i].heads = attentions[i].kv_heads * attentions[i].group;
+            out[i].seqlen_q = p->seqlen_q == 1 && i < 3 ? 1 : attentions[i].seqlen_q;
+            out[i].seqlen_kv = attentions[i].seqlen_kv;
+            continue;
+        }
+        out[i].m = products[i].m;
+        out[i].n = p->op == KG_OP_GEMV ? p->n : products[i].n;
+        out[i].k = p->op == KG_OP_GEMV && i == 3 ? OVER_GRID / 2 + 9 : products[i].k;
+    }
     return n;
 }
 
@@ -130,8 +336,9 @@ unsigned shapes_around(const struct kg_problem *p, bool all, struct kg_problem o
 
 /* What is added to M, N and K. A kernel that loads by TMA takes rows of whole 16 bytes only: the
  * tails of 8 are for it. */
-static const struct product_shape product_tails[] = {{1, 1, 1},    {1, 8, 8},  {0, 0, 1},
-                                                     {-1, -1, -1}, {-1, 1, 0}, {-1, -8, -8}};
+static const struct {
+    int64_t m, n, k;
+} product_tails[] = {{1, 1, 1}, {1, 8, 8}, {0, 0, 1}, {-1, -1, -1}, {-1, 1, 0}, {-1, -8, -8}};
 
 /* What is added to the lengths of queries and keys: of tiles of 64 and 128 there is half a tile. A
  * kernel that holds all keys of a head takes no more than the problem has. */

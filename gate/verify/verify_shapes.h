@@ -1,11 +1,14 @@
 /*
- * verify_shapes.h: the shapes round a problem at which kernels break.
+ * verify_shapes.h: the shapes at which kernels break.
  *
- * Neighbours keep op, dtype, flags and head_dim, and are small: sizes one below and one above the
- * usual tiles, primes, a single row or column, a reduction of one step, the problem's own sizes
- * plus a tail; for attention more queries than keys and the other way round, and KV heads shared
- * between query heads. Those of the problem's own size are not small: a kernel takes the path there
- * that it takes for the problem, and meets tails on it.
+ * Other shapes than the problem's are a design: each size has classes (what it leaves modulo 8, 16,
+ * 32, 64, 128 and 256, and how large it is), as have the numbers of batches and heads, the mask and
+ * the scale, and each shape is the one among some candidates that brings together the most pairs of
+ * classes which did not meet before. A first part is the same in every run. The others are drawn
+ * from the run's seed, so that what one run does not see the next one may. All are small, and keep
+ * op, dtype and head_dim. Those of the problem's own size are not small: a kernel takes the path
+ * there that it takes for the problem, and meets tails on it. Giant ones have a size or a number of
+ * heads that a grid or an int does not hold, and as little as can be beside it.
  */
 #ifndef GATE_VERIFY_VERIFY_SHAPES_H
 #define GATE_VERIFY_VERIFY_SHAPES_H
@@ -16,9 +19,26 @@
 
 #define SHAPES_MAX 128
 
-/* Fills out[] with the neighbours of `p` and returns their number; `all` adds those of the nightly
- * tier, and the others are always the first ones. */
-unsigned shapes_around(const struct kg_problem *p, bool all, struct kg_problem out[SHAPES_MAX]);
+/* So many of a design; the pairs of classes that met in it, of so many. */
+struct shapes_plan {
+    unsigned fixed, drawn;
+};
+
+struct shapes_cover {
+    unsigned pairs, of;
+};
+
+/* Fills out[] and returns their number: a few with a size of the problem's own, plus a tail, then
+ * the fixed and the drawn ones. Of two plans with one seed the fixed ones of the shorter are the
+ * first ones of the longer. */
+unsigned shapes_designed(const struct kg_problem *p, uint64_t seed, struct shapes_plan plan,
+                         struct kg_problem out[SHAPES_MAX], struct shapes_cover *cover);
+
+#define SHAPES_GIANT_MAX 5
+
+/* Fills out[] with giants and returns their number; `huge` adds one of over 2^31 elements. */
+unsigned shapes_giant(const struct kg_problem *p, bool huge,
+                      struct kg_problem out[SHAPES_GIANT_MAX]);
 
 #define SHAPES_OWN_SIZE_MAX 6
 #define SHAPES_OWN_SIZE_COMMIT 3 /* as many of the first are the commit tier's */

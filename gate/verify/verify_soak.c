@@ -3,7 +3,9 @@
 #include <stdio.h>
 
 #include "gate/base/clock.h"
+#include "gate/base/seed.h"
 #include "gate/verify/verify.h"
+#include "gate/verify/verify_compare.h"
 
 /* Launches of the problem itself: what fits into `ns`, but no more than `most`; and no fewer than
  * FEW where so many fit into `few_ns`, or else FEWEST, for those that take milliseconds. */
@@ -31,6 +33,229 @@ void means_compare(struct device *d, const struct means *m, unsigned launches,
         state_find_leak(m->process, launches, v);
     state_find_gathering(m->counts, launches, v);
     state_find_device_leak(m->device, launches, v);
+}
+
+/* ---- a small problem ---- */
+
+#define VARIANTS                                                                                   \
+    4            /* of the inputs: each has one element that is another than in the one before     \
+                  */
+#define COPIES 4 /* of each, with outputs of their own */
+#define SLOTS (VARIANTS * COPIES)
+#define STEADY_AFTER 2 /* rounds over all slots, which may still fill a pool */
+#define ROUNDS_LEAST 6
+
+static const struct {
+    unsigned launches;
+    double ns;
+} soaks[VERIFY_TIERS] = {{2000, 15e6}, {100000, 2e9}, {0, 0}};
+
+struct soak {
+    struct bench *b;
+    uint64_t seed;
+    struct image image[VARIANTS];
+    size_t stride; /* from one slot's image to the next */
+    uint64_t wanted[VARIANTS];
+    unsigned launches;
+};
+
+static struct kg_args args_of(const struct soak *x, unsigned slot)
+{
+    struct bench *b = x->b;
+    struct kg_args args =
+        image_args(&x->image[slot % VARIANTS], (char *)b->slab.data + slot * x->stride);
+    args.stream = device_stream(b->device);
+    args.workspace_bytes = b->workspace_bytes;
+    args.workspace = b->workspace_bytes ? (char *)b->workspace.data + IMAGE_RED_ZONE : NULL;
+    return args;
+}
+
+static void say_soak(struct soak *x, const char *text)
+{
+    struct verification *v = x->b->found;
+    char id[PROBLEM_ID_MAX];
+    problem_id(&x->image[0].problem, id);
+    v->ok = false;
+    if (!v->message[0])
+        snprintf(v->message, sizeof v->message, "launch %u on changing inputs of %s: %.600s",
+                 x->launches, id, text);
+}
+
+static enum gate_status launch_slot(struct soak *x, unsigned slot, struct gate_error *err)
+{
+    const struct image *image = &x->image[slot % VARIANTS];
+    struct kg_args args = args_of(x, slot);
+    enum gate_status status = GATE_OK;
+    for (uint32_t i = 0; i < image->n_out && !status; i++)
+        status = device_fill_bytes(x->b->device, args.out[i].data,
+                                   x->launches % 2 ? POISON_NAN : POISON_LARGE,
+                                   image->span[image->n_in + i], err);
+    if (status)
+        return status;
+    x->launches++;
+    enum kg_status returned = x->b->kernel->launch(&image->problem, &args);
+    if (returned != KG_OK)
+        say_soak(x, library_status_name(returned));
+    return GATE_OK;
+}
+
+/* One hash for each of so many slots. */
+static enum gate_status hash_slots(struct soak *x, unsigned n, uint64_t *hashes,
+                                   struct gate_error *err)
+{
+    struct device_span spans[SLOTS * KG_MAX_TENSORS];
+    uint64_t of[SLOTS * KG_MAX_TENSORS];
+    const struct image *image = &x->image[0];
+    size_t n_spans = 0;
+    for (unsigned slot = 0; slot < n; slot++)
+        for (uint32_t i = 0; i < image->n_out; i++)
+            spans[n_spans++] =
+                (struct device_span){args_of(x, slot).out[i].data, image->span[image->n_in + i]};
+    enum gate_status status = device_hash(x->b->device, spans, n_spans, of, err);
+    for (unsigned slot = 0; slot < n; slot++) {
+        hashes[slot] = 0;
+        for (uint32_t i = 0; i < image->n_out; i++)
+            hashes[slot] = seed_at(hashes[slot], of[slot * image->n_out + i]);
+    }
+    return status;
+}
+
+/* Are the outputs in a slot right? */
+static enum gate_status compare_slot(struct soak *x, unsigned slot, struct gate_error *err)
+{
+    struct bench *b = x->b;
+    const struct image *image = &x->image[slot % VARIANTS];
+    struct kg_args args = args_of(x, slot);
+    double *out[KG_MAX_TENSORS] = {0};
+    size_t total = 0;
+    for (uint32_t i = 0; i < image->n_out; i++)
+        total += (size_t)problem_tensor_elements(&image->about[image->n_in + i]);
+    enum gate_status status = bench_reserve(b, &b->reference, total * sizeof(double), err);
+    double *at = b->reference.data;
+    for (uint32_t i = 0; i < image->n_out; i++) {
+        out[i] = at;
+        at += problem_tensor_elements(&image->about[image->n_in + i]);
+    }
+    if (!status)
+        status = device_reference(b->device, &image->problem, args.in, out, err);
+    for (uint32_t i = 0; i < image->n_out && !status; i++) {
+        struct look look;
+        char text[500];
+        compare_start(&look, &image->problem, &image->about[image->n_in + i], false, 0);
+        status = compare_on_device(b->device, &look, &args.out[i], out[i], err);
+        if (!status && !compare_is_right(&look, text, sizeof text))
+            say_soak(x, text);
+    }
+    return status;
+}
+
+static bool may_differ(const struct soak *x)
+{
+    return x->b->kernel->flags & KG_KERNEL_NONDETERMINISTIC;
+}
+
+/* Each slot once, from anywhere and by a step that meets all of them. */
+static enum gate_status launch_round(struct soak *x, unsigned round, struct gate_error *err)
+{
+    uint64_t drawn = seed_at(x->seed, round), hashes[SLOTS];
+    unsigned first = (unsigned)(drawn % SLOTS), step = (unsigned)(drawn / SLOTS % SLOTS) | 1;
+    enum gate_status status = GATE_OK;
+    for (unsigned i = 0; i < SLOTS && x->b->found->ok && !status; i++)
+        status = launch_slot(x, (first + i * step) % SLOTS, err);
+    if (!status)
+        status = hash_slots(x, SLOTS, hashes, err);
+    for (unsigned slot = 0; slot < SLOTS && !status && !may_differ(x); slot++)
+        if (hashes[slot] != x->wanted[slot % VARIANTS])
+            say_soak(x,
+                     "one of the last 16 gives other bits than the first one on the same inputs; "
+                     "the kernel does not declare itself non-deterministic");
+    return status;
+}
+
+static enum gate_status make_variants(struct soak *x, const struct kg_problem *p,
+                                      struct gate_error *err)
+{
+    struct bench *b = x->b;
+    const struct image_layout dense = image_layout_of(TENSOR_DENSE);
+    const enum probe probe = probe_applies(PROBE_NORMAL, p) ? PROBE_NORMAL : PROBE_UNIFORM;
+    enum gate_status status = GATE_OK;
+    for (unsigned v = 0; v < VARIANTS && !status; v++) {
+        struct image *image = &x->image[v];
+        status = v ? image_with_poison(&x->image[v - 1], POISON_NAN, image, err)
+                   : image_make(p, &dense, POISON_NAN, image, err);
+        if (!status && v)
+            probe_change(probe, p, image->view, image->n_in, seed_at(x->seed, v));
+        else if (!status)
+            probe_fill(probe, p, image->view, image->n_in, x->seed);
+    }
+    x->stride = (x->image[0].size + 255) / 256 * 256;
+    if (!status)
+        status = bench_reserve(b, &b->slab, SLOTS * x->stride, err);
+    for (unsigned slot = 0; slot < SLOTS && !status; slot++)
+        status = device_upload(b->device, (char *)b->slab.data + slot * x->stride,
+                               x->image[slot % VARIANTS].bytes, x->image[0].size, err);
+    return status;
+}
+
+static enum gate_status launch_first(struct soak *x, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    for (unsigned v = 0; v < VARIANTS && x->b->found->ok && !status; v++) {
+        status = launch_slot(x, v, err);
+        if (!status && x->b->found->ok)
+            status = compare_slot(x, v, err);
+    }
+    return status ? status : hash_slots(x, VARIANTS, x->wanted, err);
+}
+
+/* Rounds that there is time for, and what they lose. */
+static enum gate_status launch_rounds(struct soak *x, enum verify_tier tier, struct gate_error *err)
+{
+    struct device *d = x->b->device;
+    struct means means = {0};
+    unsigned n = soaks[tier].launches / SLOTS, done = 0, middle = n;
+    double begin_ns = clock_ns();
+    enum gate_status status = GATE_OK;
+    for (; done < n && x->b->found->ok && !status; done++) {
+        if (done == STEADY_AFTER) { /* as many as there is time for */
+            double each = (clock_ns() - begin_ns) / STEADY_AFTER;
+            double fit = each > 0 ? soaks[tier].ns / each : n;
+            n = fit < ROUNDS_LEAST ? ROUNDS_LEAST : fit < n ? (unsigned)fit : n;
+            middle = STEADY_AFTER + (n - STEADY_AFTER) / 2;
+            status = means_count(d, &means, 0, err);
+        }
+        if (done == middle && !status)
+            status = means_count(d, &means, 1, err);
+        if (!status)
+            status = launch_round(x, done, err);
+    }
+    if (!status && x->b->found->ok)
+        status = means_count(d, &means, 2, err);
+    if (!status && x->b->found->ok)
+        means_compare(d, &means, (n - STEADY_AFTER) * SLOTS, x->b->found);
+    for (unsigned v = 0; v < VARIANTS && may_differ(x) && x->b->found->ok && !status; v++)
+        status = compare_slot(x, v, err);
+    return status;
+}
+
+enum gate_status soak_small(struct bench *b, const struct kg_problem *p, enum verify_tier tier,
+                            uint64_t seed, struct gate_error *err)
+{
+    struct soak x = {.b = b, .seed = seed};
+    enum gate_status status = GATE_OK;
+    if (!soaks[tier].launches || !bench_choose(b, p, &status, err))
+        return status;
+    status = make_variants(&x, p, err);
+    if (!status)
+        status = launch_first(&x, err);
+    if (!status && b->found->ok)
+        status = launch_rounds(&x, tier, err);
+    b->found->checks++;
+    if (status == GATE_WRONG)
+        say_soak(&x, err->message);
+    for (unsigned v = 0; v < VARIANTS; v++)
+        image_release(&x.image[v]);
+    return status;
 }
 
 /* ---- the problem itself ---- */

@@ -7,6 +7,7 @@
 #ifndef GATE_VERIFY_VERIFY_SOAK_H
 #define GATE_VERIFY_VERIFY_SOAK_H
 
+#include "gate/verify/verify_check.h"
 #include "gate/verify/verify_state.h"
 #include "gate/verify/verify_tier.h"
 
@@ -25,6 +26,16 @@ enum gate_status means_count(struct device *d, struct means *m, unsigned at,
 /* Were they lost in so many launches? Then says so in v. */
 void means_compare(struct device *d, const struct means *m, unsigned launches,
                    struct verification *v);
+
+/*
+ * Many launches on a small problem: 2,000 in the commit tier and 100,000 in the nightly one, if
+ * there is time, on inputs that differ in single elements, in an order that the seed deals out,
+ * into poisoned outputs whose hashes are taken on the device. The results are those of the first
+ * launches on the same inputs, which are compared with a reference, and nothing is lost on the way.
+ * What is wrong stands in b->found.
+ */
+enum gate_status soak_small(struct bench *b, const struct kg_problem *p, enum verify_tier tier,
+                            uint64_t seed, struct gate_error *err);
 
 /* How many launches of `ns` each there is time for; an even number. */
 unsigned endure_launches(enum verify_tier tier, double ns);

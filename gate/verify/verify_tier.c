@@ -1,17 +1,25 @@
 #include "gate/verify/verify_tier.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "gate/base/seed.h"
 
 #include "gate/verify/verify_neighbours.h"
 #include "gate/verify/verify_check.h"
 #include "gate/verify/verify_shapes.h"
+#include "gate/verify/verify_soak.h"
 #include "gate/verify/verify_state.h"
 
 /* The problem itself is probed where an image of it is not larger; see verify_large.h else. */
 static const size_t own_image_max[VERIFY_TIERS] = {(size_t)8 << 20, (size_t)64 << 20, 0};
-static const unsigned repeats[VERIFY_TIERS] = {1, 20, 0};
-static const unsigned endurance[VERIFY_TIERS] = {60, 1000, 0};
+static const unsigned repeats[VERIFY_TIERS] = {1, 8, 0};
+
+#define SOAK_FLOPS 2e4
+
+/* Shapes beside those of the problem's own sizes. */
+static const struct shapes_plan plans[VERIFY_TIERS] = {{24, 12}, {60, 48}, {10, 0}};
 
 static const char *const names[VERIFY_TIERS] = {"commit", "nightly", "small"};
 
@@ -32,57 +40,52 @@ bool verify_tier_parse(const char *name, enum verify_tier *out)
 
 bool tier_probes_itself(enum verify_tier tier, const struct kg_problem *p)
 {
-    return image_size(p, IMAGE_PADDED) <= own_image_max[tier];
+    return image_size(p) <= own_image_max[tier];
 }
 
 /* Checks of one arm under way. */
 struct round {
     struct bench bench;
     enum verify_tier tier;
+    uint64_t seed;
     struct arm *arm;
     tier_notice_fn notice;
     void *context;
+    struct kg_problem shape[SHAPES_MAX]; /* other than the problem's, which are served */
+    unsigned n, n_checks;
     bool served_elsewhere; /* another shape than the problem's, by the same kernel */
 };
 
-/* Is another shape to be looked at, and is there a kernel for it? That there is none is counted. */
-static bool serves(struct round *r, const struct kg_problem *p)
-{
-    if (!r->arm->verification.ok)
-        return false;
-    const struct kg_kernel *kernel = bench_kernel(&r->bench, p);
-    r->served_elsewhere |= kernel == r->arm->kernel;
-    r->arm->verification.left_out.not_served += !kernel;
-    return kernel != NULL;
-}
-
-/* A guard lies about dense tensors alone. */
 static void say_check(const struct round *r, const struct check *check)
 {
     char text[CHECK_TEXT_MAX], said[CHECK_TEXT_MAX + 1];
-    bool guarded = check->guard == GUARD_FAR || check->layout == IMAGE_DENSE;
+    bool guarded = image_layout_is_dense(&check->problem, &check->layout);
     check_text(check, guarded ? check->guard : GUARD_NONE, text);
     snprintf(said, sizeof said, "%s)", text);
     r->notice(r->context, r->arm, said);
 }
 
-static void say_endurance(const struct round *r, const struct kg_problem *p)
-{
-    char id[PROBLEM_ID_MAX], said[PROBLEM_ID_MAX + 32];
-    problem_id(p, id);
-    snprintf(said, sizeof said, "many launches on %s", id);
-    r->notice(r->context, r->arm, said);
-}
-
 static enum gate_status check(struct round *r, const struct kg_problem *p, enum probe probe,
-                              enum image_layout layout, enum guard_side guard,
+                              struct image_layout layout, enum guard_side guard,
                               struct gate_error *err)
 {
-    const struct check one = {*p, probe, layout, guard};
+    const struct check one = {*p, probe, layout, guard, seed_at(r->seed, r->n_checks++)};
     if (!r->arm->verification.ok || !probe_applies(probe, p))
         return GATE_OK;
     say_check(r, &one);
     return bench_check(&r->bench, &one, err);
+}
+
+static enum gate_status check_dense(struct round *r, const struct kg_problem *p, enum probe probe,
+                                    enum guard_side guard, struct gate_error *err)
+{
+    return check(r, p, probe, image_layout_of(TENSOR_DENSE), guard, err);
+}
+
+/* Another one for each n; every other one is without odd rows. */
+static struct image_layout layout_in_turn(const struct round *r, unsigned n)
+{
+    return image_layout_drawn(seed_at(~r->seed, n), n % 2);
 }
 
 /* The probe that sees most: exact where there is one. */
@@ -105,7 +108,7 @@ static enum probe probe_in_turn(const struct kg_problem *p, unsigned n)
 }
 
 static enum gate_status check_all_probes(struct round *r, const struct kg_problem *p,
-                                         enum image_layout layout, struct gate_error *err)
+                                         struct image_layout layout, struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
     for (int i = 0; i < PROBES && !status; i++)
@@ -117,8 +120,8 @@ static enum gate_status check_all_probes(struct round *r, const struct kg_proble
 static enum gate_status check_guarded(struct round *r, const struct kg_problem *p,
                                       struct gate_error *err)
 {
-    enum gate_status status = check(r, p, sharpest(p), IMAGE_DENSE, GUARD_BEHIND, err);
-    return status ? status : check(r, p, sharpest(p), IMAGE_DENSE, GUARD_BEFORE, err);
+    enum gate_status status = check_dense(r, p, sharpest(p), GUARD_BEHIND, err);
+    return status ? status : check_dense(r, p, sharpest(p), GUARD_BEFORE, err);
 }
 
 static enum gate_status check_own(struct round *r, const struct kg_problem *p,
@@ -128,44 +131,66 @@ static enum gate_status check_own(struct round *r, const struct kg_problem *p,
         r->arm->verification.left_out.too_large++;
         return GATE_OK;
     }
-    enum gate_status status = check_all_probes(r, p, IMAGE_DENSE, err);
+    bench_prepare(&r->bench, p);
+    enum gate_status status = check_all_probes(r, p, image_layout_of(TENSOR_DENSE), err);
+    if (!status)
+        status = check(r, p, sharpest(p), layout_in_turn(r, SHAPES_MAX), GUARD_NONE, err);
     return status ? status : check_guarded(r, p, err);
 }
 
-/* A neighbour in the commit tier: the sharpest probe in one layout, another probe in the next. The
- * dense ones are guarded on one side, but for a sanitizer, which watches memory by itself. */
-static enum gate_status check_neighbour(struct round *r, const struct kg_problem *p, unsigned n,
-                                        struct gate_error *err)
+/* ---- other shapes ---- */
+
+/* Those that are served. That there is no kernel for the others is counted. */
+static void find_shapes(struct round *r, const struct kg_problem *p)
 {
-    enum image_layout layout = (enum image_layout)(n % IMAGE_LAYOUTS);
-    enum image_layout next = (enum image_layout)((n + 2) % IMAGE_LAYOUTS);
-    if (r->tier == VERIFY_SMALL)
-        return check(r, p, sharpest(p), layout, GUARD_NONE, err);
-    enum gate_status status = check(r, p, sharpest(p), layout, GUARD_BEHIND, err);
-    return status
-               ? status
-               : check(r, p, probe_in_turn(p, n), next, n % 2 ? GUARD_BEFORE : GUARD_BEHIND, err);
+    struct kg_problem all[SHAPES_MAX];
+    struct shapes_cover cover;
+    unsigned n = shapes_designed(p, r->seed, plans[r->tier], all, &cover);
+    for (unsigned i = 0; i < n; i++) {
+        const struct kg_kernel *kernel = bench_kernel(&r->bench, &all[i]);
+        r->served_elsewhere |= kernel == r->arm->kernel;
+        r->arm->verification.left_out.not_served += !kernel;
+        if (kernel)
+            r->shape[r->n++] = all[i];
+    }
 }
 
-static enum gate_status check_neighbour_fully(struct round *r, const struct kg_problem *p,
-                                              struct gate_error *err)
+static void prepare_shapes(struct round *r)
 {
-    enum gate_status status = check_guarded(r, p, err);
-    for (int layout = 0; layout < IMAGE_LAYOUTS && !status; layout++)
-        status = check_all_probes(r, p, (enum image_layout)layout, err);
+    for (unsigned i = 0; i < r->n && r->arm->verification.ok; i++)
+        bench_prepare(&r->bench, &r->shape[i]);
+}
+
+/* The sharpest probe: every third time dense, with nothing mapped beside the tensors. */
+static enum gate_status check_sharply(struct round *r, unsigned n, struct gate_error *err)
+{
+    const struct kg_problem *p = &r->shape[n];
+    if (n % 3 || r->tier == VERIFY_SMALL)
+        return check(r, p, sharpest(p), layout_in_turn(r, 2 * n), GUARD_NONE, err);
+    return check_dense(r, p, sharpest(p), n % 2 ? GUARD_BEFORE : GUARD_BEHIND, err);
+}
+
+/* Each shape in turn by the sharpest probe, then every other one by another. */
+static enum gate_status check_shapes(struct round *r, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    for (unsigned i = 0; i < r->n && !status; i++)
+        status = check_sharply(r, i, err);
+    for (unsigned i = r->tier == VERIFY_SMALL ? 0 : r->n / 2; i-- > 0 && !status;)
+        status = check(r, &r->shape[2 * i], probe_in_turn(&r->shape[2 * i], i),
+                       layout_in_turn(r, 4 * i + 1), GUARD_NONE, err);
     return status;
 }
 
-static enum gate_status check_neighbours(struct round *r, const struct kg_problem *p,
-                                         struct gate_error *err)
+static enum gate_status check_shapes_fully(struct round *r, struct gate_error *err)
 {
-    struct kg_problem around[SHAPES_MAX];
-    unsigned n = shapes_around(p, r->tier == VERIFY_NIGHTLY, around);
     enum gate_status status = GATE_OK;
-    for (unsigned i = 0; i < n && !status; i++)
-        if (serves(r, &around[i]))
-            status = r->tier == VERIFY_NIGHTLY ? check_neighbour_fully(r, &around[i], err)
-                                               : check_neighbour(r, &around[i], i, err);
+    for (unsigned i = 0; i < r->n && !status; i++) {
+        const struct kg_problem *p = &r->shape[i];
+        status = check_guarded(r, p, err);
+        for (unsigned n = 0; n < 2 && !status; n++)
+            status = check_all_probes(r, p, layout_in_turn(r, 2 * i + n), err);
+    }
     return status;
 }
 
@@ -174,23 +199,43 @@ static enum gate_status check_far(struct round *r, const struct kg_problem *p,
                                   struct gate_error *err)
 {
     const struct kg_problem small = far_problem(p);
-    if (r->tier == VERIFY_SMALL || !serves(r, &small))
+    bool serves = bench_serves(&r->bench, &small);
+    r->arm->verification.left_out.not_served += !serves;
+    if (r->tier == VERIFY_SMALL || !serves || !r->arm->verification.ok)
         return GATE_OK;
-    return check(r, &small, sharpest(&small), IMAGE_DENSE, GUARD_FAR, err);
+    bench_prepare(&r->bench, &small);
+    return check_dense(r, &small, sharpest(&small), GUARD_FAR, err);
 }
 
-/* On the first neighbour that is served: small, and not a shape that was tuned for. */
-static enum gate_status check_endurance(struct round *r, const struct kg_problem *p,
+/* On the shape that is done soonest, but for those of hardly any work. */
+static enum gate_status soak(struct round *r, struct gate_error *err)
+{
+    const struct kg_problem *found = NULL;
+    char id[PROBLEM_ID_MAX], said[PROBLEM_ID_MAX + 40];
+    for (unsigned i = 0; i < r->n; i++) {
+        double flops = problem_flops(&r->shape[i]);
+        if (flops >= SOAK_FLOPS && (!found || flops < problem_flops(found)))
+            found = &r->shape[i];
+    }
+    if (!found || !r->arm->verification.ok)
+        return GATE_OK;
+    problem_id(found, id);
+    snprintf(said, sizeof said, "many launches on changing inputs of %s", id);
+    r->notice(r->context, r->arm, said);
+    return soak_small(&r->bench, found, r->tier, r->seed, err);
+}
+
+static enum gate_status check_elsewhere(struct round *r, const struct kg_problem *p,
                                         struct gate_error *err)
 {
-    struct kg_problem around[SHAPES_MAX];
-    unsigned n = endurance[r->tier] ? shapes_around(p, false, around) : 0;
-    for (unsigned i = 0; i < n; i++)
-        if (bench_serves(&r->bench, &around[i])) {
-            say_endurance(r, &around[i]);
-            return bench_endure(&r->bench, &around[i], endurance[r->tier], err);
-        }
-    return GATE_OK;
+    enum gate_status status =
+        r->tier == VERIFY_NIGHTLY ? check_shapes_fully(r, err) : check_shapes(r, err);
+    if (!status && r->arm->verification.ok)
+        status = around_checks(&r->bench, p, r->tier, r->seed, r->notice, r->context,
+                               &r->served_elsewhere, err);
+    if (!status)
+        status = check_far(r, p, err);
+    return status ? status : soak(r, err);
 }
 
 enum gate_status tier_checks(struct device *d, const struct kg_problem *p, uint64_t seed,
@@ -200,34 +245,32 @@ enum gate_status tier_checks(struct device *d, const struct kg_problem *p, uint6
     struct state before, now;
     struct device_state device_before, device_now;
     bool counted = device_info(d)->kg.kind == KG_DEVICE_HOST;
-    struct round r = {.bench = {.device = d,
-                                .arm = arm,
-                                .seed = seed,
-                                .repeats = repeats[tier],
-                                .found = &arm->verification},
-                      .tier = tier,
-                      .arm = arm,
-                      .notice = notice,
-                      .context = context};
+    struct round *r = calloc(1, sizeof *r);
+    if (!r)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    r->bench = (struct bench){
+        .device = d, .arm = arm, .repeats = repeats[tier], .found = &arm->verification};
+    r->tier = tier;
+    r->seed = seed;
+    r->arm = arm;
+    r->notice = notice;
+    r->context = context;
     state_read(counted, &before);
     enum gate_status status = device_state_read(d, &device_before, err);
+    find_shapes(r, p);
+    prepare_shapes(r);
     if (!status)
-        status = check_own(&r, p, err);
+        status = check_own(r, p, err);
     if (!status)
-        status = check_neighbours(&r, p, err);
-    if (!status && arm->verification.ok)
-        status = around_checks(&r.bench, p, tier, notice, context, &r.served_elsewhere, err);
-    if (!status)
-        status = check_far(&r, p, err);
-    if (!status && arm->verification.ok)
-        status = check_endurance(&r, p, err);
-    arm->verification.own_shape_only = !status && arm->verification.ok && !r.served_elsewhere;
+        status = check_elsewhere(r, p, err);
+    arm->verification.own_shape_only = !status && arm->verification.ok && !r->served_elsewhere;
     state_read(counted, &now);
     state_compare(&before, &now, &arm->verification);
     if (!status)
         status = device_state_read(d, &device_now, err);
     if (!status)
         status = state_compare_device(&device_before, &device_now, &arm->verification, err);
-    bench_release(&r.bench);
+    bench_release(&r->bench);
+    free(r);
     return status;
 }

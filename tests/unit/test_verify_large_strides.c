@@ -28,8 +28,9 @@ static struct scene set_up(const struct kg_problem *like)
 {
     struct scene s = {0};
     const struct kg_problem p = far_problem(like);
+    const struct image_layout dense = image_layout_of(TENSOR_DENSE);
     assert_int_equal(device_open("host", &s.d, NULL), GATE_OK);
-    assert_int_equal(image_make(&p, IMAGE_DENSE, 0xff, &s.image, NULL), GATE_OK);
+    assert_int_equal(image_make(&p, &dense, 0xff, &s.image, NULL), GATE_OK);
     s.offered = far_make(s.d, &s.far, &s.image, &s.err) == GATE_OK;
     s.args = image_args(&s.image, s.image.bytes);
     if (s.offered)
