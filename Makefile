@@ -126,9 +126,9 @@ LIBRARY_LD_FLAGS = -shared -Wl,-z,defs -Wl,--version-script=ci/kernel-library.ma
 
 # Asked when a program is linked, not when this file is read: `make run` may install them first.
 libs = $(shell $(PKG_CONFIG) --libs $(1))
-GATE_LIBS = $(call libs,sqlite3 libcjson libmd zlib) -ldl -lm
-SERVER_LIBS = $(call libs,sqlite3 libcjson libmd libmicrohttpd zlib) -ldl -lm
-TEST_LIBS = $(call libs,cmocka sqlite3 libcjson libmd libmicrohttpd zlib) -ldl -lm
+GATE_LIBS = $(call libs,sqlite3 libcjson libmd zlib libzstd) -ldl -lm
+SERVER_LIBS = $(call libs,sqlite3 libcjson libmd libmicrohttpd zlib libzstd) -ldl -lm
+TEST_LIBS = $(call libs,cmocka sqlite3 libcjson libmd libmicrohttpd zlib libzstd) -ldl -lm
 
 # ---- sources ----------------------------------------------------------------------------------
 
@@ -563,10 +563,10 @@ $(B)/tests/mutants/%.so: $(B)/obj/tests/mutants/%.c.o ci/kernel-library.map
 
 # ---- the runner's tarball -----------------------------------------------------------------------
 
-# For machines without packages: SQLite, libmd and zlib are static, cJSON (which has no static form)
-# lies in the private folder. The same objects otherwise.
-PORTABLE_LIBS = -static-libgcc -l:libsqlite3.a -l:libmd.a -l:libz.a $(call libs,libcjson) -ldl -lm \
-    $(CUDA_LIBS)
+# For machines without packages: SQLite, libmd, zlib and zstd are static, cJSON (which has no static
+# form) lies in the private folder. The same objects otherwise.
+PORTABLE_LIBS = -static-libgcc -l:libsqlite3.a -l:libmd.a -l:libz.a -l:libzstd.a \
+    $(call libs,libcjson) -ldl -lm $(CUDA_LIBS)
 
 $(B)/dist/gate: $(call object,gate/main.c) $(B)/obj/core.a
 	$(call say,LD)

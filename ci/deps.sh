@@ -44,6 +44,7 @@ build)
     need_library libcjson libcjson-dev
     need_library libmd libmd-dev
     need_library zlib zlib1g-dev
+    need_library libzstd libzstd-dev
     # Its header alone: the library is opened at run time, where it is present.
     need_library libcurl libcurl4-openssl-dev
     ;;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
 #include "gate/base/buf.h"
 #include "gate/base/file.h"
@@ -14,9 +15,11 @@
 #define FILE_MAX_BYTES ((size_t)1 << 30)
 #define KERNELS_MAX ((size_t)1 << 16)
 #define FATBIN_MAGIC 0xba55ed50u
-#define FATBIN_ELF 2      /* kind of an entry; 1 is PTX */
-#define CUBIN_ENTRY 0x10  /* in st_other: a function that the host may launch */
-#define CUBIN_MACHINE 190 /* EM_CUDA */
+#define FATBIN_ELF 2       /* kind of an entry; 1 is PTX */
+#define FATBIN_ZSTD 0x8000 /* of the flags: compressed, as by nvcc -compress-all of CUDA 13 */
+#define FATBIN_LZ4 0x2000  /* as by that of CUDA 12, which is not opened */
+#define CUBIN_ENTRY 0x10   /* in st_other: a function that the host may launch */
+#define CUBIN_MACHINE 190  /* EM_CUDA */
 
 struct bytes {
     const unsigned char *at;
@@ -34,6 +37,8 @@ struct machine_code {
     struct buf file;
     struct kernel *kernels;
     size_t n, cap;
+    void **unpacked; /* cubins that were compressed */
+    size_t n_unpacked, unpacked_bytes;
     bool unread; /* there is GPU code that could not be taken apart */
 };
 
@@ -47,6 +52,13 @@ struct fatbin_entry {
     uint16_t kind, version;
     uint32_t header_bytes;
     uint64_t bytes; /* of what follows the header */
+};
+
+/* Behind the entry above, in a header of 64 bytes or more. */
+struct fatbin_packing {
+    uint32_t bytes; /* compressed; what follows fills up to a multiple of 8 */
+    uint32_t other[5];
+    uint64_t flags, unknown, unpacked_bytes;
 };
 
 /* Copies a struct out, since nothing in a file need be aligned. */
@@ -167,11 +179,36 @@ static bool add_cubin(struct machine_code *m, struct bytes cubin)
 
 /* ---- the container ---- */
 
+/* In place of compressed content what it holds; content that is not compressed stays. False: it
+ * cannot be opened. */
+static bool unpack(struct machine_code *m, struct bytes header, struct bytes *content)
+{
+    struct fatbin_packing p;
+    if (!take(header, sizeof(struct fatbin_entry), &p, sizeof p) ||
+        !(p.flags & (FATBIN_ZSTD | FATBIN_LZ4)))
+        return true;
+    if (p.flags & FATBIN_LZ4 || !p.unpacked_bytes || p.bytes > content->n ||
+        p.unpacked_bytes > FILE_MAX_BYTES - m->unpacked_bytes)
+        return false;
+    void **list = realloc(m->unpacked, (m->n_unpacked + 1) * sizeof *list);
+    if (!list)
+        return false;
+    m->unpacked = list;
+    void *to = malloc((size_t)p.unpacked_bytes);
+    if (!to)
+        return false;
+    m->unpacked[m->n_unpacked++] = to;
+    m->unpacked_bytes += (size_t)p.unpacked_bytes;
+    size_t n = ZSTD_decompress(to, (size_t)p.unpacked_bytes, content->at, p.bytes);
+    *content = (struct bytes){to, (size_t)p.unpacked_bytes};
+    return n == p.unpacked_bytes;
+}
+
 /* All entries of one container; *bytes: its length with its header. */
 static bool add_container(struct machine_code *m, struct bytes b, size_t *bytes)
 {
     struct fatbin_header h;
-    struct bytes entries, content;
+    struct bytes entries, header, content;
     if (!take(b, 0, &h, sizeof h) || h.magic != FATBIN_MAGIC || h.version != 1 ||
         h.header_bytes < sizeof h || !part(b, h.header_bytes, h.bytes, &entries))
         return false;
@@ -179,10 +216,10 @@ static bool add_container(struct machine_code *m, struct bytes b, size_t *bytes)
     struct fatbin_entry e;
     for (size_t at = 0; at < entries.n; at += e.header_bytes + (size_t)e.bytes) {
         if (!take(entries, at, &e, sizeof e) || e.header_bytes < sizeof e ||
-            e.header_bytes > entries.n - at ||
+            e.header_bytes > entries.n - at || !part(entries, at, e.header_bytes, &header) ||
             !part(entries, at + e.header_bytes, e.bytes, &content))
             return false;
-        if (e.kind == FATBIN_ELF && !add_cubin(m, content))
+        if (e.kind == FATBIN_ELF && (!unpack(m, header, &content) || !add_cubin(m, content)))
             return false;
     }
     return true;
@@ -234,6 +271,9 @@ void machine_code_free(struct machine_code *m)
     if (!m)
         return;
     buf_release(&m->file);
+    for (size_t i = 0; i < m->n_unpacked; i++)
+        free(m->unpacked[i]);
+    free(m->unpacked);
     free(m->kernels);
     free(m);
 }

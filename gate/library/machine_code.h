@@ -8,7 +8,8 @@
  * ELF file (a cubin) an architecture, in which each kernel has a section .text.<name>. A kernel's
  * hash is over its code, its constants and shared memory, and what it shares with other kernels of
  * its cubin (global data, functions that were not inlined), in all architectures. Names are left
- * out: those of static kernels are made from the path of the source. The ELF part is as the System
+ * out: those of static kernels are made from the path of the source. Code that was compressed with
+ * zstd (nvcc -Xfatbin -compress-all) has the hash that it has plain. The ELF part is as the System
  * V ABI has it; the container is not documented by its maker, so whatever does not look as expected
  * means "not known", and never "the same".
  */
@@ -27,8 +28,8 @@ extern "C" {
 struct machine_code;
 
 /* Reads a shared object. A file without GPU code, or with some that cannot be taken apart
- * (compressed, say), is no error: it has no kernel. GATE_IO: it cannot be read. The result is the
- * caller's. */
+ * (compressed by CUDA 12, say), is no error: it has no kernel. GATE_IO: it cannot be read. The
+ * result is the caller's. */
 enum gate_status machine_code_read(const char *path, struct machine_code **out,
                                    struct gate_error *err);
 void machine_code_free(struct machine_code *m); /* NULL is fine */

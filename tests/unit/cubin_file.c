@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -60,8 +61,8 @@ static void put_elf(struct buf *out, uint16_t machine, uint32_t flags, struct se
     buf_release(&body);
 }
 
-const struct cubin cubin_plain = {90,  "\0one\0two", "load add store", "4 8", "load mul store",
-                                  "3", "return"};
+const struct cubin cubin_plain = {
+    90, "\0one\0two", "load add store", "4 8", "load mul store", "3", "return", false};
 
 static void put_cubin(struct buf *out, const struct cubin *c)
 {
@@ -90,15 +91,29 @@ static void put_cubin(struct buf *out, const struct cubin *c)
     put_elf(out, 190, c->architecture, sections, sizeof sections / sizeof *sections);
 }
 
-static void put_entry(struct buf *out, uint16_t kind, const struct buf *content)
+/* The header that nvcc of CUDA 13 writes. */
+static void put_entry(struct buf *out, uint16_t kind, const struct buf *content, bool compressed)
 {
     struct {
         uint16_t kind, version;
         uint32_t header_bytes;
-        uint64_t bytes, rest[6];
+        uint64_t bytes;
+        uint32_t packed_bytes, other[5];
+        uint64_t flags, unknown, unpacked_bytes;
     } e = {.kind = kind, .version = 257, .header_bytes = sizeof e, .bytes = content->len};
+    char packed[8192] = {0};
+    const char *bytes = content->data;
+    if (compressed) {
+        size_t n = ZSTD_compress(packed, sizeof packed, content->data, content->len, 3);
+        assert_false(ZSTD_isError(n));
+        e.packed_bytes = (uint32_t)n;
+        e.flags = 0x108011;
+        e.unpacked_bytes = content->len;
+        e.bytes = (n + 7) / 8 * 8;
+        bytes = packed;
+    }
     buf_append(out, &e, sizeof e);
-    buf_append(out, content->data, content->len);
+    buf_append(out, bytes, (size_t)e.bytes);
 }
 
 /* A container of its own for each cubin, and PTX in the first. */
@@ -111,9 +126,9 @@ static void put_containers(struct buf *out, const struct cubin *cubins, size_t n
         buf_init(&ptx, FILE_MAX);
         buf_puts(&ptx, ".version 9.0");
         put_cubin(&cubin, &cubins[i]);
-        put_entry(&entries, 2, &cubin);
+        put_entry(&entries, 2, &cubin, cubins[i].compressed);
         if (i == 0)
-            put_entry(&entries, 1, &ptx);
+            put_entry(&entries, 1, &ptx, cubins[i].compressed);
         struct {
             uint32_t magic;
             uint16_t version, header_bytes;

@@ -4,6 +4,7 @@
 #ifndef TESTS_UNIT_CUBIN_FILE_H
 #define TESTS_UNIT_CUBIN_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@ struct cubin {
     uint32_t architecture;
     const char *names; /* "\0first\0second": they lie at 1 and behind the next NUL */
     const char *first, *first_constants, *second, *data, *helper;
+    bool compressed; /* by zstd */
 };
 
 extern const struct cubin cubin_plain;

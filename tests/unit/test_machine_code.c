@@ -107,22 +107,39 @@ static void test_each_architecture_counts(void **state)
     assert_string_not_equal(was, is);
 }
 
-/* A part that cannot be read may hold a kernel of the same name: then nothing is known. */
-static void test_compressed_code_is_not_known(void **state)
+static void test_compressed_code_is_the_same_code(void **state)
 {
     (void)state;
-    struct buf file;
-    cubin_put_library(&file, &cubin_plain, 1);
-    for (size_t i = file.len; i-- > sizeof(Elf64_Ehdr);) {
-        if (memcmp(file.data + i, ELFMAG, SELFMAG) != 0)
-            continue;
-        memcpy(file.data + i, "\x28\xb5\x2f\xfd", SELFMAG);
-        break;
+    struct cubin c = cubin_plain;
+    c.compressed = true;
+    assert_kernel(&c, "one", true);
+    assert_kernel(&c, "two", true);
+    c.first = "load sub store";
+    assert_kernel(&c, "one", false);
+}
+
+/* A part that cannot be read may hold a kernel of the same name: then nothing is known. */
+static void test_what_cannot_be_unpacked_is_not_known(void **state)
+{
+    (void)state;
+    static const struct {
+        int offset; /* from the entry's header, which is 64 bytes */
+        uint32_t value;
+    } faults[] = {{40, 0x102011} /* LZ4 */, {16, 0},   {16, 1u << 30}, {56, 0},
+                  {56, 1u << 30},           {56, 100}, {60, 1u << 30}, {64, 0}};
+    struct cubin c = cubin_plain;
+    c.compressed = true;
+    for (size_t k = 0; k < sizeof faults / sizeof *faults; k++) {
+        struct buf file;
+        cubin_put_library(&file, &c, 1);
+        char *frame = memmem(file.data, file.len, "\x28\xb5\x2f\xfd", 4);
+        assert_non_null(frame);
+        memcpy(frame - 64 + faults[k].offset, &faults[k].value, sizeof faults[k].value);
+        struct machine_code *m = cubin_read_bytes(file.data, file.len);
+        assert_nothing_known(m);
+        machine_code_free(m);
+        buf_release(&file);
     }
-    struct machine_code *m = cubin_read_bytes(file.data, file.len);
-    assert_nothing_known(m);
-    machine_code_free(m);
-    buf_release(&file);
 }
 
 /* Whatever a file says of itself, nothing outside of it is read: the sanitizers watch. */
@@ -198,7 +215,8 @@ int main(void)
         cmocka_unit_test(test_what_changes_a_kernel),
         cmocka_unit_test(test_names_are_no_code),
         cmocka_unit_test(test_each_architecture_counts),
-        cmocka_unit_test(test_compressed_code_is_not_known),
+        cmocka_unit_test(test_compressed_code_is_the_same_code),
+        cmocka_unit_test(test_what_cannot_be_unpacked_is_not_known),
         cmocka_unit_test(test_broken_files),
         cmocka_unit_test(test_other_files),
         cmocka_unit_test(test_what_nvcc_makes),
