@@ -357,10 +357,15 @@ enum gate_status store_open(const char *path, enum store_mode mode, struct store
         status = make_ready(s, mode, fresh, err);
     if (!status)
         status = store_prepare(s, mode, err);
+    struct stat st;
+    if (!status && stat(path, &st) < 0)
+        status = gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
     if (status) {
         store_close(s);
         return status;
     }
+    s->device = st.st_dev;
+    s->inode = st.st_ino;
     *out = s;
     return GATE_OK;
 }

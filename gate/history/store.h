@@ -278,6 +278,12 @@ enum gate_status store_leaderboard(struct store *s, const char *branch, const ch
 enum gate_status store_document(struct store *s, const char *uuid, store_document_fn fn,
                                 void *context, struct gate_error *err);
 /* All documents, oldest first. */
+/* Its run's id, and how long it is, inflated and as it lies there: deflated, as zlib does it. */
+enum gate_status store_find_document(struct store *s, const char *uuid, int64_t *run_id,
+                                     size_t *n_bytes, size_t *n_packed, struct gate_error *err);
+/* n bytes of it as it lies there, from `at` on. GATE_IO when it has not n_packed bytes any more. */
+enum gate_status store_document_piece(struct store *s, int64_t run_id, size_t n_packed, size_t at,
+                                      void *out, size_t n, struct gate_error *err);
 enum gate_status store_documents(struct store *s, store_document_fn fn, void *context,
                                  struct gate_error *err);
 /* The device models that have runs of the branch (NULL: any), the one with the newest first. */

@@ -8,6 +8,7 @@
 #include "gate/history/store_private.h"
 
 #include <stdatomic.h>
+#include <sys/stat.h>
 
 #define CHECKPOINT_PAGES 1000 /* of the log; what SQLite does by itself */
 #define BUSY_PAGES 16384      /* 64 MiB, which who starts after a crash has to read */
@@ -21,6 +22,18 @@ static enum gate_status run_sql(struct store *s, enum store_sql id, struct gate_
     return status;
 }
 
+/* What is written to a file that has no name any more is lost when the last user closes it. */
+static enum gate_status check_name(const struct store *s, struct gate_error *err)
+{
+    struct stat st;
+    if (stat(s->path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode)
+        return GATE_OK;
+    return gate_fail(err, GATE_IO,
+                     "cannot write to '%s': the file was removed or replaced while it was open; "
+                     "put it back, and start what uses it anew",
+                     s->path);
+}
+
 /* Takes the turn and opens a transaction. */
 static enum gate_status begin(struct store *s, struct gate_error *err)
 {
@@ -29,7 +42,9 @@ static enum gate_status begin(struct store *s, struct gate_error *err)
     enum gate_status status = store_lock(s, err);
     if (status)
         return status;
-    status = run_sql(s, SQL_BEGIN, err);
+    status = check_name(s, err);
+    if (!status)
+        status = run_sql(s, SQL_BEGIN, err);
     if (status)
         store_unlock(s);
     return status;

@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* Points of any branch that are read for a curve: between two of a branch there may be many. */
-#define SPARK_READ (24 * STORE_SPARK)
+#define SPARK_READ (8 * STORE_SPARK)
 
 /* What a row is sorted by: the class, then the value, then the name, all rising. */
 struct key {

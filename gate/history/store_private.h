@@ -5,14 +5,17 @@
 #define GATE_HISTORY_STORE_PRIVATE_H
 
 #include <sqlite3.h>
+#include <sys/types.h>
 
 #include "gate/history/store.h"
 #include "gate/history/store_sql.h"
 
 struct store {
     sqlite3 *db;
-    char *path;  /* as the caller gave it, for messages */
-    int lock_fd; /* of PATH-lock, -1 when reading */
+    char *path;   /* as the caller gave it, for messages */
+    int lock_fd;  /* of PATH-lock, -1 when reading */
+    dev_t device; /* with inode: of the file, when it was opened to be written */
+    ino_t inode;
     bool in_batch;
     int64_t changes_before; /* of a batch: SQLite's count of rows, -1: always more than these */
     int n_log_pages;        /* of the WAL, after the last commit of this connection */

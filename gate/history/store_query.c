@@ -222,6 +222,43 @@ enum gate_status store_document(struct store *s, const char *uuid, store_documen
     return each_document(s, &q, fn, context, err);
 }
 
+struct length_call {
+    size_t *n_bytes, *n_packed;
+};
+
+static bool length_row(struct query *q, void *call)
+{
+    struct length_call *c = call;
+    *c->n_packed = (size_t)column_int(q, 0);
+    *c->n_bytes = (size_t)column_int(q, 1);
+    return true;
+}
+
+enum gate_status store_find_document(struct store *s, const char *uuid, int64_t *run_id,
+                                     size_t *n_bytes, size_t *n_packed, struct gate_error *err)
+{
+    struct length_call call = {n_bytes, n_packed};
+    enum gate_status status = find_by_uuid(s, uuid, run_id, err);
+    if (status)
+        return status;
+    struct query q = query_begin(s, SQL_DOCUMENT_LENGTH);
+    bind_int(&q, *run_id);
+    return store_each_row(s, &q, length_row, &call, err);
+}
+
+enum gate_status store_document_piece(struct store *s, int64_t run_id, size_t n_packed, size_t at,
+                                      void *out, size_t n, struct gate_error *err)
+{
+    sqlite3_blob *blob = NULL;
+    int rc = sqlite3_blob_open(s->db, "main", "document", "packed", run_id, 0, &blob);
+    if (rc == SQLITE_OK && (size_t)sqlite3_blob_bytes(blob) != n_packed)
+        rc = SQLITE_ABORT;
+    if (rc == SQLITE_OK)
+        rc = sqlite3_blob_read(blob, out, (int)n, (int)at);
+    sqlite3_blob_close(blob);
+    return rc == SQLITE_OK ? GATE_OK : store_fail(s, rc, "read", err);
+}
+
 enum gate_status store_documents(struct store *s, store_document_fn fn, void *context,
                                  struct gate_error *err)
 {

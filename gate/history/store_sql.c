@@ -218,7 +218,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_LEADERBOARD] =
         "SELECT c.name, d.model, s.provider, k.name, coalesce(v.commit_id, ''), r.uuid, l.time_ms,"
         " l.p50_ps, s.flops, s.bytes, s.contract, p.role, r.branch, r.dirty "
-        "FROM track t CROSS JOIN test_case c ON c.id = t.case_id "
+        "FROM test_case c CROSS JOIN track t ON t.case_id = c.id "
         "CROSS JOIN device d ON d.id = t.device_id "
         "CROSS JOIN series s ON s.track_id = t.id AND s.contract = t.point_contract "
         "CROSS JOIN leader l ON l.series_id = s.id AND l.branch = coalesce(?7,"
@@ -227,7 +227,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "CROSS JOIN point p ON p.series_id = s.id AND p.time_ms = l.time_ms"
         " AND p.run_id = l.run_id AND p.arm = l.arm CROSS JOIN run r ON r.id = l.run_id "
         "CROSS JOIN kernel k ON k.id = p.kernel_id LEFT JOIN revision v ON v.id = r.revision_id "
-        "WHERE (?1 IS NULL OR d.model = ?1)"
+        "WHERE (?1 IS NULL OR d.model = ?1) AND c.name >= coalesce(?3, '')"
         " AND (?3 IS NULL OR (c.name, d.model, l.p50_ps, s.provider) > (?3, ?4, ?5, ?6)) "
         "ORDER BY c.name, d.model, l.p50_ps, s.provider LIMIT ?2",
 
@@ -243,11 +243,11 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     /* ?1: device model or NULL, ?2: limit, ?3 ?4: the key before the first row, or NULL */
     [SQL_BASELINES] =
         "SELECT c.name, d.model, r.contract, b.p50_ns, b.commit_id, b.stored_ms, r.epoch,"
-        " r.uuid FROM track t CROSS JOIN baseline b ON b.track_id = t.id "
-        "CROSS JOIN test_case c ON c.id = t.case_id "
+        " r.uuid FROM test_case c CROSS JOIN track t ON t.case_id = c.id "
+        "CROSS JOIN baseline b ON b.track_id = t.id "
         "CROSS JOIN device d ON d.id = t.device_id "
         "CROSS JOIN run r ON r.id = b.run_id "
-        "WHERE (?1 IS NULL OR d.model = ?1)"
+        "WHERE (?1 IS NULL OR d.model = ?1) AND c.name >= coalesce(?3, '')"
         " AND (?3 IS NULL OR (c.name, d.model) > (?3, ?4)) "
         "ORDER BY c.name, d.model LIMIT ?2",
     /* ?1: the id before the first row, ?2: limit */
@@ -265,6 +265,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                      "WHERE run_id = ?1 AND place = ?2 ORDER BY step",
 
     [SQL_DOCUMENT] = "SELECT packed, n_bytes FROM document WHERE run_id = ?1",
+    [SQL_DOCUMENT_LENGTH] = "SELECT length(packed), n_bytes FROM document WHERE run_id = ?1",
     [SQL_DOCUMENTS] = "SELECT t.packed, t.n_bytes FROM run r "
                       "CROSS JOIN document t ON t.run_id = r.id ORDER BY r.time_ms, r.uuid",
 

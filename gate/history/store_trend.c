@@ -15,6 +15,8 @@
 #include "gate/history/store_private.h"
 #include "gate/history/store_trend_buckets.h"
 
+#define MAX_POINTS 40000 /* of all series of an answer */
+
 #define FIRST_ROWS 128
 
 static enum gate_status no_memory(struct gate_error *err)
@@ -360,13 +362,18 @@ static void release_series(struct store_trend_series *series)
 
 /* ---- all of it ---- */
 
-enum gate_status store_trend_read(struct store *s, const struct store_trend_query *query,
+enum gate_status store_trend_read(struct store *s, const struct store_trend_query *asked,
                                   struct store_trend_result *out, struct gate_error *err)
 {
+    struct store_trend_query part = *asked;
+    const struct store_trend_query *query = &part;
     *out = (struct store_trend_result){0};
     enum gate_status status = store_check_limit(query->points, err);
     if (!status)
         status = read_series(s, query, out, err);
+    int64_t share = out->n_series > 0 ? MAX_POINTS / (int64_t)out->n_series : MAX_POINTS;
+    if (!query->raw && query->points > share)
+        part.points = share > 0 ? share : 1;
     if (!status)
         status = read_all_levels(s, query, out, err);
     if (!status)

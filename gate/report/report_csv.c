@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "gate/base/csv.h"
 #include "gate/base/json.h"
 
 enum source {
@@ -101,27 +102,10 @@ static const struct {
 
 #define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-static void put_string(const char *text, struct buf *out)
-{
-    bool formula = text[0] && strchr("=+-@\t\r", text[0]);
-    bool quoted = strpbrk(text, "\",\r\n") != NULL;
-    if (quoted)
-        buf_putc(out, '"');
-    if (formula)
-        buf_putc(out, '\'');
-    for (; *text; text++) {
-        if (*text == '"')
-            buf_putc(out, '"');
-        buf_putc(out, *text);
-    }
-    if (quoted)
-        buf_putc(out, '"');
-}
-
 static void put_value(const cJSON *value, struct buf *out)
 {
     if (cJSON_IsString(value))
-        put_string(value->valuestring, out);
+        csv_put(out, value->valuestring);
     else if (cJSON_IsNumber(value))
         json_write_number(value->valuedouble, out);
     else if (cJSON_IsBool(value))
@@ -207,6 +191,6 @@ void report_csv_rows(const cJSON *run_document, struct buf *out)
 void report_csv_early(int exit_code, const char *message, struct buf *out)
 {
     buf_printf(out, "exit_code,error\r\n%d,", exit_code);
-    put_string(message, out);
+    csv_put(out, message);
     buf_puts(out, "\r\n");
 }

@@ -249,12 +249,12 @@ static enum gate_status perform(struct http_client *c, const char *message,
     long status = 0;
     curl_off_t seconds = 0, length = -1;
     CURLcode code = c->curl.perform(c->easy);
+    c->curl.getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
+    answer->status = (int)status; /* also of an answer that is too long */
     if (code != CURLE_OK)
         return explain(c, answer, code, message, err);
-    c->curl.getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
     c->curl.getinfo(c->easy, CURLINFO_RETRY_AFTER, &seconds);
     c->curl.getinfo(c->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
-    answer->status = (int)status;
     answer->retry_after = (long)seconds;
     answer->length = length;
     return GATE_OK;

@@ -9,6 +9,7 @@
 #include "server/api/api_write.h"
 #include "gate/base/clock.h"
 #include "gate/base/json.h"
+#include "gate/base/utf8.h"
 
 #define ALERTS_DEFAULT 200
 #define ALERTS_MAX 1000
@@ -158,15 +159,6 @@ static bool refuse(struct api_write *w, const char *path, const char *message)
     return false;
 }
 
-/* Of valid UTF-8, which json_parse() sees to. */
-static size_t count_characters(const char *text)
-{
-    size_t n = 0;
-    for (; *text != '\0'; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
-    return n;
-}
-
 static bool take_reason(struct api_write *w, const cJSON *document, struct asked_step *step)
 {
     const cJSON *reason = cJSON_GetObjectItemCaseSensitive(document, "reason");
@@ -174,7 +166,7 @@ static bool take_reason(struct api_write *w, const cJSON *document, struct asked
         return refuse(w, "/reason", "must be a string");
     const char *text = reason ? reason->valuestring : "";
     size_t blank = strspn(text, " \t\r\n");
-    if (count_characters(text) > ALERT_MAX_REASON)
+    if (utf8_length(text) > ALERT_MAX_REASON)
         return refuse(w, "/reason", "is too long");
     if (text[blank] == '\0' && (step->to == ALERT_ACCEPTED || step->to == ALERT_IGNORED))
         return refuse(w, "/reason", "is needed for this state");

@@ -10,6 +10,7 @@
 #include "gate/document/document_check.h"
 #include "server/text/emit.h"
 #include "gate/base/gzip.h"
+#include "server/ops/log.h"
 #include "server/ops/metrics.h"
 #include "gate/history/store_pack.h"
 
@@ -39,6 +40,12 @@ static size_t tree_bytes(const cJSON *value)
     return bytes;
 }
 
+/* It may be the server's clock that is wrong: the client is to keep the run. */
+static bool is_ahead(const struct ingest *in, const struct schema_fault *fault)
+{
+    return !strcmp(fault->pointer, "/time_ms") && in->document.time_ms > clock_wall_ms();
+}
+
 static bool parse(struct api_write *w, struct ingest *in)
 {
     struct gate_error err = {0};
@@ -48,7 +55,7 @@ static bool parse(struct api_write *w, struct ingest *in)
     w->state_bytes = w->len + tree_bytes(in->tree);
     if (!document_read(in->tree, &in->document, &fault) ||
         !document_check(&in->document, clock_wall_ms(), &fault))
-        return refuse(w, 400, fault.pointer, fault.message);
+        return refuse(w, is_ahead(in, &fault) ? 503 : 400, fault.pointer, fault.message);
     return true;
 }
 
@@ -117,7 +124,9 @@ static enum gate_status store_run(struct api_write *w, struct store *store, stru
     enum gate_status status = store_put_packed(store, &in->document, &in->packed, &outcome, err);
     store_packed_release(&in->packed);
     if (outcome == STORE_PUT_REFUSED) {
-        refuse(w, 400, "", err->message);
+        log_message(LOG_LEVEL_WARNING, "a run is refused: %s", err->message);
+        refuse(w, 400, "",
+               "has a number that the history has no room for; the server's log says which");
         return GATE_OK;
     }
     if (status)

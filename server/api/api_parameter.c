@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "server/api/api_call.h"
+#include "gate/base/utf8.h"
 
 #define MAX_TEXT 400
 
@@ -82,7 +83,7 @@ bool take_branch(struct call *c, const char **out)
     *out = request_parameter(c->request, "branch");
     if (!take_word(c, "main", words, 2, 0, &is_main))
         return false;
-    if (*out && (is_main || strlen(*out) > MAX_TEXT)) {
+    if (*out && (is_main || utf8_length(*out) > MAX_TEXT)) {
         reply_problem(c->reply, 400,
                       is_main ? "The parameters 'branch' and 'main' exclude each other."
                               : "The parameter 'branch' is too long.");

@@ -134,10 +134,7 @@ static bool document_row(void *context, const char *text, size_t len)
         w->call->reply->type = "text/csv; charset=utf-8; header=present";
     else if (w->format == REPORT_MARKDOWN)
         w->call->reply->type = "text/markdown; charset=utf-8";
-    if (w->format != REPORT_JSON || w->case_id)
-        put_parsed(w, text, len);
-    else
-        buf_append(w->call->emit.out, text, len);
+    put_parsed(w, text, len);
     return true;
 }
 
@@ -150,7 +147,12 @@ enum gate_status get_document(struct call *c)
     if (!take_word(c, "format", names, 3, 0, &format) || !take_case(c, false, &wanted.case_id))
         return GATE_OK;
     wanted.format = formats[format];
-    enum gate_status status = store_document(c->store, c->rest, document_row, &wanted, &c->err);
+    struct reply *reply = c->reply;
+    bool whole = wanted.format == REPORT_JSON && !wanted.case_id;
+    enum gate_status status =
+        whole ? store_find_document(c->store, c->rest, &reply->document.run_id,
+                                    &reply->document.bytes, &reply->document.packed_bytes, &c->err)
+              : store_document(c->store, c->rest, document_row, &wanted, &c->err);
     if (status != GATE_USAGE)
         return status;
     reply_problem(c->reply, 404, "No run, or more than one, has this uuid.");

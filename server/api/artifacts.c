@@ -20,7 +20,7 @@
 #define INCOMING "incoming"
 #define FILE_MODE 0640
 #define FOLDER_MODE 0750
-#define N_SEEN 256 /* by the first two digits of the name */
+#define N_SEEN 4096 /* by the first three digits of the name */
 
 /* A file whose bytes were what its name says. */
 struct seen {
@@ -208,6 +208,36 @@ int64_t artifacts_free_bytes(const struct artifacts *a)
     return (int64_t)fs.f_bavail * (int64_t)fs.f_frsize;
 }
 
+/* ---- what was seen ---- */
+
+static bool same(const struct seen *a, const struct seen *b)
+{
+    return !strcmp(a->name, b->name) && a->inode == b->inode && a->size == b->size &&
+           a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+static struct seen *slot_of(struct artifacts *a, const char *name)
+{
+    return &a->seen[strtoul((char[]){name[0], name[1], name[2], '\0'}, NULL, 16)];
+}
+
+static bool describe(int fd, const char *name, struct seen *out)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return false;
+    *out = (struct seen){.inode = st.st_ino, .size = st.st_size, .changed = st.st_ctim};
+    snprintf(out->name, sizeof out->name, "%s", name);
+    return true;
+}
+
+static void remember(struct artifacts *a, const struct seen *now)
+{
+    pthread_mutex_lock(&a->mutex);
+    *slot_of(a, now->name) = *now;
+    pthread_mutex_unlock(&a->mutex);
+}
+
 /* ---- putting ---- */
 
 struct artifact_put *artifact_begin(struct artifacts *a, const char *name, struct gate_error *err)
@@ -288,6 +318,7 @@ static void end_put(struct artifact_put *p)
 enum artifact_result artifact_finish(struct artifact_put *p, struct gate_error *err)
 {
     enum artifact_result result = ARTIFACT_STORED;
+    struct seen now;
     uint64_t size;
     int existing = find(p->artifacts, p->name, &size);
     if (existing >= 0) {
@@ -301,6 +332,8 @@ enum artifact_result artifact_finish(struct artifact_put *p, struct gate_error *
             p->error = errno;
         if (p->error == 0)
             p->error = move_in(p);
+        if (p->error == 0 && describe(p->fd, p->name, &now))
+            remember(p->artifacts, &now);
         if (p->error == ENOSPC || p->error == EDQUOT)
             result = ARTIFACT_FULL;
         else if (p->error != 0)
@@ -336,32 +369,37 @@ static bool hash_is(int fd, const char *name)
     return n == 0 && has_the_hash(&p);
 }
 
-static bool same(const struct seen *a, const struct seen *b)
+static bool is_seen(struct artifacts *a, const struct seen *now)
 {
-    return !strcmp(a->name, b->name) && a->inode == b->inode && a->size == b->size &&
-           a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
+    pthread_mutex_lock(&a->mutex);
+    bool known = same(slot_of(a, now->name), now);
+    pthread_mutex_unlock(&a->mutex);
+    return known;
 }
 
 /* Are its bytes what its name says, now or when it was last looked at? */
 static bool is_whole(struct artifacts *a, int fd, const char *name)
 {
-    struct stat st;
-    if (fstat(fd, &st) < 0)
+    struct seen now;
+    if (!describe(fd, name, &now))
         return false;
-    struct seen now = {.inode = st.st_ino, .size = st.st_size, .changed = st.st_ctim};
-    snprintf(now.name, sizeof now.name, "%s", name);
-    struct seen *slot = &a->seen[strtoul((char[]){name[0], name[1], '\0'}, NULL, 16)];
-    pthread_mutex_lock(&a->mutex);
-    bool known = same(slot, &now);
-    pthread_mutex_unlock(&a->mutex);
-    if (known)
+    if (is_seen(a, &now))
         return true;
     if (!hash_is(fd, name))
         return false;
-    pthread_mutex_lock(&a->mutex);
-    *slot = now;
-    pthread_mutex_unlock(&a->mutex);
+    remember(a, &now);
     return true;
+}
+
+bool artifacts_is_known(struct artifacts *a, const char *name)
+{
+    uint64_t size;
+    struct seen now;
+    int fd = artifacts_is_name(name) ? find(a, name, &size) : -1;
+    bool known = fd < 0 || !describe(fd, name, &now) || is_seen(a, &now);
+    if (fd >= 0)
+        close(fd);
+    return known;
 }
 
 int artifacts_find_whole(struct artifacts *a, const char *name, uint64_t *size, bool *damaged)

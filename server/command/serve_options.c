@@ -13,6 +13,7 @@ static const struct option options[] = {
     {"listen", required_argument, NULL, 'l'},
     {"artifacts", required_argument, NULL, 'a'},
     {"private", no_argument, NULL, 'p'},
+    {"allow-host", required_argument, NULL, 'x'},
     {"tls-cert", required_argument, NULL, 'c'},
     {"tls-key", required_argument, NULL, 'k'},
     {"keep-samples", required_argument, NULL, 'e'},
@@ -60,6 +61,9 @@ static enum gate_status take(void *context, int letter, const char *value, struc
         return GATE_OK;
     case 'p':
         h->private_reads = true;
+        return GATE_OK;
+    case 'x':
+        h->allow_hosts = value;
         return GATE_OK;
     case 'c':
         h->tls_cert = value;

@@ -13,6 +13,9 @@
     "  --listen ADDR:PORT    where to listen (127.0.0.1:8731); port 0 is any free one\n"           \
     "  --artifacts DIR       folder of the artifacts (FILE-artifacts)\n"                           \
     "  --private             reading takes a token too, as writing always does\n"                  \
+    "  --allow-host NAME,... names by which it may be asked for; without it any, but on a "        \
+    "loopback\n"                                                                                   \
+    "                        address only localhost and numeric ones\n"                            \
     "  --tls-cert FILE       serve HTTPS with this certificate (PEM, with its chain)\n"            \
     "  --tls-key FILE        and its key\n"                                                        \
     "  --read-rate N         requests a second of one address (2000)\n"                            \

@@ -12,6 +12,7 @@
 #include "gate/base/clock.h"
 #include "gate/base/file.h"
 #include "server/http/http_private.h"
+#include "server/http/listen.h"
 #include "server/ops/log.h"
 #include "server/ops/metrics.h"
 #include "gate/history/store_care.h"
@@ -252,6 +253,8 @@ static enum gate_status open_parts(struct http *h, struct gate_error *err)
     if (!status)
         status = open_tagger(h, err);
     if (!status)
+        status = slow_open(h, err);
+    if (!status)
         status = open_webhook(h, err);
     return status;
 }
@@ -278,6 +281,7 @@ enum gate_status http_start(const struct http_options *options, struct http **ou
     }
     h->options = *options;
     h->n_threads = count_threads();
+    h->is_loopback = listen_is_loopback(options->listen_fd);
     pthread_mutex_init(&h->mutex, NULL);
     enum gate_status status = open_tables(h, err);
     if (!status)
@@ -337,10 +341,13 @@ void http_stop(struct http *h)
         atomic_store(&h->stopping, true);
         MHD_quiesce_daemon(h->daemon);
         drain(h);
+        slow_close(h->slow);
+        h->slow = NULL;
         writer_drain(h->writer);
         drain(h);
         MHD_stop_daemon(h->daemon);
     }
+    slow_close(h->slow);
     close(h->options.listen_fd);
     for (unsigned i = 0; i < h->n_free; i++)
         store_close(h->stores[i]);

@@ -25,6 +25,7 @@ struct http_options {
     const char *webhook;        /* an address that is told of alerts (webhook.h), or NULL */
     const char *webhook_secret; /* file */
     int64_t keep_samples_ms;    /* raw samples of older runs are dropped; 0: never */
+    const char *allow_hosts;    /* names with commas between them, or NULL */
     bool private_reads;         /* reading takes a token too */
     int64_t read_rate;          /* requests a second of one address */
     int64_t write_rate;         /* writes a second of one token */

@@ -87,6 +87,38 @@ bool http_refuse_shape(const struct exchange *x, const char *version, struct rep
     return false;
 }
 
+/* ---- the name that it was asked by ---- */
+
+/* Is it one of the names that are listed with commas between them? */
+static bool is_listed(const char *list, const char *name, size_t len)
+{
+    for (size_t n; list && *list; list += n + (list[n] == ',')) {
+        n = strcspn(list, ",");
+        if (n == len && !strncasecmp(list, name, n))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * A page of another site whose name is made to lead here could read all that a browser of this
+ * machine may read. No such name is a number.
+ */
+bool http_refuse_host(struct http *h, const struct exchange *x, struct reply *reply)
+{
+    const char *host = x->headers.host;
+    if (!host || (!h->options.allow_hosts && !h->is_loopback))
+        return false;
+    size_t len = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+    bool is_number = host[0] == '[' || strspn(host, "0123456789.") == len;
+    if (is_listed(h->options.allow_hosts, host, len) ||
+        (h->is_loopback && (is_number || is_listed("localhost", host, len))))
+        return false;
+    reply_problem(reply, 421, "This server does not go by that name: see its --allow-host.");
+    reply->close = true;
+    return true;
+}
+
 /* ---- rates ---- */
 
 static bool refuse_rate(struct limits *limits, uint64_t key, struct reply *reply)

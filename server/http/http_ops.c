@@ -29,7 +29,7 @@ void http_get_ready(struct http *h, const struct exchange *x, struct reply *repl
 {
     (void)x;
     bool database = database_answers(h);
-    bool writer = http_is_alive(h);
+    bool writer = http_is_alive(h) && !writer_is_failing(h->writer);
     bool stopping = atomic_load(&h->stopping);
     int64_t free_bytes = artifacts_free_bytes(h->artifacts);
     bool ready = database && writer && !stopping && free_bytes >= ARTIFACT_MIN_FREE_BYTES;

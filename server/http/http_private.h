@@ -2,8 +2,9 @@
  * http_private.h: what the files of the HTTP server share. Not for its users.
  *
  * http.c starts and stops, http_request.c is called by libmicrohttpd, http_check.c refuses what
- * should not be let in, http_headers.c reads the headers, http_read.c answers GET, http_write.c
- * takes bodies, http_reply.c sends; routes.c has the table of addresses.
+ * should not be let in, http_headers.c reads the headers, http_read.c answers GET, http_slow.c
+ * what takes long of it, http_write.c takes bodies, http_reply.c sends, http_document.c in pieces;
+ * routes.c has the table of addresses.
  */
 #ifndef SERVER_HTTP_HTTP_PRIVATE_H
 #define SERVER_HTTP_HTTP_PRIVATE_H
@@ -32,6 +33,7 @@
 #define HTTP_MAX_THREADS 8u
 
 struct upload;
+struct slow;
 
 /* The headers that mean something here; NULL: not there. They live as long as their request. */
 struct headers {
@@ -60,7 +62,8 @@ struct exchange {
     const char *rest;          /* of the path, behind the route's */
     struct identity who;       /* id is "" while nobody is known */
     struct upload *upload;     /* of a write */
-    struct reply reply;        /* of a write: made by the writer */
+    struct reply reply;        /* of a write, or made by http_slow.c, by another thread: */
+    bool has_reply;            /* it is to be released */
     int64_t start_ns;
     unsigned status; /* what was answered, for the log; 0: nothing yet */
     uint64_t bytes;
@@ -92,11 +95,14 @@ struct http {
     struct watch_age watch_age; /* of the writer's thread, */
     int64_t thin_next_ms;       /* and when it drops old samples next */
     struct webhook *webhook;
+    struct slow *slow;
     unsigned n_threads;
+    bool is_loopback; /* where it listens */
     atomic_bool stopping;
     atomic_uint n_requests; /* under way */
     atomic_uint n_connections;
-    atomic_size_t body_bytes;   /* held for all uploads together */
+    atomic_size_t body_bytes;   /* held for all uploads together, */
+    atomic_size_t reply_bytes;  /* and for all answers that are on their way */
     _Atomic int64_t log_second; /* in which libmicrohttpd spoke last, */
     atomic_uint log_lines;      /* and how often */
 
@@ -138,6 +144,7 @@ void http_read_headers(struct MHD_Connection *connection, struct headers *out);
 bool http_refuse_shape(const struct exchange *x, const char *version, struct reply *reply);
 /* Nothing was refused, but its answer must be the connection's last. */
 bool http_ends_in_doubt(const struct exchange *x);
+bool http_refuse_host(struct http *h, const struct exchange *x, struct reply *reply);
 bool http_refuse_rate(struct http *h, const struct peer *peer, struct reply *reply);
 bool http_refuse_reader(struct http *h, struct exchange *x, struct reply *reply);
 bool http_refuse_writer(struct http *h, struct peer *peer, struct reply *reply);
@@ -147,6 +154,22 @@ bool http_refuse_writer(struct http *h, struct peer *peer, struct reply *reply);
 /* Answers a GET or HEAD: sends. The reply is empty, and stays the caller's. */
 enum MHD_Result http_answer(struct http *h, struct MHD_Connection *connection, struct exchange *x,
                             struct reply *reply);
+
+/* Makes the answer of a route, from a store of the caller's. */
+void http_make(struct http *h, struct store *store, struct exchange *x, struct reply *reply);
+
+/* ---- http_slow.c ---- */
+
+enum gate_status slow_open(struct http *h, struct gate_error *err);
+void slow_close(struct slow *s); /* NULL is fine */
+/* May its answer take so long that others should not wait for it? */
+bool http_is_slow(const struct http *h, const struct exchange *x);
+/* Has it made by another thread, and sent then; false: too much waits there. */
+bool http_answer_later(struct http *h, struct peer *peer);
+
+/* ---- http_document.c ---- */
+
+struct MHD_Response *http_document_response(struct http *h, const struct reply *reply);
 
 /* Handlers of routes.c: of what is not out of the database. */
 void http_get_whoami(struct http *h, const struct exchange *x, struct reply *reply);
@@ -170,6 +193,10 @@ void http_free_upload(struct http *h, struct exchange *x);
 
 /* ---- http_reply.c ---- */
 
+/* Makes a long body short, for a client that takes that. */
+void http_compress(const struct exchange *x, struct reply *reply);
+/* True: answers that their clients do not read take what memory there is for them. */
+bool http_refuse_room(struct http *h, struct reply *reply);
 /* Sends; MHD_NO, which closes the connection, only without memory. */
 enum MHD_Result http_send(struct http *h, struct MHD_Connection *connection, struct exchange *x,
                           struct reply *reply);

@@ -58,30 +58,60 @@ void http_get_artifact(struct http *h, const struct exchange *x, struct reply *r
 
 /* ---- what is of the database ---- */
 
-/* The tag is taken before the rows are, so it can only be too old. */
-static void answer_from_store(struct http *h, const struct exchange *x, const struct etag *tag,
-                              struct reply *reply)
+static bool take_tag(struct http *h, const struct exchange *x, struct etag *tag,
+                     struct reply *reply)
 {
-    struct store *store = http_take_store(h);
-    reply->etag = *tag;
+    struct gate_error err = {0};
+    if (tagger_get(h->tagger, x->request.target, tag, &err) == GATE_OK)
+        return true;
+    log_message(LOG_LEVEL_ERROR, "%s", err.message);
+    reply_problem(reply, 503, "The database cannot be read now; the server's log says why.");
+    reply->retry_after = 1;
+    return false;
+}
+
+void http_make(struct http *h, struct store *store, struct exchange *x, struct reply *reply)
+{
+    struct etag tag;
+    if (!x->route->get) {
+        x->route->answer(h, x, reply);
+        return;
+    }
+    /* It is taken before the rows are, so it can only be too old. */
+    if (!take_tag(h, x, &tag, reply))
+        return;
+    reply->etag = tag;
     api_get(x->route, x->rest, store, h->options.main_branch, &x->request, reply);
-    http_give_store(h, store);
     if (reply->status == 200)
-        reply->etag = *tag;
+        reply->etag = tag;
+}
+
+/* True: it will be sent later. */
+static bool make_or_wait(struct http *h, struct exchange *x, struct reply *reply,
+                         enum MHD_Result *result)
+{
+    struct peer *peer = (struct peer *)((char *)x - offsetof(struct peer, exchange));
+    if (http_is_slow(h, x)) {
+        *result = MHD_YES;
+        if (http_answer_later(h, peer))
+            return true;
+        reply_problem(reply, 503, "Too many long answers are waiting.");
+        reply->retry_after = 1;
+        return false;
+    }
+    struct store *store = http_take_store(h);
+    http_make(h, store, x, reply);
+    http_give_store(h, store);
+    return false;
 }
 
 /* True: it was sent. */
 static bool answer_by_tag(struct http *h, struct MHD_Connection *connection, struct exchange *x,
                           struct reply *reply, enum MHD_Result *result)
 {
-    struct gate_error err = {0};
     struct etag tag;
-    if (tagger_get(h->tagger, x->request.target, &tag, &err) != GATE_OK) {
-        log_message(LOG_LEVEL_ERROR, "%s", err.message);
-        reply_problem(reply, 503, "The database cannot be read now; the server's log says why.");
-        reply->retry_after = 1;
+    if (!take_tag(h, x, &tag, reply))
         return false;
-    }
     bool same = etag_matches(&tag, x->headers.if_none_match);
     if (http_send_cached(h, connection, x, &tag, same ? 304 : 200, result))
         return true;
@@ -89,10 +119,9 @@ static bool answer_by_tag(struct http *h, struct MHD_Connection *connection, str
         reply->status = 304;
         reply->etag = tag;
         reply->varies = true;
-    } else {
-        answer_from_store(h, x, &tag, reply);
+        return false;
     }
-    return false;
+    return make_or_wait(h, x, reply, result);
 }
 
 void http_get_asset(struct http *h, const struct exchange *x, struct reply *reply)
@@ -108,7 +137,8 @@ void http_get_asset(struct http *h, const struct exchange *x, struct reply *repl
 static bool answer_otherwise(struct http *h, struct MHD_Connection *connection, struct exchange *x,
                              struct reply *reply, enum MHD_Result *result)
 {
-    x->route->answer(h, x, reply);
+    if (make_or_wait(h, x, reply, result))
+        return true;
     if (etag_matches(&reply->etag, x->headers.if_none_match))
         reply->status = 304;
     return (reply->constant || reply->status == 304) && reply->etag.text[0] != '\0' &&

@@ -9,7 +9,11 @@
 #include "server/ops/metrics.h"
 
 #define GZIP_FROM 1024 /* bytes: below, the headers cost more than is saved */
-#define SEND_TIMES 20  /* of the timeout: how long a client may take to read an answer */
+/* Of answers that are on their way. Short ones are sent whatever there is: there are not more of
+ * them than connections. */
+#define MAX_REPLY_BYTES ((size_t)48 << 20)
+#define LONG_BYTES ((size_t)128 << 10)
+#define SEND_TIMES 20 /* of the timeout: how long a client may take to read an answer */
 
 /*
  * The page runs its own scripts and nothing else, talks to its own server only, and is not shown
@@ -39,11 +43,20 @@ static bool is_text(const char *type)
                : !strcmp(type, "image/svg+xml");
 }
 
-/* Makes a long body short, for a client that takes that. */
-static void compress(const struct exchange *x, struct reply *reply)
+static bool takes_deflate(const struct exchange *x)
 {
-    if (reply->constant || reply->file_fd >= 0 || reply->gzipped || reply->status == 304 ||
-        reply->body.len < GZIP_FROM || !is_text(reply->type))
+    const char *accept = x->headers.accept_encoding;
+    return accept && strstr(accept, "deflate") && !strstr(accept, "deflate;q=0");
+}
+
+void http_compress(const struct exchange *x, struct reply *reply)
+{
+    if (reply->document.run_id != 0) {
+        reply->varies = true;
+        reply->deflated = takes_deflate(x);
+    }
+    if (reply->document.run_id != 0 || reply->constant || reply->file_fd >= 0 || reply->gzipped ||
+        reply->status == 304 || reply->body.len < GZIP_FROM || !is_text(reply->type))
         return;
     reply->varies = true;
     if (!accepts_gzip(x->headers.accept_encoding))
@@ -61,8 +74,52 @@ static void compress(const struct exchange *x, struct reply *reply)
     }
 }
 
+/* ---- the room of all answers ---- */
+
+/* A body that is on its way. */
+struct body {
+    struct http *http;
+    char *bytes;
+    size_t n;
+};
+
+static void free_body(void *context)
+{
+    struct body *b = context;
+    atomic_fetch_sub(&b->http->reply_bytes, b->n);
+    free(b->bytes);
+    free(b);
+}
+
+bool http_refuse_room(struct http *h, struct reply *reply)
+{
+    if (atomic_load(&h->reply_bytes) < MAX_REPLY_BYTES)
+        return false;
+    reply_problem(reply, 503, "Too many long answers are on their way.");
+    reply->retry_after = 2;
+    return true;
+}
+
+static struct MHD_Response *response_of_body(struct http *h, struct reply *reply)
+{
+    struct body *b = malloc(sizeof *b);
+    if (!b)
+        return NULL;
+    *b = (struct body){h, NULL, reply->body.len};
+    if (!(b->bytes = buf_detach(&reply->body))) {
+        free(b);
+        return NULL;
+    }
+    atomic_fetch_add(&h->reply_bytes, b->n);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer_with_free_callback_cls(b->n, b->bytes, free_body, b);
+    if (!response)
+        free_body(b);
+    return response;
+}
+
 /* The body's bytes change hands; NULL: out of memory. */
-static struct MHD_Response *response_of(struct reply *reply, uint64_t *size)
+static struct MHD_Response *response_of(struct http *h, struct reply *reply, uint64_t *size)
 {
     *size = 0;
     if (reply->status == 304)
@@ -75,18 +132,15 @@ static struct MHD_Response *response_of(struct reply *reply, uint64_t *size)
             reply->file_fd = -1;
         return response;
     }
+    if (reply->document.run_id != 0) {
+        *size = reply->deflated ? reply->document.packed_bytes : reply->document.bytes;
+        return http_document_response(h, reply);
+    }
     *size = reply->constant ? reply->constant_size : reply->body.len;
     if (reply->constant)
         return MHD_create_response_from_buffer(
             reply->constant_size, (void *)(uintptr_t)reply->constant, MHD_RESPMEM_PERSISTENT);
-    char *bytes = buf_detach(&reply->body);
-    if (!bytes)
-        return NULL;
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(*size, bytes, MHD_RESPMEM_MUST_FREE);
-    if (!response)
-        free(bytes);
-    return response;
+    return response_of_body(h, reply);
 }
 
 static const char *cache_control(const struct http *h, const struct reply *reply)
@@ -120,8 +174,8 @@ static void add_headers_of_body(struct MHD_Response *response, bool *good,
     add(response, good, "Cross-Origin-Resource-Policy",
         reply->embedded ? "cross-origin" : "same-origin");
     add(response, good, "Content-Type", reply->type);
-    if (reply->gzipped)
-        add(response, good, "Content-Encoding", "gzip");
+    if (reply->gzipped || reply->deflated)
+        add(response, good, "Content-Encoding", reply->gzipped ? "gzip" : "deflate");
 }
 
 static bool add_headers(const struct http *h, struct MHD_Response *response,
@@ -173,13 +227,16 @@ enum MHD_Result http_send(struct http *h, struct MHD_Connection *connection, str
     reply->close |= http_ends_in_doubt(x);
     uint64_t size;
     bool keep = (reply->status == 200 || reply->status == 304) && reply->file_fd < 0 &&
-                reply->etag.text[0] != '\0' && !reply->personal && !reply->close &&
-                !atomic_load(&h->stopping);
+                reply->document.run_id == 0 && reply->etag.text[0] != '\0' && !reply->personal &&
+                !reply->close && !atomic_load(&h->stopping);
     struct etag tag = reply->etag;
     if (accepts_gzip(x->headers.accept_encoding))
         tag = etag_gzipped(&tag);
-    compress(x, reply);
-    struct MHD_Response *response = response_of(reply, &size);
+    http_compress(x, reply);
+    if (reply->body.len >= LONG_BYTES)
+        http_refuse_room(h, reply);
+    keep &= reply->status != 503;
+    struct MHD_Response *response = response_of(h, reply, &size);
     if (!response)
         return MHD_NO;
     if (add_headers(h, response, reply)) {

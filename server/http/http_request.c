@@ -140,7 +140,7 @@ static enum MHD_Result on_headers(struct http *h, struct peer *peer, const char 
     x->route = route_find(method, x->request.path, &x->rest);
     http_read_headers(peer->connection, &x->headers);
     reply_init(&reply);
-    if (http_refuse_shape(x, version, &reply))
+    if (http_refuse_shape(x, version, &reply) || http_refuse_host(h, x, &reply))
         return send_and_release(h, peer, &reply);
     if (!strcmp(x->route->method, "GET")) {
         x->phase = PHASE_READ;
@@ -232,10 +232,11 @@ void http_on_completed(void *context, struct MHD_Connection *connection, void **
     metrics_add(METRIC_BYTES_SENT, x->bytes);
     if (log_wants_requests())
         log_exchange(peer, ns);
-    if (x->upload) {
+    if (x->upload)
         http_free_upload(h, x);
+    if (x->has_reply)
         reply_release(&x->reply);
-    }
+    x->has_reply = false;
     x->active = false;
     http_set_deadline(peer, IDLE_TIMES * h->options.timeout_s);
     atomic_fetch_sub(&h->n_requests, 1);

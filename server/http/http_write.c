@@ -105,6 +105,7 @@ static void set_up(struct http *h, struct peer *peer, struct upload *u)
         x->headers.content_encoding && !strcasecmp(x->headers.content_encoding, "gzip");
     buf_init(&u->body, handler ? handler->max_body : 0);
     reply_init(&x->reply);
+    x->has_reply = true;
 }
 
 bool http_begin_write(struct http *h, struct peer *peer, struct reply *reply)

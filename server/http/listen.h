@@ -20,4 +20,7 @@ enum gate_status listen_open(const char *address, int *fd, struct gate_error *er
 /* Where a socket listens, "http://127.0.0.1:8731/". */
 enum gate_status listen_url(int fd, bool tls, char url[LISTEN_MAX_URL], struct gate_error *err);
 
+/* Is it reached from this machine alone, by TCP? */
+bool listen_is_loopback(int fd);
+
 #endif

@@ -69,6 +69,23 @@ void log_message(enum log_level level, const char *format, ...)
     write_line(&line);
 }
 
+#define TOKEN_MARK "kg_"
+
+/* What stands behind a token's mark is nobody's to read, though no address takes one. */
+static void hide_tokens(const char *text, char *out, size_t size)
+{
+    size_t n = 0;
+    while (*text && n + 1 < size) {
+        bool is_token = !strncmp(text, TOKEN_MARK, strlen(TOKEN_MARK));
+        size_t len = is_token ? strlen(TOKEN_MARK) : 1;
+        n += (size_t)snprintf(out + n, size - n, "%.*s%s", (int)len, text, is_token ? "..." : "");
+        text += len;
+        if (is_token)
+            text += strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    }
+    out[n < size ? n : size - 1] = '\0';
+}
+
 /* In quotes and escaped: the client's text. */
 static void put_quoted(struct buf *line, const char *text)
 {
@@ -80,14 +97,15 @@ void log_one_request(const struct log_request *r)
 {
     struct buf line;
     struct emit e = {.out = &line};
-    char method[MAX_METHOD + 1];
+    char method[MAX_METHOD + 1], target[MAX_LINE];
+    hide_tokens(r->target, target, sizeof target);
     snprintf(method, sizeof method, "%s", r->method);
     buf_init(&line, MAX_LINE * 2);
     if (as_json) {
         begin_json(&e, LOG_LEVEL_REQUEST);
         emit_string_member(&e, "address", r->address);
         emit_string_member(&e, "method", method);
-        emit_string_member(&e, "target", r->target);
+        emit_string_member(&e, "target", target);
         emit_integer_member(&e, "status", r->status);
         emit_integer_member(&e, "bytes", (int64_t)r->bytes);
         emit_integer_member(&e, "us", r->us);
@@ -100,7 +118,7 @@ void log_one_request(const struct log_request *r)
         buf_printf(&line, " status=%u bytes=%llu us=%lld token=%s target=", r->status,
                    (unsigned long long)r->bytes, (long long)r->us,
                    r->token[0] != '\0' ? r->token : "-");
-        put_quoted(&line, r->target);
+        put_quoted(&line, target);
     }
     write_line(&line);
 }

@@ -38,6 +38,7 @@ static const char *title_of(unsigned status)
         {413, "Content Too Large"},
         {414, "URI Too Long"},
         {415, "Unsupported Media Type"},
+        {421, "Misdirected Request"},
         {422, "Unprocessable Content"},
         {429, "Too Many Requests"},
         {503, "Service Unavailable"},
@@ -57,6 +58,7 @@ static void start_over(struct reply *r, unsigned status, const char *type)
     r->type = type;
     r->etag.text[0] = '\0';
     r->constant = NULL;
+    r->document.run_id = 0;
     r->varies = r->gzipped = r->immutable = false;
 }
 

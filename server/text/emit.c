@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "gate/base/csv.h"
 #include "gate/base/json.h"
 #include "server/text/number.h"
 
@@ -117,25 +118,6 @@ void emit_key(struct emit *e, const char *key)
     e->key = key;
 }
 
-/* Text that a spreadsheet would run as a formula gets an apostrophe, as in report_csv.c. */
-static void quote_field(struct emit *e, const char *s)
-{
-    if (s[0] != '\0' && strchr("=+-@\t\r", s[0])) {
-        buf_puts(e->out, "\"'");
-    } else if (s[strcspn(s, "\",\r\n")] == '\0') {
-        buf_puts(e->out, s);
-        return;
-    } else {
-        buf_putc(e->out, '"');
-    }
-    for (; *s != '\0'; s++) {
-        if (*s == '"')
-            buf_putc(e->out, '"');
-        buf_putc(e->out, *s);
-    }
-    buf_putc(e->out, '"');
-}
-
 void emit_string(struct emit *e, const char *value)
 {
     if (!value) {
@@ -144,7 +126,7 @@ void emit_string(struct emit *e, const char *value)
     }
     separate(e);
     if (e->form == EMIT_CSV)
-        quote_field(e, value);
+        csv_put(e->out, value);
     else
         quote(e, value);
 }

@@ -199,7 +199,9 @@ static enum gate_status post(struct webhook *w, const struct buf *body, long *re
     http_answer_init(&answer, MAX_ANSWER);
     enum gate_status status = http_client_ask(w->client, &request, &answer, err);
     *retry_after = answer.retry_after;
-    if (!status && (answer.status < 200 || answer.status > 299))
+    if (answer.status >= 200 && answer.status <= 299)
+        status = GATE_OK; /* however long what it says is */
+    else if (!status)
         status = gate_fail(err, GATE_IO, "%s answers %d%s", w->remote.url, answer.status,
                            answer.status >= 300 && answer.status < 400
                                ? ", and redirects are not followed: name the address itself"

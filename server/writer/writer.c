@@ -10,6 +10,7 @@
 #include "gate/base/clock.h"
 #include "server/ops/log.h"
 #include "server/ops/metrics.h"
+#include "gate/history/store_private.h"
 
 #define MAX_BATCH 32 /* jobs of one commit: writers of other processes wait for the turn */
 #define MAX_READY_BYTES ((size_t)32 << 20) /* of prepared jobs that wait */
@@ -41,6 +42,7 @@ struct writer {
     bool last_prepared;
 
     atomic_int_fast64_t beat_ms;
+    atomic_bool failing; /* the last write did */
 };
 
 /* ---- lists ---- */
@@ -96,6 +98,11 @@ static struct timespec in_ms(int64_t ms)
         t.tv_nsec -= 1000000000;
     }
     return t;
+}
+
+bool writer_is_failing(struct writer *w)
+{
+    return atomic_load(&w->failing);
 }
 
 /* ---- jobs ---- */
@@ -198,19 +205,26 @@ static bool take_ready(struct writer *w, struct list *batch, int64_t wait_ms)
     return !over;
 }
 
-/* Runs what waits, and what gets ready meanwhile, in one transaction. */
+/* Runs what waits, and what gets ready meanwhile, in one transaction. What fails the whole of it is
+ * told by the first write that failed. */
 static enum gate_status run_batch(struct writer *w, struct list *batch, struct gate_error *err)
 {
+    struct gate_error cause = {0};
     enum gate_status status = store_batch_begin(w->store, err);
     if (status)
         return status;
     for (struct writer_job *job = batch->first; job; job = job->next) {
         job->status = job->run(job->context, w->store, &job->err);
+        if (job->status && !cause.status)
+            cause = job->err;
         beat(w);
         if (!job->next)
             take_ready(w, batch, 0);
     }
-    return store_batch_commit(w->store, err);
+    status = store_batch_commit(w->store, err);
+    if (status && cause.status)
+        *err = cause;
+    return status;
 }
 
 static void do_batch(struct writer *w, struct list *batch)
@@ -221,8 +235,7 @@ static void do_batch(struct writer *w, struct list *batch)
     enum gate_status status = run_batch(w, batch, &err);
     metrics_add(!status ? METRIC_COMMITS : METRIC_COMMITS_FAILED, 1);
     metrics_commit((int64_t)clock_ns() - start);
-    if (status)
-        log_message(LOG_LEVEL_ERROR, "%s", err.message);
+    atomic_store(&w->failing, status != GATE_OK);
     while (batch->first) {
         struct writer_job *job = list_take(batch);
         bool kept = !status;
@@ -248,11 +261,14 @@ static enum writer_left do_chore(struct writer *w)
     enum gate_status status = store_batch_begin(w->store, &err);
     if (!status) {
         status = w->chore(w->context, w->store, &left, &err);
+        if (!status && writer_is_failing(w))
+            status = store_touch(w->store, &err); /* can it write again? */
         if (!status)
             status = store_batch_commit(w->store, &err);
         else
             store_batch_rollback(w->store);
     }
+    atomic_store(&w->failing, status != GATE_OK);
     if (status)
         log_message(LOG_LEVEL_ERROR, "%s", err.message);
     beat(w);

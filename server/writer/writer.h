@@ -76,6 +76,8 @@ void writer_close(struct writer *w);
 
 /* Jobs that wait or are under way. */
 unsigned writer_jobs(struct writer *w);
+/* Did its last write fail? It tries by itself whether it can write again. */
+bool writer_is_failing(struct writer *w);
 /* How long ago its thread last showed that it goes on. */
 int64_t writer_silent_ms(struct writer *w);
 

@@ -234,7 +234,7 @@ class Runs(IngestCase):
         limit = 32 << 20
         for length in (limit + 1, 10 ** 18, 2 ** 64, 10 ** 40):
             answer = self.server.raw(
-                b"POST /api/v1/runs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                b"POST /api/v1/runs HTTP/1.1\r\nHost: 1\r\nContent-Type: application/json\r\n"
                 b"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n"
                 % (self.token.encode(), length))
             self.assertRegex(answer, rb"^HTTP/1.1 4(13|00) ")
@@ -247,7 +247,7 @@ class Runs(IngestCase):
         connection.close()
 
     def test_continue_is_asked_for(self):
-        head = (b"POST /api/v1/runs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        head = (b"POST /api/v1/runs HTTP/1.1\r\nHost: 1\r\nContent-Type: application/json\r\n"
                 b"Expect: 100-continue\r\nContent-Length: %d\r\n" % (33 << 20))
         answer = self.server.raw(head + b"\r\n")
         self.assertTrue(answer.startswith(b"HTTP/1.1 401 "), answer)
@@ -298,7 +298,7 @@ class Runs(IngestCase):
             names.append(name)
             connection = self.server.connect()
             connection.connect()
-            head = (f"POST /api/v1/runs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            head = (f"POST /api/v1/runs HTTP/1.1\r\nHost: 1\r\nContent-Type: application/json\r\n"
                     f"Authorization: Bearer {self.token}\r\nContent-Length: {len(body)}\r\n\r\n")
             connection.sock.sendall(head.encode() + (body if i % 2 else body[:-1]))
             connections.append(connection)
@@ -439,7 +439,7 @@ class Artifacts(IngestCase):
         connection = self.server.connect()
         connection.connect()
         connection.sock.sendall(
-            f"PUT /api/v1/artifacts/{name} HTTP/1.1\r\nHost: x\r\n"
+            f"PUT /api/v1/artifacts/{name} HTTP/1.1\r\nHost: 1\r\n"
             f"Authorization: Bearer {self.token}\r\nContent-Type: application/octet-stream\r\n"
             f"Content-Length: {len(body)}\r\n\r\n".encode() + body[:50000])
         connection.close()

@@ -59,7 +59,7 @@ class Systemd(unittest.TestCase):
             # The socket is systemd's and goes on listening: who comes now waits for the next.
             waiting = socket.create_connection(("127.0.0.1", port), PATIENCE)
             process = self.start({"LISTEN_FDS": "1"}, [listening.fileno()])
-            waiting.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            waiting.sendall(b"GET /healthz HTTP/1.1\r\nHost: 1\r\nConnection: close\r\n\r\n")
             self.assertIn(b" 200 ", waiting.recv(4096))
             waiting.close()
             process.terminate()

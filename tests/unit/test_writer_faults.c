@@ -14,6 +14,7 @@
 #include "gate/base/json.h"
 #include "server/request/auth.h"
 #include "gate/history/store_private.h"
+#include "gate/history/store_webhook.h"
 #include "gate/history/store_token.h"
 #include "server/watch/watch.h"
 #include "tests/tools/sample_put.h"
@@ -213,6 +214,17 @@ static void assert_kept(struct fixture *f)
     store_close(s);
 }
 
+/* What another process does meanwhile moves the end of the log. */
+static void write_beside(const struct fixture *f, int64_t value)
+{
+    struct gate_error err = {0};
+    struct store *s;
+    assert_int_equal(store_open(f->w.files->path, STORE_READ_WRITE, &s, &err), GATE_OK);
+    if (store_put_webhook_mark(s, "beside", value, &err) != GATE_OK)
+        fail_msg("%s", err.message);
+    store_close(s);
+}
+
 /* The fault comes ever later, until a try goes through it unharmed. */
 static void try_all_places(struct fixture *f, enum fault kind)
 {
@@ -228,7 +240,8 @@ static void try_all_places(struct fixture *f, enum fault kind)
         n_harmed += harmed;
         fault_vfs_set(FAULT_NONE, 0);
         assert_kept(f);
-        submit(f); /* the disk is good again */
+        write_beside(f, passes); /* the disk is good again */
+        submit(f);
         writer_wait_for(&f->w, f->n_jobs);
         assert_int_equal(f->jobs[f->n_jobs - 1].status, GATE_OK);
     }

@@ -1,0 +1,148 @@
+"""What an anonymous reader can cost: memory of answers that nobody reads, names that lead here."""
+
+import copy
+import json
+import os
+import re
+import socket
+import sqlite3
+import sys
+import tempfile
+import unittest
+import uuid
+import zlib
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import PATIENCE, SeededCase, Server, documents, token, until  # noqa: E402
+
+READERS = 64
+MOST_KIB = 200 << 10
+CASES = 700
+
+
+def resident_kib(server):
+    with open(f"/proc/{server.process.pid}/status", encoding="ascii") as status:
+        return int(re.search(r"VmHWM:\s+(\d+)", status.read()).group(1))
+
+
+def ingest_token(db):
+    return token(db, "--scope", "ingest")
+
+
+def status_of(server, host):
+    answer = server.raw(f"GET /healthz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+                        .encode())
+    return int(answer.split()[1])
+
+
+def newest(folder):
+    """A run that the history does not have."""
+    run = json.loads(documents(tempfile.mkdtemp(dir=folder), cases=9)[-1])
+    run["uuid"] = str(uuid.uuid4())
+    run["time_ms"] += 1000
+    return run
+
+
+class Readers(SeededCase):
+    def large_run(self):
+        """The newest run with many cases, each with samples that do not pack."""
+        run = newest(self.folder.name)
+        base = run["cases"][0]
+        run["cases"] = [copy.deepcopy(base) for _ in range(CASES)]
+        run["verdict"], run["exit_code"] = base["verdict"], {"pass": 0, "regression": 1}.get(
+            base["verdict"], 2)
+        for i, case in enumerate(run["cases"]):
+            case["id"] = f"{base['id']}/x{i}"
+            for arm in case["arms"]:
+                if isinstance(arm.get("timing", {}).get("samples_ns"), str):
+                    arm["timing"]["samples_ns"] = os.urandom(1500).hex()
+        body = json.dumps(run).encode()
+        response = self.server.get("/api/v1/runs", "POST", {
+            "Content-Type": "application/json", "Content-Length": str(len(body)),
+            "Authorization": f"Bearer {ingest_token(self.db)}"}, body)
+        self.assertEqual(response.status, 201, response.bytes[:300])
+        return run["uuid"], body
+
+    def test_slow_readers_share_a_budget(self):
+        name, body = self.large_run()
+        path = f"/api/v1/runs/{name}"
+        self.assertEqual(self.server.get(path).bytes, body)
+        packed = self.server.get(path, headers={"Accept-Encoding": "gzip, deflate"})
+        self.assertEqual(packed.getheader("Content-Encoding"), "deflate")
+        self.assertEqual(zlib.decompress(packed.bytes), body)
+        readers = []
+        for i in range(READERS - 4):
+            reader = socket.socket()
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reader.connect(("127.0.0.1", self.server.port))
+            reader.settimeout(PATIENCE)
+            ask = path + ("", "?format=csv")[i % 2]
+            reader.sendall(f"GET {ask} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            readers.append(reader)
+        for reader in readers:
+            self.assertTrue(reader.recv(16).startswith(b"HTTP/1.1 "))
+        self.assertEqual(self.server.get("/healthz").status, 200)
+        self.assertLess(resident_kib(self.server), MOST_KIB)
+        for reader in readers:
+            reader.close()
+
+    def test_other_names_are_not_served(self):
+        for host in ("localhost", "LOCALHOST:80", "127.0.0.1:8731", "[::1]:8731"):
+            self.assertEqual(status_of(self.server, host), 200, host)
+        for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example"):
+            self.assertEqual(status_of(self.server, host), 421, host)
+        server = Server(self.db, "--allow-host", "a.example,b.example")
+        for host, status in (("a.example", 200), ("B.example:80", 200), ("localhost", 200),
+                             ("example", 421), ("a.example,b.example", 421)):
+            self.assertEqual(status_of(server, host), status, host)
+        self.assertEqual(server.stop(), 0)
+
+    def test_a_branch_of_many_bytes_can_be_asked_for(self):
+        self.assertEqual(self.server.get(f"/api/v1/runs?branch={'%E6%9E%9D' * 200}").status, 200)
+
+
+class Told(SeededCase):
+    def test_a_token_in_an_address_is_not_logged(self):
+        server = Server(self.db, "--log", "request")
+        server.get("/api/v1/runs?token=kg_abcdef012345_SECRET0123456789")
+        server.stop()
+        self.assertIn("token=kg_...", server.log)
+        self.assertNotIn("SECRET", server.log)
+
+    def test_a_number_without_room_is_told_without_paths(self):
+        run = newest(self.folder.name)
+        timing = run["cases"][0]["arms"][0]["timing"]
+        for key in ("p50_ns", "p50_lo_ns", "p50_hi_ns", "p90_ns"):
+            timing[key] = 1e-4
+        body = json.dumps(run).encode()
+        response = self.server.get("/api/v1/runs", "POST", {
+            "Content-Type": "application/json", "Content-Length": str(len(body)),
+            "Authorization": f"Bearer {ingest_token(self.db)}"}, body)
+        self.assertEqual(response.status, 400)
+        for word in (self.db, "CHECK", "constraint"):
+            self.assertNotIn(word, response.bytes.decode())
+
+    def test_a_run_ahead_of_the_servers_clock_may_come_again(self):
+        run = newest(self.folder.name)
+        run["time_ms"] += 20 * 365 * 86400 * 1000
+        body = json.dumps(run).encode()
+        response = self.server.get("/api/v1/runs", "POST", {
+            "Content-Type": "application/json", "Content-Length": str(len(body)),
+            "Authorization": f"Bearer {ingest_token(self.db)}"}, body)
+        self.assertEqual(response.status, 503, response.bytes)
+
+    def test_a_database_that_was_removed_takes_no_runs(self):
+        path = os.path.join(self.folder.name, "other.db")
+        with sqlite3.connect(self.db) as connection:
+            connection.execute("VACUUM INTO ?", (path,))
+        server = Server(path)
+        self.assertEqual(server.get("/readyz").status, 200)
+        os.rename(path, path + ".gone")
+        until(lambda: server.get("/readyz").status == 503, "the server is not ready")
+        os.rename(path + ".gone", path)
+        until(lambda: server.get("/readyz").status == 200, "the server is ready again")
+        server.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
