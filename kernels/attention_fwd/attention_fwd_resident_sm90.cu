@@ -8,8 +8,14 @@
  * Pipeline    the scores of 64 keys by wgmma from shared memory and O += P V of the 64 before, with
  *             P in registers, are issued together; the second row tile's first scores go out before
  *             the first one's last product
- * Resources   124 registers, no spills; 160 or 192 KB of shared memory
- * Measured    H200, (8, 16, 512, 64) full: 20.5 us, 420 TFLOP/s, 0.76 of cuDNN 9.19; causal 15.9
+ * Resources   115 to 124 registers, no spills; 160 or 192 KB of shared memory
+ * Measured    H200, of cuDNN 9.19: (8, 16, 512, 64) full 20.5 us, 420 TFLOP/s, 0.76; causal 15.9
+ *             us, 0.64; (4, 16) full 0.72, causal 0.58
+ * Bound       by ncu at (8, 16) full and causal, of active cycles: special function unit 55 and
+ *             45 %, tensor core 55 and 44 %, issue 44 and 42 %. By clock64() in a block, of 39700
+ *             clocks 8300 are gone when the second key tile is there: all blocks ask for 25 MB of
+ *             HBM at once. Then four warpgroups take 1750 clocks for 64 keys, of 1024 for either
+ *             unit: they fall in step, and neither turns nor later starts keep them out of it
  */
 #include "kernels/attention_fwd/attention_fwd.h"
 
@@ -42,11 +48,31 @@ template <typename Tile> struct shared_layout {
     static constexpr int BYTES = Q_FULL + 4 * Tile::TILES * 8;
 };
 
-/* Key tiles that a row tile takes, one at least, even past the end. */
+/* One warpgroup at a time issues products, in a ring, which keeps their exponentials out of step.
+ * Barrier 8 + w is the turn of warpgroup w; all take as many. */
+template <bool TAKEN> struct turns {
+    int w, left;
+
+    __device__ __forceinline__ void wait() const
+    {
+        if (TAKEN)
+            ptx::barrier_sync(8 + w, 256);
+    }
+    /* The last one is passed on to nobody. */
+    __device__ __forceinline__ void pass()
+    {
+        left--;
+        if (TAKEN && (left > 0 || w < 3))
+            ptx::barrier_arrive(8 + (w + 1) % 4, 256);
+    }
+};
+
+/* Key tiles that a row tile takes, one at least, even past the end; all, where there are turns. */
 template <typename Tile>
 __device__ __forceinline__ int key_tiles_of(const struct attention_sm90 &a, int row)
 {
-    const int keys = row < a.seqlen_q ? visible_keys(a, min(row + 64, a.seqlen_q) - 1) : 0;
+    const int keys =
+        row < a.seqlen_q || Tile::TURNS ? visible_keys(a, min(row + 64, a.seqlen_q) - 1) : 0;
     return max(1, (keys + Tile::KEYS - 1) / Tile::KEYS);
 }
 
@@ -108,7 +134,7 @@ __global__ void __launch_bounds__(512, 1)
     const uint32_t base = ptx::shared_address(shared);
     const int w = uniform(threadIdx.x / 128);
 
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) /* before anything else: a barrier of the block first costs 0.5 us */
         load<Tile>(a, map_q, map_k, map_v, base);
     __syncthreads();
     const uint32_t k_low = uniform(descriptor_low(base + layout::K));
@@ -128,7 +154,12 @@ __global__ void __launch_bounds__(512, 1)
         issue_scores<T, 64, 64, KEYS>(s, uniform(descriptor_low(q_of(r))), k_low);
         ptx::wgmma_commit();
     };
+    turns<Tile::TURNS> turn = {w, Tile::TILES * uniform(key_tiles_of<Tile>(a, 0)) + 1};
+    if (Tile::TURNS && w == 3)
+        ptx::barrier_arrive(8, 256); /* the first turn is free */
+    turn.wait();
     issue_first_scores(0);
+    turn.pass();
     ptx::wgmma_wait<0>();
 #pragma unroll
     for (int r = 0; r < Tile::TILES; r++) {
@@ -164,6 +195,7 @@ __global__ void __launch_bounds__(512, 1)
         for (int j = 1; j < key_tiles; j++) {
             ptx::mbarrier_wait(base + layout::K_FULL + j * 8, 0);
             ptx::mbarrier_wait(base + layout::V_FULL + (j - 1) * 8, 0);
+            turn.wait();
             ptx::keep(s);
             ptx::keep(o);
             ptx::keep(p);
@@ -172,6 +204,7 @@ __global__ void __launch_bounds__(512, 1)
             ptx::wgmma_commit();
             issue_output<T>(o, p, v_low + (j - 1) * STEP, j > 1);
             ptx::wgmma_commit();
+            turn.pass();
             ptx::wgmma_wait<1>();
             softmax(j, false);
             ptx::wgmma_wait<0>();
@@ -180,6 +213,7 @@ __global__ void __launch_bounds__(512, 1)
             pack_tile(p, s, T());
         }
         ptx::mbarrier_wait(base + layout::V_FULL + (key_tiles - 1) * 8, 0);
+        turn.wait();
         if (r + 1 < Tile::TILES)
             issue_first_scores(r + 1);
         ptx::keep(o);
@@ -187,6 +221,7 @@ __global__ void __launch_bounds__(512, 1)
         ptx::wgmma_fence();
         issue_output<T>(o, p, v_low + (key_tiles - 1) * STEP, key_tiles > 1);
         ptx::wgmma_commit();
+        turn.pass();
         finish_sums(rows, inverse);
         ptx::wgmma_wait<0>();
         ptx::keep(o);
@@ -213,13 +248,17 @@ int supports(const struct kg_problem *p, const struct kg_device *device)
     return choose_sm90(p, device) == SM90_RESIDENT;
 }
 
+template <typename Tile> enum kg_status prepare_tile()
+{
+    return allow_shared(attention_resident_kernel<Tile>, shared_bytes<Tile>);
+}
+
 template <typename T> enum kg_status prepare_type()
 {
-    const enum kg_status status = allow_shared(attention_resident_kernel<resident_tile<T, 1>>,
-                                               shared_bytes<resident_tile<T, 1>>);
-    return status != KG_OK ? status
-                           : allow_shared(attention_resident_kernel<resident_tile<T, 2>>,
-                                          shared_bytes<resident_tile<T, 2>>);
+    enum kg_status status = prepare_tile<resident_tile<T, 2, false>>();
+    if (status == KG_OK)
+        status = prepare_tile<resident_tile<T, 1, false>>();
+    return status == KG_OK ? prepare_tile<resident_tile<T, 1, true>>() : status;
 }
 
 enum kg_status prepare(const struct kg_problem *p, const struct kg_device *)
@@ -230,10 +269,9 @@ enum kg_status prepare(const struct kg_problem *p, const struct kg_device *)
     return p->dtype == KG_F16 ? prepare_type<__half>() : prepare_type<__nv_bfloat16>();
 }
 
-template <typename T, int TILES>
+template <typename Tile>
 enum kg_status launch_tile(const struct kg_problem *p, const struct kg_args *args)
 {
-    using Tile = resident_tile<T, TILES>;
     struct attention_sm90 a;
     struct attention_maps maps;
     CUtensorMap map_o;
@@ -242,22 +280,28 @@ enum kg_status launch_tile(const struct kg_problem *p, const struct kg_args *arg
         status = map_rows(&map_o, &args->out[0], 64);
     if (status != KG_OK)
         return status;
-    const int64_t blocks = (p->seqlen_q + 256 * TILES - 1) / (256 * TILES);
+    const int64_t blocks = (p->seqlen_q + 256 * Tile::TILES - 1) / (256 * Tile::TILES);
     return launch_kernel(attention_resident_kernel<Tile>,
                          dim3((unsigned)blocks, (unsigned)p->heads, (unsigned)p->batch), dim3(512),
                          shared_bytes<Tile>, args->stream, maps.q, maps.k, maps.v, map_o, a,
                          factor_of(p));
 }
 
-enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+template <typename T>
+enum kg_status launch_type(const struct kg_problem *p, const struct kg_args *args)
 {
     int device, sm_count;
     CUDA_TRY(cudaGetDevice(&device));
     CUDA_TRY(cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device));
-    const bool two = resident_takes_two(p, sm_count);
-    if (p->dtype == KG_F16)
-        return two ? launch_tile<__half, 2>(p, args) : launch_tile<__half, 1>(p, args);
-    return two ? launch_tile<__nv_bfloat16, 2>(p, args) : launch_tile<__nv_bfloat16, 1>(p, args);
+    if (resident_takes_two(p, sm_count))
+        return launch_tile<resident_tile<T, 2, false>>(p, args);
+    return p->flags & KG_FLAG_CAUSAL ? launch_tile<resident_tile<T, 1, false>>(p, args)
+                                     : launch_tile<resident_tile<T, 1, true>>(p, args);
+}
+
+enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+{
+    return p->dtype == KG_F16 ? launch_type<__half>(p, args) : launch_type<__nv_bfloat16>(p, args);
 }
 
 } // namespace attention_fwd_resident_sm90

@@ -18,10 +18,12 @@ constexpr int SHORT_KEYS = 128, SHORT_CHUNKS = 4, SHORT_MOST_KEYS = SHORT_KEYS *
 constexpr int LATENCY_POLYNOMIAL = 4;
 
 /* Row tiles a warpgroup: one (4 a block, 160 KB in) or two (8 a block, 192 KB, K and V once a
- * head). Two where they fill the device. */
-template <typename T_, int TILES_> struct resident_tile {
+ * head). Two where they fill the device. Turns with one and no mask: 11.85 for 12.0 us at
+ * (4, 16, 512, 64); with two the same as none, and under a mask 1 % slower or more. */
+template <typename T_, int TILES_, bool TURNS_> struct resident_tile {
     using T = T_;
     static constexpr int TILES = TILES_;
+    static constexpr bool TURNS = TURNS_;
     static constexpr int KEYS = 64, KEY_TILES = SHORT_MOST_KEYS / KEYS;
     static constexpr int POLYNOMIAL = 0;
     static constexpr int Q_BYTES = 64 * 64 * 2, KEY_BYTES = KEYS * 64 * 2;
