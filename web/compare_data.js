@@ -6,6 +6,8 @@
 import { get } from "./api.js";
 import { allCases, allLeaders } from "./lists.js";
 
+export const THRESHOLD = 0.02; // where there is none of a run
+
 const side = (c) => c && c.p50_ns !== null ? {
     p50_ns: c.p50_ns, p50_lo_ns: c.p50_lo_ns ?? null, p50_hi_ns: c.p50_hi_ns ?? null,
     verdict: c.verdict ?? null, rel_err: c.rel_err ?? null,
@@ -26,7 +28,11 @@ export async function compareRuns({ device, a, b }, signal) {
     const answer = await get("compare", { device, a, b }, signal);
     return {
         a: answer.a, b: answer.b,
-        rows: answer.cases.map((c) => ({ ...c, device: answer.b.device })),
+        rows: answer.cases.map((c) => ({
+            ...c, device: answer.b.device,
+            by: c.paired ? "pairs" : c.ratio_control !== null ? "control" : "times",
+            ratio: c.paired ?? c.ratio_control ?? c.ratio,
+        })),
     };
 }
 
@@ -44,13 +50,13 @@ export async function compareProviders({ device, a, b }, signal) {
 }
 
 /**
- * What can be said of a row: "slower" or "faster" when b is beyond the threshold and the intervals
- * of the medians, where they are known, are apart; "unclear" beyond it with intervals that overlap;
- * "same" within it; "none" when there is nothing to compare.
+ * What can be said of a row. Of two runs the server says it, by the rule of a verdict; of devices
+ * and providers, whose times differ by far more, a threshold does, and intervals that are apart.
  */
-export function judge(row, threshold) {
+export function judge(row) {
+    if (row.judged) return row.judged;
     if (!row.comparable || row.ratio === null) return "none";
-    if (Math.abs(Math.log(row.ratio)) <= Math.log(1 + threshold)) return "same";
+    if (Math.abs(Math.log(row.ratio)) <= Math.log(1 + THRESHOLD)) return "same";
     const { a, b } = row;
     const known = [a, b].every((s) => s.p50_lo_ns !== null && s.p50_hi_ns !== null);
     if (known && a.p50_lo_ns <= b.p50_hi_ns && b.p50_lo_ns <= a.p50_hi_ns) return "unclear";

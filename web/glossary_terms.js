@@ -91,11 +91,9 @@ export const TERMS = {
         "many runs.",
     alert_state: "new: nobody looked yet. acknowledged: someone does. accepted: it is meant to " +
         "be so. fixed: a later commit undid it. ignored: it is not real, or not of interest.",
-    compare_change: "Time of B over that of A; + is slower.",
-    compare_control: "The same with each time divided by the control kernel's of its run, which " +
-        "takes out what the whole machine did.",
-    compare_judged: "Slower or faster: by more than 2 %, and the intervals of both medians are " +
-        "apart. Unclear: by more than 2 %, but the intervals overlap.",
+    compare_change: "Time of B over that of A, from pairs where there are some; + is slower.",
+    compare_judged: "As a verdict is: slower or faster by more than the runs' threshold, with an " +
+        "interval beyond the half of it. Unclear: beyond the threshold, but not with the interval.",
     device: "The model of the GPU, or of the host, that the run was measured on.",
     driver: "Versions of the driver and the CUDA runtime; the power limit and the highest clock.",
     run_measured: "When the run began.",

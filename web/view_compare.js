@@ -2,11 +2,11 @@
 
 import { get } from "./api.js";
 import {
-    compareDevices, compareProviders, compareRuns, judge, meanRatio,
+    THRESHOLD, compareDevices, compareProviders, compareRuns, judge, meanRatio,
 } from "./compare_data.js";
 import { address, h, s } from "./dom.js";
 import {
-    change, dateText, duration, durationCell, factor, plural, shortCommit, time,
+    change, dateText, duration, durationCell, factor, interval, plural, shortCommit, time,
 } from "./format.js";
 import { head, term } from "./glossary.js";
 import { allLeaders, chosenDevice, longTable, picker } from "./lists.js";
@@ -15,13 +15,14 @@ import { choose, note } from "./places.js";
 import { badge } from "./verdict.js";
 import { eventSwatch } from "./chart_events.js";
 
-const THRESHOLD = 0.02;
 const RUNS = 50; // newest, to choose from
 const BAR = { width: 150, height: 18 };
 const WORDS = {
     slower: "slower", faster: "faster", unclear: "unclear", same: "about the same",
     none: "not comparable",
 };
+/** What a change of two runs is of, where it is not of pairs. */
+const BY = { control: "÷ control", times: "of p50s, not judged" };
 const RANK = { slower: 0, unclear: 1, faster: 2, same: 3, none: 4 };
 const KINDS = [["runs", "Runs or commits"], ["devices", "Devices"], ["providers", "Providers"]];
 
@@ -38,9 +39,9 @@ function changeBar(row, limit) {
     if (row.ratio === null) return null;
     const x = (v) => Math.round((BAR.width / 2) * (1 + Math.max(-1, Math.min(1, v / limit))));
     const at = x(Math.log(row.ratio));
-    const edge = Math.log(1 + THRESHOLD);
+    const edge = Math.log(1 + (row.threshold ?? THRESHOLD));
     return s("svg", {
-        class: `change-bar ${judge(row, THRESHOLD)}`, width: BAR.width, height: BAR.height,
+        class: `change-bar ${judge(row)}`, width: BAR.width, height: BAR.height,
         viewBox: `0 0 ${BAR.width} ${BAR.height}`, "aria-hidden": "true",
     },
     s("rect", { class: "zone", x: x(-edge), width: x(edge) - x(-edge), y: 0, height: BAR.height }),
@@ -57,7 +58,7 @@ function barLimit(rows) {
 }
 
 function summary(rows) {
-    const count = (kind) => rows.filter((r) => judge(r, THRESHOLD) === kind).length;
+    const count = (kind) => rows.filter((r) => judge(r) === kind).length;
     const mean = meanRatio(rows);
     return h("ul", { class: "compare-summary" },
         Object.keys(WORDS).filter((kind) => count(kind) > 0).map((kind) =>
@@ -74,7 +75,7 @@ function changeText(ratio) {
 
 const size = (r) => (r.ratio > 0 ? Math.abs(Math.log(r.ratio)) : -1);
 const SORTS = {
-    worst: (x, y) => RANK[judge(x, THRESHOLD)] - RANK[judge(y, THRESHOLD)] || size(y) - size(x),
+    worst: (x, y) => RANK[judge(x)] - RANK[judge(y)] || size(y) - size(x),
     change: (x, y) => size(y) - size(x),
     case: () => 0,
     time: (x, y) => (y.b?.p50_ns ?? 0) - (x.b?.p50_ns ?? 0),
@@ -88,22 +89,21 @@ function cell(one, more, note) {
 function table(rows, names) {
     const limit = barLimit(rows);
     const number = { class: "number" };
-    const control = rows.some((r) => r.ratio_control !== null);
     const minor = { class: "number minor" };
     const heads = [head("case", "Case"), head("p50", names.a, minor), head("p50", names.b, number),
         head("compare_change", "B against A", number),
         h("td", { class: "minor" }),
-        control && head("compare_control", "÷ control", minor),
         head("compare_judged", "So B is")];
     return longTable("Comparison", heads, rows, (r) => h("tr", {},
         h("th", { scope: "row" }, caseLink(r.id, r.device),
             !r.comparable && r.why && h("span", { class: "note" }, sentence(r.why))),
         cell(r.a, "minor"), cell(r.b, "", r.a && h("span", { class: "note narrow" },
             "A ", duration(r.a.p50_ns))),
-        h("td", number, r.comparable ? changeText(r.ratio) : "–"),
+        h("td", number, r.comparable ? changeText(r.ratio) : "–", r.comparable && r.by &&
+            h("span", { class: "note" }, r.paired ? interval(r.paired_lo, r.paired_hi) :
+                BY[r.by])),
         h("td", { class: "minor" }, r.comparable && changeBar(r, limit)),
-        control && h("td", minor, changeText(r.ratio_control)),
-        h("td", {}, mark(judge(r, THRESHOLD)))));
+        h("td", {}, mark(judge(r)))));
 }
 
 // ---- what is compared ----
@@ -112,7 +112,7 @@ const runName = (run) => `${run.commit ? shortCommit(run.commit) : run.uuid.slic
 
 function runCard(letter, run) {
     return h("article", { class: "compare-side" },
-        h("h2", {}, h("span", { class: "letter" }, letter), " ", commitText(run)),
+        h("h2", {}, h("span", { class: "letter" }, letter), " ", commitText(run), run.branch && ` on ${run.branch}`),
         h("p", {}, run.subject ?? ""),
         h("p", { class: "quiet" }, badge(run.verdict), " ", time(run.time_ms), ", run ",
             runLink(run.uuid), `, ${run.device}`));
@@ -123,7 +123,7 @@ function runChoice(label, name, value, runs) {
     return h("label", { class: "picker" }, h("span", {}, label),
         h("input", {
             name, value, list, required: true, spellcheck: "false", autocomplete: "off",
-            pattern: "[0-9a-f-]{4,40}", title: "A run's uuid or a commit, or how it begins",
+            title: "A run's uuid or a commit, or how it begins; or a branch",
         }),
         h("datalist", { id: list }, runs.map((r) => h("option", { value: r.uuid.slice(0, 8) },
             [runName(r), r.subject, dateText(r.time_ms), r.verdict].filter(Boolean).join(" · ")))));
@@ -156,8 +156,9 @@ async function runsPart(state, devices, signal, go) {
         return {
             form, rows, names: { a: `A, ${runName(a)}`, b: `B, ${runName(b)}` },
             sides: h("div", { class: "compare-sides" }, runCard("A", a), runCard("B", b)),
-            caution: "These are times of two runs, not pairs: a machine moves by several percent " +
-                "between runs, so a difference here is a hint. A run's verdict is the evidence.",
+            caution: "B against A is the quotient of their paired ratios where both had the same " +
+                "baseline, or one was the other's, and is judged as a verdict is, by the runs' " +
+                "own threshold. Else it is of times over the control's; p50s alone are not judged.",
         };
     } catch (error) {
         if (error.name === "AbortError" || ![400, 404].includes(error.status)) throw error;
@@ -211,7 +212,7 @@ function results(part, state, save) {
         const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
         const rows = part.rows
             .filter((r) => words.every((w) => r.id.includes(w)))
-            .filter((r) => !state.only || judge(r, THRESHOLD) === state.only)
+            .filter((r) => !state.only || judge(r) === state.only)
             .sort((x, y) => (SORTS[state.sort] ?? SORTS.worst)(x, y) || (x.id < y.id ? -1 : 1));
         body.replaceChildren(...(rows.length > 0 ? table(rows, part.names)
             : [h("p", { class: "quiet" }, "No case of this kind.")]));

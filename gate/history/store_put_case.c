@@ -113,6 +113,17 @@ static enum gate_status add_to_track(const struct put *p, const struct put_track
     return store_finish(p->store, &q, p->err);
 }
 
+/* With the threshold that it was judged by. */
+static void put_ratio(struct query *q, const struct put *p, const struct document_case *c)
+{
+    static const struct estimate none;
+    const struct estimate *ratio = c->has_ratio ? &c->ratio : &none;
+    bind_positive_or_null(q, isnan(c->threshold) ? p->document->policy.threshold : c->threshold);
+    bind_positive_or_null(q, ratio->value);
+    bind_positive_or_null(q, ratio->lo);
+    bind_positive_or_null(q, ratio->hi);
+}
+
 static enum gate_status put_result(const struct put *p, const struct document_case *c,
                                    const struct put_figures *figures, int64_t track_id,
                                    int64_t series_id)
@@ -123,6 +134,7 @@ static enum gate_status put_result(const struct put *p, const struct document_ca
     bind_int(&q, track_id);
     bind_int(&q, c->verdict);
     bind_text_or_null(&q, is_red ? c->reason : NULL);
+    put_ratio(&q, p, c);
     bind_id_or_null(&q, series_id);
     if (series_id != 0)
         bind_int(&q, figures->candidate - c->arms);

@@ -25,6 +25,8 @@ static bool point_row(struct query *q, void *call)
     row->control_ns = ns(q, 3);
     if (sqlite3_column_type(q->stmt, 4) != SQLITE_NULL)
         row->rel_err = column_real(q, 4);
+    row->baseline_ms = column_int(q, 5);
+    row->baseline_revision = column_int(q, 6);
     return false;
 }
 
@@ -35,6 +37,11 @@ static bool result_row(struct query *q, void *call)
         .case_id = column_text(q, 0),
         .verdict = verdict_name((enum verdict)column_int(q, 1)),
         .rel_err = -1,
+        .threshold = column_real(q, 5),
+        .ratio = column_real(q, 6),
+        .ratio_lo = column_real(q, 7),
+        .ratio_hi = column_real(q, 8),
+        .revision = column_int(q, 9),
     };
     if (sqlite3_column_type(q->stmt, 2) != SQLITE_NULL) {
         struct query point = query_begin(c->store, SQL_RESULT_POINT);

@@ -11,6 +11,10 @@ struct store_result {
     const char *verdict;
     /* of the candidate, 0 (rel_err: -1) where it was not timed or not known */
     double p50_ns, p50_lo_ns, p50_hi_ns, control_ns, rel_err;
+    /* over its baseline, from pairs, and what a regression was; 0: not known */
+    double ratio, ratio_lo, ratio_hi, threshold;
+    int64_t baseline_ms;                 /* when that became the baseline; the same */
+    int64_t baseline_revision, revision; /* of what commit that is, and the run; the same */
 };
 
 typedef bool (*store_result_fn)(void *context, const struct store_result *row);

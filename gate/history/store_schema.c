@@ -147,6 +147,10 @@ static const char schema[] =
     "  series_id INTEGER REFERENCES series (id)," /* with arm: the candidate's point, if any */
     "  arm INTEGER,"
     "  evidence TEXT," /* the reason of a regression or a wrong result, else NULL */
+    "  " POSITIVE("threshold") ","
+    "  " POSITIVE("ratio") "," /* as in newest_result */
+    "  " POSITIVE("ratio_lo") ","
+    "  " POSITIVE("ratio_hi") ","
     "  PRIMARY KEY (run_id, track_id)"
     ") STRICT, WITHOUT ROWID;"
 

@@ -232,12 +232,14 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "ORDER BY c.name, d.model, l.p50_ps, s.provider LIMIT ?2",
 
     /* ?1: run */
-    [SQL_RESULTS] = "SELECT c.name, e.verdict, e.series_id, e.arm, r.time_ms "
+    [SQL_RESULTS] = "SELECT c.name, e.verdict, e.series_id, e.arm, r.time_ms, e.threshold, e.ratio,"
+                    " e.ratio_lo, e.ratio_hi, r.revision_id "
                     "FROM run r CROSS JOIN result e ON e.run_id = r.id "
                     "CROSS JOIN track t ON t.id = e.track_id "
                     "CROSS JOIN test_case c ON c.id = t.case_id WHERE r.id = ?1",
     /* ?1 to ?4: key */
-    [SQL_RESULT_POINT] = "SELECT p50_ps, p50_lo_ps, p50_hi_ps, control_ps, rel_err FROM point "
+    [SQL_RESULT_POINT] = "SELECT p50_ps, p50_lo_ps, p50_hi_ps, control_ps, rel_err, baseline_ms,"
+                         " baseline_revision_id FROM point "
                          "WHERE series_id = ?1 AND time_ms = ?2 AND run_id = ?3 AND arm = ?4",
 
     /* ?1: device model or NULL, ?2: limit, ?3 ?4: the key before the first row, or NULL */
@@ -339,8 +341,9 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         " peer = excluded.peer, peer_ratio = excluded.peer_ratio,"
         " control_ns = excluded.control_ns, rel_err = excluded.rel_err "
         "WHERE (excluded.time_ms, excluded.run_id) > (time_ms, run_id)",
-    [SQL_PUT_RESULT] = "INSERT INTO result (run_id, track_id, verdict, evidence, series_id, arm) "
-                       "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    [SQL_PUT_RESULT] = "INSERT INTO result (run_id, track_id, verdict, evidence, threshold, ratio,"
+                       " ratio_lo, ratio_hi, series_id, arm) "
+                       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     /* ?4: branch */
     [SQL_FIND_SERIES] = "SELECT s.id, l.p50_ps FROM series s "
                         "LEFT JOIN leader l ON l.series_id = s.id AND l.branch = ?4 "

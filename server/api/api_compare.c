@@ -4,19 +4,19 @@
 #include <string.h>
 
 #include "server/api/api_call.h"
-#include "gate/history/store_result.h"
+#include "server/api/compare_judge.h"
 
 /* A case of one of the runs. */
 struct item {
     char case_id[164];
-    const char *verdict;
-    double p50_ns, p50_lo_ns, p50_hi_ns, control_ns, rel_err;
+    struct store_result result;
 };
 
 /* One of the runs. */
 struct side {
     const char *name; /* "a" or "b" */
     const char *text; /* as the address has it */
+    char uuid[40];    /* of the newest run of a branch */
     int64_t run;
     char device[68];
     char contract[68];
@@ -47,14 +47,7 @@ static bool note_result(void *context, const struct store_result *row)
         s->cap = cap;
     }
     struct item *item = &s->items[s->n++];
-    *item = (struct item){
-        .verdict = row->verdict,
-        .p50_ns = row->p50_ns,
-        .p50_lo_ns = row->p50_lo_ns,
-        .p50_hi_ns = row->p50_hi_ns,
-        .control_ns = row->control_ns,
-        .rel_err = row->rel_err,
-    };
+    item->result = *row;
     snprintf(item->case_id, sizeof item->case_id, "%s", row->case_id);
     return true;
 }
@@ -83,8 +76,8 @@ static void put_item(struct emit *e, const struct side *s, const struct item *it
         emit_null(e);
         return;
     }
-    static const struct item none = {.rel_err = -1};
-    const struct item *i = item ? item : &none;
+    static const struct store_result none = {.rel_err = -1};
+    const struct store_result *i = item ? &item->result : &none;
     emit_open(e, '{');
     emit_known_real(e, "p50_ns", i->p50_ns);
     emit_known_real(e, "p50_lo_ns", i->p50_lo_ns);
@@ -110,28 +103,29 @@ static void find_reason(const struct side *a, const struct item *x, const struct
         snprintf(why, size, "measured on %s and %s", a->device, b->device);
     else if (strcmp(a->contract, b->contract) != 0)
         snprintf(why, size, "measured by the contracts %s and %s", a->contract, b->contract);
-    else if (x->p50_ns <= 0 || y->p50_ns <= 0)
-        snprintf(why, size, "%s has no verified time", x->p50_ns <= 0 ? a->name : b->name);
+    else if (x->result.p50_ns <= 0 || y->result.p50_ns <= 0)
+        snprintf(why, size, "%s has no verified time", x->result.p50_ns <= 0 ? a->name : b->name);
 }
 
 static void put_pair(struct emit *e, const struct side *a, const struct item *x,
                      const struct side *b, const struct item *y)
 {
     char why[200];
-    double ratio = 0;
-    double ratio_control = 0;
+    struct comparison c = {.judged = "none"};
     find_reason(a, x, b, y, why, sizeof why);
-    if (why[0] == '\0') {
-        ratio = y->p50_ns / x->p50_ns;
-        if (x->control_ns > 0 && y->control_ns > 0)
-            ratio_control = ratio * x->control_ns / y->control_ns;
-    }
+    if (why[0] == '\0')
+        c = compare_results(&x->result, &y->result);
     emit_row_begin(e);
     emit_string_member(e, "id", x ? x->case_id : y->case_id);
     put_item(e, a, x);
     put_item(e, b, y);
-    emit_known_real(e, "ratio", ratio);
-    emit_known_real(e, "ratio_control", ratio_control);
+    emit_known_real(e, "ratio", c.ratio);
+    emit_known_real(e, "ratio_control", c.control.value);
+    emit_known_real(e, "paired", c.paired.value);
+    emit_known_real(e, "paired_lo", c.paired.lo);
+    emit_known_real(e, "paired_hi", c.paired.hi);
+    emit_known_real(e, "threshold", c.threshold);
+    emit_string_member(e, "judged", c.judged);
     emit_bool_member(e, "comparable", why[0] == '\0');
     emit_string_member(e, "why", why);
     emit_row_end(e);
@@ -184,6 +178,29 @@ static enum gate_status put_answer(struct call *c, const struct side *a, const s
     return status;
 }
 
+static bool note_uuid(void *context, const struct store_run *row)
+{
+    struct side *s = context;
+    snprintf(s->uuid, sizeof s->uuid, "%s", row->uuid);
+    return false;
+}
+
+/* A run, the newest one of a commit or, where there is none, of a branch. */
+static enum gate_status look_up(struct call *c, const char *device, struct side *s)
+{
+    enum gate_status status =
+        store_find_run(c->store, s->text, device, note_run, s, &s->run, &c->err);
+    if (status != GATE_USAGE)
+        return status;
+    struct store_run_filter branch = {.device_model = device, .branch = s->text};
+    struct store_run_key newest = {INT64_MAX, ""};
+    status = store_runs(c->store, &branch, newest, 1, note_uuid, s, &c->err);
+    if (status)
+        return status;
+    s->text = s->uuid;
+    return store_find_run(c->store, s->uuid, device, note_run, s, &s->run, &c->err);
+}
+
 /* False: the request was answered with a problem, or *status says what failed. */
 static bool find_side(struct call *c, const char *device, struct side *s, enum gate_status *status)
 {
@@ -192,12 +209,13 @@ static bool find_side(struct call *c, const char *device, struct side *s, enum g
         reply_problem(c->reply, 400, "The parameter '%s' is missing.", s->name);
         return false;
     }
-    *status = store_find_run(c->store, s->text, device, note_run, s, &s->run, &c->err);
+    *status = look_up(c, device, s);
     if (*status == GATE_USAGE) {
-        reply_problem(c->reply, 404,
-                      "The parameter '%s' names no run, or more than one: it must be a run's uuid "
-                      "or 4 or more characters of its start, or 7 or more digits of a commit.",
-                      s->name);
+        reply_problem(
+            c->reply, 404,
+            "The parameter '%s' names no run, or more than one: it must be a run's uuid "
+            "or 4 or more characters of its start, 7 or more digits of a commit, or a branch.",
+            s->name);
         *status = GATE_OK;
         return false;
     }

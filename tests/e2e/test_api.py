@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -194,6 +195,15 @@ class Lists(History):
             control = {r["uuid"]: self.control(r["uuid"], case["id"]) for r in (a, b)}
             self.assertAlmostEqual(case["ratio_control"],
                                    ratio * control[a["uuid"]] / control[b["uuid"]], places=7)
+            paired, judged = case["paired"], case["judged"]
+            if paired:
+                beyond = abs(math.log(paired)) > math.log(1 + case["threshold"])
+                self.assertEqual(judged != "same", beyond)
+                self.assertTrue(case["paired_lo"] <= paired <= case["paired_hi"])
+        self.assertTrue(any(c["paired"] for c in pair["cases"]))
+        newest = self.get(f"compare?a={b['uuid']}&b=main&device={GPU}")["b"]
+        self.assertEqual(newest, next(r for r in self.pages(f"runs?device={GPU}", "runs", 50)
+                                      if r["branch"] == "main"))
         by_commit = self.get(f"compare?a={a['commit'][:9]}&b={b['commit']}&device={GPU}")
         self.assertEqual(by_commit, pair)
         rows = self.rows(f"compare?a={a['uuid'][:8]}&b={b['uuid'][:8]}")

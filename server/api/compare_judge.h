@@ -1,0 +1,22 @@
+/*
+ * compare_judge.h: what the results of two runs say of the code, as the gate would. Pure.
+ */
+#ifndef SERVER_API_COMPARE_JUDGE_H
+#define SERVER_API_COMPARE_JUDGE_H
+
+#include "gate/document/document.h"
+#include "gate/history/store_result.h"
+
+/* b over a. */
+struct comparison {
+    double ratio;            /* of the times, which move by percents between runs */
+    struct estimate control; /* the same, each over its control; value 0: not known */
+    struct estimate paired;  /* of what both are from pairs with one baseline; the same */
+    double threshold;        /* the larger one of the two runs */
+    const char *judged;      /* "slower", "faster", "same", "unclear"; "none": there is no base */
+};
+
+/* Both were timed, on one device model, by one contract. */
+struct comparison compare_results(const struct store_result *a, const struct store_result *b);
+
+#endif
