@@ -148,6 +148,9 @@ CUBLAS := $(filter-out $(CUBLAS_PROVIDERS),$(wildcard kernels/cublas/*.c kernels
 CUDNN := $(wildcard kernels/cudnn/*.c)
 SUITES := $(wildcard kernels/suites/*.json)
 SCHEMAS := $(sort $(wildcard gate/formats/*.schema.json))
+INIT_FILES := kernels/kernel.h $(addprefix examples/mykernels/,mykernels.c mykernels.cu Makefile \
+    CMakeLists.txt kernels.json .gitignore) $(addprefix ci/templates/,github-actions.yml \
+    gitlab-ci.yml slurm.sh)
 ifeq ($(WEB),1)
 PAGE := $(wildcard web/*.html web/*.js web/*.css web/*.svg) build/web/uplot.js build/web/uplot.css
 else
@@ -173,7 +176,7 @@ LIB := lib/kernel-gate
 SHARE := share/kernel-gate
 INCLUDE := include/kernel-gate
 
-CORE_O := $(call object,$(CORE_C)) $(B)/gen/schemas.c.o $(B)/gen/api.c.o $(B)/gen/web.c.o
+CORE_O := $(call object,$(CORE_C)) $(addprefix $(B)/gen/,schemas.c.o init.c.o api.c.o web.c.o)
 ifeq ($(CUDA),1)
 CORE_O += $(call cuda_object,$(GATE_CU))
 CUDA_IN_USE := build/cuda/archs
@@ -404,6 +407,10 @@ build/embed: $(EMBED_C) | packages
 $(B)/gen/schemas.c: $(SCHEMAS) build/embed
 	$(call say,EMBED)
 	$(Q)mkdir -p $(@D) && build/embed embedded_schemas $(SCHEMAS) > $@
+
+$(B)/gen/init.c: $(INIT_FILES) build/embed
+	$(call say,EMBED)
+	$(Q)mkdir -p $(@D) && build/embed embedded_init $(INIT_FILES) > $@
 
 $(B)/gen/api.c: server/api/openapi.json build/embed
 	$(call say,EMBED)

@@ -141,8 +141,9 @@ MAY_INCLUDE = {
 
 
 def project_includes(paths):
-    """(file, line, the file that it includes) of every include of a file of this tree."""
-    for path in (p for p in paths if p.endswith(CODE)):
+    """(file, line, the file that it includes) of every include of a file of this tree; an
+    example is a tree of its own."""
+    for path in (p for p in paths if p.endswith(CODE) and not p.startswith("examples/")):
         with open(path, encoding="utf-8") as file:
             text = file.read()
         for line, match in lines_with(INCLUDE, text):

@@ -57,6 +57,7 @@ test)
     need_command python3 python3
     python3 -c 'import jsonschema' 2>/dev/null || need python3-jsonschema
     need_command openssl openssl
+    need_command cmake cmake
     # Ubuntu has chromium as a snap only; the browser tests are then skipped and say so.
     if [ -d tests/browser ] && ! is_ubuntu; then
         need_command node nodejs

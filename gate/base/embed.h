@@ -19,6 +19,10 @@ struct embedded_file {
 extern const struct embedded_file embedded_schemas[];
 extern const size_t embedded_schemas_count;
 
+/* What `gate init` writes: examples/mykernels, the jobs of ci/templates, kernel.h. */
+extern const struct embedded_file embedded_init[];
+extern const size_t embedded_init_count;
+
 /* server/api/openapi.json alone. */
 extern const struct embedded_file embedded_api[];
 extern const size_t embedded_api_count;

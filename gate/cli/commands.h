@@ -14,8 +14,10 @@ extern const struct command *const commands[];
 
 extern const struct command command_run, command_verify, command_compare, command_calibrate,
     command_baseline, command_report, command_history, command_leaderboard, command_export,
-    command_import, command_push, command_merge, command_comment, command_bisect, command_doctor;
+    command_import, command_push, command_merge, command_comment, command_bisect, command_doctor,
+    command_init;
 
+int cmd_init(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_compare(int argc, char **argv);

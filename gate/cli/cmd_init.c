@@ -1,0 +1,310 @@
+/*
+ * cmd_init.c: gate init: what a repository needs to gate its kernels, as files to be committed.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gate/base/embed.h"
+#include "gate/base/file.h"
+#include "gate/base/json.h"
+#include "gate/base/process.h"
+#include "gate/cli/cmd_common.h"
+#include "gate/cli/commands.h"
+#include "gate/cli/config.h"
+
+#define GIT_TIMEOUT_S 20.0
+#define FILE_MAX_BYTES ((size_t)1 << 20)
+
+struct init {
+    const char *library, *build, *suite, *baselines, *main_branch, *ci;
+    bool example, force;
+    char branch[200], make[1100];
+    struct gate_error *err;
+};
+
+#define AT(field) .at = offsetof(struct init, field)
+
+static bool read_ci(void *field, const char *text)
+{
+    *(const char **)field = text;
+    return !strcmp(text, "github") || !strcmp(text, "gitlab") || !strcmp(text, "slurm") ||
+           !strcmp(text, "none");
+}
+
+static const struct option_def options[] = {
+    {.name = "library",
+     .value = "FILE",
+     .help = "the kernel library, where the build makes it",
+     .type = OPTION_TEXT,
+     AT(library),
+     .fallback = "build/libmykernels.so"},
+    {.name = "build",
+     .value = "COMMAND",
+     .help = "shell command that makes it in a fresh checkout",
+     .type = OPTION_TEXT,
+     AT(build),
+     .fallback = "by CMakeLists.txt or the Makefile"},
+    {.name = "suite",
+     .value = "FILE",
+     .help = "the problems to measure",
+     .type = OPTION_TEXT,
+     AT(suite),
+     .fallback = "kernels.json"},
+    {.name = "baselines",
+     .value = "DIR",
+     .help = "folder of the stored baselines",
+     .type = OPTION_TEXT,
+     AT(baselines),
+     .fallback = "baselines"},
+    {.name = "main-branch",
+     .value = "BRANCH",
+     .help = "what others are merged into",
+     .type = OPTION_TEXT,
+     AT(main_branch),
+     .fallback = "what git says, else main"},
+    {.name = "ci",
+     .value = "SYSTEM",
+     .help = "github, gitlab, slurm or none",
+     .type = OPTION_READ,
+     AT(ci),
+     .form = "github, gitlab, slurm or none",
+     .read = read_ci,
+     .fallback = "by the repository: .github, .gitlab-ci.yml, or where its origin is"},
+    {.name = "example",
+     .help = "also an example: a library for the host and one for a GPU, with CMakeLists.txt and "
+             "Makefile",
+     .type = OPTION_FLAG,
+     AT(example)},
+    {.name = "force",
+     .help = "replace files that are there; without it they are kept",
+     .type = OPTION_FLAG,
+     AT(force)},
+    {0},
+};
+
+const struct command command_init = {
+    .name = "init",
+    .summary = "write gate.json, a suite and a CI job into this repository",
+    .about = "Writes gate.json, so that no command needs an option in this repository; a suite of "
+             "a few problems, to be replaced by your own; and the job for the CI system that it "
+             "finds. Each file that is written or kept is named.",
+    .groups = {{options, 0}},
+    .main = cmd_init,
+};
+
+/* ---- what git says ---- */
+
+/* The first line that git prints; false: it fails or prints none. */
+static bool ask_git(char *const *argv, char *out, size_t size)
+{
+    struct process p = {0};
+    struct buf line;
+    if (process_start(&p, argv, NULL))
+        return false;
+    buf_init(&line, 65536);
+    bool found = process_read_line(&p, GIT_TIMEOUT_S, &line) == PROCESS_LINE && line.len > 0;
+    if (found)
+        snprintf(out, size, "%s", line.data);
+    process_finish(&p, GIT_TIMEOUT_S);
+    buf_release(&line);
+    return found;
+}
+
+static void find_branch(struct init *i)
+{
+    char *head[] = {(char *)"git", (char *)"symbolic-ref", (char *)"-q",
+                    (char *)"refs/remotes/origin/HEAD", NULL};
+    char *current[] = {(char *)"git",     (char *)"symbolic-ref", (char *)"-q",
+                       (char *)"--short", (char *)"HEAD",         NULL};
+    static const char prefix[] = "refs/remotes/origin/";
+    char found[200];
+    snprintf(i->branch, sizeof i->branch, "main");
+    if (ask_git(head, found, sizeof found) && !strncmp(found, prefix, sizeof prefix - 1))
+        snprintf(i->branch, sizeof i->branch, "%s", found + sizeof prefix - 1);
+    else if (ask_git(current, found, sizeof found))
+        snprintf(i->branch, sizeof i->branch, "%s", found);
+    i->main_branch = i->branch;
+}
+
+static const char *find_ci(void)
+{
+    char *remote[] = {(char *)"git", (char *)"remote", (char *)"get-url", (char *)"origin", NULL};
+    char url[1000] = "";
+    if (!access(".github", F_OK))
+        return "github";
+    if (!access(".gitlab-ci.yml", F_OK))
+        return "gitlab";
+    if (ask_git(remote, url, sizeof url) && strstr(url, "github"))
+        return "github";
+    return strstr(url, "gitlab") ? "gitlab" : "none";
+}
+
+/* ---- files ---- */
+
+static enum gate_status write_file(const struct init *i, const char *path, const struct buf *text)
+{
+    bool there = !access(path, F_OK);
+    char folder[1024];
+    const char *slash = strrchr(path, '/');
+    if (there && !i->force) {
+        printf("kept      %s, which is there already (--force replaces it)\n", path);
+        return GATE_OK;
+    }
+    enum gate_status status = GATE_OK;
+    if (slash) {
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+        status = file_make_folders(folder, i->err);
+    }
+    if (!status)
+        status = command_write(path, text, i->err);
+    if (!status)
+        printf("%s  %s\n", there ? "replaced" : "wrote   ", path);
+    return status;
+}
+
+static const struct embedded_file *find_file(const char *name)
+{
+    for (size_t k = 0; k < embedded_init_count; k++)
+        if (!strcmp(embedded_init[k].name, name))
+            return &embedded_init[k];
+    return NULL;
+}
+
+/* Copies a text; @BUILD@, @MAIN@ and @BASELINES@ become what gate.json says. */
+static void fill_in(const struct init *i, const char *text, struct buf *out)
+{
+    const struct {
+        const char *mark, *value;
+    } marks[] = {{"@BUILD@", i->build}, {"@MAIN@", i->main_branch}, {"@BASELINES@", i->baselines}};
+    while (*text) {
+        size_t k = 0, n = sizeof marks / sizeof marks[0];
+        while (k < n && strncmp(text, marks[k].mark, strlen(marks[k].mark)) != 0)
+            k++;
+        if (k < n) {
+            buf_puts(out, marks[k].value);
+            text += strlen(marks[k].mark);
+        } else {
+            buf_putc(out, *text++);
+        }
+    }
+}
+
+static enum gate_status write_embedded(const struct init *i, const char *name, const char *path)
+{
+    const struct embedded_file *file = find_file(name);
+    struct buf text;
+    if (!file)
+        return gate_fail(i->err, GATE_INTERNAL, "%s is not embedded", name);
+    buf_init(&text, FILE_MAX_BYTES);
+    fill_in(i, (const char *)file->data, &text);
+    enum gate_status status = write_file(i, path, &text);
+    buf_release(&text);
+    return status;
+}
+
+static void put_member(const char *key, const char *value, const char *end, struct buf *out)
+{
+    buf_printf(out, "  \"%s\": \"", key);
+    json_escape(value, out);
+    buf_printf(out, "\"%s\n", end);
+}
+
+static enum gate_status write_config(const struct init *i)
+{
+    struct buf text;
+    buf_init(&text, FILE_MAX_BYTES);
+    buf_puts(&text, "{\n");
+    put_member("schema", "gate-config/1", ",", &text);
+    put_member("library", i->library, ",", &text);
+    put_member("build", i->build, ",", &text);
+    put_member("suite", i->suite, ",", &text);
+    put_member("baselines", i->baselines, ",", &text);
+    buf_puts(&text, "  \"providers\": [],\n");
+    put_member("main", i->main_branch, ",", &text);
+    put_member("database", DEFAULT_DB, "", &text);
+    buf_puts(&text, "}\n");
+    enum gate_status status = write_file(i, CONFIG_FILE, &text);
+    buf_release(&text);
+    return status;
+}
+
+static enum gate_status write_ci(const struct init *i)
+{
+    if (!strcmp(i->ci, "github"))
+        return write_embedded(i, "github-actions.yml", ".github/workflows/kernel-gate.yml");
+    if (!strcmp(i->ci, "slurm"))
+        return write_embedded(i, "slurm.sh", "kernel-gate.slurm.sh");
+    if (!strcmp(i->ci, "gitlab") && access(".gitlab-ci.yml", F_OK))
+        return write_embedded(i, "gitlab-ci.yml", ".gitlab-ci.yml");
+    if (!strcmp(i->ci, "gitlab")) {
+        printf("include it in .gitlab-ci.yml by   include: [{local: kernel-gate.gitlab-ci.yml}]\n");
+        return write_embedded(i, "gitlab-ci.yml", "kernel-gate.gitlab-ci.yml");
+    }
+    printf("no CI file: --ci github, gitlab or slurm writes one\n");
+    return GATE_OK;
+}
+
+static enum gate_status write_example(const struct init *i)
+{
+    static const char *const names[] = {"mykernels.c", "mykernels.cu", "CMakeLists.txt",
+                                        "Makefile",    "kernel.h",     ".gitignore"};
+    enum gate_status status = GATE_OK;
+    for (size_t k = 0; k < sizeof names / sizeof names[0] && !status; k++)
+        status = write_embedded(i, names[k], names[k]);
+    return status;
+}
+
+/* ---- the command ---- */
+
+static void choose_build(struct init *i)
+{
+    if (i->build)
+        return;
+    if (i->example || !access("CMakeLists.txt", F_OK)) {
+        i->build = "cmake -S . -B build && cmake --build build";
+    } else {
+        snprintf(i->make, sizeof i->make, "make %s", i->library);
+        i->build = i->make;
+    }
+}
+
+static void print_next(const struct init *i)
+{
+    printf("\nNext, on the machine that measures:\n"
+           "  git add . && git commit      # a baseline names the commit that makes it\n"
+           "  %s\n"
+           "  gate verify                  # is it right?\n"
+           "  gate run --accept-new        # the first baselines\n"
+           "  git add %s && git commit\n"
+           "Every 'gate run' after that compares with them.\n",
+           i->build, i->baselines);
+}
+
+int cmd_init(int argc, char **argv)
+{
+    struct gate_error err = {0};
+    struct init i = {.library = "build/libmykernels.so",
+                     .suite = "kernels.json",
+                     .baselines = DEFAULT_BASELINES,
+                     .err = &err};
+    int exit_code;
+    if (!options_read(&command_init, &i, 0, argc, argv, NULL, &exit_code))
+        return exit_code;
+    choose_build(&i);
+    if (!i.main_branch)
+        find_branch(&i);
+    if (!i.ci)
+        i.ci = find_ci();
+    enum gate_status status = write_config(&i);
+    if (!status)
+        status = write_embedded(&i, "kernels.json", i.suite);
+    if (!status && i.example)
+        status = write_example(&i);
+    if (!status)
+        status = write_ci(&i);
+    if (status)
+        return command_failed(&command_init, &err);
+    print_next(&i);
+    return GATE_OK;
+}

@@ -1,0 +1,229 @@
+"""A repository of its own, from `gate init` to the ratchet, by its own build system, on the host.
+
+What is timed here is faster or slower by a factor, and a threshold of 50 % tells that on a machine
+that others use, too. A run that the machine spoils all the same is repeated."""
+
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+from harness import GATE, ROOT, Gate
+
+CASE = "gemm/fp32/m33-n257-k65"
+MARKS = re.compile(r"@[A-Z]+@")
+
+
+class Repository(Gate):
+    def setUp(self):
+        super().setUp()
+        self.repository = self.path("repository")
+        os.mkdir(self.repository)
+        self.git("init", "-q", "-b", "trunk")
+        self.git("config", "user.email", "a@example")
+        self.git("config", "user.name", "A")
+
+    def file(self, name):
+        return os.path.join(self.repository, name)
+
+    def read(self, name):
+        with open(self.file(name), encoding="utf-8") as file:
+            return file.read()
+
+    def write(self, name, text):
+        os.makedirs(os.path.dirname(self.file(name)), exist_ok=True)
+        with open(self.file(name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def replace(self, name, old, new):
+        self.assertIn(old, self.read(name))
+        self.write(name, self.read(name).replace(old, new))
+
+    def git(self, *arguments):
+        return subprocess.run(["git", "-C", self.repository, *arguments], check=True,
+                              capture_output=True, text=True).stdout.strip()
+
+    def commit(self, message):
+        self.git("add", "-A")
+        self.git("commit", "-qm", message)
+        return self.git("rev-parse", "HEAD")
+
+    def gate(self, *arguments, expect=0, folder=""):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("GATE_")}
+        done = subprocess.run([GATE, *arguments], cwd=self.file(folder), capture_output=True,
+                              text=True, check=False,
+                              env=dict(env, GATE_CACHE=self.path("cache"), TMPDIR=self.folder))
+        if expect is not None:
+            self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        return done
+
+
+class Init(Repository):
+    def test_it_writes_what_a_run_needs(self):
+        os.mkdir(self.file(".github"))
+        said = self.gate("init", "--library", "out/l.so", "--build", "ninja -C out l.so").stdout
+        config = json.loads(self.read("gate.json"))
+        self.assertEqual(config, {
+            "schema": "gate-config/1", "library": "out/l.so", "build": "ninja -C out l.so",
+            "suite": "kernels.json", "baselines": "baselines", "providers": [], "main": "trunk",
+            "database": "gate.db"})
+        job = self.read(".github/workflows/kernel-gate.yml")
+        self.assertIn("ninja -C out l.so", job)
+        self.assertIn('"trunk"', job)
+        self.assertIsNone(MARKS.search(job))
+        for name in ("gate.json", "kernels.json", ".github/workflows/kernel-gate.yml"):
+            self.assertIn(f"wrote     {name}", said)
+        self.assertFalse(os.path.exists(self.file("mykernels.c")))
+        self.assertIn("cannot read kernel library 'out/l.so'", self.gate("run", expect=64).stderr)
+
+    def test_it_finds_the_system(self):
+        for origin, name in (("git@gitlab.example.org:a/b.git", ".gitlab-ci.yml"),
+                             ("https://github.com/a/b", ".github/workflows/kernel-gate.yml")):
+            self.git("remote", "add", "origin", origin)
+            self.gate("init", "--force")
+            self.assertIsNone(MARKS.search(self.read(name)))
+            self.git("remote", "remove", "origin")
+            os.remove(self.file(name))
+        self.gate("init", "--ci", "slurm")
+        subprocess.run(["bash", "-n", self.file("kernel-gate.slurm.sh")], check=True)
+
+    def test_a_pipeline_that_is_there_stays(self):
+        self.write(".gitlab-ci.yml", "mine: {}\n")
+        self.assertIn("kernel-gate.gitlab-ci.yml", self.gate("init").stdout)
+        self.assertEqual(self.read(".gitlab-ci.yml"), "mine: {}\n")
+
+    def test_it_replaces_nothing_unless_it_is_told_to(self):
+        self.write("kernels.json", "mine")
+        self.assertIn("kept      kernels.json", self.gate("init").stdout)
+        self.assertEqual(self.read("kernels.json"), "mine")
+        self.assertIn("replaced  kernels.json", self.gate("init", "--force").stdout)
+        self.assertNotEqual(self.read("kernels.json"), "mine")
+
+    def test_the_example_is_that_of_the_tree(self):
+        self.gate("init", "--example")
+        for path in glob.glob(os.path.join(ROOT, "examples/mykernels/*")):
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(file.read(), self.read(os.path.basename(path)))
+
+
+@unittest.skipUnless(shutil.which("cmake"), "no cmake")
+class Story(Repository):
+    """The example, built by CMake."""
+
+    FAST = "row[j] += x * from[j];"
+    SLOW = "for (volatile int again = 0; again < 4; again++)\n                    " \
+           "row[j] += x * from[j] / 4;"
+
+    def setUp(self):
+        super().setUp()
+        self.gate("init", "--example", "--ci", "none")
+        # Debug information with a path in it: each build is another file of the same code.
+        self.replace("CMakeLists.txt", "-Wall -ffile-prefix-map=${CMAKE_SOURCE_DIR}=.",
+                     "-Wall -g")
+        self.replace("CMakeLists.txt", "check_language(CUDA)", "")
+        self.head = self.commit("kernels")
+        self.build()
+
+    def build(self):
+        subprocess.run(["sh", "-c", json.loads(self.read("gate.json"))["build"]], check=True,
+                       cwd=self.repository, stdout=subprocess.DEVNULL)
+
+    def change(self, old, new):
+        self.replace("mykernels.c", old, new)
+        self.build()
+        return self.commit("a change")
+
+    def measure(self, *arguments, expect=0, folder=""):
+        """A busy machine may leave a run without a verdict, and never with a wrong one."""
+        spoilt = {3, 4} - {expect}
+        for _ in range(4):
+            done = self.gate("run", "--json", "--filter", CASE, "--budget", "20", "--pause", "0",
+                             "--threshold", "50%", "--seed", "1", *arguments, expect=None,
+                             folder=folder)
+            if done.returncode not in spoilt:
+                break
+        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        case, = json.loads(done.stdout)["cases"]
+        return case
+
+    def baseline(self):
+        entry, = json.loads(self.gate("baseline", "show", "--json").stdout)
+        return entry
+
+    def test_from_the_first_run_to_the_ratchet(self):
+        self.gate("verify")
+        self.measure(expect=3)
+        self.measure("--accept-new")
+        self.commit("the first baselines")
+        self.assertEqual(self.baseline()["commit"], self.head)
+        self.assertEqual(self.measure()["mode"], "paired")
+
+        slow = self.change(self.FAST, self.SLOW)
+        self.assertEqual(self.measure(expect=1)["verdict"], "regression")
+        os.remove(self.file("build/libmykernels.so"))
+        self.gate("baseline", "accept", CASE, "--reason", "wanted")
+        self.assertEqual(self.baseline()["commit"], slow)
+        self.commit("accepted")
+
+        # Its binary was kept by the red run: the candidate is now another one.
+        self.change(self.SLOW, self.FAST)
+        case = self.measure("--ratchet")
+        self.assertEqual((case["mode"], case["verdict"]), ("paired", "improvement"))
+        self.assertNotEqual(self.baseline()["commit"], slow)
+        self.commit("ratcheted")
+
+    def test_a_baseline_whose_binary_is_lost_is_built_by_the_repository_s_own_build(self):
+        self.measure("--accept-new")
+        self.commit("baselines")
+        stored = self.baseline()["library_sha256"]
+        self.change("/* Row-major", "\n/* Row-major")
+        shutil.rmtree(self.path("cache"))
+        os.mkdir(self.file("below"))
+        case = self.measure(folder="below")
+        self.assertEqual(case["mode"], "paired")
+        self.assertIn("another file of the same machine code", case["reason"])
+        built, = glob.glob(self.path("cache/artifacts/*.so"))
+        self.assertNotIn(stored, built)
+
+        # Other code under the same commit is not what the baseline was.
+        shutil.rmtree(self.path("cache"))
+        build = json.loads(self.read("gate.json"))["build"]
+        case = self.measure("--build", f"sed -i 's/x \\* from/from/' mykernels.c && {build}",
+                            expect=3)
+        self.assertEqual(case["mode"], "number")
+        self.assertIn("runs other machine code: refused", case["reason"])
+        self.assertIn("paths (__FILE__)", case["reason"])
+
+    def test_the_candidate_s_own_file_may_be_the_baseline(self):
+        self.measure("--accept-new")
+        self.commit("baselines")
+        shutil.rmtree(self.path("cache"))
+        case = self.measure("--build", "false")
+        self.assertEqual((case["mode"], case["same_library"]), ("paired", True))
+        self.assertEqual(len(glob.glob(self.path("cache/artifacts/*.so"))), 1)
+
+    def test_commits_are_compared(self):
+        slow = self.change(self.FAST, self.SLOW)
+        for _ in range(4):
+            done = self.gate("compare", slow, self.head, "--filter", CASE, "--budget", "20",
+                             "--threshold", "50%", "--seed", "1", expect=None)
+            if done.returncode not in (3, 4):
+                break
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+
+    def test_without_a_build_command_it_is_said_what_is_missing(self):
+        self.replace("gate.json", json.loads(self.read("gate.json"))["build"], "false")
+        done = self.gate("compare", "HEAD", "HEAD", expect=4)
+        self.assertIn("'false' ended with exit code 1", done.stderr)
+        config = json.loads(self.read("gate.json"))
+        del config["build"]
+        self.write("gate.json", json.dumps(config))
+        self.assertIn("set 'build' and 'library' in gate.json",
+                      self.gate("compare", "HEAD", "HEAD", expect=64).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
