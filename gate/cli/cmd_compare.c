@@ -12,6 +12,7 @@ const struct command command_compare = {
              "(which is built if need be), with the rules of 'gate run'. Nothing is stored.",
     .groups = {{request_options, 0},
                {request_measure_options, 0},
+               {request_full_options, 0},
                {request_report_options, 0},
                {request_build_options, 0}},
     .ending = "Exit codes: as 'gate run'; 1 says that NEW is slower than OLD.\n",

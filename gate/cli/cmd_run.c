@@ -67,6 +67,7 @@ const struct command command_run = {
              "stored baseline in the same processes, and keeps the run in the history.",
     .groups = {{request_options, 0},
                {request_measure_options, 0},
+               {request_full_options, 0},
                {request_report_options, 0},
                {request_library_options, 0},
                {request_provider_options, 0},

@@ -53,7 +53,7 @@ struct option_group {
     size_t base;
 };
 
-#define OPTION_GROUPS_MAX 8
+#define OPTION_GROUPS_MAX 9
 #define OPTIONS_MAX 40
 
 struct command {

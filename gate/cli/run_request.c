@@ -138,6 +138,15 @@ const struct option_def request_measure_options[] = {
     {0},
 };
 
+const struct option_def request_full_options[] = {
+    {.name = "full",
+     .help = "measure cases that run the same machine code as what they are compared with like "
+             "all others, and not in one process",
+     .type = OPTION_FLAG,
+     AT(policy.full)},
+    {0},
+};
+
 const struct option_def request_report_options[] = {
     {.name = "report",
      .value = "FORMAT=FILE",

@@ -42,8 +42,8 @@ struct run_request {
 /* Options of struct run_request: what is looked at, how it is measured, what is judged,
  * and whose code it is. */
 extern const struct option_def request_options[], request_measure_options[],
-    request_report_options[], request_library_options[], request_provider_options[],
-    request_origin_options[], request_build_options[];
+    request_report_options[], request_full_options[], request_library_options[],
+    request_provider_options[], request_origin_options[], request_build_options[];
 
 /* The defaults of all commands. */
 void run_request_init(struct run_request *r);

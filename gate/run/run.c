@@ -18,6 +18,10 @@
  * is. */
 #define LOST_MAX 3
 
+/* One of so many cases of equal code is measured in full. */
+#define SAMPLED_OF 10
+#define SAMPLE_SALT 0x73616d65636f6465u
+
 /* GPUs of one model differ by up to 7 %, and one of them by 5 % between hours: against a stored
  * number only an excess that none of this makes is a verdict. */
 #define NUMBER_THRESHOLD 0.25
@@ -331,10 +335,33 @@ static void decide_unmeasured(const struct run *run, struct run_case *c)
         snprintf(c->reason, sizeof c->reason, "%s", c->result.message);
 }
 
+/* Is this case one of the tenth that is measured all the same, by chance? Where equal code is
+ * slower after all, that shows there. */
+static bool is_sampled(const struct run *run, const struct run_case *c)
+{
+    return seed_of_text(run->seed ^ SAMPLE_SALT, c->about->id) % SAMPLED_OF == 0;
+}
+
+/* What runs the same machine code on the same arguments takes the same time: one process is a
+ * control of that, and one that shows more than the threshold is no control. */
+static bool is_settled(const struct run *run, const struct run_case *c)
+{
+    const struct run_sequence *q = &c->sequence[RUN_FIRST];
+    return !run->policy.full && !run->policy.ratchet && c->result.outcome == CASE_MEASURED &&
+           q->n == 1 && same_thing(run, c) &&
+           fabs(q->process[0].d) <= log1p(run_threshold(run, c)) && !is_sampled(run, c);
+}
+
 static void decide_case(const struct run *run, struct run_case *c)
 {
     if (c->result.outcome != CASE_MEASURED) {
         decide_unmeasured(run, c);
+    } else if (is_settled(run, c)) {
+        c->verdict = VERDICT_PASS;
+        snprintf(c->reason, sizeof c->reason,
+                 "same code: candidate and %s %s (%+.2f %% in one process, as a control)",
+                 run->policy.other, same_thing(run, c),
+                 100 * expm1(c->sequence[RUN_FIRST].process[0].d));
     } else if (c->mode == RUN_NONE) {
         c->verdict = VERDICT_NO_VERDICT;
         const char *lacks = run->against_sha256 ? "there is nothing to compare this case with"
@@ -451,6 +478,9 @@ static void run_stage(struct run *run, struct supervisor *s, const struct plan *
     while (any_wanted(run, stage)) {
         shuffle(plan->order, n, seed_at(run->seed, run->n_processes));
         run_process(run, s, plan, stage, progress, context);
+        for (size_t i = 0; i < n && stage == RUN_FIRST; i++)
+            if (is_settled(run, &run->cases[i]))
+                run->cases[i].sequence[RUN_FIRST].wanted = 1;
         for (size_t i = 0; i < n; i++)
             if (run->cases[i].result.arms && !is_wanted(&run->cases[i], stage))
                 decide_case(run, &run->cases[i]);

@@ -94,6 +94,7 @@ struct run_policy {
     bool accept_new; /* what has no baseline is measured in DECIDE_FIRST_LOOK processes as well */
     bool allow_dirty;    /* a tree with changes that were not committed may give baselines */
     bool ratchet;        /* the baselines may move: see ratchet.h */
+    bool full;           /* what runs the baseline's machine code is measured as all else */
     const char *against; /* "baseline", or what --against named */
     const char *other;   /* what reasons and errors call it: "the baseline", "B" */
 };

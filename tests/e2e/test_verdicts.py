@@ -191,6 +191,47 @@ class Adjudication(FakeRuns):
         self.assertFalse(second["same_library"])
         self.assertIn("run the same machine code", second["reason"])
 
+    def same_code(self, n, *args, **fake):
+        """Runs n cases that all run the same machine code; their documents."""
+        with open(self.suite, "w", encoding="utf-8") as file:
+            json.dump(dict(SUITE, cases=[{"op": "gemm", "dtype": "fp32", "m": k, "n": k, "k": k}
+                                         for k in range(2, n + 2)]), file)
+        self.accept()
+        names = [f"gemm/fp32/m{k}-n{k}-k{k}" for k in range(2, n + 2)]
+        code, document, errors = self.run_gate(*args, same_code=names, **fake)
+        self.assertEqual(code, 0, errors)
+        return document["cases"]
+
+    def test_the_same_code_takes_one_process_and_a_tenth_of_it_all(self):
+        cases = self.same_code(200, "--seed", "1")
+        short = [c for c in cases if len(c["processes"]) == 1]
+        full = [c for c in cases if len(c["processes"]) >= 5]
+        self.assertEqual(len(short) + len(full), 200)
+        self.assertTrue(8 <= len(full) <= 35, len(full))
+        for case in short:
+            self.assertEqual((case["verdict"], case["same_code"]), ("pass", True))
+            self.assertTrue(case["reason"].startswith("same code: "), case["reason"])
+            self.assertTrue(case["arms"][0]["verify"]["ok"])
+
+    def test_which_tenth_that_is_goes_by_the_seed(self):
+        def full(seed):
+            return {c["id"] for c in self.same_code(60, "--seed", seed) if len(c["processes"]) > 1}
+        self.assertEqual(full("1"), full("1"))
+        self.assertNotEqual(full("1"), full("2"))
+
+    def test_the_same_code_in_full(self):
+        for option in ("--full", "--ratchet"):
+            for case in self.same_code(4, option):
+                self.assertGreaterEqual(len(case["processes"]), 5, option)
+
+    def test_the_same_code_is_verified(self):
+        self.accept()
+        wrong = {"outcome": "wrong", "message": "element 3 is 7"}
+        code, document, _ = self.run_gate(same_code=[FIRST, SECOND], record=wrong, only=SECOND)
+        self.assertEqual(code, 2)
+        self.assertEqual(self.cases(document)[FIRST]["verdict"], "pass")
+        self.assertEqual(self.cases(document)[SECOND]["verdict"], "wrong")
+
     def test_a_slowdown_without_cycles_is_the_clock(self):
         self.accept()
         code, document, _ = self.run_gate(p50={SECOND: 1100.0}, cycles={SECOND: 1.0})
