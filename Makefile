@@ -176,7 +176,7 @@ LIB := lib/kernel-gate
 SHARE := share/kernel-gate
 INCLUDE := include/kernel-gate
 
-CORE_O := $(call object,$(CORE_C)) $(addprefix $(B)/gen/,schemas.c.o init.c.o api.c.o web.c.o)
+CORE_O := $(call object,$(CORE_C)) $(addprefix $(B)/gen/,init.c.o api.c.o web.c.o)
 ifeq ($(CUDA),1)
 CORE_O += $(call cuda_object,$(GATE_CU))
 CUDA_IN_USE := build/cuda/archs
@@ -403,10 +403,6 @@ build/embed: $(EMBED_C) | packages
 	$(call say,CC)
 	$(Q)mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) -O1 $< \
 	    $(call libs,libmd zlib) -o $@
-
-$(B)/gen/schemas.c: $(SCHEMAS) build/embed
-	$(call say,EMBED)
-	$(Q)mkdir -p $(@D) && build/embed embedded_schemas $(SCHEMAS) > $@
 
 $(B)/gen/init.c: $(INIT_FILES) build/embed
 	$(call say,EMBED)

@@ -10,14 +10,10 @@
 #include <stddef.h>
 
 struct embedded_file {
-    const char *name; /* "run.schema.json" */
+    const char *name; /* "openapi.json" */
     const unsigned char *data;
     size_t size;
 };
-
-/* gate/<name>.schema.json. */
-extern const struct embedded_file embedded_schemas[];
-extern const size_t embedded_schemas_count;
 
 /* What `gate init` writes: examples/mykernels, the jobs of ci/templates, kernel.h. */
 extern const struct embedded_file embedded_init[];

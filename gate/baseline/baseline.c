@@ -17,7 +17,7 @@
 
 #include "gate/base/file.h"
 #include "gate/base/json.h"
-#include "gate/base/schema.h"
+#include "gate/baseline/baseline_file.h"
 #include "gate/baseline/baseline_write.h"
 #include "gate/decide/decide_bounds.h"
 #include "gate/decide/stats.h"
@@ -26,7 +26,6 @@
 
 struct baseline {
     cJSON *document;
-    struct schema *schema;
 };
 
 static const char *const action_names[BASELINE_ACTION_COUNT] = {
@@ -164,7 +163,8 @@ static enum gate_status read_document(struct baseline *b, const char *path,
     buf_init(&text, MAX_FILE);
     enum gate_status status = file_read(path, &text, err);
     if (status == GATE_OK)
-        status = schema_parse(b->schema, path, 1, text.data, text.len, GATE_IO, &b->document, err);
+        status =
+            fields_parse(&baseline_file, path, 1, text.data, text.len, GATE_IO, &b->document, err);
     if (status != GATE_OK)
         goto out;
 
@@ -189,10 +189,7 @@ enum gate_status baseline_load(const char *path, const char *device_model, struc
     enum gate_status status = GATE_OK;
     if (!b)
         return gate_fail(err, GATE_INTERNAL, "%s: out of memory", path);
-    b->schema = schema_open("baseline.schema.json");
-    if (!b->schema)
-        status = gate_fail(err, GATE_INTERNAL, "baseline.schema.json can't be used");
-    else if (access(path, F_OK) == 0 || errno != ENOENT)
+    if (access(path, F_OK) == 0 || errno != ENOENT)
         status = read_document(b, path, device_model, err);
     else if (!(b->document = empty_document(device_model)))
         status = gate_fail(err, GATE_INTERNAL, "%s: out of memory", path);
@@ -209,7 +206,6 @@ void baseline_free(struct baseline *b)
     if (!b)
         return;
     cJSON_Delete(b->document);
-    schema_free(b->schema);
     free(b);
 }
 
@@ -347,7 +343,7 @@ static enum gate_status check_change(const struct baseline *b, const char *case_
                                    (cJSON *)(uintptr_t)entry);
     cJSON_AddItemReferenceToArray(cJSON_GetObjectItemCaseSensitive(d, "log"),
                                   (cJSON *)(uintptr_t)change);
-    if (!schema_check(b->schema, d, &fault))
+    if (!fields_check(&baseline_file, d, &fault))
         status = gate_fail(err, GATE_USAGE, "can't store a baseline of '%s': %s: %s", case_id,
                            fault.pointer, fault.message);
     cJSON_Delete(d);

@@ -7,7 +7,7 @@
 
 #include "gate/base/file.h"
 #include "gate/base/json.h"
-#include "gate/base/schema.h"
+#include "gate/cases/suite_file.h"
 
 #define SUITE_MAX_BYTES ((size_t)16 << 20)
 
@@ -133,16 +133,13 @@ enum gate_status suite_load(const char *path, struct suite *out, struct gate_err
     struct buf text;
     buf_init(&text, SUITE_MAX_BYTES);
     struct source src = {.path = path, .text = &text};
-    struct schema *schema = schema_open("suite.schema.json");
     enum gate_status status = file_read(path, &text, err);
-    if (!status && !schema)
-        status = gate_fail(err, GATE_INTERNAL, "suite.schema.json is not embedded");
     if (!status)
-        status = schema_parse(schema, path, 1, text.data, text.len, GATE_USAGE, &s.document, err);
+        status =
+            fields_parse(&suite_file, path, 1, text.data, text.len, GATE_USAGE, &s.document, err);
     src.document = s.document;
     if (!status)
         status = read_cases(&s, &src, err);
-    schema_free(schema);
     buf_release(&text);
     if (status) {
         suite_free(&s);

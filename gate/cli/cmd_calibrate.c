@@ -74,10 +74,8 @@ static enum gate_status prepare(const struct run_request *r, struct calibration 
     if (status)
         return status;
     const char *library = c->setup.target.library;
-    const cJSON *libraries =
-        cJSON_GetObjectItemCaseSensitive(supervisor_greeting(c->setup.supervisor), "libraries");
     snprintf(c->sha256, sizeof c->sha256, "%s",
-             json_string(cJSON_GetArrayItem(libraries, 0), "sha256", ""));
+             supervisor_greeting(c->setup.supervisor, NULL)->libraries[0].sha256);
     c->run = (struct run){.suite = &c->setup.suite,
                           .policy = r->policy,
                           .seed = r->seed,
@@ -151,7 +149,7 @@ static bool calibrate_case(struct calibration *c, size_t i, size_t process)
         give_up(to, VERDICT_ENVIRONMENT, "no worker could be started: %.900s", err.message);
     else
         take_result(to, &result);
-    cJSON_Delete(result.arms);
+    case_result_release(&result);
     return !status && !interrupt_signal();
 }
 
@@ -202,29 +200,36 @@ static enum gate_status check_figures(const struct calibration *c, struct gate_e
                      DECIDE_FIRST_LOOK, c->cases[0].id, c->cases[0].n, c->cases[0].reason);
 }
 
-/* A run document without cases and with a calibration. */
-static cJSON *document_of(struct calibration *c)
-{
-    size_t n = c->setup.suite.n_cases;
-    cJSON *calibration = calibrate_document(c->cases, n, c->wanted, c->run.counts);
-    c->setup.suite.n_cases = 0;
-    cJSON *document = run_document(&c->run);
-    c->setup.suite.n_cases = n;
-    cJSON_AddItemToObject(document, "calibration", calibration);
-    return document;
-}
-
+/* Keeps a run document without cases and with a calibration. */
 static enum gate_status keep(const struct run_request *r, struct calibration *c,
                              struct gate_error *err)
 {
     enum gate_status status = check_figures(c, err);
     if (status)
         return status;
-    cJSON *document = document_of(c);
-    status = run_request_store(c->store, document, err);
-    if (!status)
-        status = run_request_report(r, document, err);
-    cJSON_Delete(document);
+    size_t n = c->setup.suite.n_cases;
+    struct document made, document;
+    struct document_calibration calibration;
+    struct buf text;
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    bool good = calibrate_document(c->cases, n, c->wanted, c->run.counts, &calibration);
+    c->setup.suite.n_cases = 0;
+    good &= run_document(&c->run, &made);
+    c->setup.suite.n_cases = n;
+    made.has_calibration = true;
+    made.calibration = calibration;
+    if (good)
+        document_write(&made, &text);
+    else
+        text.failed = true;
+    run_document_release(&made);
+    calibrate_release(&calibration);
+    status = run_request_store(c->store, &text, &document, err);
+    buf_release(&text);
+    if (status)
+        return status;
+    status = run_request_report(r, &document, err);
+    document_release(&document);
     return status;
 }
 

@@ -176,7 +176,7 @@ static void write_body(const struct work *w, struct buf *out)
                                        .link = w->arguments->link.url};
     buf_printf(out, "%s\n\n", w->marker);
     for (size_t i = 0; i < w->n; i++) {
-        report_write(w->documents[i].tree, REPORT_MARKDOWN, &style, out);
+        report_write(&w->documents[i], REPORT_MARKDOWN, &style, out);
         buf_putc(out, '\n');
     }
 }

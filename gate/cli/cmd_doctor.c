@@ -37,13 +37,14 @@ const struct command command_doctor = {
     .main = cmd_doctor,
 };
 
-static void print_field(const cJSON *o, const char *label, const char *key)
+static void print_text(const char *label, const char *text)
 {
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(o, key);
-    if (cJSON_IsNumber(value))
-        printf("  %-14s %.0f\n", label, value->valuedouble);
-    else
-        printf("  %-14s %s\n", label, json_string(o, key, ""));
+    printf("  %-14s %s\n", label, text);
+}
+
+static void print_count(const char *label, int64_t count)
+{
+    printf("  %-14s %lld\n", label, (long long)count);
 }
 
 static void print_libcurl(void)
@@ -71,30 +72,28 @@ static void print_environment(void)
     }
 }
 
-static void print_greeting(const cJSON *greeting)
+static void print_greeting(const struct document_greeting *g)
 {
-    const cJSON *device = cJSON_GetObjectItemCaseSensitive(greeting, "device"), *item;
+    const struct document_device *d = &g->device;
     printf("device\n");
-    print_field(device, "name", "name");
-    print_field(device, "model", "model");
-    print_field(device, "uuid", "uuid");
-    print_field(device, "capability", "capability");
-    print_field(device, "SMs or threads", "sm_count");
-    print_field(device, "cache bytes", "l2_bytes");
-    print_field(device, "memory bytes", "memory_bytes");
-    print_field(device, "driver", "driver");
-    print_field(device, "runtime", "runtime");
-    printf("contract\n  %s\n", json_string(greeting, "contract", ""));
-    if (!json_bool(greeting, "launch_order_checked", true))
+    print_text("name", d->name);
+    print_text("model", d->model);
+    print_text("uuid", d->uuid);
+    print_text("capability", d->capability);
+    print_count("SMs or threads", d->sm_count);
+    print_count("cache bytes", d->l2_bytes);
+    print_count("memory bytes", d->memory_bytes);
+    print_text("driver", d->driver);
+    print_text("runtime", d->runtime);
+    printf("contract\n  %s\n", g->contract);
+    if (g->launch_order_checked == NO)
         printf("  the order of launches is not checked: CUDA tells it from 12.3 on\n");
     printf("libraries\n");
-    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(greeting, "libraries"))
-        printf("  %-14s %s, %s, sha256 %.16s...\n", json_string(item, "provider", ""),
-               json_string(item, "file", ""), json_string(item, "version", ""),
-               json_string(item, "sha256", ""));
-    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(greeting, "absent"))
-        printf("  %-14s absent: %s\n", json_string(item, "provider", ""),
-               json_string(item, "reason", ""));
+    for (size_t i = 0; i < g->n_libraries; i++)
+        printf("  %-14s %s, %s, sha256 %.16s...\n", g->libraries[i].provider, g->libraries[i].file,
+               g->libraries[i].version, g->libraries[i].sha256);
+    for (size_t i = 0; i < g->n_absent; i++)
+        printf("  %-14s absent: %s\n", g->absent[i].provider, g->absent[i].reason);
     print_libcurl();
 }
 
@@ -130,10 +129,12 @@ int cmd_doctor(int argc, char **argv)
     enum gate_status status = target_resolve(&choice, &target, &err);
     if (!status)
         status = supervisor_start(&target.options, &s, &err);
+    const cJSON *hello = NULL;
+    const struct document_greeting *greeting = status ? NULL : supervisor_greeting(s, &hello);
     if (!status && a.json)
-        print_json(supervisor_greeting(s));
+        print_json(hello);
     else if (!status)
-        print_greeting(supervisor_greeting(s));
+        print_greeting(greeting);
     if (!a.json)
         print_environment();
     supervisor_stop(s);

@@ -81,12 +81,12 @@ static enum gate_status flush(struct exporter *e)
     return status;
 }
 
-static enum gate_status put_document(struct exporter *e, const cJSON *document)
+static enum gate_status put_document(struct exporter *e, const struct document *document)
 {
     if (e->format == EXPORT_CSV)
         report_csv_rows(document, &e->piece);
     else
-        json_write(document, e->format == EXPORT_JSON, &e->piece);
+        json_write(document->tree, e->format == EXPORT_JSON, &e->piece);
     return flush(e);
 }
 
@@ -96,7 +96,7 @@ static bool put_text(void *context, const char *text, size_t len)
     struct document document;
     e->status = document_parse("stored run", 1, text, len, GATE_IO, &document, e->err);
     if (e->status == GATE_OK) {
-        e->status = put_document(e, document.tree);
+        e->status = put_document(e, &document);
         document_release(&document);
     }
     return e->status == GATE_OK;
@@ -118,7 +118,7 @@ static enum gate_status put_runs(struct exporter *e, struct store *store, const 
     }
     status = command_document(store, run, &document, e->err);
     if (status == GATE_OK) {
-        status = put_document(e, document.tree);
+        status = put_document(e, &document);
         document_release(&document);
     }
     return status;

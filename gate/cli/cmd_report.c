@@ -66,7 +66,7 @@ static enum gate_status report(const struct report_arguments *a, struct gate_err
         if (!a->output)
             style = command_style();
         style.link = a->link.url;
-        report_write(document.tree, a->json ? REPORT_JSON : a->format, &style, &text);
+        report_write(&document, a->json ? REPORT_JSON : a->format, &style, &text);
         status = command_write(a->output, &text, err);
     }
     buf_release(&text);

@@ -140,14 +140,16 @@ static cJSON *case_object(const struct verify_run *v, size_t i)
     cJSON_AddStringToObject(o, "outcome", outcome_names[result->outcome]);
     cJSON_AddStringToObject(o, "message", result->message);
     cJSON_AddStringToObject(o, "reproduce", command);
-    cJSON_AddItemToObject(o, "arms", cJSON_Duplicate(result->arms, true));
+    const cJSON *arms = json_member(result->record, "arms");
+    cJSON_AddItemToObject(o, "arms", arms ? cJSON_Duplicate(arms, true) : cJSON_CreateArray());
     return o;
 }
 
 static void write_json(const struct verify_run *v, struct buf *out)
 {
     char seed[17];
-    const cJSON *greeting = supervisor_greeting(v->setup.supervisor);
+    const cJSON *greeting;
+    supervisor_greeting(v->setup.supervisor, &greeting);
     cJSON *o = cJSON_CreateObject();
     snprintf(seed, sizeof seed, "%016" PRIx64, v->request.seed);
     cJSON_AddStringToObject(o, "schema", "gate-verify/1");
@@ -166,20 +168,20 @@ static void write_json(const struct verify_run *v, struct buf *out)
     cJSON_Delete(o);
 }
 
-/* A number with so many significant digits; nothing where there is none. */
-static void number_cell(struct table *t, const cJSON *object, const char *key, int digits)
+/* A number with so many significant digits; nothing where it is not known. */
+static void number_cell(struct table *t, double value, int digits)
 {
     char text[32] = "";
-    const cJSON *value = json_member(object, key);
-    if (cJSON_IsNumber(value))
-        snprintf(text, sizeof text, "%.*g", digits, value->valuedouble);
+    if (!isnan(value))
+        snprintf(text, sizeof text, "%.*g", digits, value);
     table_cell(t, TERM_PLAIN, text);
 }
 
 static void write_row(struct table *t, const struct verify_run *v, size_t i)
 {
     const struct case_result *result = &v->results[i];
-    const cJSON *arm = result->arms->child, *verify = json_member(arm, "verify");
+    const struct document_arm *arm = result->n_arms ? result->arms : NULL;
+    const struct document_verify *verify = arm && arm->has_verify ? &arm->verify : NULL;
     bool right = result->outcome == CASE_VERIFIED, wrong = result->outcome == CASE_WRONG;
     table_cell(t, TERM_PLAIN, v->setup.suite.cases[i].id);
     table_cell(t,
@@ -187,21 +189,23 @@ static void write_row(struct table *t, const struct verify_run *v, size_t i)
                : wrong ? TERM_RED
                        : TERM_YELLOW,
                outcome_names[result->outcome]);
-    table_cell(t, TERM_PLAIN, json_string(arm, "kernel", ""));
-    number_cell(t, verify, "rel_fro", 3);
-    number_cell(t, verify, "limit", 1);
-    number_cell(t, verify, "vendor_ratio", 3);
-    number_cell(t, verify, "checks", 9);
-    number_cell(t, verify, "skipped", 9);
+    table_cell(t, TERM_PLAIN, arm ? arm->kernel : "");
+    number_cell(t, verify ? verify->rel_fro : NAN, 3);
+    number_cell(t, verify ? verify->limit : NAN, 1);
+    number_cell(t, verify ? verify->vendor_ratio : NAN, 3);
+    number_cell(t, verify && verify->checks >= 0 ? (double)verify->checks : NAN, 9);
+    number_cell(t, verify && verify->skipped >= 0 ? (double)verify->skipped : NAN, 9);
 }
 
 /* Which cases have only their own shape to show for, and what was left out of all. */
 static void write_left_out(const struct verify_run *v, struct buf *out)
 {
     struct left_out_sums sums = {.most = v->tier == VERIFY_NIGHTLY};
-    for (size_t i = 0; i < v->n; i++)
+    for (size_t i = 0; i < v->n; i++) {
+        const struct document_arm *arm = v->results[i].n_arms ? v->results[i].arms : NULL;
         left_out_add(&sums, v->setup.suite.cases[i].id,
-                     json_member(v->results[i].arms->child, "verify"));
+                     arm && arm->has_verify ? &arm->verify : NULL);
+    }
     left_out_write_lines(&sums, out);
 }
 
@@ -236,7 +240,7 @@ static void write_text(const struct verify_run *v, struct buf *out)
                "%016" PRIx64 ", %.1f s\n",
                counts[CASE_VERIFIED], counts[CASE_WRONG], counts[CASE_UNSUPPORTED],
                counts[CASE_ENVIRONMENT], verify_tier_name(v->tier), v->request.seed, v->seconds);
-    if (!json_bool(supervisor_greeting(v->setup.supervisor), "launch_order_checked", true))
+    if (supervisor_greeting(v->setup.supervisor, NULL)->launch_order_checked == NO)
         buf_puts(out, "the order of launches was not checked: CUDA tells it from 12.3 on\n");
     write_left_out(v, out);
 }
@@ -367,7 +371,7 @@ static int execute(const struct command *command, struct verify_run *v)
     if (status)
         code = command_failed(command, &err);
     for (size_t i = 0; v->results && i < v->n; i++)
-        cJSON_Delete(v->results[i].arms);
+        case_result_release(&v->results[i]);
     free(v->results);
     run_setup_close(&v->setup);
     return code;

@@ -9,13 +9,43 @@
 #include "gate/base/buf.h"
 #include "gate/base/file.h"
 #include "gate/base/paths.h"
-#include "gate/base/schema.h"
+#include "gate/document/fields_table.h"
 
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
 #define LEVELS_MAX 64
 
 static cJSON *document; /* for as long as the program runs: options point into it */
 static char folder[3 * LEVELS_MAX + 1];
+
+/* ---- what it may hold, as gate/formats/config.schema.json publishes it ---- */
+
+struct config_file {
+    const char *schema, *library, *build, *suite, *baselines, *main, *database;
+    const char **providers;
+    size_t n_providers;
+};
+
+static const char *const schemas[] = {"gate-config/1", NULL};
+
+#define PATH_MAX_CHARACTERS 1000
+#define OPTION_MAX 2000
+
+#define OF config_file
+static const struct field config_fields[] = {
+    CHOICE(schema, REQUIRED, schemas),
+    WORDS(library, 0, PATH_MAX_CHARACTERS),
+    WORDS(build, 0, OPTION_MAX),
+    WORDS(suite, 0, OPTION_MAX),
+    WORDS(baselines, 0, PATH_MAX_CHARACTERS),
+    {AT(providers), .kind = FIELD_TEXTS, .most = 7, .each = PATH_MAX_CHARACTERS,
+     .beside = offsetof(struct OF, n_providers)},
+    WORDS(main, 0, OPTION_MAX),
+    WORDS(database, 0, PATH_MAX_CHARACTERS),
+};
+const struct shape config_file = SHAPE_OF(config);
+#undef OF
+
+/* ---- finding it ---- */
 
 const char *config_folder(void)
 {
@@ -50,13 +80,10 @@ static enum gate_status load(const char *path, struct gate_error *err)
 {
     struct buf text;
     buf_init(&text, CONFIG_MAX_BYTES);
-    struct schema *schema = schema_open("config.schema.json");
     enum gate_status status = file_read(path, &text, err);
-    if (!status && !schema)
-        status = gate_fail(err, GATE_INTERNAL, "config.schema.json is not embedded");
     if (!status)
-        status = schema_parse(schema, path, 1, text.data, text.len, GATE_USAGE, &document, err);
-    schema_free(schema);
+        status =
+            fields_parse(&config_file, path, 1, text.data, text.len, GATE_USAGE, &document, err);
     buf_release(&text);
     return status;
 }

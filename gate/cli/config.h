@@ -11,8 +11,11 @@
 #include <cjson/cJSON.h>
 
 #include "gate/base/error.h"
+#include "gate/document/fields.h"
 
 #define CONFIG_FILE "gate.json"
+
+extern const struct shape config_file; /* what it may hold */
 
 /* The file, read once; NULL in *out when there is none. It stays the module's. GATE_USAGE: it does
  * not fit the schema. */

@@ -50,23 +50,24 @@ int run_merge(const struct command *command, const struct run_request *r, size_t
 {
     struct gate_error err = {0};
     struct store *store = NULL;
-    cJSON *document = NULL;
+    struct document document;
     struct buf text;
     buf_init(&text, COMMAND_MAX_OUTPUT);
     enum gate_status status = merge(n, paths, &text, &err);
     if (!status)
-        status = json_parse("the merged run", text.data, text.len, GATE_INTERNAL, &document, &err);
-    if (!status)
         status = store_open(r->db, STORE_READ_WRITE, &store, &err);
     if (!status)
-        status = run_request_store(store, document, &err);
-    if (status)
+        status = run_request_store(store, &text, &document, &err);
+    int code = GATE_OK;
+    if (status) {
         run_request_fail_reports(r, &err);
-    else
-        status = run_request_report(r, document, &err);
-    int code = status ? command_failed(command, &err)
-                      : (int)json_integer(document, "exit_code", GATE_INTERNAL);
-    cJSON_Delete(document);
+    } else {
+        code = (int)document.exit_code;
+        status = run_request_report(r, &document, &err);
+        document_release(&document);
+    }
+    if (status)
+        code = command_failed(command, &err);
     store_close(store);
     buf_release(&text);
     return code;

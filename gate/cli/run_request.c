@@ -303,9 +303,8 @@ static enum gate_status open_device(const struct run_request *r, struct run_setu
     enum gate_status status = start_worker(s, deadline, &said, err);
     if (status)
         return status;
-    const cJSON *device = json_member(supervisor_greeting(s->supervisor), "device");
-    const char *uuid = json_string(device, "uuid", "");
-    snprintf(name, sizeof name, "%s", uuid[0] ? uuid : json_string(device, "model", ""));
+    const struct document_device *device = &supervisor_greeting(s->supervisor, NULL)->device;
+    snprintf(name, sizeof name, "%s", device->uuid[0] ? device->uuid : device->model);
     status = device_lock_take(name, &s->lock, err);
     if (!is_busy(status, err) || r->wait_s <= 0)
         return status;
@@ -359,8 +358,9 @@ static void show_case(void *context, const struct run *run, const struct suite_c
     run_request_progress(text);
 }
 
-static enum gate_status write_report(const cJSON *document, const struct report_request *r,
-                                     const char *link, struct gate_error *err)
+static enum gate_status write_report(const struct document *document,
+                                     const struct report_request *r, const char *link,
+                                     struct gate_error *err)
 {
     struct report_style plain = {.link = link};
     struct buf text;
@@ -405,7 +405,7 @@ void run_request_fail_reports(const struct run_request *r, const struct gate_err
         write_early(&r->reports[i], (int)why->status, why->message, NULL);
 }
 
-enum gate_status run_request_report(const struct run_request *r, const cJSON *document,
+enum gate_status run_request_report(const struct run_request *r, const struct document *document,
                                     struct gate_error *err)
 {
     struct report_style style = command_style();
@@ -423,27 +423,19 @@ enum gate_status run_request_report(const struct run_request *r, const cJSON *do
     return status;
 }
 
-enum gate_status run_request_store(struct store *store, const cJSON *document,
-                                   struct gate_error *err)
+enum gate_status run_request_store(struct store *store, const struct buf *text,
+                                   struct document *out, struct gate_error *err)
 {
-    struct document checked;
-    struct schema_fault fault;
-    struct buf text;
     bool existed;
-    enum gate_status status = GATE_OK;
-    buf_init(&text, COMMAND_MAX_OUTPUT);
-    json_write(document, false, &text);
-    bool fits = document_read(document, &checked, &fault);
-    if (!fits)
-        status = gate_fail(err, GATE_INTERNAL, "the run document breaks its schema at '%s': %s",
-                           fault.pointer, fault.message);
-    else if (text.failed)
-        status = gate_fail(err, GATE_INTERNAL, "out of memory for the run document");
-    else if (store)
-        status = store_put_run(store, &checked, text.data, text.len, &existed, err);
-    if (fits)
-        document_release(&checked);
-    buf_release(&text);
+    if (text->failed)
+        return gate_fail(err, GATE_INTERNAL, "cannot write the run document");
+    enum gate_status status =
+        document_parse("the run document", 1, text->data, text->len, GATE_INTERNAL, out, err);
+    if (!status && store) {
+        status = store_put_run(store, out, text->data, text->len, &existed, err);
+        if (status)
+            document_release(out);
+    }
     return status;
 }
 
@@ -490,13 +482,12 @@ static enum gate_status open_for_keeping(const struct run_request *r, struct ses
 static enum gate_status open_against(const struct run_request *r, struct session *s,
                                      struct gate_error *err)
 {
-    const cJSON *device =
-        cJSON_GetObjectItemCaseSensitive(supervisor_greeting(s->setup.supervisor), "device");
-    bool host = !strcmp(json_string(device, "kind", ""), "host");
+    const struct document_device *device = &supervisor_greeting(s->setup.supervisor, NULL)->device;
+    bool host = device->kind == DEVICE_HOST;
     s->recipe = r->recipe.library ? r->recipe : run_request_recipe(r, host);
     if (!against_baseline(r))
         return revision_resolve(r->policy.against, &s->recipe, &s->against, err);
-    const char *model = json_string(device, "model", "");
+    const char *model = device->model;
     s->baseline_path = baseline_path(r->baselines, model);
     if (!s->baseline_path)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
@@ -527,7 +518,7 @@ static enum gate_status keep_baselines(const struct run_request *r, struct sessi
     enum gate_status status = GATE_OK;
     if (r->shard.count) {
         struct baseline *now = NULL;
-        const char *model = json_string(json_member(s->run.greeting, "device"), "model", "");
+        const char *model = s->run.greeting->device.model;
         status = open_for_keeping(r, s, err);
         if (!status)
             status = baseline_load(s->baseline_path, model, &now, err);
@@ -539,6 +530,27 @@ static enum gate_status keep_baselines(const struct run_request *r, struct sessi
         return status;
     }
     return run_keep_baselines(&s->run, s->baseline, changed, err);
+}
+
+static enum gate_status keep_document(const struct run_request *r, struct session *s,
+                                      struct gate_error *err)
+{
+    struct document made, document;
+    struct buf text;
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    if (run_document(&s->run, &made))
+        document_write(&made, &text);
+    else
+        text.failed = true;
+    run_document_release(&made);
+    enum gate_status status = run_request_store(s->store, &text, &document, err);
+    buf_release(&text);
+    s->reported = !status;
+    if (status)
+        return status;
+    status = run_request_report(r, &document, err);
+    document_release(&document);
+    return status;
 }
 
 static enum gate_status measure_and_write(const struct run_request *r, struct session *s,
@@ -559,12 +571,7 @@ static enum gate_status measure_and_write(const struct run_request *r, struct se
         status = baseline_save(s->baseline, s->baseline_path, err);
     if (status)
         return status;
-    cJSON *document = run_document(run);
-    status = run_request_store(s->store, document, err);
-    s->reported = !status;
-    if (!status)
-        status = run_request_report(r, document, err);
-    cJSON_Delete(document);
+    status = keep_document(r, s, err);
     return status;
 }
 

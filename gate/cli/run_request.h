@@ -67,13 +67,13 @@ enum gate_status run_setup_open(const struct run_request *r, struct run_setup *o
                                 struct gate_error *err);
 void run_setup_close(struct run_setup *s);
 
-/* Checks a run document by its schema, before anybody else sees it, and puts it into the history
- * (NULL: there is none). */
-enum gate_status run_request_store(struct store *store, const cJSON *document,
-                                   struct gate_error *err);
+/* Reads a run document as it will be read, before anybody else sees it, and puts it into the
+ * history (NULL: there is none). *out is to be released where it is GATE_OK. */
+enum gate_status run_request_store(struct store *store, const struct buf *text,
+                                   struct document *out, struct gate_error *err);
 
 /* Stores nothing: writes the reports that were asked for and prints the table or the document. */
-enum gate_status run_request_report(const struct run_request *r, const cJSON *document,
+enum gate_status run_request_report(const struct run_request *r, const struct document *document,
                                     struct gate_error *err);
 
 /* Before anything is measured: in place of old reports there is now one that says that the run has

@@ -4,70 +4,20 @@
  */
 #include "gate/document/document.h"
 
-#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gate/base/json.h"
-#include "gate/document/fields.h"
+#include "gate/document/fields_table.h"
 
-#define SIZE_MAX_JSON JSON_MAX_SAFE_INTEGER
-#define TIME_MAX_NS 1e15 /* no launch takes eleven days */
-#define FACTOR_MIN 1e-6  /* a ratio beyond a million is no measurement */
-#define FACTOR_MAX 1e6
 #define COUNT_MAX 1e9 /* summed over the cases of a run */
-#define TEXT_MAX 400
-#define NAME_MAX_CHARACTERS 64
-#define ID_MAX 160
-#define REASON_MAX 1000
 #define CASE_REASON_MAX 1600
 #define CASES_MAX 10000
 
-#define REQUIRED FIELD_REQUIRED
-#define NULLABLE FIELD_NULLABLE
-#define ABOVE FIELD_ABOVE
-
-/* clang-format off */
-#define AT(member) .key = #member, .offset = offsetof(struct OF, member)
-#define TEXT(member, flag, longest) \
-    {AT(member), .kind = FIELD_TEXT, .flags = flag, .most = longest}
-#define FORMED(member, flag, shape_of_text, longest) \
-    {AT(member), .kind = FIELD_TEXT, .flags = flag, .form = shape_of_text, .most = longest}
-#define CHOICE(member, flag, list) {AT(member), .kind = FIELD_TEXT, .flags = flag, .words = list}
-#define WORD(member, flag, list) {AT(member), .kind = FIELD_WORD, .flags = flag, .words = list}
-#define BOOL(member) {AT(member), .kind = FIELD_BOOL, .flags = REQUIRED}
-#define TOLD(member) {AT(member), .kind = FIELD_TOLD}
-#define NUMBER(member, flag, from, to) \
-    {AT(member), .kind = FIELD_NUMBER, .flags = flag, .least = from, .most = to}
-#define TIME(member, flag) NUMBER(member, (flag) | ABOVE, 0, TIME_MAX_NS)
-#define FACTOR(member, flag) NUMBER(member, flag, FACTOR_MIN, FACTOR_MAX)
-#define SHARE(member, flag) NUMBER(member, flag, 0, INFINITY)
-#define ANY(member, flag) NUMBER(member, flag, -INFINITY, INFINITY)
-#define COUNT(member, flag, to) {AT(member), .kind = FIELD_COUNT, .flags = flag, .most = to}
-#define SIZE(member, flag) COUNT(member, flag, SIZE_MAX_JSON)
-#define PART(member, of) \
-    {AT(member), .kind = FIELD_OBJECT, .flags = REQUIRED, .beside = FIELD_NOWHERE, .shape = &(of)}
-#define MAYBE(member, flag, of) \
-    {AT(member), .kind = FIELD_OBJECT, .flags = flag, \
-     .beside = offsetof(struct OF, has_##member), .shape = &(of)}
-#define LIST(member, flag, from, to, of) \
-    {AT(member), .kind = FIELD_LIST, .flags = flag, .least = from, .most = to, \
-     .beside = offsetof(struct OF, n_##member), .shape = &(of)}
-#define NUMBERS(member, flag, to) \
-    {AT(member), .kind = FIELD_NUMBERS, .flags = flag, .most = to, \
-     .beside = offsetof(struct OF, n_##member)}
-#define SHAPE(name) \
-    static const struct shape name = {name##_fields, sizeof(name##_fields) / sizeof(struct field), \
-                                      sizeof(struct OF)}
-/* clang-format on */
-
 static const char *const kinds[] = {"host", "cuda", NULL};
-static const char *const roles[] = {"candidate", "baseline", "provider", NULL};
-static const char *const modes[] = {"paired", "number", "none", NULL};
-static const char *const stages[] = {"first", "confirmation", NULL};
-static const char *const ops[] = {"attention_fwd",   "gemm", "gemv", "linear_relu",
-                                  "linear_relu_bwd", NULL};
-static const char *const dtypes[] = {"fp16", "bf16", "fp32", "tf32", NULL};
-static const char *const makers[] = {"accept-new", "accept", "ratchet", "trend", "epoch", NULL};
+const char *const document_roles[] = {"candidate", "baseline", "provider", NULL};
+const char *const document_modes[] = {"paired", "number", "none", NULL};
+const char *const document_stages[] = {"first", "confirmation", NULL};
 static const char *const schemas[] = {"gate-run/1", NULL};
 
 #define OF document_git
@@ -98,7 +48,7 @@ SHAPE(device);
 
 #define OF document_library
 static const struct field library_fields[] = {
-    WORD(role, REQUIRED, roles),
+    WORD(role, REQUIRED, document_roles),
     FORMED(provider, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
     TEXT(version, REQUIRED, TEXT_MAX),
     TEXT(file, REQUIRED, TEXT_MAX),
@@ -140,7 +90,7 @@ static const struct field baseline_fields[] = {
     TEXT(commit, REQUIRED, TEXT_MAX),
     SIZE(time_ms, REQUIRED),
     FORMED(library_sha256, 0, FORM_SHA256, TEXT_MAX),
-    CHOICE(made_by, 0, makers),
+    CHOICE(made_by, 0, field_actions),
     TIME(again_ns, NULLABLE),
     TOLD(off),
 };
@@ -149,7 +99,7 @@ SHAPE(baseline);
 
 #define OF document_process
 static const struct field process_fields[] = {
-    WORD(stage, REQUIRED, stages),
+    WORD(stage, REQUIRED, document_stages),
     BOOL(swapped),
     TIME(p50_ns, REQUIRED),
     SHARE(half_width, 0),
@@ -245,7 +195,7 @@ SHAPE(timing);
 #define OF document_arm
 static const struct field arm_fields[] = {
     FORMED(provider, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
-    WORD(role, REQUIRED, roles),
+    WORD(role, REQUIRED, document_roles),
     FORMED(kernel, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
     MAYBE(verify, REQUIRED | NULLABLE, verify),
     MAYBE(timing, REQUIRED | NULLABLE, timing),
@@ -256,11 +206,11 @@ SHAPE(arm);
 #define OF document_case
 static const struct field one_case_fields[] = {
     FORMED(id, REQUIRED, FORM_ID, ID_MAX),
-    CHOICE(op, REQUIRED, ops),
-    CHOICE(dtype, REQUIRED, dtypes),
+    CHOICE(op, REQUIRED, field_ops),
+    CHOICE(dtype, REQUIRED, field_dtypes),
     WORD(verdict, REQUIRED, verdict_names),
     TEXT(reason, REQUIRED, CASE_REASON_MAX),
-    WORD(mode, 0, modes),
+    WORD(mode, 0, document_modes),
     MAYBE(baseline, REQUIRED | NULLABLE, baseline),
     MAYBE(ratio, REQUIRED | NULLABLE, ratio),
     MAYBE(ratio_p90, NULLABLE, ratio),
@@ -381,22 +331,12 @@ enum gate_status document_parse(const char *name, unsigned first_line, const cha
     if (parsed)
         return parsed;
     if (!document_read(tree, out, &fault)) {
-        document_fault(name, first_line, text, len, tree, &fault, status, err);
+        fields_fault(name, first_line, text, len, tree, &fault, status, err);
         cJSON_Delete(tree);
         return status;
     }
     out->tree = tree;
     return GATE_OK;
-}
-
-enum gate_status document_fault(const char *name, unsigned first_line, const char *text, size_t len,
-                                const cJSON *tree, const struct schema_fault *fault,
-                                enum gate_status status, struct gate_error *err)
-{
-    unsigned line = 1, column = 1;
-    json_locate(tree, text, len, fault->pointer, fault->of_key, &line, &column);
-    return gate_fail(err, status, "%s:%u:%u: %s%s%s", name, first_line + line - 1, column,
-                     fault->pointer, fault->pointer[0] ? ": " : "", fault->message);
 }
 
 void document_release(struct document *d)
@@ -406,12 +346,114 @@ void document_release(struct document *d)
     d->tree = NULL;
 }
 
+const struct document_arm *document_find_arm(const struct document_arm *arms, size_t n,
+                                             enum document_role role)
+{
+    for (size_t i = 0; i < n; i++)
+        if (arms[i].role == (int)role)
+            return &arms[i];
+    return NULL;
+}
+
 const struct document_arm *document_candidate(const struct document_case *c)
 {
-    for (size_t i = 0; i < c->n_arms; i++)
-        if (c->arms[i].role == ROLE_CANDIDATE)
-            return &c->arms[i];
-    return NULL;
+    return document_find_arm(c->arms, c->n_arms, ROLE_CANDIDATE);
+}
+
+#define OF document_greeting
+static const struct field greeting_fields[] = {
+    PART(device, device),
+    FORMED(contract, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
+    LIST(libraries, REQUIRED, 1, 16, library),
+    LIST(absent, REQUIRED, 0, 16, absent),
+    TOLD(users_checked),
+    TOLD(launch_order_checked),
+    SHARE(control_ns, NULLABLE),
+};
+SHAPE(greeting);
+#undef OF
+
+/* The arms as a struct, for the table's sake. */
+struct done {
+    struct document_arm *arms;
+    size_t n_arms;
+};
+
+#define OF done
+static const struct field done_fields[] = {LIST(arms, REQUIRED, 0, 8, arm)};
+SHAPE(done);
+#undef OF
+
+bool document_read_greeting(const cJSON *hello, struct document_greeting *out,
+                            struct schema_fault *fault)
+{
+    return fields_pick(&greeting, hello, out, fault);
+}
+
+void document_release_greeting(struct document_greeting *g)
+{
+    fields_release(&greeting, g);
+}
+
+static bool is_same(const struct shape *s, const void *a, const void *b)
+{
+    struct buf x, y;
+    buf_init(&x, 1 << 16);
+    buf_init(&y, 1 << 16);
+    fields_write(s, a, &x);
+    fields_write(s, b, &y);
+    bool same = !x.failed && !y.failed && !strcmp(x.data, y.data);
+    buf_release(&x);
+    buf_release(&y);
+    return same;
+}
+
+bool document_same_device(const struct document_device *a, const struct document_device *b)
+{
+    return is_same(&device, a, b);
+}
+
+bool document_same_library(const struct document_library *a, const struct document_library *b)
+{
+    return is_same(&library, a, b);
+}
+
+bool document_read_arms(const cJSON *done_record, struct document_arm **arms, size_t *n,
+                        struct schema_fault *fault)
+{
+    struct done read;
+    bool good = fields_pick(&done, done_record, &read, fault);
+    *arms = good ? read.arms : NULL;
+    *n = good ? read.n_arms : 0;
+    return good;
+}
+
+void document_release_arms(struct document_arm *arms, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        fields_release(&arm, &arms[i]);
+    free(arms);
+}
+
+/* `element` begins with its id. */
+static void keep_id(const struct shape *element, void *list, size_t *n, const char *id)
+{
+    char *from = list;
+    size_t kept = 0;
+    for (size_t i = 0; i < *n; i++) {
+        char *item = from + i * element->bytes;
+        if (strcmp(*(const char **)(void *)item, id) != 0)
+            fields_release(element, item);
+        else
+            memmove(from + kept++ * element->bytes, item, element->bytes);
+    }
+    *n = kept;
+}
+
+void document_keep_case(struct document *d, const char *id)
+{
+    keep_id(&one_case, d->cases, &d->n_cases, id);
+    keep_id(&calibrated, d->calibration.cases, &d->calibration.n_cases, id);
 }
 
 void document_write(const struct document *d, struct buf *out)

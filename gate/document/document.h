@@ -16,16 +16,16 @@
 
 #include "gate/base/buf.h"
 #include "gate/base/error.h"
-#include "gate/base/schema.h"
 #include "gate/decide/stats.h"
+#include "gate/document/fields.h"
 #include "gate/decide/verdict.h"
-
-enum told { NOT_TOLD, NO, YES };
 
 enum document_device_kind { DEVICE_HOST, DEVICE_CUDA };
 enum document_role { ROLE_CANDIDATE, ROLE_BASELINE, ROLE_PROVIDER };
 enum document_mode { MODE_NOT_TOLD = -1, MODE_PAIRED, MODE_NUMBER, MODE_NONE };
 enum document_stage { STAGE_FIRST, STAGE_CONFIRMATION };
+
+extern const char *const document_roles[], *const document_modes[], *const document_stages[];
 
 struct document_git {
     const char *commit, *branch, *parent, *subject;
@@ -244,13 +244,39 @@ enum gate_status document_parse(const char *name, unsigned first_line, const cha
                                 struct gate_error *err);
 void document_release(struct document *d);
 
-/* The error for a fault in the tree of a text, with its line and column; returns `status`. */
-enum gate_status document_fault(const char *name, unsigned first_line, const char *text, size_t len,
-                                const cJSON *tree, const struct schema_fault *fault,
-                                enum gate_status status, struct gate_error *err);
-
-/* The arm of the candidate; NULL: there is none, as where the worker died. */
+/* The first arm of that role; NULL: there is none, as where the worker died. */
+const struct document_arm *document_find_arm(const struct document_arm *arms, size_t n,
+                                             enum document_role role);
 const struct document_arm *document_candidate(const struct document_case *c);
+
+/*
+ * What a worker says of itself before its first task, and the arms of a case when it has done one
+ * (gate/worker/PROTOCOL.md), out of objects that may have other members. False, with the first
+ * fault; else they are to be released. Texts stay the tree's.
+ */
+struct document_greeting {
+    struct document_device device;
+    const char *contract;
+    struct document_library *libraries;
+    size_t n_libraries;
+    struct document_absent *absent;
+    size_t n_absent;
+    enum told users_checked, launch_order_checked;
+    double control_ns;
+};
+
+bool document_read_greeting(const cJSON *hello, struct document_greeting *out,
+                            struct schema_fault *fault);
+void document_release_greeting(struct document_greeting *g);
+bool document_same_device(const struct document_device *a, const struct document_device *b);
+bool document_same_library(const struct document_library *a, const struct document_library *b);
+
+bool document_read_arms(const cJSON *done, struct document_arm **arms, size_t *n,
+                        struct schema_fault *fault);
+void document_release_arms(struct document_arm *arms, size_t n);
+
+/* Takes away the cases of other ids, those of the calibration too. */
+void document_keep_case(struct document *d, const char *id);
 
 /* Appends the document as JSON on one line, with a newline. */
 void document_write(const struct document *d, struct buf *out);

@@ -11,7 +11,6 @@
 #include "gate/base/hex.h"
 #include "gate/base/json.h"
 #include "gate/base/utf8.h"
-#include "gate/document/document.h"
 
 #define FIELDS_MAX 64 /* of a shape: a bit each */
 
@@ -21,6 +20,11 @@ struct step {
     const char *key;
     size_t index;
 };
+
+const char *const field_ops[] = {"attention_fwd",   "gemm", "gemv", "linear_relu",
+                                 "linear_relu_bwd", NULL};
+const char *const field_dtypes[] = {"fp16", "bf16", "fp32", "tf32", NULL};
+const char *const field_actions[] = {"accept-new", "accept", "ratchet", "trend", "epoch", NULL};
 
 /* ---- faults ---- */
 
@@ -156,10 +160,15 @@ static int find_word(const char *const *words, const char *s)
 static bool is_no_word(struct schema_fault *fault, const struct step *at, const struct field *f,
                        const cJSON *value)
 {
-    char list[160] = "one of";
-    for (size_t i = f->kind == FIELD_WORD ? (size_t)f->least : 0; f->words[i]; i++) {
+    char list[160] = "";
+    size_t first = f->kind == FIELD_WORD ? (size_t)f->least : 0;
+    for (size_t i = first; f->words[i]; i++) {
         size_t n = strlen(list);
-        snprintf(list + n, sizeof list - n, " '%s'", f->words[i]);
+        snprintf(list + n, sizeof list - n, "%s'%s'",
+                 i > first             ? " "
+                 : f->words[first + 1] ? "one of "
+                                       : "",
+                 f->words[i]);
     }
     return is_unlike(fault, at, list, value);
 }
@@ -174,6 +183,8 @@ static bool read_text(const struct field *f, const cJSON *value, const char **ou
     *out = s;
     if (f->words)
         return find_word(f->words, s) >= 0 || is_no_word(fault, at, f, value);
+    if ((double)n < f->least)
+        return fail(fault, at, "must have at least %.0f characters, has %zu", f->least, n);
     if ((double)n > f->most)
         return fail(fault, at, "must have at most %.0f characters, has %zu", f->most, n);
     return has_form(f->form, s) || is_unlike(fault, at, form_name(f->form), value);
@@ -215,11 +226,14 @@ static bool read_word(const struct field *f, const cJSON *value, int *out, const
 static bool read_object(const struct shape *s, const cJSON *value, char *out, const struct step *at,
                         struct schema_fault *fault);
 
-/* A list of objects, or of numbers where the field has no shape. */
+/* A list of objects, or of numbers or texts where the field has no shape. */
 static bool read_list(const struct field *f, const cJSON *value, void **list, size_t *n,
                       const struct step *at, struct schema_fault *fault)
 {
-    size_t bytes = f->shape ? f->shape->bytes : sizeof(double);
+    const bool texts = f->kind == FIELD_TEXTS;
+    const double bound = f->each > 0 ? f->each : INFINITY;
+    const struct field one = {.least = texts ? 1 : -bound, .most = bound};
+    size_t bytes = f->shape ? f->shape->bytes : texts ? sizeof(char *) : sizeof(double);
     struct step step = {.parent = at};
     const cJSON *item;
     if (!cJSON_IsArray(value))
@@ -232,15 +246,18 @@ static bool read_list(const struct field *f, const cJSON *value, void **list, si
         return fail(fault, at, "out of memory");
     cJSON_ArrayForEach (item, value) {
         *n += 1; /* what is read so far is released with the rest */
-        const struct field number = {.least = -INFINITY, .most = INFINITY};
         if (f->shape ? !read_object(f->shape, item, next, &step, fault)
-                     : !read_number(&number, item, (double *)(void *)next, &step, fault))
+            : texts  ? !read_text(&one, item, (const char **)(void *)next, &step, fault)
+                     : !read_number(&one, item, (double *)(void *)next, &step, fault))
             return false;
         next += bytes;
         step.index++;
     }
     return true;
 }
+
+static bool read_map(const struct field *f, const cJSON *value, const struct step *at,
+                     struct schema_fault *fault);
 
 static bool read_field(const struct field *f, const cJSON *value, char *out, const struct step *at,
                        struct schema_fault *fault)
@@ -270,9 +287,34 @@ static bool read_field(const struct field *f, const cJSON *value, char *out, con
         if (f->beside != FIELD_NOWHERE)
             *(bool *)beside = true;
         return read_object(f->shape, value, to, at, fault);
+    case FIELD_MAP:
+        return read_map(f, value, at, fault);
     default:
         return read_list(f, value, to, beside, at, fault);
     }
+}
+
+static bool read_map(const struct field *f, const cJSON *value, const struct step *at,
+                     struct schema_fault *fault)
+{
+    const struct field *element = f->element;
+    const struct shape alone = {element, 1, 0};
+    const cJSON *item;
+    if (!cJSON_IsObject(value))
+        return is_unlike(fault, at, "an object", value);
+    char *one = calloc(1, element->shape ? element->shape->bytes + 64 : 64);
+    if (!one)
+        return fail(fault, at, "out of memory");
+    bool good = true;
+    cJSON_ArrayForEach (item, value) {
+        const struct step step = {.parent = at, .key = item->string};
+        good = read_field(element, item, one, &step, fault);
+        fields_release(&alone, one);
+        if (!good)
+            break;
+    }
+    free(one);
+    return good;
 }
 
 /* All that is not known yet. */
@@ -340,6 +382,23 @@ bool fields_read(const struct shape *s, const cJSON *value, void *out, struct sc
     return good;
 }
 
+bool fields_pick(const struct shape *s, const cJSON *object, void *out, struct schema_fault *fault)
+{
+    bool good = true;
+    clear(s, out);
+    for (size_t i = 0; i < s->n && good; i++) {
+        const struct step step = {.key = s->fields[i].key};
+        const cJSON *value = json_member(object, step.key);
+        if (value)
+            good = read_field(&s->fields[i], value, out, &step, fault);
+        else if (s->fields[i].flags & FIELD_REQUIRED)
+            good = fail(fault, NULL, "missing key '%s'", step.key);
+    }
+    if (!good)
+        fields_release(s, out);
+    return good;
+}
+
 void fields_release(const struct shape *s, void *of)
 {
     char *from = of;
@@ -347,7 +406,7 @@ void fields_release(const struct shape *s, void *of)
         const struct field *f = &s->fields[i];
         if (f->kind == FIELD_OBJECT)
             fields_release(f->shape, from + f->offset);
-        if (f->kind != FIELD_LIST && f->kind != FIELD_NUMBERS)
+        if (f->kind != FIELD_LIST && f->kind != FIELD_NUMBERS && f->kind != FIELD_TEXTS)
             continue;
         char *list = *(char **)(void *)(from + f->offset);
         size_t *n = (size_t *)(void *)(from + f->beside);
@@ -357,6 +416,42 @@ void fields_release(const struct shape *s, void *of)
         *(char **)(void *)(from + f->offset) = NULL;
         *n = 0;
     }
+}
+
+bool fields_check(const struct shape *s, const cJSON *value, struct schema_fault *fault)
+{
+    void *out = calloc(1, s->bytes);
+    if (!out)
+        return fail(fault, NULL, "out of memory");
+    bool good = fields_read(s, value, out, fault);
+    if (good)
+        fields_release(s, out);
+    free(out);
+    return good;
+}
+
+enum gate_status fields_parse(const struct shape *s, const char *name, unsigned first_line,
+                              const char *text, size_t len, enum gate_status status, cJSON **out,
+                              struct gate_error *err)
+{
+    struct schema_fault fault;
+    enum gate_status parsed = json_parse_at(name, first_line, text, len, status, out, err);
+    if (parsed || fields_check(s, *out, &fault))
+        return parsed;
+    fields_fault(name, first_line, text, len, *out, &fault, status, err);
+    cJSON_Delete(*out);
+    *out = NULL;
+    return status;
+}
+
+enum gate_status fields_fault(const char *name, unsigned first_line, const char *text, size_t len,
+                              const cJSON *tree, const struct schema_fault *fault,
+                              enum gate_status status, struct gate_error *err)
+{
+    unsigned line = 1, column = 1;
+    json_locate(tree, text, len, fault->pointer, fault->of_key, &line, &column);
+    return gate_fail(err, status, "%s:%u:%u: %s%s%s", name, first_line + line - 1, column,
+                     fault->pointer, fault->pointer[0] ? ": " : "", fault->message);
 }
 
 /* ---- writing ---- */
@@ -421,6 +516,9 @@ static bool write_value(const struct field *f, const char *from, struct buf *out
             return false;
         fields_write(f->shape, at, out);
         return true;
+    case FIELD_MAP:
+    case FIELD_TEXTS:
+        return false; /* no document that is written has them */
     default:
         if (!*(const char *const *)at)
             return false;

@@ -10,7 +10,9 @@
 #include <stddef.h>
 
 #include "gate/base/buf.h"
-#include "gate/base/schema.h"
+#include "gate/base/error.h"
+
+enum told { NOT_TOLD, NO, YES };
 
 enum field_kind {
     FIELD_TEXT,    /* const char *; NULL: not known */
@@ -22,6 +24,8 @@ enum field_kind {
     FIELD_OBJECT,  /* a struct; the bool at `beside` says whether it is there */
     FIELD_LIST,    /* a pointer to structs; their number is at `beside` */
     FIELD_NUMBERS, /* a pointer to doubles; their number is at `beside` */
+    FIELD_TEXTS,   /* a pointer to texts; their number is at `beside` */
+    FIELD_MAP,     /* an object of any keys, whose values are checked and not kept */
 };
 
 /* What a text looks like. */
@@ -51,10 +55,19 @@ struct field {
     enum field_kind kind;
     unsigned flags;
     size_t offset, beside;
-    double least, most; /* of a number; of a text's characters; of a list's elements */
+    double least, most;          /* of a number; of a text's characters; of a list's elements */
+    double each;                 /* most of each: size of a number, characters of a text; 0: any */
+    const struct field *element; /* of a map, in a struct of its own */
     enum field_form form;
     const char *const *words; /* of a word, or of the texts that are allowed; NULL ends them */
     const struct shape *shape;
+};
+
+struct schema_fault {
+    char pointer[256]; /* JSON pointer to the faulty value, "" for the root; when the whole one is
+                          too long, that to the nearest value around it whose pointer fits */
+    bool of_key;       /* the key itself is at fault (unknown key) */
+    char message[256]; /* "unknown key 'foo'", "must be at least 1, is -3" */
 };
 
 struct shape {
@@ -62,9 +75,32 @@ struct shape {
     size_t n, bytes; /* bytes: of the struct */
 };
 
-/* Reads an object into the struct at `out`, which is to be released where that is true. */
+/*
+ * Reads an object into the struct at `out`, which is to be released where that is true; else *fault
+ * is the first fault in document order. A missing key is noticed where its object ends, so that a
+ * misspelt key is reported as unknown, not as missing.
+ */
 bool fields_read(const struct shape *s, const cJSON *value, void *out, struct schema_fault *fault);
 void fields_release(const struct shape *s, void *of);
+
+/* The same of an object that may have other members too. */
+bool fields_pick(const struct shape *s, const cJSON *object, void *out, struct schema_fault *fault);
+
+/* Reads it and keeps nothing. */
+bool fields_check(const struct shape *s, const cJSON *value, struct schema_fault *fault);
+
+/*
+ * The same of a text that begins on line `first_line` of what `name` names. Returns `status` with
+ * "NAME:LINE:COLUMN: /pointer: what" when it does not fit. *out is the caller's (cJSON_Delete).
+ */
+enum gate_status fields_parse(const struct shape *s, const char *name, unsigned first_line,
+                              const char *text, size_t len, enum gate_status status, cJSON **out,
+                              struct gate_error *err);
+
+/* The error for a fault in the tree of a text, with its line and column; returns `status`. */
+enum gate_status fields_fault(const char *name, unsigned first_line, const char *text, size_t len,
+                              const cJSON *tree, const struct schema_fault *fault,
+                              enum gate_status status, struct gate_error *err);
 
 void fields_write(const struct shape *s, const void *from, struct buf *out);
 

@@ -11,7 +11,7 @@ static void write_json(const struct report_run *run, const struct report_style *
                        struct buf *out)
 {
     (void)style;
-    json_write(run->document, true, out);
+    json_write(run->document->tree, true, out);
 }
 
 static void write_csv(const struct report_run *run, const struct report_style *style,
@@ -65,11 +65,11 @@ bool report_format_parse(const char *name, enum report_format *out)
     return false;
 }
 
-void report_write(const cJSON *run_document, enum report_format format,
+void report_write(const struct document *document, enum report_format format,
                   const struct report_style *style, struct buf *out)
 {
     struct report_run run;
-    report_run_read(run_document, &run);
+    report_run_read(document, &run);
     run.link = style->link && style->link[0] ? style->link : NULL;
     formats[format].write(&run, style, out);
 }

@@ -4,15 +4,15 @@
 #ifndef GATE_REPORT_REPORT_H
 #define GATE_REPORT_REPORT_H
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 
 #include "gate/base/buf.h"
+#include "gate/document/document.h"
 
 enum report_format {
     REPORT_TEXT,     /* aligned table for a terminal */
     REPORT_MARKDOWN, /* summary of a CI job, under REPORT_MARKDOWN_MAX bytes */
-    REPORT_JSON,     /* the document itself, indented */
+    REPORT_JSON,     /* the text that the document was read from, indented */
     REPORT_CSV,      /* RFC 4180, one row an arm; the columns are in report_csv.c */
     REPORT_JUNIT,    /* Jenkins' xUnit-2 subset */
 };
@@ -32,11 +32,11 @@ struct report_style {
 bool report_format_parse(const char *name, enum report_format *out);
 
 /*
- * Appends the report. `run_document` has passed run.schema.json and is otherwise not trusted: its
- * texts are escaped for the format, its numbers may be of any size. `style` is for REPORT_TEXT
- * and REPORT_MARKDOWN. Out of memory or of out->max: out->failed.
+ * Appends the report. The document is not trusted: its texts are escaped for the format, its
+ * numbers may be of any size. `style` is for REPORT_TEXT and REPORT_MARKDOWN.
+ * Out of memory or of out->max: out->failed.
  */
-void report_write(const cJSON *run_document, enum report_format format,
+void report_write(const struct document *document, enum report_format format,
                   const struct report_style *style, struct buf *out);
 
 /* In place of a report: the run ended before it had anything to report, and why. */
@@ -45,6 +45,6 @@ void report_write_early(enum report_format format, int exit_code, const char *me
 
 /* REPORT_CSV in two parts, for several runs in one table. */
 void report_csv_header(struct buf *out);
-void report_csv_rows(const cJSON *run_document, struct buf *out);
+void report_csv_rows(const struct document *document, struct buf *out);
 
 #endif

@@ -5,10 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gate/base/json.h"
-
 struct ranked {
-    const cJSON *one_case;
+    const struct document_calibrated *one_case;
     bool resolved;
     double false_fails; /* red decisions on unchanged code */
     double mde;         /* infinite when too few processes tell */
@@ -28,35 +26,35 @@ static int compare_ranked(const void *a, const void *b)
 }
 
 /* Of all entries with that share. */
-static void add_up(const cJSON *one_case, double share, double *red, double *decisions)
+static void add_up(const struct document_calibrated *c, double share, double *red,
+                   double *decisions)
 {
-    const cJSON *injected;
     *red = *decisions = 0;
-    cJSON_ArrayForEach (injected, json_member(one_case, "injected")) {
-        if (json_number(injected, "share", 0) == share) {
-            *red += json_number(injected, "red", 0);
-            *decisions += json_number(injected, "decisions", 0);
+    for (size_t i = 0; i < c->n_injected; i++) {
+        if (c->injected[i].share == share) {
+            *red += (double)c->injected[i].red;
+            *decisions += (double)c->injected[i].decisions;
         }
     }
 }
 
-static bool rank_cases(const cJSON *cases, struct calibration *c)
+static bool rank_cases(const struct document_calibration *k, struct calibration *c)
 {
-    const cJSON *one_case;
-    size_t n = (size_t)cJSON_GetArraySize(cases);
+    size_t n = k->n_cases;
     struct ranked *ranked = calloc(n + 1, sizeof(*ranked));
     c->cases = calloc(n + 1, sizeof(*c->cases));
     if (!ranked || !c->cases) {
         free(ranked);
         return false;
     }
-    cJSON_ArrayForEach (one_case, cases) {
+    for (; c->n_cases < n; c->n_cases++) {
+        const struct document_calibrated *one_case = &k->cases[c->n_cases];
         struct ranked *r = &ranked[c->n_cases];
         double decisions;
         *r = (struct ranked){.one_case = one_case,
-                             .resolved = json_bool(one_case, "resolved", false),
-                             .mde = json_number(one_case, "mde", INFINITY),
-                             .position = c->n_cases++};
+                             .resolved = one_case->resolved,
+                             .mde = isnan(one_case->mde) ? INFINITY : one_case->mde,
+                             .position = c->n_cases};
         add_up(one_case, 0, &r->false_fails, &decisions);
         c->n_resolved += r->resolved;
     }
@@ -88,19 +86,19 @@ static size_t place_of_share(struct calibration *c, double share)
     return at;
 }
 
-bool calibration_read(const cJSON *calibration, struct calibration *out)
+bool calibration_read(const struct document_calibration *calibration, struct calibration *out)
 {
-    const cJSON *one_case, *injected, *cases = json_member(calibration, "cases");
     *out = (struct calibration){0};
-    if (!rank_cases(cases, out))
+    if (!rank_cases(calibration, out))
         return false;
-    cJSON_ArrayForEach (one_case, cases) {
-        cJSON_ArrayForEach (injected, json_member(one_case, "injected")) {
-            size_t at = place_of_share(out, json_number(injected, "share", 0));
+    for (size_t i = 0; i < calibration->n_cases; i++) {
+        const struct document_calibrated *c = &calibration->cases[i];
+        for (size_t k = 0; k < c->n_injected; k++) {
+            size_t at = place_of_share(out, c->injected[k].share);
             if (at == out->n_shares)
                 continue;
-            out->red[at] += json_number(injected, "red", 0);
-            out->decisions[at] += json_number(injected, "decisions", 0);
+            out->red[at] += (double)c->injected[k].red;
+            out->decisions[at] += (double)c->injected[k].decisions;
         }
     }
     return true;
@@ -134,10 +132,11 @@ const char *calibration_rate(double red, double decisions, char out[UNITS_MAX])
     return out;
 }
 
-const char *calibration_case_rate(const cJSON *one_case, double share, char out[UNITS_MAX])
+const char *calibration_case_rate(const struct document_calibrated *c, double share,
+                                  char out[UNITS_MAX])
 {
     double red, decisions;
-    add_up(one_case, share, &red, &decisions);
+    add_up(c, share, &red, &decisions);
     return calibration_rate(red, decisions, out);
 }
 
@@ -154,22 +153,19 @@ void calibration_summary(const struct calibration *c, double threshold, struct b
     }
 }
 
-void calibration_incomplete(const cJSON *calibration, const char *bullet,
+void calibration_incomplete(const struct document_calibration *calibration, const char *bullet,
                             void (*put)(const char *text, struct buf *out), struct buf *out)
 {
-    const cJSON *one, *list = json_member(calibration, "incomplete");
-    int n = cJSON_GetArraySize(list), told = 0;
-    cJSON_ArrayForEach (one, list) {
-        if (told++ == CALIBRATION_MAX_INCOMPLETE)
-            break;
-        long long processes = json_integer(one, "processes", 0);
+    size_t n = calibration->n_incomplete;
+    for (size_t i = 0; i < n && i < CALIBRATION_MAX_INCOMPLETE; i++) {
+        const struct document_incomplete *one = &calibration->incomplete[i];
         buf_puts(out, bullet);
-        put(json_string(one, "id", ""), out);
-        buf_printf(out, ": %s, %lld of %lld processes: ", json_string(one, "verdict", ""),
-                   processes, (long long)json_integer(one, "wanted", 0));
-        put(json_string(one, "reason", ""), out);
+        put(one->id, out);
+        buf_printf(out, ": %s, %lld of %lld processes: ", verdict_name((enum verdict)one->verdict),
+                   (long long)one->processes, (long long)one->wanted);
+        put(one->reason, out);
         buf_putc(out, '\n');
     }
     if (n > CALIBRATION_MAX_INCOMPLETE)
-        buf_printf(out, "%sand %d more\n", bullet, n - CALIBRATION_MAX_INCOMPLETE);
+        buf_printf(out, "%sand %zu more\n", bullet, n - CALIBRATION_MAX_INCOMPLETE);
 }

@@ -4,25 +4,26 @@
 #ifndef GATE_REPORT_REPORT_CALIBRATION_H
 #define GATE_REPORT_REPORT_CALIBRATION_H
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "gate/base/buf.h"
+#include "gate/document/document.h"
 #include "gate/report/report_units.h"
 
 #define CALIBRATION_MAX_SHARES 16
 
 struct calibration {
-    const cJSON **cases; /* worst first: unresolved, then by false fails, then by MDE */
+    const struct document_calibrated *
+        *cases; /* worst first: unresolved, then by false fails, then by MDE */
     size_t n_cases, n_resolved;
     double shares[CALIBRATION_MAX_SHARES]; /* of time that was added, ascending */
     double red[CALIBRATION_MAX_SHARES], decisions[CALIBRATION_MAX_SHARES]; /* of all cases */
     size_t n_shares;
 };
 
-/* Reads the document's "calibration". False: out of memory. */
-bool calibration_read(const cJSON *calibration, struct calibration *out);
+/* False: out of memory. */
+bool calibration_read(const struct document_calibration *calibration, struct calibration *out);
 void calibration_release(struct calibration *c);
 
 /* "unchanged" for 0, else "+2.5 %". */
@@ -33,12 +34,13 @@ const char *calibration_share_name(double share, char out[UNITS_MAX]);
  * at that share.
  */
 const char *calibration_rate(double red, double decisions, char out[UNITS_MAX]);
-const char *calibration_case_rate(const cJSON *one_case, double share, char out[UNITS_MAX]);
+const char *calibration_case_rate(const struct document_calibrated *c, double share,
+                                  char out[UNITS_MAX]);
 
 /* Which cases lack processes, and why: a line each, of at most CALIBRATION_MAX_INCOMPLETE of them,
  * with the text put by `put`. Nothing where all are complete. */
 #define CALIBRATION_MAX_INCOMPLETE 20
-void calibration_incomplete(const cJSON *calibration, const char *bullet,
+void calibration_incomplete(const struct document_calibration *calibration, const char *bullet,
                             void (*put)(const char *text, struct buf *out), struct buf *out);
 
 /* "38 of 40 cases resolve 2 %; red: unchanged 0 % (0 of 40000 decisions), +2.5 % 99.98 %". */

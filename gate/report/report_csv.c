@@ -9,6 +9,7 @@
  */
 #include "gate/report/report_run.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "gate/base/csv.h"
@@ -23,7 +24,7 @@ enum source {
     BASELINE,
     RATIO,
     RATIO_P90,
-    FIRST, /* the d of each process of a stage; no key */
+    FIRST, /* the log_ratio of each process of a stage */
     CONFIRMATION,
     ARM,
     VERIFY,
@@ -32,141 +33,171 @@ enum source {
     N_SOURCES
 };
 
+enum kind { TEXT, NUMBER, COUNT, BOOL, TOLD, VERDICT, MODE, ROLE, EVIDENCE };
+
 static const struct {
     const char *name;
     enum source source;
-    const char *key;
+    enum kind kind;
+    size_t offset; /* in the struct of the source */
 } columns[] = {
-    {"run_uuid", RUN, "uuid"},
-    {"time_ms", RUN, "time_ms"},
-    {"suite", RUN, "suite"},
-    {"contract", RUN, "contract"},
-    {"epoch", RUN, "epoch"},
-    {"control_drift", RUN, "control_drift"},
-    {"threshold", POLICY, "threshold"},
-    {"against", POLICY, "against"},
-    {"device_model", DEVICE, "model"},
-    {"device_name", DEVICE, "name"},
-    {"driver", DEVICE, "driver"},
-    {"commit", GIT, "commit"},
-    {"branch", GIT, "branch"},
-    {"dirty", GIT, "dirty"},
-    {"case", CASE, "id"},
-    {"op", CASE, "op"},
-    {"dtype", CASE, "dtype"},
-    {"verdict", CASE, "verdict"},
-    {"mode", CASE, "mode"},
-    {"mde", CASE, "mde"},
-    {"case_threshold", CASE, "threshold"},
-    {"same_library", CASE, "same_library"},
-    {"baseline_p50_ns", BASELINE, "p50_ns"},
-    {"baseline_commit", BASELINE, "commit"},
-    {"ratio", RATIO, "value"},
-    {"ratio_lo", RATIO, "lo"},
-    {"ratio_hi", RATIO, "hi"},
-    {"ratio_p90", RATIO_P90, "value"},
-    {"ratio_p90_lo", RATIO_P90, "lo"},
-    {"ratio_p90_hi", RATIO_P90, "hi"},
-    {"log_ratio_first", FIRST, NULL},
-    {"log_ratio_confirmation", CONFIRMATION, NULL},
-    {"provider", ARM, "provider"},
-    {"role", ARM, "role"},
-    {"kernel", ARM, "kernel"},
-    {"verify_ok", VERIFY, "ok"},
-    {"verify_seeds", VERIFY, "seeds"},
-    {"rel_fro", VERIFY, "rel_fro"},
-    {"rel_fro_limit", VERIFY, "limit"},
-    {"max_abs", VERIFY, "max_abs"},
-    {"allclose_1e2", VERIFY, "allclose_1e2"},
-    {"allclose_1e3", VERIFY, "allclose_1e3"},
-    {"nonfinite", VERIFY, "nonfinite"},
-    {"p50_ns", TIMING, "p50_ns"},
-    {"p50_lo_ns", TIMING, "p50_lo_ns"},
-    {"p50_hi_ns", TIMING, "p50_hi_ns"},
-    {"p90_ns", TIMING, "p90_ns"},
-    {"samples", TIMING, "samples"},
-    {"launches_per_sample", TIMING, "launches_per_sample"},
-    {"input_sets", TIMING, "input_sets"},
-    {"cold", TIMING, "cold"},
-    {"tflops", TIMING, "tflops"},
-    {"gbps", TIMING, "gbps"},
-    {"ceiling", TIMING, "ceiling"},
-    {"sm_clock_mhz", TIMING, "sm_clock_mhz"},
-    {"single_p50_ns", TIMING, "single_p50_ns"},
-    {"single_p90_ns", TIMING, "single_p90_ns"},
-    {"ratio_to_candidate", PAIR, "value"},
-    {"ratio_to_candidate_lo", PAIR, "lo"},
-    {"ratio_to_candidate_hi", PAIR, "hi"},
-    {"reason", CASE, "reason"},
+    {"run_uuid", RUN, TEXT, offsetof(struct document, uuid)},
+    {"time_ms", RUN, COUNT, offsetof(struct document, time_ms)},
+    {"suite", RUN, TEXT, offsetof(struct document, suite)},
+    {"contract", RUN, TEXT, offsetof(struct document, contract)},
+    {"epoch", RUN, TEXT, offsetof(struct document, epoch)},
+    {"control_drift", RUN, NUMBER, offsetof(struct document, control_drift)},
+    {"threshold", POLICY, NUMBER, offsetof(struct document_policy, threshold)},
+    {"against", POLICY, TEXT, offsetof(struct document_policy, against)},
+    {"device_model", DEVICE, TEXT, offsetof(struct document_device, model)},
+    {"device_name", DEVICE, TEXT, offsetof(struct document_device, name)},
+    {"driver", DEVICE, TEXT, offsetof(struct document_device, driver)},
+    {"commit", GIT, TEXT, offsetof(struct document_git, commit)},
+    {"branch", GIT, TEXT, offsetof(struct document_git, branch)},
+    {"dirty", GIT, BOOL, offsetof(struct document_git, dirty)},
+    {"case", CASE, TEXT, offsetof(struct document_case, id)},
+    {"op", CASE, TEXT, offsetof(struct document_case, op)},
+    {"dtype", CASE, TEXT, offsetof(struct document_case, dtype)},
+    {"verdict", CASE, VERDICT, offsetof(struct document_case, verdict)},
+    {"mode", CASE, MODE, offsetof(struct document_case, mode)},
+    {"mde", CASE, NUMBER, offsetof(struct document_case, mde)},
+    {"case_threshold", CASE, NUMBER, offsetof(struct document_case, threshold)},
+    {"same_library", CASE, TOLD, offsetof(struct document_case, same_library)},
+    {"baseline_p50_ns", BASELINE, NUMBER, offsetof(struct document_baseline, p50_ns)},
+    {"baseline_commit", BASELINE, TEXT, offsetof(struct document_baseline, commit)},
+    {"ratio", RATIO, NUMBER, offsetof(struct estimate, value)},
+    {"ratio_lo", RATIO, NUMBER, offsetof(struct estimate, lo)},
+    {"ratio_hi", RATIO, NUMBER, offsetof(struct estimate, hi)},
+    {"ratio_p90", RATIO_P90, NUMBER, offsetof(struct estimate, value)},
+    {"ratio_p90_lo", RATIO_P90, NUMBER, offsetof(struct estimate, lo)},
+    {"ratio_p90_hi", RATIO_P90, NUMBER, offsetof(struct estimate, hi)},
+    {"log_ratio_first", FIRST, EVIDENCE, 0},
+    {"log_ratio_confirmation", CONFIRMATION, EVIDENCE, 0},
+    {"provider", ARM, TEXT, offsetof(struct document_arm, provider)},
+    {"role", ARM, ROLE, offsetof(struct document_arm, role)},
+    {"kernel", ARM, TEXT, offsetof(struct document_arm, kernel)},
+    {"verify_ok", VERIFY, BOOL, offsetof(struct document_verify, ok)},
+    {"verify_seeds", VERIFY, COUNT, offsetof(struct document_verify, seeds)},
+    {"rel_fro", VERIFY, NUMBER, offsetof(struct document_verify, rel_fro)},
+    {"rel_fro_limit", VERIFY, NUMBER, offsetof(struct document_verify, limit)},
+    {"max_abs", VERIFY, NUMBER, offsetof(struct document_verify, max_abs)},
+    {"allclose_1e2", VERIFY, NUMBER, offsetof(struct document_verify, allclose_1e2)},
+    {"allclose_1e3", VERIFY, NUMBER, offsetof(struct document_verify, allclose_1e3)},
+    {"nonfinite", VERIFY, COUNT, offsetof(struct document_verify, nonfinite)},
+    {"p50_ns", TIMING, NUMBER, offsetof(struct document_timing, p50_ns)},
+    {"p50_lo_ns", TIMING, NUMBER, offsetof(struct document_timing, p50_lo_ns)},
+    {"p50_hi_ns", TIMING, NUMBER, offsetof(struct document_timing, p50_hi_ns)},
+    {"p90_ns", TIMING, NUMBER, offsetof(struct document_timing, p90_ns)},
+    {"samples", TIMING, COUNT, offsetof(struct document_timing, samples)},
+    {"launches_per_sample", TIMING, COUNT, offsetof(struct document_timing, launches_per_sample)},
+    {"input_sets", TIMING, COUNT, offsetof(struct document_timing, input_sets)},
+    {"cold", TIMING, BOOL, offsetof(struct document_timing, cold)},
+    {"tflops", TIMING, NUMBER, offsetof(struct document_timing, tflops)},
+    {"gbps", TIMING, NUMBER, offsetof(struct document_timing, gbps)},
+    {"ceiling", TIMING, NUMBER, offsetof(struct document_timing, ceiling)},
+    {"sm_clock_mhz", TIMING, NUMBER, offsetof(struct document_timing, sm_clock_mhz)},
+    {"single_p50_ns", TIMING, NUMBER, offsetof(struct document_timing, single_p50_ns)},
+    {"single_p90_ns", TIMING, NUMBER, offsetof(struct document_timing, single_p90_ns)},
+    {"ratio_to_candidate", PAIR, NUMBER, offsetof(struct estimate, value)},
+    {"ratio_to_candidate_lo", PAIR, NUMBER, offsetof(struct estimate, lo)},
+    {"ratio_to_candidate_hi", PAIR, NUMBER, offsetof(struct estimate, hi)},
+    {"reason", CASE, TEXT, offsetof(struct document_case, reason)},
 };
 
 #define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-static void put_value(const cJSON *value, struct buf *out)
+static void put_bool(bool value, struct buf *out)
 {
-    if (cJSON_IsString(value))
-        csv_put(out, value->valuestring);
-    else if (cJSON_IsNumber(value))
-        json_write_number(value->valuedouble, out);
-    else if (cJSON_IsBool(value))
-        buf_puts(out, cJSON_IsTrue(value) ? "true" : "false");
+    buf_puts(out, value ? "true" : "false");
 }
 
-static void put_evidence(const cJSON *processes, const char *stage, struct buf *out)
+static void put_known(double value, struct buf *out)
 {
-    const cJSON *process;
+    if (!isnan(value))
+        json_write_number(value, out);
+}
+
+static void put_evidence(const struct document_case *c, enum document_stage stage, struct buf *out)
+{
     const char *separator = "";
-    cJSON_ArrayForEach (process, processes) {
-        if (strcmp(json_string(process, "stage", ""), stage) != 0)
+    for (size_t i = 0; i < c->n_processes; i++) {
+        if (c->processes[i].stage != (int)stage)
             continue;
         buf_puts(out, separator);
-        put_value(cJSON_GetObjectItemCaseSensitive(process, "log_ratio"), out);
+        put_known(c->processes[i].log_ratio, out);
         separator = ";";
     }
 }
 
-static void put_field(const cJSON *const sources[N_SOURCES], enum source source, const char *key,
-                      struct buf *out)
+static void put_value(enum kind kind, const void *at, struct buf *out)
 {
-    if (key)
-        put_value(cJSON_GetObjectItemCaseSensitive(sources[source], key), out);
-    else
-        put_evidence(sources[source], source == FIRST ? "first" : "confirmation", out);
+    switch (kind) {
+    case TEXT:
+        if (*(const char *const *)at)
+            csv_put(out, *(const char *const *)at);
+        break;
+    case NUMBER:
+        put_known(*(const double *)at, out);
+        break;
+    case COUNT:
+        if (*(const int64_t *)at >= 0)
+            buf_printf(out, "%lld", (long long)*(const int64_t *)at);
+        break;
+    case BOOL:
+        put_bool(*(const bool *)at, out);
+        break;
+    case TOLD:
+        if (*(const enum told *)at != NOT_TOLD)
+            put_bool(*(const enum told *)at == YES, out);
+        break;
+    case VERDICT:
+        buf_puts(out, verdict_names[*(const int *)at]);
+        break;
+    case MODE:
+        if (*(const int *)at != MODE_NOT_TOLD)
+            buf_puts(out, document_modes[*(const int *)at]);
+        break;
+    default:
+        buf_puts(out, document_roles[*(const int *)at]);
+    }
 }
 
-static void put_row(const cJSON *const sources[N_SOURCES], struct buf *out)
+static void put_row(const void *const sources[N_SOURCES], struct buf *out)
 {
     for (size_t i = 0; i < N_COLUMNS; i++) {
+        const char *from = sources[columns[i].source];
         if (i > 0)
             buf_putc(out, ',');
-        put_field(sources, columns[i].source, columns[i].key, out);
+        if (columns[i].kind == EVIDENCE)
+            put_evidence(sources[CASE],
+                         columns[i].source == FIRST ? STAGE_FIRST : STAGE_CONFIRMATION, out);
+        else if (from)
+            put_value(columns[i].kind, from + columns[i].offset, out);
     }
     buf_puts(out, "\r\n");
 }
 
-static void put_case(const struct report_run *run, const cJSON *one_case, struct buf *out)
+static void put_case(const struct document *d, const struct document_case *c, struct buf *out)
 {
-    const cJSON *arm;
-    const cJSON *arms = cJSON_GetObjectItemCaseSensitive(one_case, "arms");
-    const cJSON *sources[N_SOURCES] = {
-        [RUN] = run->document,
-        [POLICY] = cJSON_GetObjectItemCaseSensitive(run->document, "policy"),
-        [GIT] = run->git,
-        [DEVICE] = run->device,
-        [CASE] = one_case,
-        [BASELINE] = cJSON_GetObjectItemCaseSensitive(one_case, "baseline"),
-        [RATIO] = cJSON_GetObjectItemCaseSensitive(one_case, "ratio"),
-        [RATIO_P90] = cJSON_GetObjectItemCaseSensitive(one_case, "ratio_p90"),
-        [FIRST] = cJSON_GetObjectItemCaseSensitive(one_case, "processes"),
-        [CONFIRMATION] = cJSON_GetObjectItemCaseSensitive(one_case, "processes"),
+    const void *sources[N_SOURCES] = {
+        [RUN] = d,
+        [POLICY] = &d->policy,
+        [GIT] = &d->git,
+        [DEVICE] = &d->device,
+        [CASE] = c,
+        [BASELINE] = c->has_baseline ? &c->baseline : NULL,
+        [RATIO] = c->has_ratio ? &c->ratio : NULL,
+        [RATIO_P90] = c->has_ratio_p90 ? &c->ratio_p90 : NULL,
     };
-    if (cJSON_GetArraySize(arms) == 0)
+    if (c->n_arms == 0)
         put_row(sources, out);
-    cJSON_ArrayForEach (arm, arms) {
-        sources[ARM] = arm;
-        sources[VERIFY] = report_verify(arm);
-        sources[TIMING] = report_timing(arm);
-        sources[PAIR] = cJSON_GetObjectItemCaseSensitive(sources[TIMING], "ratio_to_candidate");
+    for (size_t i = 0; i < c->n_arms; i++) {
+        const struct document_timing *timing = report_timing(&c->arms[i]);
+        sources[ARM] = &c->arms[i];
+        sources[VERIFY] = report_verify(&c->arms[i]);
+        sources[TIMING] = timing;
+        sources[PAIR] =
+            timing && timing->has_ratio_to_candidate ? &timing->ratio_to_candidate : NULL;
         put_row(sources, out);
     }
 }
@@ -178,14 +209,10 @@ void report_csv_header(struct buf *out)
     buf_puts(out, "\r\n");
 }
 
-void report_csv_rows(const cJSON *run_document, struct buf *out)
+void report_csv_rows(const struct document *document, struct buf *out)
 {
-    struct report_run run;
-    const cJSON *one_case;
-    report_run_read(run_document, &run);
-    cJSON_ArrayForEach (one_case, run.cases) {
-        put_case(&run, one_case, out);
-    }
+    for (size_t i = 0; i < document->n_cases; i++)
+        put_case(document, &document->cases[i], out);
 }
 
 void report_csv_early(int exit_code, const char *message, struct buf *out)

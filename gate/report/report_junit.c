@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "gate/base/json.h"
 #include "gate/base/utf8.h"
 #include "gate/report/report_units.h"
 
@@ -55,15 +54,10 @@ static void attribute(const char *name, const char *value, struct buf *out)
     buf_putc(out, '"');
 }
 
-static size_t not_served(const struct report_run *run)
-{
-    return (size_t)cJSON_GetArraySize(json_member(run->document, "not_served"));
-}
-
 static void totals(const struct report_run *run, struct buf *out)
 {
     buf_printf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%zu\"",
-               run->n_cases + not_served(run),
+               run->document->n_cases + run->document->n_not_served,
                run->counts[VERDICT_REGRESSION] + run->counts[VERDICT_WRONG],
                run->counts[VERDICT_ENVIRONMENT] + run->counts[VERDICT_NO_VERDICT]);
 }
@@ -89,45 +83,41 @@ static void left_out(const struct report_run *run, struct buf *out)
 static void properties(const struct report_run *run, struct buf *out)
 {
     buf_puts(out, "    <properties>\n");
-    property("run", json_string(run->document, "uuid", ""), out);
-    property("commit", json_string(run->git, "commit", ""), out);
-    property("branch", json_string(run->git, "branch", ""), out);
-    property("dirty", json_bool(run->git, "dirty", false) ? "true" : "false", out);
-    property("device", json_string(run->device, "name", ""), out);
-    property("device_model", json_string(run->device, "model", ""), out);
-    property("driver", json_string(run->device, "driver", ""), out);
-    property("contract", json_string(run->document, "contract", ""), out);
-    property("epoch", json_string(run->document, "epoch", ""), out);
-    property("against",
-             json_string(cJSON_GetObjectItemCaseSensitive(run->document, "policy"), "against", ""),
-             out);
-    property("verdict", json_string(run->document, "verdict", ""), out);
+    property("run", run->document->uuid, out);
+    property("commit", run->document->git.commit, out);
+    property("branch", run->document->git.branch, out);
+    property("dirty", run->document->git.dirty ? "true" : "false", out);
+    property("device", run->document->device.name, out);
+    property("device_model", run->document->device.model, out);
+    property("driver", run->document->device.driver, out);
+    property("contract", run->document->contract, out);
+    property("epoch", run->document->epoch ? run->document->epoch : "", out);
+    property("against", run->document->policy.against ? run->document->policy.against : "", out);
+    property("verdict", verdict_name((enum verdict)run->document->verdict), out);
     left_out(run, out);
     buf_puts(out, "    </properties>\n");
 }
 
 /* What the processes of the case found; nothing when they compared nothing. */
-static void evidence(const cJSON *one_case, struct buf *out)
+static void evidence(const struct document_case *c, struct buf *out)
 {
-    static const char *const stages[] = {"first", "confirmation"};
-    double mde = report_mde(one_case);
     char text[UNITS_MAX];
     struct buf line;
     buf_init(&line, 64 * 1024);
     for (size_t i = 0; i < 2; i++) {
         buf_clear(&line);
-        if (report_evidence(one_case, stages[i], &line))
-            buf_printf(out, "%s: %s\n", stages[i], line.data);
+        if (report_evidence(c, (enum document_stage)i, &line))
+            buf_printf(out, "%s: %s\n", document_stages[i], line.data);
     }
     buf_clear(&line);
-    if (report_p90(one_case, &line))
+    if (report_p90(c, &line))
         buf_printf(out, "p90: %s\n", line.data);
-    if (mde >= 0)
-        buf_printf(out, "minimum detectable effect: %s\n", units_percent(mde, text));
+    if (c->mde >= 0)
+        buf_printf(out, "minimum detectable effect: %s\n", units_percent(c->mde, text));
     buf_release(&line);
 }
 
-static void outcome(const cJSON *one_case, enum verdict v, struct buf *out)
+static void outcome(const struct document_case *c, enum verdict v, struct buf *out)
 {
     static const struct {
         const char *element, *type;
@@ -141,77 +131,76 @@ static void outcome(const cJSON *one_case, enum verdict v, struct buf *out)
         return;
     buf_printf(out, "      <%s", outcomes[v].element);
     attribute("type", outcomes[v].type, out);
-    attribute("message", json_string(one_case, "reason", ""), out);
+    attribute("message", c->reason, out);
     buf_putc(out, '>');
-    evidence(one_case, out);
+    evidence(c, out);
     buf_printf(out, "</%s>\n", outcomes[v].element);
 }
 
-static void measured(const cJSON *one_case, struct buf *out)
+static void measured(const struct document_case *c, struct buf *out)
 {
-    const cJSON *arm;
     char p50[UNITS_MAX], p90[UNITS_MAX], change[UNITS_MAX];
-    double ratio = report_change(one_case);
+    double ratio = report_change(c);
 
     buf_puts(out, "      <system-out>");
-    cJSON_ArrayForEach (arm, cJSON_GetObjectItemCaseSensitive(one_case, "arms")) {
-        const cJSON *timing = report_timing(arm);
-        if (strcmp(json_string(arm, "role", ""), "baseline") == 0)
+    for (size_t i = 0; i < c->n_arms; i++) {
+        const struct document_arm *arm = &c->arms[i];
+        const struct document_timing *timing = report_timing(arm);
+        if (arm->role == ROLE_BASELINE)
             buf_puts(out, "baseline");
         else
-            put_xml(json_string(arm, "provider", ""), out);
+            put_xml(arm->provider, out);
         if (timing)
-            buf_printf(out, ": p50 %s, p90 %s\n",
-                       units_duration(json_number(timing, "p50_ns", 0), p50),
-                       units_duration(json_number(timing, "p90_ns", 0), p90));
+            buf_printf(out, ": p50 %s, p90 %s\n", units_duration(timing->p50_ns, p50),
+                       units_duration(timing->p90_ns, p90));
         else
             buf_printf(out, ": %s\n", report_no_timing(arm));
     }
     if (ratio > 0)
         buf_printf(out, "against the baseline: %s\n", units_change(ratio, change));
-    if (json_bool(report_verify(report_candidate(one_case)), "own_shape_only", false))
+    const struct document_verify *verify = report_verify(document_candidate(c));
+    if (verify && verify->own_shape_only == YES)
         buf_puts(out, "looked at on its own shape alone: the kernel takes no other\n");
     buf_puts(out, "</system-out>\n");
 }
 
-static void test_case(const cJSON *one_case, struct buf *out)
+static void test_case(const struct document_case *c, struct buf *out)
 {
     struct buf class;
     buf_init(&class, 1024);
-    buf_printf(&class, "%s.%s", json_string(one_case, "op", ""),
-               json_string(one_case, "dtype", ""));
+    buf_printf(&class, "%s.%s", c->op, c->dtype);
     buf_puts(out, "    <testcase");
     attribute("classname", class.data, out);
-    attribute("name", json_string(one_case, "id", ""), out);
+    attribute("name", c->id, out);
     buf_puts(out, ">\n");
-    outcome(one_case, report_verdict(one_case), out);
-    measured(one_case, out);
+    outcome(c, (enum verdict)c->verdict, out);
+    measured(c, out);
     buf_puts(out, "    </testcase>\n");
     buf_release(&class);
 }
 
 void report_junit(const struct report_run *run, const struct report_style *style, struct buf *out)
 {
-    const cJSON *one_case;
     char time[UNITS_MAX];
 
     (void)style;
     buf_puts(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites");
     totals(run, out);
     buf_puts(out, ">\n  <testsuite");
-    attribute("name", json_string(run->document, "suite", ""), out);
+    attribute("name", run->document->suite, out);
     totals(run, out);
-    buf_printf(out, " skipped=\"%zu\" time=\"%.3f\"", not_served(run),
-               json_number(run->document, "duration_ms", 0) / 1000);
-    attribute("timestamp", units_time_iso(json_integer(run->document, "time_ms", 0), time), out);
+    buf_printf(out, " skipped=\"%zu\" time=\"%.3f\"", run->document->n_not_served,
+               (double)run->document->duration_ms / 1000);
+    attribute("timestamp", units_time_iso(run->document->time_ms, time), out);
     buf_puts(out, ">\n");
     properties(run, out);
-    cJSON_ArrayForEach (one_case, run->cases) {
-        test_case(one_case, out);
+    for (size_t i = 0; i < run->document->n_cases; i++) {
+        const struct document_case *c = &run->document->cases[i];
+        test_case(c, out);
     }
-    cJSON_ArrayForEach (one_case, json_member(run->document, "not_served")) {
+    for (size_t i = 0; i < run->document->n_not_served; i++) {
         buf_puts(out, "    <testcase classname=\"not-served\"");
-        attribute("name", json_string(one_case, "id", ""), out);
+        attribute("name", run->document->not_served[i].id, out);
         buf_puts(out, "><skipped message=\"not served\"/></testcase>\n");
     }
     buf_puts(out, "  </testsuite>\n</testsuites>\n");

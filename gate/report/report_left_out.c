@@ -1,18 +1,24 @@
 #include "gate/report/report_left_out.h"
 
-#include "gate/base/json.h"
 #include "gate/base/term.h"
 
-void left_out_add(struct left_out_sums *sums, const char *id, const cJSON *verify)
+/* -1: not known. */
+static int64_t known(int64_t count)
 {
-    const char *why = json_string(verify, "why_not_guarded", "");
-    sums->not_served += json_integer(verify, "not_served", 0);
-    sums->refused += json_integer(verify, "refused", 0);
-    sums->not_guarded += json_integer(verify, "not_guarded", 0);
-    sums->too_large += json_integer(verify, "too_large", 0);
-    if (!sums->why_not_guarded || !sums->why_not_guarded[0])
-        sums->why_not_guarded = why;
-    if (!json_bool(verify, "own_shape_only", false))
+    return count > 0 ? count : 0;
+}
+
+void left_out_add(struct left_out_sums *sums, const char *id, const struct document_verify *verify)
+{
+    if (!verify)
+        return;
+    sums->not_served += known(verify->not_served);
+    sums->refused += known(verify->refused);
+    sums->not_guarded += known(verify->not_guarded);
+    sums->too_large += known(verify->too_large);
+    if (!sums->why_not_guarded && verify->why_not_guarded && verify->why_not_guarded[0])
+        sums->why_not_guarded = verify->why_not_guarded;
+    if (verify->own_shape_only != YES)
         return;
     if (sums->own_shape_only < REPORT_MAX_OWN_SHAPE)
         sums->own_shape[sums->own_shape_only] = id;
@@ -36,7 +42,7 @@ void left_out_write(const struct left_out_sums *sums, struct buf *out)
     item(sums->not_served, "edge shape", "edge shapes", "not served", &first, out);
     item(sums->refused, "layout", "layouts", "refused", &first, out);
     if (item(sums->not_guarded, "guard", "guards", "not offered", &first, out) &&
-        sums->why_not_guarded[0])
+        sums->why_not_guarded)
         buf_printf(out, " (%s)", sums->why_not_guarded);
     if (item(sums->too_large, "shape", "shapes", "too large for", &first, out))
         buf_printf(out, " %s probes%s", sums->too_large == 1 ? "its" : "their",

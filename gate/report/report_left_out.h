@@ -5,25 +5,25 @@
 #ifndef GATE_REPORT_REPORT_LEFT_OUT_H
 #define GATE_REPORT_REPORT_LEFT_OUT_H
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "gate/base/buf.h"
+#include "gate/document/document.h"
 
 #define REPORT_MAX_OWN_SHAPE 10 /* cases that are named; the others are counted */
 
 /* Sums over cases; the texts are the documents'. */
 struct left_out_sums {
     int64_t not_served, refused, not_guarded, too_large;
-    const char *why_not_guarded;                 /* of the first case that has some; "": not told */
+    const char *why_not_guarded; /* of the first case that has some; NULL: not told */
     const char *own_shape[REPORT_MAX_OWN_SHAPE]; /* ids */
     int64_t own_shape_only;
     bool most; /* no tier looks at more, so none is recommended */
 };
 
 /* `verify`: of the case's candidate; NULL is fine. `sums` starts as {0}. */
-void left_out_add(struct left_out_sums *sums, const char *id, const cJSON *verify);
+void left_out_add(struct left_out_sums *sums, const char *id, const struct document_verify *verify);
 
 /* "12 edge shapes not served, 3 guards not offered (...), 44 shapes too large for their probes (see
  * 'gate verify --tier nightly')"; nothing when nothing was left out. Not escaped. */

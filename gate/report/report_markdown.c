@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/json.h"
 #include "gate/base/utf8.h"
 #include "gate/report/report_calibration.h"
 #include "gate/report/report_link.h"
@@ -79,59 +78,56 @@ static void put_code(const char *text, struct buf *out)
 }
 
 /* The id of a case, which leads to its page where there is a dashboard. */
-static void put_case(const struct report_run *run, const cJSON *one_case, struct buf *out)
+static void put_case(const struct report_run *run, const struct document_case *c, struct buf *out)
 {
-    const char *id = json_string(one_case, "id", "");
     buf_puts(out, run->link ? "[" : "");
-    put_code(id, out);
+    put_code(c->id, out);
     if (!run->link)
         return;
     buf_puts(out, "](");
-    report_link_case(run->link, id, json_string(run->device, "model", ""), out);
+    report_link_case(run->link, c->id, run->document->device.model, out);
     buf_putc(out, ')');
 }
 
-static void put_times(const cJSON *arm, struct buf *out)
+static void put_times(const struct document_arm *arm, struct buf *out)
 {
-    const cJSON *timing = report_timing(arm);
+    const struct document_timing *timing = report_timing(arm);
     char p50[UNITS_MAX], p90[UNITS_MAX];
     if (!timing)
         buf_puts(out, report_no_timing(arm));
     else
-        buf_printf(out, "%s%s / %s", json_bool(timing, "cold", true) ? "" : "(warm) ",
-                   units_duration(json_number(timing, "p50_ns", 0), p50),
-                   units_duration(json_number(timing, "p90_ns", 0), p90));
+        buf_printf(out, "%s%s / %s", timing->cold ? "" : "(warm) ",
+                   units_duration(timing->p50_ns, p50), units_duration(timing->p90_ns, p90));
 }
 
-static void put_change(const cJSON *one_case, struct buf *out)
+static void put_change(const struct document_case *c, struct buf *out)
 {
-    double change = report_change(one_case), half_width = report_half_width(one_case);
+    double change = report_change(c), half_width = report_half_width(c);
     char text[UNITS_MAX];
     if (change > 0) {
         buf_puts(out, units_change(change, text));
         buf_printf(out, " \xc2\xb1 %s", units_percent(half_width, text));
-    } else if (!cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(one_case, "baseline"))) {
+    } else if (!c->has_baseline) {
         buf_puts(out, "no baseline");
     } else {
         buf_puts(out, "-");
     }
 }
 
-static void put_mde(const cJSON *one_case, struct buf *out)
+static void put_mde(double mde, struct buf *out)
 {
-    double mde = report_mde(one_case);
     char text[UNITS_MAX];
     buf_puts(out, mde >= 0 ? units_percent(mde, text) : "-");
 }
 
-static void table_row(const struct report_run *run, const cJSON *one_case, struct buf *out)
+static void table_row(const struct report_run *run, const struct document_case *c, struct buf *out)
 {
-    enum verdict v = report_verdict(one_case);
-    const cJSON *candidate = report_candidate(one_case);
+    enum verdict v = (enum verdict)c->verdict;
+    const struct document_arm *candidate = document_candidate(c);
     char text[UNITS_MAX];
 
     buf_puts(out, "| ");
-    put_case(run, one_case, out);
+    put_case(run, c, out);
     buf_puts(out, " | ");
     if (candidate)
         put_times(candidate, out);
@@ -139,14 +135,14 @@ static void table_row(const struct report_run *run, const cJSON *one_case, struc
         buf_puts(out, "failed");
     buf_puts(out, " | ");
     for (size_t i = 0; i < run->n_providers; i++) {
-        const cJSON *arm = report_provider(one_case, run->providers[i]);
-        double speed_up = report_speed_up(one_case, arm);
+        const struct document_arm *arm = report_provider(c, run->providers[i]);
+        double speed_up = report_speed_up(c, arm);
         put_times(arm, out);
         buf_printf(out, " | %s | ", speed_up > 0 ? units_factor(speed_up, text) : "-");
     }
-    put_change(one_case, out);
+    put_change(c, out);
     buf_puts(out, " | ");
-    put_mde(one_case, out);
+    put_mde(c->mde, out);
     buf_printf(out, " | %s %s |\n", mark(v), verdict_name(v));
 }
 
@@ -172,8 +168,7 @@ static void fact(const char *name, const char *value, struct buf *out)
 
 static void head(const struct report_run *run, struct buf *out)
 {
-    enum verdict v = report_verdict(run->document);
-    const cJSON *absent;
+    enum verdict v = (enum verdict)run->document->verdict;
     struct buf text;
 
     buf_init(&text, 16 * 1024);
@@ -182,60 +177,58 @@ static void head(const struct report_run *run, struct buf *out)
     buf_puts(out, "** (");
     report_policy(run, out);
     buf_puts(out, ")\n\n");
-    buf_printf(&text, "%s (%s)", json_string(run->device, "name", ""),
-               json_string(run->device, "model", ""));
+    buf_printf(&text, "%s (%s)", run->document->device.name, run->document->device.model);
     fact("device", text.data, out);
     buf_clear(&text);
-    buf_printf(&text, "%s, runtime %s", json_string(run->device, "driver", ""),
-               json_string(run->device, "runtime", ""));
+    buf_printf(&text, "%s, runtime %s", run->document->device.driver,
+               run->document->device.runtime);
     fact("driver", text.data, out);
     buf_clear(&text);
     report_commit(run, &text);
-    buf_printf(&text, " %s", json_string(run->git, "subject", ""));
+    buf_printf(&text, " %s", run->document->git.subject);
     fact("commit", text.data, out);
     buf_clear(&text);
     if (run->link) {
-        const char *uuid = json_string(run->document, "uuid", "");
+        const char *uuid = run->document->uuid;
         buf_printf(out, "- **run:** [%.8s](", uuid);
         report_link_run(run->link, uuid, out);
         buf_puts(out, ")\n");
     }
-    fact("suite", json_string(run->document, "suite", ""), out);
+    fact("suite", run->document->suite, out);
     report_conditions(run, &text);
     fact("measured", text.data, out);
-    cJSON_ArrayForEach (absent, cJSON_GetObjectItemCaseSensitive(run->document, "absent")) {
+    for (size_t i = 0; i < run->document->n_absent; i++) {
+        const struct document_absent *absent = &run->document->absent[i];
         buf_clear(&text);
-        buf_printf(&text, "%s: %s", json_string(absent, "provider", ""),
-                   json_string(absent, "reason", ""));
+        buf_printf(&text, "%s: %s", absent->provider, absent->reason);
         fact("absent", text.data, out);
     }
     buf_putc(out, '\n');
     buf_release(&text);
 }
 
-static void evidence(const cJSON *one_case, struct buf *out)
+static void evidence(const struct document_case *c, struct buf *out)
 {
-    static const char *const stages[] = {"first", "confirmation"};
     struct buf line;
     buf_init(&line, 64 * 1024);
     for (size_t i = 0; i < 2; i++) {
         buf_clear(&line);
-        if (report_evidence(one_case, stages[i], &line))
-            buf_printf(out, "  - %s: %s\n", stages[i], line.data);
+        if (report_evidence(c, (enum document_stage)i, &line))
+            buf_printf(out, "  - %s: %s\n", document_stages[i], line.data);
     }
     buf_clear(&line);
-    if (report_p90(one_case, &line))
+    if (report_p90(c, &line))
         buf_printf(out, "  - p90: %s\n", line.data);
-    if (json_bool(one_case, "same_library", false))
+    if (c->same_library == YES)
         buf_puts(out, "  - candidate and baseline are the same file\n");
-    else if (json_bool(one_case, "same_code", false))
+    else if (c->same_code == YES)
         buf_puts(out, "  - candidate and baseline run the same machine code\n");
     buf_release(&line);
 }
 
 /* Reason and evidence of each case that is not a plain pass. */
-static void details(const struct report_run *run, const cJSON *const *cases, size_t n,
-                    struct buf *out)
+static void details(const struct report_run *run, const struct document_case *const *cases,
+                    size_t n, struct buf *out)
 {
     size_t n_told = 0;
     struct report_reasons said;
@@ -246,7 +239,7 @@ static void details(const struct report_run *run, const cJSON *const *cases, siz
         return;
     buf_printf(out, "\n<details><summary>Reasons and evidence (%zu)</summary>\n\n", n_told);
     for (size_t i = 0; i < n; i++) {
-        enum verdict v = report_verdict(cases[i]);
+        enum verdict v = (enum verdict)cases[i]->verdict;
         size_t alike = report_is_told(cases[i]) ? report_reasons_take(&said, cases[i]) : 0;
         if (!alike)
             continue;
@@ -256,23 +249,24 @@ static void details(const struct report_run *run, const cJSON *const *cases, siz
         else
             put_case(run, cases[i], out);
         buf_puts(out, ": ");
-        put_text(json_string(cases[i], "reason", ""), out);
+        put_text(cases[i]->reason, out);
         buf_putc(out, '\n');
         evidence(cases[i], out);
     }
     buf_puts(out, "\n</details>\n");
 }
 
-static void calibration_row(const struct calibration *c, const cJSON *one_case, struct buf *out)
+static void calibration_row(const struct calibration *k, const struct document_calibrated *c,
+                            struct buf *out)
 {
     char text[UNITS_MAX];
     buf_puts(out, "| ");
-    put_code(json_string(one_case, "id", ""), out);
+    put_code(c->id, out);
     buf_puts(out, " | ");
-    put_mde(one_case, out);
-    buf_puts(out, json_bool(one_case, "resolved", false) ? " | yes |" : " | **no** |");
-    for (size_t i = 0; i < c->n_shares; i++)
-        buf_printf(out, " %s |", calibration_case_rate(one_case, c->shares[i], text));
+    put_mde(c->mde, out);
+    buf_puts(out, c->resolved ? " | yes |" : " | **no** |");
+    for (size_t i = 0; i < k->n_shares; i++)
+        buf_printf(out, " %s |", calibration_case_rate(c, k->shares[i], text));
     buf_putc(out, '\n');
 }
 
@@ -281,11 +275,11 @@ static void calibration(const struct report_run *run, const struct calibration *
 {
     char text[UNITS_MAX];
     buf_puts(out, "\n### Calibration\n\n**");
-    calibration_summary(c, run->threshold, out);
+    calibration_summary(c, run->document->policy.threshold, out);
     buf_printf(out,
                "**\n\nDecisions that were red, by the share of time that was added, from %lld "
                "processes a case:\n\n| shape | MDE | resolved |",
-               (long long)json_integer(run->calibration, "processes", 0));
+               (long long)run->document->calibration.processes);
     for (size_t i = 0; i < c->n_shares; i++)
         buf_printf(out, " %s |", calibration_share_name(c->shares[i], text));
     buf_puts(out, "\n|:--|--:|:--|");
@@ -297,9 +291,9 @@ static void calibration(const struct report_run *run, const struct calibration *
     if (n_shown < c->n_cases)
         buf_printf(out, "\n%zu of %zu calibrated cases are left out; the worst come first.\n",
                    c->n_cases - n_shown, c->n_cases);
-    if (json_member(run->calibration, "incomplete")) {
+    if (run->document->calibration.n_incomplete > 0) {
         buf_puts(out, "\nIncomplete:\n\n");
-        calibration_incomplete(run->calibration, "- ", put_text, out);
+        calibration_incomplete(&run->document->calibration, "- ", put_text, out);
     }
 }
 
@@ -327,19 +321,19 @@ static size_t at_most(size_t n, size_t limit)
 }
 
 /* Writes the whole summary with the first n of the cases, and of the calibrated ones. */
-static void render(const struct report_run *run, const cJSON *const *cases,
+static void render(const struct report_run *run, const struct document_case *const *cases,
                    const struct calibration *calibrated, size_t n, struct buf *out)
 {
-    size_t n_shown = at_most(n, run->n_cases);
+    size_t n_shown = at_most(n, run->document->n_cases);
     head(run, out);
     if (n_shown > 0) {
         table_head(run, out);
         for (size_t i = 0; i < n_shown; i++)
             table_row(run, cases[i], out);
     }
-    if (n_shown < run->n_cases)
+    if (n_shown < run->document->n_cases)
         buf_printf(out, "\n%zu of %zu cases are left out; the worst come first.\n",
-                   run->n_cases - n_shown, run->n_cases);
+                   run->document->n_cases - n_shown, run->document->n_cases);
     if (run->more_providers)
         buf_printf(out, "\nOnly the first %d providers have columns.\n", REPORT_MAX_PROVIDERS);
     if (run->n_unresolved > 0) {
@@ -348,66 +342,47 @@ static void render(const struct report_run *run, const cJSON *const *cases,
         buf_putc(out, '\n');
     }
     left_out(run, out);
-    if (json_member(run->document, "not_served")) {
+    if (run->document->n_not_served) {
         buf_putc(out, '\n');
         report_not_served(run, out);
         buf_putc(out, '\n');
     }
     details(run, cases, n_shown, out);
-    if (run->calibration)
+    if (run->document->has_calibration)
         calibration(run, calibrated, at_most(n, calibrated->n_cases), out);
 }
 
-struct ranked {
-    const cJSON *one_case;
-    size_t position;
-};
-
-static int compare_ranked(const void *a, const void *b)
+/* Of equal cases the first of the document comes first. */
+static int compare_cases(const void *a, const void *b)
 {
-    const struct ranked *x = a, *y = b;
+    const struct document_case *x = *(const struct document_case *const *)a,
+                               *y = *(const struct document_case *const *)b;
     int order =
-        report_severity(report_verdict(y->one_case)) - report_severity(report_verdict(x->one_case));
-    return order ? order : (x->position > y->position) - (x->position < y->position);
-}
-
-static bool sort_worst_first(const cJSON **cases, size_t n)
-{
-    struct ranked *ranked = calloc(n + 1, sizeof(*ranked));
-    if (!ranked)
-        return false;
-    for (size_t i = 0; i < n; i++)
-        ranked[i] = (struct ranked){cases[i], i};
-    qsort(ranked, n, sizeof(*ranked), compare_ranked);
-    for (size_t i = 0; i < n; i++)
-        cases[i] = ranked[i].one_case;
-    free(ranked);
-    return true;
+        report_severity((enum verdict)y->verdict) - report_severity((enum verdict)x->verdict);
+    return order ? order : (x > y) - (x < y);
 }
 
 void report_markdown(const struct report_run *run, const struct report_style *style,
                      struct buf *out)
 {
-    const cJSON **cases = calloc(run->n_cases + 1, sizeof(*cases));
-    const cJSON *one_case;
+    const struct document_case **cases = calloc(run->document->n_cases + 1, sizeof(*cases));
     struct calibration calibrated = {0};
     struct buf summary;
     size_t n = 0;
 
     buf_init(&summary, style->markdown_max ? style->markdown_max : REPORT_MARKDOWN_MAX);
-    if (!cases || !calibration_read(run->calibration, &calibrated)) {
+    if (!cases || !calibration_read(&run->document->calibration, &calibrated)) {
         out->failed = true;
         goto out;
     }
-    cJSON_ArrayForEach (one_case, run->cases) {
-        cases[n++] = one_case;
+    for (size_t i = 0; i < run->document->n_cases; i++) {
+        const struct document_case *c = &run->document->cases[i];
+        cases[n++] = c;
     }
     n = n > calibrated.n_cases ? n : calibrated.n_cases;
     render(run, cases, &calibrated, n, &summary);
-    if (summary.failed && !sort_worst_first(cases, run->n_cases)) {
-        out->failed = true;
-        n = 0;
-    }
+    if (summary.failed)
+        qsort(cases, run->document->n_cases, sizeof *cases, compare_cases);
     while (summary.failed && n > 0) {
         n = n * 7 / 8;
         buf_clear(&summary);

@@ -4,14 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "gate/base/json.h"
 #include "gate/report/report_units.h"
-
-static const cJSON *object_member(const cJSON *object, const char *key)
-{
-    const cJSON *value = json_member(object, key);
-    return cJSON_IsObject(value) ? value : NULL;
-}
 
 static void note_provider(struct report_run *run, const char *provider)
 {
@@ -25,57 +18,37 @@ static void note_provider(struct report_run *run, const char *provider)
         run->providers[run->n_providers++] = provider;
 }
 
-static void read_case(struct report_run *run, const cJSON *one_case)
+static void read_case(struct report_run *run, const struct document_case *c)
 {
-    const cJSON *arm, *timing = report_timing(report_candidate(one_case));
-    left_out_add(&run->left_out, json_string(one_case, "id", ""),
-                 report_verify(report_candidate(one_case)));
-    run->n_cases++;
-    run->counts[report_verdict(one_case)]++;
-    run->n_unresolved += report_is_unresolved(run, one_case);
-    run->warm |= timing && !json_bool(timing, "cold", true);
-    cJSON_ArrayForEach (arm, json_member(one_case, "arms")) {
-        if (strcmp(json_string(arm, "role", ""), "provider") == 0)
-            note_provider(run, json_string(arm, "provider", ""));
-    }
+    const struct document_arm *candidate = document_candidate(c);
+    const struct document_timing *timing = report_timing(candidate);
+    left_out_add(&run->left_out, c->id, report_verify(candidate));
+    run->counts[c->verdict]++;
+    run->n_unresolved += report_is_unresolved(run, c);
+    run->warm |= timing && !timing->cold;
+    for (size_t i = 0; i < c->n_arms; i++)
+        if (c->arms[i].role == ROLE_PROVIDER)
+            note_provider(run, c->arms[i].provider);
 }
 
-void report_run_read(const cJSON *document, struct report_run *out)
+void report_run_read(const struct document *document, struct report_run *out)
 {
-    const cJSON *one_case;
-    *out = (struct report_run){.document = document,
-                               .git = json_member(document, "git"),
-                               .device = json_member(document, "device"),
-                               .cases = json_member(document, "cases"),
-                               .calibration = object_member(document, "calibration"),
-                               .threshold =
-                                   json_number(json_member(document, "policy"), "threshold", 0)};
-    cJSON_ArrayForEach (one_case, out->cases) {
-        read_case(out, one_case);
-    }
+    *out = (struct report_run){.document = document};
+    for (size_t i = 0; i < document->n_cases; i++)
+        read_case(out, &document->cases[i]);
 }
 
-enum verdict report_verdict(const cJSON *object)
+bool report_is_told(const struct document_case *c)
 {
-    const char *name = json_string(object, "verdict", "");
-    for (int v = 0; v < VERDICT_COUNT; v++) {
-        if (strcmp(verdict_name((enum verdict)v), name) == 0)
-            return (enum verdict)v;
-    }
-    return VERDICT_NO_VERDICT;
-}
-
-bool report_is_told(const cJSON *one_case)
-{
-    return report_verdict(one_case) != VERDICT_PASS ||
-           json_bool(object_member(one_case, "baseline"), "off", false);
+    return c->verdict != VERDICT_PASS || (c->has_baseline && c->baseline.off == YES);
 }
 
 /* Its place among those that are alike, where it has one; NULL: what is said of it is its own. */
-static struct report_reason *find_reason(struct report_reasons *r, const cJSON *one_case, bool add)
+static struct report_reason *find_reason(struct report_reasons *r, const struct document_case *c,
+                                         bool add)
 {
-    enum verdict v = report_verdict(one_case);
-    const char *reason = json_string(one_case, "reason", "");
+    enum verdict v = (enum verdict)c->verdict;
+    const char *reason = c->reason;
     if (v != VERDICT_NO_VERDICT && v != VERDICT_ENVIRONMENT)
         return NULL;
     for (size_t i = 0; i < r->n; i++)
@@ -89,18 +62,17 @@ static struct report_reason *find_reason(struct report_reasons *r, const cJSON *
 
 void report_reasons_count(const struct report_run *run, struct report_reasons *out)
 {
-    const cJSON *one_case;
     out->n = 0;
-    cJSON_ArrayForEach (one_case, run->cases) {
-        struct report_reason *reason = find_reason(out, one_case, true);
+    for (size_t i = 0; i < run->document->n_cases; i++) {
+        struct report_reason *reason = find_reason(out, &run->document->cases[i], true);
         if (reason)
             reason->n_cases++;
     }
 }
 
-size_t report_reasons_take(struct report_reasons *r, const cJSON *one_case)
+size_t report_reasons_take(struct report_reasons *r, const struct document_case *c)
 {
-    struct report_reason *reason = find_reason(r, one_case, false);
+    struct report_reason *reason = find_reason(r, c, false);
     if (!reason)
         return 1;
     size_t n = reason->n_cases;
@@ -110,19 +82,16 @@ size_t report_reasons_take(struct report_reasons *r, const cJSON *one_case)
 
 void report_not_served(const struct report_run *run, struct buf *out)
 {
-    const cJSON *list = json_member(run->document, "not_served"), *one;
-    int n = cJSON_GetArraySize(list), shown = 0;
+    const struct document *d = run->document;
+    size_t n = d->n_not_served;
     if (!n)
         return;
-    buf_printf(out, "not served, and not counted: %d of the suite's %zu cases: ", n,
-               run->n_cases + (size_t)n);
-    cJSON_ArrayForEach (one, list) {
-        if (shown++ == REPORT_NOT_SERVED_MAX)
-            break;
-        buf_printf(out, "%s%s", shown > 1 ? ", " : "", json_string(one, "id", ""));
-    }
+    buf_printf(out, "not served, and not counted: %zu of the suite's %zu cases: ", n,
+               d->n_cases + n);
+    for (size_t i = 0; i < n && i < REPORT_NOT_SERVED_MAX; i++)
+        buf_printf(out, "%s%s", i ? ", " : "", d->not_served[i].id);
     if (n > REPORT_NOT_SERVED_MAX)
-        buf_printf(out, " and %d more", n - REPORT_NOT_SERVED_MAX);
+        buf_printf(out, " and %zu more", n - REPORT_NOT_SERVED_MAX);
 }
 
 int report_severity(enum verdict v)
@@ -134,80 +103,67 @@ int report_severity(enum verdict v)
     return severity[v];
 }
 
-const cJSON *report_candidate(const cJSON *one_case)
+const struct document_arm *report_provider(const struct document_case *c, const char *provider)
 {
-    return json_find(json_member(one_case, "arms"), "role", "candidate");
-}
-
-const cJSON *report_provider(const cJSON *one_case, const char *provider)
-{
-    const cJSON *arm;
-    cJSON_ArrayForEach (arm, json_member(one_case, "arms")) {
-        if (strcmp(json_string(arm, "role", ""), "provider") == 0 &&
-            strcmp(json_string(arm, "provider", ""), provider) == 0)
-            return arm;
-    }
+    for (size_t i = 0; i < c->n_arms; i++)
+        if (c->arms[i].role == ROLE_PROVIDER && !strcmp(c->arms[i].provider, provider))
+            return &c->arms[i];
     return NULL;
 }
 
-const cJSON *report_timing(const cJSON *arm)
+const struct document_timing *report_timing(const struct document_arm *arm)
 {
-    return object_member(arm, "timing");
+    return arm && arm->has_timing ? &arm->timing : NULL;
 }
 
-const cJSON *report_verify(const cJSON *arm)
+const struct document_verify *report_verify(const struct document_arm *arm)
 {
-    return object_member(arm, "verify");
+    return arm && arm->has_verify ? &arm->verify : NULL;
 }
 
-double report_change(const cJSON *one_case)
+double report_change(const struct document_case *c)
 {
-    return json_number(object_member(one_case, "ratio"), "value", 0);
+    return c->has_ratio ? c->ratio.value : 0;
 }
 
-double report_half_width(const cJSON *one_case)
+double report_half_width(const struct document_case *c)
 {
-    const cJSON *ratio = object_member(one_case, "ratio");
-    return ratio ? fabs(json_number(ratio, "hi", 0) - json_number(ratio, "lo", 0)) / 2 : -1;
+    return c->has_ratio ? fabs(c->ratio.hi - c->ratio.lo) / 2 : -1;
 }
 
-double report_baseline_ns(const cJSON *one_case, bool *stored)
+double report_baseline_ns(const struct document_case *c, bool *stored)
 {
-    const cJSON *timing =
-        report_timing(json_find(json_member(one_case, "arms"), "role", "baseline"));
-    *stored = !timing;
-    return json_number(timing ? timing : object_member(one_case, "baseline"), "p50_ns", 0);
+    for (size_t i = 0; i < c->n_arms; i++) {
+        if (c->arms[i].role == ROLE_BASELINE && c->arms[i].has_timing) {
+            *stored = false;
+            return c->arms[i].timing.p50_ns;
+        }
+    }
+    *stored = true;
+    return c->has_baseline ? c->baseline.p50_ns : 0;
 }
 
-double report_mde(const cJSON *one_case)
+bool report_is_unresolved(const struct report_run *run, const struct document_case *c)
 {
-    return json_number(one_case, "mde", -1);
+    return c->mde > (isnan(c->threshold) ? run->document->policy.threshold : c->threshold);
 }
 
-bool report_is_unresolved(const struct report_run *run, const cJSON *one_case)
+double report_speed_up(const struct document_case *c, const struct document_arm *provider_arm)
 {
-    return report_mde(one_case) > json_number(one_case, "threshold", run->threshold);
-}
-
-double report_speed_up(const cJSON *one_case, const cJSON *provider_arm)
-{
-    const cJSON *ours = report_timing(report_candidate(one_case));
-    const cJSON *theirs = report_timing(provider_arm);
+    const struct document_timing *ours = report_timing(document_candidate(c));
+    const struct document_timing *theirs = report_timing(provider_arm);
     if (!ours || !theirs)
         return 0;
     /* From pairs of samples where there were pairs: the two p50 may be of different clocks. */
-    const cJSON *ratio = object_member(theirs, "ratio_to_candidate");
-    if (ratio)
-        return 1 / json_number(ratio, "value", 1);
-    return json_number(theirs, "p50_ns", 0) / json_number(ours, "p50_ns", 1);
+    return theirs->has_ratio_to_candidate ? 1 / theirs->ratio_to_candidate.value
+                                          : theirs->p50_ns / ours->p50_ns;
 }
 
-const char *report_no_timing(const cJSON *arm)
+const char *report_no_timing(const struct document_arm *arm)
 {
-    const cJSON *verify = report_verify(arm);
     if (!arm)
         return "-";
-    return verify && !json_bool(verify, "ok", true) ? "wrong" : "not timed";
+    return arm->has_verify && !arm->verify.ok ? "wrong" : "not timed";
 }
 
 void report_counts(const struct report_run *run, struct buf *out)
@@ -221,110 +177,99 @@ void report_counts(const struct report_run *run, struct buf *out)
             separator = ", ";
         }
     }
-    if (run->n_cases == 0)
+    if (run->document->n_cases == 0)
         buf_puts(out, "no cases");
 }
 
 void report_commit(const struct report_run *run, struct buf *out)
 {
-    const char *commit = json_string(run->git, "commit", "");
-    const char *branch = json_string(run->git, "branch", "");
-    if (!commit[0]) {
+    const struct document_git *git = &run->document->git;
+    if (!git->commit[0]) {
         buf_puts(out, "not in git");
         return;
     }
-    buf_printf(out, "%.12s", commit);
-    if (json_bool(run->git, "dirty", false))
+    buf_printf(out, "%.12s", git->commit);
+    if (git->dirty)
         buf_puts(out, ", changed");
-    if (branch[0])
-        buf_printf(out, " (%s)", branch);
+    if (git->branch[0])
+        buf_printf(out, " (%s)", git->branch);
 }
 
 void report_conditions(const struct report_run *run, struct buf *out)
 {
     char text[UNITS_MAX];
-    const cJSON *drift = json_member(run->document, "control_drift");
-    const char *epoch = json_string(run->document, "epoch", "");
-    const char *against = json_string(json_member(run->document, "policy"), "against", "");
-    int64_t n_processes = json_integer(run->document, "n_processes", 0);
+    const struct document *d = run->document;
 
-    buf_printf(out, "contract %s", json_string(run->document, "contract", ""));
-    if (epoch[0])
-        buf_printf(out, ", epoch %s", epoch);
-    if (n_processes > 0)
-        buf_printf(out, ", %lld process%s", (long long)n_processes, n_processes == 1 ? "" : "es");
-    if (cJSON_IsNumber(drift))
-        buf_printf(out, ", control drift %s", units_percent(drift->valuedouble, text));
-    if (against[0])
-        buf_printf(out, ", against %s", against);
-    if (!json_bool(run->document, "users_checked", true))
+    buf_printf(out, "contract %s", d->contract);
+    if (d->epoch && d->epoch[0])
+        buf_printf(out, ", epoch %s", d->epoch);
+    if (d->n_processes > 0)
+        buf_printf(out, ", %lld process%s", (long long)d->n_processes,
+                   d->n_processes == 1 ? "" : "es");
+    if (!isnan(d->control_drift))
+        buf_printf(out, ", control drift %s", units_percent(d->control_drift, text));
+    if (d->policy.against && d->policy.against[0])
+        buf_printf(out, ", against %s", d->policy.against);
+    if (d->users_checked == NO)
         buf_puts(out, ", other users of the GPU not checked");
-    if (!json_bool(run->document, "launch_order_checked", true))
+    if (d->launch_order_checked == NO)
         buf_puts(out, ", order of launches not checked");
 }
 
 void report_policy(const struct report_run *run, struct buf *out)
 {
-    buf_printf(out, "threshold %.3g %%", 100 * run->threshold);
+    buf_printf(out, "threshold %.3g %%", 100 * run->document->policy.threshold);
 }
 
-static bool has_evidence(const cJSON *processes, const char *stage)
+static bool has_evidence(const struct document_case *c, enum document_stage stage)
 {
-    const cJSON *process;
-    cJSON_ArrayForEach (process, processes) {
-        if (strcmp(json_string(process, "stage", ""), stage) == 0 &&
-            cJSON_IsNumber(json_member(process, "log_ratio")))
+    for (size_t i = 0; i < c->n_processes; i++)
+        if (c->processes[i].stage == (int)stage && !isnan(c->processes[i].log_ratio))
             return true;
-    }
     return false;
 }
 
-bool report_evidence(const cJSON *one_case, const char *stage, struct buf *out)
+bool report_evidence(const struct document_case *c, enum document_stage stage, struct buf *out)
 {
     char text[UNITS_MAX];
-    const cJSON *process, *processes = json_member(one_case, "processes");
-    if (!has_evidence(processes, stage))
+    if (!has_evidence(c, stage))
         return false;
-    cJSON_ArrayForEach (process, processes) {
-        const cJSON *d = json_member(process, "log_ratio");
-        if (strcmp(json_string(process, "stage", ""), stage) != 0)
+    for (size_t i = 0; i < c->n_processes; i++) {
+        double d = c->processes[i].log_ratio;
+        if (c->processes[i].stage != (int)stage)
             continue;
-        buf_puts(out, cJSON_IsNumber(d) ? units_signed_percent(expm1(d->valuedouble), text) : "-");
+        buf_puts(out, isnan(d) ? "-" : units_signed_percent(expm1(d), text));
         buf_putc(out, ' ');
     }
     buf_putc(out, '%');
     return true;
 }
 
-bool report_p90(const cJSON *one_case, struct buf *out)
+bool report_p90(const struct document_case *c, struct buf *out)
 {
     char value[UNITS_MAX], lo[UNITS_MAX], hi[UNITS_MAX];
-    const cJSON *ratio = object_member(one_case, "ratio_p90");
-    if (!ratio)
+    if (!c->has_ratio_p90)
         return false;
-    buf_printf(out, "%s (%s to %s)", units_change(json_number(ratio, "value", 1), value),
-               units_signed_percent(json_number(ratio, "lo", 1) - 1, lo),
-               units_change(json_number(ratio, "hi", 1), hi));
+    buf_printf(out, "%s (%s to %s)", units_change(c->ratio_p90.value, value),
+               units_signed_percent(c->ratio_p90.lo - 1, lo), units_change(c->ratio_p90.hi, hi));
     return true;
 }
 
 void report_unresolved(const struct report_run *run, report_put_fn put, struct buf *out)
 {
     char text[UNITS_MAX];
-    const cJSON *one_case;
+    const struct document *d = run->document;
     size_t n = 0;
     if (run->n_unresolved == 0)
         return;
     buf_printf(out, "%zu of %zu case%s cannot resolve the threshold here: ", run->n_unresolved,
-               run->n_cases, run->n_cases == 1 ? "" : "s");
-    cJSON_ArrayForEach (one_case, run->cases) {
-        if (n == REPORT_MAX_UNRESOLVED)
-            break;
-        if (!report_is_unresolved(run, one_case))
+               d->n_cases, d->n_cases == 1 ? "" : "s");
+    for (size_t i = 0; i < d->n_cases && n < REPORT_MAX_UNRESOLVED; i++) {
+        if (!report_is_unresolved(run, &d->cases[i]))
             continue;
         buf_puts(out, n++ ? ", " : "");
-        put(json_string(one_case, "id", ""), out);
-        buf_printf(out, " (%s)", units_percent(report_mde(one_case), text));
+        put(d->cases[i].id, out);
+        buf_printf(out, " (%s)", units_percent(d->cases[i].mde, text));
     }
     if (run->n_unresolved > n)
         buf_printf(out, " and %zu more", run->n_unresolved - n);

@@ -4,12 +4,11 @@
 #ifndef GATE_REPORT_REPORT_RUN_H
 #define GATE_REPORT_REPORT_RUN_H
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "gate/base/buf.h"
-#include "gate/decide/verdict.h"
+#include "gate/document/document.h"
 #include "gate/report/report.h"
 #include "gate/report/report_left_out.h"
 
@@ -18,10 +17,7 @@
 
 /* All pointers are into the document. */
 struct report_run {
-    const cJSON *document, *git, *device, *cases;
-    const cJSON *calibration; /* NULL: the run is none of `gate calibrate` */
-    double threshold;         /* of cases that have none of their own */
-    size_t n_cases;
+    const struct document *document;
     size_t counts[VERDICT_COUNT];
     size_t n_unresolved; /* cases whose minimum detectable effect is over their threshold */
     const char *providers[REPORT_MAX_PROVIDERS]; /* in order of appearance */
@@ -32,13 +28,10 @@ struct report_run {
     const char *link; /* the dashboard's address; NULL: not known */
 };
 
-void report_run_read(const cJSON *document, struct report_run *out);
-
-/* The "verdict" member of a case or of the document. */
-enum verdict report_verdict(const cJSON *object);
+void report_run_read(const struct document *document, struct report_run *out);
 
 /* A case whose reason is told: its verdict is no pass, or its baseline's record is off. */
-bool report_is_told(const cJSON *one_case);
+bool report_is_told(const struct document_case *c);
 
 /* Where many cases have no verdict for one reason, such as a baseline, it is said once. */
 #define REPORT_REASONS_MAX 16
@@ -55,7 +48,7 @@ struct report_reasons {
 void report_reasons_count(const struct report_run *run, struct report_reasons *out);
 
 /* Of how many cases is to be said what there is to say of this one; 0: it was said before. */
-size_t report_reasons_take(struct report_reasons *r, const cJSON *one_case);
+size_t report_reasons_take(struct report_reasons *r, const struct document_case *c);
 
 /* Appends which cases the candidate has no kernel for; nothing where it serves all, or where they
  * count. The ids are plain ASCII, by the schema. */
@@ -65,34 +58,30 @@ void report_not_served(const struct report_run *run, struct buf *out);
 /* Order for "worst first": wrong, regression, environment, no-verdict, improvement, pass. */
 int report_severity(enum verdict v);
 
-/* The arm of the candidate or of a provider; NULL: none. */
-const cJSON *report_candidate(const cJSON *one_case);
-const cJSON *report_provider(const cJSON *one_case, const char *provider);
+/* The arm of a provider; NULL: none. */
+const struct document_arm *report_provider(const struct document_case *c, const char *provider);
 
-/* Members of an arm; NULL when null or when `arm` is. */
-const cJSON *report_timing(const cJSON *arm);
-const cJSON *report_verify(const cJSON *arm);
+/* Parts of an arm; NULL when it has none or is NULL. */
+const struct document_timing *report_timing(const struct document_arm *arm);
+const struct document_verify *report_verify(const struct document_arm *arm);
 
 /* Candidate over baseline as the verdict rests on it, or 0 when there is nothing to compare. */
-double report_change(const cJSON *one_case);
+double report_change(const struct document_case *c);
 
 /* Half of that ratio's interval; negative: there is none. */
-double report_half_width(const cJSON *one_case);
+double report_half_width(const struct document_case *c);
 
 /* p50 of the baseline: measured in this run, else (*stored) as it is on record. 0: no baseline. */
-double report_baseline_ns(const cJSON *one_case, bool *stored);
-
-/* Minimum detectable effect; negative: not known. */
-double report_mde(const cJSON *one_case);
+double report_baseline_ns(const struct document_case *c, bool *stored);
 
 /* The case cannot tell a change of its threshold on this machine. */
-bool report_is_unresolved(const struct report_run *run, const cJSON *one_case);
+bool report_is_unresolved(const struct report_run *run, const struct document_case *c);
 
 /* How many times faster than the provider the candidate is, or 0 when one was not timed. */
-double report_speed_up(const cJSON *one_case, const cJSON *provider_arm);
+double report_speed_up(const struct document_case *c, const struct document_arm *provider_arm);
 
 /* In place of a number: why an arm has no timing. "-": it does not serve the problem. */
-const char *report_no_timing(const cJSON *arm);
+const char *report_no_timing(const struct document_arm *arm);
 
 /* "12 pass, 1 regression", most severe last; "no cases". */
 void report_counts(const struct report_run *run, struct buf *out);
@@ -108,13 +97,13 @@ void report_conditions(const struct report_run *run, struct buf *out);
 void report_policy(const struct report_run *run, struct buf *out);
 
 /*
- * What each fresh process found, "+9.31 +9.28 +9.35 %", for one stage: "first", "confirmation".
+ * What each fresh process found, "+9.31 +9.28 +9.35 %", for one stage.
  * A process that compared nothing is "-". False, with nothing appended: none compared anything.
  */
-bool report_evidence(const cJSON *one_case, const char *stage, struct buf *out);
+bool report_evidence(const struct document_case *c, enum document_stage stage, struct buf *out);
 
 /* "+1.20 % (+0.85 to +1.55 %)": p90 over the baseline's. False: not measured. */
-bool report_p90(const cJSON *one_case, struct buf *out);
+bool report_p90(const struct document_case *c, struct buf *out);
 
 /*
  * "2 of 40 cases cannot resolve their threshold here: A (3.10 %), B (2.4 %)", at most

@@ -5,10 +5,10 @@
  */
 #include "gate/report/report_run.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "gate/base/json.h"
 #include "gate/report/report_calibration.h"
 #include "gate/report/report_table.h"
 #include "gate/report/report_units.h"
@@ -35,10 +35,11 @@ static double balance(const char *dtype)
     return strcmp(dtype, "tf32") == 0 ? 50 : 100;
 }
 
-static const char *rate(const cJSON *one_case, const cJSON *timing, char out[UNITS_MAX])
+static const char *rate(const struct document_case *c, const struct document_timing *timing,
+                        char out[UNITS_MAX])
 {
-    double tflops = json_number(timing, "tflops", 0), gbps = json_number(timing, "gbps", 0);
-    bool compute = 1000 * tflops > gbps * balance(json_string(one_case, "dtype", ""));
+    double tflops = timing->tflops, gbps = timing->gbps;
+    bool compute = 1000 * tflops > gbps * balance(c->dtype);
     double value = compute ? tflops : gbps;
     snprintf(out, UNITS_MAX, value < 1e6 ? "%.*f %s" : "%.*g %s",
              value < 10    ? 2
@@ -49,38 +50,35 @@ static const char *rate(const cJSON *one_case, const cJSON *timing, char out[UNI
     return out;
 }
 
-static void candidate_cells(struct table *t, const cJSON *one_case, const cJSON *arm)
+static void candidate_cells(struct table *t, const struct document_case *c,
+                            const struct document_arm *arm)
 {
-    const cJSON *timing = report_timing(arm);
+    const struct document_timing *timing = report_timing(arm);
     char text[UNITS_MAX], p50_text[UNITS_MAX + 2];
     if (!timing) {
-        bool failed = !arm && report_verdict(one_case) == VERDICT_WRONG;
+        bool failed = !arm && c->verdict == VERDICT_WRONG;
         table_cell(t, TERM_DIM, failed ? "failed" : report_no_timing(arm));
         for (int i = 0; i < 4; i++)
             table_cell(t, TERM_PLAIN, "");
         return;
     }
-    double p50 = json_number(timing, "p50_ns", 1);
-    double half =
-        (json_number(timing, "p50_hi_ns", p50) - json_number(timing, "p50_lo_ns", p50)) / 2;
-    const cJSON *ceiling = cJSON_GetObjectItemCaseSensitive(timing, "ceiling");
+    double p50 = timing->p50_ns, half = (timing->p50_hi_ns - timing->p50_lo_ns) / 2;
 
-    snprintf(p50_text, sizeof(p50_text), "%s%s", json_bool(timing, "cold", true) ? "" : "*",
+    snprintf(p50_text, sizeof(p50_text), "%s%s", timing->cold ? "" : "*",
              units_duration(p50, text));
     table_cell(t, TERM_PLAIN, p50_text);
     snprintf(text, sizeof(text), half < 100 * p50 ? "%.2f %%" : "%.1g %%", 100 * half / p50);
     table_cell(t, TERM_DIM, text);
-    table_cell(t, TERM_PLAIN, units_duration(json_number(timing, "p90_ns", 0), text));
-    table_cell(t, TERM_PLAIN, rate(one_case, timing, text));
-    table_cell(t, TERM_PLAIN,
-               cJSON_IsNumber(ceiling) ? units_share(ceiling->valuedouble, text) : "");
+    table_cell(t, TERM_PLAIN, units_duration(timing->p90_ns, text));
+    table_cell(t, TERM_PLAIN, rate(c, timing, text));
+    table_cell(t, TERM_PLAIN, isnan(timing->ceiling) ? "" : units_share(timing->ceiling, text));
 }
 
-static void baseline_cells(struct table *t, const cJSON *one_case, enum verdict v)
+static void baseline_cells(struct table *t, const struct document_case *c, enum verdict v)
 {
     bool stored;
-    double baseline_ns = report_baseline_ns(one_case, &stored), change = report_change(one_case);
-    double half_width = report_half_width(one_case);
+    double baseline_ns = report_baseline_ns(c, &stored), change = report_change(c);
+    double half_width = report_half_width(c);
     char text[UNITS_MAX], baseline_text[UNITS_MAX + 2];
     units_duration(baseline_ns, text);
     snprintf(baseline_text, sizeof(baseline_text), stored ? "(%s)" : "%s", text);
@@ -90,36 +88,35 @@ static void baseline_cells(struct table *t, const cJSON *one_case, enum verdict 
     table_cell(t, TERM_DIM, half_width >= 0 ? units_percent(half_width, text) : "");
 }
 
-static void mde_cell(struct table *t, const struct report_run *run, const cJSON *one_case)
+static void mde_cell(struct table *t, const struct report_run *run, const struct document_case *c)
 {
-    double mde = report_mde(one_case);
     char text[UNITS_MAX];
-    table_cell(t, report_is_unresolved(run, one_case) ? TERM_YELLOW : TERM_PLAIN,
-               mde >= 0 ? units_percent(mde, text) : "");
+    table_cell(t, report_is_unresolved(run, c) ? TERM_YELLOW : TERM_PLAIN,
+               c->mde >= 0 ? units_percent(c->mde, text) : "");
 }
 
-static void provider_cells(struct table *t, const cJSON *one_case, const char *provider)
+static void provider_cells(struct table *t, const struct document_case *c, const char *provider)
 {
-    const cJSON *arm = report_provider(one_case, provider);
-    const cJSON *timing = report_timing(arm);
-    double speed_up = report_speed_up(one_case, arm);
+    const struct document_arm *arm = report_provider(c, provider);
+    const struct document_timing *timing = report_timing(arm);
+    double speed_up = report_speed_up(c, arm);
     char text[UNITS_MAX];
     if (timing)
-        table_cell(t, TERM_PLAIN, units_duration(json_number(timing, "p50_ns", 0), text));
+        table_cell(t, TERM_PLAIN, units_duration(timing->p50_ns, text));
     else
         table_cell(t, TERM_DIM, report_no_timing(arm));
     table_cell(t, TERM_PLAIN, speed_up > 0 ? units_factor(speed_up, text) : "");
 }
 
-static void case_row(struct table *t, const struct report_run *run, const cJSON *one_case)
+static void case_row(struct table *t, const struct report_run *run, const struct document_case *c)
 {
-    enum verdict v = report_verdict(one_case);
-    table_cell(t, TERM_PLAIN, json_string(one_case, "id", ""));
-    candidate_cells(t, one_case, report_candidate(one_case));
-    baseline_cells(t, one_case, v);
-    mde_cell(t, run, one_case);
+    enum verdict v = (enum verdict)c->verdict;
+    table_cell(t, TERM_PLAIN, c->id);
+    candidate_cells(t, c, document_candidate(c));
+    baseline_cells(t, c, v);
+    mde_cell(t, run, c);
     for (size_t i = 0; i < run->n_providers; i++)
-        provider_cells(t, one_case, run->providers[i]);
+        provider_cells(t, c, run->providers[i]);
     table_cell(t, verdict_colour(v), verdict_name(v));
 }
 
@@ -133,7 +130,6 @@ static void case_table(const struct report_run *run, const struct report_style *
         {"baseline", true, 4}, {"change", true, 0}, {"change \xc2\xb1", true, 3},
         {"MDE", true, 1},
     };
-    const cJSON *one_case;
     size_t n = 10;
     for (size_t i = 0; i < run->n_providers; i++) {
         columns[n++] = (struct table_column){run->providers[i], true, 2};
@@ -142,8 +138,9 @@ static void case_table(const struct report_run *run, const struct report_style *
     columns[n++] = (struct table_column){"verdict", false, 0};
 
     struct table *t = table_new(columns, n);
-    cJSON_ArrayForEach (one_case, run->cases) {
-        case_row(t, run, one_case);
+    for (size_t i = 0; i < run->document->n_cases; i++) {
+        const struct document_case *c = &run->document->cases[i];
+        case_row(t, run, c);
     }
     table_write(t, style, out);
     table_free(t);
@@ -160,28 +157,26 @@ static void header(const struct report_run *run, struct buf *out)
 {
     struct buf text;
     char time[UNITS_MAX];
-    const cJSON *absent;
 
     buf_init(&text, 16 * 1024);
-    buf_printf(&text, "%s (%s), driver %s, runtime %s", json_string(run->device, "name", ""),
-               json_string(run->device, "model", ""), json_string(run->device, "driver", ""),
-               json_string(run->device, "runtime", ""));
+    buf_printf(&text, "%s (%s), driver %s, runtime %s", run->document->device.name,
+               run->document->device.model, run->document->device.driver,
+               run->document->device.runtime);
     field("device", text.data, out);
     buf_clear(&text);
     report_commit(run, &text);
-    buf_printf(&text, " %s", json_string(run->git, "subject", ""));
+    buf_printf(&text, " %s", run->document->git.subject);
     field("commit", text.data, out);
     buf_clear(&text);
-    buf_printf(&text, "%s, %s UTC", json_string(run->document, "suite", ""),
-               units_time(json_integer(run->document, "time_ms", 0), time));
+    buf_printf(&text, "%s, %s UTC", run->document->suite, units_time(run->document->time_ms, time));
     field("suite", text.data, out);
     buf_clear(&text);
     report_conditions(run, &text);
     field("measured", text.data, out);
-    cJSON_ArrayForEach (absent, cJSON_GetObjectItemCaseSensitive(run->document, "absent")) {
+    for (size_t i = 0; i < run->document->n_absent; i++) {
+        const struct document_absent *absent = &run->document->absent[i];
         buf_clear(&text);
-        buf_printf(&text, "%s (%s)", json_string(absent, "provider", ""),
-                   json_string(absent, "reason", ""));
+        buf_printf(&text, "%s (%s)", absent->provider, absent->reason);
         field("absent", text.data, out);
     }
     buf_release(&text);
@@ -207,34 +202,35 @@ static void evidence_line(const char *name, const char *words, const struct repo
     buf_putc(out, '\n');
 }
 
-static void evidence(const cJSON *one_case, const struct report_style *style, struct buf *out)
+static void evidence(const struct document_case *c, const struct report_style *style,
+                     struct buf *out)
 {
     struct buf text;
     buf_init(&text, 64 * 1024);
-    if (report_evidence(one_case, "first", &text))
+    if (report_evidence(c, STAGE_FIRST, &text))
         evidence_line("first", text.data, style, out);
     buf_clear(&text);
-    if (report_evidence(one_case, "confirmation", &text))
+    if (report_evidence(c, STAGE_CONFIRMATION, &text))
         evidence_line("confirmation", text.data, style, out);
     buf_clear(&text);
-    if (report_p90(one_case, &text))
+    if (report_p90(c, &text))
         evidence_line("p90", text.data, style, out);
-    if (json_bool(one_case, "same_library", false))
+    if (c->same_library == YES)
         evidence_line("library", "candidate and baseline are the same file", style, out);
-    else if (json_bool(one_case, "same_code", false))
+    else if (c->same_code == YES)
         evidence_line("code", "candidate and baseline run the same machine code", style, out);
     buf_release(&text);
 }
 
 static void reasons(const struct report_run *run, const struct report_style *style, struct buf *out)
 {
-    const cJSON *one_case;
     struct report_reasons said;
     bool first = true;
     report_reasons_count(run, &said);
-    cJSON_ArrayForEach (one_case, run->cases) {
-        enum verdict v = report_verdict(one_case);
-        size_t alike = report_is_told(one_case) ? report_reasons_take(&said, one_case) : 0;
+    for (size_t i = 0; i < run->document->n_cases; i++) {
+        const struct document_case *c = &run->document->cases[i];
+        enum verdict v = (enum verdict)c->verdict;
+        size_t alike = report_is_told(c) ? report_reasons_take(&said, c) : 0;
         if (!alike)
             continue;
         if (first)
@@ -247,20 +243,20 @@ static void reasons(const struct report_run *run, const struct report_style *sty
         if (alike > 1)
             buf_printf(out, "%zu cases", alike);
         else
-            term_puts(json_string(one_case, "id", ""), out);
+            term_puts(c->id, out);
         buf_puts(out, ": ");
-        term_puts(json_string(one_case, "reason", ""), out);
+        term_puts(c->reason, out);
         buf_putc(out, '\n');
-        evidence(one_case, style, out);
+        evidence(c, style, out);
     }
 }
 
 static bool has_stored_baseline(const struct report_run *run)
 {
-    const cJSON *one_case;
-    cJSON_ArrayForEach (one_case, run->cases) {
+    for (size_t i = 0; i < run->document->n_cases; i++) {
+        const struct document_case *c = &run->document->cases[i];
         bool stored;
-        if (report_baseline_ns(one_case, &stored) > 0 && stored)
+        if (report_baseline_ns(c, &stored) > 0 && stored)
             return true;
     }
     return false;
@@ -276,16 +272,15 @@ static void notes(const struct report_run *run, struct buf *out)
         buf_printf(out, "only the first %d providers have columns\n", REPORT_MAX_PROVIDERS);
 }
 
-static void calibration_row(struct table *t, const struct calibration *c, const cJSON *one_case)
+static void calibration_row(struct table *t, const struct calibration *k,
+                            const struct document_calibrated *c)
 {
-    bool resolved = json_bool(one_case, "resolved", false);
-    double mde = report_mde(one_case);
     char text[UNITS_MAX];
-    table_cell(t, TERM_PLAIN, json_string(one_case, "id", ""));
-    table_cell(t, TERM_PLAIN, mde >= 0 ? units_percent(mde, text) : "");
-    table_cell(t, resolved ? TERM_GREEN : TERM_YELLOW, resolved ? "yes" : "no");
-    for (size_t i = 0; i < c->n_shares; i++)
-        table_cell(t, TERM_PLAIN, calibration_case_rate(one_case, c->shares[i], text));
+    table_cell(t, TERM_PLAIN, c->id);
+    table_cell(t, TERM_PLAIN, c->mde >= 0 ? units_percent(c->mde, text) : "");
+    table_cell(t, c->resolved ? TERM_GREEN : TERM_YELLOW, c->resolved ? "yes" : "no");
+    for (size_t i = 0; i < k->n_shares; i++)
+        table_cell(t, TERM_PLAIN, calibration_case_rate(c, k->shares[i], text));
 }
 
 static void calibration_table(const struct report_run *run, const struct report_style *style,
@@ -296,9 +291,9 @@ static void calibration_table(const struct report_run *run, const struct report_
     char names[CALIBRATION_MAX_SHARES][UNITS_MAX];
     struct calibration c;
     struct buf line;
-    if (!run->calibration)
+    if (!run->document->has_calibration)
         return;
-    if (!calibration_read(run->calibration, &c)) {
+    if (!calibration_read(&run->document->calibration, &c)) {
         out->failed = true;
         calibration_release(&c);
         return;
@@ -306,7 +301,7 @@ static void calibration_table(const struct report_run *run, const struct report_
     buf_printf(out,
                "%scalibration, %lld processes a case: decisions that were red, by the share of "
                "time that was added\n",
-               run->n_cases ? "\n" : "", (long long)json_integer(run->calibration, "processes", 0));
+               run->document->n_cases ? "\n" : "", (long long)run->document->calibration.processes);
     for (size_t i = 0; i < c.n_shares; i++)
         columns[3 + i] =
             (struct table_column){calibration_share_name(c.shares[i], names[i]), true, 0};
@@ -317,21 +312,21 @@ static void calibration_table(const struct report_run *run, const struct report_
     table_free(t);
 
     buf_init(&line, 64 * 1024);
-    calibration_summary(&c, run->threshold, &line);
+    calibration_summary(&c, run->document->policy.threshold, &line);
     buf_puts(out, "calibration: ");
     buf_append(out, line.data, line.len);
     buf_putc(out, '\n');
     buf_release(&line);
-    calibration_incomplete(run->calibration, "incomplete: ", term_puts, out);
+    calibration_incomplete(&run->document->calibration, "incomplete: ", term_puts, out);
     calibration_release(&c);
 }
 
 void report_text(const struct report_run *run, const struct report_style *style, struct buf *out)
 {
-    enum verdict v = report_verdict(run->document);
+    enum verdict v = (enum verdict)run->document->verdict;
 
     header(run, out);
-    if (run->n_cases > 0)
+    if (run->document->n_cases > 0)
         case_table(run, style, out);
     notes(run, out);
     reasons(run, style, out);
@@ -342,7 +337,7 @@ void report_text(const struct report_run *run, const struct report_style *style,
         buf_putc(out, '\n');
     }
     left_out_write_lines(&run->left_out, out);
-    if (json_member(run->document, "not_served")) {
+    if (run->document->n_not_served) {
         report_not_served(run, out);
         buf_putc(out, '\n');
     }

@@ -1,6 +1,7 @@
 #include "gate/run/calibrate.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "gate/decide/decide.h"
 #include "gate/base/seed.h"
@@ -72,45 +73,9 @@ static struct counts play(const double *d, size_t n, double threshold, uint64_t 
     return counts;
 }
 
-static cJSON *share_object(const struct calibrated_case *c, size_t share)
-{
-    struct counts n = play(c->d[share], c->n, c->threshold, share + 1);
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "share", calibrate_shares[share]);
-    cJSON_AddItemToObject(o, "log_ratio", cJSON_CreateDoubleArray(c->d[share], (int)c->n));
-    cJSON_AddNumberToObject(o, "decisions", (double)n.decisions);
-    cJSON_AddNumberToObject(o, "red", (double)n.red);
-    cJSON_AddNumberToObject(o, "pass", (double)n.pass);
-    cJSON_AddNumberToObject(o, "no_verdict", (double)n.no_verdict);
-    return o;
-}
-
 bool calibrate_has_figures(const struct calibrated_case *c)
 {
     return c->n >= DECIDE_FIRST_LOOK && c->lacks != VERDICT_WRONG;
-}
-
-static cJSON *case_object(const struct calibrated_case *c, double mde, bool resolved)
-{
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "id", c->id);
-    cJSON_AddItemToObject(o, "mde", mde > 0 ? cJSON_CreateNumber(mde) : cJSON_CreateNull());
-    cJSON_AddBoolToObject(o, "resolved", resolved);
-    cJSON *injected = cJSON_AddArrayToObject(o, "injected");
-    for (size_t s = 0; s < CALIBRATE_SHARES; s++)
-        cJSON_AddItemToArray(injected, share_object(c, s));
-    return o;
-}
-
-static cJSON *incomplete_object(const struct calibrated_case *c, size_t wanted)
-{
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "id", c->id);
-    cJSON_AddNumberToObject(o, "processes", (double)c->n);
-    cJSON_AddNumberToObject(o, "wanted", (double)wanted);
-    cJSON_AddStringToObject(o, "verdict", verdict_name(c->lacks));
-    cJSON_AddStringToObject(o, "reason", c->reason);
-    return o;
 }
 
 /* Standard deviation of d within the roles, which a whole sequence takes the difference out of. */
@@ -125,31 +90,67 @@ static double deviation(const double *d, size_t n)
     return n > 2 ? sqrt(squares / (double)(n - 2)) : 0;
 }
 
-cJSON *calibrate_document(const struct calibrated_case *cases, size_t n_cases, size_t wanted,
-                          size_t counts[VERDICT_COUNT])
+static bool add_figures(struct calibrated_case *c, struct document_calibrated *out)
 {
-    cJSON *o = cJSON_CreateObject(), *incomplete = cJSON_CreateArray();
-    size_t processes = 0;
-    for (size_t i = 0; i < n_cases; i++)
-        processes = cases[i].n > processes ? cases[i].n : processes;
-    cJSON_AddNumberToObject(o, "processes", (double)processes);
-    cJSON *list = cJSON_AddArrayToObject(o, "cases");
-    for (size_t i = 0; i < n_cases; i++) {
-        const struct calibrated_case *c = &cases[i];
+    double mde = decide_mde_of(deviation(c->d[0], c->n), DECIDE_LAST_LOOK);
+    *out = (struct document_calibrated){
+        .id = c->id,
+        .mde = mde > 0 ? mde : NAN,
+        .resolved = mde > 0 && mde <= c->threshold,
+        .injected = calloc(CALIBRATE_SHARES, sizeof *out->injected),
+    };
+    if (!out->injected)
+        return false;
+    for (size_t s = 0; s < CALIBRATE_SHARES; s++) {
+        struct counts n = play(c->d[s], c->n, c->threshold, s + 1);
+        out->injected[out->n_injected++] =
+            (struct document_injected){.share = calibrate_shares[s],
+                                       .log_ratio = c->d[s],
+                                       .n_log_ratio = c->n,
+                                       .decisions = (int64_t)n.decisions,
+                                       .red = (int64_t)n.red,
+                                       .pass = (int64_t)n.pass,
+                                       .no_verdict = (int64_t)n.no_verdict};
+    }
+    return true;
+}
+
+bool calibrate_document(struct calibrated_case *cases, size_t n_cases, size_t wanted,
+                        size_t counts[VERDICT_COUNT], struct document_calibration *out)
+{
+    *out = (struct document_calibration){.cases = calloc(n_cases + 1, sizeof *out->cases)};
+    struct document_incomplete *incomplete = calloc(n_cases + 1, sizeof *incomplete);
+    bool good = out->cases && incomplete;
+    for (size_t i = 0; i < n_cases && good; i++) {
+        struct calibrated_case *c = &cases[i];
+        if ((int64_t)c->n > out->processes)
+            out->processes = (int64_t)c->n;
         if (calibrate_has_figures(c)) {
-            double mde = decide_mde_of(deviation(c->d[0], c->n), DECIDE_LAST_LOOK);
-            bool resolved = mde > 0 && mde <= c->threshold;
-            cJSON_AddItemToArray(list, case_object(c, mde, resolved));
-            counts[VERDICT_NO_VERDICT] += !resolved;
+            struct document_calibrated *figures = &out->cases[out->n_cases++];
+            good = add_figures(c, figures);
+            counts[VERDICT_NO_VERDICT] += !figures->resolved;
         }
         if (c->lacks != VERDICT_PASS) {
-            cJSON_AddItemToArray(incomplete, incomplete_object(c, wanted));
+            incomplete[out->n_incomplete++] =
+                (struct document_incomplete){.id = c->id,
+                                             .processes = (int64_t)c->n,
+                                             .wanted = (int64_t)wanted,
+                                             .verdict = (int)c->lacks,
+                                             .reason = c->reason};
             counts[c->lacks]++;
         }
     }
-    if (incomplete->child)
-        cJSON_AddItemToObject(o, "incomplete", incomplete);
+    if (out->n_incomplete)
+        out->incomplete = incomplete;
     else
-        cJSON_Delete(incomplete);
-    return o;
+        free(incomplete);
+    return good;
+}
+
+void calibrate_release(struct document_calibration *c)
+{
+    for (size_t i = 0; i < c->n_cases; i++)
+        free(c->cases[i].injected);
+    free(c->cases);
+    free(c->incomplete);
 }

@@ -9,12 +9,11 @@
 #ifndef GATE_RUN_CALIBRATE_H
 #define GATE_RUN_CALIBRATE_H
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gate/decide/verdict.h"
+#include "gate/document/document.h"
 
 #define CALIBRATE_SHARES 7
 #define CALIBRATE_PROCESSES_MAX 200
@@ -35,12 +34,14 @@ struct calibrated_case {
 bool calibrate_has_figures(const struct calibrated_case *c);
 
 /*
- * The object `calibration` of run.schema.json; the caller's. Figures are of the cases that have
+ * The calibration of a run document, which is to be released also where that is false: memory is
+ * short. Figures are of the cases that have
  * them, and of each case that lacks processes of `wanted` it is said why. Adds to `counts` what a
  * run's exit code follows: a no-verdict for each case whose minimum detectable effect is over its
  * threshold, and what each incomplete case lacks.
  */
-cJSON *calibrate_document(const struct calibrated_case *cases, size_t n_cases, size_t wanted,
-                          size_t counts[VERDICT_COUNT]);
+bool calibrate_document(struct calibrated_case *cases, size_t n_cases, size_t wanted,
+                        size_t counts[VERDICT_COUNT], struct document_calibration *out);
+void calibrate_release(struct document_calibration *c);
 
 #endif

@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "gate/base/clock.h"
-#include "gate/base/json.h"
 #include "gate/base/seed.h"
 
 /* 30 SM cycles, or what a clock step of the host and a function call come to. */
@@ -41,8 +40,7 @@ static void shuffle(size_t *order, size_t n, uint64_t seed)
 
 const char *run_candidate_sha256(const struct run *run)
 {
-    return json_string(cJSON_GetArrayItem(json_member(run->greeting, "libraries"), 0), "sha256",
-                       "");
+    return run->greeting->libraries[0].sha256;
 }
 
 /* SHA-256 of the library that a paired case is compared with. */
@@ -53,9 +51,9 @@ static const char *baseline_sha256(const struct run *run, const struct run_case 
     return run->against_sha256 ? run->against_sha256 : c->opened;
 }
 
-const cJSON *run_arm(const struct run_case *c, const char *role)
+const struct document_arm *run_arm(const struct run_case *c, enum document_role role)
 {
-    return json_find(c->result.arms, "role", role);
+    return document_find_arm(c->result.arms, c->result.n_arms, role);
 }
 
 /* ---- what a process measured ---- */
@@ -75,53 +73,45 @@ bool run_same_code(const struct run_case *c)
     return same && n > 0;
 }
 
-static double log_or_nan(double ratio)
+static double known(double x)
 {
-    return ratio > 0 ? log(ratio) : NAN;
+    return isnan(x) ? 0 : x;
 }
 
-static struct run_time time_of(const cJSON *arm)
+static struct run_time time_of(const struct document_arm *arm)
 {
-    const cJSON *timing = json_member(arm, "timing");
-    const struct estimate p50 = {json_number(timing, "p50_ns", 0),
-                                 json_number(timing, "p50_lo_ns", 0),
-                                 json_number(timing, "p50_hi_ns", 0)};
+    if (!arm || !arm->has_timing)
+        return (struct run_time){.p50_ns = 0};
+    const struct document_timing *t = &arm->timing;
     return (struct run_time){
-        .p50_ns = p50.value,
-        .p10_ns = json_number(timing, "p10_ns", 0),
-        .p90_ns = json_number(timing, "p90_ns", 0),
-        .half_width = p50.value > 0 ? stats_half_width(p50) : 0,
-        .sm_clock_mhz = json_number(timing, "sm_clock_mhz", 0),
-        .throttled_power_ns = json_number(timing, "throttled_power_ns", 0),
-        .throttled_thermal_ns = json_number(timing, "throttled_thermal_ns", 0),
+        .p50_ns = t->p50_ns,
+        .p10_ns = known(t->p10_ns),
+        .p90_ns = t->p90_ns,
+        .half_width = stats_half_width((struct estimate){t->p50_ns, t->p50_lo_ns, t->p50_hi_ns}),
+        .sm_clock_mhz = t->sm_clock_mhz,
+        .throttled_power_ns = known(t->throttled_power_ns),
+        .throttled_thermal_ns = known(t->throttled_thermal_ns),
     };
 }
 
 /* d from the pair; false when the baseline was not measured. */
-static bool read_pair(const cJSON *arms, struct run_process *out)
+static bool read_pair(const struct document_arm *baseline, struct run_process *out)
 {
-    const cJSON *baseline = json_find(arms, "role", "baseline"),
-                *timing = json_member(baseline, "timing");
-    double ratio = json_number(json_member(timing, "ratio_to_candidate"), "value", 0);
-    if (ratio <= 0)
+    if (!baseline || !baseline->has_timing || !baseline->timing.has_ratio_to_candidate)
         return false;
+    const struct document_timing *t = &baseline->timing;
     out->baseline = time_of(baseline);
-    out->d = log(ratio);
-    out->log_ratio_cycles = log_or_nan(json_number(timing, "ratio_cycles", 0));
-    out->log_ratio_p90 = log_or_nan(json_number(timing, "ratio_p90", 0));
-    out->same_code = json_bool(timing, "same_code", false);
+    out->d = log(t->ratio_to_candidate.value);
+    out->log_ratio_cycles = log(t->ratio_cycles);
+    out->log_ratio_p90 = log(t->ratio_p90);
+    out->same_code = t->same_code == YES;
     return true;
 }
 
-static struct effort effort_of(const cJSON *baseline)
+static struct effort effort_of(const struct document_timing *t)
 {
-    const cJSON *timing = json_member(baseline, "timing"),
-                *ratio = json_member(timing, "ratio_to_candidate");
-    const struct estimate e = {json_number(ratio, "value", 1), json_number(ratio, "lo", 1),
-                               json_number(ratio, "hi", 1)};
-    return (struct effort){stats_half_width(e), json_number(timing, "samples", 0),
-                           json_number(timing, "p50_ns", 0) *
-                               json_number(timing, "launches_per_sample", 0)};
+    return (struct effort){stats_half_width(t->ratio_to_candidate), (double)t->samples,
+                           t->p50_ns * (double)t->launches_per_sample};
 }
 
 /* Adds what a process measured. In the first one a baseline that fails drops out; in a later one
@@ -130,11 +120,13 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
                         const struct case_result *result, struct run_process p)
 {
     struct run_sequence *q = &c->sequence[stage];
-    p.candidate = time_of(json_find(result->arms, "role", "candidate"));
+    const struct document_arm *baseline =
+        document_find_arm(result->arms, result->n_arms, ROLE_BASELINE);
+    p.candidate = time_of(document_find_arm(result->arms, result->n_arms, ROLE_CANDIDATE));
     p.log_ratio_cycles = p.log_ratio_p90 = NAN;
-    if (c->mode == RUN_PAIRED && !read_pair(result->arms, &p)) {
-        const cJSON *verify = json_member(json_find(result->arms, "role", "baseline"), "verify");
-        const char *said = json_string(verify, "message", result->message);
+    if (c->mode == RUN_PAIRED && !read_pair(baseline, &p)) {
+        const char *said =
+            baseline && baseline->has_verify ? baseline->verify.message : result->message;
         char why[400];
         if (stage != RUN_FIRST || q->n > 0) {
             q->lost++;
@@ -148,7 +140,7 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
         run_fall_back(run, c, why);
     }
     if (c->mode == RUN_PAIRED)
-        c->effort = effort_of(json_find(result->arms, "role", "baseline"));
+        c->effort = effort_of(&baseline->timing);
     if (c->mode == RUN_NUMBER)
         p.d = log(p.candidate.p50_ns / p.control_ns) -
               log(c->baseline.p50_ns / c->baseline.control_ns);
@@ -159,11 +151,12 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
 static void take_result(const struct run *run, struct run_case *c, enum run_stage stage,
                         struct case_result *fresh, struct run_process p)
 {
-    bool first = !c->result.arms;
+    bool first = !c->has_result;
+    c->has_result = true;
     if (fresh->outcome == CASE_MEASURED)
         add_process(run, c, stage, fresh, p);
     if (first || fresh->outcome == CASE_WRONG) {
-        cJSON_Delete(c->result.arms);
+        case_result_release(&c->result);
         c->result = *fresh;
         return;
     }
@@ -171,7 +164,7 @@ static void take_result(const struct run *run, struct run_case *c, enum run_stag
         c->result.outcome = CASE_ENVIRONMENT;
         memcpy(c->result.message, fresh->message, sizeof c->result.message);
     }
-    cJSON_Delete(fresh->arms);
+    case_result_release(fresh);
 }
 
 /* ---- deciding ---- */
@@ -224,8 +217,7 @@ static double median_baseline_ns(const struct run_sequence *q)
 
 static double floor_ns(const struct run_case *c)
 {
-    const cJSON *timing = json_member(json_find(c->result.arms, "role", "candidate"), "timing");
-    double mhz = json_number(timing, "sm_clock_mhz", 0);
+    double mhz = time_of(run_arm(c, ROLE_CANDIDATE)).sm_clock_mhz;
     return mhz > 0 ? FLOOR_CYCLES * 1e3 / mhz : HOST_FLOOR_NS;
 }
 
@@ -246,7 +238,7 @@ double run_control_drift(const struct run *run)
 /* The device has a counter of cycles: only the host has none. */
 static bool counts_cycles(const struct run *run)
 {
-    return strcmp(json_string(json_member(run->greeting, "device"), "kind", ""), "host") != 0;
+    return run->greeting->device.kind != DEVICE_HOST;
 }
 
 double run_threshold(const struct run *run, const struct run_case *c)
@@ -397,7 +389,7 @@ static bool is_wanted(const struct run_case *c, enum run_stage stage)
  * interval to `level`. */
 static double budget_ms(const struct run *run, const struct run_case *c, double level)
 {
-    if (!c->result.arms)
+    if (!c->has_result)
         return run->policy.budget_ms;
     double more_ms = effort_wanted_ms(&c->effort, level);
     return more_ms > 0 ? effort_rounds_ms(&c->effort) + more_ms : 0;
@@ -406,7 +398,7 @@ static double budget_ms(const struct run *run, const struct run_case *c, double 
 static void run_one(struct run *run, struct supervisor *s, struct run_case *c, enum run_stage stage,
                     bool swap, double level)
 {
-    bool first = !c->result.arms;
+    bool first = !c->has_result;
     struct case_task task = {.c = c->about,
                              .seed = seed_of_text(run->seed, c->about->id),
                              .budget_ms = budget_ms(run, c, level),
@@ -482,7 +474,7 @@ static void run_stage(struct run *run, struct supervisor *s, const struct plan *
             if (is_settled(run, &run->cases[i]))
                 run->cases[i].sequence[RUN_FIRST].wanted = 1;
         for (size_t i = 0; i < n; i++)
-            if (run->cases[i].result.arms && !is_wanted(&run->cases[i], stage))
+            if (run->cases[i].has_result && !is_wanted(&run->cases[i], stage))
                 decide_case(run, &run->cases[i]);
     }
 }
@@ -548,9 +540,7 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
 void run_release(struct run *run)
 {
     for (size_t i = 0; run->cases && i < run->suite->n_cases; i++)
-        cJSON_Delete(run->cases[i].result.arms);
+        case_result_release(&run->cases[i].result);
     free(run->cases);
-    cJSON_Delete(run->greeting);
     run->cases = NULL;
-    run->greeting = NULL;
 }

@@ -10,7 +10,6 @@
 #ifndef GATE_RUN_RUN_H
 #define GATE_RUN_RUN_H
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -62,6 +61,7 @@ struct run_sequence {
 
 struct run_case {
     const struct suite_case *about;
+    bool has_result;           /* a process has looked at it */
     struct case_result result; /* of the first process, or of the one that went wrong; its arms'
                                   times in the end are those of run_summarise() */
     bool has_baseline;
@@ -110,10 +110,11 @@ struct run {
     struct run_policy policy;
     struct origin origin;
     uint64_t seed;
+    char seed_text[17];         /* of the document */
     struct reproduce reproduce; /* how a wrong case is shown again; its seed is the run's */
     int64_t start_ms, end_ms;
-    cJSON *greeting; /* of the worker: device, contract, libraries, absent */
-    char epoch[200]; /* driver/runtime/power limit */
+    const struct document_greeting *greeting; /* the supervisor's, of the worker */
+    char epoch[200];                          /* driver/runtime/power limit */
     struct run_case *cases;
     size_t n_processes;
     double control_ns[RUN_STAGES][RUN_PROCESSES_MAX]; /* of each process of a sequence */
@@ -171,7 +172,7 @@ bool run_same_library(const struct run *run, const struct run_case *c);
 bool run_same_code(const struct run_case *c);
 
 /* The arm of a case by its role, as the first process reported it; NULL: there is none. */
-const cJSON *run_arm(const struct run_case *c, const char *role);
+const struct document_arm *run_arm(const struct run_case *c, enum document_role role);
 
 /* The candidate's error over the baseline's, verified beside it or by its record, or over what
  * rounding alone comes to where that is more; of all outputs together or of the one where it is
@@ -192,8 +193,10 @@ void run_count_verdicts(struct run *run);
  */
 void run_summarise(struct run_case *c);
 
-/* The run document (run.schema.json); the caller's. */
-cJSON *run_document(const struct run *run);
+/* The run's document, whose texts, libraries and arms are the run's. False: out of memory. To be
+ * released in either case. */
+bool run_document(struct run *run, struct document *out);
+void run_document_release(struct document *d);
 
 /* Relative change of the control's median from the first sequence to the confirmation; NaN when it
  * was not timed in both. Single processes differ by up to 0.7 % on an H200 that nothing disturbs

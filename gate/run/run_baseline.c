@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "gate/baseline/artifact.h"
-#include "gate/base/json.h"
 #include "gate/tracker/fetch.h"
 #include "gate/baseline/revision.h"
 #include "gate/run/run.h"
@@ -171,7 +170,7 @@ static void copy_texts(struct run_case *c)
 static enum gate_status find_baseline(struct run *run, struct run_case *c, struct libraries *l,
                                       struct gate_error *err)
 {
-    const char *contract = json_string(run->greeting, "contract", "");
+    const char *contract = run->greeting->contract;
     c->mode = run->against_sha256 ? RUN_PAIRED : RUN_NONE;
     if (run->against_sha256)
         return GATE_OK;
@@ -194,11 +193,10 @@ static enum gate_status check_loaded(const struct run *run, const struct librari
                                      struct gate_error *err)
 {
     unsigned at = 0;
-    const cJSON *lib;
-    cJSON_ArrayForEach (lib, json_member(run->greeting, "libraries")) {
-        if (strcmp(json_string(lib, "role", ""), "baseline") != 0)
+    for (size_t i = 0; i < run->greeting->n_libraries; i++) {
+        if (run->greeting->libraries[i].role != ROLE_BASELINE)
             continue;
-        const char *loaded = json_string(lib, "sha256", "");
+        const char *loaded = run->greeting->libraries[i].sha256;
         if (at >= l->n || strcmp(loaded, l->sha256[at]) != 0)
             return gate_fail(err, GATE_ENVIRONMENT,
                              "the worker loaded a library of hash %.16s... as %s, expected "
@@ -213,23 +211,12 @@ static enum gate_status check_loaded(const struct run *run, const struct librari
     return GATE_OK;
 }
 
-static void describe_epoch(struct run *run)
+static void take_greeting(struct run *run, const struct supervisor *s)
 {
-    const cJSON *device = json_member(run->greeting, "device");
-    snprintf(run->epoch, sizeof run->epoch, "%.60s/%.60s/%lld", json_string(device, "driver", ""),
-             json_string(device, "runtime", ""),
-             (long long)json_integer(device, "power_limit_mw", 0));
-}
-
-static enum gate_status take_greeting(struct run *run, const struct supervisor *s,
-                                      struct gate_error *err)
-{
-    cJSON_Delete(run->greeting);
-    run->greeting = cJSON_Duplicate(supervisor_greeting(s), true);
-    if (!run->greeting)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    describe_epoch(run);
-    return GATE_OK;
+    run->greeting = supervisor_greeting(s, NULL);
+    const struct document_device *device = &run->greeting->device;
+    snprintf(run->epoch, sizeof run->epoch, "%.60s/%.60s/%lld", device->driver, device->runtime,
+             (long long)device->power_limit_mw);
 }
 
 static enum gate_status open_baselines(struct run *run, struct supervisor *s,
@@ -239,9 +226,10 @@ static enum gate_status open_baselines(struct run *run, struct supervisor *s,
     for (unsigned i = 0; i < l->n; i++)
         paths[i] = l->path[i];
     enum gate_status status = supervisor_open_baselines(s, paths, l->n, err);
-    if (!status)
-        status = take_greeting(run, s, err);
-    return status ? status : check_loaded(run, l, err);
+    if (status)
+        return status;
+    take_greeting(run, s);
+    return check_loaded(run, l, err);
 }
 
 enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_error *err)
@@ -256,8 +244,7 @@ enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_er
         snprintf(l->sha256[0], sizeof l->sha256[0], "%s", run->against_sha256);
         l->n = 1;
     }
-    if (!status)
-        status = take_greeting(run, s, err);
+    take_greeting(run, s);
     for (size_t i = 0; i < run->suite->n_cases && !status; i++) {
         struct run_case *c = &run->cases[i];
         c->about = &run->suite->cases[i];

@@ -1,188 +1,192 @@
 /*
- * run_document.c: a run as the document of run.schema.json.
+ * run_document.c: a run as a document.
  */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#include "gate/base/json.h"
 #include "gate/run/run.h"
 #include "version.h"
 
-static cJSON *git_object(const struct origin *origin)
+/* A list that is there and has nothing in it. */
+static struct document_arm no_arm;
+
+static const char *text_or_null(const char *text)
 {
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "commit", origin->commit);
-    cJSON_AddStringToObject(o, "branch", origin->branch);
-    cJSON_AddStringToObject(o, "parent", origin->parent);
-    cJSON_AddStringToObject(o, "subject", origin->subject);
-    cJSON_AddBoolToObject(o, "dirty", origin->dirty);
-    if (origin->base[0])
-        cJSON_AddStringToObject(o, "base", origin->base);
-    if (origin->change[0])
-        cJSON_AddStringToObject(o, "change", origin->change);
-    if (origin->job[0])
-        cJSON_AddStringToObject(o, "job", origin->job);
-    return o;
+    return text[0] ? text : NULL;
 }
 
-static void add_known(cJSON *o, const char *key, double value, bool known)
+static struct document_git git_of(const struct origin *o)
 {
-    cJSON_AddItemToObject(o, key, known ? cJSON_CreateNumber(value) : cJSON_CreateNull());
+    return (struct document_git){.commit = o->commit,
+                                 .branch = o->branch,
+                                 .parent = o->parent,
+                                 .subject = o->subject,
+                                 .dirty = o->dirty,
+                                 .base = text_or_null(o->base),
+                                 .change = text_or_null(o->change),
+                                 .job = text_or_null(o->job)};
 }
 
-static cJSON *baseline_object(const struct run_case *c)
+static double positive_or_nan(double x)
 {
-    if (!c->has_baseline)
-        return cJSON_CreateNull();
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "p50_ns", c->baseline.p50_ns);
-    cJSON_AddStringToObject(o, "commit", c->baseline.commit);
-    cJSON_AddNumberToObject(o, "time_ms", (double)c->baseline.time_ms);
-    cJSON_AddStringToObject(o, "library_sha256", c->baseline.library_sha256);
-    if (c->baseline_made_by)
-        cJSON_AddStringToObject(o, "made_by", c->baseline_made_by);
-    add_known(o, "again_ns", c->again.p50_ns, c->again.p50_ns > 0);
-    cJSON_AddBoolToObject(o, "off", c->baseline_is_off);
-    return o;
+    return x > 0 ? x : NAN;
 }
 
-static cJSON *ratio_object(struct estimate r)
+static enum told told(bool yes)
 {
-    if (!(r.value > 0))
-        return cJSON_CreateNull();
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "value", r.value);
-    cJSON_AddNumberToObject(o, "lo", r.lo);
-    cJSON_AddNumberToObject(o, "hi", r.hi);
-    return o;
+    return yes ? YES : NO;
 }
 
-static cJSON *process_object(const struct run_process *p, enum run_stage stage, enum run_mode mode)
+static struct document_baseline baseline_of(const struct run_case *c)
 {
-    cJSON *o = cJSON_CreateObject();
+    return (struct document_baseline){.p50_ns = c->baseline.p50_ns,
+                                      .commit = c->baseline.commit,
+                                      .time_ms = c->baseline.time_ms,
+                                      .library_sha256 = c->baseline.library_sha256,
+                                      .made_by = c->baseline_made_by,
+                                      .again_ns = positive_or_nan(c->again.p50_ns),
+                                      .off = told(c->baseline_is_off)};
+}
+
+static struct document_process process_of(const struct run_process *p, enum run_stage stage,
+                                          enum run_mode mode)
+{
     bool paired = mode == RUN_PAIRED;
-    cJSON_AddStringToObject(o, "stage", stage == RUN_FIRST ? "first" : "confirmation");
-    cJSON_AddBoolToObject(o, "swapped", p->swapped);
-    cJSON_AddNumberToObject(o, "p50_ns", p->candidate.p50_ns);
-    if (p->candidate.half_width > 0)
-        cJSON_AddNumberToObject(o, "half_width", p->candidate.half_width);
-    add_known(o, "baseline_p50_ns", p->baseline.p50_ns, paired && p->baseline.p50_ns > 0);
-    add_known(o, "log_ratio", p->d, mode != RUN_NONE);
-    add_known(o, "log_ratio_cycles", p->log_ratio_cycles, paired && isfinite(p->log_ratio_cycles));
-    add_known(o, "log_ratio_p90", p->log_ratio_p90, paired && isfinite(p->log_ratio_p90));
-    cJSON_AddNumberToObject(o, "control_ns", p->control_ns);
-    return o;
+    return (struct document_process){
+        .stage = stage == RUN_FIRST ? STAGE_FIRST : STAGE_CONFIRMATION,
+        .swapped = p->swapped,
+        .p50_ns = p->candidate.p50_ns,
+        .half_width = positive_or_nan(p->candidate.half_width),
+        .baseline_p50_ns = paired ? positive_or_nan(p->baseline.p50_ns) : NAN,
+        .log_ratio = mode == RUN_NONE ? NAN : p->d,
+        .log_ratio_cycles = paired ? p->log_ratio_cycles : NAN,
+        .log_ratio_p90 = paired ? p->log_ratio_p90 : NAN,
+        .control_ns = p->control_ns,
+    };
 }
 
-static cJSON *processes_array(const struct run_case *c)
+static bool add_processes(const struct run_case *c, struct document_case *out)
 {
-    cJSON *list = cJSON_CreateArray();
+    size_t n = c->sequence[RUN_FIRST].n + c->sequence[RUN_CONFIRMATION].n;
+    out->processes = calloc(n + 1, sizeof *out->processes);
+    if (!out->processes)
+        return false;
     for (enum run_stage stage = RUN_FIRST; stage < RUN_STAGES; stage++)
         for (size_t i = 0; i < c->sequence[stage].n; i++)
-            cJSON_AddItemToArray(list,
-                                 process_object(&c->sequence[stage].process[i], stage, c->mode));
-    return list;
+            out->processes[out->n_processes++] =
+                process_of(&c->sequence[stage].process[i], stage, c->mode);
+    return true;
 }
 
-static const char *mode_name(enum run_mode mode)
+static bool add_case(const struct run *run, const struct run_case *c, struct document_case *out)
 {
-    return mode == RUN_PAIRED ? "paired" : mode == RUN_NUMBER ? "number" : "none";
+    static const enum document_mode modes[] = {
+        [RUN_PAIRED] = MODE_PAIRED, [RUN_NUMBER] = MODE_NUMBER, [RUN_NONE] = MODE_NONE};
+    *out = (struct document_case){
+        .id = c->about->id,
+        .op = problem_op_name(c->about->problem.op),
+        .dtype = problem_dtype_name(&c->about->problem),
+        .verdict = (int)c->verdict,
+        .reason = c->reason,
+        .mode = modes[c->mode],
+        .has_baseline = c->has_baseline,
+        .has_ratio = c->decision.ratio.value > 0,
+        .ratio = c->decision.ratio,
+        .has_ratio_p90 = c->ratio_p90.value > 0,
+        .ratio_p90 = c->ratio_p90,
+        .mde = positive_or_nan(c->decision.mde),
+        .same_library = told(run_same_library(run, c)),
+        .same_code = told(run_same_code(c)),
+        .error_ratio = positive_or_nan(run_error_ratio(run, c)),
+        .threshold = positive_or_nan(c->about->threshold),
+        .arms = c->result.arms ? c->result.arms : &no_arm,
+        .n_arms = c->result.n_arms,
+    };
+    if (c->has_baseline)
+        out->baseline = baseline_of(c);
+    return add_processes(c, out);
 }
 
-static cJSON *case_object(const struct run *run, const struct run_case *c)
-{
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "id", c->about->id);
-    cJSON_AddStringToObject(o, "op", problem_op_name(c->about->problem.op));
-    cJSON_AddStringToObject(o, "dtype", problem_dtype_name(&c->about->problem));
-    cJSON_AddStringToObject(o, "verdict", verdict_name(c->verdict));
-    cJSON_AddStringToObject(o, "reason", c->reason);
-    cJSON_AddStringToObject(o, "mode", mode_name(c->mode));
-    cJSON_AddItemToObject(o, "baseline", baseline_object(c));
-    cJSON_AddItemToObject(o, "ratio", ratio_object(c->decision.ratio));
-    cJSON_AddItemToObject(o, "ratio_p90", ratio_object(c->ratio_p90));
-    add_known(o, "mde", c->decision.mde, c->decision.mde > 0);
-    cJSON_AddBoolToObject(o, "same_library", run_same_library(run, c));
-    cJSON_AddBoolToObject(o, "same_code", run_same_code(c));
-    add_known(o, "error_ratio", run_error_ratio(run, c), run_error_ratio(run, c) > 0);
-    if (c->about->threshold > 0)
-        cJSON_AddNumberToObject(o, "threshold", c->about->threshold);
-    cJSON_AddItemToObject(o, "processes", processes_array(c));
-    cJSON_AddItemToObject(o, "arms", cJSON_Duplicate(c->result.arms, true));
-    return o;
-}
-
-static cJSON *policy_object(const struct run_policy *p)
-{
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "threshold", p->threshold);
-    cJSON_AddStringToObject(o, "against", p->against);
-    return o;
-}
-
-static cJSON *shard_object(const struct run *run)
+static bool add_shard(const struct run *run, struct document *out)
 {
     const struct shard *s = run->shard;
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "index", (double)s->index);
-    cJSON_AddNumberToObject(o, "count", (double)s->count);
-    cJSON_AddNumberToObject(o, "cases", (double)s->n_cases);
-    cJSON_AddStringToObject(o, "suite_sha256", s->suite_sha256);
-    cJSON *positions = cJSON_AddArrayToObject(o, "positions");
+    double *positions = calloc(run->suite->n_cases + 1, sizeof *positions);
+    if (!positions)
+        return false;
+    out->has_shard = true;
+    out->shard = (struct document_shard){.index = (int64_t)s->index,
+                                         .count = (int64_t)s->count,
+                                         .cases = (int64_t)s->n_cases,
+                                         .suite_sha256 = s->suite_sha256,
+                                         .positions = positions};
     for (size_t i = 0; i < run->suite->n_cases; i++)
         if (!run->cases[i].left_out)
-            cJSON_AddItemToArray(positions, cJSON_CreateNumber((double)s->positions[i]));
-    return o;
+            positions[out->shard.n_positions++] = (double)s->positions[i];
+    return true;
 }
 
-static void add_copy(cJSON *o, const char *key, const cJSON *from)
+/* The cases, and apart from them those that do not count. */
+static bool add_cases(const struct run *run, struct document *out)
 {
-    cJSON_AddItemToObject(o, key,
-                          cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(from, key), true));
-}
-
-cJSON *run_document(const struct run *run)
-{
-    char seed[17];
-    cJSON *o = cJSON_CreateObject();
-    snprintf(seed, sizeof seed, "%016" PRIx64, run->seed);
-    cJSON_AddStringToObject(o, "schema", "gate-run/1");
-    cJSON_AddStringToObject(o, "uuid", run->origin.uuid);
-    cJSON_AddNumberToObject(o, "time_ms", (double)run->start_ms);
-    cJSON_AddNumberToObject(o, "duration_ms", fmax(0, (double)(run->end_ms - run->start_ms)));
-    cJSON_AddStringToObject(o, "gate_version", GATE_VERSION);
-    cJSON_AddItemToObject(o, "git", git_object(&run->origin));
-    cJSON_AddStringToObject(o, "who", run->origin.who);
-    cJSON_AddStringToObject(o, "suite", run->suite->name);
-    add_copy(o, "device", run->greeting);
-    json_copy_bool(o, "users_checked", run->greeting);
-    json_copy_bool(o, "launch_order_checked", run->greeting);
-    add_copy(o, "libraries", run->greeting);
-    add_copy(o, "absent", run->greeting);
-    add_copy(o, "contract", run->greeting);
-    cJSON_AddItemToObject(o, "policy", policy_object(&run->policy));
-    if (run->shard)
-        cJSON_AddItemToObject(o, "shard", shard_object(run));
-    cJSON_AddStringToObject(o, "epoch", run->epoch);
-    double drift = run_control_drift(run);
-    add_known(o, "control_drift", drift, !isnan(drift));
-    cJSON_AddNumberToObject(o, "n_processes", (double)run->n_processes);
-    cJSON_AddStringToObject(o, "seed", seed);
-    cJSON_AddStringToObject(o, "verdict", verdict_name(verdict_of_run(run->counts)));
-    cJSON_AddNumberToObject(o, "exit_code", verdict_exit_code(run->counts));
-    cJSON *cases = cJSON_AddArrayToObject(o, "cases");
-    cJSON *not_served = cJSON_CreateArray();
-    for (size_t i = 0; i < run->suite->n_cases; i++) {
+    size_t n = run->suite->n_cases;
+    struct document_not_served *not_served = calloc(n + 1, sizeof *not_served);
+    bool good = out->cases && not_served;
+    for (size_t i = 0; good && i < n; i++) {
         const struct run_case *c = &run->cases[i];
-        cJSON *object = c->left_out ? cJSON_CreateObject() : case_object(run, c);
         if (c->left_out)
-            cJSON_AddStringToObject(object, "id", c->about->id);
-        cJSON_AddItemToArray(c->left_out ? not_served : cases, object);
+            not_served[out->n_not_served++].id = c->about->id;
+        else
+            good = add_case(run, c, &out->cases[out->n_cases++]);
     }
-    if (not_served->child)
-        cJSON_AddItemToObject(o, "not_served", not_served);
+    if (out->n_not_served)
+        out->not_served = not_served;
     else
-        cJSON_Delete(not_served);
-    return o;
+        free(not_served);
+    return good;
+}
+
+bool run_document(struct run *run, struct document *out)
+{
+    const struct document_greeting *g = run->greeting;
+    snprintf(run->seed_text, sizeof run->seed_text, "%016" PRIx64, run->seed);
+    *out = (struct document){
+        .schema = "gate-run/1",
+        .uuid = run->origin.uuid,
+        .time_ms = run->start_ms,
+        .duration_ms = run->end_ms > run->start_ms ? run->end_ms - run->start_ms : 0,
+        .gate_version = GATE_VERSION,
+        .git = git_of(&run->origin),
+        .who = run->origin.who,
+        .suite = run->suite->name,
+        .device = g->device,
+        .users_checked = g->users_checked,
+        .launch_order_checked = g->launch_order_checked,
+        .libraries = g->libraries,
+        .n_libraries = g->n_libraries,
+        .absent = g->absent,
+        .n_absent = g->n_absent,
+        .contract = g->contract,
+        .policy = {.threshold = run->policy.threshold, .against = run->policy.against},
+        .epoch = run->epoch,
+        .thinned_ms = -1,
+        .control_drift = run_control_drift(run),
+        .n_processes = (int64_t)run->n_processes,
+        .seed = run->seed_text,
+        .verdict = (int)verdict_of_run(run->counts),
+        .exit_code = verdict_exit_code(run->counts),
+        .cases = calloc(run->suite->n_cases + 1, sizeof *out->cases),
+    };
+    return add_cases(run, out) && (!run->shard || add_shard(run, out));
+}
+
+void run_document_release(struct document *d)
+{
+    for (size_t i = 0; i < d->n_cases; i++)
+        free(d->cases[i].processes);
+    free(d->cases);
+    free(d->not_served);
+    free(d->shard.positions);
+    *d = (struct document){.schema = NULL};
 }

@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gate/base/json.h"
 #include "gate/run/run.h"
 
 /* Relative Frobenius error of a result that is rounded once, in units of the dtype's last place:
@@ -55,11 +54,14 @@ static double luck(double n)
 }
 
 /* What the inputs of this run do to errors, over what those of the record did, by the vendor's. */
-static double input_effect(const struct baseline_error *baseline, const cJSON *candidate)
+static double input_effect(const struct baseline_error *baseline,
+                           const struct document_verify *candidate)
 {
-    double own = json_number(candidate, "rel_fro", 0);
-    double over_vendor = json_number(candidate, "vendor_ratio", 0);
-    bool same_vendor = !strcmp(json_string(candidate, "vendor", ""), baseline->vendor);
+    if (!candidate || !candidate->vendor)
+        return 1;
+    double own = candidate->rel_fro;
+    double over_vendor = candidate->vendor_ratio;
+    bool same_vendor = !strcmp(candidate->vendor, baseline->vendor);
     return same_vendor && over_vendor > 0 && baseline->vendor_ratio > 0 && baseline->rel_fro > 0
                ? own / over_vendor / (baseline->rel_fro / baseline->vendor_ratio)
                : 1;
@@ -76,12 +78,24 @@ static double recorded_error(const struct baseline_error *baseline, const char *
     return NAN;
 }
 
-static double verified_error(const cJSON *verify, const char *output)
+static double verified_error(const struct document_verify *verify, const char *output)
 {
-    if (json_number(verify, "seeds", 0) <= 0)
+    if (!verify || verify->seeds <= 0)
         return NAN;
-    return output ? json_number(json_member(verify, "outputs"), output, NAN)
-                  : json_number(verify, "rel_fro", NAN);
+    if (!output)
+        return verify->rel_fro;
+    if (!verify->has_outputs)
+        return NAN;
+    return !strcmp(output, "dx")   ? verify->outputs.dx
+           : !strcmp(output, "dw") ? verify->outputs.dw
+           : !strcmp(output, "db") ? verify->outputs.db
+                                   : NAN;
+}
+
+static const struct document_verify *verify_of(const struct run_case *c, enum document_role role)
+{
+    const struct document_arm *arm = run_arm(c, role);
+    return arm && arm->has_verify ? &arm->verify : NULL;
 }
 
 /* The candidate's error beside the one that it is compared with. */
@@ -98,8 +112,8 @@ static struct held hold(const struct run *run, const struct run_case *c, const c
                         double n)
 {
     bool paired = c->mode == RUN_PAIRED;
-    const cJSON *candidate = json_member(run_arm(c, "candidate"), "verify");
-    const cJSON *baseline = json_member(run_arm(c, "baseline"), "verify");
+    const struct document_verify *candidate = verify_of(c, ROLE_CANDIDATE);
+    const struct document_verify *baseline = verify_of(c, ROLE_BASELINE);
     double other = paired                  ? verified_error(baseline, output)
                    : c->mode == RUN_NUMBER ? recorded_error(&c->baseline.error, output) *
                                                  input_effect(&c->baseline.error, candidate)

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "gate/baseline/artifact.h"
-#include "gate/base/json.h"
 #include "gate/library/machine_code.h"
 #include "gate/baseline/ratchet.h"
 #include "gate/run/run.h"
@@ -92,19 +91,18 @@ struct kept {
 static bool candidate_entry(const struct run *run, const struct run_case *c, enum run_stage stage,
                             const struct kept *kept, struct baseline_entry *out)
 {
-    const cJSON *arm = c->result.arms->child;
-    const cJSON *timing = cJSON_GetObjectItemCaseSensitive(arm, "timing");
+    const struct document_arm *arm = c->result.arms;
     double x[DECIDE_LAST_LOOK];
     *out = (struct baseline_entry){.time_ms = run->start_ms,
-                                   .p90_ns = json_number(timing, "p90_ns", 0),
-                                   .kernel = json_string(arm, "kernel", ""),
+                                   .p90_ns = arm->has_timing ? arm->timing.p90_ns : 0,
+                                   .kernel = arm->kernel,
                                    .commit = run->origin.commit,
                                    .run_uuid = run->origin.uuid,
                                    .library_sha256 = run_candidate_sha256(run),
                                    .code_sha256 = kept->code,
                                    .dirty = run->origin.dirty,
                                    .epoch = run->epoch,
-                                   .error = baseline_error_of(json_member(arm, "verify"))};
+                                   .error = baseline_error_of_document(&arm->verify)};
     if (!medians(&c->sequence[stage], false, out))
         return false;
     baseline_allow_for(out, half_widths(&c->sequence[stage], x), c->sequence[stage].n);
@@ -191,7 +189,7 @@ static enum gate_status keep_case(const struct run *run, struct run_case *c,
                                   struct baseline *baseline, struct kept *kept,
                                   struct gate_error *err)
 {
-    const char *contract = json_string(run->greeting, "contract", "");
+    const char *contract = run->greeting->contract;
     if (is_new(run, c))
         return keep_new(run, c, contract, baseline, kept, err);
     if (run->policy.ratchet && c->has_baseline)

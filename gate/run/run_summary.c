@@ -2,9 +2,7 @@
  * run_summary.c: the times of a case over all of its processes, as its arms tell them.
  */
 #include <math.h>
-#include <string.h>
 
-#include "gate/base/json.h"
 #include "gate/run/run.h"
 
 /* One figure of each process. */
@@ -79,53 +77,36 @@ static double spread(struct column c)
     return stats_deviation(c.x, c.n);
 }
 
-static void put(cJSON *timing, const char *key, double value)
-{
-    cJSON *item = cJSON_GetObjectItemCaseSensitive(timing, key);
-    if (cJSON_IsNumber(item))
-        cJSON_SetNumberValue(item, value);
-    else if (!item)
-        cJSON_AddNumberToObject(timing, key, value);
-}
-
-static void scale(cJSON *timing, const char *key, double factor)
-{
-    put(timing, key, json_number(timing, key, 0) * factor);
-}
-
-static void summarise(const struct run_case *c, bool baseline, cJSON *timing)
+static void summarise(const struct run_case *c, bool baseline, struct document_timing *timing)
 {
     struct column times = collect(c, baseline, p50);
-    double first = json_number(timing, "p50_ns", 0);
-    if (times.n == 0 || !(first > 0))
+    if (times.n == 0)
         return;
-    put(timing, "processes", (double)times.n);
+    timing->processes = (int64_t)times.n;
     if (times.n == 1)
         return;
     struct estimate e = decide_bounds(times.x, times.n);
-    put(timing, "p50_ns", e.value);
-    put(timing, "p50_lo_ns", e.lo);
-    put(timing, "p50_hi_ns", e.hi);
-    put(timing, "spread", spread(times));
-    if (cJSON_HasObjectItem(timing, "p10_ns"))
-        put(timing, "p10_ns", median(collect(c, baseline, p10)));
-    put(timing, "p90_ns", median(collect(c, baseline, p90)));
-    put(timing, "sm_clock_mhz", median(collect(c, baseline, sm_clock)));
-    put(timing, "throttled_power_ns", sum(collect(c, baseline, throttled_power)));
-    put(timing, "throttled_thermal_ns", sum(collect(c, baseline, throttled_thermal)));
-    scale(timing, "tflops", first / e.value);
-    scale(timing, "gbps", first / e.value);
-    scale(timing, "ceiling", first / e.value);
+    double faster = timing->p50_ns / e.value;
+    timing->p50_ns = e.value;
+    timing->p50_lo_ns = e.lo;
+    timing->p50_hi_ns = e.hi;
+    timing->spread = spread(times);
+    if (!isnan(timing->p10_ns))
+        timing->p10_ns = median(collect(c, baseline, p10));
+    timing->p90_ns = median(collect(c, baseline, p90));
+    timing->sm_clock_mhz = median(collect(c, baseline, sm_clock));
+    timing->throttled_power_ns = sum(collect(c, baseline, throttled_power));
+    timing->throttled_thermal_ns = sum(collect(c, baseline, throttled_thermal));
+    timing->tflops *= faster;
+    timing->gbps *= faster;
+    timing->ceiling *= faster;
 }
 
 void run_summarise(struct run_case *c)
 {
-    cJSON *arm;
-    cJSON_ArrayForEach (arm, c->result.arms) {
-        const char *role = json_string(arm, "role", "");
-        bool baseline = !strcmp(role, "baseline");
-        cJSON *timing = cJSON_GetObjectItemCaseSensitive(arm, "timing");
-        if (cJSON_IsObject(timing) && (baseline || !strcmp(role, "candidate")))
-            summarise(c, baseline, timing);
+    for (size_t i = 0; i < c->result.n_arms; i++) {
+        struct document_arm *arm = &c->result.arms[i];
+        if (arm->has_timing && arm->role != ROLE_PROVIDER)
+            summarise(c, arm->role == ROLE_BASELINE, &arm->timing);
     }
 }

@@ -229,8 +229,8 @@ static void skip_rest(struct sanitize_tool *tool, size_t cases, const char *why)
 static void count_case(struct sanitize_tool *tool, const struct suite_case *c,
                        const struct case_result *result)
 {
-    const cJSON *verify = json_member(result->arms ? result->arms->child : NULL, "verify");
-    if (json_bool(verify, "own_shape_only", false))
+    const struct document_arm *arm = result->n_arms ? result->arms : NULL;
+    if (arm && arm->has_verify && arm->verify.own_shape_only == YES)
         skip_rest(tool, 1,
                   "its kernel takes no other shape than the case's, which is not run here");
     else if (result->outcome == CASE_VERIFIED || result->outcome == CASE_WRONG)
@@ -271,7 +271,7 @@ static unsigned run_cases(const struct sanitize *s, struct sanitize_tool *tool,
             count_case(tool, c, &result);
             i++;
         }
-        cJSON_Delete(result.arms);
+        case_result_release(&result);
     }
     if (status)
         skip_rest(tool, s->suite->n_cases - i, err.message);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,6 @@
 #include "gate/launch/arm.h"
 #include "gate/base/clock.h"
 #include "gate/base/json.h"
-#include "gate/base/schema.h"
 #include "gate/decide/decide_input.h"
 #include "gate/base/interrupt.h"
 #include "gate/base/process.h"
@@ -24,9 +24,9 @@
 
 struct supervisor {
     const struct supervisor_options *options;
-    struct schema *schema; /* run.schema.json: the records of workers are checked piece by piece */
     struct process process;
-    cJSON *greeting;
+    cJSON *hello;                      /* of the first worker; NULL: none has said anything yet */
+    struct document_greeting greeting; /* the same */
     double control_ns;
     char *baselines[PROTOCOL_BASELINES_MAX];
     unsigned n_baselines;
@@ -35,9 +35,21 @@ struct supervisor {
     char program[4096];
 };
 
-const cJSON *supervisor_greeting(const struct supervisor *s)
+const struct document_greeting *supervisor_greeting(const struct supervisor *s,
+                                                    const cJSON **record)
 {
-    return s->greeting;
+    if (record)
+        *record = s->hello;
+    return &s->greeting;
+}
+
+void case_result_release(struct case_result *r)
+{
+    document_release_arms(r->arms, r->n_arms);
+    cJSON_Delete(r->record);
+    r->arms = NULL;
+    r->n_arms = 0;
+    r->record = NULL;
 }
 
 double supervisor_control_ns(const struct supervisor *s)
@@ -127,23 +139,19 @@ static enum talk read_record(struct supervisor *s, double timeout_s, cJSON **rec
     return talk;
 }
 
-static bool fits(const struct supervisor *s, const char *definition, const cJSON *value,
-                 char *message, size_t size)
+static void say_nonsense(const struct schema_fault *fault, char *message, size_t size)
 {
-    struct schema_fault fault;
-    if (value && schema_check_definition(s->schema, definition, value, &fault))
-        return true;
-    snprintf(message, size, "talked nonsense: its '%s' at '%s': %s", definition,
-             value ? fault.pointer : "", value ? fault.message : "is missing");
-    return false;
+    snprintf(message, size, "talked nonsense: %s%s%s", fault->pointer,
+             fault->pointer[0] ? ": " : "", fault->message);
 }
 
 /* ---- starting ---- */
 
-static enum gate_status check_greeting(struct supervisor *s, const cJSON *hello,
-                                       struct gate_error *err)
+static enum gate_status read_greeting(const struct supervisor *s, const cJSON *hello,
+                                      struct document_greeting *out, struct gate_error *err)
 {
     char message[600];
+    struct schema_fault fault;
     const char *refusal = json_string(hello, "refuse", NULL);
     if (refusal) {
         enum gate_status status = !strcmp(refusal, "environment") ? GATE_ENVIRONMENT
@@ -154,47 +162,62 @@ static enum gate_status check_greeting(struct supervisor *s, const cJSON *hello,
     if (strcmp(json_string(hello, "hello", ""), "gate-worker/1") != 0)
         return gate_fail(err, GATE_WRONG, "worker '%s' speaks another protocol than gate-worker/1",
                          s->options->worker ? s->options->worker : s->program);
-    if (!fits(s, "device", json_member(hello, "device"), message, sizeof message) ||
-        !fits(s, "libraries", json_member(hello, "libraries"), message, sizeof message) ||
-        !fits(s, "absent", json_member(hello, "absent"), message, sizeof message) ||
-        !fits(s, "name", json_member(hello, "contract"), message, sizeof message))
-        return gate_fail(err, GATE_WRONG, "the worker %s", message);
-    return GATE_OK;
+    if (document_read_greeting(hello, out, &fault))
+        return GATE_OK;
+    say_nonsense(&fault, message, sizeof message);
+    return gate_fail(err, GATE_WRONG, "the worker %s", message);
 }
 
-/* The libraries of a greeting that judge: candidate and baselines. The caller's. */
-static cJSON *judging_libraries(const cJSON *hello)
+/* The next library of a greeting that judges, candidate or baseline; NULL: there is none. */
+static const struct document_library *next_judge(const struct document_greeting *g, size_t *at)
 {
-    cJSON *list = cJSON_CreateArray();
-    const cJSON *lib;
-    cJSON_ArrayForEach (lib, json_member(hello, "libraries"))
-        if (strcmp(json_string(lib, "role", ""), "provider") != 0)
-            cJSON_AddItemToArray(list, cJSON_Duplicate(lib, true));
-    return list;
+    while (*at < g->n_libraries) {
+        const struct document_library *lib = &g->libraries[(*at)++];
+        if (lib->role != ROLE_PROVIDER)
+            return lib;
+    }
+    return NULL;
+}
+
+static bool has_same_judges(const struct document_greeting *a, const struct document_greeting *b)
+{
+    size_t i = 0, k = 0;
+    for (;;) {
+        const struct document_library *x = next_judge(a, &i), *y = next_judge(b, &k);
+        if (!x || !y)
+            return x == y;
+        if (!document_same_library(x, y))
+            return false;
+    }
 }
 
 /* A later worker must be of the same device and libraries as the first. */
-static enum gate_status check_same(const struct supervisor *s, const cJSON *hello,
+static enum gate_status check_same(const struct supervisor *s, const struct document_greeting *now,
                                    struct gate_error *err)
 {
-    cJSON *before = judging_libraries(s->greeting), *now = judging_libraries(hello);
-    const char *changed = !cJSON_Compare(before, now, true) ? "libraries" : NULL;
-    static const char *const keys[] = {"device", "contract"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (!cJSON_Compare(json_member(s->greeting, keys[i]), json_member(hello, keys[i]), true))
-            changed = keys[i];
-    cJSON_Delete(before);
-    cJSON_Delete(now);
+    const char *changed = !has_same_judges(&s->greeting, now) ? "libraries" : NULL;
+    if (strcmp(s->greeting.contract, now->contract) != 0)
+        changed = "contract";
+    if (!document_same_device(&s->greeting.device, &now->device))
+        changed = "device";
     if (!changed)
         return GATE_OK;
     return gate_fail(err, GATE_ENVIRONMENT, "the %s changed while the gate ran; run it again",
                      changed);
 }
 
+static void forget_greeting(struct supervisor *s)
+{
+    document_release_greeting(&s->greeting);
+    cJSON_Delete(s->hello);
+    s->hello = NULL;
+}
+
 static enum gate_status start_worker(struct supervisor *s, struct gate_error *err)
 {
     char message[900];
     cJSON *hello = NULL;
+    struct document_greeting greeting = {.contract = NULL};
     double timeout_s =
         s->options->timeout_s > GREETING_MIN_S ? s->options->timeout_s : GREETING_MIN_S;
     enum gate_status status = start_process(s, err);
@@ -202,20 +225,21 @@ static enum gate_status start_worker(struct supervisor *s, struct gate_error *er
         return status;
     if (read_record(s, timeout_s, &hello, message, sizeof message))
         return gate_fail(err, GATE_WRONG, "the worker %s", message);
-    status = check_greeting(s, hello, err);
-    if (!status && s->greeting)
-        status = check_same(s, hello, err);
-    if (status) {
-        cJSON_Delete(hello);
-        supervisor_retire_worker(s);
-        return status;
+    status = read_greeting(s, hello, &greeting, err);
+    if (!status && s->hello)
+        status = check_same(s, &greeting, err);
+    if (!status)
+        s->control_ns = isnan(greeting.control_ns) ? 0 : greeting.control_ns;
+    if (!status && !s->hello) {
+        s->hello = hello;
+        s->greeting = greeting;
+        return GATE_OK;
     }
-    s->control_ns = json_number(hello, "control_ns", 0);
-    if (s->greeting)
-        cJSON_Delete(hello);
-    else
-        s->greeting = hello;
-    return GATE_OK;
+    document_release_greeting(&greeting);
+    cJSON_Delete(hello);
+    if (status)
+        supervisor_retire_worker(s);
+    return status;
 }
 
 enum gate_status supervisor_start(const struct supervisor_options *options, struct supervisor **out,
@@ -227,11 +251,10 @@ enum gate_status supervisor_start(const struct supervisor_options *options, stru
     if (!s)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     s->options = options;
-    s->schema = schema_open("run.schema.json");
     ssize_t n = readlink("/proc/self/exe", s->program, sizeof s->program - 1);
     enum gate_status status = GATE_OK;
-    if (!s->schema || n < 0)
-        status = gate_fail(err, GATE_INTERNAL, "cannot find this program or its run.schema.json");
+    if (n < 0)
+        status = gate_fail(err, GATE_INTERNAL, "cannot find this program");
     if (!status)
         status = start_worker(s, err);
     if (status) {
@@ -254,8 +277,7 @@ enum gate_status supervisor_open_baselines(struct supervisor *s, const char *con
 {
     supervisor_retire_worker(s);
     forget_baselines(s);
-    cJSON_Delete(s->greeting);
-    s->greeting = NULL;
+    forget_greeting(s);
     for (; s->n_baselines < n && s->n_baselines < PROTOCOL_BASELINES_MAX; s->n_baselines++) {
         s->baselines[s->n_baselines] = strdup(paths[s->n_baselines]);
         if (!s->baselines[s->n_baselines])
@@ -289,8 +311,7 @@ void supervisor_stop(struct supervisor *s)
         return;
     supervisor_retire_worker(s);
     forget_baselines(s);
-    schema_free(s->schema);
-    cJSON_Delete(s->greeting);
+    forget_greeting(s);
     free(s);
 }
 
@@ -386,25 +407,21 @@ static bool read_outcome(const char *name, enum case_outcome *out)
 }
 
 /* The arm that was timed with fewer samples than a median can rest on; NULL: none. */
-static const cJSON *hasty_arm(const cJSON *arms)
+static const struct document_arm *hasty_arm(const struct case_result *r)
 {
-    const cJSON *arm;
-    cJSON_ArrayForEach (arm, arms) {
-        const cJSON *timing = json_member(arm, "timing");
-        if (cJSON_IsObject(timing) && json_integer(timing, "samples", 0) < PROTOCOL_SAMPLES_MIN)
-            return arm;
-    }
+    for (size_t i = 0; i < r->n_arms; i++)
+        if (r->arms[i].has_timing && r->arms[i].timing.samples < PROTOCOL_SAMPLES_MIN)
+            return &r->arms[i];
     return NULL;
 }
 
 /* A measured case must have a timed candidate in front, verified if that was asked for. */
-static bool measured_candidate(const struct case_task *task, const cJSON *arms)
+static bool measured_candidate(const struct case_task *task, const struct case_result *r)
 {
-    const cJSON *first = arms->child;
-    bool right = !task->verify || json_bool(json_member(first, "verify"), "ok", false);
-    bool timed = cJSON_IsObject(json_member(first, "timing"));
-    return first && !strcmp(json_string(first, "role", ""), "candidate") && right &&
-           (task->n_shares || timed == !task->verify_only);
+    const struct document_arm *first = r->arms;
+    return r->n_arms && first->role == ROLE_CANDIDATE &&
+           (!task->verify || (first->has_verify && first->verify.ok)) &&
+           (task->n_shares || first->has_timing == !task->verify_only);
 }
 
 static bool is_done_right(enum case_outcome outcome)
@@ -426,43 +443,43 @@ static bool read_injected(const struct case_task *task, const cJSON *done, struc
     return true;
 }
 
-/* Turns a worker's last record into a result; false with a message when it is nonsense. */
-static bool read_done(struct supervisor *s, const struct case_task *task, cJSON *done,
-                      struct case_result *out, char *message, size_t size)
+/* Turns a worker's last record, which is the result's then, into a result; false with a message
+ * when it is nonsense. */
+static bool read_done(const struct case_task *task, cJSON *done, struct case_result *out,
+                      char *message, size_t size)
 {
+    struct schema_fault fault;
     if (strcmp(json_string(done, "done", ""), task->c->id) != 0) {
         snprintf(message, size, "talked nonsense: it answered for case '%.160s'",
                  json_string(done, "done", ""));
         return false;
     }
-    if (!fits(s, "arms", json_member(done, "arms"), message, size))
+    if (!document_read_arms(done, &out->arms, &out->n_arms, &fault)) {
+        say_nonsense(&fault, message, size);
         return false;
+    }
     if (!read_outcome(json_string(done, "outcome", ""), &out->outcome) ||
-        (is_done_right(out->outcome) && ((out->outcome == CASE_VERIFIED) != task->verify_only ||
-                                         !measured_candidate(task, json_member(done, "arms")) ||
-                                         !read_injected(task, done, out)))) {
+        (is_done_right(out->outcome) &&
+         ((out->outcome == CASE_VERIFIED) != task->verify_only || !measured_candidate(task, out) ||
+          !read_injected(task, done, out)))) {
         snprintf(message, size, "talked nonsense: its outcome does not fit its record");
         return false;
     }
-    const cJSON *hasty = hasty_arm(json_member(done, "arms"));
+    const struct document_arm *hasty = hasty_arm(out);
     if (hasty) {
         snprintf(message, size,
                  "talked nonsense: it took %lld samples of '%.64s', at least %d count",
-                 (long long)json_integer(json_member(hasty, "timing"), "samples", 0),
-                 json_string(hasty, "provider", ""), PROTOCOL_SAMPLES_MIN);
+                 (long long)hasty->timing.samples, hasty->provider, PROTOCOL_SAMPLES_MIN);
         return false;
     }
     snprintf(out->message, sizeof out->message, "%s", json_string(done, "message", ""));
-    cJSON_Delete(out->arms);
-    out->arms = cJSON_DetachItemFromObjectCaseSensitive(done, "arms");
     out->fingerprints = fingerprints_read(json_member(done, "fingerprints"));
     return true;
 }
 
 static const char *candidate_provider(const struct supervisor *s)
 {
-    return json_string(cJSON_GetArrayItem(json_member(s->greeting, "libraries"), 0), "provider",
-                       "");
+    return s->greeting.libraries[0].provider;
 }
 
 static bool skip_provider(struct attempt *a, const char *provider)
@@ -490,10 +507,9 @@ static bool leave_out_providers(const struct supervisor *s, struct attempt *a)
     if (strcmp(a->phase, "measure") != 0)
         return false;
     bool left_out = false;
-    const cJSON *lib;
-    cJSON_ArrayForEach (lib, json_member(s->greeting, "libraries")) {
-        bool baseline = !strcmp(json_string(lib, "role", ""), "baseline");
-        const char *label = baseline ? "baseline" : json_string(lib, "provider", "");
+    for (size_t i = 0; i < s->greeting.n_libraries; i++) {
+        const struct document_library *lib = &s->greeting.libraries[i];
+        const char *label = lib->role == ROLE_BASELINE ? "baseline" : lib->provider;
         if (strcmp(label, candidate) != 0)
             left_out |= skip_provider(a, label);
     }
@@ -549,14 +565,18 @@ static bool take_answer(struct supervisor *s, struct attempt *a, cJSON *done,
                         struct case_result *out)
 {
     char message[900];
-    if (strcmp(json_string(done, "nonce", ""), a->nonce) != 0)
+    if (strcmp(json_string(done, "nonce", ""), a->nonce) != 0) {
         dismiss(s, a, "talked nonsense: it answered without the task's nonce", out);
-    else if (!strcmp(json_string(done, "outcome", ""), "provider"))
+    } else if (!strcmp(json_string(done, "outcome", ""), "provider")) {
         return take_blame(s, a, json_string(done, "message", ""), out);
-    else if (!read_done(s, a->task, done, out, message, sizeof message))
+    } else if (!read_done(a->task, done, out, message, sizeof message)) {
+        case_result_release(out);
         dismiss(s, a, message, out);
-    else if (json_bool(done, "spoiled", false))
-        supervisor_retire_worker(s);
+    } else {
+        if (json_bool(done, "spoiled", false))
+            supervisor_retire_worker(s);
+        out->record = done;
+    }
     return false;
 }
 
@@ -569,6 +589,8 @@ static bool attempt_task(struct supervisor *s, struct attempt *a, struct case_re
     a->phase[0] = a->provider[0] = a->on[0] = '\0';
     if (send_task(s, a) && await_done(s, a, &done, message, sizeof message) == TALK_OK) {
         again = take_answer(s, a, done, out);
+        if (out->record == done)
+            done = NULL;
     } else {
         if (!message[0])
             describe_failure(s, PROCESS_END, 0, message, sizeof message);
@@ -586,7 +608,7 @@ enum gate_status supervisor_run_case(struct supervisor *s, const struct case_tas
                                      struct case_result *out, struct gate_error *err)
 {
     struct attempt a = {.task = task, .skip = cJSON_CreateArray()};
-    *out = (struct case_result){.arms = cJSON_CreateArray()};
+    *out = (struct case_result){.record = NULL};
     enum gate_status status;
     do
         status = s->process.pid ? GATE_OK : start_worker(s, err);

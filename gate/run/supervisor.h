@@ -12,6 +12,7 @@
 #include <cjson/cJSON.h>
 #include <stdint.h>
 
+#include "gate/document/document.h"
 #include "gate/launch/fingerprints.h"
 #include "gate/worker/protocol.h"
 #include "gate/cases/suite.h"
@@ -64,7 +65,9 @@ struct case_result {
     char message[1000];
     bool
         while_measuring; /* the phase that it ended in: what is wrong need not show when verified */
-    cJSON *arms; /* by run.schema.json; the caller's; never NULL, empty when the worker died */
+    struct document_arm *arms; /* none when the worker died */
+    size_t n_arms;
+    cJSON *record;                    /* that the texts of the arms are of; NULL: there are none */
     struct fingerprints fingerprints; /* of the candidate */
     double d[PROTOCOL_SHARES_MAX];    /* calibration: of each share */
 };
@@ -86,8 +89,11 @@ enum gate_status supervisor_open_baselines(struct supervisor *s, const char *con
  * case's first process measures them. */
 void supervisor_leave_providers(struct supervisor *s);
 
-/* The first worker's greeting: device, contract, libraries, absent. */
-const cJSON *supervisor_greeting(const struct supervisor *s);
+void case_result_release(struct case_result *r);
+
+/* What the first worker said of itself; *record, unless NULL: as it said it. */
+const struct document_greeting *supervisor_greeting(const struct supervisor *s,
+                                                    const cJSON **record);
 
 /* Time of the control in the worker that measured last, in ns. */
 double supervisor_control_ns(const struct supervisor *s);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "server/api/api_call.h"
-#include "gate/base/json.h"
+#include "gate/document/document.h"
 #include "gate/report/report.h"
 
 #define RUNS_DEFAULT 50
@@ -98,33 +98,20 @@ struct wanted {
     enum report_format format;
 };
 
-/* Of a run, or of its calibration. */
-static void drop_other_cases(cJSON *of, const char *id)
-{
-    cJSON *cases = cJSON_GetObjectItemCaseSensitive(of, "cases");
-    for (cJSON *item = cases ? cases->child : NULL, *next; item; item = next) {
-        next = item->next;
-        if (strcmp(json_string(item, "id", ""), id) != 0)
-            cJSON_Delete(cJSON_DetachItemViaPointer(cases, item));
-    }
-}
-
 /* CSV and Markdown are as the reports of `gate run` have them. */
 static void put_parsed(const struct wanted *w, const char *text, size_t len)
 {
     struct buf *out = w->call->emit.out;
-    cJSON *document = NULL;
-    if (json_parse("the document", text, len, GATE_IO, &document, NULL) == GATE_OK) {
-        if (w->case_id) {
-            drop_other_cases(document, w->case_id);
-            drop_other_cases(cJSON_GetObjectItemCaseSensitive(document, "calibration"), w->case_id);
-        }
-        if (w->format == REPORT_JSON)
-            json_write(document, false, out);
-        else
-            report_write(document, w->format, &(struct report_style){0}, out);
-    }
-    cJSON_Delete(document);
+    struct document document;
+    if (document_parse("the document", 1, text, len, GATE_IO, &document, NULL) != GATE_OK)
+        return;
+    if (w->case_id)
+        document_keep_case(&document, w->case_id);
+    if (w->format == REPORT_JSON)
+        document_write(&document, out);
+    else
+        report_write(&document, w->format, &(struct report_style){0}, out);
+    document_release(&document);
 }
 
 static bool document_row(void *context, const char *text, size_t len)

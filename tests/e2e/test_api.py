@@ -142,6 +142,13 @@ class Cases(History):
             self.assert_problem(self.server.get("/api/v1/" + path), 400)
 
 
+def known(value):
+    """Without what is null: it may be left out of a document as well."""
+    if isinstance(value, dict):
+        return {key: known(item) for key, item in value.items() if item is not None}
+    return [known(item) for item in value] if isinstance(value, list) else value
+
+
 class Lists(History):
     def test_runs_are_filtered(self):
         every = self.pages("runs", "runs", 7)
@@ -333,7 +340,7 @@ class Lists(History):
         for part in (document, document["calibration"]):
             part["cases"] = [c for c in part["cases"] if c["id"] == GEMV]
             self.assertEqual(len(part["cases"]), 1)
-        self.assertEqual(self.get(f"{path}?case={GEMV}"), document)
+        self.assertEqual(known(self.get(f"{path}?case={GEMV}")), known(document))
         self.assertEqual(self.get(f"{path}?case=gemv/fp16/none")["cases"], [])
         table = self.server.get(f"/api/v1/{path}?case={GEMV}&format=csv").bytes.decode()
         self.assertEqual({row["case"] for row in csv.DictReader(io.StringIO(table, newline=""))},

@@ -1,6 +1,9 @@
-"""Run documents as `gate` writes them, against the published schema by an independent validator."""
+"""The published schemas, by an independent validator: run documents as `gate` writes them fit, and
+the gate's readers take what the schemas allow and nothing else."""
+import copy
 import json
 import os
+import subprocess
 import unittest
 
 try:
@@ -8,18 +11,22 @@ try:
 except ImportError:
     jsonschema = None
 
-from harness import FakeRuns, ROOT, SECOND
+from harness import BUILD, FakeRuns, ROOT, SECOND
 
-SCHEMA = os.path.join(ROOT, "gate", "formats", "run.schema.json")
+
+
+def validator(name):
+    path = os.path.join(ROOT, "gate", "formats", f"{name}.schema.json")
+    with open(path, encoding="utf-8") as file:
+        schema = json.load(file)
+    del schema["$id"]  # against which older versions would resolve "#/..."
+    return jsonschema.Draft202012Validator(schema)
 
 
 @unittest.skipUnless(jsonschema, "no jsonschema for this Python")
 class Written(FakeRuns):
     def assert_fits(self, document):
-        with open(SCHEMA, encoding="utf-8") as file:
-            schema = json.load(file)
-        del schema["$id"]  # against which older versions would resolve "#/..."
-        faults = jsonschema.Draft202012Validator(schema).iter_errors(document)
+        faults = validator("run").iter_errors(document)
         self.assertEqual([f"{list(fault.path)}: {fault.message}" for fault in faults], [])
 
     def test_runs(self):
@@ -40,6 +47,128 @@ class Written(FakeRuns):
         document["cases"][0]["arms"][0]["timing"]["p50_ns"] = 0
         with self.assertRaises(AssertionError):
             self.assert_fits(document)
+
+
+COMMIT, SHA256 = "0123456789" * 4, "0123456789abcdef" * 4
+UUID = "01234567-89ab-cdef-0123-456789abcdef"
+
+OTHERS = (None, True, -1, 0.5, 2e9, 1e16, 1e-9, "", "X y", [1], {}, COMMIT, "no-verdict")
+
+
+def full_run():
+    """A run that has every member that there is."""
+    with open(os.path.join(ROOT, "tests", "data", "run-h200.json"), encoding="utf-8") as file:
+        run = json.load(file)
+    run["cases"] = [run["cases"][2]]
+    case = run["cases"][0]
+    case["processes"] = case["processes"][:1]
+    case["arms"] = case["arms"][1:2]
+    arm = case["arms"][0]
+    run["git"].update(base="main", change="7", job="https://ci.example/1")
+    run.update(thinned_ms=5, users_checked=True, launch_order_checked=False,
+               absent=[{"provider": "cudnn", "reason": "not here"}],
+               calibration={"processes": 5, "cases": [{
+                   "id": "gemm/a", "mde": 0.01, "resolved": True, "injected": [{
+                       "share": 0.01, "log_ratio": [0.1, -0.2], "red": 1, "pass": 2,
+                       "no_verdict": 3, "decisions": 6}]}],
+                            "incomplete": [{"id": "gemm/b", "processes": 1, "wanted": 5,
+                                            "verdict": "wrong", "reason": "it hung"}]})
+    case.update(threshold=0.05, error_ratio=1.1, same_code=False)
+    case["baseline"].update(made_by="trend", again_ns=1000.5, off=False, library_sha256=SHA256)
+    case["processes"][0].update(half_width=0.001)
+    arm["verify"].update(outputs={"dx": 1e-4, "dw": None, "db": 0}, checks=3, skipped=10, refused=1,
+                         not_served=2, not_guarded=3, too_large=4, why_not_guarded="no memory",
+                         own_shape_only=True, vendor="cublas", vendor_ratio=1.5)
+    arm["timing"].update(power_w={"before": 1, "after": None}, temperature_c=None, same_code=True,
+                         samples_ns="AAAA", spread=0.001, processes=5, p10_ns=1.5, registers=1,
+                         shared_bytes=0, spill_bytes=0, code_sha256=SHA256, ratio_cycles=1.1,
+                         ratio_p90=0.9, throttled_power_ns=0, throttled_thermal_ns=1)
+    return run
+
+
+SUITE = {"schema": "gate-suite/1", "name": "s", "description": "of all keys", "cases": [
+    {"op": "gemm", "dtype": "fp16", "m": 1, "n": 2, "k": 3, "b": 4, "h": 5, "kv_heads": 6, "s": 7,
+     "sq": 8, "d": 9, "causal": True, "scale": 0.5, "threshold": 0.02,
+     "inputs": {"a": [1, 0.5]}, "expect": {"c": [-1]}}]}
+
+BASELINE = {"schema": "gate-baseline/1", "device_model": "host", "contract": "c", "cases": {
+    "gemm/a": {
+        "p50_ns": 1, "p50_lo_ns": 1, "p50_hi_ns": 1, "p90_ns": 1, "control_ns": 1, "spread": 0,
+        "kernel": "k", "commit": "", "run_uuid": UUID, "time_ms": 1, "epoch": "",
+        "library_sha256": SHA256, "code_sha256": SHA256, "dirty": True, "rel_fro": 0,
+        "outputs": {"dx": 0, "dw": 1, "db": 2}, "vendor": "cublas", "vendor_ratio": 1}},
+    "trends": {"gemm/a": [{"time_ms": 1, "run_uuid": UUID, "commit": COMMIT, "ratio": 0.99,
+                           "lo": 0.98, "hi": 1, "again": None}]},
+    "log": [{"time_ms": 1, "case": "gemm/a", "action": "accept", "from_ns": None, "to_ns": 1,
+             "reason": "r", "author": "a", "commit": "", "run_uuid": UUID}]}
+
+CONFIG = {"schema": "gate-config/1", "library": "l.so", "build": "make", "suite": "s.json",
+          "baselines": "b", "providers": ["p.so"], "main": "main", "database": "gate.db"}
+
+
+def places(value):
+    """Each container in a document with each of its keys."""
+    keys = value if isinstance(value, dict) else ()
+    if isinstance(value, list):
+        keys = range(len(value))
+    for key in keys:
+        yield value, key
+        yield from places(value[key])
+
+
+def mutants(document):
+    """With another value in each place; and with each member away, or under another key."""
+    for parent, key in list(places(document)):
+        own = parent[key]
+        for other in OTHERS:
+            parent[key] = other
+            yield document
+        parent[key] = own
+        if isinstance(parent, dict):
+            members = dict(parent)
+            del parent[key]
+            yield document
+            parent["misspelt"] = own
+            yield document
+            parent.clear()
+            parent.update(members)
+
+
+@unittest.skipUnless(jsonschema, "no jsonschema for this Python")
+class Read(unittest.TestCase):
+    def assert_agrees(self, name, document, least):
+        check = validator(name)
+        self.assertEqual([str(e) for e in check.iter_errors(document)], [])
+        texts, faults = [], []
+        for mutant in [document, *mutants(document)]:
+            texts.append(json.dumps(mutant))
+            faults.append([list(map(str, e.absolute_path)) for e in check.iter_errors(mutant)])
+        said = subprocess.run([os.path.join(BUILD, "tests", "tools", "check_file"), name],
+                              input="\n".join(texts) + "\n", capture_output=True, text=True,
+                              check=True).stdout.splitlines()
+        self.assertEqual(len(said), len(texts))
+        self.assertEqual(said[0], "ok")
+        for text, paths, answer in zip(texts, faults, said):
+            if not paths or answer == "ok":
+                self.assertEqual((paths, answer), ([], "ok"), text)
+                continue
+            at = [part.replace("~1", "/").replace("~0", "~")
+                  for part in answer.split(" ")[0].split("/")[1:] if part]
+            self.assertTrue(any(at[:len(path)] == path for path in paths), (answer, paths, text))
+        self.assertGreater(sum(answer == "ok" for answer in said), least)
+        self.assertGreater(len(said), 5 * least)
+
+    def test_runs(self):
+        self.assert_agrees("run", full_run(), 200)
+
+    def test_suites(self):
+        self.assert_agrees("suite", copy.deepcopy(SUITE), 20)
+
+    def test_baselines(self):
+        self.assert_agrees("baseline", copy.deepcopy(BASELINE), 30)
+
+    def test_configurations(self):
+        self.assert_agrees("config", copy.deepcopy(CONFIG), 10)
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ class BadWorkers(FakeRuns):
         self.assert_costs_its_case_only("outcome", record={"arms": []})
 
     def test_record_that_breaks_the_schema(self):
-        self.assert_costs_its_case_only("'arms'", record={"arms": [{"provider": "fake"}]})
+        self.assert_costs_its_case_only("/arms/0: ", record={"arms": [{"provider": "fake"}]})
 
     def test_arms_that_are_a_number(self):
         self.assert_costs_its_case_only("must be an array", record={"arms": 3})
@@ -85,7 +85,7 @@ class BadWorkers(FakeRuns):
     def test_times_that_cannot_be(self):
         for p50, says in ((0, "more than 0"), (-1000.0, "more than 0"), (1e300, "at most 1e+15")):
             with self.subTest(p50=p50):
-                self.assert_costs_its_case_only("'/0/timing/p50_ns'", timing={"p50_ns": p50})
+                self.assert_costs_its_case_only("/arms/0/timing/p50_ns: ", timing={"p50_ns": p50})
                 self.assert_costs_its_case_only(says, timing={"p50_ns": p50})
 
     def test_a_worker_that_is_spoiled_is_replaced(self):
@@ -110,7 +110,7 @@ class BadWorkers(FakeRuns):
                 self.accept()
                 code, document, _ = self.run_gate(ratio={SECOND: ratio})
                 self.assertEqual(code, 2)
-                self.assertIn("'/1/timing/ratio_to_candidate/value'",
+                self.assertIn("/arms/1/timing/ratio_to_candidate/value: ",
                               self.cases(document)[SECOND]["reason"])
 
     def test_phases_without_end(self):
@@ -204,10 +204,10 @@ class Greetings(FakeRuns):
         self.assert_refused(2, "protocol", greeting={"hello": "gate-worker/9"})
 
     def test_a_device_that_breaks_the_schema(self):
-        self.assert_refused(2, "'device'", greeting={"device": {"sm_count": -1}})
+        self.assert_refused(2, "/device/", greeting={"device": {"sm_count": -1}})
 
     def test_a_model_that_is_a_path(self):
-        self.assert_refused(2, "'device'", greeting={"device": {"model": "../../etc/passwd"}})
+        self.assert_refused(2, "/device/", greeting={"device": {"model": "../../etc/passwd"}})
 
     def test_a_program_that_is_not_there(self):
         env = dict(os.environ)

@@ -9,7 +9,7 @@
 #include "gate/base/json.h"
 #include "gate/base/seed.h"
 #include "gate/decide/decide.h"
-#include "gate/report/report_run.h"
+#include "gate/decide/verdict.h"
 #include "tests/tools/sample_devices.h"
 #include "tests/tools/sample_story.h"
 
@@ -441,7 +441,7 @@ static void put_verdict(cJSON *o)
     size_t counts[VERDICT_COUNT] = {0};
     const cJSON *item;
     cJSON_ArrayForEach (item, json_member(o, "cases"))
-        counts[report_verdict(item)]++;
+        counts[verdict_find(json_string(item, "verdict", ""))]++;
     cJSON_ArrayForEach (item, json_member(json_member(o, "calibration"), "cases"))
         counts[VERDICT_NO_VERDICT] += !json_bool(item, "resolved", false);
     text(o, "verdict", verdict_name(verdict_of_run(counts)));

@@ -23,6 +23,9 @@ void set_member(cJSON *object, const char *key, const char *text);
 /* What a test changed must still be a document that the gate takes. */
 void assert_fits_run_schema(const cJSON *document);
 
+/* A document that must be one; its texts are the tree's. To be released. */
+struct document report_read(const cJSON *document);
+
 /* The report of a document; the caller's, free(). */
 char *report_made(const cJSON *document, enum report_format format,
                   const struct report_style *style);

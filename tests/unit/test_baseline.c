@@ -241,10 +241,10 @@ static void test_set_refused(void **state)
     assert_set_refused("gemm/a", CONTRACT, &bad, &note, GATE_USAGE, "/spread: must be at least 0");
     bad = good;
     bad.library_sha256 = "";
-    assert_set_refused("gemm/a", CONTRACT, &bad, &note, GATE_USAGE, "/library_sha256: must match");
+    assert_set_refused("gemm/a", CONTRACT, &bad, &note, GATE_USAGE, "/library_sha256: must be 64");
     bad = good;
     bad.commit = "HEAD";
-    assert_set_refused("gemm/a", CONTRACT, &bad, &note, GATE_USAGE, "/commit: must match");
+    assert_set_refused("gemm/a", CONTRACT, &bad, &note, GATE_USAGE, "/commit: must be a commit");
 }
 
 /* gemm/a stands at 1100 here. */

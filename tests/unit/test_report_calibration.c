@@ -95,28 +95,22 @@ static void test_calibration_shares(void **state)
 {
     (void)state;
     struct calibration c;
-    cJSON *calibration = cJSON_CreateObject();
-    cJSON *cases = cJSON_AddArrayToObject(calibration, "cases");
+    struct document_calibrated cases[40];
+    struct document_injected injected[40][2];
+    const struct document_calibration calibration = {.cases = cases, .n_cases = 40};
     for (int i = 0; i < 40; i++) {
-        cJSON *one_case = cJSON_CreateObject();
-        cJSON *injected = cJSON_AddArrayToObject(one_case, "injected");
-        for (int k = 0; k < 2; k++) {
-            cJSON *entry = cJSON_CreateObject();
-            cJSON_AddNumberToObject(entry, "share", (i * 7 % 20) / 100.0);
-            cJSON_AddNumberToObject(entry, "red", 1);
-            cJSON_AddNumberToObject(entry, "decisions", 10);
-            cJSON_AddItemToArray(injected, entry);
-        }
-        cJSON_AddItemToArray(cases, one_case);
+        for (int k = 0; k < 2; k++)
+            injected[i][k] = (struct document_injected){
+                .share = (i * 7 % 20) / 100.0, .red = 1, .decisions = 10};
+        cases[i] = (struct document_calibrated){.injected = injected[i], .n_injected = 2};
     }
-    assert_true(calibration_read(calibration, &c));
+    assert_true(calibration_read(&calibration, &c));
     assert_int_equal(c.n_shares, CALIBRATION_MAX_SHARES);
     for (size_t i = 0; i < c.n_shares; i++) {
         assert_true(i == 0 || c.shares[i] > c.shares[i - 1]);
         assert_true(c.red[i] == 4 && c.decisions[i] == 40);
     }
     calibration_release(&c);
-    cJSON_Delete(calibration);
 }
 
 static void test_large_calibration_in_markdown(void **state)

@@ -123,17 +123,15 @@ static void many_of_them_are_counted(void **state)
     (void)state;
     struct left_out_sums sums = {0};
     struct buf line;
-    cJSON *verify = cJSON_CreateObject();
-    cJSON_AddBoolToObject(verify, "own_shape_only", true);
+    const struct document_verify verify = {.own_shape_only = YES};
     for (int i = 0; i < REPORT_MAX_OWN_SHAPE + 2; i++)
-        left_out_add(&sums, "x", verify);
+        left_out_add(&sums, "x", &verify);
     buf_init(&line, 1000);
     left_out_write_lines(&sums, &line);
     assert_string_equal(line.data, "12 cases were looked at on their own shape alone, since the "
                                    "kernel takes no other: x, x, x, x, x, x, x, x, x, x and 2 "
                                    "more\n");
     buf_release(&line);
-    cJSON_Delete(verify);
 }
 
 static void the_most_thorough_tier_recommends_none(void **state)

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <math.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -14,6 +15,9 @@
 /* A case that was measured, and what it is compared with. */
 struct scene {
     struct run run;
+    struct document_library library;
+    struct document_greeting greeting;
+    struct document_arm arms[2];
     struct suite_case about;
     struct run_case c;
 };
@@ -27,6 +31,33 @@ static cJSON *parse(const char *text)
     return document;
 }
 
+/* Arms of which nothing is known but their roles and errors. */
+static size_t read_arms(const cJSON *list, struct document_arm arms[2])
+{
+    const cJSON *item;
+    size_t n = 0;
+    cJSON_ArrayForEach (item, list) {
+        const cJSON *verify = json_member(item, "verify"),
+                    *outputs = json_member(verify, "outputs");
+        const char *vendor = json_string(verify, "vendor", NULL);
+        arms[n++] = (struct document_arm){
+            .role =
+                strcmp(json_string(item, "role", ""), "baseline") ? ROLE_CANDIDATE : ROLE_BASELINE,
+            .has_verify = true,
+            .verify = {.seeds = json_integer(verify, "seeds", 0),
+                       .rel_fro = json_number(verify, "rel_fro", NAN),
+                       .has_outputs = outputs,
+                       .outputs = {.dx = json_number(outputs, "dx", NAN),
+                                   .dw = json_number(outputs, "dw", NAN),
+                                   .db = json_number(outputs, "db", NAN)},
+                       .vendor = !vendor                    ? NULL
+                                 : strcmp(vendor, "cublas") ? "torch"
+                                                            : "cublas",
+                       .vendor_ratio = json_number(verify, "vendor_ratio", NAN)}};
+    }
+    return n;
+}
+
 static void begin(struct scene *s, enum run_mode mode, uint32_t m, const char *arms)
 {
     *s = (struct scene){.about.problem = {.op = KG_OP_GEMM, .dtype = KG_F16}};
@@ -34,19 +65,18 @@ static void begin(struct scene *s, enum run_mode mode, uint32_t m, const char *a
     s->about.problem.n = m;
     s->about.problem.k = 64;
     s->run.policy.other = "the baseline";
-    s->run.greeting = parse("{\"libraries\": [{\"role\": \"candidate\", \"sha256\": \"new\"}]}");
+    s->library.sha256 = "new";
+    s->greeting = (struct document_greeting){.libraries = &s->library, .n_libraries = 1};
+    s->run.greeting = &s->greeting;
     s->c = (struct run_case){.about = &s->about,
                              .mode = mode,
                              .baseline.library_sha256 = "old",
                              .verdict = VERDICT_PASS,
                              .reason = "as fast"};
-    s->c.result = (struct case_result){.outcome = CASE_MEASURED, .arms = parse(arms)};
-}
-
-static void end(struct scene *s)
-{
-    cJSON_Delete(s->run.greeting);
-    cJSON_Delete(s->c.result.arms);
+    cJSON *list = parse(arms);
+    s->c.result = (struct case_result){
+        .outcome = CASE_MEASURED, .arms = s->arms, .n_arms = read_arms(list, s->arms)};
+    cJSON_Delete(list);
 }
 
 #define CANDIDATE "[{\"role\": \"candidate\", \"verify\": {\"seeds\": 3, \"rel_fro\": "
@@ -63,7 +93,6 @@ static double by_record(const char *arms, struct baseline_error record)
     run_judge_error(&s.run, &s.c);
     assert_int_equal(s.c.verdict, ratio > 2 ? VERDICT_REGRESSION : VERDICT_PASS);
     assert_int_equal(strstr(s.c.reason, "what the baseline has by its record") != NULL, ratio > 2);
-    end(&s);
     return ratio;
 }
 
@@ -118,7 +147,6 @@ static void what_is_not_known_is_no_jump(void **state)
     s.c.mode = RUN_NUMBER;
     s.c.result.outcome = CASE_WRONG;
     assert_true(run_error_ratio(&s.run, &s.c) == 0);
-    end(&s);
 }
 
 /* With 16 outputs other inputs alone may do it. */
@@ -131,7 +159,6 @@ static void few_outputs_are_luck(void **state)
     assert_false(run_error_jumped(&s.run, &s.c));
     s.c.baseline.error.rel_fro = 1e-4;
     assert_true(run_error_jumped(&s.run, &s.c));
-    end(&s);
 }
 
 static void beside_the_library_its_own_error_counts(void **state)
@@ -154,7 +181,6 @@ static void beside_the_library_its_own_error_counts(void **state)
                                        "that pass. Its speed: "));
     assert_ptr_equal(strstr(s.c.reason, "gate baseline accept"),
                      strstr(strstr(s.c.reason, "Its speed: "), "gate baseline accept"));
-    end(&s);
 }
 
 #define OUTPUTS(dx, dw, db)                                                                        \
@@ -184,19 +210,16 @@ static void one_of_several_outputs_is_held_against_itself(void **state)
     run_judge_error(&s.run, &s.c);
     assert_int_equal(s.c.verdict, VERDICT_REGRESSION);
     assert_non_null(strstr(s.c.reason, "the relative error of output 'db' is 1e-05, 4.5"));
-    end(&s);
     begin_backward(&s, RUN_PAIRED, 8, small_jump); /* eight elements: luck */
     double ratio = run_error_ratio(&s.run, &s.c);
     assert_true(ratio > 0.99 && ratio < 1.01);
-    end(&s);
     begin_backward(&s, RUN_NUMBER, 4096, small_jump);
-    s.c.baseline.error = baseline_error_of(json_member(run_arm(&s.c, "baseline"), "verify"));
+    s.c.baseline.error = baseline_error_of_document(&s.arms[1].verify);
     assert_int_equal(s.c.baseline.error.n_outputs, 3);
     assert_true(run_error_jumped(&s.run, &s.c));
     s.c.baseline.error.n_outputs = 0; /* a record from before they were kept */
     ratio = run_error_ratio(&s.run, &s.c);
     assert_true(ratio > 0.9 && ratio < 1.01);
-    end(&s);
 }
 
 static void the_worst_of_all_counts_where_one_side_has_no_outputs(void **state)
@@ -213,7 +236,6 @@ static void the_worst_of_all_counts_where_one_side_has_no_outputs(void **state)
     assert_true(ratio > 2.99 && ratio < 3.01);
     run_judge_error(&s.run, &s.c);
     assert_non_null(strstr(s.c.reason, "the relative error is 6e-05, 3 times"));
-    end(&s);
 }
 
 static void judge_and_note(enum run_mode mode, const char *arms, const char *note)
@@ -223,7 +245,6 @@ static void judge_and_note(enum run_mode mode, const char *arms, const char *not
     run_judge_error(&s.run, &s.c);
     assert_int_equal(s.c.verdict, VERDICT_PASS);
     assert_string_equal(s.c.note, note);
-    end(&s);
 }
 
 static void what_is_not_compared_is_said(void **state)

@@ -11,7 +11,6 @@
 
 #include "gate/base/buf.h"
 #include "gate/base/json.h"
-#include "gate/base/schema.h"
 #include "gate/history/store_private.h"
 #include "tests/tools/sample_put.h"
 #include "tests/unit/store_fixture.h"
@@ -19,23 +18,6 @@
 static const struct store_run_filter any;
 static const struct store_leader_key first_leader;
 static const struct store_run_key start = {INT64_MAX, ""};
-
-/* ---- the sample itself ---- */
-
-static void test_sample_fits_the_schema(void **state)
-{
-    (void)state;
-    struct schema *schema = schema_open("run.schema.json");
-    struct schema_fault fault;
-    assert_non_null(schema);
-    for (int i = 0; i < plan.n_runs; i++) {
-        cJSON *run = sample_run(&plan, i);
-        if (!schema_check(schema, run, &fault))
-            fail_msg("run %d: %s: %s", i, fault.pointer, fault.message);
-        cJSON_Delete(run);
-    }
-    schema_free(schema);
-}
 
 /* ---- put and get ---- */
 
@@ -478,7 +460,6 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sample_fits_the_schema),
         TEST(test_round_trip),
         TEST(test_same_run_twice),
         TEST(test_run_paging),

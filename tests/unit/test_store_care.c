@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "gate/base/json.h"
-#include "gate/base/schema.h"
+#include "gate/document/document.h"
 #include "gate/history/store_backup.h"
 #include "gate/history/store_badge.h"
 #include "gate/history/store_private.h"
@@ -44,7 +44,6 @@ static int check(struct store_fixture *f, struct faults *faults)
 /* ---- thinning ---- */
 
 struct documents {
-    struct schema *schema;
     int64_t before_ms, now_ms;
     int n, n_thinned;
 };
@@ -55,8 +54,10 @@ static bool see_document(void *context, const char *text, size_t len)
     struct schema_fault fault;
     cJSON *document = NULL;
     assert_int_equal(json_parse("it", text, len, GATE_IO, &document, NULL), GATE_OK);
-    if (!schema_check(d->schema, document, &fault))
+    struct document read;
+    if (!document_read(document, &read, &fault))
         fail_msg("%s: %s", fault.pointer, fault.message);
+    document_release(&read);
     bool old = json_integer(document, "time_ms", 0) < d->before_ms;
     d->n++;
     d->n_thinned += old;
@@ -75,7 +76,6 @@ static void test_thinning(void **state)
     fill(f, s, &plan);
     cJSON *middle = sample_run(&plan, 7);
     struct documents d = {
-        .schema = schema_open("run.schema.json"),
         .before_ms = json_integer(middle, "time_ms", 0),
         .now_ms = 1900000000000,
     };
@@ -99,7 +99,6 @@ static void test_thinning(void **state)
     assert_int_equal(put(f, s, sample_run(&plan, 0), &existed), GATE_OK);
     assert_true(existed);
     store_close(s);
-    schema_free(d.schema);
     assert_sound(f->path);
     assert_int_equal(check(f, &faults), 0);
 }

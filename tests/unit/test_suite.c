@@ -166,7 +166,7 @@ static void an_empty_or_truncated_file_is_usage(void **state)
     assert_int_equal(suite_load(path, &s, &err), GATE_USAGE);
     assert_int_equal(file_write_atomic(path, "{\"schema\"", 9, &err), GATE_OK);
     assert_int_equal(suite_load(path, &s, &err), GATE_USAGE);
-    refuses("", "2:11", "at least 1");
+    refuses("", "2:11", "must have 1 to 10000 items");
 }
 
 static void a_filter_keeps_what_matches(void **state)

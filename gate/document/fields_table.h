@@ -1,0 +1,72 @@
+/*
+ * fields_table.h: how tables of fields are written down. OF is the struct that a table is of:
+ *
+ *     #define OF document_policy
+ *     static const struct field policy_fields[] = {
+ *         NUMBER(threshold, REQUIRED | ABOVE, 0, 10),
+ *         TEXT(against, 0, TEXT_MAX),
+ *     };
+ *     SHAPE(policy);
+ *     #undef OF
+ */
+#ifndef GATE_DOCUMENT_FIELDS_TABLE_H
+#define GATE_DOCUMENT_FIELDS_TABLE_H
+
+#include <math.h>
+
+#include "gate/base/json.h"
+#include "gate/document/fields.h"
+
+#define SIZE_MAX_JSON JSON_MAX_SAFE_INTEGER
+#define TIME_MAX_NS 1e15 /* no launch takes eleven days */
+#define FACTOR_MIN 1e-6  /* a ratio beyond a million is no measurement */
+#define FACTOR_MAX 1e6
+#define TEXT_MAX 400
+#define NAME_MAX_CHARACTERS 64
+#define ID_MAX 160
+#define REASON_MAX 1000
+
+#define REQUIRED FIELD_REQUIRED
+#define NULLABLE FIELD_NULLABLE
+#define ABOVE FIELD_ABOVE
+
+/* clang-format off */
+#define AT(member) .key = #member, .offset = offsetof(struct OF, member)
+#define TEXT(member, flag, longest) \
+    {AT(member), .kind = FIELD_TEXT, .flags = flag, .most = longest}
+#define WORDS(member, flag, longest) \
+    {AT(member), .kind = FIELD_TEXT, .flags = flag, .least = 1, .most = longest}
+#define FORMED(member, flag, shape_of_text, longest) \
+    {AT(member), .kind = FIELD_TEXT, .flags = flag, .form = shape_of_text, .most = longest}
+#define CHOICE(member, flag, list) {AT(member), .kind = FIELD_TEXT, .flags = flag, .words = list}
+#define WORD(member, flag, list) {AT(member), .kind = FIELD_WORD, .flags = flag, .words = list}
+#define BOOL(member) {AT(member), .kind = FIELD_BOOL, .flags = REQUIRED}
+#define TOLD(member) {AT(member), .kind = FIELD_TOLD}
+#define NUMBER(member, flag, from, to) \
+    {AT(member), .kind = FIELD_NUMBER, .flags = flag, .least = from, .most = to}
+#define TIME(member, flag) NUMBER(member, (flag) | ABOVE, 0, TIME_MAX_NS)
+#define FACTOR(member, flag) NUMBER(member, flag, FACTOR_MIN, FACTOR_MAX)
+#define SHARE(member, flag) NUMBER(member, flag, 0, INFINITY)
+#define ANY(member, flag) NUMBER(member, flag, -INFINITY, INFINITY)
+#define COUNT(member, flag, to) {AT(member), .kind = FIELD_COUNT, .flags = flag, .most = to}
+#define SIZE(member, flag) COUNT(member, flag, SIZE_MAX_JSON)
+#define PART(member, of) \
+    {AT(member), .kind = FIELD_OBJECT, .flags = REQUIRED, .beside = FIELD_NOWHERE, .shape = &(of)}
+#define MAYBE(member, flag, of) \
+    {AT(member), .kind = FIELD_OBJECT, .flags = flag, \
+     .beside = offsetof(struct OF, has_##member), .shape = &(of)}
+#define LIST(member, flag, from, to, of) \
+    {AT(member), .kind = FIELD_LIST, .flags = flag, .least = from, .most = to, \
+     .beside = offsetof(struct OF, n_##member), .shape = &(of)}
+#define NUMBERS(member, flag, to) \
+    {AT(member), .kind = FIELD_NUMBERS, .flags = flag, .most = to, \
+     .beside = offsetof(struct OF, n_##member)}
+#define SHAPE_OF(name) \
+    {name##_fields, sizeof(name##_fields) / sizeof(struct field), sizeof(struct OF)}
+#define SHAPE(name) static const struct shape name = SHAPE_OF(name)
+/* clang-format on */
+
+/* Words that several formats share; NULL ends them. */
+extern const char *const field_ops[], *const field_dtypes[], *const field_actions[];
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * check_file.c: what the readers of the gate's formats say of documents.
+ *
+ *     check_file run|suite|baseline|config < LINES
+ *
+ * reads a JSON text from each line and answers with a line: "ok", or where the fault is and what.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/base/json.h"
+#include "gate/baseline/baseline_file.h"
+#include "gate/cases/suite_file.h"
+#include "gate/cli/config.h"
+#include "gate/document/document.h"
+
+static bool check_run(const cJSON *value, struct schema_fault *fault)
+{
+    struct document d;
+    bool good = document_read(value, &d, fault);
+    if (good)
+        document_release(&d);
+    return good;
+}
+
+static bool check(const char *format, const cJSON *value, struct schema_fault *fault)
+{
+    if (!strcmp(format, "run"))
+        return check_run(value, fault);
+    const struct shape *shape = !strcmp(format, "suite")      ? &suite_file
+                                : !strcmp(format, "baseline") ? &baseline_file
+                                                              : &config_file;
+    return fields_check(shape, value, fault);
+}
+
+int main(int argc, char **argv)
+{
+    char *line = NULL;
+    size_t size = 0;
+    ssize_t len;
+    if (argc != 2) {
+        fprintf(stderr, "usage: check_file run|suite|baseline|config < LINES\n");
+        return GATE_USAGE;
+    }
+    while ((len = getline(&line, &size, stdin)) > 0) {
+        struct gate_error err = {0};
+        struct schema_fault fault;
+        cJSON *value = NULL;
+        if (json_parse("line", line, (size_t)len, GATE_USAGE, &value, &err)) {
+            fprintf(stderr, "check_file: %s\n", err.message);
+            return GATE_USAGE;
+        }
+        if (check(argv[1], value, &fault))
+            printf("ok\n");
+        else
+            printf("%s %s\n", fault.pointer[0] ? fault.pointer : "/", fault.message);
+        cJSON_Delete(value);
+    }
+    free(line);
+    return GATE_OK;
+}
