@@ -75,12 +75,7 @@ static bool has_own_inputs(const struct suite_case *c)
  */
 static double least_rms(const struct suite_case *c, const struct problem_tensor *t)
 {
-    const struct kg_problem *p = &c->problem;
-    bool backward = p->op == KG_OP_LINEAR_RELU_BWD;
-    int64_t terms = !backward ? p->k : strcmp(t->name, "dx") != 0 ? p->m : p->n;
-    if (p->op == KG_OP_ATTENTION_FWD || has_own_inputs(c))
-        return 0;
-    return 0.5 * sqrt((double)terms);
+    return has_own_inputs(c) ? 0 : 0.5 * compare_usual_rms(&c->problem, t);
 }
 
 /* Of output i. */

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "gate/device/host_parts.h"
 
@@ -39,6 +40,13 @@ void compare_index(const struct problem_tensor *t, int64_t index, char *text, si
 static double share_of_norm(uint32_t op)
 {
     return op == KG_OP_ATTENTION_FWD ? ATTENTION_NORM_SHARE : PRODUCT_NORM_SHARE;
+}
+
+double compare_usual_rms(const struct kg_problem *p, const struct problem_tensor *about)
+{
+    bool backward = p->op == KG_OP_LINEAR_RELU_BWD;
+    int64_t terms = !backward ? p->k : strcmp(about->name, "dx") != 0 ? p->m : p->n;
+    return p->op == KG_OP_ATTENTION_FWD ? 0 : sqrt((double)terms);
 }
 
 void compare_start(struct look *look, const struct kg_problem *p,

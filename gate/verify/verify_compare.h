@@ -32,6 +32,10 @@ struct look {
     struct device_parts found;
 };
 
+/* What the elements of an output come to as a root mean square where the inputs are random: sums of
+ * products. 0: not known, or the rows of an attention, which are averages. */
+double compare_usual_rms(const struct kg_problem *p, const struct problem_tensor *about);
+
 void compare_start(struct look *look, const struct kg_problem *p,
                    const struct problem_tensor *about, bool exact, double rms);
 

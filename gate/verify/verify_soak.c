@@ -141,7 +141,9 @@ static enum gate_status compare_slot(struct soak *x, unsigned slot, struct gate_
     for (uint32_t i = 0; i < image->n_out && !status; i++) {
         struct look look;
         char text[500];
-        compare_start(&look, &image->problem, &image->about[image->n_in + i], false, 0);
+        const struct problem_tensor *about = &image->about[image->n_in + i];
+        compare_start(&look, &image->problem, about, false,
+                      compare_usual_rms(&image->problem, about));
         status = compare_on_device(b->device, &look, &args.out[i], out[i], err);
         if (!status && !compare_is_right(&look, text, sizeof text))
             say_soak(x, text);
