@@ -2,8 +2,7 @@
 
 import { address, h } from "./dom.js";
 import {
-    ago, change, durationCell, factor, interval, number, percent, share, shortCommit,
-    time,
+    ago, change, durationCell, interval, number, percent, share, shortCommit, time, versus,
 } from "./format.js";
 import { explain } from "./glossary.js";
 import { changeGlyph, shareBar, spark } from "./glyphs.js";
@@ -22,17 +21,17 @@ const COLUMNS = [
     { key: "name", term: "case", label: "Case", order: true, way: "ascending" },
     { key: "device", term: "device", label: "Device", kind: "minor device",
         only: (devices) => devices.length > 1 },
-    { key: "trend", term: "trend", label: "Trend", kind: "minor" },
+    { key: "trend", term: "trend", label: "Trend", kind: "minor narrow-out" },
     { key: "p50", term: "p50", label: "p50", kind: "number", order: true, way: "descending" },
     { key: "change", term: "change", label: "Change", kind: "number changed",
         order: down((c) => c.ratio), way: "descending" },
-    { key: "mde", term: "mde", label: "MDE", kind: "number minor",
+    { key: "mde", term: "mde", label: "MDE", kind: "number minor narrow-out",
         order: down((c) => c.mde), way: "descending" },
-    { key: "error", term: "verified", label: "Verified", kind: "number minor",
+    { key: "error", term: "verified", label: "Verified", kind: "number minor narrow-out",
         order: down((c) => c.rel_err), way: "descending" },
     { key: "provider", term: "provider", label: "vs provider", kind: "number minor",
         order: down((c) => c.peer_ratio), way: "descending" },
-    { key: "ceiling", term: "ceiling", label: "Ceiling", kind: "number minor",
+    { key: "ceiling", term: "ceiling", label: "Ceiling", kind: "number minor narrow-out",
         order: up((c) => c.ceiling), way: "ascending" },
     { key: "time", term: "measured", label: "Measured", kind: "minor late", order: true,
         way: "descending" },
@@ -52,8 +51,7 @@ function verifiedCell(c) {
 
 function providerCell(c) {
     const kind = !c.peer_ratio ? "none" : c.peer_ratio < 1 ? "first" : "";
-    return [h("span", { class: kind }, factor(c.peer_ratio)),
-        h("span", { class: "peer" }, c.peer ?? "")];
+    return h("span", { class: `peer ${kind}` }, versus(c.peer_ratio, c.peer ?? ""));
 }
 
 /** "4.1 % slower": what an alert found. */
@@ -88,16 +86,16 @@ function row(c, device, { several, branches, alerts }) {
                 branches && c.branch && h("span", { class: "branch" }, c.branch, " "),
                 alertLink(c, alerts), c.verdict !== "pass" && c.reason)),
         several && h("td", { class: "minor device" }, c.device),
-        h("td", { class: "minor glyph" }, spark(c.spark, c.verdict)),
+        h("td", { class: "minor glyph narrow-out" }, spark(c.spark, c.verdict)),
         h("td", { class: "number" }, durationCell(c.p50_ns)),
         h("td", { class: "number changed" },
             h("span", { class: c.ratio ? "" : "none" }, change(c.ratio)),
             h("span", { class: "interval" }, interval(c.ratio_lo, c.ratio_hi)),
             changeGlyph(c)),
-        h("td", { class: `number minor ${wide ? "wide" : ""}` }, percent(c.mde)),
-        h("td", { class: "number minor" }, verifiedCell(c)),
+        h("td", { class: `number minor narrow-out ${wide ? "wide" : ""}` }, percent(c.mde)),
+        h("td", { class: "number minor narrow-out" }, verifiedCell(c)),
         h("td", { class: "number minor" }, providerCell(c)),
-        h("td", { class: "number minor" }, c.ceiling !== null && shareBar(c.ceiling),
+        h("td", { class: "number minor narrow-out" }, c.ceiling !== null && shareBar(c.ceiling),
             h("span", { class: "of" }, share(c.ceiling))),
         h("td", { class: "minor late" },
             h("a", { href: address(`run/${c.run}`), title: runTitle(c) },

@@ -167,3 +167,15 @@ export function factor(ratio) {
     if (ratio === null || ratio === undefined) return DASH;
     return `${ratio >= 9.995 ? digits(ratio, 3) : ratio.toFixed(2)}×`;
 }
+
+const LIBRARIES = { cublas: "cuBLAS", cudnn: "cuDNN", torch: "PyTorch" };
+
+/** "2.01 times slower than cuBLAS": a ratio of times, the one way in which all of them are told. */
+export function versus(ratio, other = "") {
+    if (!ratio) return DASH;
+    const than = other && ` than ${LIBRARIES[other] ?? other}`;
+    const times = Math.max(ratio, 1 / ratio);
+    if (times < 1.005) return `as fast${other && ` as ${LIBRARIES[other] ?? other}`}`;
+    return `${times >= 9.995 ? digits(times, 3) : times.toFixed(2)} times ${
+        ratio > 1 ? "slower" : "faster"}${than}`;
+}

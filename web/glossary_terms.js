@@ -23,8 +23,8 @@ export const TERMS = {
         "the limit of the data type.",
     vendor_error: "The relative error over that of the vendor's own kernel on the same inputs, " +
         "the first other library that is right: 1 is as accurate, 2 is twice as wrong.",
-    provider: "Time over the fastest other library's in the same run, such as cuBLAS or " +
-        "cuDNN: 1.27× takes 27 % longer, below 1 is faster.",
+    provider: "Our time against that of the fastest other library in the same run, such as " +
+        "cuBLAS or cuDNN, from pairs: 2 times slower takes twice as long.",
     ceiling: "Share of the speed of light: the time that the memory traffic or the arithmetic " +
         "must at least take on this device, over p50.",
     tflops: "Floating-point operations a second, by the count that the op needs.",

@@ -5,7 +5,7 @@ import { eventList, eventsOf } from "./chart_events.js";
 import { trendChart } from "./trend.js";
 import { address, h } from "./dom.js";
 import {
-    change, duration, factor, interval, number, percent, plural, share, shortCommit, time,
+    change, duration, interval, number, percent, plural, share, shortCommit, time, versus,
 } from "./format.js";
 import { term } from "./glossary.js";
 import { caseName, crumbs, overVendor, runLink } from "./parts.js";
@@ -59,8 +59,8 @@ function tiles(c, whole, error) {
             c.ceiling !== null && `${share(c.ceiling)} of the ceiling`),
         tile("gbps", "GB/s", c.gbps, number(c.gbps), "compulsory bytes"),
         tile("error", "Error", error.rel_err, number(error.rel_err, 2), error.note),
-        tile("provider", `Against ${c.peer}`, c.peer_ratio, factor(c.peer_ratio),
-            "its time, fastest provider"));
+        tile("provider", "Against the vendor", c.peer_ratio, versus(c.peer_ratio, c.peer ?? ""),
+            "the fastest other library, from pairs"));
 }
 
 /** What is there where no result was ever right, and so none was timed. */

@@ -6,7 +6,7 @@ import {
 } from "./compare_data.js";
 import { address, h, s } from "./dom.js";
 import {
-    change, dateText, duration, durationCell, factor, interval, plural, shortCommit, time,
+    change, dateText, duration, durationCell, interval, plural, shortCommit, time, versus,
 } from "./format.js";
 import { head, term } from "./glossary.js";
 import { allLeaders, chosenDevice, longTable, picker } from "./lists.js";
@@ -70,7 +70,7 @@ function summary(rows) {
 /** A change that percent can tell, else how many times. */
 function changeText(ratio) {
     if (!(ratio > 0) || (ratio >= 0.5 && ratio <= 1.5)) return change(ratio);
-    return ratio > 1 ? `${factor(ratio)} slower` : `${factor(1 / ratio)} faster`;
+    return versus(ratio);
 }
 
 const size = (r) => (r.ratio > 0 ? Math.abs(Math.log(r.ratio)) : -1);
@@ -112,7 +112,8 @@ const runName = (run) => `${run.commit ? shortCommit(run.commit) : run.uuid.slic
 
 function runCard(letter, run) {
     return h("article", { class: "compare-side" },
-        h("h2", {}, h("span", { class: "letter" }, letter), " ", commitText(run), run.branch && ` on ${run.branch}`),
+        h("h2", {}, h("span", { class: "letter" }, letter), " ", commitText(run),
+            run.branch && ` on ${run.branch}`),
         h("p", {}, run.subject ?? ""),
         h("p", { class: "quiet" }, badge(run.verdict), " ", time(run.time_ms), ", run ",
             runLink(run.uuid), `, ${run.device}`));

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { address, h } from "./dom.js";
-import { durationCell, plural, share, shortCommit } from "./format.js";
+import { durationCell, plural, share, shortCommit, versus } from "./format.js";
 import { head, term } from "./glossary.js";
 import {
     allCases, allLeaders, chosenDevice, deviceTabs, distinct, longTable, picker,
@@ -22,6 +22,7 @@ function rowsOf(leaders, cases) {
             rows.set(leader.case, {
                 id: leader.case, op: c?.op ?? op, dtype: c?.dtype ?? dtype,
                 floor_ns: c?.ceiling && c.p50_ns ? c.ceiling * c.p50_ns : null,
+                peer: c?.peer ?? null, peer_ratio: c?.peer_ratio ?? null,
                 byProvider: new Map(), fastest: leader,
             });
         }
@@ -78,11 +79,29 @@ function standings(all) {
         ])));
 }
 
+/** Ours and the fastest vendor are told by their pairs, the others by their lowest times. */
+function ratioOf(row, leader) {
+    if (!row.peer_ratio) return over(leader, row.fastest);
+    if (leader.role === "candidate") return row.peer_ratio;
+    return leader.provider === row.peer ? 1 / row.peer_ratio : null;
+}
+
+function standingOf(row, leader) {
+    if (alone(row)) return "alone";
+    const paired = ratioOf(row, leader);
+    if (row.peer_ratio && paired !== null)
+        return versus(paired, leader.role === "candidate" ? row.peer : "ours");
+    return leader === row.fastest ? "fastest" : versus(over(leader, row.fastest),
+        row.fastest.provider);
+}
+
+const isFirst = (row, leader) => !alone(row) && (row.peer_ratio
+    ? (ratioOf(row, leader) ?? 2) < 1 : leader === row.fastest);
+
 function cell(row, provider) {
     const leader = row.byProvider.get(provider);
     if (!leader) return h("td", { class: "number" }, h("span", { class: "none" }, "–"));
-    const first = leader === row.fastest && !alone(row);
-    const ratio = over(leader, row.fastest);
+    const first = isFirst(row, leader);
     const reached = row.floor_ns && row.floor_ns / leader.p50_ns;
     return h("td", { class: `number ${first ? "first" : ""}` },
         h("a", {
@@ -91,21 +110,20 @@ function cell(row, provider) {
                 `${leader.branch ? ` on ${leader.branch}` : ""}: open its run`,
         }, durationCell(leader.p50_ns)),
         h("span", { class: "reached" },
-            h("span", {}, alone(row) ? "alone" : first ? "fastest"
-                : `${ratio.toFixed(ratio < 10 ? 2 : 1)}×`),
+            h("span", {}, standingOf(row, leader)),
             reached && [meter(reached), h("span", { class: "reached-share" }, share(reached))]));
 }
 
 const SORTS = [
-    ["", "how far ours is behind"], ["case", "case"], ["ceiling", "share of the ceiling"],
+    ["", "how far ours is behind"], ["ahead", "how far ours is ahead"], ["case", "case"], ["ceiling", "share of the ceiling"],
 ];
 
 function sorted(rows, order, [ours]) {
-    const behind = (r) => (r.byProvider.has(ours) && !alone(r)
+    const behind = (r) => r.peer_ratio ?? (r.byProvider.has(ours) && !alone(r)
         ? over(r.byProvider.get(ours), r.fastest) : 0);
     const reached = (r) => (r.floor_ns ? r.floor_ns / r.fastest.p50_ns : 2);
     const by = {
-        case: () => 0, ceiling: (a, b) => reached(a) - reached(b),
+        case: () => 0, ahead: (a, b) => (behind(a) || 1e9) - (behind(b) || 1e9), ceiling: (a, b) => reached(a) - reached(b),
     }[order] ?? ((a, b) => behind(b) - behind(a));
     return [...rows].sort((a, b) => by(a, b) || (a.id < b.id ? -1 : 1));
 }

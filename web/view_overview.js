@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { caseTable } from "./case_table.js";
 import { address, h } from "./dom.js";
 import { filters } from "./filters.js";
-import { count, plural } from "./format.js";
+import { count, plural, versus } from "./format.js";
 import { nothingYet } from "./parts.js";
 import { choose, note } from "./places.js";
 import { ALL, effective, noneOfMain, scopeOf } from "./scope.js";
@@ -52,13 +52,19 @@ async function load(state, signal) {
         const page = await get("cases",
             { ...queryOf(state), sort, limit, after: found.next }, signal);
         found.cases.push(...page.cases);
-        Object.assign(found, { total: page.total, counts: page.counts, next: page.next });
+        Object.assign(found, { ...page, cases: found.cases });
     } while (found.next && found.cases.length < wanted);
     return found;
 }
 
 function summary(shown, total) {
     return shown < total ? `${count(shown)} of ${plural(total, "case")}` : plural(total, "case");
+}
+
+/** Of all cases that are found, also those that are not shown. */
+function vendorMean({ vendor_mean: mean, vendor_cases: n }) {
+    if (!mean) return "";
+    return `Geometric mean of ${plural(n, "case")}: ${versus(mean, "the best vendor")}.`;
 }
 
 /** The address of the state; another branch or device changes the cards as well. */
@@ -82,12 +88,14 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
         click: () => { state.rows += MORE; change(note); },
     });
     const rest = h("div", { class: "pages" }, more, h("p", { class: "quiet" }));
+    const mean = h("p", { class: "quiet vendor-mean" });
     let latest = 0;
 
     function draw(found) {
         table.element.classList.remove("outdated");
         const shown = table.draw(found.cases, state);
         bar.draw(found.counts, summary(shown, found.total));
+        mean.textContent = vendorMean(found);
         rest.hidden = shown >= found.total;
         more.textContent = `Show ${count(Math.min(MORE, found.total - shown))} more`;
         rest.lastChild.textContent = summary(shown, found.total);
@@ -112,7 +120,7 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
     }
 
     draw(first);
-    return h("section", {}, bar.element, table.element, rest);
+    return h("section", {}, bar.element, mean, table.element, rest);
 }
 
 /** What the wall shows of a branch, all, or the watched ones; open alerts are of two states. */

@@ -5,7 +5,7 @@ import { calibrationSection } from "./calibration.js";
 import { address, h } from "./dom.js";
 import { evidenceDots } from "./evidence.js";
 import {
-    ago, change, durationCell, elapsed, epochText, factor, interval, percent, plural, share, time,
+    ago, change, durationCell, elapsed, epochText, interval, percent, plural, share, time, versus,
 } from "./format.js";
 import { head, term } from "./glossary.js";
 import { longTable } from "./lists.js";
@@ -123,8 +123,8 @@ function caseRows(item, run, opened, toggled) {
                 h("span", { class: "interval" }, ratio && interval(ratio.lo, ratio.hi))),
             h("td", { class: `number minor ${item.mde > threshold ? "wide" : ""}` },
                 percent(item.mde)),
-            minor(h("span", { class: over === null ? "none" : over < 1 ? "first" : "" },
-                factor(over)), h("span", { class: "peer" }, peer?.provider ?? "")),
+            minor(h("span", { class: `peer ${over === null ? "none" : over < 1 ? "first" : ""}` },
+                versus(over, peer?.provider ?? ""))),
             minor(share(ours?.timing.ceiling ?? null))),
         detail);
 }

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ struct row {
     struct key key;
     char *names; /* name, NUL, device, NUL; owned */
     int verdict;
+    double peer_ratio; /* 0: not known */
 };
 
 struct cases {
@@ -66,7 +68,7 @@ static int badness(int verdict, bool slower)
 }
 
 /* Columns of SQL_TRACKS: id, name, op, dtype, device, verdict, ratio, p50, time, whether an open
- * alert says that it is slower. */
+ * alert says that it is slower, ratio to the fastest other library. */
 static void set_order(struct query *q, enum store_case_sort sort, struct key *key)
 {
     switch (sort) {
@@ -109,6 +111,7 @@ static bool keep(struct cases *c, struct query *q)
         .key = {.name = names, .device = names + len + 1, .track = column_int(q, 0)},
         .names = names,
         .verdict = (int)column_int(q, 5),
+        .peer_ratio = column_real(q, 10),
     };
     set_order(q, c->query->sort, &row->key);
     return true;
@@ -151,6 +154,20 @@ static void count_verdicts(struct cases *c)
     c->page->total = (int64_t)n;
 }
 
+/* The geometric mean of those that are shown. */
+static void average_peers(struct cases *c)
+{
+    double sum = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->rows[i].peer_ratio > 0) {
+            sum += log(c->rows[i].peer_ratio);
+            c->page->n_peers++;
+        }
+    }
+    if (c->page->n_peers > 0)
+        c->page->peer_mean = exp(sum / (double)c->page->n_peers);
+}
+
 static enum gate_status read_tracks(struct store *s, struct cases *c, struct gate_error *err)
 {
     struct query q = query_begin(s, SQL_TRACKS);
@@ -160,6 +177,7 @@ static enum gate_status read_tracks(struct store *s, struct cases *c, struct gat
     if (!status && c->no_memory)
         status = gate_fail(err, GATE_INTERNAL, "out of memory");
     count_verdicts(c);
+    average_peers(c);
     return status;
 }
 

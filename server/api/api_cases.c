@@ -137,6 +137,8 @@ enum gate_status get_cases(struct call *c)
         for (int i = 0; i < VERDICT_COUNT; i++)
             emit_integer_member(&c->emit, verdict_name((enum verdict)i), page.counts[i]);
         emit_close(&c->emit, '}');
+        emit_integer_member(&c->emit, "vendor_cases", page.n_peers);
+        emit_known_real(&c->emit, "vendor_mean", page.peer_mean);
         emit_known_string(&c->emit, "next", page.next);
     }
     if (list_lacks_header(c))

@@ -47,7 +47,10 @@ describe("leaderboard", { skip }, () => {
             await page.goBack(); // the order of the start: what is furthest behind
             await until(page, (id) => document.querySelector("tbody th").innerText !== id, ids[0]);
             const ours = await page.locator("tbody tr td:nth-child(2)").allInnerTexts();
-            const behind = ours.map((text) => Number(/([\d.]+)×/.exec(text)?.[1] ?? 1));
+            const behind = ours.map((text) => {
+                const [, times, way] = /([\d.]+) times (slower|faster)/.exec(text) ?? [0, 1, ""];
+                return way === "faster" ? 1 / times : Number(times);
+            });
             assert.deepEqual(behind, [...behind].sort((a, b) => b - a));
             await page.goBack();
             await until(page, (n) => document.querySelectorAll("tbody tr").length === n, some);

@@ -96,7 +96,7 @@ describe("run", { skip }, () => {
             });
             await it.open(page, `#/run/${uuid}`);
             const row = page.locator("tr.item", { hasText: REGRESSED });
-            assert.match(await row.innerText(), /7\.25×/);
+            assert.match(await row.innerText(), /7\.25 times slower/);
         });
     });
 
