@@ -317,15 +317,25 @@ DIST_NAME := kernel-gate-$(VERSION)-linux-$(ARCH)
 dist: all $(MUTANTS) $(GPU_TESTS) $(B)/dist/gate
 	@ci/dist.sh $(B) $(DIST_NAME) $(VERSION)
 
+# Made by gate itself, of the table of its options.
+GENERATED := share/man/man1/gate.1 share/bash-completion/completions/gate \
+    share/zsh/site-functions/_gate share/fish/vendor_completions.d/gate.fish
+CMAKE_FILE := lib/cmake/kernel-gate/kernel-gate-config.cmake
+
 ## install: installs below $(DESTDIR)$(PREFIX), /usr/local by default
 .PHONY: install
 I = $(DESTDIR)$(PREFIX)
 install: all
 	$(Q)install -d $(I)/bin $(I)/$(LIB) $(I)/$(SHARE)/suites $(I)/$(SHARE)/schemas \
-	    $(I)/lib/systemd/system $(I)/$(INCLUDE) $(I)/lib/pkgconfig
+	    $(I)/lib/systemd/system $(I)/$(INCLUDE) $(I)/lib/pkgconfig \
+	    $(addprefix $(I)/,$(dir $(GENERATED) $(CMAKE_FILE)))
 	$(Q)install $(PROGRAMS) $(I)/bin
 	$(Q)install -m 644 kernels/kernel.h $(I)/$(INCLUDE)
 	$(Q)sed 's|@VERSION@|$(VERSION)|' ci/kernel-gate.pc > $(I)/lib/pkgconfig/kernel-gate.pc
+	$(Q)sed 's|@VERSION@|$(VERSION)|' ci/kernel-gate-config.cmake > $(I)/$(CMAKE_FILE)
+	$(Q)for kind in man bash zsh fish; do for file in $(GENERATED); do case $$kind:$$file in \
+	    man:*.1|bash:share/bash*|zsh:share/zsh*|fish:share/fish*) \
+	    $(B)/bin/gate generate $$kind > $(I)/$$file ;; esac; done; done
 	$(Q)install -m 644 $(LIBRARIES) $(I)/$(LIB)
 	$(Q)install -m 644 $(SUITES) $(I)/$(SHARE)/suites
 	$(Q)install -m 644 $(SCHEMAS) $(I)/$(SHARE)/schemas
@@ -337,8 +347,9 @@ install: all
 .PHONY: uninstall
 uninstall:
 	$(Q)rm -f $(I)/bin/gate $(I)/bin/gate-server $(I)/lib/systemd/system/gate-server.service \
-	    $(I)/lib/systemd/system/gate-server.socket $(I)/lib/pkgconfig/kernel-gate.pc
-	$(Q)rm -rf $(I)/$(LIB) $(I)/$(SHARE) $(I)/$(INCLUDE)
+	    $(I)/lib/systemd/system/gate-server.socket $(I)/lib/pkgconfig/kernel-gate.pc \
+	    $(addprefix $(I)/,$(GENERATED))
+	$(Q)rm -rf $(I)/$(dir $(CMAKE_FILE)) $(I)/$(LIB) $(I)/$(SHARE) $(I)/$(INCLUDE)
 
 ## deps: installs the system packages that building and testing need, or says how to
 .PHONY: deps

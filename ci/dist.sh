@@ -46,6 +46,9 @@ cp LICENSE CHANGELOG.md "$stage/"
 install -Dm 644 kernels/kernel.h "$stage/include/kernel-gate/kernel.h"
 mkdir -p "$stage/lib/pkgconfig"
 sed "s|@VERSION@|$version|" ci/kernel-gate.pc >"$stage/lib/pkgconfig/kernel-gate.pc"
+mkdir -p "$stage/lib/cmake/kernel-gate"
+sed "s|@VERSION@|$version|" ci/kernel-gate-config.cmake \
+    >"$stage/lib/cmake/kernel-gate/kernel-gate-config.cmake"
 if [ -d tests/gpu ]; then
     mkdir -p "$stage/tests"
     cp -r tests/run tests/gpu "$stage/tests/"

@@ -4,6 +4,7 @@
 
 #include "gate/base/error.h"
 #include "gate/cli/commands.h"
+#include "gate/cli/generate.h"
 #include "gate/worker/worker.h"
 #include "version.h"
 
@@ -53,6 +54,8 @@ static int dispatch(int argc, char **argv)
     }
     if (!strcmp(name, "worker"))
         return cmd_worker(argc - 1, argv + 1);
+    if (!strcmp(name, "generate")) /* of the installation */
+        return generate(argc - 1, argv + 1);
     if (!strcmp(name, "best")) /* the former name */
         name = "baseline";
     for (const struct command *const *c = commands; *c; c++)

@@ -152,7 +152,9 @@ class Build(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
         at = os.path.join(root, "opt/gate")
         for name in ("bin/gate", "bin/gate-server", "lib/kernel-gate/libhost.so",
-                     "share/kernel-gate/suites/host.json",
+                     "share/kernel-gate/suites/host.json", "share/man/man1/gate.1",
+                     "share/bash-completion/completions/gate",
+                     "lib/cmake/kernel-gate/kernel-gate-config.cmake",
                      "share/kernel-gate/schemas/run.schema.json"):
             self.assertTrue(os.path.isfile(os.path.join(at, name)), name)
         self.compiles_a_library(at)
@@ -284,7 +286,8 @@ class Packages(unittest.TestCase):
         commands = [line.strip() for line in done.stdout.splitlines() if line.startswith(" ")]
         self.assertEqual(commands, [
             "sudo apt-get install -y --no-install-recommends pkg-config libmicrohttpd-dev "
-            "libsqlite3-dev libcjson-dev libmd-dev zlib1g-dev libcurl4-openssl-dev"])
+            "libsqlite3-dev libcjson-dev libmd-dev zlib1g-dev libzstd-dev "
+            "libcurl4-openssl-dev"])
         self.assertFalse([c for c in self.calls(log) if c.startswith("apt-get")])
 
     def test_installs_as_root_what_is_missing(self):

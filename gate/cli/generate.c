@@ -1,0 +1,238 @@
+#include "gate/cli/generate.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gate/base/environment.h"
+#include "gate/cli/commands.h"
+#include "version.h"
+
+/* Calls `put` for each option of a command, --help not counted. */
+static void each_option(const struct command *c,
+                        void (*put)(const struct command *c, const struct option_def *o))
+{
+    for (const struct option_group *g = c->groups; g < c->groups + OPTION_GROUPS_MAX; g++)
+        for (const struct option_def *o = g->options; o && o->name; o++)
+            put(c, o);
+}
+
+/* What a value is completed with. */
+static bool is_file(const struct option_def *o)
+{
+    return o->value && (strstr(o->value, "FILE") || !strcmp(o->value, "PROGRAM"));
+}
+
+static bool is_folder(const struct option_def *o)
+{
+    return o->value && !strcmp(o->value, "DIR");
+}
+
+/* ---- the manual page ---- */
+
+/* Text in which nothing is a request of roff. */
+static void put_roff(const char *text)
+{
+    bool begins = true;
+    for (; *text; text++) {
+        if (begins && (*text == '.' || *text == '\''))
+            fputs("\\&", stdout);
+        if (*text == '\\')
+            fputs("\\e", stdout);
+        else if (*text == '-')
+            fputs("\\-", stdout);
+        else
+            putchar(*text);
+        begins = *text == '\n';
+    }
+}
+
+static void put_man_option(const struct command *c, const struct option_def *o)
+{
+    (void)c;
+    fputs(".TP\n.B ", stdout);
+    put_roff("--");
+    put_roff(o->name);
+    if (o->value) {
+        fputs(" \\fI", stdout);
+        put_roff(o->value);
+        fputs("\\fR", stdout);
+    }
+    putchar('\n');
+    put_roff(o->help);
+    if (o->variable || o->fallback)
+        fputs(" (default: ", stdout);
+    if (o->variable)
+        printf("$%s%s", o->variable, o->fallback ? ", else " : "");
+    if (o->fallback)
+        put_roff(o->fallback);
+    puts(o->variable || o->fallback ? ")" : "");
+}
+
+/* Each line of the text is a paragraph; one with two columns is a row of a list. */
+static void put_man_text(const char *text)
+{
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        char line[2048];
+        snprintf(line, sizeof line, "%.*s", (int)n, text);
+        puts(line[0] == ' ' ? ".br" : ".PP");
+        put_roff(line + strspn(line, " "));
+        putchar('\n');
+        text += n + (text[n] == '\n');
+    }
+}
+
+static void put_man_command(const struct command *c)
+{
+    printf(".SS gate ");
+    put_roff(c->name);
+    putchar('\n');
+    const char *form = c->operands ? c->operands : "";
+    for (bool first = true; first || *form; first = false) {
+        char line[300];
+        size_t n = strcspn(form, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)n, form);
+        printf("%s\\fBgate ", first ? "" : ".br\n");
+        put_roff(c->name);
+        fputs("\\fR ", stdout);
+        put_roff(line);
+        puts(n ? " [OPTION]..." : "[OPTION]...");
+        form += n + (form[n] == '\n');
+    }
+    put_man_text(c->about);
+    each_option(c, put_man_option);
+    if (c->ending)
+        put_man_text(c->ending);
+}
+
+static void put_man(void)
+{
+    puts(".TH GATE 1 \"\" \"gate " GATE_VERSION "\" \"Kernel Gate\"\n.SH NAME\n"
+         "gate \\- regression gate for GPU kernels\n.SH SYNOPSIS\n.B gate\n"
+         "\\fICOMMAND\\fR [\\fIOPTION\\fR]...\n.SH DESCRIPTION\n"
+         "Verifies and measures the kernels of a library, compares them with stored baselines, and "
+         "passes or fails.\nEach command has \\fB\\-\\-help\\fR. The file gate.json in a "
+         "repository holds defaults.\n.SH COMMANDS");
+    for (const struct command *const *c = commands; *c; c++)
+        put_man_command(*c);
+    puts(".SH ENVIRONMENT");
+    for (const struct environment_variable *v = environment_variables; v->name; v++) {
+        printf(".TP\n.B %s\n", v->name);
+        put_roff(v->what);
+        putchar('\n');
+    }
+    puts(".SH EXIT STATUS\n0 pass, 1 regression, 2 wrong result, crash or hang, 3 no verdict or "
+         "incomplete, 4 environment refused, 64 usage, 70 internal, 74 input or output.");
+}
+
+/* ---- bash ---- */
+
+static void put_bash_name(const struct command *c, const struct option_def *o)
+{
+    (void)c;
+    printf(" --%s", o->name);
+}
+
+static void put_bash(void)
+{
+    puts("# bash completion for gate\n_gate() {\n    local options=''\n    COMPREPLY=()\n"
+         "    if [ \"$COMP_CWORD\" -eq 1 ]; then");
+    fputs("        options='", stdout);
+    for (const struct command *const *c = commands; *c; c++)
+        printf("%s ", (*c)->name);
+    puts("--help --version'\n    else\n        case ${COMP_WORDS[1]} in");
+    for (const struct command *const *c = commands; *c; c++) {
+        printf("        %s) options='--help", (*c)->name);
+        each_option(*c, put_bash_name);
+        puts("' ;;");
+    }
+    puts("        esac\n        [[ ${COMP_WORDS[COMP_CWORD]} == -* ]] || options=''\n    fi\n"
+         "    mapfile -t COMPREPLY < <(compgen -W \"$options\" -- "
+         "\"${COMP_WORDS[COMP_CWORD]}\")\n}\n"
+         "complete -o default -F _gate gate");
+}
+
+/* ---- zsh and fish ---- */
+
+/* Help between single quotes; zsh gives brackets and colons a meaning as well. */
+static void put_quoted(const char *text, bool zsh)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputs(zsh ? "'\\''" : "\\'", stdout);
+        else if (*text == '\\' || (zsh && strchr("[]:", *text)))
+            printf("\\%c", *text);
+        else
+            putchar(*text);
+    }
+}
+
+static void put_zsh_option(const struct command *c, const struct option_def *o)
+{
+    (void)c;
+    printf("            '*--%s[", o->name);
+    put_quoted(o->help, true);
+    putchar(']');
+    if (o->value) {
+        putchar(':');
+        put_quoted(o->value, true);
+        fputs(is_folder(o) ? ":_files -/" : is_file(o) ? ":_files" : ":", stdout);
+    }
+    puts("' \\");
+}
+
+static void put_zsh(void)
+{
+    puts("#compdef gate\n_gate() {\n    if ((CURRENT == 2)); then\n        local -a names=(");
+    for (const struct command *const *c = commands; *c; c++) {
+        printf("            '%s:", (*c)->name);
+        put_quoted((*c)->summary, true);
+        puts("'");
+    }
+    puts("        )\n        _describe command names\n        return\n    fi\n"
+         "    local name=$words[2]\n    shift words\n    ((CURRENT--))\n    case $name in");
+    for (const struct command *const *c = commands; *c; c++) {
+        printf("    %s)\n        _arguments \\\n            '--help[this text]' \\\n", (*c)->name);
+        each_option(*c, put_zsh_option);
+        puts("            '*:file:_files'\n        ;;");
+    }
+    puts("    esac\n}\n_gate \"$@\"");
+}
+
+static void put_fish_option(const struct command *c, const struct option_def *o)
+{
+    printf("complete -c gate -n '__fish_seen_subcommand_from %s' -l %s%s -d '", c->name, o->name,
+           !o->value                    ? ""
+           : is_file(o) || is_folder(o) ? " -r -F"
+                                        : " -x");
+    put_quoted(o->help, false);
+    puts("'");
+}
+
+static void put_fish(void)
+{
+    for (const struct command *const *c = commands; *c; c++) {
+        printf("complete -c gate -f -n __fish_use_subcommand -a %s -d '", (*c)->name);
+        put_quoted((*c)->summary, false);
+        puts("'");
+        printf("complete -c gate -n '__fish_seen_subcommand_from %s' -l help -d 'this text'\n",
+               (*c)->name);
+        each_option(*c, put_fish_option);
+    }
+}
+
+int generate(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*put)(void);
+    } kinds[] = {{"man", put_man}, {"bash", put_bash}, {"zsh", put_zsh}, {"fish", put_fish}};
+    for (size_t i = 0; argc == 2 && i < sizeof kinds / sizeof kinds[0]; i++)
+        if (!strcmp(argv[1], kinds[i].name)) {
+            kinds[i].put();
+            return GATE_OK;
+        }
+    fputs("gate generate: man, bash, zsh or fish?\n", stderr);
+    return GATE_USAGE;
+}

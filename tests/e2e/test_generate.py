@@ -1,0 +1,81 @@
+"""The manual page and the completions hold what --help says, no less and no more."""
+
+import re
+import shutil
+import subprocess
+import unittest
+
+from harness import GATE
+
+
+def gate(*args):
+    done = subprocess.run([GATE, *args], check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def commands():
+    return re.findall(r"(?m)^  ([a-z]+) ", gate("--help"))
+
+
+def options(command):
+    return set(re.findall(r"(?m)^  --([a-z0-9-]+)", gate(command, "--help"))) - {"help"}
+
+
+class Generated(unittest.TestCase):
+    def held(self, sections, names_in):
+        self.assertEqual(list(sections), commands())
+        for command, text in sections.items():
+            self.assertEqual(set(names_in(text)) - {"help"}, options(command), command)
+
+    def test_manual(self):
+        page = gate("generate", "man").replace("\\-", "-")
+        parts = re.split(r"(?m)^\.SS gate (\w+)\n", page.split("\n.SH ENVIRONMENT")[0])
+        self.held(dict(zip(parts[1::2], parts[2::2])),
+                  lambda text: re.findall(r"(?m)^\.B --([a-z0-9-]+)", text))
+        for variable in re.findall(r"(?m)^  ?(GATE_[A-Z_]+)", gate("doctor", "--help")):
+            self.assertIn(variable, page)
+        if shutil.which("groff"):
+            done = subprocess.run(["groff", "-man", "-ww", "-Tutf8"], input=gate("generate", "man"),
+                                  capture_output=True, text=True, check=True)
+            self.assertEqual(done.stderr, "")
+
+    def test_bash(self):
+        script = gate("generate", "bash")
+        self.held(dict(re.findall(r"(?m)^        (\w+)\) options='([^']*)' ;;", script)),
+                  lambda text: re.findall(r"--([a-z0-9-]+)", text))
+        ask = script + ('\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _gate; '
+                        'printf "%s\\n" "${COMPREPLY[@]}"')
+
+        def complete(*words):
+            done = subprocess.run(["bash", "-c", ask, "bash", "gate", *words], check=True,
+                                  capture_output=True, text=True)
+            return done.stdout.split()
+        self.assertEqual(complete("bis"), ["bisect"])
+        self.assertEqual(complete("run", "--thr"), ["--threshold"])
+        self.assertEqual(complete("run", "file"), [])
+        self.assertEqual(set(complete("push", "--")) - {"--help"},
+                         {"--" + name for name in options("push")})
+
+    def test_zsh(self):
+        script = gate("generate", "zsh")
+        self.held(dict(re.findall(r"(?ms)^    (\w+)\)\n(.*?);;", script)),
+                  lambda text: re.findall(r"(?m)'\*--([a-z0-9-]+)\[", text))
+        if shutil.which("zsh"):
+            subprocess.run(["zsh", "-n"], input=script, check=True, text=True)
+
+    def test_fish(self):
+        script = gate("generate", "fish")
+        sections = {name: "" for name in re.findall(r"__fish_use_subcommand -a (\w+)", script)}
+        for name, option in re.findall(r"seen_subcommand_from (\w+)' -l ([a-z0-9-]+)", script):
+            sections[name] += option + "\n"
+        self.held(sections, str.split)
+        if shutil.which("fish"):
+            subprocess.run(["fish", "-n"], input=script, check=True, text=True)
+
+    def test_another_kind(self):
+        self.assertEqual(subprocess.run([GATE, "generate", "x"], check=False,
+                                        capture_output=True).returncode, 64)
+
+
+if __name__ == "__main__":
+    unittest.main()
