@@ -76,15 +76,18 @@ function runTitle(c) {
     return `Run ${c.run.slice(0, 8)}${c.commit ? ` of ${shortCommit(c.commit)}` : ""}`;
 }
 
+/** Verdicts that the change and its interval say all of. */
+const TOLD = new Set(["pass", "regression", "improvement"]);
+
 function row(c, device, { several, branches, alerts }) {
     const stale = device && c.run !== device.newest.uuid;
     const wide = c.mde > (c.threshold ?? Infinity);
     return h("tr", { class: stale && "stale" },
         h("td", {}, badge(c.verdict, "short")),
         h("th", { scope: "row" }, caseLink(c.id, c.device),
-            (c.alert || c.verdict !== "pass" || branches) && h("span", { class: "note" },
+            (c.alert || !TOLD.has(c.verdict) || branches) && h("span", { class: "note" },
                 branches && c.branch && h("span", { class: "branch" }, c.branch, " "),
-                alertLink(c, alerts), c.verdict !== "pass" && c.reason)),
+                alertLink(c, alerts), !TOLD.has(c.verdict) && c.reason)),
         several && h("td", { class: "minor device" }, c.device),
         h("td", { class: "minor glyph narrow-out" }, spark(c.spark, c.verdict)),
         h("td", { class: "number" }, durationCell(c.p50_ns)),

@@ -115,7 +115,8 @@ function cell(row, provider) {
 }
 
 const SORTS = [
-    ["", "how far ours is behind"], ["ahead", "how far ours is ahead"], ["case", "case"], ["ceiling", "share of the ceiling"],
+    ["", "how far ours is behind"], ["ahead", "how far ours is ahead"], ["case", "case"],
+    ["ceiling", "share of the ceiling"],
 ];
 
 function sorted(rows, order, [ours]) {
@@ -123,7 +124,8 @@ function sorted(rows, order, [ours]) {
         ? over(r.byProvider.get(ours), r.fastest) : 0);
     const reached = (r) => (r.floor_ns ? r.floor_ns / r.fastest.p50_ns : 2);
     const by = {
-        case: () => 0, ahead: (a, b) => (behind(a) || 1e9) - (behind(b) || 1e9), ceiling: (a, b) => reached(a) - reached(b),
+        case: () => 0, ahead: (a, b) => (behind(a) || 1e9) - (behind(b) || 1e9),
+        ceiling: (a, b) => reached(a) - reached(b),
     }[order] ?? ((a, b) => behind(b) - behind(a));
     return [...rows].sort((a, b) => by(a, b) || (a.id < b.id ? -1 : 1));
 }

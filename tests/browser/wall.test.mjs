@@ -39,7 +39,8 @@ describe("wall", { skip }, () => {
             assert.equal(verdicts.length, 24);
             const regressed = page.locator("tbody tr", { hasText: REGRESSED })
                 .filter({ hasText: GPU });
-            assert.match(await regressed.innerText(), /\+\d\.\d\d.%[\s\S]*\d\.\d\d times (slower|faster) than/);
+            assert.match(await regressed.innerText(),
+                /\+\d\.\d\d.%[\s\S]*\d\.\d\d times (slower|faster) than/);
             assert.match(await regressed.locator(".spark path").getAttribute("d"), /^M.*(L.*){20}/);
             assert.equal(await regressed.locator(".change .point.regression").count(), 1);
             assert.deepEqual(await lowContrast(page), []);
