@@ -604,6 +604,7 @@ static void start(const struct run_request *r, struct session *s)
                                           .library = r->target.library,
                                           .seed = s->run.seed};
     origin_read(&r->origin, &s->run.origin);
+    origin_author(s->run.author, sizeof s->run.author);
 }
 
 /* A baseline names the commit that makes it. */

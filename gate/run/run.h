@@ -109,6 +109,7 @@ struct run {
     bool own_suite; /* made for this library: what it does not serve is incomplete coverage */
     struct run_policy policy;
     struct origin origin;
+    char author[400]; /* of changes of the baselines: origin_author() */
     uint64_t seed;
     char seed_text[17];         /* of the document */
     struct reproduce reproduce; /* how a wrong case is shown again; its seed is the run's */

@@ -29,9 +29,12 @@ __attribute__((format(printf, 2, 3))) static void add_reason(struct run_case *c,
 /* Medians over the processes of a sequence; false: not all of them timed it and the control. */
 static bool medians(const struct run_sequence *q, bool baseline, struct baseline_entry *entry)
 {
-    double p50[DECIDE_LAST_LOOK], control[DECIDE_LAST_LOOK];
+    double p50[DECIDE_LAST_LOOK], p90[DECIDE_LAST_LOOK], control[DECIDE_LAST_LOOK];
     for (size_t i = 0; i < q->n; i++) {
-        p50[i] = baseline ? q->process[i].baseline.p50_ns : q->process[i].candidate.p50_ns;
+        const struct run_process *p = &q->process[i];
+        const struct run_time *measured = baseline ? &p->baseline : &p->candidate;
+        p50[i] = measured->p50_ns;
+        p90[i] = measured->p90_ns;
         control[i] = q->process[i].control_ns;
     }
     if (!baseline_control(entry, p50, control, q->n))
@@ -40,15 +43,8 @@ static bool medians(const struct run_sequence *q, bool baseline, struct baseline
     entry->p50_ns = e.value;
     entry->p50_lo_ns = e.lo;
     entry->p50_hi_ns = e.hi;
+    entry->p90_ns = decide_bounds(p90, q->n).value;
     return true;
-}
-
-static double median_baseline_p90(const struct run_sequence *q)
-{
-    double p90[DECIDE_LAST_LOOK];
-    for (size_t i = 0; i < q->n; i++)
-        p90[i] = q->process[i].baseline.p90_ns;
-    return decide_bounds(p90, q->n).value;
 }
 
 void run_remeasure_baseline(const struct run *run, struct run_case *c)
@@ -60,7 +56,6 @@ void run_remeasure_baseline(const struct run *run, struct run_case *c)
     if (c->mode != RUN_PAIRED || !c->has_baseline || q->n < DECIDE_FIRST_LOOK ||
         !medians(q, true, &c->again))
         return;
-    c->again.p90_ns = median_baseline_p90(q);
     c->baseline_is_off = !strcmp(c->baseline.epoch, run->epoch) &&
                          ratchet_is_off(&c->baseline, &c->again, why, sizeof why);
     if (c->baseline_is_off && !run->policy.ratchet)
@@ -94,7 +89,6 @@ static bool candidate_entry(const struct run *run, const struct run_case *c, enu
     const struct document_arm *arm = c->result.arms;
     double x[DECIDE_LAST_LOOK];
     *out = (struct baseline_entry){.time_ms = run->start_ms,
-                                   .p90_ns = arm->has_timing ? arm->timing.p90_ns : 0,
                                    .kernel = arm->kernel,
                                    .commit = run->origin.commit,
                                    .run_uuid = run->origin.uuid,
@@ -120,7 +114,7 @@ static enum gate_status keep_new(const struct run *run, struct run_case *c, cons
                                  struct gate_error *err)
 {
     const struct baseline_note note = {BASELINE_ACCEPT_NEW, "first measurement of the case",
-                                       run->origin.who, run->end_ms};
+                                       run->author, run->end_ms};
     struct baseline_entry entry;
     char width[120] = "";
     double x[DECIDE_LAST_LOOK];
@@ -162,7 +156,7 @@ static enum gate_status keep_moved(const struct run *run, struct run_case *c, co
                                 .threshold = run_threshold(run, c),
                                 .judged = is_judged(run, c),
                                 .time_ms = run->end_ms,
-                                .author = run->origin.who};
+                                .author = run->author};
     struct ratchet_end end;
     if (run_same_library(run, c)) /* is as fast as itself, whatever was measured */
         found.ratio = (struct estimate){1, 1, 1};

@@ -172,8 +172,13 @@ class Story(Repository):
         self.change(self.SLOW, self.FAST)
         case = self.measure("--ratchet")
         self.assertEqual((case["mode"], case["verdict"]), ("paired", "improvement"))
-        self.assertNotEqual(self.baseline()["commit"], slow)
-        self.commit("ratcheted")
+        lowered = self.baseline()
+        self.assertNotEqual(lowered["commit"], slow)
+        self.assertGreaterEqual(lowered["p90_ns"], lowered["p50_ns"])
+        log = json.loads(self.gate("baseline", "log", "--json").stdout)
+        self.assertEqual([(change["action"], change["author"]) for change in log],
+                         [(action, "A <a@example>") for action in
+                          ("accept-new", "accept", "ratchet")])
 
     def test_a_baseline_whose_binary_is_lost_is_built_by_the_repository_s_own_build(self):
         self.measure("--accept-new")
