@@ -209,6 +209,58 @@ static void write_left_out(const struct verify_run *v, struct buf *out)
     left_out_write_lines(&sums, out);
 }
 
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Sums over the cases of one op; of kinds and pairs the most that one case had. */
+static void write_coverage_row(const struct verify_run *v, uint32_t op, struct table *t)
+{
+    double sums[4] = {0}, values = 0, pairs = 0, of = 0;
+    static const char *const keys[] = {"checks", "shapes", "layouts", "launches"};
+    char text[40];
+    for (size_t i = 0; i < v->n; i++) {
+        const cJSON *verify = json_member(v->results[i].arms->child, "verify");
+        if (v->setup.suite.cases[i].problem.op != op)
+            continue;
+        for (unsigned k = 0; k < 4; k++)
+            sums[k] += json_number(verify, keys[k], 0);
+        values = larger(values, json_number(verify, "values", 0));
+        pairs = larger(pairs, json_number(verify, "pairs", 0));
+        of = larger(of, json_number(verify, "pairs_of", 0));
+    }
+    if (sums[0] == 0)
+        return;
+    table_cell(t, TERM_PLAIN, problem_op_name(op));
+    snprintf(text, sizeof text, "%.0f", values);
+    table_cell(t, TERM_PLAIN, text);
+    snprintf(text, sizeof text, "%.0f", sums[1]);
+    table_cell(t, TERM_PLAIN, text);
+    snprintf(text, sizeof text, "%.0f of %.0f", pairs, of);
+    table_cell(t, TERM_PLAIN, text);
+    for (unsigned k = 2; k < 4; k++) {
+        snprintf(text, sizeof text, "%.0f", sums[k]);
+        table_cell(t, TERM_PLAIN, text);
+    }
+}
+
+/* What was looked at, op by op. */
+static void write_coverage(const struct verify_run *v, const struct report_style *style,
+                           struct buf *out)
+{
+    static const struct table_column columns[] = {
+        {"covered", false, 0},         {"kinds of values", true, 0}, {"shapes", true, 0},
+        {"pairs of classes", true, 0}, {"layouts", true, 0},         {"launches", true, 0},
+    };
+    struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
+    for (uint32_t op = KG_OP_ATTENTION_FWD; op <= KG_OP_LINEAR_RELU_BWD; op++)
+        write_coverage_row(v, op, t);
+    buf_puts(out, "\n");
+    table_write(t, style, out);
+    table_free(t);
+}
+
 static void write_text(const struct verify_run *v, struct buf *out)
 {
     static const struct table_column columns[] = {
@@ -235,6 +287,7 @@ static void write_text(const struct verify_run *v, struct buf *out)
         if (v->results[i].outcome == CASE_WRONG)
             buf_printf(out, "  again: %s\n", command);
     }
+    write_coverage(v, &style, out);
     buf_printf(out,
                "\n%zu right, %zu wrong, %zu not served, %zu not looked at; tier %s, seed "
                "%016" PRIx64 ", %.1f s\n",

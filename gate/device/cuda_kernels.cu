@@ -8,11 +8,12 @@
  * `sequence` shall be equal only where the work is, so all bytes of an argument count: what a
  * struct means is not known. Padding that a library leaves undefined therefore makes equal work
  * look different, as does an order of nodes other than that of their launch, which the runtime
- * keeps without promising it. Both are errors to the safe side: "not known to be the same". Not so
- * the edges of the graph, which are not looked at: the same nodes in another order of waiting count
- * as the same work, and a slowdown by that is `environment` instead of red.
+ * keeps without promising it. Both are errors to the safe side: "not known to be the same". The
+ * edges of the graph are part of it: the same nodes one after the other and side by side are not
+ * the same.
  */
 #include "gate/device/cuda_device.cuh"
+#include "gate/device/cuda_serial.cuh"
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -198,14 +199,50 @@ static bool add_nodes(const struct driver *d, const cudaGraphNode_t *nodes, size
     return true;
 }
 
+static size_t index_of(const cudaGraphNode_t *nodes, size_t n, cudaGraphNode_t node)
+{
+    size_t i = 0;
+    while (i < n && nodes[i] != node)
+        i++;
+    return i;
+}
+
+/* Who waits for whom; the sum does not depend on the order in which the edges are told. */
+static bool mix_edges(cudaGraph_t graph, const cudaGraphNode_t *nodes, size_t n, uint64_t *sequence)
+{
+#ifdef GRAPH_EDGES
+    size_t edges = 0;
+    uint64_t sum = 0;
+    if (GRAPH_EDGES(graph, NULL, NULL, NULL, &edges) != cudaSuccess)
+        return false;
+    cudaGraphNode_t *const from = (cudaGraphNode_t *)calloc(edges + 1, sizeof(*from));
+    cudaGraphNode_t *const to = (cudaGraphNode_t *)calloc(edges + 1, sizeof(*to));
+    cudaGraphEdgeData *const data = (cudaGraphEdgeData *)calloc(edges + 1, sizeof(*data));
+    const bool known = from && to && data &&
+                       (edges == 0 || GRAPH_EDGES(graph, from, to, data, &edges) == cudaSuccess);
+    for (size_t i = 0; i < edges && known; i++) {
+        const uint64_t ends[2] = {index_of(nodes, n, from[i]), index_of(nodes, n, to[i])};
+        sum += seed_hash(seed_hash(SEED_HASH, ends, sizeof(ends)), &data[i], sizeof(data[i]));
+    }
+    free(from);
+    free(to);
+    free(data);
+    *sequence = seed_hash(*sequence, &sum, sizeof(sum));
+    return known;
+#else
+    (void)graph, (void)nodes, (void)n, (void)sequence;
+    return false;
+#endif
+}
+
 static bool add_graph(const struct driver *d, cudaGraph_t graph, struct kernel_list *list)
 {
     size_t n = 0;
     if (cudaGraphGetNodes(graph, NULL, &n) != cudaSuccess || n == 0)
         return false;
     cudaGraphNode_t *const nodes = (cudaGraphNode_t *)calloc(n, sizeof(*nodes));
-    const bool known =
-        nodes && cudaGraphGetNodes(graph, nodes, &n) == cudaSuccess && add_nodes(d, nodes, n, list);
+    const bool known = nodes && cudaGraphGetNodes(graph, nodes, &n) == cudaSuccess &&
+                       add_nodes(d, nodes, n, list) && mix_edges(graph, nodes, n, &list->sequence);
     free(nodes);
     return known;
 }

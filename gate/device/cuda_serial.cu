@@ -12,13 +12,10 @@ extern "C" {
 
 #define TOLD_SINCE 12030
 
-/* The questions have other names since CUDA 13, and do not tell the types of edges before 12.3. */
 #if CUDART_VERSION >= 13000
 #define CAPTURE_INFO cudaStreamGetCaptureInfo
-#define GRAPH_EDGES cudaGraphGetEdges
 #elif CUDART_VERSION >= TOLD_SINCE
 #define CAPTURE_INFO cudaStreamGetCaptureInfo_v3
-#define GRAPH_EDGES cudaGraphGetEdges_v2
 #endif
 
 /* ---- what launches end with ---- */

@@ -9,6 +9,13 @@
 
 #include "gate/device/cuda_device.cuh"
 
+/* The questions have other names since CUDA 13, and do not tell the types of edges before 12.3. */
+#if CUDART_VERSION >= 13000
+#define GRAPH_EDGES cudaGraphGetEdges
+#elif CUDART_VERSION >= 12030
+#define GRAPH_EDGES cudaGraphGetEdges_v2
+#endif
+
 /* The nodes that launches end with, in the order of the launches. All zero: of no launch. */
 struct cuda_ends {
     bool unknown; /* not told here (cuda_serial_is_told), or the capture is broken */

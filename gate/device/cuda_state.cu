@@ -17,5 +17,13 @@ enum gate_status cuda_state_read(struct device *device, struct device_state *out
     CUDA_TRY(cudaDeviceGetLimit(&out->malloc_heap_bytes, cudaLimitMallocHeapSize), err);
     CUDA_TRY(cudaDeviceGetLimit(&out->printf_bytes, cudaLimitPrintfFifoSize), err);
     CUDA_TRY(cudaDeviceGetLimit(&out->persisting_l2_bytes, cudaLimitPersistingL2CacheSize), err);
+    CUDA_TRY(cudaDeviceGetLimit(&out->l2_fetch_bytes, cudaLimitMaxL2FetchGranularity), err);
+    CUDA_TRY(cudaGetDeviceFlags(&out->flags), err);
+    cudaFuncCache cache = cudaFuncCachePreferNone;
+    CUDA_TRY(cudaDeviceGetCacheConfig(&cache), err);
+    out->cache_preference = (int)cache;
+    cudaMemPool_t pool;
+    CUDA_TRY(cudaDeviceGetDefaultMemPool(&pool, out->current), err);
+    CUDA_TRY(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &out->pool_keeps), err);
     return GATE_OK;
 }

@@ -143,6 +143,10 @@ struct device_state {
     size_t memory_free_bytes;
     size_t memory_own_bytes; /* this process's, as the driver has it; 0: it does not tell */
     size_t malloc_heap_bytes, printf_bytes, persisting_l2_bytes; /* limits */
+    size_t l2_fetch_bytes; /* another: how much of the L2 a miss fills */
+    uint64_t pool_keeps;   /* bytes that the default pool does not give back */
+    unsigned flags;        /* how a call waits, and more */
+    int cache_preference;  /* of L1 and shared memory */
 };
 
 /* So many pieces of memory, each `stride` bytes behind the one before. */

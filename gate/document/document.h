@@ -104,6 +104,7 @@ struct document_verify {
     int64_t nonfinite;
     const char *message;
     int64_t checks, skipped, refused, not_served, not_guarded, too_large;
+    int64_t values, shapes, layouts, launches, pairs, pairs_of;
     const char *why_not_guarded;
     enum told own_shape_only;
     const char *vendor;

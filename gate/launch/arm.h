@@ -32,6 +32,15 @@ struct left_out {
     char why_not_guarded[160];
 };
 
+/* What the checks have covered. */
+struct coverage {
+    unsigned values;          /* kinds of inputs, a bit each */
+    unsigned shapes;          /* other than the case's */
+    unsigned layouts;         /* other than dense ones */
+    unsigned launches;        /* whose outputs were looked at */
+    unsigned pairs, pairs_of; /* of classes of sizes that met in a shape, of so many */
+};
+
 /* Worst figures over the seeds and outputs of one kernel's verification. */
 struct verification {
     bool ok;
@@ -46,6 +55,7 @@ struct verification {
     unsigned checks;     /* probes on neighbour shapes and layouts that were looked at */
     bool own_shape_only; /* the case's kernel took no other shape than the case's in them */
     struct left_out left_out;
+    struct coverage coverage;
     char vendor[32];       /* the provider beside it; empty: none that is right */
     double vendor_rel_fro; /* of the vendor's own kernel on the same inputs */
     struct fingerprints fingerprints;

@@ -405,21 +405,26 @@ static enum gate_status change(struct trial *t, struct gate_error *err)
 static enum gate_status run(struct trial *t, bool *refused, struct gate_error *err)
 {
     struct verification *v = t->b->found;
+    const bool again = t->check->thorough || t->check->seed & 1;
+    const bool changed = t->check->thorough || !again;
     enum gate_status status = launch_once(t, refused, err);
     if (*refused) {
         v->left_out.refused++;
         return status;
     }
     v->checks++;
+    v->coverage.values |= 1u << t->check->probe;
+    v->coverage.layouts += !is_dense(t->check);
     if (!status)
         status = look(t, true, err);
-    for (unsigned i = 0; i < t->b->repeats && v->ok && !status; i++) {
+    for (unsigned i = 0; again && i < t->b->repeats && v->ok && !status; i++) {
         status = launch_once(t, refused, err);
         if (!status)
             status = look(t, false, err);
     }
-    if (!status && v->ok)
-        status = change(t, err);
+    if (status || !v->ok || !changed)
+        return status;
+    status = change(t, err);
     if (!status && v->ok)
         status = launch_once(t, refused, err);
     return status || !v->ok ? status : look(t, true, err);
@@ -433,6 +438,7 @@ static enum gate_status check_once(struct bench *b, const struct check *check, b
     *refused = false;
     if (!status && b->found->ok)
         status = run(&t, refused, err);
+    b->found->coverage.launches += t.launches;
     tear_down(&t);
     return status;
 }

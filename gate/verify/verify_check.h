@@ -35,6 +35,7 @@ struct check {
     struct image_layout layout;
     enum guard_side guard; /* of a dense layout */
     uint64_t seed;
+    bool thorough; /* launched again and changed; else one of them, by the seed */
 };
 
 #define CHECK_TEXT_MAX (PROBLEM_ID_MAX + LAYOUT_TEXT_MAX + 120)

@@ -263,6 +263,8 @@ static void report(const struct around *a)
     struct verification *v = a->b->found;
     char id[PROBLEM_ID_MAX], layout[LAYOUT_TEXT_MAX];
     v->checks++;
+    v->coverage.shapes++;
+    v->coverage.launches += a->launches;
     if (a->found.ok || !v->ok)
         return;
     v->ok = false;

@@ -626,7 +626,9 @@ void probe_change(enum probe probe, const struct kg_problem *p, const struct kg_
     unsigned i = (unsigned)(seed_at(seed, TRIES) % n_in);
     int64_t at = large_element(&in[i], seed);
     double value = element(&in[i], at);
-    if (p->op != KG_OP_ATTENTION_FWD)
+    if (p->op != KG_OP_ATTENTION_FWD && probe == PROBE_UNIFORM) /* sums that cannot cancel */
+        put(&in[i], at, value < 0.5 ? value + 0.5 : value - 0.5);
+    else if (p->op != KG_OP_ATTENTION_FWD)
         put(&in[i], at, -value);
     else if (probe == PROBE_NORMAL)
         put(&in[i], at, i == 2 ? 64 : fmax(-1e3, fmin(1e3, value + 2 / safe_scale(p))));

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gate/base/seed.h"
+
 #if defined(__SSE__)
 #include <xmmintrin.h>
 #endif
@@ -59,12 +61,20 @@ static void read_lines(const char *path, const char *prefix, char *out, size_t s
 /* Signals 32 and 33 are the C library's own: it handles them from a process's first thread on. */
 #define OWN_SIGNALS (3ull << 31)
 
-/* A set of signals of /proc. */
+/* A set of signals of /proc; which are blocked is this thread's. */
 static unsigned long long read_signals(const char *name)
 {
     char line[40];
-    read_lines("/proc/self/status", name, line, sizeof line);
+    read_lines("/proc/thread-self/status", name, line, sizeof line);
     return line[0] ? strtoull(line + strlen(name) + 1, NULL, 16) & ~OWN_SIGNALS : 0;
+}
+
+static uint64_t hash_environment(void)
+{
+    uint64_t hash = SEED_HASH;
+    for (char **variable = environ; variable && *variable; variable++)
+        hash = seed_hash(hash, *variable, strlen(*variable) + 1);
+    return hash;
 }
 
 static unsigned count_children(void)
@@ -90,6 +100,8 @@ void state_read(bool counted, struct state *out)
         out->folder[0] = '\0';
     out->signals_ignored = read_signals("SigIgn");
     out->signals_caught = read_signals("SigCgt");
+    out->signals_blocked = read_signals("SigBlk");
+    out->environment = hash_environment();
     read_lines("/proc/self/limits", "Max", out->limits, sizeof out->limits);
     read_lines("/proc/thread-self/status", "Cpus_allowed_list", out->affinity,
                sizeof out->affinity);
@@ -124,6 +136,10 @@ void state_compare(const struct state *before, const struct state *now, struct v
     if (before->signals_ignored != now->signals_ignored ||
         before->signals_caught != now->signals_caught)
         say(v, "the handling of signals");
+    if (before->signals_blocked != now->signals_blocked)
+        say(v, "the mask of signals");
+    if (before->environment != now->environment)
+        say(v, "the environment");
     if (strcmp(before->limits, now->limits) != 0)
         say(v, "a resource limit");
     if (strcmp(before->affinity, now->affinity) != 0)
@@ -255,6 +271,14 @@ enum gate_status state_compare_device(const struct device_state *before,
         say_of(v, "device", "the limit of its printf() buffer");
     if (before->persisting_l2_bytes != now->persisting_l2_bytes)
         say_of(v, "device", "the part of the L2 that is set aside");
+    if (before->l2_fetch_bytes != now->l2_fetch_bytes)
+        say_of(v, "device", "how much of the L2 a miss fills");
+    if (before->flags != now->flags)
+        say_of(v, "device", "its flags, as how a call waits");
+    if (before->cache_preference != now->cache_preference)
+        say_of(v, "device", "the preference of L1 or shared memory");
+    if (before->pool_keeps != now->pool_keeps)
+        say_of(v, "device", "what its memory pool keeps");
     if (!v->ok || now->memory_free_bytes >= before->memory_free_bytes / 2)
         return GATE_OK;
     return judge_taking(before, now, v, err);

@@ -1,14 +1,16 @@
 /*
  * verify_state.h: what a kernel must leave alone beside memory: the state of the process.
  *
- * A launch that changes how numbers are rounded, who hears signals, the folder, the limits, or that
- * leaves threads, files or memory behind changes everything that is measured after it.
+ * A launch that changes how numbers are rounded, who hears signals, the folder, the limits, the
+ * environment, or that leaves threads, files or memory behind changes everything that is measured
+ * after it.
  */
 #ifndef GATE_VERIFY_VERIFY_STATE_H
 #define GATE_VERIFY_VERIFY_STATE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "gate/launch/arm.h"
@@ -23,7 +25,8 @@ struct state_counts state_count(void);
 struct state {
     unsigned float_control; /* rounding, flushing of subnormals, exception masks */
     char folder[512];
-    unsigned long long signals_ignored, signals_caught;
+    unsigned long long signals_ignored, signals_caught, signals_blocked;
+    uint64_t environment; /* a hash of its variables */
     char limits[2048];
     char affinity[256];
     mode_t umask;

@@ -19,7 +19,7 @@ static const unsigned repeats[VERIFY_TIERS] = {1, 8, 0};
 #define SOAK_FLOPS 2e4
 
 /* Shapes beside those of the problem's own sizes. */
-static const struct shapes_plan plans[VERIFY_TIERS] = {{24, 12}, {60, 48}, {10, 0}};
+static const struct shapes_plan plans[VERIFY_TIERS] = {{22, 10}, {60, 48}, {10, 0}};
 
 static const char *const names[VERIFY_TIERS] = {"commit", "nightly", "small"};
 
@@ -53,6 +53,7 @@ struct round {
     void *context;
     struct kg_problem shape[SHAPES_MAX]; /* other than the problem's, which are served */
     unsigned n, n_checks;
+    bool thorough;
     bool served_elsewhere; /* another shape than the problem's, by the same kernel */
 };
 
@@ -69,7 +70,12 @@ static enum gate_status check(struct round *r, const struct kg_problem *p, enum 
                               struct image_layout layout, enum guard_side guard,
                               struct gate_error *err)
 {
-    const struct check one = {*p, probe, layout, guard, seed_at(r->seed, r->n_checks++)};
+    const struct check one = {.problem = *p,
+                              .probe = probe,
+                              .layout = layout,
+                              .guard = guard,
+                              .seed = seed_at(r->seed, r->n_checks++),
+                              .thorough = r->thorough};
     if (!r->arm->verification.ok || !probe_applies(probe, p))
         return GATE_OK;
     say_check(r, &one);
@@ -132,7 +138,9 @@ static enum gate_status check_own(struct round *r, const struct kg_problem *p,
         return GATE_OK;
     }
     bench_prepare(&r->bench, p);
+    r->thorough = true;
     enum gate_status status = check_all_probes(r, p, image_layout_of(TENSOR_DENSE), err);
+    r->thorough = r->tier == VERIFY_NIGHTLY;
     if (!status)
         status = check(r, p, sharpest(p), layout_in_turn(r, SHAPES_MAX), GUARD_NONE, err);
     return status ? status : check_guarded(r, p, err);
@@ -153,6 +161,9 @@ static void find_shapes(struct round *r, const struct kg_problem *p)
         if (kernel)
             r->shape[r->n++] = all[i];
     }
+    r->arm->verification.coverage.shapes += r->n;
+    r->arm->verification.coverage.pairs = cover.pairs;
+    r->arm->verification.coverage.pairs_of = cover.of;
 }
 
 static void prepare_shapes(struct round *r)
@@ -170,15 +181,15 @@ static enum gate_status check_sharply(struct round *r, unsigned n, struct gate_e
     return check_dense(r, p, sharpest(p), n % 2 ? GUARD_BEFORE : GUARD_BEHIND, err);
 }
 
-/* Each shape in turn by the sharpest probe, then every other one by another. */
+/* Each shape in turn by the sharpest probe, then every third one by another. */
 static enum gate_status check_shapes(struct round *r, struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
     for (unsigned i = 0; i < r->n && !status; i++)
         status = check_sharply(r, i, err);
-    for (unsigned i = r->tier == VERIFY_SMALL ? 0 : r->n / 2; i-- > 0 && !status;)
-        status = check(r, &r->shape[2 * i], probe_in_turn(&r->shape[2 * i], i),
-                       layout_in_turn(r, 4 * i + 1), GUARD_NONE, err);
+    for (unsigned i = r->tier == VERIFY_SMALL ? 0 : r->n / 3; i-- > 0 && !status;)
+        status = check(r, &r->shape[3 * i], probe_in_turn(&r->shape[3 * i], i),
+                       layout_in_turn(r, 6 * i + 1), GUARD_NONE, err);
     return status;
 }
 

@@ -74,6 +74,16 @@ static void add_left_out(cJSON *o, const struct left_out *l)
         cJSON_AddStringToObject(o, "why_not_guarded", l->why_not_guarded);
 }
 
+static void add_coverage(cJSON *o, const struct coverage *c)
+{
+    add_count(o, "values", (unsigned)__builtin_popcount(c->values));
+    add_count(o, "shapes", c->shapes);
+    add_count(o, "layouts", c->layouts);
+    add_count(o, "launches", c->launches);
+    add_count(o, "pairs", c->pairs);
+    add_count(o, "pairs_of", c->pairs_of);
+}
+
 /* Where there are several: the errors of a small one do not show in the worst of all. */
 static void add_outputs(cJSON *o, const struct verification *v, const struct kg_problem *p)
 {
@@ -103,6 +113,7 @@ static cJSON *record_verification(const struct verification *v, const struct kg_
     cJSON_AddStringToObject(o, "message", v->message);
     cJSON_AddNumberToObject(o, "checks", v->checks);
     add_left_out(o, &v->left_out);
+    add_coverage(o, &v->coverage);
     if (v->own_shape_only)
         cJSON_AddBoolToObject(o, "own_shape_only", true);
     if (v->vendor[0] && isfinite(v->rel_fro) && v->vendor_rel_fro > 0) {

@@ -149,8 +149,8 @@ class Wrong(Verify):
         self.assertEqual(code, 2)
         (case,) = document["cases"]
         self.assertRegex(case["message"],
-                         r"^probe 'exact integers' on gemm/fp16/m129-n127-k65 \(.*\): output 'c': "
-                         r"\d+ of 16383 elements .* first bad element \[\d+, \d+\], in row \d+ and "
+                         r"^probe 'exact integers' on gemm/fp16/m\d+-n\d+-k\d+ \(.*\): output 'c': "
+                         r"\d+ of \d+ elements .* first bad element \[\d+, \d+\], in row \d+ and "
                          r"tile \(\d+, \d+\): expected \S+, got \S+$")
         words = shlex.split(case["reproduce"])
         self.assertEqual(words[:2], ["gate", "verify"])

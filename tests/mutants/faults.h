@@ -1,7 +1,8 @@
 /*
  * faults.h: many faults in one library.
  *
- * The including file lists them by FAULTS(); $GATE_MUTANT names the one that is in force.
+ * The including file lists them by FAULTS(); $GATE_MUTANT names the one that is in force. A macro
+ * FAULT_PREPARE names a prepare() for all of them.
  * Launches that the fault does not touch go to the original library by wrap_inner().
  */
 #ifndef TESTS_MUTANTS_FAULTS_H
@@ -47,6 +48,9 @@ static void wrap_adjust(struct kg_kernel *k)
     k->flags |= chosen()->flags;
     if (chosen()->supports)
         k->supports = chosen()->supports;
+#ifdef FAULT_PREPARE
+    k->prepare = FAULT_PREPARE;
+#endif
 }
 
 static enum kg_status wrap_launch(const struct kg_problem *p, const struct kg_args *args)

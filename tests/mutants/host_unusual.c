@@ -135,6 +135,118 @@ static enum kg_status weights_in_dtype(const problem *p, const args_t *args)
     return attend(p, args, narrow_weights);
 }
 
+/* Blocks of 32 keys. The maximum that weights are measured by is changed only when it has grown by
+ * over 8: until then they are up to e^8. */
+static void lazily(struct query *q)
+{
+    double max = -INFINITY, total = 0, sum[512] = {0};
+    for (int64_t first = 0; first < q->visible; first += 32) {
+        int64_t end = first + 32 < q->visible ? first + 32 : q->visible;
+        double block = -INFINITY;
+        for (int64_t j = first; j < end; j++)
+            block = fmax(block, q->scores[j] = score(q, j));
+        double factor = block > max + 8 ? (first ? exp(max - block) : 0) : 1;
+        max = block > max + 8 ? block : max;
+        total *= factor;
+        for (int64_t d = 0; d < q->p->head_dim; d++)
+            sum[d] *= factor;
+        for (int64_t j = first; j < end; j++) {
+            double weight = (double)expf((float)(q->scores[j] - max));
+            total += weight;
+            for (int64_t d = 0; d < q->p->head_dim; d++)
+                sum[d] += weight * (double)get4(&q->args->in[2], q->b, q->kv_head, j, d);
+        }
+    }
+    for (int64_t d = 0; d < q->p->head_dim; d++)
+        set4(&q->args->out[0], q->b, q->h, q->i, d, q->visible ? (float)(sum[d] / total) : 0.0f);
+}
+
+static enum kg_status lazy_rescaling(const problem *p, const args_t *args)
+{
+    return p->head_dim <= 512 ? attend(p, args, lazily) : wrap_inner(p, args);
+}
+
+/* Two halves of the keys, which meet by the logarithms of their sums. */
+static void by_logarithms(struct query *q)
+{
+    float lse[2] = {-INFINITY, -INFINITY};
+    int64_t ends[3] = {0, q->visible / 2, q->visible};
+    for (int part = 0; part < 2; part++) {
+        float max = -INFINITY, total = 0;
+        for (int64_t j = ends[part]; j < ends[part + 1]; j++)
+            max = fmaxf(max, (float)(q->scores[j] = (double)(float)score(q, j)));
+        for (int64_t j = ends[part]; j < ends[part + 1]; j++)
+            total += expf((float)q->scores[j] - max);
+        lse[part] = total > 0 ? max + logf(total) : -INFINITY;
+        for (int64_t j = ends[part]; j < ends[part + 1]; j++)
+            q->scores[j] = (double)(expf((float)q->scores[j] - max) / total);
+    }
+    float most = fmaxf(lse[0], lse[1]), shares[2] = {expf(lse[0] - most), expf(lse[1] - most)};
+    for (int64_t j = 0; j < q->visible; j++)
+        q->scores[j] *= (double)shares[j >= ends[1]];
+    weigh(q, q->scores, (double)(shares[0] + shares[1]));
+}
+
+static enum kg_status splits_by_logarithms(const problem *p, const args_t *args)
+{
+    return attend(p, args, by_logarithms);
+}
+
+/* 2^x by a polynomial of third degree, 1e-4 off. */
+static float third_degree(float x)
+{
+    float whole = floorf(x < -126 ? -126 : x), rest = fmaxf(x, -126) - whole;
+    return ldexpf(1 + rest * (0.695146f + rest * (0.227564f + rest * 0.077119f)), (int)whole);
+}
+
+static void by_polynomial(struct query *q)
+{
+    float max = -INFINITY, total = 0;
+    for (int64_t j = 0; j < q->visible; j++)
+        max = fmaxf(max, (float)(q->scores[j] = score(q, j)));
+    for (int64_t j = 0; j < q->visible; j++) {
+        float weight = third_degree(1.44269504f * ((float)q->scores[j] - max));
+        q->scores[j] = (double)weight;
+        total += weight;
+    }
+    weigh(q, q->scores, (double)total);
+}
+
+static enum kg_status polynomial(const problem *p, const args_t *args)
+{
+    return attend(p, args, by_polynomial);
+}
+
+/* What is subnormal in fp32 counts as zero. */
+static float flushed(float value)
+{
+    return fabsf(value) < 0x1p-126f ? 0 : value;
+}
+
+static float with_flushes(const struct product *x, int64_t i, int64_t j)
+{
+    float sum = 0;
+    for (int64_t l = 0; l < x->k; l++)
+        sum = flushed(sum + flushed(flushed(a_at(x, i, l)) * flushed(b_at(x, l, j))));
+    return sum;
+}
+
+static enum kg_status fp32_flushed(const problem *p, const args_t *args)
+{
+    return compute(p, args, with_flushes);
+}
+
+/* Refuses tensors that are not all laid out alike. */
+static enum kg_status alike_only(const problem *p, const args_t *args)
+{
+    int64_t first = args->in[0].stride[0] - args->in[0].shape[args->in[0].rank - 1];
+    for (uint32_t i = 1; i < args->n_in; i++)
+        if (args->in[i].rank > 1 &&
+            args->in[i].stride[0] - args->in[i].shape[args->in[i].rank - 1] != first)
+            return KG_UNSUPPORTED;
+    return wrap_inner(p, args);
+}
+
 static void powers_of_two(struct query *q)
 {
     float max = -INFINITY, total = 0;
@@ -369,7 +481,10 @@ static enum kg_status many_barriers(const problem *p, const args_t *args)
     return KG_OK;
 }
 
-FAULTS({"split_k", split_k, 0, NULL}, {"stream_k", stream_k, 0, NULL},
+FAULTS({"lazy_rescaling", lazy_rescaling, 0, NULL},
+       {"splits_by_logarithms", splits_by_logarithms, 0, NULL}, {"polynomial", polynomial, 0, NULL},
+       {"fp32_flushed", fp32_flushed, 0, NULL}, {"alike_only", alike_only, 0, NULL},
+       {"split_k", split_k, 0, NULL}, {"stream_k", stream_k, 0, NULL},
        {"from_the_end", from_the_end, 0, NULL}, {"kahan", kahan, 0, NULL},
        {"three_tf32", three_tf32, 0, NULL}, {"short_factors", short_factors, 0, NULL},
        {"fp64_sums", fp64_sums, 0, NULL}, {"weights_in_dtype", weights_in_dtype, 0, NULL},

@@ -561,16 +561,22 @@ static struct verification after_change(size_t at)
     now.malloc_heap_bytes += at == 2;
     now.printf_bytes += at == 3;
     now.persisting_l2_bytes += at == 4;
+    now.l2_fetch_bytes += at == 5;
+    now.flags += at == 6;
+    now.cache_preference += at == 7;
+    now.pool_keeps += at == 8;
     assert_int_equal(state_compare_device(&before, &now, &v, &err), GATE_OK);
     return v;
 }
 
 static void test_a_device_is_as_it_was(void **state)
 {
-    static const char *const says[] = {"", "that is current", "heap", "printf() buffer", "the L2"};
+    static const char *const says[] = {"",           "that is current", "heap",  "printf() buffer",
+                                       "the L2",     "a miss fills",    "flags", "preference",
+                                       "memory pool"};
     (void)state;
     assert_true(after_change(0).ok);
-    for (size_t i = 1; i < 5; i++) {
+    for (size_t i = 1; i < sizeof says / sizeof says[0]; i++) {
         struct verification v = after_change(i);
         assert_false(v.ok);
         assert_non_null(strstr(v.message, says[i]));
@@ -775,11 +781,57 @@ static void test_a_signal_handler_is_one(void **state)
     assert_false(changed_by_now(&before));
 }
 
+static void test_the_mask_and_the_environment_are_some(void **state)
+{
+    struct state before;
+    sigset_t one, previous;
+    (void)state;
+    state_read(false, &before);
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &one, &previous);
+    assert_true(changed_by_now(&before));
+    pthread_sigmask(SIG_SETMASK, &previous, NULL);
+    assert_false(changed_by_now(&before));
+    setenv("GATE_TEST_OF_STATE", "1", 1);
+    assert_true(changed_by_now(&before));
+    unsetenv("GATE_TEST_OF_STATE");
+    assert_false(changed_by_now(&before));
+}
+
+/* Of 16 bits: cut off is half a unit towards zero on average, rounded to nearest none. */
+static void test_what_is_cut_off_has_a_bias(void **state)
+{
+    (void)state;
+    const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_BF16, 40, 40, 40);
+    struct problem_tensor about[PROBLEM_MAX_TENSORS];
+    uint16_t got[1600];
+    double reference[1600];
+    problem_tensors(&p, about);
+    const struct kg_tensor view = problem_dense(&p, &about[2], got);
+    for (int cut = 0; cut < 3; cut++) {
+        struct look look;
+        char text[500] = "";
+        for (int i = 0; i < 1600; i++) {
+            float value = (i % 2 ? -1 : 1) * (1 + (float)i * 0.618f);
+            reference[i] = (double)value;
+            got[i] = cut ? (uint16_t)(kg_float_bits(value) >> 16) : kg_float_to_bf16(value);
+        }
+        compare_start(&look, &p, &about[2], false, 0);
+        look.unbiased = cut != 2;
+        assert_int_equal(compare_on_host(&look, &view, reference, NULL), GATE_OK);
+        assert_int_equal(compare_is_right(&look, text, sizeof text), cut != 1);
+        assert_int_equal(strstr(text, "towards zero") != NULL, cut == 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_thread_is_no_change), /* while there was none */
         cmocka_unit_test(test_a_signal_handler_is_one),
+        cmocka_unit_test(test_the_mask_and_the_environment_are_some),
+        cmocka_unit_test(test_what_is_cut_off_has_a_bias),
         cmocka_unit_test(test_equal_is_right),
         cmocka_unit_test(test_one_bit_is_not_exact),
         cmocka_unit_test(test_a_sum_that_cancelled),
