@@ -209,40 +209,44 @@ static void write_left_out(const struct verify_run *v, struct buf *out)
     left_out_write_lines(&sums, out);
 }
 
-static double larger(double a, double b)
+static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
+}
+
+static void count_cell(struct table *t, int64_t n)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRId64, n);
+    table_cell(t, TERM_PLAIN, text);
 }
 
 /* Sums over the cases of one op; of kinds and pairs the most that one case had. */
 static void write_coverage_row(const struct verify_run *v, uint32_t op, struct table *t)
 {
-    double sums[4] = {0}, values = 0, pairs = 0, of = 0;
-    static const char *const keys[] = {"checks", "shapes", "layouts", "launches"};
-    char text[40];
+    struct document_verify all = {0};
+    char text[64];
     for (size_t i = 0; i < v->n; i++) {
-        const cJSON *verify = json_member(v->results[i].arms->child, "verify");
-        if (v->setup.suite.cases[i].problem.op != op)
+        const struct document_arm *arm = v->results[i].n_arms ? v->results[i].arms : NULL;
+        if (v->setup.suite.cases[i].problem.op != op || !arm || !arm->has_verify)
             continue;
-        for (unsigned k = 0; k < 4; k++)
-            sums[k] += json_number(verify, keys[k], 0);
-        values = larger(values, json_number(verify, "values", 0));
-        pairs = larger(pairs, json_number(verify, "pairs", 0));
-        of = larger(of, json_number(verify, "pairs_of", 0));
+        const struct document_verify *one = &arm->verify;
+        all.shapes += larger(one->shapes, 0);
+        all.layouts += larger(one->layouts, 0);
+        all.launches += larger(one->launches, 0);
+        all.values = larger(all.values, one->values);
+        all.pairs = larger(all.pairs, one->pairs);
+        all.pairs_of = larger(all.pairs_of, one->pairs_of);
     }
-    if (sums[0] == 0)
+    if (!all.values)
         return;
     table_cell(t, TERM_PLAIN, problem_op_name(op));
-    snprintf(text, sizeof text, "%.0f", values);
+    count_cell(t, all.values);
+    count_cell(t, all.shapes);
+    snprintf(text, sizeof text, "%" PRId64 " of %" PRId64, all.pairs, all.pairs_of);
     table_cell(t, TERM_PLAIN, text);
-    snprintf(text, sizeof text, "%.0f", sums[1]);
-    table_cell(t, TERM_PLAIN, text);
-    snprintf(text, sizeof text, "%.0f of %.0f", pairs, of);
-    table_cell(t, TERM_PLAIN, text);
-    for (unsigned k = 2; k < 4; k++) {
-        snprintf(text, sizeof text, "%.0f", sums[k]);
-        table_cell(t, TERM_PLAIN, text);
-    }
+    count_cell(t, all.layouts);
+    count_cell(t, all.launches);
 }
 
 /* What was looked at, op by op. */
