@@ -125,7 +125,6 @@ FEWER(one_query_of_many_heads, p->seqlen_q == 1 && p->heads > 8, 1)
 
 OTHER_HEAD(groups_over_four, group > 4, q->h / 4)
 OTHER_HEAD(odd_kv_heads, p->kv_heads > 1 && p->kv_heads % 2, q->h / group + (q->h == p->heads - 1))
-OTHER_HEAD(groups_of_six, group == 6, q->h / 8)
 
 static void unmasked(struct query *q)
 {
@@ -175,5 +174,5 @@ static enum kg_status batches_together(const problem *p, const args_t *args)
     }
 FAULTS(F(five_k_tiles), F(odd_k_tiles), F(half_k_tile), F(long_k), F(k_of_512), F(flat_and_wide),
        F(column_of_half_tile), F(wide), F(few_rows), F(many_kv_tiles), F(one_query_of_many_heads),
-       F(groups_over_four), F(odd_kv_heads), F(groups_of_six), F(always_full), F(k_strides_for_v),
-       F(y_padding_of_dy), F(batches_together), )
+       F(groups_over_four), F(odd_kv_heads), F(always_full), F(k_strides_for_v), F(y_padding_of_dy),
+       F(batches_together), )
