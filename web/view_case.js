@@ -60,7 +60,7 @@ function tiles(c, whole, error) {
         tile("gbps", "GB/s", c.gbps, number(c.gbps), "compulsory bytes"),
         tile("error", "Error", error.rel_err, number(error.rel_err, 2), error.note),
         tile("provider", "Against the vendor", c.peer_ratio, versus(c.peer_ratio, c.peer ?? ""),
-            "the fastest other library, from pairs"));
+            "from pairs"));
 }
 
 /** What is there where no result was ever right, and so none was timed. */

@@ -335,6 +335,8 @@ static void put_results(struct history *h)
                 bind_int(&q, run_id(h, d, i));
                 bind_int(&q, track);
                 bind_int(&q, 0);
+                for (int n = 0; n < 5; n++)
+                    bind_null(&q); /* evidence, threshold, ratio and its interval */
                 bind_int(&q, 2 * track - 1);
                 bind_int(&q, 0);
                 finish(h, &q);
