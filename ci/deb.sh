@@ -1,5 +1,5 @@
 #!/bin/bash
-# deb.sh BUILD VERSION: packs dist/kernel-gate_*.deb (the gate with its kernel libraries) and
+# deb.sh VERSION: packs dist/kernel-gate_*.deb (the gate with its kernel libraries) and
 # dist/kernel-gate-server_*.deb, of what `make install` puts into a tree. They are what a package's
 # rules file would make; lintian finds nothing in them.
 #
@@ -7,8 +7,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-build=$1
-version=${2//-/+}
+version=${1//-/+}
+read -r -a options <<<"${MAKE_OPTIONS:-}"
 maintainer=${DEB_MAINTAINER:-$(git config user.name) <$(git config user.email)>}
 architecture=$(dpkg --print-architecture)
 date=$(date -u -R -d "@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}")
@@ -16,7 +16,7 @@ date=$(date -u -R -d "@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}")
 staging=$(mktemp -d)
 trap 'rm -rf "$staging"' EXIT
 umask 022
-make --no-print-directory ${MAKE_OPTIONS:-} install DESTDIR="$staging/all" PREFIX=/usr >/dev/null
+make --no-print-directory "${options[@]}" install DESTDIR="$staging/all" PREFIX=/usr >/dev/null
 
 # What a program or library of a folder needs of other packages.
 depends() {
