@@ -163,7 +163,7 @@ class Runs(IngestCase):
         self.assertEqual(problem["errors"][0]["path"], "/exit_code")
         run["exit_code"] = 0
         run["time_ms"] = 4102444800000
-        problem = self.problem(self.post(json.dumps(run).encode()), 400)
+        problem = self.problem(self.post(json.dumps(run).encode()), 503)  # a clock may be wrong
         self.assertEqual(problem["errors"][0]["path"], "/time_ms")
         self.assertEqual(self.server.get(f"/api/v1/runs/{name}").status, 404)
 

@@ -62,7 +62,10 @@ class AccuracyByRecord(Smoke):
         return done.returncode, json.loads(done.stdout)["cases"][0]
 
     def test_a_jump_of_the_error_is_a_regression_here_too(self):
-        self.smoke(mutant("right"), "--accept-new")
+        before = shutil.copy(mutant("right"), self.path("before.so"))
+        with open(before, "ab") as file:
+            file.write(b"another file of the same code")
+        self.smoke(before, "--accept-new")
         shutil.rmtree(self.path("cache"))
         _, same = self.smoke(mutant("right"))
         self.assertEqual(same["mode"], "number")
@@ -308,13 +311,19 @@ class FullDisk(Smoke):
     def test_a_report_that_cannot_be_written_costs_no_other(self):
         done = self.gate("run", "--device", "host", "--suite", "smoke", "--filter",
                          "gemm/fp32/m4-*", "--accept-new", "--report", "json=/dev/full",
-                         "--report", "text=nowhere/r.txt", "--report", "markdown=r.md")
+                         "--report", "markdown=r.md")
         self.assertEqual(done.returncode, 74, done.stderr)
         self.assertIn("/dev/full", done.stderr)
         self.assertIn("gemm/fp32/m4-n1-k3", done.stdout)
         self.assertTrue(os.path.exists(self.path("r.md")))
         reports = [n for n in os.listdir(self.folder) if n.startswith("r.")]
         self.assertEqual(reports, ["r.md"])
+
+    def test_a_report_without_a_folder_is_refused_before_anything_runs(self):
+        done = self.gate("run", "--device", "host", "--suite", "smoke", "--accept-new",
+                         "--report", "text=nowhere/r.txt")
+        self.assertEqual((done.returncode, done.stdout), (74, ""))
+        self.assertIn("nowhere", done.stderr)
 
     def test_baselines_that_could_not_be_kept_are_refused_before_anything_runs(self):
         with open(self.path("file"), "w", encoding="utf-8") as file:
