@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Kernel Gate: one Makefile for the whole tree. `make help` lists what it can do.
 #
 # Settings, on the command line or in the environment:

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks what no compiler or formatter checks: the rules of this tree.
 
     ci/check_sources.py [FILE...]
@@ -118,6 +119,11 @@ def check_guard(path, text):
         found(path, 1, f"header guard is {have}, expected {guard}")
 
 
+def check_licence(path, text):
+    if "SPDX-License-Identifier: Apache-2.0" not in text[:200]:
+        found(path, 1, "no line 'SPDX-License-Identifier: Apache-2.0'")
+
+
 def check_text(path, text):
     for line, match in lines_with(LEFT_OVER, text):
         found(path, line, f"{match.group(1)} in the tree: do it or file it")
@@ -196,6 +202,8 @@ def check(path):
     # This file names what it looks for.
     if os.path.abspath(path) != os.path.abspath(__file__):
         check_text(path, text)
+    if path.endswith(CODE + (".py", ".sh", ".mjs", ".js", ".css")):
+        check_licence(path, text)
     if path.endswith(CODE):
         check_code(path, text)
     if path.endswith((".h", ".cuh")) and path not in REPEATED:

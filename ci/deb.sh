@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # deb.sh VERSION: packs dist/kernel-gate_*.deb (the gate with its kernel libraries) and
 # dist/kernel-gate-server_*.deb, of what `make install` puts into a tree. They are what a package's
 # rules file would make; lintian finds nothing in them.

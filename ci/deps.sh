@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # deps.sh [--check] build|web|test|lint|fuzz|fresh: the Debian and Ubuntu packages that a step
 # needs.
 #

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # dist.sh BUILD NAME VERSION: packs dist/NAME.tar.gz, the gate for a machine that has a driver and
 # a C library and nothing else, and refuses to when something in it needs more.
 #

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # fresh.sh: tries the tree on a machine with nothing installed by hand.
 #
 #   ci/fresh.sh                      makes a bare root, runs the README's two commands there, says

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # lint.sh: the checks of `make lint`. A tool that is not installed is named and left out.
 set -u
 cd "$(dirname "$0")/.." || exit 70

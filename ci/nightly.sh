@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # What takes too long for each commit: kills the server 500 times while runs come in, fuzzes each
 # target for ten minutes, and, where a device is, looks at the kernels with `gate verify --tier
 # nightly`. Usage: ci/nightly.sh [MAKE ARGUMENT...]

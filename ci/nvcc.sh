@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # nvcc.sh [--spills BYTES] LOG COMMAND...: runs an nvcc command with `-Xptxas -v` and keeps what it
 # says in LOG, which so has the registers, shared memory and spills of every kernel.
 #

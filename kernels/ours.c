@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ours.c: the table of our own CUDA kernels.
  *

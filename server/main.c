@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* main.c: the gate-server command. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // alert_parts.js: what an alert is and which steps its life has.
 
 import { h } from "./dom.js";

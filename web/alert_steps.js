@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // alert_steps.js: the buttons that take an alert a step further, for those who hold a token.
 
 import { get, post } from "./api.js";

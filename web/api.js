@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // api.js: asks the server. The browser keeps answers and asks again with their tag.
 
 import { token } from "./token.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // app.js: finds the view that the address names and shows it.
 
 import { ApiError } from "./api.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // calibration.js: what `gate calibrate` found on a machine: when it is red, and what it resolves.
 //
 // A calibration here: { threshold, processes, device (model), cases: [{ id, mde, resolved,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // case_table.js: the table of cases on the wall.
 
 import { address, h } from "./dom.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // chart_data.js: the answer of /trends as lanes over one axis.
 //
 // A lane is one provider under one contract: numbers of different contracts never share a line. All

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // chart_events.js: events of a case: steps, wrong results, accepted changes, new baselines, new
 // epochs.
 

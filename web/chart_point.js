@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // chart_point.js: one point of a trend in words, for the eye and for the ear.
 
 import { h } from "./dom.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // chart_specs.js: which lines a trend has: the times, the error, and what the device did.
 //
 // A spec is what chart_plot.js draws: { data, series, bands (as uPlot has them), keys (of each

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // chart_table.js: the numbers of a trend as a table, for those who do not see the chart.
 
 import { h } from "./dom.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // chart_tools.js: the controls around a chart.
 
 import { h, s } from "./dom.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // compare_data.js: two columns of times side by side: of runs, devices or providers.
 //
 // A row: { id, device (of the case's page), a, b, ratio, ratio_control, comparable, why }; a and b

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dom.js: makes elements. Text from data only ever becomes text nodes and attribute values.
 
 const SVG = "http://www.w3.org/2000/svg";

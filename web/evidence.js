@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // evidence.js: what a verdict rests on: what each fresh process measured, drawn as SVG.
 
 import { h, s } from "./dom.js";

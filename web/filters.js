@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // filters.js: the row of filters above the cases: search, op, dtype, device, branch, verdict.
 
 import { h } from "./dom.js";

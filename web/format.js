@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // format.js: numbers and times as people read them. Null is "not known": a dash.
 
 import { h } from "./dom.js";

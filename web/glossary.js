@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // glossary.js: what the words mean. Each is explained where it stands, on hover and on focus.
 
 import { h } from "./dom.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // glossary_terms.js: what the words mean, for glossary.js, which asks for it with the first word.
 
 export const TERMS = {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // glyphs.js: the small pictures in table cells. The numbers beside them say the same.
 
 import { s } from "./dom.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // lists.js: long lists: all pages of an answer, and tables that show a part of their rows.
 
 import { get } from "./api.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // news.js: says when the server has runs that the page does not show yet, how many alerts nobody
 // has looked at, and when it is away.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // parts.js: pieces that several views show.
 
 import { fetchFile } from "./api.js";

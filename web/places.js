@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // places.js: the address of what is shown. What the reader chooses is a new address, which the back
 // button undoes; how far he looked, as a range, a point or more rows, changes the one there is.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // reproduce.js: the commands that repeat a run, or one case of it.
 
 /** A word that a shell takes as it is, or in quotes. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // roofline.js: kernels under the roofs of a device, drawn as SVG, both axes logarithmic.
 
 import { address, h, s } from "./dom.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // run_case.js: one case of a run in full: every arm, the evidence, the samples, how to repeat it.
 
 import { h } from "./dom.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // samples.js: the raw samples of both sides, as the share of them that took at most so long.
 
 import { h, s } from "./dom.js";

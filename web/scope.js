@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // scope.js: of which branches a view tells: the main one, all, or one of the others.
 
 import { get } from "./api.js";

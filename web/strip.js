@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // strip.js: one card a device: its newest verdict, what was measured, and the runs before it.
 
 import { get } from "./api.js";

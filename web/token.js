@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // token.js: the reader's token, for servers that are private and for what only some may do.
 //
 // It stays in this tab until that is closed, and goes to this server alone: the page's policy

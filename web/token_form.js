@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // token_form.js: asks for the reader's token. Few ever see it, so it is loaded when it is wanted.
 
 import { h } from "./dom.js";

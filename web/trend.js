@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // trend.js: the trend of a case: its lines, what one can do with them, and what they say.
 //
 // The chart holds two answers of the server: the whole history, in buckets when it is long, and the

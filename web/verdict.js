@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // verdict.js: the six verdicts: word, shape, order. Never a colour alone.
 
 import { h, s } from "./dom.js";

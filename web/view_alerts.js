@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // view_alerts.js: steps that the server found in the trends, and what became of each.
 
 import { STATES, alertKind, alertStep, stateBadge } from "./alert_parts.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // view_calibration.js: how often the gate would be wrong on a device, and what it resolves there.
 
 import { get } from "./api.js";

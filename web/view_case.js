@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // view_case.js: one case on one device: its trend, and the numbers behind it.
 
 import { ApiError, apiUrl, get } from "./api.js";

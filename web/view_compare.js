@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // view_compare.js: two commits, runs, devices or providers, case by case.
 
 import { get } from "./api.js";

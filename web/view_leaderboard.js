@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // view_leaderboard.js: the lowest verified p50 of each provider, side by side.
 
 import { get } from "./api.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // view_overview.js: the wall: the newest verdict of each device, and all cases, worst first.
 
 import { get } from "./api.js";

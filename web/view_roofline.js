@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // view_roofline.js: how far each kernel is from what the device can do.
 
 import { get } from "./api.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // view_run.js: one run: where it was measured, every case, and what each verdict rests on.
 
 import { apiUrl, get } from "./api.js";

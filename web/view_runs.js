@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // view_runs.js: all runs, newest first, in pages.
 
 import { get } from "./api.js";

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # slurm.sh: a batch job that measures the kernels of a repository on a GPU of a cluster, by its
 # gate.json; `sbatch --wait slurm.sh` ends with the gate's exit code. Adapt the lines that
 # have a comment.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mykernels.c: a kernel library for the host with one kernel, C = A B in fp32. kernel.h is the
  * whole interface; what the gate asks of a kernel stands in its comment. */
 #include "kernel.h"

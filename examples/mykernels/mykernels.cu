@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mykernels.cu: the same library for a GPU: one kernel, C = A B in fp32. */
 #include "kernel.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* backoff.c: see backoff.h. */
 #include "gate/base/backoff.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * csv.h: text as a field of CSV (RFC 4180).
  */

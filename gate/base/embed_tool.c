@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * embed_tool.c: a build tool that turns files into a C table (embed.h).
  *

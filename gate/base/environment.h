@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * environment.h: the gate's environment variables, all in one table.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* file.c: see file.h. */
 #include "gate/base/file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gzip.h: bytes in gzip's form, in and out, whole.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hex.h: names of things by their hash: commits have 40 digits, SHA-256 has 64.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * interrupt.h: to be told of SIGINT, SIGTERM and SIGHUP instead of ending by them, so that what was
  * measured by then can be kept.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json.c: looking things up in a tree, and writing one; see json.h. */
 #include "gate/base/json.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * json.h: strict reading of JSON from outside, on cJSON.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * json_parse.c: what is JSON, and where a text is broken; see json.h.
  *

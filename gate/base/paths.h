@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * paths.h: where the installed parts are: relative to the program, so that a tree can be moved.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * process.h: a child process that speaks lines of text, and can be got rid of.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * scrub.h: an environment for code that is not trusted: what a kernel library reads there, it could
  * use or pass on.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * seed.h: numbers that look random and follow from a seed, and hashes; the same in C and in CUDA.
  *

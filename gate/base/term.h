@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * term.h: what a terminal can show, and texts that are safe to show on it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* utf8.c: see utf8.h. */
 #include "gate/base/utf8.h"
 

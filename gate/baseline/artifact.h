@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * artifact.h: kernel libraries kept by what is in them, so that a stored baseline can be run again.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * baseline.h: the stored baselines of one device model, baselines/<device-model>.json
  * (baseline.schema.json).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * baseline_file.h: what a file of baselines may hold, as gate/formats/baseline.schema.json
  * publishes it.

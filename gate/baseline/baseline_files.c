@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* baseline_files.c: see baseline_files.h. */
 #include "gate/baseline/baseline_files.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * baseline_files.h: all files of stored baselines of a folder, one device model after the other.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/baseline/baseline_write.h"
 
 #include "gate/base/json.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * baseline_write.h: the stored baselines as the text of a file that is read and reviewed: one line
  * a case, a run of a trend, or a change.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rebuild.h: a commit's kernel library, built from its sources once more.
  *

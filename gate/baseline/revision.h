@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * revision.h: which library is meant by `--against FILE`, by `--against COMMIT`, and by a stored
  * baseline.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * commits.h: the commits between two revisions of the repository of the current folder.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * journal.h: what a search has found so far, a file that outlives it, so that it can go on.
  *

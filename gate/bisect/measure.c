@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/bisect/measure.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * measure.h: one library against another in one case, by a `gate run` of its own.
  */

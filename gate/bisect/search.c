@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/bisect/search.h"
 
 struct search search_of(const enum search_state *states, size_t n)

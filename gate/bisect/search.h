@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * search.h: which commit of a line of them is to be looked at next.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * problem.h: what the gate knows about each op: its tensors, work, names and limits.
  */

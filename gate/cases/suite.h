@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * suite.h: a list of cases, read from a JSON file by suite.schema.json.
  */

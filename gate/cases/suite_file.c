@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/cases/suite_file.h"
 
 #include "gate/document/fields_table.h"

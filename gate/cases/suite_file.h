@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * suite_file.h: what a suite's file may hold, as gate/formats/suite.schema.json publishes it.
  */

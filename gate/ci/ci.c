@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/ci/ci.h"
 
 #include <stdbool.h>

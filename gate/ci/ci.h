@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ci.h: what the variables of a CI job say about the commit that it is about.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* baseline_fetch.c: see baseline_fetch.h. */
 #include "gate/cli/baseline_fetch.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * baseline_fetch.h: `gate baseline fetch`: the libraries of the stored baselines, from the tracking
  * server into the artifact cache, so that a run finds them there.

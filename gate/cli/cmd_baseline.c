@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_baseline.c: gate baseline show, accept, log and fetch. */
 #include "gate/cli/commands.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_bisect.c: gate bisect. */
 #include "gate/cli/commands.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_common.c: see cmd_common.h. */
 #include "gate/cli/cmd_common.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cmd_common.h: what the commands share: options, the store and its documents.
  */

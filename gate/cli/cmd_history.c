@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_history.c: gate history. */
 #include "gate/cli/commands.h"
 

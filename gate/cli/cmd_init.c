@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cmd_init.c: gate init: what a repository needs to gate its kernels, as files to be committed.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_leaderboard.c: gate leaderboard. */
 #include "gate/cli/commands.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_merge.c: gate merge. */
 #include "gate/cli/commands.h"
 #include "gate/cli/run_all.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_push.c: gate push. */
 #include "gate/cli/commands.h"
 

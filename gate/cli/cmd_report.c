@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_report.c: gate report. */
 #include "gate/cli/commands.h"
 

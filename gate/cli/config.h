@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * config.h: gate.json, what a repository says about its kernels, so that no command needs an option
  * there. By config.schema.json.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * generate.h: the manual page and the shells' completions, made of the commands' table of options.
  */

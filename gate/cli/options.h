@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * options.h: what a command takes, in one table: it is read by it, and --help, completions and man
  * pages are printed from it.

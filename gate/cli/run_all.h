@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run_all.h: gate run on all GPUs of this host, and the parts of a suite as one run.
  */

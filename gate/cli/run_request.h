@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run_request.h: what `gate run`, `gate compare` and `gate calibrate` are asked for, and the work
  * that they share: everything from the command line to the exit code.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * annotations.h: the bad cases of a run as a CI service shows them beside a job.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ask.h: one question to GitHub's or GitLab's interface.
  */

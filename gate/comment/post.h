@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * post.h: one comment on a pull or merge request, written once and then kept up to date.
  *

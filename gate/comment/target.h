@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * target.h: the pull or merge request that a comment goes to.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * decide.h: from paired measurements to a verdict. Pure: numbers and a policy in, a verdict out.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * decide_bounds.h: when a sequence of processes is looked at, and what its values tell of the
  * median and of the smallest effect there.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * decide_roles.h: what the order of the two sides adds to d, taken out.
  *

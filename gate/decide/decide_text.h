@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * decide_text.h: the parts of the sentence that gives a verdict's reason.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stats.h: order statistics of samples, which assume no distribution, and the interval of a mean.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_capture.cu: launches become a CUDA graph, and that they did no more than they may.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_clock.cu: the SM clock during a measurement, from the device's own counters.
  *

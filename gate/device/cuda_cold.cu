@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_cold.cu: sweeps of a scratch memory: to empty the caches, and to rest.
  *

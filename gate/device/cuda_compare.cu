@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_compare.cu: one pass over an output and its fp64 reference.
  *

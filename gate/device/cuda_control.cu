@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_control.cu: the control: fixed work whose time tells of the machine and of nothing else.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_device.cuh: what the files of the CUDA backend share.
  *

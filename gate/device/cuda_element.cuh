@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_element.cuh: elements of every dtype, read and rounded.
  */

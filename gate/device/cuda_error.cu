@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_error.cu: one map from what CUDA and a kernel report to what the gate says. */
 #include "gate/device/cuda_device.cuh"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_fill.cu: normal random numbers, and integers, from a counter.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_guard.cu: device memory with addresses on both sides that nothing is mapped to.
  *

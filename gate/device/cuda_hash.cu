@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_hash.cu: one hash over device memory, so that a look for changed bytes copies none of them.
  *

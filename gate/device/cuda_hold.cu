@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_hold.cu: makes a stream wait until the host has enqueued all that it wants to time.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_kernels.cu: what kernels a graph is made of, asked of the driver.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_peaks.c: see cuda_peaks.h. */
 #include "gate/device/cuda_peaks.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_peaks.h: datasheet peak rates of the chips that the project knows.
  */

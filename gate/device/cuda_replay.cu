@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_replay.cu: launches, one at a time under scrutiny, and many recorded as a CUDA graph, which
  * is made executable and replayed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_serial.cu: see cuda_serial.cuh; what a graph must be like is serial.h's. */
 #include "gate/device/cuda_serial.cuh"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_serial.cuh: do the launches in a CUDA graph come one after the other?
  *

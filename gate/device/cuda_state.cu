@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_state.cu: what belongs to the whole device, and is no kernel's to change.
  *

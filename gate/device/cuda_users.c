@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_users.c: see cuda_users.h. */
 #include "gate/device/cuda_users.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_users.h: which of the processes that the driver lists really computes on a GPU.
  *

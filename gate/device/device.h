@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device.h: what the worker needs of a device, the same for the host and for CUDA.
  *

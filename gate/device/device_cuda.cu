@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device_cuda.cu: the CUDA backend of device.h: opening a GPU, memory, and the table.
  *

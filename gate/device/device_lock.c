@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/device/device_lock.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * host_guard.h: host memory between pages that nobody may touch, and who touched them.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * host_normal.h: normal random numbers on the CPU, for the inputs of the host device.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * host_parts.h: an output and its reference on the host, by elements, rows and tiles.
  */

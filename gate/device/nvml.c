@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nvml.c: see nvml.h. Types and values follow the published ABI of NVML. */
 #include "gate/device/nvml.h"
 

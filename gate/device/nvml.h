@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nvml.h: what the gate asks of the driver's management library, about one GPU.
  *

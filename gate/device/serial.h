@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * serial.h: do the launches in a recorded graph come one after the other?
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * document.c: the members of a run document and their limits, as gate/formats/run.schema.json
  * publishes them; see document.h.

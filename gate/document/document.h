@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * document.h: a run document (gate/formats/run.schema.json), the record of one run: what is
  * written by `gate run`, kept in the history, reported, and sent to the server.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * document_check.h: does a run document agree with itself? The reader says what it may hold, this
  * what it may not claim: a verdict that its own cases do not give, a pass of what was never

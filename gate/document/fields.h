@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fields.h: JSON objects as C structs, by a table that names each member: read with all limits
  * checked, and written.

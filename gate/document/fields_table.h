@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fields_table.h: how tables of fields are written down. OF is the struct that a table is of:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store.h: the history, one SQLite file.
  *
@@ -160,9 +161,9 @@ struct store_case_query {
 };
 
 struct store_case_page {
-    int64_t n_peers; /* cases with a vendor beside them, */
+    int64_t n_peers;  /* cases with a vendor beside them, */
     double peer_mean; /* and the geometric mean of their times over the fastest one's */
-    int64_t total;                 /* that pass the filters */
+    int64_t total;    /* that pass the filters */
     int64_t counts[VERDICT_COUNT]; /* that pass those but the verdict's */
     char next[64];                 /* "": this was the last page */
 };

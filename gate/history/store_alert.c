@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_alert.c: see store_alert.h. */
 #include "gate/history/store_alert.h"
 

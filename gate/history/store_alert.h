@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_alert.h: alerts and the steps of their lives, in the same file as the history.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_backup.c: see store_backup.h. */
 #include "gate/history/store_backup.h"
 #include "gate/history/store_private.h"

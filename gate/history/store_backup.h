@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_backup.h: a copy of the history while it is in use, and the way back.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_badge.c: see store_badge.h. */
 #include "gate/history/store_badge.h"
 

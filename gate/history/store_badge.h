@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_badge.h: what is shown outside of the page: badges, and the name of the database that ids
  * of the feed are made of.

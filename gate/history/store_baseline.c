@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_baseline.c: see store_baseline.h. */
 #include "gate/history/store_baseline.h"
 #include "gate/history/store_private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_baseline.h: what runs were compared with, as their documents tell, and how that changed.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_batch.c: transactions; see store.h and store_private.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_calibration.c: see store_calibration.h. */
 #include "gate/history/store_calibration.h"
 #include "gate/history/store_private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_calibration.h: what a machine could tell, as `gate calibrate` measured it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_care.h: what a history of years needs: fewer raw samples, and to know that it is sound.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_cases.c: the cases with their newest results, filtered, sorted and in pages; see store.h.
  *

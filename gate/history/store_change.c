@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_change.c: see store_change.h. */
 #include "gate/history/store_change.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_change.h: where trends changed, by the alerts (watch.h), and which of these are open.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_check.c: looks for damage; see store_care.h. */
 #include "gate/history/store_care.h"
 #include "gate/history/store_pack.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_devices.c: device models, their epochs, and branches; see store.h. */
 #include "gate/history/store_private.h"
 

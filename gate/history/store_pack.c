@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_pack.c: see store_pack.h. */
 #define ZLIB_CONST
 #include "gate/history/store_pack.h"

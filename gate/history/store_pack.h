@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_pack.h: a run document as it is kept: deflated, with its length and the hash of its bytes.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_private.h: what the store's own files share. Not for its users.
  */

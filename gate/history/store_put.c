@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_put.c: a run document into the tables, all of it or nothing; see store.h. */
 #include "gate/history/store_put.h"
 

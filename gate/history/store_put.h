@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_put.h: what the files share that take a run document apart. Not for the store's users.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_put_baseline.c: what a case was compared with, and how that changed; see store_put.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_put_calibration.c: what a machine could tell, by `gate calibrate`; see store_put.h. */
 #include "gate/history/store_put.h"
 

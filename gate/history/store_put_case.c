@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_put_case.c: one case of a run: its track, whose newest result it may be; see store_put.h.
  */

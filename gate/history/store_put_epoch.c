@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_put_epoch.c: from when on a device model had which epoch; see store_put.h.
  *

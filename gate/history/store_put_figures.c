@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_put_figures.c: what follows from the parts of a case together; see store_put.h. */
 #include "gate/history/store_put.h"
 

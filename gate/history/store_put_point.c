@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_put_point.c: the timings of a case; see store_put.h. */
 #include "gate/history/store_put.h"
 

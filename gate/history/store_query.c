@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_query.c: runs, documents, leaders; see store.h. Columns are those of store_sql.c.
  */
 #include "gate/history/store_pack.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_result.c: see store_result.h. */
 #include "gate/history/store_result.h"
 #include "gate/history/store_private.h"

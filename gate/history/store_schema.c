@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_schema.c: the tables of the history, schema version 1, and how a new file gets them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_sql.c: see store_sql.h. The order of the columns is what the files of the queries read. */
 #include "gate/history/store_sql.h"
 

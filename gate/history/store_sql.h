@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_sql.h: every statement of the store, by name. They are prepared once, when the file is
  * opened; nothing else in the program holds SQL but the schema.

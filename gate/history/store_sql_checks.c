@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_sql_checks.c: what must not be in a file; see store_sql.h. */
 #include "gate/history/store_sql.h"
 

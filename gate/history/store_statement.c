@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_statement.c: uses of prepared statements; see store_private.h. */
 #include "gate/history/store_private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_thin.c: drops raw samples from old documents; see store_care.h. */
 #include "gate/history/store_care.h"
 #include "gate/history/store_pack.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_token.c: see store_token.h. */
 #include "gate/history/store_token.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_token.h: the tokens that may write, in the same file as the history.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_trend.h: the points of one case on one device model, oldest first, whole or in buckets.
  */

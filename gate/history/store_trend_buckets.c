@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_trend_buckets.c: see store_trend_buckets.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_trend_buckets.h: the rows of a trend in buckets; part of store_trend.c's work.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_watch.c: see store_watch.h. */
 #include "gate/history/store_watch.h"
 

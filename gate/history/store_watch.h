@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_watch.h: what watch.c reads of trends, and where it goes on; part of the store.
  *

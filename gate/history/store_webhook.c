@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_webhook.c: see store_webhook.h. */
 #include "gate/history/store_webhook.h"
 

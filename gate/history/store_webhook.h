@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_webhook.h: which steps of alerts were delivered to whom, in the same file as the history.
  */

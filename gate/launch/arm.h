@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * arm.h: one kernel that takes part in a case: the candidate, the baseline it is compared with, or
  * a provider beside them.

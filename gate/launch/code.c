@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/launch/code.h"
 
 #include <sha2.h>

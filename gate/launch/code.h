@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * code.h: what runs on the GPU when an arm is replayed, and whether it is the same as another's.
  */

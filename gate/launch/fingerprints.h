@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fingerprints.h: of a kernel's verified outputs, by operands_hash_outputs().
  *

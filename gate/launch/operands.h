@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * operands.h: the device memory of one input set of a problem.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pairs.h: how much longer one of two kernels takes, from pairs of neighbouring samples.
  *

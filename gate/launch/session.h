@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * session.h: one case's buffers, its arms recorded on them, and the samples that are taken.
  *

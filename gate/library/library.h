@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * library.h: opening a kernel library and distrusting it.
  *

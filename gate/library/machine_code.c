@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* machine_code.c: see machine_code.h. Nothing in the file is believed before it was compared with
  * the bounds of what it lies in. */
 #include "gate/library/machine_code.h"

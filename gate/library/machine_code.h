@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * machine_code.h: a hash of the GPU code of each kernel in a library file.
  *

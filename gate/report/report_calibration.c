@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report_calibration.c: see report_calibration.h. */
 #include "gate/report/report_calibration.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report_calibration.h: what `gate calibrate` found on a machine, as the rows of a table.
  */

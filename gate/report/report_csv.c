@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report_csv.c: a run as CSV by RFC 4180, one row an arm.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report_junit.c: a run as JUnit XML, in the subset of Jenkins' xUnit-2 schema that GitLab and the
  * others read too: a regression or a wrong result is a <failure>, an unusable environment and a

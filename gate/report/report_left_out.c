@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/report/report_left_out.h"
 
 #include "gate/base/term.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report_left_out.h: what the verification of a run's candidates left out, in one line, and which
  * cases were looked at on their own shape alone. Documents from before it was kept say nothing.

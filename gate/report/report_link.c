@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/report/report_link.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report_link.h: addresses of the dashboard's pages; `link` is its own, without a '/' at its end.
  */

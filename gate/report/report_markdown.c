@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report_markdown.c: a run as the summary of a CI job, for GitHub and GitLab.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report_run.c: see report_run.h. */
 #include "gate/report/report_run.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report_run.h: what the report writers read from a run document, and the writers themselves.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report_table.c: see report_table.h. */
 #include "gate/report/report_table.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report_text.c: a run as a table on a terminal: header, one line a case, reason and evidence of
  * each verdict that is not a plain pass, what this machine cannot resolve, and one line that sums

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report_units.c: see report_units.h. Inputs may come from an imported document, so any double is
  * fine: what is outside of everyday sizes is written with an exponent. */
 #include "gate/report/report_units.h"

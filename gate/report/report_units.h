@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report_units.h: quantities as texts for people, with units that suit their size.
  */

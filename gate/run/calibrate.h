@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * calibrate.h: how often would the gate be wrong on this machine, and what can it see?
  *

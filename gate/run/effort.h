@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * effort.h: how long each case of a process is sampled for.
  *

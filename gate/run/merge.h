@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * merge.h: the parts of a suite, measured apart (shard.h), as one run.
  */

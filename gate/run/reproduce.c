@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/run/reproduce.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reproduce.h: the one command that shows a wrong result again.
  */

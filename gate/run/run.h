@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run.h: one run of a suite: verify and measure every case in as many processes as its verdict
  * takes, and write down what was seen.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run_baseline.c: where a run meets the stored baselines: which libraries to open. run_keep.c: what
  * to keep.

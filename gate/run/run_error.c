@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run_error.c: how accurate the candidate is, beside the baseline.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run_keep.c: what a run leaves behind in the stored baselines.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run_summary.c: the times of a case over all of its processes, as its arms tell them.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sanitize.h: workers under NVIDIA's compute-sanitizer.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/run/shard.h"
 
 #include <sha2.h>

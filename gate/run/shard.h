@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * shard.h: a suite in parts that are measured apart, by several GPUs or runners.
  */

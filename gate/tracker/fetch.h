@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fetch.h: libraries from the tracking server into the artifact cache.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_client.c: see http_client.h. */
 #include "gate/tracker/http_client.h"
 

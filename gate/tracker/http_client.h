@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http_client.h: one request after the other to one server, by libcurl.
  *

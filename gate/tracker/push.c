@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* push.c: see push.h. */
 #include "gate/tracker/push.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * push.h: sends what waits in a spool, oldest first.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * remote.h: the tracking server that a command talks to, and what it shows there.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* spool.c: see spool.h. */
 #include "gate/tracker/spool.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * spool.h: what is to be sent to a tracking server and is not there yet.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/verify/load_effects.h"
 
 enum gate_status load_effects_read(struct device *d, struct load_effects *out,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * load_effects.h: what a library changes before its first launch.
  *

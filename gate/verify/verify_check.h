@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verify_check.h: one kernel, one small problem, one probe, one layout: launched and looked at.
  *

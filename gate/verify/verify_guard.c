@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/verify/verify_guard.h"
 
 #define TENSOR_ALIGNMENT 16 /* kernel.h promises these */

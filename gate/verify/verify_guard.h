@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verify_guard.h: operands with nothing mapped beside them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verify_large.h: the problem itself where it is too large for an image (verify_layout.h).
  *

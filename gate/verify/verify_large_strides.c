@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/verify/verify_large_strides.h"
 
 /* More than a power of two, so that what wraps round in 32 bits does not meet its row again. */

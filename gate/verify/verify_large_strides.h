@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verify_large_strides.h: operands whose rows, or heads, are 2^30 elements apart.
  *

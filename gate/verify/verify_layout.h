@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verify_layout.h: one set of operands, byte by byte, with everything around them.
  *

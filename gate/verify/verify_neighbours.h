@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verify_neighbours.h: the problem's own size, give or take a tail.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verify_pattern.h: inputs that show what random numbers hide.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/verify/verify_reference.h"
 
 enum gate_status reference_alloc(struct device *d, const struct operands *o, struct reference *out,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verify_reference.h: the fp64 outputs that a result is compared with.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verify_spot.h: does the device's fp64 reference agree with the CPU's?
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/verify/verify_state.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verify_state.h: what a kernel must leave alone beside memory: the state of the process.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verify_tier.h: which checks a kernel must pass beside its canonical inputs.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verify_timed.h: a look at outputs of timed launches whose bits are not the verified ones.
  */

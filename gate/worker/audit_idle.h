@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * audit_idle.h: the audit's look for who works less when it is timed; the rule is in idle.h.
  *

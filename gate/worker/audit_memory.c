@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/worker/audit_memory.h"
 
 /* As they were timed, by recordings and one by one. */

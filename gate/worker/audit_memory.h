@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * audit_memory.h: the audit's look for who writes where it must not once it is timed.
  *

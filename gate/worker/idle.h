@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * idle.h: does a kernel do less where its result is there already?
  *

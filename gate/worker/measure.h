@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * measure.h: how long does it take, and how much longer than the other?
  *

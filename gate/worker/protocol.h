@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * protocol.h: limits of the worker protocol (PROTOCOL.md) that both sides keep.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * record.h: what a worker knows, as the objects of run.schema.json.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* say.h: a line of the protocol, from the worker to the supervisor. */
 #ifndef GATE_WORKER_SAY_H
 #define GATE_WORKER_SAY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * task.h: one task of the protocol (PROTOCOL.md): a case is verified, timed, calibrated, and what
  * came of it is said.

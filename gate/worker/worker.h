@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker.h: `gate worker`, which the supervisor starts; see PROTOCOL.md. */
 #ifndef GATE_WORKER_WORKER_H
 #define GATE_WORKER_WORKER_H

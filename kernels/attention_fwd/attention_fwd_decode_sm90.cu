@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attention_fwd_decode_sm90: attention forward for up to 16 query rows a KV head, in one kernel
  * (sm_90a).

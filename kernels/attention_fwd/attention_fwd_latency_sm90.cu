@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attention_fwd_latency_sm90: attention forward on Hopper for grids of less than a wave.
  *

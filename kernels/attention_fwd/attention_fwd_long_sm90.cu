@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attention_fwd_long_sm90: attention forward on Hopper for more keys than shared memory holds.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attention_fwd_mma: FlashAttention-2 forward on mma.sync, for grids that fill the device.
  *

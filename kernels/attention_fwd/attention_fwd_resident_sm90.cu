@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attention_fwd_resident_sm90: attention forward on Hopper where K and V of a head fit shared
  * memory.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attention_fwd_splitkv: attention forward for few query rows, split over the keys.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * combine: merges the partial results of attention_fwd_splitkv, in a fixed order.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * combine.h: the second half of attention_fwd_splitkv, which adds up what the splits left behind.
  *

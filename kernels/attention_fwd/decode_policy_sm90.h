@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * decode_policy_sm90.h: into how many blocks attention_fwd_decode_sm90 cuts the keys of a KV head,
  * and why.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * key_walk.cuh: the loop of FlashAttention-2 for one group of warps.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * problem.cuh: an attention problem as the kernels see it, and the checks that lead there.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * problem_sm90.cuh: an attention problem as the Hopper kernels see it: tensor maps, and what is
  * left when these know the tensors.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * softmax_sm90.cuh: scores to probabilities in the registers of a warpgroup, 64 rows x KEYS keys.
  *

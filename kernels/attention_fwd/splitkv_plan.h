@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * splitkv_plan.h: how attention_fwd_splitkv cuts up a problem.
  *

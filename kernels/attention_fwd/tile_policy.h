@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tile_policy.h: the tile sizes of the attention kernels, and why.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tile_policy_sm90.h: which Hopper kernel serves a problem, its tile sizes, and why. Figures are
  * p50 on an H200 at fp16, inputs rotating over more than the L2.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cublas_api.c: see cublas_api.h. */
 #include "kernels/cublas/cublas_api.h"
 

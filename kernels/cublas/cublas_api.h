@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cublas_api.h: cuBLAS and cuBLASLt as a table of functions that dlopen() fills.
  *

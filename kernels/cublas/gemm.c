@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gemm.c: C = A B as one cuBLASLt product. */
 #include "kernels/cublas/kernels.h"
 #include "kernels/cublas/matmul.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kernels.h: what the files of the providers share: one entry of a table each, and common checks.
  */

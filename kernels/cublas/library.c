@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* library.c: the table of kernel.h, opening and closing. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * linear_relu.c: Y = max(0, X W^T + b) as one cuBLASLt product with the RELU_BIAS epilogue: bias
  * and ReLU are applied to the fp32 sums before they are rounded and stored.

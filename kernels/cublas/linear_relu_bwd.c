@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * linear_relu_bwd.c: the backward pass of linear_relu, in three steps on one stream:
  *

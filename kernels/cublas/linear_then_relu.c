@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * linear_then_relu.c: Y = max(0, X W^T + b) in two steps, as a framework that runs layer by layer
  * does it (PyTorch's relu(linear(x))):

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * matmul.h: one cuBLASLt product of row-major matrices, planned once and launched many times.
  */

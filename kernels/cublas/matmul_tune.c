@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* matmul_tune.c: see matmul_tune.h. */
 #include "kernels/cublas/matmul_tune.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * matmul_tune.h: which of several algorithms for one product is the fastest here.
  */

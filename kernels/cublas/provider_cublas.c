@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* provider_cublas.c: what cuBLAS does when it is asked once: its heuristics' first answer. */
 #include "kernels/cublas/kernels.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* provider_cublaslt.c: the fastest of what cuBLASLt's heuristics name, tried in prepare(). */
 #include "kernels/cublas/kernels.h"
 

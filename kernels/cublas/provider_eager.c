@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* provider_eager.c: the layers of a framework as they are called one after the other. */
 #include "kernels/cublas/kernels.h"
 

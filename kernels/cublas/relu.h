@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * relu.h: the ReLU of a matrix as a kernel of its own.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * relu_gradient.h: the gradient of a ReLU and its column sums in one pass.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dependent.cuh: a kernel that is put in place while the one before it still works.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * descriptor.cuh: where wgmma finds an operand in shared memory (sm_90a).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * launch.cuh: the border between kernel code and the CUDA runtime.
  *

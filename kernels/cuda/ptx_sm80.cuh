@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ptx_sm80.cuh: the PTX instructions of compute capability 8.0 and later that C++ has no name for.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ptx_sm90.cuh: the PTX instructions of compute capability 9.0a (Hopper) that C++ has no name for,
  * wgmma apart (wgmma_sm90.cuh).

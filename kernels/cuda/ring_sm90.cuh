@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ring_sm90.cuh: a ring of stages in shared memory between one producer thread and consumers
  * (sm_90a).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stage_out.cuh: wgmma accumulators to shared memory, in the form that a TMA store takes (sm_90a).
  */

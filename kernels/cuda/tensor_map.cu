@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensor_map.cu: see tensor_map.h. */
 #include "kernels/cuda/tensor_map.h"
 

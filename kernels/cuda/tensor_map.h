@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tensor_map.h: tensor maps, by which the copy engine (TMA) of compute capability 9.0 knows a
  * tensor.

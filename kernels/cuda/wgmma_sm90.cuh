@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * wgmma_sm90.cuh: the warpgroup's asynchronous matrix products, m64nNk16 (fp16, bf16) and m64nNk8
  * (tf32), fp32 accumulators.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attention_fwd.c: O = softmax(scale * Q K^T) V as one execution of a cuDNN plan. cuDNN reads and
  * writes the tensors where they lie, in any layout whose rows begin at multiples of 16 bytes.

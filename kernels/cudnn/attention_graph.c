@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention_graph.c: see attention_graph.h. */
 #include "kernels/cudnn/attention_graph.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attention_graph.h: attention forward as an operation graph of cuDNN.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention_plan.c: see attention_plan.h. */
 #include "kernels/cudnn/attention_plan.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attention_plan.h: attention forward planned once for a problem and a layout, executed many times.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn_api.c: see cudnn_api.h. */
 #include "kernels/cudnn/cudnn_api.h"
 

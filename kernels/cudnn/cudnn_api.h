@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cudnn_api.h: cuDNN's backend API as a table of functions that dlopen() fills.
  *

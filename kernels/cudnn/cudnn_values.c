@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn_values.c: compares cudnn_values.h with cuDNN's own header where the compiler finds it. */
 #include "kernels/cudnn/cudnn_values.h"
 

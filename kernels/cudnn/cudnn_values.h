@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cudnn_values.h: the numbers of cuDNN's backend API that this provider uses, and no others.
  *

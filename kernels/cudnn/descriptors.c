@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* descriptors.c: see descriptors.h. */
 #include "kernels/cudnn/descriptors.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * descriptors.h: making the descriptors of cuDNN's backend API, which are many for one operation.
  *

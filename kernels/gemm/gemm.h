@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm.h: C[M,N] = A[M,K] B[K,N].
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm_3xtf32_sm90.cuh: fp32 products on tensor cores, by three TF32 products each (sm_90a).
  *

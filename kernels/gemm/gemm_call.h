@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm_call.h: a matrix product as the kernels of this folder see it, and who computes it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm_check.h: from the tensors of a call to the matrices of a kernel, with every check between.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm_column_sums.cuh: the last step of column sums, for warps of a product's kernel that have
  * nothing else to do.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm_epilogue_sm90.cuh: from the accumulators of a tile to C, with or without bias and ReLU
  * (sm_90a).

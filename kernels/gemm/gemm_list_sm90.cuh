@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm_list_sm90.cuh: the tiles of two products in one list, for a persistent kernel (sm_90a).
  *

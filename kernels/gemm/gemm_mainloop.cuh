@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm_mainloop.cuh: the tensor-core main loop that every GEMM of this library shares.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm_mainloop_sm90.cuh: a tile of A B by wgmma, operands through a ring of TMA stages (sm_90a).
  *

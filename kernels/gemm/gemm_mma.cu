@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm_mma: C = A B on tensor cores by mma.sync, both operands row-major.
  *

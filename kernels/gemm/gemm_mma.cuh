@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm_mma.cuh: the tensor-core GEMM kernel, its tiles, and the choice between them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm_mma_tn: C = A B on tensor cores by mma.sync, A stored as its transpose [K,M], B row-major.
  * The weight gradient of a linear layer is this product.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm_op.h: the op GEMM of kernel.h as a gemm_call, for the kernels that serve it.
  */

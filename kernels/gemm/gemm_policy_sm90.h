@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm_policy_sm90.h: which tile a product gets on compute capability 9.0.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm_raster.cuh: which tile a block computes, and which tile size a product gets.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm_simt: C = A B in fp32 on FMA units, both operands row-major.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm_simt.cuh: the fp32 GEMM kernel on FMA units, its tiles, and the choice between them.
  *

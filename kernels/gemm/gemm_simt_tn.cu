@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm_simt_tn: C = A B in fp32 on FMA units, A stored as its transpose [K,M], B row-major. The
  * weight gradient of a linear layer is this product.

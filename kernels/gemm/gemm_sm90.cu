@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm_sm90: C = A B by wgmma, both operands row-major (B is MN-major: no transposes).
  *

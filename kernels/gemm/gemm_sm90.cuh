@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm_sm90.cuh: the persistent wgmma GEMM kernel and its launch (sm_90a).
  *

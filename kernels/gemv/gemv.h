@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemv.h: y[M] = A[M,K] x[K].
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attention_fwd.c: O = softmax(scale * Q K^T) V, with the softmax kept online over blocks of keys.
  *

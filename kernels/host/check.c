@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* check.c: the rules of kernel.h, checked once for all kernels of this library. */
 #include <stdbool.h>
 #include <stddef.h>

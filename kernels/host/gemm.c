@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gemm.c: C[M,N] = A[M,K] B[K,N], by the blocked product of matmul.c. */
 #include <stddef.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemv.c: y[M] = A[M,K] x[K]. Bound by reading A once: x is converted to fp32 up front and stays
  * in cache, A is converted in registers.

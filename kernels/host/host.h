@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * host.h: what the kernels of this library share: its state, and the checks of the ABI's rules.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * library.c: the table of the host library, and the threads and inner loops that it opens.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * linear_relu.c: Y[M,N] = max(0, X[M,K] W[N,K]^T + b[N]): one product, whose blocks get bias and
  * ReLU while they are still fp32 and in cache.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * linear_relu_bwd.c: G = dY where Y > 0, else 0;  dX[M,K] = G W;  dW[N,K] = G^T X;  db[N] = column
  * sums of G.

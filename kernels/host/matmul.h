@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * matmul.h: the blocked product that all ops of the GEMM family are made of.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pack.c: see pack.h. */
 #include "kernels/host/pack.h"
 

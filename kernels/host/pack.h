@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pack.h: operands of a product, converted to fp32 and laid out as the register tile reads them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* simd.c: which instruction set to use. */
 #include "kernels/host/simd.h"
 

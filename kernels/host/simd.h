@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * simd.h: the inner loops, once for every instruction set that this machine may have.
  *

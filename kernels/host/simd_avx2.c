@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * simd_avx2.c: the inner loops for AVX2 with FMA and F16C, from Haswell and Zen on.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * simd_avx512.c: the inner loops for AVX-512 (F, BW, DQ, VL), from Skylake-X and Zen 4 on.
  *

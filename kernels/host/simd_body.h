@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * simd_body.h: the inner loops over vectors, see simd.h. Included once by each simd_<isa>.c, which
  * defines before it: LANES, TILE_ROWS, TILE_VECTORS; the types vec (float), ivec (int32), uvec

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * simd_generic.c: the inner loops for any machine, with the 128-bit vectors that every 64-bit one
  * has (SSE2, NEON) and no instructions for fp16.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * simd_target_begin.h: compiles what follows, up to simd_target_end.h, for the instruction sets
  * named in SIMD_TARGET, whatever the flags of the build say. To be included after all system

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * linear_relu.h: Y[M,N] = max(0, X[M,K] W[N,K]^T + b[N]) and its gradients.
  *

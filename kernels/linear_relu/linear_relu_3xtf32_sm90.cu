@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * linear_relu_3xtf32_sm90: Y = max(0, X W^T + b) in fp32 on tensor cores, by three TF32 products
  * each (gemm/gemm_3xtf32_sm90.cuh), in two kernels: one writes what TF32 drops of X and W. In one

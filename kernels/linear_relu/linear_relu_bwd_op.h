@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * linear_relu_bwd_op.h: the op LINEAR_RELU_BWD of kernel.h for the kernels that serve it: tensors,
  * workspace, and the pass that all of them begin with.

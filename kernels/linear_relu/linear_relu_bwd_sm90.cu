@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * linear_relu_bwd_sm90: the gradients of Y = max(0, X W^T + b) by wgmma, in two kernels at most.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * linear_relu_bwd_small_sm90.cuh: the gradients of Y = max(0, X W^T + b) in one kernel, where all
  * of what a 64 x 64 tile of dX or dW reads fits into shared memory (sm_90a).

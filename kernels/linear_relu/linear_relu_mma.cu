@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * linear_relu_mma: Y = max(0, X W^T + b) on tensor cores by mma.sync, in one kernel. Bias and ReLU
  * are applied to the fp32 accumulators, so Y is rounded once.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * linear_relu_op.h: the op LINEAR_RELU of kernel.h as a gemm_call, for the kernels that serve it.
  */

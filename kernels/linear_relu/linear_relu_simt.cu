@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * linear_relu_simt: Y = max(0, X W^T + b) in fp32 on FMA units, in one kernel.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * linear_relu_sm90: Y = max(0, X W^T + b) by wgmma, in one kernel; both operands are K-major. Bias
  * and ReLU are applied to the fp32 accumulators, so Y is rounded once.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * linear_relu_small_sm90.cuh: Y = max(0, X W^T + b) where one small tile a block is one wave and
  * all of K fits into shared memory (sm_90a).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * relu_mask.cuh: G = dY where Y > 0, else 0, and the column sums of G.
  *

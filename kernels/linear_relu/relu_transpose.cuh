@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * relu_transpose.cuh: G = dY where Y > 0, else 0, its column sums, and the transposes of G, W and
  * X.

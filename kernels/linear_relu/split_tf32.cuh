@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * split_tf32.cuh: what TF32 drops of an fp32 matrix (gemm_3xtf32_sm90.cuh).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * half.h: fp16 and bf16 storage, decoded and encoded bit by bit.
  *

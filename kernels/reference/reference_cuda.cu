@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reference_cuda.cu: the fp64 reference of every op on the device, see reference_cuda.h.
  *

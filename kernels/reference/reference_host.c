@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reference_host.c: the fp64 reference of every op, see reference.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * signature.h: which tensors a problem has, and whether its sizes make sense.
  *

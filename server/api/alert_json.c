@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* alert_json.c: see alert_json.h. */
 #include "server/api/alert_json.h"
 

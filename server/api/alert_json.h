@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * alert_json.h: an alert and the steps of its life, as the API and the webhook tell them.
  */

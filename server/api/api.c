@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api.c: calls the handler of a route; see api.h. */
 #include "server/api/api.h"
 

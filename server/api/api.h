@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * api.h: calls the handlers that answer out of the database; http/routes.c names them, and
  * openapi.json describes them.

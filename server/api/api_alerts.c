@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_alerts.c: GET and POST of alerts; see api.h and api_write.h. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_baselines.c: what runs were compared with, and how that changed; see api.h. */
 #include <inttypes.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_calibrations.c: what the machines could tell; see api.h. */
 #include <inttypes.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * api_call.h: one call of the API: what handlers (api_<topic>.c) share, and the handlers
  * themselves.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_cases.c: each case with its newest result; see api.h. */
 #include <string.h>
 

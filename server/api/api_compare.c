@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_compare.c: two runs, case by case; see api.h. */
 #include <stdio.h>
 #include <stdlib.h>

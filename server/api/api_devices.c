@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_devices.c: the device models with their epochs, and the branches; see api.h. */
 #include "server/api/api_call.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_leaderboard.c: the lowest verified p50 of each provider; see api.h. */
 #include <inttypes.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_list.c: lists as JSON, as rows and as CSV; see api_call.h. */
 #include <stdarg.h>
 #include <stdio.h>

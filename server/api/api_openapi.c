@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_openapi.c: the description of this API, server/api/openapi.json; see api.h. */
 #include "server/api/api_call.h"
 #include "gate/base/embed.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_parameter.c: reads the parameters of an address; see api_call.h. */
 #include <errno.h>
 #include <stdio.h>

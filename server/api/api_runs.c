@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_runs.c: the list of runs, and the document of one; see api.h. */
 #include <inttypes.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_trends.c: the points of one case; see api.h. */
 #include <math.h>
 #include <stdio.h>

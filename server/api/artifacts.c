@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* artifacts.c: see artifacts.h. */
 #include "server/api/artifacts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * artifacts.h: files that are named by their SHA-256, in a folder beside the database.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * badge.c: GET /badge/DEVICE.svg|.json and /badge/DEVICE/CASE.svg|.json: how the newest run of the
  * main branch went on a device, or a case in it, as a picture and for shields.io's endpoint badge.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compare_judge.c: see compare_judge.h. */
 #include "server/api/compare_judge.h"
 

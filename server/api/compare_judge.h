@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * compare_judge.h: what the results of two runs say of the code, as the gate would. Pure.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * feed.c: GET /feed.atom: the newest alerts, for feed readers (RFC 4287).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * route.h: one address that the server serves; the table of all of them is http/routes.c.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * trend_columns.h: the rows of a trend as the API shows them: column by column, or an object a row.
  */

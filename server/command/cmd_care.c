@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_care.c: gate-server backup, restore and thin. */
 #include "server/command/server_commands.h"
 

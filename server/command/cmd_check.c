@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_check.c: gate-server check: is the database sound, and is the server set up with care? */
 #include "server/command/server_commands.h"
 

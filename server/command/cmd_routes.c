@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_routes.c: gate-server routes. */
 #include "server/command/server_commands.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_serve.c: gate-server --db FILE: serves until a signal asks it to end. */
 #include "server/command/server_commands.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_token.c: gate-server token create|list|revoke. */
 #include "server/command/server_commands.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* serve_options.c: see serve_options.h. */
 #include "server/command/serve_options.h"
 

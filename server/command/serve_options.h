@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * serve_options.h: the settings of a server: what it is started with, and what `check` looks at.
  */

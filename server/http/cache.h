@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cache.h: answers that were given before, kept ready to be sent again.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http.c: starts and stops; see http.h. */
 #include "server/http/http.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http.h: the server: connections, limits, headers. What is said is up to api.h and assets.h.
  *

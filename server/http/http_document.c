@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http_document.c: a run's document on its way to a client, in pieces; see http_private.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_headers.c: the headers of a request that mean something here; see http_private.h. */
 #include "server/http/http_private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_ops.c: what those ask who run the server; see http_private.h. */
 #include "server/http/http_private.h"
 

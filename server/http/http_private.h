@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http_private.h: what the files of the HTTP server share. Not for its users.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_read.c: answers to GET and HEAD; see http_private.h. */
 #include "server/http/http_private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_reply.c: an answer on its way to libmicrohttpd; see http_private.h. */
 #include "server/http/http_private.h"
 

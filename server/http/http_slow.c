@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http_slow.c: answers that may take long, made beside the threads that serve; see http_private.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_write.c: bodies on their way to the writer; see http_private.h. */
 #include "server/http/http_private.h"
 

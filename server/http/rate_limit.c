@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rate_limit.c: see rate_limit.h. */
 #include "server/http/rate_limit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rate_limit.h: how often somebody may ask: token buckets in a table of fixed size.
  *

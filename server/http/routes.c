@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* routes.c: see routes.h. The first row that fits is taken, and the last fits all. */
 #include "server/http/routes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * routes.h: which addresses the server serves: one table of method, path, scope, handler and a line
  * of documentation.

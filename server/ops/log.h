@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * log.h: what the server says on standard error, one line a thing, as text or as JSON.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* assets.c: see assets.h. */
 #include "server/request/assets.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * assets.h: the files of the page: those that were built in, or those of a folder.
  */

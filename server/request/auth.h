@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * auth.h: who sends a request: tokens of the form kg_<id>_<secret>.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reply.c: see reply.h. */
 #include "server/request/reply.h"
 

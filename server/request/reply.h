@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reply.h: the answer to one request, before it is handed to libmicrohttpd.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* request.c: see request.h. */
 #include "server/request/request.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * request.h: the target of an HTTP request, taken apart strictly.
  *

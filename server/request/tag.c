@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tag.c: see tag.h. */
 #include "server/request/tag.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tag.h: the ETags of what is read from the database, cheap enough to be asked for each request.
  */

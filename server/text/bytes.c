@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bytes.c: see bytes.h. */
 #include "server/text/bytes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bytes.h: which bytes may stand where in a request. Each is looked up, since all of a request are.
  */

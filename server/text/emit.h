@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * emit.h: writes JSON into a buffer, value by value, or the rows of a list as CSV.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * number.h: numbers as JSON writes them, fast: printf() takes longer than the query whose rows are
  * written.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* xml.c: see xml.h. */
 #include "server/text/xml.h"
 

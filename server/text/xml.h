@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * xml.h: text in XML, between tags or in a quoted attribute.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* changepoint.c: see changepoint.h. */
 #include "server/watch/changepoint.h"
 

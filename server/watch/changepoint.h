@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * changepoint.h: where the level of a series changed. Pure and without memory: the newest values
  * in, the change points among them out, the same for the same values however they came.

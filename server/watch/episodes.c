@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* episodes.c: see episodes.h. */
 #include "server/watch/episodes.h"
 

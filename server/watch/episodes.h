@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * episodes.h: what of the newest results of a case somebody has to know. Pure: results in, episodes
  * out, the same for the same results in whatever order they came.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hmac.c: see hmac.h. */
 #include "server/watch/hmac.h"
 

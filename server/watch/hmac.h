@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hmac.h: HMAC with SHA-256 (RFC 2104).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* notify.c: see notify.h, sd_notify(3) and sd_listen_fds(3). */
 #include "server/watch/notify.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * notify.h: what systemd gives and is told: sockets (LISTEN_FDS), readiness, the watchdog.
  *

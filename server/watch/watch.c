@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* watch.c: see watch.h. */
 #include "server/watch/watch.h"
 

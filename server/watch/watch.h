@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * watch.h: looks at what runs brought, and opens and closes alerts.
  *

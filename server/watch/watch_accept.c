@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* watch_accept.c: what somebody accepted as baseline is no regression; see watch_private.h. */
 #include <stdio.h>
 

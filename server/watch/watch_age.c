@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* watch_age.c: see watch_age.h. */
 #include "server/watch/watch_age.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * watch_age.h: for how long what waits for the watch has waited, at most.
  *

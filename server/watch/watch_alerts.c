@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * watch_alerts.c: the alerts on record against the episodes that the results show; see
  * watch_private.h. What is older than the results that are read is judged by the newest ones alone.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* watch_errors.c: errors of the verification that jump; see watch_private.h. */
 #include <float.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * watch_private.h: one look at one track, shared by watch.c, which reads, and watch_alerts.c,
  * watch_errors.c and watch_accept.c, which open and close its alerts.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* webhook.c: see webhook.h. */
 #include "server/watch/webhook.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* writer.c: see writer.h. */
 #include "server/writer/writer.h"
 

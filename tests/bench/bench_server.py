@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """bench_server.py BUILD [DATABASE]: gate-server against nginx with a file of the same size.
 
 Both run on one processor, wrk on another, in turns, in one session of this machine; what counts is

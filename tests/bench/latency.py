@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """latency.py BUILD DATABASE: how long single answers take, and what a run of 54 cases costs, of a
 history that build/tests/tools/history made. It writes into DATABASE.
 

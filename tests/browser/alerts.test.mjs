@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // alerts.test.mjs: steps in the trends, and what people do about them.
 
 import assert from "node:assert/strict";

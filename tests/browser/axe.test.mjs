@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // axe.test.mjs: every view in both schemes against the rules of axe-core, without an exception.
 
 import assert from "node:assert/strict";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bench_trend.mjs: how long a trend of many points takes from the data to the first paint.
 //
 //     node tests/browser/bench_trend.mjs URL-OF-A-GATE-SERVER [POINTS [PROVIDERS]]

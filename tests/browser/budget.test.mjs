@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // budget.test.mjs: how much the page weighs, and that nothing in it jumps.
 
 import assert from "node:assert/strict";

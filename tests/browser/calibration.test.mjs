@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // calibration.test.mjs: how often the gate would be wrong on a device.
 
 import assert from "node:assert/strict";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // case.test.mjs: a case's trend, what one can do with it, and what it says.
 
 import assert from "node:assert/strict";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // chart.test.mjs: what a chart makes of the server's columns, by the modules alone.
 
 import assert from "node:assert/strict";

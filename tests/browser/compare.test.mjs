@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // compare.test.mjs: two runs, devices or providers, case by case.
 
 import assert from "node:assert/strict";

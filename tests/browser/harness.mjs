@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // harness.mjs: what the browser tests share: a seeded server, Chromium, and a page that is watched.
 //
 // Every test fails on a message in the console, on a breach of the content security policy, on an

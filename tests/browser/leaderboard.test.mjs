@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // leaderboard.test.mjs: all providers of a case, side by side.
 
 import assert from "node:assert/strict";

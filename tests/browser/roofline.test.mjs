@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // roofline.test.mjs: the kernels of a device under its roofs.
 
 import assert from "node:assert/strict";

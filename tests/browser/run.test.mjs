@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // run.test.mjs: the list of runs and a run.
 
 import assert from "node:assert/strict";

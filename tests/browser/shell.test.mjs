@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // shell.test.mjs: what holds for all views: schemes, widths, keyboard, hostile text, no data.
 
 import assert from "node:assert/strict";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // wall.test.mjs: the first page: verdicts, cases, filters.
 
 import assert from "node:assert/strict";

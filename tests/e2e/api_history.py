@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A history that the tests of the API ask, as JSON, as rows and as CSV."""
 
 import csv

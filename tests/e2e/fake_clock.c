@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* For LD_PRELOAD: the clock of a worker stops, or jumps by 30 days to and fro. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

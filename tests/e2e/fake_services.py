@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GitHub and GitLab for tests of what comments there: as much of their interfaces as that needs,
 with their limits. What is asked for that they do not have ends in `strange`."""
 

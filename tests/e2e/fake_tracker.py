@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A tracking server for tests of what talks to one: it does as it is told, good or bad."""
 
 import gzip

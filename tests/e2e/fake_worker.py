@@ -1,4 +1,5 @@
 #!/usr/bin/env -S python3 -IS
+# SPDX-License-Identifier: Apache-2.0
 """A worker by gate/worker/PROTOCOL.md that measures nothing: it answers as $FAKE says.
 
 FAKE is a JSON object: "greeting" and "record" are merged into the answers, "before" is written to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests here share: gate and gate-server as black boxes, and data for them."""
 
 import contextlib

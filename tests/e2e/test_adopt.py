@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A repository of its own, from `gate init` to the ratchet, by its own build system, on the host.
 
 What is timed here is faster or slower by a factor, and a threshold of 50 % tells that on a machine

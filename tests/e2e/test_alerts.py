@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Alerts over HTTP: what the server finds in a history, the steps that people take, the feed, the
 badges, and the webhook against a receiver that does as it is told."""
 

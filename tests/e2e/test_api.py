@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the history answers over HTTP, as JSON and CSV: cases, runs, baselines and their like."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the trends of the history answer over HTTP."""
 
 import os

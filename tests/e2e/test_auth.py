@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may write, and who may read from a server that runs with --private."""
 
 import json

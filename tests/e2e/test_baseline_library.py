@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Libraries of stored baselines on the tracking server: push, gate baseline fetch, gate run."""
 
 import glob

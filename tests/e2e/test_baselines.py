@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stored baselines: how runs in a row move them, what a run records of a case, the libraries."""
 import glob
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """gate bisect as a black box: over histories whose libraries say how fast they are.
 
 also runs long: 50 histories in place of 2

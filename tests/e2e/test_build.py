@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The build, the packages script, the installed tree, the runner's tarball and the test runner.
 
 Everything happens in a copy of the tree without its git data, so that the tree itself stays as it
@@ -372,15 +373,20 @@ class Nvcc(unittest.TestCase):
 class SourceRules(unittest.TestCase):
     """ci/check_sources.py finds what it is for."""
 
-    def findings(self, name, text):
+    LICENCE = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+
+    def findings(self, name, text, licence=LICENCE):
         path = os.path.join(TREE, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+            file.write(licence + text)
         done = run("python3", "ci/check_sources.py", name)
         os.remove(path)
         self.assertEqual(done.returncode, 1 if done.stdout else 0)
         return done.stdout
+
+    def test_a_file_names_its_licence(self):
+        self.assertIn("no line 'SPDX", self.findings("gate/x.c", "int x;\n", licence=""))
 
     def test_each_rule(self):
         faults = (
@@ -419,14 +425,14 @@ class SourceRules(unittest.TestCase):
                 ("server/s.h", "#ifndef SERVER_S_H\n#define SERVER_S_H\n#endif\n")):
             os.makedirs(os.path.dirname(os.path.join(tree, name)), exist_ok=True)
             with open(os.path.join(tree, name), "w", encoding="utf-8") as file:
-                file.write(text)
+                file.write(text if name.endswith(".md") else self.LICENCE + text)
         run("git", "init", "-q", cwd=tree)
         script = os.path.join(TREE, "ci/check_sources.py")
         found = run("python3", script, cwd=tree).stdout.splitlines()
         self.assertEqual(found, [
-            "gate/base/z.c:1: gate/ must not include server/s.h",
-            "gate/run/z.c:1: no file gate/base/x.h: write includes from the root of the tree",
-            "gate/run/z.c:2: no file y.h: write includes from the root of the tree",
+            "gate/base/z.c:2: gate/ must not include server/s.h",
+            "gate/run/z.c:2: no file gate/base/x.h: write includes from the root of the tree",
+            "gate/run/z.c:3: no file y.h: write includes from the root of the tree",
             "gate/base/x.c:1: folders include in a ring: gate/base -> gate/run -> gate/base"])
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`gate calibrate`: what it finds, what it keeps when it is cut short, and what it refuses."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is done for a history now and then: check, backup, restore, thin."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clock of a machine stops or jumps."""
 import os
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """gate comment as a black box: one comment that is kept up to date, and no report that can lead it
 elsewhere."""
 

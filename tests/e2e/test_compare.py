@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`gate compare`, and libraries that are built from a commit: of a baseline, or of one side."""
 import glob
 import json

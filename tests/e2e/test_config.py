@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """gate.json: where each value of an option comes from, and what is said of a wrong one."""
 
 import json

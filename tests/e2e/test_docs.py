@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """README and docs/: links lead to files, the example compiles, lists are complete."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The published schemas, by an independent validator: run documents as `gate` writes them fit, and
 the gate's readers take what the schemas allow and nothing else."""
 import copy

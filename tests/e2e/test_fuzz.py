@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each fuzz target lets a bounded number of inputs through, the same ones each time.
 
 runs long: the targets are built with clang and two sanitizers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manual page and the completions hold what --help says, no less and no more."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs and artifacts that are sent to gate-server: what is stored, what is refused, and that what
 was answered with 201 is there after a kill.
 

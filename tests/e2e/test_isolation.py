@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a broken library does to its worker costs its own case and nothing else."""
 import json
 import os

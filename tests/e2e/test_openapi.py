@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """openapi.json against the server: each address answers as it is documented."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """gate-server as those who run it see it: hostile clients, health, metrics, logs."""
 
 import gzip

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run says of the commit that it measured: by options, by CI's variables, else by git."""
 
 import json

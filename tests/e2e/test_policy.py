@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run says and does round its measurements: reports, trees, cases that are not served."""
 
 import fcntl

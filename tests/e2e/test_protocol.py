@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers that misbehave, and other things that keep a gate from measuring."""
 import fcntl
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """gate push as a black box: nothing is lost, nothing is sent twice in vain, no token gets out."""
 
 import glob

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an anonymous reader can cost: memory of answers that nobody reads, names that lead here."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands on stored data: import, export, report, history, leaderboard and baseline."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`gate run` on the host device, with right and broken kernel libraries.
 
 runs alone: some verdicts are asserted that a busy host does not give

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """gate-server as a black box: addresses, errors, tags, hostile input, readers beside a writer."""
 
 import gzip

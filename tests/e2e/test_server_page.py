@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files of the page as gate-server gives them out."""
 
 import gzip

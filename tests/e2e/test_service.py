@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """gate-server as a service: systemd's sockets, readiness and watchdog, TLS, the end."""
 
 import http.client

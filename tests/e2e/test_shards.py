@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A suite in parts: by several runners and gate merge, and by all GPUs of one host."""
 
 import json

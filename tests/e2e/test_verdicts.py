@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What processes measured becomes a verdict, an exit code and a reason."""
 import glob
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`gate verify` on the host device: its tables, its exit codes, and that a fault shows again."""
 import json
 import os

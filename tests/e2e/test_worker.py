@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`gate worker` itself, as the supervisor speaks to it (gate/worker/PROTOCOL.md)."""
 import hashlib
 import json

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* edits.c: see edits.h. */
 #include "tests/fuzz/edits.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * edits.h: what the targets share that read a JSON document.
  *

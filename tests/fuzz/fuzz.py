@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs the fuzz targets of a build folder: see tests/README.md.
 
     tests/fuzz/fuzz.py [--runs N | --seconds N] [--keep DIR] BUILD [TARGET...]

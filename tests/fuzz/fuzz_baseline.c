@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_baseline.c: a file of stored baselines, baselines/DEVICE.json. What is let in can be
  * written, and is let in again.

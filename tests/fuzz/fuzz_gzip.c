@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_gzip.c: what a client says is gzip. The first byte is how much may come out of it, as a
  * power of two.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_request.c: the target of a GET, and all that it may name: the API, the badges, the feed. The
  * store has a small history, so that names of the seeds are there.

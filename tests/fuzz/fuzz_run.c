@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_run.c: POST /api/v1/runs without the server: the body is taken apart and checked, packed,
  * and stored; then the store is asked for everything that the API shows. Each input finds the same

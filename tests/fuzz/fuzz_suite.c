@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_suite.c: a file of cases, kernels/suites/NAME.json. */
 #include <stdio.h>
 #include <string.h>

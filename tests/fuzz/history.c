@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/fuzz/history.h"
 
 #include "tests/fuzz/edits.h"

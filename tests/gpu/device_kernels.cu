@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device_kernels.cu: see device_kernels.h. */
 #include "tests/gpu/device_kernels.h"
 

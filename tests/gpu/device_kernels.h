@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device_kernels.h: launches for the device's tests, good ones and ones that break the rules.
  *

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """peers.py [--run RUN.json] [--filter GLOB]: PyTorch's attention on the canonical shapes.
 
 Times scaled_dot_product_attention by its default, by cuDNN and by FlashAttention, by the contract

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* probe_sm90.cu: see probe_sm90.h. */
 #include "tests/gpu/probe_sm90.h"
 

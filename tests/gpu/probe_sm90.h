@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * probe_sm90.h: single products by the Hopper layer of kernels/cuda, for its test.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tap.h: as much of a test framework as a machine with a GPU and little else needs.
  *

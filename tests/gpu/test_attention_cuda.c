@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_attention_cuda.c: attention forward of our library and of the provider `cudnn` against the
  * fp64 reference where the gate's suites do not go: scales that are far from 1 / sqrt(D), rows

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_cublas_provider.c: every kernel of the provider `cublas` against the fp64 reference, and its
  * launches recorded. The library is the argument, or that of the build folder.

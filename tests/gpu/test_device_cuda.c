@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_device_cuda.c: how the CUDA backend opens a GPU, and what it does with memory: random
  * numbers, copies, comparisons and hashes.

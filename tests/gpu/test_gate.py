@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`gate` on a GPU: right and broken libraries, busy and missing devices."""
 import json
 import os

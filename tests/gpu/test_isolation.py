@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a broken library does while its process holds a GPU costs its own case and nothing else."""
 import json
 import os

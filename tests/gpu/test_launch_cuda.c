@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_launch_cuda.c: what the CUDA backend launches, records, replays, delays and times.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_layer_sm90.c: the Hopper layer of kernels/cuda: tensor maps, descriptors, rings, products,
  * staged stores.

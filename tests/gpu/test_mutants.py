@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gate against its own suite of broken and unusual kernels, on a GPU."""
 import os
 import unittest

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_parts_cuda.c: elements, rows and tiles of an output, and integers, on a GPU as on the host.
  */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_reference_cuda.c: the reference on a GPU against the one on the host.
  *

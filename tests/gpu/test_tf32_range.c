@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_tf32_range.c: what fp32 kernels on tensor cores make of numbers at the ends of the range,
  * and that what they leave out of a product has no sign of its own.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Right, but prints what looks like an answer of the worker to standard output. */
 #include "tests/mutants/wrap.h"
 

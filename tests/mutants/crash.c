@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The launch ends in a segmentation fault, after a word to standard error. */
 #include <signal.h>
 

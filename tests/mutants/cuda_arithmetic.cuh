@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_arithmetic.cuh: plain products and attentions by a thread for each result, and what a fault
  * does to them.

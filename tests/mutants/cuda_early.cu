@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA: libraries that change the device before their first launch; $GATE_MUTANT says when. */
 #include <cuda_runtime.h>
 #include <string.h>

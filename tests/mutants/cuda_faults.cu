@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CUDA: faults, tricks and unusual ways in plain kernels of a thread for each result. GEMM and
  * attention alone; what a fault does not touch goes to the original library.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA: right, and then a kernel that never ends. */
 #include <cuda_runtime.h>
 

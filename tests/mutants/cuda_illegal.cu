@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA: writes far outside of every allocation, which spoils the context. */
 #include <cuda_runtime.h>
 

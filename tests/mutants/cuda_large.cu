@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA: wrong products of which only a large one shows it. GEMM in bf16. */
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CUDA: kernels that do not wait for what they need, or wait for what never comes. Plain GEMM; all
  * else goes to the original library.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CUDA: launches that spoil the device, eat it or keep it, on the 4 x 1 x 3 product alone: all
  * other cases are right, and must come out right. What needs no device is in rogue.c.

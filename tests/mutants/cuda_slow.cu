@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CUDA: right, but each launch takes at least a tenth longer. The device itself adds the time: one
  * thread notes when the launch begins, and one waits at its end for a tenth of what has passed

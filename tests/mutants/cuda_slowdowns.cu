@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CUDA: right, and slower than the original library now and then, or by one launch. Attention
  * alone; all else goes to the original library.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA: launches that leave the device other than they found it. */
 #include <cuda_runtime.h>
 #include <unistd.h>

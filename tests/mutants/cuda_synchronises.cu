@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA: right, but the launch waits for its own result, which a recorded launch cannot. */
 #include <cuda_runtime.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CUDA: right as long as it is looked at, and something else once it is timed. GEMM in fp16 alone;
  * all else goes to the original library.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CUDA: kernels that know their results already, or think that they do, and two that keep sums in
  * memory of their own. GEMM in fp16 alone; all else goes to the original library.

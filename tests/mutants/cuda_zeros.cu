@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA: writes zeros instead of the result. */
 #include <cuda_runtime.h>
 

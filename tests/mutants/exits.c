@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The launch ends the process with a clean exit code. */
 #include "tests/mutants/wrap.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The launch never returns. It first writes its process id to the file $GATE_MUTANT_PID, in one
  * step. */
 #include <unistd.h>

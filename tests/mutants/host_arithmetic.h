@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * host_arithmetic.h: plain products and attentions, for faults that compute something else.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host: libraries that change the process before their first launch; $GATE_MUTANT says when. */
 #include <string.h>
 #include <sys/resource.h>

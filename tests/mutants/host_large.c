@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host: wrong products of which only a large one shows it. */
 #include "tests/mutants/faults.h"
 #include "tests/mutants/host_arithmetic.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host: results that are right, or nearly, and memory or state that is not left alone. */
 #include <fenv.h>
 #include <pthread.h>

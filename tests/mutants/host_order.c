@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host: right for one problem, launched once: wrong after others, on inputs that hardly differ,
  * after many launches, or by what is left behind. */
 #include <pthread.h>

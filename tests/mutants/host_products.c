@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host: wrong products: terms, tiles, roundings and states that are not what they should be. */
 #include "tests/mutants/faults.h"
 #include "tests/mutants/host_arithmetic.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host: right for the shapes and layouts that are tried first, and wrong for others. */
 #include "tests/mutants/faults.h"
 #include "tests/mutants/host_arithmetic.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host: right, but each launch takes three times as long. */
 #include <time.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host: right as long as it is looked at, and something else once it is timed. */
 #include "tests/mutants/faults.h"
 #include "tests/mutants/host_arithmetic.h"

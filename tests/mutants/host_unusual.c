@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host: right by kernel.h, however unusual; and right, but slow in the ways that engineers slow
  * kernels down by on purpose. None may be called wrong. */
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host: computes nothing and leaves the output as it was. */
 #include "tests/mutants/wrap.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host: right near N(0,1), and wrong where exponents, signs or scores are others. */
 #include "tests/mutants/faults.h"
 #include "tests/mutants/host_arithmetic.h"

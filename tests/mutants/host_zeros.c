@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host: writes zeros instead of the result. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What broken kernels leave behind: processes, and memory of a GPU."""
 import contextlib
 import ctypes

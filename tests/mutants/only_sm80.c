@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Nothing is wrong, but kernels for Hopper (their names end with _sm90) serve nothing: so those
  * that serve older devices are tested on a new one.

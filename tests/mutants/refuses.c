@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* supports() says yes, the launch says no. */
 #include "tests/mutants/wrap.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Nothing is wrong: what every other mutant is compared with. */
 #include "tests/mutants/wrap.h"
 

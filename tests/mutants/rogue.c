@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Host: launches that hang, end, flood, multiply or eat the machine, on the 4 x 1 x 3 product
  * alone: all other cases are right, and must come out right.

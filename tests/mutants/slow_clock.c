@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Right, and from its first launch on the gate's clock runs slow: the place from where the
  * program calls clock_gettime() gets another function.

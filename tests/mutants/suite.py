@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Holds the gate against the kernels of catalogue.json and says how many it judged rightly.
 
     tests/mutants/suite.py [--build DIR] [--device host|cuda:0] [--seed HEX] [--passes N] [--write]

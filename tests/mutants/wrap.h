@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * wrap.h: a kernel library that is another one with something wrong.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A table of an ABI that does not exist. */
 #include "kernels/kernel.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * change_rates.c: prints how often noise raises a change point, and how soon a step is found.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * check_file.c: what the readers of the gate's formats say of documents.
  *

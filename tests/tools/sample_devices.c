@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sample_devices.c: see sample_devices.h. */
 #include "tests/tools/sample_devices.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sample_put.h: stores a run document that a test made as a tree.
  */

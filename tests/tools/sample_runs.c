@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sample_runs.c: see sample_runs.h. */
 #include "tests/tools/sample_runs.h"
 

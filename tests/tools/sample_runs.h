@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sample_runs.h: run documents of a made-up history, for tests of the store, the server and the
  * page. Everything follows from the plan: the same plan gives the same bytes.

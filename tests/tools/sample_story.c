@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sample_story.c: see sample_story.h. */
 #include "tests/tools/sample_story.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sample_story.h: what happens to the cases of a made-up history, from its first run to its last.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * seed_store.c: puts a made-up history into a database, for tests of what reads one.
  *

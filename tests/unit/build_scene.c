@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* build_scene.c: see build_scene.h. */
 #include <dirent.h>
 #include <ftw.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * build_scene.h: a throw-away git repository whose commits can be built, and what came of it.
  *

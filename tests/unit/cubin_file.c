@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cubin_file.c: see cubin_file.h. */
 #include "tests/unit/cubin_file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cubin_file.h: library files with GPU code in them, put together section by section.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* decide_made.c: see decide_made.h. */
 #include <math.h>
 #include <setjmp.h>

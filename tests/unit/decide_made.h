@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * decide_made.h: sequences made of changes in percent, and what decide() must make of them.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * decide_play.h: plays a case through decide() as a supervisor does: gives it the processes that it
  * asks for, first sequence and confirmation, until it is done.

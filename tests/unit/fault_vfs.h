@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fault_vfs.h: a disk that fails when the test says so, for SQLite.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * noise.h: ratios of a candidate against its baseline as machines give them, drawn by a seed.
  *

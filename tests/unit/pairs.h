@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pairs.h: recorded pairs: what processes measured of cases whose slowdown was known.
  *

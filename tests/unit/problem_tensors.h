@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * problem_tensors.h: problems and their tensors, as several tests need them.
  *

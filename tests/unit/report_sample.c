@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report_sample.c: see report_sample.h. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report_sample.h: a sample run document, changes to it, and what the report writers make of it.
  * Each function fails the running test where it cannot do what it says.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_fixture.c: see store_fixture.h. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_fixture.h: what the tests of the store share. Each test has a folder of its own, and in it
  * the path of a database that is not made yet. What cannot be done fails the test.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_alerts.c: the steps of an alert's life, their log, lists and counts; marks of webhooks. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The artifact cache: what is put is what is got, and nothing else is. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_audit.c: kernels that change their ways once they are timed, on the host device; its clock
  * is a count of the elements that were computed, so that laziness shows to the last one.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_auth.c: tokens: what is let in, and what is not. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Delays between tries: doubled, capped, half by chance, never before what the server asked. */
 #include <setjmp.h>
 #include <stdarg.h>

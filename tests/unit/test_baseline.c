@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The stored baselines: what is kept, what is refused, and what the file looks like. */
 #include <setjmp.h>
 #include <stdarg.h>

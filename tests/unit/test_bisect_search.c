@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_bisect_search.c: which commits are looked at, over made histories. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The growable buffer and the error texts. */
 #include <setjmp.h>
 #include <stdarg.h>

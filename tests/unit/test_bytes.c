@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bytes.h: each byte is of the kinds that it should be of. */
 #include <setjmp.h>
 #include <stdarg.h>

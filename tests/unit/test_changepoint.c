@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_changepoint.c: series with a known answer. tests/tools/change_rates.c measures rates. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_clock.c: a clock that is not the system's is found out; here the program has its own. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a replay runs, of kernels that a file of nvcc's is not needed for. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_compare_judge.c: two runs are judged as the gate would; on recorded data never wrongly. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_csv.c: fields of CSV. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_cuda_peaks.c: chips are told apart by their names. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_cuda_users.c: which listed processes are believed to use a GPU, on a made-up /proc.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_decide.c: the rule of the verdict at and around its borders, stage by stage. */
 #include <math.h>
 #include <setjmp.h>

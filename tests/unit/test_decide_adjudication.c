@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_decide_adjudication.c: what is compared with a difference before it is the code's. */
 #include <math.h>
 #include <setjmp.h>

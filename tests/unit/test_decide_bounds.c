@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_decide_bounds.c: bounds and the minimum detectable effect. */
 #include <setjmp.h>
 #include <stdarg.h>

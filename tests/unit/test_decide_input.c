@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_decide_input.c: input that no measurement gives. */
 #include <math.h>
 #include <setjmp.h>

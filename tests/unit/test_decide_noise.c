@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_decide_noise.c: how often the rule is wrong. Whole sequences with their confirmations,
  * played on noise of a known shape by a fixed seed; each row asserts the rates of its ends.

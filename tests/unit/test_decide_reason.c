@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_decide_reason.c: every verdict is a sentence with its figures. */
 #include <setjmp.h>
 #include <stdarg.h>

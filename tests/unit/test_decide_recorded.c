@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_decide_recorded.c: the rule on what processes measured of kernels whose slowdown was known.
  *

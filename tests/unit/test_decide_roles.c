@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_decide_roles.c: what the order of the two sides adds, and that it is taken out. */
 #include <math.h>
 #include <setjmp.h>

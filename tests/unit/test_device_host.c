@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_device_host.c: the host as a device, through device.h alone. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One gate at a time on a device. */
 #include <fcntl.h>
 #include <limits.h>

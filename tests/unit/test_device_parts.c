@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_device_parts.c: elements, rows and tiles of an output on the host device, and integers. */
 #include <setjmp.h>
 #include <stdarg.h>

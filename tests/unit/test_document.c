@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_document.c: the reader of run documents, and the writer; that the reader agrees with the
  * published schema is in tests/e2e/test_document.py. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_document_check.c: which documents are refused for their times, and that none of the made-up
  * history is refused. What else a document must not claim is in tests/e2e/test_records.py.

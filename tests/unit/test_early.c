@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_early.c: what a library changes before its first launch, on a device that says so. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How the time of a process is shared out among its cases. */
 #include <math.h>
 #include <setjmp.h>

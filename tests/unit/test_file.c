@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whole files in and out: nothing half written, nothing left behind. */
 #include <setjmp.h>
 #include <stdarg.h>

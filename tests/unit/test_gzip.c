@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_gzip.c: gzip's bytes, good, cut, damaged and hostile. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_half.c: fp16 and bf16 conversions against the definition of their formats, over all codes.
  */

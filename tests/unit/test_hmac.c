@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_hmac.c: the test cases of RFC 4231. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_host_kernels.c: every kernel of the host library against the fp64 reference, in every dtype
  * and layout, at sizes that leave tails everywhere, for every instruction set of this machine.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_idle.c: the rule for who does less where its result is there already.
  */

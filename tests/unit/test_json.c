@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Strict JSON: hostile texts, positions, and numbers that survive the round trip. */
 #include <setjmp.h>
 #include <stdarg.h>

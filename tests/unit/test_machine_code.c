@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Library files are put together here section by section; what nvcc makes of real ones is seen
  * where nvcc is (libours.so). */
 #include <elf.h>

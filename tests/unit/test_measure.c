@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_measure.c: measuring by a device whose clock tells what the test wants, so that every figure
  * is known. Memory is the host's; nothing is launched.

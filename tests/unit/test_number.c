@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_number.c: numbers as JSON writes them, compared with what the C library reads and writes. */
 #include <setjmp.h>
 #include <stdarg.h>

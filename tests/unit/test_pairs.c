@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ratio of two series of neighbouring samples. */
 #include <math.h>
 #include <setjmp.h>

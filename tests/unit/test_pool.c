@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_pool.c: the thread pool of the host kernels runs every item once, however often it is used.
  */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_ratchet.c: how the baselines move, case by case and over a thousand runs of a simulated
  * machine.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_rate_limit.c: token buckets, with a clock of the test's own. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_rebuild.c: the library of a commit is built once, on its own, and checked. */
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_rebuild_wait.c: builds that take long, side by side, too long, or whose run was killed. */
 #include <fcntl.h>
 #include <poll.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_reference.c: the fp64 reference against answers worked out by hand, and its two paths
  * (whole outputs, single elements) against each other.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_report.c: what the report writers tell of a run, by golden files and one by one. */
 #include <setjmp.h>
 #include <stdarg.h>

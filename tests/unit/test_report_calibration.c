@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_report_calibration.c: how a calibration is told. */
 #include <setjmp.h>
 #include <stdarg.h>

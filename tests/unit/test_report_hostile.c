@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_report_hostile.c: documents that no gate writes: hostile texts, read back by other programs'
  * parsers, and numbers and sizes without bounds.

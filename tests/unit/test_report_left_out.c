@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_report_left_out.c: what a run's verification left out is told in each report, once. */
 #include <setjmp.h>
 #include <stdarg.h>

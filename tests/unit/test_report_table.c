@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_report_table.c: numbers with their units, and tables that fit a terminal. */
 #include <setjmp.h>
 #include <stdarg.h>

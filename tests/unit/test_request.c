@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_request.c: the target of a request, and the tags of answers. */
 #include <setjmp.h>
 #include <stdarg.h>

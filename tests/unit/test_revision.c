@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_revision.c: what `--against` means: files, commits and stored baselines become libraries. */
 #include <setjmp.h>
 #include <stdarg.h>

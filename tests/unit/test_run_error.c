@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_run_error.c: a candidate that is less accurate than the baseline, beside it or by its
  * record. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_serial.c: which recorded graphs are launches one after the other.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_stats.c: quantiles and order-statistic intervals against values worked out by hand. */
 #include <math.h>
 #include <setjmp.h>

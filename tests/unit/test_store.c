@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_store.c: what goes into the history, and what it answers. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_store_care.c: thinning, checks, backups and the way back. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_store_files.c: what becomes of files and of runs when something fails: damage, rights, full
  * disks, kills. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_store_rows.c: what queries make of runs: baselines, branches and trends. */
 #include <setjmp.h>
 #include <stdarg.h>

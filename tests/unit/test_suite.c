@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_suite.c: suites and their problems: ids, work, and every way to get a file wrong. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_verdict.c: the verdict and the exit code of a run. */
 #include <setjmp.h>
 #include <stdarg.h>

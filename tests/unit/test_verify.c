@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_verify.c: the parts of the verification: looks, images, probes, shapes, sanitizer logs. */
 #include <setjmp.h>
 #include <stdarg.h>

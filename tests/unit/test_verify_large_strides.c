@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_verify_large_strides.c: operands whose rows are far apart hold what the dense ones do. */
 #include <setjmp.h>
 #include <stdarg.h>

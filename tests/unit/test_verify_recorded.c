@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_verify_recorded.c: a kernel that is right when it is launched, and something else where its
  * recording is replayed, as it can be on a GPU. On the host device a recording only calls launch(),

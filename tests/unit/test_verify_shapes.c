@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_verify_shapes.c: neighbours of a problem's own size keep its path, and what they cost. */
 #include <setjmp.h>
 #include <stdarg.h>

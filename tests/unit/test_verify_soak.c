@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_verify_soak.c: what many launches lose, and what only looks like it. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_verify_spot.c: a device whose reference is not the CPU's is found out, on every op. */
 #include <setjmp.h>
 #include <stdarg.h>

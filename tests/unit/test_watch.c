@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_watch.c: runs come in, change points and alerts come up, move, close and open again. */
 #include <math.h>
 #include <setjmp.h>

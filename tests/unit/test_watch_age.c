@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_watch_age.c: for how long runs have waited, with a clock of the test's own. */
 #include <setjmp.h>
 #include <stdarg.h>

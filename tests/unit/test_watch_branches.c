@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_watch_branches.c: runs of merge requests come in between those that are watched. */
 #include <math.h>
 #include <setjmp.h>

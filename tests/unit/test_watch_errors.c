@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_watch_errors.c: errors of the verification that jump, by themselves and over the vendor's.
  */
 #include <math.h>

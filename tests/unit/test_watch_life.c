@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_watch_life.c: the life of an alert does not depend on the order and the pace in which runs
  * come: random histories, replayed run by run, in batches, late and shuffled, end in the same

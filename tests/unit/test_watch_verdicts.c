@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_watch_verdicts.c: confirmed verdicts raise alerts at once; ratios to baselines are one
  * series. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_workspace_zones.c: who writes beside the workspace that it was given is told so. */
 #include <setjmp.h>
 #include <stdarg.h>

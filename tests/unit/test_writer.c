@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_writer.c: jobs on their way through the writer: order, groups, failures, room, the end. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_writer_faults.c: the writer on a disk that fails: what was told as done is there, what was
  * told as failed is not, and the next job finds a sound database. Jobs are tokens, and whole runs,
  * which are there with all of their rows or with none. */

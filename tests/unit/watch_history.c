@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* watch_history.c: see watch_history.h. */
 #include "tests/unit/watch_history.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * watch_history.h: a history of one case in the making, which is watched as it grows; for the tests
  * of the watch. What cannot be done fails the test.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* writer_fixture.c: see writer_fixture.h. */
 #include "tests/unit/writer_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * writer_fixture.h: a writer on a database of its own, and how many of its jobs are done; for the
  * tests of the writer. What cannot be done fails the test.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // take.mjs: the pictures of the README, taken of a history in Chromium.
 //
 //     KERNEL_GATE_BUILD=build node web/screenshots/take.mjs DB
