@@ -388,7 +388,7 @@ static int hunt(struct hunt *h, struct gate_error *err)
 {
     const struct bisect_request *r = h->request;
     struct revision good;
-    struct search search;
+    struct search search = {0};
     struct comparison m = {0};
     enum gate_status status = commits_between(r->good, r->bad, &h->commits, err);
     if (!status && !(h->findings = calloc(h->commits.n, sizeof *h->findings)))

@@ -106,7 +106,7 @@ static enum gate_status put_cases(const struct put *p)
     enum gate_status status = GATE_OK;
     for (size_t i = 0; i < p->document->n_cases && !status; i++) {
         const struct document_case *c = &p->document->cases[i];
-        struct put_track track;
+        struct put_track track = {0};
         status = put_case_track(p, c, &track);
         if (!status)
             status = put_case(p, c, &track);
