@@ -83,6 +83,7 @@ void http_make(struct http *h, struct store *store, struct exchange *x, struct r
         return;
     reply->etag = tag;
     api_get(x->route, x->rest, store, h->options.main_branch, &x->request, reply);
+    tagger_renew(h->tagger);
     if (reply->status == 200)
         reply->etag = tag;
 }

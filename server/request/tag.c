@@ -116,3 +116,10 @@ enum gate_status tagger_get(struct tagger *t, const char *target, struct etag *o
     out->text[18] = '\0';
     return GATE_OK;
 }
+
+void tagger_renew(struct tagger *t)
+{
+    pthread_mutex_lock(&t->mutex);
+    t->known = false;
+    pthread_mutex_unlock(&t->mutex);
+}

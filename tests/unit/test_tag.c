@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_tag.c: the ETags of what is read from a database that another process writes too. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sqlite3.h>
+#include <string.h>
+
+#include "server/request/tag.h"
+#include "tests/unit/store_fixture.h"
+
+static struct etag tag_of(struct store_fixture *f, struct tagger *t, const char *target)
+{
+    struct etag tag;
+    assert_int_equal(tagger_get(t, target, &tag, &f->err), GATE_OK);
+    return tag;
+}
+
+static struct tagger *open_tagger(struct store_fixture *f)
+{
+    struct tagger *t;
+    store_close(open_store(f, STORE_READ_WRITE));
+    assert_int_equal(tagger_open(f->path, "test", &t, &f->err), GATE_OK);
+    return t;
+}
+
+/* The write is not the store's own, so the tagger cannot have counted it; and it is quick, so that
+ * the tag before it is still believed. */
+static void the_tag_after_a_renewal_is_of_the_newest_state(void **state)
+{
+    struct store_fixture *f = *state;
+    struct tagger *t = open_tagger(f);
+    sqlite3 *other;
+    assert_int_equal(sqlite3_open(f->path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "PRAGMA synchronous = OFF", NULL, NULL, NULL), SQLITE_OK);
+    for (int i = 0; i < 20; i++) {
+        struct etag before = tag_of(f, t, "/runs");
+        const char *write = "UPDATE identity SET n_writes = n_writes + 1";
+        assert_int_equal(sqlite3_exec(other, write, NULL, NULL, NULL), SQLITE_OK);
+        tagger_renew(t);
+        assert_string_not_equal(before.text, tag_of(f, t, "/runs").text);
+    }
+    sqlite3_close(other);
+    tagger_close(t);
+}
+
+static void addresses_have_tags_of_their_own(void **state)
+{
+    struct store_fixture *f = *state;
+    struct tagger *t = open_tagger(f);
+    assert_string_not_equal(tag_of(f, t, "/runs").text, tag_of(f, t, "/runs?limit=1").text);
+    tagger_close(t);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_tag_after_a_renewal_is_of_the_newest_state),
+        TEST(addresses_have_tags_of_their_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
