@@ -29,6 +29,7 @@ static const struct {
     [PROBE_EXPONENTS] = {"exact powers of two", true},
     [PROBE_SPECIAL] = {"NaN and infinity", true},
     [PROBE_SPECIAL_SECOND] = {"NaN and infinity in the second input", true},
+    [PROBE_NAN_SECOND] = {"NaN in the second input", true},
     [PROBE_CONSTANT] = {"constant until near the end", false},
     [PROBE_RETRIEVAL] = {"retrieval", false},
     [PROBE_RAMP] = {"score ramp", false},
@@ -90,6 +91,8 @@ bool probe_applies(enum probe probe, const struct kg_problem *p)
     case PROBE_SPECIAL:
     case PROBE_SPECIAL_SECOND:
         return p->op == KG_OP_GEMM || p->op == KG_OP_GEMV;
+    case PROBE_NAN_SECOND:
+        return p->op == KG_OP_GEMV;
     case PROBE_CONSTANT:
         return true;
     case PROBE_MASKED:
@@ -381,29 +384,39 @@ static int64_t special_index(const struct kg_problem *p, unsigned i, int64_t lin
     return i == 0 ? line * p->k + depth : p->op == KG_OP_GEMV ? depth : depth * p->n + line;
 }
 
-/* An infinity meets zeros in half of the other factor: their products are no numbers. */
-static void put_special(const struct kg_problem *p, const struct kg_tensor *in, unsigned i,
-                        uint64_t which, uint64_t seed)
+/* The x of a GEMV has room for one of them: each of its elements is in all sums. */
+static double special_value(enum probe probe, const struct kg_problem *p, uint64_t draw)
 {
     static const double values[] = {INFINITY, NAN, -INFINITY};
+    if (probe == PROBE_NAN_SECOND)
+        return NAN;
+    return probe == PROBE_SPECIAL_SECOND && p->op == KG_OP_GEMV ? values[draw % 2 * 2]
+                                                                : values[draw % 3];
+}
+
+/* An infinity meets zeros in half of the other factor: their products are no numbers. */
+static void put_special(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
+                        uint64_t which, uint64_t seed)
+{
+    unsigned i = probe != PROBE_SPECIAL;
     int64_t columns = p->op == KG_OP_GEMV ? 1 : p->n;
     int64_t lines = i == 0 ? p->m : columns, others = i == 0 ? columns : p->m;
     int64_t line = special_place(lines, seed, which), depth = special_place(p->k, ~seed, which);
-    double value = values[(seed / 8 + which) % 3];
+    double value = special_value(probe, p, seed / 8 + which);
     put(&in[i], special_index(p, i, line, depth), value);
     for (int64_t other = 0; other < others && isinf(value); other += 2)
         put(&in[!i], special_index(p, !i, other, depth), 0);
 }
 
-/* In factor i alone: a line of each would leave nothing else of many an output. */
-static void fill_special(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
-                         unsigned i, uint64_t seed)
+/* In one factor alone: a line of each would leave nothing else of many an output. */
+static void fill_special(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
+                         unsigned n_in, uint64_t seed)
 {
-    int64_t lines = i == 0 ? p->m : p->op == KG_OP_GEMV ? 1 : p->n;
+    int64_t lines = probe == PROBE_SPECIAL ? p->m : p->op == KG_OP_GEMV ? 1 : p->n;
     uint64_t n = (uint64_t)(lines < 6 ? 1 : lines / 3 < SPECIAL_LINES ? lines / 3 : SPECIAL_LINES);
     fill_by(value_integer, p, in, n_in, seed);
     for (uint64_t which = 0; which < n; which++)
-        put_special(p, in, i, which, seed_at(seed, 10));
+        put_special(probe, p, in, which, seed_at(seed, 10));
 }
 
 /* ---- attention ---- */
@@ -590,8 +603,8 @@ void probe_fill(enum probe probe, const struct kg_problem *p, const struct kg_te
     if (normals[0] == 0)
         make_normals();
     largest_integer = probe_integers(p);
-    if (probe == PROBE_SPECIAL || probe == PROBE_SPECIAL_SECOND)
-        fill_special(p, in, n_in, probe == PROBE_SPECIAL_SECOND, seed);
+    if (probe == PROBE_SPECIAL || probe == PROBE_SPECIAL_SECOND || probe == PROBE_NAN_SECOND)
+        fill_special(probe, p, in, n_in, seed);
     else if (probe >= PROBE_RETRIEVAL || probe == PROBE_EXPONENTS)
         fill_together(values[probe], p, in, n_in, seed);
     else

@@ -24,8 +24,9 @@ enum probe {
     PROBE_SPECIAL,      /* exact; GEMM, GEMV: NaN, infinities and zeros that meet them, in the first
                            input, at ends, edges of tiles and between */
     PROBE_SPECIAL_SECOND,
-    PROBE_CONSTANT,  /* 0, or 1 in all tensors but the first, until near the end: for kernels that
-                        take a short cut where a few looks find nothing else */
+    PROBE_NAN_SECOND, /* exact; GEMV: a NaN in x, which hides whatever else x has */
+    PROBE_CONSTANT,   /* 0, or 1 in all tensors but the first, until near the end: for kernels that
+                         take a short cut where a few looks find nothing else */
     PROBE_RETRIEVAL, /* attention: each query finds one key: diagonal, its neighbours, tile edges */
     PROBE_RAMP,      /* attention: scores from -100 to 100 in rising or falling order of the keys */
     PROBE_MASKED,    /* attention: what a row must not see is huge */
