@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // parts.js: pieces that several views show.
 
-import { fetchFile } from "./api.js";
+import { fetchFile, get } from "./api.js";
 import { address, h } from "./dom.js";
 import { factor, shortCommit } from "./format.js";
 import { token } from "./token.js";
@@ -21,12 +21,31 @@ export function runLink(uuid, text = uuid.slice(0, 8)) {
     return h("a", { class: "mono", href: address(`run/${uuid}`), title: `Run ${uuid}` }, text);
 }
 
-/** "3f9d2c1b7 + changes": what was measured. */
-export function commitText(run) {
-    if (!run.commit) return h("span", { class: "none" }, "no commit");
-    return h("span", { class: "mono", title: run.commit }, shortCommit(run.commit),
-        run.dirty && h("span", { class: "dirty", title: "The tree had uncommitted changes" }, "+"));
+let forge; // the address of a commit there, %s in its place; null: the server was told of none
+
+/** Asks once where the forge shows commits. Without an answer they are no links. */
+export async function askForge() {
+    if (forge === undefined)
+        forge = await get("branches", { limit: 1 }).then((a) => a.commit_url, () => undefined);
 }
+
+/** A commit, which leads to the forge. */
+export function commitName(commit, subject = "") {
+    if (!commit) return h("span", { class: "none" }, "no commit");
+    const props = { class: "mono", title: `${commit} ${subject ?? ""}`.trim() };
+    return forge
+        ? h("a", { ...props, href: forge.replace("%s", encodeURIComponent(commit)) },
+            shortCommit(commit))
+        : h("span", props, shortCommit(commit));
+}
+
+/** The commits behind `before`, up to `last`. */
+export const commitRange = (before, last, subject) =>
+    [before && [commitName(before), " to "], commitName(last, subject)];
+
+/** "3f9d2c1b7+": what was measured, and that there were changes. */
+export const commitText = (run) => [commitName(run.commit, run.subject),
+    run.dirty && h("span", { class: "dirty", title: "The tree had uncommitted changes" }, "+")];
 
 /** ", 1.04× cublas's": the error of a `verify` over the vendor's; "" where no vendor was right. */
 export function overVendor({ vendor, vendor_ratio: ratio }) {

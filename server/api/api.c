@@ -38,10 +38,11 @@ bool api_refuse_parameters(const struct route *route, const struct request *requ
 }
 
 void api_get(const struct route *route, const char *rest, struct store *store,
-             const char *main_branch, const struct request *request, struct reply *reply)
+             const struct api_site *site, const struct request *request, struct reply *reply)
 {
     struct call c = {.store = store,
-                     .main_branch = main_branch,
+                     .main_branch = site->main_branch,
+                     .commit_url = site->commit_url,
                      .request = request,
                      .rest = rest,
                      .reply = reply};

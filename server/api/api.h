@@ -22,9 +22,15 @@
 bool api_refuse_parameters(const struct route *route, const struct request *request,
                            struct reply *reply);
 
+/* What the server was told about the repository. */
+struct api_site {
+    const char *main_branch;
+    const char *commit_url; /* or NULL */
+};
+
 /* Answers by route->get. The tag of the answer is the caller's business; a problem takes it away.
  */
 void api_get(const struct route *route, const char *rest, struct store *store,
-             const char *main_branch, const struct request *request, struct reply *reply);
+             const struct api_site *site, const struct request *request, struct reply *reply);
 
 #endif

@@ -19,6 +19,7 @@ static const struct option options[] = {
     {"tls-key", required_argument, NULL, 'k'},
     {"keep-samples", required_argument, NULL, 'e'},
     {"main-branch", required_argument, NULL, 'b'},
+    {"commit-url", required_argument, NULL, 'f'},
     {"webhook", required_argument, NULL, 'u'},
     {"webhook-secret-file", required_argument, NULL, 's'},
     {"read-rate", required_argument, NULL, 'r'},
@@ -44,6 +45,21 @@ static enum gate_status take_level(const char *text, enum log_level *out, struct
     }
     return gate_fail(err, GATE_USAGE, "--log is '%s', and must be error, warning, info or request",
                      text);
+}
+
+/* It becomes a link of the page. */
+static enum gate_status take_commit_url(const char *text, const char **out, struct gate_error *err)
+{
+    const char *at = strstr(text, "%s");
+    bool web = !strncmp(text, "https://", 8) || !strncmp(text, "http://", 7);
+    *out = text;
+    if (web && at && !strstr(at + 1, "%s") && strlen(text) <= 1000)
+        return GATE_OK;
+    return gate_fail(
+        err, GATE_USAGE,
+        "--commit-url is '%.200s', and must be an https:// address with one %%s, where "
+        "the commit stands",
+        text);
 }
 
 static enum gate_status take(void *context, int letter, const char *value, struct gate_error *err)
@@ -75,6 +91,8 @@ static enum gate_status take(void *context, int letter, const char *value, struc
     case 'b':
         h->main_branch = value;
         return GATE_OK;
+    case 'f':
+        return take_commit_url(value, &h->commit_url, err);
     case 'u':
         h->webhook = value;
         return GATE_OK;

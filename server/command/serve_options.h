@@ -30,6 +30,8 @@
     "  --main-branch NAME    whose runs raise alerts and are shown on badges and, unless "         \
     "another\n"                                                                                    \
     "                        is chosen, on the page (main)\n"                                      \
+    "  --commit-url URL      of a commit on the forge, with %s in its place, such as\n"            \
+    "                        https://github.com/OWNER/NAME/commit/%s: the page links to it\n"      \
     "  --webhook URL         tell it of alerts, by signed POSTs (server/watch/webhook.h)\n"        \
     "  --webhook-secret-file FILE  what they are signed with\n"                                    \
     "  --log LEVEL           error, warning, info (the default) or request: one line for each\n"   \

@@ -26,6 +26,26 @@ describe("run", { skip }, () => {
         });
     });
 
+    test("commits lead to the forge where the server knows one", async () => {
+        const { file, uuids } = it.seed("forge.db", 2);
+        const server = await serve(file, "--commit-url", "https://forge.example/c/%s?view=diff");
+        try {
+            await it.withPage({}, async (page) => {
+                const run = await (await fetch(`${server.url}api/v1/runs/${uuids[0]}`)).json();
+                await it.open(page, `#/run/${uuids[0]}`, server.url);
+                const link = page.locator("dl.facts a", { hasText: run.git.commit.slice(0, 9) });
+                assert.equal(await link.getAttribute("href"),
+                    `https://forge.example/c/${run.git.commit}?view=diff`);
+            }, server.url);
+        } finally {
+            await stop(server);
+        }
+        await it.withPage({}, async (page) => {
+            await it.open(page, "#/runs");
+            assert.equal(await page.locator("td:nth-child(5) a").count(), 0);
+        });
+    });
+
     test("runs come in pages", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, "#/runs");

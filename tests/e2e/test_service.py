@@ -176,6 +176,14 @@ class Tls(unittest.TestCase):
         rest = process.communicate(timeout=PATIENCE)[1]
         self.assertEqual(process.returncode, 0, rest)
 
+    def test_addresses_of_commits_that_do_not_fit(self):
+        for url in ("https://forge.example/", "javascript:%s", "https://forge.example/%s/%s"):
+            done = subprocess.run([SERVER, "--db", self.db, "--listen", "127.0.0.1:0",
+                                   "--commit-url", url],
+                                  capture_output=True, text=True, timeout=PATIENCE)
+            self.assertEqual(done.returncode, 64, done.stderr)
+            self.assertIn("where the commit stands", done.stderr)
+
     def test_files_that_do_not_fit(self):
         for options, status, words in (
                 (("--tls-cert", self.cert), 64, "belong together"),
