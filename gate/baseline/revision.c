@@ -30,19 +30,9 @@ static enum gate_status check_text(const char *what, struct gate_error *err)
     return GATE_OK;
 }
 
-/* The commit that a revision names. On failure `why` has what git said, or nothing. No shell is
- * involved, and nothing behind --end-of-options is an option. */
-static bool ask_git(const char *what, char commit[41], char *why, size_t why_size)
+/* The one commit that git answers with. On failure `why` has what git said, or nothing. */
+static bool read_commit(char *const argv[], char commit[41], char *why, size_t why_size)
 {
-    char peeled[PATHS_MAX + 16];
-    snprintf(peeled, sizeof peeled, "%s^{commit}", what);
-    char *argv[] = {(char *)"git",
-                    (char *)"rev-parse",
-                    (char *)"--verify",
-                    (char *)"--quiet",
-                    (char *)"--end-of-options",
-                    peeled,
-                    NULL};
     struct process p = {0};
     struct gate_error err = {0};
     struct buf line;
@@ -63,6 +53,43 @@ static bool ask_git(const char *what, char commit[41], char *why, size_t why_siz
     p.complaint[strcspn(p.complaint, "\n")] = '\0';
     snprintf(why, why_size, "%.190s", p.complaint);
     return found;
+}
+
+/* The commit that a revision names. No shell is involved, and nothing behind --end-of-options is an
+ * option. */
+static bool ask_git(const char *what, char commit[41], char *why, size_t why_size)
+{
+    char peeled[PATHS_MAX + 16];
+    snprintf(peeled, sizeof peeled, "%s^{commit}", what);
+    char *argv[] = {(char *)"git",
+                    (char *)"rev-parse",
+                    (char *)"--verify",
+                    (char *)"--quiet",
+                    (char *)"--end-of-options",
+                    peeled,
+                    NULL};
+    return read_commit(argv, commit, why, why_size);
+}
+
+enum gate_status revision_merge_base(const char *base, char commit[41], struct gate_error *err)
+{
+    char fetched[PATHS_MAX], tip[41], why[200];
+    char *argv[] = {(char *)"git", (char *)"merge-base", (char *)"HEAD", tip, NULL};
+    enum gate_status status = check_text(base, err);
+    if (status)
+        return status;
+    snprintf(fetched, sizeof fetched, "refs/remotes/origin/%.4000s", base);
+    if (!ask_git(fetched, tip, why, sizeof why) && !ask_git(base, tip, why, sizeof why))
+        return gate_fail(err, GATE_USAGE,
+                         "the base branch '%s' is not in this clone: fetch it, or name it with "
+                         "--base or by 'main' in gate.json",
+                         base);
+    return read_commit(argv, commit, why, sizeof why)
+               ? GATE_OK
+               : gate_fail(err, GATE_USAGE,
+                           "HEAD and '%s' have no commit in common here; a shallow clone lacks "
+                           "older commits",
+                           base);
 }
 
 static enum gate_status resolve_file(const char *path, struct revision *out, struct gate_error *err)

@@ -30,6 +30,12 @@ enum gate_status revision_resolve(const char *what, const struct rebuild_recipe 
                                   struct revision *out, struct gate_error *err);
 
 /*
+ * The commit at which the tree of the current folder left branch `base`, of origin where it is
+ * fetched. GATE_USAGE: there is no such branch here, or no commit that both have.
+ */
+enum gate_status revision_merge_base(const char *base, char commit[41], struct gate_error *err);
+
+/*
  * The library of a stored baseline: its artifact, else a rebuild of its commit, provided that it
  * gives the very same file or, in another file, the same machine code; out->sha256 says which.
  * GATE_NO_VERDICT: that library cannot be had here (no artifact, and no such commit or another file

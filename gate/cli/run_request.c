@@ -450,14 +450,21 @@ struct session {
     char *baseline_path;
     int lock; /* of the folder of the baselines; -1: none */
     struct rebuild_recipe recipe;
-    struct revision against;
+    struct origin origin;
+    struct revision against, warn_against;
     bool reported; /* the reports are written, or failed to be */
-    struct run run;
+    struct run run, warning;
+    struct supervisor *supervisor; /* of the warning */
 };
 
-static bool against_baseline(const struct run_request *r)
+static bool is_baseline(const char *against)
 {
-    return !strcmp(r->policy.against, "baseline");
+    return !strcmp(against, "baseline");
+}
+
+static bool needs_baselines(const struct run_policy *p)
+{
+    return is_baseline(p->against) || (p->warn_against && is_baseline(p->warn_against));
 }
 
 static bool keeps_baselines(const struct run_request *r)
@@ -480,27 +487,61 @@ static enum gate_status open_for_keeping(const struct run_request *r, struct ses
     return status ? status : artifact_cache_dir(cache, err);
 }
 
-static enum gate_status open_against(const struct run_request *r, struct session *s,
+static enum gate_status resolve_merge_base(const struct run_request *r, const struct origin *origin,
+                                           char commit[41], struct gate_error *err)
+{
+    const char *base = origin->base[0] ? origin->base : r->main_branch ? r->main_branch : "main";
+    enum gate_status status = revision_merge_base(base, commit, err);
+    if (!status && !strcmp(commit, origin->commit) && !origin->dirty)
+        status = gate_fail(err, GATE_USAGE,
+                           "HEAD is on '%s' itself, and merge-base would compare it with itself: "
+                           "give --against baseline or a commit",
+                           base);
+    return status;
+}
+
+/* The library that is meant; of a merge base, the policy then has its commit. */
+static enum gate_status resolve(const struct run_request *r, struct session *s, const char **what,
+                                struct revision *out, struct gate_error *err)
+{
+    char commit[41];
+    enum gate_status status = GATE_OK;
+    if (!*what || is_baseline(*what))
+        return GATE_OK;
+    bool merge_base = !strcmp(*what, "merge-base");
+    if (merge_base)
+        status = resolve_merge_base(r, &s->origin, commit, err);
+    if (!status)
+        status = revision_resolve(merge_base ? commit : *what, &s->recipe, out, err);
+    if (merge_base)
+        *what = out->commit;
+    return status;
+}
+
+static enum gate_status open_against(struct run_request *r, struct session *s,
                                      struct gate_error *err)
 {
     const struct document_device *device = &supervisor_greeting(s->setup.supervisor, NULL)->device;
     bool host = device->kind == DEVICE_HOST;
     s->recipe = r->recipe.library ? r->recipe : run_request_recipe(r, host);
-    if (!against_baseline(r))
-        return revision_resolve(r->policy.against, &s->recipe, &s->against, err);
+    enum gate_status status = resolve(r, s, &r->policy.against, &s->against, err);
+    if (!status)
+        status = resolve(r, s, &r->policy.warn_against, &s->warn_against, err);
+    if (status || !needs_baselines(&r->policy))
+        return status;
     const char *model = device->model;
     s->baseline_path = baseline_path(r->baselines, model);
     if (!s->baseline_path)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    enum gate_status status =
-        keeps_baselines(r) && !r->shard.count ? open_for_keeping(r, s, err) : GATE_OK;
+    if (keeps_baselines(r) && !r->shard.count)
+        status = open_for_keeping(r, s, err);
     return status ? status : baseline_load(s->baseline_path, model, &s->baseline, err);
 }
 
 /* All that can be refused is refused before the first kernel runs. */
-static enum gate_status prepare(const struct run_request *r, struct session *s,
-                                struct gate_error *err)
+static enum gate_status prepare(struct run_request *r, struct session *s, struct gate_error *err)
 {
+    origin_read(&r->origin, &s->origin);
     enum gate_status status = run_request_open_reports(r, err);
     if (!status && r->history)
         status = store_open(r->db, STORE_READ_WRITE, &s->store, err);
@@ -554,6 +595,20 @@ static enum gate_status keep_document(const struct run_request *r, struct sessio
     return status;
 }
 
+/* The second comparison has workers of its own, and no other worker is on the device then. */
+static enum gate_status measure_warning(struct session *s, struct gate_error *err)
+{
+    supervisor_retire_worker(s->setup.supervisor);
+    enum gate_status status = supervisor_start(&s->setup.target.options, &s->supervisor, err);
+    if (!status)
+        status = run_start(&s->warning, s->supervisor, err);
+    if (!status)
+        status = run_measure(&s->warning, s->supervisor, show_case, NULL, err);
+    if (!status)
+        run_take_warning(&s->run, &s->warning);
+    return status;
+}
+
 static enum gate_status measure_and_write(const struct run_request *r, struct session *s,
                                           struct gate_error *err)
 {
@@ -562,11 +617,15 @@ static enum gate_status measure_and_write(const struct run_request *r, struct se
     enum gate_status status = run_start(run, s->setup.supervisor, err);
     if (!status)
         status = run_measure(run, s->setup.supervisor, show_case, NULL, err);
+    if (!status && r->policy.warn_against)
+        status = measure_warning(s, err);
     run_request_progress("");
     if (!status && keeps_baselines(r))
         status = keep_baselines(r, s, &changed, err);
     if (!status && (r->history || r->shard.count))
         run_keep_candidate(run);
+    if (!status && run->warning && r->history)
+        run_keep_candidate(run->warning);
     /* First the baselines: a run that says so must not be stored when they could not be. */
     if (!status && changed)
         status = baseline_save(s->baseline, s->baseline_path, err);
@@ -584,28 +643,45 @@ uint64_t run_request_fresh_seed(void)
     return seed;
 }
 
+static void set_against(struct run *run, const struct session *s, const char *what,
+                        const struct revision *found)
+{
+    bool stored = is_baseline(what);
+    run->baseline = stored ? s->baseline : NULL;
+    run->against_path = stored ? NULL : found->path;
+    run->against_sha256 = stored ? NULL : found->sha256;
+    if (!run->policy.other)
+        run->policy.other = stored                  ? "the baseline"
+                            : what == found->commit ? "the merge base"
+                                                    : "the other library";
+}
+
+static void start_warning(const struct run_request *r, struct session *s)
+{
+    s->warning = s->run;
+    s->warning.policy.accept_new = s->warning.policy.ratchet = false;
+    s->warning.policy.other = NULL;
+    set_against(&s->warning, s, r->policy.warn_against, &s->warn_against);
+}
+
 static void start(const struct run_request *r, struct session *s)
 {
     s->run = (struct run){.suite = &s->setup.suite,
                           .shard = s->setup.shard.count ? &s->setup.shard : NULL,
-                          .baseline = s->baseline,
                           .library = s->setup.target.library,
                           .recipe = s->recipe,
                           .own_suite = s->setup.own_suite,
                           .policy = r->policy,
                           .seed = r->seed_text ? r->seed : run_request_fresh_seed()};
-    if (!r->policy.other)
-        s->run.policy.other = against_baseline(r) ? "the baseline" : "the other library";
-    if (!against_baseline(r)) {
-        s->run.against_path = s->against.path;
-        s->run.against_sha256 = s->against.sha256;
-    }
+    set_against(&s->run, s, r->policy.against, &s->against);
     s->run.reproduce = (struct reproduce){.device = s->setup.target.device,
                                           .suite = r->suite,
                                           .library = r->target.library,
                                           .seed = s->run.seed};
-    origin_read(&r->origin, &s->run.origin);
+    s->run.origin = s->origin;
     origin_author(s->run.author, sizeof s->run.author);
+    if (r->policy.warn_against)
+        start_warning(r, s);
 }
 
 /* A baseline names the commit that makes it. */
@@ -624,7 +700,7 @@ int run_request_execute(const struct command *command, struct run_request *r)
 {
     struct session s = {.lock = -1};
     struct gate_error err = {0};
-    if (!against_baseline(r) && keeps_baselines(r))
+    if (!is_baseline(r->policy.against) && keeps_baselines(r))
         return command_usage(command,
                              "--accept-new and --ratchet go with --against baseline alone");
     enum gate_status status = prepare(r, &s, &err);
@@ -638,6 +714,8 @@ int run_request_execute(const struct command *command, struct run_request *r)
         run_request_fail_reports(r, &err);
     int code = status ? command_failed(command, &err) : verdict_exit_code(s.run.counts);
     run_release(&s.run);
+    run_release(&s.warning);
+    supervisor_stop(s.supervisor);
     run_setup_close(&s.setup);
     baseline_free(s.baseline);
     free(s.baseline_path);

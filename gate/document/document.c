@@ -70,6 +70,7 @@ SHAPE(absent);
 static const struct field policy_fields[] = {
     NUMBER(threshold, REQUIRED | ABOVE, 0, 10),
     TEXT(against, 0, TEXT_MAX),
+    TEXT(warn_against, 0, TEXT_MAX),
 };
 SHAPE(policy);
 #undef OF
@@ -210,6 +211,16 @@ static const struct field arm_fields[] = {
 SHAPE(arm);
 #undef OF
 
+#define OF document_warning
+static const struct field warning_fields[] = {
+    WORD(verdict, REQUIRED, verdict_names),
+    TEXT(reason, REQUIRED, CASE_REASON_MAX),
+    MAYBE(ratio, REQUIRED | NULLABLE, ratio),
+    SHARE(mde, NULLABLE),
+};
+SHAPE(warning);
+#undef OF
+
 #define OF document_case
 static const struct field one_case_fields[] = {
     FORMED(id, REQUIRED, FORM_ID, ID_MAX),
@@ -225,6 +236,7 @@ static const struct field one_case_fields[] = {
     TOLD(same_library),
     TOLD(same_code),
     SHARE(error_ratio, NULLABLE),
+    MAYBE(warning, 0, warning),
     NUMBER(threshold, ABOVE, 0, INFINITY),
     LIST(processes, 0, 0, 64, process),
     LIST(arms, REQUIRED, 0, 8, arm),

@@ -67,7 +67,7 @@ struct document_shard {
 
 struct document_policy {
     double threshold;
-    const char *against;
+    const char *against, *warn_against; /* warn_against: what `warning` of each case is about */
 };
 
 /* ---- cases ---- */
@@ -146,6 +146,15 @@ struct document_arm {
     struct document_timing timing;
 };
 
+/* What a second comparison found, which decides nothing. */
+struct document_warning {
+    int verdict; /* enum verdict */
+    const char *reason;
+    bool has_ratio;
+    struct estimate ratio;
+    double mde;
+};
+
 struct document_case {
     const char *id, *op, *dtype;
     int verdict; /* enum verdict */
@@ -158,6 +167,8 @@ struct document_case {
     struct estimate ratio, ratio_p90;
     double error_ratio;
     enum told same_library, same_code;
+    bool has_warning;
+    struct document_warning warning;
     struct document_process *processes;
     size_t n_processes;
     double threshold; /* of its own */

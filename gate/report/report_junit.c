@@ -94,6 +94,8 @@ static void properties(const struct report_run *run, struct buf *out)
     property("contract", run->document->contract, out);
     property("epoch", run->document->epoch ? run->document->epoch : "", out);
     property("against", run->document->policy.against ? run->document->policy.against : "", out);
+    if (run->document->policy.warn_against)
+        property("warn_against", run->document->policy.warn_against, out);
     property("verdict", verdict_name((enum verdict)run->document->verdict), out);
     left_out(run, out);
     buf_puts(out, "    </properties>\n");
@@ -138,7 +140,27 @@ static void outcome(const struct document_case *c, enum verdict v, struct buf *o
     buf_printf(out, "</%s>\n", outcomes[v].element);
 }
 
-static void measured(const struct document_case *c, struct buf *out)
+static void put_against(const char *against, struct buf *out)
+{
+    char name[REPORT_NAME_MAX];
+    buf_puts(out, "against ");
+    put_xml(report_against(against, name), out);
+    buf_puts(out, ": ");
+}
+
+static void warning(const struct document_policy *policy, const struct document_case *c,
+                    struct buf *out)
+{
+    buf_puts(out, "as a warning, ");
+    put_against(policy->warn_against, out);
+    report_warning(c, out);
+    buf_puts(out, ": ");
+    put_xml(c->warning.reason, out);
+    buf_putc(out, '\n');
+}
+
+static void measured(const struct document_policy *policy, const struct document_case *c,
+                     struct buf *out)
 {
     char p50[UNITS_MAX], p90[UNITS_MAX], change[UNITS_MAX];
     double ratio = report_change(c);
@@ -157,15 +179,20 @@ static void measured(const struct document_case *c, struct buf *out)
         else
             buf_printf(out, ": %s\n", report_no_timing(arm));
     }
-    if (ratio > 0)
-        buf_printf(out, "against the baseline: %s\n", units_change(ratio, change));
+    if (ratio > 0) {
+        put_against(policy->against, out);
+        buf_printf(out, "%s\n", units_change(ratio, change));
+    }
+    if (c->has_warning)
+        warning(policy, c, out);
     const struct document_verify *verify = report_verify(document_candidate(c));
     if (verify && verify->own_shape_only == YES)
         buf_puts(out, "looked at on its own shape alone: the kernel takes no other\n");
     buf_puts(out, "</system-out>\n");
 }
 
-static void test_case(const struct document_case *c, struct buf *out)
+static void test_case(const struct document_policy *policy, const struct document_case *c,
+                      struct buf *out)
 {
     struct buf class;
     buf_init(&class, 1024);
@@ -175,7 +202,7 @@ static void test_case(const struct document_case *c, struct buf *out)
     attribute("name", c->id, out);
     buf_puts(out, ">\n");
     outcome(c, (enum verdict)c->verdict, out);
-    measured(c, out);
+    measured(policy, c, out);
     buf_puts(out, "    </testcase>\n");
     buf_release(&class);
 }
@@ -197,7 +224,7 @@ void report_junit(const struct report_run *run, const struct report_style *style
     properties(run, out);
     for (size_t i = 0; i < run->document->n_cases; i++) {
         const struct document_case *c = &run->document->cases[i];
-        test_case(c, out);
+        test_case(&run->document->policy, c, out);
     }
     for (size_t i = 0; i < run->document->n_not_served; i++) {
         buf_puts(out, "    <testcase classname=\"not-served\"");

@@ -144,20 +144,41 @@ static void table_row(const struct report_run *run, const struct document_case *
     put_change(c, out);
     buf_puts(out, " | ");
     put_mde(c->mde, out);
-    buf_printf(out, " | %s %s |\n", mark(v), verdict_name(v));
+    buf_printf(out, " | %s %s |", mark(v), verdict_name(v));
+    if (run->document->policy.warn_against) {
+        buf_puts(out, report_warns(c) ? " \xe2\x9a\xa0\xef\xb8\x8f " : " ");
+        report_warning(c, out);
+        buf_puts(out, " |");
+    }
+    buf_putc(out, '\n');
+}
+
+static void put_against(const char *against, struct buf *out)
+{
+    char name[REPORT_NAME_MAX];
+    buf_puts(out, "vs ");
+    put_text(report_against(against, name), out);
 }
 
 static void table_head(const struct report_run *run, struct buf *out)
 {
-    buf_puts(out, "| shape | ours p50 / p90 | ");
+    const struct document_policy *policy = &run->document->policy;
+    buf_puts(out, "| case | p50 / p90 | ");
     for (size_t i = 0; i < run->n_providers; i++) {
         put_text(run->providers[i], out);
         buf_puts(out, " p50 / p90 | speed-up | ");
     }
-    buf_puts(out, "vs baseline | MDE | verdict |\n|:--|--:|");
+    put_against(policy->against, out);
+    buf_puts(out, " | MDE | verdict |");
+    if (policy->warn_against) {
+        buf_putc(out, ' ');
+        put_against(policy->warn_against, out);
+        buf_puts(out, " |");
+    }
+    buf_puts(out, "\n|:--|--:|");
     for (size_t i = 0; i < run->n_providers; i++)
         buf_puts(out, "--:|--:|");
-    buf_puts(out, "--:|--:|:--|\n");
+    buf_printf(out, "--:|--:|:--|%s\n", policy->warn_against ? ":--|" : "");
 }
 
 static void fact(const char *name, const char *value, struct buf *out)
@@ -178,6 +199,12 @@ static void head(const struct report_run *run, struct buf *out)
     buf_puts(out, "** (");
     report_policy(run, out);
     buf_puts(out, ")\n\n");
+    if (run->document->policy.warn_against) {
+        report_warned(run, &text);
+        put_text(text.data, out);
+        buf_puts(out, "\n\n");
+        buf_clear(&text);
+    }
     buf_printf(&text, "%s (%s)", run->document->device.name, run->document->device.model);
     fact("device", text.data, out);
     buf_clear(&text);
@@ -227,6 +254,17 @@ static void evidence(const struct document_case *c, struct buf *out)
     buf_release(&line);
 }
 
+static void warning(const struct report_run *run, const struct document_case *c, struct buf *out)
+{
+    buf_puts(out, "- \xe2\x9a\xa0\xef\xb8\x8f ");
+    put_against(run->document->policy.warn_against, out);
+    buf_printf(out, ": %s ", verdict_name((enum verdict)c->warning.verdict));
+    put_case(run, c, out);
+    buf_puts(out, ": ");
+    put_text(c->warning.reason, out);
+    buf_putc(out, '\n');
+}
+
 /* Reason and evidence of each case that is not a plain pass. */
 static void details(const struct report_run *run, const struct document_case *const *cases,
                     size_t n, struct buf *out)
@@ -235,7 +273,7 @@ static void details(const struct report_run *run, const struct document_case *co
     struct report_reasons said;
     report_reasons_count(run, &said);
     for (size_t i = 0; i < n; i++)
-        n_told += report_is_told(cases[i]);
+        n_told += report_is_told(cases[i]) + report_warns(cases[i]);
     if (n_told == 0)
         return;
     buf_printf(out, "\n<details><summary>Reasons and evidence (%zu)</summary>\n\n", n_told);
@@ -254,6 +292,9 @@ static void details(const struct report_run *run, const struct document_case *co
         buf_putc(out, '\n');
         evidence(cases[i], out);
     }
+    for (size_t i = 0; i < n; i++)
+        if (report_warns(cases[i]))
+            warning(run, cases[i], out);
     buf_puts(out, "\n</details>\n");
 }
 
@@ -279,7 +320,7 @@ static void calibration(const struct report_run *run, const struct calibration *
     calibration_summary(c, run->document->policy.threshold, out);
     buf_printf(out,
                "**\n\nDecisions that were red, by the share of time that was added, from %lld "
-               "processes a case:\n\n| shape | MDE | resolved |",
+               "processes a case:\n\n| case | MDE | resolved |",
                (long long)run->document->calibration.processes);
     for (size_t i = 0; i < c->n_shares; i++)
         buf_printf(out, " %s |", calibration_share_name(c->shares[i], text));

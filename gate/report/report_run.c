@@ -3,6 +3,7 @@
 #include "gate/report/report_run.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "gate/report/report_units.h"
@@ -25,11 +26,25 @@ static void read_case(struct report_run *run, const struct document_case *c)
     const struct document_timing *timing = report_timing(candidate);
     left_out_add(&run->left_out, c->id, report_verify(candidate));
     run->counts[c->verdict]++;
+    run->warned[c->warning.verdict] += c->has_warning;
     run->n_unresolved += report_is_unresolved(run, c);
     run->warm |= timing && !timing->cold;
     for (size_t i = 0; i < c->n_arms; i++)
         if (c->arms[i].role == ROLE_PROVIDER)
             note_provider(run, c->arms[i].provider);
+}
+
+static void put_counts(const size_t counts[VERDICT_COUNT], struct buf *out)
+{
+    const char *separator = "";
+    for (int severity = 0; severity < VERDICT_COUNT; severity++) {
+        for (int v = 0; v < VERDICT_COUNT; v++) {
+            if (report_severity((enum verdict)v) != severity || counts[v] == 0)
+                continue;
+            buf_printf(out, "%s%zu %s", separator, counts[v], verdict_name((enum verdict)v));
+            separator = ", ";
+        }
+    }
 }
 
 void report_run_read(const struct document *document, struct report_run *out)
@@ -42,6 +57,40 @@ void report_run_read(const struct document *document, struct report_run *out)
 bool report_is_told(const struct document_case *c)
 {
     return c->verdict != VERDICT_PASS || (c->has_baseline && c->baseline.off == YES);
+}
+
+const char *report_against(const char *against, char out[REPORT_NAME_MAX])
+{
+    const char *name = against && against[0] ? against : "baseline", *slash = strrchr(name, '/');
+    int n = strlen(name) == 40 ? 12 : REPORT_NAME_MAX - 1;
+    snprintf(out, REPORT_NAME_MAX, "%.*s", n, slash ? slash + 1 : name);
+    return out;
+}
+
+void report_warning(const struct document_case *c, struct buf *out)
+{
+    char text[UNITS_MAX];
+    if (!c->has_warning)
+        return;
+    if (c->warning.has_ratio)
+        buf_printf(out, "%s ", units_change(c->warning.ratio.value, text));
+    buf_puts(out, verdict_name((enum verdict)c->warning.verdict));
+}
+
+bool report_warns(const struct document_case *c)
+{
+    return c->has_warning && c->warning.verdict != VERDICT_PASS &&
+           c->warning.verdict != VERDICT_IMPROVEMENT;
+}
+
+void report_warned(const struct report_run *run, struct buf *out)
+{
+    char name[REPORT_NAME_MAX];
+    if (!run->document->policy.warn_against)
+        return;
+    buf_printf(out, "against %s, as a warning: ",
+               report_against(run->document->policy.warn_against, name));
+    put_counts(run->warned, out);
 }
 
 /* Its place among those that are alike, where it has one; NULL: what is said of it is its own. */
@@ -146,7 +195,8 @@ double report_baseline_ns(const struct document_case *c, bool *stored)
 
 bool report_is_unresolved(const struct report_run *run, const struct document_case *c)
 {
-    return c->mde > (isnan(c->threshold) ? run->document->policy.threshold : c->threshold);
+    return (c->verdict == VERDICT_PASS || c->verdict == VERDICT_NO_VERDICT) &&
+           c->mde > (isnan(c->threshold) ? run->document->policy.threshold : c->threshold);
 }
 
 double report_speed_up(const struct document_case *c, const struct document_arm *provider_arm)
@@ -169,15 +219,7 @@ const char *report_no_timing(const struct document_arm *arm)
 
 void report_counts(const struct report_run *run, struct buf *out)
 {
-    const char *separator = "";
-    for (int severity = 0; severity < VERDICT_COUNT; severity++) {
-        for (int v = 0; v < VERDICT_COUNT; v++) {
-            if (report_severity((enum verdict)v) != severity || run->counts[v] == 0)
-                continue;
-            buf_printf(out, "%s%zu %s", separator, run->counts[v], verdict_name((enum verdict)v));
-            separator = ", ";
-        }
-    }
+    put_counts(run->counts, out);
     if (run->document->n_cases == 0)
         buf_puts(out, "no cases");
 }

@@ -13,13 +13,14 @@
 #include "gate/report/report.h"
 #include "gate/report/report_left_out.h"
 
+#define REPORT_NAME_MAX 48
 #define REPORT_MAX_PROVIDERS 6   /* that get columns of their own */
 #define REPORT_MAX_UNRESOLVED 10 /* cases that are named as unresolved; the others are counted */
 
 /* All pointers are into the document. */
 struct report_run {
     const struct document *document;
-    size_t counts[VERDICT_COUNT];
+    size_t counts[VERDICT_COUNT], warned[VERDICT_COUNT];
     size_t n_unresolved; /* cases whose minimum detectable effect is over their threshold */
     const char *providers[REPORT_MAX_PROVIDERS]; /* in order of appearance */
     size_t n_providers;
@@ -33,6 +34,17 @@ void report_run_read(const struct document *document, struct report_run *out);
 
 /* A case whose reason is told: its verdict is no pass, or its baseline's record is off. */
 bool report_is_told(const struct document_case *c);
+
+/* What cases were compared with as a name for tables: "baseline", a file without its folder, or 12
+ * digits of a commit. Not escaped. */
+const char *report_against(const char *against, char out[REPORT_NAME_MAX]);
+
+/* "+9.31 % regression": what the second comparison found of a case. */
+void report_warning(const struct document_case *c, struct buf *out);
+bool report_warns(const struct document_case *c);
+
+/* "against baseline, as a warning: 1 regression, 11 pass"; nothing without a second comparison. */
+void report_warned(const struct report_run *run, struct buf *out);
 
 /* Where many cases have no verdict for one reason, such as a baseline, it is said once. */
 #define REPORT_REASONS_MAX 16
@@ -75,7 +87,8 @@ double report_half_width(const struct document_case *c);
 /* p50 of the baseline: measured in this run, else (*stored) as it is on record. 0: no baseline. */
 double report_baseline_ns(const struct document_case *c, bool *stored);
 
-/* The case cannot tell a change of its threshold on this machine. */
+/* The case cannot tell a change of its threshold on this machine, and none was found that is
+ * larger. */
 bool report_is_unresolved(const struct report_run *run, const struct document_case *c);
 
 /* How many times faster than the provider the candidate is, or 0 when one was not timed. */

@@ -15,6 +15,7 @@ struct cell {
 
 struct column {
     bool right, shown;
+    bool used; /* a cell below the title is not empty */
     int drop;
     int width;
 };
@@ -86,6 +87,7 @@ void table_cell(struct table *t, enum term_colour colour, const char *text)
     struct column *column = &t->columns[t->n_cells % t->n_columns];
     if (width > column->width)
         column->width = width;
+    column->used |= width > 0 && t->n_cells >= t->n_columns;
     t->cells[t->n_cells++] = (struct cell){.text = at, .width = width, .colour = colour};
 }
 
@@ -102,7 +104,7 @@ static size_t fit(const struct table *t, int width)
 {
     size_t dropped = 0;
     for (size_t i = 0; i < t->n_columns; i++)
-        t->columns[i].shown = true;
+        t->columns[i].shown = t->columns[i].used || t->n_cells == t->n_columns;
     while (width > 0 && total_width(t) > width) {
         struct column *worst = NULL;
         for (size_t i = 0; i < t->n_columns; i++) {
@@ -161,7 +163,7 @@ void table_write(const struct table *t, const struct report_style *style, struct
     const char *separator = "columns left out at this width: ";
     term_colour_begin(style->colour, TERM_DIM, out);
     for (size_t i = 0; i < t->n_columns; i++) {
-        if (t->columns[i].shown)
+        if (t->columns[i].shown || !t->columns[i].used)
             continue;
         buf_printf(out, "%s%s", separator, t->texts.data + t->cells[i].text);
         separator = ", ";

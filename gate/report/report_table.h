@@ -3,7 +3,8 @@
  * report_table.h: an aligned table for a terminal.
  *
  * When the style's width is too small, columns are left out, the one with the highest `drop` first,
- * and a line below the table names them. A column with drop 0 always stays.
+ * and a line below the table names them. A column with drop 0 always stays, unless none of its rows
+ * has a value.
  */
 #ifndef GATE_REPORT_REPORT_TABLE_H
 #define GATE_REPORT_REPORT_TABLE_H

@@ -40,14 +40,17 @@ static const char *rate(const struct document_case *c, const struct document_tim
                         char out[UNITS_MAX])
 {
     double tflops = timing->tflops, gbps = timing->gbps;
-    bool compute = 1000 * tflops > gbps * balance(c->dtype);
-    double value = compute ? tflops : gbps;
+    bool compute = 1000 * tflops > gbps * balance(c->dtype), small = compute && tflops < 0.1;
+    double value = small ? 1000 * tflops : compute ? tflops : gbps;
     snprintf(out, UNITS_MAX, value < 1e6 ? "%.*f %s" : "%.*g %s",
              value < 10    ? 2
              : value < 100 ? 1
              : value < 1e6 ? 0
                            : 3,
-             value, compute ? "TFLOP/s" : "GB/s");
+             value,
+             small     ? "GFLOP/s"
+             : compute ? "TFLOP/s"
+                       : "GB/s");
     return out;
 }
 
@@ -109,6 +112,15 @@ static void provider_cells(struct table *t, const struct document_case *c, const
     table_cell(t, TERM_PLAIN, speed_up > 0 ? units_factor(speed_up, text) : "");
 }
 
+static void warning_cell(struct table *t, const struct document_case *c)
+{
+    struct buf text;
+    buf_init(&text, 1024);
+    report_warning(c, &text);
+    table_cell(t, report_warns(c) ? TERM_YELLOW : TERM_DIM, text.len ? text.data : "");
+    buf_release(&text);
+}
+
 static void case_row(struct table *t, const struct report_run *run, const struct document_case *c)
 {
     enum verdict v = (enum verdict)c->verdict;
@@ -119,13 +131,15 @@ static void case_row(struct table *t, const struct report_run *run, const struct
     for (size_t i = 0; i < run->n_providers; i++)
         provider_cells(t, c, run->providers[i]);
     table_cell(t, verdict_colour(v), verdict_name(v));
+    if (run->document->policy.warn_against)
+        warning_cell(t, c);
 }
 
 static void case_table(const struct report_run *run, const struct report_style *style,
                        struct buf *out)
 {
     /* What the verdict rests on stays longest. */
-    struct table_column columns[11 + 2 * REPORT_MAX_PROVIDERS] = {
+    struct table_column columns[12 + 2 * REPORT_MAX_PROVIDERS] = {
         {"case", false, 0},    {"p50", true, 0},    {"\xc2\xb1", true, 8},
         {"p90", true, 7},      {"rate", true, 5},   {"ceiling", true, 6},
         {"baseline", true, 4}, {"change", true, 0}, {"change \xc2\xb1", true, 3},
@@ -137,6 +151,10 @@ static void case_table(const struct report_run *run, const struct report_style *
         columns[n++] = (struct table_column){"speed-up", true, 2};
     }
     columns[n++] = (struct table_column){"verdict", false, 0};
+    char warned[REPORT_NAME_MAX], vs[REPORT_NAME_MAX + 4];
+    snprintf(vs, sizeof vs, "vs %s", report_against(run->document->policy.warn_against, warned));
+    if (run->document->policy.warn_against)
+        columns[n++] = (struct table_column){vs, false, 0};
 
     struct table *t = table_new(columns, n);
     for (size_t i = 0; i < run->document->n_cases; i++) {
@@ -253,6 +271,24 @@ static void reasons(const struct report_run *run, const struct report_style *sty
     }
 }
 
+static void warnings(const struct report_run *run, struct buf *out)
+{
+    char name[REPORT_NAME_MAX];
+    report_against(run->document->policy.warn_against, name);
+    for (size_t i = 0; i < run->document->n_cases; i++) {
+        const struct document_case *c = &run->document->cases[i];
+        if (!report_warns(c))
+            continue;
+        buf_puts(out, "warning ");
+        term_puts(c->id, out);
+        buf_puts(out, " against ");
+        term_puts(name, out);
+        buf_printf(out, ": %s: ", verdict_name((enum verdict)c->warning.verdict));
+        term_puts(c->warning.reason, out);
+        buf_putc(out, '\n');
+    }
+}
+
 static bool has_stored_baseline(const struct report_run *run)
 {
     for (size_t i = 0; i < run->document->n_cases; i++) {
@@ -332,6 +368,7 @@ void report_text(const struct report_run *run, const struct report_style *style,
         case_table(run, style, out);
     notes(run, out);
     reasons(run, style, out);
+    warnings(run, out);
     calibration_table(run, style, out);
     buf_putc(out, '\n');
     if (run->n_unresolved > 0) {
@@ -342,6 +379,14 @@ void report_text(const struct report_run *run, const struct report_style *style,
     if (run->document->n_not_served) {
         report_not_served(run, out);
         buf_putc(out, '\n');
+    }
+    if (run->document->policy.warn_against) {
+        struct buf line;
+        buf_init(&line, 4096);
+        report_warned(run, &line);
+        term_puts(line.data, out);
+        buf_putc(out, '\n');
+        buf_release(&line);
     }
     report_counts(run, out);
     buf_puts(out, " (");

@@ -34,7 +34,8 @@ static enum gate_status check_same(const struct document *first, const struct do
     else if (differ(first->libraries[0].sha256, d->libraries[0].sha256))
         what = "of different libraries";
     else if (first->policy.threshold != d->policy.threshold ||
-             differ(first->policy.against, d->policy.against))
+             differ(first->policy.against, d->policy.against) ||
+             differ(first->policy.warn_against, d->policy.warn_against))
         what = "compared with different things, or by different thresholds";
     if (what)
         return gate_fail(err, GATE_USAGE, "runs %.8s and %.8s are %s", first->uuid, d->uuid, what);

@@ -494,6 +494,22 @@ void run_count_verdicts(struct run *run)
         run->counts[run->cases[i].verdict] += !run->cases[i].left_out;
 }
 
+void run_take_warning(struct run *run, const struct run *warning)
+{
+    for (size_t i = 0; i < run->suite->n_cases; i++) {
+        struct run_case *c = &run->cases[i];
+        const struct run_case *other = &warning->cases[i];
+        c->left_out &= other->left_out;
+        if (other->verdict != VERDICT_WRONG || c->verdict == VERDICT_WRONG)
+            continue;
+        c->verdict = VERDICT_WRONG;
+        memcpy(c->reason, other->reason, sizeof c->reason);
+    }
+    run->warning = warning;
+    run->end_ms = warning->end_ms;
+    run_count_verdicts(run);
+}
+
 /* A suite that comes with the gate has more than most libraries serve: that is said and does not
  * count, unless it is all there is, or the case has a baseline and was served once. */
 static void leave_out_unserved(struct run *run)

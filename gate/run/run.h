@@ -97,7 +97,9 @@ struct run_policy {
     bool ratchet;        /* the baselines may move: see ratchet.h */
     bool full;           /* what runs the baseline's machine code is measured as all else */
     const char *against; /* "baseline", or what --against named */
-    const char *other;   /* what reasons and errors call it: "the baseline", "B" */
+    const char
+        *warn_against; /* what is compared with besides, and decides nothing; NULL: nothing */
+    const char *other; /* what reasons and errors call it: "the baseline", "B" */
 };
 
 struct run {
@@ -118,6 +120,7 @@ struct run {
     const struct document_greeting *greeting; /* the supervisor's, of the worker */
     char epoch[200];                          /* driver/runtime/power limit */
     struct run_case *cases;
+    const struct run *warning; /* the same cases compared with something else; NULL: they are not */
     size_t n_processes;
     double control_ns[RUN_STAGES][RUN_PROCESSES_MAX]; /* of each process of a sequence */
     size_t n_controls[RUN_STAGES];
@@ -186,6 +189,10 @@ bool run_error_jumped(const struct run *run, const struct run_case *c);
 void run_judge_error(const struct run *run, struct run_case *c);
 
 void run_count_verdicts(struct run *run);
+
+/* Puts a second comparison of the same cases beside the first. It decides nothing, but what one of
+ * the two saw to be wrong is wrong, and what counts in one of them counts. */
+void run_take_warning(struct run *run, const struct run *warning);
 
 /*
  * Puts what all processes of a case found together into the arms that the first one reported, of

@@ -81,6 +81,15 @@ static bool add_processes(const struct run_case *c, struct document_case *out)
     return true;
 }
 
+static struct document_warning warning_of(const struct run_case *c)
+{
+    return (struct document_warning){.verdict = (int)c->verdict,
+                                     .reason = c->reason,
+                                     .has_ratio = c->decision.ratio.value > 0,
+                                     .ratio = c->decision.ratio,
+                                     .mde = positive_or_nan(c->decision.mde)};
+}
+
 static bool add_case(const struct run *run, const struct run_case *c, struct document_case *out)
 {
     static const enum document_mode modes[] = {
@@ -104,7 +113,10 @@ static bool add_case(const struct run *run, const struct run_case *c, struct doc
         .threshold = positive_or_nan(c->about->threshold),
         .arms = c->result.arms ? c->result.arms : &no_arm,
         .n_arms = c->result.n_arms,
+        .has_warning = run->warning != NULL,
     };
+    if (run->warning)
+        out->warning = warning_of(&run->warning->cases[c - run->cases]);
     if (c->has_baseline)
         out->baseline = baseline_of(c);
     return add_processes(c, out);
@@ -169,7 +181,9 @@ bool run_document(struct run *run, struct document *out)
         .absent = g->absent,
         .n_absent = g->n_absent,
         .contract = g->contract,
-        .policy = {.threshold = run->policy.threshold, .against = run->policy.against},
+        .policy = {.threshold = run->policy.threshold,
+                   .against = run->policy.against,
+                   .warn_against = run->policy.warn_against},
         .epoch = run->epoch,
         .thinned_ms = -1,
         .control_drift = run_control_drift(run),
