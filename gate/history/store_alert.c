@@ -3,6 +3,7 @@
 #include "gate/history/store_alert.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "gate/history/store_private.h"
@@ -244,14 +245,10 @@ struct step_call {
     int64_t end_run_id;
     const char *who, *reason;
     int64_t now_ms;
-    enum alert_step *outcome;
 };
 
-/* Nobody is told of a step that corrects the record and leaves the state what it was. */
 static enum gate_status put_event(const struct step_call *c, struct gate_error *err)
 {
-    if (c->from == (int)c->to)
-        return store_touch(c->store, err);
     struct query q = query_begin(c->store, SQL_PUT_ALERT_EVENT);
     bind_int(&q, c->id);
     bind_int(&q, c->now_ms);
@@ -271,9 +268,8 @@ static enum gate_status count(struct store *s, enum store_sql id, int64_t alert,
     return store_finish(s, &q, err);
 }
 
-static enum gate_status put_step(void *call, struct gate_error *err)
+static enum gate_status put_step(const struct step_call *c, struct gate_error *err)
 {
-    const struct step_call *c = call;
     enum gate_status status = count(c->store, SQL_UNCOUNT_ALERT, c->id, err);
     if (status)
         return status;
@@ -291,7 +287,10 @@ static enum gate_status put_step(void *call, struct gate_error *err)
     status = store_finish(c->store, &q, err);
     if (!status)
         status = count(c->store, SQL_COUNT_ALERT, c->id, err);
-    return !status ? put_event(c, err) : status;
+    if (status)
+        return status;
+    /* Nobody is told of a step that corrects the record and leaves the state what it was. */
+    return c->from == (int)c->to ? store_touch(c->store, err) : put_event(c, err);
 }
 
 static bool is_step(enum alert_state from, enum alert_state to)
@@ -301,39 +300,108 @@ static bool is_step(enum alert_state from, enum alert_state to)
     return to == ALERT_NEW;
 }
 
-static bool state_row(void *context, const struct store_alert *row)
+/* ---- what people do ---- */
+
+struct action_call {
+    struct store *store;
+    const int64_t *ids;
+    size_t n;
+    const struct alert_action *action;
+    enum alert_step *step;
+    int64_t *refused;
+};
+
+struct present {
+    enum alert_state state;
+    bool is_assigned; /* to whom the action says */
+    const char *assignee;
+};
+
+static bool present_row(void *context, const struct store_alert *row)
 {
-    *(int *)context = (int)row->state;
+    struct present *p = context;
+    p->state = row->state;
+    p->is_assigned = !p->assignee || !strcmp(p->assignee, row->assignee);
     return true;
 }
 
-static enum gate_status try_step(void *call, struct gate_error *err)
+static enum gate_status check(const struct action_call *c, int64_t id, struct present *present,
+                              struct gate_error *err)
 {
-    struct step_call *c = call;
     bool found;
-    enum gate_status status = store_find_alert(c->store, c->id, state_row, &c->from, &found, err);
-    *c->outcome = found ? STEP_REFUSED : STEP_NO_ALERT;
-    if (status || !found || !is_step((enum alert_state)c->from, c->to))
-        return status;
-    *c->outcome = STEP_DONE;
-    return put_step(c, err);
+    *present = (struct present){.assignee = c->action->assignee};
+    enum gate_status status = store_find_alert(c->store, id, present_row, present, &found, err);
+    bool is_refused = c->action->has_state && !is_step(present->state, c->action->to);
+    *c->step = !found ? STEP_NO_ALERT : is_refused ? STEP_REFUSED : STEP_DONE;
+    *c->refused = id;
+    return status;
 }
 
-enum gate_status store_step_alert(struct store *s, int64_t id, enum alert_state to, const char *who,
-                                  const char *reason, int64_t now_ms, enum alert_step *step,
-                                  struct gate_error *err)
+/* The log says it as a step that leaves the state what it is. */
+static enum gate_status assign(const struct step_call *step, const char *assignee,
+                               struct gate_error *err)
 {
-    struct step_call call = {
-        .store = s,
-        .id = id,
-        .to = to,
-        .who = who,
-        .reason = reason,
-        .now_ms = now_ms,
-        .outcome = step,
-    };
-    return store_atomically(s, try_step, &call, err);
+    char reason[2 * 4 * ALERT_MAX_REASON];
+    struct query q = query_begin(step->store, SQL_ASSIGN_ALERT);
+    bind_int(&q, step->id);
+    bind_text(&q, assignee);
+    bind_int(&q, step->now_ms);
+    enum gate_status status = store_finish(step->store, &q, err);
+    snprintf(reason, sizeof reason, "assigned to %s%s%s", assignee[0] ? assignee : "nobody",
+             step->reason[0] ? ": " : "", step->reason);
+    struct step_call event = *step;
+    event.reason = reason;
+    return !status ? put_event(&event, err) : status;
 }
+
+static enum gate_status act(const struct action_call *c, int64_t id, struct gate_error *err)
+{
+    const struct alert_action *action = c->action;
+    struct present present;
+    enum gate_status status = check(c, id, &present, err);
+    struct step_call step = {
+        .store = c->store,
+        .id = id,
+        .from = (int)present.state,
+        .to = action->has_state ? action->to : present.state,
+        .who = action->who,
+        .reason = action->reason,
+        .now_ms = action->now_ms,
+    };
+    /* An id that is there twice has had its step. */
+    if (!status && action->has_state && *c->step == STEP_DONE)
+        status = put_step(&step, err);
+    step.from = (int)step.to;
+    if (action->has_state)
+        step.reason = "";
+    return status || present.is_assigned ? status : assign(&step, action->assignee, err);
+}
+
+static enum gate_status act_on_all(void *call, struct gate_error *err)
+{
+    const struct action_call *c = call;
+    struct present present;
+    enum gate_status status = GATE_OK;
+    *c->step = STEP_DONE;
+    for (size_t i = 0; i < c->n && !status && *c->step == STEP_DONE; i++)
+        status = check(c, c->ids[i], &present, err);
+    if (status || *c->step != STEP_DONE)
+        return status;
+    for (size_t i = 0; i < c->n && !status; i++)
+        status = act(c, c->ids[i], err);
+    *c->step = STEP_DONE;
+    return status;
+}
+
+enum gate_status store_act_on_alerts(struct store *s, const int64_t *ids, size_t n,
+                                     const struct alert_action *action, enum alert_step *step,
+                                     int64_t *refused, struct gate_error *err)
+{
+    struct action_call call = {s, ids, n, action, step, refused};
+    return store_atomically(s, act_on_all, &call, err);
+}
+
+/* ---- what the server does ---- */
 
 enum gate_status store_server_step(struct store *s, const struct alert_row *alert,
                                    enum alert_state to, int64_t end_run_id, const char *reason,

@@ -13,6 +13,7 @@
 #include "gate/history/store.h"
 
 #define ALERT_MAX_REASON 500       /* characters */
+#define ALERT_MAX_ASSIGNEE 64      /* the same */
 #define ALERT_SERVER "gate-server" /* who, where the server itself did it */
 
 enum alert_state {
@@ -101,15 +102,24 @@ enum gate_status store_alert_events(struct store *s, int64_t after, int64_t limi
 
 enum alert_step { STEP_DONE, STEP_NO_ALERT, STEP_REFUSED };
 
+/* What somebody does with alerts. */
+struct alert_action {
+    bool has_state; /* takes them to the state `to` */
+    enum alert_state to;
+    const char *assignee; /* NULL: as it is, "": nobody */
+    const char *who;
+    const char *reason; /* "": none; the caller's rules say where it is needed */
+    int64_t now_ms;
+};
+
 /*
- * Takes an alert to another state. Steps that there are: from new to any other, from acknowledged
- * to any that closes it, from a closed one back to new. STEP_REFUSED: not one of them. `reason` may
- * be
- * "", except where the caller's rules want one.
+ * Does it with all n of them, or with none: *step is then not STEP_DONE, and *refused the first one
+ * that prevents it. Steps that there are: from new to any other state, from acknowledged to any
+ * that closes an alert, from a closed one back to new.
  */
-enum gate_status store_step_alert(struct store *s, int64_t id, enum alert_state to, const char *who,
-                                  const char *reason, int64_t now_ms, enum alert_step *step,
-                                  struct gate_error *err);
+enum gate_status store_act_on_alerts(struct store *s, const int64_t *ids, size_t n,
+                                     const struct alert_action *action, enum alert_step *step,
+                                     int64_t *refused, struct gate_error *err);
 
 /* What watch.c opens. */
 struct new_alert {

@@ -72,7 +72,7 @@
     "a.id, a.kind, a.state, a.time_ms, a.run_id, coalesce(a.before_run_id, 0), a.before_value,"    \
     " a.after_value, a.by_vendor, a.confirmed, coalesce(a.end_run_id, 0), r.epoch, a.who,"         \
     " coalesce((SELECT max(v.time_ms) FROM alert_event v WHERE v.alert_id = a.id"                  \
-    "  AND v.to_state = 'new' AND v.who <> '" ALERT_SERVER "'), 0) "                               \
+    "  AND v.to_state = 'new' AND v.from_state <> 'new' AND v.who <> '" ALERT_SERVER "'), 0) "     \
     "FROM alert a CROSS JOIN run r ON r.id = a.run_id "
 const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_READ_BEGIN] = "BEGIN",

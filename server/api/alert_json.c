@@ -2,6 +2,16 @@
 /* alert_json.c: see alert_json.h. */
 #include "server/api/alert_json.h"
 
+#include <stdio.h>
+
+/* The range of commits that one cause lies in; where no commit is known, the run. */
+static void put_group(struct emit *e, const struct store_alert *alert)
+{
+    char range[2 * 40 + 3];
+    snprintf(range, sizeof range, "%s..%s", alert->before_commit, alert->commit);
+    emit_string_member(e, "group", alert->commit[0] ? range : alert->run_uuid);
+}
+
 void emit_alert_members(struct emit *e, const struct store_alert *alert)
 {
     bool in_ns = alert->kind != ALERT_ERROR;
@@ -18,6 +28,7 @@ void emit_alert_members(struct emit *e, const struct store_alert *alert)
     emit_known_string(e, "commit", alert->commit);
     emit_known_string(e, "subject", alert->subject);
     emit_known_string(e, "before_commit", alert->before_commit);
+    put_group(e, alert);
     emit_key(e, "change");
     if (has_change)
         emit_real(e, alert->change);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_alerts.c: GET and POST of alerts; see api.h and api_write.h. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,12 +147,17 @@ enum gate_status get_alert(struct call *c)
     return status;
 }
 
-/* ---- a step ---- */
+/* ---- what is done with alerts ---- */
 
-struct asked_step {
-    int64_t id;
-    enum alert_state to;
+#define IDS_MAX 1000
+
+struct asked_action {
+    struct alert_action action;
+    bool is_one; /* of an address of its own; else of a selection */
     char reason[4 * ALERT_MAX_REASON + 1];
+    char assignee[4 * ALERT_MAX_ASSIGNEE + 1];
+    size_t n;
+    int64_t ids[IDS_MAX];
 };
 
 static bool refuse(struct api_write *w, const char *path, const char *message)
@@ -160,91 +166,201 @@ static bool refuse(struct api_write *w, const char *path, const char *message)
     return false;
 }
 
-static bool take_reason(struct api_write *w, const cJSON *document, struct asked_step *step)
+static bool take_state(struct api_write *w, const cJSON *document, struct asked_action *asked)
 {
-    const cJSON *reason = cJSON_GetObjectItemCaseSensitive(document, "reason");
-    if (reason && !cJSON_IsString(reason))
-        return refuse(w, "/reason", "must be a string");
-    const char *text = reason ? reason->valuestring : "";
-    size_t blank = strspn(text, " \t\r\n");
-    if (utf8_length(text) > ALERT_MAX_REASON)
-        return refuse(w, "/reason", "is too long");
-    if (text[blank] == '\0' && (step->to == ALERT_ACCEPTED || step->to == ALERT_IGNORED))
-        return refuse(w, "/reason", "is needed for this state");
-    snprintf(step->reason, sizeof step->reason, "%s", text + blank);
+    struct alert_action *action = &asked->action;
+    action->has_state = json_member(document, "state");
+    if (action->has_state && !alert_state_of(json_string(document, "state", ""), &action->to))
+        return refuse(w, "/state", "must be new, acknowledged, accepted, fixed or ignored");
+    if (!action->has_state && !json_member(document, "assignee"))
+        return refuse(w, "", "must have a state, an assignee, or both");
     return true;
 }
 
-static bool take_document(struct api_write *w, const cJSON *document, struct asked_step *step)
+static bool take_reason(struct api_write *w, const cJSON *document, struct asked_action *asked)
 {
-    const cJSON *member = NULL;
-    if (!cJSON_IsObject(document))
-        return refuse(w, "", "must be an object");
-    cJSON_ArrayForEach (member, document) {
-        if (strcmp(member->string, "state") != 0 && strcmp(member->string, "reason") != 0)
-            return refuse(w, "", "has a member that is neither 'state' nor 'reason'");
-    }
-    if (!alert_state_of(json_string(document, "state", ""), &step->to))
-        return refuse(w, "/state", "must be new, acknowledged, accepted, fixed or ignored");
-    return take_reason(w, document, step);
+    const struct alert_action *action = &asked->action;
+    const cJSON *reason = json_member(document, "reason");
+    if (reason && !cJSON_IsString(reason))
+        return refuse(w, "/reason", "must be a string");
+    const char *text = reason ? reason->valuestring : "";
+    text += strspn(text, " \t\r\n");
+    if (utf8_length(text) > ALERT_MAX_REASON)
+        return refuse(w, "/reason", "is too long");
+    if (text[0] == '\0' && action->has_state &&
+        (action->to == ALERT_ACCEPTED || action->to == ALERT_IGNORED))
+        return refuse(w, "/reason", "is needed for this state");
+    snprintf(asked->reason, sizeof asked->reason, "%s", text);
+    return true;
 }
 
-static bool prepare_step(struct api_write *w)
+static bool take_assignee(struct api_write *w, const cJSON *document, struct asked_action *asked)
+{
+    const cJSON *assignee = json_member(document, "assignee");
+    if (!assignee)
+        return true;
+    if (!cJSON_IsNull(assignee) && !cJSON_IsString(assignee))
+        return refuse(w, "/assignee", "must be a string, or null");
+    const char *text = cJSON_IsString(assignee) ? assignee->valuestring : "";
+    if (utf8_length(text) > ALERT_MAX_ASSIGNEE)
+        return refuse(w, "/assignee", "is too long");
+    if (cJSON_IsString(assignee) && (text[0] == '\0' || text[0] == ' '))
+        return refuse(w, "/assignee", "must begin with a character that is seen");
+    snprintf(asked->assignee, sizeof asked->assignee, "%s", text);
+    asked->action.assignee = asked->assignee;
+    return true;
+}
+
+static bool take_ids(struct api_write *w, const cJSON *document, struct asked_action *asked)
+{
+    const cJSON *ids = json_member(document, "ids"), *id = NULL;
+    if (asked->is_one)
+        return true;
+    if (!cJSON_IsArray(ids) || cJSON_GetArraySize(ids) < 1 || cJSON_GetArraySize(ids) > IDS_MAX)
+        return refuse(w, "/ids", "must be an array of 1 to 1000 numbers of alerts");
+    cJSON_ArrayForEach (id, ids) {
+        double value = cJSON_IsNumber(id) ? id->valuedouble : 0;
+        if (!(value >= 1 && value <= 9007199254740991.0) || value != floor(value))
+            return refuse(w, "/ids", "must be an array of 1 to 1000 numbers of alerts");
+        asked->ids[asked->n++] = (int64_t)value;
+    }
+    return true;
+}
+
+static bool has_other_members(const cJSON *document, const struct asked_action *asked)
+{
+    static const char *const names[] = {"state", "reason", "assignee", "ids"};
+    const cJSON *member = NULL;
+    cJSON_ArrayForEach (member, document) {
+        size_t i = 0, n = asked->is_one ? 3 : 4;
+        while (i < n && strcmp(member->string, names[i]) != 0)
+            i++;
+        if (i == n)
+            return true;
+    }
+    return false;
+}
+
+static bool take_document(struct api_write *w, const cJSON *document, struct asked_action *asked)
+{
+    if (!cJSON_IsObject(document))
+        return refuse(w, "", "must be an object");
+    if (has_other_members(document, asked))
+        return refuse(w, "",
+                      asked->is_one ? "may have a state, a reason and an assignee alone"
+                                    : "may have ids, a state, a reason and an assignee "
+                                      "alone");
+    return take_state(w, document, asked) && take_reason(w, document, asked) &&
+           take_assignee(w, document, asked) && take_ids(w, document, asked);
+}
+
+static bool prepare_action(struct api_write *w, bool is_one)
 {
     struct gate_error err = {0};
     cJSON *document = NULL;
-    struct asked_step *step = calloc(1, sizeof *step);
-    w->state = step;
-    if (!step) {
+    struct asked_action *asked = calloc(1, sizeof *asked);
+    w->state = asked;
+    if (!asked) {
         reply_problem(w->reply, 503, "The server is out of memory.");
         return false;
     }
-    w->state_bytes = sizeof *step;
-    step->id = id_of(w->rest);
-    if (step->id <= 0)
+    w->state_bytes = sizeof *asked;
+    asked->is_one = is_one;
+    asked->action.who = w->who->name;
+    asked->action.reason = asked->reason;
+    asked->ids[0] = is_one ? id_of(w->rest) : 0;
+    asked->n = is_one;
+    if (is_one && asked->ids[0] <= 0)
         return no_alert(w->reply);
     if (json_parse("body", w->body, w->len, GATE_USAGE, &document, &err) != GATE_OK)
         return refuse(w, "", err.message);
-    bool good = take_document(w, document, step);
+    bool good = take_document(w, document, asked);
     cJSON_Delete(document);
     return good;
 }
 
-static enum gate_status take_step(struct api_write *w, struct store *store, struct gate_error *err)
+static bool prepare_one(struct api_write *w)
 {
-    const struct asked_step *asked = w->state;
+    return prepare_action(w, true);
+}
+
+static bool prepare_selection(struct api_write *w)
+{
+    return prepare_action(w, false);
+}
+
+static bool selected_row(void *context, const struct store_alert *row)
+{
+    put_alert(context, row);
+    return true;
+}
+
+static enum gate_status put_selection(struct store *store, const struct asked_action *asked,
+                                      struct emit *e, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    bool found;
+    emit_open(e, '{');
+    emit_key(e, "alerts");
+    emit_open(e, '[');
+    for (size_t i = 0; i < asked->n && !status; i++)
+        status = store_find_alert(store, asked->ids[i], selected_row, e, &found, err);
+    emit_close(e, ']');
+    emit_close(e, '}');
+    buf_putc(e->out, '\n');
+    return status;
+}
+
+static enum gate_status take_action(struct api_write *w, struct store *store,
+                                    struct gate_error *err)
+{
+    struct asked_action *asked = w->state;
     struct emit e;
     enum alert_step step;
+    int64_t refused = 0;
     bool found;
-    enum gate_status status = store_step_alert(store, asked->id, asked->to, w->who->name,
-                                               asked->reason, clock_wall_ms(), &step, err);
+    asked->action.now_ms = clock_wall_ms();
+    enum gate_status status =
+        store_act_on_alerts(store, asked->ids, asked->n, &asked->action, &step, &refused, err);
     if (status)
         return status;
-    if (step == STEP_NO_ALERT) {
+    if (step == STEP_NO_ALERT && asked->is_one)
         no_alert(w->reply);
+    else if (step == STEP_NO_ALERT)
+        reply_problem(w->reply, 404, "There is no alert %" PRId64 "; nothing was changed.",
+                      refused);
+    else if (step == STEP_REFUSED)
+        reply_problem(w->reply, 409,
+                      "From its present state alert %" PRId64
+                      " cannot go to '%s'; nothing was changed.",
+                      refused, alert_state_name(asked->action.to));
+    if (step != STEP_DONE)
         return GATE_OK;
-    }
-    if (step == STEP_REFUSED) {
-        reply_problem(w->reply, 409, "From its present state the alert cannot go to '%s'.",
-                      alert_state_name(asked->to));
-        return GATE_OK;
-    }
     emit_init(&e, &w->reply->body, EMIT_JSON);
-    status = put_whole(store, asked->id, &e, &found, err);
+    status = asked->is_one ? put_whole(store, asked->ids[0], &e, &found, err)
+                           : put_selection(store, asked, &e, err);
     emit_release(&e);
     return status;
 }
 
-static void release_step(struct api_write *w)
+static void release_action(struct api_write *w)
 {
     free(w->state);
     w->state = NULL;
 }
 
-const struct write_handler api_alert_step = {
+const struct write_handler api_alert_action = {
     .may_gzip = false,
     .max_body = (size_t)16 << 10,
-    .prepare = prepare_step,
-    .run = take_step,
-    .release = release_step,
+    .prepare = prepare_one,
+    .run = take_action,
+    .release = release_action,
+};
+
+const struct write_handler api_alerts_action = {
+    .may_gzip = false,
+    .max_body = (size_t)32 << 10,
+    .prepare = prepare_selection,
+    .run = take_action,
+    .release = release_action,
 };

@@ -44,7 +44,7 @@ struct write_handler {
     void (*release)(struct api_write *w);
 };
 
-extern const struct write_handler api_ingest_run; /* api_ingest.c */
-extern const struct write_handler api_alert_step; /* api_alerts.c */
+extern const struct write_handler api_ingest_run;                      /* api_ingest.c */
+extern const struct write_handler api_alert_action, api_alerts_action; /* api_alerts.c */
 
 #endif

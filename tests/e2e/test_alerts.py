@@ -262,6 +262,54 @@ class Steps(Case):
             self.assertIn(self.server.get(f"/api/v1/alerts/{path}").status, (400, 404), path)
 
 
+    def test_an_assignee(self):
+        number = self.alerts("?state=new")["alerts"][0]["id"]
+        path = f"/api/v1/alerts/{number}"
+        self.assertIsNone(self.server.json(path)["assignee"])
+        for assignee, logged in (("Grace \u00fc", "assigned to Grace \u00fc: it is hers"),
+                                 (None, "assigned to nobody: it is hers")):
+            answer = json.loads(
+                self.send(path, {"assignee": assignee, "reason": "it is hers"}).bytes)
+            self.assertEqual((answer["assignee"], answer["state"]), (assignee, "new"))
+            self.assertEqual([(e["from"], e["to"], e["who"], e["reason"])
+                              for e in answer["log"][-1:]], [("new", "new", "ada-admin", logged)])
+        self.assertEqual(len(json.loads(self.send(path, {"assignee": None}).bytes)["log"]),
+                         len(answer["log"]))
+        for bad in (1, [], "", " x", "x" * 65):
+            self.problem(self.send(path, {"assignee": bad}), 400)
+
+    def test_a_selection(self):
+        path = "/api/v1/alerts"
+        ids = [a["id"] for a in self.alerts()["alerts"] if a["state"] == "accepted"]
+        ids += [a["id"] for a in self.alerts()["alerts"] if a["state"] == "fixed"]
+        self.assertGreater(len(ids), 2)
+        before = self.alerts()["alerts"]
+        for bad in ({"ids": ids}, {"state": "new"}, {"ids": [], "state": "new"},
+                    {"ids": [0], "state": "new"}, {"ids": [1.5], "state": "new"},
+                    {"ids": ["1"], "state": "new"}, {"ids": ids, "state": "ignored"},
+                    {"ids": ids, "state": "new", "more": 1},
+                    {"ids": list(range(1, 1002)), "state": "new"}):
+            self.problem(self.send(path, bad), 400)
+        self.problem(self.send(path, {"ids": ids, "state": "new"}, None), 401)
+        self.problem(self.send(path, {"ids": ids, "state": "new"}, "ingest"), 403)
+        # Nothing happens to any when one cannot.
+        self.assertIn(b" 99999;", self.send(path, {"ids": [*ids, 99999], "state": "new"}).bytes)
+        self.problem(self.send(path, {"ids": [*ids, 99999], "state": "new"}), 404)
+        self.problem(self.send(path, {"ids": ids, "state": "acknowledged"}), 409)
+        self.assertEqual(self.alerts()["alerts"], before)
+        answer = self.send(path, {"ids": ids, "state": "new", "reason": "look again",
+                                  "assignee": "ada"})
+        self.assertEqual(answer.status, 200, answer.bytes)
+        alerts = json.loads(answer.bytes)["alerts"]
+        self.assertEqual([(a["id"], a["state"], a["reason"], a["assignee"]) for a in alerts],
+                         [(i, "new", "look again", "ada") for i in ids])
+
+    def test_groups_are_ranges_of_commits(self):
+        for alert in self.alerts()["alerts"]:
+            self.assertEqual(alert["group"],
+                             f"{alert['before_commit'] or ''}..{alert['commit']}")
+
+
 class Feed(Case):
     def feed(self, query=""):
         response = self.server.get(f"/feed.atom{query}")

@@ -408,6 +408,16 @@ class Writing(Described):
         self.assertEqual(self.write("POST", "/api/v1/alerts/999999", "admin",
                                     b'{"state":"acknowledged"}'), 404)
 
+    def test_the_state_of_several_alerts(self):
+        ids = [int(self.examples["id"])]
+        post = lambda scope, **body: self.write("POST", "/api/v1/alerts", scope,
+                                                json.dumps(body).encode())
+        self.assertEqual(post(None, ids=ids, assignee="ada"), 401)
+        self.assertEqual(post("ingest", ids=ids, assignee="ada"), 403)
+        self.assertEqual(post("admin", ids=ids), 400)
+        self.assertEqual(post("admin", ids=ids, assignee="ada"), 200)
+        self.assertEqual(post("admin", ids=[999999], assignee="ada"), 404)
+
     def test_methods_that_are_not_documented(self):
         for path, item in self.document["paths"].items():
             address = self.address(path, item["get"]).split("?")[0]

@@ -47,20 +47,31 @@ static void raise_alert(struct store_fixture *f, struct store *s, int64_t track,
     assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
 }
 
+static enum alert_step act(struct store_fixture *f, struct store *s, const int64_t *ids, size_t n,
+                           struct alert_action action, int64_t *refused)
+{
+    enum alert_step outcome;
+    int64_t which;
+    if (store_act_on_alerts(s, ids, n, &action, &outcome, &which, &f->err) != GATE_OK)
+        fail_msg("%s", f->err.message);
+    if (refused)
+        *refused = which;
+    return outcome;
+}
+
 static enum alert_step step(struct store_fixture *f, struct store *s, int64_t id,
                             enum alert_state to, const char *reason)
 {
-    enum alert_step outcome;
-    if (store_step_alert(s, id, to, "ada", reason, 6000, &outcome, &f->err) != GATE_OK)
-        fail_msg("%s", f->err.message);
-    return outcome;
+    const struct alert_action action = {
+        .has_state = true, .to = to, .who = "ada", .reason = reason, .now_ms = 6000};
+    return act(f, s, &id, 1, action, NULL);
 }
 
 struct seen {
     size_t n;
     int64_t ids[40];
     struct store_alert last;
-    char reason[200], who[64];
+    char reason[200], who[64], assignee[64];
 };
 
 static bool see(void *context, const struct store_alert *row)
@@ -71,6 +82,7 @@ static bool see(void *context, const struct store_alert *row)
     seen->last = *row;
     snprintf(seen->reason, sizeof(seen->reason), "%s", row->reason);
     snprintf(seen->who, sizeof(seen->who), "%s", row->who);
+    snprintf(seen->assignee, sizeof(seen->assignee), "%s", row->assignee);
     return true;
 }
 
@@ -153,6 +165,65 @@ static void each_step_is_logged(void **state)
     assert_int_equal(log.n, 2);
     assert_string_equal(log.text[0], "ada new>acknowledged  6000");
     store_close(s);
+}
+
+static void an_assignee_is_set_cleared_and_logged(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store *s = begin(state);
+    struct log log = {.n = 0};
+    struct alert_action action = {.assignee = "grace", .who = "ada", .reason = "", .now_ms = 7000};
+    int64_t id = 1;
+    raise_alert(f, s, 1, ALERT_REGRESSION);
+    assert_int_equal(act(f, s, &id, 1, action, NULL), STEP_DONE);
+    assert_int_equal(act(f, s, &id, 1, action, NULL), STEP_DONE); /* as it is: no event */
+    assert_string_equal(find(f, s, 1).assignee, "grace");
+    assert_int_equal(find(f, s, 1).last.state, ALERT_NEW);
+    action = (struct alert_action){.has_state = true,
+                                   .to = ALERT_IGNORED,
+                                   .assignee = "",
+                                   .who = "ada",
+                                   .reason = "why",
+                                   .now_ms = 8000};
+    assert_int_equal(act(f, s, &id, 1, action, NULL), STEP_DONE);
+    assert_string_equal(find(f, s, 1).assignee, "");
+    assert_int_equal(find(f, s, 1).last.updated_ms, 8000);
+    assert_int_equal(store_alert_log(s, 1, log_row, &log, &f->err), GATE_OK);
+    assert_int_equal(log.n, 4);
+    assert_string_equal(log.text[1], "ada new>new assigned to grace 7000");
+    assert_string_equal(log.text[2], "ada new>ignored why 8000");
+    assert_string_equal(log.text[3], "ada ignored>ignored assigned to nobody 8000");
+    store_close(s);
+    assert_sound(f->path);
+}
+
+static void a_selection_takes_its_step_whole_or_not(void **state)
+{
+    static const int64_t ids[] = {3, 1, 3}, more[] = {1, 2, 9};
+    struct store_fixture *f = *state;
+    struct store *s = begin(state);
+    struct alert_action action = {.has_state = true,
+                                  .to = ALERT_ACKNOWLEDGED,
+                                  .assignee = "grace",
+                                  .who = "ada",
+                                  .reason = "one cause",
+                                  .now_ms = 7000};
+    int64_t refused;
+    for (int i = 0; i < 3; i++)
+        raise_alert(f, s, i + 1, ALERT_REGRESSION);
+    assert_int_equal(act(f, s, more, 3, action, &refused), STEP_NO_ALERT);
+    assert_int_equal(refused, 9);
+    assert_int_equal(find(f, s, 1).last.state, ALERT_NEW);
+    assert_int_equal(act(f, s, ids, 3, action, NULL), STEP_DONE);
+    assert_int_equal(find(f, s, 3).last.state, ALERT_ACKNOWLEDGED);
+    assert_string_equal(find(f, s, 1).reason, "one cause");
+    assert_string_equal(find(f, s, 1).assignee, "grace");
+    /* The second one can take it, the first cannot. */
+    assert_int_equal(act(f, s, more, 2, action, &refused), STEP_REFUSED);
+    assert_int_equal(refused, 1);
+    assert_int_equal(find(f, s, 2).last.state, ALERT_NEW);
+    store_close(s);
+    assert_sound(f->path);
 }
 
 static void lists_are_filtered_paged_and_counted(void **state)
@@ -321,6 +392,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(only_steps_that_there_are_are_taken),
         TEST(each_step_is_logged),
+        TEST(an_assignee_is_set_cleared_and_logged),
+        TEST(a_selection_takes_its_step_whole_or_not),
         TEST(lists_are_filtered_paged_and_counted),
         TEST(the_open_alert_of_a_track_is_its_newest),
         TEST(a_step_is_another_state_of_the_store),

@@ -174,7 +174,10 @@ void history_step(const struct history *h, int64_t id, enum alert_state to,
 {
     enum alert_step step;
     int64_t now_ms = first_ms() + (h->spec.index - 1) * RUN_MS + 1; /* behind the last run */
-    assert_int_equal(store_step_alert(h->s, id, to, "ada", "because", now_ms, &step, &h->f->err),
+    const struct alert_action action = {
+        .has_state = true, .to = to, .who = "ada", .reason = "because", .now_ms = now_ms};
+    int64_t refused;
+    assert_int_equal(store_act_on_alerts(h->s, &id, 1, &action, &step, &refused, &h->f->err),
                      GATE_OK);
     assert_int_equal(step, expected);
 }
