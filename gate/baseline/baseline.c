@@ -2,8 +2,8 @@
 /*
  * baseline.c: see baseline.h.
  *
- * A set is kept as the JSON document that it is stored as. Its cases are sorted when it is read,
- * and a new one is inserted at its place.
+ * A set is kept as the file that it is stored as. Its cases are sorted when it is read, and a new
+ * one is inserted at its place.
  */
 #include "gate/baseline/baseline.h"
 
@@ -19,34 +19,22 @@
 #include "gate/base/file.h"
 #include "gate/base/json.h"
 #include "gate/baseline/baseline_file.h"
-#include "gate/baseline/baseline_write.h"
 #include "gate/decide/decide_bounds.h"
 #include "gate/decide/stats.h"
+#include "gate/document/fields_table.h"
 
 #define MAX_FILE (64u * 1024 * 1024)
 
 struct baseline {
-    cJSON *document;
-};
-
-static const char *const action_names[BASELINE_ACTION_COUNT] = {
-    [BASELINE_ACCEPT_NEW] = "accept-new", [BASELINE_ACCEPT] = "accept",
-    [BASELINE_RATCHET] = "ratchet",       [BASELINE_TREND] = "trend",
-    [BASELINE_EPOCH] = "epoch",
+    struct baseline_file file;
+    cJSON *tree;  /* that the texts of what was read are of */
+    char **texts; /* those of what was stored since */
+    size_t n_texts;
 };
 
 const char *baseline_action_name(enum baseline_action action)
 {
-    return action_names[action];
-}
-
-static enum baseline_action action_of_name(const char *name)
-{
-    for (int a = 0; a < BASELINE_ACTION_COUNT; a++) {
-        if (strcmp(action_names[a], name) == 0)
-            return (enum baseline_action)a;
-    }
-    return BASELINE_ACCEPT; /* not reached: the schema knows no other name */
+    return field_actions[action];
 }
 
 bool baseline_control(struct baseline_entry *entry, const double *p50_ns, const double *control_ns,
@@ -83,14 +71,6 @@ static void add_output(struct baseline_error *e, const char *name, double rel_fr
     to->rel_fro = rel_fro;
 }
 
-static void read_outputs(const cJSON *outputs, struct baseline_error *e)
-{
-    const cJSON *one;
-    cJSON_ArrayForEach (one, outputs)
-        if (cJSON_IsNumber(one) && one->string)
-            add_output(e, one->string, one->valuedouble);
-}
-
 struct baseline_error baseline_error_of_document(const struct document_verify *v)
 {
     struct baseline_error e = {
@@ -105,82 +85,63 @@ struct baseline_error baseline_error_of_document(const struct document_verify *v
     return e;
 }
 
-struct baseline_error baseline_error_of(const cJSON *verify)
-{
-    struct baseline_error e = {
-        .known = cJSON_IsNumber(json_member(verify, "rel_fro")),
-        .rel_fro = json_number(verify, "rel_fro", 0),
-        .vendor_ratio = json_number(verify, "vendor_ratio", 0),
-    };
-    snprintf(e.vendor, sizeof e.vendor, "%s", json_string(verify, "vendor", ""));
-    read_outputs(json_member(verify, "outputs"), &e);
-    return e;
-}
-
 char *baseline_path(const char *folder, const char *device_model)
 {
     char *path;
     return asprintf(&path, "%s/%s.json", folder, device_model) < 0 ? NULL : path;
 }
 
-static cJSON *empty_document(const char *device_model)
+/* ---- reading ---- */
+
+static int compare_cases(const void *a, const void *b)
 {
-    cJSON *d = cJSON_CreateObject();
-    if (cJSON_AddStringToObject(d, "schema", "gate-baseline/1") &&
-        cJSON_AddStringToObject(d, "device_model", device_model ? device_model : "") &&
-        cJSON_AddStringToObject(d, "contract", "") && cJSON_AddObjectToObject(d, "cases") &&
-        cJSON_AddArrayToObject(d, "log"))
-        return d;
-    cJSON_Delete(d);
-    return NULL;
+    return strcmp(((const struct file_case *)a)->id, ((const struct file_case *)b)->id);
 }
 
-static int compare_items(const void *a, const void *b)
+static int compare_trends(const void *a, const void *b)
 {
-    return strcmp((*(cJSON *const *)a)->string, (*(cJSON *const *)b)->string);
+    return strcmp(((const struct file_trend *)a)->id, ((const struct file_trend *)b)->id);
 }
 
-/* A file that was edited by hand may have them in any order. */
-static bool sort_members(cJSON *object)
-{
-    size_t n = (size_t)cJSON_GetArraySize(object), i = 0;
-    cJSON **items = calloc(n + 1, sizeof(cJSON *));
-    if (!items)
-        return false;
-    for (; object->child; i++)
-        items[i] = cJSON_DetachItemViaPointer(object, object->child);
-    qsort(items, n, sizeof(cJSON *), compare_items);
-    for (i = 0; i < n; i++)
-        cJSON_AddItemToArray(object, items[i]); /* keeps the key that it has */
-    free(items);
-    return true;
-}
-
-static enum gate_status read_document(struct baseline *b, const char *path,
-                                      const char *device_model, struct gate_error *err)
+static enum gate_status read_file(struct baseline *b, const char *path, const char *device_model,
+                                  struct gate_error *err)
 {
     struct buf text;
     unsigned line, column;
+    struct baseline_file *f = &b->file;
     buf_init(&text, MAX_FILE);
     enum gate_status status = file_read(path, &text, err);
     if (status == GATE_OK)
-        status =
-            fields_parse(&baseline_file, path, 1, text.data, text.len, GATE_IO, &b->document, err);
+        status = fields_parse(&baseline_file_shape, path, 1, text.data, text.len, GATE_IO, f,
+                              &b->tree, err);
     if (status != GATE_OK)
         goto out;
-
-    const char *found = json_string(b->document, "device_model", "");
-    if (device_model && strcmp(found, device_model) != 0) {
-        json_locate(b->document, text.data, text.len, "/device_model", false, &line, &column);
+    /* A file that was edited by hand may have them in any order. */
+    qsort(f->cases, f->n_cases, sizeof(*f->cases), compare_cases);
+    if (f->n_trends)
+        qsort(f->trends, f->n_trends, sizeof(*f->trends), compare_trends);
+    if (device_model && strcmp(f->device_model, device_model) != 0) {
+        json_locate(b->tree, text.data, text.len, "/device_model", false, &line, &column);
         status =
             gate_fail(err, GATE_ENVIRONMENT, "%s:%u:%u: these baselines are of '%s', not of '%s'",
-                      path, line, column, found, device_model);
-    } else if (!sort_members(cJSON_GetObjectItemCaseSensitive(b->document, "cases"))) {
-        status = gate_fail(err, GATE_INTERNAL, "%s: out of memory", path);
+                      path, line, column, f->device_model, device_model);
     }
 out:
     buf_release(&text);
     return status;
+}
+
+/* A copy of a text, which is the set's; NULL: out of memory. */
+static const char *keep_text(struct baseline *b, const char *text)
+{
+    char *copy = strdup(text);
+    char **texts = copy ? realloc(b->texts, (b->n_texts + 1) * sizeof(*texts)) : NULL;
+    if (!texts) {
+        free(copy);
+        return NULL;
+    }
+    b->texts = texts;
+    return b->texts[b->n_texts++] = copy;
 }
 
 enum gate_status baseline_load(const char *path, const char *device_model, struct baseline **out,
@@ -190,9 +151,10 @@ enum gate_status baseline_load(const char *path, const char *device_model, struc
     enum gate_status status = GATE_OK;
     if (!b)
         return gate_fail(err, GATE_INTERNAL, "%s: out of memory", path);
+    b->file = (struct baseline_file){.schema = "gate-baseline/1", .contract = ""};
     if (access(path, F_OK) == 0 || errno != ENOENT)
-        status = read_document(b, path, device_model, err);
-    else if (!(b->document = empty_document(device_model)))
+        status = read_file(b, path, device_model, err);
+    else if (!(b->file.device_model = keep_text(b, device_model ? device_model : "")))
         status = gate_fail(err, GATE_INTERNAL, "%s: out of memory", path);
     if (status != GATE_OK) {
         baseline_free(b);
@@ -206,177 +168,199 @@ void baseline_free(struct baseline *b)
 {
     if (!b)
         return;
-    cJSON_Delete(b->document);
+    fields_release(&baseline_file_shape, &b->file);
+    cJSON_Delete(b->tree);
+    for (size_t i = 0; i < b->n_texts; i++)
+        free(b->texts[i]);
+    free(b->texts);
     free(b);
 }
 
 const char *baseline_contract(const struct baseline *b)
 {
-    return json_string(b->document, "contract", "");
+    return b->file.contract;
 }
 
-static void read_entry(const cJSON *item, struct baseline_entry *out)
+/* ---- records ---- */
+
+static double zero_if_unknown(double value)
 {
-    *out = (struct baseline_entry){
-        .p50_ns = json_number(item, "p50_ns", 0),
-        .p50_lo_ns = json_number(item, "p50_lo_ns", 0),
-        .p50_hi_ns = json_number(item, "p50_hi_ns", 0),
-        .p90_ns = json_number(item, "p90_ns", 0),
-        .control_ns = json_number(item, "control_ns", 0),
-        .spread = json_number(item, "spread", 0),
-        .time_ms = json_integer(item, "time_ms", 0),
-        .kernel = json_string(item, "kernel", ""),
-        .commit = json_string(item, "commit", ""),
-        .run_uuid = json_string(item, "run_uuid", ""),
-        .library_sha256 = json_string(item, "library_sha256", ""),
-        .code_sha256 = json_string(item, "code_sha256", ""),
-        .dirty = json_bool(item, "dirty", false),
-        .epoch = json_string(item, "epoch", ""),
-        .error = baseline_error_of(item),
+    return isnan(value) ? 0 : value;
+}
+
+static double unknown_if_zero(double value)
+{
+    return value > 0 ? value : NAN;
+}
+
+static struct baseline_entry read_entry(const struct file_entry *e)
+{
+    const struct document_verify verify = {.rel_fro = e->rel_fro,
+                                           .has_outputs = e->has_outputs,
+                                           .outputs = e->outputs,
+                                           .vendor = e->vendor,
+                                           .vendor_ratio = e->vendor_ratio};
+    return (struct baseline_entry){
+        .p50_ns = e->p50_ns,
+        .p50_lo_ns = e->p50_lo_ns,
+        .p50_hi_ns = e->p50_hi_ns,
+        .p90_ns = e->p90_ns,
+        .control_ns = e->control_ns,
+        .spread = e->spread,
+        .time_ms = e->time_ms,
+        .kernel = e->kernel,
+        .commit = e->commit,
+        .run_uuid = e->run_uuid,
+        .library_sha256 = e->library_sha256,
+        .code_sha256 = e->code_sha256 ? e->code_sha256 : "",
+        .dirty = e->dirty == YES,
+        .epoch = e->epoch,
+        .error = baseline_error_of_document(&verify),
     };
+}
+
+static void write_error(const struct baseline_error *error, struct file_entry *to)
+{
+    if (!error->known)
+        return;
+    to->rel_fro = error->rel_fro;
+    to->has_outputs = error->n_outputs > 0;
+    for (unsigned i = 0; i < error->n_outputs; i++) {
+        const struct baseline_output *o = &error->outputs[i];
+        *(!strcmp(o->name, "dx")   ? &to->outputs.dx
+          : !strcmp(o->name, "dw") ? &to->outputs.dw
+                                   : &to->outputs.db) = o->rel_fro;
+    }
+    if (error->vendor[0] && error->vendor_ratio > 0) {
+        to->vendor = error->vendor;
+        to->vendor_ratio = error->vendor_ratio;
+    }
+}
+
+/* Texts stay the entry's. */
+static struct file_entry write_entry(const struct baseline_entry *e)
+{
+    struct file_entry to;
+    fields_clear(&baseline_entry_shape, &to);
+    to.p50_ns = e->p50_ns;
+    to.p50_lo_ns = e->p50_lo_ns;
+    to.p50_hi_ns = e->p50_hi_ns;
+    to.p90_ns = e->p90_ns;
+    to.control_ns = e->control_ns;
+    to.spread = e->spread;
+    to.kernel = e->kernel;
+    to.commit = e->commit;
+    to.run_uuid = e->run_uuid;
+    to.time_ms = e->time_ms;
+    to.epoch = e->epoch;
+    to.library_sha256 = e->library_sha256;
+    to.code_sha256 = e->code_sha256 && e->code_sha256[0] ? e->code_sha256 : NULL;
+    to.dirty = e->dirty ? YES : NOT_TOLD;
+    write_error(&e->error, &to);
+    return to;
+}
+
+static struct file_change write_change(const struct baseline_change *c)
+{
+    return (struct file_change){.time_ms = c->time_ms,
+                                .case_id = c->case_id,
+                                .action = (int)c->action,
+                                .from_ns = unknown_if_zero(c->from_ns),
+                                .to_ns = c->to_ns,
+                                .reason = c->reason,
+                                .author = c->author,
+                                .commit = c->commit,
+                                .run_uuid = c->run_uuid};
+}
+
+static struct baseline_change read_change(const struct file_change *c)
+{
+    return (struct baseline_change){.time_ms = c->time_ms,
+                                    .case_id = c->case_id,
+                                    .action = (enum baseline_action)c->action,
+                                    .from_ns = zero_if_unknown(c->from_ns),
+                                    .to_ns = c->to_ns,
+                                    .reason = c->reason,
+                                    .author = c->author,
+                                    .commit = c->commit,
+                                    .run_uuid = c->run_uuid};
+}
+
+void baseline_write_entry(const struct baseline *b, const char *device_model, const char *case_id,
+                          const struct baseline_entry *entry, struct buf *out)
+{
+    struct file_entry listed = write_entry(entry);
+    listed.device_model = device_model;
+    listed.contract = baseline_contract(b);
+    listed.case_id = case_id;
+    fields_write_spaced(&baseline_listed_entry_shape, &listed, out);
+}
+
+void baseline_write_change(const char *device_model, const struct baseline_change *change,
+                           struct buf *out)
+{
+    struct file_change listed = write_change(change);
+    listed.device_model = device_model;
+    fields_write_spaced(&baseline_listed_change_shape, &listed, out);
+}
+
+/* NULL: there is none. */
+static struct file_case *find_case(const struct baseline *b, const char *case_id)
+{
+    const struct file_case key = {.id = case_id};
+    return b->file.n_cases
+               ? bsearch(&key, b->file.cases, b->file.n_cases, sizeof(key), compare_cases)
+               : NULL;
 }
 
 bool baseline_find(const struct baseline *b, const char *case_id, const char *contract,
                    struct baseline_entry *out)
 {
-    const cJSON *cases = cJSON_GetObjectItemCaseSensitive(b->document, "cases");
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(cases, case_id);
-    if (!item || strcmp(baseline_contract(b), contract) != 0)
+    const struct file_case *found = find_case(b, case_id);
+    if (!found || strcmp(baseline_contract(b), contract) != 0)
         return false;
-    read_entry(item, out);
+    *out = read_entry(&found->entry);
     return true;
 }
 
-static bool put_outputs(cJSON *to, const struct baseline_error *e)
-{
-    cJSON *outputs = e->n_outputs ? cJSON_AddObjectToObject(to, "outputs") : NULL;
-    bool put = outputs || !e->n_outputs;
-    for (unsigned i = 0; i < e->n_outputs && put; i++)
-        put = cJSON_AddNumberToObject(outputs, e->outputs[i].name, e->outputs[i].rel_fro) != NULL;
-    return put;
-}
+/* ---- storing ---- */
 
-static bool put_error(cJSON *to, const struct baseline_error *e)
-{
-    if (!e->known)
-        return true;
-    if (!cJSON_AddNumberToObject(to, "rel_fro", e->rel_fro) || !put_outputs(to, e))
-        return false;
-    return e->vendor[0] == '\0' || e->vendor_ratio == 0 ||
-           (cJSON_AddStringToObject(to, "vendor", e->vendor) &&
-            cJSON_AddNumberToObject(to, "vendor_ratio", e->vendor_ratio));
-}
-
-bool baseline_put_entry(cJSON *to, const struct baseline_entry *e)
-{
-    return cJSON_AddNumberToObject(to, "p50_ns", e->p50_ns) &&
-           cJSON_AddNumberToObject(to, "p50_lo_ns", e->p50_lo_ns) &&
-           cJSON_AddNumberToObject(to, "p50_hi_ns", e->p50_hi_ns) &&
-           cJSON_AddNumberToObject(to, "p90_ns", e->p90_ns) &&
-           cJSON_AddNumberToObject(to, "control_ns", e->control_ns) &&
-           cJSON_AddNumberToObject(to, "spread", e->spread) &&
-           cJSON_AddStringToObject(to, "kernel", e->kernel) &&
-           cJSON_AddStringToObject(to, "commit", e->commit) &&
-           cJSON_AddStringToObject(to, "run_uuid", e->run_uuid) &&
-           cJSON_AddNumberToObject(to, "time_ms", (double)e->time_ms) &&
-           cJSON_AddStringToObject(to, "epoch", e->epoch) &&
-           cJSON_AddStringToObject(to, "library_sha256", e->library_sha256) &&
-           (!e->code_sha256 || !e->code_sha256[0] ||
-            cJSON_AddStringToObject(to, "code_sha256", e->code_sha256)) &&
-           (!e->dirty || cJSON_AddTrueToObject(to, "dirty")) && put_error(to, &e->error);
-}
-
-bool baseline_put_change(cJSON *to, const struct baseline_change *c)
-{
-    bool put = cJSON_AddNumberToObject(to, "time_ms", (double)c->time_ms) &&
-               cJSON_AddStringToObject(to, "case", c->case_id) &&
-               cJSON_AddStringToObject(to, "action", action_names[c->action]);
-    if (put)
-        put = c->from_ns > 0 ? cJSON_AddNumberToObject(to, "from_ns", c->from_ns) != NULL
-                             : cJSON_AddNullToObject(to, "from_ns") != NULL;
-    return put && cJSON_AddNumberToObject(to, "to_ns", c->to_ns) &&
-           cJSON_AddStringToObject(to, "reason", c->reason) &&
-           cJSON_AddStringToObject(to, "author", c->author) &&
-           cJSON_AddStringToObject(to, "commit", c->commit) &&
-           cJSON_AddStringToObject(to, "run_uuid", c->run_uuid);
-}
-
-static cJSON *entry_object(const struct baseline_entry *e)
-{
-    cJSON *o = cJSON_CreateObject();
-    if (baseline_put_entry(o, e))
-        return o;
-    cJSON_Delete(o);
-    return NULL;
-}
-
-static cJSON *change_object(const char *case_id, const cJSON *old, const struct baseline_entry *e,
-                            const struct baseline_note *note)
-{
-    const struct baseline_change change = {.time_ms = note->time_ms,
-                                           .case_id = case_id,
-                                           .action = note->action,
-                                           .from_ns = json_number(old, "p50_ns", 0),
-                                           .to_ns = e->p50_ns,
-                                           .reason = note->reason,
-                                           .author = note->author,
-                                           .commit = e->commit,
-                                           .run_uuid = e->run_uuid};
-    cJSON *o = cJSON_CreateObject();
-    if (baseline_put_change(o, &change))
-        return o;
-    cJSON_Delete(o);
-    return NULL;
-}
-
-/* A document with only this change, to be checked by the schema before anything is touched. */
-static enum gate_status check_change(const struct baseline *b, const char *case_id,
-                                     const char *contract, const cJSON *entry, const cJSON *change,
+/* A file with only this change is checked before anything is touched. */
+static enum gate_status check_change(const struct baseline *b, const char *contract,
+                                     struct file_case *c, struct file_change *change,
                                      struct gate_error *err)
 {
+    struct baseline_file read, alone = {.schema = b->file.schema,
+                                        .device_model = b->file.device_model,
+                                        .contract = contract,
+                                        .cases = c,
+                                        .n_cases = 1,
+                                        .log = change,
+                                        .n_log = 1};
     struct schema_fault fault;
-    enum gate_status status = GATE_OK;
-    cJSON *d = empty_document(json_string(b->document, "device_model", ""));
-    if (!d)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    cJSON_ReplaceItemInObjectCaseSensitive(d, "contract", cJSON_CreateString(contract));
-    cJSON_AddItemReferenceToObject(cJSON_GetObjectItemCaseSensitive(d, "cases"), case_id,
-                                   (cJSON *)(uintptr_t)entry);
-    cJSON_AddItemReferenceToArray(cJSON_GetObjectItemCaseSensitive(d, "log"),
-                                  (cJSON *)(uintptr_t)change);
-    if (!fields_check(&baseline_file, d, &fault))
-        status = gate_fail(err, GATE_USAGE, "can't store a baseline of '%s': %s: %s", case_id,
+    struct buf text;
+    cJSON *tree = NULL;
+    buf_init(&text, MAX_FILE);
+    baseline_file_write(&alone, &text);
+    enum gate_status status =
+        text.failed ? gate_fail(err, GATE_INTERNAL, "out of memory")
+                    : json_parse("record", text.data, text.len, GATE_USAGE, &tree, err);
+    if (!status && fields_read(&baseline_file_shape, tree, &read, &fault))
+        fields_release(&baseline_file_shape, &read);
+    else if (!status)
+        status = gate_fail(err, GATE_USAGE, "can't store a baseline of '%s': %s: %s", c->id,
                            fault.pointer, fault.message);
-    cJSON_Delete(d);
+    cJSON_Delete(tree);
+    buf_release(&text);
     return status;
 }
 
-/*
- * Puts a member where it belongs by its key, in place of one that has the same key. A new one is
- * appended, and those that belong behind it are moved there: cJSON_InsertItemInArray() refuses an
- * item that was detached in some of the versions in use.
- */
-static bool insert_sorted(cJSON *object, const char *key, cJSON *item)
-{
-    cJSON *at, *next;
-    if (cJSON_GetObjectItemCaseSensitive(object, key))
-        return cJSON_ReplaceItemInObjectCaseSensitive(object, key, item);
-    if (!cJSON_AddItemToObject(object, key, item))
-        return false;
-    for (at = object->child; at != item; at = next) {
-        next = at->next;
-        if (strcmp(at->string, key) > 0)
-            cJSON_AddItemToArray(object, cJSON_DetachItemViaPointer(object, at));
-    }
-    return true;
-}
-
 /* What each action promises of the baseline that was there (`old`, NULL: none). */
-static enum gate_status check_action(const char *case_id, const cJSON *old,
+static enum gate_status check_action(const char *case_id, const struct file_entry *old,
                                      const struct baseline_entry *entry,
                                      enum baseline_action action, struct gate_error *err)
 {
-    double from_ns = json_number(old, "p50_ns", 0);
+    double from_ns = old ? old->p50_ns : 0;
     if (action == BASELINE_ACCEPT_NEW && old)
         return gate_fail(err, GATE_INTERNAL, "'%s' has a baseline of %.6g ns, so none is new",
                          case_id, from_ns);
@@ -384,8 +368,7 @@ static enum gate_status check_action(const char *case_id, const cJSON *old,
     if ((lowers || action == BASELINE_EPOCH) && !old)
         return gate_fail(err, GATE_INTERNAL, "'%s' has no baseline that could be %s", case_id,
                          lowers ? "lowered" : "measured anew");
-    if (action == BASELINE_EPOCH &&
-        strcmp(json_string(old, "library_sha256", ""), entry->library_sha256) != 0)
+    if (action == BASELINE_EPOCH && strcmp(old->library_sha256, entry->library_sha256) != 0)
         return gate_fail(err, GATE_INTERNAL,
                          "the baseline of '%s' is another library's in a new epoch", case_id);
     if (lowers && !(entry->p50_ns < from_ns))
@@ -396,131 +379,163 @@ static enum gate_status check_action(const char *case_id, const cJSON *old,
     return GATE_OK;
 }
 
+/* Makes each of the texts, those that are there, the set's; false: out of memory. */
+static bool keep_texts(struct baseline *b, const char **const *texts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (*texts[i] && !(*texts[i] = keep_text(b, *texts[i])))
+            return false;
+    return true;
+}
+
+#define KEEP(b, ...)                                                                               \
+    keep_texts(b, (const char **const[]){__VA_ARGS__},                                             \
+               sizeof((const char **const[]){__VA_ARGS__}) / sizeof(char **))
+
+/* Room for one more item in a list; false: out of memory. */
+static bool grow(void *list, size_t n, size_t size)
+{
+    void *grown = realloc(*(void **)list, (n + 1) * size);
+    if (grown)
+        *(void **)list = grown;
+    return grown != NULL;
+}
+
+/* Inserts an item that begins with its id into a sorted list that has room. */
+static void *insert(void *list, size_t *n, const void *item, size_t size)
+{
+    char *at = (char *)list + *n * size;
+    for (; at > (char *)list; at -= size) {
+        if (strcmp(*(char **)(void *)(at - size), *(char *const *)item) < 0)
+            break;
+        memcpy(at, at - size, size);
+    }
+    memcpy(at, item, size);
+    ++*n;
+    return at;
+}
+
+static enum gate_status store(struct baseline *b, const char *contract, struct file_case *c,
+                              struct file_change *change, struct gate_error *err)
+{
+    struct baseline_file *f = &b->file;
+    struct file_entry *e = &c->entry;
+    if (!grow(&f->cases, f->n_cases, sizeof(*c)) || !grow(&f->log, f->n_log, sizeof(*change)) ||
+        !KEEP(b, &contract, &c->id, &e->kernel, &e->commit, &e->run_uuid, &e->epoch,
+              &e->library_sha256, &e->code_sha256, &e->vendor, &change->case_id, &change->reason,
+              &change->author, &change->commit, &change->run_uuid))
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    struct file_case *old = find_case(b, c->id);
+    if (old)
+        old->entry = *e;
+    else
+        insert(f->cases, &f->n_cases, c, sizeof(*c));
+    f->log[f->n_log++] = *change;
+    f->contract = contract;
+    baseline_trend_end(b, c->id);
+    return GATE_OK;
+}
+
 enum gate_status baseline_set(struct baseline *b, const char *case_id, const char *contract,
                               const struct baseline_entry *entry, const struct baseline_note *note,
                               struct gate_error *err)
 {
-    cJSON *cases = cJSON_GetObjectItemCaseSensitive(b->document, "cases");
-    cJSON *log = cJSON_GetObjectItemCaseSensitive(b->document, "log");
-    const cJSON *old = cJSON_GetObjectItemCaseSensitive(cases, case_id);
-    const char *old_contract = baseline_contract(b);
-    enum gate_status status;
-
-    if (cases->child && strcmp(old_contract, contract) != 0)
+    const struct file_case *old = find_case(b, case_id);
+    if (b->file.n_cases && strcmp(baseline_contract(b), contract) != 0)
         return gate_fail(err, GATE_USAGE,
                          "the stored baselines are of contract '%s', the measurement is of '%s'; "
                          "to begin anew under it, move the file of the old ones away",
-                         old_contract, contract);
-    status = check_action(case_id, old, entry, note->action, err);
+                         baseline_contract(b), contract);
+    enum gate_status status =
+        check_action(case_id, old ? &old->entry : NULL, entry, note->action, err);
     if (status != GATE_OK)
         return status;
-    cJSON *object = entry_object(entry);
-    cJSON *change = change_object(case_id, old, entry, note);
-    cJSON *new_contract = cJSON_CreateString(contract);
-    if (!object || !change || !new_contract) {
-        status = gate_fail(err, GATE_INTERNAL, "out of memory");
-        goto out;
-    }
-    status = check_change(b, case_id, contract, object, change, err);
-    if (status != GATE_OK)
-        goto out;
-    if (!insert_sorted(cases, case_id, object)) {
-        status = gate_fail(err, GATE_INTERNAL, "out of memory");
-        goto out;
-    }
-    baseline_trend_end(b, case_id);
-    cJSON_AddItemToArray(log, change);
-    cJSON_ReplaceItemInObjectCaseSensitive(b->document, "contract", new_contract);
-    return GATE_OK;
-out:
-    cJSON_Delete(object);
-    cJSON_Delete(change);
-    cJSON_Delete(new_contract);
-    return status;
+    struct file_case c = {.id = case_id, .entry = write_entry(entry)};
+    struct file_change change =
+        write_change(&(struct baseline_change){.time_ms = note->time_ms,
+                                               .case_id = case_id,
+                                               .action = note->action,
+                                               .from_ns = old ? old->entry.p50_ns : 0,
+                                               .to_ns = entry->p50_ns,
+                                               .reason = note->reason,
+                                               .author = note->author,
+                                               .commit = entry->commit,
+                                               .run_uuid = entry->run_uuid});
+    status = check_change(b, contract, &c, &change, err);
+    return status ? status : store(b, contract, &c, &change, err);
 }
 
 /* ---- trends ---- */
 
-static cJSON *trend_of(const struct baseline *b, const char *case_id)
+static struct file_trend *find_trend(const struct baseline *b, const char *case_id)
 {
-    cJSON *trends = cJSON_GetObjectItemCaseSensitive(b->document, "trends");
-    return cJSON_GetObjectItemCaseSensitive(trends, case_id);
+    for (size_t i = 0; i < b->file.n_trends; i++)
+        if (!strcmp(b->file.trends[i].id, case_id))
+            return &b->file.trends[i];
+    return NULL;
 }
 
 size_t baseline_trend(const struct baseline *b, const char *case_id,
                       struct baseline_evidence out[BASELINE_TREND_MAX])
 {
-    size_t n = 0;
-    const cJSON *run;
-    cJSON_ArrayForEach (run, trend_of(b, case_id)) {
-        if (n == BASELINE_TREND_MAX)
-            break;
-        out[n++] = (struct baseline_evidence){
-            .time_ms = json_integer(run, "time_ms", 0),
-            .run_uuid = json_string(run, "run_uuid", ""),
-            .commit = json_string(run, "commit", ""),
-            .ratio = {json_number(run, "ratio", 0), json_number(run, "lo", 0),
-                      json_number(run, "hi", 0)},
-            .again = json_number(run, "again", 0),
-        };
+    const struct file_trend *trend = find_trend(b, case_id);
+    size_t n = trend ? trend->n_runs : 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct file_evidence *e = &trend->runs[i];
+        out[i] = (struct baseline_evidence){.time_ms = e->time_ms,
+                                            .run_uuid = e->run_uuid,
+                                            .commit = e->commit,
+                                            .ratio = {e->ratio, e->lo, e->hi},
+                                            .again = zero_if_unknown(e->again)};
     }
     return n;
 }
 
-static cJSON *evidence_object(const struct baseline_evidence *e)
-{
-    cJSON *o = cJSON_CreateObject();
-    if (cJSON_AddNumberToObject(o, "time_ms", (double)e->time_ms) &&
-        cJSON_AddStringToObject(o, "run_uuid", e->run_uuid) &&
-        cJSON_AddStringToObject(o, "commit", e->commit) &&
-        cJSON_AddNumberToObject(o, "ratio", e->ratio.value) &&
-        cJSON_AddNumberToObject(o, "lo", e->ratio.lo) &&
-        cJSON_AddNumberToObject(o, "hi", e->ratio.hi) &&
-        (e->again > 0 ? cJSON_AddNumberToObject(o, "again", e->again)
-                      : cJSON_AddNullToObject(o, "again")))
-        return o;
-    cJSON_Delete(o);
-    return NULL;
-}
-
 /* The trend of a case, begun when there is none; NULL: out of memory. */
-static cJSON *begin_trend(struct baseline *b, const char *case_id)
+static struct file_trend *begin_trend(struct baseline *b, const char *case_id)
 {
-    cJSON *trends = cJSON_GetObjectItemCaseSensitive(b->document, "trends");
-    cJSON *trend = trend_of(b, case_id);
+    struct file_trend begun = {.id = case_id}, *trend = find_trend(b, case_id);
     if (trend)
         return trend;
-    if (!trends)
-        trends = cJSON_AddObjectToObject(b->document, "trends");
-    trend = cJSON_CreateArray();
-    if (trends && trend && insert_sorted(trends, case_id, trend))
-        return trend;
-    cJSON_Delete(trend);
-    return NULL;
+    begun.runs = calloc(BASELINE_TREND_MAX + 1, sizeof(*begun.runs));
+    if (!begun.runs || !grow(&b->file.trends, b->file.n_trends, sizeof(begun)) ||
+        !KEEP(b, &begun.id)) {
+        free(begun.runs);
+        return NULL;
+    }
+    return insert(b->file.trends, &b->file.n_trends, &begun, sizeof(begun));
 }
 
 enum gate_status baseline_trend_add(struct baseline *b, const char *case_id,
                                     const struct baseline_evidence *e, struct gate_error *err)
 {
-    const cJSON *cases = cJSON_GetObjectItemCaseSensitive(b->document, "cases");
-    if (!cJSON_GetObjectItemCaseSensitive(cases, case_id))
+    if (!find_case(b, case_id))
         return gate_fail(err, GATE_INTERNAL, "'%s' has no baseline that could move", case_id);
-    cJSON *trend = begin_trend(b, case_id), *evidence = evidence_object(e);
-    if (trend && evidence && cJSON_AddItemToArray(trend, evidence)) {
-        if (cJSON_GetArraySize(trend) > BASELINE_TREND_MAX)
-            cJSON_DeleteItemFromArray(trend, 0);
-        return GATE_OK;
-    }
-    cJSON_Delete(evidence);
-    return gate_fail(err, GATE_INTERNAL, "out of memory");
+    struct file_evidence run = {.time_ms = e->time_ms,
+                                .run_uuid = e->run_uuid,
+                                .commit = e->commit,
+                                .ratio = e->ratio.value,
+                                .lo = e->ratio.lo,
+                                .hi = e->ratio.hi,
+                                .again = unknown_if_zero(e->again)};
+    struct file_trend *trend = KEEP(b, &run.run_uuid, &run.commit) ? begin_trend(b, case_id) : NULL;
+    if (!trend || !grow(&trend->runs, trend->n_runs, sizeof(run)))
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    trend->runs[trend->n_runs++] = run;
+    if (trend->n_runs > BASELINE_TREND_MAX)
+        memmove(trend->runs, trend->runs + 1, --trend->n_runs * sizeof(run));
+    return GATE_OK;
 }
 
 bool baseline_trend_end(struct baseline *b, const char *case_id)
 {
-    cJSON *trends = cJSON_GetObjectItemCaseSensitive(b->document, "trends");
-    bool there = trend_of(b, case_id) != NULL;
-    cJSON_DeleteItemFromObjectCaseSensitive(trends, case_id);
-    return there;
+    struct baseline_file *f = &b->file;
+    struct file_trend *trend = find_trend(b, case_id);
+    if (!trend)
+        return false;
+    free(trend->runs);
+    memmove(trend, trend + 1, (size_t)(f->trends + --f->n_trends - trend) * sizeof(*trend));
+    return true;
 }
 
 enum gate_status baseline_lock(const char *folder, int *fd, struct gate_error *err)
@@ -546,7 +561,7 @@ enum gate_status baseline_save(const struct baseline *b, const char *path, struc
     if (!baseline_contract(b)[0])
         return gate_fail(err, GATE_INTERNAL, "'%s': there are no baselines to store", path);
     buf_init(&text, MAX_FILE);
-    baseline_write(b->document, &text);
+    baseline_file_write(&b->file, &text);
     if (text.failed)
         status = gate_fail(err, GATE_INTERNAL, "'%s': too large, or out of memory", path);
     else
@@ -557,11 +572,9 @@ enum gate_status baseline_save(const struct baseline *b, const char *path, struc
 
 void baseline_each(const struct baseline *b, baseline_case_fn fn, void *context)
 {
-    const cJSON *item;
-    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(b->document, "cases")) {
-        struct baseline_entry entry;
-        read_entry(item, &entry);
-        fn(context, item->string, &entry);
+    for (size_t i = 0; i < b->file.n_cases; i++) {
+        const struct baseline_entry entry = read_entry(&b->file.cases[i].entry);
+        fn(context, b->file.cases[i].id, &entry);
     }
 }
 
@@ -569,30 +582,19 @@ const char *baseline_made_by(const struct baseline *b, const char *case_id,
                              const struct baseline_entry *entry)
 {
     const char *action = NULL;
-    const cJSON *item;
-    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(b->document, "log"))
-        if (strcmp(json_string(item, "case", ""), case_id) == 0 &&
-            strcmp(json_string(item, "run_uuid", ""), entry->run_uuid) == 0 &&
-            json_number(item, "to_ns", 0) == entry->p50_ns)
-            action = baseline_action_name(action_of_name(json_string(item, "action", "")));
+    for (size_t i = 0; i < b->file.n_log; i++) {
+        const struct file_change *c = &b->file.log[i];
+        if (!strcmp(c->case_id, case_id) && !strcmp(c->run_uuid, entry->run_uuid) &&
+            c->to_ns == entry->p50_ns)
+            action = field_actions[c->action];
+    }
     return action;
 }
 
 void baseline_each_change(const struct baseline *b, baseline_change_fn fn, void *context)
 {
-    const cJSON *item;
-    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(b->document, "log")) {
-        const struct baseline_change change = {
-            .time_ms = json_integer(item, "time_ms", 0),
-            .case_id = json_string(item, "case", ""),
-            .action = action_of_name(json_string(item, "action", "")),
-            .from_ns = json_number(item, "from_ns", 0),
-            .to_ns = json_number(item, "to_ns", 0),
-            .reason = json_string(item, "reason", ""),
-            .author = json_string(item, "author", ""),
-            .commit = json_string(item, "commit", ""),
-            .run_uuid = json_string(item, "run_uuid", ""),
-        };
+    for (size_t i = 0; i < b->file.n_log; i++) {
+        const struct baseline_change change = read_change(&b->file.log[i]);
         fn(context, &change);
     }
 }

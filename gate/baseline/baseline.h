@@ -9,7 +9,6 @@
 #ifndef GATE_BASELINE_BASELINE_H
 #define GATE_BASELINE_BASELINE_H
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,7 +49,7 @@ struct baseline_entry {
     const char *library_sha256; /* 64 hex digits */
     const char *code_sha256;    /* machine_code_of_file() of it; NULL or "": not known */
     bool dirty;                 /* built with changes that were not committed */
-    const char *epoch;          /* of the run, "" when it told none */
+    const char *epoch;          /* of the run, "" when it named none */
     struct baseline_error error;
 };
 
@@ -62,11 +61,9 @@ bool baseline_control(struct baseline_entry *entry, const double *p50_ns, const 
                       size_t n);
 
 /* Raises `spread` to what a process knows its p50 within: the median over n processes of half of
- * its interval. 0 of a process: it did not tell. */
+ * its interval. 0 of a process: not known. */
 void baseline_allow_for(struct baseline_entry *entry, const double *half_width, size_t n);
 
-/* Of an object that names them as the `verify` of a run document does. */
-struct baseline_error baseline_error_of(const cJSON *verify);
 struct baseline_error baseline_error_of_document(const struct document_verify *verify);
 
 enum baseline_action {
@@ -161,12 +158,13 @@ enum gate_status baseline_lock(const char *folder, int *fd, struct gate_error *e
 /* Writes the file whole or not at all. An empty set has no contract and is refused. */
 enum gate_status baseline_save(const struct baseline *b, const char *path, struct gate_error *err);
 
-/* Adds all members of a record, or of a change, to a JSON object, by the names of
- * baseline.schema.json; false: out of memory. */
-bool baseline_put_entry(cJSON *to, const struct baseline_entry *entry);
-bool baseline_put_change(cJSON *to, const struct baseline_change *change);
+/* Appends a record, or a change, as a JSON object by the names of baseline.schema.json. */
+void baseline_write_entry(const struct baseline *b, const char *device_model, const char *case_id,
+                          const struct baseline_entry *entry, struct buf *out);
+void baseline_write_change(const char *device_model, const struct baseline_change *change,
+                           struct buf *out);
 
-/* What made the record of a case what it is, by the log; NULL: the log does not tell. */
+/* What made the record of a case what it is, by the log; NULL: not in the log. */
 const char *baseline_made_by(const struct baseline *b, const char *case_id,
                              const struct baseline_entry *entry);
 

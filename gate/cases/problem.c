@@ -3,10 +3,9 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "gate/base/json.h"
 
 #define MAX_TENSOR_ELEMENTS ((int64_t)1 << 40)
 
@@ -79,33 +78,36 @@ struct size_key {
     const char *key;
     unsigned ops;      /* that take the key */
     unsigned optional; /* of these, the ops that can do without */
-    size_t offset;
+    size_t from, to;   /* in the case and in the problem */
 };
 
-#define FIELD(name) offsetof(struct kg_problem, name)
+#define SIZE_KEY(key, ops, optional, member)                                                       \
+    {                                                                                              \
+#key, ops, optional, offsetof(struct case_file, key), offsetof(struct kg_problem, member)  \
+    }
 static const struct size_key size_keys[] = {
-    {"m", GEMM | GEMV | LINEAR, 0, FIELD(m)}, {"n", GEMM | LINEAR, 0, FIELD(n)},
-    {"k", GEMM | GEMV | LINEAR, 0, FIELD(k)}, {"b", ATTENTION, 0, FIELD(batch)},
-    {"h", ATTENTION, 0, FIELD(heads)},        {"kv_heads", ATTENTION, ATTENTION, FIELD(kv_heads)},
-    {"s", ATTENTION, 0, FIELD(seqlen_kv)},    {"sq", ATTENTION, ATTENTION, FIELD(seqlen_q)},
-    {"d", ATTENTION, 0, FIELD(head_dim)},
+    SIZE_KEY(m, GEMM | GEMV | LINEAR, 0, m), SIZE_KEY(n, GEMM | LINEAR, 0, n),
+    SIZE_KEY(k, GEMM | GEMV | LINEAR, 0, k), SIZE_KEY(b, ATTENTION, 0, batch),
+    SIZE_KEY(h, ATTENTION, 0, heads),        SIZE_KEY(kv_heads, ATTENTION, ATTENTION, kv_heads),
+    SIZE_KEY(s, ATTENTION, 0, seqlen_kv),    SIZE_KEY(sq, ATTENTION, ATTENTION, seqlen_q),
+    SIZE_KEY(d, ATTENTION, 0, head_dim),
 };
 
-static enum gate_status read_sizes(const cJSON *object, struct kg_problem *p, const char **key,
-                                   struct gate_error *err)
+static enum gate_status read_sizes(const struct case_file *c, struct kg_problem *p,
+                                   const char **key, struct gate_error *err)
 {
     const char *op = problem_op_name(p->op);
     for (size_t i = 0; i < COUNT(size_keys); i++) {
         const struct size_key *k = &size_keys[i];
-        const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, k->key);
+        int64_t value = *(const int64_t *)(const void *)((const char *)c + k->from);
         unsigned bit = 1u << p->op;
-        *key = k->key;
-        if (value && !(k->ops & bit))
+        *key = value < 0 ? NULL : k->key;
+        if (value >= 0 && !(k->ops & bit))
             return gate_fail(err, GATE_USAGE, "'%s' takes no '%s'", op, k->key);
-        if (!value && (k->ops & ~k->optional & bit))
+        if (value < 0 && (k->ops & ~k->optional & bit))
             return gate_fail(err, GATE_USAGE, "'%s' needs '%s'", op, k->key);
-        if (value)
-            *(int64_t *)((char *)p + k->offset) = (int64_t)value->valuedouble;
+        if (value >= 0)
+            *(int64_t *)(void *)((char *)p + k->to) = value;
     }
     return GATE_OK;
 }
@@ -115,8 +117,8 @@ static double default_scale(const struct kg_problem *p)
     return 1.0 / sqrt((double)p->head_dim);
 }
 
-static enum gate_status check_attention(const cJSON *object, struct kg_problem *p, const char **key,
-                                        struct gate_error *err)
+static enum gate_status check_attention(const struct case_file *c, struct kg_problem *p,
+                                        const char **key, struct gate_error *err)
 {
     if (!p->kv_heads)
         p->kv_heads = p->heads;
@@ -126,9 +128,8 @@ static enum gate_status check_attention(const cJSON *object, struct kg_problem *
     if (p->heads % p->kv_heads)
         return gate_fail(err, GATE_USAGE, "%lld query heads cannot share %lld KV heads evenly",
                          (long long)p->heads, (long long)p->kv_heads);
-    *key = "scale";
-    p->scale = json_number(object, "scale", default_scale(p));
-    if (json_bool(object, "causal", false))
+    p->scale = isnan(c->scale) ? default_scale(p) : c->scale;
+    if (c->causal == YES)
         p->flags |= KG_FLAG_CAUSAL;
     return GATE_OK;
 }
@@ -149,28 +150,26 @@ static enum gate_status check_elements(const struct kg_problem *p, struct gate_e
     return GATE_OK;
 }
 
-enum gate_status problem_from_json(const cJSON *object, struct kg_problem *out, const char **key,
-                                   struct gate_error *err)
+enum gate_status problem_of_case(const struct case_file *c, struct kg_problem *out,
+                                 const char **key, struct gate_error *err)
 {
     struct kg_problem p = {.struct_bytes = sizeof p};
-    const char *op = json_string(object, "op", "");
-    const char *dtype = json_string(object, "dtype", "");
     for (size_t i = 0; i < COUNT(ops); i++)
-        if (!strcmp(ops[i].name, op))
+        if (!strcmp(ops[i].name, c->op))
             p.op = ops[i].op;
     for (size_t i = 0; i < COUNT(dtypes); i++)
-        if (!strcmp(dtypes[i].name, dtype)) {
+        if (!strcmp(dtypes[i].name, c->dtype)) {
             p.dtype = dtypes[i].dtype;
             p.flags = dtypes[i].flags;
         }
     *key = p.op ? "dtype" : "op";
     if (!p.op || !p.dtype)
         return gate_fail(err, GATE_USAGE, "unknown %s", *key);
-    enum gate_status status = read_sizes(object, &p, key, err);
+    enum gate_status status = read_sizes(c, &p, key, err);
     if (status)
         return status;
     if (p.op == KG_OP_ATTENTION_FWD) {
-        status = check_attention(object, &p, key, err);
+        status = check_attention(c, &p, key, err);
         if (status)
             return status;
     }
@@ -182,7 +181,7 @@ enum gate_status problem_from_json(const cJSON *object, struct kg_problem *out, 
     return GATE_OK;
 }
 
-/* Ids of sizes that problem_from_json() lets through fit. */
+/* Ids of sizes that problem_of_case() lets through fit. */
 __attribute__((format(printf, 2, 3))) static void append(char id[PROBLEM_ID_MAX],
                                                          const char *format, ...)
 {

@@ -5,12 +5,12 @@
 #ifndef GATE_CASES_PROBLEM_H
 #define GATE_CASES_PROBLEM_H
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "kernels/kernel.h"
 #include "gate/base/error.h"
+#include "gate/cases/suite_file.h"
 
 #define PROBLEM_ID_MAX 160
 #define PROBLEM_MAX_TENSORS 8 /* inputs and outputs together */
@@ -20,12 +20,12 @@ const char *problem_op_name(uint32_t op);
 const char *problem_dtype_name(const struct kg_problem *p);
 
 /*
- * Reads a case object of a suite that suite.schema.json accepted. Sizes that cannot be (a KV head
- * count that does not divide the heads, a tensor over 2^40 elements, a key of another op) are
- * GATE_USAGE, with the guilty key in *key.
+ * The problem of a case of a suite. Sizes that cannot be (a KV head count that does not divide the
+ * heads, a tensor over 2^40 elements, a key of another op) are GATE_USAGE, with the guilty key in
+ * *key; NULL: one that is missing.
  */
-enum gate_status problem_from_json(const cJSON *object, struct kg_problem *out, const char **key,
-                                   struct gate_error *err);
+enum gate_status problem_of_case(const struct case_file *c, struct kg_problem *out,
+                                 const char **key, struct gate_error *err);
 
 /* The id that people type, e.g. "attention_fwd/fp16/b8-h16-s512-d64/causal". */
 void problem_id(const struct kg_problem *p, char id[PROBLEM_ID_MAX]);

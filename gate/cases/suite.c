@@ -2,6 +2,7 @@
 #include "gate/cases/suite.h"
 
 #include <fnmatch.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,67 +13,78 @@
 
 #define SUITE_MAX_BYTES ((size_t)16 << 20)
 
-const cJSON *suite_case_values(const struct suite_case *c, const char *group, const char *name)
+static const struct case_values *find_values(const struct case_values *list, size_t n,
+                                             const char *tensor)
 {
-    const cJSON *literals = cJSON_GetObjectItemCaseSensitive(c->object, group);
-    return cJSON_GetObjectItemCaseSensitive(literals, name);
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(list[i].tensor, tensor))
+            return &list[i];
+    return NULL;
 }
 
-/* Each literal must name a tensor of its group and have as many values as that has elements. */
-static enum gate_status check_literals(const struct suite_case *c, const char *group,
-                                       bool is_output, char *pointer, size_t pointer_size,
-                                       struct gate_error *err)
+const struct case_values *suite_case_input(const struct suite_case *c, const char *name)
+{
+    return c->file ? find_values(c->file->inputs, c->file->n_inputs, name) : NULL;
+}
+
+const struct case_values *suite_case_expected(const struct suite_case *c, const char *name)
+{
+    return c->file ? find_values(c->file->expect, c->file->n_expect, name) : NULL;
+}
+
+/* Literal values must name a tensor of the op and be as many as that has elements. */
+static enum gate_status check_literals(const struct suite_case *c, const struct case_values *v,
+                                       bool is_output, struct gate_error *err)
 {
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
     unsigned n = problem_tensors(&c->problem, tensors);
-    const cJSON *literal;
-    cJSON_ArrayForEach (literal, cJSON_GetObjectItemCaseSensitive(c->object, group)) {
-        snprintf(pointer, pointer_size, "/%s/%s", group, literal->string);
-        const struct problem_tensor *found = NULL;
-        for (unsigned i = 0; i < n; i++)
-            if (tensors[i].is_output == is_output && !strcmp(tensors[i].name, literal->string))
-                found = &tensors[i];
-        if (!found)
-            return gate_fail(err, GATE_USAGE, "'%s' has no %s '%s'", problem_op_name(c->problem.op),
-                             is_output ? "output" : "input", literal->string);
-        if (cJSON_GetArraySize(literal) != problem_tensor_elements(found))
-            return gate_fail(err, GATE_USAGE, "'%s' has %lld elements, here are %d values",
-                             literal->string, (long long)problem_tensor_elements(found),
-                             cJSON_GetArraySize(literal));
-    }
+    const struct problem_tensor *found = NULL;
+    for (unsigned i = 0; i < n; i++)
+        if (tensors[i].is_output == is_output && !strcmp(tensors[i].name, v->tensor))
+            found = &tensors[i];
+    if (!found)
+        return gate_fail(err, GATE_USAGE, "'%s' has no %s '%s'", problem_op_name(c->problem.op),
+                         is_output ? "output" : "input", v->tensor);
+    if ((int64_t)v->n_values != problem_tensor_elements(found))
+        return gate_fail(err, GATE_USAGE, "'%s' has %lld elements, here are %zu values", v->tensor,
+                         (long long)problem_tensor_elements(found), v->n_values);
     return GATE_OK;
 }
 
-enum gate_status suite_case_read(const cJSON *object, struct suite_case *out, char *pointer,
-                                 size_t pointer_size, struct gate_error *err)
+enum gate_status suite_case_read(const struct case_file *file, struct suite_case *out,
+                                 char *pointer, size_t pointer_size, struct gate_error *err)
 {
     const char *key = NULL;
-    *out = (struct suite_case){.object = object, .threshold = json_number(object, "threshold", 0)};
-    enum gate_status status = problem_from_json(object, &out->problem, &key, err);
+    *out = (struct suite_case){.file = file,
+                               .threshold = isnan(file->threshold) ? 0 : file->threshold};
+    enum gate_status status = problem_of_case(file, &out->problem, &key, err);
     if (status) {
-        snprintf(pointer, pointer_size, "%s%s",
-                 cJSON_GetObjectItemCaseSensitive(object, key) ? "/" : "",
-                 cJSON_GetObjectItemCaseSensitive(object, key) ? key : "");
+        snprintf(pointer, pointer_size, "%s%s", key ? "/" : "", key ? key : "");
         return status;
     }
     problem_id(&out->problem, out->id);
-    status = check_literals(out, "inputs", false, pointer, pointer_size, err);
-    if (!status)
-        status = check_literals(out, "expect", true, pointer, pointer_size, err);
+    for (size_t i = 0; i < file->n_inputs && !status; i++) {
+        snprintf(pointer, pointer_size, "/inputs/%s", file->inputs[i].tensor);
+        status = check_literals(out, &file->inputs[i], false, err);
+    }
+    for (size_t i = 0; i < file->n_expect && !status; i++) {
+        snprintf(pointer, pointer_size, "/expect/%s", file->expect[i].tensor);
+        status = check_literals(out, &file->expect[i], true, err);
+    }
     return status;
 }
 
 struct source {
     const char *path;
     const struct buf *text;
-    const cJSON *document;
+    const cJSON *tree;
 };
 
 static enum gate_status fail_at(const struct source *src, const char *pointer, bool of_key,
                                 struct gate_error *err)
 {
     unsigned line = 1, column = 1;
-    json_locate(src->document, src->text->data, src->text->len, pointer, of_key, &line, &column);
+    json_locate(src->tree, src->text->data, src->text->len, pointer, of_key, &line, &column);
     return gate_fail_context(err, "%s:%u:%u", src->path, line, column);
 }
 
@@ -110,20 +122,17 @@ static enum gate_status check_duplicates(const struct suite *s, const struct sou
 static enum gate_status read_cases(struct suite *s, const struct source *src,
                                    struct gate_error *err)
 {
-    const cJSON *cases = cJSON_GetObjectItemCaseSensitive(s->document, "cases");
-    s->cases = calloc((size_t)cJSON_GetArraySize(cases), sizeof *s->cases);
+    s->cases = calloc(s->file.n_cases, sizeof *s->cases);
     if (!s->cases)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    const cJSON *object;
-    cJSON_ArrayForEach (object, cases) {
+    for (; s->n_cases < s->file.n_cases; s->n_cases++) {
         char inner[256] = "", pointer[320];
-        enum gate_status status =
-            suite_case_read(object, &s->cases[s->n_cases], inner, sizeof inner, err);
+        enum gate_status status = suite_case_read(&s->file.cases[s->n_cases], &s->cases[s->n_cases],
+                                                  inner, sizeof inner, err);
         if (status) {
             snprintf(pointer, sizeof pointer, "/cases/%zu%s", s->n_cases, inner);
             return fail_at(src, pointer, false, err);
         }
-        s->n_cases++;
     }
     return check_duplicates(s, src, err);
 }
@@ -136,9 +145,9 @@ enum gate_status suite_load(const char *path, struct suite *out, struct gate_err
     struct source src = {.path = path, .text = &text};
     enum gate_status status = file_read(path, &text, err);
     if (!status)
-        status =
-            fields_parse(&suite_file, path, 1, text.data, text.len, GATE_USAGE, &s.document, err);
-    src.document = s.document;
+        status = fields_parse(&suite_file, path, 1, text.data, text.len, GATE_USAGE, &s.file,
+                              &s.tree, err);
+    src.tree = s.tree;
     if (!status)
         status = read_cases(&s, &src, err);
     buf_release(&text);
@@ -146,14 +155,14 @@ enum gate_status suite_load(const char *path, struct suite *out, struct gate_err
         suite_free(&s);
         return status;
     }
-    s.name = json_string(s.document, "name", "");
     *out = s;
     return GATE_OK;
 }
 
 void suite_free(struct suite *s)
 {
-    cJSON_Delete(s->document);
+    fields_release(&suite_file, &s->file);
+    cJSON_Delete(s->tree);
     free(s->cases);
     *s = (struct suite){0};
 }

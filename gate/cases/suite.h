@@ -13,13 +13,13 @@
 struct suite_case {
     char id[PROBLEM_ID_MAX];
     struct kg_problem problem;
-    double threshold;    /* 0: the run's */
-    const cJSON *object; /* the case as the file has it; the suite's */
+    double threshold;             /* 0: the run's */
+    const struct case_file *file; /* NULL: of no file, without literals */
 };
 
 struct suite {
-    cJSON *document;
-    const char *name; /* in document */
+    cJSON *tree; /* that the texts of the file are of */
+    struct suite_file file;
     struct suite_case *cases;
     size_t n_cases;
 };
@@ -32,14 +32,15 @@ enum gate_status suite_load(const char *path, struct suite *out, struct gate_err
 void suite_free(struct suite *s);
 
 /*
- * Reads one case object (of a suite or of a worker's task): problem and literals. GATE_USAGE with
- * the JSON pointer of the fault relative to the case in `pointer`.
+ * Reads one case (of a suite or of a worker's task), which stays the caller's: problem and
+ * literals. GATE_USAGE with the JSON pointer of the fault relative to the case in `pointer`.
  */
-enum gate_status suite_case_read(const cJSON *object, struct suite_case *out, char *pointer,
-                                 size_t pointer_size, struct gate_error *err);
+enum gate_status suite_case_read(const struct case_file *file, struct suite_case *out,
+                                 char *pointer, size_t pointer_size, struct gate_error *err);
 
-/* Literal values of tensor `name` of a case ("inputs" or "expect"); NULL: none. */
-const cJSON *suite_case_values(const struct suite_case *c, const char *group, const char *name);
+/* Literal values of tensor `name` of a case; NULL: none. */
+const struct case_values *suite_case_input(const struct suite_case *c, const char *name);
+const struct case_values *suite_case_expected(const struct suite_case *c, const char *name);
 
 /* Keeps the cases whose id matches the shell pattern; returns how many are left. */
 size_t suite_filter(struct suite *s, const char *pattern);

@@ -83,23 +83,17 @@ const struct command command_baseline = {
 /* Rows or objects of one file after the other. */
 struct listing {
     bool json, log;
-    cJSON *objects;
+    struct buf objects;
     struct table *table;
     const struct baseline *baseline;
     const char *device_model;
-    bool no_memory;
 };
 
-static void show_object(struct listing *l, const char *case_id, const struct baseline_entry *e)
+/* What stands before the next object of a list. */
+static struct buf *next_object(struct listing *l)
 {
-    cJSON *o = cJSON_CreateObject();
-    if (!cJSON_AddItemToArray(l->objects, o)) {
-        l->no_memory = true;
-        return;
-    }
-    l->no_memory |= !(cJSON_AddStringToObject(o, "device_model", l->device_model) &&
-                      cJSON_AddStringToObject(o, "contract", baseline_contract(l->baseline)) &&
-                      cJSON_AddStringToObject(o, "case", case_id) && baseline_put_entry(o, e));
+    buf_puts(&l->objects, l->objects.len ? ",\n  " : "[\n  ");
+    return &l->objects;
 }
 
 static void show_entry(void *context, const char *case_id, const struct baseline_entry *e)
@@ -107,7 +101,7 @@ static void show_entry(void *context, const char *case_id, const struct baseline
     struct listing *l = context;
     char text[UNITS_MAX];
     if (l->json) {
-        show_object(l, case_id, e);
+        baseline_write_entry(l->baseline, l->device_model, case_id, e, next_object(l));
         return;
     }
     table_cell(l->table, TERM_PLAIN, l->device_model);
@@ -126,23 +120,12 @@ static void show_entry(void *context, const char *case_id, const struct baseline
     table_cell(l->table, TERM_DIM, e->epoch);
 }
 
-static void log_object(struct listing *l, const struct baseline_change *c)
-{
-    cJSON *o = cJSON_CreateObject();
-    if (!cJSON_AddItemToArray(l->objects, o)) {
-        l->no_memory = true;
-        return;
-    }
-    l->no_memory |=
-        !(cJSON_AddStringToObject(o, "device_model", l->device_model) && baseline_put_change(o, c));
-}
-
 static void log_entry(void *context, const struct baseline_change *c)
 {
     struct listing *l = context;
     char text[UNITS_MAX];
     if (l->json) {
-        log_object(l, c);
+        baseline_write_change(l->device_model, c, next_object(l));
         return;
     }
     table_cell(l->table, TERM_PLAIN, units_time(c->time_ms, text));
@@ -185,25 +168,24 @@ static enum gate_status list(const struct arguments *a, bool log, struct gate_er
         {"action", false, 3},     {"author", false, 0}, {"reason", false, 0},
     };
     const struct report_style style = command_style();
-    struct listing l = {.json = a->json, .log = log, .objects = cJSON_CreateArray()};
+    struct listing l = {.json = a->json, .log = log};
     struct buf text;
 
     buf_init(&text, COMMAND_MAX_OUTPUT);
+    buf_init(&l.objects, COMMAND_MAX_OUTPUT);
     l.table = log ? table_new(log_columns, sizeof(log_columns) / sizeof(log_columns[0]))
                   : table_new(show_columns, sizeof(show_columns) / sizeof(show_columns[0]));
     enum gate_status status =
         baseline_files_each(a->baselines, a->device_model, list_file, &l, err);
-    if (status == GATE_OK && (l.no_memory || !l.objects))
-        status = gate_fail(err, GATE_INTERNAL, "out of memory");
-    if (status == GATE_OK) {
-        if (a->json)
-            json_write(l.objects, true, &text);
-        else
-            table_write(l.table, &style, &text);
+    if (status == GATE_OK && a->json) {
+        buf_puts(&l.objects, l.objects.len ? "\n]\n" : "[]\n");
+        status = command_write(NULL, &l.objects, err);
+    } else if (status == GATE_OK) {
+        table_write(l.table, &style, &text);
         status = command_write(NULL, &text, err);
     }
     table_free(l.table);
-    cJSON_Delete(l.objects);
+    buf_release(&l.objects);
     buf_release(&text);
     return status;
 }

@@ -73,7 +73,7 @@ static void print_environment(void)
     }
 }
 
-static void print_greeting(const struct document_greeting *g)
+static void print_greeting(const struct message_greeting *g)
 {
     const struct document_device *d = &g->device;
     printf("device\n");
@@ -131,7 +131,7 @@ int cmd_doctor(int argc, char **argv)
     if (!status)
         status = supervisor_start(&target.options, &s, &err);
     const cJSON *hello = NULL;
-    const struct document_greeting *greeting = status ? NULL : supervisor_greeting(s, &hello);
+    const struct message_greeting *greeting = status ? NULL : supervisor_greeting(s, &hello);
     if (!status && a.json)
         print_json(hello);
     else if (!status)

@@ -154,7 +154,7 @@ static void write_json(const struct verify_run *v, struct buf *out)
     cJSON *o = cJSON_CreateObject();
     snprintf(seed, sizeof seed, "%016" PRIx64, v->request.seed);
     cJSON_AddStringToObject(o, "schema", "gate-verify/1");
-    cJSON_AddStringToObject(o, "suite", v->setup.suite.name);
+    cJSON_AddStringToObject(o, "suite", v->setup.suite.file.name);
     cJSON_AddStringToObject(o, "tier", verify_tier_name(v->tier));
     cJSON_AddStringToObject(o, "seed", seed);
     cJSON_AddNumberToObject(o, "seconds", v->seconds);

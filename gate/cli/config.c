@@ -38,8 +38,7 @@ static const struct field config_fields[] = {
     WORDS(build, 0, OPTION_MAX),
     WORDS(suite, 0, OPTION_MAX),
     WORDS(baselines, 0, PATH_MAX_CHARACTERS),
-    {AT(providers), .kind = FIELD_TEXTS, .most = 7, .each = PATH_MAX_CHARACTERS,
-     .beside = offsetof(struct OF, n_providers)},
+    TEXTS(providers, 0, 7, PATH_MAX_CHARACTERS),
     WORDS(main, 0, OPTION_MAX),
     WORDS(database, 0, PATH_MAX_CHARACTERS),
 };
@@ -79,12 +78,15 @@ static int find(char path[PATHS_MAX])
 
 static enum gate_status load(const char *path, struct gate_error *err)
 {
+    struct config_file contents;
     struct buf text;
     buf_init(&text, CONFIG_MAX_BYTES);
     enum gate_status status = file_read(path, &text, err);
     if (!status)
-        status =
-            fields_parse(&config_file, path, 1, text.data, text.len, GATE_USAGE, &document, err);
+        status = fields_parse(&config_file, path, 1, text.data, text.len, GATE_USAGE, &contents,
+                              &document, err);
+    if (!status)
+        fields_release(&config_file, &contents);
     buf_release(&text);
     return status;
 }

@@ -44,7 +44,7 @@ static const struct field device_fields[] = {
     TEXT(driver, REQUIRED, TEXT_MAX), TEXT(runtime, REQUIRED, TEXT_MAX),
     SIZE(power_limit_mw, REQUIRED),   SIZE(sm_clock_max_mhz, REQUIRED),
 };
-SHAPE(device);
+const struct shape document_device_shape = SHAPE_OF(device);
 #undef OF
 
 #define OF document_library
@@ -55,7 +55,7 @@ static const struct field library_fields[] = {
     TEXT(file, REQUIRED, TEXT_MAX),
     FORMED(sha256, REQUIRED, FORM_SHA256, TEXT_MAX),
 };
-SHAPE(library);
+const struct shape document_library_shape = SHAPE_OF(library);
 #undef OF
 
 #define OF document_absent
@@ -63,7 +63,7 @@ static const struct field absent_fields[] = {
     FORMED(provider, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
     TEXT(reason, REQUIRED, TEXT_MAX),
 };
-SHAPE(absent);
+const struct shape document_absent_shape = SHAPE_OF(absent);
 #undef OF
 
 #define OF document_policy
@@ -208,7 +208,7 @@ static const struct field arm_fields[] = {
     MAYBE(verify, REQUIRED | NULLABLE, verify),
     MAYBE(timing, REQUIRED | NULLABLE, timing),
 };
-SHAPE(arm);
+const struct shape document_arm_shape = SHAPE_OF(arm);
 #undef OF
 
 #define OF document_warning
@@ -239,7 +239,7 @@ static const struct field one_case_fields[] = {
     MAYBE(warning, 0, warning),
     NUMBER(threshold, ABOVE, 0, INFINITY),
     LIST(processes, 0, 0, 64, process),
-    LIST(arms, REQUIRED, 0, 8, arm),
+    LIST(arms, REQUIRED, 0, 8, document_arm_shape),
 };
 SHAPE(one_case);
 #undef OF
@@ -313,11 +313,11 @@ static const struct field document_fields[] = {
     PART(git, git),
     TEXT(who, REQUIRED, TEXT_MAX),
     FORMED(suite, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
-    PART(device, device),
+    PART(device, document_device_shape),
     TOLD(users_checked),
     TOLD(launch_order_checked),
-    LIST(libraries, REQUIRED, 1, 16, library),
-    LIST(absent, 0, 0, 16, absent),
+    LIST(libraries, REQUIRED, 1, 16, document_library_shape),
+    LIST(absent, 0, 0, 16, document_absent_shape),
     FORMED(contract, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
     PART(policy, policy),
     MAYBE(shard, 0, shard),
@@ -332,12 +332,12 @@ static const struct field document_fields[] = {
     LIST(cases, REQUIRED, 0, CASES_MAX, one_case),
     LIST(not_served, 0, 0, CASES_MAX, not_served),
 };
-SHAPE(document);
+const struct shape document_shape = SHAPE_OF(document);
 #undef OF
 
 bool document_read(const cJSON *tree, struct document *out, struct schema_fault *fault)
 {
-    return fields_read(&document, tree, out, fault);
+    return fields_read(&document_shape, tree, out, fault);
 }
 
 enum gate_status document_parse(const char *name, unsigned first_line, const char *text, size_t len,
@@ -345,22 +345,16 @@ enum gate_status document_parse(const char *name, unsigned first_line, const cha
                                 struct gate_error *err)
 {
     cJSON *tree = NULL;
-    struct schema_fault fault;
-    enum gate_status parsed = json_parse_at(name, first_line, text, len, status, &tree, err);
-    if (parsed)
-        return parsed;
-    if (!document_read(tree, out, &fault)) {
-        fields_fault(name, first_line, text, len, tree, &fault, status, err);
-        cJSON_Delete(tree);
-        return status;
-    }
-    out->tree = tree;
-    return GATE_OK;
+    enum gate_status parsed =
+        fields_parse(&document_shape, name, first_line, text, len, status, out, &tree, err);
+    if (!parsed)
+        out->tree = tree;
+    return parsed;
 }
 
 void document_release(struct document *d)
 {
-    fields_release(&document, d);
+    fields_release(&document_shape, d);
     cJSON_Delete(d->tree);
     d->tree = NULL;
 }
@@ -379,41 +373,6 @@ const struct document_arm *document_candidate(const struct document_case *c)
     return document_find_arm(c->arms, c->n_arms, ROLE_CANDIDATE);
 }
 
-#define OF document_greeting
-static const struct field greeting_fields[] = {
-    PART(device, device),
-    FORMED(contract, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
-    LIST(libraries, REQUIRED, 1, 16, library),
-    LIST(absent, REQUIRED, 0, 16, absent),
-    TOLD(users_checked),
-    TOLD(launch_order_checked),
-    SHARE(control_ns, NULLABLE),
-};
-SHAPE(greeting);
-#undef OF
-
-/* The arms as a struct, for the table's sake. */
-struct done {
-    struct document_arm *arms;
-    size_t n_arms;
-};
-
-#define OF done
-static const struct field done_fields[] = {LIST(arms, REQUIRED, 0, 8, arm)};
-SHAPE(done);
-#undef OF
-
-bool document_read_greeting(const cJSON *hello, struct document_greeting *out,
-                            struct schema_fault *fault)
-{
-    return fields_pick(&greeting, hello, out, fault);
-}
-
-void document_release_greeting(struct document_greeting *g)
-{
-    fields_release(&greeting, g);
-}
-
 static bool is_same(const struct shape *s, const void *a, const void *b)
 {
     struct buf x, y;
@@ -429,29 +388,12 @@ static bool is_same(const struct shape *s, const void *a, const void *b)
 
 bool document_same_device(const struct document_device *a, const struct document_device *b)
 {
-    return is_same(&device, a, b);
+    return is_same(&document_device_shape, a, b);
 }
 
 bool document_same_library(const struct document_library *a, const struct document_library *b)
 {
-    return is_same(&library, a, b);
-}
-
-bool document_read_arms(const cJSON *done_record, struct document_arm **arms, size_t *n,
-                        struct schema_fault *fault)
-{
-    struct done read;
-    bool good = fields_pick(&done, done_record, &read, fault);
-    *arms = good ? read.arms : NULL;
-    *n = good ? read.n_arms : 0;
-    return good;
-}
-
-void document_release_arms(struct document_arm *arms, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        fields_release(&arm, &arms[i]);
-    free(arms);
+    return is_same(&document_library_shape, a, b);
 }
 
 /* `element` begins with its id. */
@@ -477,6 +419,6 @@ void document_keep_case(struct document *d, const char *id)
 
 void document_write(const struct document *d, struct buf *out)
 {
-    fields_write(&document, d, out);
+    fields_write(&document_shape, d, out);
     buf_putc(out, '\n');
 }

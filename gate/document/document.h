@@ -47,12 +47,12 @@ struct document_library {
     const char *provider, *version, *file, *sha256;
 };
 
-/* A provider that was asked for and is not on this machine. */
 /* A case that does not count: the candidate has no kernel for it, and the suite is not its own. */
 struct document_not_served {
     const char *id;
 };
 
+/* A provider that was asked for and is not on this machine. */
 struct document_absent {
     const char *provider, *reason;
 };
@@ -262,31 +262,12 @@ const struct document_arm *document_find_arm(const struct document_arm *arms, si
                                              enum document_role role);
 const struct document_arm *document_candidate(const struct document_case *c);
 
-/*
- * What a worker says of itself before its first task, and the arms of a case when it has done one
- * (gate/worker/PROTOCOL.md), out of objects that may have other members. False, with the first
- * fault; else they are to be released. Texts stay the tree's.
- */
-struct document_greeting {
-    struct document_device device;
-    const char *contract;
-    struct document_library *libraries;
-    size_t n_libraries;
-    struct document_absent *absent;
-    size_t n_absent;
-    enum told users_checked, launch_order_checked;
-    double control_ns;
-};
+/* The document, and the parts that the messages of a worker consist of too. */
+extern const struct shape document_shape, document_device_shape, document_library_shape,
+    document_absent_shape, document_arm_shape;
 
-bool document_read_greeting(const cJSON *hello, struct document_greeting *out,
-                            struct schema_fault *fault);
-void document_release_greeting(struct document_greeting *g);
 bool document_same_device(const struct document_device *a, const struct document_device *b);
 bool document_same_library(const struct document_library *a, const struct document_library *b);
-
-bool document_read_arms(const cJSON *done, struct document_arm **arms, size_t *n,
-                        struct schema_fault *fault);
-void document_release_arms(struct document_arm *arms, size_t n);
 
 /* Takes away the cases of other ids, those of the calibration too. */
 void document_keep_case(struct document *d, const char *id);

@@ -257,8 +257,8 @@ static bool read_list(const struct field *f, const cJSON *value, void **list, si
     return true;
 }
 
-static bool read_map(const struct field *f, const cJSON *value, const struct step *at,
-                     struct schema_fault *fault);
+static bool read_map(const struct field *f, const cJSON *value, void **list, size_t *n,
+                     const struct step *at, struct schema_fault *fault);
 
 static bool read_field(const struct field *f, const cJSON *value, char *out, const struct step *at,
                        struct schema_fault *fault)
@@ -289,38 +289,15 @@ static bool read_field(const struct field *f, const cJSON *value, char *out, con
             *(bool *)beside = true;
         return read_object(f->shape, value, to, at, fault);
     case FIELD_MAP:
-        return read_map(f, value, at, fault);
+        return read_map(f, value, to, beside, at, fault);
     default:
         return read_list(f, value, to, beside, at, fault);
     }
 }
 
-static bool read_map(const struct field *f, const cJSON *value, const struct step *at,
-                     struct schema_fault *fault)
+void fields_clear(const struct shape *s, void *to_clear)
 {
-    const struct field *element = f->element;
-    const struct shape alone = {element, 1, 0};
-    const cJSON *item;
-    if (!cJSON_IsObject(value))
-        return is_unlike(fault, at, "an object", value);
-    char *one = calloc(1, element->shape ? element->shape->bytes + 64 : 64);
-    if (!one)
-        return fail(fault, at, "out of memory");
-    bool good = true;
-    cJSON_ArrayForEach (item, value) {
-        const struct step step = {.parent = at, .key = item->string};
-        good = read_field(element, item, one, &step, fault);
-        fields_release(&alone, one);
-        if (!good)
-            break;
-    }
-    free(one);
-    return good;
-}
-
-/* All that is not known yet. */
-static void clear(const struct shape *s, char *out)
-{
+    char *out = to_clear;
     memset(out, 0, s->bytes);
     for (size_t i = 0; i < s->n; i++) {
         const struct field *f = &s->fields[i];
@@ -332,8 +309,29 @@ static void clear(const struct shape *s, char *out)
         else if (f->kind == FIELD_WORD)
             *(int *)to = -1;
         else if (f->kind == FIELD_OBJECT)
-            clear(f->shape, to);
+            fields_clear(f->shape, to);
     }
+}
+
+static bool read_map(const struct field *f, const cJSON *value, void **list, size_t *n,
+                     const struct step *at, struct schema_fault *fault)
+{
+    const cJSON *item;
+    if (!cJSON_IsObject(value))
+        return is_unlike(fault, at, "an object", value);
+    char *next = *list = calloc((size_t)cJSON_GetArraySize(value) + 1, f->shape->bytes);
+    if (!next)
+        return fail(fault, at, "out of memory");
+    cJSON_ArrayForEach (item, value) {
+        const struct step step = {.parent = at, .key = item->string};
+        *n += 1; /* what is read so far is released with the rest */
+        fields_clear(f->shape, next);
+        *(const char **)(void *)next = item->string;
+        if (!read_field(f->shape->fields, item, next, &step, fault))
+            return false;
+        next += f->shape->bytes;
+    }
+    return true;
 }
 
 /* Documents have their members in about the order of the table. */
@@ -353,7 +351,7 @@ static bool read_object(const struct shape *s, const cJSON *value, char *out, co
     uint64_t seen = 0;
     size_t next = 0;
     const cJSON *item;
-    clear(s, out);
+    fields_clear(s, out);
     if (!cJSON_IsObject(value))
         return is_unlike(fault, at, "an object", value);
     cJSON_ArrayForEach (item, value) {
@@ -386,7 +384,7 @@ bool fields_read(const struct shape *s, const cJSON *value, void *out, struct sc
 bool fields_pick(const struct shape *s, const cJSON *object, void *out, struct schema_fault *fault)
 {
     bool good = true;
-    clear(s, out);
+    fields_clear(s, out);
     for (size_t i = 0; i < s->n && good; i++) {
         const struct step step = {.key = s->fields[i].key};
         const cJSON *value = json_member(object, step.key);
@@ -400,6 +398,11 @@ bool fields_pick(const struct shape *s, const cJSON *object, void *out, struct s
     return good;
 }
 
+static bool is_list(enum field_kind kind)
+{
+    return kind == FIELD_LIST || kind == FIELD_NUMBERS || kind == FIELD_TEXTS || kind == FIELD_MAP;
+}
+
 void fields_release(const struct shape *s, void *of)
 {
     char *from = of;
@@ -407,7 +410,7 @@ void fields_release(const struct shape *s, void *of)
         const struct field *f = &s->fields[i];
         if (f->kind == FIELD_OBJECT)
             fields_release(f->shape, from + f->offset);
-        if (f->kind != FIELD_LIST && f->kind != FIELD_NUMBERS && f->kind != FIELD_TEXTS)
+        if (!is_list(f->kind))
             continue;
         char *list = *(char **)(void *)(from + f->offset);
         size_t *n = (size_t *)(void *)(from + f->beside);
@@ -419,29 +422,17 @@ void fields_release(const struct shape *s, void *of)
     }
 }
 
-bool fields_check(const struct shape *s, const cJSON *value, struct schema_fault *fault)
-{
-    void *out = calloc(1, s->bytes);
-    if (!out)
-        return fail(fault, NULL, "out of memory");
-    bool good = fields_read(s, value, out, fault);
-    if (good)
-        fields_release(s, out);
-    free(out);
-    return good;
-}
-
 enum gate_status fields_parse(const struct shape *s, const char *name, unsigned first_line,
-                              const char *text, size_t len, enum gate_status status, cJSON **out,
-                              struct gate_error *err)
+                              const char *text, size_t len, enum gate_status status, void *out,
+                              cJSON **tree, struct gate_error *err)
 {
     struct schema_fault fault;
-    enum gate_status parsed = json_parse_at(name, first_line, text, len, status, out, err);
-    if (parsed || fields_check(s, *out, &fault))
+    enum gate_status parsed = json_parse_at(name, first_line, text, len, status, tree, err);
+    if (parsed || fields_read(s, *tree, out, &fault))
         return parsed;
-    fields_fault(name, first_line, text, len, *out, &fault, status, err);
-    cJSON_Delete(*out);
-    *out = NULL;
+    fields_fault(name, first_line, text, len, *tree, &fault, status, err);
+    cJSON_Delete(*tree);
+    *tree = NULL;
     return status;
 }
 
@@ -464,22 +455,46 @@ static void write_text(const char *s, struct buf *out)
     buf_putc(out, '"');
 }
 
-static void write_list(const struct field *f, const char *list, size_t n, struct buf *out)
+/* Writing: where to, and with what between members and after a key. */
+struct writer {
+    struct buf *out;
+    const char *comma, *colon;
+};
+
+static void write_object(const struct shape *s, const void *from, const struct writer *w);
+static bool write_value(const struct field *f, const char *from, const struct writer *w);
+
+static void write_list(const struct field *f, const char *list, size_t n, const struct writer *w)
 {
-    buf_putc(out, '[');
+    buf_putc(w->out, '[');
     for (size_t i = 0; i < n; i++) {
         if (i)
-            buf_putc(out, ',');
+            buf_puts(w->out, w->comma);
         if (f->shape)
-            fields_write(f->shape, list + i * f->shape->bytes, out);
+            write_object(f->shape, list + i * f->shape->bytes, w);
+        else if (f->kind == FIELD_TEXTS)
+            write_text(((const char *const *)(const void *)list)[i], w->out);
         else
-            json_write_number(((const double *)(const void *)list)[i], out);
+            json_write_number(((const double *)(const void *)list)[i], w->out);
     }
-    buf_putc(out, ']');
+    buf_putc(w->out, ']');
+}
+
+static void write_map(const struct field *f, const char *list, size_t n, const struct writer *w)
+{
+    buf_putc(w->out, '{');
+    for (size_t i = 0; i < n; i++, list += f->shape->bytes) {
+        if (i)
+            buf_puts(w->out, w->comma);
+        write_text(*(const char *const *)(const void *)list, w->out);
+        buf_puts(w->out, w->colon);
+        write_value(f->shape->fields, list, w);
+    }
+    buf_putc(w->out, '}');
 }
 
 /* Writes a value; false, with nothing written: it is not known. */
-static bool write_value(const struct field *f, const char *from, struct buf *out)
+static bool write_value(const struct field *f, const char *from, const struct writer *w)
 {
     const void *at = from + f->offset,
                *beside = from + (f->beside == FIELD_NOWHERE ? 0 : f->beside);
@@ -487,59 +502,60 @@ static bool write_value(const struct field *f, const char *from, struct buf *out
     case FIELD_TEXT:
         if (!*(const char *const *)at)
             return false;
-        write_text(*(const char *const *)at, out);
+        write_text(*(const char *const *)at, w->out);
         return true;
     case FIELD_BOOL:
-        buf_puts(out, *(const bool *)at ? "true" : "false");
+        buf_puts(w->out, *(const bool *)at ? "true" : "false");
         return true;
     case FIELD_TOLD:
         if (*(const enum told *)at == NOT_TOLD)
             return false;
-        buf_puts(out, *(const enum told *)at == YES ? "true" : "false");
+        buf_puts(w->out, *(const enum told *)at == YES ? "true" : "false");
         return true;
     case FIELD_NUMBER:
         if (isnan(*(const double *)at))
             return false;
-        json_write_number(*(const double *)at, out);
+        json_write_number(*(const double *)at, w->out);
         return true;
     case FIELD_COUNT:
         if (*(const int64_t *)at < 0)
             return false;
-        json_write_number((double)*(const int64_t *)at, out);
+        json_write_number((double)*(const int64_t *)at, w->out);
         return true;
     case FIELD_WORD:
         if (*(const int *)at < 0)
             return false;
-        write_text(f->words[*(const int *)at], out);
+        write_text(f->words[*(const int *)at], w->out);
         return true;
     case FIELD_OBJECT:
         if (f->beside != FIELD_NOWHERE && !*(const bool *)beside)
             return false;
-        fields_write(f->shape, at, out);
+        write_object(f->shape, at, w);
         return true;
-    case FIELD_MAP:
-    case FIELD_TEXTS:
-        return false; /* no document that is written has them */
     default:
         if (!*(const char *const *)at)
             return false;
-        write_list(f, *(const char *const *)at, *(const size_t *)beside, out);
+        if (f->kind == FIELD_MAP)
+            write_map(f, *(const char *const *)at, *(const size_t *)beside, w);
+        else
+            write_list(f, *(const char *const *)at, *(const size_t *)beside, w);
         return true;
     }
 }
 
-void fields_write(const struct shape *s, const void *from, struct buf *out)
+static void write_object(const struct shape *s, const void *from, const struct writer *w)
 {
+    struct buf *out = w->out;
     bool first = true;
     buf_putc(out, '{');
     for (size_t i = 0; i < s->n; i++) {
         const struct field *f = &s->fields[i];
         size_t start = out->len;
         if (!first)
-            buf_putc(out, ',');
+            buf_puts(out, w->comma);
         write_text(f->key, out);
-        buf_putc(out, ':');
-        bool known = write_value(f, from, out);
+        buf_puts(out, w->colon);
+        bool known = write_value(f, from, w);
         if (!known && f->flags & FIELD_NULLABLE)
             buf_puts(out, "null");
         else if (!known && !out->failed)
@@ -547,4 +563,14 @@ void fields_write(const struct shape *s, const void *from, struct buf *out)
         first &= out->len == start;
     }
     buf_putc(out, '}');
+}
+
+void fields_write(const struct shape *s, const void *from, struct buf *out)
+{
+    write_object(s, from, &(struct writer){out, ",", ":"});
+}
+
+void fields_write_spaced(const struct shape *s, const void *from, struct buf *out)
+{
+    write_object(s, from, &(struct writer){out, ", ", ": "});
 }

@@ -26,7 +26,8 @@ enum field_kind {
     FIELD_LIST,    /* a pointer to structs; their number is at `beside` */
     FIELD_NUMBERS, /* a pointer to doubles; their number is at `beside` */
     FIELD_TEXTS,   /* a pointer to texts; their number is at `beside` */
-    FIELD_MAP,     /* an object of any keys, whose values are checked and not kept */
+    FIELD_MAP,     /* an object of any keys: a list of structs that begin with the key, a text;
+                      the one field of their shape is what the values are */
 };
 
 /* What a text looks like. */
@@ -56,9 +57,8 @@ struct field {
     enum field_kind kind;
     unsigned flags;
     size_t offset, beside;
-    double least, most;          /* of a number; of a text's characters; of a list's elements */
-    double each;                 /* most of each: size of a number, characters of a text; 0: any */
-    const struct field *element; /* of a map, in a struct of its own */
+    double least, most; /* of a number; of a text's characters; of a list's elements */
+    double each;        /* most of each: size of a number, characters of a text; 0: any */
     enum field_form form;
     const char *const *words; /* of a word, or of the texts that are allowed; NULL ends them */
     const struct shape *shape;
@@ -84,19 +84,20 @@ struct shape {
 bool fields_read(const struct shape *s, const cJSON *value, void *out, struct schema_fault *fault);
 void fields_release(const struct shape *s, void *of);
 
+/* Makes a struct of which nothing is known yet. */
+void fields_clear(const struct shape *s, void *out);
+
 /* The same of an object that may have other members too. */
 bool fields_pick(const struct shape *s, const cJSON *object, void *out, struct schema_fault *fault);
 
-/* Reads it and keeps nothing. */
-bool fields_check(const struct shape *s, const cJSON *value, struct schema_fault *fault);
-
 /*
- * The same of a text that begins on line `first_line` of what `name` names. Returns `status` with
- * "NAME:LINE:COLUMN: /pointer: what" when it does not fit. *out is the caller's (cJSON_Delete).
+ * fields_read() of a text that begins on line `first_line` of what `name` names. Returns `status`
+ * with "NAME:LINE:COLUMN: /pointer: what" when it does not fit. *tree, which the texts in `out` are
+ * part of, is the caller's (cJSON_Delete).
  */
 enum gate_status fields_parse(const struct shape *s, const char *name, unsigned first_line,
-                              const char *text, size_t len, enum gate_status status, cJSON **out,
-                              struct gate_error *err);
+                              const char *text, size_t len, enum gate_status status, void *out,
+                              cJSON **tree, struct gate_error *err);
 
 /* The error for a fault in the tree of a text, with its line and column; returns `status`. */
 enum gate_status fields_fault(const char *name, unsigned first_line, const char *text, size_t len,
@@ -104,5 +105,8 @@ enum gate_status fields_fault(const char *name, unsigned first_line, const char 
                               enum gate_status status, struct gate_error *err);
 
 void fields_write(const struct shape *s, const void *from, struct buf *out);
+
+/* The same with a space after each comma and colon, for files that people read. */
+void fields_write_spaced(const struct shape *s, const void *from, struct buf *out);
 
 #endif

@@ -59,6 +59,12 @@
 #define LIST(member, flag, from, to, of) \
     {AT(member), .kind = FIELD_LIST, .flags = flag, .least = from, .most = to, \
      .beside = offsetof(struct OF, n_##member), .shape = &(of)}
+#define MAP(member, flag, of) \
+    {AT(member), .kind = FIELD_MAP, .flags = flag, .beside = offsetof(struct OF, n_##member), \
+     .shape = &(of)}
+#define TEXTS(member, flag, to, longest) \
+    {AT(member), .kind = FIELD_TEXTS, .flags = flag, .most = to, .each = longest, \
+     .beside = offsetof(struct OF, n_##member)}
 #define NUMBERS(member, flag, to) \
     {AT(member), .kind = FIELD_NUMBERS, .flags = flag, .most = to, \
      .beside = offsetof(struct OF, n_##member)}

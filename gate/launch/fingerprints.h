@@ -3,12 +3,11 @@
  * fingerprints.h: of a kernel's verified outputs, by operands_hash_outputs().
  *
  * They hold for one case, seed and device, in every process: the process that verified a kernel
- * tells them, and the others hold what they time against them.
+ * reports them, and the others compare the outputs of what they time with them.
  */
 #ifndef GATE_LAUNCH_FINGERPRINTS_H
 #define GATE_LAUNCH_FINGERPRINTS_H
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,10 +18,5 @@ struct fingerprints {
     bool known; /* all of them */
     uint64_t of[VERIFY_SEEDS];
 };
-
-/* As the worker's protocol has them; NULL when they are not known. */
-cJSON *fingerprints_write(const struct fingerprints *f);
-/* Not known when `array` is nothing of that kind. */
-struct fingerprints fingerprints_read(const cJSON *array);
 
 #endif

@@ -274,15 +274,13 @@ enum gate_status operands_tell_kept(struct device *d, const struct operands *o, 
 
 /* Literal values are few: they are encoded here and copied. */
 static enum gate_status upload_literals(struct device *d, const struct kg_tensor *t, size_t bytes,
-                                        const cJSON *values, struct gate_error *err)
+                                        const struct case_values *literal, struct gate_error *err)
 {
     unsigned char *encoded = malloc(bytes);
     if (!encoded)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    size_t i = 0;
-    const cJSON *value;
-    cJSON_ArrayForEach (value, values)
-        kg_store_float(encoded, t->dtype, (int64_t)i++, (float)value->valuedouble);
+    for (size_t i = 0; i < literal->n_values; i++)
+        kg_store_float(encoded, t->dtype, (int64_t)i, (float)literal->values[i]);
     enum gate_status status = device_upload(d, t->data, encoded, bytes, err);
     free(encoded);
     return status;
@@ -293,7 +291,7 @@ enum gate_status operands_fill(struct device *d, const struct suite_case *c, str
 {
     for (uint32_t i = 0; i < o->args.n_in; i++) {
         const struct kg_tensor *t = &o->args.in[i];
-        const cJSON *literal = suite_case_values(c, "inputs", o->in[i].name);
+        const struct case_values *literal = suite_case_input(c, o->in[i].name);
         enum gate_status status =
             literal ? upload_literals(d, t, tensor_bytes(&c->problem, &o->in[i]), literal, err)
                     : device_fill_normal(d, t->data, t->dtype, problem_tensor_elements(&o->in[i]),

@@ -117,8 +117,8 @@ struct run {
     char seed_text[17];         /* of the document */
     struct reproduce reproduce; /* how a wrong case is shown again; its seed is the run's */
     int64_t start_ms, end_ms;
-    const struct document_greeting *greeting; /* the supervisor's, of the worker */
-    char epoch[200];                          /* driver/runtime/power limit */
+    const struct message_greeting *greeting; /* the supervisor's, of the worker */
+    char epoch[200];                         /* driver/runtime/power limit */
     struct run_case *cases;
     const struct run *warning; /* the same cases compared with something else; NULL: they are not */
     size_t n_processes;

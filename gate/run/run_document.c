@@ -162,7 +162,7 @@ static bool add_cases(const struct run *run, struct document *out)
 
 bool run_document(struct run *run, struct document *out)
 {
-    const struct document_greeting *g = run->greeting;
+    const struct message_greeting *g = run->greeting;
     snprintf(run->seed_text, sizeof run->seed_text, "%016" PRIx64, run->seed);
     *out = (struct document){
         .schema = "gate-run/1",
@@ -172,7 +172,7 @@ bool run_document(struct run *run, struct document *out)
         .gate_version = GATE_VERSION,
         .git = git_of(&run->origin),
         .who = run->origin.who,
-        .suite = run->suite->name,
+        .suite = run->suite->file.name,
         .device = g->device,
         .users_checked = g->users_checked,
         .launch_order_checked = g->launch_order_checked,

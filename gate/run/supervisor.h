@@ -15,6 +15,7 @@
 
 #include "gate/document/document.h"
 #include "gate/launch/fingerprints.h"
+#include "gate/worker/message.h"
 #include "gate/worker/protocol.h"
 #include "gate/cases/suite.h"
 #include "gate/verify/verify_tier.h"
@@ -93,8 +94,8 @@ void supervisor_leave_providers(struct supervisor *s);
 void case_result_release(struct case_result *r);
 
 /* What the first worker said of itself; *record, unless NULL: as it said it. */
-const struct document_greeting *supervisor_greeting(const struct supervisor *s,
-                                                    const cJSON **record);
+const struct message_greeting *supervisor_greeting(const struct supervisor *s,
+                                                   const cJSON **record);
 
 /* Time of the control in the worker that measured last, in ns. */
 double supervisor_control_ns(const struct supervisor *s);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record.h: what a worker knows, as the objects of run.schema.json.
+ * record.h: what a worker knows, as parts of a run document. Texts stay those of what is recorded.
  */
 #ifndef GATE_WORKER_RECORD_H
 #define GATE_WORKER_RECORD_H
 
-#include <cjson/cJSON.h>
-
+#include "gate/document/document.h"
 #include "gate/launch/arm.h"
 
-/* Each returns an object of the caller's (cJSON_Delete), or NULL when memory is short. */
-cJSON *record_device(const struct device_info *info);
-cJSON *record_library(const struct library *lib, enum arm_role role);
-cJSON *record_arm(const struct arm *arm, const struct kg_problem *p,
-                  const struct device_info *info);
+struct document_device record_device(const struct device_info *info);
+struct document_library record_library(const struct library *lib, enum arm_role role);
+
+/* *samples is the caller's (free). */
+struct document_arm record_arm(const struct arm *arm, const struct kg_problem *p,
+                               const struct device_info *info, char **samples);
 
 #endif

@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/worker/say.h"
 
-#include "gate/base/json.h"
 #include "gate/worker/protocol.h"
 
-void say(FILE *out, cJSON *record)
+void say(FILE *out, const struct shape *shape, const void *message)
 {
     struct buf line;
     buf_init(&line, PROTOCOL_LINE_MAX);
-    json_write(record, false, &line);
+    fields_write(shape, message, &line);
+    buf_putc(&line, '\n');
     if (!line.failed) {
         fwrite(line.data, 1, line.len, out);
         fflush(out);
     }
     buf_release(&line);
-    cJSON_Delete(record);
 }
 
 void say_phase(FILE *out, const char *phase, const char *provider, const char *on)
 {
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "phase", phase);
-    cJSON_AddStringToObject(o, "provider", provider);
-    if (*on)
-        cJSON_AddStringToObject(o, "on", on);
-    say(out, o);
+    say(out, &message_phase_shape,
+        &(struct message_phase){.phase = phase, .provider = provider, .on = *on ? on : NULL});
 }

@@ -3,13 +3,15 @@
 #ifndef GATE_WORKER_SAY_H
 #define GATE_WORKER_SAY_H
 
-#include <cjson/cJSON.h>
 #include <stdio.h>
 
-/* Takes the record. One that is longer than PROTOCOL_LINE_MAX is not said. */
-void say(FILE *out, cJSON *record);
+#include "gate/worker/message.h"
 
-/* What is begun, with whose kernel ("": nobody's), and on what ("": the problem itself). */
+/* A message that is longer than PROTOCOL_LINE_MAX is not written. */
+void say(FILE *out, const struct shape *shape, const void *message);
+
+/* What begins, with which provider's kernel ("": no provider's), and on what ("": the problem
+ * itself). */
 void say_phase(FILE *out, const char *phase, const char *provider, const char *on);
 
 #endif

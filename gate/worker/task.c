@@ -2,16 +2,18 @@
 #include "gate/worker/task.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/json.h"
 #include "gate/worker/measure.h"
 #include "gate/worker/record.h"
 #include "gate/worker/say.h"
 #include "gate/verify/verify.h"
 #include "gate/verify/verify_timed.h"
 
+#define BUDGET_MS 150.0         /* where the task sets none */
 #define SINGLE_BUDGET_SHARE 0.2 /* of the budget for samples */
 
 static void notice_arm(void *context, const struct arm *arm, const char *check)
@@ -22,9 +24,8 @@ static void notice_arm(void *context, const struct arm *arm, const char *check)
 
 static bool is_skipped(const struct task *t, const char *label)
 {
-    const cJSON *name;
-    cJSON_ArrayForEach (name, t->skip)
-        if (cJSON_IsString(name) && !strcmp(name->valuestring, label))
+    for (size_t i = 0; i < t->message->n_skip; i++)
+        if (!strcmp(t->message->skip[i], label))
             return true;
     return false;
 }
@@ -273,22 +274,33 @@ static struct outcome run(struct worker *w, struct task *t)
 
 static void say_done(const struct worker *w, const struct task *t, const struct outcome *outcome)
 {
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "done", t->c.id);
-    cJSON_AddStringToObject(o, "nonce", t->nonce);
-    cJSON_AddStringToObject(o, "outcome", outcome->name);
-    cJSON_AddStringToObject(o, "message", outcome->message);
-    cJSON_AddBoolToObject(o, "spoiled", outcome->spoiled);
-    if (t->n_shares && !strcmp(outcome->name, "measured"))
-        cJSON_AddItemToObject(o, "log_ratio", cJSON_CreateDoubleArray(t->d, (int)t->n_shares));
-    cJSON *fingerprints =
-        t->n_arms ? fingerprints_write(&t->arms[0].verification.fingerprints) : NULL;
-    if (fingerprints)
-        cJSON_AddItemToObject(o, "fingerprints", fingerprints);
-    cJSON *arms = cJSON_AddArrayToObject(o, "arms");
+    struct message_fingerprints texts;
+    struct document_arm arms[ARMS_MAX];
+    char *samples[ARMS_MAX];
+    struct message_answer answer = {
+        .done = t->c.id,
+        .nonce = t->nonce,
+        .outcome = outcome->name,
+        .message = outcome->message,
+        .spoiled = outcome->spoiled ? YES : NO,
+        .fingerprints = texts.texts,
+        .arms = arms,
+        .n_arms = t->n_arms,
+    };
+    if (t->n_arms)
+        answer.n_fingerprints =
+            message_put_fingerprints(&t->arms[0].verification.fingerprints, &texts);
+    if (!answer.n_fingerprints)
+        answer.fingerprints = NULL;
+    if (t->n_shares && !strcmp(outcome->name, "measured")) {
+        answer.log_ratio = (double *)(uintptr_t)t->d;
+        answer.n_log_ratio = t->n_shares;
+    }
     for (unsigned i = 0; i < t->n_arms; i++)
-        cJSON_AddItemToArray(arms, record_arm(&t->arms[i], &t->c.problem, device_info(w->device)));
-    say(w->out, o);
+        arms[i] = record_arm(&t->arms[i], &t->c.problem, device_info(w->device), &samples[i]);
+    say(w->out, &message_answer_shape, &answer);
+    for (unsigned i = 0; i < t->n_arms; i++)
+        free(samples[i]);
 }
 
 static void release(const struct worker *w, struct task *t)
@@ -298,36 +310,24 @@ static void release(const struct worker *w, struct task *t)
     reference_free(w->device, &t->reference);
 }
 
-static void read_shares(const cJSON *line, struct task *t)
-{
-    const cJSON *share;
-    cJSON_ArrayForEach (share, cJSON_GetObjectItemCaseSensitive(line, "shares"))
-        if (cJSON_IsNumber(share) && t->n_shares < PROTOCOL_SHARES_MAX)
-            t->shares[t->n_shares++] = share->valuedouble;
-}
-
-enum gate_status task_read(const cJSON *line, struct task *t, struct gate_error *err)
+enum gate_status task_read(const struct message_task *m, struct task *t, struct gate_error *err)
 {
     char pointer[256];
-    *t = (struct task){
-        .budget_ns = json_number(line, "budget_ms", 150) * 1e6,
-        .verify = json_bool(line, "verify", true),
-        .providers = json_bool(line, "providers", true),
-        .swap = json_bool(line, "swap", false),
-        .measure = json_bool(line, "measure", true),
-        .baseline = json_string(line, "baseline", ""),
-        .nonce = json_string(line, "nonce", ""),
-        .skip = cJSON_GetObjectItemCaseSensitive(line, "skip"),
-        .fingerprints = fingerprints_read(cJSON_GetObjectItemCaseSensitive(line, "fingerprints"))};
-    read_shares(line, t);
-    if (!verify_tier_parse(json_string(line, "tier", "commit"), &t->tier))
+    *t = (struct task){.message = m,
+                       .budget_ns = (isnan(m->budget_ms) ? BUDGET_MS : m->budget_ms) * 1e6,
+                       .verify = m->verify != NO,
+                       .providers = m->providers != NO,
+                       .swap = m->swap == YES,
+                       .measure = m->measure != NO,
+                       .baseline = m->baseline ? m->baseline : "",
+                       .nonce = m->nonce ? m->nonce : "",
+                       .shares = m->shares,
+                       .n_shares = (unsigned)m->n_shares,
+                       .fingerprints = message_fingerprints(m->fingerprints, m->n_fingerprints)};
+    if (!verify_tier_parse(m->tier ? m->tier : "commit", &t->tier))
         return gate_fail(err, GATE_USAGE, "the task's tier is none that this worker knows");
-    const char *seed = json_string(line, "seed", "");
-    if (strcmp(json_string(line, "task", ""), "case") != 0 ||
-        sscanf(seed, "%" SCNx64, &t->seed) != 1)
-        return gate_fail(err, GATE_USAGE, "the task is none that this worker knows");
-    return suite_case_read(cJSON_GetObjectItemCaseSensitive(line, "case"), &t->c, pointer,
-                           sizeof pointer, err);
+    sscanf(m->seed, "%" SCNx64, &t->seed);
+    return suite_case_read(&m->file, &t->c, pointer, sizeof pointer, err);
 }
 
 void task_run(struct worker *w, struct task *t)

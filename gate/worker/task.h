@@ -6,18 +6,23 @@
 #ifndef GATE_WORKER_TASK_H
 #define GATE_WORKER_TASK_H
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "gate/cases/suite.h"
 #include "gate/launch/arm.h"
+#include "gate/worker/message.h"
 #include "gate/worker/protocol.h"
 #include "gate/verify/load_effects.h"
 #include "gate/verify/verify.h"
 
 #define LIBRARIES_MAX 16
+
+/* A provider that was asked for and is not on this machine. */
+struct absent_provider {
+    char name[64], reason[400];
+};
 
 /* The process, from its first task to its last. */
 struct worker {
@@ -29,10 +34,11 @@ struct worker {
     enum arm_role roles[LIBRARIES_MAX];
     unsigned n_libraries;
     double control_ns;
-    cJSON *absent;
+    struct absent_provider absent[LIBRARIES_MAX];
+    unsigned n_absent;
 };
 
-/* Read from a line, which must stay until the task was run. */
+/* Read from a message, which must stay until the task was run. */
 struct task {
     struct suite_case c;
     uint64_t seed;
@@ -42,8 +48,8 @@ struct task {
     bool measure;         /* false: the task ends when everything is verified */
     const char *baseline; /* SHA-256 of the library of the baseline; "": none */
     const char *nonce;    /* of the task; the answer repeats it */
-    const cJSON *skip;
-    double shares[PROTOCOL_SHARES_MAX]; /* calibration: of the time, to be added */
+    const struct message_task *message;
+    const double *shares; /* calibration: of the time, to be added */
     unsigned n_shares;
     double d[PROTOCOL_SHARES_MAX];
     struct fingerprints fingerprints; /* of the candidate, when another process verified it */
@@ -56,7 +62,8 @@ struct task {
 };
 
 /* GATE_USAGE: none that this worker knows. */
-enum gate_status task_read(const cJSON *line, struct task *t, struct gate_error *err);
+enum gate_status task_read(const struct message_task *message, struct task *t,
+                           struct gate_error *err);
 
 /* Runs it, says its phases and its end, and releases what it took. */
 void task_run(struct worker *w, struct task *t);

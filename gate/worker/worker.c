@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "gate/base/clock.h"
-#include "gate/base/json.h"
 #include "gate/device/cuda_users.h"
 #include "gate/worker/measure.h"
 #include "gate/worker/protocol.h"
@@ -49,19 +48,16 @@ static const char *refusal_name(enum gate_status status)
 
 static int refuse(struct worker *w, const struct gate_error *err)
 {
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "refuse", refusal_name(err->status));
-    cJSON_AddStringToObject(o, "message", err->message);
-    say(w->out, o);
+    say(w->out, &message_refusal_shape,
+        &(struct message_refusal){.refuse = refusal_name(err->status), .message = err->message});
     return err->status;
 }
 
 static void add_absent(struct worker *w, const char *provider, const char *reason)
 {
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "provider", provider);
-    cJSON_AddStringToObject(o, "reason", reason);
-    cJSON_AddItemToArray(w->absent, o);
+    struct absent_provider *to = &w->absent[w->n_absent++];
+    snprintf(to->name, sizeof to->name, "%.63s", provider);
+    snprintf(to->reason, sizeof to->reason, "%.399s", reason);
 }
 
 /* Before there is any library to blame. Later on it is taken for the deed of one: session.c. */
@@ -201,22 +197,26 @@ static enum gate_status run_control(struct worker *w, struct gate_error *err)
 
 static void say_hello(struct worker *w)
 {
-    cJSON *o = cJSON_CreateObject();
     const struct device_info *info = device_info(w->device);
-    cJSON_AddStringToObject(o, "hello", "gate-worker/1");
-    cJSON_AddItemToObject(o, "device", record_device(info));
-    cJSON_AddStringToObject(o, "contract", measure_contract(w->device));
-    cJSON_AddNumberToObject(o, "control_ns", w->control_ns);
+    struct document_library libraries[LIBRARIES_MAX];
+    struct document_absent absent[LIBRARIES_MAX];
+    struct message_greeting greeting = {.hello = MESSAGE_HELLO,
+                                        .device = record_device(info),
+                                        .contract = measure_contract(w->device),
+                                        .control_ns = w->control_ns,
+                                        .libraries = libraries,
+                                        .n_libraries = w->n_libraries,
+                                        .absent = absent,
+                                        .n_absent = w->n_absent};
     if (info->kg.kind == KG_DEVICE_CUDA) {
-        cJSON_AddBoolToObject(o, "users_checked", cuda_users_checked(info->uuid));
-        cJSON_AddBoolToObject(o, "launch_order_checked", info->launch_order_checked);
+        greeting.users_checked = cuda_users_checked(info->uuid) ? YES : NO;
+        greeting.launch_order_checked = info->launch_order_checked ? YES : NO;
     }
-    cJSON *libraries = cJSON_AddArrayToObject(o, "libraries");
     for (unsigned i = 0; i < w->n_libraries; i++)
-        cJSON_AddItemToArray(libraries, record_library(&w->libraries[i], w->roles[i]));
-    cJSON_AddItemToObject(o, "absent", w->absent);
-    w->absent = NULL;
-    say(w->out, o);
+        libraries[i] = record_library(&w->libraries[i], w->roles[i]);
+    for (unsigned i = 0; i < w->n_absent; i++)
+        absent[i] = (struct document_absent){w->absent[i].name, w->absent[i].reason};
+    say(w->out, &message_greeting_shape, &greeting);
 }
 
 /* Reads tasks until standard input ends. */
@@ -226,14 +226,18 @@ static enum gate_status serve(struct worker *w, struct gate_error *err)
     size_t cap = 0;
     enum gate_status status = GATE_OK;
     for (ssize_t n; !status && (n = getline(&line, &cap, stdin)) > 0;) {
-        cJSON *object = NULL;
+        cJSON *tree = NULL;
+        struct message_task message;
         struct task t;
-        status = json_parse("task", line, (size_t)n, GATE_USAGE, &object, err);
-        if (!status)
-            status = task_read(object, &t, err);
+        status = fields_parse(&message_task_shape, "task", 1, line, (size_t)n, GATE_USAGE, &message,
+                              &tree, err);
+        if (status)
+            break;
+        status = task_read(&message, &t, err);
         if (!status)
             task_run(w, &t);
-        cJSON_Delete(object);
+        fields_release(&message_task_shape, &message);
+        cJSON_Delete(tree);
     }
     free(line);
     return status;
@@ -275,7 +279,7 @@ static enum gate_status parse_options(int argc, char **argv, struct worker_optio
 
 int cmd_worker(int argc, char **argv)
 {
-    struct worker w = {.absent = cJSON_CreateArray()};
+    struct worker w = {.n_absent = 0};
     struct worker_options o = {0};
     struct gate_error err = {0};
     enum gate_status status = parse_options(argc, argv, &o, &err);
@@ -302,7 +306,6 @@ int cmd_worker(int argc, char **argv)
         if (status)
             fprintf(stderr, "gate worker: %s\n", err.message);
     }
-    cJSON_Delete(w.absent);
     for (unsigned i = 0; i < w.n_libraries; i++) {
         library_close(&w.libraries[i]);
         library_close(&w.second_copies[i]);

@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_expect(ftruncate(fd, 0) == 0 && pwrite(fd, text.data, text.len, 0) == (ssize_t)text.len,
                 "a file in memory", path);
     if (suite_load(path, &suite, &err) == GATE_OK) {
-        fuzz_expect(suite.name != NULL, "a name", "none");
+        fuzz_expect(suite.file.name != NULL, "a name", "none");
         for (size_t i = 0; i < suite.n_cases; i++) {
             const struct kg_problem *p = &suite.cases[i].problem;
             fuzz_expect(strlen(suite.cases[i].id) < PROBLEM_ID_MAX, "an id that fits",

@@ -16,23 +16,18 @@
 #include "gate/cli/config.h"
 #include "gate/document/document.h"
 
-static bool check_run(const cJSON *value, struct schema_fault *fault)
-{
-    struct document d;
-    bool good = document_read(value, &d, fault);
-    if (good)
-        document_release(&d);
-    return good;
-}
-
 static bool check(const char *format, const cJSON *value, struct schema_fault *fault)
 {
-    if (!strcmp(format, "run"))
-        return check_run(value, fault);
-    const struct shape *shape = !strcmp(format, "suite")      ? &suite_file
-                                : !strcmp(format, "baseline") ? &baseline_file
+    const struct shape *shape = !strcmp(format, "run")        ? &document_shape
+                                : !strcmp(format, "suite")    ? &suite_file
+                                : !strcmp(format, "baseline") ? &baseline_file_shape
                                                               : &config_file;
-    return fields_check(shape, value, fault);
+    void *out = calloc(1, shape->bytes);
+    bool good = out && fields_read(shape, value, out, fault);
+    if (good)
+        fields_release(shape, out);
+    free(out);
+    return good;
 }
 
 int main(int argc, char **argv)

@@ -251,7 +251,6 @@ static void fingerprint(struct trial *t, uint64_t seed)
 static enum gate_status audit(struct trial *t, void **state)
 {
     const uint64_t seed = 7;
-    cJSON *object = cJSON_CreateObject();
     struct session s = {.device = t->device = *state,
                         .c = &t->c,
                         .arms = t->arm,
@@ -264,7 +263,6 @@ static enum gate_status audit(struct trial *t, void **state)
     t->arm[0].kernel = &t->k;
     t->arm[1].kernel = &t->baseline_k;
     t->arm[1].role = ARM_BASELINE;
-    t->c.object = object;
     t->c.problem = (struct kg_problem){
         .struct_bytes = sizeof t->c.problem, .op = KG_OP_GEMV, .dtype = KG_F32, .m = M, .k = 1};
     fingerprint(t, seed);
@@ -284,7 +282,6 @@ static enum gate_status audit(struct trial *t, void **state)
     clock_stands = false;
     t->guilty = s.at;
     session_release(&s);
-    cJSON_Delete(object);
     return status;
 }
 

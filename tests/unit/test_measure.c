@@ -165,8 +165,7 @@ static enum gate_status measure(struct device *d, const struct measure_policy *p
 {
     static const struct library library = {.file = "k.so"};
     static const struct kg_kernel kernel = {.struct_bytes = sizeof kernel, .name = "k"};
-    cJSON *object = cJSON_CreateObject();
-    struct suite_case c = {.id = "gemm/fp32/m4-n4-k4", .object = object};
+    struct suite_case c = {.id = "gemm/fp32/m4-n4-k4"};
     c.problem = (struct kg_problem){.struct_bytes = sizeof c.problem,
                                     .op = KG_OP_GEMM,
                                     .dtype = KG_F32,
@@ -176,7 +175,6 @@ static enum gate_status measure(struct device *d, const struct measure_policy *p
     *p = (struct pair){.arm = {{.library = &library, .kernel = &kernel, .role = ARM_CANDIDATE},
                                {.library = &library, .kernel = &kernel, .role = ARM_BASELINE}}};
     enum gate_status status = measure_arms(d, &c, 1, policy, p->arm, 2, look, NULL, &p->err);
-    cJSON_Delete(object);
     return status;
 }
 
@@ -300,7 +298,7 @@ static void a_calibration_tells_it_too(void **state)
     static const struct kg_kernel kernel = {.struct_bytes = sizeof kernel, .name = "k"};
     const struct measure_policy policy = {.budget_ns = 0};
     static const double shares[] = {0};
-    struct suite_case c = {.id = "x", .object = NULL};
+    struct suite_case c = {.id = "x"};
     struct arm arms[2] = {{.library = &library, .kernel = &kernel, .role = ARM_CANDIDATE},
                           {.library = &library, .kernel = &kernel, .role = ARM_BASELINE}};
     struct gate_error err = {0};

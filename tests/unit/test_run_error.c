@@ -17,7 +17,7 @@
 struct scene {
     struct run run;
     struct document_library library;
-    struct document_greeting greeting;
+    struct message_greeting greeting;
     struct document_arm arms[2];
     struct suite_case about;
     struct run_case c;
@@ -67,7 +67,7 @@ static void begin(struct scene *s, enum run_mode mode, uint32_t m, const char *a
     s->about.problem.k = 64;
     s->run.policy.other = "the baseline";
     s->library.sha256 = "new";
-    s->greeting = (struct document_greeting){.libraries = &s->library, .n_libraries = 1};
+    s->greeting = (struct message_greeting){.libraries = &s->library, .n_libraries = 1};
     s->run.greeting = &s->greeting;
     s->c = (struct run_case){.about = &s->about,
                              .mode = mode,

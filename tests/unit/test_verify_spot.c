@@ -23,7 +23,7 @@ struct referred {
 
 static struct referred refer(const struct kg_problem *p)
 {
-    struct referred x = {.c = {.object = NULL, .problem = *p}};
+    struct referred x = {.c = {.problem = *p}};
     assert_int_equal(device_open("host", &x.device, NULL), GATE_OK);
     assert_int_equal(device_alloc(x.device, operands_bytes(p), &x.memory, NULL), GATE_OK);
     x.o = operands_at(x.device, p, x.memory.data);

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/worker/message.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "gate/document/fields_table.h"
+#include "gate/worker/protocol.h"
+
+#define MESSAGE_MAX 4000 /* characters: what is longer than its reader's room is cut there */
+
+static const char *const refusals[] = {"environment", "usage", "wrong", NULL};
+static const char *const protocols[] = {MESSAGE_HELLO, NULL};
+static const char *const tasks[] = {"case", NULL};
+
+#define OF message_refusal
+static const struct field refusal_fields[] = {
+    CHOICE(refuse, REQUIRED, refusals),
+    TEXT(message, 0, MESSAGE_MAX),
+};
+const struct shape message_refusal_shape = SHAPE_OF(refusal);
+#undef OF
+
+#define OF message_greeting
+static const struct field greeting_fields[] = {
+    CHOICE(hello, REQUIRED, protocols),
+    PART(device, document_device_shape),
+    FORMED(contract, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
+    SHARE(control_ns, NULLABLE),
+    TOLD(users_checked),
+    TOLD(launch_order_checked),
+    LIST(libraries, REQUIRED, 1, 16, document_library_shape),
+    LIST(absent, REQUIRED, 0, 16, document_absent_shape),
+};
+const struct shape message_greeting_shape = SHAPE_OF(greeting);
+#undef OF
+
+#define OF message_task
+static const struct field task_fields[] = {
+    CHOICE(task, REQUIRED, tasks),
+    {.key = "case",
+     .kind = FIELD_OBJECT,
+     .flags = REQUIRED,
+     .beside = FIELD_NOWHERE,
+     .offset = offsetof(struct OF, file),
+     .shape = &case_file},
+    FORMED(seed, REQUIRED, FORM_SEED, TEXT_MAX),
+    TEXT(nonce, 0, TEXT_MAX),
+    TEXTS(skip, 0, 16, NAME_MAX_CHARACTERS),
+    SHARE(budget_ms, 0),
+    TEXT(baseline, 0, TEXT_MAX),
+    TOLD(verify),
+    TEXT(tier, 0, TEXT_MAX),
+    TOLD(measure),
+    TOLD(providers),
+    TOLD(swap),
+    TEXTS(fingerprints, 0, VERIFY_SEEDS, 16),
+    NUMBERS(shares, 0, PROTOCOL_SHARES_MAX),
+};
+const struct shape message_task_shape = SHAPE_OF(task);
+#undef OF
+
+#define OF message_phase
+static const struct field phase_fields[] = {
+    TEXT(phase, 0, MESSAGE_MAX),
+    TEXT(provider, 0, MESSAGE_MAX),
+    TEXT(on, 0, MESSAGE_MAX),
+};
+const struct shape message_phase_shape = SHAPE_OF(phase);
+#undef OF
+
+#define OF message_answer
+static const struct field answer_fields[] = {
+    TEXT(done, 0, MESSAGE_MAX),
+    TEXT(nonce, 0, MESSAGE_MAX),
+    TEXT(outcome, 0, MESSAGE_MAX),
+    TEXT(message, 0, MESSAGE_MAX),
+    TOLD(spoiled),
+    NUMBERS(log_ratio, 0, PROTOCOL_SHARES_MAX),
+    TEXTS(fingerprints, 0, VERIFY_SEEDS, 16),
+    LIST(arms, 0, 0, 8, document_arm_shape),
+};
+const struct shape message_answer_shape = SHAPE_OF(answer);
+#undef OF
+
+size_t message_put_fingerprints(const struct fingerprints *f, struct message_fingerprints *out)
+{
+    for (unsigned i = 0; i < VERIFY_SEEDS && f->known; i++) {
+        snprintf(out->digits[i], sizeof out->digits[i], "%016" PRIx64, f->of[i]);
+        out->texts[i] = out->digits[i];
+    }
+    return f->known ? VERIFY_SEEDS : 0;
+}
+
+struct fingerprints message_fingerprints(const char *const *texts, size_t n)
+{
+    struct fingerprints f = {.known = n == VERIFY_SEEDS};
+    for (unsigned i = 0; i < VERIFY_SEEDS && f.known; i++)
+        f.known = sscanf(texts[i], "%16" SCNx64, &f.of[i]) == 1;
+    return f;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * message.h: the messages of the worker's protocol (PROTOCOL.md) as structs. Members have the names
+ * of their keys; what is not known is as in document.h.
+ *
+ * A line is read with fields_pick(), since a worker may have more to say than the gate asks, and is
+ * written with fields_write().
+ */
+#ifndef GATE_WORKER_MESSAGE_H
+#define GATE_WORKER_MESSAGE_H
+
+#include "gate/cases/suite_file.h"
+#include "gate/document/document.h"
+#include "gate/launch/fingerprints.h"
+
+#define MESSAGE_HELLO "gate-worker/1"
+
+/* The worker's first message: one of the two. */
+struct message_refusal {
+    const char *refuse, *message; /* refuse: "environment", "usage" or "wrong" */
+};
+
+struct message_greeting {
+    const char *hello;
+    struct document_device device;
+    const char *contract;
+    double control_ns;
+    enum told users_checked, launch_order_checked;
+    struct document_library *libraries;
+    size_t n_libraries;
+    struct document_absent *absent;
+    size_t n_absent;
+};
+
+/* To the worker. */
+struct message_task {
+    const char *task;
+    struct case_file file; /* key "case" */
+    const char *seed, *nonce;
+    const char **skip; /* arms that take no part */
+    size_t n_skip;
+    double budget_ms;
+    const char *baseline, *tier;
+    enum told verify, measure, providers, swap; /* missing: yes, yes, yes, no */
+    const char **fingerprints;
+    size_t n_fingerprints;
+    double *shares;
+    size_t n_shares;
+};
+
+/* What begins, with whose kernel (""; nobody's), and on what (NULL: the problem itself). */
+struct message_phase {
+    const char *phase, *provider, *on;
+};
+
+/* What came of a task. */
+struct message_answer {
+    const char *done, *nonce, *outcome, *message;
+    enum told spoiled;
+    double *log_ratio;
+    size_t n_log_ratio;
+    const char **fingerprints;
+    size_t n_fingerprints;
+    struct document_arm *arms;
+    size_t n_arms;
+};
+
+extern const struct shape message_refusal_shape, message_greeting_shape, message_task_shape,
+    message_phase_shape, message_answer_shape;
+
+/* A set of fingerprints as texts of 16 hex digits, which `texts` point to. */
+struct message_fingerprints {
+    char digits[VERIFY_SEEDS][17];
+    const char *texts[VERIFY_SEEDS];
+};
+
+/* Returns their number: 0 where they are not known. */
+size_t message_put_fingerprints(const struct fingerprints *f, struct message_fingerprints *out);
+struct fingerprints message_fingerprints(const char *const *texts, size_t n);
+
+#endif
