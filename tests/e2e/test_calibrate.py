@@ -166,11 +166,12 @@ class CutShort(Calibrate):
         self.assertIn(f"case '{FIRST}', after 0: died", errors)
 
     def test_a_share_that_cannot_be(self):
-        for bad in (1e300, 14, "much", None):
+        unfit, no_number = "its outcome does not fit its record", "/log_ratio/6: must be a number"
+        for bad, said in ((1e300, unfit), (14, unfit), ("much", no_number), (None, no_number)):
             with self.subTest(bad=bad):
                 code, _, errors = self.calibrate(record={"log_ratio": [0] * 6 + [bad]})
                 self.assertEqual(code, 2, errors)
-                self.assertIn("its outcome does not fit its record", errors)
+                self.assertIn(said, errors)
 
 
 class Refused(Calibrate):
