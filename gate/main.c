@@ -14,6 +14,7 @@ const struct command *const commands[] = {
     &command_run,
     &command_verify,
     &command_compare,
+    &command_diff,
     &command_bisect,
     &command_calibrate,
     &command_baseline,

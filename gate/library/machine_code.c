@@ -12,6 +12,7 @@
 
 #include "gate/base/buf.h"
 #include "gate/base/file.h"
+#include "gate/library/elf.h"
 
 #define FILE_MAX_BYTES ((size_t)1 << 30)
 #define KERNELS_MAX ((size_t)1 << 16)
@@ -22,21 +23,9 @@
 #define CUBIN_ENTRY 0x10   /* in st_other: a function that the host may launch */
 #define CUBIN_MACHINE 190  /* EM_CUDA */
 
-struct bytes {
-    const unsigned char *at;
-    size_t n;
-};
-
-/* One kernel of one cubin. */
-struct kernel {
-    const char *name; /* in the file's bytes, and it ends there */
-    struct bytes cubin;
-    size_t text; /* index of its section */
-};
-
 struct machine_code {
     struct buf file;
-    struct kernel *kernels;
+    struct machine_kernel *kernels;
     size_t n, cap;
     void **unpacked; /* cubins that were compressed */
     size_t n_unpacked, unpacked_bytes;
@@ -62,81 +51,15 @@ struct fatbin_packing {
     uint64_t flags, unknown, unpacked_bytes;
 };
 
-/* Copies a struct out, since nothing in a file need be aligned. */
-static bool take(struct bytes b, uint64_t offset, void *to, size_t n)
-{
-    if (offset > b.n || n > b.n - offset)
-        return false;
-    memcpy(to, b.at + offset, n);
-    return true;
-}
-
-static bool part(struct bytes b, uint64_t offset, uint64_t n, struct bytes *out)
-{
-    if (offset > b.n || n > b.n - offset)
-        return false;
-    *out = (struct bytes){b.at + offset, (size_t)n};
-    return true;
-}
-
-/* ---- ELF ---- */
-
-static bool elf_header(struct bytes elf, Elf64_Ehdr *h)
-{
-    return take(elf, 0, h, sizeof *h) && memcmp(h->e_ident, ELFMAG, SELFMAG) == 0 &&
-           h->e_ident[EI_CLASS] == ELFCLASS64 && h->e_ident[EI_DATA] == ELFDATA2LSB &&
-           h->e_shentsize == sizeof(Elf64_Shdr);
-}
-
-static bool elf_section(struct bytes elf, size_t i, Elf64_Shdr *s)
-{
-    Elf64_Ehdr h;
-    return elf_header(elf, &h) && i < h.e_shnum && h.e_shoff < elf.n &&
-           take(elf, h.e_shoff + i * sizeof *s, s, sizeof *s);
-}
-
-static bool elf_content(struct bytes elf, const Elf64_Shdr *s, struct bytes *out)
-{
-    if (s->sh_type == SHT_NOBITS) {
-        *out = (struct bytes){elf.at, 0};
-        return true;
-    }
-    return part(elf, s->sh_offset, s->sh_size, out);
-}
-
-/* A text of a table of texts; NULL: none begins there, or it does not end. */
-static const char *elf_text(struct bytes elf, size_t table, uint64_t offset)
-{
-    Elf64_Shdr s;
-    struct bytes texts;
-    if (!elf_section(elf, table, &s) || !elf_content(elf, &s, &texts) || offset >= texts.n ||
-        !memchr(texts.at + offset, '\0', texts.n - offset))
-        return NULL;
-    return (const char *)texts.at + offset;
-}
-
-static bool elf_find(struct bytes elf, const char *name, Elf64_Shdr *s)
-{
-    Elf64_Ehdr h;
-    if (!elf_header(elf, &h))
-        return false;
-    for (size_t i = 0; elf_section(elf, i, s); i++) {
-        const char *own = elf_text(elf, h.e_shstrndx, s->sh_name);
-        if (own && strcmp(own, name) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* ---- cubins ---- */
 
-static bool add_kernel(struct machine_code *m, struct kernel k)
+static bool add_kernel(struct machine_code *m, struct machine_kernel k)
 {
     if (m->n == KERNELS_MAX)
         return false;
     if (m->n == m->cap) {
         size_t cap = m->cap ? 2 * m->cap : 64;
-        struct kernel *grown = realloc(m->kernels, cap * sizeof *grown);
+        struct machine_kernel *grown = realloc(m->kernels, cap * sizeof *grown);
         if (!grown)
             return false;
         m->kernels = grown;
@@ -156,7 +79,7 @@ static bool cubin_symbol(struct bytes cubin, const Elf64_Shdr *table, size_t i, 
 {
     struct bytes symbols;
     return elf_content(cubin, table, &symbols) && i < symbols.n / sizeof *symbol &&
-           take(symbols, i * sizeof *symbol, symbol, sizeof *symbol);
+           bytes_take(symbols, i * sizeof *symbol, symbol, sizeof *symbol);
 }
 
 static bool add_cubin(struct machine_code *m, struct bytes cubin)
@@ -172,7 +95,7 @@ static bool add_cubin(struct machine_code *m, struct bytes cubin)
         if (!is_entry(&symbol))
             continue;
         const char *name = elf_text(cubin, table.sh_link, symbol.st_name);
-        if (!name || !add_kernel(m, (struct kernel){name, cubin, symbol.st_shndx}))
+        if (!name || !add_kernel(m, (struct machine_kernel){name, cubin, symbol.st_shndx, i}))
             return false;
     }
     return true;
@@ -185,7 +108,7 @@ static bool add_cubin(struct machine_code *m, struct bytes cubin)
 static bool unpack(struct machine_code *m, struct bytes header, struct bytes *content)
 {
     struct fatbin_packing p;
-    if (!take(header, sizeof(struct fatbin_entry), &p, sizeof p) ||
+    if (!bytes_take(header, sizeof(struct fatbin_entry), &p, sizeof p) ||
         !(p.flags & (FATBIN_ZSTD | FATBIN_LZ4)))
         return true;
     if (p.flags & FATBIN_LZ4 || !p.unpacked_bytes || p.bytes > content->n ||
@@ -210,15 +133,15 @@ static bool add_container(struct machine_code *m, struct bytes b, size_t *bytes)
 {
     struct fatbin_header h;
     struct bytes entries, header, content;
-    if (!take(b, 0, &h, sizeof h) || h.magic != FATBIN_MAGIC || h.version != 1 ||
-        h.header_bytes < sizeof h || !part(b, h.header_bytes, h.bytes, &entries))
+    if (!bytes_take(b, 0, &h, sizeof h) || h.magic != FATBIN_MAGIC || h.version != 1 ||
+        h.header_bytes < sizeof h || !bytes_part(b, h.header_bytes, h.bytes, &entries))
         return false;
     *bytes = h.header_bytes + (size_t)h.bytes;
     struct fatbin_entry e;
     for (size_t at = 0; at < entries.n; at += e.header_bytes + (size_t)e.bytes) {
-        if (!take(entries, at, &e, sizeof e) || e.header_bytes < sizeof e ||
-            e.header_bytes > entries.n - at || !part(entries, at, e.header_bytes, &header) ||
-            !part(entries, at + e.header_bytes, e.bytes, &content))
+        if (!bytes_take(entries, at, &e, sizeof e) || e.header_bytes < sizeof e ||
+            e.header_bytes > entries.n - at || !bytes_part(entries, at, e.header_bytes, &header) ||
+            !bytes_part(entries, at + e.header_bytes, e.bytes, &content))
             return false;
         if (e.kind == FATBIN_ELF && (!unpack(m, header, &content) || !add_cubin(m, content)))
             return false;
@@ -279,6 +202,17 @@ void machine_code_free(struct machine_code *m)
     free(m);
 }
 
+size_t machine_code_kernels(const struct machine_code *m, const struct machine_kernel **out)
+{
+    *out = m->kernels;
+    return m->n;
+}
+
+bool machine_code_is_read(const struct machine_code *m)
+{
+    return !m->unread;
+}
+
 /* ---- hashes ---- */
 
 /* Which sections are the code of a kernel; a cubin of thousands is looked through once. */
@@ -300,7 +234,7 @@ static void find_texts(struct bytes cubin, struct texts *texts)
 
 /* Does section i go to the device with this kernel? What belongs to one kernel names its code as
  * the section that it informs about; what names none is there for all. */
-static bool is_of_kernel(const struct kernel *k, const struct texts *texts, size_t i,
+static bool is_of_kernel(const struct machine_kernel *k, const struct texts *texts, size_t i,
                          const Elf64_Shdr *s)
 {
     if (!(s->sh_flags & SHF_ALLOC))
@@ -310,7 +244,7 @@ static bool is_of_kernel(const struct kernel *k, const struct texts *texts, size
     return s->sh_info == k->text || s->sh_info == 0;
 }
 
-static bool add_to_hash(SHA2_CTX *context, const struct kernel *k)
+static bool add_to_hash(SHA2_CTX *context, const struct machine_kernel *k)
 {
     Elf64_Ehdr h;
     Elf64_Shdr s;
@@ -330,6 +264,15 @@ static bool add_to_hash(SHA2_CTX *context, const struct kernel *k)
         SHA256Update(context, content.at, content.n);
     }
     return true;
+}
+
+bool machine_kernel_hash(const struct machine_kernel *k, char hex[65])
+{
+    SHA2_CTX context;
+    SHA256Init(&context);
+    bool known = add_to_hash(&context, k);
+    SHA256End(&context, hex);
+    return known;
 }
 
 bool machine_code_hash(const struct machine_code *m, const char *name, char hex[65])

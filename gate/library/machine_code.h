@@ -21,12 +21,21 @@
 #include <stddef.h>
 
 #include "gate/base/error.h"
+#include "gate/library/elf.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 struct machine_code;
+
+/* One kernel of one cubin; it lives as long as the machine code that it is of. */
+struct machine_kernel {
+    const char *name; /* in the file's bytes, and it ends there */
+    struct bytes cubin;
+    size_t text;   /* index of its section */
+    size_t symbol; /* and in the table of symbols */
+};
 
 /* Reads a shared object. A file without GPU code, or with some that cannot be taken apart
  * (compressed by CUDA 12, say), is no error: it has no kernel. GATE_IO: it cannot be read. The
@@ -38,6 +47,15 @@ void machine_code_free(struct machine_code *m); /* NULL is fine */
 /* Appears `name` (as the linker knows it, mangled) in the file? Then its SHA-256, 64 lower-case hex
  * digits and a NUL; false: not known. */
 bool machine_code_hash(const struct machine_code *m, const char *name, char hex[65]);
+
+/* All kernels, in the order of the file, each once an architecture; how many. */
+size_t machine_code_kernels(const struct machine_code *m, const struct machine_kernel **out);
+
+/* False: there is GPU code that cannot be taken apart. */
+bool machine_code_is_read(const struct machine_code *m);
+
+/* Of one of them alone; false: not known. */
+bool machine_kernel_hash(const struct machine_kernel *k, char hex[65]);
 
 /*
  * SHA-256 of what a shared object runs: its machine code and data for the host as they are mapped,

@@ -43,6 +43,8 @@ static void put_elf(struct buf *out, uint16_t machine, uint32_t flags, struct se
         headers[i + 2].sh_name = name_at(&names, sections[i].name);
         headers[i + 2].sh_offset = sizeof(Elf64_Ehdr) + body.len;
         headers[i + 2].sh_size = sections[i].bytes;
+        if (headers[i + 2].sh_type == SHT_NOBITS)
+            continue;
         buf_append(&body, sections[i].content, sections[i].bytes);
     }
     headers[1] = (Elf64_Shdr){
@@ -62,8 +64,8 @@ static void put_elf(struct buf *out, uint16_t machine, uint32_t flags, struct se
     buf_release(&body);
 }
 
-const struct cubin cubin_plain = {
-    90, "\0one\0two", "load add store", "4 8", "load mul store", "3", "return", false};
+const struct cubin cubin_plain = {90,  "\0one\0two", "load add store",   "4 8", "load mul store",
+                                  "3", "return",     .compressed = false};
 
 static void put_cubin(struct buf *out, const struct cubin *c)
 {
@@ -88,6 +90,8 @@ static void put_cubin(struct buf *out, const struct cubin *c)
         {".nv.constant3", {.sh_type = 1, .sh_flags = SHF_ALLOC}, c->data, strlen(c->data)},
         {".text.helper", {.sh_type = 1, .sh_flags = text}, c->helper, strlen(c->helper)},
         {".debug", {.sh_type = 1}, c->names, names},
+        {".nv.info", {.sh_type = SHT_LOPROC}, c->info, c->info_bytes},
+        {".nv.shared.one", {.sh_type = SHT_NOBITS, .sh_info = 4}, NULL, c->shared_bytes},
     };
     put_elf(out, 190, c->architecture, sections, sizeof sections / sizeof *sections);
 }

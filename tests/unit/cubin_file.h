@@ -18,7 +18,10 @@ struct cubin {
     uint32_t architecture;
     const char *names; /* "\0first\0second": they lie at 1 and behind the next NUL */
     const char *first, *first_constants, *second, *data, *helper;
-    bool compressed; /* by zstd */
+    bool compressed;  /* by zstd */
+    const void *info; /* attributes of all; "one" is symbol 1, "two" is 2 */
+    size_t info_bytes;
+    uint64_t shared_bytes; /* of "one" */
 };
 
 extern const struct cubin cubin_plain;

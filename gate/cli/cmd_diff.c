@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_diff.c: gate diff. */
+#include "gate/cli/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/baseline/baseline_files.h"
+#include "gate/baseline/revision.h"
+#include "gate/cli/run_request.h"
+#include "gate/diff/diff.h"
+
+#define BASELINE "baseline:"
+
+struct diff_request {
+    struct run_request run; /* its recipe and its folder of baselines */
+    const char *device_model;
+    int64_t architecture;
+    bool all, json, markdown;
+};
+
+#define AT(field) .at = offsetof(struct diff_request, field)
+
+static const struct option_def options[] = {
+    {.name = "arch",
+     .value = "NUMBER",
+     .help = "only kernels for this architecture, such as 90 for sm_90",
+     .type = OPTION_INTEGER,
+     AT(architecture),
+     .least = 1,
+     .most = 255,
+     .fallback = "all"},
+    {.name = "all", .help = "list kernels of the same code too", .type = OPTION_FLAG, AT(all)},
+    {.name = "markdown", .help = "print Markdown", .type = OPTION_FLAG, AT(markdown)},
+    {.name = "json", .help = "print JSON, of all kernels", .type = OPTION_FLAG, AT(json)},
+    BASELINES_OPTION(struct diff_request, run.baselines),
+    {.name = "device-model",
+     .value = "M",
+     .help = "the baseline of this device model, such as nvidia-h200",
+     .type = OPTION_TEXT,
+     AT(device_model)},
+    {0},
+};
+
+const struct command command_diff = {
+    .name = "diff",
+    .operands = "NEW OLD",
+    .summary = "compare the kernels of two libraries, without a GPU",
+    .about =
+        "Compares the GPU code of kernel library NEW with that of OLD, kernel by kernel: "
+        "registers, "
+        "stack, loads and stores of local memory, static shared memory, barriers and size. Each is "
+        "a file, a commit of this repository (which is built if need be), or baseline:CASE, the "
+        "library of a stored baseline. Names are those of the linker: pipe them through c++filt.\n"
+        "\n"
+        "Local memory holds spilled registers and arrays whose index is not known to the compiler. "
+        "Its bytes are those of a thread, each instruction counted once, as ptxas -v counts "
+        "spills. A '?' is a figure that the file does not have. Which kernels a case launches is "
+        "known to no file, so the cases are not told.\n",
+    .groups = {{options, 0}, {request_build_options, offsetof(struct diff_request, run)}},
+    .ending = "Exit codes: 0 the kernels were compared; 64 a library has no GPU code, or none that "
+              "can be read.\n",
+    .main = cmd_diff,
+};
+
+struct wanted {
+    const struct diff_request *request;
+    const char *case_id, *device_model;
+    struct revision *out;
+    size_t n_found;
+    enum gate_status status;
+    struct gate_error *err;
+};
+
+static void take_entry(void *context, const char *case_id, const struct baseline_entry *e)
+{
+    struct wanted *w = context;
+    if (strcmp(case_id, w->case_id) != 0 || w->status)
+        return;
+    struct rebuild_recipe recipe = run_request_recipe(&w->request->run, false);
+    if (++w->n_found > 1)
+        w->status = gate_fail(w->err, GATE_USAGE,
+                              "'%.200s' has baselines of several device models; choose one with "
+                              "--device-model",
+                              case_id);
+    else
+        w->status = revision_resolve_baseline(e, &recipe, w->out, w->err);
+}
+
+static enum gate_status take_file(void *context, const char *device_model,
+                                  const struct baseline *baseline, struct gate_error *err)
+{
+    struct wanted *w = context;
+    (void)device_model;
+    (void)err;
+    baseline_each(baseline, take_entry, w);
+    return w->status;
+}
+
+static enum gate_status resolve(const struct diff_request *r, const char *what,
+                                struct revision *out, struct gate_error *err)
+{
+    struct rebuild_recipe recipe = run_request_recipe(&r->run, false);
+    if (strncmp(what, BASELINE, strlen(BASELINE)) != 0)
+        return revision_resolve(what, &recipe, out, err);
+    struct wanted w = {.request = r, .case_id = what + strlen(BASELINE), .out = out, .err = err};
+    enum gate_status status =
+        baseline_files_each(r->run.baselines, r->device_model, take_file, &w, err);
+    if (!status && !w.n_found)
+        status = gate_fail(err, GATE_USAGE, "no baseline of case '%.200s' is stored in '%.300s'",
+                           w.case_id, r->run.baselines);
+    return status;
+}
+
+static enum gate_status open_library(const struct diff_request *r, const char *what,
+                                     struct machine_code **out, struct gate_error *err)
+{
+    struct revision library;
+    const struct machine_kernel *kernels;
+    enum gate_status status = resolve(r, what, &library, err);
+    if (!status)
+        status = machine_code_read(library.path, out, err);
+    if (status)
+        return status;
+    if (!machine_code_is_read(*out))
+        return gate_fail(err, GATE_USAGE,
+                         "the GPU code of '%.300s' cannot be read: it is damaged, or compressed by "
+                         "an nvcc before CUDA 13",
+                         what);
+    if (!machine_code_kernels(*out, &kernels))
+        return gate_fail(err, GATE_USAGE,
+                         "'%.300s' has no machine code for a GPU: it is a library of the host, has "
+                         "PTX alone, or is not a whole library",
+                         what);
+    return GATE_OK;
+}
+
+static enum gate_status print(const struct diff_request *r, const struct diff *d,
+                              struct gate_error *err)
+{
+    const struct report_style style = command_style();
+    struct buf text;
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    if (r->json)
+        diff_write_json(d, &text);
+    else if (r->markdown)
+        diff_write_markdown(d, r->all, &text);
+    else
+        diff_write_text(d, r->all, &style, &text);
+    enum gate_status status = command_write(NULL, &text, err);
+    buf_release(&text);
+    return status;
+}
+
+int cmd_diff(int argc, char **argv)
+{
+    struct diff_request r = {0};
+    struct machine_code *new = NULL, *old = NULL;
+    struct diff d = {0};
+    struct gate_error err = {0};
+    int code;
+    run_request_init(&r.run);
+    if (!options_read(&command_diff, &r, 2, argc, argv, NULL, &code))
+        return code;
+    if (argc - optind != 2)
+        return command_usage(&command_diff, "two libraries or commits are needed: NEW OLD");
+    enum gate_status status = open_library(&r, argv[optind], &new, &err);
+    if (!status)
+        status = open_library(&r, argv[optind + 1], &old, &err);
+    if (!status)
+        status = diff_libraries(new, old, (unsigned)r.architecture, &d, &err);
+    if (!status)
+        status = print(&r, &d, &err);
+    diff_release(&d);
+    machine_code_free(new);
+    machine_code_free(old);
+    return status ? command_failed(&command_diff, &err) : GATE_OK;
+}

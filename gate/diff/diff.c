@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/diff/diff.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KERNELS_MAX 4096
+#define UNNAMED "_GLOBAL__N__" /* of C++'s namespace without a name */
+#define UNNAMED_HASH 8         /* hex digits behind it, made of the path of the source */
+
+/* Where the hash of the next namespace without a name begins; NULL: there is none. */
+static const char *find_hash(const char *name)
+{
+    const char *at = strstr(name, UNNAMED);
+    return at ? at + strlen(UNNAMED) : NULL;
+}
+
+static bool is_hash(const char *at)
+{
+    size_t n = 0;
+    while (n < UNNAMED_HASH && isxdigit((unsigned char)at[n]))
+        n++;
+    return n == UNNAMED_HASH;
+}
+
+/* As strcmp(), but for what the path of the source makes of a name. */
+static int compare_names(const char *a, const char *b)
+{
+    for (;;) {
+        const char *x = find_hash(a), *y = find_hash(b);
+        if (!x || !y || x - a != y - b || strncmp(a, b, (size_t)(x - a)) != 0 || !is_hash(x) ||
+            !is_hash(y))
+            return strcmp(a, b);
+        a = x + UNNAMED_HASH;
+        b = y + UNNAMED_HASH;
+    }
+}
+
+static int compare_sides(const void *a, const void *b)
+{
+    const struct diff_side *x = a, *y = b;
+    if (x->resources.architecture != y->resources.architecture)
+        return x->resources.architecture < y->resources.architecture ? -1 : 1;
+    return compare_names(x->kernel->name, y->kernel->name);
+}
+
+/* A kernel that several sources have comes several times: in the order of its code. */
+static int order_sides(const void *a, const void *b)
+{
+    int order = compare_sides(a, b);
+    return order ? order
+                 : strcmp(((const struct diff_side *)a)->sha256,
+                          ((const struct diff_side *)b)->sha256);
+}
+
+struct sides {
+    struct diff_side *list;
+    size_t n;
+};
+
+static enum gate_status read_sides(const struct machine_code *code, unsigned architecture,
+                                   struct sides *out, struct gate_error *err)
+{
+    const struct machine_kernel *kernels;
+    size_t n = machine_code_kernels(code, &kernels);
+    if (n > KERNELS_MAX)
+        return gate_fail(err, GATE_USAGE, "a library has %zu kernels; up to %d can be compared", n,
+                         KERNELS_MAX);
+    out->list = calloc(n + 1, sizeof *out->list);
+    if (!out->list)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        struct diff_side side = {.kernel = &kernels[i], .resources = resources_of(&kernels[i])};
+        if (architecture && side.resources.architecture != architecture)
+            continue;
+        if (!machine_kernel_hash(&kernels[i], side.sha256))
+            return gate_fail(err, GATE_USAGE,
+                             "the code of kernel '%.200s' cannot be read: its "
+                             "section does not lie in the file",
+                             kernels[i].name);
+        out->list[out->n++] = side;
+    }
+    qsort(out->list, out->n, sizeof *out->list, order_sides);
+    return GATE_OK;
+}
+
+static void add_row(struct diff *d, const struct diff_side *new, const struct diff_side *old)
+{
+    struct diff_row *row = &d->rows[d->n++];
+    if (new)
+        row->new = *new;
+    if (old)
+        row->old = *old;
+    row->change = !old                                    ? DIFF_ADDED
+                  : !new                                  ? DIFF_REMOVED
+                  : strcmp(new->sha256, old->sha256) != 0 ? DIFF_CHANGED
+                                                          : DIFF_SAME;
+    d->count[row->change]++;
+}
+
+static void match(const struct sides *new, const struct sides *old, struct diff *out)
+{
+    size_t i = 0, k = 0;
+    while (i < new->n || k < old->n) {
+        int order = i == new->n   ? 1
+                    : k == old->n ? -1
+                                  : compare_sides(&new->list[i], &old->list[k]);
+        add_row(out, order <= 0 ? &new->list[i] : NULL, order >= 0 ? &old->list[k] : NULL);
+        i += order <= 0;
+        k += order >= 0;
+    }
+}
+
+enum gate_status diff_libraries(const struct machine_code *new, const struct machine_code *old,
+                                unsigned architecture, struct diff *out, struct gate_error *err)
+{
+    struct sides a = {0}, b = {0};
+    *out = (struct diff){0};
+    enum gate_status status = read_sides(new, architecture, &a, err);
+    if (!status)
+        status = read_sides(old, architecture, &b, err);
+    if (!status && !a.n && !b.n)
+        status = gate_fail(err, GATE_USAGE, "neither library has a kernel for sm_%u", architecture);
+    if (!status && !(out->rows = calloc(a.n + b.n, sizeof *out->rows)))
+        status = gate_fail(err, GATE_INTERNAL, "out of memory");
+    if (!status)
+        match(&a, &b, out);
+    free(a.list);
+    free(b.list);
+    return status;
+}
+
+void diff_release(struct diff *d)
+{
+    free(d->rows);
+    *d = (struct diff){0};
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * diff.h: the kernels of two libraries side by side, without a GPU.
+ */
+#ifndef GATE_DIFF_DIFF_H
+#define GATE_DIFF_DIFF_H
+
+#include "gate/base/buf.h"
+#include "gate/library/resources.h"
+#include "gate/report/report.h"
+
+enum diff_change { DIFF_SAME, DIFF_CHANGED, DIFF_ADDED, DIFF_REMOVED, DIFF_CHANGES };
+
+struct diff_side {
+    const struct machine_kernel *kernel; /* NULL: the library has none of that name */
+    char sha256[65];
+    struct resources resources;
+};
+
+/* One kernel for one architecture. */
+struct diff_row {
+    enum diff_change change;
+    struct diff_side new, old;
+};
+
+struct diff {
+    struct diff_row *rows; /* by architecture and name */
+    size_t n, count[DIFF_CHANGES];
+};
+
+/*
+ * Kernels are the same when their machine code has the same hash. `architecture`: 0, or the one
+ * that is looked at alone. The caller's (diff_release); it holds as long as both libraries.
+ * GATE_USAGE: no kernel is left, or there are too many.
+ */
+enum gate_status diff_libraries(const struct machine_code *new, const struct machine_code *old,
+                                unsigned architecture, struct diff *out, struct gate_error *err);
+void diff_release(struct diff *d);
+
+/* Kernels of the same code are counted and, where `all` is true, listed too. */
+void diff_write_text(const struct diff *d, bool all, const struct report_style *style,
+                     struct buf *out);
+void diff_write_markdown(const struct diff *d, bool all, struct buf *out);
+void diff_write_json(const struct diff *d, struct buf *out); /* always all */
+
+#endif

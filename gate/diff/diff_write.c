@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/diff/diff.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/base/json.h"
+#include "gate/base/term.h"
+#include "gate/report/report_table.h"
+
+#define NAME_MAX_BYTES ((size_t)1 << 20)
+#define COLUMNS (RESOURCE_COUNT + 3)
+
+static const char *const changes[DIFF_CHANGES] = {"same", "changed", "added", "removed"};
+
+/* The figure of a side, or both where they differ: "128 -> 168". */
+struct cell {
+    char text[64];
+    bool differs;
+};
+
+static void put_figure(const struct diff_side *s, enum resource r, char *out, size_t size)
+{
+    if (s->resources.of[r] < 0)
+        snprintf(out, size, "?");
+    else
+        snprintf(out, size, "%" PRId64, s->resources.of[r]);
+}
+
+static struct cell cell_of(const struct diff_row *row, enum resource r)
+{
+    struct cell c = {.differs = false};
+    char new[24] = "", old[24] = "";
+    if (row->new.kernel)
+        put_figure(&row->new, r, new, sizeof new);
+    if (row->old.kernel)
+        put_figure(&row->old, r, old, sizeof old);
+    c.differs = row->new.kernel && row->old.kernel &&strcmp(new, old) != 0;
+    snprintf(c.text, sizeof c.text, "%s%s%s", old, c.differs ? " -> " : "",
+             c.differs || !old[0] ? new : "");
+    return c;
+}
+
+static const struct machine_kernel *kernel_of(const struct diff_row *row)
+{
+    return row->new.kernel ? row->new.kernel : row->old.kernel;
+}
+
+static unsigned architecture_of(const struct diff_row *row)
+{
+    return (row->new.kernel ? &row->new : &row->old)->resources.architecture;
+}
+
+static void title(size_t column, char *out, size_t size)
+{
+    static const char *const others[] = {"sm", "code is", "kernel"};
+    const char *name = column == 0            ? others[0]
+                       : column == 1          ? others[1]
+                       : column < COLUMNS - 1 ? resource_names[column - 2]
+                                              : others[2];
+    snprintf(out, size, "%s", name);
+    for (char *at = out; *at; at++)
+        *at = *at == '_' ? ' ' : *at;
+}
+
+static void put_count(const struct diff *d, struct buf *out)
+{
+    buf_printf(out, "%zu kernels: %zu with the same code, %zu changed, %zu added, %zu removed\n",
+               d->n, d->count[DIFF_SAME], d->count[DIFF_CHANGED], d->count[DIFF_ADDED],
+               d->count[DIFF_REMOVED]);
+}
+
+static bool is_listed(const struct diff_row *row, bool all)
+{
+    return all || row->change != DIFF_SAME;
+}
+
+static bool lists_any(const struct diff *d, bool all)
+{
+    return d->n > (all ? 0 : d->count[DIFF_SAME]);
+}
+
+static void put_row(const struct diff_row *row, struct table *t)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u", architecture_of(row));
+    table_cell(t, TERM_DIM, text);
+    table_cell(t, row->change == DIFF_SAME ? TERM_DIM : TERM_YELLOW, changes[row->change]);
+    for (int r = 0; r < RESOURCE_COUNT; r++) {
+        struct cell c = cell_of(row, (enum resource)r);
+        table_cell(t, c.differs ? TERM_YELLOW : TERM_PLAIN, c.text);
+    }
+    table_cell(t, TERM_PLAIN, kernel_of(row)->name);
+}
+
+void diff_write_text(const struct diff *d, bool all, const struct report_style *style,
+                     struct buf *out)
+{
+    struct table_column columns[COLUMNS] = {{0}};
+    char titles[COLUMNS][32];
+    for (size_t i = 0; i < COLUMNS; i++) {
+        title(i, titles[i], sizeof titles[i]);
+        columns[i] = (struct table_column){titles[i], i != 1 && i != COLUMNS - 1, 0};
+    }
+    struct table *t = table_new(columns, COLUMNS);
+    for (size_t i = 0; i < d->n; i++)
+        if (is_listed(&d->rows[i], all))
+            put_row(&d->rows[i], t);
+    if (lists_any(d, all)) {
+        table_write(t, style, out);
+        buf_putc(out, '\n');
+    }
+    put_count(d, out);
+    table_free(t);
+}
+
+/* A code span in a table; a name comes from a file, so what would end it is replaced. */
+static void put_code(const char *text, struct buf *out)
+{
+    buf_putc(out, '`');
+    for (; *text; text++)
+        buf_putc(out, (unsigned char)*text <= ' ' || strchr("`|<>&", *text) ? '?' : *text);
+    buf_putc(out, '`');
+}
+
+void diff_write_markdown(const struct diff *d, bool all, struct buf *out)
+{
+    char name[32];
+    for (size_t i = 0; i < COLUMNS && lists_any(d, all); i++) {
+        title(i, name, sizeof name);
+        buf_printf(out, "| %s %s", name, i + 1 < COLUMNS ? "" : "|\n");
+    }
+    for (size_t i = 0; i < COLUMNS && lists_any(d, all); i++)
+        buf_printf(out, "| %s %s", i != 1 && i != COLUMNS - 1 ? "--:" : ":--",
+                   i + 1 < COLUMNS ? "" : "|\n");
+    for (size_t i = 0; i < d->n; i++) {
+        const struct diff_row *row = &d->rows[i];
+        if (!is_listed(row, all))
+            continue;
+        buf_printf(out, "| %u | %s |", architecture_of(row), changes[row->change]);
+        for (int r = 0; r < RESOURCE_COUNT; r++) {
+            struct cell c = cell_of(row, (enum resource)r);
+            buf_printf(out, c.differs ? " **%s** |" : " %s |", c.text);
+        }
+        buf_putc(out, ' ');
+        put_code(kernel_of(row)->name, out);
+        buf_puts(out, " |\n");
+    }
+    buf_puts(out, lists_any(d, all) ? "\n" : "");
+    put_count(d, out);
+}
+
+static void put_side(cJSON *row, const char *name, const struct diff_side *s)
+{
+    if (!s->kernel) {
+        cJSON_AddNullToObject(row, name);
+        return;
+    }
+    cJSON *o = cJSON_AddObjectToObject(row, name);
+    struct buf safe;
+    buf_init(&safe, NAME_MAX_BYTES);
+    term_puts(s->kernel->name, &safe);
+    cJSON_AddStringToObject(o, "name", safe.data ? safe.data : "");
+    buf_release(&safe);
+    cJSON_AddStringToObject(o, "code_sha256", s->sha256);
+    for (int r = 0; r < RESOURCE_COUNT; r++)
+        if (s->resources.of[r] < 0)
+            cJSON_AddNullToObject(o, resource_names[r]);
+        else
+            cJSON_AddNumberToObject(o, resource_names[r], (double)s->resources.of[r]);
+}
+
+void diff_write_json(const struct diff *d, struct buf *out)
+{
+    cJSON *top = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(top, "kernels");
+    for (size_t i = 0; i < d->n; i++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddNumberToObject(row, "architecture", architecture_of(&d->rows[i]));
+        cJSON_AddStringToObject(row, "change", changes[d->rows[i].change]);
+        put_side(row, "new", &d->rows[i].new);
+        put_side(row, "old", &d->rows[i].old);
+        cJSON_AddItemToArray(rows, row);
+    }
+    json_write(top, true, out);
+    cJSON_Delete(top);
+}

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gate diff as a black box: on what nvcc makes where it is there, and on files that are none."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+from harness import Gate, HOST
+
+# `spill` has more values than registers, `array` an index that is known to no compiler.
+SOURCE = """
+__global__ void __launch_bounds__(1024, 2) spill(const float *x, float *y)
+{
+    float a[64];
+#pragma unroll
+    for (int i = 0; i < 64; i++) a[i] = x[i * 1024 + threadIdx.x];
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < 64; i++) y[i * 1024 + threadIdx.x] = a[i] * a[(i + 7) % 64] + a[63 - i];
+}
+__global__ void sum(const float *x, float *y)
+{
+    __shared__ float s[128];
+    s[threadIdx.x] = x[threadIdx.x] * FACTOR;
+    __syncthreads();
+    y[threadIdx.x] = s[127 - threadIdx.x];
+}
+"""
+ARCHITECTURES = (80, 90)
+
+
+def compiled_figures(log):
+    """What ptxas -v says of each kernel and architecture."""
+    figures, name, frame = {}, None, None
+    for line in log.splitlines():
+        if found := re.search(r"Compiling entry function '(\S+)' for 'sm_(\d+)'", line):
+            name = (found[1], int(found[2]))
+        elif found := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+)", line):
+            frame = [int(n) for n in found.groups()]
+        elif found := re.search(r"Used (\d+) registers, used (\d+) barriers", line):
+            shared = re.search(r"(\d+) bytes smem", line)
+            figures[name] = [int(found[1]), *frame, int(shared[1]) if shared else 0,
+                             int(found[2])]
+    return figures
+
+
+class Diff(Gate):
+    def write(self, name, data):
+        with open(self.path(name), "wb") as file:
+            file.write(data)
+        return self.path(name)
+
+    @unittest.skipUnless(shutil.which("nvcc"), "no nvcc")
+    def test_figures_are_those_of_ptxas(self):
+        source, logs = self.path("k.cu"), []
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(SOURCE)
+        for factor in (2, 3):
+            logs.append(subprocess.run(
+                ["nvcc", "-shared", "-Xcompiler", "-fPIC", "-Xptxas", "-v", f"-DFACTOR={factor}",
+                 *(f"-gencode=arch=compute_{a},code=sm_{a}" for a in ARCHITECTURES), source,
+                 "-o", self.path(f"{factor}.so")],
+                check=True, capture_output=True, text=True).stderr)
+        new, old = self.path("3.so"), self.path("2.so")
+        kernels = json.loads(self.gate("diff", new, old, "--json").stdout)["kernels"]
+        told = {(k["new"]["name"], k["architecture"]):
+                [k["new"][name] for name in ("registers", "stack", "local_stores", "local_loads",
+                                             "shared", "barriers")] for k in kernels}
+        self.assertEqual(told, compiled_figures(logs[1]))
+        self.assertTrue(any(figures[2] for figures in told.values()), "nothing is spilled")
+        for kernel in kernels:
+            self.assertEqual(kernel["change"], "changed" if "sum" in kernel["new"]["name"]
+                             else "same")
+        subprocess.run(["strip", new, "-o", self.path("stripped.so")], check=True)
+        self.assertIn("4 with the same code", self.gate("diff", "stripped.so", new).stdout)
+        self.assertIn("2 kernels: 1 with", self.gate("diff", new, old, "--arch", "90").stdout)
+        self.refuse("has a kernel for sm_70", new, old, "--arch", "70")
+
+    def refuse(self, why, *args, status=64):
+        done = self.gate("diff", *args)
+        self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
+        self.assertIn(why, done.stderr)
+
+    def test_what_has_no_kernels(self):
+        with open(HOST, "rb") as file:
+            host = file.read()
+        self.refuse("no machine code for a GPU", HOST, HOST)
+        self.refuse("no machine code for a GPU", self.write("cut.so", host[:5000]), HOST)
+        self.refuse("no machine code for a GPU", self.write("empty.so", b""), HOST)
+        self.refuse("neither a regular file nor a revision", "nothing.so", HOST)
+        self.refuse("two libraries or commits", HOST)
+        os.mkdir(self.path("baselines"))
+        self.refuse("no baseline of case 'x'", "baseline:x", HOST)
