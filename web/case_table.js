@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // case_table.js: the table of cases on the wall.
 
+import { found } from "./causes.js";
 import { address, h } from "./dom.js";
 import {
-    ago, change, durationCell, interval, number, percent, share, shortCommit, time, versus,
+    ago, change, durationCell, interval, number, percent, share, shortCommit, versus,
 } from "./format.js";
 import { explain } from "./glossary.js";
 import { changeGlyph, shareBar, spark } from "./glyphs.js";
-import { caseLink, tableBox } from "./parts.js";
-import { badge } from "./verdict.js";
+import { caseLink, commitRange, runLink, tableBox } from "./parts.js";
+import { badge, word } from "./verdict.js";
 
 const up = (get) => (a, b) => (get(a) ?? Infinity) - (get(b) ?? Infinity);
 const down = (get) => (a, b) => (get(b) ?? -Infinity) - (get(a) ?? -Infinity);
@@ -21,21 +22,19 @@ const COLUMNS = [
     { key: "worst", term: "verdict", label: "Verdict", symbol: true, order: true },
     { key: "name", term: "case", label: "Case", order: true, way: "ascending" },
     { key: "device", term: "device", label: "Device", kind: "minor device",
-        only: (devices) => devices.length > 1 },
+        only: ({ several }) => several },
+    { key: "branch", term: "branch", label: "Branch", kind: "minor narrow-out",
+        only: ({ branches }) => branches },
+    { key: "since", term: "since", label: "Since", kind: "minor narrow-out" },
     { key: "trend", term: "trend", label: "Trend", kind: "minor narrow-out" },
-    { key: "p50", term: "p50", label: "p50", kind: "number", order: true, way: "descending" },
+    { key: "p50", term: "p50", label: "p50", kind: "number minor", order: true,
+        way: "descending" },
     { key: "change", term: "change", label: "Change", kind: "number changed",
         order: down((c) => c.ratio), way: "descending" },
-    { key: "mde", term: "mde", label: "MDE", kind: "number minor narrow-out",
-        order: down((c) => c.mde), way: "descending" },
-    { key: "error", term: "verified", label: "Verified", kind: "number minor narrow-out",
-        order: down((c) => c.rel_err), way: "descending" },
-    { key: "provider", term: "provider", label: "vs provider", kind: "number minor",
+    { key: "provider", term: "provider", label: "Against the vendor", kind: "number",
         order: down((c) => c.peer_ratio), way: "descending" },
     { key: "ceiling", term: "ceiling", label: "Ceiling", kind: "number minor narrow-out",
         order: up((c) => c.ceiling), way: "ascending" },
-    { key: "time", term: "measured", label: "Measured", kind: "minor late", order: true,
-        way: "descending" },
 ];
 
 /** As assistive technology is told. */
@@ -44,67 +43,65 @@ function wayOf({ way = "other" }, reversed) {
     return way === "ascending" ? "descending" : "ascending";
 }
 
-function verifiedCell(c) {
-    if (c.verdict === "wrong") return h("b", { class: "verdict wrong" }, "failed");
-    return c.rel_err === null || c.rel_err === undefined
-        ? h("span", { class: "none" }, "–") : number(c.rel_err, 2);
-}
-
 function providerCell(c) {
     const kind = !c.peer_ratio ? "none" : c.peer_ratio < 1 ? "first" : "";
     return h("span", { class: `peer ${kind}` }, versus(c.peer_ratio, c.peer ?? ""));
 }
 
-/** "4.1 % slower": what an alert found. */
-function found({ kind, change: by }) {
-    if (kind === "error") return "error rose";
-    if (kind === "wrong") return "wrong";
-    return `${percent(Math.abs(by), 1)} ${kind === "improvement" ? "faster" : "slower"}`;
-}
-
-/** What changed, and since which commit, where a change of the level was found. */
-function alertLink(c, alerts) {
-    if (!c.alert) return null;
+/** Since which commit, where an alert says so. */
+function sinceLink(c, alerts) {
     const alert = alerts.get(c.alert);
-    return h("a", {
+    return c.alert && h("a", {
         class: `alert ${alert?.kind === "improvement" ? "improvement" : "regression"}`,
         href: address("alerts", { case: c.id, device: c.device, state: alert?.state ?? "all" }),
-    }, alert ? [found(alert), alert.commit && ` since ${shortCommit(alert.commit)}`]
-        : "open alert");
+        title: alert && `${found(alert.kind, [alert])} since ${alert.commit ?? "this run"}`,
+    }, alert?.commit ? shortCommit(alert.commit) : "open alert");
 }
 
-function runTitle(c) {
-    return `Run ${c.run.slice(0, 8)}${c.commit ? ` of ${shortCommit(c.commit)}` : ""}`;
+/** All that the row has no room for, in words. */
+function sentence(c, device, alerts) {
+    const alert = alerts.get(c.alert);
+    return h("p", {}, c.reason, ".",
+        alert && [` It became ${found(alert.kind, [alert])} from `,
+            commitRange(alert.before_commit, alert.commit, alert.subject), " ", alert.subject,
+            alert.author && ` (${alert.author})`, ", ",
+            h("a", { href: address(`alerts/${alert.id}`) }, `alert ${alert.id}`), "."],
+        c.mde !== null && [` This machine can tell a change of ${percent(c.mde)} here; `,
+            c.mde > (c.threshold ?? Infinity) ? h("b", {}, "the threshold is less: ")
+                : "the threshold is ", `${percent(c.threshold, 1)}.`],
+        c.rel_err !== null && ` The error is ${number(c.rel_err, 2)} of the reference in fp64.`,
+        ` Measured ${ago(c.time_ms)} `, c.branch && `on ${c.branch} `, "in run ", runLink(c.run),
+        device && c.run !== device.newest.uuid && ", and not in the newest run", ".");
 }
-
-/** Verdicts that the change and its interval say all of. */
-const TOLD = new Set(["pass", "regression", "improvement"]);
 
 function row(c, device, { several, branches, alerts }) {
     const stale = device && c.run !== device.newest.uuid;
-    const wide = c.mde > (c.threshold ?? Infinity);
-    return h("tr", { class: stale && "stale" },
-        h("td", {}, badge(c.verdict, "short")),
-        h("th", { scope: "row" }, caseLink(c.id, c.device),
-            (c.alert || !TOLD.has(c.verdict) || branches) && h("span", { class: "note" },
-                branches && c.branch && h("span", { class: "branch" }, c.branch, " "),
-                alertLink(c, alerts), !TOLD.has(c.verdict) && c.reason)),
+    const button = h("button", { type: "button", class: "opener", "aria-expanded": "false",
+        "aria-label": `${word(c.verdict)}: more of ${c.id}`,
+        click() {
+            const opens = button.getAttribute("aria-expanded") === "false";
+            button.setAttribute("aria-expanded", String(opens));
+            const seen = [...element.cells].filter((cell) => cell.checkVisibility()).length;
+            if (!opens) element.nextSibling.remove();
+            else element.after(h("tr", { class: "detail" },
+                h("td", { colspan: seen }, sentence(c, device, alerts))));
+        } }, badge(c.verdict, "short"));
+    const element = h("tr", { class: stale && "stale" },
+        h("td", {}, button),
+        h("th", { scope: "row", title: c.id }, caseLink(c.id, c.device)),
         several && h("td", { class: "minor device" }, c.device),
+        branches && h("td", { class: "minor narrow-out branch" }, c.branch),
+        h("td", { class: "minor narrow-out" }, sinceLink(c, alerts)),
         h("td", { class: "minor glyph narrow-out" }, spark(c.spark, c.verdict)),
-        h("td", { class: "number" }, durationCell(c.p50_ns)),
+        h("td", { class: "number minor" }, durationCell(c.p50_ns)),
         h("td", { class: "number changed" },
             h("span", { class: c.ratio ? "" : "none" }, change(c.ratio)),
             h("span", { class: "interval" }, interval(c.ratio_lo, c.ratio_hi)),
             changeGlyph(c)),
-        h("td", { class: `number minor narrow-out ${wide ? "wide" : ""}` }, percent(c.mde)),
-        h("td", { class: "number minor narrow-out" }, verifiedCell(c)),
-        h("td", { class: "number minor" }, providerCell(c)),
+        h("td", { class: "number" }, providerCell(c)),
         h("td", { class: "number minor narrow-out" }, c.ceiling !== null && shareBar(c.ceiling),
-            h("span", { class: "of" }, share(c.ceiling))),
-        h("td", { class: "minor late" },
-            h("a", { href: address(`run/${c.run}`), title: runTitle(c) },
-                time(c.time_ms, ago(c.time_ms))),
-            stale && h("span", { class: "note" }, "not in the newest run")));
+            h("span", { class: "of" }, share(c.ceiling))));
+    return element;
 }
 
 const SCREEN = 20; // rows that the first screen can show
@@ -134,7 +131,7 @@ export function caseTable(devices, alerts, branches, actions) {
         several: devices.length > 1, branches, alerts: new Map(alerts.map((a) => [a.id, a])),
     };
     const byModel = new Map(devices.map((d) => [d.model, d]));
-    const columns = COLUMNS.filter((c) => !c.only || c.only(devices));
+    const columns = COLUMNS.filter((c) => !c.only || c.only(shows));
     const body = h("tbody");
     const heads = columns.map((column) => {
         const label = column.symbol ? h("span", { class: "symbol" }, column.label) : column.label;

@@ -7,7 +7,7 @@ import { ago, bothTimes, plural, shortCommit, time } from "./format.js";
 import { term } from "./glossary.js";
 import { commitText, runLink } from "./parts.js";
 import { scopeOf } from "./scope.js";
-import { ORDER, badge, counts, icon, word } from "./verdict.js";
+import { ORDER, badge, counts, icon, rank, word } from "./verdict.js";
 
 const N_TICKS = 28;
 
@@ -54,5 +54,6 @@ function card(device, state, scope, signal) {
 /** `scope`: the branch that the state names, or all where none is of the main one. */
 export function deviceStrip(devices, state, scope, signal) {
     return h("section", { class: "cards", "aria-label": "Devices" },
-        devices.map((d) => card(d, state, scope, signal)));
+        [...devices].sort((a, b) => rank(a.newest.verdict) - rank(b.newest.verdict))
+            .map((d) => card(d, state, scope, signal)));
 }

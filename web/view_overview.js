@@ -3,6 +3,7 @@
 
 import { get } from "./api.js";
 import { caseTable } from "./case_table.js";
+import { causeList } from "./causes.js";
 import { address, h } from "./dom.js";
 import { filters } from "./filters.js";
 import { count, plural, versus } from "./format.js";
@@ -144,6 +145,8 @@ export async function overviewView({ query, signal }) {
         content: [
             h("h1", { class: "hidden" }, "Newest verdicts"),
             scope !== state.branch && noneOfMain(),
+            ["", ALL].includes(state.branch) &&
+                causeList(alerts.filter((a) => !state.device || a.device === state.device)),
             deviceStrip(devices, state, scope, signal),
             casesSection(found, state, { devices, alerts, scope }, signal),
         ],

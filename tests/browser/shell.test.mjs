@@ -156,7 +156,7 @@ describe("shell", { skip }, () => {
             assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
             await page.keyboard.press("Enter");
             assert.equal(await page.evaluate(() => document.activeElement.id), "main");
-            await page.locator("a.case").first().focus();
+            await page.locator("tbody a.case").first().focus();
             await page.keyboard.press("Enter");
             await page.waitForSelector(".chart");
             assert.equal(await page.evaluate(() => document.activeElement.id), "main");

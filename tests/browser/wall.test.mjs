@@ -81,8 +81,7 @@ describe("wall", { skip }, () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/?device=${found.device}`);
             const since = page.locator("tbody tr", { hasText: REGRESSED }).locator(".alert");
-            assert.match(await since.innerText(),
-                new RegExp(`^\\d+\\.\\d.% slower since ${found.commit.slice(0, 9)}$`));
+            assert.equal(await since.innerText(), found.commit.slice(0, 9));
             await until(page, () => Number.parseInt(
                 document.getElementById("alerts").textContent, 10) > 0);
             await since.click();
@@ -107,7 +106,7 @@ describe("wall", { skip }, () => {
             });
             await it.open(page, `#/?device=${device}`);
             const since = page.locator("tbody tr", { hasText: REGRESSED }).locator(".alert");
-            assert.match(await since.innerText(), /% slower since [0-9a-f]{9}$/);
+            assert.match(await since.getAttribute("title"), /% slower since [0-9a-f]{40}$/);
             assert.match(await since.getAttribute("href"), /state=acknowledged/);
         });
     });
@@ -141,7 +140,9 @@ describe("wall", { skip }, () => {
             await page.locator(".ticks").first().locator(".verdict").nth(7).waitFor();
             assert.deepEqual(await page.locator(".ticks").evaluateAll((all) =>
                 all.map((e) => e.childElementCount)), [8, 8]); // one in five of 40
-            const run = await rows(page).first().locator("td.late a").getAttribute("title");
+            await rows(page).first().locator(".opener").click();
+            const run = await page.locator(".detail a.mono").getAttribute("title");
+            await rows(page).first().locator(".opener").click();
             assert.ok(tuned.some((uuid) => run.includes(uuid)), run);
             await page.click(".card h2 a:text-is('NVIDIA H200')");
             await addressIs(page, `#/?device=${GPU}&branch=tune-tiles`);
@@ -151,7 +152,7 @@ describe("wall", { skip }, () => {
             await until(page, () =>
                 /all branches/.test(document.querySelector(".found").textContent));
             assert.deepEqual(await shown(page), all);
-            assert.equal(await page.locator("tbody th .note .branch").count(), 12);
+            assert.equal(await page.locator("td.branch").count(), 12);
             await page.goBack();
             await page.goBack();
             await rowsAre(page, 24);
@@ -305,10 +306,9 @@ describe("wall", { skip }, () => {
             await until(page, () => document.querySelector("thead .reversed") !== null);
             assert.equal(await head.getAttribute("aria-sort"), "ascending");
             assert.deepEqual(await ids(page), [...byTime].reverse());
-            await page.click("thead button:text-is('MDE')");
-            await until(page, () => /m4096-n4096/.test(
-                document.querySelector("tbody th").innerText));
-            assert.match(await rows(page).first().innerText(), /3.10.%/);
+            await page.click("thead button:text-is('Against the vendor')");
+            await until(page, () => /2\.\d\d times slower|1\.[1-9]\d times slower/.test(
+                document.querySelector("tbody tr").innerText));
             assert.equal(await rows(page).count(), 12);
             await page.click("thead button:text-is('Case')");
             await until(page, () => location.hash.endsWith("sort=name"));
@@ -320,10 +320,47 @@ describe("wall", { skip }, () => {
         });
     });
 
-    test("a case that cannot resolve its threshold stands out", async () => {
+    test("what is new comes first, by its cause; a row is one line, and opens", async () => {
+        await it.withPage({ viewport: { width: 1024, height: 768 } }, async (page) => {
+            await it.open(page);
+            const causes = page.locator(".cause");
+            assert.match(await page.locator(".causes h2").innerText(),
+                /^\d changes since yesterday$/);
+            assert.ok(await causes.count() >= 3);
+            assert.match(await causes.first().innerText(), /1 case wrong[\s\S]*new$/);
+            await causes.filter({ hasText: "slower" }).first().locator("summary").click();
+            assert.match(await page.locator(".cause[open] li").innerText(),
+                /causal .*% slower, alert \d+/);
+            await causes.filter({ hasText: "slower" }).first().locator("summary").click();
+            const heights = await rows(page).evaluateAll((all) =>
+                all.map((row) => Math.round(row.getBoundingClientRect().height)));
+            assert.ok(Math.max(...heights) <= 31, `rows of ${Math.max(...heights)} px`);
+            await rows(page).nth(1).locator(".opener").click(); // one click
+            assert.match(await page.locator(".detail").innerText(),
+                /against the stored baseline.*\d.% slower from .*can tell a change of/s);
+            await page.mouse.wheel(0, 600);
+            await until(page, () => scrollY > 300);
+            assert.equal(await page.evaluate(() => Math.round(
+                document.querySelector("thead th").getBoundingClientRect().top)), 0);
+        });
+    });
+
+    test("at the next visit only what came since is new", async () => {
         await it.withPage({}, async (page) => {
-            await it.open(page, `#/?device=${GPU}&sort=mde`);
-            assert.match(await page.locator("tbody td.wide").innerText(), /3.10.%/);
+            await page.addInitScript(() => {
+                localStorage.setItem("kernel-gate-visit", `${Date.now() - 7200e3} 0`);
+            });
+            await it.open(page);
+            assert.match(await page.locator(".causes h2").innerText(),
+                /^\d changes since your last visit 2 hours ago$/);
+            await page.addInitScript(() => { // as if all that is found had been found before
+                localStorage.setItem("kernel-gate-visit", `${Date.now() + 3600e3} ${2e12}`);
+            });
+            await page.reload();
+            await settled(page);
+            assert.match(await page.locator(".causes h2").innerText(),
+                /^Nothing is new since your last visit .*, \d still open$/);
+            assert.equal(await page.locator(".cause .state.new").count(), 0);
         });
     });
 });
@@ -360,9 +397,11 @@ describe("wall of 10,000 series", { skip }, () => {
 
     test("an order of the page's own looks at all of them", async () => {
         await it.withPage({}, async (page) => {
-            await it.open(page, `#/?device=${HOST}&sort=mde`);
+            await it.open(page, `#/?device=${HOST}&sort=change`);
             await rowsAre(page, 60);
-            assert.match(await rows(page).first().innerText(), /3.10.%/);
+            const changes = (await page.locator("td.changed > span:first-child").allInnerTexts())
+                .map((text) => Number.parseFloat(text));
+            assert.deepEqual(changes, [...changes].sort((a, b) => b - a));
             assert.match(await page.locator("main").innerText(), /60 of 5,000 cases/);
         });
     });
