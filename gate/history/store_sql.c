@@ -197,12 +197,18 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_TREND_LEVELS] = TREND_LEVELS("", "", "", ""),
     [SQL_TREND_KEYS] = TREND_LEVELS(", p.run_id, p.arm", "", "", ""),
     /* ?4: branch or NULL, ?5 to ?8: first and last commit, ?9: in the order of commits? */
+    /* ?10: main branch or NULL */
     [SQL_TREND_LEVELS_OF_RUNS] = TREND_LEVELS(
-        ", p.run_id, p.arm, " COMMIT_PLACE,
+        ", p.run_id, p.arm, " COMMIT_PLACE ", r.branch = ?10, p.ratio, p.baseline_ms",
         "CROSS JOIN run r ON r.id = p.run_id LEFT JOIN revision v ON v.id = r.revision_id ",
         "AND (?4 IS NULL OR r.branch = ?4) AND (" COMMIT_PLACE ") >= (?5, ?6)"
         " AND (" COMMIT_PLACE ") <= (?7, ?8) ",
         "iif(?9, coalesce(v.first_ms, -1), 0), iif(?9, v.id, 0), "),
+    /* ?1: series */
+    [SQL_TREND_CHAIN] =
+        "SELECT p.time_ms, p.ratio, p.baseline_ms, p.baseline_revision_id, r.revision_id "
+        "FROM point p CROSS JOIN run r ON r.id = p.run_id "
+        "WHERE p.series_id = ?1 AND p.ratio > 0 ORDER BY p.time_ms, p.run_id, p.arm",
     /* ?1 to ?4: key of the point */
     [SQL_TREND_DETAILS] =
         "SELECT p.verdict, p.p10_ps, p.p90_ps, p.control_ps, p.baseline_p50_ps, p.rel_err,"

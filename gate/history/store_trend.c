@@ -9,10 +9,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/decide/stats.h"
+#include "gate/history/baseline_chain.h"
 #include "gate/history/store_private.h"
 #include "gate/history/store_trend_buckets.h"
 
@@ -110,9 +113,22 @@ static enum gate_status read_series(struct store *s, const struct store_trend_qu
 
 struct level_call {
     struct store_trend_series *series;
-    int n_columns; /* of the statement: 4 of levels, 2 of the key, 2 of the commit */
+    const struct baseline_chain *chain;
+    int n_columns; /* of the statement: 4 of levels, 2 of the key, 5 of the run */
     bool no_memory;
 };
+
+static void read_chain_columns(struct query *q, const struct baseline_chain *chain,
+                               struct store_trend_row *row)
+{
+    const struct chain_link *link = chain_find(chain, column_int(q, 10));
+    row->is_main = column_int(q, 8);
+    row->ratio = column_real(q, 9);
+    if (row->ratio <= 0 || !link)
+        return;
+    row->chain = row->ratio * exp(link->level);
+    row->chain_part = link->part;
+}
 
 static bool make_room(struct store_trend_series *series)
 {
@@ -143,26 +159,106 @@ static bool level_row(struct query *q, void *call)
         .max_ps = p50_ps,
         .p50_lo_ps = column_int(q, 2),
         .p50_hi_ps = column_int(q, 3),
+        .chain_part = -1,
     };
     if (c->n_columns > 4) {
         row->run_id = column_int(q, 4);
         row->arm = column_int(q, 5);
     }
-    if (c->n_columns > 6)
+    if (c->n_columns > 6) {
         row->commit = (struct store_commit){column_int(q, 6), column_int(q, 7)};
+        read_chain_columns(q, c->chain, row);
+    }
     return true;
+}
+
+/* ---- the chain of baselines ---- */
+
+struct chain_call {
+    struct baseline_chain *chain;
+    void (*step)(struct baseline_chain *chain, const struct chain_point *p);
+};
+
+static bool chain_row(struct query *q, void *call)
+{
+    const struct chain_call *c = call;
+    const struct chain_point p = {
+        .time_ms = column_int(q, 0),
+        .ratio = column_real(q, 1),
+        .baseline_ms = column_int(q, 2),
+        .baseline_revision = column_int(q, 3),
+        .revision = column_int(q, 4),
+    };
+    c->step(c->chain, &p);
+    return true;
+}
+
+/* Of all points, so that a level is the same whatever range is asked for. */
+static enum gate_status read_chain(struct store *s, int64_t series, struct baseline_chain *chain,
+                                   struct gate_error *err)
+{
+    struct chain_call call = {chain, chain_add};
+    chain->n = 0;
+    struct query q = query_begin(s, SQL_TREND_CHAIN);
+    bind_int(&q, series);
+    enum gate_status status = store_each_row(s, &q, chain_row, &call, err);
+    call.step = chain_tie;
+    q = query_begin(s, SQL_TREND_CHAIN);
+    bind_int(&q, series);
+    if (!status && chain->n > 1)
+        status = store_each_row(s, &q, chain_row, &call, err);
+    else
+        query_end(&q);
+    chain_end(chain);
+    return status;
+}
+
+/* The median of up to STORE_TREND_CHANGE_OF values from row `at` on, in steps of 1 or -1. */
+static double end_level(const struct store_trend_series *series, size_t at, int step, int64_t *ms)
+{
+    double value[STORE_TREND_CHANGE_OF];
+    size_t n = 0;
+    for (size_t i = at; i < series->n && n < STORE_TREND_CHANGE_OF; i += (size_t)step) {
+        const struct store_trend_row *row = &series->rows[i];
+        if (!row->is_main || row->chain_part != 0)
+            continue;
+        if (n == 0)
+            *ms = row->time_ms;
+        value[n++] = row->chain;
+    }
+    stats_sort(value, n);
+    return n > 0 ? stats_quantile(value, n, 0.5) : 0;
+}
+
+static void find_change(struct store_trend_series *series)
+{
+    struct store_trend_change change = {0};
+    double first = end_level(series, 0, 1, &change.from_ms);
+    double last = end_level(series, series->n - 1, -1, &change.to_ms);
+    if (change.from_ms >= change.to_ms)
+        return;
+    change.ratio = last / first;
+    series->change = change;
 }
 
 static enum gate_status read_levels(struct store *s, const struct store_trend_query *query,
                                     struct store_trend_series *series, struct gate_error *err)
 {
     struct store_commit from = query->from_commit, to = query->to_commit;
-    bool of_runs = query->by_commit || query->branch || from.id != 0 || to.id != 0;
+    struct baseline_chain chain = {.n = 0};
+    enum gate_status status = GATE_OK;
+    bool of_runs =
+        query->by_commit || query->branch || query->main_branch || from.id != 0 || to.id != 0;
     bool with_keys = query->raw || !query->levels_only;
+    if (query->main_branch && series->is_candidate)
+        status = read_chain(s, series->id, &chain, err);
+    if (status)
+        return status;
     struct query q = query_begin(s, of_runs     ? SQL_TREND_LEVELS_OF_RUNS
                                     : with_keys ? SQL_TREND_KEYS
                                                 : SQL_TREND_LEVELS);
-    struct level_call call = {.series = series, .n_columns = sqlite3_column_count(q.stmt)};
+    struct level_call call = {
+        .series = series, .chain = &chain, .n_columns = sqlite3_column_count(q.stmt)};
     bind_int(&q, series->id);
     bind_int(&q, query->from_ms);
     bind_int(&q, query->to_ms);
@@ -173,9 +269,12 @@ static enum gate_status read_levels(struct store *s, const struct store_trend_qu
         bind_int(&q, to.id != 0 ? to.first_ms : INT64_MAX);
         bind_int(&q, to.id);
         bind_int(&q, query->by_commit);
+        bind_text_or_null(&q, query->main_branch);
     }
-    enum gate_status status = store_each_row(s, &q, level_row, &call, err);
+    status = store_each_row(s, &q, level_row, &call, err);
     series->total = (int64_t)series->n;
+    if (chain.n > 0)
+        find_change(series);
     return !status && call.no_memory ? no_memory(err) : status;
 }
 

@@ -28,6 +28,9 @@ struct store_trend_query {
     bool raw;          /* never in buckets, but in pages of `points` rows; in the order of time */
     const char *after; /* the `next` of an earlier page of raw rows, or NULL */
     bool levels_only;  /* without struct store_trend_details, which takes longer than the rest */
+    /* With ratio, chain, chain_part and is_main of rows; buckets are of the main branch, or of
+     * others. NULL: without. */
+    const char *main_branch;
 };
 
 /*
@@ -42,6 +45,10 @@ struct store_trend_row {
     int64_t p50_lo_ps, p50_hi_ps;
     int64_t run_id, arm;
     struct store_commit commit; /* where the order or a range of commits was asked for */
+    double ratio;               /* over its baseline, from pairs; 0: not known */
+    double chain;               /* over the newest baseline of its part; the same */
+    int64_t chain_part;         /* baseline_chain.h; -1: not known */
+    int64_t is_main;            /* 0 or 1 */
 };
 
 struct store_trend_details {
@@ -56,6 +63,14 @@ struct store_trend_details {
     char commit[41];
 };
 
+/* How the chain changed within the range and its newest part: medians of up to 5 runs of
+ * the main branch at either end. */
+#define STORE_TREND_CHANGE_OF 5
+struct store_trend_change {
+    int64_t from_ms, to_ms; /* of the first run and the last; 0: there are less than two */
+    double ratio;           /* of the last over the first */
+};
+
 struct store_trend_series {
     int64_t id;
     char provider[65];
@@ -64,6 +79,7 @@ struct store_trend_series {
     int64_t total;     /* points in the range */
     double flops;      /* of a launch, 0: not known; TFLOP/s is flops / p50_ps */
     double bytes;      /* GB/s is 1000 * bytes / p50_ps */
+    struct store_trend_change change;
     size_t n;
     size_t cap;
     struct store_trend_row *rows;

@@ -10,6 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/decide/stats.h"
+
+/* For the values of a bucket. */
+struct room {
+    int64_t *p50_ps;
+    double *chain;
+};
+
 struct axis {
     bool by_commit;
     struct store_commit *commits; /* sorted, each once */
@@ -73,23 +81,49 @@ static int compare_integers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The newest of n rows, with the median and the extremes of all. `p50_ps` has room for n. */
-static struct store_trend_row sum_up(const struct store_trend_row *rows, size_t n, int64_t *p50_ps)
+/* The median of those of the newest one's part of the chain; `values` has room for n. */
+static double median_chain(const struct store_trend_row *rows, size_t n, int64_t is_main,
+                           int64_t part, double *values)
 {
-    struct store_trend_row sum = rows[n - 1];
-    for (size_t i = 0; i < n; i++)
-        p50_ps[i] = rows[i].p50_ps;
+    size_t n_values = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].is_main == is_main && rows[i].chain_part == part)
+            values[n_values++] = rows[i].chain;
+    }
+    if (part < 0 || n_values == 0)
+        return 0;
+    stats_sort(values, n_values);
+    return stats_quantile(values, n_values, 0.5);
+}
+
+/* The newest of the rows, with the median and the extremes of all, where n > 0 are of the main
+ * branch, or not. */
+static struct store_trend_row sum_up(const struct store_trend_row *rows, size_t n_rows,
+                                     int64_t is_main, const struct room *room)
+{
+    struct store_trend_row sum = {.n = 0};
+    int64_t *p50_ps = room->p50_ps;
+    size_t n = 0;
+    for (size_t i = 0; i < n_rows; i++) {
+        if (rows[i].is_main != is_main)
+            continue;
+        sum = rows[i];
+        p50_ps[n++] = rows[i].p50_ps;
+    }
+    if (n < 2)
+        return sum;
     qsort(p50_ps, n, sizeof *p50_ps, compare_integers);
     int64_t low = p50_ps[(n - 1) / 2];
     sum.n = (int64_t)n;
     sum.min_ps = p50_ps[0];
     sum.max_ps = p50_ps[n - 1];
     sum.p50_ps = low + (p50_ps[n / 2] - low) / 2;
+    sum.chain = median_chain(rows, n_rows, is_main, sum.chain_part, room->chain);
     return sum;
 }
 
 static void fill_buckets(const struct axis *axis, struct store_trend_series *series,
-                         int64_t *p50_ps)
+                         const struct room *room)
 {
     size_t n = 0;
     for (size_t from = 0, to; from < series->n; from = to) {
@@ -98,7 +132,12 @@ static void fill_buckets(const struct axis *axis, struct store_trend_series *ser
         to = from + 1;
         while (to < series->n && place_of(axis, &series->rows[to]) < end)
             to++;
-        series->rows[n++] = sum_up(&series->rows[from], to - from, p50_ps);
+        struct store_trend_row other = sum_up(&series->rows[from], to - from, 0, room);
+        struct store_trend_row main = sum_up(&series->rows[from], to - from, 1, room);
+        if (other.n > 0)
+            series->rows[n++] = other;
+        if (main.n > 0)
+            series->rows[n++] = main;
     }
     series->n = n;
 }
@@ -106,13 +145,15 @@ static void fill_buckets(const struct axis *axis, struct store_trend_series *ser
 bool trend_to_buckets(const struct store_trend_query *query, struct store_trend_result *trend)
 {
     struct axis axis = {.by_commit = query->by_commit};
-    int64_t *p50_ps = malloc(((size_t)trend->total + 1) * sizeof *p50_ps);
-    bool room = p50_ps && (!axis.by_commit || rank_commits(trend, &axis));
-    if (room)
+    size_t n = (size_t)trend->total + 1;
+    struct room room = {malloc(n * sizeof *room.p50_ps), malloc(n * sizeof *room.chain)};
+    bool good = room.p50_ps && room.chain && (!axis.by_commit || rank_commits(trend, &axis));
+    if (good)
         lay_axis(query, trend, &axis);
-    for (size_t i = 0; i < trend->n_series && room; i++)
-        fill_buckets(&axis, &trend->series[i], p50_ps);
+    for (size_t i = 0; i < trend->n_series && good; i++)
+        fill_buckets(&axis, &trend->series[i], &room);
     free(axis.commits);
-    free(p50_ps);
-    return room;
+    free(room.p50_ps);
+    free(room.chain);
+    return good;
 }

@@ -26,6 +26,20 @@ static const char *role_of(const series_t *s)
     return s->is_candidate ? "candidate" : "provider";
 }
 
+static void put_change(struct emit *e, const struct store_trend_change *change)
+{
+    emit_key(e, "change");
+    if (change->ratio <= 0) {
+        emit_null(e);
+        return;
+    }
+    emit_open(e, '{');
+    emit_integer_member(e, "from_ms", change->from_ms);
+    emit_integer_member(e, "to_ms", change->to_ms);
+    emit_real_member(e, "ratio", change->ratio);
+    emit_close(e, '}');
+}
+
 static void put_series(struct emit *e, const series_t *s, trend_columns columns)
 {
     emit_open(e, '{');
@@ -33,6 +47,7 @@ static void put_series(struct emit *e, const series_t *s, trend_columns columns)
     emit_string_member(e, "role", role_of(s));
     emit_string_member(e, "contract", s->contract);
     emit_integer_member(e, "total", s->total);
+    put_change(e, &s->change);
     emit_key(e, "columns");
     trend_put_columns(e, s, columns);
     emit_close(e, '}');
@@ -311,6 +326,7 @@ static bool take_query(struct call *c, struct store_trend_query *q, trend_column
         !take_columns(c, columns))
         return false;
     q->levels_only = trend_columns_are_levels(*columns);
+    q->main_branch = trend_columns_have_chain(*columns) ? c->main_branch : NULL;
     q->by_commit = order == 1;
     q->raw = raw == 1;
     if (q->raw && (q->by_commit || points)) {

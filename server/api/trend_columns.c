@@ -20,6 +20,8 @@ enum kind {
     ERROR,       /* of a result, or over the vendor's; the same */
     TFLOPS,
     GBPS,
+    RATIO, /* 0: not known */
+    YES_NO,
     TEXT,  /* "": not known */
     NAMED, /* text elsewhere; NULL or "": not known */
 };
@@ -33,34 +35,38 @@ static const struct column {
     enum kind kind;
     size_t offset; /* in a row, or in its details */
     bool in_details;
+    bool of_chain;
 } columns[] = {
-    {"time_ms", INTEGER, offsetof(row_t, time_ms), false},
-    {"n", INTEGER, offsetof(row_t, n), false},
-    {"p50_ns", THOUSANDTHS, offsetof(row_t, p50_ps), false},
-    {"min_ns", THOUSANDTHS, offsetof(row_t, min_ps), false},
-    {"max_ns", THOUSANDTHS, offsetof(row_t, max_ps), false},
-    {"p50_lo_ns", THOUSANDTHS, offsetof(row_t, p50_lo_ps), false},
-    {"p50_hi_ns", THOUSANDTHS, offsetof(row_t, p50_hi_ps), false},
-    {"p10_ns", THOUSANDTHS, offsetof(details_t, p10_ps), true},
-    {"p90_ns", THOUSANDTHS, offsetof(details_t, p90_ps), true},
-    {"control_ns", THOUSANDTHS, offsetof(details_t, control_ps), true},
-    {"baseline_p50_ns", THOUSANDTHS, offsetof(details_t, baseline_p50_ps), true},
-    {"rel_err", ERROR, offsetof(details_t, rel_err), true},
-    {"vendor_ratio", ERROR, offsetof(details_t, vendor_ratio), true},
-    {"sm_clock_mhz", THOUSANDTHS, offsetof(details_t, sm_clock_khz), true},
-    {"registers", COUNT, offsetof(details_t, registers), true},
-    {"shared_bytes", COUNT, offsetof(details_t, shared_bytes), true},
-    {"spill_bytes", COUNT, offsetof(details_t, spill_bytes), true},
-    {"tflops", TFLOPS, offsetof(row_t, p50_ps), false},
-    {"gbps", GBPS, offsetof(row_t, p50_ps), false},
-    {"run", TEXT, offsetof(details_t, run), true},
-    {"commit", TEXT, offsetof(details_t, commit), true},
-    {"branch", NAMED, offsetof(details_t, branch), true},
-    {"verdict", NAMED, offsetof(details_t, verdict), true},
-    {"kernel", NAMED, offsetof(details_t, kernel), true},
+    {"time_ms", INTEGER, offsetof(row_t, time_ms), false, false},
+    {"n", INTEGER, offsetof(row_t, n), false, false},
+    {"p50_ns", THOUSANDTHS, offsetof(row_t, p50_ps), false, false},
+    {"min_ns", THOUSANDTHS, offsetof(row_t, min_ps), false, false},
+    {"max_ns", THOUSANDTHS, offsetof(row_t, max_ps), false, false},
+    {"p50_lo_ns", THOUSANDTHS, offsetof(row_t, p50_lo_ps), false, false},
+    {"p50_hi_ns", THOUSANDTHS, offsetof(row_t, p50_hi_ps), false, false},
+    {"p10_ns", THOUSANDTHS, offsetof(details_t, p10_ps), true, false},
+    {"p90_ns", THOUSANDTHS, offsetof(details_t, p90_ps), true, false},
+    {"control_ns", THOUSANDTHS, offsetof(details_t, control_ps), true, false},
+    {"baseline_p50_ns", THOUSANDTHS, offsetof(details_t, baseline_p50_ps), true, false},
+    {"rel_err", ERROR, offsetof(details_t, rel_err), true, false},
+    {"vendor_ratio", ERROR, offsetof(details_t, vendor_ratio), true, false},
+    {"sm_clock_mhz", THOUSANDTHS, offsetof(details_t, sm_clock_khz), true, false},
+    {"registers", COUNT, offsetof(details_t, registers), true, false},
+    {"shared_bytes", COUNT, offsetof(details_t, shared_bytes), true, false},
+    {"spill_bytes", COUNT, offsetof(details_t, spill_bytes), true, false},
+    {"tflops", TFLOPS, offsetof(row_t, p50_ps), false, false},
+    {"gbps", GBPS, offsetof(row_t, p50_ps), false, false},
+    {"ratio", RATIO, offsetof(row_t, ratio), false, true},
+    {"chain", RATIO, offsetof(row_t, chain), false, true},
+    {"chain_part", COUNT, offsetof(row_t, chain_part), false, true},
+    {"main", YES_NO, offsetof(row_t, is_main), false, true},
+    {"run", TEXT, offsetof(details_t, run), true, false},
+    {"commit", TEXT, offsetof(details_t, commit), true, false},
+    {"branch", NAMED, offsetof(details_t, branch), true, false},
+    {"verdict", NAMED, offsetof(details_t, verdict), true, false},
+    {"kernel", NAMED, offsetof(details_t, kernel), true, false},
 };
 #define N_COLUMNS (sizeof columns / sizeof columns[0])
-#define ALL_COLUMNS (((trend_columns)1 << N_COLUMNS) - 1)
 
 static trend_columns bit_of(const char *name, size_t len)
 {
@@ -73,7 +79,9 @@ static trend_columns bit_of(const char *name, size_t len)
 
 bool trend_columns_of(const char *names, trend_columns *set)
 {
-    *set = names ? 0 : ALL_COLUMNS;
+    *set = 0;
+    for (size_t i = 0; i < N_COLUMNS && !names; i++)
+        *set |= (trend_columns)!columns[i].of_chain << i;
     while (names) {
         size_t len = strcspn(names, ",");
         trend_columns bit = bit_of(names, len);
@@ -92,6 +100,15 @@ bool trend_columns_are_levels(trend_columns set)
             return false;
     }
     return true;
+}
+
+bool trend_columns_have_chain(trend_columns set)
+{
+    for (size_t i = 0; i < N_COLUMNS; i++) {
+        if (set >> i & 1 && columns[i].of_chain)
+            return true;
+    }
+    return false;
 }
 
 /* ---- values ---- */
@@ -116,7 +133,7 @@ static int64_t integer_at(const char *at)
     return value;
 }
 
-static double error_at(const char *at)
+static double real_at(const char *at)
 {
     double value;
     memcpy(&value, at, sizeof value);
@@ -173,8 +190,12 @@ static size_t put_number(const struct column *column, const series_t *s, const c
     case COUNT:
         value = integer_at(at);
         return value >= 0 ? number_integer(value, out) : put_null(out);
+    case YES_NO:
+        return integer_at(at) ? put_bytes("true", 4, out) : put_bytes("false", 5, out);
+    case RATIO:
+        return put_real(real_at(at), real_at(at) > 0, out);
     case ERROR:
-        return put_real(error_at(at), error_at(at) >= 0, out);
+        return put_real(real_at(at), real_at(at) >= 0, out);
     default:
         rate = rate_at(column, s, at);
         return put_real(rate, rate > 0, out);
@@ -258,8 +279,12 @@ void trend_put_row(struct emit *e, const struct store_trend_series *s, size_t k,
             emit_known_real(e, column->name, rate_at(column, s, at));
         else if (column->kind == TEXT || column->kind == NAMED)
             emit_known_string(e, column->name, text_at(column, at));
-        else if (column->kind == ERROR && error_at(at) >= 0)
-            emit_real_member(e, column->name, error_at(at));
+        else if (column->kind == RATIO)
+            emit_known_real(e, column->name, real_at(at));
+        else if (column->kind == YES_NO)
+            emit_bool_member(e, column->name, integer_at(at) != 0);
+        else if (column->kind == ERROR && real_at(at) >= 0)
+            emit_real_member(e, column->name, real_at(at));
         else if (column->kind != ERROR && (column->kind == INTEGER || integer_at(at) >= 0))
             emit_integer_member(e, column->name, integer_at(at));
         else

@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 #include "gate/decide/stats.h"
+#include "gate/history/baseline_chain.h"
 
 #define LEAST_RATIO 0.005 /* change of a ratio from pairs that counts */
 #define LEAST_TIME 0.008  /* of a time; machines change by themselves */
 #define NEAR 3            /* results by which a change may be off the verdict that it is */
-#define MAX_BASELINES 32
 
 #define MAX_RUNS RESULTS_MAX
 
@@ -26,56 +26,35 @@ struct series {
     bool is_cut; /* there are older ratios, to a baseline that is not linked to these */
 };
 
-/* Baselines whose level is known, relative to the newest's. */
-struct baselines {
-    struct {
-        int64_t ms;
-        double level;
-    } known[MAX_BASELINES];
-    size_t n;
-};
-
-static bool find_baseline(const struct baselines *b, int64_t ms, double *level)
-{
-    for (size_t i = 0; i < b->n; i++) {
-        if (b->known[i].ms == ms) {
-            *level = b->known[i].level;
-            return true;
-        }
-    }
-    return false;
-}
-
-static void add_baseline(struct baselines *b, int64_t ms, double level)
-{
-    if (b->n < MAX_BASELINES) {
-        b->known[b->n].ms = ms;
-        b->known[b->n++].level = level;
-    }
-}
-
 static bool has_ratio(const struct watch_point *p)
 {
     return p->p50_ns > 0 && p->ratio > 0;
 }
 
-/* Level of the baseline of run[at], by a run against it that became a baseline which is known. */
-static bool link_baseline(const struct results *r, size_t at, struct baselines *b, double *level)
+static struct chain_point chain_point_of(const struct watch_point *p)
 {
-    int64_t ms = r->run[at].baseline_ms;
-    for (size_t i = at + 1; i-- > 0;) {
-        const struct watch_point *p = &r->run[i];
-        for (size_t k = at; has_ratio(p) && p->baseline_ms == ms && k < r->n; k++) {
-            const struct watch_point *next = &r->run[k];
-            if (p->revision != 0 && next->baseline_revision == p->revision &&
-                next->baseline_ms != ms && find_baseline(b, next->baseline_ms, level)) {
-                *level -= log(p->ratio);
-                add_baseline(b, ms, *level);
-                return true;
-            }
+    return (struct chain_point){
+        .time_ms = p->key.time_ms,
+        .revision = p->revision,
+        .baseline_ms = p->baseline_ms,
+        .baseline_revision = p->baseline_revision,
+        .ratio = p->ratio,
+    };
+}
+
+static void link_baselines(const struct results *r, struct baseline_chain *chain)
+{
+    static void (*const steps[])(struct baseline_chain *, const struct chain_point *) = {chain_add,
+                                                                                         chain_tie};
+    chain->n = 0;
+    for (size_t step = 0; step < 2; step++) {
+        for (size_t i = 0; i < r->n; i++) {
+            struct chain_point p = chain_point_of(&r->run[i]);
+            if (has_ratio(&r->run[i]))
+                steps[step](chain, &p);
         }
     }
-    return false;
+    chain_end(chain);
 }
 
 static void reverse(struct series *s)
@@ -93,19 +72,20 @@ static void reverse(struct series *s)
 /* Ratios, back to a baseline that is not linked to the newer ones. */
 static void take_ratios(const struct results *r, struct series *s)
 {
-    struct baselines b = {.n = 0};
+    struct baseline_chain chain;
+    int64_t part = -1;
+    link_baselines(r, &chain);
     *s = (struct series){.least = LEAST_RATIO, .by_ratio = true};
     for (size_t i = r->n; i-- > 0 && s->n < EPISODES_WINDOW;) {
         const struct watch_point *p = &r->run[i];
-        double level = 0;
         if (!has_ratio(p))
             continue;
-        if (b.n == 0)
-            add_baseline(&b, p->baseline_ms, 0);
-        s->is_cut = !find_baseline(&b, p->baseline_ms, &level) && !link_baseline(r, i, &b, &level);
+        const struct chain_link *link = chain_find(&chain, p->baseline_ms);
+        s->is_cut = !link || (part >= 0 && link->part != part);
         if (s->is_cut)
             break;
-        s->value[s->n] = level + log(p->ratio);
+        part = link->part;
+        s->value[s->n] = link->level + log(p->ratio);
         s->run[s->n++] = i;
     }
     reverse(s);

@@ -9,9 +9,8 @@
  *
  * The levels that are compared are those of the first of these series that at least half of the
  * results have: the ratio to the baseline, from pairs; the p50 over the control's; the p50. Ratios
- * to different baselines are one series as far as the link between them is known: the ratio that
- * the run had which then became the next baseline. Drivers change p50s: but for ratios, results of
- * the epoch of the newest one alone are compared.
+ * to different baselines are one series as far as they are linked (gate/history/baseline_chain.h).
+ * Drivers change p50s: but for ratios, results of the epoch of the newest one alone are compared.
  */
 #ifndef SERVER_WATCH_EPISODES_H
 #define SERVER_WATCH_EPISODES_H

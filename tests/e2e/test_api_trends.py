@@ -287,6 +287,84 @@ class Trends(History):
             self.assert_problem(self.server.get("/api/v1/" + path), 400)
 
 
+class Chain(History):
+    """The ratios to the baseline, from one baseline to the next."""
+
+    NAMES = "time_ms,n,p50_ns,ratio,chain,chain_part,main,run,branch"
+
+    def test_ratios_and_branches_are_those_of_the_documents(self):
+        for case in (GEMV, ATTENTION):
+            columns = self.ours(self.trend(case, columns=self.NAMES))
+            baselines = {}
+            for i, uuid in enumerate(columns["run"]):
+                document = self.get(f"runs/{uuid}")
+                item = next(c for c in document["cases"] if c["id"] == case)
+                self.assertIs(columns["main"][i], document["git"]["branch"] == "main")
+                ratio = (item.get("ratio") or {}).get("value")
+                if ratio:
+                    self.assertAlmostEqual(columns["ratio"][i], ratio, 8)
+                self.assertEqual(columns["ratio"][i] is None, ratio is None)
+                self.assertEqual(columns["chain"][i] is None, ratio is None)
+                self.assertEqual(columns["chain_part"][i] is None, ratio is None)
+                if ratio is None:
+                    continue
+                link = columns["chain"][i] / ratio, columns["chain_part"][i]
+                known = baselines.setdefault(item["baseline"]["time_ms"], link)
+                self.assertAlmostEqual(link[0], known[0], 6)
+                self.assertEqual(link[1], known[1])
+            self.assertEqual({part for _, part in baselines.values()},
+                             set(range(1 + max(part for _, part in baselines.values()))))
+            newest = baselines[max(baselines)]
+            self.assertAlmostEqual(newest[0], 1)
+            self.assertEqual(newest[1], 0)
+            # A range has the values that the whole has.
+            half = len(columns["run"]) // 2
+            part = self.ours(self.trend(case, columns=self.NAMES,
+                                        **{"to": columns["time_ms"][half]}))
+            self.assertEqual(part["chain"], columns["chain"][:half + 1])
+
+    def test_providers_have_none(self):
+        trend = self.trend(columns=self.NAMES)
+        others = [s for s in trend["series"] if s["role"] == "provider"]
+        self.assertTrue(others)
+        for series in others:
+            self.assertEqual(set(series["columns"]["chain"] + series["columns"]["ratio"]), {None})
+            self.assertIsNone(series["change"])
+
+    def test_buckets_are_of_the_main_branch_or_of_others(self):
+        whole = self.ours(self.trend(ATTENTION, columns=self.NAMES))
+        trend = self.trend(ATTENTION, columns=self.NAMES, points=4)
+        self.assertTrue(trend["bucketed"])
+        cut = self.ours(trend)
+        self.assertLessEqual(len(cut["n"]), 8)
+        for is_main in (True, False):
+            self.assertEqual(sum(n for n, m in zip(cut["n"], cut["main"]) if m is is_main),
+                             whole["main"].count(is_main))
+        self.assertEqual({b == "main" for b, m in zip(cut["branch"], cut["main"]) if m}, {True})
+        chains = [c for c, m in zip(whole["chain"], whole["main"]) if m and c]
+        for chain, is_main in zip(cut["chain"], cut["main"]):
+            if is_main and chain:
+                self.assertTrue(min(chains) <= chain <= max(chains))
+
+    def test_the_change_over_a_range(self):
+        series = next(s for s in self.trend(ATTENTION, columns=self.NAMES)["series"]
+                      if s["role"] == "candidate")
+        columns, change = series["columns"], series["change"]
+        rows = [(t, c) for t, c, p, m in zip(columns["time_ms"], columns["chain"],
+                                             columns["chain_part"], columns["main"])
+                if m and p == 0]
+        self.assertEqual((change["from_ms"], change["to_ms"]), (rows[0][0], rows[-1][0]))
+        self.assertAlmostEqual(change["ratio"], statistics.median(c for _, c in rows[-5:])
+                               / statistics.median(c for _, c in rows[:5]))
+        self.assertEqual({s["change"] for s in self.trend(ATTENTION)["series"]}, {None})
+
+    def test_rows_have_them_too(self):
+        columns = self.ours(self.trend(columns=self.NAMES))
+        rows = self.rows(f"trends?case={GEMV}&device={GPU}&columns={self.NAMES}&provider=ours")
+        self.assertEqual([r["chain"] for r in rows], columns["chain"])
+        self.assertEqual([r["main"] for r in rows], columns["main"])
+
+
 class Generated(unittest.TestCase):
     """A history of tests/tools/history, as make bench-server has it, but small."""
 
