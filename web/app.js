@@ -5,7 +5,7 @@ import { ApiError } from "./api.js";
 import { h } from "./dom.js";
 import { listen } from "./glossary.js";
 import { newest, watch } from "./news.js";
-import { askForge } from "./parts.js";
+import { askSite } from "./parts.js";
 import { scrolled } from "./places.js";
 import { token } from "./token.js";
 
@@ -96,7 +96,7 @@ async function show() {
     markNavigation(name);
     let shown;
     try {
-        const [view] = await Promise.all([viewOf(name), askForge()]);
+        const [view] = await Promise.all([viewOf(name), askSite()]);
         shown = await view({ rest, query, signal: mine.signal });
     } catch (error) {
         if (current !== mine || error.name === "AbortError") return;

@@ -28,7 +28,7 @@ function join(mapA, mapB, device, why) {
 export async function compareRuns({ device, a, b }, signal) {
     const answer = await get("compare", { device, a, b }, signal);
     return {
-        a: answer.a, b: answer.b,
+        a: answer.a, b: answer.b, by_time: answer.by_time,
         rows: answer.cases.map((c) => ({
             ...c, device: answer.b.device,
             by: c.paired ? "pairs" : c.ratio_control !== null ? "control" : "times",

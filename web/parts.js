@@ -21,27 +21,27 @@ export function runLink(uuid, text = uuid.slice(0, 8)) {
     return h("a", { class: "mono", href: address(`run/${uuid}`), title: `Run ${uuid}` }, text);
 }
 
-let forge; // the address of a commit there, %s in its place; null: the server was told of none
+let told; // of the repository: { main_branch, commit_url }, the latter with %s for the commit
 
-/** Asks once where the forge shows commits. Without an answer they are no links. */
-export async function askForge() {
-    if (forge === undefined)
-        forge = await get("branches", { limit: 1 }).then((a) => a.commit_url, () => undefined);
+/** What the server was told of the repository, or what holds without an answer. */
+export const site = () => told ?? { main_branch: "main", commit_url: null };
+
+/** Asks for it, once there is an answer not again. */
+export async function askSite() {
+    told ??= await get("branches", { limit: 1 }).catch(() => undefined);
 }
 
 /** A commit, which leads to the forge. */
 export function commitName(commit, subject = "") {
     if (!commit) return h("span", { class: "none" }, "no commit");
     const props = { class: "mono", title: `${commit} ${subject ?? ""}`.trim() };
-    return forge
-        ? h("a", { ...props, href: forge.replace("%s", encodeURIComponent(commit)) },
-            shortCommit(commit))
-        : h("span", props, shortCommit(commit));
+    const href = site().commit_url?.replace("%s", encodeURIComponent(commit));
+    return h(href ? "a" : "span", { ...props, href }, shortCommit(commit));
 }
 
-/** The commits behind `before`, up to `last`. */
+/** The commits behind `before`, up to `last`, as git writes them. */
 export const commitRange = (before, last, subject) =>
-    [before && [commitName(before), " to "], commitName(last, subject)];
+    [before && [commitName(before), ".."], commitName(last, subject)];
 
 /** "3f9d2c1b7+": what was measured, and that there were changes. */
 export const commitText = (run) => [commitName(run.commit, run.subject),

@@ -1,17 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// reproduce.js: the commands that repeat a run, or one case of it.
+// reproduce.js: the commands that repeat a run or cases of it, and that accept what is slower.
 
 /** A word that a shell takes as it is, or in quotes. */
 function quoted(text) {
     return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** What to type in a clone of the tree; `id` limits it to one case. */
-export function reproduce(run, id = null) {
+/** What the names have in common, as a pattern of --filter; "" where it would be any name. */
+function filter(ids) {
+    let start = ids[0] ?? "";
+    for (const id of ids)
+        while (!id.startsWith(start)) start = start.slice(0, -1);
+    return ids.length === 1 ? start : start && `${start}*`;
+}
+
+/** What accepts the new times of some cases of a run as their baselines. */
+export function accept(uuid, model, ids, dirty) {
+    return ids.map((id) => ["build/bin/gate", "baseline", "accept", id, "--device-model", model,
+        "--run", uuid.slice(0, 8), ...(dirty ? ["--allow-dirty"] : []), "--reason", "WHY"]
+        .map(quoted).join(" ")).join("\n");
+}
+
+/** What to type in a clone of the tree; `ids`: of the cases that it is limited to. */
+export function reproduce(run, ids = []) {
     const { git, policy, device } = run;
     const words = ["build/bin/gate", "run", "--suite", run.suite, "--device",
         device.kind === "cuda" ? "cuda:0" : "host", "--seed", run.seed];
-    if (id) words.push("--filter", id);
+    if (filter(ids)) words.push("--filter", filter(ids));
     if (policy.threshold !== 0.02)
         words.push("--threshold", `${Number((policy.threshold * 100).toPrecision(6))}%`);
     if (policy.against && policy.against !== "baseline") words.push("--against", policy.against);

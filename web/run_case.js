@@ -109,6 +109,6 @@ export function caseDetail(item, run) {
         armsTable(item),
         h("div", { class: "panels" }, evidenceSection(item, threshold), samplesSection(item)),
         h("p", {}, caseLink(item.id, run.device.model, "Its trend")),
-        command("Repeat this case", reproduce(run, item.id)),
+        command("Repeat this case", reproduce(run, [item.id])),
     ];
 }

@@ -11,7 +11,7 @@ import {
 } from "./format.js";
 import { head, term } from "./glossary.js";
 import { allLeaders, chosenDevice, longTable, picker } from "./lists.js";
-import { caseLink, commitText, nothingYet, runLink } from "./parts.js";
+import { caseLink, commitText, nothingYet, runLink, site } from "./parts.js";
 import { choose, note } from "./places.js";
 import { badge } from "./verdict.js";
 import { eventSwatch } from "./chart_events.js";
@@ -25,7 +25,8 @@ const WORDS = {
 /** What a change of two runs is of, where it is not of pairs. */
 const BY = { control: "÷ control", times: "of p50s, not judged" };
 const RANK = { slower: 0, unclear: 1, faster: 2, same: 3, none: 4 };
-const KINDS = [["runs", "Runs or commits"], ["devices", "Devices"], ["providers", "Providers"]];
+const KINDS = [["runs", "Branches, commits, runs"], ["devices", "Devices"],
+    ["providers", "Providers"]];
 
 /** "b has no verified time" as the beginning of a sentence. */
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
@@ -94,7 +95,7 @@ function table(rows, names) {
     const heads = [head("case", "Case"), head("p50", names.a, minor), head("p50", names.b, number),
         head("compare_change", "B against A", number),
         h("td", { class: "minor" }),
-        head("compare_judged", "So B is")];
+        head("compare_judged", "Result")];
     return longTable("Comparison", heads, rows, (r) => h("tr", {},
         h("th", { scope: "row" }, caseLink(r.id, r.device),
             !r.comparable && r.why && h("span", { class: "note" }, sentence(r.why))),
@@ -111,13 +112,15 @@ function table(rows, names) {
 
 const runName = (run) => `${run.commit ? shortCommit(run.commit) : run.uuid.slice(0, 8)}`;
 
-function runCard(letter, run) {
+function runCard(letter, run, byTime) {
     return h("article", { class: "compare-side" },
-        h("h2", {}, h("span", { class: "letter" }, letter), " ", commitText(run),
-            run.branch && ` on ${run.branch}`),
-        h("p", {}, run.subject ?? ""),
+        h("h2", {}, h("span", { class: "letter" }, letter), " ",
+            run.branch && [run.branch, " at "], commitText(run), ` on ${run.device_name}`),
+        h("p", {}, run.subject ?? "", run.author && `, ${run.author}`),
         h("p", { class: "quiet" }, badge(run.verdict), " ", time(run.time_ms), ", run ",
-            runLink(run.uuid), `, ${run.device}`));
+            runLink(run.uuid)),
+        byTime && h("p", { class: "quiet" }, "Where the other branch began is not known: its ",
+            `parents were not measured. This is ${run.branch}'s newest run before it.`));
 }
 
 function runChoice(label, name, value, runs) {
@@ -125,11 +128,17 @@ function runChoice(label, name, value, runs) {
     return h("label", { class: "picker" }, h("span", {}, label),
         h("input", {
             name, value, list, required: true, spellcheck: "false", autocomplete: "off",
-            title: "A run's uuid or a commit, or how it begins; or a branch",
+            title: "A branch, a commit or a run, or how a commit or a run begins",
         }),
-        h("datalist", { id: list }, runs.map((r) => h("option", { value: r.uuid.slice(0, 8) },
-            [runName(r), r.subject, dateText(r.time_ms), r.verdict].filter(Boolean).join(" · ")))));
+        h("datalist", { id: list },
+            [...new Set(runs.map((r) => r.branch))].map((branch) => branch && h("option",
+                { value: branch }, "the newest run of the branch")),
+            runs.map((r) => h("option", { value: r.uuid.slice(0, 8) },
+                [runName(r), r.branch, r.subject, dateText(r.time_ms), r.verdict].filter(Boolean)
+                    .join(" · ")))));
 }
+
+const relative = (a, { device, b }) => h("a", { href: address("compare", { device, a, b }) }, a);
 
 function runForm(state, runs, devices, go) {
     const submit = (event) => {
@@ -144,7 +153,10 @@ function runForm(state, runs, devices, go) {
         h("button", { type: "submit", class: "primary" }, "Compare"),
         h("button", {
             type: "button", name: "swap", click: () => go({ a: state.b, b: state.a }),
-        }, "Swap"));
+        }, "Swap"),
+        h("p", { class: "quiet hint" }, "Each is a branch, a commit or a run. A may also be ",
+            relative("merge-base", state), `, where B left ${site().main_branch}, or `,
+            relative("parent", state), ", the commit before B."));
 }
 
 /** The two newest runs, unless the address names others; the caller has made sure of a device. */
@@ -154,13 +166,16 @@ async function runsPart(state, devices, signal, go) {
     state.a ||= (runs[1] ?? runs[0])?.uuid.slice(0, 8) ?? "";
     const form = runForm(state, runs, devices, go);
     try {
-        const { a, b, rows } = await compareRuns(state, signal);
+        const { a, b, by_time: byTime, rows } = await compareRuns(state, signal);
+        const guessed = (name) => byTime && state[name] === "merge-base";
         return {
             form, rows, names: { a: `A, ${runName(a)}`, b: `B, ${runName(b)}` },
-            sides: h("div", { class: "compare-sides" }, runCard("A", a), runCard("B", b)),
-            caution: "B against A is the quotient of their paired ratios where both had the same " +
-                "baseline, or one was the other's, and is judged as a verdict is, by the runs' " +
-                "own threshold. Else it is of times over the control's; p50s alone are not judged.",
+            sides: h("div", { class: "compare-sides" }, runCard("A", a, guessed("a")),
+                runCard("B", b, guessed("b"))),
+            caution: "Where both runs were measured against the same baseline, the change is the " +
+                "quotient of their paired ratios, and the runs' own threshold decides. Otherwise " +
+                "it is a change of times divided by the control kernel's. Times alone decide " +
+                "nothing.",
         };
     } catch (error) {
         if (error.name === "AbortError" || ![400, 404].includes(error.status)) throw error;

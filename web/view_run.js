@@ -14,7 +14,8 @@ import { caseName, command, commitText, crumbs, download, tableBox } from "./par
 import { here, note, parameter } from "./places.js";
 import { reproduce } from "./reproduce.js";
 import { caseDetail } from "./run_case.js";
-import { badge, counts, rank } from "./verdict.js";
+import { causeSections, causesOf, isRed } from "./run_causes.js";
+import { badge, counts, rank, word } from "./verdict.js";
 
 const N_COLUMNS = 9;
 
@@ -130,28 +131,28 @@ function caseRows(item, run, opened, toggled) {
         detail);
 }
 
-function casesTable(run, query) {
+/** Some cases, worst first; the parameter `name` of the address has how many are shown. */
+function casesTable(run, some, query, name = "rows") {
     const wanted = new Set(query.getAll("case"));
-    const cases = [...run.cases].sort((a, b) =>
+    const cases = [...some].sort((a, b) =>
         rank(a.verdict) - rank(b.verdict) || (b.ratio?.value ?? 0) - (a.ratio?.value ?? 0));
     const right = { class: "number" };
     const minor = { class: "number minor" };
 
     /** What is open is in the address. */
     function save() {
-        note(here({ case: [...table[0].querySelectorAll("[aria-expanded=true]")]
+        note(here({ case: [...document.querySelectorAll("main [aria-expanded=true]")]
             .map((e) => e.closest("tbody").dataset.open) }));
     }
 
-    const table = longTable("Cases of the run", [
+    return longTable(name === "rows" ? "Cases of the run" : `Cases, ${name}`, [
         h("th", { scope: "col" }, h("span", { class: "symbol" }, term("verdict", "Verdict"))),
         head("case", "Case"), head("process", "Evidence", { class: "minor" }),
         head("p50", "p50", right), head("baseline", "Baseline", minor),
         head("change", "Change", right), head("mde", "MDE", minor),
         head("provider", "vs provider", minor), head("ceiling", "Ceiling", minor),
     ], cases, (item) => caseRows(item, run, wanted.has(item.id), save),
-    { least: cases.findLastIndex((item) => wanted.has(item.id)) + 1, grouped: true });
-    return table;
+    { least: cases.findLastIndex((item) => wanted.has(item.id)) + 1, grouped: true, name });
 }
 
 /** There is nothing to compare with where the parent was never measured on the device: the link is
@@ -171,11 +172,14 @@ function parentLink({ uuid, git: { parent }, device: { model } }, signal) {
 export async function runView({ rest, query, signal }) {
     const path = `runs/${encodeURIComponent(rest)}`;
     const run = await get(path, null, signal);
+    const { git } = run;
     const verdicts = {};
     for (const item of run.cases) verdicts[item.verdict] = (verdicts[item.verdict] ?? 0) + 1;
     const short = run.uuid.slice(0, 8);
+    const causes = await causesOf(run, signal);
+    const rest_ = causes ? run.cases.filter((item) => !isRed(item)) : run.cases;
     return {
-        title: `Run ${short}`,
+        title: `${word(run.verdict)}, run ${short}, ${run.device.name}`,
         content: [
             crumbs(h("a", { href: address("runs") }, "Runs"), run.uuid),
             h("div", { class: "headline" },
@@ -185,11 +189,18 @@ export async function runView({ rest, query, signal }) {
                     parentLink(run, signal),
                     download("JSON", apiUrl(path), `run-${short}.json`),
                     download("CSV", apiUrl(path, { format: "csv" }), `run-${short}.csv`))),
+            h("p", { class: "of-run" }, run.device.name, " · ", commitText(git), " ",
+                git.subject && h("b", {}, git.subject), git.author && `, ${git.author}`,
+                git.branch && [" · ", h("a", { href: address("runs", { branch: git.branch }) },
+                    git.branch)], " · ", time(run.time_ms, ago(run.time_ms))),
+            causes && causeSections(causes, run,
+                (cases, name) => casesTable(run, cases, query, name)),
+            rest_.length > 0 && [h("h2", {}, causes ? "All other cases" : "Cases"),
+                casesTable(run, rest_, query)],
+            run.cases.length === 0 && h("p", { class: "quiet" }, "The run had no case."),
+            h("h2", {}, "Where and how it was measured"),
             facts(run),
             libraries(run),
-            h("h2", {}, "Cases"),
-            run.cases.length === 0 ? h("p", { class: "quiet" }, "The run had no case.")
-                : casesTable(run, query),
             calibrationSection(run),
             h("h2", {}, "Again"),
             command(`Repeats the run${run.git.dirty

@@ -34,7 +34,7 @@
      .type = OPTION_FLAG, .at = offsetof(of, field)}
 #define LINK_OPTION(of, field)                                                                \
     {.name = "link", .value = "URL",                                                          \
-     .help = "address of the dashboard, to which Markdown's runs and cases link",             \
+     .help = "address of the dashboard, which reports name or link to",             \
      .type = OPTION_READ, .at = offsetof(of, field), .read = command_read_link,               \
      .form = "https://HOST[:PORT][/PATH]"}
 /* clang-format on */

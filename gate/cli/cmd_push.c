@@ -15,6 +15,7 @@
 #include "gate/cli/cmd_common.h"
 #include "gate/tracker/push.h"
 #include "gate/tracker/remote.h"
+#include "gate/report/report_link.h"
 #include "gate/report/report_run.h"
 #include "gate/tracker/spool.h"
 #include "gate/base/term.h"
@@ -50,7 +51,10 @@ static const struct option_def options[] = {
      AT(patience_s),
      .most = 86400,
      .fallback = "60"},
-    {.name = "json", .help = "print the counts as JSON", .type = OPTION_FLAG, AT(json)},
+    {.name = "json",
+     .help = "print the counts and the address of the run as JSON",
+     .type = OPTION_FLAG,
+     AT(json)},
     {0},
 };
 
@@ -103,6 +107,8 @@ static void add_counts(struct push_counts *sum, const struct push_counts *more)
     sum->n_libraries += more->n_libraries;
     sum->n_refused += more->n_refused;
     sum->n_left = more->n_left;
+    if (more->newest[0])
+        memcpy(sum->newest, more->newest, sizeof sum->newest);
 }
 
 static enum gate_status send_spool(struct enqueue *q, struct gate_error *err)
@@ -264,16 +270,24 @@ static enum gate_status fill_spool(struct enqueue *q)
 
 /* ---- the command ---- */
 
-static int print_counts(const struct push_counts *c, const struct spool *spool, bool json)
+/* With the address of the run, for who reads the job's log; `server`: the tracking server's. */
+static int print_counts(const struct push_counts *c, const struct spool *spool, const char *server,
+                        bool json)
 {
-    int n = json
-                ? printf("{\"created\": %zu, \"existed\": %zu, \"libraries\": %zu, \"refused\": "
-                         "%zu, \"left\": %zu}\n",
-                         c->n_created, c->n_existed, c->n_libraries, c->n_refused, c->n_left)
-                : printf("%zu runs sent, %zu were there already, %zu libraries there, %zu refused, "
-                         "%zu left in '%s'\n",
-                         c->n_created, c->n_existed, c->n_libraries, c->n_refused, c->n_left,
-                         spool->path);
+    struct buf page;
+    buf_init(&page, 4 * REMOTE_URL_MAX);
+    if (c->newest[0])
+        report_link_run(server, c->newest, &page);
+    const char *address = page.len ? page.data : "";
+    int n =
+        json ? printf("{\"created\": %zu, \"existed\": %zu, \"libraries\": %zu, \"refused\": "
+                      "%zu, \"left\": %zu, \"page\": \"%s\"}\n",
+                      c->n_created, c->n_existed, c->n_libraries, c->n_refused, c->n_left, address)
+             : printf("%zu runs sent, %zu were there already, %zu libraries there, %zu refused, "
+                      "%zu left in '%s'\n%s%s%s",
+                      c->n_created, c->n_existed, c->n_libraries, c->n_refused, c->n_left,
+                      spool->path, address[0] ? "the run: " : "", address, address[0] ? "\n" : "");
+    buf_release(&page);
     return n < 0 || fflush(stdout) == EOF ? GATE_IO : GATE_OK;
 }
 
@@ -292,7 +306,7 @@ static int push(const struct command *self, const struct push_arguments *a,
         q.counts.n_left = n_left;
     free(left);
     http_client_close(q.client);
-    int code = print_counts(&q.counts, spool, a->json);
+    int code = print_counts(&q.counts, spool, a->remote.url, a->json);
     if (filled)
         code = command_failed(self, &filling);
     if (sent)

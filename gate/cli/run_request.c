@@ -411,6 +411,7 @@ enum gate_status run_request_report(const struct run_request *r, const struct do
 {
     struct report_style style = command_style();
     struct buf text;
+    style.link = r->link.url;
     buf_init(&text, COMMAND_MAX_OUTPUT);
     report_write(document, r->json ? REPORT_JSON : REPORT_TEXT, &style, &text);
     enum gate_status status = command_write(NULL, &text, err);

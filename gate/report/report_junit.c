@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "gate/base/utf8.h"
+#include "gate/report/report_link.h"
 #include "gate/report/report_units.h"
 
 /* XML 1.0 has no form at all for other characters. */
@@ -120,7 +121,19 @@ static void evidence(const struct document_case *c, struct buf *out)
     buf_release(&line);
 }
 
-static void outcome(const struct document_case *c, enum verdict v, struct buf *out)
+/* Of the run on the tracking server; not all who show these reports show properties. */
+static void address(const struct report_run *run, struct buf *out)
+{
+    struct buf link;
+    buf_init(&link, 4096);
+    report_link_run(run->link, run->document->uuid, &link);
+    buf_puts(out, "run: ");
+    put_xml(link.data, out);
+    buf_putc(out, '\n');
+    buf_release(&link);
+}
+
+static void outcome(const struct report_run *run, const struct document_case *c, struct buf *out)
 {
     static const struct {
         const char *element, *type;
@@ -130,6 +143,7 @@ static void outcome(const struct document_case *c, enum verdict v, struct buf *o
         [VERDICT_ENVIRONMENT] = {"error", "environment"},
         [VERDICT_NO_VERDICT] = {"error", "no-verdict"},
     };
+    enum verdict v = (enum verdict)c->verdict;
     if (!outcomes[v].element)
         return;
     buf_printf(out, "      <%s", outcomes[v].element);
@@ -137,6 +151,8 @@ static void outcome(const struct document_case *c, enum verdict v, struct buf *o
     attribute("message", c->reason, out);
     buf_putc(out, '>');
     evidence(c, out);
+    if (run->link)
+        address(run, out);
     buf_printf(out, "</%s>\n", outcomes[v].element);
 }
 
@@ -191,8 +207,7 @@ static void measured(const struct document_policy *policy, const struct document
     buf_puts(out, "</system-out>\n");
 }
 
-static void test_case(const struct document_policy *policy, const struct document_case *c,
-                      struct buf *out)
+static void test_case(const struct report_run *run, const struct document_case *c, struct buf *out)
 {
     struct buf class;
     buf_init(&class, 1024);
@@ -201,8 +216,8 @@ static void test_case(const struct document_policy *policy, const struct documen
     attribute("classname", class.data, out);
     attribute("name", c->id, out);
     buf_puts(out, ">\n");
-    outcome(c, (enum verdict)c->verdict, out);
-    measured(policy, c, out);
+    outcome(run, c, out);
+    measured(&run->document->policy, c, out);
     buf_puts(out, "    </testcase>\n");
     buf_release(&class);
 }
@@ -224,7 +239,7 @@ void report_junit(const struct report_run *run, const struct report_style *style
     properties(run, out);
     for (size_t i = 0; i < run->document->n_cases; i++) {
         const struct document_case *c = &run->document->cases[i];
-        test_case(&run->document->policy, c, out);
+        test_case(run, c, out);
     }
     for (size_t i = 0; i < run->document->n_not_served; i++) {
         buf_puts(out, "    <testcase classname=\"not-served\"");

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "gate/report/report_calibration.h"
+#include "gate/report/report_link.h"
 #include "gate/report/report_table.h"
 #include "gate/report/report_units.h"
 #include "gate/base/term.h"
@@ -396,4 +397,8 @@ void report_text(const struct report_run *run, const struct report_style *style,
     buf_puts(out, verdict_name(v));
     term_colour_end(style->colour, verdict_colour(v), out);
     buf_putc(out, '\n');
+    if (run->link) {
+        report_link_run(run->link, run->document->uuid, out);
+        buf_putc(out, '\n');
+    }
 }

@@ -162,6 +162,7 @@ static enum outcome send_run(struct pushing *p, const struct spool_entry *e, con
                     p->answer.status);
     p->counts->n_created += created;
     p->counts->n_existed += !created;
+    snprintf(p->counts->newest, sizeof p->counts->newest, "%s", e->id);
     return SENT;
 }
 

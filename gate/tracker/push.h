@@ -24,7 +24,8 @@ struct push_counts {
     size_t n_created, n_existed; /* runs that are there now, and that were there already */
     size_t n_libraries;          /* that are there now, or were */
     size_t n_refused;
-    size_t n_left; /* in the spool */
+    size_t n_left;   /* in the spool */
+    char newest[65]; /* uuid of the last run that is there now, or was; "": of none */
 };
 
 /* Called with one line about what is waited for or was refused. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "server/api/api_call.h"
+#include "server/api/compare_base.h"
 #include "server/api/compare_judge.h"
 
 /* A case of one of the runs. */
@@ -19,6 +20,7 @@ struct side {
     const char *text; /* as the address has it */
     char uuid[40];    /* of the newest run of a branch */
     int64_t run;
+    bool by_time; /* it is the main branch's newest before the other */
     char device[68];
     char contract[68];
     struct item *items; /* by case */
@@ -172,6 +174,7 @@ static enum gate_status put_answer(struct call *c, const struct side *a, const s
         status = put_side(c, a, device);
         if (!status)
             status = put_side(c, b, device);
+        emit_bool_member(&c->emit, "by_time", a->by_time || b->by_time);
     }
     if (list_lacks_header(c))
         put_pair(&c->emit, a, &none, b, &none);
@@ -184,6 +187,20 @@ static bool note_uuid(void *context, const struct store_run *row)
     struct side *s = context;
     snprintf(s->uuid, sizeof s->uuid, "%s", row->uuid);
     return false;
+}
+
+/* The run that `s` is to be compared with the other by. GATE_USAGE where there is none. */
+static enum gate_status look_up_base(struct call *c, const char *device, struct side *s,
+                                     const struct side *other)
+{
+    struct compare_base base;
+    enum gate_status status = compare_find_base(c, s->text, other->text, device, &base);
+    s->by_time = base.by_time;
+    if (status || !base.uuid[0])
+        return status ? status : GATE_USAGE;
+    memcpy(s->uuid, base.uuid, sizeof s->uuid);
+    s->text = s->uuid;
+    return store_find_run(c->store, s->uuid, device, note_run, s, &s->run, &c->err);
 }
 
 /* A run, the newest one of a commit or, where there is none, of a branch. */
@@ -203,24 +220,33 @@ static enum gate_status look_up(struct call *c, const char *device, struct side 
 }
 
 /* False: the request was answered with a problem, or *status says what failed. */
-static bool find_side(struct call *c, const char *device, struct side *s, enum gate_status *status)
+static bool find_side(struct call *c, const char *device, struct side *s, const struct side *other,
+                      enum gate_status *status)
 {
-    s->text = request_parameter(c->request, s->name);
-    if (!s->text) {
-        reply_problem(c->reply, 400, "The parameter '%s' is missing.", s->name);
-        return false;
-    }
-    *status = look_up(c, device, s);
-    if (*status == GATE_USAGE) {
+    bool is_base = compare_is_base(s->text);
+    *status = is_base ? look_up_base(c, device, s, other) : look_up(c, device, s);
+    if (*status != GATE_USAGE)
+        return *status == GATE_OK;
+    *status = GATE_OK;
+    if (is_base)
+        reply_problem(c->reply, 404, "The '%s' of '%s' was not measured on its device.", s->text,
+                      other->name);
+    else
         reply_problem(
             c->reply, 404,
             "The parameter '%s' names no run, or more than one: it must be a run's uuid "
-            "or 4 or more characters of its start, 7 or more digits of a commit, or a branch.",
+            "or 4 or more characters of its start, 7 or more digits of a commit, a branch, or "
+            "'parent' or 'merge-base' of the other.",
             s->name);
-        *status = GATE_OK;
-        return false;
-    }
-    return *status == GATE_OK;
+    return false;
+}
+
+static bool take_side(struct call *c, struct side *s)
+{
+    s->text = request_parameter(c->request, s->name);
+    if (!s->text)
+        reply_problem(c->reply, 400, "The parameter '%s' is missing.", s->name);
+    return s->text != NULL;
 }
 
 enum gate_status get_compare(struct call *c)
@@ -229,8 +255,14 @@ enum gate_status get_compare(struct call *c)
     struct side a = {.name = "a"};
     struct side b = {.name = "b"};
     enum gate_status status = GATE_OK;
-    if (!take_format(c) || !take_device(c, false, &device) || !find_side(c, device, &a, &status) ||
-        !find_side(c, device, &b, &status))
+    if (!take_format(c) || !take_device(c, false, &device) || !take_side(c, &a) ||
+        !take_side(c, &b))
+        return status;
+    /* the one that is a base of the other comes after it */
+    struct side *first = compare_is_base(a.text) ? &b : &a;
+    struct side *second = first == &a ? &b : &a;
+    if (!find_side(c, device, first, second, &status) ||
+        !find_side(c, device, second, first, &status))
         return status;
     status = read_side(c, &a);
     if (!status)

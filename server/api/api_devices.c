@@ -90,8 +90,10 @@ enum gate_status get_branches(struct call *c)
         return GATE_OK;
     list_open(c, "branches");
     enum gate_status status = store_branches(c->store, limit, branch_row, c, &c->err);
-    if (list_rows_end(c))
+    if (list_rows_end(c)) {
+        emit_string_member(&c->emit, "main_branch", c->main_branch);
         emit_known_string(&c->emit, "commit_url", c->commit_url);
+    }
     if (list_lacks_header(c))
         put_branch(c, &(struct store_branch){0});
     list_close(c);

@@ -107,8 +107,8 @@ export function dashboard({ runs = 80, cases = 12 } = {}) {
 }
 
 /** The alert of REGRESSED, which the server finds in its own time. */
-async function foundAlert(url) {
-    const asked = new URLSearchParams({ kind: "regression", case: REGRESSED });
+export async function foundAlert(url, device = GPU) {
+    const asked = new URLSearchParams({ kind: "regression", case: REGRESSED, device });
     for (let turns = 0; turns < 20000; turns++) {
         const { alerts } = await (await fetch(`${url}api/v1/alerts?${asked}`)).json();
         if (alerts.length > 0) return alerts[0].id;
@@ -140,6 +140,17 @@ export async function stop({ child }) {
 
 /** What every view has when it is there. */
 export const SHOWN = "table, .plot canvas, .alert-log";
+
+/** Counts clicks: each call is one. */
+export function walker(page) {
+    const walk = async (target) => {
+        await (typeof target === "string" ? page.locator(target) : target).click();
+        walk.clicks++;
+        await settled(page);
+    };
+    walk.clicks = 0;
+    return walk;
+}
 
 /** No view is on its way. The page is told of a new address in a task of its own, before which the
  * view of the old one is there, and at rest. */

@@ -6,7 +6,8 @@ import path from "node:path";
 import { describe, test } from "node:test";
 
 import {
-    REGRESSED, SHOTS, dashboard, lowContrast, serve, settled, shoot, skip, stop, until,
+    HOST, REGRESSED, SHOTS, dashboard, foundAlert, lowContrast, serve, settled, shoot, skip, stop,
+    until, walker,
 } from "./harness.mjs";
 
 describe("run", { skip }, () => {
@@ -43,6 +44,60 @@ describe("run", { skip }, () => {
         await it.withPage({}, async (page) => {
             await it.open(page, "#/runs");
             assert.equal(await page.locator("td:nth-child(5) a").count(), 0);
+        });
+    });
+
+    // Story: my merge request is red. Its run's address stands in the comment and in the job's log.
+    test("a red merge request: whose fault, the evidence, what to do next: 4 clicks", async () => {
+        const alert = await foundAlert(it.url, HOST);
+        const wrong = "attention_fwd/bf16/b4-h32-s2048-d128";
+        await it.withPage({ permissions: ["clipboard-write"] }, async (page) => {
+            const walk = walker(page);
+            const own = page.locator(".cause.own");
+            const earlier = page.locator(".cause.earlier");
+            await it.open(page, `#/run/${it.uuids.at(-1)}`);
+            assert.match(await own.locator("h2").innerText(), /Caused by this change: 1 wrong/);
+            assert.deepEqual(await own.locator("tr.item .case").allInnerTexts(), [wrong]);
+            assert.match(await earlier.locator("h2").innerText(),
+                /Already red on main since [0-9a-f]{9}\.\.[0-9a-f]{9}/);
+            assert.match(await earlier.innerText(), /\+6\.\d\d.%[\s\S]*Alert \d+ new/);
+            assert.deepEqual(await earlier.locator("tr.item .case").allInnerTexts(), [REGRESSED]);
+            assert.equal(await page.locator("tr.item").count(), 12);
+            await shoot(page, "red-merge-request");
+
+            await walk(own.locator(".opener"));
+            assert.match(await own.innerText(), /relative error/);
+            await walk(own.locator(".next .command button").first());
+            await own.locator("button:text-is('Copied')").waitFor();
+            assert.match(await own.locator(".next code").first().innerText(),
+                new RegExp(` --filter ${wrong}$`));
+            await walk(earlier.locator("a", { hasText: "Alert" }));
+            assert.match(page.url(), new RegExp(`#/alerts/${alert}$`));
+            await page.goBack();
+            await settled(page);
+            await walk("a:text-is('main where this branch began')");
+            assert.match(await page.locator(".compare-side").first().innerText(), /main at/);
+            assert.match(await page.locator(".compare-side").last().innerText(), /tune-tiles at/);
+            assert.equal(walk.clicks, 4);
+        });
+    });
+
+    test("a case that is slower than on main is the change's own", async () => {
+        const id = await foundAlert(it.url, HOST);
+        await it.withPage({}, async (page) => {
+            await page.route("**/api/v1/alerts?*limit=1000*", async (route) => {
+                const response = await route.fetch();
+                const answer = await response.json();
+                for (const alert of answer.alerts) if (alert.id === id) alert.change = 0.02;
+                await route.fulfill({ response, json: answer });
+            });
+            await it.open(page, `#/run/${it.uuids.at(-1)}`);
+            assert.equal(await page.locator(".cause.earlier").count(), 0);
+            const own = page.locator(".cause.own");
+            assert.match(await own.locator("h2").innerText(), /2 cases, 1 wrong, \+6/);
+            assert.match(await own.locator(".next code").last().innerText(), new RegExp(
+                `^build/bin/gate baseline accept ${REGRESSED} --device-model ${HOST} --run ` +
+                `${it.uuids.at(-1).slice(0, 8)} --reason WHY$`));
         });
     });
 
@@ -220,7 +275,8 @@ describe("run", { skip }, () => {
         await it.withPage({}, async (page) => {
             await it.open(page,
                 `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
-            const [one, all] = await page.locator(".command code").allInnerTexts();
+            const one = await page.locator(".detail .command code").innerText();
+            const all = await page.locator("h2:text-is('Again') ~ .command code").innerText();
             assert.match(all, /^git checkout [0-9a-f]{40} && make && build\/bin\/gate run --su/);
             assert.match(all, / --device cuda:0 --seed [0-9a-f]{16}$/);
             assert.equal(one, `${all} --filter ${REGRESSED}`);
@@ -288,14 +344,14 @@ describe("run", { skip }, () => {
         const large = await serve(file);
         try {
             await it.withPage({}, async (page) => {
-                const rows = () => page.locator("tr.item").count();
+                const others = page.locator(".box[aria-label='Cases of the run'] tr.item");
+                const rows = () => others.count();
                 await it.open(page, `#/run/${uuids[0]}`, large.url);
                 assert.equal(await rows(), 100);
-                // one is wrong
-                assert.equal(await page.locator("tr.item svg.evidence").count(), 99);
-                await page.click("button:text-is('Show 100 of 600 more rows')");
+                assert.equal(await others.locator("svg.evidence").count(), 100);
+                await page.click("button:text-is('Show 100 of 597 more rows')");
                 assert.equal(await rows(), 200);
-                const name = await page.locator("tr.item .case").last().innerText();
+                const name = await others.locator(".case").last().innerText();
                 await page.locator(".opener").last().click();
                 await until(page, () => location.hash.includes("case="));
                 await page.reload();

@@ -217,6 +217,24 @@ class Lists(History):
         rows = self.rows(f"compare?a={a['uuid'][:8]}&b={b['uuid'][:8]}")
         self.assertEqual([r["id"] for r in rows], [c["id"] for c in pair["cases"]])
 
+    def test_compare_with_where_a_branch_began(self):
+        runs = self.pages(f"runs?device={GPU}", "runs", 50)
+        branched = next(r for r in runs if r["branch"] != "main")
+        base = self.get(f"compare?a=merge-base&b={branched['uuid']}")
+        main = [r for r in runs if r["branch"] == "main"]
+        by_commit = {r["commit"]: r for r in self.pages("runs", "runs", 500)}
+        parent = branched["parent"]
+        while parent in by_commit and not any(r["commit"] == parent for r in main):
+            parent = by_commit[parent]["parent"]
+        self.assertEqual((base["a"]["commit"], base["by_time"]), (parent, False))
+        self.assertEqual((base["a"]["branch"], base["a"]["device"]), ("main", GPU))
+        self.assertEqual(self.get(f"compare?b=merge-base&a=tune-tiles&device={GPU}")["b"],
+                         base["a"])
+        # Where the parents were not measured, it is by time, and the answer says so.
+        first = self.pages("runs", "runs", 50)[-1]
+        self.assert_problem(self.server.get(f"/api/v1/compare?a=parent&b={first['uuid']}"), 404)
+        self.assert_problem(self.server.get("/api/v1/compare?a=parent&b=merge-base"), 404)
+
     def test_compare_what_cannot_be(self):
         gpu = self.get(f"runs?device={GPU}&limit=1")["runs"][0]
         host = self.get(f"runs?device={HOST}&limit=1")["runs"][0]

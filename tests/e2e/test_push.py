@@ -89,6 +89,7 @@ class PushCase(unittest.TestCase):
     def push(self, *arguments, status=0):
         done = self.gate("push", "--json", *arguments, status=status)
         done.counts = json.loads(done.out) if done.out else None
+        done.page = done.counts.pop("page") if done.counts else None
         return done
 
     def assert_counts(self, done, **counts):
@@ -111,6 +112,14 @@ class Sending(PushCase):
         self.assertEqual(headers["Content-Encoding"], "gzip")
         self.assertEqual(json.loads(gzip.decompress(body))["uuid"], self.uuids[-1])
         self.assertEqual(self.spooled(), [])
+
+    def test_it_says_where_the_run_is(self):
+        self.tracker()
+        url = self.env["GATE_SERVER"].rstrip("/")
+        self.assertEqual(self.push(*self.uuids[:2]).page, f"{url}/#/run/{self.uuids[1]}")
+        self.assertEqual(self.push(self.uuids[0]).page, f"{url}/#/run/{self.uuids[0]}")
+        words = self.gate("push", self.uuids[0]).out.splitlines()[-1]
+        self.assertEqual(words, f"the run: {url}/#/run/{self.uuids[0]}")
 
     def test_the_bytes_of_a_document_are_not_touched(self):
         document = json.loads(self.gate("export", "--run", self.uuids[0]).stdout)

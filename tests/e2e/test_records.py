@@ -278,10 +278,16 @@ class Report(Records):
     def test_formats(self):
         self.import_runs(document(1))
         self.assertIn("1 regression, 2 wrong (threshold 2 %): wrong", self.gate("report"))
-        self.assertIn("| shape | ours p50 / p90 |", self.gate("report", "--format", "markdown"))
+        self.assertIn("| case | p50 / p90 |", self.gate("report", "--format", "markdown"))
         self.assertEqual(json.loads(self.gate("report", "--json")), document(1))
         self.assertEqual(
             ElementTree.fromstring(self.gate("report", "--format", "junit")).get("failures"), "3")
+        page = f"https://gate.example.org/#/run/{document(1)['uuid']}"
+        linked = ("report", "--link", "https://gate.example.org")
+        self.assertEqual(self.gate(*linked).splitlines()[-1], page)
+        junit = ElementTree.fromstring(self.gate(*linked, "--format", "junit"))
+        for failure in junit.iter("failure"):
+            self.assertIn(f"run: {page}\n", failure.text)
         self.gate("report", "--format", "csv", "--output", "out.csv")
         self.assertIn("\n5a3b1e00", self.read("out.csv"))
 

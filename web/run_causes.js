@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// run_causes.js: the red cases of a run in groups: those of this change, and those that were red on
+// the main branch before it, by what they are red since.
+
+import { stateBadge } from "./alert_parts.js";
+import { get } from "./api.js";
+import { address, h } from "./dom.js";
+import { change, plural, time } from "./format.js";
+import { command, commitRange, site } from "./parts.js";
+import { accept, reproduce } from "./reproduce.js";
+
+const ALERTS = 1000; // the newest of the device
+export const isRed = ({ verdict }) => verdict === "regression" || verdict === "wrong";
+
+/** Did the alert stand when the run was measured? One that is ignored leaves its case red. */
+function stood(alert, run) {
+    return alert.time_ms <= run.time_ms && alert.run !== run.uuid &&
+        (alert.closed_ms === null || alert.closed_ms > run.time_ms || alert.state === "ignored");
+}
+
+/** Does it say as much as the run does? A case that is slower still is so by this change. */
+function explains(alert, item, run) {
+    if (alert.case !== item.id || (alert.kind === "wrong") !== (item.verdict === "wrong"))
+        return false;
+    const threshold = item.threshold ?? run.policy.threshold;
+    return alert.kind === "wrong" || (alert.kind === "regression" && item.ratio !== null &&
+        item.ratio.value <= (1 + alert.change) * (1 + threshold));
+}
+
+/** { own: cases, before: [{ alert, cases }], isMeasured: was the main branch? }, of a red run. */
+export async function causesOf(run, signal) {
+    const red = run.cases.filter(isRed);
+    if (red.length === 0) return null;
+    const device = run.device.model;
+    const [{ alerts }, { runs }] = await Promise.all([
+        get("alerts", { device, limit: ALERTS }, signal),
+        get("runs", { device, main: 1, limit: 1 }, signal),
+    ]);
+    const standing = alerts.filter((alert) => stood(alert, run));
+    const own = [];
+    const before = new Map(); // by the commits between which it happened
+    for (const item of red) {
+        const alert = standing.find((one) => explains(one, item, run));
+        if (!alert) own.push(item);
+        else if (before.has(alert.group)) before.get(alert.group).cases.push(item);
+        else before.set(alert.group, { alert, cases: [item] });
+    }
+    return { own, before: [...before.values()], isMeasured: runs.length > 0 };
+}
+
+/** "2 cases, +3.05 % to +5.20 %" */
+function extent(cases) {
+    const all = cases.map((c) => c.ratio?.value).filter(Boolean).sort((a, b) => a - b);
+    const wrong = cases.filter((c) => c.verdict === "wrong").length;
+    return [plural(cases.length, wrong === cases.length ? "wrong case" : "case"),
+        wrong > 0 && wrong < cases.length && `${wrong} wrong`,
+        all.length > 0 && (all.length === 1 ? change(all[0])
+            : `${change(all[0])} to ${change(all.at(-1))}`)].filter(Boolean).join(", ");
+}
+
+/** What to do about the cases of this change. */
+function whatNext(run, cases, isMain) {
+    const slower = cases.filter((c) => c.verdict === "regression");
+    const { uuid, device: { model }, git } = run;
+    const link = (a, text) => h("a", { href: address("compare", { a, b: uuid, device: model }) },
+        text);
+    return h("details", { class: "next", open: true }, h("summary", {}, "What to do next"),
+        command("To see whether it happens again, in a clone of the repository",
+            reproduce(run, cases.map((c) => c.id))),
+        h("p", {}, "To see what changed, compare it with ",
+            isMain ? link("parent", "the commit before") : [
+                link("merge-base", `${site().main_branch} where this branch began`), " or with ",
+                link(site().main_branch, `the newest run of ${site().main_branch}`)], "."),
+        slower.length > 0 && command("If the cost is worth it, accept the new time as the baseline",
+            accept(uuid, model, slower.map((c) => c.id), git.dirty)));
+}
+
+/** The groups of causesOf(); `table(cases, name)` shows cases. */
+export function causeSections(causes, run, table) {
+    const { own, before, isMeasured } = causes;
+    const main = site().main_branch;
+    const isMain = run.git.branch === main;
+    const title = isMain ? "New in this run" : "Caused by this change";
+    return [
+        h("section", { class: "cause own" },
+            h("h2", {}, own.length > 0 ? `${isMeasured ? title : "Slower or wrong"}: `
+                : `${title}: nothing`, own.length > 0 && extent(own)),
+            !isMeasured && h("p", { class: "quiet" }, `No run of ${main} is known on this device, `,
+                `so it is not known whether ${main} is slower or wrong too.`),
+            own.length > 0 && [table(own, "own"), whatNext(run, own, isMain)]),
+        before.map(({ alert, cases }, i) => h("section", { class: "cause earlier" },
+            h("h2", {}, `Already red on ${main} since `,
+                commitRange(alert.before_commit, alert.commit, alert.subject)),
+            h("p", { class: "quiet" }, alert.subject && `“${alert.subject}”, `,
+                alert.author && `${alert.author}, `, time(alert.time_ms), ": ", extent(cases), ". ",
+                h("a", { href: address(`alerts/${alert.id}`) }, `Alert ${alert.id}`), " ",
+                stateBadge(alert.state), alert.assignee && ` ${alert.assignee} looks into it.`),
+            table(cases, `before-${i}`))),
+    ];
+}
