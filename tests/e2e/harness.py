@@ -63,6 +63,16 @@ class Gate(unittest.TestCase):
                                   resource.RLIMIT_AS, (addresses, addresses))))
 
 
+class Smoke(Gate):
+    """Runs of the smoke suite on the host device."""
+
+    # Small enough for a sanitizer build; the suite's size is not what is tested.
+    def run_smoke(self, *args, cases="gemm/fp32/*"):
+        done = self.gate("run", "--device", "host", "--suite", "smoke", "--filter", cases, "--json",
+                         "--budget", "20", "--pause", "0", *args)
+        return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
+
+
 class FakeRuns(Gate):
     """Runs of two cases with a worker that measures what it is told to (fake_worker.py)."""
 
