@@ -238,16 +238,22 @@ static void write_error(const struct baseline_error *error, struct file_entry *t
 }
 
 /* Texts stay the entry's. */
+/* A file that people review has no digits that no clock knows. */
+static double round_ns(double ns)
+{
+    return ns < 1 ? ns : round(ns * 100) / 100;
+}
+
 static struct file_entry write_entry(const struct baseline_entry *e)
 {
     struct file_entry to;
     fields_clear(&baseline_entry_shape, &to);
-    to.p50_ns = e->p50_ns;
-    to.p50_lo_ns = e->p50_lo_ns;
-    to.p50_hi_ns = e->p50_hi_ns;
-    to.p90_ns = e->p90_ns;
-    to.control_ns = e->control_ns;
-    to.spread = e->spread;
+    to.p50_ns = round_ns(e->p50_ns);
+    to.p50_lo_ns = round_ns(e->p50_lo_ns);
+    to.p50_hi_ns = round_ns(e->p50_hi_ns);
+    to.p90_ns = round_ns(e->p90_ns);
+    to.control_ns = round_ns(e->control_ns);
+    to.spread = round(e->spread * 1e6) / 1e6;
     to.kernel = e->kernel;
     to.commit = e->commit;
     to.run_uuid = e->run_uuid;
@@ -265,8 +271,8 @@ static struct file_change write_change(const struct baseline_change *c)
     return (struct file_change){.time_ms = c->time_ms,
                                 .case_id = c->case_id,
                                 .action = (int)c->action,
-                                .from_ns = unknown_if_zero(c->from_ns),
-                                .to_ns = c->to_ns,
+                                .from_ns = unknown_if_zero(round_ns(c->from_ns)),
+                                .to_ns = round_ns(c->to_ns),
                                 .reason = c->reason,
                                 .author = c->author,
                                 .commit = c->commit,

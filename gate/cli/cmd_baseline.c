@@ -163,9 +163,9 @@ static enum gate_status list(const struct arguments *a, bool log, struct gate_er
         {"contract", false, 6}, {"epoch", false, 7},
     };
     static const struct table_column log_columns[] = {
-        {"time (UTC)", false, 0}, {"device", false, 0}, {"case", false, 0},
-        {"from", true, 2},        {"to", true, 0},      {"change", true, 1},
-        {"action", false, 3},     {"author", false, 0}, {"reason", false, 0},
+        {"time (UTC)", false, 3}, {"device", false, 5}, {"case", false, 0},
+        {"from", true, 2},        {"to", true, 0},      {"change", true, 0},
+        {"action", false, 1},     {"author", false, 4}, {"reason", false, 0},
     };
     const struct report_style style = command_style();
     struct listing l = {.json = a->json, .log = log};

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "gate/base/environment.h"
 #include "gate/base/json.h"
+#include "gate/baseline/artifact.h"
+#include "gate/baseline/baseline.h"
 #include "gate/cli/cmd_common.h"
 #include "gate/cli/commands.h"
 #include "gate/tracker/http_client.h"
 #include "gate/run/target.h"
 
 struct doctor_arguments {
-    const char *device;
+    const char *device, *db, *baselines;
     bool json;
 };
 
@@ -20,6 +24,8 @@ static const struct option_def options[] = {
      .type = OPTION_TEXT,
      .at = offsetof(struct doctor_arguments, device),
      .fallback = "auto"},
+    DB_OPTION(struct doctor_arguments, db),
+    BASELINES_OPTION(struct doctor_arguments, baselines),
     {.name = "json",
      .help = "print a JSON document",
      .type = OPTION_FLAG,
@@ -32,7 +38,9 @@ const struct command command_doctor = {
     .summary = "report what this machine has and what the gate can do on it",
     .about = "Opens the device as a run would, and says what is there: device, driver, kernel "
              "libraries, which providers are absent and why, whether there is a libcurl, which "
-             "`gate push` needs, and the environment variables of the gate.",
+             "`gate push` needs, which database, baselines and cache hold, and the environment "
+             "variables "
+             "of the gate.",
     .groups = {{options, 0}},
     .ending = "Exit code 4 when the device is missing or busy.\n",
     .main = cmd_doctor,
@@ -71,6 +79,33 @@ static void print_environment(void)
         const char *value = shown(v);
         printf("  %-20s%s%s%s\n", v->name, value ? value : "", value ? "; " : "", v->what);
     }
+}
+
+static void count_entry(void *context, const char *case_id, const struct baseline_entry *entry)
+{
+    (void)case_id, (void)entry;
+    ++*(size_t *)context;
+}
+
+/* What a run here would read and write; which of it is there. */
+static void print_files(const struct doctor_arguments *a, const char *model)
+{
+    char cache[PATHS_MAX], *path = baseline_path(a->baselines, model);
+    struct baseline *baseline = NULL;
+    struct gate_error err = {0};
+    size_t n = 0;
+    enum gate_status status = path ? baseline_load(path, model, &baseline, &err)
+                                   : gate_fail(&err, GATE_INTERNAL, "out of memory");
+    if (!status)
+        baseline_each(baseline, count_entry, &n);
+    printf("files\n  %-14s %s%s\n", "database", a->db, access(a->db, F_OK) ? ", not there" : "");
+    if (status)
+        printf("  %-14s %s\n", "baselines", err.message);
+    else
+        printf("  %-14s %s, %zu cases of this device\n", "baselines", path, n);
+    printf("  %-14s %s\n", "cache", artifact_cache_dir(cache, &err) ? err.message : cache);
+    baseline_free(baseline);
+    free(path);
 }
 
 static void print_greeting(const struct message_greeting *g)
@@ -119,7 +154,7 @@ static void print_json(const cJSON *greeting)
 
 int cmd_doctor(int argc, char **argv)
 {
-    struct doctor_arguments a = {0};
+    struct doctor_arguments a = {.db = DEFAULT_DB, .baselines = DEFAULT_BASELINES};
     struct target target = {0};
     struct supervisor *s = NULL;
     struct gate_error err = {0};
@@ -132,10 +167,12 @@ int cmd_doctor(int argc, char **argv)
         status = supervisor_start(&target.options, &s, &err);
     const cJSON *hello = NULL;
     const struct message_greeting *greeting = status ? NULL : supervisor_greeting(s, &hello);
-    if (!status && a.json)
+    if (!status && a.json) {
         print_json(hello);
-    else if (!status)
+    } else if (!status) {
         print_greeting(greeting);
+        print_files(&a, greeting->device.model);
+    }
     if (!a.json)
         print_environment();
     supervisor_stop(s);

@@ -39,6 +39,7 @@ struct leaderboard {
     bool json;
     cJSON *leaders; /* for --json */
     struct table *table;
+    size_t n;
     bool no_memory;
 };
 
@@ -84,6 +85,7 @@ static void add_row(struct leaderboard *b, const struct store_leader *l)
 static bool add_leader(void *context, const struct store_leader *l)
 {
     struct leaderboard *b = context;
+    b->n++;
     if (b->json)
         add_object(b, l);
     else
@@ -112,6 +114,9 @@ static enum gate_status leaderboard(const char *db, const char *device, bool jso
                                    add_leader, &b, err);
     if (status == GATE_OK && (b.no_memory || !b.leaders))
         status = gate_fail(err, GATE_INTERNAL, "out of memory");
+    if (status == GATE_OK && device && !json && !b.n)
+        status =
+            gate_fail(err, GATE_USAGE, "'%s' has no measurements of device model '%s'", db, device);
     if (status == GATE_OK) {
         if (json)
             json_write(b.leaders, true, &text);

@@ -85,7 +85,7 @@ const struct command command_push = {
 struct enqueue {
     const struct push_arguments *arguments;
     const struct spool *spool;
-    struct http_client *client; /* NULL: there is no libcurl */
+    struct http_client *client; /* NULL: there is no libcurl, or no token */
     struct push_counts counts;  /* of what was sent to make room */
     enum gate_status status;
     struct gate_error *err;
@@ -283,12 +283,22 @@ static int print_counts(const struct push_counts *c, const struct spool *spool, 
         json ? printf("{\"created\": %zu, \"existed\": %zu, \"libraries\": %zu, \"refused\": "
                       "%zu, \"left\": %zu, \"page\": \"%s\"}\n",
                       c->n_created, c->n_existed, c->n_libraries, c->n_refused, c->n_left, address)
-             : printf("%zu runs sent, %zu were there already, %zu libraries there, %zu refused, "
-                      "%zu left in '%s'\n%s%s%s",
+             : printf("%zu runs sent, %zu were there already, %zu libraries are there, %zu "
+                      "refused for good, %zu left in '%s'\n%s%s%s",
                       c->n_created, c->n_existed, c->n_libraries, c->n_refused, c->n_left,
                       spool->path, address[0] ? "the run: " : "", address, address[0] ? "\n" : "");
     buf_release(&page);
     return n < 0 || fflush(stdout) == EOF ? GATE_IO : GATE_OK;
+}
+
+static enum gate_status open_client(const struct push_arguments *a, struct http_client **out,
+                                    struct gate_error *err)
+{
+    if (!a->remote.token[0])
+        return gate_fail(err, GATE_USAGE,
+                         "no token: give --token-file FILE or set GATE_TOKEN to what "
+                         "`gate-server token create` printed");
+    return http_client_open(&a->remote, out, err);
 }
 
 /* What cannot be added does not keep the rest from being sent. */
@@ -299,7 +309,7 @@ static int push(const struct command *self, const struct push_arguments *a,
     struct enqueue q = {.arguments = a, .spool = spool, .err = &filling};
     size_t n_left = 0;
     struct spool_entry *left = NULL;
-    enum gate_status absent = http_client_open(&a->remote, &q.client, &sending);
+    enum gate_status absent = open_client(a, &q.client, &sending);
     enum gate_status filled = fill_spool(&q);
     enum gate_status sent = absent ? absent : send_spool(&q, &sending);
     if (absent && !spool_list(spool, &left, &n_left, NULL))
@@ -319,10 +329,6 @@ static int prepare_and_push(const struct command *self, struct push_arguments *a
     struct gate_error err;
     struct spool spool;
     enum gate_status status = remote_resolve(&a->choice, &a->remote, &err);
-    if (!status && !a->remote.token[0])
-        status = gate_fail(&err, GATE_USAGE,
-                           "no token: give --token-file FILE or set GATE_TOKEN to what "
-                           "`gate-server token create` printed");
     if (!status)
         status = spool_open(a->remote.url, &spool, &err);
     return status ? command_failed(self, &err) : push(self, a, &spool);

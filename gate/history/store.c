@@ -146,7 +146,7 @@ static enum gate_status check_file(struct store *s, enum store_mode mode, bool *
             return GATE_OK;
         if (errno == ENOENT)
             return gate_fail(err, GATE_IO,
-                             "there is no database '%s': a first `make run` (or `gate run`) makes "
+                             "there is no database '%s': a first `gate run` makes "
                              "one",
                              s->path);
         return gate_fail(err, GATE_IO, "cannot open '%s': %s", s->path, strerror(errno));
@@ -159,8 +159,7 @@ static enum gate_status check_file(struct store *s, enum store_mode mode, bool *
     if (st.st_size > 0)
         return probe(s, err);
     if (mode == STORE_READ_ONLY)
-        return gate_fail(err, GATE_IO,
-                         "the database '%s' is empty: a first `make run` (or `gate run`) fills it",
+        return gate_fail(err, GATE_IO, "the database '%s' is empty: a first `gate run` fills it",
                          s->path);
     return GATE_OK;
 }

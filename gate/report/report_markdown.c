@@ -17,6 +17,9 @@
 #include "gate/report/report_link.h"
 #include "gate/report/report_units.h"
 
+#define AGAIN "; again: "
+#define COMMANDS_MAX 3
+
 static const char *mark(enum verdict v)
 {
     static const char *const marks[VERDICT_COUNT] = {
@@ -213,7 +216,8 @@ static void head(const struct report_run *run, struct buf *out)
     fact("driver", text.data, out);
     buf_clear(&text);
     report_commit(run, &text);
-    buf_printf(&text, " %s", run->document->git.subject);
+    if (run->document->git.subject[0])
+        buf_printf(&text, " %s", run->document->git.subject);
     fact("commit", text.data, out);
     buf_clear(&text);
     if (run->link) {
@@ -233,6 +237,41 @@ static void head(const struct report_run *run, struct buf *out)
     }
     buf_putc(out, '\n');
     buf_release(&text);
+}
+
+/* The command that shows again what is wrong, at the end of a reason; NULL: there is none. */
+static const char *find_command(const struct document_case *c)
+{
+    const char *found = NULL, *next = c->verdict == VERDICT_WRONG ? c->reason : NULL;
+    while (next && (next = strstr(next, AGAIN)))
+        found = next += strlen(AGAIN);
+    return found;
+}
+
+static void put_reason(const struct document_case *c, struct buf *out)
+{
+    const char *command = find_command(c);
+    struct buf words;
+    buf_init(&words, 64 * 1024);
+    buf_append(&words, c->reason, command ? (size_t)(command - c->reason) : strlen(c->reason));
+    put_text(words.data ? words.data : "", out);
+    buf_release(&words);
+    if (command)
+        put_code(command, out);
+}
+
+/* It is what one needs first, so it is not folded away. */
+static void commands(const struct document_case *const *cases, size_t n, struct buf *out)
+{
+    size_t told = 0;
+    for (size_t i = 0; i < n && told < COMMANDS_MAX; i++) {
+        const char *command = find_command(cases[i]);
+        if (!command)
+            continue;
+        buf_puts(out, told++ ? "- " : "\nTo see again what is wrong:\n\n- ");
+        put_code(command, out);
+        buf_putc(out, '\n');
+    }
 }
 
 static void evidence(const struct document_case *c, struct buf *out)
@@ -288,7 +327,7 @@ static void details(const struct report_run *run, const struct document_case *co
         else
             put_case(run, cases[i], out);
         buf_puts(out, ": ");
-        put_text(cases[i]->reason, out);
+        put_reason(cases[i], out);
         buf_putc(out, '\n');
         evidence(cases[i], out);
     }
@@ -389,6 +428,7 @@ static void render(const struct report_run *run, const struct document_case *con
         report_not_served(run, out);
         buf_putc(out, '\n');
     }
+    commands(cases, n_shown, out);
     details(run, cases, n_shown, out);
     if (run->document->has_calibration)
         calibration(run, calibrated, at_most(n, calibrated->n_cases), out);

@@ -139,11 +139,13 @@ static void case_row(struct table *t, const struct report_run *run, const struct
 static void case_table(const struct report_run *run, const struct report_style *style,
                        struct buf *out)
 {
+    char against[REPORT_NAME_MAX];
+    report_against(run->document->policy.against, against);
     /* What the verdict rests on stays longest. */
     struct table_column columns[12 + 2 * REPORT_MAX_PROVIDERS] = {
-        {"case", false, 0},    {"p50", true, 0},    {"\xc2\xb1", true, 8},
-        {"p90", true, 7},      {"rate", true, 5},   {"ceiling", true, 6},
-        {"baseline", true, 4}, {"change", true, 0}, {"change \xc2\xb1", true, 3},
+        {"case", false, 0}, {"p50", true, 0},    {"\xc2\xb1", true, 8},
+        {"p90", true, 7},   {"rate", true, 5},   {"ceiling", true, 6},
+        {against, true, 4}, {"change", true, 0}, {"change \xc2\xb1", true, 3},
         {"MDE", true, 1},
     };
     size_t n = 10;

@@ -80,6 +80,7 @@ static const double *half_widths(const struct run_sequence *q, double out[DECIDE
 struct kept {
     bool changed;   /* the set of baselines */
     bool candidate; /* the candidate's library is a baseline's now */
+    size_t n_wide;  /* new ones whose p50 is not known well */
     char code[65];  /* of what that library runs; "": not known */
 };
 
@@ -126,13 +127,15 @@ static enum gate_status keep_new(const struct run *run, struct run_case *c, cons
         return GATE_OK;
     }
     /* The pairs with its library carry the verdict. */
-    if (half_width > run_threshold(run, c) / 2)
+    bool wide = half_width > run_threshold(run, c) / 2;
+    if (wide)
         snprintf(width, sizeof width, ", though its p50 is known within %.2f %% only",
                  half_width * 100);
     enum gate_status status = baseline_set(baseline, c->about->id, contract, &entry, &note, err);
     if (status)
         return status;
     kept->changed = kept->candidate = true;
+    kept->n_wide += wide;
     c->verdict = VERDICT_PASS;
     snprintf(c->reason, sizeof c->reason,
              "right, and the first measurement: taken as the baseline%s%s%.600s", width,
@@ -213,6 +216,11 @@ enum gate_status run_keep_baselines(struct run *run, struct baseline *baseline, 
     for (size_t i = 0; i < run->suite->n_cases && !status; i++)
         status = keep_case(run, &run->cases[i], baseline, &kept, err);
     run_count_verdicts(run);
+    if (!status && kept.n_wide)
+        fprintf(stderr,
+                "gate: this machine was not quiet: the p50 of %zu new baseline%s is not known "
+                "within half of the threshold\n",
+                kept.n_wide, kept.n_wide == 1 ? "" : "s");
     if (!status && kept.candidate)
         status = keep_library(run, err);
     *changed = kept.changed;

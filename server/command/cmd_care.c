@@ -14,14 +14,14 @@
 #define THIN_RUNS 20 /* at a time; a server that writes waits for no more */
 
 static const char backup_usage[] =
-    "usage: gate-server backup --db FILE COPY\n"
+    "Usage: gate-server backup --db FILE COPY\n"
     "\n"
     "Copies the database to COPY, which must not exist, as it is at this moment; a server may go\n"
     "on beside it. Artifacts are files of their own: copy their folder after it.\n"
     "Exit status: 0 done, 64 usage, 70 internal, 74 files.\n";
 
 static const char restore_usage[] =
-    "usage: gate-server restore --db FILE COPY\n"
+    "Usage: gate-server restore --db FILE COPY\n"
     "\n"
     "Makes FILE, which must not exist, of a backup, if that is sound: its faults are printed,\n"
     "and nothing is made of a faulty one. Artifacts are copied by hand; `gate-server check`\n"
@@ -29,7 +29,7 @@ static const char restore_usage[] =
     "Exit status: 0 done, 64 usage, 70 internal, 74 files, or faults.\n";
 
 static const char thin_usage[] =
-    "usage: gate-server thin --db FILE --older-than TIME\n"
+    "Usage: gate-server thin --db FILE --older-than TIME\n"
     "\n"
     "Drops the raw samples of runs that are older than TIME, such as 90d; all else stays.\n"
     "A server may go on beside it (and does the same itself with --keep-samples).\n"

@@ -21,7 +21,7 @@
 #define OTHER_FILES 64 /* descriptors that are no connections */
 
 static const char usage[] =
-    "usage: gate-server check --db FILE [OPTION of the server]...\n"
+    "Usage: gate-server check --db FILE [OPTION of the server]...\n"
     "\n"
     "Reads the database and all artifacts, beside a running server or without one, and looks at\n"
     "the settings that a server with these options would have. Prints a line for each finding:\n"

@@ -8,7 +8,7 @@
 #include "server/http/routes.h"
 #include "server/command/options.h"
 
-static const char usage[] = "usage: gate-server routes\n"
+static const char usage[] = "Usage: gate-server routes\n"
                             "\n"
                             "Prints the addresses that the server serves, as a Markdown table.\n"
                             "Exit status: 0 done, 64 usage, 70 internal.\n";

@@ -24,7 +24,7 @@
 #define LARGE_BYTES (512 << 10)
 
 static const char usage[] =
-    "usage: gate-server --db FILE [OPTION]...\n"
+    "Usage: gate-server --db FILE [OPTION]...\n"
     "       gate-server token create|list|revoke ...\n"
     "       gate-server check --db FILE [OPTION]...\n"
     "       gate-server backup|restore|thin --db FILE ...\n"

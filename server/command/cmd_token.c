@@ -11,7 +11,7 @@
 #include "server/command/options.h"
 
 static const char usage[] =
-    "usage: gate-server token create --db FILE --name NAME --scope LIST [--expires TIME]\n"
+    "Usage: gate-server token create --db FILE --name NAME --scope LIST [--expires TIME]\n"
     "       gate-server token list --db FILE\n"
     "       gate-server token revoke --db FILE ID\n"
     "\n"

@@ -16,7 +16,7 @@ enum gate_status options_parse(int argc, char **argv, const struct option *optio
     optind = 0; /* start over: main may have looked at this line already */
     opterr = 0;
     *done = false;
-    while ((letter = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+    while ((letter = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
         if (letter == 'h') {
             fputs(usage, stdout);
             *done = true;

@@ -132,7 +132,7 @@ class Check(CareCase):
         for command in ("check", "backup", "restore", "thin"):
             done = run(command, "--help")
             self.assertEqual(done.returncode, 0)
-            self.assertIn(f"usage: gate-server {command}", done.stdout)
+            self.assertIn(f"Usage: gate-server {command}", done.stdout)
 
 
 class Backup(CareCase):

@@ -117,6 +117,9 @@ class Compare(Commits):
         self.assertEqual(document["policy"]["against"], right)
         _, document, _ = self.compare(right, mutant("host_zeros"))
         self.assertEqual(document["git"]["commit"], right)
+        self.git("commit", "-q", "--allow-empty", "-m", "later")
+        _, document, _ = self.compare(right, mutant("host_zeros"))
+        self.assertEqual(document["git"]["commit"], right)
         self.assertEqual((self.builds(), len(self.artifacts())), (1, 1))
         self.assert_no_worktree()
 

@@ -344,6 +344,14 @@ class Usage(PushCase):
         del self.env["GATE_TOKEN"]
         self.assertIn("no token", self.push(status=64).err)
 
+    def test_without_a_token_the_run_waits(self):
+        tracker = self.tracker()
+        del self.env["GATE_TOKEN"]
+        self.assert_counts(self.push(status=64), left=1)
+        self.assertEqual(tracker.seen, [])
+        self.env["GATE_TOKEN"] = TOKEN
+        self.assert_counts(self.push(self.uuids[0]), created=2)
+
     def test_no_server(self):
         self.assertIn("no server is named", self.push(status=64).err)
 
