@@ -106,10 +106,21 @@ enum gate_status config_read(const cJSON **out, struct gate_error *err)
     return status;
 }
 
+/* Options point at them for as long as the program runs. */
+static struct joined {
+    struct joined *next;
+    char path[];
+} * joined_paths;
+
 const char *config_path(const char *path)
 {
-    char *joined;
     if (path[0] == '/' || !folder[0])
         return path;
-    return asprintf(&joined, "%s%s", folder, path) < 0 ? NULL : joined;
+    struct joined *joined = malloc(sizeof *joined + strlen(folder) + strlen(path) + 1);
+    if (!joined)
+        return NULL;
+    stpcpy(stpcpy(joined->path, folder), path);
+    joined->next = joined_paths;
+    joined_paths = joined;
+    return joined->path;
 }
