@@ -103,6 +103,12 @@ struct store_run {
     const char *verdict;
     int exit_code;
     int n_cases, n_pass, n_regression, n_improvement, n_wrong, n_no_verdict, n_environment;
+    const char *host, *gpu; /* that it ran on; "": not known */
+    const char *machine;    /* the GPU, or else the host; the same */
+    double control_ns;      /* geometric mean over the cases; 0: not known */
+    double control_drift;   /* -1: not known */
+    double vendor_ratio;    /* time over that of the best vendor, the same of n_vendor cases */
+    int n_vendor;
 };
 
 #define STORE_SPARK 24
@@ -244,6 +250,7 @@ struct store_run_filter {
     const char *device_model;
     const char *commit;
     const char *verdict;
+    const char *machine; /* a GPU's uuid, or a host */
 };
 
 /* Newest first. */

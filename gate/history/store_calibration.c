@@ -20,11 +20,14 @@ static bool calibration_row(struct query *q, void *call)
         .contract = column_text(q, 5),
         .threshold = column_real(q, 6),
         .processes = column_int(q, 7),
+        .host = column_text(q, 8),
+        .gpu = column_text(q, 9),
+        .machine = column_text(q, 10),
     };
     return c->fn(c->context, &row);
 }
 
-enum gate_status store_calibrations(struct store *s, const char *device_model,
+enum gate_status store_calibrations(struct store *s, const char *device_model, const char *machine,
                                     struct store_calibration_key after, int64_t limit,
                                     store_calibration_fn fn, void *context, struct gate_error *err)
 {
@@ -32,12 +35,15 @@ enum gate_status store_calibrations(struct store *s, const char *device_model,
     enum gate_status status = store_check_limit(limit, err);
     if (status)
         return status;
-    struct query q = query_begin(s, device_model ? SQL_CALIBRATIONS_OF_DEVICE : SQL_CALIBRATIONS);
+    struct query q = query_begin(s, machine        ? SQL_CALIBRATIONS_OF_MACHINE
+                                    : device_model ? SQL_CALIBRATIONS_OF_DEVICE
+                                                   : SQL_CALIBRATIONS);
     bind_int(&q, limit);
     bind_int(&q, after.time_ms);
     bind_int(&q, after.id);
-    if (device_model)
-        bind_text(&q, device_model);
+    bind_text_or_null(&q, device_model);
+    if (machine)
+        bind_text(&q, machine);
     return store_each_row(s, &q, calibration_row, &call, err);
 }
 

@@ -17,6 +17,7 @@ struct store_calibration {
     const char *contract;
     double threshold;
     int64_t processes;
+    const char *host, *gpu, *machine; /* as in struct store_run */
 };
 
 /* One of its cases. */
@@ -43,9 +44,9 @@ struct store_calibration_key {
     int64_t id;
 };
 
-/* Newest first; device_model NULL: any. A callback may ask for the cases of its row, and that of a
- * case for what was injected. */
-enum gate_status store_calibrations(struct store *s, const char *device_model,
+/* Newest first; device_model and machine NULL: any. A callback may ask for the cases of its row,
+ * and that of a case for what was injected. */
+enum gate_status store_calibrations(struct store *s, const char *device_model, const char *machine,
                                     struct store_calibration_key after, int64_t limit,
                                     store_calibration_fn fn, void *context, struct gate_error *err);
 enum gate_status store_calibrated(struct store *s, int64_t calibration, store_calibrated_fn fn,

@@ -2,6 +2,7 @@
 /* store_put.c: a run document into the tables, all of it or nothing; see store.h. */
 #include "gate/history/store_put.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The commit's id, 0 outside of a repository. */
@@ -17,6 +18,52 @@ static enum gate_status put_revision(const struct put *p, int64_t *id)
     bind_text(&q, p->document->git.branch);
     bind_int(&q, p->document->time_ms);
     return store_finish_id(p->store, &q, id, p->err);
+}
+
+/* `who` is user@host. */
+static const char *host_of(const struct document *d)
+{
+    const char *at = d->who ? strrchr(d->who, '@') : NULL;
+    return at ? at + 1 : "";
+}
+
+/* By its GPU, since a runner in a container may have a new name each time; a CPU by its host. */
+static enum gate_status put_machine(struct put *p)
+{
+    const char *gpu = p->document->device.uuid, *host = host_of(p->document);
+    const char *name = gpu && gpu[0] != '\0' ? gpu : host;
+    if (name[0] == '\0')
+        return GATE_OK;
+    struct query q = query_begin(p->store, SQL_PUT_MACHINE);
+    bind_int(&q, p->device_id);
+    bind_text(&q, name);
+    bind_text(&q, host);
+    bind_text(&q, gpu ? gpu : "");
+    bind_int(&q, p->document->time_ms);
+    return store_finish_id(p->store, &q, &p->machine_id, p->err);
+}
+
+/* What all cases of a run say together. */
+static void bind_means(struct query *q, const struct document *d)
+{
+    struct put_figures figures;
+    double control = 0, vendor = 0;
+    int64_t n_control = 0, n_vendor = 0;
+    for (size_t i = 0; i < d->n_cases; i++) {
+        put_figures_read(&d->cases[i], &figures);
+        if (figures.control_ns > 0) {
+            control += log(figures.control_ns);
+            n_control++;
+        }
+        if (figures.peer_ratio > 0) {
+            vendor += log(figures.peer_ratio);
+            n_vendor++;
+        }
+    }
+    bind_positive_or_null(q, n_control > 0 ? exp(control / (double)n_control) : 0);
+    bind_real(q, d->control_drift);
+    bind_positive_or_null(q, n_vendor > 0 ? exp(vendor / (double)n_vendor) : 0);
+    bind_int(q, n_vendor);
 }
 
 static void bind_run(const struct put *p, struct query *q, int64_t revision_id)
@@ -41,6 +88,9 @@ static void bind_run(const struct put *p, struct query *q, int64_t revision_id)
     bind_int(q, (int64_t)d->n_cases);
     for (int i = 0; i < VERDICT_COUNT; i++)
         bind_int(q, n_verdicts[i]);
+    bind_text(q, host_of(d));
+    bind_id_or_null(q, p->machine_id);
+    bind_means(q, d);
 }
 
 static enum gate_status put_run_row(struct put *p)
@@ -49,6 +99,8 @@ static enum gate_status put_run_row(struct put *p)
     struct query q = query_begin(p->store, SQL_PUT_DEVICE);
     bind_text(&q, p->document->device.model);
     enum gate_status status = store_finish_id(p->store, &q, &p->device_id, p->err);
+    if (!status)
+        status = put_machine(p);
     if (!status)
         status = put_revision(p, &revision_id);
     if (status)

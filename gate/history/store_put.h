@@ -26,6 +26,7 @@ struct put {
     const char *epoch; /* "": not known */
     int64_t run_id;
     int64_t device_id;
+    int64_t machine_id;         /* 0: not known */
     struct put_kernel *kernels; /* PUT_N_KERNELS, of the last case, by arm */
     struct gate_error *err;
 };

@@ -43,6 +43,7 @@ enum gate_status put_calibration(const struct put *p)
     struct query q = query_begin(p->store, SQL_PUT_CALIBRATION);
     bind_int(&q, p->run_id);
     bind_int(&q, p->device_id);
+    bind_id_or_null(&q, p->machine_id);
     bind_int(&q, p->document->time_ms);
     bind_real(&q, p->document->policy.threshold);
     bind_int(&q, calibration->processes);

@@ -36,6 +36,13 @@ struct store_run store_read_run(struct query *q)
         .n_environment = count(q, 18),
         .parent = column_text(q, 19),
         .epoch = column_text(q, 20),
+        .host = column_text(q, 22),
+        .gpu = column_text(q, 23),
+        .machine = column_text(q, 24),
+        .control_ns = column_real(q, 25),
+        .control_drift = sqlite3_column_type(q->stmt, 26) == SQLITE_NULL ? -1 : column_real(q, 26),
+        .vendor_ratio = column_real(q, 27),
+        .n_vendor = count(q, 28),
     };
 }
 
@@ -66,6 +73,8 @@ static enum store_sql runs_by(const struct store_run_filter *f)
 {
     if (f->commit)
         return SQL_RUNS_OF_COMMIT;
+    if (f->machine)
+        return SQL_RUNS_OF_MACHINE;
     if (f->branch)
         return SQL_RUNS_OF_BRANCH;
     if (f->verdict)
@@ -88,8 +97,8 @@ enum gate_status store_runs(struct store *s, const struct store_run_filter *filt
     bind_text_or_null(&q, filter->device_model);
     bind_text_or_null(&q, filter->branch);
     bind_text_or_null(&q, filter->verdict);
-    if (filter->commit)
-        bind_text(&q, filter->commit);
+    bind_text_or_null(&q, filter->commit);
+    bind_text_or_null(&q, filter->machine);
     return store_each_row(s, &q, run_row, &call, err);
 }
 

@@ -3,6 +3,7 @@
  * store_schema.c: the tables of the history, schema version 1, and how a new file gets them.
  *
  * identity      tells two histories apart whose newest runs are the same
+ * machine       a GPU by its uuid, or else a host, with its newest run
  * revision      a commit; first_ms, of its first run, is its place in the order of commits
  * run           one row a run, with what the list of runs shows
  * document      the run document as it came, deflated; apart, so that lists do not page through it
@@ -60,6 +61,18 @@ static const char schema[] =
     "  n_runs INTEGER NOT NULL"
     ") STRICT;"
 
+    "CREATE TABLE machine ("
+    "  id INTEGER PRIMARY KEY,"
+    "  device_id INTEGER NOT NULL REFERENCES device (id),"
+    "  name TEXT NOT NULL CHECK (name <> ''),"
+    "  host TEXT NOT NULL," /* of its newest run */
+    "  gpu TEXT NOT NULL,"
+    "  n_runs INTEGER NOT NULL,"
+    "  time_ms INTEGER NOT NULL CHECK (time_ms " TIME_RANGE "),"
+    "  UNIQUE (device_id, name)"
+    ") STRICT;"
+    "CREATE INDEX machine_by_time ON machine (time_ms, id);"
+
     "CREATE TABLE revision ("
     "  id INTEGER PRIMARY KEY,"
     "  commit_id TEXT NOT NULL UNIQUE CHECK (length(commit_id) = 40),"
@@ -89,7 +102,13 @@ static const char schema[] =
     "  n_improvement INTEGER NOT NULL,"
     "  n_wrong INTEGER NOT NULL,"
     "  n_no_verdict INTEGER NOT NULL,"
-    "  n_environment INTEGER NOT NULL"
+    "  n_environment INTEGER NOT NULL,"
+    "  host TEXT NOT NULL,"
+    "  machine_id INTEGER REFERENCES machine (id)," /* NULL: neither GPU nor host is known */
+    "  " POSITIVE("control_ns") "," /* geometric mean over the cases */
+    "  " NOT_NEGATIVE("control_drift") ","
+    "  " POSITIVE("vendor_ratio") "," /* over the best vendor: the same, of n_vendor cases */
+    "  n_vendor INTEGER NOT NULL"
     ") STRICT;"
     "CREATE UNIQUE INDEX run_by_time ON run (time_ms, uuid);"
     "CREATE INDEX run_by_device ON run (device_id, time_ms, uuid);"
@@ -97,6 +116,7 @@ static const char schema[] =
     "CREATE INDEX run_by_branch ON run (branch, time_ms, uuid);"
     "CREATE INDEX run_by_verdict ON run (verdict, time_ms, uuid);"
     "CREATE INDEX run_by_revision ON run (revision_id, time_ms, uuid);"
+    "CREATE INDEX run_by_machine ON run (machine_id, time_ms, uuid);"
 
     "CREATE TABLE document ("
     "  run_id INTEGER PRIMARY KEY REFERENCES run (id),"
@@ -261,12 +281,14 @@ static const char schema[] =
     "CREATE TABLE calibration ("
     "  run_id INTEGER PRIMARY KEY REFERENCES run (id),"
     "  device_id INTEGER NOT NULL REFERENCES device (id),"
+    "  machine_id INTEGER REFERENCES machine (id),"
     "  time_ms INTEGER NOT NULL,"
     "  " POSITIVE("threshold") ","
     "  processes INTEGER NOT NULL"
     ") STRICT;"
     "CREATE INDEX calibration_by_time ON calibration (time_ms, run_id);"
     "CREATE INDEX calibration_by_device ON calibration (device_id, time_ms, run_id);"
+    "CREATE INDEX calibration_by_machine ON calibration (machine_id, time_ms, run_id);"
 
     "CREATE TABLE calibrated ("
     "  run_id INTEGER NOT NULL REFERENCES run (id),"

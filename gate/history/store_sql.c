@@ -10,18 +10,24 @@
     "r.uuid, r.time_ms, coalesce(v.commit_id, ''), r.branch, r.subject, r.dirty, r.suite, "        \
     "d.model, r.device_name, r.contract, r.verdict, r.exit_code, r.n_cases, r.n_pass, "            \
     "r.n_regression, r.n_improvement, r.n_wrong, r.n_no_verdict, r.n_environment, "                \
-    "coalesce(v.parent, ''), r.epoch, r.id"
+    "coalesce(v.parent, ''), r.epoch, r.id, r.host, coalesce(m.gpu, ''), coalesce(m.name, ''), "   \
+    "r.control_ns, r.control_drift, r.vendor_ratio, r.n_vendor"
 
 #define RUN_TABLES                                                                                 \
     "CROSS JOIN device d ON d.id = r.device_id "                                                   \
-    "LEFT JOIN revision v ON v.id = r.revision_id "
+    "LEFT JOIN revision v ON v.id = r.revision_id LEFT JOIN machine m ON m.id = r.machine_id "
+
+/* Of a GPU's uuid, or of a host. */
+#define MACHINES_NAMED(name) "(SELECT id FROM machine WHERE " name " IN (name, host))"
 
 /* ?1 ?2: the key before the first row, ?3: limit, then the filters, NULL for any. */
 #define RUNS(first)                                                                                \
     "SELECT " RUN_COLUMNS " FROM run r " RUN_TABLES "WHERE " first                                 \
     " (r.time_ms, r.uuid) < (?1, ?2) AND (?4 IS NULL OR d.model = ?4)"                             \
-    " AND (?5 IS NULL OR r.branch = ?5) AND (?6 IS NULL OR r.verdict = ?6) "                       \
-    "ORDER BY r.time_ms DESC, r.uuid DESC LIMIT ?3"
+    " AND (?5 IS NULL OR r.branch = ?5) AND (?6 IS NULL OR r.verdict = ?6)"                        \
+    " AND (?8 IS NULL OR r.machine_id IN " MACHINES_NAMED(                                         \
+        "?8") ") "                                                                                 \
+              "ORDER BY r.time_ms DESC, r.uuid DESC LIMIT ?3"
 
 /* What a curve is drawn of. ?1: series, ?2 ?3: first and last time. */
 #define TREND_LEVELS(more, tables, range, order)                                                   \
@@ -42,9 +48,10 @@
 /* ?1: limit, ?2 ?3: the key before the first row */
 #define CALIBRATIONS(first)                                                                        \
     "SELECT b.run_id, r.uuid, b.time_ms, d.model, coalesce(v.commit_id, ''), r.contract, "         \
-    "b.threshold, b.processes "                                                                    \
+    "b.threshold, b.processes, r.host, coalesce(m.gpu, ''), coalesce(m.name, '') "                 \
     "FROM calibration b CROSS JOIN run r ON r.id = b.run_id " RUN_TABLES "WHERE " first            \
-    " (b.time_ms, b.run_id) < (?2, ?3) ORDER BY b.time_ms DESC, b.run_id DESC LIMIT ?1"
+    " (b.time_ms, b.run_id) < (?2, ?3) AND (?4 IS NULL OR d.model = ?4) ORDER BY b.time_ms DESC, " \
+    "b.run_id DESC LIMIT ?1"
 
 #define TOKEN_COLUMNS "id, name, scopes, digest, created_ms, expires_ms, last_used_ms, revoked_ms"
 
@@ -84,6 +91,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_RUNS_OF_DEVICE] = RUNS("r.device_id = (SELECT id FROM device WHERE model = ?4) AND"),
     [SQL_RUNS_OF_BRANCH] = RUNS("r.branch = ?5 AND"),
     [SQL_RUNS_OF_VERDICT] = RUNS("r.verdict = ?6 AND"),
+    [SQL_RUNS_OF_MACHINE] = RUNS("r.machine_id IN " MACHINES_NAMED("?8") " AND"),
     /* ?7: the whole commit */
     [SQL_RUNS_OF_COMMIT] =
         RUNS("r.revision_id = (SELECT CASE count(*) WHEN 1 THEN min(id) END FROM revision "
@@ -121,6 +129,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                     "  (SELECT n.id FROM run n WHERE n.device_id = d.id AND n.branch = ?1"
                     "   ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1)) "
                     "LEFT JOIN revision v ON v.id = r.revision_id "
+                    "LEFT JOIN machine m ON m.id = r.machine_id "
                     "ORDER BY r.time_ms DESC, d.model",
     [SQL_EPOCHS] =
         "SELECT e.from_ms, e.epoch FROM epoch e "
@@ -268,6 +277,22 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_CALIBRATIONS] = CALIBRATIONS(""),
     [SQL_CALIBRATIONS_OF_DEVICE] =
         CALIBRATIONS("b.device_id = (SELECT id FROM device WHERE model = ?4) AND"),
+    /* ?5: GPU or host */
+    [SQL_CALIBRATIONS_OF_MACHINE] = CALIBRATIONS("b.machine_id IN " MACHINES_NAMED("?5") " AND"),
+    /* ?1: device model or NULL, ?2: limit; the newest */
+    [SQL_MACHINES] = "SELECT m.id, d.model, m.name, m.host, m.gpu, m.n_runs, m.time_ms "
+                     "FROM machine m CROSS JOIN device d ON d.id = m.device_id "
+                     "WHERE ?1 IS NULL OR d.model = ?1 ORDER BY m.time_ms DESC, m.id DESC LIMIT ?2",
+    /* ?1: machine, ?2: limit; the newest */
+    [SQL_MACHINE_RUNS] = "SELECT control_ns, control_drift, n_cases, n_no_verdict, n_environment "
+                         "FROM run WHERE machine_id = ?1 ORDER BY time_ms DESC, uuid DESC LIMIT ?2",
+    /* ?1: machine; the newest */
+    [SQL_MACHINE_CALIBRATION] =
+        "SELECT r.uuid, b.time_ms, b.threshold, count(*), sum(c.resolved), max(c.mde) "
+        "FROM (SELECT run_id, time_ms, threshold FROM calibration WHERE machine_id = ?1"
+        "  ORDER BY time_ms DESC, run_id DESC LIMIT 1) b "
+        "CROSS JOIN run r ON r.id = b.run_id CROSS JOIN calibrated c ON c.run_id = b.run_id "
+        "GROUP BY b.run_id",
     [SQL_CALIBRATED] = "SELECT place, name, mde, resolved FROM calibrated WHERE run_id = ?1 "
                        "ORDER BY place",
     [SQL_INJECTED] = "SELECT share, decisions, red, pass, no_verdict FROM injected "
@@ -295,6 +320,12 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                        "WHERE r.uuid = ?1",
     [SQL_PUT_DEVICE] = "INSERT INTO device (model, n_runs) VALUES (?1, 1) "
                        "ON CONFLICT (model) DO UPDATE SET n_runs = n_runs + 1 RETURNING id",
+    /* ?1: device, ?2: name, ?3: host, ?4: GPU, ?5: time of the run */
+    [SQL_PUT_MACHINE] =
+        "INSERT INTO machine (device_id, name, host, gpu, time_ms, n_runs) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, 1) ON CONFLICT (device_id, name) DO UPDATE SET"
+        " host = iif(excluded.time_ms >= time_ms, excluded.host, host),"
+        " time_ms = max(time_ms, excluded.time_ms), n_runs = n_runs + 1 RETURNING id",
     /* ?1: commit, ?2: parent, ?3: branch, ?4: time of the run */
     [SQL_PUT_REVISION] = "INSERT INTO revision (commit_id, parent, branch, first_ms) "
                          "VALUES (?1, ?2, ?3, ?4) "
@@ -303,9 +334,10 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                          " first_ms = min(first_ms, excluded.first_ms) RETURNING id",
     [SQL_PUT_RUN] = "INSERT INTO run (uuid, time_ms, revision_id, branch, subject, dirty, suite,"
                     " device_id, device_name, contract, epoch, verdict, exit_code, n_cases, n_pass,"
-                    " n_regression, n_improvement, n_wrong, n_no_verdict, n_environment) "
+                    " n_regression, n_improvement, n_wrong, n_no_verdict, n_environment, host,"
+                    " machine_id, control_ns, control_drift, vendor_ratio, n_vendor) "
                     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
-                    " ?16, ?17, ?18, ?19, ?20)",
+                    " ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)",
     [SQL_PUT_DOCUMENT] = "INSERT INTO document (run_id, n_bytes, sha256, has_samples, packed) "
                          "VALUES (?1, ?2, ?3, ?4, ?5)",
 
@@ -393,8 +425,8 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "INSERT INTO baseline_log (device_id, track_id, run_id, from_ns, to_ns,"
         " commit_id, kind) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
 
-    [SQL_PUT_CALIBRATION] = "INSERT INTO calibration (run_id, device_id, time_ms, threshold,"
-                            " processes) VALUES (?1, ?2, ?3, ?4, ?5)",
+    [SQL_PUT_CALIBRATION] = "INSERT INTO calibration (run_id, device_id, machine_id, time_ms,"
+                            " threshold, processes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     [SQL_PUT_CALIBRATED] = "INSERT INTO calibrated (run_id, place, name, mde, resolved) "
                            "VALUES (?1, ?2, ?3, ?4, ?5)",
     [SQL_PUT_INJECTED] = "INSERT INTO injected (run_id, place, step, share, decisions, red, pass,"

@@ -67,6 +67,9 @@ static void put_calibration(struct call *c, const struct store_calibration *row)
     emit_string_member(e, "run", row->run_uuid);
     emit_integer_member(e, "time_ms", row->time_ms);
     emit_string_member(e, "device", row->device_model);
+    emit_known_string(e, "host", row->host);
+    emit_known_string(e, "gpu", row->gpu);
+    emit_known_string(e, "machine", row->machine);
     emit_known_string(e, "commit", row->commit);
     emit_string_member(e, "contract", row->contract);
     emit_known_real(e, "threshold", row->threshold);
@@ -105,15 +108,15 @@ static bool take_calibration_key(struct call *c, struct store_calibration_key *k
 
 enum gate_status get_calibrations(struct call *c)
 {
-    const char *device;
+    const char *device, *machine;
     struct store_calibration_key after;
     struct page page = {.call = c};
-    if (!take_format(c) || !take_device(c, false, &device) ||
+    if (!take_format(c) || !take_device(c, false, &device) || !take_machine(c, &machine) ||
         !take_limit(&page, CALIBRATIONS_DEFAULT, CALIBRATIONS_MAX) ||
         !take_calibration_key(c, &after))
         return GATE_OK;
     list_open(c, "calibrations");
-    enum gate_status status = store_calibrations(c->store, device, after, page.limit + 1,
+    enum gate_status status = store_calibrations(c->store, device, machine, after, page.limit + 1,
                                                  calibration_row, &page, &c->err);
     page_end(&page);
     if (list_lacks_header(c))

@@ -45,6 +45,7 @@ bool take_case(struct call *c, bool required, const char **out);
 bool take_provider(struct call *c, const char **out);
 bool take_contract(struct call *c, const char **out);
 bool take_verdict(struct call *c, const char **out);
+bool take_machine(struct call *c, const char **out);
 bool take_commit(struct call *c, const char **out); /* 7 to 40 digits */
 bool take_branch(struct call *c, const char **out); /* branch=, or main=1: the main branch */
 
@@ -114,6 +115,7 @@ enum gate_status get_baseline_log(struct call *c);
 enum gate_status get_devices(struct call *c);
 enum gate_status get_branches(struct call *c);
 enum gate_status get_calibrations(struct call *c);
+enum gate_status get_machines(struct call *c);
 enum gate_status get_alerts(struct call *c);
 enum gate_status get_alert(struct call *c);
 enum gate_status get_openapi(struct call *c);

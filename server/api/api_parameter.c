@@ -67,6 +67,15 @@ bool take_verdict(struct call *c, const char **out)
     return false;
 }
 
+bool take_machine(struct call *c, const char **out)
+{
+    *out = request_parameter(c->request, "machine");
+    if (!*out || ((*out)[0] != '\0' && utf8_length(*out) <= MAX_TEXT))
+        return true;
+    reply_problem(c->reply, 400, "The parameter 'machine' must be a GPU's uuid, or a host.");
+    return false;
+}
+
 bool take_commit(struct call *c, const char **out)
 {
     *out = request_parameter(c->request, "commit");

@@ -36,6 +36,17 @@ void put_run_members(struct emit *e, const struct store_run *r)
     emit_integer_member(e, "no-verdict", r->n_no_verdict);
     emit_integer_member(e, "environment", r->n_environment);
     emit_close(e, '}');
+    emit_known_string(e, "host", r->host);
+    emit_known_string(e, "gpu", r->gpu);
+    emit_known_string(e, "machine", r->machine);
+    emit_known_real(e, "control_ns", r->control_ns);
+    emit_key(e, "control_drift");
+    if (r->control_drift < 0)
+        emit_null(e);
+    else
+        emit_real(e, r->control_drift);
+    emit_known_real(e, "vendor_ratio", r->vendor_ratio);
+    emit_integer_member(e, "vendor_cases", r->n_vendor);
 }
 
 static void put_run(struct emit *e, const struct store_run *r)
@@ -79,8 +90,8 @@ enum gate_status get_runs(struct call *c)
     char text[API_MAX_KEY + 1];
     if (!take_format(c) || !take_device(c, false, &filter.device_model) ||
         !take_commit(c, &filter.commit) || !take_branch(c, &filter.branch) ||
-        !take_verdict(c, &filter.verdict) || !take_limit(&page, RUNS_DEFAULT, RUNS_MAX) ||
-        !take_run_key(c, text, &after))
+        !take_verdict(c, &filter.verdict) || !take_machine(c, &filter.machine) ||
+        !take_limit(&page, RUNS_DEFAULT, RUNS_MAX) || !take_run_key(c, text, &after))
         return GATE_OK;
     list_open(c, "runs");
     enum gate_status status =

@@ -33,7 +33,7 @@
 /* clang-format off */
 static const struct route routes[] = {
     READ(API "runs", NULL, "runs, newest first", get_runs,
-         "device", "commit", "branch", "main", "verdict", "limit", "after", "format"),
+         "device", "commit", "branch", "main", "verdict", "machine", "limit", "after", "format"),
     WRITE("POST", API "runs", NULL, TOKEN_INGEST, "stores a run document, once", &api_ingest_run),
     READ(API "runs/", "UUID", "the document of a run as it was stored; as CSV its cases",
          get_document, "case", "format"),
@@ -58,7 +58,9 @@ static const struct route routes[] = {
          "the branches of the newest runs, and which of them is the main branch", get_branches,
          "limit", "format"),
     READ(API "calibrations", NULL, "what `gate calibrate` measured, newest first",
-         get_calibrations, "device", "limit", "after", "format"),
+         get_calibrations, "device", "machine", "limit", "after", "format"),
+    READ(API "machines", NULL, "GPUs and hosts, and what they can tell", get_machines, "device",
+         "format"),
     READ(API "alerts", NULL, "what somebody should look at, newest first", get_alerts,
          "state", "device", "case", "kind", "limit", "after", "format"),
     READ(API "alerts/", "ID", "an alert with its log", get_alert, NULL),

@@ -165,6 +165,12 @@ static void put_run(struct history *h, int64_t device, int64_t index)
     bind_int(&q, h->plan.n_cases);
     for (int i = 0; i < 5; i++)
         bind_int(&q, 0);
+    bind_text(&q, "runner");
+    bind_null(&q);
+    bind_real(&q, 1002300);
+    bind_null(&q);
+    bind_real(&q, 1.02);
+    bind_int(&q, h->plan.n_cases);
     finish(h, &q);
     put_document(h, run_id(h, device, index), uuid);
     if (index == 0 || epoch_of(h, index) != epoch_of(h, index - 1)) {

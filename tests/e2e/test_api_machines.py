@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which machine a run was on, and what the runs of a machine say of it."""
+
+import copy
+import json
+import math
+import os
+import re
+import subprocess
+import unittest
+import uuid
+from urllib.parse import quote
+
+from api_history import History
+from harness import GPU, PATIENCE, SERVER
+
+HOST = "pod-\u00fc 7"
+
+
+class Machines(History):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        done = subprocess.run([SERVER, "token", "create", "--db", cls.db, "--name", "ci",
+                               "--scope", "ingest"], check=True, stdout=subprocess.PIPE,
+                              timeout=PATIENCE)
+        cls.token = re.search(r"kg_\w+", done.stdout.decode()).group()
+        runs = cls.server.json(f"/api/v1/runs?device={GPU}&limit=1")["runs"]
+        cls.newest = cls.server.json(f"/api/v1/runs/{runs[0]['uuid']}")
+        cls.newest["cases"] = [c for c in cls.newest["cases"] if c["verdict"] == "pass"
+                               and c.get("ratio") and c["ratio"]["hi"] < 1.02]
+        cls.newest.pop("calibration", None)
+        cls.newest["verdict"], cls.newest["exit_code"] = "pass", 0
+        # Three more GPUs with four runs each; the control of the third takes 5 % longer.
+        for gpu in range(3):
+            for i in range(4):
+                cls.post(f"GPU-{gpu}", f"ci@{HOST}-{gpu}-{i}", i, 1.05 if gpu == 2 else 1)
+
+    @classmethod
+    def post(cls, gpu, who, index, factor):
+        run = copy.deepcopy(cls.newest)
+        run["uuid"], run["who"], run["device"]["uuid"] = str(uuid.uuid4()), who, gpu
+        run["time_ms"] += (index + 1) * 60000
+        run["control_drift"] = 0.001 * index
+        for case in run["cases"]:
+            for process in case["processes"]:
+                process["control_ns"] *= factor
+        body = json.dumps(run).encode()
+        response = cls.server.get("/api/v1/runs", "POST", {
+            "Authorization": f"Bearer {cls.token}", "Content-Type": "application/json",
+            "Content-Length": str(len(body))}, body)
+        if response.status != 201:
+            raise AssertionError(response.bytes)
+
+    def test_a_run_knows_its_machine(self):
+        runs = self.get("runs?machine=GPU-2")["runs"]
+        self.assertEqual([(r["gpu"], r["machine"], r["host"]) for r in runs],
+                         [("GPU-2", "GPU-2", f"{HOST}-2-{i}") for i in (3, 2, 1, 0)])
+        self.assertEqual([r["control_drift"] for r in runs], [0.003, 0.002, 0.001, 0])
+        # By the host of its newest run, too; and beside other filters.
+        self.assertEqual(self.get(f"runs?machine={quote(HOST + '-2-3')}")["runs"], runs)
+        self.assertEqual(self.get(f"runs?machine=GPU-2&device={GPU}&limit=2")["runs"], runs[:2])
+        self.assertEqual(self.get("runs?machine=GPU-2&device=none")["runs"], [])
+        self.assertEqual(self.get("runs?machine=none")["runs"], [])
+        self.assertEqual(self.pages("runs?machine=GPU-2", "runs", 2), runs)
+        for bad in ("", "x" * 401):
+            for path in ("runs", "calibrations"):
+                self.assert_problem(self.server.get(f"/api/v1/{path}?machine={bad}"), 400)
+
+    def test_the_means_of_a_run_are_those_of_its_cases(self):
+        run = self.get("runs?machine=GPU-0")["runs"][0]
+        cases = [c for c in self.pages(f"cases?device={GPU}", "cases", 100)
+                 if c["peer_ratio"] and c["id"] in {c["id"] for c in self.newest["cases"]}]
+        self.assertTrue(cases)
+        self.assertEqual(run["vendor_cases"], len(cases))
+        self.assertAlmostEqual(run["vendor_ratio"], math.exp(
+            sum(math.log(c["peer_ratio"]) for c in cases) / len(cases)), 6)
+        slow = self.get("runs?machine=GPU-2")["runs"][0]
+        self.assertAlmostEqual(slow["control_ns"] / run["control_ns"], 1.05, 6)
+
+    def test_machines(self):
+        machines = {m["machine"]: m for m in self.get(f"machines?device={GPU}")["machines"]}
+        self.assertLessEqual({"GPU-0", "GPU-1", "GPU-2"}, set(machines))
+        self.assertEqual([m for m in machines if machines[m]["is_off"]], ["GPU-2"])
+        self.assertAlmostEqual(machines["GPU-2"]["off"], 0.05, 2)
+        self.assertEqual((machines["GPU-2"]["runs"], machines["GPU-2"]["host"]),
+                         (4, f"{HOST}-2-3"))
+        self.assertAlmostEqual(machines["GPU-0"]["control_drift"], 0.0015)
+        counts = {"no-verdict": 0, "pass": 0}
+        for run in self.get("runs?machine=GPU-0")["runs"]:
+            for name in counts:
+                counts[name] += run["verdicts"][name]
+        self.assertEqual(machines["GPU-0"]["no_verdict_rate"],
+                         counts["no-verdict"] / machines["GPU-0"]["cases"])
+        self.assertEqual(self.rows("machines?device=none"), [])
+        self.assertEqual(len(self.rows("machines")), len(self.get("machines")["machines"]))
+
+    def test_calibrations_of_a_machine(self):
+        every = self.pages("calibrations", "calibrations", 5)
+        self.assertTrue(every)
+        names = {c["machine"] for c in every}
+        self.assertNotIn(None, names)
+        machines = {(m["device"], m["machine"]): m for m in self.get("machines")["machines"]}
+        for name in names:
+            of = self.get(f"calibrations?machine={quote(name)}")["calibrations"]
+            self.assertEqual(of, [c for c in every if c["machine"] == name])
+            newest = machines[of[0]["device"], name]
+            self.assertEqual((newest["calibration"], newest["calibrated_ms"]),
+                             (of[0]["run"], of[0]["time_ms"]))
+            self.assertEqual(newest["resolved"], sum(c["resolved"] for c in of[0]["cases"]))
+            self.assertEqual(newest["mde"], max(c["mde"] for c in of[0]["cases"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
