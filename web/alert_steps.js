@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// alert_steps.js: the buttons that take an alert a step further, for those who hold a token.
+// alert_steps.js: the buttons that take alerts a step further, for those who hold a token.
 
 import { get, post } from "./api.js";
 import { NEXT, STEPS } from "./alert_parts.js";
 import { h } from "./dom.js";
+import { plural } from "./format.js";
 import { token } from "./token.js";
 import { tokenForm } from "./token_form.js";
 
-/** Asks for a reason: resolves to the text, or null when the reader thinks better of it. */
-function askReason({ label, help, reason }) {
+const ASSIGN = { label: "Assign", help: "Somebody looks into it. Without a name, nobody does." };
+
+/** Asks for a reason and who looks into it: what to post, or null when the reader thinks better. */
+function askWhy({ label, help, reason: needed }, state, n) {
     const text = h("textarea", {
-        name: "reason", rows: "3", maxlength: "1000", required: reason,
+        name: "reason", rows: "3", maxlength: "500", required: needed,
         "aria-describedby": "reason-help",
     });
+    const who = h("input", { name: "assignee", maxlength: "64", autocomplete: "off" });
     const form = h("form", { method: "dialog" },
-        h("h2", { id: "reason-title" }, label),
+        h("h2", { id: "reason-title" }, n > 1 ? `${label}: ${n} alerts` : label),
         h("p", { id: "reason-help", class: "quiet" }, help,
-            reason ? " Say why; it stays in the alert's log."
-                : " A reason is not needed, and kept."),
-        h("label", {}, "Reason", text),
+            needed ? " A reason is needed. It stays in the log." : ""),
+        state && h("label", {}, needed ? "Reason" : "Reason, if you like", text),
+        (!state || state === "acknowledged") && h("label", {}, "Assigned to", who),
         h("p", { class: "dialog-buttons" },
             h("button", { type: "button", click: () => dialog.close() }, "Cancel"),
             h("button", { type: "submit", class: "primary" }, label)));
@@ -28,21 +32,24 @@ function askReason({ label, help, reason }) {
         let said = null;
         form.addEventListener("submit", (event) => {
             event.preventDefault();
-            said = text.value.trim();
-            if (reason && !said) {
+            const reason = text.value.trim();
+            if (needed && !reason) {
                 text.setCustomValidity("A reason is needed.");
                 text.reportValidity();
                 text.setCustomValidity("");
                 return;
             }
+            const assignee = who.value.trim();
+            said = state ? { state, reason, ...(assignee && { assignee }) }
+                : { assignee: assignee || null };
             dialog.close();
         });
         dialog.addEventListener("close", () => {
             dialog.remove();
-            resolve(text.value.trim() === said ? said : null);
+            resolve(said);
         });
         dialog.showModal();
-        text.focus();
+        form.querySelector("textarea, input").focus();
     });
 }
 
@@ -59,19 +66,21 @@ export async function mayStep(signal) {
 }
 
 /**
- * The buttons of one alert. `may`: of mayStep(); `changed()` shows the alert anew, and may fail.
+ * The buttons of `alerts`, each of which is one action for all of them. `may`: of mayStep();
+ * `changed()` shows the alerts anew, and may fail.
  */
-export function stepButtons(alert, may, changed) {
+export function stepButtons(alerts, may, changed) {
     if (may !== "yes") return null;
     const said = h("p", { class: "message", role: "alert", hidden: true });
     const row = h("p", { class: "steps" });
 
-    async function step(state) {
-        const reason = await askReason(STEPS[state]);
-        if (reason === null) return;
+    async function step(words, state) {
+        const wanted = await askWhy(words, state, alerts.length);
+        if (wanted === null) return;
         for (const button of row.children) button.disabled = true;
         try {
-            await post(`alerts/${alert.id}`, { state, reason });
+            await post("alerts", { ids: alerts.map((alert) => alert.id), ...wanted });
+            window.dispatchEvent(new Event("alerts"));
             await changed();
         } catch (error) {
             for (const button of row.children) button.disabled = false;
@@ -81,10 +90,22 @@ export function stepButtons(alert, may, changed) {
         }
     }
 
-    row.append(...(NEXT[alert.state] ?? []).map((state) => h("button", {
-        type: "button", title: STEPS[state].help, click: () => step(state),
-    }, `${STEPS[state].label}…`)));
+    const possible = Object.keys(STEPS).filter((state) =>
+        alerts.length > 0 && alerts.every((alert) => NEXT[alert.state]?.includes(state)));
+    const button = (words, state) => h("button", {
+        type: "button", title: words.help, disabled: alerts.length === 0,
+        click: () => step(words, state),
+    }, `${words.label}…`);
+    row.append(...possible.map((state) => button(STEPS[state], state)), button(ASSIGN, null));
     return h("div", {}, row, said);
+}
+
+/** The selection of a list: how many, and what to do with them. */
+export function selectionBar(alerts, may, changed) {
+    return h("div", { class: "selection", role: "region", "aria-label": "Selection" },
+        h("p", {}, alerts.length === 0 ? "Select alerts to deal with them together."
+            : `${plural(alerts.length, "alert")} selected`),
+        alerts.length > 0 && stepButtons(alerts, may, changed));
 }
 
 /** What those see who may not: how to become one who may. */

@@ -107,9 +107,9 @@ export const TERMS = {
     level_error: "The level of the relative error before the step and after it, each from " +
         "several runs.",
     first_run: "The first run at the new level: what it measured, and how.",
-    first_commit: "What the first run at the new level was built from: it, or one between it and " +
-        "the commit before, made the difference.",
-    commit_before: "What the last run at the old level was built from.",
+    first_commit: "From the last run at the old level to the first one at the new level: one of " +
+        "these commits made the difference.",
+    assignee: "Who looks into it.",
     leader: "The lowest verified p50 of this library, under the newest contract of the case.",
     red_share: "How many decisions were red when this share of its time was added to the code.",
     library: "Who made the library: ours, or another one that it is compared with.",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// news.js: says when the server has runs that the page does not show yet, how many alerts nobody
-// has looked at, and when it is away.
+// news.js: says when the server has runs that the page does not show yet, how many
+// regressions are open, and when it is away.
 
 import { get } from "./api.js";
 import { h } from "./dom.js";
@@ -20,11 +20,12 @@ async function state() {
 /** What the server has now, or null. Asked before a view is: what comes meanwhile is news then. */
 export const newest = () => state().catch(() => null);
 
-/** The number of new alerts, beside the link to them. */
+/** The number of open regressions, beside the link to the alerts. */
 async function countAlerts() {
-    const { counts } = await get("alerts", { limit: 1 });
-    alerts.replaceChildren(...(counts.new > 0
-        ? [String(counts.new), h("span", { class: "hidden" }, " new")] : []));
+    const { counts } = await get("alerts", { kind: "regression", limit: 1 });
+    const open = counts.new + counts.acknowledged;
+    alerts.replaceChildren(...(open > 0
+        ? [String(open), h("span", { class: "hidden" }, " open regressions")] : []));
     // On a narrow screen the number may end beside the row of names.
     alerts.closest("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
@@ -69,6 +70,7 @@ export function watch(show, seen) {
     });
     document.addEventListener("visibilitychange", look);
     window.addEventListener("online", look);
+    window.addEventListener("alerts", look);
     window.addEventListener("offline", away);
     window.addEventListener("unreachable", away);
     window.addEventListener("reached", reached);

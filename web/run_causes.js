@@ -82,13 +82,13 @@ export function causeSections(causes, run, table) {
     const isMain = run.git.branch === main;
     const title = isMain ? "New in this run" : "Caused by this change";
     return [
-        h("section", { class: "cause own" },
+        h("section", { class: "fault own" },
             h("h2", {}, own.length > 0 ? `${isMeasured ? title : "Slower or wrong"}: `
                 : `${title}: nothing`, own.length > 0 && extent(own)),
             !isMeasured && h("p", { class: "quiet" }, `No run of ${main} is known on this device, `,
                 `so it is not known whether ${main} is slower or wrong too.`),
             own.length > 0 && [table(own, "own"), whatNext(run, own, isMain)]),
-        before.map(({ alert, cases }, i) => h("section", { class: "cause earlier" },
+        before.map(({ alert, cases }, i) => h("section", { class: "fault earlier" },
             h("h2", {}, `Already red on ${main} since `,
                 commitRange(alert.before_commit, alert.commit, alert.subject)),
             h("p", { class: "quiet" }, alert.subject && `“${alert.subject}”, `,

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // view_alerts.js: steps that the server found in the trends, and what became of each.
 
+import { AROUND_MS, alertList, whoWhen } from "./alert_list.js";
 import { STATES, alertKind, alertStep, stateBadge } from "./alert_parts.js";
 import { mayStep, signIn, stepButtons } from "./alert_steps.js";
 import { get } from "./api.js";
 import { address, h } from "./dom.js";
-import { ago, shortCommit, time } from "./format.js";
-import { head, term } from "./glossary.js";
+import { time } from "./format.js";
+import { term } from "./glossary.js";
 import { picker } from "./lists.js";
-import { caseLink, crumbs, nothingYet, runLink, tableBox } from "./parts.js";
+import { caseLink, commitRange, crumbs, nothingYet, runLink } from "./parts.js";
 
-const PAGE = 50;
-const AROUND_MS = 14 * 86400e3; // of the trend that is shown on either side of a step
+const PAGE = 200;
 
 /** The case's page, with the time before and after the step in sight. */
 function trendAddress(alert) {
@@ -31,22 +31,6 @@ function stateTabs(counts, state, query) {
         STATES.map((s) => tab(s, s, counts[s] ?? 0)), tab("all", "all", total));
 }
 
-/** Who took a step, and when. */
-const whoWhen = (who, ms) => [who || "the server", ", ", time(ms)];
-
-function row(alert) {
-    return h("tr", {},
-        h("td", {}, h("a", { href: address(`alerts/${alert.id}`) }, alertKind(alert)),
-            h("span", { class: "note" }, alertStep(alert))),
-        h("th", { scope: "row" }, caseLink(alert.case, alert.device),
-            h("span", { class: "note" }, alert.device, alert.provider && `, ${alert.provider}`)),
-        h("td", { class: "minor" }, time(alert.time_ms, ago(alert.time_ms)),
-            h("span", { class: "note mono" }, shortCommit(alert.commit))),
-        h("td", {}, stateBadge(alert.state), alert.state !== "new" &&
-            h("span", { class: "note" }, whoWhen(alert.who, alert.updated_ms)),
-        alert.reason && h("span", { class: "note" }, alert.reason)));
-}
-
 function nothing(state, filtered) {
     if (filtered) return h("p", { class: "quiet", role: "status" }, "No alert of this kind.");
     return h("section", { class: "empty" },
@@ -55,6 +39,10 @@ function nothing(state, filtered) {
         h("p", { class: "quiet" }, "An alert is raised when a run of the main branch is a " +
             "confirmed regression or wrong, and when the level of a trend changes and stays so."));
 }
+
+const anew = () => window.dispatchEvent(new HashChangeEvent("hashchange", {
+    oldURL: location.href, newURL: location.href,
+}));
 
 async function listView(query, signal) {
     const state = query.get("state") ?? "new";
@@ -89,17 +77,12 @@ async function listView(query, signal) {
                     ["error", "error grew"], ["wrong", "wrong"]]),
                 filters.case && h("span", {}, "Case ", h("code", {}, filters.case), " ",
                     h("a", { href: here({ case: "" }) }, "all cases"))),
-            alerts.length === 0 ? nothing(state, filtered) : tableBox("Alerts",
-                h("thead", {}, h("tr", {}, head("change_point", "Step"), head("case", "Case"),
-                    head("since", "Since", { class: "minor" }),
-                    head("alert_state", "State"))),
-                h("tbody", {}, alerts.map(row))),
+            signIn(may, anew),
+            alerts.length === 0 ? nothing(state, filtered)
+                : alertList(alerts, may, anew, signal),
             h("p", { class: "pages" },
                 after && h("a", { href: here() }, "Newest"),
                 next && h("a", { href: here({ after: next }) }, "Older")),
-            signIn(may, () => window.dispatchEvent(new HashChangeEvent("hashchange", {
-                oldURL: location.href, newURL: location.href,
-            }))),
         ],
     };
 }
@@ -117,20 +100,21 @@ function fact(name, label, ...value) {
 
 function detail(alert, may, changed) {
     const step = alertStep(alert) || "–";
-    const commit = (name) => h("span", { class: "mono" }, shortCommit(name));
     return [
         h("h1", {}, alertKind(alert)),
         h("p", {}, caseLink(alert.case, alert.device)),
         h("p", {}, stateBadge(alert.state), " ", alert.reason ?? "", alert.state !== "new" &&
             h("span", { class: "note" }, whoWhen(alert.who, alert.updated_ms))),
-        stepButtons(alert, may, changed),
+        stepButtons([alert], may, changed),
+        signIn(may, changed),
         h("dl", { class: "facts" },
             alert.kind === "error" ? fact("level_error", "Error", step)
                 : fact("level", "p50", step),
             fact("since", "Since", time(alert.time_ms)),
             fact("first_run", "First run after it", runLink(alert.run)),
-            fact("first_commit", "Commit", commit(alert.commit)),
-            fact("commit_before", "Commit before", commit(alert.before_commit)),
+            fact("first_commit", "Commits", commitRange(alert.before_commit, alert.commit),
+                h("span", { class: "note" }, alert.subject, alert.author && `, ${alert.author}`)),
+            fact("assignee", "Assigned to", alert.assignee ?? "nobody"),
             fact("device", "Device", alert.device),
             fact("library", "Provider", alert.provider),
             fact("contract", "Contract", alert.contract)),
@@ -140,9 +124,8 @@ function detail(alert, may, changed) {
                     device: alert.device, a: alert.before_commit, b: alert.commit,
                 }),
             }, "Compare the two commits")]),
-        h("h2", {}, "What became of it"),
+        h("h2", {}, "History"),
         logList(alert.log ?? []),
-        signIn(may, changed),
     ];
 }
 
@@ -166,7 +149,7 @@ async function alertView(id, signal) {
 
     draw();
     return {
-        title: `Alert ${id}`,
+        title: `Alert ${id}, ${alert.case}, ${alert.device}`,
         content: [crumbs(h("a", { href: address("alerts") }, "Alerts"), `Alert ${id}`), page, said],
     };
 }

@@ -7,7 +7,7 @@ import path from "node:path";
 import { describe, test } from "node:test";
 
 import {
-    BUILD, GPU, REGRESSED, dashboard, serve, settled, shoot, skip, stop, until,
+    BUILD, GPU, REGRESSED, dashboard, serve, settled, shoot, skip, stop, until, walker,
 } from "./harness.mjs";
 
 function makeToken(database, scope) {
@@ -104,7 +104,7 @@ describe("alerts", { skip }, () => {
                 /accepted needed for the mask\s+ana, \d+ \w+ \d{4}, \d\d:\d\d/);
             assert.match(await page.locator(".alert-log").innerText(),
                 /accepted[\s\S]*ana[\s\S]*needed for the mask[\s\S]*acknowledged[\s\S]*new/);
-            assert.deepEqual(await page.locator(".steps button").allInnerTexts(), ["Open again…"]);
+            assert.deepEqual(await page.locator(".steps button").allInnerTexts(), ["Open again…", "Assign…"]);
             await page.click("a:text-is('Alerts')");
             await page.click(".tabs a:has-text('accepted')");
             const accepted = page.locator("td:has(.state.accepted)", { hasText: "the mask" });
@@ -143,6 +143,90 @@ describe("alerts", { skip }, () => {
             await page.click("button:text-is('Use it')");
             await page.waitForSelector("summary:has-text('may not change alerts')");
             assert.equal(await page.locator(".steps").count(), 0);
+        });
+    });
+
+    /** A history in which three commits of main made 8, 6 and 3 cases slower. */
+    async function seventeen(url, token) {
+        const { runs } = await (await fetch(`${url}api/v1/runs?limit=1`)).json();
+        const run = await (await fetch(`${url}api/v1/runs/${runs[0].uuid}`)).json();
+        const slow = run.cases.find((c) => c.verdict === "regression");
+        const good = run.cases.find((c) => c.verdict === "pass");
+        const cases = Array.from({ length: 17 }, (_, i) => `gemm/fp16/m${i + 1}-n64-k64`);
+        let { commit } = run.git;
+        for (const [step, n] of [0, 8, 14, 17].entries()) {
+            const next = { ...run, uuid: run.uuid.replace(/^......../, `0000000${step}`),
+                time_ms: run.time_ms + (step + 1) * 3600e3, verdict: n ? "regression" : "pass",
+                exit_code: n ? 1 : 0,
+                git: { ...run.git, branch: "main", dirty: false, parent: commit,
+                    commit: `${step}`.repeat(40), subject: `cause ${step}` },
+                cases: cases.map((id, i) =>
+                    ({ ...(i < n ? slow : good), id, op: "gemm", dtype: "fp16" })) };
+            ({ commit } = next.git);
+            delete next.calibration; // whose cases count for the verdict
+            const answer = await fetch(`${url}api/v1/runs`, { method: "POST",
+                body: JSON.stringify(next), headers: { Authorization: `Bearer ${token}`,
+                    "Content-Type": "application/json" } });
+            assert.equal(answer.status, 201, await answer.text());
+        }
+    }
+
+    test("Monday: 17 alerts of three causes in 11 clicks, and the badge follows", async () => {
+        const history = it.seed("monday.db", 3, 12, 1, 1);
+        const server = await serve(history.file);
+        const count = async (page) =>
+            Number.parseInt(await page.locator("#alerts").innerText() || "0", 10);
+        try {
+            await seventeen(server.url, makeToken(history.file, "ingest"));
+            await it.withPage({}, async (page) => {
+                const walk = walker(page);
+                const rows = page.locator("tbody tr:not(.group)", { hasText: "-n64-k64" });
+                await it.open(page, "#/alerts?kind=regression", server.url);
+                for (let i = 0; await rows.count() < 17; i++) {
+                    assert.ok(i < 300, "the server did not raise the alerts");
+                    await page.reload();
+                    await settled(page);
+                }
+                const before = await count(page);
+                assert.ok(before >= 17);
+                await rows.first().scrollIntoViewIfNeeded();
+                await page.waitForSelector(".spark .line:not([d=''])");
+                await shoot(page, "monday");
+
+                await walk("summary:has-text('Sign in')");
+                await page.fill("input[name=token]", makeToken(history.file, "admin"));
+                await walk("button:text-is('Use it')");
+                await page.waitForSelector("summary:has-text('Signed in')");
+                for (const cause of [1, 2, 3]) {
+                    const group = page.locator("tr.group", { hasText: `cause ${cause}` });
+                    assert.match(await group.innerText(), /[863] cases, \+\d[\s\S]*\.\./);
+                    await walk(group.locator("input"));
+                    await walk(".selection button:text-is('Ignore…')");
+                    await page.fill("dialog textarea", "the new toolchain");
+                    await walk("dialog button[type=submit]");
+                    await group.waitFor({ state: "detached" });
+                }
+                assert.equal(await rows.count(), 0);
+                assert.equal(walk.clicks, 11);
+                await until(page, (n) => Number.parseInt(
+                    document.getElementById("alerts").textContent || "0", 10) === n, before - 17);
+                const { counts } = await (await fetch(`${server.url}api/v1/alerts`)).json();
+                assert.equal(counts.ignored, 17);
+            }, server.url);
+        } finally {
+            await stop(server);
+        }
+    });
+
+    test("a selection is assigned to somebody, and says so", async () => {
+        await withAlerts(6, {}, async (page, history) => {
+            await signIn(page, makeToken(history.file, "admin"));
+            await page.locator(`input[aria-label*='${REGRESSED} on ${GPU}']`).first().check();
+            assert.match(await page.locator(".selection p").first().innerText(), /1 alert selected/);
+            await page.click(".selection button:text-is('Assign…')");
+            await page.fill("dialog input[name=assignee]", "ana");
+            await page.click("dialog button[type=submit]");
+            await page.locator("tbody tr", { hasText: "ana looks into it" }).waitFor();
         });
     });
 

@@ -53,8 +53,8 @@ describe("run", { skip }, () => {
         const wrong = "attention_fwd/bf16/b4-h32-s2048-d128";
         await it.withPage({ permissions: ["clipboard-write"] }, async (page) => {
             const walk = walker(page);
-            const own = page.locator(".cause.own");
-            const earlier = page.locator(".cause.earlier");
+            const own = page.locator(".fault.own");
+            const earlier = page.locator(".fault.earlier");
             await it.open(page, `#/run/${it.uuids.at(-1)}`);
             assert.match(await own.locator("h2").innerText(), /Caused by this change: 1 wrong/);
             assert.deepEqual(await own.locator("tr.item .case").allInnerTexts(), [wrong]);
@@ -92,8 +92,8 @@ describe("run", { skip }, () => {
                 await route.fulfill({ response, json: answer });
             });
             await it.open(page, `#/run/${it.uuids.at(-1)}`);
-            assert.equal(await page.locator(".cause.earlier").count(), 0);
-            const own = page.locator(".cause.own");
+            assert.equal(await page.locator(".fault.earlier").count(), 0);
+            const own = page.locator(".fault.own");
             assert.match(await own.locator("h2").innerText(), /2 cases, 1 wrong, \+6/);
             assert.match(await own.locator(".next code").last().innerText(), new RegExp(
                 `^build/bin/gate baseline accept ${REGRESSED} --device-model ${HOST} --run ` +
