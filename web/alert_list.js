@@ -57,10 +57,10 @@ function row(alert, box, signal) {
 /** "6 cases on 2 devices, −2.80 % to +3.40 %" */
 function extent(alerts) {
     const of = (member) => new Set(alerts.map((a) => a[member])).size;
-    const sizes = alerts.map((a) => a.change).filter((v) => v !== null).sort((a, b) => a - b);
+    const all = alerts.map((a) => a.change).filter((v) => v !== null).sort((a, b) => a - b);
+    const ends = new Set(all.length > 0 ? [change(1 + all[0]), change(1 + all.at(-1))] : []);
     return [plural(of("case"), "case"), of("device") > 1 && ` on ${plural(of("device"), "device")}`,
-        sizes.length > 0 && `, ${change(1 + sizes[0])}`,
-        sizes.length > 1 && ` to ${change(1 + sizes.at(-1))}`].filter(Boolean).join("");
+        ends.size > 0 && `, ${[...ends].join(" to ")}`].filter(Boolean).join("");
 }
 
 function groupHead([first], alerts, box, span) {

@@ -104,7 +104,8 @@ describe("alerts", { skip }, () => {
                 /accepted needed for the mask\s+ana, \d+ \w+ \d{4}, \d\d:\d\d/);
             assert.match(await page.locator(".alert-log").innerText(),
                 /accepted[\s\S]*ana[\s\S]*needed for the mask[\s\S]*acknowledged[\s\S]*new/);
-            assert.deepEqual(await page.locator(".steps button").allInnerTexts(), ["Open again…", "Assign…"]);
+            assert.deepEqual(await page.locator(".steps button").allInnerTexts(),
+                ["Open again…", "Assign…"]);
             await page.click("a:text-is('Alerts')");
             await page.click(".tabs a:has-text('accepted')");
             const accepted = page.locator("td:has(.state.accepted)", { hasText: "the mask" });
@@ -222,7 +223,8 @@ describe("alerts", { skip }, () => {
         await withAlerts(6, {}, async (page, history) => {
             await signIn(page, makeToken(history.file, "admin"));
             await page.locator(`input[aria-label*='${REGRESSED} on ${GPU}']`).first().check();
-            assert.match(await page.locator(".selection p").first().innerText(), /1 alert selected/);
+            const bar = page.locator(".selection p").first();
+            assert.match(await bar.innerText(), /1 alert selected/);
             await page.click(".selection button:text-is('Assign…')");
             await page.fill("dialog input[name=assignee]", "ana");
             await page.click("dialog button[type=submit]");
