@@ -2,6 +2,7 @@
 #include "gate/base/paths.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,4 +74,18 @@ enum gate_status paths_user_folder(const struct paths_kind *kind, char path[PATH
                          "the path of %s is too long: set %s to a shorter one", kind->what,
                          kind->variable);
     return GATE_OK;
+}
+
+enum gate_status paths_set(const struct paths_kind *kind, char path[PATHS_MAX],
+                           struct gate_error *err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(path, PATHS_MAX, format, args);
+    va_end(args);
+    if (n >= 0 && n < PATHS_MAX)
+        return GATE_OK;
+    errno = ENAMETOOLONG;
+    return gate_fail(err, GATE_ENVIRONMENT, "a path in %s is too long: set %s to a shorter one",
+                     kind->what, kind->variable);
 }

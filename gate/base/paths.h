@@ -31,4 +31,9 @@ struct paths_kind {
 enum gate_status paths_user_folder(const struct paths_kind *kind, char path[PATHS_MAX],
                                    struct gate_error *err);
 
+/* Writes a path in such a folder. GATE_ENVIRONMENT, and errno is ENAMETOOLONG: it is too long. */
+enum gate_status paths_set(const struct paths_kind *kind, char path[PATHS_MAX],
+                           struct gate_error *err, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
 #endif

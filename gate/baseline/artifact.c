@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sha2.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,22 +42,6 @@ static enum gate_status check_library_of_commit(const char *commit, const char *
     return GATE_OK;
 }
 
-static enum gate_status set_path(char path[PATHS_MAX], struct gate_error *err, const char *format,
-                                 ...) __attribute__((format(printf, 3, 4)));
-static enum gate_status set_path(char path[PATHS_MAX], struct gate_error *err, const char *format,
-                                 ...)
-{
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(path, PATHS_MAX, format, args);
-    va_end(args);
-    if (n >= 0 && n < PATHS_MAX)
-        return GATE_OK;
-    errno = ENAMETOOLONG;
-    return gate_fail(err, GATE_ENVIRONMENT,
-                     "a path in the artifact cache is too long: set GATE_CACHE to a shorter one");
-}
-
 /* ---- folders ---- */
 
 static const struct paths_kind cache_folder = {
@@ -88,7 +71,7 @@ enum gate_status artifact_cache_dir(char path[PATHS_MAX], struct gate_error *err
                            "is run: take the permission away (chmod o-w) or set GATE_CACHE",
                            absolute);
     else
-        status = set_path(path, err, "%s", absolute);
+        status = paths_set(&cache_folder, path, err, "%s", absolute);
     free(absolute);
     return status;
 }
@@ -99,7 +82,7 @@ enum gate_status artifact_cache_folder(const char *name, char path[PATHS_MAX],
     char cache[PATHS_MAX];
     enum gate_status status = artifact_cache_dir(cache, err);
     if (!status)
-        status = set_path(path, err, "%s/%s", cache, name);
+        status = paths_set(&cache_folder, path, err, "%s/%s", cache, name);
     return status ? status : file_make_folders(path, err);
 }
 
@@ -110,7 +93,8 @@ static enum gate_status artifact_path(const char *sha256, char path[PATHS_MAX],
     enum gate_status status = check_sha256(sha256, err);
     if (!status)
         status = artifact_cache_dir(cache, err);
-    return status ? status : set_path(path, err, "%s/artifacts/%s.so", cache, sha256);
+    return status ? status
+                  : paths_set(&cache_folder, path, err, "%s/artifacts/%s.so", cache, sha256);
 }
 
 /* ---- artifacts ---- */
@@ -149,7 +133,7 @@ static enum gate_status look(const char *path, const char *sha256, enum presence
 /* A bad artifact is kept for whoever wants to know, under a name that nothing opens. */
 static bool move_aside(const char *path, char aside[PATHS_MAX])
 {
-    if (set_path(aside, NULL, "%s.refused", path))
+    if (paths_set(&cache_folder, aside, NULL, "%s.refused", path))
         return false;
     return !rename(path, aside);
 }
@@ -260,7 +244,7 @@ enum gate_status artifact_note_commit(const char *commit, const char *file_name,
     snprintf(note, sizeof note, "%s\n", sha256);
     status = artifact_cache_folder(name, folder, err);
     if (!status)
-        status = set_path(path, err, "%s/%s", folder, file_name);
+        status = paths_set(&cache_folder, path, err, "%s/%s", folder, file_name);
     return status ? status : file_write_atomic(path, note, NOTE_BYTES, err);
 }
 
@@ -291,7 +275,7 @@ enum gate_status artifact_find_commit(const char *commit, const char *file_name,
     if (!status)
         status = artifact_cache_dir(cache, err);
     if (!status)
-        status = set_path(path, err, "%s/commits/%s/%s", cache, commit, file_name);
+        status = paths_set(&cache_folder, path, err, "%s/commits/%s/%s", cache, commit, file_name);
     if (status)
         return status;
     if (lstat(path, &st) && errno == ENOENT)

@@ -261,7 +261,7 @@ static struct file_entry write_entry(const struct baseline_entry *e)
     to.epoch = e->epoch;
     to.library_sha256 = e->library_sha256;
     to.code_sha256 = e->code_sha256 && e->code_sha256[0] ? e->code_sha256 : NULL;
-    to.dirty = e->dirty ? YES : NOT_TOLD;
+    to.dirty = e->dirty ? YES : UNKNOWN;
     write_error(&e->error, &to);
     return to;
 }
@@ -343,7 +343,7 @@ static enum gate_status check_change(const struct baseline *b, const char *contr
                                         .n_cases = 1,
                                         .log = change,
                                         .n_log = 1};
-    struct schema_fault fault;
+    struct field_fault fault;
     struct buf text;
     cJSON *tree = NULL;
     buf_init(&text, MAX_FILE);

@@ -30,7 +30,7 @@ static const char *const schemas[] = {"gate-baseline/1", NULL};
     TEXT(epoch, REQUIRED, TEXT_MAX), \
     FORMED(library_sha256, REQUIRED, FORM_SHA256, TEXT_MAX), \
     FORMED(code_sha256, 0, FORM_SHA256, TEXT_MAX), \
-    TOLD(dirty), \
+    YES_NO(dirty), \
     SHARE(rel_fro, 0), \
     MAYBE(outputs, 0, outputs), \
     FORMED(vendor, 0, FORM_NAME, NAME_MAX_CHARACTERS), \

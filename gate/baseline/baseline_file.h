@@ -16,7 +16,7 @@ struct file_entry {
     const char *kernel, *commit, *run_uuid;
     int64_t time_ms;
     const char *epoch, *library_sha256, *code_sha256;
-    enum told dirty;
+    enum yes_no dirty;
     double rel_fro;
     bool has_outputs;
     struct document_outputs outputs;

@@ -28,8 +28,8 @@ static void keep_texts(struct baseline_entry *e, struct texts *t)
     copy(&e->epoch, t->epoch, sizeof t->epoch);
 }
 
-__attribute__((format(printf, 2, 3))) static void say(struct ratchet_end *out, const char *format,
-                                                      ...)
+__attribute__((format(printf, 2, 3))) static void set_reason(struct ratchet_end *out,
+                                                             const char *format, ...)
 {
     size_t used = strlen(out->text);
     va_list args;
@@ -86,7 +86,7 @@ static enum gate_status begin_epoch(struct baseline *b, const char *case_id, con
         return status;
     *record = fresh;
     out->changed = out->epoch = true;
-    say(out, "a new epoch: %s", reason);
+    set_reason(out, "a new epoch: %s", reason);
     return GATE_OK;
 }
 
@@ -142,7 +142,7 @@ static enum gate_status lower(struct baseline *b, const char *case_id, const cha
     if (status)
         return status;
     out->changed = out->lowered = true;
-    say(out, "taken as the baseline: %s", reason);
+    set_reason(out, "taken as the baseline: %s", reason);
     return GATE_OK;
 }
 
@@ -177,8 +177,8 @@ static enum gate_status remember(struct baseline *b, const char *case_id,
                                                .again = again};
     out->changed = true;
     if (out->faster)
-        say(out, "run %zu of %d in a row that makes it the baseline", out->faster,
-            RATCHET_TREND_RUNS);
+        set_reason(out, "run %zu of %d in a row that makes it the baseline", out->faster,
+                   RATCHET_TREND_RUNS);
     return baseline_trend_add(b, case_id, &evidence, err);
 }
 
@@ -197,8 +197,9 @@ static enum gate_status follow_trend(struct baseline *b, const char *case_id, co
     out->faster = faster ? runs_faster(before, n, run->threshold) + 1 : 0;
     out->off = off ? runs_off(before, n, again) + 1 : 0;
     if (off)
-        say(out, "the baseline's own library %s, run %zu of %d in a row that begins an epoch", why,
-            out->off, RATCHET_TREND_RUNS);
+        set_reason(out,
+                   "the baseline's own library %s, run %zu of %d in a row that begins an epoch",
+                   why, out->off, RATCHET_TREND_RUNS);
     if (out->off >= RATCHET_TREND_RUNS)
         status = begin_epoch(b, case_id, contract, run, record, why, out, err);
     if (!status && out->faster >= RATCHET_TREND_RUNS)

@@ -34,7 +34,7 @@ static enum gate_status ask_git(char *const *argv, bool (*take)(void *context, c
     return GATE_OK;
 }
 
-static bool take_commit(void *context, const char *line)
+static bool read_commit(void *context, const char *line)
 {
     struct commits *c = context;
     if (!hex_is(line, 40) || c->n == COMMITS_MAX)
@@ -58,14 +58,14 @@ static enum gate_status resolve(const char *what, struct commits *out, struct ga
         NULL};
     size_t before = out->n;
     snprintf(peeled, sizeof peeled, "%s^{commit}", what);
-    enum gate_status status = ask_git(argv, take_commit, out, &why);
+    enum gate_status status = ask_git(argv, read_commit, out, &why);
     if (status || out->n != before + 1)
         return gate_fail(err, GATE_USAGE, "'%.100s' is no commit that git knows here%s%.200s", what,
                          why.message[0] ? ": " : "", why.message);
     return GATE_OK;
 }
 
-static bool take_base(void *context, const char *line)
+static bool read_base(void *context, const char *line)
 {
     memcpy(context, line, hex_is(line, 40) ? 41 : 1);
     return false;
@@ -89,16 +89,16 @@ enum gate_status commits_between(const char *good, const char *bad, struct commi
         (char *)"git", (char *)"rev-list", (char *)"--first-parent", (char *)"--reverse", range,
         NULL};
     snprintf(range, sizeof range, "%s..%s", ends.id[0], ends.id[1]);
-    ask_git(merge_base, take_base, base, NULL);
+    ask_git(merge_base, read_base, base, NULL);
     if (strcmp(base, ends.id[0]) != 0 || !strcmp(ends.id[0], ends.id[1]))
         status = gate_fail(err, GATE_USAGE,
                            "'%.100s' does not come before '%.100s' in this history: nothing leads "
                            "from one to the other",
                            good, bad);
-    else if (!take_commit(out, ends.id[0]))
+    else if (!read_commit(out, ends.id[0]))
         status = gate_fail(err, GATE_INTERNAL, "out of memory");
     else
-        status = ask_git(list, take_commit, out, err);
+        status = ask_git(list, read_commit, out, err);
     if (!status && (out->n < 2 || strcmp(out->id[out->n - 1], ends.id[1]) != 0))
         status = gate_fail(err, GATE_USAGE, "more than %d commits lead from '%.100s' to '%.100s'",
                            COMMITS_MAX, good, bad);

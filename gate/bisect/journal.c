@@ -34,7 +34,7 @@ static enum gate_status append(struct journal *j, cJSON *o, struct gate_error *e
     return status;
 }
 
-static void take_finding(const cJSON *o, const struct commits *commits, struct finding *findings)
+static void read_finding(const cJSON *o, const struct commits *commits, struct finding *findings)
 {
     const char *commit = json_string(o, "commit", ""), *state = json_string(o, "state", "");
     for (size_t i = 0; i < commits->n; i++) {
@@ -70,7 +70,7 @@ static enum gate_status read_lines(struct journal *j, const char *about, const s
                                "--restart",
                                j->path);
         else if (!status && *whole)
-            take_finding(o, commits, findings);
+            read_finding(o, commits, findings);
         cJSON_Delete(o);
     }
     return status;

@@ -33,7 +33,7 @@ static const struct field case_fields[] = {
     ELEMENTS(s),
     ELEMENTS(sq),
     ELEMENTS(d),
-    TOLD(causal),
+    YES_NO(causal),
     NUMBER(scale, 0, -1000, 1000),
     NUMBER(threshold, ABOVE, 0, 10),
     MAP(inputs, 0, values),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * suite_file.h: a suite's file and its cases, as gate/formats/suite.schema.json publishes them.
- * Members have the names of their keys; -1, NAN and NOT_TOLD: the key is missing.
+ * Members have the names of their keys; -1, NAN and UNKNOWN: the key is missing.
  */
 #ifndef GATE_CASES_SUITE_FILE_H
 #define GATE_CASES_SUITE_FILE_H
@@ -20,7 +20,7 @@ struct case_values {
 struct case_file {
     const char *op, *dtype;
     int64_t m, n, k, b, h, kv_heads, s, sq, d;
-    enum told causal;
+    enum yes_no causal;
     double scale, threshold;
     struct case_values *inputs, *expect;
     size_t n_inputs, n_expect;

@@ -90,8 +90,8 @@ struct hunt {
     size_t n_measured;
 };
 
-static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void say(const char *format, ...)
+static void print_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void print_note(const char *format, ...)
 {
     char text[1024];
     struct buf safe;
@@ -195,11 +195,11 @@ static enum gate_status look_at(struct hunt *h, size_t i, const struct revision 
         if (status)
             return status;
     }
-    say("%.12s is %s%s%.300s", h->commits.id[i],
-        f->state == SEARCH_GOOD  ? "good"
-        : f->state == SEARCH_BAD ? "bad"
-                                 : "gone round",
-        f->reason[0] ? ": " : "", f->reason);
+    print_note("%.12s is %s%s%.300s", h->commits.id[i],
+               f->state == SEARCH_GOOD  ? "good"
+               : f->state == SEARCH_BAD ? "bad"
+                                        : "gone round",
+               f->reason[0] ? ": " : "", f->reason);
     return journal_put(&h->journal, h->commits.id[i], f, err);
 }
 
@@ -262,8 +262,8 @@ static enum gate_status look_for(struct hunt *h, const struct revision *good, st
     read_states(h, states);
     while (!status && search_next(states, h->commits.n, &next)) {
         *out = search_of(states, h->commits.n);
-        say("%zu commits are left, about %.0f steps", out->n_unknown,
-            ceil(log2((double)out->n_unknown + 1)));
+        print_note("%zu commits are left, about %.0f steps", out->n_unknown,
+                   ceil(log2((double)out->n_unknown + 1)));
         status = look_at(h, next, good, err);
         read_states(h, states);
     }

@@ -12,7 +12,6 @@
 #include "gate/comment/post.h"
 
 #define REPORTS_MAX 64
-#define REPORT_MAX_BYTES ((size_t)256 << 20)
 
 struct comment_arguments {
     struct target_options target;
@@ -124,23 +123,12 @@ struct work {
 
 /* ---- the runs ---- */
 
-static enum gate_status read_report(const char *path, struct document *out, struct gate_error *err)
-{
-    struct buf text;
-    buf_init(&text, REPORT_MAX_BYTES);
-    enum gate_status status = file_read(path, &text, err);
-    if (!status)
-        status = document_parse(path, 1, text.data ? text.data : "", text.len, GATE_IO, out, err);
-    buf_release(&text);
-    return status;
-}
-
 static enum gate_status read_runs(struct work *w, int n, char **paths, struct gate_error *err)
 {
     struct store *store = NULL;
     enum gate_status status = GATE_OK;
     for (int i = 0; i < n && !status; i++) {
-        status = read_report(paths[i], &w->documents[w->n], err);
+        status = document_load(paths[i], &w->documents[w->n], err);
         w->n += !status;
     }
     if (n)

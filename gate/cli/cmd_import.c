@@ -92,7 +92,7 @@ static enum gate_status store_document_text(struct import *im, unsigned line,
                                             const struct buf *text, struct gate_error *err)
 {
     struct document d;
-    struct schema_fault fault;
+    struct field_fault fault;
     bool existed = false;
     enum gate_status status =
         document_parse(im->name, line, text->data, text->len, GATE_IO, &d, err);

@@ -16,20 +16,8 @@
 #define GPUS_MAX 32
 #define WORDS_MAX 256
 #define PATIENCE_S 86400.0
-#define REPORT_MAX_BYTES ((size_t)256 << 20)
 
 /* ---- the parts as one run ---- */
-
-static enum gate_status read_part(const char *path, struct document *out, struct gate_error *err)
-{
-    struct buf text;
-    buf_init(&text, REPORT_MAX_BYTES);
-    enum gate_status status = file_read(path, &text, err);
-    if (!status)
-        status = document_parse(path, 1, text.data ? text.data : "", text.len, GATE_IO, out, err);
-    buf_release(&text);
-    return status;
-}
 
 static enum gate_status merge(size_t n, char *const *paths, struct buf *out, struct gate_error *err)
 {
@@ -37,7 +25,7 @@ static enum gate_status merge(size_t n, char *const *paths, struct buf *out, str
     enum gate_status status = parts ? GATE_OK : gate_fail(err, GATE_INTERNAL, "out of memory");
     size_t read = 0;
     for (; read < n && !status; read += !status)
-        status = read_part(paths[read], &parts[read], err);
+        status = document_load(paths[read], &parts[read], err);
     if (!status)
         status = merge_documents(parts, n, out, err);
     for (size_t i = 0; i < read; i++)
@@ -166,7 +154,7 @@ static enum gate_status end_part(struct part *p, struct gate_error *err)
         buf_clear(&line);
     buf_release(&line);
     p->code = process_finish(&p->process, PATIENCE_S);
-    if (!read_part(p->report + strlen("json="), &d, NULL)) {
+    if (!document_load(p->report + strlen("json="), &d, NULL)) {
         document_release(&d);
         return GATE_OK;
     }

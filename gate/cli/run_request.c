@@ -273,7 +273,7 @@ static bool wait_on(double deadline, double seconds)
     return true;
 }
 
-static void say_busy(const struct gate_error *err, bool *said)
+static void warn_busy(const struct gate_error *err, bool *said)
 {
     if (!*said)
         fprintf(stderr, "gate: waiting: %s\n", err->message);
@@ -288,7 +288,7 @@ static enum gate_status start_worker(struct run_setup *s, double deadline, bool 
         status = supervisor_start(&s->target.options, &s->supervisor, err);
         if (!is_busy(status, err) || clock_s() >= deadline)
             return status;
-        say_busy(err, said);
+        warn_busy(err, said);
         wait_on(deadline, START_POLL_S);
     }
 }
@@ -309,7 +309,7 @@ static enum gate_status open_device(const struct run_request *r, struct run_setu
     status = device_lock_take(name, &s->lock, err);
     if (!is_busy(status, err) || r->wait_s <= 0)
         return status;
-    say_busy(err, &said);
+    warn_busy(err, &said);
     supervisor_stop(s->supervisor);
     s->supervisor = NULL;
     while (is_busy(status, err) && wait_on(deadline, LOCK_POLL_S))

@@ -51,7 +51,7 @@ static const char *either(const char *option, const char *variable)
     return value && value[0] ? value : NULL;
 }
 
-static enum gate_status take_project(const char *text, struct comment_target *out,
+static enum gate_status read_project(const char *text, struct comment_target *out,
                                      struct gate_error *err)
 {
     size_t n = 0;
@@ -69,7 +69,7 @@ static enum gate_status take_project(const char *text, struct comment_target *ou
     return GATE_OK;
 }
 
-static enum gate_status take_change(const char *text, struct comment_target *out,
+static enum gate_status read_change(const char *text, struct comment_target *out,
                                     struct gate_error *err)
 {
     if (!is_number(text))
@@ -120,7 +120,7 @@ static enum gate_status read_gitlab(struct comment_target *out, struct gate_erro
     return GATE_OK;
 }
 
-static enum gate_status take_service(const char *name, struct comment_target *out,
+static enum gate_status read_service(const char *name, struct comment_target *out,
                                      struct gate_error *err)
 {
     struct ci_job job;
@@ -141,15 +141,15 @@ enum gate_status comment_target_read(const struct target_options *o, struct comm
     static const char *const github[] = {"GATE_COMMENT_TOKEN", "GITHUB_TOKEN", NULL},
                              *const gitlab[] = {"GATE_COMMENT_TOKEN", "GITLAB_TOKEN", NULL};
     *out = (struct comment_target){0};
-    enum gate_status status = take_service(o->service, out, err);
+    enum gate_status status = read_service(o->service, out, err);
     if (status)
         return status;
     bool hub = out->service == COMMENT_GITHUB;
     const char *api = either(o->api, hub ? "GITHUB_API_URL" : "CI_API_V4_URL");
     status =
-        take_project(either(o->project, hub ? "GITHUB_REPOSITORY" : "CI_PROJECT_ID"), out, err);
+        read_project(either(o->project, hub ? "GITHUB_REPOSITORY" : "CI_PROJECT_ID"), out, err);
     if (!status && o->change)
-        status = take_change(o->change, out, err);
+        status = read_change(o->change, out, err);
     else if (!status)
         status = hub ? read_github(out, err) : read_gitlab(out, err);
     if (!status)

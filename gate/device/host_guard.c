@@ -38,7 +38,7 @@ static void put_number(size_t n)
     put(at);
 }
 
-static void say(const struct region *r, size_t distance, const char *where)
+static void report_overrun(const struct region *r, size_t distance, const char *where)
 {
     put("the kernel touched memory that is not its own: ");
     put_number(distance);
@@ -56,9 +56,9 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
     (void)context;
     for (const struct region *r = regions; r < regions + REGIONS_MAX; r++) {
         if (r->begin && at >= r->end && at < r->end + FENCE)
-            say(r, (size_t)(at - r->end) + 1, "past the end of");
+            report_overrun(r, (size_t)(at - r->end) + 1, "past the end of");
         else if (r->begin && at < r->begin && at >= r->begin - FENCE)
-            say(r, (size_t)(r->begin - at), "before the begin of");
+            report_overrun(r, (size_t)(r->begin - at), "before the begin of");
     }
     signal(signal_number, SIG_DFL);
 }

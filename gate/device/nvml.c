@@ -16,7 +16,7 @@ enum {
     NVML_PERF_POLICY_THERMAL = 1,
 };
 
-#define NVML_NOT_TOLD (~0ULL)
+#define NVML_UNKNOWN (~0ULL)
 
 typedef int nvml_result;
 typedef struct nvml_device_opaque *nvml_device;
@@ -198,7 +198,7 @@ size_t nvml_memory_of(const struct nvml *n, pid_t pid)
     struct nvml_process *list = list_processes(n, &count);
     unsigned long long bytes = 0;
     for (unsigned i = 0; i < count; i++)
-        if ((pid_t)list[i].pid == pid && list[i].used_bytes != NVML_NOT_TOLD)
+        if ((pid_t)list[i].pid == pid && list[i].used_bytes != NVML_UNKNOWN)
             bytes += list[i].used_bytes;
     free(list);
     return (size_t)bytes;

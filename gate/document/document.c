@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/file.h"
 #include "gate/base/json.h"
 #include "gate/document/fields_table.h"
 
 #define COUNT_MAX 1e9 /* summed over the cases of a run */
 #define CASE_REASON_MAX 1600
 #define CASES_MAX 10000
+#define FILE_MAX_BYTES ((size_t)256 << 20)
 
 static const char *const kinds[] = {"host", "cuda", NULL};
 const char *const document_roles[] = {"candidate", "baseline", "provider", NULL};
@@ -94,7 +96,7 @@ static const struct field baseline_fields[] = {
     FORMED(library_sha256, 0, FORM_SHA256, TEXT_MAX),
     CHOICE(made_by, 0, field_actions),
     TIME(again_ns, NULLABLE),
-    TOLD(off),
+    YES_NO(off),
 };
 SHAPE(baseline);
 #undef OF
@@ -148,7 +150,7 @@ static const struct field verify_fields[] = {
     COUNT(pairs, 0, COUNT_MAX),
     COUNT(pairs_of, 0, COUNT_MAX),
     TEXT(why_not_guarded, 0, 200),
-    TOLD(own_shape_only),
+    YES_NO(own_shape_only),
     FORMED(vendor, 0, FORM_NAME, NAME_MAX_CHARACTERS),
     SHARE(vendor_ratio, 0),
 };
@@ -184,7 +186,7 @@ static const struct field timing_fields[] = {
     SIZE(shared_bytes, 0),
     SIZE(spill_bytes, 0),
     FORMED(code_sha256, 0, FORM_SHA256, TEXT_MAX),
-    TOLD(same_code),
+    YES_NO(same_code),
     SHARE(throttled_power_ns, 0),
     SHARE(throttled_thermal_ns, 0),
     MAYBE(power_w, NULLABLE, sensor),
@@ -233,8 +235,8 @@ static const struct field one_case_fields[] = {
     MAYBE(ratio, REQUIRED | NULLABLE, ratio),
     MAYBE(ratio_p90, NULLABLE, ratio),
     SHARE(mde, NULLABLE),
-    TOLD(same_library),
-    TOLD(same_code),
+    YES_NO(same_library),
+    YES_NO(same_code),
     SHARE(error_ratio, NULLABLE),
     MAYBE(warning, 0, warning),
     NUMBER(threshold, ABOVE, 0, INFINITY),
@@ -314,8 +316,8 @@ static const struct field document_fields[] = {
     TEXT(who, REQUIRED, TEXT_MAX),
     FORMED(suite, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
     PART(device, document_device_shape),
-    TOLD(users_checked),
-    TOLD(launch_order_checked),
+    YES_NO(users_checked),
+    YES_NO(launch_order_checked),
     LIST(libraries, REQUIRED, 1, 16, document_library_shape),
     LIST(absent, 0, 0, 16, document_absent_shape),
     FORMED(contract, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
@@ -335,7 +337,7 @@ static const struct field document_fields[] = {
 const struct shape document_shape = SHAPE_OF(document);
 #undef OF
 
-bool document_read(const cJSON *tree, struct document *out, struct schema_fault *fault)
+bool document_read(const cJSON *tree, struct document *out, struct field_fault *fault)
 {
     return fields_read(&document_shape, tree, out, fault);
 }
@@ -350,6 +352,17 @@ enum gate_status document_parse(const char *name, unsigned first_line, const cha
     if (!parsed)
         out->tree = tree;
     return parsed;
+}
+
+enum gate_status document_load(const char *path, struct document *out, struct gate_error *err)
+{
+    struct buf text;
+    buf_init(&text, FILE_MAX_BYTES);
+    enum gate_status status = file_read(path, &text, err);
+    if (!status)
+        status = document_parse(path, 1, text.data ? text.data : "", text.len, GATE_IO, out, err);
+    buf_release(&text);
+    return status;
 }
 
 void document_release(struct document *d)

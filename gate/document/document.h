@@ -4,7 +4,7 @@
  * written by `gate run`, kept in the history, reported, and sent to the server.
  *
  * Members have the names of their keys. Not known is: NAN of a number, -1 of a count, NULL of a
- * text, NOT_TOLD of a yes or no, and for a part that may be missing the `has_` before it. Times
+ * text, UNKNOWN of a yes or no, and for a part that may be missing the `has_` before it. Times
  * that end in _ms are since 1970 (UTC); ratios are candidate over other.
  */
 #ifndef GATE_DOCUMENT_DOCUMENT_H
@@ -23,7 +23,7 @@
 
 enum document_device_kind { DEVICE_HOST, DEVICE_CUDA };
 enum document_role { ROLE_CANDIDATE, ROLE_BASELINE, ROLE_PROVIDER };
-enum document_mode { MODE_NOT_TOLD = -1, MODE_PAIRED, MODE_NUMBER, MODE_NONE };
+enum document_mode { MODE_UNKNOWN = -1, MODE_PAIRED, MODE_NUMBER, MODE_NONE };
 enum document_stage { STAGE_FIRST, STAGE_CONFIRMATION };
 
 extern const char *const document_roles[], *const document_modes[], *const document_stages[];
@@ -79,7 +79,7 @@ struct document_baseline {
     int64_t time_ms;
     const char *library_sha256, *made_by;
     double again_ns; /* of its library in this run */
-    enum told off;
+    enum yes_no off;
 };
 
 struct document_process {
@@ -107,7 +107,7 @@ struct document_verify {
     int64_t checks, skipped, refused, not_served, not_guarded, too_large;
     int64_t values, shapes, layouts, launches, pairs, pairs_of;
     const char *why_not_guarded;
-    enum told own_shape_only;
+    enum yes_no own_shape_only;
     const char *vendor;
     double vendor_ratio;
 };
@@ -125,7 +125,7 @@ struct document_timing {
     double tflops, gbps, ceiling, sm_clock_mhz;
     int64_t registers, shared_bytes, spill_bytes;
     const char *code_sha256;
-    enum told same_code;
+    enum yes_no same_code;
     double throttled_power_ns, throttled_thermal_ns;
     bool has_power_w, has_temperature_c;
     struct document_sensor power_w, temperature_c;
@@ -166,7 +166,7 @@ struct document_case {
     bool has_ratio, has_ratio_p90;
     struct estimate ratio, ratio_p90;
     double error_ratio;
-    enum told same_library, same_code;
+    enum yes_no same_library, same_code;
     bool has_warning;
     struct document_warning warning;
     struct document_process *processes;
@@ -217,7 +217,7 @@ struct document {
     struct document_git git;
     const char *who, *suite;
     struct document_device device;
-    enum told users_checked, launch_order_checked;
+    enum yes_no users_checked, launch_order_checked;
     struct document_library *libraries;
     size_t n_libraries;
     struct document_absent *absent;
@@ -248,13 +248,16 @@ struct document {
  * its object ends, so that a misspelt key is reported as unknown, not as missing. To be released
  * where it is true.
  */
-bool document_read(const cJSON *tree, struct document *out, struct schema_fault *fault);
+bool document_read(const cJSON *tree, struct document *out, struct field_fault *fault);
 
 /* The same of a text that begins on line `first_line` of what `name` names. Returns `status` with
  * "NAME:LINE:COLUMN: /pointer: what" when it does not fit. */
 enum gate_status document_parse(const char *name, unsigned first_line, const char *text, size_t len,
                                 enum gate_status status, struct document *out,
                                 struct gate_error *err);
+
+/* The same of a file. GATE_IO: it cannot be read, or does not fit. */
+enum gate_status document_load(const char *path, struct document *out, struct gate_error *err);
 void document_release(struct document *d);
 
 /* The first arm of that role; NULL: there is none, as where the worker died. */

@@ -13,10 +13,10 @@
 
 /* Always false, for the caller to return. `place` < 0: the pointer has no number. */
 __attribute__((format(printf, 4, 5))) static bool
-fail(struct schema_fault *fault, const char *pointer, int place, const char *format, ...)
+fail(struct field_fault *fault, const char *pointer, int place, const char *format, ...)
 {
     va_list args;
-    *fault = (struct schema_fault){.of_key = false};
+    *fault = (struct field_fault){.of_key = false};
     if (place < 0)
         snprintf(fault->pointer, sizeof fault->pointer, "%s", pointer);
     else
@@ -34,7 +34,7 @@ static bool is_ordered(double lo, double value, double hi)
     return lo <= value && value <= hi;
 }
 
-static bool check_intervals(const struct document_case *c, int at, struct schema_fault *fault)
+static bool check_intervals(const struct document_case *c, int at, struct field_fault *fault)
 {
     if (c->has_ratio && !is_ordered(c->ratio.lo, c->ratio.value, c->ratio.hi))
         return fail(fault, "ratio", at, "the interval does not hold its value");
@@ -62,7 +62,7 @@ static bool was_confirmed(const struct document_case *c)
 
 /* What the ratio that a case reports lets its verdict be. */
 static bool check_verdict(const struct document *d, const struct document_case *c, int at,
-                          struct schema_fault *fault)
+                          struct field_fault *fault)
 {
     enum verdict v = (enum verdict)c->verdict;
     double limit = 1 + (isnan(c->threshold) ? d->policy.threshold : c->threshold);
@@ -92,7 +92,7 @@ static int compare_ids(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool check_ids(const struct document *d, struct schema_fault *fault)
+static bool check_ids(const struct document *d, struct field_fault *fault)
 {
     const char *twice = NULL, **ids = calloc(d->n_cases + 1, sizeof *ids);
     if (!ids)
@@ -106,7 +106,7 @@ static bool check_ids(const struct document *d, struct schema_fault *fault)
     return !twice || fail(fault, "/cases", -1, "'%s' is there twice", twice);
 }
 
-static bool check_cases(const struct document *d, struct schema_fault *fault)
+static bool check_cases(const struct document *d, struct field_fault *fault)
 {
     if (d->n_cases == 0 && !d->has_calibration)
         return fail(fault, "/cases", -1, "is empty, and there is no calibration");
@@ -122,7 +122,7 @@ static bool check_cases(const struct document *d, struct schema_fault *fault)
 /* A baseline from the future would be the newest for ever, and one run of 1970 a trend of 50 years.
  */
 static bool check_ahead(int64_t time_ms, int64_t now_ms, const char *pointer, int at,
-                        struct schema_fault *fault)
+                        struct field_fault *fault)
 {
     int64_t ahead_ms = time_ms - now_ms;
     return ahead_ms <= DOCUMENT_AHEAD_MS ||
@@ -130,7 +130,7 @@ static bool check_ahead(int64_t time_ms, int64_t now_ms, const char *pointer, in
                 (double)ahead_ms / (24 * 3600e3));
 }
 
-static bool check_times(const struct document *d, int64_t now_ms, struct schema_fault *fault)
+static bool check_times(const struct document *d, int64_t now_ms, struct field_fault *fault)
 {
     if (d->time_ms < DOCUMENT_FIRST_MS)
         return fail(fault, "/time_ms", -1,
@@ -159,7 +159,7 @@ static void count_verdicts(const struct document *d, size_t counts[VERDICT_COUNT
         counts[k->incomplete[i].verdict]++;
 }
 
-bool document_check(const struct document *d, int64_t now_ms, struct schema_fault *fault)
+bool document_check(const struct document *d, int64_t now_ms, struct field_fault *fault)
 {
     size_t counts[VERDICT_COUNT] = {0};
     if (!check_times(d, now_ms, fault) || !check_cases(d, fault))

@@ -25,6 +25,6 @@
  *     error jumped, or calls one a regression whose ratio is below it and whose error did not
  *     jump.
  */
-bool document_check(const struct document *d, int64_t now_ms, struct schema_fault *fault);
+bool document_check(const struct document *d, int64_t now_ms, struct field_fault *fault);
 
 #endif

@@ -52,10 +52,10 @@ static size_t put_pointer(const struct step *at, char *out, size_t size)
 
 /* Always false, for a caller's `return`. */
 __attribute__((format(printf, 3, 4))) static bool
-fail(struct schema_fault *fault, const struct step *at, const char *format, ...)
+fail(struct field_fault *fault, const struct step *at, const char *format, ...)
 {
     va_list args;
-    *fault = (struct schema_fault){.of_key = false};
+    *fault = (struct field_fault){.of_key = false};
     put_pointer(at, fault->pointer, sizeof fault->pointer);
     va_start(args, format);
     vsnprintf(fault->message, sizeof fault->message, format, args);
@@ -63,7 +63,7 @@ fail(struct schema_fault *fault, const struct step *at, const char *format, ...)
     return false;
 }
 
-static bool is_unlike(struct schema_fault *fault, const struct step *at, const char *expected,
+static bool is_unlike(struct field_fault *fault, const struct step *at, const char *expected,
                       const cJSON *value)
 {
     char text[64], cut[48];
@@ -158,7 +158,7 @@ static int find_word(const char *const *words, const char *s)
     return -1;
 }
 
-static bool is_no_word(struct schema_fault *fault, const struct step *at, const struct field *f,
+static bool is_no_word(struct field_fault *fault, const struct step *at, const struct field *f,
                        const cJSON *value)
 {
     char list[160] = "";
@@ -175,7 +175,7 @@ static bool is_no_word(struct schema_fault *fault, const struct step *at, const 
 }
 
 static bool read_text(const struct field *f, const cJSON *value, const char **out,
-                      const struct step *at, struct schema_fault *fault)
+                      const struct step *at, struct field_fault *fault)
 {
     if (!cJSON_IsString(value))
         return is_unlike(fault, at, "a string", value);
@@ -192,7 +192,7 @@ static bool read_text(const struct field *f, const cJSON *value, const char **ou
 }
 
 static bool read_number(const struct field *f, const cJSON *value, double *out,
-                        const struct step *at, struct schema_fault *fault)
+                        const struct step *at, struct field_fault *fault)
 {
     if (!cJSON_IsNumber(value))
         return is_unlike(fault, at, "a number", value);
@@ -204,7 +204,7 @@ static bool read_number(const struct field *f, const cJSON *value, double *out,
 }
 
 static bool read_count(const struct field *f, const cJSON *value, int64_t *out,
-                       const struct step *at, struct schema_fault *fault)
+                       const struct step *at, struct field_fault *fault)
 {
     double x;
     if (cJSON_IsNumber(value) && value->valuedouble != floor(value->valuedouble))
@@ -216,7 +216,7 @@ static bool read_count(const struct field *f, const cJSON *value, int64_t *out,
 }
 
 static bool read_word(const struct field *f, const cJSON *value, int *out, const struct step *at,
-                      struct schema_fault *fault)
+                      struct field_fault *fault)
 {
     if (!cJSON_IsString(value))
         return is_unlike(fault, at, "a string", value);
@@ -225,11 +225,11 @@ static bool read_word(const struct field *f, const cJSON *value, int *out, const
 }
 
 static bool read_object(const struct shape *s, const cJSON *value, char *out, const struct step *at,
-                        struct schema_fault *fault);
+                        struct field_fault *fault);
 
 /* A list of objects, or of numbers or texts where the field has no shape. */
 static bool read_list(const struct field *f, const cJSON *value, void **list, size_t *n,
-                      const struct step *at, struct schema_fault *fault)
+                      const struct step *at, struct field_fault *fault)
 {
     const bool texts = f->kind == FIELD_TEXTS;
     const double bound = f->each > 0 ? f->each : INFINITY;
@@ -258,10 +258,10 @@ static bool read_list(const struct field *f, const cJSON *value, void **list, si
 }
 
 static bool read_map(const struct field *f, const cJSON *value, void **list, size_t *n,
-                     const struct step *at, struct schema_fault *fault);
+                     const struct step *at, struct field_fault *fault);
 
 static bool read_field(const struct field *f, const cJSON *value, char *out, const struct step *at,
-                       struct schema_fault *fault)
+                       struct field_fault *fault)
 {
     void *to = out + f->offset, *beside = out + (f->beside == FIELD_NOWHERE ? 0 : f->beside);
     if (f->flags & FIELD_NULLABLE && cJSON_IsNull(value))
@@ -270,13 +270,13 @@ static bool read_field(const struct field *f, const cJSON *value, char *out, con
     case FIELD_TEXT:
         return read_text(f, value, to, at, fault);
     case FIELD_BOOL:
-    case FIELD_TOLD:
+    case FIELD_YES_NO:
         if (!cJSON_IsBool(value))
             return is_unlike(fault, at, "true or false", value);
         if (f->kind == FIELD_BOOL)
             *(bool *)to = cJSON_IsTrue(value);
         else
-            *(enum told *)to = cJSON_IsTrue(value) ? YES : NO;
+            *(enum yes_no *)to = cJSON_IsTrue(value) ? YES : NO;
         return true;
     case FIELD_NUMBER:
         return read_number(f, value, to, at, fault);
@@ -314,7 +314,7 @@ void fields_clear(const struct shape *s, void *to_clear)
 }
 
 static bool read_map(const struct field *f, const cJSON *value, void **list, size_t *n,
-                     const struct step *at, struct schema_fault *fault)
+                     const struct step *at, struct field_fault *fault)
 {
     const cJSON *item;
     if (!cJSON_IsObject(value))
@@ -346,7 +346,7 @@ static size_t find_field(const struct shape *s, const char *key, size_t from)
 }
 
 static bool read_object(const struct shape *s, const cJSON *value, char *out, const struct step *at,
-                        struct schema_fault *fault)
+                        struct field_fault *fault)
 {
     uint64_t seen = 0;
     size_t next = 0;
@@ -373,7 +373,7 @@ static bool read_object(const struct shape *s, const cJSON *value, char *out, co
     return true;
 }
 
-bool fields_read(const struct shape *s, const cJSON *value, void *out, struct schema_fault *fault)
+bool fields_read(const struct shape *s, const cJSON *value, void *out, struct field_fault *fault)
 {
     bool good = s->n <= FIELDS_MAX && read_object(s, value, out, NULL, fault);
     if (!good)
@@ -381,7 +381,7 @@ bool fields_read(const struct shape *s, const cJSON *value, void *out, struct sc
     return good;
 }
 
-bool fields_pick(const struct shape *s, const cJSON *object, void *out, struct schema_fault *fault)
+bool fields_pick(const struct shape *s, const cJSON *object, void *out, struct field_fault *fault)
 {
     bool good = true;
     fields_clear(s, out);
@@ -426,7 +426,7 @@ enum gate_status fields_parse(const struct shape *s, const char *name, unsigned 
                               const char *text, size_t len, enum gate_status status, void *out,
                               cJSON **tree, struct gate_error *err)
 {
-    struct schema_fault fault;
+    struct field_fault fault;
     enum gate_status parsed = json_parse_at(name, first_line, text, len, status, tree, err);
     if (parsed || fields_read(s, *tree, out, &fault))
         return parsed;
@@ -437,7 +437,7 @@ enum gate_status fields_parse(const struct shape *s, const char *name, unsigned 
 }
 
 enum gate_status fields_fault(const char *name, unsigned first_line, const char *text, size_t len,
-                              const cJSON *tree, const struct schema_fault *fault,
+                              const cJSON *tree, const struct field_fault *fault,
                               enum gate_status status, struct gate_error *err)
 {
     unsigned line = 1, column = 1;
@@ -507,10 +507,10 @@ static bool write_value(const struct field *f, const char *from, const struct wr
     case FIELD_BOOL:
         buf_puts(w->out, *(const bool *)at ? "true" : "false");
         return true;
-    case FIELD_TOLD:
-        if (*(const enum told *)at == NOT_TOLD)
+    case FIELD_YES_NO:
+        if (*(const enum yes_no *)at == UNKNOWN)
             return false;
-        buf_puts(w->out, *(const enum told *)at == YES ? "true" : "false");
+        buf_puts(w->out, *(const enum yes_no *)at == YES ? "true" : "false");
         return true;
     case FIELD_NUMBER:
         if (isnan(*(const double *)at))

@@ -13,12 +13,12 @@
 #include "gate/base/buf.h"
 #include "gate/base/error.h"
 
-enum told { NOT_TOLD, NO, YES };
+enum yes_no { UNKNOWN, NO, YES };
 
 enum field_kind {
     FIELD_TEXT,    /* const char *; NULL: not known */
     FIELD_BOOL,    /* bool */
-    FIELD_TOLD,    /* enum told */
+    FIELD_YES_NO,  /* enum yes_no */
     FIELD_NUMBER,  /* double; NAN: not known */
     FIELD_COUNT,   /* int64_t, whole; -1: not known */
     FIELD_WORD,    /* int, the place among `words`; -1: not known */
@@ -64,7 +64,7 @@ struct field {
     const struct shape *shape;
 };
 
-struct schema_fault {
+struct field_fault {
     char pointer[256]; /* JSON pointer to the faulty value, "" for the root; when the whole one is
                           too long, that to the nearest value around it whose pointer fits */
     bool of_key;       /* the key itself is at fault (unknown key) */
@@ -81,14 +81,14 @@ struct shape {
  * is the first fault in document order. A missing key is noticed where its object ends, so that a
  * misspelt key is reported as unknown, not as missing.
  */
-bool fields_read(const struct shape *s, const cJSON *value, void *out, struct schema_fault *fault);
+bool fields_read(const struct shape *s, const cJSON *value, void *out, struct field_fault *fault);
 void fields_release(const struct shape *s, void *of);
 
 /* Makes a struct of which nothing is known yet. */
 void fields_clear(const struct shape *s, void *out);
 
 /* The same of an object that may have other members too. */
-bool fields_pick(const struct shape *s, const cJSON *object, void *out, struct schema_fault *fault);
+bool fields_pick(const struct shape *s, const cJSON *object, void *out, struct field_fault *fault);
 
 /*
  * fields_read() of a text that begins on line `first_line` of what `name` names. Returns `status`
@@ -101,7 +101,7 @@ enum gate_status fields_parse(const struct shape *s, const char *name, unsigned 
 
 /* The error for a fault in the tree of a text, with its line and column; returns `status`. */
 enum gate_status fields_fault(const char *name, unsigned first_line, const char *text, size_t len,
-                              const cJSON *tree, const struct schema_fault *fault,
+                              const cJSON *tree, const struct field_fault *fault,
                               enum gate_status status, struct gate_error *err);
 
 void fields_write(const struct shape *s, const void *from, struct buf *out);

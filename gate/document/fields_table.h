@@ -42,7 +42,7 @@
 #define CHOICE(member, flag, list) {AT(member), .kind = FIELD_TEXT, .flags = flag, .words = list}
 #define WORD(member, flag, list) {AT(member), .kind = FIELD_WORD, .flags = flag, .words = list}
 #define BOOL(member) {AT(member), .kind = FIELD_BOOL, .flags = REQUIRED}
-#define TOLD(member) {AT(member), .kind = FIELD_TOLD}
+#define YES_NO(member) {AT(member), .kind = FIELD_YES_NO}
 #define NUMBER(member, flag, from, to) \
     {AT(member), .kind = FIELD_NUMBER, .flags = flag, .least = from, .most = to}
 #define TIME(member, flag) NUMBER(member, (flag) | ABOVE, 0, TIME_MAX_NS)

@@ -131,7 +131,8 @@ static enum gate_status count_changed(struct device *d, const void *begin, size_
     return status;
 }
 
-static void tell_zone(const struct operands *o, uint32_t i, size_t changed, char *text, size_t size)
+static void describe_zone(const struct operands *o, uint32_t i, size_t changed, char *text,
+                          size_t size)
 {
     snprintf(text, size, "wrote where it must not: %zu bytes of the red zone %s tensor '%s'",
              changed, i ? "behind" : "before", about(o, i ? i - 1 : 0)->name);
@@ -151,7 +152,7 @@ enum gate_status operands_check_zones(struct device *d, const struct operands *o
         if (!changed || !*intact)
             continue;
         *intact = false;
-        tell_zone(o, i, changed, text, size);
+        describe_zone(o, i, changed, text, size);
     }
     return GATE_OK;
 }
@@ -254,9 +255,9 @@ enum gate_status operands_hash_kept(struct device *d, const struct operands *set
     return status;
 }
 
-enum gate_status operands_tell_kept(struct device *d, const struct operands *o, unsigned which,
-                                    unsigned char byte, char *text, size_t size,
-                                    struct gate_error *err)
+enum gate_status operands_describe_kept(struct device *d, const struct operands *o, unsigned which,
+                                        unsigned char byte, char *text, size_t size,
+                                        struct gate_error *err)
 {
     size_t bytes, changed = 0;
     if (which < o->args.n_in) {
@@ -266,7 +267,7 @@ enum gate_status operands_tell_kept(struct device *d, const struct operands *o, 
     uint32_t at = which - o->args.n_in + 1;
     unsigned char *begin = zone(o, at, &bytes);
     enum gate_status status = count_changed(d, begin, bytes, byte, &changed, err);
-    tell_zone(o, at, changed, text, size);
+    describe_zone(o, at, changed, text, size);
     return status;
 }
 

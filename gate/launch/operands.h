@@ -59,9 +59,9 @@ unsigned operands_kept(const struct operands *o);
 enum gate_status operands_hash_kept(struct device *d, const struct operands *sets, size_t n,
                                     uint64_t *hashes, struct gate_error *err);
 /* Says which one it is, and for a zone filled with `byte` how much of it was written. */
-enum gate_status operands_tell_kept(struct device *d, const struct operands *o, unsigned which,
-                                    unsigned char byte, char *text, size_t size,
-                                    struct gate_error *err);
+enum gate_status operands_describe_kept(struct device *d, const struct operands *o, unsigned which,
+                                        unsigned char byte, char *text, size_t size,
+                                        struct gate_error *err);
 
 /* Fills each input with N(0,1) from `seed`, or with the case's literal values. */
 enum gate_status operands_fill(struct device *d, const struct suite_case *c, struct operands *o,

@@ -127,8 +127,8 @@ enum gate_status session_check_kept(struct session *s, char *text, size_t size,
         i++;
     text[0] = '\0';
     if (!status && i < s->n_sets * each)
-        status = operands_tell_kept(s->device, &s->sets[i / each], i % each, SESSION_GAP_BYTE, text,
-                                    size, err);
+        status = operands_describe_kept(s->device, &s->sets[i / each], i % each, SESSION_GAP_BYTE,
+                                        text, size, err);
     free(hashes);
     return status;
 }

@@ -27,7 +27,7 @@ struct figure {
     uint32_t symbol, value;
 };
 
-static void take_attribute(struct attribute a, struct bytes content, const struct machine_kernel *k,
+static void read_attribute(struct attribute a, struct bytes content, const struct machine_kernel *k,
                            struct resources *out)
 {
     struct figure f;
@@ -41,7 +41,7 @@ static void take_attribute(struct attribute a, struct bytes content, const struc
         out->of[RESOURCE_STACK] = f.value;
 }
 
-static void take_attributes(struct bytes b, const struct machine_kernel *k, struct resources *out)
+static void read_attributes(struct bytes b, const struct machine_kernel *k, struct resources *out)
 {
     struct attribute a;
     for (size_t at = 0; bytes_take(b, at, &a, sizeof a);) {
@@ -50,7 +50,7 @@ static void take_attributes(struct bytes b, const struct machine_kernel *k, stru
         if (a.form == FORM_SIZED && !bytes_part(b, at, a.value, &content))
             return;
         at += (content.n + 3) / 4 * 4;
-        take_attribute(a, content, k, out);
+        read_attribute(a, content, k, out);
     }
 }
 
@@ -86,7 +86,7 @@ static void take_section(const struct machine_kernel *k, size_t i, const Elf64_S
         if (out->architecture >= 70)
             count_local(content, out);
     } else if (!strcmp(name, ".nv.info") || (own && !strncmp(name, ".nv.info.", 9))) {
-        take_attributes(content, k, out);
+        read_attributes(content, k, out);
     } else if (own && !strncmp(name, ".nv.shared.", 11) && s->sh_size <= UINT32_MAX) {
         out->of[RESOURCE_SHARED] = (int64_t)s->sh_size;
     }

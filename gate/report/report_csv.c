@@ -148,14 +148,14 @@ static void put_value(enum kind kind, const void *at, struct buf *out)
         put_bool(*(const bool *)at, out);
         break;
     case TOLD:
-        if (*(const enum told *)at != NOT_TOLD)
-            put_bool(*(const enum told *)at == YES, out);
+        if (*(const enum yes_no *)at != UNKNOWN)
+            put_bool(*(const enum yes_no *)at == YES, out);
         break;
     case VERDICT:
         buf_puts(out, verdict_names[*(const int *)at]);
         break;
     case MODE:
-        if (*(const int *)at != MODE_NOT_TOLD)
+        if (*(const int *)at != MODE_UNKNOWN)
             buf_puts(out, document_modes[*(const int *)at]);
         break;
     default:

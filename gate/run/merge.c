@@ -129,9 +129,9 @@ static void derive_uuid(const struct document *parts, size_t n, char uuid[37])
              hex + 16, hex + 19);
 }
 
-static enum told both(enum told a, enum told b)
+static enum yes_no both(enum yes_no a, enum yes_no b)
 {
-    return a == NO || b == NO ? NO : a == YES && b == YES ? YES : NOT_TOLD;
+    return a == NO || b == NO ? NO : a == YES && b == YES ? YES : UNKNOWN;
 }
 
 static void add_facts(const struct document *d, struct document *whole)

@@ -305,7 +305,7 @@ static void plan_more(struct run_case *c)
 }
 
 /* What is wrong, and the one command that shows it again. */
-static void say_wrong(const struct run *run, struct run_case *c)
+static void conclude_wrong(const struct run *run, struct run_case *c)
 {
     char command[500];
     reproduce_command(&run->reproduce, c->about->id, c->result.while_measuring, command,
@@ -321,7 +321,7 @@ static void decide_unmeasured(const struct run *run, struct run_case *c)
                                                          : VERDICT_NO_VERDICT;
     c->sequence[RUN_FIRST].wanted = c->sequence[RUN_CONFIRMATION].wanted = 0;
     if (c->verdict == VERDICT_WRONG)
-        say_wrong(run, c);
+        conclude_wrong(run, c);
     else if (c->result.outcome == CASE_UNSUPPORTED)
         snprintf(c->reason, sizeof c->reason, "not served: %s", c->result.message);
     else

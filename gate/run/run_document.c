@@ -35,7 +35,7 @@ static double positive_or_nan(double x)
     return x > 0 ? x : NAN;
 }
 
-static enum told told(bool yes)
+static enum yes_no told(bool yes)
 {
     return yes ? YES : NO;
 }

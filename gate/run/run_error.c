@@ -169,7 +169,7 @@ static void note_not_compared(const struct run *run, struct run_case *c, double 
              !isnan(own) && c->mode == RUN_NUMBER ? "has no error on record" : "was not verified");
 }
 
-static void say_jump(const struct run *run, struct run_case *c, const struct held *h)
+static void describe_jump(const struct run *run, struct run_case *c, const struct held *h)
 {
     char speed[sizeof c->reason], output[64] = "";
     if (h->output)
@@ -191,6 +191,6 @@ void run_judge_error(const struct run *run, struct run_case *c)
         note_not_compared(run, c, h.own);
     } else if (h.ratio > DECIDE_ERROR_JUMP) {
         c->verdict = VERDICT_REGRESSION;
-        say_jump(run, c, &h);
+        describe_jump(run, c, &h);
     }
 }

@@ -141,7 +141,7 @@ static enum talk read_record(struct supervisor *s, double timeout_s, cJSON **rec
     return talk;
 }
 
-static void say_nonsense(const struct schema_fault *fault, char *message, size_t size)
+static void describe_nonsense(const struct field_fault *fault, char *message, size_t size)
 {
     snprintf(message, size, "talked nonsense: %s%s%s", fault->pointer,
              fault->pointer[0] ? ": " : "", fault->message);
@@ -152,7 +152,7 @@ static void say_nonsense(const struct schema_fault *fault, char *message, size_t
 static enum gate_status read_refusal(const cJSON *hello, struct gate_error *err)
 {
     struct message_refusal refusal;
-    struct schema_fault fault;
+    struct field_fault fault;
     if (!fields_pick(&message_refusal_shape, hello, &refusal, &fault))
         return gate_fail(err, GATE_WRONG, "the worker talked nonsense: %s: %s", fault.pointer,
                          fault.message);
@@ -166,7 +166,7 @@ static enum gate_status read_greeting(const struct supervisor *s, const cJSON *h
                                       struct message_greeting *out, struct gate_error *err)
 {
     char message[600];
-    struct schema_fault fault;
+    struct field_fault fault;
     if (json_member(hello, "refuse"))
         return read_refusal(hello, err);
     if (fields_pick(&message_greeting_shape, hello, out, &fault))
@@ -174,7 +174,7 @@ static enum gate_status read_greeting(const struct supervisor *s, const cJSON *h
     if (!json_member(hello, "hello") || !strcmp(fault.pointer, "/hello"))
         return gate_fail(err, GATE_WRONG, "worker '%s' speaks another protocol than " MESSAGE_HELLO,
                          s->options->worker ? s->options->worker : s->program);
-    say_nonsense(&fault, message, sizeof message);
+    describe_nonsense(&fault, message, sizeof message);
     return gate_fail(err, GATE_WRONG, "the worker %s", message);
 }
 
@@ -382,9 +382,9 @@ static bool send_task(struct supervisor *s, struct attempt *a)
 static bool read_phase(struct attempt *a, const cJSON *record, char *message, size_t size)
 {
     struct message_phase p;
-    struct schema_fault fault;
+    struct field_fault fault;
     if (!fields_pick(&message_phase_shape, record, &p, &fault)) {
-        say_nonsense(&fault, message, size);
+        describe_nonsense(&fault, message, size);
         return false;
     }
     snprintf(a->phase, sizeof a->phase, "%.15s", p.phase);
@@ -549,7 +549,7 @@ static bool leave_out_providers(const struct supervisor *s, struct attempt *a)
     return left_out;
 }
 
-static void say_skipped(const struct attempt *a, struct case_result *out)
+static void note_skipped(const struct attempt *a, struct case_result *out)
 {
     size_t used = strlen(out->message);
     for (unsigned i = 0; i < a->n_skip && used < sizeof out->message; i++)
@@ -560,7 +560,7 @@ static void say_skipped(const struct attempt *a, struct case_result *out)
 }
 
 /* "hung: ... (in phase verify, probe 'integers' on ...)" as the message of a wrong case. */
-static void say_died(const struct attempt *a, const char *message, struct case_result *out)
+static void set_died(const struct attempt *a, const char *message, struct case_result *out)
 {
     out->outcome = CASE_WRONG;
     snprintf(out->message, sizeof out->message, "%.600s (%s %s%s%s)", message,
@@ -574,11 +574,11 @@ static void dismiss(struct supervisor *s, const struct attempt *a, const char *m
 {
     char how[96];
     kill_worker(s, how, sizeof how);
-    say_died(a, message, out);
+    set_died(a, message, out);
 }
 
 /* The worker names the provider that failed in front of what happened: "cublas: ...". */
-static bool take_blame(struct supervisor *s, struct attempt *a, const char *what,
+static bool read_blame(struct supervisor *s, struct attempt *a, const char *what,
                        struct case_result *out)
 {
     snprintf(a->provider, sizeof a->provider, "%.*s", (int)strcspn(what, ":"), what);
@@ -586,7 +586,7 @@ static bool take_blame(struct supervisor *s, struct attempt *a, const char *what
     supervisor_retire_worker(s);
     if (leave_out_providers(s, a))
         return true;
-    say_died(a, "blamed a provider that it was not to use", out);
+    set_died(a, "blamed a provider that it was not to use", out);
     return false;
 }
 
@@ -597,16 +597,16 @@ static bool take_answer(struct supervisor *s, struct attempt *a, cJSON *done,
     char message[900];
     bool again = false;
     struct message_answer answer;
-    struct schema_fault fault;
+    struct field_fault fault;
     if (!fields_pick(&message_answer_shape, done, &answer, &fault)) {
-        say_nonsense(&fault, message, sizeof message);
+        describe_nonsense(&fault, message, sizeof message);
         dismiss(s, a, message, out);
         return false;
     }
     if (!answer.nonce || strcmp(answer.nonce, a->nonce) != 0) {
         dismiss(s, a, "talked nonsense: it answered without the task's nonce", out);
     } else if (answer.outcome && !strcmp(answer.outcome, "provider")) {
-        again = take_blame(s, a, answer.message ? answer.message : "", out);
+        again = read_blame(s, a, answer.message ? answer.message : "", out);
     } else if (!read_answer(a->task, &answer, out, message, sizeof message)) {
         case_result_release(out);
         dismiss(s, a, message, out);
@@ -636,7 +636,7 @@ static bool attempt_task(struct supervisor *s, struct attempt *a, struct case_re
         snprintf(a->blamed, sizeof a->blamed, "%.390s", message);
         again = !interrupt_signal() && leave_out_providers(s, a);
         if (!again)
-            say_died(a, message, out);
+            set_died(a, message, out);
     }
     cJSON_Delete(done);
     out->while_measuring = !strcmp(a->phase, "measure");
@@ -653,6 +653,6 @@ enum gate_status supervisor_run_case(struct supervisor *s, const struct case_tas
         status = s->process.pid ? GATE_OK : start_worker(s, err);
     while (!status && attempt_task(s, &a, out));
     if (a.n_skip && is_done_right(out->outcome))
-        say_skipped(&a, out);
+        note_skipped(&a, out);
     return status;
 }

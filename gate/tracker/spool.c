@@ -4,7 +4,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,25 +17,10 @@
 
 static const char *const suffixes[] = {[SPOOL_RUN] = ".run", [SPOOL_LIBRARY] = ".library"};
 
-static enum gate_status set_path(char path[PATHS_MAX], struct gate_error *err, const char *format,
-                                 ...) __attribute__((format(printf, 3, 4)));
-static enum gate_status set_path(char path[PATHS_MAX], struct gate_error *err, const char *format,
-                                 ...)
-{
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(path, PATHS_MAX, format, args);
-    va_end(args);
-    if (n >= 0 && n < PATHS_MAX)
-        return GATE_OK;
-    return gate_fail(err, GATE_ENVIRONMENT,
-                     "a path in the spool is too long: set GATE_SPOOL to a shorter one");
-}
-
 /* ---- folders ---- */
 
 static const struct paths_kind spool_folder = {
-    .what = "what is to be sent",
+    .what = "the spool",
     .variable = "GATE_SPOOL",
     .xdg = "XDG_STATE_HOME",
     .below = ".local/state",
@@ -69,9 +53,9 @@ enum gate_status spool_open(const char *url, struct spool *out, struct gate_erro
         *c = *c == '/' ? '+' : *c == ':' ? '%' : *c;
     enum gate_status status = paths_user_folder(&spool_folder, folder, err);
     if (!status)
-        status = set_path(out->path, err, "%s/%s", folder, server);
+        status = paths_set(&spool_folder, out->path, err, "%s/%s", folder, server);
     if (!status)
-        status = set_path(out->refused, err, "%s/refused", out->path);
+        status = paths_set(&spool_folder, out->refused, err, "%s/refused", out->path);
     if (!status)
         status = file_make_folders(out->refused, err);
     return status ? status : check_owner(out->path, err);
@@ -108,7 +92,7 @@ static bool parse_name(const char *name, struct spool_entry *out)
 static enum gate_status entry_path(const char *folder, const char *name, char path[PATHS_MAX],
                                    struct gate_error *err)
 {
-    return set_path(path, err, "%s/%s", folder, name);
+    return paths_set(&spool_folder, path, err, "%s/%s", folder, name);
 }
 
 /* ---- the list ---- */
@@ -241,7 +225,7 @@ enum gate_status spool_refuse(const struct spool *s, const struct spool_entry *e
     if (!status)
         status = entry_path(s->refused, e->name, aside, err);
     if (!status)
-        status = set_path(beside, err, "%s.reason", aside);
+        status = paths_set(&spool_folder, beside, err, "%s.reason", aside);
     if (!status)
         status = file_write_atomic(beside, reason, strlen(reason), err);
     if (!status && rename(path, aside) && errno != ENOENT)

@@ -28,8 +28,8 @@ struct verification verification_start(const struct kg_problem *p)
         .ok = true, .limit = problem_error_limit(p), .allclose_1e2 = 1, .allclose_1e3 = 1};
 }
 
-static void say_wrong(struct verification *v, const struct problem_tensor *t,
-                      const struct device_comparison *c, double rel_fro)
+static void describe_error(struct verification *v, const struct problem_tensor *t,
+                           const struct device_comparison *c, double rel_fro)
 {
     char where[96], first[256] = "";
     int64_t columns = t->shape[t->rank - 1];
@@ -96,7 +96,7 @@ static void add_comparison(struct verification *v, const struct problem_tensor *
     v->allclose_1e3 = fmin(v->allclose_1e3, 1 - (double)c->over_1e3 / n);
     v->nonfinite += c->nonfinite;
     if (!(rel_fro <= v->limit)) /* so that NaN fails */
-        say_wrong(v, t, c, rel_fro);
+        describe_error(v, t, c, rel_fro);
 }
 
 /* Outputs with literal expected values must have exactly these. */
@@ -127,7 +127,7 @@ static enum gate_status compare_expected(struct device *d, const struct kg_tenso
 
 /* ---- parts of an output ---- */
 
-static void say_look(struct verification *v, const struct look *look)
+static void note_look(struct verification *v, const struct look *look)
 {
     char text[500];
     if (compare_is_right(look, text, sizeof text))
@@ -148,7 +148,7 @@ static enum gate_status look_closely(struct device *d, const struct suite_case *
     look.unbiased = !has_own_inputs(c);
     enum gate_status status = compare_on_device(d, &look, &o->args.out[i], r->out[i].data, err);
     if (!status)
-        say_look(v, &look);
+        note_look(v, &look);
     return status;
 }
 
@@ -184,7 +184,7 @@ enum gate_status verify_outputs(struct device *d, const struct suite_case *c,
 
 /* ---- one arm ---- */
 
-static void say(struct verification *v, const char *text)
+static void note_fault(struct verification *v, const char *text)
 {
     v->ok = false;
     if (!v->message[0])
@@ -192,7 +192,7 @@ static void say(struct verification *v, const char *text)
 }
 
 /* Puts "where: " before what is said already. */
-static void say_before(struct verification *v, const char *where)
+static void note_fault_before(struct verification *v, const char *where)
 {
     char what[sizeof v->message];
     memcpy(what, v->message, sizeof what);
@@ -216,7 +216,7 @@ enum gate_status verify_launch(const struct verify_job *job, struct arm *arm,
     struct arm_launch launch = verifying_launch(job, arm);
     enum gate_status status = device_launch_checked(job->device, arm_launch, &launch, 0, err);
     if (status == GATE_WRONG)
-        say(&arm->verification, err->message);
+        note_fault(&arm->verification, err->message);
     return status;
 }
 
@@ -231,7 +231,7 @@ static enum gate_status check_zones(const struct verify_job *job, struct arm *ar
         status = operands_check_workspace(job->device, &job->workspace, arm->workspace_bytes,
                                           poison, &intact, text, sizeof text, err);
     if (!status && !intact)
-        say(&arm->verification, text);
+        note_fault(&arm->verification, text);
     return status;
 }
 
@@ -255,8 +255,8 @@ static enum gate_status repeat(const struct verify_job *job, struct arm *arm,
         if (!status)
             status = operands_hash_outputs(job->device, job->operands, 1, &again, err);
         if (!status && again != first)
-            say(v, "another launch on the same inputs gives other bits; the kernel does not "
-                   "declare itself non-deterministic");
+            note_fault(v, "another launch on the same inputs gives other bits; the kernel does not "
+                          "declare itself non-deterministic");
     }
     return status;
 }
@@ -293,17 +293,18 @@ static enum gate_status verify_replayed(const struct verify_job *job, struct arm
     if (!status)
         status = replay_once(job, arm, err);
     if (status == GATE_WRONG)
-        say(v, err->message);
+        note_fault(v, err->message);
     if (!status)
         status = operands_hash_outputs(job->device, job->operands, 1, &replayed, err);
     if (status || replayed == launched)
         return status;
     status = verify_outputs(job->device, job->c, job->operands, job->reference, true, v, err);
     if (!status && !v->ok)
-        say_before(v, "right when launched, wrong when replayed from a recording");
+        note_fault_before(v, "right when launched, wrong when replayed from a recording");
     else if (!status && !(arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC))
-        say(v, "gives other bits when replayed from a recording than when launched; the kernel "
-               "does not declare itself non-deterministic");
+        note_fault(v,
+                   "gives other bits when replayed from a recording than when launched; the kernel "
+                   "does not declare itself non-deterministic");
     return status;
 }
 
@@ -333,7 +334,7 @@ static enum gate_status check_surroundings(const struct verify_job *job, struct 
         return status;
     state_compare(&before->process, &now.process, &arm->verification);
     if (now.inputs != before->inputs)
-        say(&arm->verification, "wrote where it must not: an input is not what it was");
+        note_fault(&arm->verification, "wrote where it must not: an input is not what it was");
     return state_compare_device(&before->device, &now.device, &arm->verification, err);
 }
 
@@ -374,14 +375,14 @@ static enum gate_status verify_once(const struct verify_job *job, struct arm *ar
 }
 
 /* Says under which inputs the fault showed that `v` has and did not have before. */
-static void say_inputs(struct verification *v, unsigned set, bool had)
+static void note_inputs(struct verification *v, unsigned set, bool had)
 {
     char where[100];
     if (had || !v->message[0])
         return;
     snprintf(where, sizeof where, "probe '%s' on the problem itself (input set %u)",
              probe_name(PROBE_NORMAL), set);
-    say_before(v, where);
+    note_fault_before(v, where);
 }
 
 /* All arms on input set `s`. */
@@ -413,7 +414,7 @@ static enum gate_status verify_set(const struct verify_job *job, unsigned s, str
                                            &arm->verification.fingerprints.of[s], err);
         if (!status && closely && arm->verification.ok)
             status = verify_further(job, arm, poison, &before, err);
-        say_inputs(&arm->verification, s, had);
+        note_inputs(&arm->verification, s, had);
     }
     return status;
 }

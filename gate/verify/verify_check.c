@@ -474,7 +474,7 @@ enum gate_status bench_check(struct bench *b, const struct check *check, struct 
 
 /* ---- kernels ---- */
 
-static void say_of_kernel(struct bench *b, const struct kg_problem *p, const char *text)
+static void describe_kernel(struct bench *b, const struct kg_problem *p, const char *text)
 {
     char id[PROBLEM_ID_MAX];
     problem_id(p, id);
@@ -493,7 +493,7 @@ void bench_prepare(struct bench *b, const struct kg_problem *p)
     char text[80];
     snprintf(text, sizeof text, "prepare() returned '%s'", library_status_name(prepared));
     if (prepared != KG_OK)
-        say_of_kernel(b, p, text);
+        describe_kernel(b, p, text);
 }
 
 bool bench_choose(struct bench *b, const struct kg_problem *p, enum gate_status *status,
@@ -505,8 +505,8 @@ bool bench_choose(struct bench *b, const struct kg_problem *p, enum gate_status 
         return false;
     b->workspace_bytes = b->kernel->workspace_bytes ? b->kernel->workspace_bytes(p, where) : 0;
     if (b->workspace_bytes > WORKSPACE_MAX)
-        say_of_kernel(b, p,
-                      "asks for a workspace of over 1 GiB, which no problem of this size needs");
+        describe_kernel(b, p,
+                        "asks for a workspace of over 1 GiB, which no problem of this size needs");
     else if (b->workspace_bytes)
         *status =
             bench_reserve(b, &b->workspace, (size_t)b->workspace_bytes + 2 * IMAGE_RED_ZONE, err);

@@ -85,8 +85,8 @@ static double whole_error(const struct look *look)
 }
 
 /* "; first bad element [3, 17], in row 3 and tile (0, 0): expected 1, got 2" */
-static void say_first(const struct look *look, const struct device_element *first, char *text,
-                      size_t size)
+static void describe_first(const struct look *look, const struct device_element *first, char *text,
+                           size_t size)
 {
     char where[96];
     if (first->at < 0)
@@ -102,7 +102,7 @@ static void say_first(const struct look *look, const struct device_element *firs
 }
 
 /* What is wrong with rows, tiles and elements; false when nothing is. */
-static bool say_part(const struct look *look, char *text, size_t size)
+static bool describe_part(const struct look *look, char *text, size_t size)
 {
     const struct device_parts *f = &look->found;
     double part = PART_FACTOR * look->limit;
@@ -136,11 +136,11 @@ bool compare_is_right(const struct look *look, char *text, size_t size)
     const char *name = look->about->name;
     long long bad = (long long)f->bad, all = (long long)f->elements;
     double whole = whole_error(look);
-    say_first(look,
-              f->nonfinite   ? &f->first_nonfinite
-              : f->swallowed ? &f->first_swallowed
-                             : &f->first_bad,
-              first, sizeof first);
+    describe_first(look,
+                   f->nonfinite   ? &f->first_nonfinite
+                   : f->swallowed ? &f->first_swallowed
+                                  : &f->first_bad,
+                   first, sizeof first);
     if (f->nonfinite)
         snprintf(text, size,
                  "output '%s': %lld of %lld elements are NaN, Inf or were never written%s", name,
@@ -159,7 +159,7 @@ bool compare_is_right(const struct look *look, char *text, size_t size)
                  "output '%s': relative error %.3g is over the limit of %.3g; %lld of %lld "
                  "elements are far off%s",
                  name, whole, look->limit, bad, all, first);
-    else if (say_part(look, part, sizeof part))
+    else if (describe_part(look, part, sizeof part))
         snprintf(text, size, "output '%s': %s; %lld of %lld elements are far off%s", name, part,
                  bad, all, first);
     else if (fabs(bias_of(look)) > BIAS_MAX)

@@ -211,7 +211,7 @@ static void tell(const struct large *l, char text[CHECK_TEXT_MAX + 1])
     snprintf(text, CHECK_TEXT_MAX + 1, "%s)", begin);
 }
 
-static void say_where(const struct large *l, struct verification *v)
+static void describe_place(const struct large *l, struct verification *v)
 {
     char where[CHECK_TEXT_MAX + 1], what[400];
     tell(l, where);
@@ -267,7 +267,7 @@ static enum gate_status check(struct large *l, struct verification *v, struct ga
                                                   true, v, err)
                                  : compare_at_products(l, v, err);
     if (!v->ok)
-        say_where(l, v);
+        describe_place(l, v);
     return status;
 }
 
@@ -279,7 +279,7 @@ enum gate_status verify_large(const struct verify_job *job, struct gate_error *e
     enum gate_status status = choose_kernel(&l, &served, err);
     if (status == GATE_WRONG) { /* of prepare(): the device is as usable as before */
         say(v, err->message);
-        say_where(&l, v);
+        describe_place(&l, v);
         return GATE_OK;
     }
     v->left_out.not_served += !status && !served;

@@ -339,8 +339,8 @@ static enum gate_status check_neighbour(struct around *a, const struct kg_proble
     return status;
 }
 
-static void say_check(const struct bench *b, const struct kg_problem *p, tier_notice_fn notice,
-                      void *context)
+static void describe_check(const struct bench *b, const struct kg_problem *p, tier_notice_fn notice,
+                           void *context)
 {
     char id[PROBLEM_ID_MAX], said[PROBLEM_ID_MAX + 32];
     problem_id(p, id);
@@ -389,7 +389,7 @@ static enum gate_status check_if_served(struct around *a, const struct kg_proble
     *served |= kernel == b->arm->kernel;
     if (!kernel)
         return GATE_OK;
-    say_check(b, p, notice, context);
+    describe_check(b, p, notice, context);
     return check_neighbour(a, p, n, tier, err);
 }
 

@@ -77,7 +77,7 @@ static struct kg_args args_of(const struct soak *x, unsigned slot)
     return args;
 }
 
-static void say_soak(struct soak *x, const char *text)
+static void describe_soak(struct soak *x, const char *text)
 {
     struct verification *v = x->b->found;
     char id[PROBLEM_ID_MAX];
@@ -102,7 +102,7 @@ static enum gate_status launch_slot(struct soak *x, unsigned slot, struct gate_e
     x->launches++;
     enum kg_status returned = x->b->kernel->launch(&image->problem, &args);
     if (returned != KG_OK)
-        say_soak(x, library_status_name(returned));
+        describe_soak(x, library_status_name(returned));
     return GATE_OK;
 }
 
@@ -153,7 +153,7 @@ static enum gate_status compare_slot(struct soak *x, unsigned slot, struct gate_
                       compare_usual_rms(&image->problem, about));
         status = compare_on_device(b->device, &look, &args.out[i], out[i], err);
         if (!status && !compare_is_right(&look, text, sizeof text))
-            say_soak(x, text);
+            describe_soak(x, text);
     }
     return status;
 }
@@ -175,9 +175,9 @@ static enum gate_status launch_round(struct soak *x, unsigned round, struct gate
         status = hash_slots(x, SLOTS, hashes, err);
     for (unsigned slot = 0; slot < SLOTS && !status && !may_differ(x); slot++)
         if (hashes[slot] != x->wanted[slot % VARIANTS])
-            say_soak(x,
-                     "one of the last 16 gives other bits than the first one on the same inputs; "
-                     "the kernel does not declare itself non-deterministic");
+            describe_soak(
+                x, "one of the last 16 gives other bits than the first one on the same inputs; "
+                   "the kernel does not declare itself non-deterministic");
     return status;
 }
 
@@ -262,7 +262,7 @@ enum gate_status soak_small(struct bench *b, const struct kg_problem *p, enum ve
     b->found->checks++;
     b->found->coverage.launches += x.launches;
     if (status == GATE_WRONG)
-        say_soak(&x, err->message);
+        describe_soak(&x, err->message);
     for (unsigned v = 0; v < VARIANTS; v++)
         image_release(&x.image[v]);
     return status;

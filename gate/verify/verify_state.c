@@ -114,7 +114,7 @@ void state_read(bool counted, struct state *out)
         out->counts = state_count();
 }
 
-static void say_of(struct verification *v, const char *whose, const char *what)
+static void describe_change(struct verification *v, const char *whose, const char *what)
 {
     v->ok = false;
     if (!v->message[0])
@@ -125,7 +125,7 @@ static void say_of(struct verification *v, const char *whose, const char *what)
 
 static void say(struct verification *v, const char *what)
 {
-    say_of(v, "process", what);
+    describe_change(v, "process", what);
 }
 
 void state_compare(const struct state *before, const struct state *now, struct verification *v)
@@ -265,21 +265,21 @@ enum gate_status state_compare_device(const struct device_state *before,
                                       struct gate_error *err)
 {
     if (before->current != now->current)
-        say_of(v, "device", "the device that is current");
+        describe_change(v, "device", "the device that is current");
     if (before->malloc_heap_bytes != now->malloc_heap_bytes)
-        say_of(v, "device", "the limit of its malloc() heap");
+        describe_change(v, "device", "the limit of its malloc() heap");
     if (before->printf_bytes != now->printf_bytes)
-        say_of(v, "device", "the limit of its printf() buffer");
+        describe_change(v, "device", "the limit of its printf() buffer");
     if (before->persisting_l2_bytes != now->persisting_l2_bytes)
-        say_of(v, "device", "the part of the L2 that is set aside");
+        describe_change(v, "device", "the part of the L2 that is set aside");
     if (before->l2_fetch_bytes != now->l2_fetch_bytes)
-        say_of(v, "device", "how much of the L2 a miss fills");
+        describe_change(v, "device", "how much of the L2 a miss fills");
     if (before->flags != now->flags)
-        say_of(v, "device", "its flags, as how a call waits");
+        describe_change(v, "device", "its flags, as how a call waits");
     if (before->cache_preference != now->cache_preference)
-        say_of(v, "device", "the preference of L1 or shared memory");
+        describe_change(v, "device", "the preference of L1 or shared memory");
     if (before->pool_keeps != now->pool_keeps)
-        say_of(v, "device", "what its memory pool keeps");
+        describe_change(v, "device", "what its memory pool keeps");
     if (!v->ok || now->memory_free_bytes >= before->memory_free_bytes / 2)
         return GATE_OK;
     return judge_taking(before, now, v, err);

@@ -58,7 +58,7 @@ struct round {
     bool served_elsewhere; /* another shape than the problem's, by the same kernel */
 };
 
-static void say_check(const struct round *r, const struct check *check)
+static void describe_check(const struct round *r, const struct check *check)
 {
     char text[CHECK_TEXT_MAX], said[CHECK_TEXT_MAX + 1];
     bool guarded = image_layout_is_dense(&check->problem, &check->layout);
@@ -79,7 +79,7 @@ static enum gate_status check(struct round *r, const struct kg_problem *p, enum 
                               .thorough = r->thorough};
     if (!r->arm->verification.ok || !probe_applies(probe, p))
         return GATE_OK;
-    say_check(r, &one);
+    describe_check(r, &one);
     return bench_check(&r->bench, &one, err);
 }
 

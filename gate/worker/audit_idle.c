@@ -134,8 +134,8 @@ static enum gate_status look_at_side(const struct audit *a, const struct side *x
     return status;
 }
 
-static enum gate_status say_idle(const struct audit *a, const struct idle_check *look,
-                                 struct gate_error *err)
+static enum gate_status describe_idle(const struct audit *a, const struct idle_check *look,
+                                      struct gate_error *err)
 {
     const struct session *s = a->session;
     return gate_fail(err, GATE_WRONG,
@@ -165,7 +165,7 @@ static enum gate_status try_sides(const struct audit *a, const struct side *cand
         score = idle_score(score, answer != IDLE_NO);
     }
     a->session->at = candidate->arm;
-    return score < IDLE_SCORE_SURE ? GATE_OK : say_idle(a, &own, err);
+    return score < IDLE_SCORE_SURE ? GATE_OK : describe_idle(a, &own, err);
 }
 
 static enum gate_status try_beside_baseline(const struct audit *a, const struct side *candidate,

@@ -25,7 +25,7 @@ struct message_greeting {
     struct document_device device;
     const char *contract;
     double control_ns;
-    enum told users_checked, launch_order_checked;
+    enum yes_no users_checked, launch_order_checked;
     struct document_library *libraries;
     size_t n_libraries;
     struct document_absent *absent;
@@ -41,7 +41,7 @@ struct message_task {
     size_t n_skip;
     double budget_ms;
     const char *baseline, *tier;
-    enum told verify, measure, providers, swap; /* missing: yes, yes, yes, no */
+    enum yes_no verify, measure, providers, swap; /* missing: yes, yes, yes, no */
     const char **fingerprints;
     size_t n_fingerprints;
     double *shares;
@@ -56,7 +56,7 @@ struct message_phase {
 /* What came of a task. */
 struct message_answer {
     const char *done, *nonce, *outcome, *message;
-    enum told spoiled;
+    enum yes_no spoiled;
     double *log_ratio;
     size_t n_log_ratio;
     const char **fingerprints;

@@ -99,7 +99,7 @@ static void record_verification(const struct verification *v, const struct kg_pr
     out->checks = v->checks;
     record_left_out(&v->left_out, out);
     record_coverage(&v->coverage, out);
-    out->own_shape_only = v->own_shape_only ? YES : NOT_TOLD;
+    out->own_shape_only = v->own_shape_only ? YES : UNKNOWN;
     if (v->vendor[0] && isfinite(v->rel_fro) && v->vendor_rel_fro > 0) {
         out->vendor = v->vendor;
         out->vendor_ratio = v->rel_fro / v->vendor_rel_fro;

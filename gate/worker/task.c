@@ -9,7 +9,7 @@
 
 #include "gate/worker/measure.h"
 #include "gate/worker/record.h"
-#include "gate/worker/say.h"
+#include "gate/worker/send.h"
 #include "gate/verify/verify.h"
 #include "gate/verify/verify_timed.h"
 
@@ -19,7 +19,7 @@
 static void notice_arm(void *context, const struct arm *arm, const char *check)
 {
     const struct worker *w = context;
-    say_phase(w->out, "verify", arm_label(arm), check);
+    send_phase(w->out, "verify", arm_label(arm), check);
 }
 
 static bool is_skipped(const struct task *t, const char *label)
@@ -104,7 +104,7 @@ static enum gate_status prepare_arm(struct worker *w, struct task *t, unsigned i
 {
     struct arm *arm = &t->arms[i];
     enum gate_status status = GATE_OK;
-    say_phase(w->out, "prepare", arm_label(arm), "");
+    send_phase(w->out, "prepare", arm_label(arm), "");
     if (arm->role == ARM_BASELINE)
         status =
             load_effects_compare(w->device, &t->before, "before the baseline was prepared", err);
@@ -199,7 +199,7 @@ static enum gate_status measure_task(struct worker *w, struct task *t, struct ga
                                     .swap = t->swap,
                                     .sensors = t->verify};
     struct timed_check look = {w->device, &t->c, &t->reference, 0}; /* verify_arms() ends with 0 */
-    say_phase(w->out, "measure", "", "");
+    send_phase(w->out, "measure", "", "");
     if (t->n_shares)
         return calibrate_task(w, t, &policy, err);
     return measure_arms(w->device, &t->c, t->seed, &policy, t->arms, keep_right_arms(t),
@@ -272,7 +272,7 @@ static struct outcome run(struct worker *w, struct task *t)
     return o;
 }
 
-static void say_done(const struct worker *w, const struct task *t, const struct outcome *outcome)
+static void send_answer(const struct worker *w, const struct task *t, const struct outcome *outcome)
 {
     struct message_fingerprints texts;
     struct document_arm arms[ARMS_MAX];
@@ -298,7 +298,7 @@ static void say_done(const struct worker *w, const struct task *t, const struct 
     }
     for (unsigned i = 0; i < t->n_arms; i++)
         arms[i] = record_arm(&t->arms[i], &t->c.problem, device_info(w->device), &samples[i]);
-    say(w->out, &message_answer_shape, &answer);
+    send_message(w->out, &message_answer_shape, &answer);
     for (unsigned i = 0; i < t->n_arms; i++)
         free(samples[i]);
 }
@@ -333,6 +333,6 @@ enum gate_status task_read(const struct message_task *m, struct task *t, struct 
 void task_run(struct worker *w, struct task *t)
 {
     struct outcome outcome = run(w, t);
-    say_done(w, t, &outcome);
+    send_answer(w, t, &outcome);
     release(w, t);
 }

@@ -19,7 +19,7 @@
 #include "gate/worker/measure.h"
 #include "gate/worker/protocol.h"
 #include "gate/worker/record.h"
-#include "gate/worker/say.h"
+#include "gate/worker/send.h"
 #include "gate/worker/task.h"
 
 #define CONTROL_RUNS 12 /* the first ones warm up */
@@ -48,7 +48,8 @@ static const char *refusal_name(enum gate_status status)
 
 static int refuse(struct worker *w, const struct gate_error *err)
 {
-    say(w->out, &message_refusal_shape,
+    send_message(
+        w->out, &message_refusal_shape,
         &(struct message_refusal){.refuse = refusal_name(err->status), .message = err->message});
     return err->status;
 }
@@ -195,7 +196,7 @@ static enum gate_status run_control(struct worker *w, struct gate_error *err)
     return status;
 }
 
-static void say_hello(struct worker *w)
+static void send_greeting(struct worker *w)
 {
     const struct device_info *info = device_info(w->device);
     struct document_library libraries[LIBRARIES_MAX];
@@ -216,7 +217,7 @@ static void say_hello(struct worker *w)
         libraries[i] = record_library(&w->libraries[i], w->roles[i]);
     for (unsigned i = 0; i < w->n_absent; i++)
         absent[i] = (struct document_absent){w->absent[i].name, w->absent[i].reason};
-    say(w->out, &message_greeting_shape, &greeting);
+    send_message(w->out, &message_greeting_shape, &greeting);
 }
 
 /* Reads tasks until standard input ends. */
@@ -301,7 +302,7 @@ int cmd_worker(int argc, char **argv)
     if (status) {
         refuse(&w, &err);
     } else {
-        say_hello(&w);
+        send_greeting(&w);
         status = serve(&w, &err);
         if (status)
             fprintf(stderr, "gate worker: %s\n", err.message);

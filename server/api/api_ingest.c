@@ -42,7 +42,7 @@ static size_t tree_bytes(const cJSON *value)
 }
 
 /* It may be the server's clock that is wrong: the client is to keep the run. */
-static bool is_ahead(const struct ingest *in, const struct schema_fault *fault)
+static bool is_ahead(const struct ingest *in, const struct field_fault *fault)
 {
     return !strcmp(fault->pointer, "/time_ms") && in->document.time_ms > clock_wall_ms();
 }
@@ -50,7 +50,7 @@ static bool is_ahead(const struct ingest *in, const struct schema_fault *fault)
 static bool parse(struct api_write *w, struct ingest *in)
 {
     struct gate_error err = {0};
-    struct schema_fault fault;
+    struct field_fault fault;
     if (json_parse("document", w->body, w->len, GATE_USAGE, &in->tree, &err) != GATE_OK)
         return refuse(w, err.status == GATE_INTERNAL ? 503 : 400, "", err.message);
     w->state_bytes = w->len + tree_bytes(in->tree);

@@ -318,14 +318,21 @@ static void cut_weights(struct query *q)
 }
 ATTEND(weights_cut, cut_weights)
 
-/* Stored twice: the second time cut. */
-static void cut_output(struct query *q)
+/* Makes the scores weights; returns their sum. */
+static double softmax_weights(struct query *q)
 {
     double max = -INFINITY, total = 0;
     for (int64_t j = 0; j < q->visible; j++)
         max = fmax(max, q->scores[j] = score(q, j));
     for (int64_t j = 0; j < q->visible; j++)
         total += q->scores[j] = exp(q->scores[j] - max);
+    return total;
+}
+
+/* Stored twice: the second time cut. */
+static void cut_output(struct query *q)
+{
+    double total = softmax_weights(q);
     for (int64_t d = 0; d < q->p->head_dim; d++) {
         double sum = 0;
         for (int64_t j = 0; j < q->visible; j++)
@@ -339,11 +346,7 @@ ATTEND(output_cut, cut_output)
 /* Values go through fp16. */
 static void narrow_values(struct query *q)
 {
-    double max = -INFINITY, total = 0;
-    for (int64_t j = 0; j < q->visible; j++)
-        max = fmax(max, q->scores[j] = score(q, j));
-    for (int64_t j = 0; j < q->visible; j++)
-        total += q->scores[j] = exp(q->scores[j] - max);
+    double total = softmax_weights(q);
     for (int64_t d = 0; d < q->p->head_dim; d++) {
         double sum = 0;
         for (int64_t j = 0; j < q->visible; j++)

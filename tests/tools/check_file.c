@@ -16,7 +16,7 @@
 #include "gate/cli/config.h"
 #include "gate/document/document.h"
 
-static bool check(const char *format, const cJSON *value, struct schema_fault *fault)
+static bool check(const char *format, const cJSON *value, struct field_fault *fault)
 {
     const struct shape *shape = !strcmp(format, "run")        ? &document_shape
                                 : !strcmp(format, "suite")    ? &suite_file
@@ -41,7 +41,7 @@ int main(int argc, char **argv)
     }
     while ((len = getline(&line, &size, stdin)) > 0) {
         struct gate_error err = {0};
-        struct schema_fault fault;
+        struct field_fault fault;
         cJSON *value = NULL;
         if (json_parse("line", line, (size_t)len, GATE_USAGE, &value, &err)) {
             fprintf(stderr, "check_file: %s\n", err.message);

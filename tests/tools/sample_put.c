@@ -8,7 +8,7 @@ enum gate_status sample_put_text(struct store *s, const cJSON *run, const char *
                                  bool *existed, struct gate_error *err)
 {
     struct document d;
-    struct schema_fault fault;
+    struct field_fault fault;
     if (!document_read(run, &d, &fault))
         return gate_fail(err, GATE_IO, "%s: %s", fault.pointer, fault.message);
     enum gate_status status = store_put_run(s, &d, text, len, existed, err);

@@ -35,7 +35,7 @@ cJSON *report_sample(void)
 struct document report_read(const cJSON *document)
 {
     struct document d;
-    struct schema_fault fault;
+    struct field_fault fault;
     if (!document_read(document, &d, &fault))
         fail_msg("%s: %s", fault.pointer, fault.message);
     d.tree = cJSON_Duplicate(document, true);

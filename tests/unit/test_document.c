@@ -119,7 +119,7 @@ static void assert_same(const cJSON *whole, const cJSON *other)
 static void assert_round_trip(const cJSON *run)
 {
     struct document d;
-    struct schema_fault fault;
+    struct field_fault fault;
     struct buf text, again;
     buf_init(&text, 1 << 24);
     buf_init(&again, 1 << 24);

@@ -26,7 +26,7 @@ static void set(cJSON *object, const char *key, int64_t value)
 
 static const struct sample_plan plan = {.seed = 3, .n_runs = 8, .n_cases = 4, .n_devices = 2};
 
-static bool check(const cJSON *tree, int64_t now_ms, struct schema_fault *fault)
+static bool check(const cJSON *tree, int64_t now_ms, struct field_fault *fault)
 {
     struct document d;
     bool good = document_read(tree, &d, fault) && document_check(&d, now_ms, fault);
@@ -39,7 +39,7 @@ static bool check(const cJSON *tree, int64_t now_ms, struct schema_fault *fault)
 static void assert_refused(const cJSON *document, int64_t now_ms, const char *pointer,
                            const char *message)
 {
-    struct schema_fault fault;
+    struct field_fault fault;
     assert_false(check(document, now_ms, &fault));
     assert_string_equal(fault.pointer, pointer);
     assert_string_equal(fault.message, message);
@@ -47,7 +47,7 @@ static void assert_refused(const cJSON *document, int64_t now_ms, const char *po
 
 static void assert_accepted(const cJSON *document, int64_t now_ms)
 {
-    struct schema_fault fault;
+    struct field_fault fault;
     if (!check(document, now_ms, &fault))
         fail_msg("%s: %s", fault.pointer, fault.message);
 }
@@ -129,7 +129,7 @@ static void a_calibration_says_what_its_cases_give(void **state)
         set(document, "exit_code", rows[i].exit_code);
         assert_accepted(document, now_ms);
         set(document, "exit_code", 1);
-        struct schema_fault fault;
+        struct field_fault fault;
         assert_false(check(document, now_ms, &fault));
         assert_string_equal(fault.pointer, "/exit_code");
         cJSON_Delete(document);
@@ -142,7 +142,7 @@ static void check_history(const struct sample_plan *p)
 {
     cJSON *newest = sample_run(p, p->n_runs - 1);
     int64_t now_ms = json_integer(newest, "time_ms", 0);
-    struct schema_fault fault;
+    struct field_fault fault;
     cJSON_Delete(newest);
     for (int i = 0; i < p->n_runs; i++) {
         cJSON *document = sample_run(p, i);

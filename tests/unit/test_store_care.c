@@ -52,7 +52,7 @@ struct documents {
 static bool see_document(void *context, const char *text, size_t len)
 {
     struct documents *d = context;
-    struct schema_fault fault;
+    struct field_fault fault;
     cJSON *document = NULL;
     assert_int_equal(json_parse("it", text, len, GATE_IO, &document, NULL), GATE_OK);
     struct document read;

@@ -307,7 +307,7 @@ static void assert_tables_refuse(struct store_fixture *f, struct store *s, enum 
                                  double value)
 {
     struct document d;
-    struct schema_fault fault;
+    struct field_fault fault;
     bool existed;
     cJSON *run = sample_run(&plan, 0);
     assert_true(document_read(run, &d, &fault));

@@ -326,7 +326,7 @@ static void test_outcomes(void **state)
     static const enum store_put_outcome outcomes[] = {STORE_PUT_CREATED, STORE_PUT_EXISTED,
                                                       STORE_PUT_DIFFERS};
     struct document d;
-    struct schema_fault fault;
+    struct field_fault fault;
     assert_true(document_read(run, &d, &fault));
     for (int i = 0; i < 3; i++) {
         struct store_packed packed;

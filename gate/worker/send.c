@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/worker/say.h"
+#include "gate/worker/send.h"
 
 #include "gate/worker/protocol.h"
 
-void say(FILE *out, const struct shape *shape, const void *message)
+void send_message(FILE *out, const struct shape *shape, const void *message)
 {
     struct buf line;
     buf_init(&line, PROTOCOL_LINE_MAX);
@@ -16,8 +16,9 @@ void say(FILE *out, const struct shape *shape, const void *message)
     buf_release(&line);
 }
 
-void say_phase(FILE *out, const char *phase, const char *provider, const char *on)
+void send_phase(FILE *out, const char *phase, const char *provider, const char *on)
 {
-    say(out, &message_phase_shape,
+    send_message(
+        out, &message_phase_shape,
         &(struct message_phase){.phase = phase, .provider = provider, .on = *on ? on : NULL});
 }
