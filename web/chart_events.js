@@ -3,8 +3,8 @@
 // epochs.
 
 import { address, h, s } from "./dom.js";
-import { change, duration, epochText, plural, shortCommit, time } from "./format.js";
-import { runLink } from "./parts.js";
+import { change, duration, epochText, plural, time } from "./format.js";
+import { commitName, runLink } from "./parts.js";
 import { here, note, parameter } from "./places.js";
 import { SHAPES } from "./verdict.js";
 
@@ -60,7 +60,7 @@ export function eventList(events, point = null) {
             title: "Show in the chart",
         }, words) : h("div", { class: "event" }, words);
         return h("li", {}, show, h("p", { class: "note" }, time(event.time_ms),
-            event.commit && [", commit ", h("span", { class: "mono" }, shortCommit(event.commit))],
+            event.commit && [", commit ", commitName(event.commit)],
             event.kind === "wrong" && [", run ", runLink(event.run)],
             event.alert && [", ", h("a", { href: address(`alerts/${event.alert}`) },
                 `alert ${event.alert}`)]));

@@ -186,7 +186,8 @@ function paintVerdicts(u, spec, colours) {
             if (x - before < (verdict === said ? NEAR : 1) * devicePixelRatio) continue;
             [before, said] = [x, verdict];
             stamp(u.ctx, SHAPES[verdict], x, u.valToPos(spec.data[si][i], "y", true),
-                colours[verdict], ["regression", "improvement"].includes(verdict));
+                colours[verdict], ["regression", "improvement"].includes(verdict) &&
+                    lane.columns.main?.[lane.at[i]] !== false);
         }
     });
 }
@@ -257,6 +258,33 @@ function paint(u, spec, colours, events) {
             { colour: colours.wrong, align: "right" });
 }
 
+// ---- the point under the pointer ----
+
+/** From the pointer to a point, in CSS pixels; below the plot of the times, to its place on x. */
+function distance(u, spec, si, i) {
+    const { left, top } = u.cursor;
+    const y = spec.data[si][i];
+    if (!(y > 0)) return Infinity;
+    const across = u.valToPos(spec.data[0][i], "x") - left;
+    return spec.flags ? Math.hypot(across, u.valToPos(y, "y") - top) : Math.abs(across);
+}
+
+/** The point of a line that is under the pointer, else the nearest on x: beside a step the point
+ * under the pointer may be the one on its other side. `i`: the nearest place. */
+function nearestPoint(u, spec, si, i) {
+    let best = [Infinity, i];
+    for (const way of [-1, 1])
+        for (let k = way < 0 ? i : i + 1; k in spec.data[0]; k += way) {
+            if (!(spec.data[si][k] > 0)) continue;
+            const across = Math.abs(u.valToPos(spec.data[0][k], "x") - u.cursor.left);
+            const away = distance(u, spec, si, k);
+            const rank = away <= PROXIMITY ? away : PROXIMITY + across;
+            if (rank < best[0]) best = [rank, k];
+            if (across > PROXIMITY) break;
+        }
+    return best[1];
+}
+
 // ---- the plot ----
 
 /** uPlot's legend for those without a mouse as well, its series in the order of their weight. */
@@ -318,9 +346,9 @@ export function drawPlot(box, spec, group, chart, on) {
             drag: { dist: 5 },
             focus: {
                 prox: PROXIMITY,
-                dist: (u, si, i, y, at) => (spec.lanes[si] ? y - at : Infinity),
+                dist: (u, si, i) => (spec.lanes[si] ? distance(u, spec, si, i) : Infinity),
             },
-            hover: { skip: [null, undefined] },
+            dataIdx: (u, si, i) => (spec.lanes[si] ? nearestPoint(u, spec, si, i) : i),
             points: { size: (u, si) => (spec.lanes[si] ? 9 : 0) },
             bind: { dblclick: () => () => on.all() },
         },

@@ -3,9 +3,9 @@
 
 import { h } from "./dom.js";
 import { change, dateText, duration, number, plural, shortCommit, time } from "./format.js";
-import { RESOURCES, amountOf } from "./chart_specs.js";
+import { RESOURCES, amountOf, amountOn } from "./chart_specs.js";
 import { eventSwatch } from "./chart_events.js";
-import { runLink } from "./parts.js";
+import { commitName, runLink } from "./parts.js";
 import { badge, word } from "./verdict.js";
 
 /** What the lane's row at place `i` says; null where it has none. */
@@ -19,15 +19,25 @@ export function pointAt(lane, i) {
         run: get("run"), commit: get("commit"),
         branch: n > 1 ? null : get("branch"), // the runs of a bucket may be of several
         verdict: lane.role === "candidate" ? get("verdict") : null,
+        /** The time on a yardstick; of a provider there is no ratio from pairs. */
+        on(y) {
+            const by = get("control_ns");
+            if (y === "chain") return get("chain_part") > 0 ? null : get("chain");
+            return y === "raw" ? get("p50_ns") : by > 0 ? get("p50_ns") / by : null;
+        },
     };
 }
 
-/** The time as the chart draws it: a duration, or a multiple of the control's. */
-function amount(ns, point, control) {
-    if (!control) return duration(ns);
-    const by = point.get("control_ns");
-    return by > 0 ? `${number(ns / by)}× control` : "–";
+/** The point on the chart's yardstick; what has no place on it by its time. */
+function amount(point, y) {
+    const on = point.on(y);
+    return on === null ? duration(point.p50)
+        : `${amountOn(y, on)}${{ chain: " baseline", control: " control" }[y] ?? ""}`;
 }
+
+/** "+6.06 %": against the baseline of its run, for ours from pairs. */
+const changeOf = (point, { baseline }) => (point.get("ratio")
+    ? change(point.get("ratio")) : baseline > 0 ? change(point.p50 / baseline) : null);
 
 /** The line of words above the chart; the numbers of all series are in its legend. `all`: the
  * points of all lanes at the place, the candidate's first. */
@@ -38,27 +48,27 @@ export function pointWords(main, all, events, shown) {
             [r.label, candidate.get(r.column), (v) => amountOf(r, v)])];
     return [
         candidate.verdict && badge(candidate.verdict),
-        candidate.baseline > 0 && [change(main.p50 / candidate.baseline), " to baseline",
+        changeOf(main, candidate) && [changeOf(main, candidate), " to baseline",
             main.lane !== candidate.lane && ` (${main.lane.provider})`],
         time(main.time),
-        h("span", { class: "mono" }, shortCommit(main.commit)), main.branch,
+        commitName(main.commit), main.branch,
         main.n > 1 ? `median of ${plural(main.n, "run")}` : ["run ", runLink(main.run)],
         ...facts.map(([label, value, show]) => value !== null && `${label} ${show(value)}`),
         ...events.map((e) => [eventSwatch(e.kind), " ", e.words]),
     ].filter(Boolean).map((part) => h("span", {}, part));
 }
 
-export function pointSpoken(main, all, events, control, place) {
-    const parts = [`${main.lane.provider} ${amount(main.p50, main, control)}`];
+export function pointSpoken(main, all, events, y, place) {
+    const parts = [`${main.lane.provider} ${amount(main, y)}`];
     if (main.n > 1) parts.push(`median of ${plural(main.n, "run")}`);
-    if (all[0].baseline > 0)
-        parts.push(`${change(main.p50 / all[0].baseline)} against the baseline`);
+    if (changeOf(main, all[0]))
+        parts.push(`${changeOf(main, all[0])} against the baseline`);
     if (main.verdict) parts.push(word(main.verdict));
     parts.push(dateText(main.time), `commit ${shortCommit(main.commit)}`);
     if (main.branch) parts.push(`branch ${main.branch}`);
     parts.push(...events.map((e) => e.words));
     const others = all.filter((p) => p.lane !== main.lane);
     if (others.length > 0)
-        parts.push(others.map((p) => `${p.lane.provider} ${amount(p.p50, p, control)}`).join(", "));
+        parts.push(others.map((p) => `${p.lane.provider} ${amount(p, y)}`).join(", "));
     return [...parts, place].join("; ");
 }

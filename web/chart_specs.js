@@ -79,17 +79,59 @@ const upTo = (column, i) => {
     return null;
 };
 
+/** The three yardsticks of the trend: what the switch says, its term, and what the axis shows. */
+export const YARDSTICKS = {
+    chain: { text: "÷ baseline", term: "over_baseline",
+        unit: "Time ÷ time of the newest baseline, from pairs (×)" },
+    control: { text: "÷ control", term: "over_control",
+        unit: "p50 ÷ p50 of the control kernel (×)" },
+    raw: { text: "p50", term: "p50", unit: "p50, time of one launch" },
+};
+
+/** An amount on a yardstick: "18.60 µs", "1.061×". */
+export const amountOn = (y, v) =>
+    (v === null || v === undefined ? "–" : y === "raw" ? duration(v) : `${number(v)}×`);
+
+/** The ratio of the lane's run to the newest baseline, where their link is known. */
+function chained(model, lane) {
+    const parts = values(model, lane, "chain_part");
+    return Array.from(values(model, lane, "chain"), (v, i) => (parts[i] > 0 ? null : v));
+}
+
+/** { times(lane), of(name) (of the candidate's rows), baseline }: on a yardstick. */
+function measured(model, y) {
+    if (y !== "chain") {
+        const divisor = y === "control" ? "control_ns" : null;
+        const of = (name) => ofCandidate(model, name, divisor);
+        return { of, times: (lane) => values(model, lane, "p50_ns", divisor),
+            baseline: of("baseline_p50_ns") };
+    }
+    const candidates = model.lanes.filter(isCandidate);
+    const own = candidates.map((lane) => chained(model, lane));
+    const ratio = ofCandidate(model, "ratio");
+    const stored = ofCandidate(model, "baseline_p50_ns");
+    const baseline = model.x.map((_, i) => {
+        const v = own.find((column) => column[i] > 0)?.[i];
+        return v && ratio[i] > 0 ? v / ratio[i] : null;
+    });
+    return {
+        baseline,
+        times: (lane) => (isCandidate(lane) ? own[candidates.indexOf(lane)]
+            : Array.from(values(model, lane, "p50_ns"), (v, i) => (v === undefined ? v
+                : v > 0 && stored[i] > 0 && baseline[i] ? (v / stored[i]) * baseline[i] : null))),
+    };
+}
+
 /**
  * The times. `threshold`: 0.02 is 2 %. Providers that are far off are aside, unless the state's
- * `fit` is "all".
+ * `fit` is "all". The line is that of the main branch; runs of others are points beside it.
  */
 export function timesSpec(model, { state, threshold, colours }) {
-    const divisor = state.y === "control" ? "control_ns" : null;
+    const { y } = state;
     const spec = plot(model,
-        { unit: divisor ? "" : "ns", log: state.log, height: 340, flags: true });
-    const show = (v) => (v === null ? "–" : divisor ? `${number(v)}×` : duration(v));
-    const column = (name) => ofCandidate(model, name, divisor);
-    const ours = column("p50_ns");
+        { unit: y === "raw" ? "ns" : "×", log: state.log, height: 340, flags: true });
+    const show = (v) => amountOn(y, v);
+    const { of, times: timesOf, baseline: known } = measured(model, y);
     const candidates = model.lanes.filter(isCandidate);
 
     const band = (label, term, lo, hi) => {
@@ -103,22 +145,22 @@ export function timesSpec(model, { state, threshold, colours }) {
         }, null, label);
         spec.bands.push({ series: [high, low], fill: () => colours.band });
     };
-    if (model.bucketed) {
-        band("lowest to highest", "bucket", column("min_ns"), column("max_ns"));
-    } else {
+    if (of && model.bucketed) {
+        band("lowest to highest", "bucket", of("min_ns"), of("max_ns"));
+    } else if (of) {
         if (knows(candidates, "p90_ns")) {
             const low = knows(candidates, "p10_ns");
             band(low ? "p10 to p90" : "median to p90", "spread",
-                low ? column("p10_ns") : ours, column("p90_ns"));
+                of(low ? "p10_ns" : "p50_ns"), of("p90_ns"));
         }
-        band("interval", "interval", column("p50_lo_ns"), column("p50_hi_ns"));
+        band("interval", "interval", of("p50_lo_ns"), of("p50_hi_ns"));
     }
 
-    const baseline = held(column("baseline_p50_ns"));
+    const baseline = held(known);
     if (baseline.some((v) => v > 0)) {
         const paths = baseline.length < MANY ? STEPPED : undefined;
         const limit = baseline.map((v) => (v > 0 ? v * (1 + threshold) : v));
-        const value = (of) => (u, v, si, i) => show(upTo(of, i));
+        const value = (column) => (u, v, si, i) => show(upTo(column, i));
         const points = { show: baseline.length === 1, size: 8 };
         const high = spec.add(limit, {
             label: `threshold, +${percent(threshold, threshold < 0.01 ? 1 : 0)}`,
@@ -134,16 +176,28 @@ export function timesSpec(model, { state, threshold, colours }) {
     }
 
     const fitted = state.fit === "ours" && candidates.some((l) => !state.hide.has(l.provider));
+    // Where one branch was chosen, or none of the runs is of the main branch, all are the line.
+    const split = !state.branch && candidates.some((l) => l.columns.main?.includes(true));
     for (const lane of [...model.lanes].reverse()) {
         const aside = fitted && !isCandidate(lane);
-        const times = values(model, lane, "p50_ns", divisor);
+        const all = timesOf(lane);
+        const isMain = split && values(model, lane, "main");
+        const times = split ? Array.from(all, (v, i) => (isMain[i] ? v : undefined)) : all;
+        if (split && isCandidate(lane) && isMain.includes(false))
+            spec.add(Array.from(all, (v, i) => (isMain[i] === false ? v : null)), {
+                label: "other branches", term: "other_branches", dash: [2, 4],
+                stroke: () => colourOf(colours, lane),
+                paths: () => null, points: { show: true, size: 7, width: 1.3,
+                    fill: () => colours.paper },
+                value: (u, v) => show(v),
+            }, lane);
         const at = spec.addLane(lane, times, colours, {
             auto: !aside,
             value: (u, v, si, i) => {
-                const known = upTo(times, i);
+                const newest = upTo(times, i);
                 const by = upTo(baseline, i);
-                return known === null ? "–"
-                    : `${show(known)}${by ? ` ${change(known / by)}` : ""}`;
+                return newest === null ? "–"
+                    : `${show(newest)}${by ? ` ${change(newest / by)}` : ""}`;
             },
         });
         if (aside) spec.aside.push(at);

@@ -35,6 +35,8 @@ export const TERMS = {
     branch: "The branch that the run was of.",
     branches: "Whose runs count: those of the main branch (--main-branch of the server), of " +
         "another one, or of all.",
+    other_branches: "Runs of merge requests and other branches. They stand beside the line, " +
+        "which is the main branch.",
     contract: "How a number was measured. Numbers of different contracts are never compared.",
     epoch: "Driver, runtime and power limit: what changes times though no code changed.",
     control: "A fixed kernel that is timed in every process. When it drifts, the machine " +
@@ -61,6 +63,9 @@ export const TERMS = {
     by_time: "The runs by their time: what happened when.",
     by_commit: "The runs by their commit, in the order of each commit's first run: a busy day " +
         "has as much room as a quiet month.",
+    over_baseline: "Each run's time over that of its baseline, measured in the same processes. " +
+        "Baselines are linked by the ratio of the run that became the next one, so that 1 is " +
+        "always the newest baseline. The quietest yardstick there is.",
     over_control: "Each time divided by the control kernel's of the same run. What the whole " +
         "machine did drops out, what the code did stays.",
     linear: "Equal distances are equal times.",

@@ -2,7 +2,7 @@
 // roofline.js: kernels under the roofs of a device, drawn as SVG, both axes logarithmic.
 
 import { address, h, s } from "./dom.js";
-import { number, share } from "./format.js";
+import { number, share, versus } from "./format.js";
 
 const ASPECT = 0.5; // height over width, of a wide drawing
 const LEAST_HEIGHT = 420;
@@ -43,6 +43,9 @@ export function boundBy(c, { gbps, peaks }) {
         ? "memory" : "arithmetic";
 }
 
+/** What the fastest vendor reached in the same case, from pairs. */
+const vendorRate = (c) => c.tflops * c.peer_ratio;
+
 /** Operations a byte. */
 export const intensity = (c) => (c.tflops * 1e3) / c.gbps;
 
@@ -53,7 +56,7 @@ function scales(points, roofs, width) {
     const all = [...xs, ...ridges];
     const lo = [Math.min(...all) / 2, Math.min(...points.map((c) => c.tflops)) / 2];
     const hi = [Math.max(...all) * 5, Math.max(...roofs.peaks.values(),
-        ...points.map((c) => c.tflops)) * 1.7];
+        ...points.map((c) => c.tflops * Math.max(1, c.peer_ratio ?? 0))) * 1.7];
     const scale = (from, to, a, b) => {
         const size = Math.log(to / from);
         const at = (v) => round(a + ((b - a) * Math.log(v / from)) / size);
@@ -149,9 +152,9 @@ function measure() {
 function placeLabels(points, scale, text, roofs) {
     const { x, y, right, bottom } = scale;
     const widthOf = measure();
-    const taken = points.map((c) => ({
-        x: x(intensity(c)) - R - 1, y: y(c.tflops) - R - 1, width: 2 * R + 2, height: 2 * R + 2,
-    }));
+    const taken = points.flatMap((c) => [c.tflops, vendorRate(c)].filter(Boolean).map((rate) => ({
+        x: x(intensity(c)) - R - 1, y: y(rate) - R - 1, width: 2 * R + 2, height: 2 * R + 2,
+    })));
     const [lx, ly] = bandwidthLabel({ x, y }, roofs.gbps, slopeStart({ x, y }, roofs.gbps));
     for (let i = 0; i < 4; i++) // the words lie on a slope
         taken.push({ x: lx + 14 * i, y: ly - 22 - 9 * i, width: 22, height: 26 });
@@ -188,8 +191,8 @@ function placeLabels(points, scale, text, roofs) {
 /** What makes a case differ from others of its op: "fp16 b8-h16-s512-d64 causal". */
 const shortName = (c) => c.id.split("/").slice(1).join(" ");
 
-export function opShape(index) {
-    const box = { class: `op-swatch s${index % 5}`, viewBox: "-7 -7 14 14", "aria-hidden": "true" };
+export function opShape(index, colour = "ink") {
+    const box = { class: `op-swatch ${colour}`, viewBox: "-7 -7 14 14", "aria-hidden": "true" };
     return s("svg", box, s("path", { d: SHAPES[index % SHAPES.length] }));
 }
 
@@ -214,10 +217,10 @@ function moveFocus(event, kernels) {
 }
 
 /**
- * The drawing. `points`: cases with tflops, gbps and ceiling; `ops`: their names, in the order of
- * their colours; `width`: in pixels. Each point is a link to its case.
+ * The drawing. `points`: cases with tflops, gbps and ceiling; `ops` and `dtypes`: their names, in
+ * the order of their shapes and colours; `width`: in pixels. Each point is a link to its case.
  */
-export function rooflineChart({ points, roofs, ops, device, width }) {
+export function rooflineChart({ points, roofs, ops, dtypes, device, width }) {
     const scale = scales(points, roofs, width);
     const ordered = [...points].sort((a, b) => intensity(a) - intensity(b) || a.tflops - b.tflops);
     const furthest = [...points].sort((a, b) => a.ceiling - b.ceiling);
@@ -225,13 +228,19 @@ export function rooflineChart({ points, roofs, ops, device, width }) {
     const one = (c, i) => {
         const k = ops.indexOf(c.op);
         const place = labels.get(c);
-        const reached = `${number(c.tflops)} TFLOP/s, ${share(c.ceiling)} of the ceiling`;
+        const reached = `${number(c.tflops)} TFLOP/s, ${share(c.ceiling)} of the ceiling` +
+            `${c.peer_ratio ? `; ${versus(c.peer_ratio, c.peer)}` : ""}`;
         return s("a", {
-            href: address("case", { id: c.id, device }), class: `kernel s${k % 5}`,
+            href: address("case", { id: c.id, device }),
+            class: `kernel s${dtypes.indexOf(c.dtype)}`,
             tabindex: i === 0 ? "0" : "-1",
             "aria-label": `${c.id}: ${reached}`,
         },
         s("title", {}, `${c.id}\n${reached}`),
+        c.peer_ratio && s("path", { class: "vendor", d: `M${scale.x(intensity(c))} ` +
+            `${scale.y(c.tflops)}V${scale.y(vendorRate(c))}` }),
+        c.peer_ratio && s("circle", { class: "vendor", cx: scale.x(intensity(c)),
+            cy: scale.y(vendorRate(c)), r: 3.5 }),
         s("circle", { class: "touch", cx: scale.x(intensity(c)), cy: scale.y(c.tflops), r: 11 }),
         s("path", {
             d: SHAPES[k % SHAPES.length],

@@ -11,11 +11,11 @@ import { listenKeys } from "./chart_keys.js";
 import { drawPlot, readColours } from "./chart_plot.js";
 import { pointAt, pointSpoken, pointWords } from "./chart_point.js";
 import {
-    RESOURCES, amountOf, errorSpec, onlyValue, resourceSpec, timesSpec,
+    RESOURCES, YARDSTICKS, amountOf, amountOn, errorSpec, onlyValue, resourceSpec, timesSpec,
 } from "./chart_specs.js";
 import { choice, zoomButtons } from "./chart_tools.js";
 import { address, h } from "./dom.js";
-import { dateText, duration, plural, shortCommit } from "./format.js";
+import { dateText, percent, plural, shortCommit } from "./format.js";
 import { here as addressWith, note as keep, parameter } from "./places.js";
 
 const SETTLE_MS = 180; // after the last zoom, before the server is asked
@@ -83,13 +83,13 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
         class: "data", open: parameter("numbers") !== null, toggle: () => showNumbers(),
     }, h("summary", {}, "Numbers of the chart"), h("div"));
     // The words of a part are explained to the pointer; the keys meet them in the table's heads.
-    const parts = [{}, { term: "error", label: "Error against the reference",
+    const parts = [{ label: " " }, { term: "error", label: "Error against the reference",
         unit: "relative, Frobenius norm" }, ...RESOURCES].map((resource) => {
         const box = h("div", { class: "plot-box", "aria-hidden": "true" });
         const { term, label, unit } = resource;
         return { resource, box, section: h("div", { class: "plot-part" },
             label && h("p", { class: "plot-label", "aria-hidden": "true" },
-                h("b", { class: "term", "data-term": term }, label), ` ${unit}`), box) };
+                h("b", { class: "term", "data-term": term }, label), ` ${unit ?? ""}`), box) };
     });
     const [times, error, ...resources] = parts; // each gets its spec, and its u while it is drawn
     surface.append(...parts.map((p) => p.section));
@@ -110,7 +110,6 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
     let asked = null; // AbortController of the fetch under way
 
     const shown = () => model.lanes.filter((l) => !state.hide.has(l.provider));
-    const control = () => state.y === "control";
     const drawn = () => parts.filter((p) => p.u);
 
     const toRange = (m, span) => (!span ? fullRange(m, answers.whole)
@@ -131,9 +130,12 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
         const candidates = model.lanes.filter((l) => l.role === "candidate");
         events = eventsOf(answers.whole).map((e) => {
             const x = model.toX(e.time_ms, e.run);
-            const at = e.kind === "epoch" ? { i: model.x.findIndex((v) => v >= x) }
-                : placeOf(model, candidates, { run: e.run, time: e.time_ms });
-            return { ...e, x, i: at?.i };
+            // What is told of no point here is told of the next one, never of the one before.
+            const lane = candidates.find((l) => l.columns.run.includes(e.run));
+            const i = lane ? lane.at.indexOf(lane.columns.run.indexOf(e.run))
+                : e.kind === "wrong" ? -1 : model.x.findIndex((v, k) => v >= x &&
+                    candidates.some((l) => isKnown(l, k)));
+            return { ...e, x, i };
         }).sort((a, b) => a.x - b.x);
         [hovered, pointing] = [null, false];
         point = state.point && placeOf(model,
@@ -145,9 +147,21 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
         fillTable();
     }
 
+    /** How far the chain of baselines went in all of it. */
+    function changed() {
+        const by = answers.whole.series.find((l) => l.change)?.change;
+        return by && state.y === "chain" ? `From ${dateText(by.from_ms)} on it became ` +
+            `${percent(Math.abs(by.ratio - 1))} ${by.ratio > 1 ? "slower" : "faster"}.` : "";
+    }
+
     function specify() {
         const { threshold } = answers.whole;
         times.spec = timesSpec(model, { state, threshold, colours });
+        const { text, term, unit } = YARDSTICKS[state.y];
+        const [head] = times.section.children;
+        head.firstChild.dataset.term = term;
+        head.firstChild.textContent = text;
+        head.lastChild.textContent = ` ${unit}. ${changed()}`;
         error.spec = errorSpec(model, { limit: errorLimit, colours });
         for (const p of resources) p.spec = resourceSpec(model, wholeModel, p.resource, colours);
     }
@@ -277,8 +291,9 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
                 ? " A point is the median of several runs, the band their extremes; zoom in for " +
                   "single runs." : ""}`;
         const [lane] = wholeModel.lanes;
-        surface.setAttribute("aria-label", `Trend of p50: ${plural(total, "run")}, newest ` +
-            `${lane.provider} ${duration(lane.columns.p50_ns.at(-1))}`);
+        surface.setAttribute("aria-label", `Trend, ${YARDSTICKS[state.y].text}: ` +
+            `${plural(total, "run")}, newest ${lane.provider} ` +
+            amountOn(state.y, pointAt(lane, lane.at.length - 1)?.on(state.y)));
     }
 
     // ---- point ----
@@ -303,21 +318,23 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
     /** Puts uPlot's cursor on what was picked, or away. */
     function place() {
         const { u, spec } = times;
-        if (!u || (pointing && hovered)) return;
-        const y = point && spec.data[spec.lanes.indexOf(point.lane)]?.[point.i];
+        if (!u || (pointing && surface.matches(":hover"))) return;
+        const y = point && spec.data.find((column, si) => spec.lanes[si] === point.lane &&
+            column[point.i] > 0)?.[point.i];
         const at = y > 0 ? { left: u.valToPos(model.x[point.i], "x"), top: u.valToPos(y, "y") }
             : { left: -10, top: -10 };
         u.setCursor(at, false, true);
     }
 
-    /** The pointer is at uPlot's cursor; `si`: the series whose line it is on, or null. */
+    /** The pointer is at uPlot's cursor; `si`: the series whose point it is on, or null. Beside
+     * the points of the times nothing is told, which could only be of another point. */
     function moved(u, si) {
         if (!pointing) return;
         const i = u.cursor.idx;
         const before = hovered;
-        const lane = times.spec.lanes[si] ?? shown().find((l) => isKnown(l, i)) ?? null;
-        hovered = i === null || !lane ? null
-            : { lane, i: u.cursor.idxs[times.spec.lanes.indexOf(lane)] ?? i, on: si !== null };
+        const lane = si === null ? shown().find((l) => isKnown(l, i)) : times.spec.lanes[si];
+        hovered = i === null || !lane || (si === null && u.over.matches(":hover")) ? null
+            : { lane, i: si === null ? i : u.cursor.idxs[si], on: si !== null };
         if (hovered && before && hovered.lane === before.lane && hovered.i === before.i) return;
         if (!hovered) place();
         showPoint();
@@ -326,7 +343,7 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
     function speak() {
         const main = point && pointAt(point.lane, point.i);
         if (main)
-            live.textContent = pointSpoken(main, pointsAt(point.i), eventsAt(point.i), control(),
+            live.textContent = pointSpoken(main, pointsAt(point.i), eventsAt(point.i), state.y,
                 `${point.i + 1} of ${model.x.length}`);
     }
 
@@ -444,8 +461,10 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
         refine();
     }
 
-    const hasControl = knows(whole.series, "control_ns");
-    if (!hasControl) state.y = "raw";
+    const candidates = whole.series.filter((l) => l.role === "candidate");
+    const has = { chain: knows(candidates, "chain"), control: knows(whole.series, "control_ns"),
+        raw: true };
+    if (!has[state.y]) state.y = has.chain ? "chain" : "raw";
     const choose = (name, valueOf = (v) => v) => (value) => {
         state[name] = valueOf(value);
         render();
@@ -455,8 +474,8 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
         choice("Order", "order", state.order,
             [["time", "Time", "by_time"], ["commit", "Commit", "by_commit"]], reorder),
         choice("Time shown", "y", state.y,
-            [["raw", "Measured", "p50"], ["control", "÷ control", "over_control"]], choose("y"),
-            hasControl ? null : "No run here has a time of the control kernel"),
+            Object.entries(YARDSTICKS).filter(([y]) => has[y])
+                .map(([y, { text, term }]) => [y, text, term]), choose("y")),
         choice("Scale", "scale", state.log ? "log" : "linear",
             [["linear", "Linear", "linear"], ["log", "Log", "log"]],
             choose("log", (scale) => scale === "log")),
@@ -466,7 +485,11 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
 
     listenKeys(surface, { step, lane: changeLane, open, drop, zoom, pan, all });
     surface.addEventListener("mousemove", () => { pointing = true; }, { capture: true });
-    surface.addEventListener("mouseleave", () => { pointing = false; });
+    surface.addEventListener("mouseleave", () => {
+        [hovered, pointing] = [null, false];
+        place();
+        showPoint();
+    });
     for (const theme of THEMES) matchMedia(theme).addEventListener("change", draw, { signal });
     const sizes = new ResizeObserver(() => {
         const width = surface.clientWidth;

@@ -3,6 +3,7 @@
 
 import { ApiError, apiUrl, get } from "./api.js";
 import { eventList, eventsOf } from "./chart_events.js";
+import { YARDSTICKS } from "./chart_specs.js";
 import { trendChart } from "./trend.js";
 import { address, h } from "./dom.js";
 import {
@@ -15,6 +16,9 @@ import { branchChoice, scopeOf } from "./scope.js";
 import { badge } from "./verdict.js";
 
 const POINTS = 1500; // of a series; above it, the server makes buckets
+const COLUMNS = "time_ms,n,p50_ns,min_ns,max_ns,p50_lo_ns,p50_hi_ns,p10_ns,p90_ns,control_ns," +
+    "baseline_p50_ns,ratio,chain,chain_part,main,rel_err,vendor_ratio,sm_clock_mhz,registers," +
+    "shared_bytes,spill_bytes,tflops,gbps,run,commit,branch,verdict,kernel";
 const CSV_POINTS = 10000; // the most that the server gives of a series at once
 const PAGE = 1000; // cases of one answer
 
@@ -105,7 +109,7 @@ export async function caseView({ query, signal }) {
     const device = query.get("device") ?? "";
     const state = {
         order: query.get("order") === "commit" ? "commit" : "time",
-        y: query.get("y") === "control" ? "control" : "raw",
+        y: Object.hasOwn(YARDSTICKS, query.get("y")) ? query.get("y") : "chain",
         log: query.get("scale") === "log",
         hide: new Set((query.get("hide") ?? "").split(",").filter(Boolean)),
         fit: query.get("fit") === "all" ? "all" : "ours",
@@ -117,7 +121,7 @@ export async function caseView({ query, signal }) {
         case: id, device, branch: state.branch, order, from: span?.[0], to: span?.[1],
     });
     const load = (order, span, stop) =>
-        get("trends", { ...asked(order, span), points: POINTS }, stop);
+        get("trends", { ...asked(order, span), points: POINTS, columns: COLUMNS }, stop);
     const csv = (order, span) =>
         apiUrl("trends", { ...asked(order, span), points: CSV_POINTS, format: "csv" });
     const [found, whole] = await Promise.all([
@@ -127,7 +131,7 @@ export async function caseView({ query, signal }) {
     /** The address as the chart is now. */
     const charted = () => here({
         order: state.order === "time" ? null : state.order,
-        y: state.y === "raw" ? null : state.y,
+        y: state.y === "chain" ? null : state.y,
         scale: state.log ? "log" : null,
         fit: state.fit === "ours" ? null : state.fit,
         hide: [...state.hide].join(","),
@@ -162,7 +166,7 @@ export async function caseView({ query, signal }) {
                         "; the verdict and the numbers are of another one", ".")),
             tiles(found, whole, error),
             h("div", { class: "case-page" },
-                h("section", {}, h("h2", {}, "Trend of p50"), trend.chart), trend.events),
+                h("section", {}, h("h2", {}, "Trend"), trend.chart), trend.events),
         ],
     };
 }

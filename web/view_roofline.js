@@ -3,7 +3,7 @@
 
 import { get } from "./api.js";
 import { address, h } from "./dom.js";
-import { durationCell, number, plural, share } from "./format.js";
+import { durationCell, number, plural, share, versus } from "./format.js";
 import { head, term } from "./glossary.js";
 import {
     allCases, chosenDevice, deviceTabs, distinct, drawing, longTable, picker,
@@ -23,6 +23,7 @@ function table(points, roofs, device) {
     return longTable("Kernels", [head("case", "Case"), head("p50", "p50", number_),
         head("intensity", "FLOP a byte", number_), head("tflops", "TFLOP/s", number_),
         head("gbps", "GB/s", number_), head("roofline", "Bound by", {}),
+        head("provider", "Against the vendor", number_),
         head("ceiling", "Of the ceiling", number_)],
     rows, (c) => h("tr", {},
         h("th", { scope: "row" }, caseLink(c.id, device)),
@@ -31,6 +32,7 @@ function table(points, roofs, device) {
         h("td", number_, number(c.tflops)),
         h("td", number_, number(c.gbps)),
         h("td", {}, boundBy(c, roofs)),
+        h("td", number_, versus(c.peer_ratio, c.peer ?? "")),
         h("td", number_, share(c.ceiling))));
 }
 
@@ -43,7 +45,7 @@ export async function rooflineView({ query, signal }) {
     const cases = main.length > 0 ? main : await allCases(device, signal, scopeOf(ALL));
     const all = cases.filter(usable);
     const roofs = roofsOf(all);
-    const ops = distinct(all, "op");
+    const [ops, dtypes] = [distinct(all, "op"), distinct(all, "dtype")];
     const state = { op: query.get("op") ?? "", dtype: query.get("dtype") ?? "" };
     const body = h("div");
 
@@ -64,9 +66,16 @@ export async function rooflineView({ query, signal }) {
         };
         body.replaceChildren(
             h("p", { class: "legend" }, ops.filter((op) => points.some((c) => c.op === op))
-                .map((op) => h("span", { class: "key" }, opShape(ops.indexOf(op)), op))),
-            drawing((width) => rooflineChart({ points, roofs: shown, ops, device, width }),
-                signal),
+                .map((op) => h("span", { class: "key" }, opShape(ops.indexOf(op)), op)),
+            dtypes.filter((type) => points.some((c) => c.dtype === type)).map((type) => {
+                const swatch = h("span", { class: `type-swatch s${dtypes.indexOf(type)}` });
+                return h("span", { class: "key" }, swatch, type);
+            }),
+            points.some((c) => c.peer_ratio) && h("span", { class: "key" },
+                h("span", { class: "vendor-swatch" }), "the fastest vendor")),
+            drawing((width) => rooflineChart({
+                points, roofs: shown, ops, dtypes, device, width,
+            }), signal),
             h("h2", {}, plural(points.length, "kernel"), ", furthest from the ceiling first"),
             ...table(points, roofs, device));
     }

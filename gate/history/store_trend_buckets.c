@@ -134,9 +134,12 @@ static void fill_buckets(const struct axis *axis, struct store_trend_series *ser
             to++;
         struct store_trend_row other = sum_up(&series->rows[from], to - from, 0, room);
         struct store_trend_row main = sum_up(&series->rows[from], to - from, 1, room);
+        const bool main_first = main.n > 0 && main.time_ms < other.time_ms;
+        if (main_first)
+            series->rows[n++] = main;
         if (other.n > 0)
             series->rows[n++] = other;
-        if (main.n > 0)
+        if (main.n > 0 && !main_first)
             series->rows[n++] = main;
     }
     series->n = n;

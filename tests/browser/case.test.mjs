@@ -60,12 +60,12 @@ describe("case", { skip }, () => {
     test("a case shows its trend, its events and its numbers, and back leads back", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/?device=${GPU}`);
-            await page.locator("a", { hasText: REGRESSED }).first().click();
+            await page.locator("tbody a", { hasText: REGRESSED }).first().click();
             await drawn(page);
             await settled(page);
             assert.match(await page.title(), /attention_fwd.* · Kernel Gate/);
             assert.match((await page.locator(".legend").innerText()).replace(/\s+/g, " "),
-                /^ours.*µs.*%.*cudnn.*torch.*baseline.*threshold, \+2.%.*interval.*µs to/);
+                /^ours ?\d\.\d+×.*%.*cudnn.*torch.*baseline ?1\.0+×.*threshold, \+2.%/);
             assert.match(await note(page), /40 runs\.$/);
             assert.match(await page.locator(".events").innerText(), /epoch/i);
             await page.click("summary:has-text('Numbers')");
@@ -109,6 +109,45 @@ describe("case", { skip }, () => {
         });
     });
 
+    test("which commit slowed it: the point under the pointer, never the one before", async () => {
+        await it.withPage({}, async (page) => {
+            await openCase(page);
+            const head = page.locator(".plot-label").first();
+            assert.match(await head.innerText(),
+                /^÷ baseline Time ÷ time of the newest baseline, from pairs \(×\)\. .* slower/);
+            for (const [name, unit] of [["control", /p50 of the control kernel \(×\)/],
+                ["raw", /p50, time of one launch/], ["chain", /newest baseline/]]) {
+                await page.check(`input[value=${name}]`);
+                assert.match(await head.innerText(), unit);
+            }
+            // All about the step: what is told there is on the side that the pointer is on.
+            const box = await page.locator(".plot .u-over").first().boundingBox();
+            const told = [];
+            for (let i = 0.6; i < 0.75; i += 0.004)
+                for (let j = 0.05; j < 1; j += 0.1) {
+                    await page.mouse.move(box.x + box.width * i, box.y + box.height * j);
+                    const text = await page.locator(".readout").innerText();
+                    if (!text.startsWith("Newest")) told.push(text);
+                }
+            assert.ok(told.some((text) => /regression/.test(text)));
+            assert.ok(told.some((text) => /pass/.test(text)));
+            for (const text of told)
+                assert.equal(/pass/.test(text) && /slower/.test(text), false, text);
+        });
+    });
+
+    test("merge requests are no part of the line", async () => {
+        await it.withPage({}, async (page) => {
+            await openCase(page);
+            assert.match(await page.locator(".legend").innerText(), /other branches/);
+            await page.selectOption("select[name=branch]", "tune-tiles");
+            await until(page, () => location.hash.includes("branch=tune-tiles"));
+            await settled(page);
+            await drawn(page);
+            assert.doesNotMatch(await page.locator(".legend").innerText(), /other branches/);
+        });
+    });
+
     test("the keyboard goes through points and series, and speaks them", async () => {
         await it.withPage({}, async (page) => {
             await openCase(page);
@@ -116,10 +155,10 @@ describe("case", { skip }, () => {
             await page.keyboard.press("Tab");
             assert.equal(await page.evaluate(() => document.activeElement.className), "plot");
             assert.match(await page.locator(".plot").getAttribute("aria-label"),
-                /^Trend of p50: 40 runs, newest ours [\d.]+.µs$/);
+                /^Trend, ÷ baseline: 40 runs, newest ours 1\.\d+×$/);
             await page.keyboard.press("Home");
             const first = await spoken(page);
-            assert.match(first, /^ours \d+\.\d+.µs; .* against the baseline; pass; .*1 of 40$/);
+            assert.match(first, /^ours [01]\.\d+× baseline; .* the baseline; pass; .*1 of 40$/);
             await page.keyboard.press("ArrowRight");
             assert.match(await spoken(page), /; 2 of 40$/);
             await page.keyboard.press("ArrowDown");
@@ -252,7 +291,7 @@ describe("case", { skip }, () => {
             });
             const has = (pattern) => until(page, (source) => globalThis.written.some((text) =>
                 new RegExp(source).test(text)), pattern);
-            await openCase(page);
+            await openCase(page, "&y=raw");
             await has("^↑ torch [\\d.]+.µs$"); // cudnn is near, and drawn
             assert.deepEqual(await page.evaluate(() => globalThis.written
                 .filter((text) => /^[↑↓] (cudnn|ours)/.test(text))), []);
@@ -320,7 +359,7 @@ describe("case", { skip }, () => {
             await page.mouse.up();
             await ranged(page, true);
             const box = await page.locator(".plot").boundingBox();
-            await page.mouse.dblclick(box.x + box.width / 2, box.y + 40); // on no line
+            await page.mouse.dblclick(box.x + box.width / 2, box.y + 145); // on no line
             await ranged(page, false);
             await page.click(".zoom [aria-label='Zoom in']");
             await ranged(page, true);

@@ -59,6 +59,20 @@ describe("leaderboard", { skip }, () => {
         });
     });
 
+    test("are we ahead of the vendor: our wins are one choice away", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/leaderboard?device=${GPU}`);
+            await page.selectOption("label:has-text('Sort by') select", "ahead"); // one choice
+            const ours = await page.locator("tbody tr td:nth-child(2)").allInnerTexts();
+            const ahead = ours.map((text) => {
+                const [, times, way] = /([\d.]+) times (slower|faster)/.exec(text) ?? [0, 1, ""];
+                return way === "faster" ? 1 / times : Number(times);
+            });
+            assert.deepEqual(ahead, [...ahead].sort((a, b) => a - b));
+            assert.ok(ahead[0] < 1);
+        });
+    });
+
     test("a time leads to its run", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/leaderboard?device=${GPU}`);

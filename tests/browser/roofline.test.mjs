@@ -14,6 +14,12 @@ describe("roofline", { skip }, () => {
             await it.open(page, `#/roofline?device=${GPU}`);
             // One of the twelve is wrong in the newest run, and so has no time.
             assert.equal(await page.locator(".kernel").count(), 11);
+            // Each has its type's colour, and what the fastest vendor reached in the same case.
+            assert.equal(await page.locator(".kernel circle.vendor").count(), 11);
+            assert.match(await page.locator("p.legend").innerText(),
+                /gemm[\s\S]*bf16[\s\S]*fp16[\s\S]*the fastest vendor/);
+            assert.match(await page.locator(".kernel").first().getAttribute("aria-label"),
+                /of the ceiling; .* (faster|slower) than (cuBLAS|cuDNN|PyTorch)$/);
             assert.equal(await page.locator("tbody tr").count(), 11);
             assert.match(await page.locator(".roofs").textContent(), /989 TFLOP\/s/);
             const shares = (await page.locator("tbody tr td:last-child").allInnerTexts())
