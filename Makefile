@@ -162,6 +162,7 @@ UNIT_C := $(wildcard tests/unit/test_*.c)
 TEST_SHARED_C := $(wildcard $(patsubst %.h,%.c,$(wildcard tests/unit/*.h tests/tools/*.h)))
 TOOL_C := $(filter-out $(TEST_SHARED_C),$(wildcard tests/tools/*.c))
 BROWSER_MODULES := tests/browser/node_modules/.package-lock.json
+TEMPLATE_MODULES := tests/templates/node_modules/.package-lock.json
 GPU_C := $(wildcard tests/gpu/test_*.c)
 GPU_SHARED_CU := $(wildcard tests/gpu/*.cu) kernels/cuda/tensor_map.cu
 MUTANT_C := $(wildcard tests/mutants/*.c)
@@ -240,7 +241,7 @@ tests: all $(TESTS_AND_TOOLS) $(MUTANTS)
 ## test: runs all tests that need no GPU (TESTS='tests/unit/*' runs a part)
 .PHONY: test
 test: packages
-	@+$(MAKE) tests $(BROWSER_MODULES)
+	@+$(MAKE) tests $(BROWSER_MODULES) $(TEMPLATE_MODULES)
 	@tests/run --build $(B) $(TESTS)
 
 ## test-long: runs the tests that take minutes: fuzzing, kills of the server, whole mutant passes
@@ -321,6 +322,7 @@ dist: all $(MUTANTS) $(GPU_TESTS) $(B)/dist/gate
 # Made by gate itself, of the table of its options.
 GENERATED := share/man/man1/gate.1 share/bash-completion/completions/gate \
     share/zsh/site-functions/_gate share/fish/vendor_completions.d/gate.fish
+SERVER_MAN := share/man/man1/gate-server.1
 CMAKE_FILE := lib/cmake/kernel-gate/kernel-gate-config.cmake
 
 ## install: installs below $(DESTDIR)$(PREFIX), /usr/local by default
@@ -337,6 +339,7 @@ install: all
 	$(Q)for kind in man bash zsh fish; do for file in $(GENERATED); do case $$kind:$$file in \
 	    man:*.1|bash:share/bash*|zsh:share/zsh*|fish:share/fish*) \
 	    $(B)/bin/gate generate $$kind > $(I)/$$file ;; esac; done; done
+	$(Q)ci/server-man.sh $(B)/bin/gate-server > $(I)/$(SERVER_MAN)
 	$(Q)install -m 644 $(LIBRARIES) $(I)/$(LIB)
 	$(Q)install -m 644 $(SUITES) $(I)/$(SHARE)/suites
 	$(Q)install -m 644 $(SCHEMAS) $(I)/$(SHARE)/schemas
@@ -349,7 +352,7 @@ install: all
 uninstall:
 	$(Q)rm -f $(I)/bin/gate $(I)/bin/gate-server $(I)/lib/systemd/system/gate-server.service \
 	    $(I)/lib/systemd/system/gate-server.socket $(I)/lib/pkgconfig/kernel-gate.pc \
-	    $(addprefix $(I)/,$(GENERATED))
+	    $(addprefix $(I)/,$(GENERATED) $(SERVER_MAN))
 	$(Q)rm -rf $(I)/$(dir $(CMAKE_FILE)) $(I)/$(LIB) $(I)/$(SHARE) $(I)/$(INCLUDE)
 
 ## deps: installs the system packages that building and testing need, or says how to
@@ -545,8 +548,10 @@ endif
 
 # ---- tests ------------------------------------------------------------------------------------
 
-# What drives the browser. Without it, its tests are skipped and say so.
-$(BROWSER_MODULES): tests/browser/package-lock.json | packages
+# What drives the browser, and the schemas of CI files. Without them, their tests are skipped and
+# say so.
+$(BROWSER_MODULES) $(TEMPLATE_MODULES): tests/%/node_modules/.package-lock.json: \
+    tests/%/package-lock.json | packages
 	$(call say,NPM,$<)
 	$(Q)! command -v npm > /dev/null || \
 	    npm ci --ignore-scripts --prefer-offline --no-audit --no-fund --silent --prefix $(<D) || true

@@ -72,20 +72,7 @@ take() {
 take kernel-gate-server usr/bin/gate-server
 take kernel-gate-server usr/lib/systemd/system/gate-server.service
 take kernel-gate-server usr/lib/systemd/system/gate-server.socket
-mkdir -p "$staging/kernel-gate-server/usr/share/man/man1"
-cat >"$staging/kernel-gate-server/usr/share/man/man1/gate-server.1" <<'MAN'
-.TH GATE-SERVER 1 "" "" "Kernel Gate"
-.SH NAME
-gate\-server \- tracking server of Kernel Gate, with its dashboard
-.SH SYNOPSIS
-.B gate\-server
-[\fIOPTION\fR]...
-.SH DESCRIPTION
-Keeps the runs that \fBgate push\fR sends, and serves them over HTTP with a dashboard.
-The options are printed by \fBgate\-server \-\-help\fR.
-.SH SEE ALSO
-.BR gate (1)
-MAN
+take kernel-gate-server usr/share/man/man1/gate-server.1
 mv "$staging/all" "$staging/kernel-gate"
 # Of no architecture, and found by cross compilers too.
 mv "$staging/kernel-gate/usr/lib/pkgconfig" "$staging/kernel-gate/usr/share/pkgconfig"

@@ -6,6 +6,7 @@ is. The CUDA parts are left out: they take minutes to compile and follow the sam
 dashboard: it needs npm and a network.
 """
 
+import glob
 import os
 import re
 import shutil
@@ -154,6 +155,7 @@ class Build(unittest.TestCase):
         at = os.path.join(root, "opt/gate")
         for name in ("bin/gate", "bin/gate-server", "lib/kernel-gate/libhost.so",
                      "share/kernel-gate/suites/host.json", "share/man/man1/gate.1",
+                     "share/man/man1/gate-server.1",
                      "share/bash-completion/completions/gate",
                      "lib/cmake/kernel-gate/kernel-gate-config.cmake",
                      "share/kernel-gate/schemas/run.schema.json"):
@@ -192,6 +194,29 @@ class Build(unittest.TestCase):
             self.assertTrue(os.path.isfile(os.path.join(at, top, name)), name)
         self.compiles_a_library(os.path.join(at, top))
         self.run_with_libc_only(os.path.join(at, top))
+
+    @unittest.skipUnless(shutil.which("dpkg-shlibdeps"), "no dpkg-dev")
+    def test_debian_packages(self):
+        env = dict(os.environ, MAKE_OPTIONS="CUDA=0 WEB=0", SOURCE_DATE_EPOCH="1700000000",
+                   DEB_MAINTAINER="A <a@example.org>",
+                   GIT_CEILING_DIRECTORIES=os.path.dirname(TREE))
+        self.addCleanup(shutil.rmtree, os.path.join(TREE, "dist"), ignore_errors=True)
+        shutil.rmtree(os.path.join(TREE, "dist"), ignore_errors=True)
+        done = run("ci/deb.sh", "1.2.3-4-gabc", env=env)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        for name, files in (
+                ("kernel-gate", ("bin/gate", "lib/kernel-gate/libhost.so",
+                                 "share/man/man1/gate.1.gz", "share/pkgconfig/kernel-gate.pc")),
+                ("kernel-gate-server", ("bin/gate-server", "share/man/man1/gate-server.1.gz",
+                                        "lib/systemd/system/gate-server.service"))):
+            package, = glob.glob(os.path.join(TREE, "dist", name + "_1.2.3+4+gabc_*.deb"))
+            listed = run("dpkg-deb", "--contents", package).stdout
+            for file in files:
+                self.assertIn(f" ./usr/{file}\n", listed)
+            self.assertIn("libc6", run("dpkg-deb", "--field", package, "Depends").stdout)
+            if shutil.which("lintian"):
+                found = run("lintian", "--fail-on", "error,warning", package)
+                self.assertEqual(found.returncode, 0, found.stdout)
 
     def compiles_a_library(self, at):
         """With what pkg-config says of kernel.h, wherever the tree lies."""

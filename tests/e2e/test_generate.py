@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The manual page and the completions hold what --help says, no less and no more."""
 
+import os
 import re
 import shutil
 import subprocess
 import unittest
 
-from harness import GATE
+from harness import GATE, ROOT, SERVER
 
 
 def gate(*args):
@@ -37,6 +38,21 @@ class Generated(unittest.TestCase):
             self.assertIn(variable, page)
         if shutil.which("groff"):
             done = subprocess.run(["groff", "-man", "-ww", "-Tutf8"], input=gate("generate", "man"),
+                                  capture_output=True, text=True, check=True)
+            self.assertEqual(done.stderr, "")
+
+    def test_manual_of_the_server(self):
+        page = subprocess.run([os.path.join(ROOT, "ci", "server-man.sh"), SERVER], check=True,
+                              capture_output=True, text=True).stdout
+        text = page.replace("\\&", "").replace("\\-", "-").replace("\\e", "\\")
+        usage = subprocess.run([SERVER, "--help"], check=True, capture_output=True, text=True)
+        names = re.findall(r"(?m)^       gate-server ([a-z|]+)", usage.stdout)
+        for command in [[]] + [[name] for line in names for name in line.split("|")]:
+            said = subprocess.run([SERVER, *command, "--help"], check=True, capture_output=True,
+                                  text=True).stdout
+            self.assertIn(said, text)
+        if shutil.which("groff"):
+            done = subprocess.run(["groff", "-man", "-ww", "-Tutf8"], input=page,
                                   capture_output=True, text=True, check=True)
             self.assertEqual(done.stderr, "")
 

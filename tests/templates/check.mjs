@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * node check.mjs workflow|action|gitlab FILE: ends with 1 and the faults when the file is not of
+ * the published schema. Of a file of several documents the last one is the pipeline.
+ */
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { validateAction, validateWorkflow } from "@action-validator/core";
+import Ajv from "ajv";
+import formats from "ajv-formats";
+import { loadAll } from "js-yaml";
+
+const [kind, file] = process.argv.slice(2);
+const text = readFileSync(file, "utf8");
+
+function gitlab() {
+    const schema = createRequire(import.meta.url)("gitlab-ci-local/src/schema/schema.json");
+    const ajv = formats(new Ajv({ strict: false, verbose: false, allowUnionTypes: true }));
+    ajv.validate(schema, loadAll(text).at(-1));
+    return ajv.errors ?? [];
+}
+
+const checks = {
+    workflow: () => validateWorkflow(text).errors,
+    action: () => validateAction(text).errors,
+    gitlab,
+};
+const faults = checks[kind]();
+if (faults.length) {
+    console.error(JSON.stringify(faults, null, 1));
+    process.exitCode = 1;
+}
