@@ -10,12 +10,25 @@
 #include "version.h"
 
 const struct command *const commands[] = {
-    &command_init,      &command_run,         &command_verify,
-    &command_compare,   &command_diff,        &command_bisect,
-    &command_calibrate, &command_baseline,    &command_report,
-    &command_history,   &command_leaderboard, &command_export,
-    &command_import,    &command_merge,       &command_push,
-    &command_comment,   &command_doctor,      NULL,
+    &command_init,
+    &command_run,
+    &command_verify,
+    &command_compare,
+    &command_diff,
+    &command_bisect,
+    &command_search,
+    &command_calibrate,
+    &command_baseline,
+    &command_report,
+    &command_history,
+    &command_leaderboard,
+    &command_export,
+    &command_import,
+    &command_merge,
+    &command_push,
+    &command_comment,
+    &command_doctor,
+    NULL,
 };
 
 static void usage(FILE *to)

@@ -50,6 +50,9 @@ static enum gate_status read_comparison(const char *path, struct comparison *out
             out->ratio = c->ratio;
         snprintf(out->run, sizeof out->run, "%s", d.uuid);
         snprintf(out->reason, sizeof out->reason, "%s", c->reason);
+        for (size_t i = 0; i < c->n_processes && out->n_log_ratios < MEASURE_VALUES; i++)
+            if (c->mode == MODE_PAIRED && !isnan(c->processes[i].log_ratio))
+                out->log_ratio[out->n_log_ratios++] = c->processes[i].log_ratio;
         write_evidence(c, out->evidence, sizeof out->evidence);
     } else {
         status = gate_fail(err, GATE_INTERNAL, "a run of one case has %zu", d.n_cases);
@@ -79,14 +82,17 @@ enum gate_status measure_pair(const struct measure_options *o, const char *new_l
                               const char *new_commit, const char *old_library, double threshold,
                               struct comparison *out, struct gate_error *err)
 {
-    char report[PATHS_MAX + 8], percent[32], timeout[32], budget[32], pause[32], words[500];
-    const char *argv[40] = {"/proc/self/exe", "run",       "--library", new_library, "--against",
-                            old_library,      "--commit",  new_commit,  "--filter",  o->case_id,
-                            "--db",           o->db,       "--report",  report,      "--threshold",
-                            percent,          "--timeout", timeout,     "--budget",  budget,
-                            "--pause",        pause};
-    const char *const optional[][2] = {
-        {"--suite", o->suite}, {"--device", o->device}, {"--worker", o->worker}};
+    char report[PATHS_MAX + 8], percent[32], timeout[32], budget[32], pause[32], wait[32],
+        words[500];
+    const char *argv[40] = {"/proc/self/exe", "run",      "--library",   new_library, "--against",
+                            old_library,      "--filter", o->case_id,    "--db",      o->db,
+                            "--report",       report,     "--threshold", percent,     "--timeout",
+                            timeout,          "--budget", budget,        "--pause",   pause,
+                            "--wait",         wait};
+    const char *const optional[][2] = {{"--suite", o->suite},
+                                       {"--device", o->device},
+                                       {"--worker", o->worker},
+                                       {"--commit", new_commit}};
     size_t n = 22;
     int code = -1;
     snprintf(report, sizeof report, "json=%s", o->report);
@@ -94,7 +100,8 @@ enum gate_status measure_pair(const struct measure_options *o, const char *new_l
     snprintf(timeout, sizeof timeout, "%.6g", o->timeout_s);
     snprintf(budget, sizeof budget, "%.6g", o->budget_ms);
     snprintf(pause, sizeof pause, "%.6g", o->pause_s);
-    for (size_t i = 0; i < 3; i++)
+    snprintf(wait, sizeof wait, "%.6g", o->wait_s);
+    for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
         if (optional[i][1]) {
             argv[n++] = optional[i][0];
             argv[n++] = optional[i][1];
@@ -107,6 +114,7 @@ enum gate_status measure_pair(const struct measure_options *o, const char *new_l
     /* One that measured nothing leaves a report that is no run. */
     if (read_comparison(o->report, out, NULL))
         return gate_fail(err, code > 0 ? (enum gate_status)code : GATE_INTERNAL,
-                         "the measurement of %.12s ended with %d: %s", new_commit, code, words);
+                         "the measurement of %.200s ended with %d: %.500s",
+                         new_commit ? new_commit : new_library, code, words);
     return GATE_OK;
 }

@@ -10,10 +10,12 @@
 #include "gate/decide/stats.h"
 #include "gate/decide/verdict.h"
 
+#define MEASURE_VALUES 40 /* two sequences of decide.h */
+
 /* How it is measured; texts that are NULL are left to `gate run`. */
 struct measure_options {
     const char *suite, *device, *worker, *case_id;
-    double timeout_s, budget_ms, pause_s;
+    double timeout_s, budget_ms, pause_s, wait_s;
     char db[PATHS_MAX];     /* keeps the runs */
     char report[PATHS_MAX]; /* written over by each */
 };
@@ -22,10 +24,13 @@ struct comparison {
     enum verdict verdict;
     struct estimate ratio; /* new over old; value 0: they were not compared */
     size_t processes;
+    double log_ratio[MEASURE_VALUES]; /* of the processes that have one */
+    size_t n_log_ratios;
     char run[40], reason[300], evidence[600];
 };
 
-/* GATE_ENVIRONMENT and others: no run came about, as on a busy device. */
+/* `new_commit` NULL: it is of none. GATE_ENVIRONMENT and others: no run came about, as on a busy
+ * device. */
 enum gate_status measure_pair(const struct measure_options *o, const char *new_library,
                               const char *new_commit, const char *old_library, double threshold,
                               struct comparison *out, struct gate_error *err);

@@ -3,7 +3,6 @@
 #include "gate/cli/commands.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 #include "gate/baseline/artifact.h"
 #include "gate/baseline/revision.h"
 #include "gate/bisect/commits.h"
-#include "gate/bisect/journal.h"
+#include "gate/bisect/findings.h"
 #include "gate/bisect/measure.h"
 #include "gate/bisect/search.h"
 #include "gate/cli/run_request.h"
@@ -89,21 +88,6 @@ struct hunt {
     double halfway; /* ln of the ratio between good and bad */
     size_t n_measured;
 };
-
-static void print_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void print_note(const char *format, ...)
-{
-    char text[1024];
-    struct buf safe;
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    buf_init(&safe, 16 * 1024);
-    term_puts(text, &safe);
-    fprintf(stderr, "gate bisect: %s\n", safe.data ? safe.data : "");
-    buf_release(&safe);
-}
 
 /* ---- one commit ---- */
 
@@ -195,12 +179,12 @@ static enum gate_status look_at(struct hunt *h, size_t i, const struct revision 
         if (status)
             return status;
     }
-    print_note("%.12s is %s%s%.300s", h->commits.id[i],
-               f->state == SEARCH_GOOD  ? "good"
-               : f->state == SEARCH_BAD ? "bad"
-                                        : "gone round",
-               f->reason[0] ? ": " : "", f->reason);
-    return journal_put(&h->journal, h->commits.id[i], f, err);
+    command_note(&command_bisect, "%.12s is %s%s%.300s", h->commits.id[i],
+                 f->state == SEARCH_GOOD  ? "good"
+                 : f->state == SEARCH_BAD ? "bad"
+                                          : "gone round",
+                 f->reason[0] ? ": " : "", f->reason);
+    return findings_put(&h->journal, h->commits.id[i], f, err);
 }
 
 /* ---- the two ends ---- */
@@ -236,7 +220,7 @@ static enum gate_status open_ends(struct hunt *h, struct revision *good, struct 
         bad->state = SEARCH_BAD;
         bad->log_ratio = slow ? log(m.ratio.value) : NAN;
         snprintf(bad->reason, sizeof bad->reason, "%s", m.reason);
-        status = journal_put(&h->journal, h->commits.id[last], bad, err);
+        status = findings_put(&h->journal, h->commits.id[last], bad, err);
     }
     h->by_speed = !isnan(bad->log_ratio);
     h->halfway = bad->log_ratio / 2;
@@ -262,8 +246,8 @@ static enum gate_status look_for(struct hunt *h, const struct revision *good, st
     read_states(h, states);
     while (!status && search_next(states, h->commits.n, &next)) {
         *out = search_of(states, h->commits.n);
-        print_note("%zu commits are left, about %.0f steps", out->n_unknown,
-                   ceil(log2((double)out->n_unknown + 1)));
+        command_note(&command_bisect, "%zu commits are left, about %.0f steps", out->n_unknown,
+                     ceil(log2((double)out->n_unknown + 1)));
         status = look_at(h, next, good, err);
         read_states(h, states);
     }
@@ -381,7 +365,7 @@ static enum gate_status open_journal(struct hunt *h, struct gate_error *err)
     if (n < 0 || strlen(h->how.report) + 1 >= PATHS_MAX)
         return gate_fail(err, GATE_ENVIRONMENT, "the path of the artifact cache is too long");
     describe(h->request, about, sizeof about);
-    return journal_open(path, about, h->request->restart, c, &h->journal, h->findings, err);
+    return findings_open(path, about, h->request->restart, c, &h->journal, h->findings, err);
 }
 
 static int hunt(struct hunt *h, struct gate_error *err)
@@ -429,7 +413,8 @@ int cmd_bisect(int argc, char **argv)
                              .case_id = r.case_id,
                              .timeout_s = r.run.target.timeout_s,
                              .budget_ms = r.run.policy.budget_ms,
-                             .pause_s = r.run.policy.pause_s}};
+                             .pause_s = r.run.policy.pause_s,
+                             .wait_s = r.run.wait_s}};
     code = hunt(&h, &err);
     journal_close(&h.journal);
     commits_release(&h.commits);

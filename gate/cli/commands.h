@@ -16,7 +16,7 @@ extern const struct command *const commands[];
 extern const struct command command_run, command_verify, command_compare, command_calibrate,
     command_baseline, command_report, command_history, command_leaderboard, command_export,
     command_import, command_push, command_merge, command_comment, command_bisect, command_diff,
-    command_doctor, command_init;
+    command_search, command_doctor, command_init;
 
 int cmd_init(int argc, char **argv);
 int cmd_run(int argc, char **argv);
@@ -32,6 +32,7 @@ int cmd_import(int argc, char **argv);
 int cmd_push(int argc, char **argv);
 int cmd_bisect(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
+int cmd_search(int argc, char **argv);
 int cmd_comment(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);

@@ -51,6 +51,16 @@ int command_failed(const struct command *c, const struct gate_error *err)
     return err->status;
 }
 
+void command_note(const struct command *c, const char *format, ...)
+{
+    char message[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    complain(c, message);
+}
+
 /* ---- values ---- */
 
 static bool read_percent(const char *text, double *out)

@@ -102,4 +102,8 @@ int command_usage(const struct command *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 int command_failed(const struct command *c, const struct gate_error *err);
 
+/* The same of what goes on. */
+void command_note(const struct command *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/bisect/journal.h"
+#include "gate/base/journal.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -14,17 +13,13 @@
 #include "gate/base/json.h"
 
 #define JOURNAL_MAX ((size_t)64 << 20)
+#define LINE_MAX_BYTES ((size_t)1 << 20)
 
-static const char *const names[] = {[SEARCH_UNKNOWN] = "unknown",
-                                    [SEARCH_GOOD] = "good",
-                                    [SEARCH_BAD] = "bad",
-                                    [SEARCH_SKIPPED] = "skipped"};
-
-static enum gate_status append(struct journal *j, cJSON *o, struct gate_error *err)
+enum gate_status journal_append(struct journal *j, cJSON *o, struct gate_error *err)
 {
     struct buf line;
     enum gate_status status = GATE_OK;
-    buf_init(&line, 65536);
+    buf_init(&line, LINE_MAX_BYTES);
     json_write(o, false, &line);
     cJSON_Delete(o);
     if (line.failed || write(j->file, line.data, line.len) != (ssize_t)line.len ||
@@ -34,26 +29,10 @@ static enum gate_status append(struct journal *j, cJSON *o, struct gate_error *e
     return status;
 }
 
-static void read_finding(const cJSON *o, const struct commits *commits, struct finding *findings)
-{
-    const char *commit = json_string(o, "commit", ""), *state = json_string(o, "state", "");
-    for (size_t i = 0; i < commits->n; i++) {
-        if (strcmp(commits->id[i], commit) != 0)
-            continue;
-        struct finding *f = &findings[i];
-        f->log_ratio = json_number(o, "log_ratio", NAN);
-        snprintf(f->code, sizeof f->code, "%s", json_string(o, "code", ""));
-        snprintf(f->reason, sizeof f->reason, "%s", json_string(o, "reason", ""));
-        for (int k = SEARCH_GOOD; k <= SEARCH_SKIPPED; k++)
-            if (!strcmp(names[k], state))
-                f->state = (enum search_state)k;
-    }
-}
-
 /* *whole: so many bytes of the file are whole lines. */
 static enum gate_status read_lines(struct journal *j, const char *about, const struct buf *text,
-                                   const struct commits *commits, struct finding *findings,
-                                   size_t *whole, struct gate_error *err)
+                                   journal_take *take, void *context, size_t *whole,
+                                   struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
     *whole = 0;
@@ -70,22 +49,19 @@ static enum gate_status read_lines(struct journal *j, const char *about, const s
                                "--restart",
                                j->path);
         else if (!status && *whole)
-            read_finding(o, commits, findings);
+            take(context, o);
         cJSON_Delete(o);
     }
     return status;
 }
 
-enum gate_status journal_open(const char *path, const char *about, bool restart,
-                              const struct commits *commits, struct journal *out,
-                              struct finding *findings, struct gate_error *err)
+enum gate_status journal_open(const char *path, const char *about, bool restart, journal_take *take,
+                              void *context, struct journal *out, struct gate_error *err)
 {
     struct buf text;
     size_t whole = 0;
     *out = (struct journal){.file = -1};
     snprintf(out->path, sizeof out->path, "%s", path);
-    for (size_t i = 0; i < commits->n; i++)
-        findings[i] = (struct finding){.log_ratio = NAN};
     out->file = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (out->file < 0)
         return gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
@@ -97,7 +73,7 @@ enum gate_status journal_open(const char *path, const char *about, bool restart,
     buf_init(&text, JOURNAL_MAX);
     enum gate_status status = file_read_fd(out->file, path, &text, err);
     if (!status)
-        status = read_lines(out, about, &text, commits, findings, &whole, err);
+        status = read_lines(out, about, &text, take, context, &whole, err);
     if (!status && ftruncate(out->file, (off_t)whole))
         status = gate_fail(err, GATE_IO, "cannot shorten '%s': %s", path, strerror(errno));
     buf_release(&text);
@@ -105,20 +81,7 @@ enum gate_status journal_open(const char *path, const char *about, bool restart,
         return status;
     cJSON *head = cJSON_CreateObject();
     cJSON_AddStringToObject(head, "about", about);
-    return append(out, head, err);
-}
-
-enum gate_status journal_put(struct journal *j, const char *commit, const struct finding *f,
-                             struct gate_error *err)
-{
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "commit", commit);
-    cJSON_AddStringToObject(o, "state", names[f->state]);
-    cJSON_AddStringToObject(o, "code", f->code);
-    cJSON_AddStringToObject(o, "reason", f->reason);
-    if (!isnan(f->log_ratio))
-        cJSON_AddNumberToObject(o, "log_ratio", f->log_ratio);
-    return append(j, o, err);
+    return journal_append(out, head, err);
 }
 
 void journal_close(struct journal *j)

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/search/race.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/decide/decide_bounds.h"
+
+/* ---- luck ---- */
+
+/* P(Binomial(n, 1/2) <= k) */
+static double binomial_tail(size_t n, size_t k)
+{
+    double sum = 0, log_half = (double)n * log(0.5);
+    for (size_t i = 0; i <= k; i++)
+        sum += exp(lgamma((double)n + 1) - lgamma((double)i + 1) - lgamma((double)(n - i) + 1) +
+                   log_half);
+    return sum < 1 ? sum : 1;
+}
+
+/*
+ * The product of the bets, spread evenly over all chances q of a win from 1/2 to 1: the integral of
+ * 2 q^k (1 - q)^(n - k) / 2^-n, which is an incomplete beta function.
+ */
+static double martingale(size_t n, size_t k)
+{
+    double size = (double)n, wins = (double)k;
+    double log_beta = lgamma(wins + 1) + lgamma(size - wins + 1) - lgamma(size + 2);
+    return exp((size + 1) * log(2) + log_beta) * binomial_tail(n + 1, k);
+}
+
+void race_luck_add(struct race_luck *l, bool win)
+{
+    l->n++;
+    l->wins += win;
+    double p = 1 / martingale(l->n, l->wins);
+    l->least = p < l->least ? p : l->least;
+}
+
+/* ---- the race ---- */
+
+static double median_of(const double *d, size_t n)
+{
+    double sorted[RACE_VALUES];
+    memcpy(sorted, d, n * sizeof *d);
+    return stats_middle(sorted, n);
+}
+
+double race_median(const struct racer *r)
+{
+    return r->n ? median_of(r->d, r->n) : 0;
+}
+
+/* The margin that a process must be under to speak for a gain. */
+static double margin(const struct race *r)
+{
+    return -log1p(r->rules.gain / 2);
+}
+
+enum gate_status race_look(struct race *r, size_t i, struct gate_error *err)
+{
+    struct racer *racer = &r->racers[i];
+    struct race_run run = {.state = RACER_FAILED};
+    enum gate_status status = r->measure(r->context, i, &run, err);
+    if (status)
+        return status;
+    racer->runs++;
+    racer->state = run.state == RACER_IN && !run.n ? RACER_FAILED : run.state;
+    for (size_t k = 0; k < run.n && racer->n < RACE_VALUES; k++)
+        racer->d[racer->n++] = run.d[k];
+    if (racer->state == RACER_IN && decide_bounds(run.d, run.n).lo > margin(r))
+        racer->state = RACER_BEATEN;
+    return GATE_OK;
+}
+
+struct place {
+    double median;
+    size_t candidate;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    if (x->median != y->median)
+        return x->median < y->median ? -1 : 1;
+    return x->candidate < y->candidate ? -1 : x->candidate > y->candidate;
+}
+
+/* The slower half of those that are in goes out. */
+static void halve(struct race *r, struct place *places, size_t *n_in)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->n; i++)
+        if (r->racers[i].state == RACER_IN)
+            places[n++] = (struct place){race_median(&r->racers[i]), i};
+    qsort(places, n, sizeof *places, compare_places);
+    *n_in = (n + 1) / 2;
+    for (size_t i = *n_in; i < n; i++)
+        r->racers[places[i].candidate].state = RACER_BEATEN;
+}
+
+enum gate_status race_halve(struct race *r, const size_t *order, struct gate_error *err)
+{
+    struct place *places = calloc(r->n + 1, sizeof *places);
+    enum gate_status status = places ? GATE_OK : gate_fail(err, GATE_INTERNAL, "out of memory");
+    size_t n_in = r->n, n_before;
+    do {
+        n_before = n_in;
+        for (size_t i = 0; i < r->n && !status; i++) {
+            if (r->racers[order[i]].state != RACER_IN)
+                continue;
+            if (!r->goes_on(r->context))
+                goto out;
+            status = race_look(r, order[i], err);
+        }
+        if (!status)
+            halve(r, places, &n_in);
+    } while (!status && n_in > 1 && n_in < n_before);
+out:
+    free(places);
+    return status;
+}
+
+/* ---- the confirmation ---- */
+
+/* The fastest of those that are in and gained what is asked for; false: none did. */
+static bool find_best(const struct race *r, size_t *best)
+{
+    double least = -log1p(r->rules.gain);
+    bool found = false;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct racer *racer = &r->racers[i];
+        if (racer->state != RACER_IN || !racer->n || race_median(racer) >= least)
+            continue;
+        least = race_median(racer);
+        *best = i;
+        found = true;
+    }
+    return found;
+}
+
+static struct estimate ratio_of(const double *d, size_t n)
+{
+    struct estimate e = {exp(median_of(d, n)), INFINITY, 0};
+    for (size_t i = 0; i < n; i++) {
+        e.lo = fmin(e.lo, exp(d[i]));
+        e.hi = fmax(e.hi, exp(d[i]));
+    }
+    return e;
+}
+
+/* `share`: of the risk, that this confirmation may spend. */
+static enum gate_status confirm(struct race *r, size_t i, double share, struct race_end *out,
+                                struct gate_error *err)
+{
+    double d[RACE_CONFIRMATION_RUNS * RACE_RUN_VALUES];
+    struct race_luck luck = {.least = 1};
+    size_t n = 0;
+    for (int k = 0; k < RACE_CONFIRMATION_RUNS && !out->won; k++) {
+        struct race_run run = {.state = RACER_FAILED};
+        enum gate_status status = r->measure(r->context, i, &run, err);
+        if (status)
+            return status;
+        if (run.state != RACER_IN) {
+            r->racers[i].state = run.state;
+            return GATE_OK;
+        }
+        for (size_t j = 0; j < run.n; j++) {
+            race_luck_add(&luck, run.d[j] < margin(r));
+            d[n++] = run.d[j];
+        }
+        double median = median_of(d, n);
+        out->won = luck.least <= share * r->rules.risk && median < -log1p(r->rules.gain);
+        if (median > margin(r))
+            break;
+    }
+    if (out->won) {
+        out->winner = i;
+        out->risk = luck.least / share;
+        out->ratio = ratio_of(d, n);
+        out->processes = n;
+    } else {
+        r->racers[i].state = RACER_BEATEN;
+    }
+    return GATE_OK;
+}
+
+enum gate_status race_confirm(struct race *r, struct race_end *out, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    size_t best;
+    *out = (struct race_end){.won = false};
+    for (double share = 0.5;
+         !status && !out->won && out->confirmations < RACE_CONFIRMATIONS && find_best(r, &best);
+         share /= 2) {
+        out->confirmations++;
+        status = confirm(r, best, share, out, err);
+    }
+    return status;
+}
