@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // run_case.js: one case of a run in full: every arm, the evidence, the samples, how to repeat it.
 
+import { get } from "./api.js";
 import { h } from "./dom.js";
 import { evidenceSection } from "./evidence.js";
 import {
@@ -102,7 +103,9 @@ function resolution(item, threshold) {
         h("p", { class: "quiet" }, parts.map((part, i) => [i > 0 && "; ", part]));
 }
 
-export function caseDetail(item, run) {
+/** A case in full, which the page asks for when it is opened. */
+export async function caseDetail({ id }, run) {
+    const [item] = (await get(`runs/${run.uuid}`, { case: id })).cases;
     const threshold = item.threshold ?? run.policy.threshold;
     return [
         h("p", {}, h("b", {}, item.reason), " ", resolution(item, threshold)),

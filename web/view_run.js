@@ -77,23 +77,29 @@ function libraries(run) {
     return box;
 }
 
-/** The candidate, the baseline and the fastest provider of a case, null where there is none; the
- * candidate over that one, from pairs of samples where there are any, as on the wall. */
-function armsOf(item) {
-    const timed = (role) => item.arms.filter((a) => a.role === role && a.timing);
-    const [ours = null] = timed("candidate");
-    const [baseline = null] = timed("baseline");
-    const over = ({ timing: t }) =>
-        t.ratio_to_candidate?.value ?? (ours ? ours.timing.p50_ns / t.p50_ns : 0);
-    const [peer = null] = timed("provider").sort((a, b) => over(b) - over(a));
-    return { ours, baseline, peer, over: peer && ours ? over(peer) : null };
+/** A run with what the rows of its cases show: the answer has columns. */
+async function load(path, signal) {
+    const { run, cases } = await get(path, { format: "brief" }, signal);
+    const names = Object.keys(cases);
+    run.cases = cases.id.map((_, i) => {
+        const item = Object.fromEntries(names.map((name) => [name, cases[name][i]]));
+        const { ratio, processes } = item;
+        return {
+            ...item, reason: item.reason ?? "",
+            ratio: ratio && { value: ratio, lo: item.ratio_lo, hi: item.ratio_hi },
+            processes: processes.flatMap((value, k) => (k % 2 === 1 ? [] : {
+                log_ratio: value, swapped: (processes[k + 1] & 1) > 0,
+                stage: processes[k + 1] & 2 ? "confirmation" : "first",
+            })),
+        };
+    });
+    return { ...run, opening: [] }; // what is still asked for, of cases that the address opens
 }
 
 /** One case: a row that says it all in short, and opens. */
 function caseRows(item, run, opened, toggled) {
-    const { ours, baseline, peer, over } = armsOf(item);
     const threshold = item.threshold ?? run.policy.threshold;
-    const { ratio } = item;
+    const { ratio, peer, peer_ratio: over } = item;
     const cell = (...content) => h("td", { class: "number" }, content);
     const minor = (...content) => h("td", { class: "number minor" }, content);
     const detail = h("tr", { class: "detail", hidden: true }, h("td", { colspan: N_COLUMNS },
@@ -104,30 +110,40 @@ function caseRows(item, run, opened, toggled) {
         click: () => { open(detail.hidden); toggled(); },
     }, h("span", { class: "case" }, caseName(item.id)));
 
-    function open(wanted) {
-        if (wanted && inner.childElementCount === 0)
-            inner.append(...caseDetail(item, run).filter(Boolean));
-        detail.hidden = !wanted;
-        button.setAttribute("aria-expanded", String(wanted));
+    async function fill() {
+        inner.setAttribute("aria-busy", "true");
+        try {
+            const parts = await caseDetail(item, run);
+            inner.replaceChildren(...parts.filter(Boolean));
+        } catch (error) {
+            inner.replaceChildren(h("p", { class: "message", role: "alert" }, error.message));
+        }
+        inner.removeAttribute("aria-busy");
     }
 
-    if (opened) open(true);
+    function open(wanted) {
+        detail.hidden = !wanted;
+        button.setAttribute("aria-expanded", String(wanted));
+        return wanted && !inner.querySelector("table") ? fill() : null;
+    }
+
+    if (opened) run.opening.push(open(true));
     return h("tbody", { id: `case-${item.id}`, "data-open": item.id },
         h("tr", { class: "item" },
             h("td", {}, badge(item.verdict, "short")),
             h("th", { scope: "row" }, button,
                 item.verdict !== "pass" && h("span", { class: "note" }, item.reason)),
             h("td", { class: "minor glyph" }, evidenceDots(item, threshold)),
-            cell(ours ? durationCell(ours.timing.p50_ns)
+            cell(item.p50_ns ? durationCell(item.p50_ns)
                 : h("span", { class: "none" }, "not timed")),
-            minor(durationCell(baseline?.timing.p50_ns ?? item.baseline?.p50_ns ?? null)),
+            minor(durationCell(item.baseline_p50_ns)),
             cell(ratio ? change(ratio.value) : h("span", { class: "none" }, "–"),
                 h("span", { class: "interval" }, ratio && interval(ratio.lo, ratio.hi))),
             h("td", { class: `number minor ${item.mde > threshold ? "wide" : ""}` },
                 percent(item.mde)),
             minor(h("span", { class: `peer ${over === null ? "none" : over < 1 ? "first" : ""}` },
-                versus(over, peer?.provider ?? ""))),
-            minor(share(ours?.timing.ceiling ?? null))),
+                versus(over, peer ?? ""))),
+            minor(share(item.ceiling))),
         detail);
 }
 
@@ -171,14 +187,14 @@ function parentLink({ uuid, git: { parent }, device: { model } }, signal) {
 
 export async function runView({ rest, query, signal }) {
     const path = `runs/${encodeURIComponent(rest)}`;
-    const run = await get(path, null, signal);
+    const run = await load(path, signal);
     const { git } = run;
     const verdicts = {};
     for (const item of run.cases) verdicts[item.verdict] = (verdicts[item.verdict] ?? 0) + 1;
     const short = run.uuid.slice(0, 8);
     const causes = await causesOf(run, signal);
     const rest_ = causes ? run.cases.filter((item) => !isRed(item)) : run.cases;
-    return {
+    const shown = {
         title: `${word(run.verdict)}, run ${short}, ${run.device.name}`,
         content: [
             crumbs(h("a", { href: address("runs") }, "Runs"), run.uuid),
@@ -207,4 +223,6 @@ export async function runView({ rest, query, signal }) {
                 ? ", without the changes that were not committed" : ""}`, reproduce(run)),
         ],
     };
+    await Promise.all(run.opening);
+    return shown;
 }

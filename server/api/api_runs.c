@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "server/api/api_call.h"
+#include "server/api/run_brief.h"
 #include "gate/document/document.h"
 #include "gate/report/report.h"
 
@@ -108,10 +109,11 @@ struct wanted {
     struct call *call;
     const char *case_id; /* NULL: all cases */
     enum report_format format;
+    bool brief;
 };
 
 /* CSV and Markdown are as the reports of `gate run` have them. */
-static void put_parsed(const struct wanted *w, const char *text, size_t len)
+static void put_parsed(struct wanted *w, const char *text, size_t len)
 {
     struct buf *out = w->call->emit.out;
     struct document document;
@@ -119,7 +121,9 @@ static void put_parsed(const struct wanted *w, const char *text, size_t len)
         return;
     if (w->case_id)
         document_keep_case(&document, w->case_id);
-    if (w->format == REPORT_JSON)
+    if (w->brief)
+        run_brief_write(&document, &w->call->emit);
+    else if (w->format == REPORT_JSON)
         document_write(&document, out);
     else
         report_write(&document, w->format, &(struct report_style){0}, out);
@@ -128,7 +132,7 @@ static void put_parsed(const struct wanted *w, const char *text, size_t len)
 
 static bool document_row(void *context, const char *text, size_t len)
 {
-    const struct wanted *w = context;
+    struct wanted *w = context;
     if (w->format == REPORT_CSV)
         w->call->reply->type = "text/csv; charset=utf-8; header=present";
     else if (w->format == REPORT_MARKDOWN)
@@ -139,15 +143,17 @@ static bool document_row(void *context, const char *text, size_t len)
 
 enum gate_status get_document(struct call *c)
 {
-    static const char *const names[] = {"json", "csv", "markdown"};
-    static const enum report_format formats[] = {REPORT_JSON, REPORT_CSV, REPORT_MARKDOWN};
+    static const char *const names[] = {"json", "csv", "markdown", "brief"};
+    static const enum report_format formats[] = {REPORT_JSON, REPORT_CSV, REPORT_MARKDOWN,
+                                                 REPORT_JSON};
     int format;
     struct wanted wanted = {.call = c};
-    if (!take_word(c, "format", names, 3, 0, &format) || !take_case(c, false, &wanted.case_id))
+    if (!take_word(c, "format", names, 4, 0, &format) || !take_case(c, false, &wanted.case_id))
         return GATE_OK;
     wanted.format = formats[format];
+    wanted.brief = format == 3;
     struct reply *reply = c->reply;
-    bool whole = wanted.format == REPORT_JSON && !wanted.case_id;
+    bool whole = wanted.format == REPORT_JSON && !wanted.brief && !wanted.case_id;
     enum gate_status status =
         whole ? store_find_document(c->store, c->rest, &reply->document.run_id,
                                     &reply->document.bytes, &reply->document.packed_bytes, &c->err)

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { dashboard, skip, until, views } from "./harness.mjs";
+import { dashboard, serve, skip, stop, until, views } from "./harness.mjs";
 
 const VIEW_BYTES = 160e3; // all files and answers, compressed
 
@@ -36,6 +36,23 @@ describe("budget", { skip }, () => {
                 assert.ok(scripts.length >= 8);
                 assert.ok(sum(files) <= VIEW_BYTES, `${name}: ${sum(files)} bytes`);
             });
+    });
+
+    test("a run of 3,334 cases takes at most 300 KB before a case is opened", async (t) => {
+        const { file, uuids } = it.seed("large.db", 1, 3334, 1, 1);
+        const large = await serve(file);
+        try {
+            await it.withPage({}, async (page) => {
+                const pending = record(page);
+                await it.open(page, `#/run/${uuids[0]}`, large.url);
+                await page.waitForLoadState("networkidle");
+                const bytes = sum(await Promise.all(pending));
+                t.diagnostic(`a run of 3,334 cases: ${bytes} bytes`);
+                assert.ok(bytes <= 300e3, `${bytes} bytes`);
+            }, large.url);
+        } finally {
+            await stop(large);
+        }
     });
 
     test("the first view needs no more than it shows", async (t) => {

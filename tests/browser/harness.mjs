@@ -156,7 +156,7 @@ export function walker(page) {
  * view of the old one is there, and at rest. */
 export async function settled(page) {
     await page.evaluate(() => new Promise((told) => setTimeout(told)));
-    await page.waitForSelector("main:not([aria-busy])");
+    await page.waitForSelector("main:not([aria-busy]):not(:has([aria-busy]))");
 }
 
 /** Until `predicate(argument)` holds in the page. Playwright's own way needs eval, which the page's

@@ -217,6 +217,33 @@ class Lists(History):
         rows = self.rows(f"compare?a={a['uuid'][:8]}&b={b['uuid'][:8]}")
         self.assertEqual([r["id"] for r in rows], [c["id"] for c in pair["cases"]])
 
+    def test_a_run_in_brief_says_what_its_document_does(self):
+        run = self.get(f"runs?device={GPU}&limit=1")["runs"][0]
+        whole = self.get(f"runs/{run['uuid']}")
+        brief = self.get(f"runs/{run['uuid']}?format=brief")
+        rest = {k: v for k, v in whole.items() if k not in ("cases", "calibration")}
+        self.assertEqual({k: brief["run"][k] for k in rest}, rest)
+        self.assertEqual(brief["run"]["cases"], [])
+        wall = {c["id"]: c for c in self.pages(f"cases?device={GPU}", "cases", 100)}
+        for i, case in enumerate(whole["cases"]):
+            row = {name: values[i] for name, values in brief["cases"].items()}
+            self.assertEqual((row["id"], row["verdict"]), (case["id"], case["verdict"]))
+            self.assertEqual(row["reason"],
+                             None if case["verdict"] == "pass" else case["reason"])
+            for name in ("p50_ns", "baseline_p50_ns", "ratio", "ratio_lo", "ratio_hi", "mde",
+                         "peer_ratio", "ceiling"):
+                shown = wall[case["id"]][name]
+                if shown is None:
+                    self.assertIsNone(row[name], name)
+                else:
+                    self.assertAlmostEqual(row[name] / shown, 1, places=6, msg=name)
+            self.assertEqual(row["peer"], wall[case["id"]]["peer"])
+            told = [p for p in case["processes"] if p["log_ratio"] is not None]
+            self.assertEqual(row["processes"][1::2], [
+                p["swapped"] + 2 * (p["stage"] == "confirmation") for p in told])
+            for value, process in zip(row["processes"][::2], told):
+                self.assertAlmostEqual(value, process["log_ratio"], delta=1e-5)
+
     def test_compare_with_where_a_branch_began(self):
         runs = self.pages(f"runs?device={GPU}", "runs", 50)
         branched = next(r for r in runs if r["branch"] != "main")

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_brief.c: see run_brief.h. */
+#include "server/api/run_brief.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gate/history/store_put.h"
+
+#define DIGITS 7 /* of a number, more than a row shows */
+
+struct brief_case {
+    const struct document_case *of;
+    struct put_figures figures;
+};
+
+/* null where it is not known */
+static void put_rounded(struct emit *e, double value, bool known)
+{
+    char text[32];
+    if (!known || !isfinite(value)) {
+        emit_null(e);
+        return;
+    }
+    snprintf(text, sizeof text, "%.*g", DIGITS, value);
+    emit_real(e, strtod(text, NULL));
+}
+
+static void give_id(struct emit *e, const struct brief_case *c)
+{
+    emit_string(e, c->of->id);
+}
+
+static void give_verdict(struct emit *e, const struct brief_case *c)
+{
+    emit_string(e, verdict_name((enum verdict)c->of->verdict));
+}
+
+/* A case that passed has no more to say than its numbers. */
+static void give_reason(struct emit *e, const struct brief_case *c)
+{
+    if (c->of->verdict == VERDICT_PASS)
+        emit_null(e);
+    else
+        emit_string(e, c->of->reason);
+}
+
+static void give_p50(struct emit *e, const struct brief_case *c)
+{
+    const struct document_arm *arm = c->figures.candidate;
+    put_rounded(e, arm ? arm->timing.p50_ns : 0, arm != NULL);
+}
+
+static void give_baseline(struct emit *e, const struct brief_case *c)
+{
+    put_rounded(e, c->figures.baseline_p50_ns, true);
+}
+
+static void give_ratio(struct emit *e, const struct brief_case *c)
+{
+    put_rounded(e, c->of->ratio.value, c->of->has_ratio);
+}
+
+static void give_lo(struct emit *e, const struct brief_case *c)
+{
+    put_rounded(e, c->of->ratio.lo, c->of->has_ratio);
+}
+
+static void give_hi(struct emit *e, const struct brief_case *c)
+{
+    put_rounded(e, c->of->ratio.hi, c->of->has_ratio);
+}
+
+static void give_mde(struct emit *e, const struct brief_case *c)
+{
+    put_rounded(e, c->of->mde, c->of->mde >= 0);
+}
+
+static void give_threshold(struct emit *e, const struct brief_case *c)
+{
+    put_rounded(e, c->of->threshold, c->of->threshold > 0);
+}
+
+static void give_peer(struct emit *e, const struct brief_case *c)
+{
+    if (c->figures.peer_ratio > 0)
+        emit_string(e, c->figures.peer);
+    else
+        emit_null(e);
+}
+
+static void give_peer_ratio(struct emit *e, const struct brief_case *c)
+{
+    put_rounded(e, c->figures.peer_ratio, c->figures.peer_ratio > 0);
+}
+
+static void give_ceiling(struct emit *e, const struct brief_case *c)
+{
+    const struct document_arm *arm = c->figures.candidate;
+    put_rounded(e, arm ? arm->timing.ceiling : 0, arm && arm->timing.ceiling > 0);
+}
+
+/* For each process that compared anything its log_ratio, and 1 for a swapped one plus 2 for one of
+ * the confirmation. */
+static void give_processes(struct emit *e, const struct brief_case *c)
+{
+    emit_open(e, '[');
+    for (size_t i = 0; i < c->of->n_processes; i++) {
+        const struct document_process *p = &c->of->processes[i];
+        if (!isfinite(p->log_ratio))
+            continue;
+        put_rounded(e, round(p->log_ratio * 1e5) / 1e5, true);
+        emit_integer(e, (p->swapped ? 1 : 0) + (p->stage == STAGE_CONFIRMATION ? 2 : 0));
+    }
+    emit_close(e, ']');
+}
+
+static const struct {
+    const char *name;
+    void (*put)(struct emit *e, const struct brief_case *c);
+} columns[] = {
+    {"id", give_id},
+    {"verdict", give_verdict},
+    {"reason", give_reason},
+    {"p50_ns", give_p50},
+    {"baseline_p50_ns", give_baseline},
+    {"ratio", give_ratio},
+    {"ratio_lo", give_lo},
+    {"ratio_hi", give_hi},
+    {"mde", give_mde},
+    {"threshold", give_threshold},
+    {"peer", give_peer},
+    {"peer_ratio", give_peer_ratio},
+    {"ceiling", give_ceiling},
+    {"processes", give_processes},
+};
+
+static void put_cases(const struct document *d, struct emit *e)
+{
+    emit_key(e, "cases");
+    emit_open(e, '{');
+    for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++) {
+        emit_key(e, columns[k].name);
+        emit_open(e, '[');
+        for (size_t i = 0; i < d->n_cases; i++) {
+            struct brief_case c = {.of = &d->cases[i]};
+            put_figures_read(c.of, &c.figures);
+            columns[k].put(e, &c);
+        }
+        emit_close(e, ']');
+    }
+    emit_close(e, '}');
+}
+
+/* All but the cases, and what each process of the calibration measured. */
+static void put_rest(const struct document *d, struct emit *e)
+{
+    struct document rest = *d;
+    rest.n_cases = 0;
+    for (size_t i = 0; i < d->calibration.n_cases; i++)
+        for (size_t k = 0; k < d->calibration.cases[i].n_injected; k++)
+            d->calibration.cases[i].injected[k].n_log_ratio = 0;
+    buf_puts(e->out, ",\"run\":");
+    document_write(&rest, e->out);
+}
+
+void run_brief_write(struct document *d, struct emit *e)
+{
+    emit_open(e, '{');
+    put_cases(d, e);
+    put_rest(d, e);
+    emit_close(e, '}');
+    buf_putc(e->out, '\n');
+}
