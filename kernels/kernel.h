@@ -53,7 +53,7 @@
  * as results: fp32, in which all are summed, has them as normal numbers.
  *  - TF32 rounds factors to 10 bits of mantissa in any way, cut off too, which is what the tensor
  *    cores do with an fp32 number. It keeps the range of fp32.
- *  - Scores of an attention, scaled, are below 2^16 in size, where fp32 still tells 1/128. Their
+ *  - Scores of an attention, scaled, are below 2^16 in size, where fp32 still resolves 1/128. Their
  *    error, as that of a log-sum-exp of splits, is no fault.
  * A sum of finite inputs that is too large for the output's dtype is an infinity there, and no NaN,
  * unless a partial sum may be one of either sign. Results are rounded to nearest, halves to the

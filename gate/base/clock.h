@@ -12,7 +12,7 @@ int64_t clock_wall_ms(void); /* since 1970 (UTC); it may be set back */
 double clock_ns(void);       /* since some moment; never goes back, and NTP does not bend it */
 double clock_s(void);        /* the same in seconds */
 
-/* Does clock_ns() tell what the operating system does? A library can put a function of its own
+/* Does clock_ns() agree with the operating system? A library can put a function of its own
  * where the program calls the C library's. */
 bool clock_is_true(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * interrupt.h: to be told of SIGINT, SIGTERM and SIGHUP instead of ending by them, so that what was
+ * interrupt.h: notes SIGINT, SIGTERM and SIGHUP instead of ending by them, so that what was
  * measured by then can be kept.
  */
 #ifndef GATE_BASE_INTERRUPT_H

@@ -47,7 +47,8 @@ enum gate_status artifact_put_bytes(const struct buf *bytes, const char *sha256,
 /*
  * The path of an artifact, whose hash is computed anew each time. GATE_NO_VERDICT: it is not
  * there. GATE_ENVIRONMENT: what is there has another hash; it is renamed to "<path>.refused".
- * Whoever loads the file later compares the hash of what was loaded (library_open()) once more.
+ * The code that loads the file later compares the hash of what was loaded (library_open()) once
+ * more.
  */
 enum gate_status artifact_get(const char *sha256, char path[PATHS_MAX], struct gate_error *err);
 

@@ -57,7 +57,7 @@ static enum gate_status note_file(void *context, const char *device_model,
     return l->no_memory ? gate_fail(err, GATE_INTERNAL, "out of memory") : GATE_OK;
 }
 
-/* A failure of one does not keep the others; the last one is told. */
+/* A failure of one does not keep the others; the last one is reported. */
 static enum gate_status fetch_all(struct libraries *l, struct fetch *fetch, struct gate_error *err)
 {
     char path[PATHS_MAX];

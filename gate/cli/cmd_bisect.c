@@ -91,7 +91,7 @@ struct hunt {
 
 /* ---- one commit ---- */
 
-/* Its library, and what tells whether another commit's is the same. */
+/* Its library, and the hashes by which another commit's is the same. */
 static enum gate_status build(struct hunt *h, size_t i, struct revision *out,
                               struct gate_error *err)
 {
@@ -258,7 +258,7 @@ static enum gate_status look_for(struct hunt *h, const struct revision *good, st
 
 /* ---- the answer ---- */
 
-/* The commit itself against the one before it: nothing that is not seen here is told. */
+/* The commit itself against the one before it: only what is seen here is reported. */
 static enum gate_status confirm(struct hunt *h, const struct search *s, struct comparison *out,
                                 struct gate_error *err)
 {
@@ -291,7 +291,7 @@ static void print_text(const struct hunt *h, const struct search *s, const struc
         buf_clear(&safe);
         term_puts(f->reason, &safe);
         if (i < s->bad)
-            printf("    cannot be told: %s\n", safe.data ? safe.data : "");
+            printf("    not known: %s\n", safe.data ? safe.data : "");
     }
     buf_clear(&safe);
     term_puts(m->reason, &safe);

@@ -123,7 +123,7 @@ static void print_greeting(const struct message_greeting *g)
     print_text("runtime", d->runtime);
     printf("contract\n  %s\n", g->contract);
     if (g->launch_order_checked == NO)
-        printf("  the order of launches is not checked: CUDA tells it from 12.3 on\n");
+        printf("  the order of launches is not checked: CUDA reports it from 12.3 on\n");
     printf("libraries\n");
     for (size_t i = 0; i < g->n_libraries; i++)
         printf("  %-14s %s, %s, sha256 %.16s...\n", g->libraries[i].provider, g->libraries[i].file,

@@ -160,7 +160,7 @@ static enum gate_status is_baseline(const char *folder, const char *model, const
     return status;
 }
 
-/* Somebody may accept what is slower, and then it is the library of a baseline. */
+/* A slower library can be accepted, and then it is the library of a baseline. */
 static bool is_regression(const struct document *d)
 {
     for (size_t i = 0; i < d->n_cases; i++)

@@ -299,7 +299,7 @@ static void write_text(const struct verify_run *v, struct buf *out)
                counts[CASE_VERIFIED], counts[CASE_WRONG], counts[CASE_UNSUPPORTED],
                counts[CASE_ENVIRONMENT], verify_tier_name(v->tier), v->request.seed, v->seconds);
     if (supervisor_greeting(v->setup.supervisor, NULL)->launch_order_checked == NO)
-        buf_puts(out, "the order of launches was not checked: CUDA tells it from 12.3 on\n");
+        buf_puts(out, "the order of launches was not checked: CUDA reports it from 12.3 on\n");
     write_left_out(v, out);
 }
 

@@ -12,7 +12,7 @@
  * that is clear:
  *   pass       the upper bound of median(d) is below ln(1 + T); as long as there is a look ahead
  *              these processes must resolve T as well (decide_mde() <= T): five wild values lie
- *              below any bound by chance once in 32 times, and more of them tell it apart;
+ *              below any bound by chance once in 32 times, and more of them find it;
  *   suspicion  median(d) > ln(1 + T), the lower bound > ln(1 + T / 2), and the excess is more than
  *              the floor;
  *   faster     (mirrored, and a pass as well) median(d) < -ln(1 + T), the upper bound
@@ -23,7 +23,7 @@
  * wider interval. A suspicion, and a faster case when the baseline is to follow it or both
  * libraries are the same, is confirmed by a second sequence of fresh processes after a pause: both
  * agree                    it stands, if it is adjudicated to be the code's; the second passes
- * clearly     pass, and the reason tells of the suspicion; a second that is faster without the
+ * clearly     pass, and the reason names the suspicion; a second that is faster without the
  * first is no improvement; the second is open after 20   no verdict on a suspicion; a faster case
  * passes unconfirmed, for its first sequence was a pass; faster, then suspected        no verdict.
  * Adjudication: the two are neither one file nor the same machine code for this case, the control
@@ -66,11 +66,11 @@ struct decide_input {
     struct decide_sequence first, confirmation; /* confirmation.n is 0 until it is asked for */
     double threshold;                           /* T: 0.02 is 2 % */
     double baseline_p50_ns; /* of the baseline in this run: turns the excess into time */
-    double floor_ns;      /* an excess up to this is not told from nothing: timer step, 30 cycles */
-    double control_drift; /* relative change of the control between the two sequences; NaN: it was
-                             not timed in both */
-    bool counts_cycles;   /* the device has a counter of cycles, so they must be there */
-    const char *other;    /* what reasons call the baseline, which may be any library */
+    double floor_ns;        /* an excess up to this is not seen: timer step, 30 cycles */
+    double control_drift;   /* relative change of the control between the two sequences; NaN: it was
+                               not timed in both */
+    bool counts_cycles;     /* the device has a counter of cycles, so they must be there */
+    const char *other;      /* what reasons call the baseline, which may be any library */
     const char *same; /* what makes candidate and baseline an A/A control of this run, such as "are
                          the same file" or "run the same machine code"; NULL: they are two */
     bool confirm_faster; /* the baseline is to follow an improvement */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decide_bounds.h: when a sequence of processes is looked at, and what its values tell of the
+ * decide_bounds.h: when a sequence of processes is looked at, and what its values say of the
  * median and of the smallest effect there.
  */
 #ifndef GATE_DECIDE_DECIDE_BOUNDS_H
@@ -23,12 +23,6 @@ size_t decide_look_after(size_t n);
  */
 struct estimate decide_bounds(const double *d, size_t n);
 
-/* Standard deviation between processes as their bounds tell it, which a few wild processes beyond
- * the bounds leave alone: the distance of the bounds over its mean for normal values (for five the
- * range over d2, Tippett 1925). 0 for n below 2; beyond 20 values too large rather than too small.
- */
-double decide_deviation(const double *d, size_t n);
-
 /*
  * Minimum detectable effect: the smallest threshold T (0.005 is 0.5 %) that a look at n processes
  * of this deviation resolves. Their upper bound lies within r deviations of the middle in 99 % of
@@ -40,7 +34,7 @@ double decide_deviation(const double *d, size_t n);
 double decide_mde_of(double deviation, size_t n);
 
 /*
- * The same, of these n processes. Their deviation is told by their bounds, which a few wild ones
+ * The same, of these n processes. Their deviation follows from their bounds, which a few wild ones
  * beyond these leave alone: their distance over its mean for normal values (for five the range over
  * d2, Tippett 1925). Beyond 20 processes it is too large rather than too small.
  */

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define DECIDE_ROLE_MIN 4 /* processes of each role: fewer do not tell what the order makes */
+#define DECIDE_ROLE_MIN 4 /* processes of each role: fewer do not show the effect of the order */
 
 /* out[0] to out[n - 1]: d without what the order adds; d itself where `swapped` is NULL or a role
  * has fewer than DECIDE_ROLE_MIN. n is at most DECIDE_MAX_PROCESSES. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decide_view.h: what one look at one sequence tells.
+ * decide_view.h: one look at one sequence.
  */
 #ifndef GATE_DECIDE_DECIDE_VIEW_H
 #define GATE_DECIDE_DECIDE_VIEW_H
@@ -14,8 +14,8 @@ enum decide_look {
     LOOK_SLOWER, /* a suspicion */
 };
 
-/* A sequence as the rule sees it: the bounds of d, which are logarithms, what they tell, and the
- * smallest effect that they could have told. */
+/* A sequence as the rule sees it: the bounds of d, which are logarithms, what they show, and the
+ * smallest effect that they could have shown. */
 struct decide_view {
     size_t n;
     struct estimate d;

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* An estimate with its interval; lo = hi = value when there are too few samples to tell. */
+/* An estimate with its interval; lo = hi = value when there are too few samples. */
 struct estimate {
     double value, lo, hi;
 };

@@ -3,7 +3,7 @@
  * cuda_users.h: which of the processes that the driver lists really computes on a GPU.
  *
  * NVML keeps entries of processes that ended long ago, and in a container it names processes of
- * the host by numbers that here belong to somebody else or to nobody. An entry is believed only
+ * the host by numbers that here belong to another process or to none. An entry is believed only
  * when /proc agrees.
  */
 #ifndef GATE_DEVICE_CUDA_USERS_H
@@ -36,8 +36,8 @@ bool cuda_users_find(const char *proc_root, const pid_t *pids, size_t n, pid_t s
 /*
  * Whether the driver's list can be believed here: it names this very process, which must have
  * opened the GPU before. It does not where NVML is absent, or in a container whose process ids are
- * not the driver's: then nobody can tell who else computes on the GPU, and "not busy" means
- * nothing.
+ * not the driver's: then it is not known which other processes compute on the GPU, and "not busy"
+ * means nothing.
  */
 bool cuda_users_are_known(const pid_t *pids, size_t n, pid_t self);
 

@@ -41,7 +41,7 @@ struct device_info {
     int64_t power_limit_mw;   /* 0: not known */
     int64_t sm_clock_max_mhz; /* 0: not known */
     struct device_peaks peaks;
-    bool launch_order_checked; /* a recording tells whether its launches overlap (serial.h) */
+    bool launch_order_checked; /* a recording shows whether its launches overlap (serial.h) */
 };
 
 /* Device memory with nothing but the allocation itself behind it. */
@@ -128,12 +128,12 @@ struct device_time {
     double sm_clock_mhz; /* mean over the span, from cycle counters; 0: not measured */
 };
 
-/* Compute throttling since device_open(), where the driver tells; all 0 on the host. */
+/* Compute throttling since device_open(), where the driver reports it; all 0 on the host. */
 struct device_throttle {
     int64_t power_ns, thermal_ns;
 };
 
-/* What the device's own sensors say; NaN: not told, as by the host. */
+/* What the device's own sensors say; NaN: not known, as on the host. */
 struct device_sensors {
     double power_w, temperature_c;
 };
@@ -142,7 +142,7 @@ struct device_sensors {
 struct device_state {
     int current; /* ordinal of the device that calls go to */
     size_t memory_free_bytes;
-    size_t memory_own_bytes; /* this process's, as the driver has it; 0: it does not tell */
+    size_t memory_own_bytes; /* this process's, as the driver has it; 0: not known */
     size_t malloc_heap_bytes, printf_bytes, persisting_l2_bytes; /* limits */
     size_t l2_fetch_bytes; /* another: how much of the L2 a miss fills */
     uint64_t pool_keeps;   /* bytes that the default pool does not give back */
@@ -264,7 +264,7 @@ void device_free(struct device *d, struct device_memory *m); /* zeroes *m */
 
 /*
  * Whole pages of memory, at least `bytes`, with nothing mapped before and behind them: what touches
- * that ends the process or spoils the device, and on the host `name` is told first.
+ * that ends the process or spoils the device, and on the host `name` is reported first.
  * GATE_ENVIRONMENT where the device does not offer that or memory is short, as `err` says; the
  * device is usable afterwards.
  */
@@ -373,8 +373,8 @@ static inline enum gate_status device_synchronize(struct device *d, struct gate_
 }
 
 /*
- * One launch outside of any measurement: errors of the launch itself and of its execution are told
- * apart in the message.
+ * One launch outside of any measurement: errors of the launch itself and of its execution are
+ * reported apart in the message.
  */
 static inline enum gate_status device_launch_checked(struct device *d, device_launch_fn launch,
                                                      void *context, unsigned index,

@@ -5,7 +5,7 @@
  * Two that measure beside each other both measure noise. The lock is a file in $TMPDIR (else /tmp)
  * that is named after the device and locked by flock(), so it ends with its holder however that
  * ends. It is a matter between gates that share the folder: what a process of another container
- * does is for the driver to tell (cuda_users.h).
+ * does is reported by the driver (cuda_users.h).
  */
 #ifndef GATE_DEVICE_DEVICE_LOCK_H
 #define GATE_DEVICE_DEVICE_LOCK_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_guard.h: host memory between pages that nobody may touch, and who touched them.
+ * host_guard.h: host memory between pages that may not be touched, and what touched them.
  */
 #ifndef GATE_DEVICE_HOST_GUARD_H
 #define GATE_DEVICE_HOST_GUARD_H
@@ -18,8 +18,8 @@ enum gate_status host_spread_alloc(struct device *d, const struct device_pieces 
 void host_spread_free(struct device *d, const struct device_pieces *pieces,
                       struct device_memory *m);
 
-/* While it watches, a fault beside guarded memory is told on standard error, with the name of the
- * memory, before the process dies of it. */
+/* While it watches, a fault beside guarded memory is reported on standard error, with the name of
+ * the memory, before the process dies of it. */
 void host_guard_watch(void);
 void host_guard_rest(void);
 

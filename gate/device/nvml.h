@@ -4,7 +4,7 @@
  *
  * The library (libnvidia-ml.so.1) is opened when it is there; its header is not needed to build.
  * Everything here only reads, works without privileges, and leaves a value at 0 (a sensor's at NaN)
- * when this driver does not tell it.
+ * when this driver does not report it.
  */
 #ifndef GATE_DEVICE_NVML_H
 #define GATE_DEVICE_NVML_H
@@ -20,7 +20,7 @@ extern "C" {
 struct nvml;
 
 struct nvml_facts {
-    char driver[64];          /* "580.159.03"; "" when not told */
+    char driver[64];          /* "580.159.03"; "" when not known */
     int64_t power_limit_mw;   /* the limit in force */
     int64_t sm_clock_max_mhz; /* the highest SM clock */
 };
@@ -49,7 +49,8 @@ void nvml_read_sensors(const struct nvml *n, struct nvml_sensors *out);
  * may be stale: see cuda_users.h. */
 size_t nvml_compute_pids(const struct nvml *n, pid_t *pids, size_t max);
 
-/* What a process holds of the GPU's memory; 0: it is not listed, or the driver does not tell. */
+/* What a process holds of the GPU's memory; 0: it is not listed, or the driver does not report it.
+ */
 size_t nvml_memory_of(const struct nvml *n, pid_t pid);
 
 #ifdef __cplusplus

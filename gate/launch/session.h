@@ -82,7 +82,7 @@ void session_release(struct session *s);
 
 /* Gives every set its content as in the beginning, and its gaps; poisons the outputs. */
 enum gate_status session_load_anew(struct session *s, struct gate_error *err);
-/* Holds the inputs and gaps of all sets, not loaded otherwise since, against what was loaded. What
+/* Compares the inputs and gaps of all sets, not loaded otherwise since, with what was loaded. What
  * differs first is in `text`, "" if nothing does. */
 enum gate_status session_check_kept(struct session *s, char *text, size_t size,
                                     struct gate_error *err);

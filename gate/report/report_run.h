@@ -32,7 +32,7 @@ struct report_run {
 
 void report_run_read(const struct document *document, struct report_run *out);
 
-/* A case whose reason is told: its verdict is no pass, or its baseline's record is off. */
+/* A case whose reason is shown: its verdict is no pass, or its baseline's record is off. */
 bool report_is_told(const struct document_case *c);
 
 /* What cases were compared with as a name for tables: "baseline", a file without its folder, or 12
@@ -87,7 +87,7 @@ double report_half_width(const struct document_case *c);
 /* p50 of the baseline: measured in this run, else (*stored) as it is on record. 0: no baseline. */
 double report_baseline_ns(const struct document_case *c, bool *stored);
 
-/* The case cannot tell a change of its threshold on this machine, and none was found that is
+/* The case cannot resolve a change of its threshold on this machine, and none was found that is
  * larger. */
 bool report_is_unresolved(const struct report_run *run, const struct document_case *c);
 
@@ -104,7 +104,7 @@ void report_counts(const struct report_run *run, struct buf *out);
 void report_commit(const struct report_run *run, struct buf *out);
 
 /* "contract paired-graph-v3, epoch ..., 10 processes, control drift 0.12 %, against baseline", as
- * far as the document tells; not escaped. */
+ * far as the document says; not escaped. */
 void report_conditions(const struct report_run *run, struct buf *out);
 
 /* "threshold 2 %". */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * supervisor.h: workers on a short leash.
+ * supervisor.h: starts workers, gives them tasks, and replaces those that fail.
  *
  * The supervisor never opens a device or a kernel library. It starts worker processes (each in a
  * process group of its own), gives them one case at a time by the protocol of
@@ -57,7 +57,7 @@ struct case_task {
     bool verify_only;      /* nothing is measured */
     bool providers;        /* measured beside it */
     bool swap;             /* the baseline is recorded and started first */
-    struct fingerprints fingerprints; /* of the candidate; not known: another process told none */
+    struct fingerprints fingerprints; /* of the candidate, by another process; may be unknown */
     const double *shares;             /* calibration: of the candidate's time, to be added; NULL */
     unsigned n_shares;
 };
@@ -75,7 +75,7 @@ struct case_result {
 };
 
 /*
- * Starts the first worker and hears its greeting. GATE_ENVIRONMENT: the device is missing or busy.
+ * Starts the first worker and reads its greeting. GATE_ENVIRONMENT: the device is missing or busy.
  * GATE_USAGE, GATE_WRONG: what the worker says of the library. The options must outlive *out.
  */
 enum gate_status supervisor_start(const struct supervisor_options *options, struct supervisor **out,
@@ -93,7 +93,7 @@ void supervisor_leave_providers(struct supervisor *s);
 
 void case_result_release(struct case_result *r);
 
-/* What the first worker said of itself; *record, unless NULL: as it said it. */
+/* The first worker's greeting; *record, unless NULL: the message itself. */
 const struct message_greeting *supervisor_greeting(const struct supervisor *s,
                                                    const cJSON **record);
 
@@ -108,7 +108,7 @@ enum gate_status supervisor_run_case(struct supervisor *s, const struct case_tas
 void supervisor_retire_worker(struct supervisor *s);
 
 /* Workers that were retired so far and ended with found_code, or had to be killed, so that
- * nobody knows what their wrapper found. */
+ * it is not known what their wrapper found. */
 unsigned supervisor_findings(const struct supervisor *s);
 
 #endif

@@ -3,7 +3,7 @@
  * fetch.h: libraries from the tracking server into the artifact cache.
  *
  * What is loaded and run later is known by its SHA-256, which the stored baselines name: bytes with
- * another hash are refused, whoever sent them. So no token is needed, unless the server wants one.
+ * another hash are refused, from any server. So no token is needed, unless the server wants one.
  */
 #ifndef GATE_TRACKER_FETCH_H
 #define GATE_TRACKER_FETCH_H

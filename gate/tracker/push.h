@@ -8,8 +8,8 @@
  * redirect, is about the server or the token and not about the entry: it ends the sending, and
  * everything stays where it is.
  *
- * An entry leaves the spool only when the answer names it: a 200 of whoever else listens there, a
- * login page perhaps, is no receipt.
+ * An entry leaves the spool only when the answer names it: a 200 of another server that listens
+ * there, a login page perhaps, is no receipt.
  */
 #ifndef GATE_TRACKER_PUSH_H
 #define GATE_TRACKER_PUSH_H

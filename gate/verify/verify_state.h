@@ -50,7 +50,7 @@ struct state_memory state_memory(void);
 
 /*
  * Has a kernel changed the device, or taken most of its memory? Then says so in v.
- * GATE_ENVIRONMENT: most of it went, and by the driver not to this process, or nobody can tell.
+ * GATE_ENVIRONMENT: most of it went, and by the driver not to this process, or that is not known.
  */
 enum gate_status state_compare_device(const struct device_state *before,
                                       const struct device_state *now, struct verification *v,
@@ -58,7 +58,7 @@ enum gate_status state_compare_device(const struct device_state *before,
 
 /*
  * Does each of so many launches lose device memory? Then says so in v. `at`: before them, after the
- * first half and at the end; where the driver does not tell whose memory it is, another process
+ * first half and at the end; where the driver does not report whose memory it is, another process
  * that starts takes it in one of the halves. It is handed out in pieces of MiB, so that small
  * losses stay unseen.
  */

@@ -11,10 +11,10 @@
  *
  * Of the candidate the time is looked at as well: a launch for each set, fresh in the same way,
  * must take about as long as the samples did (audit_idle.h). A thorough audit also records as many
- * launches with the outputs poisoned before the last rotation over the sets, for whoever works in
- * the first one alone, and looks at a single launch. Where the library is there twice a thorough
- * audit is of both copies, any other of the one whose samples beside the baseline were faster: a
- * copy that does less than the other is.
+ * launches with the outputs poisoned before the last rotation over the sets, for a kernel that
+ * works in the first one alone, and looks at a single launch. Where the library is there twice a
+ * thorough audit is of both copies, any other of the one whose samples beside the baseline were
+ * faster: a copy that does less than the other is.
  */
 #ifndef GATE_WORKER_AUDIT_H
 #define GATE_WORKER_AUDIT_H

@@ -2,7 +2,7 @@
 /*
  * idle.h: does a kernel do less where its result is there already?
  *
- * It is told by the clock: where all contents are new and no result is there it must take about as
+ * The clock shows it: where all contents are new and no result is there it must take about as
  * long as in the samples that were timed. What else makes the two differ (caches, a clock that
  * moved, a busy machine) does so for the baseline as well, which is asked in case of doubt.
  */

@@ -48,7 +48,7 @@ struct message_task {
     size_t n_shares;
 };
 
-/* What begins, with whose kernel (""; nobody's), and on what (NULL: the problem itself). */
+/* What begins, with which provider's kernel ("": none), and on what (NULL: the problem itself). */
 struct message_phase {
     const char *phase, *provider, *on;
 };

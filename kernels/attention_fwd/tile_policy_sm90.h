@@ -51,7 +51,7 @@ template <typename T_, int D_> struct long_tile {
     static constexpr int POLYNOMIAL = 0;
     static constexpr int ROWS = 64 * CONSUMERS, THREADS = 128 * (CONSUMERS + 1);
     /* Consumers take what the producer gives back of the registers that the block was launched
-     * with, in eights a thread. Whoever asks for more waits for ever. */
+     * with, in eights a thread. A request for more waits for ever. */
     static constexpr int LAUNCH_REGISTERS = 65536 / THREADS / 8 * 8;
     static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <=
                       (CONSUMERS + 1) * LAUNCH_REGISTERS,

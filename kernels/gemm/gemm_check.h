@@ -13,7 +13,7 @@
 /* Larger extents would overflow the kernels' 32-bit tile coordinates; offsets are 64-bit. */
 #define GEMM_MAX_EXTENT (INT32_MAX - 65535)
 #define GEMM_MIN_TILE 64
-/* What copies of the operands may take: nobody gives a kernel more. */
+/* What copies of the operands may take: no kernel gets more. */
 #define GEMM_MAX_WORKSPACE ((uint64_t)1 << 30)
 
 static inline int64_t gemm_blocks(int64_t extent, int64_t block)

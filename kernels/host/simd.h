@@ -54,7 +54,7 @@ struct simd {
 };
 
 /* The inner loops called `name`, or the best ones for NULL. Returns NULL when the machine does not
- * have that instruction set, or nobody knows the name. */
+ * have that instruction set, or the name is not known. */
 const struct simd *simd_select(const char *name);
 
 #if defined(__x86_64__)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_verify_shapes.c: neighbours of a problem's own size keep its path, and what they cost. */
+/* test_verify_shapes.c: shapes beside the problem's own: those of its size keep its path, and what
+ * they cost; drawn ones follow the seed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,8 +8,10 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <string.h>
 
 #include "gate/cases/suite.h"
+#include "gate/verify/verify_layout.h"
 #include "gate/verify/verify_shapes.h"
 #include "tests/unit/problem_tensors.h"
 
@@ -163,6 +166,51 @@ static void test_the_canonical_suite_pays_little(void **state)
     assert_true(flops > 0 && flops < 9e12);
 }
 
+static void test_neighbours_are_problems(void **state)
+{
+    (void)state;
+    const struct kg_problem problems[] = {
+        gemm_like(KG_OP_GEMM, KG_F16, 4096, 8192, 1 << 20),
+        gemm_like(KG_OP_GEMV, KG_F32, 1, 0, 1),
+        gemm_like(KG_OP_LINEAR_RELU_BWD, KG_BF16, 3, 5, 7),
+        attention(KG_F16, KG_FLAG_CAUSAL, 32, 8, 1, 131072, 128),
+        attention(KG_BF16, 0, 3, 3, 77, 7, 64),
+    };
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
+        struct kg_problem few[SHAPES_MAX], many[SHAPES_MAX];
+        struct kg_signature s;
+        struct shapes_cover less, more;
+        unsigned n_few = shapes_designed(&problems[i], 5, (struct shapes_plan){9, 0}, few, &less);
+        unsigned n_many =
+            shapes_designed(&problems[i], 5, (struct shapes_plan){9, 90}, many, &more);
+        assert_in_range(n_few, 10, n_many - 20);
+        assert_memory_equal(few, many, n_few * sizeof few[0]);
+        assert_true(more.of == less.of && more.pairs <= more.of && less.pairs < more.pairs);
+        for (unsigned j = 0; j < n_many; j++) {
+            assert_true(kg_signature_of(&many[j], &s));
+            assert_int_equal(many[j].head_dim, problems[i].head_dim);
+            assert_int_equal((many[j].flags ^ problems[i].flags) & ~KG_FLAG_CAUSAL, 0);
+            assert_true(image_size(&many[j]) < (size_t)64 << 20);
+        }
+    }
+}
+
+/* Other seeds have other shapes, but for the fixed ones; 100 of them meet most classes. */
+static void test_drawn_shapes_follow_the_seed(void **state)
+{
+    (void)state;
+    const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F16, 96, 80, 72);
+    struct kg_problem one[SHAPES_MAX], other[SHAPES_MAX];
+    struct shapes_cover cover;
+    const struct shapes_plan plan = {20, 80};
+    unsigned n = shapes_designed(&p, 1, plan, one, &cover), same = 0;
+    assert_int_equal(shapes_designed(&p, 2, plan, other, &cover), n);
+    while (same < n && !memcmp(&one[same], &other[same], sizeof one[0]))
+        same++;
+    assert_in_range(same, n - plan.drawn, n - plan.drawn + 1);
+    assert_true(cover.pairs > cover.of / 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +219,8 @@ int main(void)
         cmocka_unit_test(test_the_first_ones_have_tails),
         cmocka_unit_test(test_one_of_the_first_keeps_what_fast_kernels_ask),
         cmocka_unit_test(test_the_canonical_suite_pays_little),
+        cmocka_unit_test(test_neighbours_are_problems),
+        cmocka_unit_test(test_drawn_shapes_follow_the_seed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_verify_compare.c: outputs beside their reference: elements, tiles, rows, NaN, bias. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/reference/reference.h"
+#include "gate/verify/verify_compare.h"
+#include "tests/unit/problem_tensors.h"
+
+enum { ROWS = 300, COLUMNS = 200 };
+
+struct matrix {
+    struct kg_problem problem;
+    struct problem_tensor about;
+    double reference[ROWS * COLUMNS];
+    float got[ROWS * COLUMNS];
+};
+
+static struct matrix *ones(void)
+{
+    struct matrix *m = calloc(1, sizeof *m);
+    assert_non_null(m);
+    m->problem = gemm_like(KG_OP_GEMM, KG_F32, ROWS, COLUMNS, 8);
+    m->about = (struct problem_tensor){"c", true, 2, {ROWS, COLUMNS}};
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        m->got[i] = (float)(m->reference[i] = i % 3 ? 1 : -1);
+    return m;
+}
+
+/* What a look says of the matrix, which is freed; "" when it is right. */
+static const char *said(struct matrix *m, bool exact)
+{
+    static char text[600];
+    struct look look;
+    compare_start(&look, &m->problem, &m->about, exact, 1);
+    const struct kg_tensor got = problem_dense(&m->problem, &m->about, m->got);
+    assert_int_equal(compare_on_host(&look, &got, m->reference, NULL), GATE_OK);
+    assert_int_equal(look.found.elements, ROWS * COLUMNS);
+    text[0] = '\0';
+    bool right = compare_is_right(&look, text, sizeof text);
+    assert_int_equal(right, text[0] == '\0');
+    free(m);
+    return text;
+}
+
+static void test_equal_is_right(void **state)
+{
+    (void)state;
+    assert_string_equal(said(ones(), false), "");
+    assert_string_equal(said(ones(), true), "");
+}
+
+static void test_one_bit_is_not_exact(void **state)
+{
+    (void)state;
+    struct matrix *m = ones();
+    m->got[5 * COLUMNS + 7] = nextafterf(m->got[5 * COLUMNS + 7], 2);
+    assert_non_null(strstr(said(m, true), "1 of 60000 elements are not exactly"));
+    m = ones();
+    m->got[5 * COLUMNS + 7] = nextafterf(m->got[5 * COLUMNS + 7], 2);
+    assert_string_equal(said(m, false), "");
+}
+
+/* Of one element that nearly cancelled, by the size that it has as a rule; as it is when unknown.
+ */
+static void test_a_sum_that_cancelled(void **state)
+{
+    (void)state;
+    const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F32, 1, 1, 4096);
+    const struct problem_tensor about = {"c", true, 2, {1, 1}};
+    const double reference = 0.05;
+    float value = 0.05f + 2e-6f;
+    const struct kg_tensor got = problem_dense(&p, &about, &value);
+    for (int known = 0; known < 2; known++) {
+        struct look look;
+        char text[600];
+        compare_start(&look, &p, &about, false, known ? 32 : 0);
+        assert_int_equal(compare_on_host(&look, &got, &reference, NULL), GATE_OK);
+        assert_int_equal(compare_is_right(&look, text, sizeof text), known);
+    }
+}
+
+/* The limit for fp32 is 1e-5: these errors are below it as a share of the whole. */
+static void test_an_error_in_one_row(void **state)
+{
+    (void)state;
+    struct matrix *m = ones();
+    for (int j = 0; j < COLUMNS; j++)
+        m->got[299 * COLUMNS + j] *= 1 + 5e-5f;
+    assert_non_null(strstr(said(m, false), "of row 299 is over the limit"));
+}
+
+static void test_an_error_in_one_tile(void **state)
+{
+    (void)state;
+    struct matrix *m = ones();
+    /* 72 of 200 columns and 44 of 300 rows: rows and the whole stay below their limits. */
+    for (int i = 256; i < ROWS; i++)
+        for (int j = 128; j < COLUMNS; j++)
+            m->got[i * COLUMNS + j] *= 1 + 4e-5f;
+    assert_non_null(strstr(said(m, false), "of tile (2, 1) is over the limit"));
+}
+
+/* A row of 200 hides one element that is off by a 5,000th; as one of an attention it may be. */
+static void test_an_error_in_one_element(void **state)
+{
+    (void)state;
+    struct matrix *m = ones();
+    m->got[200 * COLUMNS + 3] *= 1 + 1.5e-4f;
+    assert_string_equal(said(m, false), "");
+    m = ones();
+    m->got[200 * COLUMNS + 3] *= 1 + 2e-4f;
+    assert_non_null(strstr(
+        said(m, false), "an element is off by over 8e-05 times its own size and the rms of 1 "
+                        "together; 1 of 60000 elements are far off; first bad element [200, 3]"));
+    m = ones();
+    m->problem.op = KG_OP_ATTENTION_FWD;
+    m->got[200 * COLUMNS + 3] *= 1 + 2e-4f;
+    assert_string_equal(said(m, false), "");
+}
+
+static void test_where_it_is_wrong(void **state)
+{
+    (void)state;
+    struct matrix *m = ones();
+    m->got[130 * COLUMNS + 150] = 3;
+    m->got[131 * COLUMNS] = 3;
+    assert_non_null(strstr(said(m, false), "2 of 60000 elements are far off; first bad element "
+                                           "[130, 150], in row 130 and tile (1, 1): expected 1, "
+                                           "got 3"));
+}
+
+static void test_nan_is_never_right(void **state)
+{
+    (void)state;
+    for (int exact = 0; exact < 2; exact++) {
+        struct matrix *m = ones();
+        m->got[17] = NAN;
+        assert_non_null(strstr(said(m, exact), "1 of 60000 elements are NaN"));
+    }
+}
+
+static void test_nan_where_one_is_due(void **state)
+{
+    (void)state;
+    struct matrix *m = ones();
+    m->reference[17] = NAN;
+    m->got[17] = NAN;
+    m->reference[18] = INFINITY;
+    m->got[18] = INFINITY;
+    assert_string_equal(said(m, false), "");
+    m = ones();
+    m->reference[17] = NAN;
+    assert_non_null(strstr(said(m, false), "1 of 60000 elements are not the NaN or infinity"));
+}
+
+/* fp64 has an infinity from an input alone, which a kernel may have split into parts. */
+static void test_an_infinite_input_may_become_nan(void **state)
+{
+    (void)state;
+    struct matrix *m = ones();
+    m->reference[18] = -INFINITY;
+    m->got[18] = NAN;
+    assert_string_equal(said(m, false), "");
+    m = ones();
+    m->reference[18] = -INFINITY;
+    m->got[18] = INFINITY;
+    assert_non_null(strstr(said(m, false), "expected -inf, got inf"));
+    m = ones();
+    m->reference[18] = 1e39; /* finite terms, too large for fp32 */
+    m->got[18] = NAN;
+    assert_non_null(strstr(said(m, false), "expected inf, got nan"));
+}
+
+/* One element that is far off, and by itself within the norms, hides none of those behind it. */
+static void test_nothing_hides_a_swallowed_nan(void **state)
+{
+    (void)state;
+    struct matrix *m = ones();
+    m->got[5] += 1e-4f;
+    m->reference[17] = NAN;
+    m->reference[19] = INFINITY;
+    assert_non_null(strstr(said(m, false), "2 of 60000 elements are not the NaN or infinity that "
+                                           "they must be; first bad element [0, 17]"));
+    m = ones();
+    m->got[5] += 1e-4f;
+    assert_string_equal(said(m, false), "");
+    m = ones();
+    m->got[5] = 3;
+    m->got[30] = INFINITY;
+    m->reference[17] = NAN;
+    assert_non_null(strstr(said(m, false),
+                           "1 of 60000 elements are NaN, Inf or were never written; "
+                           "first bad element [0, 30]"));
+}
+
+/* Of 16 bits: cut off is half a unit towards zero on average, rounded to nearest none. */
+static void test_what_is_cut_off_has_a_bias(void **state)
+{
+    (void)state;
+    const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_BF16, 40, 40, 40);
+    struct problem_tensor about[PROBLEM_MAX_TENSORS];
+    uint16_t got[1600];
+    double reference[1600];
+    problem_tensors(&p, about);
+    const struct kg_tensor view = problem_dense(&p, &about[2], got);
+    for (int cut = 0; cut < 3; cut++) {
+        struct look look;
+        char text[500] = "";
+        for (int i = 0; i < 1600; i++) {
+            float value = (i % 2 ? -1 : 1) * (1 + (float)i * 0.618f);
+            reference[i] = (double)value;
+            got[i] = cut ? (uint16_t)(kg_float_bits(value) >> 16) : kg_float_to_bf16(value);
+        }
+        compare_start(&look, &p, &about[2], false, 0);
+        look.unbiased = cut != 2;
+        assert_int_equal(compare_on_host(&look, &view, reference, NULL), GATE_OK);
+        assert_int_equal(compare_is_right(&look, text, sizeof text), cut != 1);
+        assert_int_equal(strstr(text, "towards zero") != NULL, cut == 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_equal_is_right),
+        cmocka_unit_test(test_one_bit_is_not_exact),
+        cmocka_unit_test(test_a_sum_that_cancelled),
+        cmocka_unit_test(test_an_error_in_one_row),
+        cmocka_unit_test(test_an_error_in_one_tile),
+        cmocka_unit_test(test_an_error_in_one_element),
+        cmocka_unit_test(test_where_it_is_wrong),
+        cmocka_unit_test(test_nan_is_never_right),
+        cmocka_unit_test(test_nan_where_one_is_due),
+        cmocka_unit_test(test_an_infinite_input_may_become_nan),
+        cmocka_unit_test(test_nothing_hides_a_swallowed_nan),
+        cmocka_unit_test(test_what_is_cut_off_has_a_bias),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_verify_state.c: the state of the device and of the process, before and after kernels. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/verify/verify_state.h"
+
+static struct verification after_change(size_t at)
+{
+    struct device_state before = {.memory_free_bytes = 1 << 30}, now = before;
+    struct gate_error err;
+    struct verification v = {.ok = true};
+    now.memory_free_bytes /= 2; /* of which others take as well */
+    now.current += at == 1;
+    now.malloc_heap_bytes += at == 2;
+    now.printf_bytes += at == 3;
+    now.persisting_l2_bytes += at == 4;
+    now.l2_fetch_bytes += at == 5;
+    now.flags += at == 6;
+    now.cache_preference += at == 7;
+    now.pool_keeps += at == 8;
+    assert_int_equal(state_compare_device(&before, &now, &v, &err), GATE_OK);
+    return v;
+}
+
+static void test_a_device_is_as_it_was(void **state)
+{
+    static const char *const says[] = {"",           "that is current", "heap",  "printf() buffer",
+                                       "the L2",     "a miss fills",    "flags", "preference",
+                                       "memory pool"};
+    (void)state;
+    assert_true(after_change(0).ok);
+    for (size_t i = 1; i < sizeof says / sizeof says[0]; i++) {
+        struct verification v = after_change(i);
+        assert_false(v.ok);
+        assert_non_null(strstr(v.message, says[i]));
+    }
+}
+
+/* 50 launches; `first` and `then` MiB are lost in either half. */
+static bool is_leak(size_t first, size_t then)
+{
+    const size_t all = (size_t)1 << 40, mib = (size_t)1 << 20;
+    const struct device_state at[3] = {{.memory_free_bytes = all},
+                                       {.memory_free_bytes = all - first * mib},
+                                       {.memory_free_bytes = all - first * mib - then * mib}};
+    struct verification v = {.ok = true};
+    state_find_device_leak(at, 50, &v);
+    return !v.ok;
+}
+
+/* The same losses, while this process's own memory stays what it was. */
+static bool is_leak_of_others(void)
+{
+    const size_t all = (size_t)1 << 40, half = (size_t)25 << 20;
+    const struct device_state at[3] = {
+        {.memory_free_bytes = all, .memory_own_bytes = half},
+        {.memory_free_bytes = all - half, .memory_own_bytes = half},
+        {.memory_free_bytes = all - 2 * half, .memory_own_bytes = half}};
+    struct verification v = {.ok = true};
+    state_find_device_leak(at, 50, &v);
+    return !v.ok;
+}
+
+static void test_device_memory_is_not_lost(void **state)
+{
+    (void)state;
+    assert_true(is_leak(25, 25) && is_leak(4, 4));
+    assert_false(is_leak(0, 0) || is_leak(2, 2));
+    assert_false(is_leak_of_others());
+    assert_false(is_leak(500, 0) || is_leak(0, 500)); /* another process */
+}
+
+static void *nothing(void *unused)
+{
+    return unused;
+}
+
+static bool changed_by_now(const struct state *before)
+{
+    struct state now;
+    struct verification v = {.ok = true};
+    state_read(false, &now);
+    state_compare(before, &now, &v);
+    return !v.ok;
+}
+
+/* The first one, with which the C library begins to handle signals of its own. */
+static void test_a_thread_is_no_change(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    struct state before;
+    state_read(false, &before);
+    assert_int_equal(pthread_create(&thread, NULL, nothing, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_false(changed_by_now(&before));
+}
+
+static void test_a_signal_handler_is_one(void **state)
+{
+    (void)state;
+    struct state before;
+    state_read(false, &before);
+    void (*previous)(int) = signal(SIGUSR2, SIG_IGN);
+    assert_true(changed_by_now(&before));
+    signal(SIGUSR2, previous);
+    assert_false(changed_by_now(&before));
+}
+
+static void test_the_mask_and_the_environment_are_some(void **state)
+{
+    struct state before;
+    sigset_t one, previous;
+    (void)state;
+    state_read(false, &before);
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &one, &previous);
+    assert_true(changed_by_now(&before));
+    pthread_sigmask(SIG_SETMASK, &previous, NULL);
+    assert_false(changed_by_now(&before));
+    setenv("GATE_TEST_OF_STATE", "1", 1);
+    assert_true(changed_by_now(&before));
+    unsetenv("GATE_TEST_OF_STATE");
+    assert_false(changed_by_now(&before));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_thread_is_no_change),
+        cmocka_unit_test(test_a_signal_handler_is_one),
+        cmocka_unit_test(test_the_mask_and_the_environment_are_some),
+        cmocka_unit_test(test_a_device_is_as_it_was),
+        cmocka_unit_test(test_device_memory_is_not_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
