@@ -62,7 +62,7 @@ function sinceLink(c, alerts) {
 function sentence(c, device, alerts) {
     const alert = alerts.get(c.alert);
     return h("p", {}, c.reason, ".",
-        alert && [` It became ${found(alert.kind, [alert])} from `,
+        alert && [` It became ${found(alert.kind, [alert])} in `,
             commitRange(alert.before_commit, alert.commit, alert.subject), " ", alert.subject,
             alert.author && ` (${alert.author})`, ", ",
             h("a", { href: address(`alerts/${alert.id}`) }, `alert ${alert.id}`), "."],

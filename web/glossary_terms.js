@@ -37,6 +37,12 @@ export const TERMS = {
         "another one, or of all.",
     other_branches: "Runs of merge requests and other branches. They stand beside the line, " +
         "which is the main branch.",
+    machine: "The GPU, or the host where there is none. Two GPUs of one model are two machines.",
+    fit: "Every case resolves the threshold, at most 5 % of the newest results have no verdict, " +
+        "and the control kernel is at the level of the model.",
+    off_level: "How far the control kernel is from its level on the machines of this model; " +
+        "beyond three of their spreads it is told. Not known with less than three machines.",
+    drift: "How far the control kernel moved within a run, from its first processes to the last.",
     contract: "How a number was measured. Numbers of different contracts are never compared.",
     epoch: "Driver, runtime and power limit: what changes times though no code changed.",
     control: "A fixed kernel that is timed in every process. When it drifts, the machine " +

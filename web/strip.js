@@ -3,8 +3,9 @@
 
 import { get } from "./api.js";
 import { address, h } from "./dom.js";
-import { ago, bothTimes, plural, shortCommit, time } from "./format.js";
+import { ago, bothTimes, plural, shortCommit, time, versus } from "./format.js";
 import { term } from "./glossary.js";
+import { spark } from "./glyphs.js";
 import { commitText, runLink } from "./parts.js";
 import { scopeOf } from "./scope.js";
 import { ORDER, badge, counts, icon, rank, word } from "./verdict.js";
@@ -18,7 +19,7 @@ function tally(runs) {
 }
 
 /** The runs of a device as a row of marks that leads to their list; they come later. */
-function history(device, scope, signal) {
+function history(device, scope, vendor, signal) {
     const row = h("a", { class: "ticks", href: address("runs", { device: device.model }),
         "aria-label": `Runs on ${device.model}` });
     const newest = { ...scopeOf(scope), device: device.model, limit: N_TICKS };
@@ -29,12 +30,16 @@ function history(device, scope, signal) {
             class: `verdict ${run.verdict}`,
             title: `${word(run.verdict)}, ${shortCommit(run.commit)}, ${bothTimes(run.time_ms)}`,
         }, icon(run.verdict))));
+        if (vendor)
+            vendor.append(" ", spark(runs.map((run) => run.vendor_ratio), "pass"));
     }).catch(() => {}); // the card says enough without it
     return row;
 }
 
 function card(device, state, scope, signal) {
     const run = device.newest;
+    const vendor = run.vendor_ratio && h("p", { class: "line vendor-mean" },
+        term("geomean", versus(run.vendor_ratio, "the best vendor")));
     return h("article", { class: `card ${run.verdict}`, "aria-current":
         device.model === state.device && "true" },
         h("header", {},
@@ -47,7 +52,9 @@ function card(device, state, scope, signal) {
         h("p", { class: "line" }, commitText(run), " ",
             run.branch && h("span", { class: "quiet" }, run.branch), " ",
             h("span", { class: "subject", title: run.subject ?? "" }, run.subject ?? "")),
-        h("div", { class: "before" }, term("history", "History"), history(device, scope, signal),
+        vendor,
+        h("div", { class: "before" }, term("history", "History"),
+            history(device, scope, vendor, signal),
             runLink(run.uuid)));
 }
 

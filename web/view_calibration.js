@@ -9,6 +9,7 @@ import { address, h } from "./dom.js";
 import { dateText, percent, plural, shortCommit, time } from "./format.js";
 import { head, term } from "./glossary.js";
 import { chosenDevice, deviceTabs, drawing, picker } from "./lists.js";
+import { machineSection } from "./machines.js";
 import { nothingYet, runLink, tableBox } from "./parts.js";
 
 const LIMIT = 50;
@@ -51,7 +52,7 @@ function tiles({ cases, threshold, processes }) {
 
 function earlier(all, selected, link) {
     const number = { class: "number" };
-    return all.length > 1 && h("section", {}, h("h2", {}, "All calibrations of this device"),
+    return all.length > 1 && h("section", {}, h("h2", {}, "Calibrations of this machine"),
         tableBox("Calibrations", h("thead", {}, h("tr", {},
             head("run_measured", "When"), head("commit", "Commit"), head("contract", "Contract"),
             head("case", "Cases", number), head("false_alarm", "False alarms", number),
@@ -82,15 +83,23 @@ export async function calibrationView({ query, signal }) {
     if (devices.length === 0) return { title: "Calibration", content: nothingYet() };
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
-    const { calibrations } = await get("calibrations", { device, limit: LIMIT }, signal);
+    const [{ machines }, { calibrations: all }] = await Promise.all([
+        get("machines", { device }, signal),
+        get("calibrations", { device, limit: LIMIT }, signal)]);
+    const machine = machines.find((m) => m.machine === query.get("machine")) ?? machines[0];
+    const own = all.filter((c) => c.machine === machine?.machine);
+    const calibrations = own.length > 0 ? own : all;
     const one = calibrations.find((c) => c.run === query.get("run")) ?? calibrations[0];
-    const link = (run) => address("calibration", { device, run });
+    const link = (run) =>
+        address("calibration", { device, machine: query.get("machine"), run });
     const shown = one && { ...one, device };
     return {
         title: `Calibration of ${device}`,
         content: [
             h("h1", {}, "Calibration"),
             deviceTabs(devices, selected, (model) => address("calibration", { device: model })),
+            await machineSection(machines, machine, all,
+                (name) => address("calibration", { device, machine: name }), signal),
             !one ? none(device) : [
                 h("p", { class: "quiet" }, "What the gate decided here when the truth was known: " +
                     "on unchanged code, and with a delay of known length added to it. Measured ",

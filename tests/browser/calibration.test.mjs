@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { GPU, HOST, assertFits, dashboard, settled, shoot, skip } from "./harness.mjs";
+import { GPU, HOST, assertFits, dashboard, settled, shoot, skip, until } from "./harness.mjs";
 
 describe("calibration", { skip }, () => {
     const it = dashboard();
@@ -12,7 +12,7 @@ describe("calibration", { skip }, () => {
     test("rates, resolution and every case", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/calibration?device=${GPU}`);
-            const tiles = await page.locator(".tiles").innerText();
+            const tiles = await page.locator("main > .tiles").innerText();
             // One of the twelve resolves 3.1 % only: it is red at +0 % in 2 of 1000 decisions.
             assert.match(tiles, /False alarms\s+0\.02.%\s+2 of 12,000 decisions/);
             assert.match(tiles, /Resolve 2.%\s+11 of 12/);
@@ -28,6 +28,42 @@ describe("calibration", { skip }, () => {
             assert.equal(await rows.count(), 12);
             assert.match(await rows.first().innerText(), /3\.10.%\s+no/);
             await shoot(page, "calibration");
+        });
+    });
+
+    test("is this runner fit to gate: one sentence, one click away", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/?device=${GPU}`);
+            await page.click("nav a:text-is('Calibration')"); // one click
+            await page.waitForSelector("h1:text-is('Calibration')");
+            if (!page.url().includes(GPU)) await page.click(".tabs a:text-is('NVIDIA H200')");
+            await until(page, () => /H200|GPU-/.test(
+                document.querySelector(".answer")?.textContent));
+            assert.match(await page.locator(".answer").innerText(),
+                /^May runner, GPU-5a5a5a5a gate at 2.%\? Not for every case: .* 11 of 12 cases/);
+            const history = await page.locator(".machines .tiles").innerText();
+            assert.match(history, /MDE, median[\s\S]*No verdict[\s\S]*Control[\s\S]*40 runs/);
+        });
+    });
+
+    test("a machine that is off the level of its model is named", async () => {
+        await it.withPage({}, async (page) => {
+            await page.route("**/api/v1/machines?*", async (route) => {
+                const response = await route.fetch();
+                const { machines: [one] } = await response.json();
+                const other = { ...one, machine: "GPU-77", gpu: "GPU-77", off: 0.031,
+                    is_off: true };
+                const fit = { ...one, machine: "GPU-88", gpu: "GPU-88", resolved: 12 };
+                await route.fulfill({ response, json: { machines: [one, other, fit] } });
+            });
+            await it.open(page, `#/calibration?device=${GPU}`);
+            const rows = page.locator("[aria-label=Machines] tbody tr");
+            assert.deepEqual((await rows.locator("td:nth-child(2)").allInnerTexts()),
+                ["Not for every case", "No", "Yes"]);
+            await rows.nth(1).locator("a").click();
+            await until(page, () => /GPU-77/.test(document.querySelector(".answer").textContent));
+            assert.match(await page.locator(".answer").innerText(),
+                /No: its control kernel takes 3\.1.% longer than on other machines of its model/);
         });
     });
 

@@ -61,8 +61,9 @@ describe("wall", { skip }, () => {
             await page.waitForSelector(".plot canvas");
             assert.match(await page.locator(".case-tiles").innerText(),
                 /Against the vendor\s+1\.0\d times slower than cuDNN/);
-            assert.deepEqual((await page.locator(".legend tr:visible").allInnerTexts()).slice(0, 3)
-                .map((text) => /^[a-z]+/.exec(text.trim())[0]), ["ours", "cudnn", "torch"]);
+            assert.deepEqual((await page.locator(".legend tr:visible").allInnerTexts()).slice(0, 4)
+                .map((text) => /^[a-z]+/.exec(text.trim())[0]),
+            ["ours", "other", "cudnn", "torch"]);
             await it.open(page, `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
             await page.waitForSelector(".detail tr.provider");
             const arms = await page.locator(".detail tr.provider").allInnerTexts();
@@ -326,6 +327,9 @@ describe("wall", { skip }, () => {
             const causes = page.locator(".cause");
             assert.match(await page.locator(".causes h2").innerText(),
                 /^\d changes since yesterday$/);
+            const mean = page.locator(".card", { hasText: "H200" }).locator(".vendor-mean");
+            assert.match(await mean.innerText(), /^\d\.\d+ times \w+ than the best vendor/);
+            await mean.locator(".spark path").waitFor();
             assert.ok(await causes.count() >= 3);
             assert.match(await causes.first().innerText(), /1 case wrong[\s\S]*new$/);
             await causes.filter({ hasText: "slower" }).first().locator("summary").click();
@@ -337,7 +341,7 @@ describe("wall", { skip }, () => {
             assert.ok(Math.max(...heights) <= 31, `rows of ${Math.max(...heights)} px`);
             await rows(page).nth(1).locator(".opener").click(); // one click
             assert.match(await page.locator(".detail").innerText(),
-                /against the stored baseline.*\d.% slower from .*can tell a change of/s);
+                /against the stored baseline.*\d.% slower in .*can tell a change of/s);
             await page.mouse.wheel(0, 600);
             await until(page, () => scrollY > 300);
             assert.equal(await page.evaluate(() => Math.round(

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// machines.js: whether a machine is fit to gate, in one sentence, and what that rests on.
+
+import { get } from "./api.js";
+import { h } from "./dom.js";
+import { ago, duration, percent, plural } from "./format.js";
+import { spark } from "./glyphs.js";
+import { head, term } from "./glossary.js";
+import { tableBox } from "./parts.js";
+
+const RUNS = 40; // of the history
+const MANY_UNDECIDED = 0.05; // of results without a verdict, from which on it is not fit
+const DEFAULT_THRESHOLD = 0.02;
+
+/** "runner-3, GPU-5a5a5a5a": as short as it still tells machines apart. */
+export const machineName = ({ host, gpu }) =>
+    [host, gpu && gpu.slice(0, 12)].filter(Boolean).join(", ");
+
+/** [the answer, why]: may this machine gate? */
+function verdictOf(m) {
+    const resolved = `${m.resolved} of ${plural(m.calibrated, "case")}`;
+    if (m.is_off)
+        return ["No", `its control kernel takes ${percent(Math.abs(m.off), 1)} ` +
+            `${m.off > 0 ? "longer" : "less"} than on other machines of its model`];
+    if (m.calibrated === 0) return ["Not known", "nobody has calibrated it"];
+    if (m.resolved === 0) return ["No", "it can tell that change in none of its cases"];
+    if (m.no_verdict_rate > MANY_UNDECIDED)
+        return ["No", `${percent(m.no_verdict_rate, 1)} of its newest results have no verdict`];
+    if (m.resolved < m.calibrated)
+        return ["Not for every case", `it can tell that change in ${resolved}, and ` +
+            `${percent(m.mde, 1)} in the worst`];
+    return ["Yes", `it can tell that change in ${resolved}, and ` +
+        `${percent(m.no_verdict_rate ?? 0, 1)} of its newest results have no verdict`];
+}
+
+function table(machines, chosen, link) {
+    const number = { class: "number" };
+    return tableBox("Machines", h("thead", {}, h("tr", {}, head("machine", "Machine"),
+        head("fit", "Fit to gate"), head("mde", "Worst MDE", number),
+        head("undecided_same", "No verdict", number), head("control", "Control", number),
+        head("off_level", "Off its model", number), head("run_measured", "Newest run"))),
+    h("tbody", {}, machines.map((m) => h("tr", { "aria-current": m === chosen && "true" },
+        h("th", { scope: "row" }, h("a", { href: link(m.machine) }, machineName(m))),
+        h("td", {}, h("b", {}, verdictOf(m)[0])),
+        h("td", number, percent(m.mde)),
+        h("td", number, percent(m.no_verdict_rate, 1)),
+        h("td", number, duration(m.control_ns)),
+        h("td", number, m.is_off ? h("b", {}, percent(m.off)) : percent(m.off)),
+        h("td", {}, ago(m.time_ms))))));
+}
+
+/** One line of the history: what, from first to last, and its picture; oldest first. */
+function line(name, label, values, show) {
+    const known = values.filter((v) => v !== null);
+    if (known.length === 0) return null;
+    return h("div", {}, h("dt", {}, term(name, label)), h("dd", {}, show(known.at(-1)), " ",
+        known.length > 1 && spark(values, "pass"),
+        h("span", { class: "note" }, known.length > 1
+            ? `${show(Math.min(...known))} to ${show(Math.max(...known))} in ` +
+                `${plural(known.length, "run")}` : "one run")));
+}
+
+const median = (values) => values.sort((a, b) => a - b)[values.length >> 1] ?? null;
+
+/** The history of a machine: what each run, and each calibration, said of it. */
+async function history(m, calibrations, signal) {
+    const { runs } = await get("runs", { machine: m.machine, device: m.device, limit: RUNS },
+        signal);
+    const oldest = runs.reverse();
+    const own = calibrations.filter((c) => c.machine === m.machine).reverse();
+    return h("dl", { class: "tiles" },
+        line("mde", "MDE, median", own.map((c) =>
+            median(c.cases.map((x) => x.mde).filter((v) => v > 0))), percent),
+        line("undecided_same", "No verdict", oldest.map((r) =>
+            (r.cases > 0 ? r.verdicts["no-verdict"] / r.cases : null)), (v) => percent(v, 1)),
+        line("control", "Control", oldest.map((r) => r.control_ns), duration),
+        line("drift", "Drift in a run", oldest.map((r) => r.control_drift), percent));
+}
+
+/** All machines of a device, and the answer for the one that is chosen. */
+export async function machineSection(machines, chosen, calibrations, link, signal) {
+    if (!chosen) return null;
+    const [answer, why] = verdictOf(chosen);
+    return h("section", { class: "machines" },
+        h("p", { class: "answer" }, `May ${machineName(chosen)} gate at ` +
+            `${percent(chosen.threshold ?? DEFAULT_THRESHOLD, 0)}? `,
+        h("b", {}, answer), `: ${why}.`),
+        machines.length > 1 && table(machines, chosen, link),
+        await history(chosen, calibrations, signal));
+}
