@@ -1,0 +1,351 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""crosscheck.py [--filter GLOB] RUN.json LIBRARY: wins over vendors, measured by other tools.
+
+Takes the cases of a `gate run --json` in which the candidate is faster than every vendor, and times
+its LIBRARY and PyTorch's own call for the same problem by two tools that share no code with the
+gate: CUDA events of PyTorch around recorded launches, both sides in turn, and Triton's do_bench,
+which clears the L2 before each launch. The vendor is what PyTorch calls: cuBLAS, and for attention
+the fastest of its backends. Both results are compared before anything is timed. Prints a table,
+and a reason for each case in which the tools disagree about who is faster; exit code 1: a result
+is wrong, or a disagreement has no reason. Needs a python3 with torch and triton, and a GPU.
+"""
+import argparse
+import ctypes
+import fnmatch
+import json
+import re
+import statistics
+import sys
+
+DTYPES = {"fp16": 1, "bf16": 2, "fp32": 3, "tf32": 3}
+OPS = {"attention_fwd": 1, "gemm": 2, "gemv": 3, "linear_relu": 4, "linear_relu_bwd": 5}
+CAUSAL, TF32 = 1, 2
+HOST, CUDA = 1, 2
+RANK_MAX, TENSORS_MAX = 4, 6
+SAMPLE_US = 2000
+ROUNDS = 20
+TIE = 0.02       # closer than this nobody is faster
+SHORT_US = 20.0  # from here down the launch itself counts where launches are timed one by one
+ERROR_MAX = {"fp16": 5e-3, "bf16": 3e-2, "fp32": 1e-4, "tf32": 5e-3}  # relative, Frobenius
+
+
+# ---- kernel.h ----
+
+class Problem(ctypes.Structure):
+    _fields_ = [*((name, ctypes.c_uint32) for name in ("struct_bytes", "op", "dtype", "flags")),
+                *((name, ctypes.c_int64) for name in ("m", "n", "k", "batch", "heads", "kv_heads",
+                                                      "seqlen_q", "seqlen_kv", "head_dim")),
+                ("scale", ctypes.c_double)]
+
+
+class Device(ctypes.Structure):
+    _fields_ = [("struct_bytes", ctypes.c_uint32), ("kind", ctypes.c_uint32),
+                *((name, ctypes.c_int32) for name in ("ordinal", "cc_major", "cc_minor",
+                                                      "sm_count")),
+                ("l2_bytes", ctypes.c_int64), ("shared_bytes_optin", ctypes.c_int64)]
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("dtype", ctypes.c_uint32), ("rank", ctypes.c_uint32),
+                ("shape", ctypes.c_int64 * RANK_MAX), ("stride", ctypes.c_int64 * RANK_MAX)]
+
+
+class Args(ctypes.Structure):
+    _fields_ = [("struct_bytes", ctypes.c_uint32), ("n_in", ctypes.c_uint32),
+                ("n_out", ctypes.c_uint32), ("inputs", Tensor * TENSORS_MAX),
+                ("outputs", Tensor * TENSORS_MAX), ("workspace", ctypes.c_void_p),
+                ("workspace_bytes", ctypes.c_uint64), ("stream", ctypes.c_void_p)]
+
+
+ASK = [ctypes.POINTER(Problem), ctypes.POINTER(Device)]
+
+
+class Kernel(ctypes.Structure):
+    _fields_ = [("struct_bytes", ctypes.c_uint32), ("op", ctypes.c_uint32),
+                ("flags", ctypes.c_uint32), ("name", ctypes.c_char_p),
+                ("supports", ctypes.CFUNCTYPE(ctypes.c_int, *ASK)),
+                ("prepare", ctypes.CFUNCTYPE(ctypes.c_int, *ASK)),
+                ("workspace_bytes", ctypes.CFUNCTYPE(ctypes.c_uint64, *ASK)),
+                ("launch", ctypes.CFUNCTYPE(ctypes.c_int, ASK[0], ctypes.POINTER(Args)))]
+
+
+class Table(ctypes.Structure):
+    _fields_ = [("struct_bytes", ctypes.c_uint32), ("abi_version", ctypes.c_uint32),
+                ("provider", ctypes.c_char_p), ("version", ctypes.c_char_p),
+                ("device_kind", ctypes.c_uint32), ("n_kernels", ctypes.c_uint32),
+                ("kernels", ctypes.POINTER(ctypes.POINTER(Kernel))),
+                ("open", ctypes.CFUNCTYPE(ctypes.c_int, ASK[1])),
+                ("close", ctypes.CFUNCTYPE(None))]
+
+
+def dense(pointer, dtype, shape):
+    """A tensor of that shape without gaps."""
+    t = Tensor(data=pointer, dtype=dtype, rank=len(shape))
+    stride = 1
+    for i in reversed(range(len(shape))):
+        t.shape[i], t.stride[i] = shape[i], stride
+        stride *= shape[i]
+    return t
+
+
+class Library:
+    """A kernel library, opened for one device."""
+
+    def __init__(self, path, device):
+        self.device = device
+        self.file = ctypes.CDLL(path)
+        self.file.kg_library.restype = ctypes.POINTER(Table)
+        self.table = self.file.kg_library().contents
+        if self.table.open and self.table.open(ctypes.byref(device)):
+            sys.exit(f"crosscheck.py: '{path}' cannot be opened for this device")
+
+    def prepare(self, problem):
+        """The first kernel that takes the problem, and the workspace that it needs."""
+        ask = ctypes.byref(problem), ctypes.byref(self.device)
+        for i in range(self.table.n_kernels):
+            kernel = self.table.kernels[i].contents
+            if kernel.op == problem.op and kernel.supports(*ask):
+                if kernel.prepare and kernel.prepare(*ask):
+                    break
+                return kernel, kernel.workspace_bytes(*ask) if kernel.workspace_bytes else 0
+        return None, 0
+
+
+def launch_args(inputs, outputs, workspace=None, workspace_bytes=0, stream=None):
+    args = Args(struct_bytes=ctypes.sizeof(Args), n_in=len(inputs), n_out=len(outputs),
+                workspace=workspace, workspace_bytes=workspace_bytes, stream=stream)
+    for i, t in enumerate(inputs):
+        args.inputs[i] = t
+    for i, t in enumerate(outputs):
+        args.outputs[i] = t
+    return args
+
+
+# ---- cases ----
+
+def problem_of(name):
+    """The problem of a case's id, and the shapes of its inputs and outputs."""
+    op, dtype, sizes, *flags = name.split("/")
+    if any(flag not in ("causal", "full") for flag in flags):
+        raise ValueError(f"'{name}' has a flag that is not known")
+    size = {key: int(value) for key, value in re.findall(r"([a-z]+)(\d+)", sizes)}
+    p = Problem(struct_bytes=ctypes.sizeof(Problem), op=OPS[op], dtype=DTYPES[dtype],
+                flags=(CAUSAL if "causal" in flags else 0) | (TF32 if dtype == "tf32" else 0))
+    if op == "attention_fwd":
+        p.batch, p.heads, p.seqlen_kv, p.head_dim = (size[key] for key in ("b", "h", "s", "d"))
+        p.kv_heads, p.seqlen_q = size.get("kv", p.heads), size.get("sq", p.seqlen_kv)
+        p.scale = p.head_dim ** -0.5
+        q = (p.batch, p.heads, p.seqlen_q, p.head_dim)
+        kv = (p.batch, p.kv_heads, p.seqlen_kv, p.head_dim)
+        return p, [q, kv, kv], [q]
+    p.m, p.n, p.k = (size.get(key, 0) for key in "mnk")
+    if op == "gemm":
+        return p, [(p.m, p.k), (p.k, p.n)], [(p.m, p.n)]
+    if op == "gemv":
+        return p, [(p.m, p.k), (p.k,)], [(p.m,)]
+    if op == "linear_relu":
+        return p, [(p.m, p.k), (p.n, p.k), (p.n,)], [(p.m, p.n)]
+    return (p, [(p.m, p.n), (p.m, p.k), (p.n, p.k), (p.m, p.n)],
+            [(p.m, p.k), (p.n, p.k), (p.n,)])
+
+
+def wins(document):
+    """id: (candidate, fastest vendor) in us, where the candidate is faster than all vendors."""
+    found = {}
+    for case in document["cases"]:
+        times = {"candidate": [], "provider": []}
+        for arm in case["arms"]:
+            if arm["timing"] and arm["verify"] and arm["verify"]["ok"] and arm["role"] in times:
+                times[arm["role"]].append(arm["timing"]["p50_ns"] / 1000)
+        if times["candidate"] and times["provider"] and \
+                times["candidate"][0] < min(times["provider"]):
+            found[case["id"]] = (times["candidate"][0], min(times["provider"]))
+    return found
+
+
+def faster(times):
+    """-1: the candidate, 1: the vendor, 0: neither."""
+    ratio = times[0] / times[1]
+    return 0 if abs(ratio - 1) < TIE else -1 if ratio < 1 else 1
+
+
+def explain(gate, events, bench, n_bytes, l2_bytes):
+    """Why the tools disagree: None where they agree, "" where no reason is known."""
+    said = faster(gate)
+    reasons = []
+    for name, times, cause in (
+            ("events", events, n_bytes < l2_bytes and
+             "its inputs stay in the L2 there, the gate's rotate"),
+            ("do_bench", bench, min(gate) < SHORT_US and
+             "it times launches one by one, and the launch counts in so few us")):
+        if faster(times) == said:
+            continue
+        if 0 in (faster(times), said) and abs(times[0] / times[1] - gate[0] / gate[1]) < 2 * TIE:
+            cause = f"a tie within {100 * TIE:.0f} % on one side"
+        if not cause:
+            return ""
+        reasons.append(f"{name}: {cause}")
+    return "; ".join(reasons) or None
+
+
+# ---- measuring ----
+
+def torch_device(torch):
+    p = torch.cuda.get_device_properties(0)
+    return Device(struct_bytes=ctypes.sizeof(Device), kind=CUDA, ordinal=0, cc_major=p.major,
+                  cc_minor=p.minor, sm_count=p.multi_processor_count, l2_bytes=p.L2_cache_size,
+                  shared_bytes_optin=p.shared_memory_per_block_optin)
+
+
+def vendor_calls(torch, name, x):
+    """PyTorch's calls for a case, by name; each returns the list of outputs."""
+    op, dtype, *_ = name.split("/")
+    torch.backends.cuda.matmul.allow_tf32 = dtype == "tf32"
+    if op == "gemm":
+        return {"matmul": lambda: [torch.matmul(x[0], x[1])]}
+    if op == "gemv":
+        return {"mv": lambda: [torch.mv(x[0], x[1])]}
+    if op == "linear_relu":  # with ReLU in the epilogue
+        return {"addmm": lambda: [torch._addmm_activation(x[2], x[0], x[1].t())]}
+    if op == "linear_relu_bwd":
+        def backward():
+            g = torch.where(x[3] > 0, x[0], 0)
+            return [g @ x[2], g.t() @ x[1], g.sum(0)]
+        return {"eager": backward}
+    kinds = torch.nn.attention.SDPBackend
+    causal = name.endswith("/causal") and x[0].shape[2] > 1
+
+    def attention(backend):
+        def call():
+            with torch.nn.attention.sdpa_kernel(backend):
+                return [torch.nn.functional.scaled_dot_product_attention(
+                    *x, is_causal=causal, enable_gqa=x[0].shape[1] != x[1].shape[1])]
+        return call
+    return {"cudnn": attention(kinds.CUDNN_ATTENTION), "flash": attention(kinds.FLASH_ATTENTION)}
+
+
+class Case:
+    def __init__(self, torch, library, name):
+        self.torch, self.name = torch, name
+        self.dtype = name.split("/")[1]
+        self.problem, inputs, outputs = problem_of(name)
+        kind = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(self.dtype, torch.float32)
+        new = lambda shape: torch.randn(shape, device="cuda", dtype=kind)
+        self.inputs, self.outputs = [new(s) for s in inputs], [new(s) for s in outputs]
+        self.n_bytes = sum(t.numel() * t.element_size() for t in self.inputs + self.outputs)
+        self.kernel, size = library.prepare(self.problem)
+        if not self.kernel:
+            sys.exit(f"crosscheck.py: the library has no kernel for {name} here")
+        self.workspace = torch.empty(max(size, 1), device="cuda", dtype=torch.uint8)
+        self.size = size
+
+    def ours(self):
+        tensors = [[dense(t.data_ptr(), self.problem.dtype, t.shape) for t in list_]
+                   for list_ in (self.inputs, self.outputs)]
+        args = launch_args(*tensors, self.workspace.data_ptr() if self.size else None, self.size,
+                           self.torch.cuda.current_stream().cuda_stream)
+        if self.kernel.launch(ctypes.byref(self.problem), ctypes.byref(args)):
+            sys.exit(f"crosscheck.py: the launch of {self.name} failed")
+        return self.outputs
+
+    def error(self, call):
+        """Relative error of the candidate against a vendor's result, the largest of an output."""
+        theirs = [t.double() for t in call()]
+        return max(((a.double() - b).norm() / b.norm()).item()
+                   for a, b in zip(self.ours(), theirs))
+
+    def record(self, call, n):
+        graph = self.torch.cuda.CUDAGraph()
+        with self.torch.cuda.graph(graph):
+            for _ in range(n):
+                call()
+        return graph
+
+    def replay_us(self, graph):
+        start, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        return start.elapsed_time(end) * 1000
+
+    def events(self, calls):
+        """Median us of a launch of each call, in the order A B B A."""
+        graphs, times = [], [[] for _ in calls]
+        for call in calls:
+            side = self.torch.cuda.Stream()
+            with self.torch.cuda.stream(side):
+                call()
+            side.synchronize()
+            once = self.record(call, 1)
+            n = max(1, round(SAMPLE_US / max(self.replay_us(once), self.replay_us(once))))
+            graphs.append((self.record(call, n), n))
+            self.replay_us(graphs[-1][0])
+        for _ in range(ROUNDS):
+            for i in [*range(len(calls)), *reversed(range(len(calls)))]:
+                times[i].append(self.replay_us(graphs[i][0]) / graphs[i][1])
+        return [statistics.median(t) for t in times]
+
+
+def measure(torch, triton, library, name):
+    """Times of candidate and fastest vendor by both tools, and what else a row needs."""
+    case, calls = Case(torch, library, name), {}
+    for vendor, call in vendor_calls(torch, name, case.inputs).items():
+        try:
+            call()
+            calls[vendor] = call
+        except RuntimeError as error:
+            print(f"# {name}: {vendor}: {str(error).splitlines()[0]}")
+    if not calls:
+        return None
+    error = case.error(next(iter(calls.values())))
+    rows = [case.events([case.ours, call]) for call in calls.values()]
+    best = min(range(len(rows)), key=lambda i: rows[i][1])
+    call = list(calls.values())[best]
+    bench = [triton.testing.do_bench(f, return_mode="median") * 1000 for f in (case.ours, call)]
+    return {"vendor": list(calls)[best], "error": error, "limit": ERROR_MAX[case.dtype],
+            "events": rows[best], "bench": bench, "n_bytes": case.n_bytes}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--filter", default="*", help="only the cases whose id matches")
+    parser.add_argument("run", help="the document of a `gate run --json`")
+    parser.add_argument("library", help="the candidate of that run")
+    options = parser.parse_args()
+    with open(options.run, encoding="utf-8") as file:
+        won = {name: times for name, times in wins(json.load(file)).items()
+               if fnmatch.fnmatch(name, options.filter)}
+    if not won:
+        sys.exit("crosscheck.py: the run has no win over a vendor that matches")
+    try:
+        import torch
+        import triton
+    except ImportError as error:
+        sys.exit(f"crosscheck.py: {error}; run it by a python3 that has torch and triton")
+    if not torch.cuda.is_available():
+        sys.exit("crosscheck.py: torch sees no GPU")
+    device = torch_device(torch)
+    library, bad = Library(options.library, device), 0
+    print(f"# torch {torch.__version__}, triton {triton.__version__}, "
+          f"{torch.cuda.get_device_name()}; us of candidate / vendor, and the ratio")
+    for name, gate in won.items():
+        m = measure(torch, triton, library, name)
+        if not m:
+            print(f"{name:<50} PyTorch has no call for it")
+            continue
+        columns = [f"{a:9.2f} / {b:9.2f} {a / b:6.3f}"
+                   for a, b in (gate, m["events"], m["bench"])]
+        reason = explain(gate, m["events"], m["bench"], m["n_bytes"], device.l2_bytes)
+        wrong = not m["error"] <= m["limit"]
+        bad += wrong or reason == ""
+        print(f"{name:<50} {m['vendor']:<7} {'  '.join(columns)}  "
+              f"{'WRONG, error %.2g' % m['error'] if wrong else ''}"
+              f"{'agree' if reason is None else reason or 'DISAGREE, no reason known'}",
+              flush=True)
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()
