@@ -142,12 +142,18 @@ static enum search_state judge(const struct hunt *h, const struct comparison *m)
     return log(m->ratio.hi) < h->halfway ? SEARCH_GOOD : SEARCH_UNKNOWN;
 }
 
+/* Half of the slowdown, as far as a threshold goes: a kernel may be ten times as slow. */
+static double threshold_of(const struct hunt *h)
+{
+    return h->by_speed ? fmin(expm1(h->halfway), 1) : h->request->run.policy.threshold;
+}
+
 static enum gate_status measure(struct hunt *h, size_t i, const struct revision *library,
                                 const struct revision *good, struct gate_error *err)
 {
     struct finding *f = &h->findings[i];
     struct comparison m = {0};
-    double threshold = h->by_speed ? expm1(h->halfway) : h->request->run.policy.threshold;
+    double threshold = threshold_of(h);
     for (int try = 0; try < TRIES_MAX && f->state == SEARCH_UNKNOWN; try++) {
         enum gate_status status =
             measure_pair(&h->how, library->path, h->commits.id[i], good->path, threshold, &m, err);
@@ -246,7 +252,7 @@ static enum gate_status look_for(struct hunt *h, const struct revision *good, st
     read_states(h, states);
     while (!status && search_next(states, h->commits.n, &next)) {
         *out = search_of(states, h->commits.n);
-        command_note(&command_bisect, "%zu commits are left, about %.0f steps", out->n_unknown,
+        command_note(&command_bisect, "commits left: %zu, steps: about %.0f", out->n_unknown,
                      ceil(log2((double)out->n_unknown + 1)));
         status = look_at(h, next, good, err);
         read_states(h, states);
@@ -266,7 +272,7 @@ static enum gate_status confirm(struct hunt *h, const struct search *s, struct c
     enum gate_status status = build(h, s->good, &before, err);
     if (!status)
         status = build(h, s->bad, &found, err);
-    double threshold = h->by_speed ? expm1(h->halfway) : h->request->run.policy.threshold;
+    double threshold = threshold_of(h);
     for (int try = 0; try < TRIES_MAX && !status; try++) {
         status = measure_pair(&h->how, found.path, h->commits.id[s->bad], before.path, threshold,
                               out, err);

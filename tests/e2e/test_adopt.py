@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A repository of its own, from `gate init` to the ratchet, by its own build system, on the host.
+"""A repository of its own, from `gate init` to a bisection, by its own build system, on the host.
 
 What is timed here is faster or slower by a factor, and a threshold of 50 % tells that on a machine
 that others use, too. A run that the machine spoils all the same is repeated."""
@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import unittest
 
+from fake_services import TOKEN, GitHub, GitLab
 from harness import GATE, ROOT, Gate
 
 CASE = "gemm/fp32/m33-n257-k65"
@@ -159,7 +160,68 @@ class Story(Repository):
         entry, = json.loads(self.gate("baseline", "show", "--json").stdout)
         return entry
 
-    def test_from_the_first_run_to_the_ratchet(self):
+    def comment(self, service, **variables):
+        """On the red merge request, twice: the second one updates the first."""
+        env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        for _ in range(2):
+            subprocess.run([GATE, "comment", "../red.json"], cwd=self.repository, check=True,
+                           capture_output=True, env=dict(env, **variables))
+        comment, = service.comments
+        self.assertEqual(service.strange, [])
+        self.assertRegex(comment["body"], rf"\| `{CASE}` .*\| ❌ regression \|")
+
+    def comments(self, head):
+        github, gitlab = GitHub(), GitLab()
+        self.addCleanup(github.stop)
+        self.addCleanup(gitlab.stop)
+        repo = {"full_name": "team/kernels"}
+        with open(self.path("event.json"), "w", encoding="utf-8") as file:
+            json.dump({"pull_request": {
+                "number": 12, "base": {"ref": "trunk", "repo": repo},
+                "head": {"ref": "slower", "sha": head, "repo": repo}}}, file)
+        self.comment(github, GITHUB_ACTIONS="true", GITHUB_API_URL=github.url,
+                     GITHUB_REPOSITORY="team/kernels", GITHUB_TOKEN=TOKEN,
+                     GITHUB_EVENT_NAME="pull_request", GITHUB_EVENT_PATH=self.path("event.json"))
+        self.comment(gitlab, GITLAB_CI="true", CI_API_V4_URL=gitlab.url, CI_PROJECT_ID="7",
+                     CI_MERGE_REQUEST_IID="12", CI_COMMIT_SHA=head, GITLAB_TOKEN=TOKEN,
+                     CI_MERGE_REQUEST_PROJECT_PATH="team/kernels",
+                     CI_MERGE_REQUEST_SOURCE_PROJECT_PATH="team/kernels")
+
+    def shards(self):
+        """Each case is in one of two parts, whatever its verdict on a busy machine."""
+        parts = [self.path(f"part{i}.json") for i in (1, 2)]
+        for i, part in enumerate(parts):
+            self.gate("run", "--shard", f"{i + 1}/2", "--budget", "20", "--pause", "0",
+                      "--threshold", "50%", "--report", f"json={part}", expect=None)
+        merged = json.loads(self.gate("merge", "--json", *parts, expect=None).stdout)
+        self.assertEqual([c["id"] for c in merged["cases"]],
+                         [f"gemm/fp32/m{c['m']}-n{c['n']}-k{c['k']}"
+                          for c in json.loads(self.read("kernels.json"))["cases"]])
+        self.assertIn("1 of 2 parts are missing: 1/2",
+                      self.gate("merge", parts[1], expect=3).stderr)
+
+    def bisect(self, culprit=19, broken=(5, 11, 16, 24)):
+        """30 commits, of which one changes the code, and 4 do not build."""
+        self.replace("mykernels.c", '#include "kernel.h"',
+                     '#include "kernel.h"\n#include "notes.h"')
+        commits = []
+        for i in range(31):
+            if i == culprit:
+                self.replace("mykernels.c", self.FAST, self.SLOW)
+            self.write("notes.h", "#error broken\n" if i in broken else f"/* {i} */\n")
+            commits.append(self.commit(f"commit {i}"))
+        for _ in range(4):  # it goes on where a busy machine left it
+            done = self.gate("bisect", "--json", "--case", CASE, "--good", commits[0], "--budget",
+                             "20", "--pause", "0", "--threshold", "50%", "--seed", "1", "--build",
+                             "make build/libmykernels.so", expect=None)
+            if done.returncode not in (3, 4):
+                break
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        answer = json.loads(done.stdout)
+        self.assertEqual((answer["commits"], answer["before"]),
+                         ([commits[culprit]], commits[culprit - 1]))
+
+    def test_the_whole_story(self):
         self.gate("verify")
         self.measure(expect=3)
         self.measure("--accept-new")
@@ -168,7 +230,8 @@ class Story(Repository):
         self.assertEqual(self.measure()["mode"], "paired")
 
         slow = self.change(self.FAST, self.SLOW)
-        self.measure(expect=1, verdict="regression")
+        self.measure("--report", f"json={self.path('red.json')}", expect=1, verdict="regression")
+        self.comments(slow)
         os.remove(self.file("build/libmykernels.so"))
         self.gate("baseline", "accept", CASE, "--reason", "wanted")
         self.assertEqual(self.baseline()["commit"], slow)
@@ -185,6 +248,9 @@ class Story(Repository):
         self.assertEqual([(change["action"], change["author"]) for change in log],
                          [(action, "A <a@example>") for action in
                           ("accept-new", "accept", "ratchet")])
+        self.commit("lowered")
+        self.shards()
+        self.bisect()
 
     def test_a_baseline_whose_binary_is_lost_is_built_by_the_repository_s_own_build(self):
         self.measure("--accept-new")

@@ -102,6 +102,10 @@ class Bisect(FakeRuns):
             self.commit(f"time={time:.1f}\n{i}")
         self.assertEqual(self.answer()["commits"], [self.ids[8]])
 
+    def test_what_is_many_times_as_slow(self):
+        self.line(6, 3, slower=9)
+        self.assertEqual(self.answer()["commits"], [self.ids[3]])
+
     def test_what_is_wrong_is_found_as_well(self):
         for i in range(9):
             self.commit(f"time=100000\n{i}\n{'wrong' if i >= 6 else ''}")
