@@ -172,9 +172,9 @@ def wait_until_idle(pid):
         time.sleep(.1)
 
 
-def token_headers(build, db):
+def token_headers(build, db, scope="ingest"):
     token = subprocess.run([os.path.join(build, "bin", "gate-server"), "token", "create", "--db",
-                            db, "--name", "bench", "--scope", "ingest"], check=True,
+                            db, "--name", "bench", "--scope", scope], check=True,
                            stdout=subprocess.PIPE).stdout.decode()
     return {"Authorization": f"Bearer {re.search('kg_[0-9A-Za-z_]+', token).group()}",
             "Content-Type": "application/json", "Content-Encoding": "gzip"}
