@@ -256,6 +256,11 @@ HISTORY ?=
 bench-server: $(B)/bin/gate-server $(filter %/tools/history,$(TESTS_AND_TOOLS))
 	@python3 tests/bench/bench_server.py $(B) $(HISTORY)
 
+## bench-dearest: the dearest addresses of gate-server (POINTS=N: other than 10 million)
+.PHONY: bench-dearest
+bench-dearest: $(B)/bin/gate-server $(filter %/tools/history,$(TESTS_AND_TOOLS))
+	@python3 tests/bench/dearest.py $(B) $(HISTORY)
+
 ## fuzz: builds the fuzz targets with clang and runs each for SECONDS (default 5; KEEP=DIR)
 .PHONY: fuzz fuzz-targets
 SECONDS := 5
