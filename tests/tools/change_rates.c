@@ -15,7 +15,9 @@
 #include "server/watch/changepoint.h"
 #include "tests/unit/noise.h"
 
-#define LEAST 0.008 /* as episodes.c does for times */
+/* As episodes.c has them. */
+#define LEAST_TIME 0.008
+#define LEAST_RATIO 0.005
 #define RUNS 300
 #define NEAR 8
 #define AT_MOST_OFF 5 /* values between a step and where it is found */
@@ -39,6 +41,7 @@ struct noise_source {
     enum shape shape;
     double sd, state;
     int left, index;
+    double least; /* change that counts */
     struct rng rng;
 };
 
@@ -80,6 +83,7 @@ static double next_value(struct noise_source *s)
 }
 
 struct series {
+    double least;
     double value[2 * RUNS];
     size_t n, from; /* where the window starts */
     struct changepoint found[CHANGEPOINT_MAX];
@@ -90,7 +94,7 @@ static void look(struct series *s, double value)
 {
     s->value[s->n++] = value;
     s->from = s->n > CHANGEPOINT_WINDOW ? s->n - CHANGEPOINT_WINDOW : 0;
-    s->n_found = changepoint_find(s->value + s->from, s->n - s->from, LEAST, s->found);
+    s->n_found = changepoint_find(s->value + s->from, s->n - s->from, s->least, s->found);
 }
 
 /* Would the server raise it in this look? */
@@ -100,10 +104,10 @@ static bool is_raised(const struct series *s, const struct changepoint *c)
     return !c->is_return && !is_old;
 }
 
-static int count_false(enum shape shape, double sd, uint64_t seed)
+static int count_false(enum shape shape, double sd, double least, uint64_t seed)
 {
     struct noise_source source = {.shape = shape, .sd = sd};
-    struct series s = {.n = 0};
+    struct series s = {.least = least};
     size_t seen[MAX_SEEN];
     int n_seen = 0;
     rng_seed(&source.rng, seed);
@@ -130,7 +134,7 @@ static int delay(const struct noise_source *noise, size_t before, size_t behind,
                  size_t outlier_ago)
 {
     struct noise_source source = *noise;
-    struct series s = {.n = 0};
+    struct series s = {.least = noise->least};
     while (s.n < before + behind) {
         double value = next_value(&source) + (s.n >= before ? log1p(step) : 0);
         look(&s, value + (outlier_ago > 0 && s.n + outlier_ago == before ? log1p(0.2) : 0));
@@ -149,13 +153,12 @@ static int ascending(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-static void print_step(enum shape shape, double sd, size_t before, double step, size_t outlier_in,
+static void print_step(struct noise_source noise, size_t before, double step, size_t outlier_in,
                        int n_series)
 {
     int *delays = calloc((size_t)n_series, sizeof(*delays)), n = 0;
     for (int i = 0; delays && i < n_series; i++) {
-        struct noise_source noise = {.shape = shape, .sd = sd};
-        rng_seed(&noise.rng, (uint64_t)i * 104729 + (uint64_t)shape * 17 + before);
+        rng_seed(&noise.rng, (uint64_t)i * 104729 + (uint64_t)noise.shape * 17 + before);
         size_t ago = outlier_in > 0 ? 1 + rng_below(&noise.rng, outlier_in) : 0;
         delays[n] = delay(&noise, before, 100, i % 2 && outlier_in == 0 ? -step : step, ago);
         n += delays[n] > 0;
@@ -169,18 +172,18 @@ static void print_step(enum shape shape, double sd, size_t before, double step, 
     free(delays);
 }
 
-static void print_false(int n_series)
+static void print_false(const char *what, double least, const double sds[4], int n_series)
 {
-    static const double sds[] = {0.001, 0.002, 0.005, 0.01};
-    printf("False alarms per 1,000 runs, %d series of %d runs\n\n"
-           "| noise | sd 0.1 %% | 0.2 %% | 0.5 %% | 1 %% |\n| --- | --- | --- | --- | --- |\n",
-           n_series, RUNS);
+    printf("False alarms per 1,000 runs%s, %d series of %d runs\n\n"
+           "| noise | sd %g %% | %g %% | %g %% | %g %% |\n| --- | --- | --- | --- | --- |\n",
+           what, n_series, RUNS, 100 * sds[0], 100 * sds[1], 100 * sds[2], 100 * sds[3]);
     for (enum shape shape = NORMAL; shape < SHAPES; shape++) {
         printf("| %s |", names[shape]);
         for (size_t k = 0; k < 4; k++) {
             int n = 0;
             for (int i = 0; i < n_series; i++)
-                n += count_false(shape, sds[k], (uint64_t)i * 7919 + (uint64_t)shape * 131 + 1);
+                n += count_false(shape, sds[k], least,
+                                 (uint64_t)i * 7919 + (uint64_t)shape * 131 + 1);
             printf(" %.2f |", 1000.0 * n / RUNS / n_series);
             fflush(stdout);
         }
@@ -190,13 +193,36 @@ static void print_false(int n_series)
 
 #define N_STEPS 5
 static const double steps[N_STEPS] = {0.005, 0.01, 0.02, 0.05, 0.2};
+static const double ratio_steps[N_STEPS] = {0.004, 0.005, 0.006, 0.008, 0.01};
 
-static void print_head(const char *what, const char *first)
+static void print_head(const char *what, const char *first, const double *sizes)
 {
     printf("\n%s: found, median delay in runs (90 %%)\n\n| %s |", what, first);
     for (size_t k = 0; k < N_STEPS; k++)
-        printf(" %g %% |", 100 * steps[k]);
+        printf(" %g %% |", 100 * sizes[k]);
     printf("\n| --- | --- | --- | --- | --- | --- |\n");
+}
+
+static struct noise_source normal(double sd, double least)
+{
+    return (struct noise_source){.shape = NORMAL, .sd = sd, .least = least};
+}
+
+static void print_ratios(int n_series)
+{
+    static const size_t before[] = {5, 10, 20, 50, 150};
+    static const double sds[] = {0.0005, 0.001, 0.0015, 0.002};
+    printf("\n");
+    print_false(", ratios to the baseline", LEAST_RATIO, sds, n_series);
+    print_head("Steps of ratios to the baseline", "runs before, sd", ratio_steps);
+    for (size_t i = 0; i < 5; i++) {
+        for (size_t j = 0; j < 3; j++) {
+            printf("| %zu, %g %% |", before[i], 100 * sds[j]);
+            for (size_t k = 0; k < N_STEPS; k++)
+                print_step(normal(sds[j], LEAST_RATIO), before[i], ratio_steps[k], 0, n_series);
+            printf("\n");
+        }
+    }
 }
 
 static void print_steps(int n_series)
@@ -204,29 +230,30 @@ static void print_steps(int n_series)
     static const size_t before[] = {3, 5, 10, 20, 50, 150};
     static const double sds[] = {0.001, 0.002, 0.005, 0.01};
     static const size_t ago[] = {3, 10, 25};
-    print_head("Steps after so many runs of normal noise", "runs, sd");
+    print_head("Steps after so many runs of normal noise", "runs, sd", steps);
     for (size_t i = 0; i < 6; i++) {
         for (size_t j = 0; j < 4; j++) {
             printf("| %zu, %g %% |", before[i], 100 * sds[j]);
             for (size_t k = 0; k < N_STEPS; k++)
-                print_step(NORMAL, sds[j], before[i], steps[k], 0, n_series);
+                print_step(normal(sds[j], LEAST_TIME), before[i], steps[k], 0, n_series);
             printf("\n");
         }
     }
-    print_head("Steps after 100 runs of other noise", "noise, sd");
+    print_head("Steps after 100 runs of other noise", "noise, sd", steps);
     for (enum shape shape = CORRELATED; shape <= MODES; shape++) {
         for (size_t j = 1; j < 4; j++) {
             printf("| %s, %g %% |", names[shape], 100 * sds[j]);
             for (size_t k = 0; k < N_STEPS; k++)
-                print_step(shape, sds[j], 100, steps[k], 0, n_series);
+                print_step((struct noise_source){.shape = shape, .sd = sds[j], .least = LEAST_TIME},
+                           100, steps[k], 0, n_series);
             printf("\n");
         }
     }
-    print_head("Steps after 60 runs, sd 0.3 %, one of the last at +20 %", "one of the last");
+    print_head("Steps after 60 runs, sd 0.3 %, one of the last at +20 %", "one of the last", steps);
     for (size_t i = 0; i < 3; i++) {
         printf("| %zu |", ago[i]);
         for (size_t k = 0; k < N_STEPS; k++)
-            print_step(NORMAL, 0.003, 60, steps[k], ago[i], n_series);
+            print_step(normal(0.003, LEAST_TIME), 60, steps[k], ago[i], n_series);
         printf("\n");
     }
 }
@@ -238,7 +265,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "Usage: change_rates [SERIES]\n");
         return 64;
     }
-    print_false((int)n_series);
+    static const double sds[] = {0.001, 0.002, 0.005, 0.01};
+    print_false("", LEAST_TIME, sds, (int)n_series);
     print_steps((int)n_series);
+    print_ratios((int)n_series);
     return 0;
 }
