@@ -45,6 +45,7 @@ static bool result_row(struct query *q, void *call)
         .revision = column_int(q, 9),
     };
     if (sqlite3_column_type(q->stmt, 2) != SQLITE_NULL) {
+        row.series = column_int(q, 2);
         struct query point = query_begin(c->store, SQL_RESULT_POINT);
         bind_int(&point, column_int(q, 2));
         bind_int(&point, column_int(q, 4));
@@ -63,4 +64,24 @@ enum gate_status store_results(struct store *s, int64_t run, store_result_fn fn,
     bind_int(&q, run);
     enum gate_status status = store_each_row(s, &q, result_row, &call, err);
     return !status ? call.status : status;
+}
+
+static bool link_row(struct query *q, void *call)
+{
+    *(struct estimate *)call = (struct estimate){
+        .value = column_real(q, 0), .lo = column_real(q, 1), .hi = column_real(q, 2)};
+    return false;
+}
+
+enum gate_status store_baseline_link(struct store *s, const struct store_result *from,
+                                     const struct store_result *to, struct estimate *out,
+                                     struct gate_error *err)
+{
+    *out = (struct estimate){0};
+    struct query q = query_begin(s, SQL_BASELINE_LINK);
+    bind_int(&q, from->series);
+    bind_int(&q, from->baseline_ms);
+    bind_int(&q, to->baseline_revision);
+    bind_int(&q, to->baseline_ms);
+    return store_each_row(s, &q, link_row, out, err);
 }

@@ -5,6 +5,7 @@
 #ifndef GATE_HISTORY_STORE_RESULT_H
 #define GATE_HISTORY_STORE_RESULT_H
 
+#include "gate/decide/stats.h"
 #include "gate/history/store.h"
 
 struct store_result {
@@ -16,6 +17,7 @@ struct store_result {
     double ratio, ratio_lo, ratio_hi, threshold;
     int64_t baseline_ms;                 /* when that became the baseline; the same */
     int64_t baseline_revision, revision; /* of what commit that is, and the run; the same */
+    int64_t series;                      /* of the point; the same */
 };
 
 typedef bool (*store_result_fn)(void *context, const struct store_result *row);
@@ -23,5 +25,13 @@ typedef bool (*store_result_fn)(void *context, const struct store_result *row);
 /* The results of the run that store_find_run() named; in no order. */
 enum gate_status store_results(struct store *s, int64_t run, store_result_fn fn, void *context,
                                struct gate_error *err);
+
+/*
+ * What the baseline `to` took over the baseline `from` before it, as the run measured it that
+ * became it: the newest one of its commit before it was stored. Value 0: there is none.
+ */
+enum gate_status store_baseline_link(struct store *s, const struct store_result *from,
+                                     const struct store_result *to, struct estimate *out,
+                                     struct gate_error *err);
 
 #endif

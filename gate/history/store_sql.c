@@ -258,6 +258,15 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                          " baseline_revision_id FROM point "
                          "WHERE series_id = ?1 AND time_ms = ?2 AND run_id = ?3 AND arm = ?4",
 
+    /* ?1: series, ?2: when the one became a baseline, ?3 ?4: commit of the next, and when */
+    [SQL_BASELINE_LINK] =
+        "SELECT e.ratio, e.ratio_lo, e.ratio_hi FROM run r "
+        "CROSS JOIN point p ON p.series_id = ?1 AND p.time_ms = r.time_ms AND p.run_id = r.id "
+        "CROSS JOIN series s ON s.id = p.series_id "
+        "CROSS JOIN result e ON e.run_id = r.id AND e.track_id = s.track_id "
+        "WHERE r.revision_id = ?3 AND r.time_ms <= ?4 AND p.role = 0 AND p.baseline_ms = ?2"
+        " AND e.ratio > 0 AND e.ratio_lo > 0 AND e.ratio_hi > 0 "
+        "ORDER BY r.time_ms DESC LIMIT 1",
     /* ?1: device model or NULL, ?2: limit, ?3 ?4: the key before the first row, or NULL */
     [SQL_BASELINES] =
         "SELECT c.name, d.model, r.contract, b.p50_ns, b.commit_id, b.stored_ms, r.epoch,"

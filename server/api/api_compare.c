@@ -110,14 +110,29 @@ static void find_reason(const struct side *a, const struct item *x, const struct
         snprintf(why, size, "%s has no verified time", x->result.p50_ns <= 0 ? a->name : b->name);
 }
 
-static void put_pair(struct emit *e, const struct side *a, const struct item *x,
+/* The baseline of `b` over that of `a`, where one became the other; value 0: not known. */
+static struct estimate link_of(struct call *c, const struct store_result *a,
+                               const struct store_result *b)
+{
+    struct estimate link = {0};
+    if (c->status || !compare_needs_link(a, b))
+        return link;
+    bool is_newer = b->baseline_ms > a->baseline_ms;
+    c->status = store_baseline_link(c->store, is_newer ? a : b, is_newer ? b : a, &link, &c->err);
+    if (is_newer || link.value <= 0)
+        return link;
+    return (struct estimate){.value = 1 / link.value, .lo = 1 / link.hi, .hi = 1 / link.lo};
+}
+
+static void put_pair(struct call *call, const struct side *a, const struct item *x,
                      const struct side *b, const struct item *y)
 {
+    struct emit *e = &call->emit;
     char why[200];
     struct comparison c = {.judged = "none"};
     find_reason(a, x, b, y, why, sizeof why);
     if (why[0] == '\0')
-        c = compare_results(&x->result, &y->result);
+        c = compare_results(&x->result, &y->result, link_of(call, &x->result, &y->result));
     emit_row_begin(e);
     emit_string_member(e, "id", x ? x->case_id : y->case_id);
     put_item(e, a, x);
@@ -135,13 +150,13 @@ static void put_pair(struct emit *e, const struct side *a, const struct item *x,
 }
 
 /* Both are sorted: side by side, a case that only one has alone. */
-static void put_pairs(struct emit *e, const struct side *a, const struct side *b)
+static void put_pairs(struct call *c, const struct side *a, const struct side *b)
 {
     size_t i = 0;
     size_t k = 0;
     while (i < a->n || k < b->n) {
         int order = i == a->n ? 1 : k == b->n ? -1 : compare_items(&a->items[i], &b->items[k]);
-        put_pair(e, a, order <= 0 ? &a->items[i] : NULL, b, order >= 0 ? &b->items[k] : NULL);
+        put_pair(c, a, order <= 0 ? &a->items[i] : NULL, b, order >= 0 ? &b->items[k] : NULL);
         i += order <= 0;
         k += order >= 0;
     }
@@ -169,15 +184,17 @@ static enum gate_status put_answer(struct call *c, const struct side *a, const s
     static const struct item none;
     enum gate_status status = GATE_OK;
     list_open(c, "cases");
-    put_pairs(&c->emit, a, b);
+    put_pairs(c, a, b);
+    status = c->status;
     if (list_rows_end(c)) {
-        status = put_side(c, a, device);
+        if (!status)
+            status = put_side(c, a, device);
         if (!status)
             status = put_side(c, b, device);
         emit_bool_member(&c->emit, "by_time", a->by_time || b->by_time);
     }
     if (list_lacks_header(c))
-        put_pair(&c->emit, a, &none, b, &none);
+        put_pair(c, a, &none, b, &none);
     list_close(c);
     return status;
 }

@@ -27,14 +27,28 @@ static bool has_as_baseline(const struct store_result *r, const struct store_res
     return is_known(r) && other->revision != 0 && r->baseline_revision == other->revision;
 }
 
-static struct estimate paired(const struct store_result *a, const struct store_result *b)
+bool compare_needs_link(const struct store_result *a, const struct store_result *b)
+{
+    return is_known(a) && is_known(b) && a->series != 0 && a->series == b->series &&
+           a->baseline_ms != 0 && b->baseline_ms != 0 && a->baseline_ms != b->baseline_ms;
+}
+
+static struct estimate times(struct estimate a, struct estimate b)
+{
+    return (struct estimate){.value = a.value * b.value, .lo = a.lo * b.lo, .hi = a.hi * b.hi};
+}
+
+static struct estimate paired(const struct store_result *a, const struct store_result *b,
+                              struct estimate link)
 {
     static const struct estimate one = {.value = 1, .lo = 1, .hi = 1};
     if (is_known(a) && is_known(b) && a->baseline_ms != 0 && a->baseline_ms == b->baseline_ms)
         return over(ratio_of(b), ratio_of(a));
     if (has_as_baseline(b, a))
         return ratio_of(b);
-    return has_as_baseline(a, b) ? over(one, ratio_of(a)) : (struct estimate){0};
+    if (has_as_baseline(a, b))
+        return over(one, ratio_of(a));
+    return link.value > 0 ? over(times(ratio_of(b), link), ratio_of(a)) : (struct estimate){0};
 }
 
 static struct estimate time_of(const struct store_result *r)
@@ -54,9 +68,10 @@ static const char *judge(const struct estimate *ratio, double threshold)
     return log(ratio->hi) < -log1p(threshold / 2) ? "faster" : "unclear";
 }
 
-struct comparison compare_results(const struct store_result *a, const struct store_result *b)
+struct comparison compare_results(const struct store_result *a, const struct store_result *b,
+                                  struct estimate link)
 {
-    struct comparison c = {.ratio = b->p50_ns / a->p50_ns, .paired = paired(a, b)};
+    struct comparison c = {.ratio = b->p50_ns / a->p50_ns, .paired = paired(a, b, link)};
     c.threshold = fmax(a->threshold, b->threshold);
     if (c.threshold <= 0)
         c.threshold = THRESHOLD;

@@ -17,7 +17,12 @@ struct comparison {
     const char *judged;      /* "slower", "faster", "same", "unclear"; "none": there is no base */
 };
 
-/* Both were timed, on one device model, by one contract. */
-struct comparison compare_results(const struct store_result *a, const struct store_result *b);
+/* Have both a ratio from pairs, to baselines that are not the same? */
+bool compare_needs_link(const struct store_result *a, const struct store_result *b);
+
+/* Both were timed, on one device model, by one contract. `link`: the baseline of b over that of a;
+ * value 0: not known. */
+struct comparison compare_results(const struct store_result *a, const struct store_result *b,
+                                  struct estimate link);
 
 #endif

@@ -358,6 +358,28 @@ class Chain(History):
                                / statistics.median(c for _, c in rows[:5]))
         self.assertEqual({s["change"] for s in self.trend(ATTENTION)["series"]}, {None})
 
+    def test_compare_goes_by_the_links_too(self):
+        """Runs with different baselines: where one became the other, and not where none did."""
+        for case, is_linked in (("attention_fwd/fp16/b4-h16-s4096-d128/causal", True),
+                                (ACCEPTED, False)):
+            columns = self.ours(self.trend(case, columns=self.NAMES))
+            known = [i for i, chain in enumerate(columns["chain"]) if chain]
+            levels = {i: columns["chain"][i] / columns["ratio"][i] for i in known}
+            first, last = known[0], known[-1]
+            self.assertEqual(columns["chain_part"][first] == columns["chain_part"][last],
+                             is_linked)
+            self.assertEqual(abs(levels[first] - levels[last]) > 0.01, is_linked)
+            for a, b in ((first, last), (last, first)):
+                pair = next(c for c in self.get(
+                    f"compare?a={columns['run'][a]}&b={columns['run'][b]}")["cases"]
+                    if c["id"] == case)
+                if is_linked:
+                    self.assertAlmostEqual(pair["paired"],
+                                           columns["chain"][b] / columns["chain"][a], 6)
+                    self.assertTrue(pair["paired_lo"] < pair["paired"] < pair["paired_hi"])
+                else:
+                    self.assertIsNone(pair["paired"])
+
     def test_rows_have_them_too(self):
         columns = self.ours(self.trend(columns=self.NAMES))
         rows = self.rows(f"trends?case={GEMV}&device={GPU}&columns={self.NAMES}&provider=ours")

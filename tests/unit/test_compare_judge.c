@@ -16,6 +16,8 @@
 #define A_RUN 5 /* processes */
 #define MAX_RUNS 40
 
+static const struct estimate unknown;
+
 static struct store_result result_of(double ratio, double half)
 {
     return (struct store_result){
@@ -36,14 +38,14 @@ static void of_one_baseline(void **state)
     (void)state;
     struct store_result a = result_of(1, 0.001), b = result_of(1.03, 0.001);
     a.p50_ns = 1100; /* the machine was slower: pairs do not mind */
-    struct comparison c = compare_results(&a, &b);
+    struct comparison c = compare_results(&a, &b, unknown);
     assert_string_equal(c.judged, "slower");
     assert_true(fabs(c.paired.value - 1.03) < 1e-9);
-    assert_string_equal(compare_results(&b, &a).judged, "faster");
+    assert_string_equal(compare_results(&b, &a, unknown).judged, "faster");
     b.threshold = 0.05;
-    assert_string_equal(compare_results(&a, &b).judged, "same");
+    assert_string_equal(compare_results(&a, &b, unknown).judged, "same");
     b = result_of(1.03, 0.03);
-    assert_string_equal(compare_results(&a, &b).judged, "unclear");
+    assert_string_equal(compare_results(&a, &b, unknown).judged, "unclear");
 }
 
 static void of_other_baselines(void **state)
@@ -54,16 +56,36 @@ static void of_other_baselines(void **state)
     b.p50_ns = 1000; /* and so it took as long */
     b.p50_lo_ns = 999;
     b.p50_hi_ns = 1001;
-    struct comparison c = compare_results(&a, &b);
+    struct comparison c = compare_results(&a, &b, unknown);
     assert_true(c.paired.value == 0);
     assert_string_equal(c.judged, "same");
     a.revision = b.baseline_revision = 3; /* a is what b was paired with */
-    c = compare_results(&a, &b);
+    c = compare_results(&a, &b, unknown);
     assert_string_equal(c.judged, "slower");
-    assert_true(fabs(compare_results(&b, &a).paired.value - 1 / 1.03) < 1e-9);
+    assert_true(fabs(compare_results(&b, &a, unknown).paired.value - 1 / 1.03) < 1e-9);
     b.baseline_revision = 0;
     b.control_ns = 0;
-    assert_string_equal(compare_results(&a, &b).judged, "none");
+    assert_string_equal(compare_results(&a, &b, unknown).judged, "none");
+}
+
+/* b's baseline is a run that took 0.9 of a's. */
+static void of_linked_baselines(void **state)
+{
+    static const struct estimate link = {.value = 0.9, .lo = 0.899, .hi = 0.901};
+    (void)state;
+    struct store_result a = result_of(1, 0.001), b = result_of(1.03, 0.001);
+    b.baseline_ms = 8;
+    assert_false(compare_needs_link(&a, &b)); /* of no series that is known */
+    a.series = b.series = 5;
+    assert_true(compare_needs_link(&a, &b));
+    struct comparison c = compare_results(&a, &b, link);
+    assert_true(fabs(c.paired.value - 0.9 * 1.03) < 1e-9);
+    assert_true(c.paired.lo < 0.9 * 1.029 && c.paired.hi > 0.9 * 1.031);
+    assert_string_equal(c.judged, "faster");
+    b.series = 6;
+    assert_false(compare_needs_link(&a, &b));
+    b = a;
+    assert_false(compare_needs_link(&a, &b));
 }
 
 /* Runs of five processes each; how many of them. */
@@ -106,7 +128,7 @@ static void of_recorded_runs(void **state)
         }
         for (size_t i = 0; i < n; i++) {
             for (size_t k = 0; k < n_flat; k++) {
-                const char *judged = compare_results(&flat[k], &runs[i]).judged;
+                const char *judged = compare_results(&flat[k], &runs[i], unknown).judged;
                 if (injected == 0 && i != k) {
                     n_same++;
                     n_false += strcmp(judged, "same") != 0;
@@ -129,8 +151,8 @@ static void of_recorded_runs(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(of_one_baseline),
-                                       cmocka_unit_test(of_other_baselines),
-                                       cmocka_unit_test(of_recorded_runs)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(of_one_baseline), cmocka_unit_test(of_other_baselines),
+        cmocka_unit_test(of_linked_baselines), cmocka_unit_test(of_recorded_runs)};
     return cmocka_run_group_tests_name("compare", tests, NULL, NULL);
 }
