@@ -109,7 +109,7 @@ function detail(alert, may, changed) {
         signIn(may, changed),
         h("dl", { class: "facts" },
             alert.kind === "error" ? fact("level_error", "Error", step)
-                : fact("level", "p50", step),
+                : alert.evidence ? fact("process", "Evidence", step) : fact("level", "p50", step),
             fact("since", "Since", time(alert.time_ms)),
             fact("first_run", "First run after it", runLink(alert.run)),
             fact("first_commit", "Commits", commitRange(alert.before_commit, alert.commit),

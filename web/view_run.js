@@ -18,6 +18,7 @@ import { causeSections, causesOf, isRed } from "./run_causes.js";
 import { badge, counts, rank, word } from "./verdict.js";
 
 const N_COLUMNS = 9;
+const UNTOLD = ["wrong", "no-verdict", "environment"]; // by the numbers of the row
 
 function gib(bytes) {
     return bytes > 0 && `${Math.round(bytes / 2 ** 30)} GiB`;
@@ -132,14 +133,15 @@ function caseRows(item, run, opened, toggled) {
         h("tr", { class: "item" },
             h("td", {}, badge(item.verdict, "short")),
             h("th", { scope: "row" }, button,
-                item.verdict !== "pass" && h("span", { class: "note" }, item.reason)),
+                UNTOLD.includes(item.verdict) && h("span", { class: "note" }, item.reason)),
             h("td", { class: "minor glyph" }, evidenceDots(item, threshold)),
             cell(item.p50_ns ? durationCell(item.p50_ns)
                 : h("span", { class: "none" }, "not timed")),
-            minor(durationCell(item.baseline_p50_ns)),
+            h("td", { class: "number minor narrow-out" }, durationCell(item.baseline_p50_ns)),
             cell(ratio ? change(ratio.value) : h("span", { class: "none" }, "–"),
-                h("span", { class: "interval" }, ratio && interval(ratio.lo, ratio.hi))),
-            h("td", { class: `number minor ${item.mde > threshold ? "wide" : ""}` },
+                h("span", { class: "interval" }, ratio && interval(ratio.lo, ratio.hi)),
+                over && h("span", { class: "note narrow-only" }, versus(over, peer))),
+            h("td", { class: `number minor narrow-out ${item.mde > threshold ? "wide" : ""}` },
                 percent(item.mde)),
             minor(h("span", { class: `peer ${over === null ? "none" : over < 1 ? "first" : ""}` },
                 versus(over, peer ?? ""))),
@@ -154,6 +156,7 @@ function casesTable(run, some, query, name = "rows") {
         rank(a.verdict) - rank(b.verdict) || (b.ratio?.value ?? 0) - (a.ratio?.value ?? 0));
     const right = { class: "number" };
     const minor = { class: "number minor" };
+    const out = { class: "number minor narrow-out" };
 
     /** What is open is in the address. */
     function save() {
@@ -164,8 +167,8 @@ function casesTable(run, some, query, name = "rows") {
     return longTable(name === "rows" ? "Cases of the run" : `Cases, ${name}`, [
         h("th", { scope: "col" }, h("span", { class: "symbol" }, term("verdict", "Verdict"))),
         head("case", "Case"), head("process", "Evidence", { class: "minor" }),
-        head("p50", "p50", right), head("baseline", "Baseline", minor),
-        head("change", "Change", right), head("mde", "MDE", minor),
+        head("p50", "p50", right), head("baseline", "Baseline", out),
+        head("change", "Change", right), head("mde", "MDE", out),
         head("provider", "vs provider", minor), head("ceiling", "Ceiling", minor),
     ], cases, (item) => caseRows(item, run, wanted.has(item.id), save),
     { least: cases.findLastIndex((item) => wanted.has(item.id)) + 1, grouped: true, name });
@@ -183,6 +186,14 @@ function parentLink({ uuid, git: { parent }, device: { model } }, signal) {
     }
     if (parent) fill().catch(() => {});
     return place;
+}
+
+/** Why a run has no verdict though each of its cases has one. */
+function ofCalibration({ verdict, cases, calibration }) {
+    const poor = calibration?.cases.filter((c) => !c.resolved).length;
+    return verdict === "no-verdict" && poor > 0 && cases.every((c) => c.verdict !== verdict) &&
+        h("p", {}, `It has no verdict because ${plural(poor, "case")} of its calibration cannot ` +
+            "tell a change of the threshold from noise on this machine.");
 }
 
 export async function runView({ rest, query, signal }) {
@@ -209,6 +220,7 @@ export async function runView({ rest, query, signal }) {
                 git.subject && h("b", {}, git.subject), git.author && `, ${git.author}`,
                 git.branch && [" · ", h("a", { href: address("runs", { branch: git.branch }) },
                     git.branch)], " · ", time(run.time_ms, ago(run.time_ms))),
+            ofCalibration(run),
             causes && causeSections(causes, run,
                 (cases, name) => casesTable(run, cases, query, name)),
             rest_.length > 0 && [h("h2", {}, causes ? "All other cases" : "Cases"),
