@@ -4,7 +4,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { GPU, HOST, REGRESSED, dashboard, settled, shoot, skip, until } from "./harness.mjs";
+import {
+    GPU, HOST, REGRESSED, dashboard, settled, shoot, skip, until, walker,
+} from "./harness.mjs";
 
 describe("compare", { skip }, () => {
     const it = dashboard();
@@ -28,6 +30,30 @@ describe("compare", { skip }, () => {
             await until(page, (text) => location.hash.includes(text), `a=${b}&b=${a}`);
             await settled(page);
             assert.match(await slower.innerText(), /−[56]\.\d\d.%[\s\S]*faster/);
+        });
+    });
+
+    test("two branches, and where one began: 3 clicks, and sides that have names", async () => {
+        await it.withPage({}, async (page) => {
+            const walk = walker(page);
+            const side = (i) => page.locator(".compare-side h2").nth(i).innerText();
+            await it.open(page, `#/?device=${GPU}`);
+            await walk("#views a:text-is('Compare')");
+            await page.fill("input[name=a]", "main");
+            await page.fill("input[name=b]", "tune-tiles");
+            await walk("button:text-is('Compare')");
+            await until(page, () => location.hash.includes("b=tune-tiles"));
+            await settled(page);
+            assert.match(await side(0), /^A main at [0-9a-f]{9}\+? on NVIDIA H200$/);
+            assert.match(await side(1), /^B tune-tiles at [0-9a-f]{9}\+? on NVIDIA H200$/);
+            const newest = await side(0);
+            await walk("form a:text-is('merge-base')");
+            await until(page, () => location.hash.includes("a=merge-base"));
+            await settled(page);
+            assert.match(await side(0), /^A main at/);
+            assert.notEqual(await side(0), newest);
+            assert.match(page.url(), new RegExp(`device=${GPU}`));
+            assert.equal(walk.clicks, 3);
         });
     });
 
