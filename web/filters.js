@@ -34,13 +34,18 @@ function chosen({ q, op, dtype, device, branch, verdict }) {
 export function filters(state, devices, signal, changed, again) {
     let timer = null;
     const search = h("input", {
-        type: "search", name: "q", value: state.q, placeholder: "Search: gemm m4096",
+        type: "search", name: "q", value: state.q, placeholder: "Search ( / ): gemm m4096",
         autocomplete: "off", spellcheck: "false", "aria-label": "Search the cases",
         input: () => {
             clearTimeout(timer);
             timer = setTimeout(() => changed("q", search.value.trim()), TYPING_MS);
         },
     });
+    document.addEventListener("keydown", (event) => {
+        if (event.key !== "/" || event.target.closest("input, select, textarea")) return;
+        event.preventDefault();
+        search.focus();
+    }, { signal });
     const status = h("p", { class: "hidden found", role: "status" });
     const reason = h("span");
     const failed = h("p", { class: "failed", role: "alert", hidden: true }, reason, " ",

@@ -13,7 +13,7 @@ import { term } from "./glossary.js";
 import { caseName, crumbs, overVendor, runLink } from "./parts.js";
 import { choose, here, note } from "./places.js";
 import { branchChoice, scopeOf } from "./scope.js";
-import { badge } from "./verdict.js";
+import { badge, word } from "./verdict.js";
 
 const POINTS = 1500; // of a series; above it, the server makes buckets
 const COLUMNS = "time_ms,n,p50_ns,min_ns,max_ns,p50_lo_ns,p50_hi_ns,p10_ns,p90_ns,control_ns," +
@@ -151,7 +151,7 @@ export async function caseView({ query, signal }) {
     });
     if (timed) verified.then((verify) => trend.limit(verify?.limit), () => {});
     return {
-        title: id, attached: trend.attached,
+        title: `${word(found.verdict)}: ${id} on ${device}`, attached: trend.attached,
         content: [
             crumbs(h("a", { href: address("", { device }) }, device), found.op, found.dtype),
             h("h1", { class: "case" }, caseName(id)),

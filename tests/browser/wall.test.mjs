@@ -272,6 +272,8 @@ describe("wall", { skip }, () => {
     test("the search takes words, and the address has them", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/?device=${GPU}`);
+            await page.keyboard.press("/");
+            assert.equal(await page.evaluate(() => document.activeElement.name), "q");
             await page.fill("input[type=search]", "GEMV fp16");
             await rowsAre(page, 1);
             await addressIs(page, `#/?device=${GPU}&q=GEMV+fp16`);

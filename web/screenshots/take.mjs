@@ -3,9 +3,9 @@
 //
 //     KERNEL_GATE_BUILD=build node web/screenshots/take.mjs DB
 //
-// Writes overview.png and run.png beside this file, each also in the dark as *-dark.png: the wall
-// of the device with the newest run, and that run with one case opened. CHROMIUM names another
-// browser.
+// Writes overview.png and run.png beside this file, each also in the dark as *-dark.png: the wall,
+// and the newest red run of the device that ran last, or its newest run, with one case opened.
+// CHROMIUM names another browser.
 
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -25,13 +25,12 @@ async function pictures(url) {
     const { devices } = await ask(url, "devices");
     if (devices.length === 0) throw new Error("the database has no run");
     const [{ model, newest }] = devices;
-    const { cases } = await ask(url, `cases?device=${model}`);
-    const longest = [...cases].sort((a, b) => b.runs - a.runs ||
-        b.id.startsWith("gemm") - a.id.startsWith("gemm"))[0];
-    const encode = encodeURIComponent;
+    const { runs: [red] } = await ask(url, `runs?device=${model}&verdict=regression&limit=1`);
+    const { cases } = await ask(url, `runs/${(red ?? newest).uuid}`);
+    const opened = cases.find((c) => c.verdict === "regression") ?? cases[0];
     return [
         ["overview", "#/"],
-        ["run", `#/run/${newest.uuid}?case=${encode(longest.id)}`],
+        ["run", `#/run/${(red ?? newest).uuid}?case=${encodeURIComponent(opened.id)}`],
     ];
 }
 
