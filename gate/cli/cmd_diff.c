@@ -16,7 +16,7 @@ struct diff_request {
     struct run_request run; /* its recipe and its folder of baselines */
     const char *device_model;
     int64_t architecture;
-    bool all, json, markdown;
+    bool all, instructions, json, markdown;
 };
 
 #define AT(field) .at = offsetof(struct diff_request, field)
@@ -31,6 +31,10 @@ static const struct option_def options[] = {
      .most = 255,
      .fallback = "all"},
     {.name = "all", .help = "list kernels of the same code too", .type = OPTION_FLAG, AT(all)},
+    {.name = "instructions",
+     .help = "show the changed instructions, by nvdisasm",
+     .type = OPTION_FLAG,
+     AT(instructions)},
     {.name = "markdown", .help = "print Markdown", .type = OPTION_FLAG, AT(markdown)},
     {.name = "json", .help = "print JSON, of all kernels", .type = OPTION_FLAG, AT(json)},
     BASELINES_OPTION(struct diff_request, run.baselines),
@@ -147,7 +151,10 @@ static enum gate_status print(const struct diff_request *r, const struct diff *d
         diff_write_markdown(d, r->all, &text);
     else
         diff_write_text(d, r->all, &style, &text);
-    enum gate_status status = command_write(NULL, &text, err);
+    enum gate_status status =
+        r->instructions ? diff_write_instructions(d, r->markdown, &text, err) : GATE_OK;
+    if (!status)
+        status = command_write(NULL, &text, err);
     buf_release(&text);
     return status;
 }
@@ -164,6 +171,9 @@ int cmd_diff(int argc, char **argv)
         return code;
     if (argc - optind != 2)
         return command_usage(&command_diff, "two libraries or commits are needed: NEW OLD");
+    if (r.json && (r.instructions || r.markdown))
+        return command_usage(&command_diff, "--json goes with neither --instructions nor "
+                                            "--markdown");
     enum gate_status status = open_library(&r, argv[optind], &new, &err);
     if (!status)
         status = open_library(&r, argv[optind + 1], &old, &err);

@@ -41,6 +41,10 @@ void diff_release(struct diff *d);
 void diff_write_text(const struct diff *d, bool all, const struct report_style *style,
                      struct buf *out);
 void diff_write_markdown(const struct diff *d, bool all, struct buf *out);
+/* Of each changed kernel, by nvdisasm: how often each instruction occurs where that changed, and
+ * the changed ones, the old beside the new. Where there is no nvdisasm, that it is absent. */
+enum gate_status diff_write_instructions(const struct diff *d, bool markdown, struct buf *out,
+                                         struct gate_error *err);
 void diff_write_json(const struct diff *d, struct buf *out); /* always all */
 
 #endif

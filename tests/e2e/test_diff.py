@@ -47,6 +47,26 @@ def compiled_figures(log):
     return figures
 
 
+# In place of nvdisasm, which no test machine has: its format as of CUDA 12, and no real code.
+DISASSEMBLER = """#!/bin/sh
+test "$1 $2" = "-c -fun" && test -s "$4" || exit 1
+echo '	.section	.text.sum,"ax",@progbits'
+echo '.text.sum:'
+echo '        /*0000*/                   LDC R1, c[0x0][0x28] ;'
+echo '.L_x_0:'
+echo '        /*0010*/              @!P0 LDG.E R2, desc[UR4][R2.64] ;'
+count=$(cat %(count)s 2>/dev/null || echo 0)
+echo $((count + 1)) > %(count)s
+if test $count = 0; then
+    echo '        /*0020*/                   FFMA R3, R2, R2, RZ ;'
+else
+    echo '        /*0020*/                   STL [R1], R2 ;'
+    echo '        /*0030*/                   FMUL R3, R2, R2 ;'
+fi
+echo '        /*0040*/                   BRA `(.L_x_0) ;'
+"""
+
+
 class Diff(Gate):
     def write(self, name, data):
         with open(self.path(name), "wb") as file:
@@ -77,7 +97,24 @@ class Diff(Gate):
         subprocess.run(["strip", new, "-o", self.path("stripped.so")], check=True)
         self.assertIn("4 with the same code", self.gate("diff", "stripped.so", new).stdout)
         self.assertIn("2 kernels: 1 with", self.gate("diff", new, old, "--arch", "90").stdout)
+        self.show_instructions(new, old)
         self.refuse("has a kernel for sm_70", new, old, "--arch", "70")
+
+    def show_instructions(self, new, old):
+        shown = self.gate("diff", new, old, "--instructions", "--arch", "90", path=self.folder)
+        if not shutil.which("nvdisasm"):
+            self.assertIn("Instructions: absent, no nvdisasm", shown.stdout, shown.stderr)
+        with open(self.path("nvdisasm"), "w", encoding="utf-8") as file:
+            file.write(DISASSEMBLER % {"count": self.path("count")})
+        os.chmod(self.path("nvdisasm"), 0o755)
+        shown = self.gate("diff", new, old, "--instructions", "--markdown", "--arch", "90",
+                          path=self.folder).stdout
+        block = shown.split("```")[1].splitlines()
+        self.assertEqual(block[2:5], ["FFMA         1 -> 0", "FMUL         0 -> 1",
+                                      "STL          0 -> 1"])
+        self.assertEqual([line.split() for line in block[6:]],
+                         ["FFMA R3, R2, R2, RZ | STL [R1], R2".split(),
+                          "> FMUL R3, R2, R2".split()])
 
     def refuse(self, why, *args, status=64):
         done = self.gate("diff", *args)

@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
+#include "gate/base/seed.h"
 #include "gate/diff/diff.h"
+#include "gate/diff/listing.h"
 #include "tests/unit/cubin_file.h"
 
 #define TEXT_MAX ((size_t)1 << 20)
@@ -172,13 +174,56 @@ static void test_texts(void **state)
     assert_int_equal(compare(&c, &cubin_plain, 0, check_texts), GATE_OK);
 }
 
+/* ---- listings ---- */
+
+static void compare_lines(char **old, size_t n, char **new, size_t m, struct buf *out)
+{
+    const struct listing a = {.line = old, .n = n}, b = {.line = new, .n = m};
+    buf_clear(out);
+    assert_true(listing_compare(&a, &b, out));
+}
+
+/* What is left of both without what is shown has the same length. */
+static void test_listings(void **state)
+{
+    (void)state;
+    static char *const words[] = {(char *)"ADD", (char *)"MUL", (char *)"LDG"};
+    char *old[12], *new[12], opcode[8];
+    struct buf out;
+    buf_init(&out, TEXT_MAX);
+    for (uint64_t seed = 0; seed < 3000; seed++) {
+        size_t n = seed_at(seed, 0) % 12, m = seed_at(seed, 1) % 12, gone = 0, come = 0;
+        for (size_t i = 0; i < n; i++)
+            old[i] = words[seed_at(seed, 2 + i) % 3];
+        for (size_t i = 0; i < m; i++)
+            new[i] = words[seed_at(seed, 20 + i) % 3];
+        compare_lines(old, n, new, m, &out);
+        for (const char *at = out.data; at && (at = strpbrk(at, "<>|")); at++) {
+            gone += *at != '>';
+            come += *at != '<';
+        }
+        assert_int_equal(n - gone, m - come);
+    }
+    char *a[] = {words[0], words[1], words[2], words[0]}, *b[] = {words[0], words[2], words[1]};
+    compare_lines(a, 4, b, 3, &out);
+    assert_non_null(strstr(out.data, "MUL "));
+    assert_non_null(strstr(out.data, "...\nADD "));
+    assert_non_null(strstr(out.data, " | MUL\n"));
+    compare_lines(a, 4, a, 4, &out);
+    assert_int_equal(out.len, 0);
+    listing_opcode("@!P0 LDG.E R2, [R2]", opcode, sizeof opcode);
+    assert_string_equal(opcode, "LDG");
+    listing_opcode("EXIT ;", opcode, sizeof opcode);
+    assert_string_equal(opcode, "EXIT");
+    buf_release(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_broken_files),
-        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_figures),      cmocka_unit_test(test_names),
+        cmocka_unit_test(test_broken_files), cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_listings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

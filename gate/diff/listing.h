@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * listing.h: the instructions of a kernel, as nvdisasm of the CUDA toolkit prints them.
+ */
+#ifndef GATE_DIFF_LISTING_H
+#define GATE_DIFF_LISTING_H
+
+#include <stdbool.h>
+
+#include "gate/base/buf.h"
+#include "gate/library/machine_code.h"
+
+struct listing {
+    char **line; /* "@P0 LDG.E R2, desc[UR4][R2.64]", without addresses */
+    size_t n;
+    struct buf text; /* that they lie in */
+};
+
+/* GATE_ENVIRONMENT: there is no nvdisasm on PATH. GATE_USAGE: it does not read this kernel. */
+enum gate_status listing_read(const struct machine_kernel *k, struct listing *out,
+                              struct gate_error *err);
+void listing_release(struct listing *l);
+
+/* What an instruction does, "LDG" of the above; at most size - 1 characters. */
+void listing_opcode(const char *line, char *out, size_t size);
+
+/* The lines that only one of them has, side by side; false where too many differ. */
+bool listing_compare(const struct listing *old, const struct listing *new, struct buf *out);
+
+#endif
