@@ -141,7 +141,8 @@ static const char *keep_text(struct baseline *b, const char *text)
         return NULL;
     }
     b->texts = texts;
-    return b->texts[b->n_texts++] = copy;
+    texts[b->n_texts++] = copy;
+    return copy;
 }
 
 enum gate_status baseline_load(const char *path, const char *device_model, struct baseline **out,
