@@ -26,7 +26,8 @@ static void read_case(struct report_run *run, const struct document_case *c)
     const struct document_timing *timing = report_timing(candidate);
     left_out_add(&run->left_out, c->id, report_verify(candidate));
     run->counts[c->verdict]++;
-    run->warned[c->warning.verdict] += c->has_warning;
+    if (c->has_warning)
+        run->warned[c->warning.verdict]++;
     run->n_unresolved += report_is_unresolved(run, c);
     run->warm |= timing && !timing->cold;
     for (size_t i = 0; i < c->n_arms; i++)
