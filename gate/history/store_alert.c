@@ -104,14 +104,24 @@ static bool alert_row(struct query *q, void *call)
     return c->fn(c->context, &row);
 }
 
+/* The index that leaves the fewest alerts to look at. */
+static enum store_sql alerts_by(const struct alert_filter *f)
+{
+    if (f->case_id)
+        return SQL_ALERTS_OF_CASE;
+    if (f->kind >= 0)
+        return f->state >= 0 ? SQL_ALERTS_OF_KIND_STATE : SQL_ALERTS_OF_KIND;
+    if (f->state >= 0)
+        return SQL_ALERTS_OF_STATE;
+    return f->device_model ? SQL_ALERTS_OF_DEVICE : SQL_ALERTS;
+}
+
 enum gate_status store_alerts(struct store *s, const struct alert_filter *filter, int64_t before,
                               int64_t limit, store_alert_fn fn, void *context,
                               struct gate_error *err)
 {
     struct alert_call call = {fn, context, false};
-    struct query q = query_begin(s, filter->case_id      ? SQL_ALERTS_OF_CASE
-                                    : filter->state >= 0 ? SQL_ALERTS_OF_STATE
-                                                         : SQL_ALERTS);
+    struct query q = query_begin(s, alerts_by(filter));
     bind_int(&q, before);
     bind_text_or_null(&q, filter->state < 0 ? NULL : state_names[filter->state]);
     bind_text_or_null(&q, filter->device_model);

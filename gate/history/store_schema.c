@@ -361,6 +361,9 @@ static const char schema[] =
     ") STRICT;"
     "CREATE INDEX alert_open ON alert (track_id, id) WHERE state IN ('new', 'acknowledged');"
     "CREATE INDEX alert_by_state ON alert (state, id);"
+    "CREATE INDEX alert_by_kind ON alert (kind, id);"
+    "CREATE INDEX alert_by_kind_state ON alert (kind, state, id);"
+    "CREATE INDEX alert_by_device ON alert (device_id, id);"
     "CREATE INDEX alert_by_track ON alert (track_id, id);"
     "CREATE INDEX alert_by_series ON alert (series_id, id);"
 

@@ -460,6 +460,9 @@ const char *const store_sql[STORE_SQL_COUNT] = {
 
     [SQL_ALERTS] = ALERTS(""),
     [SQL_ALERTS_OF_STATE] = ALERTS("a.state = ?2 AND"),
+    [SQL_ALERTS_OF_KIND] = ALERTS("a.kind = ?5 AND"),
+    [SQL_ALERTS_OF_KIND_STATE] = ALERTS("a.kind = ?5 AND a.state = ?2 AND"),
+    [SQL_ALERTS_OF_DEVICE] = ALERTS("a.device_id = (SELECT id FROM device WHERE model = ?3) AND"),
     [SQL_ALERTS_OF_CASE] = ALERTS("a.track_id IN (SELECT o.id FROM track o WHERE o.case_id ="
                                   "  (SELECT p.id FROM test_case p WHERE p.name = ?4)) AND"),
     /* ?1: device, ?2: kind or NULL */
