@@ -213,10 +213,22 @@ class Build(unittest.TestCase):
             listed = run("dpkg-deb", "--contents", package).stdout
             for file in files:
                 self.assertIn(f" ./usr/{file}\n", listed)
+            self.container_takes(name, listed)
             self.assertIn("libc6", run("dpkg-deb", "--field", package, "Depends").stdout)
             if shutil.which("lintian"):
                 found = run("lintian", "--fail-on", "error,warning", package)
                 self.assertEqual(found.returncode, 0, found.stdout)
+
+    def container_takes(self, name, listed):
+        """Its file copies one package, and starts a program of it."""
+        short = "server" if name.endswith("server") else "gate"
+        with open(os.path.join(TREE, "ci", short + ".Dockerfile"), encoding="utf-8") as file:
+            said = file.read()
+        copied, = re.findall(r"(?m)^COPY (\S+) ", said)
+        package, = glob.glob(os.path.join(TREE, copied))
+        self.assertTrue(os.path.basename(package).startswith(name + "_"), package)
+        program, = re.findall(r'(?m)^ENTRYPOINT \["(\S+)"\]', said)
+        self.assertIn(f" ./usr/bin/{program}\n", listed)
 
     def compiles_a_library(self, at):
         """With what pkg-config says of kernel.h, wherever the tree lies."""
