@@ -123,12 +123,15 @@ describe("case", { skip }, () => {
             // All about the step: what is told there is on the side that the pointer is on.
             const box = await page.locator(".plot .u-over").first().boundingBox();
             const told = [];
+            let beside = 0;
             for (let i = 0.6; i < 0.75; i += 0.004)
                 for (let j = 0.05; j < 1; j += 0.1) {
                     await page.mouse.move(box.x + box.width * i, box.y + box.height * j);
                     const text = await page.locator(".readout").innerText();
-                    if (!text.startsWith("Newest")) told.push(text);
+                    if (text.startsWith("Newest")) beside++;
+                    else told.push(text);
                 }
+            assert.ok(beside > 0, "far from all points, a point is told");
             assert.ok(told.some((text) => /regression/.test(text)));
             assert.ok(told.some((text) => /pass/.test(text)));
             for (const text of told)
