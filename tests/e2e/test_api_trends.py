@@ -337,6 +337,7 @@ class Chain(History):
         self.assertTrue(trend["bucketed"])
         cut = self.ours(trend)
         self.assertLessEqual(len(cut["n"]), 8)
+        self.assertEqual(cut["time_ms"], sorted(cut["time_ms"]))
         for is_main in (True, False):
             self.assertEqual(sum(n for n, m in zip(cut["n"], cut["main"]) if m is is_main),
                              whole["main"].count(is_main))
