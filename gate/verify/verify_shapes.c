@@ -276,6 +276,16 @@ static unsigned add_own_attentions(const struct kg_problem *p, struct kg_problem
     return COUNT(sizes);
 }
 
+/* Half a tile behind a whole one in each size, which the fixed ones have of K alone. */
+static struct kg_problem half_tiles(const struct kg_problem *p)
+{
+    struct kg_problem half = *p;
+    half.m = half.k = 96;
+    if (p->op != KG_OP_GEMV)
+        half.n = 96;
+    return half;
+}
+
 unsigned shapes_designed(const struct kg_problem *p, uint64_t seed, struct shapes_plan plan,
                          struct kg_problem out[SHAPES_MAX], struct shapes_cover *cover)
 {
@@ -287,8 +297,14 @@ unsigned shapes_designed(const struct kg_problem *p, uint64_t seed, struct shape
     cover->pairs = 0;
     for (unsigned i = 0; i < n; i++)
         new_pairs(&met, &out[i], true);
-    for (unsigned i = 0; i < plan.fixed + plan.drawn && n < SHAPES_MAX; i++)
-        out[n++] = choose(&met, i < plan.fixed ? &fixed : &drawn, p);
+    for (unsigned i = 0; i < plan.fixed && n < SHAPES_MAX; i++)
+        out[n++] = choose(&met, &fixed, p);
+    if (p->op != KG_OP_ATTENTION_FWD && n < SHAPES_MAX) {
+        out[n] = half_tiles(p);
+        new_pairs(&met, &out[n++], true);
+    }
+    for (unsigned i = 0; i < plan.drawn && n < SHAPES_MAX; i++)
+        out[n++] = choose(&met, &drawn, p);
     for (unsigned i = 0; i < CLASSES_MAX; i++)
         for (unsigned j = 0; j < i; j++)
             cover->pairs += met.met[i][j];

@@ -8,13 +8,16 @@ import unittest
 from harness import BUILD, SANITIZED
 from mutants import suite
 
+# The same in all runs. Some faults show only in shapes that are drawn, and a draw that misses one
+# says nothing of the change that is tested. suite.py without --seed draws another each time.
+SEED = "1d5eed"
 
 
 class Mutants(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         # A sanitizer keeps what was freed, so that a leak cannot be told.
-        cls.judgements = [j for j in suite.judge_all(BUILD, "host")
+        cls.judgements = [j for j in suite.judge_all(BUILD, "host", SEED)
                           if not (SANITIZED and j.row["name"] in ("leak", "own_leak"))]
         for line in suite.summary(suite.outcomes_of(cls.judgements)):
             print("#", line, flush=True)

@@ -73,7 +73,8 @@ def suite_of(row):
 def command_of(row, folder):
     if not (row.get("timed") or row.get("baseline")):
         return ["verify"]
-    return ["run", "--budget", "20", "--pause", "0", "--db", os.path.join(folder, "gate.db"),
+    return ["run", "--allow-dirty", "--budget", "20", "--pause", "0",
+            "--db", os.path.join(folder, "gate.db"),
             "--baselines", os.path.join(folder, "baselines")]
 
 
