@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/cli/search_hunt.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gate/base/clock.h"
+#include "gate/base/process.h"
+#include "gate/baseline/artifact.h"
+#include "gate/cli/commands.h"
+#include "gate/cli/config.h"
+#include "gate/library/machine_code.h"
+#include "gate/search/shell.h"
+
+#define TRIES_MAX 3 /* of a run that the machine spoiled */
+
+/* ---- what was found before ---- */
+
+const cJSON *hunt_find_line(const struct hunt *h, const char *kind, const char *name, size_t k)
+{
+    const cJSON *line;
+    cJSON_ArrayForEach (line, h->found) {
+        if (json_member(line, kind) && !strcmp(json_string(line, "name", ""), name) && !k--)
+            return line;
+    }
+    return NULL;
+}
+
+cJSON *hunt_new_line(const char *kind, const char *value, const char *name)
+{
+    cJSON *line = cJSON_CreateObject();
+    cJSON_AddStringToObject(line, "name", name);
+    cJSON_AddStringToObject(line, kind, value);
+    return line;
+}
+
+/* ---- a candidate's library ---- */
+
+static enum gate_status build(struct hunt *h, const struct candidate *c, char library[PATHS_MAX],
+                              struct gate_error *err)
+{
+    const struct search_request *r = h->request;
+    const char *file = r->run.built ? r->run.built : r->run.target.library;
+    struct buf line;
+    if (snprintf(library, PATHS_MAX, "%s%s", r->run.built ? config_folder() : "", file) >=
+        PATHS_MAX)
+        return gate_fail(err, GATE_USAGE, "the path of the library is too long");
+    parameters_export(&h->parameters, c->choice);
+    unlink(library); /* one of another candidate must not be taken for this one's */
+    buf_init(&line, PROCESS_LINE_MAX + 1);
+    enum gate_status status = shell_ask(r->run.build, config_folder(), r->patience_s, &line, err);
+    buf_release(&line);
+    return status;
+}
+
+/* Copies it into the cache, so that the next build cannot change it. */
+static enum gate_status make(struct hunt *h, struct candidate *c, char sha256[65],
+                             struct gate_error *err)
+{
+    char library[PATHS_MAX];
+    enum gate_status status = GATE_OK;
+    if (c->is_file)
+        snprintf(library, sizeof library, "%s", c->name);
+    else
+        status = build(h, c, library, err);
+    if (!status)
+        status = artifact_put(library, sha256, err);
+    return status;
+}
+
+static enum gate_status open_library(struct candidate *c, const char *sha256,
+                                     struct gate_error *err)
+{
+    enum gate_status status = artifact_get(sha256, c->path, err);
+    if (!status && machine_code_of_file(c->path, c->code, NULL))
+        snprintf(c->code, sizeof c->code, "%s", sha256);
+    return status;
+}
+
+/* Whose machine code it has; NULL: nobody's. */
+static const char *find_twin(const struct hunt *h, const struct candidate *c)
+{
+    if (!strcmp(c->code, h->against_code))
+        return "the library to beat";
+    for (size_t i = 0; i < h->race.n; i++)
+        if (&h->candidates[i] != c && !strcmp(h->candidates[i].code, c->code))
+            return h->candidates[i].name;
+    return NULL;
+}
+
+/* A candidate that has no library, or another's, has its reason then. */
+static enum gate_status prepare(struct hunt *h, struct candidate *c, struct gate_error *err)
+{
+    const cJSON *line = hunt_find_line(h, "library", c->name, 0);
+    char sha256[65] = "";
+    struct gate_error why = {0};
+    enum gate_status status;
+    c->is_prepared = true;
+    if (!line || artifact_get(json_string(line, "library", ""), c->path, NULL)) {
+        status = make(h, c, sha256, &why);
+        if (status && status != GATE_USAGE && status != GATE_IO)
+            return gate_fail(err, status, "%s", why.message);
+        if (status) {
+            snprintf(c->reason, sizeof c->reason, "%.299s", why.message);
+            return GATE_OK;
+        }
+        status = journal_append(&h->journal, hunt_new_line("library", sha256, c->name), err);
+    } else {
+        snprintf(sha256, sizeof sha256, "%s", json_string(line, "library", ""));
+        status = GATE_OK;
+    }
+    if (!status)
+        status = open_library(c, sha256, err);
+    const char *twin = status ? NULL : find_twin(h, c);
+    if (twin)
+        snprintf(c->reason, sizeof c->reason, "its machine code is that of %.200s", twin);
+    return status;
+}
+
+/* ---- a run ---- */
+
+static enum racer_state state_of(const struct comparison *m)
+{
+    if (m->verdict == VERDICT_WRONG)
+        return RACER_WRONG;
+    if (m->verdict == VERDICT_ENVIRONMENT || !m->n_log_ratios)
+        return RACER_FAILED;
+    return m->verdict == VERDICT_REGRESSION ? RACER_BEATEN : RACER_IN;
+}
+
+static const char *const states[] = {[RACER_IN] = "in",
+                                     [RACER_BEATEN] = "beaten",
+                                     [RACER_WRONG] = "wrong",
+                                     [RACER_FAILED] = "failed"};
+
+const char *hunt_state_name(enum racer_state state)
+{
+    return states[state];
+}
+
+/* A library that no worker can load is wrong as well; what spoils a run is tried again. */
+static enum gate_status run_once(struct hunt *h, const struct candidate *c, struct race_run *out,
+                                 struct comparison *m, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    *out = (struct race_run){.state = RACER_FAILED};
+    for (int try = 0; try < TRIES_MAX && !status && out->state == RACER_FAILED; try++) {
+        *m = (struct comparison){0};
+        status = measure_pair(&h->how, c->path, NULL, h->against.path,
+                              h->request->run.policy.threshold, m, err);
+        if (status == GATE_WRONG) {
+            snprintf(m->reason, sizeof m->reason, "%.299s", err->message);
+            out->state = RACER_WRONG;
+            return GATE_OK;
+        }
+        out->state = state_of(m);
+    }
+    out->n = m->n_log_ratios < RACE_RUN_VALUES ? m->n_log_ratios : RACE_RUN_VALUES;
+    memcpy(out->d, m->log_ratio, out->n * sizeof *out->d);
+    return status;
+}
+
+static enum gate_status keep_run(struct hunt *h, const struct candidate *c,
+                                 const struct race_run *run, const struct comparison *m,
+                                 struct gate_error *err)
+{
+    cJSON *line = hunt_new_line("state", states[run->state], c->name);
+    cJSON_AddItemToObject(line, "log_ratio", cJSON_CreateDoubleArray(run->d, (int)run->n));
+    cJSON_AddStringToObject(line, "reason", m->reason);
+    cJSON_AddStringToObject(line, "run", m->run);
+    return journal_append(&h->journal, line, err);
+}
+
+static void read_run(const cJSON *line, struct candidate *c, struct race_run *out)
+{
+    const cJSON *d;
+    *out = (struct race_run){.state = RACER_FAILED};
+    for (int k = RACER_IN; k <= RACER_FAILED; k++)
+        if (!strcmp(json_string(line, "state", ""), states[k]))
+            out->state = (enum racer_state)k;
+    cJSON_ArrayForEach (d, json_member(line, "log_ratio")) {
+        if (cJSON_IsNumber(d) && out->n < RACE_RUN_VALUES)
+            out->d[out->n++] = d->valuedouble;
+    }
+    snprintf(c->reason, sizeof c->reason, "%s", json_string(line, "reason", ""));
+}
+
+static void print_run(const struct candidate *c, const struct race_run *run)
+{
+    double d[RACE_RUN_VALUES];
+    memcpy(d, run->d, sizeof d);
+    if (run->n)
+        command_note(&command_search, "%s: %+.2f %% in %zu processes%s%s", c->name,
+                     100 * expm1(stats_middle(d, run->n)), run->n,
+                     run->state == RACER_IN ? "" : ", ",
+                     run->state == RACER_IN ? "" : states[run->state]);
+    else
+        command_note(&command_search, "%s: %s: %s", c->name, states[run->state], c->reason);
+}
+
+enum gate_status hunt_measure(void *context, size_t i, struct race_run *out, struct gate_error *err)
+{
+    struct hunt *h = context;
+    struct candidate *c = &h->candidates[i];
+    struct comparison m = {0};
+    enum gate_status status = c->is_prepared ? GATE_OK : prepare(h, c, err);
+    if (status)
+        return status;
+    if (!c->n_runs && c->reason[0]) {
+        *out = (struct race_run){.state = c->code[0] ? RACER_BEATEN : RACER_FAILED};
+        print_run(c, out);
+        return GATE_OK;
+    }
+    h->n_runs++;
+    const cJSON *line = hunt_find_line(h, "state", c->name, c->n_runs++);
+    if (line) {
+        read_run(line, c, out);
+        return GATE_OK;
+    }
+    status = run_once(h, c, out, &m, err);
+    if (status)
+        return status;
+    snprintf(c->reason, sizeof c->reason, "%.299s", m.reason);
+    print_run(c, out);
+    return keep_run(h, c, out, &m, err);
+}
+
+bool hunt_goes_on(void *context)
+{
+    const struct hunt *h = context;
+    const struct search_request *r = h->request;
+    if (r->max_runs && h->n_runs >= (size_t)r->max_runs) {
+        command_note(&command_search, "the race has had its %" PRId64 " runs", r->max_runs);
+        return false;
+    }
+    if (clock_s() > h->deadline) {
+        command_note(&command_search, "the race has had its %g s", r->max_time_s);
+        return false;
+    }
+    return true;
+}
