@@ -289,6 +289,12 @@ enum gate_status file_make_folders(const char *path, struct gate_error *err)
     return GATE_OK;
 }
 
+const char *file_temporary_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder && *folder ? folder : "/tmp";
+}
+
 enum gate_status file_sha256(const char *path, char hex[65], struct gate_error *err)
 {
     unsigned char chunk[READ_CHUNK];

@@ -34,6 +34,9 @@ void file_writer_abort(struct file_writer *w); /* NULL is fine */
 /* Makes a folder, with mode 0700, and those above it that are not there. */
 enum gate_status file_make_folders(const char *path, struct gate_error *err);
 
+/* $TMPDIR, or /tmp where it is not set or empty. */
+const char *file_temporary_folder(void);
+
 /* SHA-256 of a file as 64 lower-case hex digits and a NUL. */
 enum gate_status file_sha256(const char *path, char hex[65], struct gate_error *err);
 

@@ -209,7 +209,6 @@ static int measure_and_merge(const struct command *command, const struct run_req
 int run_on_all(const struct command *command, const struct run_request *r,
                const struct options_seen *seen)
 {
-    const char *tmp = getenv("TMPDIR");
     char folder[PATHS_MAX / 2];
     size_t n = count_gpus();
     if (r->shard.count)
@@ -218,7 +217,7 @@ int run_on_all(const struct command *command, const struct run_request *r,
         return command_failed(command,
                               &(struct gate_error){GATE_ENVIRONMENT, "--device all: there is no "
                                                                      "GPU here"});
-    snprintf(folder, sizeof folder, "%s/kernel-gate.XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
+    snprintf(folder, sizeof folder, "%s/kernel-gate.XXXXXX", file_temporary_folder());
     if (!mkdtemp(folder))
         return command_failed(command,
                               &(struct gate_error){GATE_IO, "cannot make a folder in $TMPDIR"});

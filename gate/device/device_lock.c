@@ -12,16 +12,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gate/base/file.h"
+
 static void write_path(const char *uuid, char out[PATH_MAX])
 {
     char name[80];
     size_t n = 0;
-    const char *folder = getenv("TMPDIR");
     for (; uuid[n] && n + 1 < sizeof name; n++)
         name[n] = isalnum((unsigned char)uuid[n]) ? uuid[n] : '-';
     name[n] = '\0';
-    snprintf(out, PATH_MAX, "%.3900s/kernel-gate-%s.lock", folder && *folder ? folder : "/tmp",
-             name);
+    snprintf(out, PATH_MAX, "%.3900s/kernel-gate-%s.lock", file_temporary_folder(), name);
 }
 
 /* One of another user's may be there: it can be locked though it cannot be written. Made without

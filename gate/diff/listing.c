@@ -2,12 +2,14 @@
 #include "gate/diff/listing.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "gate/base/file.h"
 #include "gate/base/process.h"
 
 #define PATIENCE_S 120.0
@@ -88,9 +90,10 @@ static enum gate_status run(const char *path, size_t symbol, struct listing *out
 enum gate_status listing_read(const struct machine_kernel *k, struct listing *out,
                               struct gate_error *err)
 {
-    char path[] = "/tmp/gate-diff.XXXXXX";
+    char path[PATH_MAX];
     *out = (struct listing){0};
     buf_init(&out->text, TEXT_MAX);
+    snprintf(path, sizeof path, "%.3900s/gate-diff.XXXXXX", file_temporary_folder());
     int fd = mkstemp(path);
     if (fd < 0)
         return gate_fail(err, GATE_IO, "cannot make '%s': %s", path, strerror(errno));

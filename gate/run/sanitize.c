@@ -309,12 +309,11 @@ static void run_tool(const struct sanitize *s, struct sanitize_tool *tool, const
 
 enum gate_status sanitize_run(struct sanitize *s, struct gate_error *err)
 {
-    const char *temporary = getenv("TMPDIR");
     char folder[2048];
     struct buf patterns;
     buf_init(&patterns, ALLOW_MAX_BYTES);
     enum gate_status status = s->allow ? file_read(s->allow, &patterns, err) : GATE_OK;
-    snprintf(folder, sizeof folder, "%s/gate-sanitize.XXXXXX", temporary ? temporary : "/tmp");
+    snprintf(folder, sizeof folder, "%s/gate-sanitize.XXXXXX", file_temporary_folder());
     if (!status && !mkdtemp(folder))
         status = gate_fail(err, GATE_IO, "cannot make a folder for logs like '%s'", folder);
     for (unsigned i = 0; i < SANITIZE_TOOLS && !status; i++) {

@@ -115,6 +115,9 @@ class Diff(Gate):
         self.assertEqual([line.split() for line in block[6:]],
                          ["FFMA R3, R2, R2, RZ | STL [R1], R2".split(),
                           "> FMUL R3, R2, R2".split()])
+        nowhere = self.gate("diff", new, old, "--instructions", "--arch", "90", path=self.folder,
+                            TMPDIR=self.path("nowhere"))
+        self.assertIn(self.path("nowhere/gate-diff."), nowhere.stdout + nowhere.stderr)
 
     def refuse(self, why, *args, status=64):
         done = self.gate("diff", *args)
