@@ -109,7 +109,7 @@ export const TERMS = {
     device: "The model of the GPU, or of the host, that the run was measured on.",
     driver: "Versions of the driver and the CUDA runtime; the power limit and the highest clock.",
     run_measured: "When the run began.",
-    subject: "The first line of the commit's message.",
+    subject: "The first line of the commit's message, and the commit's author.",
     run: "The first digits of the run's name, which is unique.",
     who: "The user or the program that started the run.",
     gate: "The version of the gate that measured and judged.",

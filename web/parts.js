@@ -43,8 +43,11 @@ export function commitName(commit, subject = "") {
 export const commitRange = (before, last, subject) =>
     [before && [commitName(before), ".."], commitName(last, subject)];
 
+/** "gemv: 16-byte loads, Ada Byrne": the subject of a commit and its author, or what is known. */
+export const subjectText = ({ subject, author }) => [subject, author].filter(Boolean).join(", ");
+
 /** "3f9d2c1b7+": what was measured, and that there were changes. */
-export const commitText = (run) => [commitName(run.commit, run.subject),
+export const commitText = (run) => [commitName(run.commit, subjectText(run)),
     run.dirty && h("span", { class: "dirty", title: "The tree had uncommitted changes" }, "+")];
 
 /** ", 1.04× cublas's": the error of a `verify` over the vendor's; "" where no vendor was right. */

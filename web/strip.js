@@ -6,7 +6,7 @@ import { address, h } from "./dom.js";
 import { ago, bothTimes, plural, shortCommit, time, versus } from "./format.js";
 import { term } from "./glossary.js";
 import { spark } from "./glyphs.js";
-import { commitText, runLink } from "./parts.js";
+import { commitText, runLink, subjectText } from "./parts.js";
 import { scopeOf } from "./scope.js";
 import { ORDER, badge, counts, icon, rank, word } from "./verdict.js";
 
@@ -55,7 +55,7 @@ function card(device, state, scope, signal) {
         h("p", {}, counts(run.verdicts)),
         h("p", { class: "line" }, commitText(run), " ",
             run.branch && h("span", { class: "quiet" }, run.branch), " ",
-            h("span", { class: "subject", title: run.subject ?? "" }, run.subject ?? "")),
+            h("span", { class: "subject", title: subjectText(run) }, subjectText(run))),
         vendor,
         h("div", { class: "before" }, term("history", "History"),
             history(device, scope, vendor, signal),

@@ -11,7 +11,7 @@ import {
 } from "./format.js";
 import { head, term } from "./glossary.js";
 import { allLeaders, chosenDevice, longTable, picker } from "./lists.js";
-import { caseLink, commitText, nothingYet, runLink, site } from "./parts.js";
+import { caseLink, commitText, nothingYet, runLink, site, subjectText } from "./parts.js";
 import { choose, note } from "./places.js";
 import { badge } from "./verdict.js";
 import { eventSwatch } from "./chart_events.js";
@@ -116,7 +116,7 @@ function runCard(letter, run, byTime) {
     return h("article", { class: "compare-side" },
         h("h2", {}, h("span", { class: "letter" }, letter), " ",
             run.branch && [run.branch, " at "], commitText(run), ` on ${run.device_name}`),
-        h("p", {}, run.subject ?? "", run.author && `, ${run.author}`),
+        h("p", {}, subjectText(run)),
         h("p", { class: "quiet" }, badge(run.verdict), " ", time(run.time_ms), ", run ",
             runLink(run.uuid)),
         byTime && h("p", { class: "quiet" }, "Where the other branch began is not known: its ",

@@ -10,7 +10,7 @@ import {
 } from "./format.js";
 import { head, term } from "./glossary.js";
 import { longTable } from "./lists.js";
-import { caseName, command, commitText, crumbs, download, tableBox } from "./parts.js";
+import { caseName, command, commitText, crumbs, download, subjectText, tableBox } from "./parts.js";
 import { here, note, parameter } from "./places.js";
 import { reproduce } from "./reproduce.js";
 import { caseDetail } from "./run_case.js";
@@ -41,7 +41,7 @@ function facts(run) {
             `took ${elapsed(run.duration_ms)}`)]],
         ["Commit", "commit", [commitText(git),
             note(git.branch, git.dirty && "with uncommitted changes")]],
-        ["Subject", "subject", git.subject || "–"],
+        ["Subject", "subject", subjectText(git) || "–"],
         ["Suite", "suite", [run.suite, note(plural(run.cases.length, "case"))]],
         ["Against", "against", [policy.against || "–",
             note(run.n_processes && plural(run.n_processes, "process", "processes"))]],

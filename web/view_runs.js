@@ -5,7 +5,7 @@ import { get } from "./api.js";
 import { address, h } from "./dom.js";
 import { ago, time } from "./format.js";
 import { head, term } from "./glossary.js";
-import { commitText, nothingYet, runLink, tableBox } from "./parts.js";
+import { commitText, nothingYet, runLink, subjectText, tableBox } from "./parts.js";
 import { ORDER, badge, counts, word } from "./verdict.js";
 
 function row(run) {
@@ -14,13 +14,13 @@ function row(run) {
         h("th", { scope: "row", class: "when" },
             h("a", { href: address(`run/${run.uuid}`) }, time(run.time_ms)),
             h("span", { class: "aside" }, ago(run.time_ms)),
-            h("span", { class: "note narrow-only" }, run.subject ?? "")),
+            h("span", { class: "note narrow-only" }, subjectText(run))),
         h("td", { class: "words" }, run.device_name,
             h("span", { class: "aside minor" }, `suite ${run.suite}`)),
         h("td", { class: "minor" }, counts(run.verdicts, true)),
         h("td", {}, commitText(run), h("span", { class: "aside" }, run.branch ?? ""),
             h("span", { class: "narrow-only" }, counts(run.verdicts, true))),
-        h("td", { class: "minor subject", title: run.subject }, run.subject ?? ""),
+        h("td", { class: "minor subject", title: subjectText(run) }, subjectText(run)),
         h("td", { class: "minor" }, runLink(run.uuid)));
 }
 

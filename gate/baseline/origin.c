@@ -36,13 +36,22 @@ static bool line_of(char *const *argv, unsigned n, char *out, size_t size)
     return found;
 }
 
-/* A commit's parent and subject; false when git does not know it here. */
+/* Who has an e-mail address in place of a name is not named. */
+static void take_author(const char *name, struct origin *o)
+{
+    size_t len = strlen(name);
+    if (len < sizeof o->author && !strchr(name, '@'))
+        memcpy(o->author, name, len + 1);
+}
+
+/* A commit's parent, subject and author; false when git does not know it here. */
 static bool read_commit(const char *revision, struct origin *o)
 {
-    char commit[64] = "", parents[512] = "";
-    char *log[] = {(char *)"git",    (char *)"log", (char *)"-1", (char *)"--format=%H%n%P%n%s",
+    char commit[64] = "", parents[512] = "", author[512] = "";
+    char *log[] = {(char *)"git",    (char *)"log",
+                   (char *)"-1",     (char *)"--format=%H%n%P%n%s%n%aN",
                    (char *)revision, NULL};
-    o->commit[0] = o->parent[0] = o->subject[0] = '\0';
+    o->commit[0] = o->parent[0] = o->subject[0] = o->author[0] = '\0';
     if (!line_of(log, 0, commit, sizeof commit) || !hex_is(commit, 40))
         return false;
     memcpy(o->commit, commit, sizeof o->commit);
@@ -51,6 +60,8 @@ static bool read_commit(const char *revision, struct origin *o)
     if (hex_is(parents, 40))
         memcpy(o->parent, parents, sizeof o->parent);
     line_of(log, 2, o->subject, sizeof o->subject);
+    line_of(log, 3, author, sizeof author);
+    take_author(author, o);
     return true;
 }
 
@@ -86,6 +97,8 @@ static void take_job(const struct ci_job *job, struct origin *o)
         return;
     if (job->head[0])
         take_commit(job->head, o);
+    if (!o->author[0] && !strcmp(o->commit, job->checkout))
+        take_author(job->author, o);
     if (job->branch[0])
         memcpy(o->branch, job->branch, sizeof o->branch);
     memcpy(o->base, job->base, sizeof o->base);

@@ -11,12 +11,13 @@
 struct origin {
     char commit[41], parent[41]; /* 40 hex digits, or empty */
     char branch[200], subject[200];
-    char base[200];  /* the branch that a change is to be merged into */
-    char change[20]; /* number of the pull or merge request */
-    char job[400];   /* address of the CI job */
-    bool dirty;      /* tracked files differ from the commit */
-    char who[200];   /* user@host */
-    char uuid[37];   /* fresh, random (RFC 4122, version 4) */
+    char author[200]; /* of the commit, by name */
+    char base[200];   /* the branch that a change is to be merged into */
+    char change[20];  /* number of the pull or merge request */
+    char job[400];    /* address of the CI job */
+    bool dirty;       /* tracked files differ from the commit */
+    char who[200];    /* user@host */
+    char uuid[37];    /* fresh, random (RFC 4122, version 4) */
 };
 
 /* What the command line says; NULL: not said. The commit has 40 digits. */

@@ -17,7 +17,7 @@
 /* Names of variables; of several, the first that is set counts. */
 struct variables {
     const char *marker; /* is set in each job of the system, and nowhere else */
-    const char *checkout, *head, *tag, *base, *fork;
+    const char *checkout, *head, *author, *tag, *base, *fork;
     const char *branch[NAMES_MAX], *change[NAMES_MAX];
     const char *job;
 };
@@ -28,6 +28,7 @@ static const struct variables systems[] = {
     [CI_GITLAB] = {.marker = "GITLAB_CI",
                    .checkout = "CI_COMMIT_SHA",
                    .head = "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA",
+                   .author = "CI_COMMIT_AUTHOR",
                    .base = "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
                    .branch = {"CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "CI_COMMIT_BRANCH"},
                    .change = {"CI_MERGE_REQUEST_IID"},
@@ -42,6 +43,7 @@ static const struct variables systems[] = {
                     .job = "BUILD_URL"},
     [CI_BUILDKITE] = {.marker = "BUILDKITE",
                       .checkout = "BUILDKITE_COMMIT",
+                      .author = "BUILDKITE_BUILD_AUTHOR",
                       .tag = "BUILDKITE_TAG",
                       .base = "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
                       .branch = {"BUILDKITE_BRANCH"},
@@ -93,6 +95,16 @@ static void take_branch(const char *text, char *out, size_t size)
     text += strncmp(text, "refs/heads/", 11) != 0 ? 0 : 11;
     if (strlen(text) < size)
         memcpy(out, text, strlen(text) + 1);
+}
+
+/* A name, or "NAME <MAIL>". */
+static void take_author(const char *text, char *out, size_t size)
+{
+    size_t n = text ? strcspn(text, "<") : 0;
+    while (n > 0 && text[n - 1] == ' ')
+        n--;
+    if (n > 0 && n < size)
+        memcpy(out, text, n); /* what is behind it is 0 */
 }
 
 /* A number, or an address that ends with it. */
@@ -204,6 +216,7 @@ static void read_variables(const struct variables *v, struct ci_job *j)
     const char *job = variable(v->job);
     take_commit(variable(v->checkout), j->checkout);
     take_commit(variable(v->head), j->head);
+    take_author(variable(v->author), j->author, sizeof j->author);
     if (!variable(v->tag)) /* several systems call a tag a branch */
         take_branch(first_of(v->branch), j->branch, sizeof j->branch);
     take_branch(variable(v->base), j->base, sizeof j->base);

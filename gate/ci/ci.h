@@ -28,6 +28,7 @@ struct ci_job {
     char
         checkout[41]; /* the commit in the job's folder: on a change, it may be a temporary merge */
     char head[41];    /* the change's newest commit; else the same as `checkout` */
+    char author[200]; /* of `checkout`, by name */
     char branch[200]; /* of the head; "OWNER:BRANCH" where it is a fork's */
     char base[200];   /* the branch that the change is to be merged into */
     char change[20];  /* number of the pull or merge request */

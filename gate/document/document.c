@@ -29,6 +29,7 @@ static const struct field git_fields[] = {
     TEXT(branch, REQUIRED, TEXT_MAX),
     FORMED(parent, REQUIRED, FORM_COMMIT, TEXT_MAX),
     TEXT(subject, REQUIRED, TEXT_MAX),
+    FORMED(author, 0, FORM_PERSON, TEXT_MAX),
     BOOL(dirty),
     TEXT(base, 0, TEXT_MAX),
     TEXT(change, 0, TEXT_MAX),

@@ -29,7 +29,7 @@ enum document_stage { STAGE_FIRST, STAGE_CONFIRMATION };
 extern const char *const document_roles[], *const document_modes[], *const document_stages[];
 
 struct document_git {
-    const char *commit, *branch, *parent, *subject;
+    const char *commit, *branch, *parent, *subject, *author; /* author: of the commit, a name */
     bool dirty;
     const char *base, *change, *job;
 };

@@ -129,6 +129,8 @@ static bool has_form(enum field_form form, const char *s)
         return is_uuid(s);
     case FORM_BASE64:
         return is_base64(s);
+    case FORM_PERSON:
+        return !strchr(s, '@');
     default:
         return true;
     }
@@ -145,6 +147,7 @@ static const char *form_name(enum field_form form)
         [FORM_SEED] = "16 hexadecimal digits",
         [FORM_UUID] = "a uuid",
         [FORM_BASE64] = "base64",
+        [FORM_PERSON] = "a name without '@'",
     };
     return names[form];
 }

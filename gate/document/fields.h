@@ -40,6 +40,7 @@ enum field_form {
     FORM_SEED, /* 16 digits */
     FORM_UUID,
     FORM_BASE64,
+    FORM_PERSON, /* no address: without '@' */
 };
 
 enum {

@@ -93,7 +93,7 @@ struct store_run {
     const char *commit;
     const char *parent; /* of the commit */
     const char *branch;
-    const char *subject;
+    const char *subject, *author; /* of the commit; "": not known */
     bool dirty;
     const char *suite;
     const char *device_model;

@@ -99,6 +99,7 @@ static bool alert_row(struct query *q, void *call)
         .evidence = column_text(q, 20),
         .assignee = column_text(q, 21),
         .subject = column_text(q, 22),
+        .author = column_text(q, 23),
     };
     c->found = true;
     return c->fn(c->context, &row);

@@ -44,8 +44,8 @@ struct store_alert {
     enum alert_state state;
     int64_t time_ms; /* of the first run at the new level */
     const char *run_uuid;
-    const char *commit; /* of that run, "" when not known; and its subject */
-    const char *subject;
+    const char *commit; /* of that run, "" when not known; its subject and its author's name */
+    const char *subject, *author;
     const char *before_commit; /* of the last good run before it, "" when there is none */
     bool confirmed;            /* by the verdict of the run */
     const char *evidence;      /* and its reason; "" for others */

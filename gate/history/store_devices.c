@@ -10,7 +10,7 @@ struct device_call {
 static bool device_row(struct query *q, void *call)
 {
     const struct device_call *c = call;
-    struct store_device row = {.newest = store_read_run(q), .n_runs = column_int(q, 29)};
+    struct store_device row = {.newest = store_read_run(q), .n_runs = column_int(q, 30)};
     row.model = row.newest.device_model;
     return c->fn(c->context, &row);
 }

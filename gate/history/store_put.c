@@ -77,6 +77,7 @@ static void bind_run(const struct put *p, struct query *q, int64_t revision_id)
     bind_id_or_null(q, revision_id);
     bind_text(q, p->document->git.branch);
     bind_text(q, d->git.subject);
+    bind_text(q, d->git.author ? d->git.author : "");
     bind_int(q, d->git.dirty);
     bind_text(q, d->suite);
     bind_int(q, p->device_id);

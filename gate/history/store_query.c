@@ -43,6 +43,7 @@ struct store_run store_read_run(struct query *q)
         .control_drift = sqlite3_column_type(q->stmt, 26) == SQLITE_NULL ? -1 : column_real(q, 26),
         .vendor_ratio = column_real(q, 27),
         .n_vendor = count(q, 28),
+        .author = column_text(q, 29),
     };
 }
 

@@ -88,6 +88,7 @@ static const char schema[] =
     "  revision_id INTEGER REFERENCES revision (id)," /* NULL: outside of a repository */
     "  branch TEXT NOT NULL,"
     "  subject TEXT NOT NULL,"
+    "  author TEXT NOT NULL,"
     "  dirty INTEGER NOT NULL CHECK (dirty IN (0, 1)),"
     "  suite TEXT NOT NULL,"
     "  device_id INTEGER NOT NULL REFERENCES device (id),"

@@ -11,7 +11,7 @@
     "d.model, r.device_name, r.contract, r.verdict, r.exit_code, r.n_cases, r.n_pass, "            \
     "r.n_regression, r.n_improvement, r.n_wrong, r.n_no_verdict, r.n_environment, "                \
     "coalesce(v.parent, ''), r.epoch, r.id, r.host, coalesce(m.gpu, ''), coalesce(m.name, ''), "   \
-    "r.control_ns, r.control_drift, r.vendor_ratio, r.n_vendor"
+    "r.control_ns, r.control_drift, r.vendor_ratio, r.n_vendor, r.author"
 
 #define RUN_TABLES                                                                                 \
     "CROSS JOIN device d ON d.id = r.device_id "                                                   \
@@ -67,7 +67,7 @@
     "r.uuid, "                                                                                     \
     "coalesce(v.commit_id, ''), coalesce(w.commit_id, ''), a.change, a.before_value, "             \
     "a.after_value, a.reason, a.who, a.updated_ms, coalesce(a.closed_ms, 0), a.by_vendor,"         \
-    " a.confirmed, coalesce(e.evidence, ''), a.assignee, r.subject "
+    " a.confirmed, coalesce(e.evidence, ''), a.assignee, r.subject, r.author "
 /* ?1: ids below, ?2 to ?5: state, device, case, kind or NULL, ?6: limit */
 #define ALERTS(first)                                                                              \
     "SELECT " ALERT_COLUMNS ALERT_TABLES "WHERE " first " a.id < ?1"                               \
@@ -341,12 +341,13 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                          "ON CONFLICT (commit_id) DO UPDATE SET"
                          " parent = iif(parent = '', excluded.parent, parent),"
                          " first_ms = min(first_ms, excluded.first_ms) RETURNING id",
-    [SQL_PUT_RUN] = "INSERT INTO run (uuid, time_ms, revision_id, branch, subject, dirty, suite,"
-                    " device_id, device_name, contract, epoch, verdict, exit_code, n_cases, n_pass,"
-                    " n_regression, n_improvement, n_wrong, n_no_verdict, n_environment, host,"
-                    " machine_id, control_ns, control_drift, vendor_ratio, n_vendor) "
-                    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
-                    " ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)",
+    [SQL_PUT_RUN] =
+        "INSERT INTO run (uuid, time_ms, revision_id, branch, subject, author, dirty,"
+        " suite, device_id, device_name, contract, epoch, verdict, exit_code, n_cases, n_pass,"
+        " n_regression, n_improvement, n_wrong, n_no_verdict, n_environment, host,"
+        " machine_id, control_ns, control_drift, vendor_ratio, n_vendor) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
+        " ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)",
     [SQL_PUT_DOCUMENT] = "INSERT INTO document (run_id, n_bytes, sha256, has_samples, packed) "
                          "VALUES (?1, ?2, ?3, ?4, ?5)",
 

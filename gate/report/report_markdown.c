@@ -216,8 +216,6 @@ static void head(const struct report_run *run, struct buf *out)
     fact("driver", text.data, out);
     buf_clear(&text);
     report_commit(run, &text);
-    if (run->document->git.subject[0])
-        buf_printf(&text, " %s", run->document->git.subject);
     fact("commit", text.data, out);
     buf_clear(&text);
     if (run->link) {

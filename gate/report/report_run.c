@@ -237,6 +237,10 @@ void report_commit(const struct report_run *run, struct buf *out)
         buf_puts(out, ", changed");
     if (git->branch[0])
         buf_printf(out, " (%s)", git->branch);
+    if (git->subject[0])
+        buf_printf(out, " %s", git->subject);
+    if (git->subject[0] && git->author)
+        buf_printf(out, ", by %s", git->author);
 }
 
 void report_conditions(const struct report_run *run, struct buf *out)

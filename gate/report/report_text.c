@@ -187,8 +187,6 @@ static void header(const struct report_run *run, struct buf *out)
     field("device", text.data, out);
     buf_clear(&text);
     report_commit(run, &text);
-    if (run->document->git.subject[0])
-        buf_printf(&text, " %s", run->document->git.subject);
     field("commit", text.data, out);
     buf_clear(&text);
     buf_printf(&text, "%s, %s UTC", run->document->suite, units_time(run->document->time_ms, time));

@@ -24,6 +24,7 @@ static struct document_git git_of(const struct origin *o)
                                  .branch = o->branch,
                                  .parent = o->parent,
                                  .subject = o->subject,
+                                 .author = text_or_null(o->author),
                                  .dirty = o->dirty,
                                  .base = text_or_null(o->base),
                                  .change = text_or_null(o->change),

@@ -27,6 +27,7 @@ void emit_alert_members(struct emit *e, const struct store_alert *alert)
     emit_string_member(e, "run", alert->run_uuid);
     emit_known_string(e, "commit", alert->commit);
     emit_known_string(e, "subject", alert->subject);
+    emit_known_string(e, "author", alert->author);
     emit_known_string(e, "before_commit", alert->before_commit);
     put_group(e, alert);
     emit_key(e, "change");

@@ -81,6 +81,7 @@ enum gate_status get_alerts(struct call *c)
                                                   .commit = "",
                                                   .before_commit = "",
                                                   .subject = "",
+                                                  .author = "",
                                                   .assignee = "",
                                                   .evidence = "",
                                                   .reason = "",

@@ -20,6 +20,7 @@ void put_run_members(struct emit *e, const struct store_run *r)
     emit_known_string(e, "parent", r->parent);
     emit_known_string(e, "branch", r->branch);
     emit_known_string(e, "subject", r->subject);
+    emit_known_string(e, "author", r->author);
     emit_bool_member(e, "dirty", r->dirty);
     emit_string_member(e, "suite", r->suite);
     emit_string_member(e, "device", r->device_model);

@@ -304,6 +304,13 @@ class Steps(Case):
         self.assertEqual([(a["id"], a["state"], a["reason"], a["assignee"]) for a in alerts],
                          [(i, "new", "look again", "ada") for i in ids])
 
+    def test_the_commit_has_subject_and_author(self):
+        runs = {run["uuid"]: run for run in self.server.json("/api/v1/runs?limit=500")["runs"]}
+        for alert in self.alerts()["alerts"]:
+            run = runs[alert["run"]]
+            self.assertTrue(alert["author"])
+            self.assertEqual((alert["subject"], alert["author"]), (run["subject"], run["author"]))
+
     def test_groups_are_ranges_of_commits(self):
         for alert in self.alerts()["alerts"]:
             self.assertEqual(alert["group"],

@@ -409,13 +409,14 @@ class Text(unittest.TestCase):
                 server.stop()
             run["uuid"] = "0" * 8 + uuid[8:]
             run["time_ms"] += 1
-            run["git"]["subject"] = subject
+            run["git"].update(subject=subject, author="Ada Byrne")
             run["cases"][0]["reason"] = subject
             subprocess.run([os.path.join(BUILD, "bin", "gate"), "import", "--db", db, "-"],
                            input=json.dumps(run).encode(), check=True, stdout=subprocess.PIPE)
             server = Server(db)
             try:
-                self.assertEqual(server.json("/api/v1/runs")["runs"][0]["subject"], subject)
+                newest = server.json("/api/v1/runs")["runs"][0]
+                self.assertEqual((newest["subject"], newest["author"]), (subject, "Ada Byrne"))
                 for path, column in (("runs", "subject"), ("cases", "reason")):
                     text = server.get(f"/api/v1/{path}?format=csv").bytes.decode()
                     rows = list(csv.DictReader(io.StringIO(text, newline="")))

@@ -53,7 +53,7 @@ class Written(FakeRuns):
 COMMIT, SHA256 = "0123456789" * 4, "0123456789abcdef" * 4
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
 
-OTHERS = (None, True, -1, 0.5, 2e9, 1e16, 1e-9, "", "X y", [1], {}, COMMIT, "no-verdict")
+OTHERS = (None, True, -1, 0.5, 2e9, 1e16, 1e-9, "", "X y", [1], {}, COMMIT, "no-verdict", "a@b")
 
 
 def full_run():

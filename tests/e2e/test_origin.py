@@ -66,7 +66,7 @@ class Origin(FakeRuns):
                      "GITHUB_REPOSITORY": "team/kernels", "GITHUB_RUN_ID": "7"}, **more)
 
     def of_change(self, **more):
-        return dict({"commit": self.head, "parent": self.base, "subject": "work",
+        return dict({"commit": self.head, "parent": self.base, "subject": "work", "author": "A",
                      "branch": "faster", "base": "main", "change": "12"}, **more)
 
     # A merge request: the head, and never the temporary merge that is checked out.
@@ -146,6 +146,24 @@ class Origin(FakeRuns):
                  "GITHUB_REF_NAME": "main"},
                 {"TF_BUILD": "True", "BUILD_SOURCEBRANCH": "refs/tags/main"}):
             self.assertEqual(self.origin(**variables)["branch"], "", variables)
+
+    def test_an_author_is_a_name_and_no_address(self):
+        self.git("config", "user.name", "a@example.org")
+        self.commit("by an address")
+        self.assertNotIn("author", self.origin())
+
+    def test_without_git_the_job_says_who_the_author_is(self):
+        for author in "Ada Byrne <ada@example.org>", "Ada Byrne":
+            self.assertEqual(self.origin(
+                GIT_DIR="none", GITLAB_CI="true", CI_COMMIT_SHA=OTHER,
+                CI_COMMIT_AUTHOR=author)["author"], "Ada Byrne")
+        self.assertEqual(self.origin(
+            GIT_DIR="none", BUILDKITE="true", BUILDKITE_COMMIT=OTHER,
+            BUILDKITE_BUILD_AUTHOR="Ada Byrne")["author"], "Ada Byrne")
+        for more in {"CI_COMMIT_AUTHOR": "ada@example.org"}, {
+                "CI_COMMIT_AUTHOR": "Ada Byrne", "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA": self.head}:
+            self.assertNotIn("author", self.origin(
+                GIT_DIR="none", GITLAB_CI="true", CI_COMMIT_SHA=OTHER, **more))
 
     def test_slurm(self):
         self.assertEqual(self.origin(SLURM_JOB_ID="5", SLURM_CLUSTER_NAME="big")["job"],

@@ -78,6 +78,9 @@ static const char *const subjects[] = {
 };
 #define N_SUBJECTS ((int)(sizeof(subjects) / sizeof(subjects[0])))
 
+static const char *const authors[] = {"Ada Byrne", "Grace Murray", "Kurt Zuse"};
+#define N_AUTHORS ((int)(sizeof(authors) / sizeof(authors[0])))
+
 /* About N(0, 1): the sum of twelve uniform numbers. */
 static double noise(uint64_t *state)
 {
@@ -131,6 +134,7 @@ static void add_git(cJSON *o, const struct sample_plan *plan, int index)
     text(git, "branch", index % 5 == 4 ? "tune-tiles" : "main");
     text(git, "parent", parent);
     text(git, "subject", subjects[index % N_SUBJECTS]);
+    text(git, "author", authors[index % N_AUTHORS]);
     cJSON_AddBoolToObject(git, "dirty", index % 9 == 8);
 }
 

@@ -47,6 +47,7 @@ static cJSON *hostile_document(const char *text)
     cJSON *device = cJSON_GetObjectItem(document, "device");
     set_member(git, "branch", text);
     set_member(git, "subject", text);
+    set_member(git, "author", text);
     set_member(device, "name", text);
     set_member(device, "driver", text);
     set_member(document, "who", text);
