@@ -8,32 +8,40 @@ import { address, h } from "./dom.js";
 import { ago, change, plural, time } from "./format.js";
 import { spark } from "./glyphs.js";
 import { head } from "./glossary.js";
-import { caseLink, commitRange, runLink, tableBox } from "./parts.js";
+import { distinct } from "./lists.js";
+import { caseLink, commitRange, runLink, site, tableBox } from "./parts.js";
 
 const POINTS = 24;
 export const AROUND_MS = 14 * 86400e3; // of the trend that is shown on either side of a step
 const GLYPHS = { regression: "regression", improvement: "improvement" };
 
-/** The level around the step, on the main branch; drawn when the row comes into sight. */
-function picture(alert, signal) {
-    const cell = h("td", { class: "glyph minor" }, spark([], ""));
+/** The level around the step, on the main branch, divided by the baseline's where that is known. It
+ *  is drawn into `place` when that comes into sight; `size`: of glyphs.js. */
+export function picture(place, alert, size, signal) {
     const seen = new IntersectionObserver(async ([entry]) => {
         if (!entry.isIntersecting) return;
         seen.disconnect();
         try {
-            const { series } = await get("trends", {
+            const { series: [one] } = await get("trends", {
                 device: alert.device, case: alert.case, provider: alert.provider,
-                contract: alert.contract, points: POINTS, columns: "time_ms,p50_ns",
+                contract: alert.contract, points: POINTS, branch: site().main_branch,
+                columns: "time_ms,p50_ns,chain,chain_part",
                 from: Math.max(0, alert.time_ms - AROUND_MS), to: alert.time_ms + AROUND_MS,
             }, signal);
-            const times = series[0]?.columns.p50_ns ?? [];
-            cell.replaceChildren(spark(times, GLYPHS[alert.kind] ?? "wrong"));
+            if (!one) return;
+            const { time_ms: times, p50_ns: p50s, chain, chain_part: parts } = one.columns;
+            const linked = chain.map((v, i) => (parts[i] > 0 ? null : v));
+            const at = times.findIndex((t) => t >= alert.time_ms);
+            const isLinked = linked.slice(0, at).some(Boolean) && linked.slice(at).some(Boolean);
+            place.replaceChildren(spark(isLinked ? linked : p50s,
+                GLYPHS[alert.kind] ?? "wrong", size, at));
         } catch {
             // an extra: the row says the same in numbers
         }
     });
-    if (alert.provider) seen.observe(cell);
-    return cell;
+    place.append(spark([], "", size));
+    if (alert.provider) seen.observe(place);
+    return place;
 }
 
 /** Who took a step, and when. */
@@ -44,7 +52,7 @@ function row(alert, box, signal) {
         box && h("td", { class: "check" }, box),
         h("td", {}, h("a", { href: address(`alerts/${alert.id}`) }, alertKind(alert)),
             h("span", { class: "note" }, alertStep(alert))),
-        picture(alert, signal),
+        picture(h("td", { class: "glyph minor" }), alert, undefined, signal),
         h("th", { scope: "row" }, caseLink(alert.case, alert.device),
             h("span", { class: "note" }, alert.device)),
         h("td", {}, stateBadge(alert.state),
@@ -54,12 +62,14 @@ function row(alert, box, signal) {
             alert.reason && h("span", { class: "note" }, alert.reason)));
 }
 
-/** "6 cases on 2 devices, −2.80 % to +3.40 %" */
+const devicesOf = (alerts) => distinct(alerts, "device").join(", ");
+
+/** "6 cases on nvidia-h100-80gb-hbm3, nvidia-h200, −2.80 % to +3.40 %" */
 function extent(alerts) {
-    const of = (member) => new Set(alerts.map((a) => a[member])).size;
+    const cases = new Set(alerts.map((alert) => alert.case)).size;
     const all = alerts.map((a) => a.change).filter((v) => v !== null).sort((a, b) => a - b);
     const ends = new Set(all.length > 0 ? [change(1 + all[0]), change(1 + all.at(-1))] : []);
-    return [plural(of("case"), "case"), of("device") > 1 && ` on ${plural(of("device"), "device")}`,
+    return [plural(cases, "case"), ` on ${devicesOf(alerts)}`,
         ends.size > 0 && `, ${[...ends].join(" to ")}`].filter(Boolean).join("");
 }
 
@@ -73,9 +83,16 @@ function groupHead([first], alerts, box, span) {
                 time(first.time_ms, ago(first.time_ms)))));
 }
 
+/** Alerts of one range of commits whose cases are slower on the same devices. */
+function groupsOf(alerts) {
+    const name = ({ group, case: id }) => `${group} ${id}`;
+    const devices = Map.groupBy(alerts, name);
+    const set = (alert) => [...new Set(devices.get(name(alert)).map((a) => a.device))].sort();
+    return [...Map.groupBy(alerts, (alert) => [alert.group, ...set(alert)].join(" ")).values()];
+}
+
 /** The list. `may`: of mayStep(); `changed()` shows it anew. */
 export function alertList(alerts, may, changed, signal) {
-    const groups = Map.groupBy(alerts, (alert) => alert.group);
     const selected = new Set();
     const bar = h("div");
     const boxes = new Map(); // by alert
@@ -96,8 +113,9 @@ export function alertList(alerts, may, changed, signal) {
         bar.replaceChildren(selectionBar([...selected], may, changed));
     }
 
-    const rows = [...groups.values()].map((all) => {
-        const box = may === "yes" && check(`Select all ${all.length} of ${all[0].group}`,
+    const rows = groupsOf(alerts).map((all) => {
+        const box = may === "yes" && check(`Select all ${all.length} of ${all[0].group} on ${
+            devicesOf(all)}`,
             (on) => all.forEach((alert) => take(alert, on)));
         if (box) heads.push([box, all]);
         return h("tbody", {}, groupHead(all, all, box, 4), all.map((alert) => {

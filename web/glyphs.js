@@ -5,30 +5,30 @@ import { s } from "./dom.js";
 
 const round = (v) => Math.round(v * 10) / 10;
 
-const SPARK_WIDTH = 84;
-const SPARK_HEIGHT = 22;
+const SPARK = [84, 22];
 const LEAST_SPAN = 0.04; // of the median, so that noise looks like noise
 
-/** A line through the values, oldest left, its newest as a dot; null is a gap. */
-export function spark(values, verdict) {
+/** A line through the values, oldest left, its newest as a dot; null is a gap. `at`: the first
+ *  value behind a step, which a line marks. */
+export function spark(values, verdict, [width, height] = SPARK, at = -1) {
     const known = (values ?? []).filter((v) => v !== null);
     const svg = s("svg", {
-        class: "spark", width: SPARK_WIDTH, height: SPARK_HEIGHT, "aria-hidden": "true",
-        viewBox: `0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}`,
+        class: "spark", width, height, "aria-hidden": "true", viewBox: `0 0 ${width} ${height}`,
     });
     if (known.length === 0) return svg;
     const middle = (Math.min(...known) + Math.max(...known)) / 2;
     const span = Math.max(Math.max(...known) - Math.min(...known), middle * LEAST_SPAN);
-    const step = (SPARK_WIDTH - 8) / Math.max(1, values.length - 1);
-    const first = values.length === 1 ? SPARK_WIDTH - 8 : 0; // a single value is the newest
+    const step = (width - 8) / Math.max(1, values.length - 1);
+    const first = values.length === 1 ? width - 8 : 0; // a single value is the newest
     const x = (i) => round(4 + first + i * step);
-    const y = (v) => round(SPARK_HEIGHT / 2 - ((v - middle) / span) * (SPARK_HEIGHT - 7));
+    const y = (v) => round(height / 2 - ((v - middle) / span) * (height - 7));
     let path = "";
     values.forEach((v, i) => {
         if (v !== null) path += `${path && values[i - 1] !== null ? "L" : "M"}${x(i)} ${y(v)}`;
     });
     const last = values.findLastIndex((v) => v !== null);
     svg.append(
+        at > 0 ? s("path", { class: "step", d: `M${x(at - 0.5)} 0V${height}` }) : "",
         s("path", { class: "line", d: path }),
         s("circle", { class: `dot ${verdict}`, cx: x(last), cy: y(values[last]), r: 2.4 }));
     return svg;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // view_alerts.js: steps that the server found in the trends, and what became of each.
 
-import { AROUND_MS, alertList, whoWhen } from "./alert_list.js";
+import { AROUND_MS, alertList, picture, whoWhen } from "./alert_list.js";
 import { STATES, alertKind, alertStep, stateBadge } from "./alert_parts.js";
 import { mayStep, signIn, stepButtons } from "./alert_steps.js";
 import { get } from "./api.js";
@@ -9,9 +9,11 @@ import { address, h } from "./dom.js";
 import { time } from "./format.js";
 import { term } from "./glossary.js";
 import { picker } from "./lists.js";
-import { caseLink, commitRange, crumbs, nothingYet, runLink } from "./parts.js";
+import { caseLink, command, commitRange, crumbs, nothingYet, runLink } from "./parts.js";
+import { accept } from "./reproduce.js";
 
 const PAGE = 200;
+const PICTURE = [640, 96]; // pixels
 
 /** The case's page, with the time before and after the step in sight. */
 function trendAddress(alert) {
@@ -98,7 +100,15 @@ function fact(name, label, ...value) {
     return h("div", {}, h("dt", {}, term(name, label)), h("dd", {}, value));
 }
 
-function detail(alert, may, changed) {
+/** What makes the level of an open alert the one that runs are compared with. */
+function acceptance({ kind, state, case: id, device, run }) {
+    const isOpen = state === "new" || state === "acknowledged";
+    return isOpen && ["regression", "improvement"].includes(kind) &&
+        command("If it is meant to be so, accept the new time as the baseline",
+            accept(run, device, [id]));
+}
+
+function detail(alert, may, changed, signal) {
     const step = alertStep(alert) || "–";
     return [
         h("h1", {}, alertKind(alert)),
@@ -107,6 +117,9 @@ function detail(alert, may, changed) {
             h("span", { class: "note" }, whoWhen(alert.who, alert.updated_ms))),
         stepButtons([alert], may, changed),
         signIn(may, changed),
+        picture(h("figure", { class: "level", role: "img",
+            "aria-label": "The trend from two weeks before the step to two weeks behind it" }),
+        alert, PICTURE, signal),
         h("dl", { class: "facts" },
             alert.kind === "error" ? fact("level_error", "Error", step)
                 : alert.evidence ? fact("process", "Evidence", step) : fact("level", "p50", step),
@@ -124,6 +137,7 @@ function detail(alert, may, changed) {
                     device: alert.device, a: alert.before_commit, b: alert.commit,
                 }),
             }, "Compare the two commits")]),
+        acceptance(alert),
         h("h2", {}, "History"),
         logList(alert.log ?? []),
     ];
@@ -144,7 +158,7 @@ async function alertView(id, signal) {
     }
 
     function draw() {
-        page.replaceChildren(...detail(alert, may, changed).flat(Infinity).filter(Boolean));
+        page.replaceChildren(...detail(alert, may, changed, signal).flat(Infinity).filter(Boolean));
     }
 
     draw();

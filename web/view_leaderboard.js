@@ -49,16 +49,21 @@ const alone = (row) => row.byProvider.size === 1;
 
 /**
  * How often each leads, and its geometric mean of the time over the fastest's, of the cases that
- * another provider has too: to be first of one is no lead.
+ * another provider has too: to be first of one is no lead. Ours is told by its pairs with the best
+ * vendor, where there are any, as everywhere else.
  */
 function standing(rows, provider) {
     const mine = rows.filter((r) => r.byProvider.has(provider));
     const shared = mine.filter((r) => !alone(r));
-    const logs = shared.map((r) => Math.log(over(r.byProvider.get(provider), r.fastest)));
+    const paired = shared.filter((r) =>
+        r.peer_ratio && r.byProvider.get(provider).role === "candidate");
+    const logs = paired.length > 0 ? paired.map((r) => Math.log(r.peer_ratio))
+        : shared.map((r) => Math.log(over(r.byProvider.get(provider), r.fastest)));
     return {
         provider, cases: mine.length, shared: shared.length,
         leads: shared.filter((r) => r.fastest.provider === provider).length,
         mean: Math.exp(logs.reduce((a, b) => a + b, 0) / Math.max(1, logs.length)),
+        than: paired.length > 0 ? "the best vendor" : "the fastest",
     };
 }
 
@@ -75,8 +80,7 @@ function standings(all) {
             h("span", {}, `fastest in ${s.leads} of ${plural(s.shared, "case")}`,
                 s.cases > s.shared && `, alone in ${s.cases - s.shared}`),
             meter(s.leads / s.shared),
-            h("span", { class: "quiet" }, `${s.mean.toFixed(2)}× the fastest, `,
-                term("geomean", "mean")),
+            h("span", { class: "quiet" }, term("geomean", versus(s.mean, s.than))),
         ])));
 }
 

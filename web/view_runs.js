@@ -3,10 +3,13 @@
 
 import { get } from "./api.js";
 import { address, h } from "./dom.js";
-import { ago, time } from "./format.js";
+import { ago, plural, time } from "./format.js";
 import { head, term } from "./glossary.js";
+import { machineName } from "./machines.js";
 import { commitText, nothingYet, runLink, subjectText, tableBox } from "./parts.js";
 import { ORDER, badge, counts, word } from "./verdict.js";
+
+const BRANCHES = 1000; // the most that the server tells at once
 
 function row(run) {
     return h("tr", {},
@@ -16,13 +19,38 @@ function row(run) {
             h("span", { class: "aside" }, ago(run.time_ms)),
             h("span", { class: "note narrow-only" }, subjectText(run))),
         h("td", { class: "words" }, run.device_name,
-            h("span", { class: "aside minor" }, `suite ${run.suite}`)),
+            h("span", { class: "aside minor" }, h("span", { class: "narrow-out" },
+                machineName(run) && `${machineName(run)}, `), `suite ${run.suite}`)),
         h("td", { class: "minor" }, counts(run.verdicts, true)),
         h("td", {}, commitText(run), h("span", { class: "aside" }, run.branch ?? ""),
             h("span", { class: "narrow-only" }, counts(run.verdicts, true))),
         h("td", { class: "minor subject", title: subjectText(run) }, subjectText(run)),
-        h("td", { class: "minor" }, runLink(run.uuid)));
+        h("td", { class: "minor narrow-out" }, runLink(run.uuid)));
 }
+
+/** The names that the server knows, newest first, of what is found by a part of its name. */
+const NAMES = {
+    branch: async (signal) => (await get("branches", { limit: BRANCHES }, signal)).branches
+        .map((b) => b.branch),
+    machine: async (signal) => (await get("machines", null, signal)).machines
+        .flatMap((m) => [m.host, m.gpu]),
+};
+
+/** The names with `text` in them; a whole name is that one, and an unknown one is as typed. */
+async function namesWith(what, text, signal) {
+    if (!text) return [""];
+    const names = [...new Set(await NAMES[what](signal))].filter(Boolean);
+    const some = names.filter((name) => name.toLowerCase().includes(text.toLowerCase()));
+    return names.includes(text) || some.length === 0 ? [text] : some;
+}
+
+const PLURALS = { branch: "branches", machine: "machines" };
+
+/** Which of several is meant? */
+const whichOne = (what, names, filter) => h("p", { role: "status" },
+    `${plural(names.length, what, PLURALS[what])} with “${filter[what]}”: `,
+    names.map((name, i) => [i > 0 && ", ",
+        h("a", { href: address("runs", { ...filter, [what]: name }) }, name)]));
 
 /** The filters. Each change is a new address, from which the view is drawn anew. */
 function tools(filter, devices) {
@@ -43,32 +71,38 @@ function tools(filter, devices) {
         devices.length > 1 && select("device", "Device", "all devices",
             devices.map((d) => [d.model, d.newest.device_name])),
         select("verdict", "Verdict", "any verdict", ORDER.map((v) => [v, word(v)])),
-        input("branch", "Branch"),
+        input("branch", "Branch", { title: "A branch, or a part of its name" }),
+        input("machine", "Machine", { title: "A host or a GPU's uuid, or a part of it" }),
         input("commit", "Commit", { pattern: " *[0-9a-f]{7,40} *", title: "7 digits or more" }));
 }
 
 export async function runsView({ query, signal }) {
-    const filter = Object.fromEntries(["device", "verdict", "branch", "commit"]
+    const filter = Object.fromEntries(["device", "verdict", "branch", "machine", "commit"]
         .map((name) => [name, query.get(name) ?? ""]));
     const after = query.get("after");
-    const [{ devices }, { runs, next }] = await Promise.all([
-        get("devices", null, signal), get("runs", { ...filter, after }, signal)]);
+    const [{ devices }, branches, machines] = await Promise.all([get("devices", null, signal),
+        namesWith("branch", filter.branch, signal), namesWith("machine", filter.machine, signal)]);
     if (devices.length === 0) return { title: "Runs", content: nothingYet() };
+    const unclear = [["branch", branches], ["machine", machines]]
+        .filter(([, names]) => names.length > 1);
+    const { runs, next } = unclear.length > 0 ? { runs: [], next: null } : await get("runs",
+        { ...filter, branch: branches[0], machine: machines[0], after }, signal);
     return {
         title: "Runs",
         content: [
             h("h1", {}, "Runs"),
             tools(filter, devices),
-            runs.length === 0 && h("p", { class: "quiet" }, "No run is like that. ",
-                h("a", { href: address("runs") }, "Show all")),
-            tableBox("Runs",
+            unclear.map(([what, names]) => whichOne(what, names, filter)),
+            runs.length === 0 && unclear.length === 0 && h("p", { class: "quiet" },
+                "No run is like that. ", h("a", { href: address("runs") }, "Show all")),
+            unclear.length === 0 && tableBox("Runs",
                 h("thead", {}, h("tr", {},
                     h("th", { scope: "col" },
                         h("span", { class: "symbol" }, term("verdict", "Verdict"))),
                     head("measured", "Measured"), head("device", "Device"),
                     head("verdict", "Cases", { class: "minor" }), head("commit", "Commit"),
                     head("subject", "Subject", { class: "minor" }),
-                    head("run", "Run", { class: "minor" }))),
+                    head("run", "Run", { class: "minor narrow-out" }))),
                 h("tbody", {}, runs.map(row))),
             h("nav", { class: "pages", "aria-label": "Pages" },
                 after && h("a", { href: address("runs", filter) }, "Newest"),

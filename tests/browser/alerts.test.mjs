@@ -58,6 +58,11 @@ describe("alerts", { skip }, () => {
             await settled(page);
             assert.equal(await page.locator(".steps").count(), 0); // nobody signed in
             assert.match(await page.locator(".alert-log").innerText(), /new/);
+            await page.waitForSelector(".level .step", { state: "attached" }); // has no width
+            assert.match(await page.locator(".command code").innerText(), new RegExp(
+                `^build/bin/gate baseline accept ${REGRESSED} --device-model ${GPU} ` +
+                "--run [0-9a-f]{8} --reason WHY$"));
+            assert.equal(await page.locator(".command button").innerText(), "Copy");
             await shoot(page, "alert");
             await page.click("a:text-is('Show it in the trend')");
             await page.waitForSelector(".plot canvas");
@@ -79,6 +84,7 @@ describe("alerts", { skip }, () => {
             await until(page, () => /^#\/alerts\/\d+$/.test(location.hash));
             await settled(page);
             assert.match(await page.locator("h1").innerText(), /error grew/);
+            assert.equal(await page.locator(".command").count(), 0); // a time is accepted, no error
             assert.match(await page.locator("dl.facts").innerText(),
                 /Error\s+1\.0 to 2\.3 times the vendor's/);
         });
@@ -200,7 +206,7 @@ describe("alerts", { skip }, () => {
                 await page.waitForSelector("summary:has-text('Signed in')");
                 for (const cause of [1, 2, 3]) {
                     const group = page.locator("tr.group", { hasText: `cause ${cause}` });
-                    assert.match(await group.innerText(), /[863] cases, \+\d[\s\S]*\.\./);
+                    assert.match(await group.innerText(), /[863] cases on \S+, \+\d[\s\S]*\.\./);
                     await walk(group.locator("input"));
                     await walk(".selection button:text-is('Ignore…')");
                     await page.fill("dialog textarea", "the new toolchain");
@@ -218,6 +224,30 @@ describe("alerts", { skip }, () => {
             await stop(server);
         }
     });
+
+    test("cases of one range of commits that are slower on other devices are a group of their own",
+        async () => {
+            const alert = (id, name, device) => ({
+                id, case: name, device, provider: null, contract: "c", kind: "regression",
+                state: "new", time_ms: 1e12, run: it.uuids[0], commit: "b".repeat(40),
+                before_commit: "a".repeat(40), subject: "tiles", group: "one range",
+                change: 0.03, before_ns: 100, after_ns: 103, reason: "", who: "", assignee: null,
+                updated_ms: 1e12,
+            });
+            const alerts = [alert(4, "gemm/a", GPU), alert(3, "gemm/a", "nvidia-h100"),
+                alert(2, "gemm/b", GPU), alert(1, "gemm/c", GPU)];
+            await it.withPage({}, async (page) => {
+                await page.route(/\/api\/v1\/alerts\?.*limit=200/, (route) =>
+                    route.fulfill({ json: { alerts, next: null, counts: { new: 4 } } }));
+                await it.open(page, "#/alerts");
+                assert.deepEqual(await page.locator("tr.group b").allInnerTexts(), [
+                    "1 case on nvidia-h100, nvidia-h200, +3.00\u202f%",
+                    "2 cases on nvidia-h200, +3.00\u202f%",
+                ]);
+                assert.deepEqual(await page.locator("tbody").evaluateAll((groups) =>
+                    groups.map((one) => one.querySelectorAll("tr:not(.group)").length)), [2, 2]);
+            });
+        });
 
     test("a selection is assigned to somebody, and says so", async () => {
         await withAlerts(6, {}, async (page, history) => {

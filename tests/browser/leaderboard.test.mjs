@@ -19,6 +19,11 @@ describe("leaderboard", { skip }, () => {
             const leads = (await page.locator(".standings li").allInnerTexts())
                 .map((text) => Number(/fastest in (\d+)/.exec(text)[1]));
             assert.equal(leads.reduce((a, b) => a + b), 12);
+            const { devices } = await (await fetch(`${it.url}api/v1/devices?main=1`)).json();
+            const { vendor_ratio: mean } = devices.find((d) => d.model === GPU).newest;
+            assert.match(await page.locator(".standings li").first().innerText(), new RegExp(
+                `${Math.max(mean, 1 / mean).toFixed(2)} times ${mean > 1 ? "slow" : "fast"}er ` +
+                "than the best vendor"));
             assert.ok(await page.locator("td .meter").count() >= 12);
             await shoot(page, "leaderboard");
             await page.click(".tabs a:not([aria-current])");
