@@ -107,7 +107,7 @@ enum gate_status store_identify(struct store *s, struct gate_error *err)
                          "'%s' has schema version %lld, and this program reads version %d only: "
                          "use the program that wrote the file",
                          s->path, (long long)version, STORE_SCHEMA_VERSION);
-    return GATE_OK;
+    return store_check_tables(s, err);
 }
 
 /*

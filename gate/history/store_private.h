@@ -47,6 +47,8 @@ enum gate_status store_execute(struct store *s, const char *sql, const char *doi
                                struct gate_error *err);
 /* Is the file that is open a history, of the schema version that this program knows? */
 enum gate_status store_identify(struct store *s, struct gate_error *err);
+/* Are its tables and indexes those that this program makes? Others may be there beside them. */
+enum gate_status store_check_tables(struct store *s, struct gate_error *err);
 
 /* Prepares the statements of store_sql.c that are not yet; for a reader the queries only. */
 enum gate_status store_prepare(struct store *s, enum store_mode mode, struct gate_error *err);

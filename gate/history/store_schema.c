@@ -35,6 +35,8 @@
  */
 #include "gate/history/store_private.h"
 
+#include <string.h>
+
 /* clang-format off */
 
 #define TIME_RANGE "BETWEEN 0 AND 9007199254740991" /* integers that a double holds */
@@ -434,6 +436,48 @@ bool store_uses_wal(struct store *s)
 {
     bool wal;
     return ask_for_wal(s, "PRAGMA journal_mode", &wal) == SQLITE_OK && wal;
+}
+
+/* Is this one of the statements of the schema? `sql` is as SQLite keeps it, without the ';'. */
+static bool is_ours(const char *sql)
+{
+    size_t len = strlen(sql);
+    const char *at = schema;
+    while (len > 0 && (at = strstr(at, sql)) != NULL && at[len] != ';')
+        at++;
+    return len > 0 && at;
+}
+
+static int count_creates(void)
+{
+    int n = 0;
+    for (const char *at = schema; (at = strstr(at, "CREATE ")) != NULL; at++)
+        n++;
+    return n;
+}
+
+enum gate_status store_check_tables(struct store *s, struct gate_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int n_ours = 0, n_all = count_creates();
+    int rc = sqlite3_prepare_v2(s->db, "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL", -1,
+                                &stmt, NULL);
+    while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+        const char *sql = (const char *)sqlite3_column_text(stmt, 0);
+        n_ours += sql && is_ours(sql);
+        rc = SQLITE_OK;
+    }
+    sqlite3_finalize(stmt);
+    if (rc != SQLITE_DONE)
+        return store_fail(s, rc, "open", err);
+    if (n_ours == n_all)
+        return GATE_OK;
+    return gate_fail(err, GATE_IO,
+                     "'%s' has %d of the %d tables and indexes that this program makes; the others "
+                     "are missing or different, so another build wrote it: use that build, or "
+                     "start a new file and bring the runs over with `gate export` of that build "
+                     "and `gate import`",
+                     s->path, n_ours, n_all);
 }
 
 /* In a transaction: another process may have made the tables since the file was looked at. */

@@ -98,6 +98,28 @@ static void test_other_schema_version(void **state)
     assert_refused(f, "no release reads it");
 }
 
+/* As builds of between two releases have left them. */
+static void test_other_tables(void **state)
+{
+    static const char *const changes[] = {
+        "DROP TABLE webhook",
+        "ALTER TABLE webhook ADD COLUMN note TEXT",
+        "DROP INDEX machine_by_time",
+        "DROP INDEX machine_by_time; CREATE INDEX machine_by_time ON machine (time_ms)",
+    };
+    struct store_fixture *f = *state;
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        unlink(f->path);
+        store_close(open_store(f, STORE_READ_WRITE));
+        execute(f->path, changes[i]);
+        assert_refused(f, "missing or different");
+    }
+    unlink(f->path);
+    store_close(open_store(f, STORE_READ_WRITE));
+    execute(f->path, "CREATE VIEW mine AS SELECT 1; ANALYZE");
+    store_close(open_store(f, STORE_READ_WRITE));
+}
+
 static void test_foreign_database(void **state)
 {
     struct store_fixture *f = *state;
@@ -734,6 +756,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
     const struct CMUnitTest tests[] = {
         TEST(test_other_schema_version),
+        TEST(test_other_tables),
         TEST(test_foreign_database),
         TEST(test_not_a_database),
         TEST(test_truncated_file),
