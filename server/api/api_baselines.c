@@ -6,7 +6,7 @@
 #include "gate/history/store_baseline.h"
 
 #define BASELINES_DEFAULT 1000
-#define BASELINES_MAX 10000
+#define BASELINES_MAX 5000
 #define LOG_DEFAULT 200
 #define LOG_MAX 1000
 

@@ -5,7 +5,7 @@
 #include "server/api/api_call.h"
 
 #define LEADERS_DEFAULT 1000
-#define LEADERS_MAX 10000
+#define LEADERS_MAX 5000
 
 static void put_leader(struct emit *e, const struct store_leader *row)
 {

@@ -16,6 +16,7 @@
 #define MAX_WAITING 64u
 #define FEW_POINTS 2000 /* of a trend: made in some ms */
 #define FEW_ROWS 1000   /* of another list */
+#define FEW_CASES 200   /* each has a curve */
 
 struct slow {
     struct http *http;
@@ -41,7 +42,7 @@ bool http_is_slow(const struct http *h, const struct exchange *x)
     if (x->route->get == get_document)
         return x->request.n_parameters > 0;
     return x->route->get == get_compare || is_more(x, "points", FEW_POINTS) ||
-           is_more(x, "limit", FEW_ROWS);
+           is_more(x, "limit", x->route->get == get_cases ? FEW_CASES : FEW_ROWS);
 }
 
 static struct peer *next_peer(struct slow *s, bool *closing)
